@@ -1,0 +1,25 @@
+import type { Family, Shard } from './network.ts'
+
+/** `liveness` asks the node about itself, `head` asks for its newest block. */
+export type CheckName = 'liveness' | 'head'
+export type Tier = 'primary' | 'fallback'
+
+/** One polled URL of a network. The URL itself is a secret and lives in `nodes/`. */
+export interface Endpoint {
+  readonly name: string
+  readonly title: string
+  readonly network: string
+  readonly family: Family
+  readonly tier: Tier
+  readonly checks: readonly CheckName[]
+  /** The shards whose heads are polled; `[null]` where the chain is not sharded. */
+  readonly shards: readonly Shard[]
+  readonly intervalMs: number
+}
+
+/** `network/endpoint`: unique in one configuration, and safe to show. */
+export type EndpointKey = string
+
+export function endpointKey(endpoint: { readonly network: string; readonly name: string }): EndpointKey {
+  return `${endpoint.network}/${endpoint.name}`
+}

@@ -1,0 +1,44 @@
+import type { Condition, State, Verdict } from './condition.ts'
+import type { Endpoint } from './endpoint.ts'
+import type { Head } from './head.ts'
+import type { Liveness } from './liveness.ts'
+import type { Shard } from './network.ts'
+import type { UnixMs } from './time.ts'
+
+/** The newest head seen on one shard of an endpoint, beside the reference head. */
+export interface HeadStanding extends Head {
+  readonly shard: Shard
+  /** Reference height minus this height, never negative; `null` while there is nothing to compare with. */
+  readonly lagBlocks: number | null
+  /** The lag in block time; `null` likewise. */
+  readonly lagMs: number | null
+  /** When this endpoint's height was last seen to grow. */
+  readonly advancedAt: UnixMs
+}
+
+/** What is known of one endpoint after its latest poll. Immutable: the next poll makes a new one. */
+export interface Health {
+  readonly endpoint: Endpoint
+  /** The confirmed verdict; `null` until one is confirmed. */
+  readonly verdict: Verdict | null
+  /** Since when the verdict holds: the first poll that said so. */
+  readonly since: UnixMs
+  /** Confirmed, the worst first. */
+  readonly conditions: readonly Condition[]
+  /** Start of the latest poll; `null` before the first. */
+  readonly lastPolledAt: UnixMs | null
+  /** The latest result holds until then; later the state is unknown. */
+  readonly validUntil: UnixMs
+  readonly heads: readonly HeadStanding[]
+  /** `null` where there is no such check, or it failed in the latest poll. */
+  readonly liveness: Liveness | null
+  /** How long the slowest check of the latest poll took; `null` when none succeeded. */
+  readonly latencyMs: number | null
+  readonly clockSkewMs: number | null
+  readonly tlsNotAfter: UnixMs | null
+}
+
+/** A result holds until the next one or until two intervals have passed; the time after that is unknown. */
+export function stateAt(health: Health, now: UnixMs): State {
+  return health.verdict === null || now > health.validUntil ? 'unknown' : health.verdict
+}

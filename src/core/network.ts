@@ -1,0 +1,41 @@
+/** Which interface a network's nodes speak. */
+export type Family = 'ethereum' | 'avalanche' | 'multiversx'
+
+/** A shard's number; `null` where the chain is not sharded. 4294967295 is MultiversX's metachain. */
+export type Shard = number | null
+
+/** When an endpoint of this network is called what. Blocks are counts, `…Ms` are milliseconds. */
+export interface Thresholds {
+  /** Lagging from this many blocks on … */
+  readonly lagBlocks: number
+  /** … until it is this many or fewer. */
+  readonly lagRecoverBlocks: number
+  /** Lagging this far is `down`, not `degraded`. */
+  readonly lagBlocksDown: number
+  /** No new block for this long while the network goes on. */
+  readonly stallMs: number
+  /** No network message handled by the node for this long. */
+  readonly heartbeatMs: number
+  /** One of the node's own checks failed this many times in a row. */
+  readonly contiguousFailures: number
+  /** A poll slower than this is `slow`. */
+  readonly latencyMs: number
+  /** The node's clock is this far from ours, either way. */
+  readonly clockSkewMs: number
+  /** Polls in a row before a worse state is confirmed. */
+  readonly failAfter: number
+  /** Polls in a row before a better state is confirmed. */
+  readonly recoverAfter: number
+}
+
+/** One blockchain, as configured. */
+export interface Network {
+  readonly name: string
+  readonly title: string
+  readonly family: Family
+  /** The usual time from block to block. */
+  readonly blockTimeMs: number
+  /** Verified on every endpoint when given (EIP-155 number). */
+  readonly chainId: number | null
+  readonly thresholds: Thresholds
+}

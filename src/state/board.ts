@@ -1,0 +1,159 @@
+import type { EndpointKey } from '../core/endpoint.ts'
+import { endpointKey } from '../core/endpoint.ts'
+import type { Health } from '../core/health.ts'
+import type { Network, Shard } from '../core/network.ts'
+import type { UnixMs } from '../core/time.ts'
+import type { Tally } from './tally.ts'
+
+/** The head that a network's endpoints agree on, for one shard. */
+export interface ReferenceHead {
+  readonly shard: Shard
+  readonly height: number
+  /** `null` until an endpoint at that height has told them. */
+  readonly hash: string | null
+  readonly timestamp: UnixMs | null
+}
+
+/** One network as the latest polls left it. */
+export interface NetworkStanding {
+  readonly network: Network
+  /** One for each shard that has a reference head by now, in the configured order. */
+  readonly heads: readonly ReferenceHead[]
+  readonly halted: boolean
+  readonly forked: boolean
+}
+
+/** Time-weighted shares of a window that ends now; see the contract's section 7. */
+export interface Availability {
+  /** (up + degraded) / (up + degraded + down); `null` when nothing was known. */
+  readonly ratio: number | null
+  /** Known time / window. */
+  readonly coverage: number
+  /** Time up and neither lagging, stalled nor forked / known time; `null` when nothing was known. */
+  readonly fresh: number | null
+}
+
+export const AVAILABILITY_WINDOWS = { '24h': 86_400_000, '7d': 604_800_000, '30d': 2_592_000_000, '90d': 7_776_000_000 }
+export type AvailabilityWindow = keyof typeof AVAILABILITY_WINDOWS
+
+export interface BoardEntry {
+  readonly key: EndpointKey
+  readonly health: Health
+  readonly tally: Tally
+  /** `null` until it has been worked out for the first time. */
+  readonly availability: Readonly<Record<AvailabilityWindow, Availability>> | null
+}
+
+export interface BoardNetwork {
+  readonly standing: NetworkStanding
+  /** In the configured order. */
+  readonly endpoints: readonly BoardEntry[]
+}
+
+export interface BoardChange {
+  readonly network: string
+  /** `null` when something of the network itself changed. */
+  readonly endpoint: string | null
+  /** Whether the state or the set of conditions is another than before, not only heights and times. */
+  readonly verdictChanged: boolean
+}
+
+/** The one board: the poller writes it; the metrics, the page and the gateway read it. */
+export interface Board {
+  /** In the configured order. The arrays change only on `configure`; their entries are replaced, never mutated. */
+  networks(): readonly BoardNetwork[]
+  network(name: string): BoardNetwork | undefined
+  entry(network: string, endpoint: string): BoardEntry | undefined
+  /** Calls `listener` after every change, synchronously; returns what ends it. */
+  subscribe(listener: (change: BoardChange) => void): () => void
+}
+
+/** What the poller and the daemon may do to the board. */
+export interface WritableBoard extends Board {
+  /** The new whole set: endpoints that stay keep their health and tally, the others start with what `fresh` gives. */
+  configure(
+    networks: readonly { readonly network: Network; readonly fresh: readonly { health: Health; tally: Tally }[] }[],
+  ): void
+  put(health: Health, verdictChanged: boolean): void
+  putStanding(standing: NetworkStanding, changed: boolean): void
+  putAvailability(of: ReadonlyMap<EndpointKey, Readonly<Record<AvailabilityWindow, Availability>>>): void
+}
+
+interface Entry {
+  key: EndpointKey
+  health: Health
+  tally: Tally
+  availability: Readonly<Record<AvailabilityWindow, Availability>> | null
+}
+
+interface NetworkSlot {
+  standing: NetworkStanding
+  endpoints: Entry[]
+}
+
+export function createBoard(): WritableBoard {
+  let slots: NetworkSlot[] = []
+  let byName = new Map<string, NetworkSlot>()
+  let byKey = new Map<EndpointKey, Entry>()
+  const listeners = new Set<(change: BoardChange) => void>()
+
+  function tell(change: BoardChange): void {
+    for (const listener of listeners) listener(change)
+  }
+
+  return {
+    networks: () => slots,
+    network: (name) => byName.get(name),
+    entry: (network, endpoint) => byKey.get(endpointKey({ network, name: endpoint })),
+    subscribe(listener) {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+
+    configure(networks) {
+      const previous = byKey
+      byKey = new Map()
+      slots = networks.map(({ network, fresh }) => {
+        const endpoints = fresh.map(({ health, tally }) => {
+          const key = endpointKey(health.endpoint)
+          const entry = previous.get(key) ?? { key, health, tally, availability: null }
+          const kept: Entry =
+            entry.health.endpoint === health.endpoint
+              ? entry
+              : { ...entry, health: { ...entry.health, endpoint: health.endpoint } }
+          byKey.set(key, kept)
+          return kept
+        })
+        const standing = byName.get(network.name)?.standing
+        return {
+          standing: { ...(standing ?? { heads: [], halted: false, forked: false }), network },
+          endpoints,
+        }
+      })
+      byName = new Map(slots.map((slot) => [slot.standing.network.name, slot]))
+      for (const slot of slots) tell({ network: slot.standing.network.name, endpoint: null, verdictChanged: true })
+    },
+
+    put(health, verdictChanged) {
+      const entry = byKey.get(endpointKey(health.endpoint))
+      if (entry === undefined) return
+      entry.health = health
+      if (verdictChanged) entry.tally.stateChanges++
+      tell({ network: health.endpoint.network, endpoint: health.endpoint.name, verdictChanged })
+    },
+
+    putStanding(standing, changed) {
+      const slot = byName.get(standing.network.name)
+      if (slot === undefined) return
+      slot.standing = standing
+      tell({ network: standing.network.name, endpoint: null, verdictChanged: changed })
+    },
+
+    putAvailability(of) {
+      for (const [key, availability] of of) {
+        const entry = byKey.get(key)
+        if (entry !== undefined) entry.availability = availability
+      }
+    },
+  }
+}
