@@ -1,4 +1,5 @@
 import type { Condition, State, Verdict } from './condition.ts'
+import { newStreaks, type Streaks } from './confirm.ts'
 import type { Endpoint } from './endpoint.ts'
 import type { Head } from './head.ts'
 import type { Liveness } from './liveness.ts'
@@ -8,7 +9,7 @@ import type { UnixMs } from './time.ts'
 /** The newest head seen on one shard of an endpoint, beside the reference head. */
 export interface HeadStanding extends Head {
   readonly shard: Shard
-  /** Reference height minus this height, never negative; `null` while there is nothing to compare with. */
+  /** Reference height minus this height, never negative; `null` before the first comparison. */
   readonly lagBlocks: number | null
   /** The lag in block time; `null` likewise. */
   readonly lagMs: number | null
@@ -36,6 +37,29 @@ export interface Health {
   readonly latencyMs: number | null
   readonly clockSkewMs: number | null
   readonly tlsNotAfter: UnixMs | null
+  /** How the verdict came about: what the next poll goes on from. */
+  readonly streaks: Streaks
+  /** The shards on which the latest answer lags, by the enter and leave thresholds, confirmed or not. */
+  readonly laggingShards: readonly Shard[]
+}
+
+/** An endpoint that was never polled. */
+export function unpolled(endpoint: Endpoint, at: UnixMs): Health {
+  return {
+    endpoint,
+    verdict: null,
+    since: at,
+    conditions: [],
+    lastPolledAt: null,
+    validUntil: at,
+    heads: [],
+    liveness: null,
+    latencyMs: null,
+    clockSkewMs: null,
+    tlsNotAfter: null,
+    streaks: newStreaks(at),
+    laggingShards: [],
+  }
 }
 
 /** A result holds until the next one or until two intervals have passed; the time after that is unknown. */

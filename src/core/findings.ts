@@ -1,0 +1,189 @@
+import type { ChainStanding } from './chain-view.ts'
+import type { ConditionCode, Finding } from './condition.ts'
+import { describeFailure, type Failure } from './failure.ts'
+import type { Liveness } from './liveness.ts'
+import type { Shard, Thresholds } from './network.ts'
+import { checkOutcome, type PollResult } from './poll-result.ts'
+import { humanDuration, type UnixMs } from './time.ts'
+
+/** One shard of a poll whose head was read, beside the chain that it belongs to. */
+export interface ShardStanding extends ChainStanding {
+  readonly shard: Shard
+  /** Lagging by the enter and leave thresholds. */
+  readonly lagging: boolean
+  readonly lagMs: number
+}
+
+/** What one poll says of an endpoint, before any of it is confirmed: every rule of the contract's section 7 that makes a condition. */
+export function findingsOf(
+  result: PollResult,
+  standings: readonly ShardStanding[],
+  thresholds: Thresholds,
+  now: UnixMs,
+): readonly Finding[] {
+  const findings: Finding[] = []
+  const { liveness } = result
+  if (liveness !== null) {
+    if (liveness.ok) findings.push(...ofLiveness(liveness.value, thresholds, now))
+    else push(findings, ofFailure(liveness.failure, ''))
+  }
+  for (const { shard, outcome } of result.heads) {
+    if (!outcome.ok) push(findings, ofFailure(outcome.failure, ofShard(shard)))
+  }
+  for (const standing of standings) findings.push(...ofStanding(standing, thresholds))
+  push(findings, ofLatency(latencyOf(result), thresholds))
+  push(findings, ofClock(skewOf(result, standings, now), thresholds))
+  return oneOfEachCode(findings)
+}
+
+function ofLiveness(liveness: Liveness, thresholds: Thresholds, now: UnixMs): Finding[] {
+  const findings: Finding[] = []
+  if (!liveness.healthy) {
+    findings.push({ code: 'unhealthy', verdict: 'down', message: unhealthyMessage(liveness) })
+  }
+  if (liveness.checks.length === 0) {
+    findings.push({ code: 'no-evidence', verdict: 'up', message: 'the node names no check behind its health' })
+  }
+  const failing = liveness.checks.filter((check) => check.contiguousFailures >= thresholds.contiguousFailures)
+  if (failing.length > 0) {
+    const [worstCheck] = failing.sort((a, b) => b.contiguousFailures - a.contiguousFailures)
+    const others = failing.length > 1 ? ` and ${failing.length - 1} more` : ''
+    findings.push({
+      code: 'check-failing',
+      verdict: 'degraded',
+      message: `the node's check ${worstCheck?.name}${others} failed ${worstCheck?.contiguousFailures} times in a row`,
+    })
+  }
+  const heartbeatLagMs = liveness.heartbeatAt === null ? 0 : now - liveness.heartbeatAt
+  if (heartbeatLagMs >= thresholds.heartbeatMs) {
+    findings.push({
+      code: 'heartbeat-stale',
+      verdict: 'degraded',
+      message: `no network message handled for ${humanDuration(heartbeatLagMs)}`,
+    })
+  }
+  return findings
+}
+
+function unhealthyMessage({ checks }: Liveness): string {
+  const failing = checks.filter((check) => !check.healthy).map((check) => check.name)
+  if (failing.length === 0) return 'the node says that it is unhealthy'
+  const named = failing.slice(0, 3).join(', ')
+  return `the node says that it is unhealthy: ${named}${failing.length > 3 ? ` and ${failing.length - 3} more` : ''}`
+}
+
+function ofStanding(standing: ShardStanding, thresholds: Thresholds): Finding[] {
+  const findings: Finding[] = []
+  const where = ofShard(standing.shard)
+  if (standing.lagging) {
+    const blocks = standing.lagBlocks === 1 ? '1 block' : `${standing.lagBlocks} blocks`
+    findings.push({
+      code: 'lagging',
+      verdict: standing.lagBlocks >= thresholds.lagBlocksDown ? 'down' : 'degraded',
+      message: `${where}${blocks} (${humanDuration(standing.lagMs)}) behind`,
+    })
+  }
+  if (standing.stalledForMs !== null) {
+    findings.push({
+      code: 'stalled',
+      verdict: 'degraded',
+      message: `${where}no new block for ${humanDuration(standing.stalledForMs)} while the network went on`,
+    })
+  }
+  return findings
+}
+
+function ofLatency(latencyMs: number | null, thresholds: Thresholds): Finding | null {
+  if (latencyMs === null || latencyMs < thresholds.latencyMs) return null
+  return { code: 'slow', verdict: 'degraded', message: `took ${humanDuration(latencyMs)} to answer` }
+}
+
+function ofClock(skewMs: number | null, thresholds: Thresholds): Finding | null {
+  if (skewMs === null || Math.abs(skewMs) < thresholds.clockSkewMs) return null
+  const direction = skewMs > 0 ? 'ahead of' : 'behind'
+  return {
+    code: 'clock-skewed',
+    verdict: 'up',
+    message: `the node's clock is ${humanDuration(Math.abs(skewMs))} ${direction} ours`,
+  }
+}
+
+/** The one table of which failure is called what. `null`: it says nothing of the node. */
+function conditionOf(failure: Failure): { code: ConditionCode; verdict: Finding['verdict'] } | null {
+  switch (failure.kind) {
+    case 'timeout':
+    case 'dns':
+    case 'refused':
+    case 'unroutable':
+    case 'reset':
+    case 'tls':
+      return { code: 'unreachable', verdict: 'down' }
+    case 'truncated':
+    case 'not-http':
+    case 'headers-too-large':
+    case 'too-large':
+    case 'redirect':
+    case 'http':
+    case 'bad-encoding':
+    case 'not-json':
+    case 'too-deep':
+    case 'rpc':
+    case 'wrong-id':
+    case 'malformed':
+      return { code: 'bad-answer', verdict: 'down' }
+    case 'wrong-network':
+      return { code: 'wrong-network', verdict: 'down' }
+    case 'rate-limited':
+      return { code: 'rate-limited', verdict: 'degraded' }
+    case 'local-resources':
+      return null
+  }
+}
+
+function ofFailure(failure: Failure, where: string): Finding | null {
+  const condition = conditionOf(failure)
+  return condition === null ? null : { ...condition, message: `${where}${describeFailure(failure)}` }
+}
+
+/** How long the slowest check took that was answered; `null` when none was. */
+export function latencyOf(result: PollResult): number | null {
+  let slowest: number | null = null
+  for (const check of result.endpoint.checks) {
+    const outcome = checkOutcome(result, check)
+    if (outcome?.ok) slowest = Math.max(slowest ?? 0, outcome.durationMs)
+  }
+  return slowest
+}
+
+/**
+ * The node's clock minus ours. A block or a heartbeat from the future is as good a sign as the Date header: whichever
+ * says the most counts.
+ */
+export function skewOf(result: PollResult, standings: readonly ShardStanding[], now: UnixMs): number | null {
+  const future = Math.max(0, ...standings.map((standing) => standing.head.timestamp - now))
+  const dated = result.clockSkewMs
+  if (dated === null) return future > 0 ? future : null
+  return future > Math.abs(dated) ? future : dated
+}
+
+function ofShard(shard: Shard): string {
+  return shard === null ? '' : shard === METACHAIN ? 'metachain: ' : `shard ${shard}: `
+}
+
+const METACHAIN = 4_294_967_295
+
+function push(findings: Finding[], finding: Finding | null): void {
+  if (finding !== null) findings.push(finding)
+}
+
+/** The worst finding of each code, the first where they are alike: a sharded endpoint is judged by its worst shard. */
+function oneOfEachCode(findings: readonly Finding[]): readonly Finding[] {
+  if (findings.length < 2) return findings
+  const byCode = new Map<ConditionCode, Finding>()
+  for (const finding of findings) {
+    const first = byCode.get(finding.code)
+    if (first === undefined || (first.verdict !== 'down' && finding.verdict === 'down'))
+      byCode.set(finding.code, finding)
+  }
+  return [...byCode.values()]
+}

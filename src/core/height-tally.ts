@@ -1,0 +1,69 @@
+/**
+ * How many endpoints stand at which height, kept sorted so that the height of the majority is found without looking at
+ * every endpoint: a network may have ten thousand of them, but they stand at few heights.
+ */
+export interface HeightTally {
+  readonly size: number
+  add(height: number): void
+  remove(height: number): void
+  /** The highest height that more than half have reached, or are within `slack` blocks of; `null` when empty. */
+  ofMajority(slack: number): number | null
+}
+
+export function createHeightTally(): HeightTally {
+  /** Ascending, distinct; `counts` beside it. */
+  const heights: number[] = []
+  const counts: number[] = []
+  let size = 0
+
+  /** Where `height` stands, or would stand. */
+  function place(height: number): number {
+    let low = 0
+    let high = heights.length
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      if ((heights[middle] as number) < height) low = middle + 1
+      else high = middle
+    }
+    return low
+  }
+
+  return {
+    get size() {
+      return size
+    },
+
+    add(height) {
+      const at = place(height)
+      if (heights[at] === height) (counts[at] as number)++
+      else {
+        heights.splice(at, 0, height)
+        counts.splice(at, 0, 1)
+      }
+      size++
+    },
+
+    remove(height) {
+      const at = place(height)
+      if (heights[at] !== height) return
+      ;(counts[at] as number)--
+      if (counts[at] === 0) {
+        heights.splice(at, 1)
+        counts.splice(at, 1)
+      }
+      size--
+    },
+
+    ofMajority(slack) {
+      const needed = Math.floor(size / 2) + 1
+      let reached = 0
+      let low = heights.length
+      for (let at = heights.length - 1; at >= 0; at--) {
+        const height = heights[at] as number
+        while (low > 0 && (heights[low - 1] as number) >= height - slack) reached += counts[--low] as number
+        if (reached >= needed) return height
+      }
+      return null
+    },
+  }
+}

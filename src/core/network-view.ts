@@ -1,0 +1,153 @@
+import { assess } from './assess.ts'
+import { type ChainView, createChainView, type SeenHead } from './chain-view.ts'
+import { conditionsOf } from './confirm.ts'
+import type { Endpoint } from './endpoint.ts'
+import type { ShardStanding } from './findings.ts'
+import { type Health, unpolled } from './health.ts'
+import type { Network, Shard } from './network.ts'
+import type { PollResult } from './poll-result.ts'
+import type { UnixMs } from './time.ts'
+
+/** Where a network stands: what its endpoints agree on, per shard. */
+export interface NetworkReference {
+  readonly shard: Shard
+  readonly height: number
+  readonly hash: string | null
+  readonly timestamp: UnixMs | null
+}
+
+export type ChainEvent =
+  | { readonly kind: 'regressed'; readonly shard: Shard; readonly blocks: number }
+  | {
+      readonly kind: 'reorged'
+      readonly shard: Shard
+      readonly height: number
+      readonly hash: string
+      readonly previousHash: string
+    }
+
+/** What one poll has changed. */
+export interface Judgement {
+  readonly health: Health
+  readonly events: readonly ChainEvent[]
+}
+
+/** What must survive a restart, of one endpoint. Plain data. */
+export interface EndpointMemory {
+  readonly streaks: Health['streaks']
+  readonly lastPolledAt: UnixMs | null
+  readonly seen: readonly { readonly shard: Shard; readonly seen: SeenHead }[]
+}
+
+/** One network: its chains, and the health of its endpoints. Pure: what it says follows from what it was given. */
+export interface NetworkView {
+  readonly network: Network
+  /** Judges one endpoint by a poll; `null` when the poll says nothing of the node (it was our own fault). */
+  judge(result: PollResult, now: UnixMs): Judgement | null
+  health(endpoint: string): Health | undefined
+  references(now: UnixMs): readonly NetworkReference[]
+  /** Every shard's endpoints answer, and none of them advances. */
+  halted(now: UnixMs): boolean
+  remember(endpoint: string): EndpointMemory | null
+  recall(endpoint: string, memory: EndpointMemory, now: UnixMs): void
+}
+
+export function createNetworkView(network: Network, endpoints: readonly Endpoint[], now: UnixMs): NetworkView {
+  const { thresholds, blockTimeMs } = network
+  const healths = new Map<string, Health>(endpoints.map((endpoint) => [endpoint.name, unpolled(endpoint, now)]))
+  const longestIntervalMs = Math.max(0, ...endpoints.map((endpoint) => endpoint.intervalMs))
+  const chains = new Map<Shard, ChainView>()
+  for (const shard of new Set(endpoints.flatMap((endpoint) => endpoint.shards))) {
+    chains.set(shard, createChainView({ ...thresholds, blockTimeMs, recentMs: 2 * longestIntervalMs }))
+  }
+
+  function standingOn(shard: Shard, previous: Health, at: UnixMs): ShardStanding | null {
+    const standing = chains.get(shard)?.standing(previous.endpoint.name, at)
+    if (standing === null || standing === undefined) return null
+    const { lagBlocks } = standing
+    const lagging = previous.laggingShards.includes(shard)
+      ? lagBlocks > thresholds.lagRecoverBlocks
+      : lagBlocks >= thresholds.lagBlocks
+    return { ...standing, shard, lagging, lagMs: lagBlocks * blockTimeMs }
+  }
+
+  return {
+    network,
+
+    judge(result, at) {
+      const { name } = result.endpoint
+      const previous = healths.get(name)
+      if (previous === undefined || isOurFault(result)) return null
+      const events: ChainEvent[] = []
+      const standings: ShardStanding[] = []
+      for (const { shard, outcome } of result.heads) {
+        const chain = chains.get(shard)
+        if (!outcome.ok) {
+          if (outcome.failure.kind === 'wrong-network') chain?.forget(name)
+          continue
+        }
+        const move = chain?.take(name, outcome.value, at)
+        if (move?.kind === 'regressed' || move?.kind === 'reorged') events.push({ ...move, shard })
+        const standing = standingOn(shard, previous, at)
+        if (standing !== null) standings.push(standing)
+      }
+      const health = assess(result, previous, standings, thresholds, at)
+      healths.set(name, health)
+      return { health, events }
+    },
+
+    health: (name) => healths.get(name),
+
+    references(at) {
+      const references: NetworkReference[] = []
+      for (const [shard, chain] of chains) {
+        const reference = chain.reference(at)
+        if (reference === null) continue
+        const { height, hash, timestamp } = reference
+        references.push({ shard, height, hash, timestamp })
+      }
+      return references
+    },
+
+    halted(at) {
+      return chains.size > 0 && [...chains.values()].every((chain) => chain.halted(at))
+    },
+
+    remember(name) {
+      const health = healths.get(name)
+      if (health === undefined) return null
+      const seen = health.endpoint.shards.flatMap((shard) => {
+        const head = chains.get(shard)?.seen(name)
+        return head === null || head === undefined ? [] : [{ shard, seen: head }]
+      })
+      return { streaks: health.streaks, lastPolledAt: health.lastPolledAt, seen }
+    },
+
+    recall(name, memory, at) {
+      const health = healths.get(name)
+      if (health === undefined) return
+      for (const { shard, seen } of memory.seen) chains.get(shard)?.restore(name, seen)
+      const lagging = health.endpoint.shards.filter((shard) => {
+        const standing = chains.get(shard)?.standing(name, at)
+        return standing !== null && standing !== undefined && standing.lagBlocks > thresholds.lagRecoverBlocks
+      })
+      const wasLagging = memory.streaks.traces.some((trace) => trace.finding.code === 'lagging')
+      healths.set(name, {
+        ...health,
+        verdict: memory.streaks.verdict,
+        since: memory.streaks.since,
+        conditions: conditionsOf(memory.streaks),
+        streaks: memory.streaks,
+        lastPolledAt: memory.lastPolledAt,
+        // What was true before the restart is history: the state is unknown until the next poll.
+        validUntil: memory.lastPolledAt ?? at,
+        laggingShards: wasLagging ? lagging : [],
+      })
+    },
+  }
+}
+
+function isOurFault(result: PollResult): boolean {
+  const outcomes = [result.liveness, ...result.heads.map((head) => head.outcome)]
+  return outcomes.some((outcome) => outcome?.ok === false && outcome.failure.kind === 'local-resources')
+}
