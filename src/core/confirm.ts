@@ -12,7 +12,7 @@ interface Trace {
   readonly finding: Finding
   /** The first poll of the present run. */
   readonly since: UnixMs
-  /** Polls in a row that found it, up to the latest; 0 when the latest did not. */
+  /** Polls in a row that found it, up to the latest, counted no further than decides; 0 when the latest did not. */
   readonly seen: number
   /** Polls in a row that did not; 0 when the latest did. */
   readonly missed: number
@@ -82,7 +82,7 @@ function nextTraces(
     const trace = before.get(finding.code)
     before.delete(finding.code)
     const goesOn = trace !== undefined && (trace.confirmed || trace.missed === 0)
-    const seen = trace !== undefined && trace.missed === 0 ? trace.seen + 1 : 1
+    const seen = trace !== undefined && trace.missed === 0 ? Math.min(trace.seen + 1, failAfter) : 1
     return {
       finding,
       since: goesOn ? trace.since : at,

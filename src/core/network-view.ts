@@ -49,7 +49,10 @@ export interface NetworkView {
   /** Every shard's endpoints answer, and none of them advances. */
   halted(now: UnixMs): boolean
   remember(endpoint: string): EndpointMemory | null
+  /** Goes on from an earlier run: the state is unknown until the next poll. */
   recall(endpoint: string, memory: EndpointMemory, now: UnixMs): void
+  /** Goes on from the view that this one replaces, as if nothing had happened. */
+  adopt(endpoint: string, from: NetworkView): void
 }
 
 export function createNetworkView(network: Network, endpoints: readonly Endpoint[], now: UnixMs): NetworkView {
@@ -69,6 +72,10 @@ export function createNetworkView(network: Network, endpoints: readonly Endpoint
       ? lagBlocks > thresholds.lagRecoverBlocks
       : lagBlocks >= thresholds.lagBlocks
     return { ...standing, shard, lagging, lagMs: lagBlocks * blockTimeMs }
+  }
+
+  function restoreSeen(name: string, memory: EndpointMemory): void {
+    for (const { shard, seen } of memory.seen) chains.get(shard)?.restore(name, seen)
   }
 
   return {
@@ -126,7 +133,7 @@ export function createNetworkView(network: Network, endpoints: readonly Endpoint
     recall(name, memory, at) {
       const health = healths.get(name)
       if (health === undefined) return
-      for (const { shard, seen } of memory.seen) chains.get(shard)?.restore(name, seen)
+      restoreSeen(name, memory)
       const lagging = health.endpoint.shards.filter((shard) => {
         const standing = chains.get(shard)?.standing(name, at)
         return standing !== null && standing !== undefined && standing.lagBlocks > thresholds.lagRecoverBlocks
@@ -143,6 +150,15 @@ export function createNetworkView(network: Network, endpoints: readonly Endpoint
         validUntil: memory.lastPolledAt ?? at,
         laggingShards: wasLagging ? lagging : [],
       })
+    },
+
+    adopt(name, from) {
+      const fresh = healths.get(name)
+      const earlier = from.health(name)
+      const memory = from.remember(name)
+      if (fresh === undefined || earlier === undefined || memory === null) return
+      restoreSeen(name, memory)
+      healths.set(name, { ...earlier, endpoint: fresh.endpoint })
     },
   }
 }

@@ -70,10 +70,11 @@ export interface Board {
 
 /** What the poller and the daemon may do to the board. */
 export interface WritableBoard extends Board {
-  /** The new whole set: endpoints that stay keep their health and tally, the others start with what `fresh` gives. */
+  /** The new whole set. Endpoints that were there keep their availability. */
   configure(
     networks: readonly { readonly network: Network; readonly fresh: readonly { health: Health; tally: Tally }[] }[],
   ): void
+  /** `verdictChanged`: the state or the set of conditions is another than before. */
   put(health: Health, verdictChanged: boolean): void
   putStanding(standing: NetworkStanding, changed: boolean): void
   putAvailability(of: ReadonlyMap<EndpointKey, Readonly<Record<AvailabilityWindow, Availability>>>): void
@@ -116,11 +117,7 @@ export function createBoard(): WritableBoard {
       slots = networks.map(({ network, fresh }) => {
         const endpoints = fresh.map(({ health, tally }) => {
           const key = endpointKey(health.endpoint)
-          const entry = previous.get(key) ?? { key, health, tally, availability: null }
-          const kept: Entry =
-            entry.health.endpoint === health.endpoint
-              ? entry
-              : { ...entry, health: { ...entry.health, endpoint: health.endpoint } }
+          const kept: Entry = { key, health, tally, availability: previous.get(key)?.availability ?? null }
           byKey.set(key, kept)
           return kept
         })
@@ -137,8 +134,8 @@ export function createBoard(): WritableBoard {
     put(health, verdictChanged) {
       const entry = byKey.get(endpointKey(health.endpoint))
       if (entry === undefined) return
+      if (entry.health.verdict !== null && entry.health.verdict !== health.verdict) entry.tally.stateChanges++
       entry.health = health
-      if (verdictChanged) entry.tally.stateChanges++
       tell({ network: health.endpoint.network, endpoint: health.endpoint.name, verdictChanged })
     },
 

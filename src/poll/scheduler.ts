@@ -1,0 +1,233 @@
+import type { Clock, Timer } from '../clock.ts'
+import { createDueQueue } from './due-queue.ts'
+
+/** Why a poll did not happen in its turn. */
+export const SKIP_REASONS = ['overlap', 'concurrency', 'late', 'rate-limited'] as const
+export type SkipReason = (typeof SKIP_REASONS)[number]
+
+/** Something that is polled again and again. Names are unique. */
+export interface ScheduledItem {
+  readonly key: string
+  readonly intervalMs: number
+  /** Items of one host share its limit. */
+  readonly host: string
+  readonly hostConcurrency: number
+}
+
+export interface SchedulerDeps {
+  readonly clock: Clock
+  /** How many polls may run at once. */
+  readonly concurrency: number
+  /** Polls one item; must not reject. May ask to be left alone for a while. */
+  readonly run: (key: string, signal: AbortSignal) => Promise<{ readonly waitMs: number }>
+  /** How late a poll started, on the monotonic clock. */
+  readonly onLag: (ms: number) => void
+  readonly onSkip: (key: string, reason: SkipReason, count: number) => void
+}
+
+/**
+ * Runs every item once per interval, on the monotonic clock: steps of the wall clock do not exist here.
+ * First runs are spread over the interval. An item never overlaps itself. A missed turn is skipped and counted, never
+ * caught up: after a stall what is overdue runs once, at no more than twice the usual pace, and is then back in its own rhythm.
+ */
+export interface Scheduler {
+  /** The whole new set: items that stay keep their place. */
+  configure(items: readonly ScheduledItem[], concurrency?: number): void
+  start(): void
+  /** Ends what runs and resolves when nothing is left running. */
+  stop(): Promise<void>
+  readonly running: number
+  /** Wall time when it last looked for due items; `null` before. */
+  readonly lastRoundAt: number | null
+  /** Whether every item configured at the start has been run to its end once. */
+  readonly firstRoundDone: boolean
+}
+
+interface Slot {
+  item: ScheduledItem
+  due: number
+  running: boolean
+  /** When it was due, while it waits for its host or for a free place; `null` when it does not. */
+  waitingSince: number | null
+  ran: boolean
+  /** The node asked to be left alone until then. */
+  notBefore: number
+  gone: boolean
+}
+
+/** It looks at least this often, so that a stall can be seen from outside. */
+const LONGEST_NAP_MS = 1000
+/** Timers are coarse: waking once for all that is due within this time saves most of them. */
+const SHORTEST_NAP_MS = 2
+/** How many overdue items may start at once after a stall, whatever the usual pace. */
+const SMALLEST_BURST = 8
+const GOLDEN_RATIO = 0.618_033_988_749_895
+
+export function createScheduler({ clock, run, onLag, onSkip, ...options }: SchedulerDeps): Scheduler {
+  let concurrency = options.concurrency
+  let slots = new Map<string, Slot>()
+  const queue = createDueQueue<Slot>()
+  const waiting: Slot[] = []
+  const busyHosts = new Map<string, number>()
+  const ended = new AbortController()
+  const inFlight = new Set<Promise<void>>()
+  let timer: Timer | null = null
+  let started = false
+  let lastRoundAt: number | null = null
+  let notYetRun = 0
+  let firstRoundDone = false
+  let placed = 0
+  /** Starts per millisecond that the configuration asks for, and what may be started now at twice that pace. */
+  let pace = 0
+  let allowance = SMALLEST_BURST
+  let allowanceAt = 0
+
+  /** The item's next turn after `now`, in its own rhythm. */
+  function nextTurn(slot: Slot, now: number): number {
+    const { intervalMs } = slot.item
+    const turns = Math.max(1, Math.floor((now - slot.due) / intervalMs) + 1)
+    return slot.due + turns * intervalMs
+  }
+
+  function enqueue(slot: Slot, due: number): void {
+    slot.due = due
+    queue.push(due, slot)
+  }
+
+  function wakeAt(due: number): void {
+    timer?.cancel()
+    const nap = Math.min(LONGEST_NAP_MS, Math.max(SHORTEST_NAP_MS, due - clock.monotonic()))
+    timer = clock.after(nap, round)
+  }
+
+  function round(): void {
+    if (ended.signal.aborted) return
+    lastRoundAt = clock.now()
+    const now = clock.monotonic()
+    const burst = Math.max(SMALLEST_BURST, pace * 100)
+    allowance = Math.min(burst, allowance + 2 * pace * (now - allowanceAt))
+    allowanceAt = now
+    let next = queue.peek()
+    while (next !== undefined && next.due <= now && allowance >= 1) {
+      queue.pop()
+      const slot = next.item
+      if (!slot.gone && slot.due === next.due) takeTurn(slot, now)
+      next = queue.peek()
+    }
+    startWaiting(now)
+    const paced = allowance < 1 && pace > 0 ? now + (1 - allowance) / (2 * pace) : now
+    wakeAt(Math.max(paced, next?.due ?? Number.POSITIVE_INFINITY))
+  }
+
+  function takeTurn(slot: Slot, now: number): void {
+    const { key, intervalMs } = slot.item
+    const missed = Math.floor((now - slot.due) / intervalMs)
+    if (missed > 0) onSkip(key, 'late', missed)
+    const due = slot.due
+    enqueue(slot, nextTurn(slot, now))
+    if (slot.running) return onSkip(key, 'overlap', 1)
+    if (slot.waitingSince !== null) return onSkip(key, 'concurrency', 1)
+    if (slot.notBefore > now) return onSkip(key, 'rate-limited', 1)
+    allowance -= 1
+    if (mayStart(slot)) begin(slot, due, now)
+    else {
+      slot.waitingSince = due
+      waiting.push(slot)
+    }
+  }
+
+  function mayStart({ item }: Slot): boolean {
+    return inFlight.size < concurrency && (busyHosts.get(item.host) ?? 0) < item.hostConcurrency
+  }
+
+  /** First come, first served, but a busy host holds up nobody else's. */
+  function startWaiting(now: number): void {
+    if (waiting.length === 0 || inFlight.size >= concurrency) return
+    let kept = 0
+    for (const slot of waiting) {
+      if (slot.gone || slot.waitingSince === null) continue
+      if (mayStart(slot)) begin(slot, slot.waitingSince, now)
+      else waiting[kept++] = slot
+    }
+    waiting.length = kept
+  }
+
+  function begin(slot: Slot, due: number, now: number): void {
+    const { key, host } = slot.item
+    onLag(now - due)
+    slot.running = true
+    slot.waitingSince = null
+    busyHosts.set(host, (busyHosts.get(host) ?? 0) + 1)
+    const poll = run(key, ended.signal).then(({ waitMs }) => {
+      slot.running = false
+      inFlight.delete(poll)
+      const others = (busyHosts.get(host) ?? 1) - 1
+      if (others === 0) busyHosts.delete(host)
+      else busyHosts.set(host, others)
+      if (!slot.ran) {
+        slot.ran = true
+        if (!slot.gone) notYetRun--
+        if (notYetRun === 0) firstRoundDone = true
+      }
+      const ending = clock.monotonic()
+      if (waitMs > 0) slot.notBefore = ending + waitMs
+      if (!ended.signal.aborted) startWaiting(ending)
+    })
+    inFlight.add(poll)
+  }
+
+  return {
+    configure(items, newConcurrency) {
+      if (newConcurrency !== undefined) concurrency = newConcurrency
+      const now = clock.monotonic()
+      const before = slots
+      slots = new Map()
+      pace = 0
+      for (const item of items) {
+        pace += 1 / item.intervalMs
+        const slot = before.get(item.key)
+        before.delete(item.key)
+        const keepsPlace = slot?.item.intervalMs === item.intervalMs
+        const kept: Slot = slot ?? {
+          item,
+          due: 0,
+          running: false,
+          waitingSince: null,
+          ran: false,
+          notBefore: 0,
+          gone: false,
+        }
+        kept.item = item
+        slots.set(item.key, kept)
+        // Multiples of the golden ratio fill an interval evenly, however many come and go.
+        if (!keepsPlace) enqueue(kept, now + ((placed++ * GOLDEN_RATIO) % 1) * item.intervalMs)
+      }
+      for (const slot of before.values()) slot.gone = true
+      notYetRun = [...slots.values()].filter((slot) => !slot.ran).length
+      if (started) wakeAt(queue.peek()?.due ?? Number.POSITIVE_INFINITY)
+    },
+
+    start() {
+      started = true
+      allowanceAt = clock.monotonic()
+      round()
+    },
+
+    async stop() {
+      timer?.cancel()
+      ended.abort()
+      queue.clear()
+      await Promise.all(inFlight)
+    },
+
+    get running() {
+      return inFlight.size
+    },
+    get lastRoundAt() {
+      return lastRoundAt
+    },
+    get firstRoundDone() {
+      return firstRoundDone
+    },
+  }
+}
