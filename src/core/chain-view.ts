@@ -113,7 +113,8 @@ export function createChainView(options: ChainViewOptions): ChainView {
   /** -1 when there is nobody. */
   function agreed(endpoints: Iterable<string>, heights: typeof knownHeights, now: UnixMs): number {
     if (heights.size === 2) return ofTwo([...endpoints], now)
-    return heights.ofMajority(options.lagBlocks) ?? -1
+    // Within `lagBlocks` is not yet lagging: a few that are ahead of everybody never make a majority late.
+    return heights.ofMajority(options.lagBlocks - 1) ?? -1
   }
 
   /** Two cannot outvote each other: the higher one is right unless it is further ahead than time allows. */

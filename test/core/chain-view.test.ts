@@ -1,0 +1,241 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { type ChainView, createChainView } from '../../src/core/chain-view.ts'
+import type { Head } from '../../src/core/head.ts'
+import { createHeightTally } from '../../src/core/height-tally.ts'
+
+const OPTIONS = { blockTimeMs: 12_000, lagBlocks: 3, lagBlocksDown: 100, stallMs: 60_000, recentMs: 30_000 }
+const NOW = Date.UTC(2026, 0, 1)
+
+/** The block that everybody honest has at this height, minted on time. */
+function block(height: number, over: Partial<Head> = {}): Head {
+  return {
+    height,
+    hash: `0x${height}`,
+    parentHash: `0x${height - 1}`,
+    timestamp: NOW + (height - 1000) * OPTIONS.blockTimeMs,
+    ...over,
+  }
+}
+
+function view(heights: Record<string, number>, at = NOW): ChainView {
+  const chain = createChainView(OPTIONS)
+  for (const [endpoint, height] of Object.entries(heights)) chain.take(endpoint, block(height), at)
+  return chain
+}
+
+describe('the reference head', () => {
+  test('of one endpoint is its own', () => {
+    expect(view({ a: 1000 }).reference(NOW)).toMatchObject({ height: 1000, hash: '0x1000' })
+    expect(view({ a: 1000 }).standing('a', NOW)?.lagBlocks).toBe(0)
+  })
+
+  test('of three is where two of them are', () => {
+    const chain = view({ a: 1000, b: 1012, c: 1012 })
+
+    expect(chain.reference(NOW)?.height).toBe(1012)
+    expect(chain.standing('a', NOW)?.lagBlocks).toBe(12)
+    expect(chain.standing('b', NOW)?.lagBlocks).toBe(0)
+  })
+
+  test('is the newest block when the others are close behind it', () => {
+    expect(view({ a: 1000, b: 1001, c: 1002 }).reference(NOW)?.height).toBe(1002)
+  })
+
+  test('is not moved by one liar a billion blocks ahead, among two, three or ten', () => {
+    for (const honest of [['a'], ['a', 'b'], ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i']]) {
+      const chain = view(Object.fromEntries(honest.map((name) => [name, 1000])))
+      chain.take('liar', block(1_000_001_000, { timestamp: NOW }), NOW)
+
+      expect(chain.reference(NOW)?.height).toBe(1000)
+      for (const name of honest) expect(chain.standing(name, NOW)?.lagBlocks).toBe(0)
+    }
+  })
+
+  test('of two is the higher one, however far behind the other has really fallen', () => {
+    const far = 1000 - (41 * 3600) / 12
+    const chain = view({ ahead: 1000, behind: far })
+
+    expect(chain.reference(NOW)?.height).toBe(1000)
+    expect(chain.standing('behind', NOW)?.lagBlocks).toBe(1000 - far)
+  })
+
+  test('of two stays where both were when one of them is rolled back', () => {
+    const chain = view({ a: 3000, b: 3000 })
+    chain.take('b', block(1500, { timestamp: NOW }), NOW + 1000)
+    chain.take('a', block(3000), NOW + 1000)
+
+    expect(chain.reference(NOW + 1000)?.height).toBe(3000)
+    expect(chain.standing('b', NOW + 1000)?.lagBlocks).toBe(1500)
+  })
+
+  test('is not forgotten when those who were there fall silent: the one left behind still lags', () => {
+    const chain = view({ a: 1000, b: 1000, c: 900 })
+    const later = NOW + 10 * OPTIONS.recentMs
+    chain.take('c', block(905), later)
+
+    expect(chain.reference(later)?.height).toBe(1000)
+    expect(chain.standing('c', later)?.lagBlocks).toBe(95)
+  })
+
+  test('follows the one that still answers past where the silent ones were', () => {
+    const chain = view({ a: 1000, b: 1000, c: 1000 })
+    const later = NOW + 10 * OPTIONS.recentMs
+    chain.take('c', block(1050), later)
+
+    expect(chain.reference(later)?.height).toBe(1050)
+  })
+
+  test('goes back when the chain itself does', () => {
+    const chain = view({ a: 1000, b: 1000, c: 1000 })
+    for (const name of ['a', 'b', 'c']) chain.take(name, block(990, { hash: '0xother' }), NOW + 1000)
+
+    expect(chain.reference(NOW + 1000)?.height).toBe(990)
+  })
+
+  test('is not what an endpoint of another chain says', () => {
+    const chain = view({ a: 1000, b: 50_000, c: 50_000 })
+    chain.forget('b')
+    chain.forget('c')
+
+    expect(chain.reference(NOW)?.height).toBe(1000)
+  })
+})
+
+describe('stall and halt', () => {
+  /** Every endpoint is polled each 10 s; those of `frozen` stay at 1000. */
+  function run(
+    seconds: number,
+    names: readonly string[],
+    frozen: ReadonlySet<string>,
+  ): { chain: ChainView; end: number } {
+    const chain = createChainView(OPTIONS)
+    for (let at = 0; at <= seconds; at += 10) {
+      for (const name of names) {
+        chain.take(name, block(frozen.has(name) ? 1000 : 1000 + Math.floor(at / 12)), NOW + at * 1000)
+      }
+    }
+    return { chain, end: NOW + seconds * 1000 }
+  }
+
+  test('an endpoint that stands still while the others go on is stalled', () => {
+    const { chain, end } = run(120, ['a', 'b', 'c'], new Set(['c']))
+
+    expect(chain.standing('c', end)?.stalledForMs).toBe(120_000)
+    expect(chain.standing('a', end)?.stalledForMs).toBeNull()
+    expect(chain.halted(end)).toBe(false)
+  })
+
+  test('it is not stalled before the time is over', () => {
+    const { chain, end } = run(50, ['a', 'b', 'c'], new Set(['c']))
+
+    expect(chain.standing('c', end)?.stalledForMs).toBeNull()
+  })
+
+  test('when nobody goes on the network is halted and nobody is stalled', () => {
+    const { chain, end } = run(300, ['a', 'b', 'c'], new Set(['a', 'b', 'c']))
+
+    expect(chain.halted(end)).toBe(true)
+    for (const name of ['a', 'b', 'c']) expect(chain.standing(name, end)?.stalledForMs).toBeNull()
+  })
+
+  test('being one block behind when the chain halts is no stall, however long the halt lasts', () => {
+    const chain = view({ a: 1000, b: 1000, c: 1000 })
+    for (let at = 0; at < 3600; at += 10) {
+      const time = NOW + 12_000 + at * 1000
+      chain.take('a', block(1001), time)
+      chain.take('b', block(1001), time)
+      chain.take('c', block(1000), time)
+    }
+    const end = NOW + 12_000 + 3_590_000
+
+    expect(chain.halted(end)).toBe(true)
+    expect(chain.standing('c', end)?.stalledForMs).toBeNull()
+  })
+
+  test('swinging between two heights is no advance', () => {
+    const chain = createChainView(OPTIONS)
+    for (let at = 0; at <= 200; at += 10) {
+      chain.take('a', block(1000 + Math.floor(at / 12)), NOW + at * 1000)
+      chain.take('b', block(1000 + Math.floor(at / 12)), NOW + at * 1000)
+      chain.take('pool', block(at % 20 === 0 ? 1000 : 999), NOW + at * 1000)
+    }
+
+    expect(chain.standing('pool', NOW + 200_000)?.stalledForMs).toBe(200_000)
+  })
+
+  test('climbing up again after a deep rollback is an advance', () => {
+    const chain = view({ a: 2000, b: 2000, c: 2000 })
+    chain.take('c', block(1000), NOW + 1000)
+    chain.take('c', block(1100), NOW + 90_000)
+
+    expect(chain.standing('c', NOW + 90_000)?.advancedAt).toBe(NOW + 90_000)
+  })
+})
+
+describe('moves', () => {
+  test('another hash at the same height, or another parent, is a reorg; a lower height is a step back', () => {
+    const chain = view({ a: 1000 })
+
+    expect(chain.take('a', block(1000), NOW)).toEqual({ kind: 'same' })
+    expect(chain.take('a', block(1000, { hash: '0xb' }), NOW)).toMatchObject({ kind: 'reorged', height: 1000 })
+    expect(chain.take('a', block(1001, { parentHash: '0xc' }), NOW)).toMatchObject({ kind: 'reorged', height: 1000 })
+    expect(chain.take('a', block(1005), NOW)).toEqual({ kind: 'advanced' })
+    expect(chain.take('a', block(1003), NOW)).toEqual({ kind: 'regressed', blocks: 2 })
+  })
+})
+
+describe('for any heights', () => {
+  const anyHeights = fc.array(fc.integer({ min: 1, max: 60 }), { minLength: 1, maxLength: 25 })
+
+  test('the height of the majority is what counting every endpoint gives', () => {
+    fc.assert(
+      fc.property(anyHeights, fc.integer({ min: 0, max: 10 }), (heights, slack) => {
+        const tally = createHeightTally()
+        for (const height of heights) tally.add(height)
+
+        const needed = Math.floor(heights.length / 2) + 1
+        const expected = Math.max(
+          ...heights.filter((height) => heights.filter((other) => other >= height - slack).length >= needed),
+        )
+        expect(tally.ofMajority(slack)).toBe(expected)
+      }),
+    )
+  })
+
+  test('adding and removing leaves no trace', () => {
+    fc.assert(
+      fc.property(anyHeights, anyHeights, (stay, go) => {
+        const tally = createHeightTally()
+        const reference = createHeightTally()
+        for (const height of [...stay, ...go]) tally.add(height)
+        for (const height of go) tally.remove(height)
+        for (const height of stay) reference.add(height)
+
+        expect(tally.size).toBe(stay.length)
+        expect(tally.ofMajority(2)).toBe(reference.ofMajority(2))
+      }),
+    )
+  })
+
+  test('an honest majority is never accused because of the others', () => {
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 2, max: 8 }),
+        fc.array(fc.integer({ min: 0, max: 2 ** 50 }), { maxLength: 7 }),
+        (honest, lies) => {
+          const chain = createChainView(OPTIONS)
+          lies
+            .slice(0, honest - 1)
+            .forEach((height, at) => chain.take(`liar${at}`, block(height, { timestamp: NOW }), NOW))
+          for (let at = 0; at < honest; at++) chain.take(`honest${at}`, block(1000), NOW)
+
+          for (let at = 0; at < honest; at++) {
+            // A liar may pass as one who has seen the newest block first, never make others late.
+            expect(chain.standing(`honest${at}`, NOW)?.lagBlocks).toBeLessThan(OPTIONS.lagBlocks)
+          }
+        },
+      ),
+    )
+  })
+})

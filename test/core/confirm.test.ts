@@ -1,0 +1,170 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import type { ConditionCode, Finding, Verdict } from '../../src/core/condition.ts'
+import { severity, VERDICTS } from '../../src/core/condition.ts'
+import { conditionsOf, confirm, newStreaks, type Patience, type Streaks } from '../../src/core/confirm.ts'
+
+const TWICE: Patience = { failAfter: 2, recoverAfter: 2 }
+
+function finding(code: ConditionCode, verdict: Verdict): Finding {
+  return { code, verdict, message: code }
+}
+const DOWN = finding('unreachable', 'down')
+const BAD = finding('bad-answer', 'down')
+const SLOW = finding('slow', 'degraded')
+const LAGGING = finding('lagging', 'degraded')
+const SKEWED = finding('clock-skewed', 'up')
+
+/** One poll a second, from 1000 on. */
+function after(polls: readonly (readonly Finding[])[], patience = TWICE): Streaks {
+  return polls.reduce<Streaks>(
+    (streaks, found, at) => confirm(streaks, found, (at + 1) * 1000, patience),
+    newStreaks(0),
+  )
+}
+const codes = (streaks: Streaks) => conditionsOf(streaks).map((condition) => condition.code)
+
+describe('confirming', () => {
+  test('an endpoint is unknown until polled, and up at its first good poll', () => {
+    expect(after([]).verdict).toBeNull()
+    expect(after([[]])).toMatchObject({ verdict: 'up', since: 1000 })
+  })
+
+  test('one bad poll changes nothing', () => {
+    const streaks = after([[], [DOWN]])
+
+    expect(streaks).toMatchObject({ verdict: 'up', since: 1000 })
+    expect(codes(streaks)).toEqual([])
+  })
+
+  test('the second bad poll in a row confirms, dated back to the first', () => {
+    const streaks = after([[], [DOWN], [DOWN]])
+
+    expect(streaks).toMatchObject({ verdict: 'down', since: 2000 })
+    expect(conditionsOf(streaks)).toEqual([{ ...DOWN, since: 2000 }])
+  })
+
+  test('a good poll between two bad ones starts the count again', () => {
+    expect(after([[], [DOWN], [], [DOWN], [], [DOWN]]).verdict).toBe('up')
+  })
+
+  test('one good poll does not end an outage; the second does, dated back to the first', () => {
+    expect(after([[], [DOWN], [DOWN], []])).toMatchObject({ verdict: 'down' })
+    expect(codes(after([[], [DOWN], [DOWN], []]))).toEqual(['unreachable'])
+
+    const streaks = after([[], [DOWN], [DOWN], [], []])
+
+    expect(streaks).toMatchObject({ verdict: 'up', since: 4000 })
+    expect(codes(streaks)).toEqual([])
+  })
+
+  test('failing in another way each time is as bad as failing in the same way, and every way is named', () => {
+    const streaks = after([[], [DOWN], [BAD]])
+
+    expect(streaks).toMatchObject({ verdict: 'down', since: 2000 })
+    expect(codes(streaks).sort()).toEqual(['bad-answer', 'unreachable'])
+  })
+
+  test('slow, then unreachable is degraded first, and down one poll later', () => {
+    expect(after([[], [SLOW], [DOWN]])).toMatchObject({ verdict: 'degraded', since: 2000 })
+    expect(after([[], [SLOW], [DOWN], [DOWN]])).toMatchObject({ verdict: 'down', since: 3000 })
+  })
+
+  test('getting less bad is a recovery too', () => {
+    const streaks = after([[], [DOWN], [DOWN], [LAGGING], [LAGGING]])
+
+    expect(streaks).toMatchObject({ verdict: 'degraded', since: 4000 })
+    expect(codes(streaks)).toEqual(['lagging'])
+  })
+
+  test('an endpoint that is down from the start is confirmed after as many polls as any other', () => {
+    expect(after([[DOWN]]).verdict).toBeNull()
+    expect(after([[DOWN], [DOWN]])).toMatchObject({ verdict: 'down', since: 1000 })
+  })
+
+  test('what changes no state is shown, and changes no state', () => {
+    const streaks = after([[SKEWED], [SKEWED]])
+
+    expect(streaks.verdict).toBe('up')
+    expect(codes(streaks)).toEqual(['clock-skewed'])
+  })
+
+  test('a second reason beside a confirmed one has to be confirmed as well', () => {
+    const down = [[], [DOWN], [DOWN]]
+
+    expect(codes(after([...down, [DOWN, SKEWED]]))).toEqual(['unreachable'])
+    expect(codes(after([...down, [DOWN, SKEWED], [DOWN, SKEWED]]))).toEqual(['unreachable', 'clock-skewed'])
+  })
+
+  test('with a patience of one every poll counts', () => {
+    const once = { failAfter: 1, recoverAfter: 1 }
+
+    expect(after([[], [DOWN]], once).verdict).toBe('down')
+    expect(after([[], [DOWN], []], once).verdict).toBe('up')
+  })
+})
+
+describe('for any run of polls', () => {
+  const anyFindings = fc.subarray([DOWN, BAD, SLOW, LAGGING, SKEWED])
+  const anyPatience = fc.record({
+    failAfter: fc.integer({ min: 1, max: 4 }),
+    recoverAfter: fc.integer({ min: 1, max: 4 }),
+  })
+
+  test('a verdict other than up always has a reason at least as bad', () => {
+    fc.assert(
+      fc.property(fc.array(anyFindings, { maxLength: 30 }), anyPatience, (polls, patience) => {
+        const streaks = after(polls, patience)
+        const { verdict } = streaks
+        if (verdict === null || verdict === 'up') return
+        const reasons = conditionsOf(streaks).filter((condition) => severity(condition.verdict) >= severity(verdict))
+        expect(reasons).not.toEqual([])
+      }),
+    )
+  })
+
+  test('it gets worse only when the last polls were all worse, and better only when they were all better', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.constantFrom(...VERDICTS), { minLength: 1, maxLength: 40 }),
+        anyPatience,
+        (polls, patience) => {
+          let streaks = newStreaks(0)
+          polls.forEach((verdict, at) => {
+            const before = streaks.verdict
+            const found = verdict === 'up' ? [] : [finding(verdict === 'down' ? 'unreachable' : 'slow', verdict)]
+            streaks = confirm(streaks, found, at, patience)
+            if (before === null || streaks.verdict === null || streaks.verdict === before) return
+            const worse = severity(streaks.verdict) > severity(before)
+            const run = polls.slice(0, at + 1).slice(worse ? -patience.failAfter : -patience.recoverAfter)
+            expect(run).toHaveLength(worse ? patience.failAfter : patience.recoverAfter)
+            for (const poll of run) {
+              if (worse) expect(severity(poll)).toBeGreaterThanOrEqual(severity(streaks.verdict))
+              else expect(severity(poll)).toBeLessThanOrEqual(severity(streaks.verdict))
+            }
+            expect(streaks.since).toBe(at - run.length + 1)
+          })
+        },
+      ),
+    )
+  })
+
+  test('what lasts is always found: after failAfter equal polls the verdict is theirs or worse', () => {
+    fc.assert(
+      fc.property(fc.array(anyFindings, { maxLength: 10 }), anyPatience, (polls, patience) => {
+        const streaks = after([...polls, ...Array.from({ length: patience.failAfter }, () => [DOWN])], patience)
+        expect(streaks.verdict).toBe('down')
+      }),
+    )
+  })
+
+  test('it survives being written down and read again', () => {
+    fc.assert(
+      fc.property(fc.array(anyFindings, { maxLength: 20 }), anyFindings, (polls, next) => {
+        const streaks = after(polls)
+        const read = JSON.parse(JSON.stringify(streaks)) as Streaks
+        expect(confirm(read, next, 99_000, TWICE)).toEqual(confirm(streaks, next, 99_000, TWICE))
+      }),
+    )
+  })
+})

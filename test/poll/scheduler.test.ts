@@ -1,0 +1,231 @@
+import { describe, expect, test } from 'vitest'
+import { createScheduler, type ScheduledItem, type Scheduler, type SkipReason } from '../../src/poll/scheduler.ts'
+import { createFakeClock } from '../support/fake-clock.ts'
+
+const clockAt = () => createFakeClock({ now: Date.UTC(2026, 0, 1) })
+type FakeClock = ReturnType<typeof clockAt>
+
+interface World {
+  clock: FakeClock
+  scheduler: Scheduler
+  /** Monotonic start of every run. */
+  runs: { key: string; at: number }[]
+  skips: Map<SkipReason, number>
+  lags: number[]
+  most: number
+}
+
+function items(count: number, intervalMs: number, over: Partial<ScheduledItem> = {}): ScheduledItem[] {
+  return Array.from({ length: count }, (_, at) => ({
+    key: `e${at}`,
+    intervalMs,
+    host: `h${at}`,
+    hostConcurrency: 8,
+    ...over,
+  }))
+}
+
+interface Setting {
+  concurrency?: number
+  durationMs?: number
+  waitMs?: (key: string) => number
+}
+
+function world(
+  of: readonly ScheduledItem[],
+  { concurrency = 256, durationMs = 5, waitMs = () => 0 }: Setting = {},
+): World {
+  const clock = clockAt()
+  const made: World = { clock, runs: [], skips: new Map(), lags: [], most: 0, scheduler: null as unknown as Scheduler }
+  let running = 0
+  made.scheduler = createScheduler({
+    clock,
+    concurrency,
+    run: async (key, signal) => {
+      made.runs.push({ key, at: clock.monotonic() })
+      made.most = Math.max(made.most, ++running)
+      await clock.sleep(durationMs, signal)
+      running--
+      return { waitMs: waitMs(key) }
+    },
+    onLag: (ms) => made.lags.push(ms),
+    onSkip: (_key, reason, count) => made.skips.set(reason, (made.skips.get(reason) ?? 0) + count),
+  })
+  made.scheduler.configure(of)
+  made.scheduler.start()
+  return made
+}
+
+const perSecond = ({ runs }: World, from: number, to: number): number[] =>
+  Array.from({ length: (to - from) / 1000 }, (_, at) => {
+    const start = from + at * 1000
+    return runs.filter((run) => run.at >= start && run.at < start + 1000).length
+  })
+
+function longestGap({ runs }: World, key: string): number {
+  const times = runs.filter((run) => run.key === key).map((run) => run.at)
+  return Math.max(...times.slice(1).map((at, before) => at - (times[before] as number)))
+}
+
+describe('the rhythm', () => {
+  test('every item runs once an interval, spread over it, none too early or too late', async () => {
+    const made = world(items(100, 10_000))
+    const start = made.clock.monotonic()
+
+    await made.clock.advance(60_000)
+
+    for (const count of perSecond(made, start, start + 60_000)) {
+      expect(count).toBeGreaterThanOrEqual(8)
+      expect(count).toBeLessThanOrEqual(12)
+    }
+    for (const { key } of items(100, 0)) expect(longestGap(made, key)).toBeLessThan(10_050)
+    expect([...made.skips]).toEqual([])
+    expect(Math.max(...made.lags)).toBeLessThan(50)
+  })
+
+  test('an item never overlaps itself: the turn that falls into a long run is skipped and counted', async () => {
+    const made = world(items(1, 1000), { durationMs: 2500 })
+
+    await made.clock.advance(12_000)
+
+    expect(made.most).toBe(1)
+    expect(longestGap(made, 'e0')).toBe(3000)
+    expect(made.skips.get('overlap')).toBeGreaterThanOrEqual(6)
+  })
+
+  test('a round is done when everybody was polled once', async () => {
+    const made = world(items(20, 10_000))
+    expect(made.scheduler.firstRoundDone).toBe(false)
+
+    await made.clock.advance(10_100)
+
+    expect(made.scheduler.firstRoundDone).toBe(true)
+  })
+})
+
+describe('limits', () => {
+  test('never more at once than allowed in all', async () => {
+    const made = world(items(100, 1000), { concurrency: 10, durationMs: 50 })
+
+    await made.clock.advance(10_000)
+
+    expect(made.most).toBe(10)
+    expect(made.runs.length).toBeGreaterThan(900)
+  })
+
+  test('a busy host holds up nobody else', async () => {
+    const busy = items(20, 1000, { host: 'one', hostConcurrency: 2 })
+    const others = items(20, 1000).map((item) => ({ ...item, key: `other-${item.key}` }))
+    const made = world([...busy, ...others], { durationMs: 400 })
+
+    await made.clock.advance(20_000)
+
+    expect(made.skips.get('concurrency')).toBeGreaterThan(0)
+    for (const { key } of others) expect(longestGap(made, key)).toBeLessThan(1050)
+    const ofBusy = made.runs.filter((run) => !run.key.startsWith('other')).length
+    expect(ofBusy).toBeGreaterThan(90)
+    expect(ofBusy).toBeLessThanOrEqual(102)
+  })
+
+  test('a node that asks to be left alone is', async () => {
+    let asked = 0
+    const made = world(items(1, 1000), { waitMs: () => (asked++ === 0 ? 10_000 : 0) })
+
+    await made.clock.advance(15_000)
+
+    expect(longestGap(made, 'e0')).toBeGreaterThanOrEqual(10_000)
+    expect(longestGap(made, 'e0')).toBeLessThan(11_500)
+    expect(made.skips.get('rate-limited')).toBeGreaterThan(8)
+  })
+})
+
+describe('time', () => {
+  test.each([3_600_000, -3_600_000])('a wall clock stepped by %i ms makes no burst and no gap', async (step) => {
+    const made = world(items(100, 10_000))
+    const start = made.clock.monotonic()
+    await made.clock.advance(30_000)
+
+    made.clock.stepWall(step)
+    await made.clock.advance(30_000)
+
+    for (const count of perSecond(made, start, start + 60_000)) expect(count).toBeLessThanOrEqual(12)
+    for (const { key } of items(100, 0)) expect(longestGap(made, key)).toBeLessThan(10_050)
+    expect([...made.skips]).toEqual([])
+  })
+
+  test('a loop blocked for five seconds makes no burst: what was missed is skipped, counted, and caught up at twice the pace at most', async () => {
+    const made = world(items(1000, 1000), { concurrency: 2000 })
+    await made.clock.advance(5000)
+    const before = made.runs.length
+
+    made.clock.blockLoop(5000)
+    const resumed = made.clock.monotonic()
+    await made.clock.advance(5000)
+
+    expect(before).toBeGreaterThan(4900)
+    expect(made.skips.get('late')).toBeGreaterThan(3500)
+    const perTenth = Array.from({ length: 50 }, (_, at) => {
+      const from = resumed + at * 100
+      return made.runs.filter((run) => run.at >= from && run.at < from + 100).length
+    })
+    for (const count of perTenth.slice(1)) expect(count).toBeLessThanOrEqual(260)
+    expect(perTenth[0]).toBeLessThanOrEqual(360)
+    for (const { key } of items(1000, 0)) expect(longestGap(made, key)).toBeLessThan(7100)
+  })
+
+  test('a process stopped for a minute polls every endpoint once on waking, and is back in its rhythm', async () => {
+    const made = world(items(3, 15_000))
+    await made.clock.advance(30_000)
+    made.runs.length = 0
+
+    made.clock.blockLoop(60_000)
+    await made.clock.advance(14_000)
+
+    const counts = items(3, 0).map(({ key }) => made.runs.filter((run) => run.key === key).length)
+    for (const count of counts) expect(count).toBeLessThanOrEqual(2)
+    for (const count of counts) expect(count).toBeGreaterThanOrEqual(1)
+  })
+})
+
+describe('changes', () => {
+  test('items that stay keep their place in the schedule, new ones find one, old ones are gone', async () => {
+    const made = world(items(10, 10_000))
+    await made.clock.advance(25_000)
+    const due = new Map(made.runs.map((run) => [run.key, run.at]))
+    made.runs.length = 0
+
+    made.scheduler.configure([...items(9, 10_000), { ...items(1, 10_000)[0]!, key: 'new' }])
+    await made.clock.advance(10_000)
+
+    for (const { key } of items(9, 0)) {
+      expect(made.runs.filter((run) => run.key === key).map((run) => run.at - (due.get(key) as number))).toEqual([
+        expect.closeTo(10_000, -2),
+      ])
+    }
+    expect(made.runs.filter((run) => run.key === 'new')).toHaveLength(1)
+    expect(made.runs.filter((run) => run.key === 'e9')).toHaveLength(0)
+  })
+
+  test('another interval takes effect at once', async () => {
+    const made = world(items(1, 60_000))
+    await made.clock.advance(1000)
+
+    made.scheduler.configure(items(1, 1000))
+    made.runs.length = 0
+    await made.clock.advance(10_000)
+
+    expect(made.runs.length).toBeGreaterThanOrEqual(9)
+  })
+
+  test('stopping ends what runs, and nothing runs after it', async () => {
+    const made = world(items(10, 1000), { durationMs: 60_000 })
+    await made.clock.advance(2000)
+
+    await made.scheduler.stop()
+    const count = made.runs.length
+    await made.clock.advance(10_000)
+
+    expect(made.scheduler.running).toBe(0)
+    expect(made.runs).toHaveLength(count)
+  })
+})

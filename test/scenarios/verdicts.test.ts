@@ -1,0 +1,355 @@
+import { describe, expect, test } from 'vitest'
+import type { Endpoint } from '../../src/core/endpoint.ts'
+import { FAILURE_KINDS, type Failure, type FailureKind } from '../../src/core/failure.ts'
+import { stateAt } from '../../src/core/health.ts'
+import type { Network } from '../../src/core/network.ts'
+import { createNetworkView, type NetworkView } from '../../src/core/network-view.ts'
+import type { PollResult } from '../../src/core/poll-result.ts'
+import { bad, endpoint, good, head, liveness, network, nodeCheck, pollResult, THRESHOLDS } from '../support/network.ts'
+
+const START = Date.UTC(2026, 0, 1)
+const INTERVAL = 10_000
+const BLOCK = 12_000
+
+/** What an endpoint answers at `at`, where the honest chain stands at `height`. */
+type Answer = (height: number, at: number, of: Endpoint) => Partial<PollResult>
+
+const honest: Answer = (height, at) => ({ heads: [{ shard: null, outcome: good(head(height, at)) }] })
+const behind =
+  (blocks: number): Answer =>
+  (height, at, of) =>
+    honest(height - blocks, at, of)
+const failing =
+  (failure: Failure): Answer =>
+  () => ({ heads: [{ shard: null, outcome: bad(failure) }] })
+
+interface Story {
+  view: NetworkView
+  /** Polls everybody `rounds` times, ten seconds apart; those named in `answers` answer that. */
+  poll(rounds: number, answers?: Record<string, Answer>): void
+  state(name: string): string
+  codes(name: string): string[]
+  now(): number
+}
+
+function story(names: readonly string[], over: Partial<Network> = {}, of: Partial<Endpoint> = {}): Story {
+  const endpoints = names.map((name) => endpoint(name, of))
+  const view = createNetworkView(network(over), endpoints, START)
+  let now = START - INTERVAL
+  return {
+    view,
+    poll(rounds, answers = {}) {
+      for (let round = 0; round < rounds; round++) {
+        now += INTERVAL
+        // Those in trouble come last: what the others say in this round is what they are held to.
+        const turns = endpoints.toSorted((x, y) => Number(x.name in answers) - Number(y.name in answers))
+        for (const polled of turns) {
+          const height = 1000 + Math.floor((now - START) / BLOCK)
+          view.judge(pollResult(polled, now, (answers[polled.name] ?? honest)(height, now, polled)), now)
+        }
+      }
+    },
+    state: (name) => stateAt(view.health(name)!, now),
+    codes: (name) => view.health(name)!.conditions.map((condition) => condition.code),
+    now: () => now,
+  }
+}
+
+const THREE = ['a', 'b', 'c']
+
+describe('an endpoint that cannot be asked', () => {
+  const SAMPLES: Record<FailureKind, Failure> = {
+    timeout: { kind: 'timeout', afterMs: 5000 },
+    dns: { kind: 'dns', code: 'ENOTFOUND' },
+    refused: { kind: 'refused' },
+    unroutable: { kind: 'unroutable' },
+    reset: { kind: 'reset' },
+    truncated: { kind: 'truncated' },
+    tls: { kind: 'tls', problem: 'expired' },
+    'local-resources': { kind: 'local-resources', code: 'EMFILE' },
+    'not-http': { kind: 'not-http' },
+    'headers-too-large': { kind: 'headers-too-large' },
+    'too-large': { kind: 'too-large', limitBytes: 1_048_576 },
+    redirect: { kind: 'redirect', status: 302 },
+    http: { kind: 'http', status: 502 },
+    'rate-limited': { kind: 'rate-limited', retryAfterMs: 1000 },
+    'bad-encoding': { kind: 'bad-encoding' },
+    'not-json': { kind: 'not-json' },
+    'too-deep': { kind: 'too-deep', limit: 64 },
+    rpc: { kind: 'rpc', code: -32_000, message: 'no' },
+    'wrong-id': { kind: 'wrong-id' },
+    malformed: { kind: 'malformed', what: 'result.number' },
+    'wrong-network': { kind: 'wrong-network', expected: 1, actual: '5' },
+  }
+  const EXPECTED: Partial<Record<FailureKind, [state: string, code: string]>> = {
+    timeout: ['down', 'unreachable'],
+    dns: ['down', 'unreachable'],
+    refused: ['down', 'unreachable'],
+    unroutable: ['down', 'unreachable'],
+    reset: ['down', 'unreachable'],
+    tls: ['down', 'unreachable'],
+    'rate-limited': ['degraded', 'rate-limited'],
+    'wrong-network': ['down', 'wrong-network'],
+  }
+
+  test.each(FAILURE_KINDS.filter((kind) => kind !== 'local-resources'))(
+    '%s is one clear condition, and disturbs nobody else',
+    (kind) => {
+      const told = story(THREE)
+      told.poll(5)
+
+      told.poll(1, { a: failing(SAMPLES[kind]) })
+      expect(told.state('a')).toBe('up')
+      told.poll(1, { a: failing(SAMPLES[kind]) })
+
+      const [state, code] = EXPECTED[kind] ?? ['down', 'bad-answer']
+      expect(told.state('a')).toBe(state)
+      expect(told.codes('a')).toEqual([code])
+      expect(told.view.health('a')?.since).toBe(told.now() - INTERVAL)
+      for (const other of ['b', 'c']) expect([told.state(other), told.codes(other)]).toEqual(['up', []])
+      told.poll(2)
+      expect([told.state('a'), told.codes('a')]).toEqual(['up', []])
+    },
+  )
+
+  test('for want of our own resources is never called down: its state becomes unknown', () => {
+    const told = story(THREE)
+    told.poll(5)
+
+    told.poll(3, { a: failing(SAMPLES['local-resources']) })
+
+    expect(told.state('a')).toBe('unknown')
+    expect(told.codes('a')).toEqual([])
+    expect(told.state('b')).toBe('up')
+  })
+
+  test('a result holds for two intervals, then the state is unknown', () => {
+    const told = story(THREE)
+    told.poll(5)
+    const health = told.view.health('a')!
+
+    expect(stateAt(health, told.now() + 2 * INTERVAL)).toBe('up')
+    expect(stateAt(health, told.now() + 2 * INTERVAL + 1)).toBe('unknown')
+  })
+
+  test('a node that asks for patience keeps its state while it gets it', () => {
+    const told = story(THREE)
+    told.poll(5)
+
+    told.poll(2, { a: failing({ kind: 'rate-limited', retryAfterMs: 300_000 }) })
+
+    const health = told.view.health('a')!
+    expect(stateAt(health, told.now() + 300_000)).toBe('degraded')
+    expect(stateAt(health, told.now() + 400_000)).toBe('unknown')
+  })
+})
+
+describe('an endpoint behind the others', () => {
+  test('is lagging within two polls, and up within two after it has caught up', () => {
+    const told = story(THREE)
+    told.poll(5)
+
+    told.poll(2, { a: behind(12) })
+    expect([told.state('a'), told.codes('a')]).toEqual(['degraded', ['lagging']])
+    expect(told.view.health('a')?.conditions[0]?.message).toBe('12 blocks (2.4 min) behind')
+    expect(told.view.health('a')?.heads[0]).toMatchObject({ lagBlocks: 12, lagMs: 144_000 })
+
+    told.poll(2)
+    expect([told.state('a'), told.codes('a')]).toEqual(['up', []])
+  })
+
+  test('41 hours behind is down, whatever it says of itself', () => {
+    const told = story(THREE)
+    told.poll(2, { a: behind(12_300) })
+
+    expect(told.state('a')).toBe('down')
+    expect(told.view.health('a')?.conditions[0]?.message).toBe('12300 blocks (41 h) behind')
+  })
+
+  test('lags from lag_blocks on until lag_recover_blocks: two behind is neither begin nor end', () => {
+    const told = story(THREE)
+    told.poll(5, { a: behind(2) })
+    expect(told.state('a')).toBe('up')
+
+    told.poll(2, { a: behind(3) })
+    told.poll(5, { a: behind(2) })
+    expect(told.codes('a')).toEqual(['lagging'])
+
+    told.poll(2, { a: behind(1) })
+    expect(told.state('a')).toBe('up')
+  })
+
+  test('a pool that jitters by one or two blocks is up', () => {
+    const told = story(THREE)
+    for (let at = 0; at < 50; at++) told.poll(1, { a: behind(at % 3) })
+
+    expect([told.state('a'), told.codes('a')]).toEqual(['up', []])
+  })
+
+  test('one that stands still is stalled, and lagging as soon as it is', () => {
+    const told = story(THREE)
+    told.poll(5)
+    const frozen: Answer = (_height, at, of) => honest(1003, at, of)
+
+    told.poll(9, { a: frozen })
+
+    expect(told.state('a')).toBe('degraded')
+    expect(told.codes('a').sort()).toEqual(['lagging', 'stalled'])
+  })
+
+  test('one liar far ahead makes nobody else late, with two endpoints as with three', () => {
+    for (const names of [['a', 'b'], THREE]) {
+      const told = story(names)
+      told.poll(5)
+      told.poll(10, { a: (height, at, of) => honest(height + 1_000_000_000, at, of) })
+
+      for (const other of names.slice(1)) expect([told.state(other), told.codes(other)]).toEqual(['up', []])
+    }
+  })
+
+  test('when the whole chain halts the network is halted and nobody is blamed', () => {
+    const told = story(THREE)
+    told.poll(5)
+    const frozen: Answer = (_height, at, of) => honest(1003, at, of)
+
+    told.poll(60, { a: frozen, b: frozen, c: frozen })
+
+    expect(told.view.halted(told.now())).toBe(true)
+    for (const name of THREE) expect([told.state(name), told.codes(name)]).toEqual(['up', []])
+  })
+
+  test('an endpoint of another chain has no say in where this one is', () => {
+    const told = story(THREE)
+    told.poll(3, { b: failing({ kind: 'wrong-network', expected: 1, actual: '5' }), c: behind(0) })
+
+    expect(told.view.references(told.now())).toMatchObject([{ shard: null, height: 1001 }])
+    expect(told.codes('b')).toEqual(['wrong-network'])
+  })
+})
+
+describe('what a node says of itself', () => {
+  const says =
+    (over: Parameters<typeof liveness>[1], heartbeatLagMs = 1000): Answer =>
+    (height, at, of) => ({ ...honest(height, at, of), liveness: good(liveness(at - heartbeatLagMs, over)) })
+  const avalanche = () => story(THREE, { family: 'avalanche' }, { family: 'avalanche', checks: ['liveness', 'head'] })
+
+  test.each<[string, Answer, string, string[]]>([
+    ['healthy is up', says({}), 'up', []],
+    [
+      'unhealthy is down',
+      says({ healthy: false, checks: [nodeCheck('C', { healthy: false })] }),
+      'down',
+      ['unhealthy'],
+    ],
+    [
+      'healthy, but for three failures of a check in a row is degraded',
+      says({ checks: [nodeCheck('P', { contiguousFailures: 3 })] }),
+      'degraded',
+      ['check-failing'],
+    ],
+    ['two failures are no condition', says({ checks: [nodeCheck('P', { contiguousFailures: 2 })] }), 'up', []],
+    ['silent for a minute is degraded', says({}, 60_000), 'degraded', ['heartbeat-stale']],
+    ['silent for 59 s is up', says({}, 59_000), 'up', []],
+    [
+      'healthy without one check is up, and that there is no evidence is shown',
+      says({ checks: [] }),
+      'up',
+      ['no-evidence'],
+    ],
+  ])('%s', (_title, answer, state, codes) => {
+    const told = avalanche()
+    told.poll(3, { a: answer })
+
+    expect([told.state('a'), told.codes('a')]).toEqual([state, codes])
+    expect(told.state('b')).not.toBe('down')
+  })
+
+  test('a node that says healthy while it lags is called lagging', () => {
+    const told = avalanche()
+    told.poll(2, { a: (height, at, of) => says({})(height - 50, at, of) })
+
+    expect([told.state('a'), told.codes('a')]).toEqual(['degraded', ['lagging']])
+  })
+
+  test('names the failing checks', () => {
+    const told = avalanche()
+    const checks = ['C', 'network', 'P', 'X'].map((name) => nodeCheck(name, { healthy: false }))
+    told.poll(2, { a: says({ healthy: false, checks }) })
+
+    expect(told.view.health('a')?.conditions[0]?.message).toBe(
+      'the node says that it is unhealthy: C, network, P and 1 more',
+    )
+  })
+})
+
+describe('the rest of the rules', () => {
+  test('a slow answer is degraded', () => {
+    const told = story(THREE)
+    told.poll(2, { a: (height, at) => ({ heads: [{ shard: null, outcome: good(head(height, at), 2000) }] }) })
+
+    expect([told.state('a'), told.codes('a')]).toEqual(['degraded', ['slow']])
+  })
+
+  test.each([-10_000, 10_000])('a clock %i ms off is shown and changes no state', (clockSkewMs) => {
+    const told = story(THREE)
+    told.poll(2, { a: (height, at, of) => ({ ...honest(height, at, of), clockSkewMs }) })
+
+    expect([told.state('a'), told.codes('a')]).toEqual(['up', ['clock-skewed']])
+  })
+
+  test('a block from the future is a skewed clock, and no negative lag', () => {
+    const told = story(THREE)
+    told.poll(2, { a: (height, at) => ({ heads: [{ shard: null, outcome: good(head(height, at + 3_600_000)) }] }) })
+
+    expect(told.codes('a')).toEqual(['clock-skewed'])
+    expect(told.view.health('a')?.heads[0]?.lagBlocks).toBe(0)
+  })
+
+  test('a sharded endpoint is judged by its worst shard', () => {
+    const shards = [0, 1, 4_294_967_295]
+    const told = story(THREE, { family: 'multiversx', blockTimeMs: 6000 }, { family: 'multiversx', shards })
+    const sharded =
+      (lags: number[]): Answer =>
+      (height, at) => ({
+        heads: shards.map((shard, i) => ({ shard, outcome: good(head(height - (lags[i] ?? 0), at)) })),
+      })
+    const all = sharded([])
+
+    told.poll(3, { a: sharded([0, 0, 5]), b: all, c: all })
+
+    expect([told.state('a'), told.codes('a')]).toEqual(['degraded', ['lagging']])
+    expect(told.view.health('a')?.conditions[0]?.message).toBe('metachain: 5 blocks (30 s) behind')
+    expect(told.state('b')).toBe('up')
+  })
+
+  test('after a restart the state is unknown until the next poll, and an outage goes on where it was', () => {
+    const told = story(THREE)
+    told.poll(5)
+    told.poll(3, { a: failing({ kind: 'refused' }) })
+    const since = told.view.health('a')!.since
+    const memory = JSON.parse(JSON.stringify(told.view.remember('a')))
+    const later = told.now() + 3_600_000
+    const again = createNetworkView(
+      network(),
+      THREE.map((name) => endpoint(name)),
+      later,
+    )
+
+    again.recall('a', memory, later)
+    expect(stateAt(again.health('a')!, later)).toBe('unknown')
+    again.judge(pollResult(endpoint('a'), later, failing({ kind: 'refused' })(0, 0, endpoint('a'))), later)
+
+    expect(stateAt(again.health('a')!, later)).toBe('down')
+    expect(again.health('a')).toMatchObject({ since, conditions: [{ code: 'unreachable', since }] })
+  })
+
+  test("thresholds are the network's own", () => {
+    const told = story(THREE, { thresholds: { ...THRESHOLDS, failAfter: 4, lagBlocks: 20, lagRecoverBlocks: 10 } })
+    told.poll(5)
+    told.poll(3, { a: behind(30), b: behind(15) })
+    expect(told.state('a')).toBe('up')
+
+    told.poll(1, { a: behind(30), b: behind(15) })
+    expect([told.state('a'), told.state('b')]).toEqual(['degraded', 'up'])
+  })
+})

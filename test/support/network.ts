@@ -1,0 +1,84 @@
+import type { Endpoint } from '../../src/core/endpoint.ts'
+import type { Failure } from '../../src/core/failure.ts'
+import type { Head } from '../../src/core/head.ts'
+import type { Liveness, NodeCheck } from '../../src/core/liveness.ts'
+import type { Network, Thresholds } from '../../src/core/network.ts'
+import type { Outcome, PollResult } from '../../src/core/poll-result.ts'
+import type { UnixMs } from '../../src/core/time.ts'
+
+export const THRESHOLDS: Thresholds = {
+  lagBlocks: 3,
+  lagRecoverBlocks: 1,
+  lagBlocksDown: 100,
+  stallMs: 60_000,
+  heartbeatMs: 60_000,
+  contiguousFailures: 3,
+  latencyMs: 2000,
+  clockSkewMs: 10_000,
+  failAfter: 2,
+  recoverAfter: 2,
+}
+
+export function network(over: Partial<Network> = {}): Network {
+  return {
+    name: 'ethereum',
+    title: 'Ethereum',
+    family: 'ethereum',
+    blockTimeMs: 12_000,
+    chainId: null,
+    thresholds: THRESHOLDS,
+    ...over,
+  }
+}
+
+export function endpoint(name: string, over: Partial<Endpoint> = {}): Endpoint {
+  return {
+    name,
+    title: name,
+    network: 'ethereum',
+    family: 'ethereum',
+    tier: 'primary',
+    checks: ['head'],
+    shards: [null],
+    intervalMs: 10_000,
+    ...over,
+  }
+}
+
+export const good = <T>(value: T, durationMs = 12): Outcome<T> => ({ ok: true, value, durationMs })
+export const bad = (failure: Failure, durationMs = 12): Outcome<never> => ({ ok: false, failure, durationMs })
+
+/** The block that everybody honest has at this height. */
+export function head(height: number, timestamp: UnixMs, over: Partial<Head> = {}): Head {
+  return { height, hash: `0x${height}`, parentHash: `0x${height - 1}`, timestamp, ...over }
+}
+
+export function nodeCheck(name: string, over: Partial<NodeCheck> = {}): NodeCheck {
+  return {
+    name,
+    healthy: true,
+    error: null,
+    contiguousFailures: 0,
+    failingSince: null,
+    checkedAt: null,
+    durationMs: 1,
+    ...over,
+  }
+}
+
+export function liveness(heartbeatAt: UnixMs | null, over: Partial<Liveness> = {}): Liveness {
+  return { healthy: true, checks: [nodeCheck('network')], heartbeatAt, ...over }
+}
+
+export function pollResult(of: Endpoint, at: UnixMs, over: Partial<PollResult> = {}): PollResult {
+  return {
+    endpoint: of,
+    startedAt: at,
+    finishedAt: at,
+    liveness: null,
+    heads: [],
+    clockSkewMs: null,
+    tlsNotAfter: null,
+    ...over,
+  }
+}
