@@ -1,0 +1,95 @@
+import cron, { type ScheduledTask } from 'node-cron'
+import type { Clock, Timer } from '../clock.ts'
+import type { Log } from '../log.ts'
+import type { Store, StoreJob } from '../store/store.ts'
+
+interface Job {
+  readonly job: StoreJob
+  /** When, in UTC, and how long after its last run it is overdue. */
+  readonly schedule: string
+  readonly everyMs: number
+}
+
+const MINUTE_MS = 60_000
+const HOUR_MS = 60 * MINUTE_MS
+const DAY_MS = 24 * HOUR_MS
+
+/** What is calendar-shaped. Off the full minute: everybody else's jobs run there. */
+const JOBS: readonly Job[] = [
+  { job: 'roll-up', schedule: '20 */5 * * * *', everyMs: 5 * MINUTE_MS },
+  { job: 'retention', schedule: '40 17 * * * *', everyMs: HOUR_MS },
+  { job: 'optimise', schedule: '0 37 3 * * *', everyMs: DAY_MS },
+  { job: 'integrity', schedule: '0 47 4 * * 0', everyMs: 7 * DAY_MS },
+]
+
+/** How often is looked for jobs that a stepped clock or a suspended machine has made late. */
+const WATCH_MS = 10 * MINUTE_MS
+
+export interface HousekeepingDeps {
+  readonly store: Pick<Store, 'run' | 'lastRuns'>
+  readonly clock: Clock
+  readonly log: Log
+}
+
+export interface Housekeeping {
+  /** Runs what is overdue, then everything in its time. */
+  start(): Promise<void>
+  stop(): Promise<void>
+}
+
+/**
+ * Runs the store's jobs by node-cron, in UTC and never two of a kind at once. node-cron follows the wall clock: set back, it
+ * would wait for it to catch up, so that on the monotonic clock is watched for jobs that should have run long ago.
+ */
+export function createHousekeeping({ store, clock, log }: HousekeepingDeps): Housekeeping {
+  const tasks: ScheduledTask[] = []
+  const running = new Map<StoreJob, Promise<void>>()
+  /** Monotonic. */
+  const ranAt = new Map<StoreJob, number>()
+  let watch: Timer | null = null
+  let stopped = false
+
+  function run(job: StoreJob): Promise<void> {
+    const going = running.get(job)
+    if (going !== undefined || stopped) return going ?? Promise.resolve()
+    ranAt.set(job, clock.monotonic())
+    const started = clock.monotonic()
+    const run = store
+      .run(job, clock.now())
+      .then(() => log.debug({ job, ms: Math.round(clock.monotonic() - started) }, 'job done'))
+      .catch((error: unknown) => log.warn({ job, error: String(error) }, 'job failed'))
+      .finally(() => running.delete(job))
+    running.set(job, run)
+    return run
+  }
+
+  async function runOverdue(): Promise<void> {
+    for (const { job, everyMs } of JOBS) {
+      if (clock.monotonic() - (ranAt.get(job) ?? Number.NEGATIVE_INFINITY) > 2 * everyMs) await run(job)
+    }
+    if (!stopped) watch = clock.after(WATCH_MS, () => void runOverdue())
+  }
+
+  return {
+    async start() {
+      const lastRuns = await store.lastRuns()
+      for (const { job, everyMs } of JOBS) {
+        const sinceMs = clock.now() - (lastRuns.get(job) ?? Number.NEGATIVE_INFINITY)
+        if (sinceMs >= 0 && sinceMs < everyMs) ranAt.set(job, clock.monotonic() - sinceMs)
+        else await run(job)
+      }
+      if (stopped) return
+      for (const { job, schedule } of JOBS) {
+        tasks.push(cron.schedule(schedule, () => run(job), { name: job, timezone: 'UTC', noOverlap: true }))
+      }
+      watch = clock.after(WATCH_MS, () => void runOverdue())
+    },
+
+    async stop() {
+      stopped = true
+      watch?.cancel()
+      for (const task of tasks) await task.destroy()
+      await Promise.all(running.values())
+    },
+  }
+}
