@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import type { Clock, Timer } from '../clock.ts'
 import { createDueQueue } from './due-queue.ts'
 
@@ -70,6 +71,8 @@ export function createScheduler({ clock, run, onLag, onSkip, ...options }: Sched
   const waiting: Slot[] = []
   const busyHosts = new Map<string, number>()
   const ended = new AbortController()
+  // Every poll in flight listens to it.
+  setMaxListeners(0, ended.signal)
   const inFlight = new Set<Promise<void>>()
   let timer: Timer | null = null
   let started = false
