@@ -1,0 +1,110 @@
+import { systemClock } from '../src/clock.ts'
+import type { Endpoint } from '../src/core/endpoint.ts'
+import { createMetrics, type Exposition } from '../src/metrics/metrics.ts'
+import { endpoint, good, liveness, network, nodeCheck } from '../test/support/network.ts'
+import { createWorld, QUIET_STORE, type World } from '../test/support/world.ts'
+
+/**
+ * `/metrics`: how long a rendering takes and for how long it holds the event loop, beside plain string building of the
+ * same text. Run with `npx tsx bench/scrape.ts`.
+ */
+const ROUNDS = 7
+const NODE_CHECKS = ['bootstrapped', 'database', 'diskspace', 'network', 'router', 'validation']
+
+for (const count of [1000, 10_000]) {
+  const world = await worldOf(count)
+  const metrics = createMetrics({
+    board: world.board,
+    // A second of sharing would hide every rendering but the first.
+    clock: { ...systemClock, after: (_delayMs, task) => systemClock.after(0, task) },
+    version: 'bench',
+    storeStatus: () => QUIET_STORE,
+    scheduler: () => ({ lastRoundAt: null }),
+    observer: () => ({ impaired: false }),
+  })
+  const lines = (await metrics.render()).trimEnd().split('\n').map(splitLine)
+  const renders: number[] = []
+  const plains: number[] = []
+  const holds: number[] = []
+  let bytes = 0
+  for (let round = 0; round < ROUNDS; round++) {
+    await systemClock.sleep(20)
+    const watch = watchLoop()
+    const started = performance.now()
+    bytes = sizeOf(await metrics.exposition())
+    renders.push(performance.now() - started)
+    holds.push(watch.stop())
+  }
+  for (let round = 0; round < ROUNDS; round++) {
+    await systemClock.sleep(20)
+    const plainStarted = performance.now()
+    plainBuild(lines)
+    plains.push(performance.now() - plainStarted)
+  }
+  const render = median(renders)
+  const plain = median(plains)
+  console.log(
+    `${count} endpoints: ${lines.length} lines, ${(bytes / 1e6).toFixed(1)} MB, rendered in ${render.toFixed(0)} ms, ` +
+      `plain ${plain.toFixed(0)} ms, ratio ${(render / plain).toFixed(2)}, longest hold ${Math.max(...holds).toFixed(1)} ms (median of rounds ${median(holds).toFixed(1)} ms)`,
+  )
+}
+
+/** The least that a renderer can do: every line is there but for its number. */
+function plainBuild(lines: readonly (readonly [start: string, value: number])[]): Buffer {
+  let text = ''
+  for (const [start, value] of lines) text += `${start}${value}\n`
+  return Buffer.from(text)
+}
+
+function splitLine(line: string): readonly [start: string, value: number] {
+  const space = line.lastIndexOf(' ') + 1
+  return [line.slice(0, space), Number(line.slice(space))]
+}
+
+function watchLoop(): { stop(): number } {
+  let longest = 0
+  let last = performance.now()
+  let on = true
+  const tick = () => {
+    const now = performance.now()
+    longest = Math.max(longest, now - last)
+    last = now
+    if (on) setImmediate(tick)
+  }
+  setImmediate(tick)
+  return {
+    stop() {
+      on = false
+      return Math.max(longest, performance.now() - last)
+    },
+  }
+}
+
+async function worldOf(count: number): Promise<World> {
+  const perNetwork = 100
+  const networks = Array.from({ length: count / perNetwork }, (_, at) => {
+    const name = `network-${at}`
+    const endpoints: Endpoint[] = Array.from({ length: perNetwork }, (_unused, one) =>
+      endpoint(`endpoint-${one}`, {
+        network: name,
+        family: 'avalanche',
+        checks: ['liveness', 'head'],
+        intervalMs: 600_000,
+      }),
+    )
+    return { network: network({ name, family: 'avalanche' }), endpoints }
+  })
+  const world = createWorld(systemClock, networks)
+  await world.pollAll({
+    liveness: good(liveness(systemClock.now(), { checks: NODE_CHECKS.map((name) => nodeCheck(name)) })),
+  })
+  return world
+}
+
+function sizeOf(exposition: Exposition): number {
+  return exposition.reduce((sum, piece) => sum + piece.length, 0)
+}
+
+function median(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] as number
+}

@@ -1,0 +1,51 @@
+import type { Clock } from '../clock.ts'
+import type { BoardEntry, BoardNetwork } from '../state/board.ts'
+import { type Lines, renderEndpoints } from './endpoint-series.ts'
+import { renderNetworks } from './network-series.ts'
+import { headerOf, METRIC_NAMES, type MetricName } from './registry.ts'
+
+export interface CollectDeps {
+  readonly networks: readonly BoardNetwork[]
+  /** What does not come from the board. */
+  readonly ownLines: Lines
+  readonly clock: Pick<Clock, 'now' | 'monotonic'>
+  readonly yieldToLoop: () => Promise<unknown>
+}
+
+/** Endpoints that are rendered between two looks at the clock: about two milliseconds' worth. */
+const SLICE = 64
+/** The event loop is given back after this long. */
+const LONGEST_HOLD_MS = 4
+
+/**
+ * Renders every metric in the text format 0.0.4, in pieces. The format wants all series of a metric together, so every
+ * slice of endpoints adds to every metric; each endpoint is read at one moment, and none is read half.
+ */
+export async function collect({ networks, ownLines, clock, yieldToLoop }: CollectDeps): Promise<readonly Buffer[]> {
+  const pieces = new Map<MetricName, Buffer[]>(METRIC_NAMES.map((name) => [name, []]))
+  function keep(lines: Lines): void {
+    for (const [name, text] of Object.entries(lines)) {
+      if (text !== '') pieces.get(name as MetricName)?.push(Buffer.from(text))
+    }
+  }
+
+  keep(ownLines)
+  keep(renderNetworks(networks, clock.now()))
+  let heldSince = clock.monotonic()
+  for (const slice of slices(networks)) {
+    keep(renderEndpoints(slice, clock.now()))
+    if (clock.monotonic() - heldSince < LONGEST_HOLD_MS) continue
+    await yieldToLoop()
+    heldSince = clock.monotonic()
+  }
+  return METRIC_NAMES.flatMap((name) => {
+    const of = pieces.get(name) ?? []
+    return of.length === 0 ? [] : [Buffer.from(headerOf(name)), ...of]
+  })
+}
+
+function* slices(networks: readonly BoardNetwork[]): Generator<readonly BoardEntry[]> {
+  for (const { endpoints } of networks) {
+    for (let from = 0; from < endpoints.length; from += SLICE) yield endpoints.slice(from, from + SLICE)
+  }
+}

@@ -1,0 +1,200 @@
+import { stateAt } from '../core/health.ts'
+import { headsHold, resultHolds } from '../core/known.ts'
+import type { NodeCheck } from '../core/liveness.ts'
+import type { UnixMs } from '../core/time.ts'
+import type { BoardEntry } from '../state/board.ts'
+import { CHECK_ENDS, CONDITION_ENDS, labelsOf, STATE_ENDS } from './endpoint-labels.ts'
+import { labelValue } from './label.ts'
+import { type MetricName, PREFIX } from './registry.ts'
+
+/** The lines of some endpoints, by metric. */
+export type Lines = Partial<Record<MetricName, string>>
+
+/** A node may name any number of checks; this many of them become series. */
+export const MAX_NODE_CHECKS = 32
+
+/** Renders what the board says of these endpoints. What is not known at `now` has no line. */
+export function renderEndpoints(entries: readonly BoardEntry[], now: UnixMs): Lines {
+  return {
+    ...renderVerdicts(entries, now),
+    ...renderHeads(entries, now),
+    ...renderChecks(entries, now),
+    ...renderNodes(entries, now),
+  }
+}
+
+function renderVerdicts(entries: readonly BoardEntry[], now: UnixMs): Lines {
+  let info = ''
+  let up = ''
+  let states = ''
+  let conditions = ''
+  let changes = ''
+  for (const { health, tally } of entries) {
+    const { endpoint } = health
+    const { bare } = labelsOf(endpoint)
+    const state = stateAt(health, now)
+    info += `${PREFIX}endpoint_info{${bare},family="${endpoint.family}",tier="${endpoint.tier}"} 1\n`
+    if (state !== 'unknown') up += `${PREFIX}endpoint_up{${bare}} ${health.verdict === 'down' ? 0 : 1}\n`
+    const stateStart = `${PREFIX}endpoint_state{${bare}`
+    for (const [of, end] of STATE_ENDS) states += `${stateStart}${end}${of === state ? 1 : 0}\n`
+    const conditionStart = `${PREFIX}endpoint_condition{${bare}`
+    const present = state === 'unknown' ? NONE : health.conditions
+    for (const [code, end] of CONDITION_ENDS) {
+      conditions += `${conditionStart}${end}${present.length > 0 && present.some((one) => one.code === code) ? 1 : 0}\n`
+    }
+    changes += `${PREFIX}endpoint_state_changes_total{${bare}} ${tally.stateChanges}\n`
+  }
+  return {
+    endpoint_info: info,
+    endpoint_up: up,
+    endpoint_state: states,
+    endpoint_condition: conditions,
+    endpoint_state_changes_total: changes,
+  }
+}
+
+function renderHeads(entries: readonly BoardEntry[], now: UnixMs): Lines {
+  let heights = ''
+  let timestamps = ''
+  let lags = ''
+  let advances = ''
+  let reorgs = ''
+  let regressions = ''
+  for (const { health, tally } of entries) {
+    const { onShard } = labelsOf(health.endpoint)
+    if (headsHold(health, tally.checks.get('head')?.lastSuccessAt ?? null, now)) {
+      for (const head of health.heads) {
+        const labels = onShard.find((one) => one.shard === head.shard)?.labels
+        if (labels === undefined) continue
+        heights += `${PREFIX}endpoint_block_height${labels}${head.height}\n`
+        timestamps += `${PREFIX}endpoint_block_timestamp_seconds${labels}${head.timestamp / 1000}\n`
+        if (head.lagBlocks !== null) lags += `${PREFIX}endpoint_block_lag${labels}${head.lagBlocks}\n`
+        advances += `${PREFIX}endpoint_last_advance_timestamp_seconds${labels}${head.advancedAt / 1000}\n`
+      }
+    }
+    for (const { shard, labels } of onShard) {
+      reorgs += `${PREFIX}endpoint_reorgs_total${labels}${tally.reorgs.get(shard) ?? 0}\n`
+      regressions += `${PREFIX}endpoint_height_regressions_total${labels}${tally.regressions.get(shard) ?? 0}\n`
+    }
+  }
+  return {
+    endpoint_block_height: heights,
+    endpoint_block_timestamp_seconds: timestamps,
+    endpoint_block_lag: lags,
+    endpoint_last_advance_timestamp_seconds: advances,
+    endpoint_reorgs_total: reorgs,
+    endpoint_height_regressions_total: regressions,
+  }
+}
+
+function renderChecks(entries: readonly BoardEntry[], now: UnixMs): Lines {
+  let success = ''
+  let lastRun = ''
+  let lastSuccess = ''
+  let consecutive = ''
+  let runs = ''
+  let failures = ''
+  let durations = ''
+  for (const { health, tally } of entries) {
+    const { bare } = labelsOf(health.endpoint)
+    const holds = resultHolds(health, now)
+    for (const [check, of] of tally.checks) {
+      const labels = `{${bare}${CHECK_ENDS[check]}`
+      if (holds && of.lastOk !== null) success += `${PREFIX}check_success${labels}${of.lastOk ? 1 : 0}\n`
+      if (of.lastRunAt !== null) {
+        lastRun += `${PREFIX}check_last_run_timestamp_seconds${labels}${of.lastRunAt / 1000}\n`
+        consecutive += `${PREFIX}check_consecutive_failures${labels}${of.consecutiveFailures}\n`
+      }
+      if (of.lastSuccessAt !== null) {
+        lastSuccess += `${PREFIX}check_last_success_timestamp_seconds${labels}${of.lastSuccessAt / 1000}\n`
+      }
+      runs += `${PREFIX}checks_total${labels}${of.runs}\n`
+      for (const [kind, count] of of.failures) {
+        failures += `${PREFIX}check_failures_total{${bare},check="${check}",reason="${kind}"} ${count}\n`
+      }
+      if (holds && of.lastDurationMs !== null) {
+        durations += `${PREFIX}check_last_duration_seconds${labels}${seconds(of.lastDurationMs)}\n`
+      }
+    }
+  }
+  return {
+    check_success: success,
+    check_last_run_timestamp_seconds: lastRun,
+    check_last_success_timestamp_seconds: lastSuccess,
+    check_consecutive_failures: consecutive,
+    checks_total: runs,
+    check_failures_total: failures,
+    check_last_duration_seconds: durations,
+  }
+}
+
+function renderNodes(entries: readonly BoardEntry[], now: UnixMs): Lines {
+  let healthy = ''
+  let heartbeats = ''
+  let contiguous = ''
+  let firstFailures = ''
+  let skews = ''
+  let certificates = ''
+  for (const { health } of entries) {
+    if (!resultHolds(health, now)) continue
+    const { bare } = labelsOf(health.endpoint)
+    const { liveness, clockSkewMs, tlsNotAfter } = health
+    if (clockSkewMs !== null) skews += `${PREFIX}endpoint_clock_skew_seconds{${bare}} ${clockSkewMs / 1000}\n`
+    if (tlsNotAfter !== null) {
+      certificates += `${PREFIX}endpoint_tls_not_after_timestamp_seconds{${bare}} ${tlsNotAfter / 1000}\n`
+    }
+    if (liveness === null) continue
+    healthy += `${PREFIX}node_healthy{${bare}} ${liveness.healthy ? 1 : 0}\n`
+    if (liveness.heartbeatAt !== null) {
+      heartbeats += `${PREFIX}node_heartbeat_timestamp_seconds{${bare}} ${liveness.heartbeatAt / 1000}\n`
+    }
+    for (const [name, check] of namedChecks(liveness.checks)) {
+      const labels = `{${bare},node_check="${name}"} `
+      contiguous += `${PREFIX}node_check_contiguous_failures${labels}${check.contiguousFailures}\n`
+      if (check.failingSince !== null) {
+        firstFailures += `${PREFIX}node_check_first_failure_timestamp_seconds${labels}${check.failingSince / 1000}\n`
+      }
+    }
+  }
+  return {
+    node_healthy: healthy,
+    node_heartbeat_timestamp_seconds: heartbeats,
+    node_check_contiguous_failures: contiguous,
+    node_check_first_failure_timestamp_seconds: firstFailures,
+    endpoint_clock_skew_seconds: skews,
+    endpoint_tls_not_after_timestamp_seconds: certificates,
+  }
+}
+
+const namesOf = new WeakMap<readonly NodeCheck[], ReadonlyMap<string, NodeCheck>>()
+
+/** The checks that become series, by their label: failing ones first, then by name, no label twice. */
+function namedChecks(checks: readonly NodeCheck[]): ReadonlyMap<string, NodeCheck> {
+  const known = namesOf.get(checks)
+  if (known !== undefined) return known
+  const named = new Map<string, NodeCheck>()
+  const ordered =
+    checks.length > MAX_NODE_CHECKS ? checks.toSorted((a, b) => isBad(b) - isBad(a) || compare(a.name, b.name)) : checks
+  for (const check of ordered) {
+    if (named.size === MAX_NODE_CHECKS) break
+    const label = labelValue(check.name)
+    if (!named.has(label)) named.set(label, check)
+  }
+  namesOf.set(checks, named)
+  return named
+}
+
+function isBad(check: NodeCheck): number {
+  return check.healthy && check.contiguousFailures === 0 ? 0 : 1
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0
+}
+
+/** To the microsecond: a duration is not known any better. */
+function seconds(ms: number): number {
+  return Math.round(ms * 1000) / 1_000_000
+}
+
+const NONE: readonly never[] = []

@@ -1,0 +1,72 @@
+import { setImmediate } from 'node:timers/promises'
+import type { Clock } from '../clock.ts'
+import type { UnixMs } from '../core/time.ts'
+import type { Board } from '../state/board.ts'
+import type { StoreStatus } from '../store/store.ts'
+import { collect } from './collect.ts'
+import { type Counters, createOwnSeries } from './own-series.ts'
+import { renderProcess } from './process-series.ts'
+
+export interface MetricsDeps {
+  readonly board: Board
+  readonly clock: Clock
+  readonly version: string
+  readonly storeStatus: () => StoreStatus
+  readonly scheduler: () => { readonly lastRoundAt: UnixMs | null }
+  readonly observer: () => { readonly impaired: boolean }
+  /** Lets the event loop do something else; resolves soon. */
+  readonly yieldToLoop?: () => Promise<unknown>
+}
+
+/** One rendering: the text in pieces, so that nobody has to hold it in one. */
+export type Exposition = readonly Buffer[]
+
+/** What Heartline tells Prometheus: counted where it happens, the rest read from the board when asked. */
+export interface Metrics extends Counters {
+  /** Requests that come together, or within a second, share one rendering. */
+  exposition(): Promise<Exposition>
+  render(): Promise<string>
+}
+
+/** Two servers that scrape us, or one that tries again, need not cost twice. */
+const SHARED_FOR_MS = 1000
+
+export function createMetrics({ board, clock, version, ...deps }: MetricsDeps): Metrics {
+  const yieldToLoop = deps.yieldToLoop ?? setImmediate
+  const own = createOwnSeries()
+  const startedAt = clock.now()
+  let shared: Promise<Exposition> | null = null
+
+  async function collectNow(): Promise<Exposition> {
+    const networks = board.networks()
+    const ownLines = own.render({
+      version,
+      nodeVersion: process.version,
+      startedAt,
+      networks: networks.map(({ standing }) => standing.network.name),
+      endpoints: networks.reduce((sum, network) => sum + network.endpoints.length, 0),
+      store: deps.storeStatus(),
+      schedulerLastRoundAt: deps.scheduler().lastRoundAt,
+      observerImpaired: deps.observer().impaired,
+    })
+    const pieces = await collect({ networks, ownLines, clock, yieldToLoop })
+    return [...pieces, Buffer.from(await renderProcess())]
+  }
+
+  function exposition(): Promise<Exposition> {
+    if (shared !== null) return shared
+    const current = collectNow()
+    shared = current
+    const drop = () => {
+      if (shared === current) shared = null
+    }
+    current.then(() => clock.after(SHARED_FOR_MS, drop), drop)
+    return current
+  }
+
+  return {
+    ...own,
+    exposition,
+    render: async () => Buffer.concat(await exposition()).toString(),
+  }
+}

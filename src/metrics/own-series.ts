@@ -1,0 +1,146 @@
+import type { CheckName } from '../core/endpoint.ts'
+import type { UnixMs } from '../core/time.ts'
+import type { StoreStatus, StoreTrouble } from '../store/store.ts'
+import type { Lines } from './endpoint-series.ts'
+import { createHistogram, type Histogram } from './histogram.ts'
+import { labelValue } from './label.ts'
+import { type MetricName, PREFIX } from './registry.ts'
+
+/** Why a poll did not happen in its turn, as the scheduler says it. */
+export const SKIP_REASONS = ['overlap', 'concurrency', 'late', 'rate-limited'] as const
+export type SkipReason = (typeof SKIP_REASONS)[number]
+export const JUMP_DIRECTIONS = ['forward', 'backward'] as const
+export type JumpDirection = (typeof JUMP_DIRECTIONS)[number]
+const STORE_TROUBLES: readonly StoreTrouble[] = ['full', 'read-only', 'busy', 'io', 'corrupt', 'other']
+
+/** What happens in the daemon, noted where it happens: every method costs well under a microsecond. */
+export interface Counters {
+  checkFinished(network: string, check: CheckName, durationMs: number): void
+  /** How late a poll started. */
+  schedulerLag(ms: number): void
+  schedulerSkipped(reason: SkipReason, count?: number): void
+  clockJumped(direction: JumpDirection): void
+  storeCommitted(ms: number): void
+  /** The configuration was loaded, at the start or again. */
+  configReloaded(ok: boolean, at: UnixMs): void
+  /** `route` is the pattern of a route, never a path that somebody asked for. */
+  httpRequest(route: string, code: number, ms: number): void
+}
+
+/** What others keep count of, read when rendering. */
+export interface OwnState {
+  readonly version: string
+  readonly nodeVersion: string
+  readonly startedAt: UnixMs
+  readonly networks: readonly string[]
+  readonly endpoints: number
+  readonly store: StoreStatus
+  readonly schedulerLastRoundAt: UnixMs | null
+  readonly observerImpaired: boolean
+}
+
+export interface OwnSeries extends Counters {
+  render(state: OwnState): Lines
+}
+
+export function createOwnSeries(): OwnSeries {
+  const checks = new Map<string, Record<CheckName, Histogram | null>>()
+  const schedulerLag = createHistogram()
+  const commits = createHistogram()
+  const requests = new Map<string, { readonly labels: string; count: number; readonly durations: Histogram }>()
+  const skips: Record<SkipReason, number> = { overlap: 0, concurrency: 0, late: 0, 'rate-limited': 0 }
+  const jumps: Record<JumpDirection, number> = { forward: 0, backward: 0 }
+  let reload: { ok: boolean; lastGoodAt: UnixMs | null } | null = null
+
+  function renderCheckDurations(networks: readonly string[]): string {
+    let text = ''
+    const configured = new Set(networks)
+    for (const [network, byCheck] of checks) {
+      if (!configured.has(network)) {
+        checks.delete(network)
+        continue
+      }
+      for (const check of ['liveness', 'head'] as const) {
+        const labels = `network="${labelValue(network)}",check="${check}"`
+        text += byCheck[check]?.render(`${PREFIX}check_duration_seconds`, labels) ?? ''
+      }
+    }
+    return text
+  }
+
+  return {
+    checkFinished(network, check, durationMs) {
+      let byCheck = checks.get(network)
+      if (byCheck === undefined) {
+        byCheck = { liveness: null, head: null }
+        checks.set(network, byCheck)
+      }
+      byCheck[check] ??= createHistogram()
+      byCheck[check].observe(durationMs)
+    },
+    schedulerLag: (ms) => schedulerLag.observe(ms),
+    schedulerSkipped(reason, count = 1) {
+      skips[reason] += count
+    },
+    clockJumped(direction) {
+      jumps[direction]++
+    },
+    storeCommitted: (ms) => commits.observe(ms),
+    configReloaded(ok, at) {
+      reload = { ok, lastGoodAt: ok ? at : (reload?.lastGoodAt ?? null) }
+    },
+    httpRequest(route, code, ms) {
+      const key = `${code} ${route}`
+      let of = requests.get(key)
+      if (of === undefined) {
+        of = { labels: `route="${labelValue(route)}",code="${code}"`, count: 0, durations: createHistogram() }
+        requests.set(key, of)
+      }
+      of.count++
+      of.durations.observe(ms)
+    },
+
+    render(state) {
+      const lines: Lines = {}
+      function add(name: MetricName, value: number | null | undefined, labels = ''): void {
+        if (value === null || value === undefined) return
+        lines[name] = `${lines[name] ?? ''}${PREFIX}${name}${labels === '' ? '' : `{${labels}}`} ${value}\n`
+      }
+
+      lines.check_duration_seconds = renderCheckDurations(state.networks)
+      add('build_info', 1, `version="${labelValue(state.version)}",node_version="${labelValue(state.nodeVersion)}"`)
+      add('start_timestamp_seconds', state.startedAt / 1000)
+      add('config_last_reload_successful', reload === null ? null : reload.ok ? 1 : 0)
+      add('config_last_reload_success_timestamp_seconds', inSeconds(reload?.lastGoodAt))
+      add('config_endpoints', state.endpoints)
+      lines.scheduler_lag_seconds = schedulerLag.render(`${PREFIX}scheduler_lag_seconds`, '')
+      for (const reason of SKIP_REASONS) add('scheduler_skips_total', skips[reason], `reason="${reason}"`)
+      add('scheduler_last_round_timestamp_seconds', inSeconds(state.schedulerLastRoundAt))
+      for (const way of JUMP_DIRECTIONS) add('clock_jumps_total', jumps[way], `direction="${way}"`)
+      add('observer_impaired', state.observerImpaired ? 1 : 0)
+      const { store } = state
+      add('store_rows_written_total', store.rowsWritten)
+      for (const trouble of STORE_TROUBLES) {
+        add('store_write_failures_total', store.writeFailures.get(trouble) ?? 0, `reason="${trouble}"`)
+      }
+      add('store_rows_dropped_total', store.rowsDropped)
+      add('store_queue_rows', store.queueRows)
+      lines.store_commit_duration_seconds = commits.render(`${PREFIX}store_commit_duration_seconds`, '')
+      add('store_degraded', store.trouble === null ? 0 : 1)
+      add('store_integrity_ok', store.integrityOk ? 1 : 0)
+      add('store_database_bytes', store.databaseBytes)
+      add('store_filesystem_free_bytes', store.filesystemFreeBytes)
+      for (const { labels, count, durations } of requests.values()) {
+        add('http_requests_total', count, labels)
+        lines.http_request_duration_seconds =
+          (lines.http_request_duration_seconds ?? '') +
+          durations.render(`${PREFIX}http_request_duration_seconds`, labels)
+      }
+      return lines
+    },
+  }
+}
+
+function inSeconds(ms: UnixMs | null | undefined): number | null {
+  return ms === null || ms === undefined ? null : ms / 1000
+}

@@ -1,0 +1,114 @@
+import { FAILURE_KINDS } from '../core/failure.ts'
+
+/** One metric: what stands in its HELP and TYPE lines, and in `docs/metrics.md`. */
+export interface MetricRow {
+  readonly type: 'gauge' | 'counter' | 'histogram'
+  readonly labels: readonly string[]
+  readonly help: string
+}
+
+const ENDPOINT = ['network', 'endpoint'] as const
+const ON_SHARD = [...ENDPOINT, 'shard'] as const
+const OF_CHECK = [...ENDPOINT, 'check'] as const
+const OF_NODE_CHECK = [...ENDPOINT, 'node_check'] as const
+
+/** Every metric of Heartline's own, without the prefix `heartline_`, in the order in which they are rendered. */
+export const METRICS = {
+  endpoint_info: gauge([...ENDPOINT, 'family', 'tier'], 'What the endpoint is, by configuration; always 1.'),
+  endpoint_up: gauge(ENDPOINT, '1 when the verdict is up or degraded, 0 when it is down; absent when it is unknown.'),
+  endpoint_state: gauge([...ENDPOINT, 'state'], '1 for the state that the endpoint is in, 0 for the others.'),
+  endpoint_condition: gauge(
+    [...ENDPOINT, 'condition'],
+    '1 for every confirmed reason why the endpoint is not simply up, 0 for the others; all 0 when the state is unknown.',
+  ),
+  endpoint_state_changes_total: counter(ENDPOINT, 'Changes of the confirmed verdict.'),
+  endpoint_block_height: gauge(
+    ON_SHARD,
+    'Height of the newest block that the endpoint reports; absent when it has not been read for two intervals.',
+  ),
+  endpoint_block_timestamp_seconds: gauge(ON_SHARD, 'When that block says it was made.'),
+  endpoint_block_lag: gauge(ON_SHARD, 'Blocks behind the reference head of the network, never negative.'),
+  endpoint_last_advance_timestamp_seconds: gauge(ON_SHARD, 'When the height of the endpoint was last seen to grow.'),
+  endpoint_reorgs_total: counter(ON_SHARD, 'Times that the endpoint replaced a block by another at the same height.'),
+  endpoint_height_regressions_total: counter(ON_SHARD, 'Times that the endpoint reported a lower height than before.'),
+  endpoint_clock_skew_seconds: gauge(ENDPOINT, 'The clock of the node minus ours; absent when the node does not tell.'),
+  endpoint_tls_not_after_timestamp_seconds: gauge(ENDPOINT, 'When the TLS certificate of the endpoint ends.'),
+  network_block_height: gauge(['network', 'shard'], 'Height of the reference head: what the endpoints agree on.'),
+  network_block_timestamp_seconds: gauge(['network', 'shard'], 'When the block at the reference head was made.'),
+  network_endpoints: gauge(['network', 'state'], 'Endpoints in each state.'),
+  network_halted: gauge(['network'], '1 when the endpoints answer and none of them advances.'),
+  network_forked: gauge(['network'], '1 when the endpoints disagree on a block and no majority settles it.'),
+  network_threshold_lag_blocks: gauge(['network'], 'Configured lag in blocks from which an endpoint is lagging.'),
+  network_threshold_stall_seconds: gauge(
+    ['network'],
+    'Configured time without a new block from which an endpoint is stalled.',
+  ),
+  network_threshold_heartbeat_seconds: gauge(
+    ['network'],
+    'Configured time without a network message from which a heartbeat is stale.',
+  ),
+  check_success: gauge(OF_CHECK, '1 when the latest run of the check succeeded, 0 when it failed.'),
+  check_last_run_timestamp_seconds: gauge(OF_CHECK, 'When the check last ran.'),
+  check_last_success_timestamp_seconds: gauge(OF_CHECK, 'When the check last succeeded.'),
+  check_consecutive_failures: gauge(OF_CHECK, 'Failures of the check in a row, up to its latest run.'),
+  checks_total: counter(OF_CHECK, 'Runs of the check.'),
+  check_failures_total: counter(
+    [...OF_CHECK, 'reason'],
+    `Failed runs of the check; a reason appears with its first failure. Reasons: ${FAILURE_KINDS.join(', ')}.`,
+  ),
+  check_last_duration_seconds: gauge(OF_CHECK, 'How long the latest run of the check took.'),
+  check_duration_seconds: histogram(['network', 'check'], 'How long checks took, failed ones included.'),
+  node_healthy: gauge(ENDPOINT, '1 when the node says that it is healthy, 0 when it says that it is not.'),
+  node_heartbeat_timestamp_seconds: gauge(ENDPOINT, 'When the node last handled a message of its network.'),
+  node_check_contiguous_failures: gauge(
+    OF_NODE_CHECK,
+    'Failures in a row of a check that the node runs on itself; at most 32 checks of an endpoint, failing ones first.',
+  ),
+  node_check_first_failure_timestamp_seconds: gauge(
+    OF_NODE_CHECK,
+    'When a failing check of the node on itself began to fail; absent while it does not fail.',
+  ),
+  build_info: gauge(['version', 'node_version'], 'What is running; always 1.'),
+  start_timestamp_seconds: gauge([], 'When the daemon started.'),
+  config_last_reload_successful: gauge([], '1 when the configuration was last loaded well, 0 when it was refused.'),
+  config_last_reload_success_timestamp_seconds: gauge([], 'When the configuration was last loaded well.'),
+  config_endpoints: gauge([], 'Endpoints in the configuration that is in force.'),
+  scheduler_lag_seconds: histogram([], 'How late polls started, after they were due.'),
+  scheduler_skips_total: counter(['reason'], 'Polls that did not happen in their turn.'),
+  scheduler_last_round_timestamp_seconds: gauge([], 'When the scheduler last looked for endpoints that are due.'),
+  clock_jumps_total: counter(['direction'], 'Steps of the wall clock against the monotonic clock.'),
+  observer_impaired: gauge([], '1 while Heartline itself is not fit to judge nodes.'),
+  store_rows_written_total: counter([], 'Rows of history written to the store.'),
+  store_write_failures_total: counter(['reason'], 'Transactions that the store could not write.'),
+  store_rows_dropped_total: counter([], 'Rows of history given up because they could not be written.'),
+  store_queue_rows: gauge([], 'Rows of history that wait to be written.'),
+  store_commit_duration_seconds: histogram([], 'How long transactions of the store took.'),
+  store_degraded: gauge([], '1 while history cannot be written.'),
+  store_integrity_ok: gauge([], '0 when the latest integrity check of the store found damage.'),
+  store_database_bytes: gauge([], 'Size of the store; absent for a store in memory.'),
+  store_filesystem_free_bytes: gauge([], 'Free space of the file system of the store.'),
+  http_requests_total: counter(['route', 'code'], 'Answered HTTP requests.'),
+  http_request_duration_seconds: histogram(['route', 'code'], 'How long HTTP requests took to answer.'),
+} as const satisfies Record<string, MetricRow>
+
+export const PREFIX = 'heartline_'
+export type MetricName = keyof typeof METRICS
+export const METRIC_NAMES = Object.keys(METRICS) as MetricName[]
+
+/** The HELP and TYPE lines that open a metric. */
+export function headerOf(name: MetricName): string {
+  const { help, type } = METRICS[name]
+  return `# HELP ${PREFIX}${name} ${help}\n# TYPE ${PREFIX}${name} ${type}\n`
+}
+
+function gauge(labels: readonly string[], help: string): MetricRow {
+  return { type: 'gauge', labels, help }
+}
+
+function counter(labels: readonly string[], help: string): MetricRow {
+  return { type: 'counter', labels, help }
+}
+
+function histogram(labels: readonly string[], help: string): MetricRow {
+  return { type: 'histogram', labels, help }
+}

@@ -1,0 +1,307 @@
+import { execFileSync, spawnSync } from 'node:child_process'
+import { describe, expect, test } from 'vitest'
+import type { Endpoint } from '../../src/core/endpoint.ts'
+import { createMetrics, type Metrics, type MetricsDeps } from '../../src/metrics/metrics.ts'
+import { METRIC_NAMES, METRICS, PREFIX } from '../../src/metrics/registry.ts'
+import { createFakeClock, type FakeClock } from '../support/fake-clock.ts'
+import { bad, endpoint, good, head, liveness, network, nodeCheck } from '../support/network.ts'
+import { requirePackage } from '../support/system-package.ts'
+import { createWorld, QUIET_STORE, type World, type WorldNetwork } from '../support/world.ts'
+
+const AVALANCHE = network({ name: 'avalanche', family: 'avalanche' })
+const own = endpoint('own-1', { network: 'avalanche', family: 'avalanche', checks: ['liveness', 'head'] })
+const other = endpoint('own-2', { network: 'avalanche', family: 'avalanche', checks: ['liveness', 'head'] })
+const OWN = 'network="avalanche",endpoint="own-1"'
+const hasPromtool = requirePackage('promtool', 'prometheus')
+
+describe('an endpoint that was not polled yet', () => {
+  test('has no up, no height and no lag, and is in the state unknown with every condition at 0', async () => {
+    const { metrics } = setUp()
+
+    const text = await metrics.render()
+
+    expect(series(text, 'endpoint_up')).toEqual([])
+    expect(series(text, 'endpoint_block_height')).toEqual([])
+    expect(text).toContain(`heartline_endpoint_state{${OWN},state="unknown"} 1\n`)
+    expect(text).toContain(`heartline_endpoint_state{${OWN},state="up"} 0\n`)
+    expect(series(text, 'endpoint_condition').filter((line) => line.includes('own-1'))).toHaveLength(13)
+    expect(text).toContain(`heartline_checks_total{${OWN},check="head"} 0\n`)
+    expect(text).not.toContain('heartline_check_success{')
+  })
+})
+
+describe('an endpoint that is well', () => {
+  test('is up, with its height, the time of its block and no lag', async () => {
+    const { metrics, world, clock } = setUp()
+
+    await world.pollAll()
+    const text = await metrics.render()
+
+    expect(text).toContain(`heartline_endpoint_up{${OWN}} 1\n`)
+    expect(text).toContain(`heartline_endpoint_block_height{${OWN},shard=""} 1000\n`)
+    expect(text).toContain(`heartline_endpoint_block_lag{${OWN},shard=""} 0\n`)
+    expect(text).toContain(
+      `heartline_endpoint_block_timestamp_seconds{${OWN},shard=""} ${(clock.now() - 3000) / 1000}\n`,
+    )
+    expect(text).toContain(`heartline_node_healthy{${OWN}} 1\n`)
+    expect(text).toContain('heartline_network_block_height{network="avalanche",shard=""} 1000\n')
+    expect(text).toContain('heartline_network_endpoints{network="avalanche",state="up"} 2\n')
+  })
+
+  test('loses its height and its up once its latest result is older than two intervals, and keeps its counters', async () => {
+    const { metrics, world, clock } = setUp()
+    await world.pollAll()
+
+    await clock.advance(2 * own.intervalMs + 1)
+    const text = await metrics.render()
+
+    for (const name of ['endpoint_up', 'endpoint_block_height', 'check_success', 'node_healthy'] as const) {
+      expect(series(text, name), name).toEqual([])
+    }
+    expect(text).toContain(`heartline_checks_total{${OWN},check="head"} 1\n`)
+    expect(text).toContain(`heartline_check_last_run_timestamp_seconds{${OWN},check="head"}`)
+  })
+})
+
+describe('an endpoint that fails', () => {
+  test('is down, with the reason counted, and its height is gone when it has not been read for two intervals', async () => {
+    const { metrics, world, clock } = setUp()
+    await world.pollAll()
+
+    for (let poll = 0; poll < 3; poll++) {
+      await clock.advance(own.intervalMs)
+      const refused = bad({ kind: 'refused' })
+      await world.poll(own, { liveness: refused, heads: [{ shard: null, outcome: refused }] })
+      await world.poll(other, { heads: [{ shard: null, outcome: good(head(1001 + poll, clock.now())) }] })
+    }
+    const text = await metrics.render()
+
+    expect(text).toContain(`heartline_endpoint_up{${OWN}} 0\n`)
+    expect(text).toContain(`heartline_endpoint_condition{${OWN},condition="unreachable"} 1\n`)
+    expect(text).toContain(`heartline_check_failures_total{${OWN},check="head",reason="refused"} 3\n`)
+    expect(text).toContain(`heartline_check_consecutive_failures{${OWN},check="head"} 3\n`)
+    expect(text).not.toContain(`heartline_endpoint_block_height{${OWN}`)
+    expect(text).toContain('heartline_endpoint_block_height{network="avalanche",endpoint="own-2",shard=""} 1003\n')
+  })
+})
+
+describe('what a node says of itself', () => {
+  test('cannot break a line, nor repeat a series', async () => {
+    const { metrics, world } = setUp()
+    const names = [
+      'a"} 1\nheartline_endpoint_up{x="',
+      '\\',
+      '<script>',
+      `${'x'.repeat(300)}1`,
+      `${'x'.repeat(300)}2`,
+      '\ud800',
+    ]
+
+    await world.poll(own, { liveness: good(liveness(null, { checks: names.map((name) => nodeCheck(name)) })) })
+    const text = await metrics.render()
+
+    const lines = series(text, 'node_check_contiguous_failures')
+    expect(lines).toHaveLength(names.length - 1)
+    expect(new Set(lines).size).toBe(lines.length)
+    expect(lines[0]).toBe(
+      `heartline_node_check_contiguous_failures{${OWN},node_check="a\\"} 1�heartline_endpoint_up{x=\\""} 0`,
+    )
+    expect(lines[1]).toContain('node_check="\\\\"')
+  })
+
+  test('becomes at most 32 series, the failing checks before the others', async () => {
+    const { metrics, world, clock } = setUp()
+    const checks = Array.from({ length: 10_000 }, (_, at) => nodeCheck(`check-${String(at).padStart(5, '0')}`))
+    checks[9999] = nodeCheck('zz-broken', { healthy: false, contiguousFailures: 7, failingSince: clock.now() })
+
+    await world.poll(own, { liveness: good(liveness(null, { checks })) })
+    const text = await metrics.render()
+
+    const lines = series(text, 'node_check_contiguous_failures')
+    expect(lines).toHaveLength(32)
+    expect(lines[0]).toContain('node_check="zz-broken"} 7')
+    expect(lines[1]).toContain('node_check="check-00000"} 0')
+    expect(series(text, 'node_check_first_failure_timestamp_seconds')).toHaveLength(1)
+  })
+})
+
+test('a sharded endpoint has one series a shard, and one that is not sharded an empty shard', async () => {
+  const sharded = endpoint('proxy', { network: 'multiversx', family: 'multiversx', shards: [0, 4_294_967_295] })
+  const { metrics, world } = setUp([
+    { network: network({ name: 'multiversx', family: 'multiversx' }), endpoints: [sharded] },
+    { network: network(), endpoints: [endpoint('node')] },
+  ])
+
+  await world.pollAll()
+  const lines = series(await metrics.render(), 'endpoint_block_height')
+
+  expect(lines).toEqual([
+    'heartline_endpoint_block_height{network="multiversx",endpoint="proxy",shard="0"} 1000',
+    'heartline_endpoint_block_height{network="multiversx",endpoint="proxy",shard="4294967295"} 1000',
+    'heartline_endpoint_block_height{network="ethereum",endpoint="node",shard=""} 1000',
+  ])
+})
+
+test('the series of an endpoint and of a network that were removed are gone at the next scrape', async () => {
+  const { metrics, world, clock } = setUp()
+  metrics.checkFinished('avalanche', 'head', 3)
+  await world.pollAll()
+  expect(await metrics.render()).toContain('network="avalanche"')
+
+  world.configure([{ network: network(), endpoints: [endpoint('node')] }])
+  await clock.advance(1000)
+  const text = await metrics.render()
+
+  expect(text).not.toContain('network="avalanche"')
+  expect(text).toContain('heartline_config_endpoints 1\n')
+})
+
+test('counters of the daemon start at 0 for every value of their labels', async () => {
+  const text = await setUp().metrics.render()
+
+  expect(series(text, 'scheduler_skips_total')).toHaveLength(4)
+  expect(series(text, 'clock_jumps_total')).toHaveLength(2)
+  expect(series(text, 'store_write_failures_total')).toHaveLength(6)
+  expect(text).toContain('heartline_store_rows_dropped_total 0\n')
+})
+
+test('durations are counted into the bucket that holds them', async () => {
+  const { metrics } = setUp()
+  for (const ms of [5, 5.1, 20_000]) metrics.checkFinished('avalanche', 'head', ms)
+
+  const text = await metrics.render()
+
+  const bucket = (le: string) => `heartline_check_duration_seconds_bucket{network="avalanche",check="head",le="${le}"}`
+  expect(text).toContain(`${bucket('0.005')} 1\n${bucket('0.01')} 2\n`)
+  expect(text).toContain(`${bucket('10')} 2\n${bucket('+Inf')} 3\n`)
+  expect(text).toContain('heartline_check_duration_seconds_sum{network="avalanche",check="head"} 20.0101\n')
+})
+
+test('a refused configuration says so and keeps the time of the last good one', async () => {
+  const { metrics } = setUp()
+  metrics.configReloaded(true, 5000)
+  metrics.configReloaded(false, 9000)
+
+  const text = await metrics.render()
+
+  expect(text).toContain('heartline_config_last_reload_successful 0\n')
+  expect(text).toContain('heartline_config_last_reload_success_timestamp_seconds 5\n')
+})
+
+test('a store in trouble is degraded, with the failures by reason', async () => {
+  const { metrics } = setUp([], {
+    storeStatus: () => ({ ...QUIET_STORE, trouble: 'full', rowsDropped: 7, writeFailures: new Map([['full', 3]]) }),
+  })
+
+  const text = await metrics.render()
+
+  expect(text).toContain('heartline_store_degraded 1\n')
+  expect(text).toContain('heartline_store_write_failures_total{reason="full"} 3\n')
+  expect(text).toContain('heartline_store_write_failures_total{reason="io"} 0\n')
+  expect(text).not.toContain('heartline_store_database_bytes ')
+})
+
+test('scrapes that come together share one rendering, and one second later there is a new one', async () => {
+  const { metrics, clock } = setUp()
+
+  const [a, b] = await Promise.all([metrics.exposition(), metrics.exposition()])
+  await clock.advance(999)
+  const c = await metrics.exposition()
+  await clock.advance(1)
+  const d = await metrics.exposition()
+
+  expect(b).toBe(a)
+  expect(c).toBe(a)
+  expect(d).not.toBe(a)
+})
+
+test('the event loop is given back while ten thousand endpoints are rendered', async () => {
+  const endpoints = Array.from({ length: 10_000 }, (_, at) => endpoint(`e${at}`))
+  const clock = createFakeClock()
+  let yields = 0
+  const { metrics } = setUp([{ network: network(), endpoints }], {
+    // Every look at the clock costs 2 ms, as if the machine were slow.
+    clock: {
+      ...clock,
+      monotonic() {
+        clock.blockLoop(2)
+        return clock.monotonic()
+      },
+    },
+    yieldToLoop: async () => {
+      yields++
+    },
+  })
+
+  const text = await metrics.render()
+
+  expect(yields).toBeGreaterThan(50)
+  expect(series(text, 'endpoint_info')).toHaveLength(10_000)
+})
+
+describe('the whole text', () => {
+  test('has every metric of the table that applies, each opened once, and no value that is not a number', async () => {
+    const text = await everything()
+
+    for (const name of METRIC_NAMES) {
+      expect(text.split(`# TYPE ${PREFIX}${name} ${METRICS[name].type}\n`), name).toHaveLength(2)
+    }
+    expect(text).not.toMatch(/ (NaN|undefined|null|Infinity)$/m)
+  })
+
+  test.runIf(hasPromtool)('passes promtool check metrics', async () => {
+    const checked = spawnSync('promtool', ['check', 'metrics'], { input: await everything(), encoding: 'utf8' })
+
+    expect(`${checked.stdout}${checked.stderr}`).toBe('')
+    expect(checked.status).toBe(0)
+  })
+
+  test.runIf(hasPromtool)('holds hostile names that Prometheus itself can read', async () => {
+    const { metrics, world } = setUp()
+    const checks = ['\n', '"', '\\', '\u2028', '\ud800', 'é😀', '{}', '\0'].map((name) => nodeCheck(`x${name}`))
+    await world.poll(own, { liveness: good(liveness(null, { checks })) })
+
+    const out = execFileSync('promtool', ['check', 'metrics'], { input: await metrics.render(), encoding: 'utf8' })
+
+    expect(out).toBe('')
+  })
+})
+
+async function everything(): Promise<string> {
+  const { metrics, world, clock } = setUp(undefined, {
+    storeStatus: () => ({ ...QUIET_STORE, databaseBytes: 4096, filesystemFreeBytes: 1e9 }),
+  })
+  const failing = nodeCheck('network', { healthy: false, contiguousFailures: 3, failingSince: clock.now() })
+  await world.pollAll({
+    clockSkewMs: 120,
+    tlsNotAfter: clock.now() + 86_400_000,
+    liveness: good(liveness(clock.now() - 2000, { checks: [failing] })),
+  })
+  await world.poll(other, { liveness: bad({ kind: 'timeout', afterMs: 5000 }) })
+  metrics.checkFinished('avalanche', 'liveness', 12)
+  metrics.httpRequest('/metrics', 200, 12)
+  metrics.configReloaded(true, clock.now())
+  return metrics.render()
+}
+
+function setUp(
+  networks: readonly WorldNetwork[] = [{ network: AVALANCHE, endpoints: [own, other] }],
+  over: Partial<MetricsDeps> = {},
+): { metrics: Metrics; world: World; clock: FakeClock } {
+  const clock = createFakeClock()
+  const world = createWorld(over.clock ?? clock, networks)
+  const metrics = createMetrics({
+    board: world.board,
+    clock,
+    version: '1.2.3',
+    storeStatus: () => QUIET_STORE,
+    scheduler: () => ({ lastRoundAt: clock.now() }),
+    observer: () => ({ impaired: false }),
+    ...over,
+  })
+  return { metrics, world, clock }
+}
+
+function series(text: string, name: (typeof METRIC_NAMES)[number]): string[] {
+  return text.split('\n').filter((line) => line.startsWith(`${PREFIX}${name}{`))
+}

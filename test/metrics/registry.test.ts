@@ -1,0 +1,26 @@
+import { readFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { SKIP_REASONS } from '../../src/metrics/own-series.ts'
+import { metricsReference } from '../../src/metrics/reference.ts'
+import { METRIC_NAMES, METRICS } from '../../src/metrics/registry.ts'
+import { SKIP_REASONS as SCHEDULER_SKIP_REASONS } from '../../src/poll/scheduler.ts'
+
+test('docs/metrics.md is what the table of metrics says; `npx tsx src/metrics/write-reference.ts` writes it', () => {
+  const page = readFileSync(new URL('../../docs/metrics.md', import.meta.url), 'utf8')
+
+  expect(page).toBe(metricsReference())
+})
+
+test.each(METRIC_NAMES)('%s is named by the rules of Prometheus', (name) => {
+  const { type, labels, help } = METRICS[name]
+
+  expect(name).toMatch(/^[a-z]+(_[a-z]+)*$/)
+  expect(name.endsWith('_total')).toBe(type === 'counter')
+  expect(name).not.toMatch(/_(ms|milliseconds|minutes|age)$/)
+  expect(help).toMatch(/^[A-Z0-9].*\.$/)
+  for (const label of labels) expect(['type', 'region', 'zone', 'env', 'service', 'owner']).not.toContain(label)
+})
+
+test('every reason for which the scheduler skips a poll has its series', () => {
+  expect([...SKIP_REASONS]).toEqual([...SCHEDULER_SKIP_REASONS])
+})

@@ -1,0 +1,76 @@
+import type { Clock } from '../../src/clock.ts'
+import { type Endpoint, endpointKey } from '../../src/core/endpoint.ts'
+import type { Network } from '../../src/core/network.ts'
+import type { PollResult } from '../../src/core/poll-result.ts'
+import { createPoller } from '../../src/poll/poller.ts'
+import { createBoard, type WritableBoard } from '../../src/state/board.ts'
+import type { StoreStatus } from '../../src/store/store.ts'
+import { good, head, liveness, pollResult } from './network.ts'
+
+export interface World {
+  readonly board: WritableBoard
+  /** The endpoint is polled, and answers so; by default it is well, at height 1000. */
+  poll(endpoint: Endpoint, over?: Partial<PollResult>): Promise<void>
+  pollAll(over?: Partial<PollResult>): Promise<void>
+  configure(networks: readonly WorldNetwork[]): void
+}
+
+export interface WorldNetwork {
+  readonly network: Network
+  readonly endpoints: readonly Endpoint[]
+}
+
+/** A board that the real poller fills from answers given by hand. */
+export function createWorld(clock: Clock, networks: readonly WorldNetwork[]): World {
+  const board = createBoard()
+  let answer: ((endpoint: Endpoint) => PollResult) | null = null
+  const nothing = () => {}
+  const poller = createPoller({
+    prober: { poll: async (endpoint) => (answer ?? well)(endpoint) },
+    board,
+    store: { poll: nothing, amend: nothing, hashChange: nothing, saveHealth: nothing },
+    metrics: { checkFinished: nothing },
+    clock,
+    log: { debug: nothing, info: nothing, warn: nothing, error: nothing },
+  })
+
+  function well(endpoint: Endpoint): PollResult {
+    const now = clock.now()
+    return pollResult(endpoint, now, {
+      liveness: endpoint.checks.includes('liveness') ? good(liveness(now - 2000)) : null,
+      heads: endpoint.checks.includes('head')
+        ? endpoint.shards.map((shard) => ({ shard, outcome: good(head(1000, now - 3000)) }))
+        : [],
+    })
+  }
+
+  const keys = () => new Set(board.networks().flatMap(({ endpoints }) => endpoints.map(({ key }) => key)))
+  poller.configure(networks, new Set())
+
+  async function poll(endpoint: Endpoint, over: Partial<PollResult> = {}): Promise<void> {
+    answer = (asked) => ({ ...well(asked), ...over })
+    await poller.poll(endpointKey(endpoint), new AbortController().signal)
+  }
+
+  return {
+    board,
+    poll,
+    async pollAll(over) {
+      for (const { endpoints } of board.networks()) {
+        for (const { health } of endpoints) await poll(health.endpoint, over)
+      }
+    },
+    configure: (next) => poller.configure(next, keys()),
+  }
+}
+
+export const QUIET_STORE: StoreStatus = {
+  trouble: null,
+  rowsWritten: 0,
+  rowsDropped: 0,
+  writeFailures: new Map(),
+  queueRows: 0,
+  databaseBytes: null,
+  filesystemFreeBytes: null,
+  integrityOk: true,
+}
