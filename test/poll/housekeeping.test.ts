@@ -1,0 +1,73 @@
+import { expect, test } from 'vitest'
+import { createHousekeeping } from '../../src/poll/housekeeping.ts'
+import { STORE_JOBS, type StoreJob } from '../../src/store/store.ts'
+import { createFakeClock } from '../support/fake-clock.ts'
+import { silentLog } from '../support/log.ts'
+
+const HOUR = 3_600_000
+
+function house(lastRuns: Partial<Record<StoreJob, number>>) {
+  const clock = createFakeClock()
+  const runs: StoreJob[] = []
+  let running = 0
+  let most = 0
+  const store = {
+    lastRuns: async () => new Map(Object.entries(lastRuns) as [StoreJob, number][]),
+    run: async (job: StoreJob) => {
+      most = Math.max(most, ++running)
+      runs.push(job)
+      await Promise.resolve()
+      running--
+    },
+  }
+  const housekeeping = createHousekeeping({ store, clock, log: silentLog })
+  return { clock, runs, housekeeping, most: () => most }
+}
+
+test('every job that never ran, or is overdue, runs at the start, one after the other', async () => {
+  const { housekeeping, runs, clock, most } = house({})
+
+  await housekeeping.start()
+  await housekeeping.stop()
+
+  expect(runs).toEqual([...STORE_JOBS])
+  expect(most()).toBe(1)
+  expect(clock.monotonic()).toBe(1000)
+})
+
+test('a job that ran lately waits for its time', async () => {
+  const now = createFakeClock().now()
+  const { housekeeping, runs } = house({
+    'roll-up': now - 60_000,
+    retention: now - 2 * HOUR,
+    optimise: now - HOUR,
+    integrity: now - HOUR,
+  })
+
+  await housekeeping.start()
+  await housekeeping.stop()
+
+  expect(runs).toEqual(['retention'])
+})
+
+test('a last run in the future, left by a clock that was wrong, does not put a job off', async () => {
+  const now = createFakeClock().now()
+  const { housekeeping, runs } = house({ 'roll-up': now + 24 * HOUR })
+
+  await housekeeping.start()
+  await housekeeping.stop()
+
+  expect(runs).toContain('roll-up')
+})
+
+test('a job that the calendar has missed, because the wall clock was set back, runs all the same', async () => {
+  const { housekeeping, runs, clock } = house({})
+  await housekeeping.start()
+  runs.length = 0
+
+  clock.stepWall(-24 * HOUR)
+  await clock.advance(30 * 60_000)
+  await housekeeping.stop()
+
+  expect(runs.filter((job) => job === 'roll-up').length).toBeGreaterThanOrEqual(1)
+})
