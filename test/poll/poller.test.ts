@@ -1,0 +1,243 @@
+import { describe, expect, test } from 'vitest'
+import { endpointKey } from '../../src/core/endpoint.ts'
+import type { Failure } from '../../src/core/failure.ts'
+import { stateAt } from '../../src/core/health.ts'
+import type { PollResult } from '../../src/core/poll-result.ts'
+import { createPoller } from '../../src/poll/poller.ts'
+import { createBoard } from '../../src/state/board.ts'
+import type { HashChange, PollRecord, SavedHealth } from '../../src/store/store.ts'
+import { createFakeClock } from '../support/fake-clock.ts'
+import { recordingLog } from '../support/log.ts'
+import { bad, endpoint, good, head, liveness, network, nodeCheck, pollResult } from '../support/network.ts'
+
+type Answer = Partial<PollResult>
+
+const own = endpoint('own')
+const other = endpoint('other')
+const KEY = endpointKey(own)
+const REFUSED: Failure = { kind: 'refused' }
+const refused: Answer = { heads: [{ shard: null, outcome: bad(REFUSED) }] }
+const signal = new AbortController().signal
+
+function house(endpoints = [own, other]) {
+  const clock = createFakeClock()
+  const board = createBoard()
+  const log = recordingLog()
+  const kept = {
+    polls: [] as PollRecord[],
+    amendments: [] as unknown[][],
+    hashChanges: [] as HashChange[],
+    saved: [] as SavedHealth[],
+    durations: [] as unknown[][],
+  }
+  const at = (height: number): Answer => ({ heads: [{ shard: null, outcome: good(head(height, clock.now())) }] })
+  let next: Answer = {}
+  const poller = createPoller({
+    prober: { poll: async (polled) => pollResult(polled, clock.now(), next) },
+    board,
+    store: {
+      poll: (record) => kept.polls.push(record),
+      amend: (...of) => kept.amendments.push(of),
+      hashChange: (change) => kept.hashChanges.push(change),
+      saveHealth: (saved) => kept.saved.push(saved),
+    },
+    metrics: { checkFinished: (...of) => kept.durations.push(of) },
+    clock,
+    log,
+  })
+  const networks = [{ network: network(), endpoints }]
+  poller.configure(networks, new Set())
+  async function poll(answer: Answer, key = KEY) {
+    await clock.advance(10_000)
+    next = answer
+    return poller.poll(key, signal)
+  }
+  const entry = (name = 'own') => board.entry('ethereum', name)!
+  return { clock, board, log, kept, poller, networks, poll, at, entry }
+}
+
+describe('one poll', () => {
+  test('reaches the board, the store and the counters', async () => {
+    const { poll, at, entry, kept, clock, board } = house()
+
+    await poll(at(1000))
+
+    expect(entry().health).toMatchObject({ verdict: 'up', latencyMs: 12, heads: [{ height: 1000, lagBlocks: 0 }] })
+    expect(entry().tally.checks.get('head')).toMatchObject({ runs: 1, lastOk: true, consecutiveFailures: 0 })
+    expect(board.network('ethereum')?.standing.heads).toMatchObject([{ shard: null, height: 1000, hash: '0x1000' }])
+    expect(kept.polls).toEqual([
+      {
+        endpoint: KEY,
+        at: clock.now(),
+        state: 'up',
+        fresh: true,
+        latencyMs: 12,
+        height: 1000,
+        lagBlocks: 0,
+        heartbeatLagMs: null,
+        contiguousFailures: null,
+        failure: null,
+      },
+    ])
+    expect(kept.durations).toEqual([['ethereum', 'head', 12]])
+  })
+
+  test('keeps the heartbeat and the worst of the node’s own checks', async () => {
+    const avalanche = endpoint('own', { checks: ['liveness', 'head'] })
+    const { poll, at, kept, clock } = house([avalanche])
+    const checks = [nodeCheck('P', { contiguousFailures: 2 }), nodeCheck('X')]
+
+    await poll({ ...at(1), liveness: good(liveness(clock.now() + 7000, { checks })) })
+
+    expect(kept.polls[0]).toMatchObject({ heartbeatLagMs: 3000, contiguousFailures: 2 })
+  })
+
+  test('of an endpoint that is no longer configured changes nothing', async () => {
+    const { poller, kept } = house()
+
+    await poller.poll('ethereum/gone', signal)
+
+    expect(kept.polls).toEqual([])
+  })
+})
+
+describe('an outage', () => {
+  test('is confirmed by the second poll, and the first is put right in the history', async () => {
+    const { poll, at, entry, kept, log, clock } = house()
+    await poll(at(1000))
+
+    await poll(refused)
+    const first = clock.now()
+    await poll(refused)
+
+    expect(entry().health).toMatchObject({ verdict: 'down', since: first })
+    expect(entry().tally.stateChanges).toBe(1)
+    expect(entry().tally.checks.get('head')?.failures).toEqual(new Map([['refused', 2]]))
+    expect(kept.polls.map((record) => [record.state, record.failure])).toEqual([
+      ['up', null],
+      ['up', 'refused'],
+      ['down', 'refused'],
+    ])
+    expect(kept.amendments).toEqual([[KEY, first, clock.now(), 'down', false]])
+    expect(log.lines.at(-1)).toEqual({
+      level: 'warn',
+      fields: { network: 'ethereum', endpoint: 'own', conditions: ['unreachable'] },
+      message: 'endpoint went down',
+    })
+  })
+
+  test('tells the board’s readers once when the verdict changes', async () => {
+    const { poll, at, board } = house()
+    await poll(at(1000))
+    const changes: unknown[] = []
+    board.subscribe((change) => change.endpoint !== null && changes.push(change.verdictChanged))
+
+    await poll(refused)
+    await poll(refused)
+    await poll(refused)
+
+    expect(changes).toEqual([false, true, false])
+  })
+
+  test('is saved when it begins and ends, not at every poll of it', async () => {
+    const { poll, at, kept } = house()
+    await poll(at(1000))
+    const before = kept.saved.length
+
+    for (let polls = 0; polls < 20; polls++) await poll(refused)
+
+    expect(kept.saved.length - before).toBe(2)
+  })
+
+  test('goes on after a restart where it was', async () => {
+    const first = house()
+    await first.poll(first.at(1000))
+    await first.poll(refused)
+    await first.poll(refused)
+    const since = first.entry().health.since
+    first.poller.saveAll()
+    const saved = JSON.parse(JSON.stringify(first.kept.saved.slice(-1))) as SavedHealth[]
+
+    const second = house()
+    await second.clock.advance(3_600_000)
+    second.poller.restore(saved)
+    expect(stateAt(second.entry().health, second.clock.now())).toBe('unknown')
+    await second.poll(refused)
+
+    expect(second.entry().health).toMatchObject({ verdict: 'down', since })
+    expect(second.entry().tally.stateChanges).toBe(0)
+  })
+
+  test('that was saved by a version nobody knows is no reason to stop', () => {
+    const { poller, entry } = house()
+
+    poller.restore([{ endpoint: KEY, at: 0, value: { streaks: 'yes' } }])
+
+    expect(entry().health.verdict).toBeNull()
+  })
+})
+
+describe('what the chain does', () => {
+  test('another hash at a known height is counted and kept', async () => {
+    const { poll, at, entry, kept, clock } = house()
+    await poll(at(1000))
+
+    await poll({ heads: [{ shard: null, outcome: good(head(1000, clock.now(), { hash: '0xother' })) }] })
+    await poll(at(998))
+
+    expect(entry().tally.reorgs).toEqual(new Map([[null, 1]]))
+    expect(entry().tally.regressions).toEqual(new Map([[null, 1]]))
+    expect(kept.hashChanges).toMatchObject([{ endpoint: KEY, height: 1000, hash: '0xother', previousHash: '0x1000' }])
+  })
+})
+
+describe('what is not the node’s fault', () => {
+  test('leaves its health alone, and is counted and logged', async () => {
+    const { poll, at, entry, kept, log } = house()
+    await poll(at(1000))
+
+    for (let polls = 0; polls < 5; polls++) {
+      await poll({ heads: [{ shard: null, outcome: bad({ kind: 'local-resources', code: 'EMFILE' }) }] })
+    }
+
+    expect(entry().health.verdict).toBe('up')
+    expect(kept.polls).toHaveLength(1)
+    expect(entry().tally.checks.get('head')?.failures).toEqual(new Map([['local-resources', 5]]))
+    expect(log.lines.at(-1)?.fields).toMatchObject({ failure: 'local-resources' })
+  })
+})
+
+describe('reconfiguring', () => {
+  test('an endpoint that stays keeps its health and its counters, one that changed starts unknown', async () => {
+    const { poll, at, entry, poller, networks } = house()
+    await poll(at(1000))
+    await poll(at(1000), endpointKey(other))
+
+    poller.configure(networks, new Set([KEY]))
+
+    expect(entry('own').health.verdict).toBe('up')
+    expect(entry('other').health.verdict).toBeNull()
+    expect(entry('own').tally.checks.get('head')?.runs).toBe(1)
+    expect(entry('other').tally.checks.get('head')?.runs).toBe(1)
+  })
+
+  test('an endpoint that is gone is gone from the board', async () => {
+    const { poll, at, board, poller } = house()
+    await poll(at(1000))
+
+    poller.configure([{ network: network(), endpoints: [other] }], new Set([endpointKey(other)]))
+
+    expect(board.entry('ethereum', 'own')).toBeUndefined()
+    expect(board.networks()[0]?.endpoints.map(({ key }) => key)).toEqual(['ethereum/other'])
+  })
+
+  test('a rate limit is passed on to the schedule', async () => {
+    const { poll } = house()
+
+    const { waitMs } = await poll({
+      heads: [{ shard: null, outcome: bad({ kind: 'rate-limited', retryAfterMs: 30_000 }) }],
+    })
+
+    expect(waitMs).toBe(30_000)
+  })
+})
