@@ -1,0 +1,40 @@
+import { existsSync, readFileSync, realpathSync } from 'node:fs'
+import { delimiter, dirname, join } from 'node:path'
+import { which } from './which.mjs'
+
+/**
+ * How to run npm by exactly this Node: native modules are built for the Node that runs npm, and the `npm` on the PATH
+ * may belong to another one.
+ */
+export function npmCommand(args) {
+  const bin = dirname(process.execPath)
+  const path = [bin, process.env.PATH ?? ''].join(delimiter)
+  const cli = npmCli(bin, path)
+  return {
+    command: cli === null ? 'npm' : process.execPath,
+    args: cli === null ? args : [cli, ...args],
+    env: { ...process.env, PATH: path, ...headersBeside(dirname(bin)) },
+  }
+}
+
+function npmCli(bin, path) {
+  const onPath = which('npm', path)
+  const candidates = [
+    process.env.npm_execpath ?? '',
+    join(bin, '../lib/node_modules/npm/bin/npm-cli.js'),
+    onPath === null ? '' : realpathSync(onPath),
+  ]
+  return candidates.find((file) => file.endsWith('npm-cli.js') && existsSync(file)) ?? null
+}
+
+/** A Node that brings its own headers compiles without a download, and never against those of another Node. */
+function headersBeside(prefix) {
+  try {
+    const header = readFileSync(join(prefix, 'include/node/node_version.h'), 'utf8')
+    const part = (name) => header.match(new RegExp(`#define NODE_${name}_VERSION (\\d+)`))?.[1]
+    const version = `v${part('MAJOR')}.${part('MINOR')}.${part('PATCH')}`
+    return version === process.version ? { npm_config_nodedir: prefix } : {}
+  } catch {
+    return {}
+  }
+}

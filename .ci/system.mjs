@@ -1,0 +1,66 @@
+import { spawnSync } from 'node:child_process'
+import { existsSync, rmSync, writeFileSync } from 'node:fs'
+import { say } from './say.mjs'
+import { which } from './which.mjs'
+
+/** The commands that tests run, and Debian's package for each. */
+const NEEDED = [
+  { command: 'promtool', debianPackage: 'prometheus' },
+  { command: 'prometheus', debianPackage: 'prometheus' },
+  { command: 'chromium', debianPackage: 'chromium' },
+  { command: 'faketime', debianPackage: 'faketime' },
+]
+const APT_TIMEOUT_MS = 15 * 60_000
+const POLICY = '/usr/sbin/policy-rc.d'
+
+/** Installs what the tests would miss. Where that is not possible their tests are skipped, which CI=true turns into failures. */
+export function ensureSystemPackages() {
+  const missing = () => NEEDED.filter(({ command }) => which(command) === null)
+  if (missing().length === 0) return
+  installDebianPackages([...new Set(missing().map(({ debianPackage }) => debianPackage))])
+  const consequence = process.env.CI === 'true' ? 'its tests will FAIL, as CI=true' : 'its tests will be SKIPPED'
+  for (const { command, debianPackage } of missing()) {
+    say(`!!! ${command} is missing: ${consequence}. As root: apt-get install ${debianPackage}`)
+  }
+}
+
+/** True when apt-get installed them all. */
+export function installDebianPackages(packages) {
+  if (process.getuid?.() !== 0 || which('apt-get') === null) return false
+  say(`installing Debian packages for the tests: ${packages.join(', ')}. A few minutes at most.`)
+  return withoutStartingServices(packages, () => {
+    // An update that fails may still leave lists that are good enough.
+    apt(['update'])
+    return apt(['install', '-y', '--no-install-recommends', ...packages])
+  })
+}
+
+function apt(args) {
+  const { status, stderr, error } = spawnSync(
+    'apt-get',
+    ['-q', '-o', 'DPkg::Lock::Timeout=300', '-o', 'Acquire::Retries=2', '-o', 'Acquire::http::Timeout=30', ...args],
+    {
+      env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
+      stdio: ['ignore', 'ignore', 'pipe'],
+      timeout: APT_TIMEOUT_MS,
+      encoding: 'utf8',
+    },
+  )
+  if (status === 0) return true
+  say(`apt-get ${args[0]} failed: ${(error?.message ?? stderr ?? '').trim().split('\n').slice(-3).join(' | ')}`)
+  return false
+}
+
+/** Debian starts what it installs; nobody asked for a Prometheus on port 9090. */
+function withoutStartingServices(packages, install) {
+  const ours = !existsSync(POLICY)
+  if (ours) writeFileSync(POLICY, '#!/bin/sh\nexit 101\n', { mode: 0o755 })
+  try {
+    return install()
+  } finally {
+    if (ours) rmSync(POLICY, { force: true })
+    // Nor at the next boot. Where no systemd runs this fails, and nothing would be started anyway.
+    const installed = packages.includes('prometheus') && which('systemctl') !== null
+    if (installed) spawnSync('systemctl', ['disable', 'prometheus'], { stdio: 'ignore' })
+  }
+}

@@ -1,0 +1,221 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, relative } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { checkout, createProject, type Project, runNode } from '../support/project.ts'
+
+/** Single files that every room above core and chains may use. */
+const SMALL = ['clock', 'log', 'secret', 'version']
+
+const POLLING = ['core', 'chains', 'state', 'store', 'metrics', 'nodes', 'poll']
+const BELOW_DAEMON = [...POLLING, 'config', 'gateway', 'http', 'logger', ...SMALL]
+
+/** Who may import whom, besides itself. The same table as docs/architecture.md, and what .oxlintrc.json must enforce. */
+const MAY_IMPORT: Record<string, readonly string[]> = {
+  core: [],
+  chains: ['core'],
+  state: ['core', ...SMALL],
+  simulator: ['core', ...SMALL],
+  config: ['core', ...SMALL],
+  store: ['core', 'state', ...SMALL],
+  metrics: ['core', 'state', ...SMALL],
+  nodes: ['core', 'chains', ...SMALL],
+  poll: ['core', 'state', 'store', 'nodes', 'metrics', ...SMALL],
+  gateway: ['core', 'state', 'nodes', ...SMALL],
+  http: ['core', 'state', 'store', 'metrics', 'gateway', ...SMALL],
+  daemon: BELOW_DAEMON,
+  commands: [...BELOW_DAEMON, 'simulator', 'daemon'],
+  main: ['commands', 'logger', ...SMALL],
+  clock: ['core', 'log', 'logger', 'secret', 'version'],
+  log: ['core', 'clock', 'logger', 'secret', 'version'],
+  logger: ['core', ...SMALL],
+  secret: ['core', 'clock', 'log', 'logger', 'version'],
+  version: ['core', 'clock', 'log', 'logger', 'secret'],
+}
+/** Edges that carry types and nothing else. */
+const MAY_IMPORT_TYPES: Record<string, readonly string[]> = { metrics: ['store'] }
+
+const ROOMS = Object.keys(MAY_IMPORT)
+const FILES = ['daemon', 'main', 'clock', 'log', 'logger', 'secret', 'version']
+
+interface Finding {
+  readonly code: string
+  readonly message: string
+  readonly filename: string
+  readonly labels: readonly { readonly span: { readonly line: number } }[]
+}
+
+let project: Project
+
+beforeAll(() => {
+  project = createProject({ copies: ['.oxlintrc.json', 'tsconfig.json', 'web/tsconfig.json', 'package.json'] })
+  project.borrowPackages()
+})
+afterAll(() => project.remove())
+
+async function lint(...args: string[]): Promise<Finding[]> {
+  const oxlint = join(project.folder, 'node_modules/oxlint/bin/oxlint')
+  const { stdout } = await runNode(project.folder, [oxlint, '-f', 'json', ...args]).ended
+  const report: { diagnostics: Finding[] } = JSON.parse(stdout)
+  return report.diagnostics.toSorted((a, b) => lineOf(a) - lineOf(b))
+}
+
+const lineOf = (finding: Finding) => finding.labels[0]?.span.line ?? 0
+
+const home = (room: string) => (FILES.includes(room) ? `src/${room}.ts` : `src/${room}/it.ts`)
+
+function specifier(from: string, to: string): string {
+  const path = relative(dirname(from), to)
+  return path.startsWith('.') ? path : `./${path}`
+}
+
+/** Which rooms the linter lets each room import: found by trying every pair. */
+async function allowedBy(kind: 'import' | 'import type' | 'await import'): Promise<Record<string, string[]>> {
+  const targets = (room: string) => ROOMS.filter((target) => target !== room)
+  for (const room of ROOMS) {
+    const lines = targets(room).map((target) => {
+      const path = specifier(home(room), home(target))
+      return kind === 'await import' ? `await import('${path}')` : `${kind} { ${target} } from '${path}'`
+    })
+    project.write({ [home(room)]: `${lines.join('\n')}\n` })
+  }
+  const findings = (await lint('src')).filter(({ code }) => code === 'eslint(no-restricted-imports)')
+  return Object.fromEntries(
+    ROOMS.map((room) => {
+      const refused = findings.filter(({ filename }) => filename === home(room)).map(lineOf)
+      return [room, targets(room).filter((_, index) => !refused.includes(index + 1))]
+    }),
+  )
+}
+
+const sorted = (table: Record<string, readonly string[]>) =>
+  Object.fromEntries(Object.entries(table).map(([room, rooms]) => [room, rooms.toSorted()]))
+
+const withTypes = (room: string) => [...(MAY_IMPORT[room] ?? []), ...(MAY_IMPORT_TYPES[room] ?? [])]
+
+test('the linter refuses every import that the layers forbid, and no other', async () => {
+  const allowed = await allowedBy('import')
+
+  expect(sorted(allowed)).toEqual(sorted(MAY_IMPORT))
+})
+
+test('importing only a type is held to the same layers', async () => {
+  const allowed = await allowedBy('import type')
+
+  expect(sorted(allowed)).toEqual(sorted(Object.fromEntries(ROOMS.map((room) => [room, withTypes(room)]))))
+})
+
+test('a dynamic import does not get around the layers', async () => {
+  const allowed = await allowedBy('await import')
+
+  expect(sorted(allowed)).toEqual(sorted(MAY_IMPORT))
+})
+
+test('core may import neither a package nor a part of Node', async () => {
+  project.write({ 'src/core/impure.ts': "import 'zod'\nimport 'node:fs'\nimport 'fs'\nimport './time.ts'\n" })
+
+  const refused = (await lint('src/core/impure.ts')).filter(({ code }) => code === 'eslint(no-restricted-imports)')
+
+  expect(refused.map(lineOf)).toEqual([1, 2, 3])
+})
+
+test('the page may import types of the wire shapes, and nothing else of the daemon', async () => {
+  project.write({
+    'web/bad.ts':
+      "import type { A } from '../src/http/views.ts'\nimport { b } from '../src/http/views.ts'\nimport type { C } from '../src/core/it.ts'\n",
+  })
+
+  const refused = (await lint('web')).filter(({ code }) => code === 'eslint(no-restricted-imports)')
+
+  expect(refused.map(lineOf)).toEqual([2, 3])
+})
+
+test('the linter finds a cycle, also one of types alone', async () => {
+  project.write({
+    'src/poll/a.ts': "import { b } from './b.ts'\nexport const a = () => b\n",
+    'src/poll/b.ts': "import { a } from './a.ts'\nexport const b = () => a\n",
+    'src/state/c.ts': "import type { D } from './d.ts'\nexport interface C { d: D }\n",
+    'src/state/d.ts': "import type { C } from './c.ts'\nexport interface D { c: C }\n",
+  })
+
+  const findings = (await lint('src/poll', 'src/state')).filter(({ code }) => code === 'import(no-cycle)')
+
+  const files = ['src/poll/a.ts', 'src/poll/b.ts', 'src/state/c.ts', 'src/state/d.ts']
+  expect(findings.map((finding) => finding.filename).toSorted()).toEqual(files)
+})
+
+test('time, randomness, fetch and the console are refused outside their homes', async () => {
+  const uses =
+    'export const uses = () => [\n  Date.now(),\n  performance.now(),\n  Math.random(),\n  setTimeout,\n  globalThis.setInterval,\n  fetch,\n  console,\n  console.log,\n]\n'
+  project.write({ 'src/poll/bad.ts': uses, 'src/clock.ts': uses, 'test/fine.ts': uses })
+
+  const findings = await lint('src/poll/bad.ts', 'src/clock.ts', 'test/fine.ts')
+
+  const linesIn = (file: string) =>
+    findings
+      .filter((f) => f.filename === file)
+      .map((f) => f.labels[0]?.span.line ?? 0)
+      .toSorted((a, b) => a - b)
+  expect(linesIn('src/poll/bad.ts')).toEqual([2, 3, 4, 5, 6, 7, 9])
+  expect(linesIn('src/clock.ts')).toEqual([9])
+  expect(linesIn('test/fine.ts')).toEqual([])
+})
+
+test('the type-aware rules see a forgotten promise, a missing case, and a callback that nobody awaits', async () => {
+  project.write({
+    'src/poll/typed.ts': [
+      "type Kind = 'a' | 'b'",
+      'async function later(): Promise<number> {',
+      '  return 1',
+      '}',
+      'export function forgets(): void {',
+      '  later()',
+      '}',
+      'export function misses(kind: Kind): number {',
+      '  let result = 0',
+      '  switch (kind) {',
+      "    case 'a':",
+      '      result = 1',
+      '  }',
+      '  return result',
+      '}',
+      'export function misuses(list: number[]): void {',
+      '  list.forEach(async () => {',
+      '    await later()',
+      '  })',
+      '}',
+    ].join('\n'),
+  })
+
+  const codes = (await lint('--type-aware', 'src/poll/typed.ts')).map(({ code }) => code)
+
+  expect(codes).toContain('typescript(no-floating-promises)')
+  expect(codes).toContain('typescript(switch-exhaustiveness-check)')
+  expect(codes).toContain('typescript(no-misused-promises)')
+})
+
+test('every import in src keeps to the layers, also those inside a type, which the linter does not see', () => {
+  const sources = readdirSync(join(checkout, 'src'), { recursive: true, encoding: 'utf8' }).filter((file) =>
+    file.endsWith('.ts'),
+  )
+
+  const forbidden = sources.flatMap((file) => {
+    const text = readFileSync(join(checkout, 'src', file), 'utf8')
+    return [...text.matchAll(/(?:\bfrom|\bimport\(|\bimport)\s*'(\.[^']+)'/g)].flatMap(([, path = '']) => {
+      const [from, to] = [roomOf(file), roomOf(join(dirname(file), path))]
+      return from === to || withTypes(from).includes(to) ? [] : [`src/${file} imports ${to}`]
+    })
+  })
+
+  expect(sources.length).toBeGreaterThan(30)
+  expect(forbidden).toEqual([])
+})
+
+test('every room of src has its row in the table', () => {
+  const rooms = readdirSync(join(checkout, 'src')).map(roomOf)
+
+  expect(rooms.filter((room) => !ROOMS.includes(room))).toEqual([])
+})
+
+function roomOf(file: string): string {
+  return (file.split('/')[0] ?? '').replace(/\.ts$/, '')
+}
