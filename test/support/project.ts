@@ -32,6 +32,25 @@ export function createProject({ copies }: { copies: readonly string[] }): Projec
   }
 }
 
+/** The files of a package whose one dependency lies beside it, so that npm needs no network. */
+export function offlinePackage({ part }: { part: string }): Record<string, string> {
+  const dependencies = { part: 'file:part' }
+  return {
+    'package.json': JSON.stringify({ name: 'whole', version: '1.0.0', type: 'module', dependencies }),
+    'package-lock.json': JSON.stringify({
+      name: 'whole',
+      version: '1.0.0',
+      lockfileVersion: 3,
+      packages: {
+        '': { name: 'whole', version: '1.0.0', dependencies },
+        'node_modules/part': { resolved: 'part', link: true },
+        part: { version: part },
+      },
+    }),
+    'part/package.json': JSON.stringify({ name: 'part', version: part }),
+  }
+}
+
 export interface Ended {
   readonly status: number | null
   readonly stdout: string

@@ -1,0 +1,54 @@
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { createProject, type Project, runNode } from '../support/project.ts'
+
+let project: Project
+
+beforeEach(() => {
+  project = createProject({ copies: ['.ci', 'vitest.config.ts'] })
+  project.borrowPackages()
+  project.write({ 'package.json': '{ "name": "counted", "type": "module" }' })
+})
+afterEach(() => project.remove())
+
+async function run(): Promise<{ status: number | null; lastLine: string | undefined }> {
+  const outer = Object.entries(process.env).filter(([name]) => !/^(VITEST|VITE_|TEST$|NODE_ENV$)/.test(name))
+  const vitest = runNode(project.folder, ['node_modules/vitest/vitest.mjs', 'run'], Object.fromEntries(outer))
+  const { status, stdout } = await vitest.ended
+  return { status, lastLine: stdout.trimEnd().split('\n').at(-1) }
+}
+
+const testFile = (body: string) => `import { describe, beforeAll, expect, test } from 'vitest'\n${body}\n`
+
+test('the last line counts what passed, failed and was skipped, and a failure is the exit status', async () => {
+  project.write({
+    'test/mixed.test.ts': testFile(
+      "test('a', () => {})\ntest('b', () => {})\ntest('c', () => expect(1).toBe(2))\ntest.skip('d', () => {})",
+    ),
+  })
+
+  expect(await run()).toEqual({ status: 1, lastLine: '2 passed, 1 failed, 1 skipped' })
+})
+
+test('a file that does not load, a hook that fails and an error that nobody handles count as failures', async () => {
+  project.write({
+    'test/broken.test.ts': "import './missing.ts'\n",
+    'test/hook.test.ts': testFile(
+      "describe('s', () => {\n  beforeAll(() => { throw new Error('x') })\n  test('a', () => {})\n})\n",
+    ),
+    'test/unhandled.test.ts': testFile("test('a', () => { void Promise.reject(new Error('late')) })"),
+  })
+
+  expect(await run()).toEqual({ status: 1, lastLine: '1 passed, 3 failed, 1 skipped' })
+})
+
+test('a good run says so and exits with 0', async () => {
+  project.write({ 'test/good.test.ts': testFile("test('a', () => {})") })
+
+  expect(await run()).toEqual({ status: 0, lastLine: '1 passed, 0 failed' })
+})
+
+test('a run in which no test ran has failed', async () => {
+  project.write({ 'test/empty.test.ts': testFile('') })
+
+  expect((await run()).status).toBe(1)
+})

@@ -1,0 +1,84 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { createProject, offlinePackage, type Project, runNode } from '../support/project.ts'
+
+let project: Project
+
+beforeEach(() => {
+  project = createProject({ copies: ['.ci', '.npmrc'] })
+  project.write(offlinePackage({ part: '1.0.0' }))
+})
+afterEach(() => project.remove())
+
+const prepare = (args: string[] = [], env: NodeJS.ProcessEnv = {}) =>
+  runNode(project.folder, ['.ci/prepare.mjs', ...args], { ...process.env, ...env }).ended
+
+test('a fresh checkout gets its packages, with a word about how long it may take', async () => {
+  const { status, stderr } = await prepare()
+
+  expect(status).toBe(0)
+  expect(stderr).toContain('installing packages (npm ci)')
+  expect(existsSync(join(project.folder, 'node_modules/part/package.json'))).toBe(true)
+})
+
+test('where nothing is to do, nothing is said', async () => {
+  await prepare()
+
+  const { status, stdout, stderr } = await prepare()
+
+  expect({ status, stdout, stderr }).toEqual({ status: 0, stdout: '', stderr: '' })
+})
+
+test('a lock file that changed installs again', async () => {
+  await prepare()
+  project.write(offlinePackage({ part: '1.0.1' }))
+
+  const { stderr } = await prepare()
+
+  expect(stderr).toContain('packages installed in')
+})
+
+test('what another Node installed is installed again, as native modules do not load in both', async () => {
+  await prepare()
+  const stamp = join(project.folder, 'node_modules/.heartline-installed')
+  const foreign = readFileSync(stamp, 'utf8').replace(`abi-${process.versions.modules}`, 'abi-1')
+  writeFileSync(stamp, foreign)
+
+  const { stderr } = await prepare()
+
+  expect(stderr).toContain('packages installed in')
+  expect(readFileSync(stamp, 'utf8')).not.toBe(foreign)
+})
+
+test('an installation that fails says what npm said and what may be needed, and is tried again next time', async () => {
+  const { 'package-lock.json': lock = '' } = offlinePackage({ part: '1.0.0' })
+  project.write({ 'package-lock.json': lock.replaceAll('"part"', '"another-part"') })
+
+  const { status, stderr } = await prepare()
+
+  expect(status).toBe(1)
+  expect(stderr).toContain('npm ci failed')
+  expect(existsSync(join(project.folder, 'node_modules/.heartline-installed'))).toBe(false)
+})
+
+test('where Debian packages cannot be installed, each missing command is one loud line', async () => {
+  await prepare()
+
+  const { status, stderr } = await prepare(['--for-tests'], { PATH: '/nowhere', CI: '' })
+
+  const lines = stderr.trimEnd().split('\n')
+  expect(status).toBe(0)
+  expect(lines).toHaveLength(4)
+  expect(lines[0]).toBe(
+    'heartline: !!! promtool is missing: its tests will be SKIPPED. As root: apt-get install prometheus',
+  )
+})
+
+test('under CI=true the missing command is announced as a failure', async () => {
+  await prepare()
+
+  const { stderr } = await prepare(['--for-tests'], { PATH: '/nowhere', CI: 'true' })
+
+  expect(stderr).toContain('chromium is missing: its tests will FAIL')
+})

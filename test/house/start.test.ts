@@ -1,0 +1,76 @@
+import { existsSync, mkdirSync, rmSync, symlinkSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { checkout, createProject, offlinePackage, type Project, runNode } from '../support/project.ts'
+
+const WAITING_MAIN = `
+process.on('SIGTERM', () => process.exit(75))
+setInterval(() => undefined, 1000)
+console.log('args: ' + process.argv.slice(2).join(' '))
+`
+
+let project: Project
+
+beforeEach(async () => {
+  project = createProject({ copies: ['.ci', '.npmrc', 'tsconfig.json', 'web/tsconfig.json'] })
+  project.write({
+    ...offlinePackage({ part: '1.0.0' }),
+    'src/main.ts': WAITING_MAIN,
+    'web/app.ts': 'export const page: string = document.title\n',
+  })
+  await runNode(project.folder, ['.ci/prepare.mjs']).ended
+  for (const name of ['typescript', '@types/node', 'lit-html']) {
+    const link = join(project.folder, 'node_modules', name)
+    mkdirSync(dirname(link), { recursive: true })
+    symlinkSync(join(checkout, 'node_modules', name), link)
+  }
+})
+afterEach(() => project.remove())
+
+const start = (...args: string[]) => runNode(project.folder, ['.ci/start.mjs', ...args])
+const build = () => runNode(project.folder, ['.ci/build.mjs']).ended
+const exists = (file: string) => existsSync(join(project.folder, file))
+
+test('start builds, hands the arguments on, and a signal and the exit status are those of the command', async () => {
+  const run = start('serve', '-c', 'file.yaml')
+  await run.says('args: serve -c file.yaml')
+
+  process.kill(run.pid, 'SIGTERM')
+
+  const { status, stdout } = await run.ended
+  expect(status).toBe(75)
+  expect(stdout).toBe('args: serve -c file.yaml\n')
+})
+
+test('what does not compile does not start, and says where', async () => {
+  project.write({ 'src/main.ts': "export const wrong: number = 'text'\nconsole.log('started')\n" })
+
+  const { status, stdout, stderr } = await start().ended
+
+  expect(status).toBe(1)
+  expect(stdout + stderr).toContain('src/main.ts')
+  expect(stdout).not.toContain('started')
+})
+
+test('a build leaves nothing behind of a source file that is gone, and keeps what the browser needs', async () => {
+  project.write({ 'src/old.ts': 'export const old = 1\n' })
+  await build()
+  expect(exists('dist/src/old.js')).toBe(true)
+  rmSync(join(project.folder, 'src/old.ts'))
+
+  const { status } = await build()
+
+  expect(status).toBe(0)
+  expect(['dist/src/old.js', 'dist/src/old.d.ts', 'dist/src/old.js.map'].filter(exists)).toEqual([])
+  expect(['dist/src/main.js', 'dist/web/app.js', 'dist/web/lit-html.js'].filter((file) => !exists(file))).toEqual([])
+})
+
+test('outputs that somebody deleted are built again, though the compiler believes itself up to date', async () => {
+  await build()
+  rmSync(join(project.folder, 'dist/src'), { recursive: true })
+
+  const { status } = await build()
+
+  expect(status).toBe(0)
+  expect(exists('dist/src/main.js')).toBe(true)
+})
