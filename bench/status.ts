@@ -1,0 +1,45 @@
+import { systemClock } from '../src/clock.ts'
+import type { Endpoint } from '../src/core/endpoint.ts'
+import { createStatusWriter } from '../src/http/status-document.ts'
+import { endpoint, good, liveness, network, nodeCheck } from '../test/support/network.ts'
+import { createWorld } from '../test/support/world.ts'
+
+/**
+ * `/api/v1/status` with 1,000 endpoints: the time to write it when every endpoint was polled since the last time, when a
+ * tenth was, and when none was. Run with `npx tsx bench/status.ts`.
+ */
+const ROUNDS = 30
+const NODE_CHECKS = ['bootstrapped', 'database', 'diskspace', 'network', 'router', 'validation']
+const endpoints: Endpoint[] = Array.from({ length: 1000 }, (_, at) =>
+  endpoint(`endpoint-${at}`, {
+    network: 'avalanche',
+    family: 'avalanche',
+    checks: ['liveness', 'head'],
+    intervalMs: 600_000,
+  }),
+)
+const world = createWorld(systemClock, [{ network: network({ name: 'avalanche', family: 'avalanche' }), endpoints }])
+const writer = createStatusWriter({
+  board: world.board,
+  clock: systemClock,
+  observer: () => ({ impaired: false, reasons: [] }),
+  audience: 'private',
+})
+
+for (const polled of [1000, 100, 0]) {
+  const times: number[] = []
+  for (let round = 0; round < ROUNDS; round++) {
+    const checks = NODE_CHECKS.map((name) => nodeCheck(name, { checkedAt: systemClock.now() }))
+    for (const one of endpoints.slice(0, polled)) {
+      await world.poll(one, { liveness: good(liveness(systemClock.now(), { checks })) })
+    }
+    const started = performance.now()
+    writer.whole()
+    times.push(performance.now() - started)
+  }
+  const sorted = times.toSorted((a, b) => a - b)
+  const bytes = Buffer.byteLength(writer.whole().body)
+  console.log(
+    `${polled} of 1000 polled since: median ${sorted[ROUNDS / 2]?.toFixed(2)} ms, worst ${sorted.at(-1)?.toFixed(2)} ms, ${(bytes / 1e6).toFixed(2)} MB`,
+  )
+}

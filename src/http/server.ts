@@ -1,0 +1,193 @@
+import type { Server as HttpsServer } from 'node:https'
+import type { AddressInfo, Socket } from 'node:net'
+import fastify, { type FastifyInstance } from 'fastify'
+import type { Clock } from '../clock.ts'
+import type { Log } from '../log.ts'
+import type { Metrics } from '../metrics/metrics.ts'
+import type { Board } from '../state/board.ts'
+import type { Store } from '../store/store.ts'
+import { type AccessOptions, createAccess, sendRefusal, type Visibility } from './access.ts'
+import { createEventStream } from './event-stream.ts'
+import { registerEvents } from './events-route.ts'
+import { registerHistory } from './history-route.ts'
+import { registerMetrics } from './metrics-route.ts'
+import { registerOpenApi } from './openapi-route.ts'
+import { registerPage } from './page-routes.ts'
+import { problemBody, sendProblem } from './problem.ts'
+import { registerProcess } from './process-routes.ts'
+import { createStatusWriter } from './status-document.ts'
+import { registerStatus } from './status-routes.ts'
+import type { Audience, ObserverView } from './views.ts'
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    visibility?: Visibility
+  }
+  interface FastifyRequest {
+    audience: Audience
+  }
+}
+
+export interface Certificate {
+  readonly cert: string | Buffer
+  readonly key: string | Buffer
+}
+
+export interface HttpServerOptions extends AccessOptions {
+  readonly host: string
+  /** 0 takes any free one. */
+  readonly port: number
+  readonly tls: Certificate | null
+}
+
+export interface HttpServerDeps {
+  readonly board: Board
+  readonly store: Pick<Store, 'history'>
+  readonly metrics: Pick<Metrics, 'exposition' | 'httpRequest'>
+  readonly clock: Clock
+  readonly log: Log
+  readonly options: HttpServerOptions
+  readonly version: string
+  /** The store is open and the first round of polls is done. */
+  readonly ready: () => boolean
+  readonly stopping: () => boolean
+  readonly observer: () => ObserverView
+}
+
+/** The daemon's own HTTP: page, API, metrics. */
+export interface HttpServer {
+  /** Rejects when the address cannot be had. */
+  listen(): Promise<{ readonly host: string; readonly port: number }>
+  /** For new connections from now on. */
+  useCertificate(certificate: Certificate): void
+  /** Ends the event streams, lets requests in flight finish, and resolves when nothing is left open. */
+  close(): Promise<void>
+  /** For tests: answers without a socket. */
+  readonly inject: FastifyInstance['inject']
+}
+
+const HEADERS = {
+  'content-security-policy':
+    "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; object-src 'none'",
+  'x-content-type-options': 'nosniff',
+  'x-frame-options': 'DENY',
+  'referrer-policy': 'no-referrer',
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+  'cache-control': 'no-cache',
+}
+
+export function createHttpServer(deps: HttpServerDeps): HttpServer {
+  const { board, store, metrics, clock, log, options, observer } = deps
+  const app = createApp(options.tls)
+  const access = createAccess(options)
+  const writers = {
+    private: createStatusWriter({ board, clock, observer, audience: 'private' }),
+    public: createStatusWriter({ board, clock, observer, audience: 'public' }),
+  }
+  const events = createEventStream({ board, clock, writers })
+  const routes: RegExp[] = []
+
+  app.decorateRequest('audience', 'public')
+  app.addHook('onRoute', ({ url }) => void routes.push(patternOf(url)))
+  app.addHook('onRequest', async (request, reply) => {
+    reply.headers(HEADERS)
+    if (options.token !== null) reply.header('vary', 'Authorization')
+    const audience = access.judge(request, request.routeOptions.config.visibility ?? 'public')
+    if (audience === 'refused') return sendRefusal(reply)
+    request.audience = audience
+  })
+  app.addHook('onResponse', (request, reply, done) => {
+    metrics.httpRequest(request.routeOptions.url ?? 'none', reply.statusCode, reply.elapsedTime)
+    done()
+  })
+  app.addHook('preClose', (done) => {
+    events.close()
+    done()
+  })
+  app.setNotFoundHandler((request, reply) => {
+    const path = request.url.split('?', 1)[0] ?? ''
+    if (request.method === 'GET' || request.method === 'HEAD' || !routes.some((route) => route.test(path))) {
+      return sendProblem(reply, { status: 404, detail: 'There is nothing here.' })
+    }
+    reply.header('allow', 'GET, HEAD')
+    return sendProblem(reply, { status: 405, detail: 'This can only be read: use GET or HEAD.' })
+  })
+  app.setErrorHandler((error: Error & { statusCode?: number; code?: string }, request, reply) => {
+    const status = error.statusCode ?? 500
+    if (status >= 400 && status < 500) return sendProblem(reply, { status, detail: 'The request cannot be read.' })
+    // Its message may repeat the request, so it stays out of the log too.
+    const { name, code, stack } = error
+    const at = stack
+      ?.split('\n')
+      .find((line) => line.trimStart().startsWith('at '))
+      ?.trim()
+    log.error(
+      { route: request.routeOptions.url ?? null, error: name, code: code ?? null, at: at ?? null },
+      'request failed',
+    )
+    return sendProblem(reply, { status: 500, detail: 'Something is wrong in Heartline; its log says more.' })
+  })
+
+  registerProcess(app, deps)
+  registerMetrics(app, metrics)
+  registerStatus(app, { board, clock, writers })
+  registerHistory(app, { board, store, clock, log })
+  registerEvents(app, { events, metrics })
+  registerOpenApi(app, deps.version)
+  registerPage(app)
+
+  return {
+    async listen() {
+      await app.listen({ host: options.host, port: options.port })
+      const { address, port } = app.server.address() as AddressInfo
+      return { host: address, port }
+    },
+    useCertificate(certificate) {
+      if ('setSecureContext' in app.server) (app.server as HttpsServer).setSecureContext(certificate)
+    },
+    close: () => app.close(),
+    inject: app.inject.bind(app) as FastifyInstance['inject'],
+  }
+}
+
+/** Fastify's defaults are for servers behind a proxy; these hold on their own. */
+function createApp(tls: Certificate | null): FastifyInstance {
+  const limits = { headersTimeout: 10_000, maxHeaderSize: 16_384 }
+  const common = {
+    logger: false,
+    requestTimeout: 15_000,
+    keepAliveTimeout: 65_000,
+    maxRequestsPerSocket: 10_000,
+    bodyLimit: 16_384,
+    forceCloseConnections: 'idle',
+    return503OnClosing: true,
+    routerOptions: { maxParamLength: 256 },
+    clientErrorHandler,
+    frameworkErrors: (_error: unknown, _request: unknown, reply: Parameters<typeof sendProblem>[0]) => {
+      sendProblem(reply.headers(HEADERS), { status: 400, detail: 'The URL cannot be read.' })
+    },
+  } as const
+  if (tls === null) return fastify({ ...common, http: limits }) as unknown as FastifyInstance
+  return fastify({ ...common, https: { ...limits, cert: tls.cert, key: tls.key } }) as unknown as FastifyInstance
+}
+
+/** What is not HTTP at all, or too slow or too large for it. */
+function clientErrorHandler(error: Error & { code?: string }, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || socket.destroyed || !socket.writable) return void socket.destroy()
+  const [status, reason] =
+    error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
+      ? [408, 'Request Timeout']
+      : error.code === 'HPE_HEADER_OVERFLOW'
+        ? [431, 'Request Header Fields Too Large']
+        : [400, 'Bad Request']
+  const body = JSON.stringify(problemBody({ status: status as number, detail: 'The request cannot be read.' }))
+  const head = `HTTP/1.1 ${status} ${reason}\r\nContent-Type: application/problem+json; charset=utf-8\r\n`
+  socket.end(`${head}Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`)
+}
+
+/** The paths that a route's pattern matches. */
+function patternOf(url: string): RegExp {
+  const escaped = url.replace(/[.+?^${}()|[\]\\]/g, '\\$&')
+  return new RegExp(`^${escaped.replace(/:\w+/g, '[^/]+').replace(/\*$/, '.*')}$`)
+}

@@ -1,0 +1,98 @@
+import { randomBytes } from 'node:crypto'
+import type { Clock } from '../clock.ts'
+import type { State } from '../core/condition.ts'
+import type { EndpointKey } from '../core/endpoint.ts'
+import type { UnixMs } from '../core/time.ts'
+import type { Board, BoardNetwork } from '../state/board.ts'
+import { createEndpointWriter } from './endpoint-json.ts'
+import { type Audience, networkSummary, type ObserverView, overallState, time } from './views.ts'
+
+export interface StatusDocument {
+  readonly body: string
+  /** Strong: every body has its own. */
+  readonly etag: string
+  readonly state: State
+}
+
+/** A set of changes: endpoints by key, networks by name. */
+export interface Changed {
+  readonly networks: ReadonlySet<string>
+  readonly endpoints: ReadonlySet<EndpointKey>
+}
+
+/** Writes the board as JSON for one audience: the whole, or what changed. */
+export interface StatusWriter {
+  /** The same text as before, `generated_at` included, as long as nothing else in it changed. */
+  whole(): StatusDocument
+  /** As one line, for an event. */
+  event(changed: Changed | 'all'): string
+}
+
+export interface StatusWriterDeps {
+  readonly board: Board
+  readonly clock: Pick<Clock, 'now'>
+  readonly observer: () => ObserverView
+  readonly audience: Audience
+}
+
+export function createStatusWriter({ board, clock, observer, audience }: StatusWriterDeps): StatusWriter {
+  const endpointJson = createEndpointWriter(audience)
+  /** Another daemon, or another start of it, never gives out an ETag of ours. */
+  const origin = randomBytes(6).toString('base64url')
+  let version = 0
+  let latest: (StatusDocument & { readonly pieces: readonly string[] }) | null = null
+
+  function piecesOf(networks: readonly BoardNetwork[], now: UnixMs, changed: Changed | 'all'): string[] {
+    const pieces: string[] = []
+    for (const [at, network] of networks.entries()) {
+      const summary = JSON.stringify(networkSummary(network, now, audience))
+      pieces.push(`${at === 0 ? '' : ']},'}${summary.slice(0, -1)},"endpoints":[`)
+      let first = true
+      for (const entry of network.endpoints) {
+        if (changed !== 'all' && !changed.endpoints.has(entry.key)) continue
+        if (!first) pieces.push(',')
+        pieces.push(endpointJson(entry, now))
+        first = false
+      }
+    }
+    pieces.push(networks.length === 0 ? ']}' : ']}]}')
+    return pieces
+  }
+
+  function opening(state: State): string {
+    const { impaired, reasons } = observer()
+    const seen = audience === 'private' ? { impaired, reasons } : { impaired, reasons: [] }
+    return `"state":"${state}","observer":${JSON.stringify(seen)},"networks":[`
+  }
+
+  return {
+    whole() {
+      const now = clock.now()
+      const networks = board.networks()
+      const state = overallState(networks, now)
+      const pieces = [opening(state), ...piecesOf(networks, now, 'all')]
+      if (latest !== null && same(latest.pieces, pieces)) return latest
+      version++
+      const body = `{"generated_at":"${time(now)}",${pieces.join('')}`
+      latest = { body, etag: `"${origin}-${version}"`, state, pieces }
+      return latest
+    },
+
+    event(changed) {
+      const now = clock.now()
+      const all = board.networks()
+      const networks = changed === 'all' ? all : all.filter((one) => isTouched(one, changed))
+      const pieces = piecesOf(networks, now, changed).join('')
+      return `{"generated_at":"${time(now)}","complete":${changed === 'all'},${opening(overallState(all, now))}${pieces}`
+    },
+  }
+}
+
+function isTouched({ standing, endpoints }: BoardNetwork, changed: Changed): boolean {
+  return changed.networks.has(standing.network.name) || endpoints.some(({ key }) => changed.endpoints.has(key))
+}
+
+/** Most pieces are the very strings of last time, so that this costs next to nothing. */
+function same(a: readonly string[], b: readonly string[]): boolean {
+  return a.length === b.length && a.every((piece, at) => piece === b[at])
+}

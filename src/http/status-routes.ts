@@ -1,0 +1,72 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Clock } from '../clock.ts'
+import type { Board } from '../state/board.ts'
+import { sendProblem } from './problem.ts'
+import { readOneOf, readQuery } from './query.ts'
+import type { StatusWriter } from './status-document.ts'
+import { type Audience, endpointView, networkView } from './views.ts'
+
+export interface StatusRoutesDeps {
+  readonly board: Board
+  readonly clock: Pick<Clock, 'now'>
+  readonly writers: Readonly<Record<Audience, StatusWriter>>
+}
+
+interface EndpointPath {
+  readonly network: string
+  readonly endpoint: string
+}
+
+/** What is known now: everything, one network, or one endpoint. */
+export function registerStatus(app: FastifyInstance, { board, clock, writers }: StatusRoutesDeps): void {
+  const config = { visibility: 'public' } as const
+
+  app.get('/api/v1/status', { config }, (request, reply) => {
+    const read = readQuery<{ fail_on: 'down' | 'degraded' }>(request.query, { fail_on: readOneOf('down', 'degraded') })
+    if (!read.ok) return sendBadQuery(reply, read.errors)
+    const { body, etag, state } = writers[request.audience].whole()
+    const failOn = read.values.fail_on
+    const failed = state === 'down' ? failOn !== undefined : state === 'degraded' && failOn === 'degraded'
+    reply.header('etag', etag)
+    if (!failed && isKnown(request, etag)) return reply.code(304).send()
+    return reply
+      .code(failed ? 503 : 200)
+      .type('application/json; charset=utf-8')
+      .send(body)
+  })
+
+  app.get<{ Params: { network: string } }>('/api/v1/networks/:network', { config }, (request, reply) => {
+    const read = readQuery<object>(request.query, {})
+    if (!read.ok) return sendBadQuery(reply, read.errors)
+    const network = board.network(request.params.network)
+    if (network === undefined) return sendUnknown(reply, 'network')
+    return networkView(network, clock.now(), request.audience)
+  })
+
+  app.get<{ Params: EndpointPath }>('/api/v1/endpoints/:network/:endpoint', { config }, (request, reply) => {
+    const read = readQuery<object>(request.query, {})
+    if (!read.ok) return sendBadQuery(reply, read.errors)
+    const entry = board.entry(request.params.network, request.params.endpoint)
+    if (entry === undefined) return sendUnknown(reply, 'endpoint')
+    return endpointView(entry, clock.now(), request.audience)
+  })
+}
+
+export function sendUnknown(reply: FastifyReply, what: 'network' | 'endpoint'): FastifyReply {
+  return sendProblem(reply, { status: 404, detail: `There is no such ${what} in the configuration.` })
+}
+
+export function sendBadQuery(
+  reply: FastifyReply,
+  errors: readonly { readonly parameter: string; readonly detail: string }[],
+): FastifyReply {
+  const detail = errors.map((error) => `${error.parameter} ${error.detail}`).join('; ')
+  return sendProblem(reply, { status: 400, detail, errors: [...errors] })
+}
+
+/** RFC 9110, 13.1.2: the weak comparison, as a cache in between may have made our ETag weak. */
+function isKnown({ headers }: FastifyRequest, etag: string): boolean {
+  const given = headers['if-none-match']
+  if (given === undefined) return false
+  return given.split(',').some((one) => one.trim().replace(/^W\//, '') === etag || one.trim() === '*')
+}

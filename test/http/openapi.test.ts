@@ -1,0 +1,40 @@
+import { expect, test } from 'vitest'
+import { setUp } from './setting.ts'
+
+interface Description {
+  openapi: string
+  paths: Record<string, { get: { responses: Record<string, unknown> } }>
+  components: { schemas: Record<string, unknown> }
+}
+
+test('/openapi.json describes every route of the API, and every reference leads somewhere', async () => {
+  const answer = await setUp().server.inject('/openapi.json')
+
+  const description: Description = answer.json()
+  expect(description.openapi).toBe('3.1.0')
+  expect(Object.keys(description.paths)).toEqual([
+    '/api/v1/status',
+    '/api/v1/networks/{network}',
+    '/api/v1/endpoints/{network}/{endpoint}',
+    '/api/v1/endpoints/{network}/{endpoint}/history',
+    '/api/v1/events',
+    '/metrics',
+    '/openapi.json',
+    '/-/healthy',
+    '/-/ready',
+  ])
+  const references = [...answer.body.matchAll(/"\$ref":"#\/components\/schemas\/(\w+)"/g)].map(([, name]) => name)
+  expect(references.length).toBeGreaterThan(15)
+  for (const name of references) expect(Object.keys(description.components.schemas)).toContain(name)
+})
+
+test('every described path answers on the server', async () => {
+  const { server } = setUp()
+  const { paths }: Description = (await server.inject('/openapi.json')).json()
+
+  for (const path of Object.keys(paths)) {
+    const url = path.replace('{network}', 'avalanche').replace('{endpoint}', 'own-1')
+    const { statusCode } = await server.inject({ method: 'HEAD', url })
+    expect(statusCode, path).toBe(200)
+  }
+})

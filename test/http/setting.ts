@@ -1,0 +1,69 @@
+import type { Clock } from '../../src/clock.ts'
+import type { Endpoint } from '../../src/core/endpoint.ts'
+import {
+  createHttpServer,
+  type HttpServer,
+  type HttpServerDeps,
+  type HttpServerOptions,
+} from '../../src/http/server.ts'
+import { createMetrics } from '../../src/metrics/metrics.ts'
+import { createFakeClock, type FakeClock } from '../support/fake-clock.ts'
+import { recordingLog } from '../support/log.ts'
+import { endpoint, network } from '../support/network.ts'
+import { createWorld, QUIET_STORE, type World, type WorldNetwork } from '../support/world.ts'
+
+export const OWN = endpoint('own-1', {
+  title: 'Own node 1',
+  network: 'avalanche',
+  family: 'avalanche',
+  checks: ['liveness', 'head'],
+})
+export const OTHER: Endpoint = { ...OWN, name: 'own-2', title: 'Own node 2' }
+export const NODE = endpoint('node')
+export const NETWORKS: readonly WorldNetwork[] = [
+  { network: network({ name: 'avalanche', title: 'Avalanche', family: 'avalanche' }), endpoints: [OWN, OTHER] },
+  { network: network(), endpoints: [NODE] },
+]
+
+export interface Setting {
+  readonly server: HttpServer
+  readonly world: World
+  readonly clock: FakeClock
+  readonly log: ReturnType<typeof recordingLog>
+}
+
+export interface SettingOptions extends Partial<Omit<HttpServerDeps, 'options' | 'clock'>> {
+  readonly options?: Partial<HttpServerOptions>
+  readonly networks?: readonly WorldNetwork[]
+  readonly realClock?: Clock
+}
+
+/** A server over a board that the real poller fills. */
+export function setUp({ options, networks = NETWORKS, realClock, ...over }: SettingOptions = {}): Setting {
+  const fake = createFakeClock()
+  const clock = realClock ?? fake
+  const world = createWorld(clock, networks)
+  const log = recordingLog()
+  const metrics = createMetrics({
+    board: world.board,
+    clock,
+    version: '1.2.3',
+    storeStatus: () => QUIET_STORE,
+    scheduler: () => ({ lastRoundAt: null }),
+    observer: () => ({ impaired: false }),
+  })
+  const server = createHttpServer({
+    board: world.board,
+    store: { history: async () => [] },
+    metrics,
+    clock,
+    log,
+    version: '1.2.3',
+    ready: () => true,
+    stopping: () => false,
+    observer: () => ({ impaired: false, reasons: [] }),
+    ...over,
+    options: { host: '127.0.0.1', port: 0, tls: null, token: null, public: true, ...options },
+  })
+  return { server, world, clock: fake, log }
+}

@@ -1,0 +1,214 @@
+import { describe, expect, test } from 'vitest'
+import type { z } from 'zod'
+import { EndpointView, NetworkView, ProblemView, StatusView } from '../../src/http/views.ts'
+import { bad, good, head, liveness, nodeCheck } from '../support/network.ts'
+import { NODE, OTHER, OWN, setUp } from './setting.ts'
+
+describe('/api/v1/status', () => {
+  test('says unknown of everything before the first poll', async () => {
+    const { server } = setUp()
+
+    const status = await read(server, '/api/v1/status', StatusView)
+
+    expect(status.state).toBe('unknown')
+    expect(status.networks.map(({ name, state }) => [name, state])).toEqual([
+      ['avalanche', 'unknown'],
+      ['ethereum', 'unknown'],
+    ])
+    expect(status.networks[0]?.endpoints[0]).toEqual({
+      name: 'own-1',
+      title: 'Own node 1',
+      state: 'unknown',
+      since: '2026-01-01T00:00:00.000Z',
+      last_polled_at: null,
+      conditions: [],
+      heads: [],
+      liveness: null,
+      latency_seconds: null,
+      availability: Object.fromEntries(
+        ['24h', '7d', '30d', '90d'].map((window) => [window, { ratio: null, coverage: 0, fresh: null }]),
+      ),
+    })
+  })
+
+  test('says of an endpoint that lags by how much, and calls the network and the whole degraded', async () => {
+    const { server, world, clock } = setUp()
+    for (let poll = 0; poll < 2; poll++) {
+      await clock.advance(10_000)
+      await world.pollAll()
+      await world.poll(OTHER, { heads: [{ shard: null, outcome: good(head(1012, clock.now() - 1000)) }] })
+      await world.poll(OWN)
+    }
+
+    const status = await read(server, '/api/v1/status', StatusView)
+
+    const [avalanche] = status.networks
+    expect([status.state, avalanche?.state]).toEqual(['degraded', 'degraded'])
+    expect(avalanche?.heads).toEqual([
+      { shard: null, height: 1012, hash: '0x1012', timestamp: '2026-01-01T00:00:19.000Z' },
+    ])
+    const own = avalanche?.endpoints[0]
+    expect(own?.heads[0]).toMatchObject({ height: 1000, lag_blocks: 12, lag_seconds: 144 })
+    expect(own?.conditions).toEqual([
+      { code: 'lagging', message: '12 blocks (2.4 min) behind', since: '2026-01-01T00:00:10.000Z' },
+    ])
+    expect(own?.liveness).toEqual({
+      healthy: true,
+      heartbeat_lag_seconds: 2,
+      contiguous_failures: 0,
+      checks: [{ name: 'network', healthy: true, contiguous_failures: 0, failing_since: null, checked_at: null }],
+    })
+    expect(own?.latency_seconds).toBe(0.012)
+  })
+
+  test('calls a result that ran out unknown since it ran out, and its conditions are gone', async () => {
+    const { server, world, clock } = setUp()
+    await world.pollAll()
+    await clock.advance(2 * OWN.intervalMs + 5000)
+
+    const status = await read(server, '/api/v1/status', StatusView)
+
+    expect(status.state).toBe('unknown')
+    expect(status.networks[0]?.endpoints[0]).toMatchObject({
+      state: 'unknown',
+      since: '2026-01-01T00:00:20.000Z',
+      heads: [{ height: 1000, lag_blocks: null, lag_seconds: null }],
+    })
+  })
+
+  test('has a strong ETag that stays as long as nothing changes', async () => {
+    const { server, world, clock } = setUp()
+    await world.pollAll()
+
+    const first = await server.inject('/api/v1/status')
+    await clock.advance(1000)
+    const same = await server.inject({
+      url: '/api/v1/status',
+      headers: { 'if-none-match': String(first.headers.etag) },
+    })
+    await world.poll(OWN)
+    const other = await server.inject({
+      url: '/api/v1/status',
+      headers: { 'if-none-match': String(first.headers.etag) },
+    })
+
+    expect(first.headers.etag).toMatch(/^"[\w-]+"$/)
+    expect([same.statusCode, same.body]).toEqual([304, ''])
+    expect(other.statusCode).toBe(200)
+    expect(other.headers.etag).not.toBe(first.headers.etag)
+  })
+
+  test('a new availability is told although no poll came', async () => {
+    const { server, world } = setUp()
+    await world.pollAll()
+    await server.inject('/api/v1/status')
+    const known = { ratio: 0.99999999, coverage: 1, fresh: 0.5 }
+
+    world.board.putAvailability(
+      new Map([['avalanche/own-1', { '24h': known, '7d': known, '30d': known, '90d': known }]]),
+    )
+    const status = await read(server, '/api/v1/status', StatusView)
+
+    expect(status.networks[0]?.endpoints[0]?.availability['24h']).toEqual({ ratio: 0.999999, coverage: 1, fresh: 0.5 })
+  })
+
+  test.each([
+    ['', 200, 200, 200],
+    ['?fail_on=down', 200, 200, 503],
+    ['?fail_on=degraded', 200, 503, 503],
+  ])(
+    '%s answers %i when all is up, %i when degraded, %i when down, with the body all the same',
+    async (query, ...codes) => {
+      const refused = bad({ kind: 'refused' })
+      const dead = { liveness: refused, heads: [{ shard: null, outcome: refused }] }
+      const situations = [[], [NODE], [NODE, OWN, OTHER]]
+      const seen: number[] = []
+      for (const failing of situations) {
+        const { server, world, clock } = setUp()
+        for (let poll = 0; poll < 2; poll++) {
+          await clock.advance(10_000)
+          await world.pollAll()
+          for (const endpoint of failing) {
+            await world.poll(endpoint, endpoint === NODE ? { heads: dead.heads } : dead)
+            await world.poll(endpoint, endpoint === NODE ? { heads: dead.heads } : dead)
+          }
+        }
+        const answer = await server.inject(`/api/v1/status${query}`)
+        StatusView.parse(answer.json())
+        seen.push(answer.statusCode)
+      }
+
+      expect(seen).toEqual(codes)
+    },
+  )
+
+  test.each(['?fail_on=up', '?fail_on=', '?fail_on=down&fail_on=degraded', '?fail_no=down', '?__proto__=1'])(
+    '%s is refused by name',
+    async (query) => {
+      const { server } = setUp()
+
+      const answer = await server.inject(`/api/v1/status${query}`)
+
+      expect(answer.statusCode).toBe(400)
+      expect(answer.headers['content-type']).toBe('application/problem+json; charset=utf-8')
+      expect(ProblemView.parse(answer.json()).errors).toEqual([
+        { parameter: /\?(\w+)/.exec(query)?.[1], detail: expect.any(String) },
+      ])
+    },
+  )
+
+  test('answers HEAD like GET, without the body', async () => {
+    const { server } = setUp()
+
+    const answer = await server.inject({ method: 'HEAD', url: '/api/v1/status' })
+
+    expect([answer.statusCode, answer.body]).toEqual([200, ''])
+    expect(answer.headers.etag).toBeDefined()
+  })
+})
+
+test('one network and one endpoint have the shapes that they have in the whole', async () => {
+  const { server, world } = setUp()
+  await world.pollAll()
+
+  const status = await read(server, '/api/v1/status', StatusView)
+  const network = await read(server, '/api/v1/networks/avalanche', NetworkView)
+  const endpoint = await read(server, '/api/v1/endpoints/avalanche/own-2', EndpointView)
+
+  expect(network).toEqual(status.networks[0])
+  expect(endpoint).toEqual(status.networks[0]?.endpoints[1])
+})
+
+test.each(['/api/v1/networks/bitcoin', '/api/v1/endpoints/avalanche/nobody', '/api/v1/endpoints/bitcoin/own-1'])(
+  '%s is not found',
+  async (url) => {
+    const answer = await setUp().server.inject(url)
+
+    expect(answer.statusCode).toBe(404)
+    expect(ProblemView.parse(answer.json()).status).toBe(404)
+  },
+)
+
+test('an endpoint with ten thousand checks of its own is told with 128 of them, the failing ones first', async () => {
+  const { server, world } = setUp()
+  const checks = Array.from({ length: 10_000 }, (_, at) => nodeCheck(`check-${at}`))
+  checks[5000] = nodeCheck('broken', { healthy: false, contiguousFailures: 9 })
+  await world.poll(OWN, { liveness: good(liveness(null, { checks })) })
+
+  const endpoint = await read(server, '/api/v1/endpoints/avalanche/own-1', EndpointView)
+
+  expect(endpoint.liveness?.checks).toHaveLength(128)
+  expect(endpoint.liveness?.checks[0]?.name).toBe('broken')
+  expect(endpoint.liveness?.contiguous_failures).toBe(9)
+})
+
+async function read<T extends z.ZodObject>(
+  server: ReturnType<typeof setUp>['server'],
+  url: string,
+  shape: T,
+): Promise<z.infer<T>> {
+  const answer = await server.inject(url)
+  expect(answer.statusCode).toBe(200)
+  expect(answer.headers['content-type']).toBe('application/json; charset=utf-8')
+  return shape.strict().parse(answer.json())
+}
