@@ -1,0 +1,84 @@
+import { readFileSync, statSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { formatPath, type Path, type Problem } from './problem.ts'
+
+export type Environment = Readonly<Record<string, string | undefined>>
+
+interface From {
+  readonly baseDir: string
+  readonly env: Environment
+}
+
+/**
+ * The same data with `${NAME}` and `${file:PATH}` put in, in texts alone: after YAML is read, so that no value can become structure.
+ * `$${` is a literal `${`. Data that YAML can make and a configuration cannot be (cycles, `__proto__`) is a problem here.
+ */
+export function interpolate(
+  value: unknown,
+  from: From,
+): { readonly value: unknown; readonly problems: readonly Problem[] } {
+  const problems: Problem[] = []
+  const complain = (path: Path, message: string) => {
+    problems.push({ path: formatPath(path), message })
+  }
+
+  const visit = (node: unknown, path: Path, above: readonly object[]): unknown => {
+    if (typeof node === 'string') return fill(node, path)
+    if (typeof node !== 'object' || node === null) return node
+    if (above.includes(node)) {
+      complain(path, 'an alias that contains itself')
+      return undefined
+    }
+    const within = [...above, node]
+    if (Array.isArray(node)) return node.map((item, at) => visit(item, [...path, at], within))
+    const copy: Record<string, unknown> = {}
+    for (const [key, item] of Object.entries(node)) {
+      if (key === '__proto__') complain(path, 'unknown key')
+      else copy[key] = visit(item, [...path, key], within)
+    }
+    return copy
+  }
+
+  const fill = (text: string, path: Path): string =>
+    text.replace(REFERENCE, (whole, escaped: string | undefined, reference: string | undefined) => {
+      if (escaped !== undefined) return '${'
+      const found = lookUp(reference ?? '', from)
+      if (found.ok) return found.text
+      complain(path, found.message)
+      return whole
+    })
+
+  return { value: visit(value, [], []), problems }
+}
+
+/** `$${`, or `${…}`, or a `${` that is never closed. */
+const REFERENCE = /(\$\$\{)|\$\{([^}]*)(?:\}|$)/g
+const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/
+const FILE_LIMIT_BYTES = 64 * 1024
+
+function lookUp(
+  reference: string,
+  { baseDir, env }: From,
+): { ok: true; text: string } | { ok: false; message: string } {
+  if (reference.startsWith('file:')) return readSecretFile(resolve(baseDir, reference.slice('file:'.length)))
+  // What stands in the braces is shown only if it can be a name: `${` may be part of a password.
+  if (!NAME.test(reference)) {
+    return { ok: false, message: 'expected ${NAME} or ${file:PATH} here; $${ is a literal ${' }
+  }
+  const text = Object.hasOwn(env, reference) ? env[reference] : undefined
+  if (text === undefined) return { ok: false, message: `the environment has no ${reference}` }
+  return { ok: true, text }
+}
+
+function readSecretFile(path: string): { ok: true; text: string } | { ok: false; message: string } {
+  try {
+    const stat = statSync(path)
+    // A pipe would block, a device may never end.
+    if (!stat.isFile()) return { ok: false, message: 'what ${file:…} names is no file' }
+    if (stat.size > FILE_LIMIT_BYTES)
+      return { ok: false, message: 'the file that ${file:…} names is larger than 64 KiB' }
+    return { ok: true, text: readFileSync(path, 'utf8').replace(/\r?\n$/, '') }
+  } catch {
+    return { ok: false, message: 'the file that ${file:…} names cannot be read' }
+  }
+}

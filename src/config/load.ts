@@ -1,0 +1,125 @@
+import { readFileSync, statSync } from 'node:fs'
+import { dirname, resolve as resolvePath } from 'node:path'
+import type { z } from 'zod'
+import type { Config } from './config.ts'
+import { type Environment, interpolate } from './interpolate.ts'
+import { parseYaml } from './parse-yaml.ts'
+import { formatPath, type Problem, safeKey } from './problem.ts'
+import { resolve } from './resolve.ts'
+import { checkRules } from './rules.ts'
+import { salvage } from './salvage.ts'
+import { ConfigFile } from './schema.ts'
+import { readTlsFiles } from './tls-files.ts'
+
+/** A whole configuration with what is doubtful in it, or everything that is wrong. */
+export type ConfigResult =
+  | { readonly ok: true; readonly config: Config; readonly warnings: readonly Problem[] }
+  | { readonly ok: false; readonly problems: readonly Problem[] }
+
+/** What the command line says instead of the file. */
+export interface Overrides {
+  readonly admin?: boolean
+  readonly logLevel?: Config['log']['level']
+}
+
+/** Reads, interpolates and checks a file. Never throws; no message holds a value. */
+export function loadConfig(file: string, env: Environment, overrides: Overrides = {}): ConfigResult {
+  const text = readText(file)
+  if (!text.ok) return { ok: false, problems: [{ path: '', message: text.message }] }
+  const parsed = parseYaml(text.text)
+  if (!parsed.ok) return parsed
+  return configFromObject(parsed.value, dirname(resolvePath(file)), env, overrides)
+}
+
+/** The same for what is no file: `value` is what YAML would have given. Relative paths start at `baseDir`. */
+export function configFromObject(
+  value: unknown,
+  baseDir: string,
+  env: Environment,
+  overrides: Overrides = {},
+): ConfigResult {
+  const filled = interpolate(value, { baseDir, env })
+  const raw = override(withoutEmptySections(filled.value), overrides)
+  const parsed = ConfigFile.safeParse(raw)
+  // The rules across keys are tried even on a file with bad keys: all problems at once.
+  const draft = parsed.success ? parsed.data : (salvage(ConfigFile, raw) ?? {})
+  const rules = checkRules(draft, isMapping(raw) && isMapping(raw['gateway']) && 'listen' in raw['gateway'])
+  const tls = readTlsFiles(draft, baseDir)
+  const problems = firstStagePerPath([
+    filled.problems,
+    parsed.success ? [] : parsed.error.issues.flatMap(describe),
+    rules.problems,
+    tls.problems,
+  ])
+  if (!parsed.success || problems.length > 0) return { ok: false, problems }
+  return { ok: true, config: freeze(resolve(parsed.data, { baseDir, files: tls.files })), warnings: rules.warnings }
+}
+
+/** 10,000 endpoints take 1 MB. */
+const LIMIT_BYTES = 4 * 2 ** 20
+
+function readText(file: string): { ok: true; text: string } | { ok: false; message: string } {
+  try {
+    const stat = statSync(file)
+    if (!stat.isFile()) return { ok: false, message: 'is no file' }
+    if (stat.size > LIMIT_BYTES) return { ok: false, message: 'is larger than 4 MiB' }
+    return { ok: true, text: readFileSync(file, 'utf8') }
+  } catch (error) {
+    return { ok: false, message: `cannot be read (${errorCode(error)})` }
+  }
+}
+
+function errorCode(error: unknown): string {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : 'unknown error'
+}
+
+function isMapping(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** `gateway:` with everything under it commented out is as if it were not there. */
+function withoutEmptySections(value: unknown): unknown {
+  if (!isMapping(value)) return value
+  return Object.fromEntries(Object.entries(value).filter(([, section]) => section !== null))
+}
+
+function override(value: unknown, { admin, logLevel }: Overrides): unknown {
+  if (!isMapping(value)) return value
+  const changed = { ...value }
+  const put = (section: string, key: string, given: unknown) => {
+    const keys = changed[section] ?? {}
+    if (given !== undefined && isMapping(keys)) changed[section] = { ...keys, [key]: given }
+  }
+  put('gateway', 'admin', admin)
+  put('log', 'level', logLevel)
+  return changed
+}
+
+function describe(issue: z.core.$ZodIssue): Problem[] {
+  if (issue.code === 'unrecognized_keys') {
+    return issue.keys.map((key) => {
+      const path = [...issue.path, key]
+      return { path: formatPath(path), message: safeKey(key) === null ? 'a key here is unknown' : 'unknown key' }
+    })
+  }
+  if (issue.code === 'invalid_key') return [{ path: formatPath(issue.path), message: 'expected a header name' }]
+  return [{ path: formatPath(issue.path), message: issue.message }]
+}
+
+/** What an earlier stage complained of, a later one leaves alone: a value that could not be filled in is not also the wrong kind. */
+function firstStagePerPath(stages: readonly (readonly Problem[])[]): readonly Problem[] {
+  const seen = new Set<string>()
+  return stages.flatMap((stage) => {
+    const fresh = stage.filter(({ path }) => !seen.has(path))
+    for (const { path } of fresh) seen.add(path)
+    return fresh
+  })
+}
+
+function freeze<T>(value: T): T {
+  if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
+    Object.freeze(value)
+    Object.values(value).forEach(freeze)
+  }
+  return value
+}

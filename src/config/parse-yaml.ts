@@ -1,0 +1,59 @@
+import { type ErrorCode, LineCounter, parseDocument } from 'yaml'
+import type { Problem } from './problem.ts'
+
+/** A YAML text as plain data, or every problem with its line. The parser's own messages quote the source, so ours replace them. */
+export function parseYaml(
+  text: string,
+): { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly problems: readonly Problem[] } {
+  try {
+    const lineCounter = new LineCounter()
+    const document = parseDocument(text, {
+      lineCounter,
+      prettyErrors: false,
+      stringKeys: true,
+      // A %YAML 1.1 directive would bring merge keys, sets, timestamps and `yes` for true.
+      version: '1.2',
+      schema: 'core',
+      merge: false,
+      resolveKnownTags: false,
+    })
+    const problems = [...document.errors, ...document.warnings].map(({ code, pos }): Problem => {
+      const { line, col } = lineCounter.linePos(pos[0])
+      return { path: `line ${line}, column ${col}`, message: MESSAGES[code] }
+    })
+    if (problems.length > 0) return { ok: false, problems }
+    return { ok: true, value: document.toJS({ maxAliasCount: MAX_ALIASES }) as unknown }
+  } catch {
+    // Too many aliases, or nesting that exhausts the parser's stack.
+    return { ok: false, problems: [{ path: '', message: 'nested too deeply, or too many aliases' }] }
+  }
+}
+
+/** Enough to share a list of thresholds; a "billion laughs" needs more. */
+const MAX_ALIASES = 100
+
+const MESSAGES: Record<ErrorCode, string> = {
+  ALIAS_PROPS: 'an alias can have neither anchor nor tag',
+  BAD_ALIAS: 'an alias without its anchor (text that begins with * belongs in quotes)',
+  BAD_COLLECTION_TYPE: 'a tag that does not fit',
+  BAD_DIRECTIVE: 'an unknown % directive',
+  BAD_DQ_ESCAPE: 'an unknown \\ escape in double quotes (single quotes take \\ as it is)',
+  BAD_INDENT: 'wrong indentation',
+  BAD_PROP_ORDER: 'an anchor or tag in the wrong place',
+  BAD_SCALAR_START: 'text that begins with this character belongs in quotes',
+  BLOCK_AS_IMPLICIT_KEY: 'a mapping inside a mapping on one line',
+  BLOCK_IN_FLOW: 'an indented block inside brackets',
+  DUPLICATE_KEY: 'this key is given twice',
+  IMPOSSIBLE: 'not YAML',
+  KEY_OVER_1024_CHARS: 'a key longer than 1024 characters (a missing line break?)',
+  MISSING_CHAR: 'a closing quote, bracket, comma or colon is missing',
+  MULTILINE_IMPLICIT_KEY: 'a key over several lines (a missing colon?)',
+  MULTIPLE_ANCHORS: 'two anchors at one place',
+  MULTIPLE_DOCS: 'a second document: one file holds one configuration',
+  MULTIPLE_TAGS: 'two tags at one place',
+  NON_STRING_KEY: 'a key that is not text',
+  RESOURCE_EXHAUSTION: 'nested too deeply',
+  TAB_AS_INDENT: 'a tab as indentation: use blanks',
+  TAG_RESOLVE_FAILED: 'an unknown tag (text that begins with ! belongs in quotes)',
+  UNEXPECTED_TOKEN: 'something is in the wrong place here (a missing quote or line break?)',
+}

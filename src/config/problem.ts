@@ -1,0 +1,28 @@
+/** What is wrong with a configuration, and where. Holds no value of it. */
+export interface Problem {
+  /** A key path such as `networks[1].endpoints[0].url`, a place such as `line 3, column 5`, or empty for the whole. */
+  readonly path: string
+  readonly message: string
+}
+
+/** A key path in pieces, as zod gives it. */
+export type Path = readonly PropertyKey[]
+
+/** The one sentence of a problem: `heartline.yaml: networks[1].endpoints[0].url: expected an http(s) URL`. */
+export function formatProblem(file: string, { path, message }: Problem): string {
+  return path === '' ? `${file}: ${message}` : `${file}: ${path}: ${message}`
+}
+
+// A key is the user's text too: somebody may have written a secret where a key belongs. What looks like words is shown.
+const WORDS = /^[A-Za-z]{1,20}(?:[_-][A-Za-z]{1,20}){0,4}$/
+
+export function safeKey(key: PropertyKey): string | null {
+  return typeof key === 'string' && key.length <= 40 && WORDS.test(key) ? key : null
+}
+
+export function formatPath(path: Path): string {
+  return path.reduce<string>((text, piece) => {
+    if (typeof piece === 'number') return `${text}[${piece}]`
+    return `${text}${text === '' ? '' : '.'}${safeKey(piece) ?? '*'}`
+  }, '')
+}

@@ -1,0 +1,105 @@
+import { type EndpointKey, endpointKey } from '../core/endpoint.ts'
+import { Secret } from '../secret.ts'
+import type { Config, ConfiguredEndpoint, ConfiguredNetwork } from './config.ts'
+import type { ConfigResult } from './load.ts'
+import type { Problem } from './problem.ts'
+
+/** What a new configuration means for the endpoints that are polled. */
+export interface ConfigChange {
+  readonly added: readonly EndpointKey[]
+  readonly removed: readonly EndpointKey[]
+  /** Asked or judged otherwise than before: URL, headers, checks, interval, thresholds … */
+  readonly changed: readonly EndpointKey[]
+  /** These keep their state and their place in the schedule; titles and tiers may differ. */
+  readonly unchanged: readonly EndpointKey[]
+  /** Key paths whose new value waits for a restart. */
+  readonly needsRestart: readonly string[]
+}
+
+export function compareConfigs(before: Config, after: Config): ConfigChange {
+  const old = asPolled(before)
+  const now = asPolled(after)
+  const kept = [...now.keys()].filter((key) => old.has(key))
+  return {
+    added: [...now.keys()].filter((key) => !old.has(key)),
+    removed: [...old.keys()].filter((key) => !now.has(key)),
+    changed: kept.filter((key) => !same(old.get(key), now.get(key))),
+    unchanged: kept.filter((key) => same(old.get(key), now.get(key))),
+    needsRestart: RESTART_KEYS.filter(([, valueOf]) => !same(valueOf(before), valueOf(after))).map(([path]) => path),
+  }
+}
+
+/** What is opened once, at start. A certificate may change while the daemon runs; whether there is one may not. */
+const RESTART_KEYS: readonly (readonly [path: string, valueOf: (config: Config) => unknown])[] = [
+  ['server.listen', ({ server }) => server.listen],
+  ['server.tls', ({ server }) => server.tls !== null],
+  ['store.path', ({ store }) => store.path],
+  ['gateway.enabled', ({ gateway }) => gateway.enabled],
+  ['gateway.listen', ({ gateway }) => gateway.listen],
+  ['gateway.tls', ({ gateway }) => gateway.tls !== null],
+  ['log.format', ({ log }) => log.format],
+]
+
+function asPolled({ networks }: Config): ReadonlyMap<EndpointKey, unknown> {
+  return new Map(
+    networks.flatMap((network) =>
+      network.endpoints.map((configured) => [endpointKey(configured.endpoint), polled(configured, network)] as const),
+    ),
+  )
+}
+
+/** Everything that decides what is asked of an endpoint and how its answers are judged. */
+function polled({ endpoint, connection }: ConfiguredEndpoint, { network, poll }: ConfiguredNetwork): unknown {
+  return {
+    endpoint: { ...endpoint, title: null, tier: null },
+    connection,
+    network: { ...network, title: null },
+    concurrencyPerHost: poll.concurrencyPerHost,
+  }
+}
+
+function same(a: unknown, b: unknown): boolean {
+  if (a instanceof Secret || b instanceof Secret) return a instanceof Secret && b instanceof Secret && a.equals(b)
+  if (!isObject(a) || !isObject(b)) return a === b
+  const keys = Object.keys(a)
+  return keys.length === Object.keys(b).length && keys.every((key) => Object.hasOwn(b, key) && same(a[key], b[key]))
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null
+}
+
+export type ReloadResult =
+  | {
+      readonly ok: true
+      readonly config: Config
+      readonly change: ConfigChange
+      readonly warnings: readonly Problem[]
+    }
+  | { readonly ok: false; readonly problems: readonly Problem[] }
+
+export interface Reloader {
+  current(): Config
+  /** Loads again. A good configuration is the current one from then on; a bad one changes nothing. */
+  reload(): ReloadResult
+}
+
+export function createReloader({
+  initial,
+  load,
+}: {
+  readonly initial: Config
+  readonly load: () => ConfigResult
+}): Reloader {
+  let current = initial
+  return {
+    current: () => current,
+    reload() {
+      const loaded = load()
+      if (!loaded.ok) return loaded
+      const change = compareConfigs(current, loaded.config)
+      current = loaded.config
+      return { ok: true, config: current, change, warnings: loaded.warnings }
+    },
+  }
+}

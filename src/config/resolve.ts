@@ -1,0 +1,188 @@
+import { resolve as resolvePath } from 'node:path'
+import type { Shard, Thresholds } from '../core/network.ts'
+import { Secret } from '../secret.ts'
+import type {
+  Caller,
+  Config,
+  ConfiguredEndpoint,
+  ConfiguredNetwork,
+  GatewaySettings,
+  MaintenanceWindow,
+  PollSettings,
+  ServerTls,
+} from './config.ts'
+import { parseDuration } from './scalars.ts'
+import { type ConfigFile, FAMILY_DEFAULTS, YIELDING_DEFAULTS } from './schema.ts'
+import type { Files } from './tls-files.ts'
+
+type NetworkFile = ConfigFile['networks'][number]
+type EndpointFile = NetworkFile['endpoints'][number]
+
+interface Place {
+  readonly baseDir: string
+  readonly files: Files
+}
+
+/** A file that obeys every rule -> what the daemon works with: defaults that depend on neighbours, absolute paths, files as texts. */
+export function resolve(file: ConfigFile, place: Place): Config {
+  const poll = pollSettings(file.poll)
+  const names = file.networks.map((network) => network.name)
+  return {
+    server: {
+      listen: file.server.listen,
+      token: file.server.token ?? null,
+      public: file.server.public,
+      tls: serverTls(file.server.tls, place),
+    },
+    store: {
+      path: file.store.path === ':memory:' ? file.store.path : resolvePath(place.baseDir, file.store.path),
+      retention: {
+        rawMs: file.store.retention.raw,
+        fiveMinutesMs: file.store.retention.five_minutes,
+        hourMs: file.store.retention.hour,
+      },
+      maxSizeBytes: file.store.max_size,
+    },
+    poll,
+    networks: file.networks.map((network) => configuredNetwork(network, file.poll, place)),
+    gateway: gatewaySettings(file.gateway, names, place),
+    maintenance: file.maintenance.map((window) => maintenanceWindow(window, names)),
+    log: file.log,
+  }
+}
+
+/** An inherited timeout longer than the interval is cut to it, and a number per host to the number of all: who shortens one key need not know the other. */
+function pollSettings(keys: ConfigFile['poll']): PollSettings {
+  const { interval, timeout = ms(YIELDING_DEFAULTS.timeout), concurrency } = keys
+  return {
+    intervalMs: interval,
+    timeoutMs: Math.min(timeout, interval),
+    concurrency,
+    concurrencyPerHost: Math.min(keys.concurrency_per_host ?? YIELDING_DEFAULTS.concurrencyPerHost, concurrency),
+  }
+}
+
+function configuredNetwork(network: NetworkFile, inherited: ConfigFile['poll'], place: Place): ConfiguredNetwork {
+  const { family } = network
+  const poll = pollSettings({
+    interval: network.poll.interval ?? inherited.interval,
+    timeout: network.poll.timeout ?? inherited.timeout,
+    concurrency: network.poll.concurrency ?? inherited.concurrency,
+    concurrency_per_host: network.poll.concurrency_per_host ?? inherited.concurrency_per_host,
+  })
+  const shards = family === 'multiversx' ? (network.shards ?? YIELDING_DEFAULTS.shards) : [null]
+  return {
+    network: {
+      name: network.name,
+      title: network.title ?? network.name,
+      family,
+      blockTimeMs: network.block_time ?? ms(FAMILY_DEFAULTS[family].blockTime),
+      chainId: network.chain_id ?? null,
+      thresholds: thresholds(network.thresholds),
+    },
+    shards,
+    host: network.host ?? null,
+    poll,
+    endpoints: network.endpoints.map((endpoint) => configuredEndpoint(endpoint, network, { poll, shards, place })),
+  }
+}
+
+function thresholds(keys: NetworkFile['thresholds']): Thresholds {
+  const { lag_blocks: lagBlocks } = keys
+  return {
+    lagBlocks,
+    lagRecoverBlocks: keys.lag_recover_blocks ?? Math.min(YIELDING_DEFAULTS.lagRecoverBlocks, lagBlocks - 1),
+    lagBlocksDown: keys.lag_blocks_down ?? Math.max(YIELDING_DEFAULTS.lagBlocksDown, 2 * lagBlocks),
+    stallMs: keys.stall,
+    heartbeatMs: keys.heartbeat,
+    contiguousFailures: keys.contiguous_failures,
+    latencyMs: keys.latency,
+    clockSkewMs: keys.clock_skew,
+    failAfter: keys.fail_after,
+    recoverAfter: keys.recover_after,
+  }
+}
+
+function configuredEndpoint(
+  file: EndpointFile,
+  { name: network, family }: NetworkFile,
+  { poll, shards, place }: { poll: PollSettings; shards: readonly Shard[]; place: Place },
+): ConfiguredEndpoint {
+  const kind = file.kind ?? 'proxy'
+  const shard = file.shard ?? null
+  const headers = Object.entries(file.headers).map(([name, value]) => [name.toLowerCase(), value] as const)
+  return {
+    endpoint: {
+      name: file.name,
+      title: file.title ?? file.name,
+      network,
+      family,
+      tier: file.tier,
+      checks: file.checks ?? FAMILY_DEFAULTS[family].checks,
+      shards: kind === 'observer' ? [shard] : shards,
+      intervalMs: poll.intervalMs,
+    },
+    connection: {
+      url: file.url,
+      headers: Object.fromEntries(headers),
+      rpcPath: file.rpc_path ?? FAMILY_DEFAULTS[family].rpcPath,
+      kind,
+      shard,
+      tls: { ca: file.tls.ca === undefined ? null : textOf(file.tls.ca, place), insecure: file.tls.insecure },
+      timeoutMs: poll.timeoutMs,
+    },
+  }
+}
+
+function gatewaySettings(file: ConfigFile['gateway'], names: readonly string[], place: Place): GatewaySettings {
+  return {
+    enabled: file.enabled,
+    listen: file.listen,
+    tls: serverTls(file.tls, place),
+    admin: file.admin,
+    publicUrl: file.public_url ?? null,
+    callers: file.callers.map(
+      (caller): Caller => ({
+        name: caller.name,
+        endpointId: caller.endpoint_id,
+        networks: caller.networks ?? names,
+        admin: caller.admin,
+        rateLimit: caller.rate_limit ? { requests: caller.rate_limit.requests, perMs: caller.rate_limit.per } : null,
+        methods: caller.methods,
+      }),
+    ),
+    cacheMaxBytes: file.cache.max_size,
+    timeoutMs: file.timeout,
+    bodyLimitBytes: file.body_limit,
+    batchLimit: file.batch_limit,
+  }
+}
+
+function maintenanceWindow(file: ConfigFile['maintenance'][number], names: readonly string[]): MaintenanceWindow {
+  const { schedule, duration = 0, timezone = 'UTC', from = 0, until = 0 } = file
+  return {
+    name: file.name,
+    networks: file.networks ?? names,
+    endpoints: file.endpoints ?? null,
+    when:
+      schedule === undefined
+        ? { kind: 'once', from, until }
+        : { kind: 'repeated', schedule, durationMs: duration, timeZone: timezone },
+  }
+}
+
+function serverTls(tls: { cert: string; key: string } | undefined, place: Place): ServerTls | null {
+  return tls === undefined ? null : { cert: textOf(tls.cert, place), key: new Secret(textOf(tls.key, place)) }
+}
+
+function textOf(file: string, { baseDir, files }: Place): string {
+  const text = files.get(resolvePath(baseDir, file))
+  if (text === undefined) throw new Error('a file of the configuration was not read')
+  return text
+}
+
+function ms(text: string): number {
+  const parsed = parseDuration(text)
+  if (parsed === undefined) throw new Error('a default is no duration')
+  return parsed
+}

@@ -1,0 +1,38 @@
+import { z } from 'zod'
+
+/** What is left of a value when everything invalid in it is taken out: the rules across keys are tried on it, so that all problems show at once. */
+export type Draft<T> = T extends readonly (infer Item)[]
+  ? readonly (Draft<Item> | undefined)[]
+  : T extends Leaf
+    ? T
+    : { readonly [Key in keyof T]?: Draft<T[Key]> | undefined }
+
+/** Anything with a method is one value, as are texts and numbers. */
+type Leaf = string | number | boolean | null | undefined | { reveal(): string } | { host: string; port: number }
+
+export function salvage<T extends z.ZodType>(schema: T, value: unknown): Draft<z.output<T>> | undefined {
+  return rescue(schema, value) as Draft<z.output<T>> | undefined
+}
+
+function rescue(schema: z.core.$ZodType, value: unknown): unknown {
+  const whole = z.safeParse(schema, value)
+  if (whole.success) return whole.data
+  const inner = unwrap(schema)
+  if (inner instanceof z.ZodObject && isMapping(value)) {
+    const shape = inner.shape as Record<string, z.core.$ZodType>
+    return Object.fromEntries(Object.entries(shape).map(([key, item]) => [key, rescue(item, value[key])]))
+  }
+  if (inner instanceof z.ZodArray && Array.isArray(value)) return value.map((item) => rescue(inner.element, item))
+  return undefined
+}
+
+function unwrap(schema: z.core.$ZodType): z.core.$ZodType {
+  if (schema instanceof z.ZodOptional || schema instanceof z.ZodPrefault || schema instanceof z.ZodDefault) {
+    return unwrap(schema.unwrap())
+  }
+  return schema
+}
+
+function isMapping(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

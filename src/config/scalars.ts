@@ -1,0 +1,265 @@
+import { validate as isCron } from 'node-cron'
+import { z } from 'zod'
+import { Secret } from '../secret.ts'
+
+/** The kinds of single values in the configuration file: each reads one scalar and says what it expected. Values are never echoed. */
+
+/** What a key is for, in one sentence, and the unit that its default and its bounds are in. */
+export interface About {
+  readonly description: string
+  /** Shown in the table where the default depends on something else. */
+  readonly defaultText?: string
+}
+
+/** Keyword set that editors get for a value that may also be written `${NAME}`. */
+export const INTERPOLATED = { type: 'string', pattern: '\\$\\{[^}]+\\}' } as const
+
+type Read<T> = (value: unknown) => T | undefined
+
+function scalar<T>(expected: string, kind: string, jsonSchema: Record<string, unknown>, read: Read<T>) {
+  return (about: About) =>
+    z
+      .unknown()
+      .transform((value, context): T => {
+        const result = read(value)
+        if (result !== undefined) return result
+        const found =
+          value === null || value === undefined ? `expected ${expected}, found nothing` : `expected ${expected}`
+        context.addIssue({ code: 'custom', message: value === undefined ? 'required' : found })
+        return z.NEVER
+      })
+      .meta({
+        description: about.description,
+        kind,
+        ...(about.defaultText ? { defaultText: about.defaultText } : {}),
+        jsonSchema,
+      })
+}
+
+const MS_OF = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000, y: 365 * 86_400_000 } as const
+const DURATION = /^(\d{1,15}(?:\.\d{1,6})?)(ms|s|m|h|d|y)$/
+
+/** `500ms`, `15s`, `2m`, `48h`, `90d`, `2y` (365 days each) in milliseconds; `undefined` if it is none, or no whole positive number of them. */
+export function parseDuration(text: string): number | undefined {
+  const [, count, unit] = DURATION.exec(text) ?? []
+  if (count === undefined || unit === undefined) return undefined
+  const ms = Math.round(Number(count) * MS_OF[unit as keyof typeof MS_OF])
+  return Number.isSafeInteger(ms) && ms > 0 ? ms : undefined
+}
+
+const BYTES_OF = {
+  B: 1,
+  kB: 1e3,
+  KB: 1e3,
+  MB: 1e6,
+  GB: 1e9,
+  TB: 1e12,
+  KiB: 2 ** 10,
+  MiB: 2 ** 20,
+  GiB: 2 ** 30,
+  TiB: 2 ** 40,
+} as const
+const SIZE = /^(\d{1,15}(?:\.\d{1,6})?)(B|[kKMGT]B|[KMGT]iB)$/
+
+/** `1KiB`, `64MiB`, `10GiB`, `500MB` in bytes; `undefined` if it is none, or no positive number of them. */
+export function parseSize(text: string): number | undefined {
+  const [, count, unit] = SIZE.exec(text) ?? []
+  if (count === undefined || unit === undefined) return undefined
+  const bytes = Math.round(Number(count) * BYTES_OF[unit as keyof typeof BYTES_OF])
+  return Number.isSafeInteger(bytes) && bytes > 0 ? bytes : undefined
+}
+
+/** Longer makes no sense, and would not fit a timer (24.8 days) or a date. */
+interface Span {
+  readonly max?: string
+}
+
+export function duration(about: About, { max = '100y' }: Span = {}) {
+  const maxMs = parseDuration(max) ?? 0
+  return scalar(
+    `a duration such as 500ms, 15s, 2m, 48h or 90d, above 0 and at most ${max}`,
+    'duration',
+    { type: 'string', anyOf: [{ pattern: DURATION.source }, { pattern: INTERPOLATED.pattern }] },
+    (value) => {
+      const ms = typeof value === 'string' ? parseDuration(value) : undefined
+      return ms !== undefined && ms <= maxMs ? ms : undefined
+    },
+  )(about)
+}
+
+export function size(about: About) {
+  return scalar(
+    'a size such as 64KiB, 64MiB, 10GiB or 500MB, above 0',
+    'size',
+    { type: 'string', anyOf: [{ pattern: SIZE.source }, { pattern: INTERPOLATED.pattern }] },
+    (value) => (typeof value === 'string' ? parseSize(value) : undefined),
+  )(about)
+}
+
+/** A whole number; also as text, since that is what `${NAME}` gives. */
+export function whole(about: About, min: number, max: number) {
+  return scalar(
+    `a whole number from ${min} to ${max}`,
+    'number',
+    { anyOf: [{ type: 'integer', minimum: min, maximum: max }, INTERPOLATED] },
+    (value) => {
+      const number = typeof value === 'string' && /^\d{1,16}$/.test(value) ? Number(value) : value
+      return typeof number === 'number' && Number.isSafeInteger(number) && number >= min && number <= max
+        ? number
+        : undefined
+    },
+  )(about)
+}
+
+/** true or false; also as text, since that is what `${NAME}` gives. */
+export function flag(about: About) {
+  return scalar('true or false', 'boolean', { anyOf: [{ type: 'boolean' }, INTERPOLATED] }, (value) => {
+    if (typeof value === 'boolean') return value
+    return value === 'true' ? true : value === 'false' ? false : undefined
+  })(about)
+}
+
+export function choice<const T extends string>(values: readonly T[], about: About) {
+  return scalar(
+    values.length === 1 ? `${values[0]}` : `one of ${values.join(', ')}`,
+    values.join(' | '),
+    { anyOf: [{ enum: values }, INTERPOLATED] },
+    (value) => values.find((candidate) => candidate === value),
+  )(about)
+}
+
+/** Text of one shape. `expected` says which, since the value itself is never shown. */
+function shaped(expected: string, kind: string, pattern: RegExp) {
+  return scalar(
+    expected,
+    kind,
+    { type: 'string', anyOf: [{ pattern: pattern.source }, { pattern: INTERPOLATED.pattern }] },
+    (value) => (typeof value === 'string' && pattern.test(value) ? value : undefined),
+  )
+}
+
+export const name = shaped('1 to 64 characters of a-z, 0-9 and -', 'name', /^[a-z0-9-]{1,64}$/)
+export const callerName = shaped('1 to 64 characters of A-Z, a-z, 0-9, ., _ and -', 'name', /^[A-Za-z0-9._-]{1,64}$/)
+export const title = shaped(
+  '1 to 100 characters on one line (in quotes, if it is a number)',
+  'text',
+  /^[^\p{Cc}]{1,100}$/u,
+)
+export const file = shaped('the path of a file', 'path', /^[^\0]{1,4096}$/)
+export const rpcPath = shaped(
+  'a path that starts with /, without query or fragment',
+  'path',
+  /^\/[A-Za-z0-9._~!$&'()*+,;=:@%/-]{0,511}$/,
+)
+export const allowedMethod = shaped(
+  'a method such as eth_call or eth_get*, or a REST route such as "GET /address/*"; * only at the end, after something',
+  'method',
+  /^(?:[A-Za-z][A-Za-z0-9_.]{0,99}\*?|(?:GET|POST) \/[A-Za-z0-9._~:/-]{0,200}\*?)$/,
+)
+
+const HOST_NAME = /^(?=.{1,253}$)(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9])?\.)*[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/i
+
+export const host = (about: About) =>
+  scalar(
+    'a host name such as avax.rpc.example.org, without scheme, port or path',
+    'host',
+    { type: 'string' },
+    (value) => (typeof value === 'string' && HOST_NAME.test(value) ? value.toLowerCase() : undefined),
+  )(about)
+
+/** Where to listen. Port 0 is any free one. */
+export interface Listen {
+  readonly host: string
+  readonly port: number
+}
+
+const LISTEN = /^(?:\[([0-9A-Fa-f:.]{2,45})\]|([A-Za-z0-9._-]{1,253})):(\d{1,5})$/
+
+function parseListen(text: string): Listen | undefined {
+  const [, v6, v4OrName, digits] = LISTEN.exec(text) ?? []
+  const port = Number(digits)
+  const address = v6 ?? v4OrName
+  if (address === undefined || port > 65_535) return undefined
+  if (v6 !== undefined && !URL.canParse(`http://[${v6}]`)) return undefined
+  // `256.1.1.1` is neither an address nor a name that DNS could hold.
+  if (v6 === undefined && !(HOST_NAME.test(address) && URL.canParse(`http://${address}`))) return undefined
+  return { host: address.toLowerCase(), port }
+}
+
+export const listen = (about: About) =>
+  scalar(
+    'HOST:PORT such as 127.0.0.1:9780 or [::1]:9780',
+    'address',
+    { type: 'string', anyOf: [{ pattern: LISTEN.source }, { pattern: INTERPOLATED.pattern }] },
+    (value) => (typeof value === 'string' ? parseListen(value) : undefined),
+  )(about)
+
+/** The node's base URL. What is asked of it is appended, so it ends before any query; its end is without `/`. */
+function parseBaseUrl(text: string): string | undefined {
+  if (!/^https?:\/\/[^\s?#\\]{1,2000}$/i.test(text) || !URL.canParse(text)) return undefined
+  const { username, password } = new URL(text)
+  return username === '' && password === '' ? text.replace(/\/+$/, '') : undefined
+}
+
+const URL_EXPECTED = 'an http(s) URL without user, query or fragment (credentials go into its path or into headers)'
+const URL_JSON = { type: 'string', anyOf: [{ pattern: '^https?://' }, { pattern: INTERPOLATED.pattern }] }
+
+export const nodeUrl = scalar(URL_EXPECTED, 'url (secret)', URL_JSON, (value) => {
+  const url = typeof value === 'string' ? parseBaseUrl(value) : undefined
+  return url === undefined ? undefined : new Secret(url)
+})
+
+export const publicUrl = scalar(URL_EXPECTED, 'url', URL_JSON, (value) =>
+  typeof value === 'string' ? parseBaseUrl(value) : undefined,
+)
+
+/** A secret text of one shape. */
+function secret(expected: string, pattern: RegExp) {
+  return scalar(expected, 'text (secret)', { type: 'string' }, (value) =>
+    typeof value === 'string' && pattern.test(value) ? new Secret(value) : undefined,
+  )
+}
+
+// A Bearer token is what RFC 6750 calls b64token; 16 characters keep it from being guessed.
+export const token = secret('at least 16 characters of A-Z, a-z, 0-9 and - . _ ~ + / =', /^[A-Za-z0-9._~+/=-]{16,512}$/)
+export const endpointId = secret('16 to 128 characters of A-Z, a-z, 0-9 and . _ ~ -', /^[A-Za-z0-9._~-]{16,128}$/)
+// Visible ASCII, and blanks inside (RFC 9110 section 5.5): no line break can smuggle a second header in.
+export const headerValue = secret(
+  'a header value: visible ASCII on one line (in quotes, if it is a number)',
+  /^[!-~](?:[ \t!-~]{0,8190}[!-~])?$/,
+)
+
+export const cron = scalar('a cron pattern such as "0 3 * * 0"', 'cron', { type: 'string' }, (value) =>
+  typeof value === 'string' && value.length <= 200 && isCron(value) ? value : undefined,
+)
+
+function isTimeZone(text: string): boolean {
+  try {
+    new Intl.DateTimeFormat('en', { timeZone: text })
+    return true
+  } catch {
+    return false
+  }
+}
+
+export const timeZone = scalar('a time zone such as UTC or Europe/Berlin', 'time zone', { type: 'string' }, (value) =>
+  typeof value === 'string' && isTimeZone(value) ? value : undefined,
+)
+
+const INSTANT = /^(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d)(?::(\d\d)(?:\.\d{1,3})?)?(?:Z|[+-]\d\d:\d\d)$/
+
+/** `Date.parse` takes 30 February for 2 March: a day that the month does not have is refused here. */
+function parseInstant(text: string): number | undefined {
+  const [, year, month, day] = INSTANT.exec(text) ?? []
+  const ms = Date.parse(text)
+  if (day === undefined || Number.isNaN(ms)) return undefined
+  const lastDay = new Date(Date.UTC(Number(year), Number(month), 0)).getUTCDate()
+  return Number(day) <= lastDay ? ms : undefined
+}
+
+export const instant = scalar(
+  'a time with its offset such as 2026-12-01T03:00:00Z',
+  'time',
+  { type: 'string', anyOf: [{ pattern: INSTANT.source }, { pattern: INTERPOLATED.pattern }] },
+  (value) => (typeof value === 'string' ? parseInstant(value) : undefined),
+)

@@ -1,0 +1,77 @@
+import { X509Certificate } from 'node:crypto'
+import { readFileSync, statSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { createSecureContext } from 'node:tls'
+import { formatPath, type Path, type Problem } from './problem.ts'
+import type { Draft } from './salvage.ts'
+import type { ConfigFile } from './schema.ts'
+
+/** The text of every file that a configuration names, by absolute path. */
+export type Files = ReadonlyMap<string, string>
+
+/** Reads the certificates and keys, and tries them: one that cannot serve is found now, not at the first connection. */
+export function readTlsFiles(
+  draft: Draft<ConfigFile>,
+  baseDir: string,
+): { readonly files: Files; readonly problems: readonly Problem[] } {
+  const files = new Map<string, string>()
+  const problems: Problem[] = []
+  const complain = (path: Path, message: string) => problems.push({ path: formatPath(path), message })
+
+  const read = (file: string | undefined, path: Path): string | undefined => {
+    if (file === undefined) return undefined
+    const absolute = resolve(baseDir, file)
+    const known = files.get(absolute)
+    if (known !== undefined) return known
+    try {
+      const stat = statSync(absolute)
+      if (!stat.isFile() || stat.size > LIMIT_BYTES) throw new Error('no file')
+      const text = readFileSync(absolute, 'utf8')
+      files.set(absolute, text)
+      return text
+    } catch {
+      complain(path, 'the file cannot be read')
+      return undefined
+    }
+  }
+  for (const listener of ['server', 'gateway'] as const) {
+    const tls = draft[listener]?.tls
+    const cert = read(tls?.cert, [listener, 'tls', 'cert'])
+    const key = read(tls?.key, [listener, 'tls', 'key'])
+    if (cert !== undefined && !areCertificates(cert))
+      complain([listener, 'tls', 'cert'], 'the file holds no PEM certificate')
+    else if (cert !== undefined && key !== undefined && !canServe(cert, key)) {
+      complain([listener, 'tls', 'key'], 'the file holds no PEM private key of this certificate')
+    }
+  }
+  draft.networks?.forEach((network, at) => {
+    network?.endpoints?.forEach((endpoint, index) => {
+      const path = ['networks', at, 'endpoints', index, 'tls', 'ca']
+      const ca = read(endpoint?.tls?.ca, path)
+      if (ca !== undefined && !areCertificates(ca)) complain(path, 'the file holds no PEM certificate')
+    })
+  })
+  return { files, problems }
+}
+
+/** The system's whole bundle is 220 KB. */
+const LIMIT_BYTES = 4 * 2 ** 20
+const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g
+
+function areCertificates(pem: string): boolean {
+  const found = pem.match(CERTIFICATE) ?? []
+  return found.length > 0 && found.every((text) => attempt(() => new X509Certificate(text)))
+}
+
+function canServe(cert: string, key: string): boolean {
+  return attempt(() => createSecureContext({ cert, key }))
+}
+
+function attempt(work: () => unknown): boolean {
+  try {
+    work()
+    return true
+  } catch {
+    return false
+  }
+}
