@@ -1,9 +1,12 @@
+import type { Availability, AvailabilityWindow } from '../core/availability.ts'
 import type { EndpointKey } from '../core/endpoint.ts'
 import { endpointKey } from '../core/endpoint.ts'
 import type { Health } from '../core/health.ts'
 import type { Network, Shard } from '../core/network.ts'
 import type { UnixMs } from '../core/time.ts'
 import type { Tally } from './tally.ts'
+
+export { AVAILABILITY_WINDOWS, type Availability, type AvailabilityWindow } from '../core/availability.ts'
 
 /** The head that a network's endpoints agree on, for one shard. */
 export interface ReferenceHead {
@@ -22,19 +25,6 @@ export interface NetworkStanding {
   readonly halted: boolean
   readonly forked: boolean
 }
-
-/** Time-weighted shares of a window that ends now; see the contract's section 7. */
-export interface Availability {
-  /** (up + degraded) / (up + degraded + down); `null` when nothing was known. */
-  readonly ratio: number | null
-  /** Known time / window. */
-  readonly coverage: number
-  /** Time up and neither lagging, stalled nor forked / known time; `null` when nothing was known. */
-  readonly fresh: number | null
-}
-
-export const AVAILABILITY_WINDOWS = { '24h': 86_400_000, '7d': 604_800_000, '30d': 2_592_000_000, '90d': 7_776_000_000 }
-export type AvailabilityWindow = keyof typeof AVAILABILITY_WINDOWS
 
 export interface BoardEntry {
   readonly key: EndpointKey

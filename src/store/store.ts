@@ -1,9 +1,9 @@
+import type { Availability, AvailabilityWindow } from '../core/availability.ts'
 import type { State } from '../core/condition.ts'
 import type { EndpointKey } from '../core/endpoint.ts'
 import type { FailureKind } from '../core/failure.ts'
 import type { Shard } from '../core/network.ts'
 import type { UnixMs } from '../core/time.ts'
-import type { Availability, AvailabilityWindow } from '../state/board.ts'
 
 /** One poll, as kept. */
 export interface PollRecord {
@@ -49,6 +49,7 @@ export interface HistoryBucket {
   readonly maintenanceMs: number
   readonly unknownMs: number
   readonly polls: number
+  /** Quantiles are within 4.8 % of the true latency; the maximum is exact. */
   readonly latencyP50Ms: number | null
   readonly latencyP95Ms: number | null
   readonly latencyMaxMs: number | null
@@ -62,12 +63,29 @@ export interface HistoryQuery {
   readonly endpoint: EndpointKey
   readonly from: UnixMs
   readonly to: UnixMs
-  /** Width of a bucket; the last one may be cut off by `to`. */
+  /** Width of a bucket, at least a second; buckets start at `from`, and the last one may be cut off by `to`. */
   readonly stepMs: number
 }
 
+/** One query answers at most so many buckets; asking for more is a RangeError. */
+export const MAX_HISTORY_BUCKETS = 100_000
+
 /** Why writing does not work right now. */
-export type StoreTrouble = 'full' | 'read-only' | 'busy' | 'io' | 'corrupt' | 'other'
+export const STORE_TROUBLES = ['full', 'read-only', 'busy', 'io', 'corrupt', 'other'] as const
+export type StoreTrouble = (typeof STORE_TROUBLES)[number]
+
+/** Why a store is not opened at all: things that only a person can put right. */
+export type StoreRefusal = 'store-in-use' | 'newer-schema' | 'sqlite-too-old'
+
+export class StoreError extends Error {
+  readonly kind: StoreRefusal
+
+  constructor(kind: StoreRefusal, message: string) {
+    super(message)
+    this.name = 'StoreError'
+    this.kind = kind
+  }
+}
 
 export interface StoreStatus {
   /** `null` when all is well. */
@@ -79,7 +97,10 @@ export interface StoreStatus {
   /** `null` for a store in memory, or until it was first measured. */
   readonly databaseBytes: number | null
   readonly filesystemFreeBytes: number | null
+  /** `false` from the moment a damaged file was found (and moved aside, where nothing else helped). */
   readonly integrityOk: boolean
+  /** How often a thread of the store died and was started again. */
+  readonly threadRestarts: number
 }
 
 /** The jobs that are due by the calendar; `poll/housekeeping.ts` says when. */
@@ -94,10 +115,10 @@ export interface StoredEndpoint {
 
 /**
  * The history. Writes are queued and never awaited, never throw and never block; reads are answered off the event loop.
- * A broken disk changes `status()`, and nothing else.
+ * A broken disk changes `status()`, and nothing else: what cannot be read is unknown, or missing from the answer.
  */
 export interface Store {
-  /** The endpoints of the configuration now in force. */
+  /** The endpoints of the configuration now in force. Comes before their first poll; polls of others are dropped. */
   register(endpoints: readonly StoredEndpoint[], at: UnixMs): void
   poll(record: PollRecord): void
   /** Retroactive confirmation: the polls of [from, to) were really in this state. */
@@ -107,17 +128,19 @@ export interface Store {
   /** Resolves when everything queued before the call is on disk, or cannot be written. */
   flush(): Promise<void>
 
-  /** Everything saved for the given endpoints. */
+  /** Everything saved, of endpoints that are no longer polled too. */
   savedHealth(): Promise<readonly SavedHealth[]>
   history(query: HistoryQuery): Promise<readonly HistoryBucket[]>
+  /** Of those endpoints that are known, at the time `now`. */
   availability(
     endpoints: readonly EndpointKey[],
     now: UnixMs,
   ): Promise<ReadonlyMap<EndpointKey, Readonly<Record<AvailabilityWindow, Availability>>>>
   /** When each job last ended well. */
   lastRuns(): Promise<ReadonlyMap<StoreJob, UnixMs>>
-  run(job: StoreJob, now: UnixMs): Promise<void>
-  /** A consistent copy while running. */
+  /** Whether the job ended well. Never rejects; jobs run one after the other, between the writes. */
+  run(job: StoreJob, now: UnixMs): Promise<boolean>
+  /** A consistent copy while running; rejects when it cannot be made. */
   backup(file: string): Promise<void>
   status(): StoreStatus
   /** Writes what is queued, checkpoints, lets go of the lock. */

@@ -1,0 +1,115 @@
+import type { Availability, AvailabilityWindow } from '../core/availability.ts'
+import type { EndpointKey } from '../core/endpoint.ts'
+import type { UnixMs } from '../core/time.ts'
+import type { HistoryBucket, HistoryQuery, StoreJob, StoreRefusal, StoreTrouble } from './store.ts'
+
+/** How long each tier is kept. */
+export interface Retention {
+  readonly rawMs: number
+  readonly fiveMinutesMs: number
+  readonly hourMs: number
+}
+
+/** An endpoint of this process: its polls carry `index` instead of its name. */
+export interface Registration {
+  readonly index: number
+  readonly endpoint: EndpointKey
+  readonly holdMs: number
+  readonly at: UnixMs
+}
+
+/** What is written besides polls. */
+export type WriteEvent =
+  | { readonly kind: 'register'; readonly registrations: readonly Registration[] }
+  | {
+      readonly kind: 'amend'
+      readonly index: number
+      readonly from: UnixMs
+      readonly to: UnixMs
+      /** The lower bits of an outcome; see poll-row.ts. */
+      readonly verdict: number
+    }
+  | {
+      readonly kind: 'hash-change'
+      readonly index: number
+      readonly at: UnixMs
+      readonly shard: number
+      readonly height: number
+      readonly hash: string
+      readonly previousHash: string
+    }
+  | { readonly kind: 'save-health'; readonly endpoint: EndpointKey; readonly at: UnixMs; readonly json: string }
+
+/** Numbers of one poll in a batch: index, at, outcome, then five measured values, NaN where there is none. */
+export const POLL_NUMBERS = 8
+
+/** One transaction. */
+export interface Batch {
+  readonly polls: Float64Array
+  /** In order; each comes after so many of the polls. */
+  readonly events: readonly { readonly after: number; readonly event: WriteEvent }[]
+}
+
+export interface OpenAsk {
+  readonly path: string
+  readonly retention: Retention
+  readonly maxSizeBytes: number
+  readonly registrations: readonly Registration[]
+  readonly now: UnixMs
+}
+
+/** What became of the file while it was being opened or written. */
+export interface FileNews {
+  /** The damaged file was moved there, and a new one begun. */
+  readonly movedTo: string | null
+  /** The last shutdown was unclean, and the file too large to be checked at once. */
+  readonly wantsCheck: boolean
+}
+
+export interface StoreSizes {
+  readonly databaseBytes: number | null
+  readonly filesystemFreeBytes: number | null
+}
+
+export type SavedHealthRow = readonly [endpoint: EndpointKey, at: UnixMs, json: string]
+export type AvailabilityAnswer = readonly (readonly [EndpointKey, Readonly<Record<AvailabilityWindow, Availability>>])[]
+
+/** What can be read on either thread. */
+export interface ReadCalls {
+  history: { ask: { readonly query: HistoryQuery; readonly now: UnixMs }; answer: readonly HistoryBucket[] }
+  availability: {
+    ask: { readonly endpoints: readonly EndpointKey[]; readonly now: UnixMs }
+    answer: AvailabilityAnswer
+  }
+  backup: { ask: { readonly file: string }; answer: null }
+  /** Whether quick_check finds nothing. */
+  check: { ask: null; answer: boolean }
+}
+
+export interface WriterCalls extends ReadCalls {
+  /** Comes first. A refusal is final; trouble is not: every later call tries to open again. */
+  open: { ask: OpenAsk; answer: { readonly refusal: { kind: StoreRefusal; message: string } | null } & FileNews }
+  write: {
+    ask: { readonly batch: Batch; readonly now: UnixMs }
+    answer: { readonly rows: number; readonly durationMs: number } & FileNews
+  }
+  /** Of `integrity` only that it ended: checking is the reading side's. */
+  job: { ask: { readonly job: StoreJob; readonly now: UnixMs }; answer: null }
+  'saved-health': { ask: null; answer: readonly SavedHealthRow[] }
+  'last-runs': { ask: null; answer: readonly (readonly [string, UnixMs])[] }
+  /** Also looks whether the file is still the one that was opened, and keeps the reserve. */
+  measure: { ask: { readonly now: UnixMs }; answer: StoreSizes & FileNews }
+  close: { ask: null; answer: null }
+}
+
+export interface ReaderCalls extends ReadCalls {
+  open: { ask: { readonly path: string }; answer: null }
+}
+
+export type Reply<T> = { readonly ok: true; readonly value: T } | Failed
+export interface Failed {
+  readonly ok: false
+  readonly trouble: StoreTrouble
+  /** The error's code or name: its message may hold paths and values. */
+  readonly code: string
+}

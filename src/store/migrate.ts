@@ -1,0 +1,59 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type Database from 'better-sqlite3'
+import { StoreError } from './store.ts'
+
+export interface Migration {
+  readonly version: number
+  readonly sql: string
+}
+
+/** Brings the schema up to date: each migration is one transaction, so that a crash leaves the old or the new one. */
+export function migrate(db: Database.Database, migrations: readonly Migration[]): void {
+  for (const { version, sql } of migrations) {
+    const run = db.transaction(() => {
+      // Read inside the transaction: what is decided here cannot have been done by somebody else meanwhile.
+      if (schemaVersion(db) >= version) return
+      db.exec(sql)
+      db.pragma(`user_version = ${version}`)
+    })
+    run.immediate()
+  }
+}
+
+/** Refuses a file that a newer Heartline has written; reads only. */
+export function refuseNewerSchema(db: Database.Database, migrations: readonly Migration[]): void {
+  const newest = migrations.at(-1)?.version ?? 0
+  const found = schemaVersion(db)
+  if (found > newest) {
+    throw new StoreError('newer-schema', `the store has schema ${found}, this version knows ${newest}: use a newer one`)
+  }
+}
+
+/** The files `migrations/0001-….sql`, in order. Numbers without a gap: a file that is missing must not go unnoticed. */
+export function readMigrations(directory = migrationsDirectory()): readonly Migration[] {
+  const names = readdirSync(directory)
+    .filter((name) => /^\d{4}-[a-z0-9-]+\.sql$/.test(name))
+    .sort()
+  return names.map((name, at) => {
+    const version = Number(name.slice(0, 4))
+    if (version !== at + 1) throw new Error(`migrations: expected number ${at + 1}, found ${name}`)
+    return { version, sql: readFileSync(join(directory, name), 'utf8') }
+  })
+}
+
+/** The package's own, from `src/` as well as from `dist/src/`. */
+function migrationsDirectory(): string {
+  let directory = dirname(fileURLToPath(import.meta.url))
+  for (;;) {
+    if (existsSync(join(directory, 'package.json'))) return join(directory, 'migrations')
+    const parent = dirname(directory)
+    if (parent === directory) throw new Error('migrations: no package.json above this file')
+    directory = parent
+  }
+}
+
+function schemaVersion(db: Database.Database): number {
+  return db.pragma('user_version', { simple: true }) as number
+}

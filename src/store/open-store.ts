@@ -1,0 +1,207 @@
+import type { Worker } from 'node:worker_threads'
+import type { Clock } from '../clock.ts'
+import type { EndpointKey } from '../core/endpoint.ts'
+import type { Log } from '../log.ts'
+import { IN_MEMORY } from './database.ts'
+import { bucketsIn, unseen } from './history.ts'
+import type { Registration, Retention } from './messages.ts'
+import { outcomeOf } from './poll-row.ts'
+import { createReader, type Reader } from './reader.ts'
+import { type PollRecord, STORE_JOBS, type Store, type StoreJob } from './store.ts'
+import { createWriteQueue } from './write-queue.ts'
+import { createWriter } from './writer.ts'
+
+export interface StoreOptions {
+  /** A file, whose directory is made when it is missing, or `:memory:`. */
+  readonly path: string
+  readonly retention: Retention
+  readonly maxSizeBytes: number
+  readonly clock: Clock
+  readonly log: Log
+  /** Called for every batch that is on disk. */
+  readonly onCommit?: (commit: { readonly rows: number; readonly durationMs: number }) => void
+  /** How many polls may wait for a disk that does not take them. */
+  readonly maxQueueRows?: number
+  /** For tests, which let threads die. */
+  readonly onSpawn?: (worker: Worker) => void
+}
+
+/** 45 minutes of a thousand endpoints polled every 15 s, in 12 MB. */
+const MAX_QUEUE_ROWS = 180_000
+
+/**
+ * Opens the history. Rejects with a StoreError where a person has to decide: the store is in use, or from a newer version.
+ * Any other trouble is no reason not to start: it shows in `status()`, and opening is tried again until it works.
+ */
+export async function openStore(options: StoreOptions): Promise<Store> {
+  const { path, retention, maxSizeBytes, clock, log } = options
+  const queue = createWriteQueue({ maxRows: options.maxQueueRows ?? MAX_QUEUE_ROWS })
+  const registered = new Map<EndpointKey, Registration>()
+  let unregistered = 0
+  const reader = createReader({
+    path,
+    onSpawn: options.onSpawn,
+    onDeath(code) {
+      writer.threadDied()
+      log.error({ code }, 'a reading thread of the store died')
+    },
+  })
+  const writer = createWriter({
+    path,
+    retention,
+    maxSizeBytes,
+    clock,
+    log,
+    queue,
+    registrations: () => [...registered.values()],
+    onCommit: options.onCommit ?? (() => undefined),
+    onWantsCheck: () => void check(),
+    onSpawn: options.onSpawn,
+  })
+  const readings: Pick<Reader, 'call' | 'callApart'> =
+    path === IN_MEMORY ? { call: writer.call, callApart: writer.call } : reader
+  await writer.open()
+
+  async function check(): Promise<boolean> {
+    const reply = await readings.callApart('check', null)
+    if (reply.ok && reply.value) return true
+    if (reply.ok || reply.trouble === 'corrupt') {
+      writer.damaged()
+      log.error({}, 'the store is damaged: what can be read of it goes on being used')
+    }
+    return false
+  }
+
+  /** A poll of an endpoint that nobody registered has no time that it holds for. */
+  function indexOf(endpoint: EndpointKey): number | null {
+    const found = registered.get(endpoint)
+    if (found !== undefined) return found.index
+    if (unregistered++ === 0) log.error({ endpoint }, 'a poll of an unregistered endpoint is not stored')
+    return null
+  }
+
+  return {
+    register(endpoints, at) {
+      const registrations = endpoints.map(({ endpoint, holdMs }) => {
+        const index = registered.get(endpoint)?.index ?? registered.size
+        const registration = { index, endpoint, holdMs: Math.round(holdMs), at: Math.floor(at) }
+        registered.set(endpoint, registration)
+        return registration
+      })
+      queue.pushEvent({ kind: 'register', registrations })
+      writer.wake()
+    },
+
+    poll(record) {
+      const index = indexOf(record.endpoint)
+      if (index === null || !Number.isFinite(record.at)) return
+      queue.pushPoll(numbersOf(index, record))
+      writer.wake()
+    },
+
+    amend(endpoint, from, to, state, fresh) {
+      const index = indexOf(endpoint)
+      if (index === null || !(to > from)) return
+      const verdict = outcomeOf(state, fresh, null)
+      queue.pushEvent({ kind: 'amend', index, from: Math.floor(from), to: Math.ceil(to), verdict })
+      writer.wake()
+    },
+
+    hashChange({ endpoint, at, shard, height, hash, previousHash }) {
+      const index = indexOf(endpoint)
+      if (index === null) return
+      const event = { index, at: Math.floor(at), shard: shard ?? -1, height, hash, previousHash }
+      queue.pushEvent({ kind: 'hash-change', ...event })
+      writer.wake()
+    },
+
+    saveHealth({ endpoint, at, value }) {
+      queue.pushEvent({ kind: 'save-health', endpoint, at: Math.floor(at), json: JSON.stringify(value) ?? 'null' })
+      writer.wake()
+    },
+
+    flush: writer.flush,
+
+    async savedHealth() {
+      const reply = await writer.call('saved-health', null)
+      if (!reply.ok) return []
+      return reply.value.flatMap(([endpoint, at, json]) => {
+        const value = parsed(json)
+        return value === undefined ? [] : [{ endpoint, at, value }]
+      })
+    },
+
+    async history(query) {
+      // A question that no store can answer is the caller's mistake, not the disk's.
+      bucketsIn(query)
+      const ask = { query, now: clock.now() }
+      const reply = await readings.call('history', ask)
+      if (reply.ok) return reply.value
+      log.warn({ trouble: reply.trouble, code: reply.code }, 'the history cannot be read')
+      return unseen(query)
+    },
+
+    async availability(endpoints, now) {
+      const reply = await readings.call('availability', { endpoints, now })
+      if (reply.ok) return new Map(reply.value)
+      log.warn({ trouble: reply.trouble, code: reply.code }, 'availability cannot be read')
+      return new Map()
+    },
+
+    async lastRuns() {
+      const reply = await writer.call('last-runs', null)
+      const runs = reply.ok ? reply.value : []
+      return new Map(runs.filter((run): run is [StoreJob, number] => STORE_JOBS.some((job) => job === run[0])))
+    },
+
+    async run(job, now) {
+      if (job === 'integrity' && !(await check())) return false
+      const reply = await writer.call('job', { job, now })
+      if (!reply.ok) log.warn({ job, trouble: reply.trouble, code: reply.code }, 'a job of the store failed')
+      return reply.ok
+    },
+
+    async backup(file) {
+      const reply = await readings.callApart('backup', { file })
+      if (!reply.ok) throw new Error(`no backup was made: ${reply.trouble} (${reply.code})`)
+    },
+
+    status() {
+      const status = writer.status()
+      return { ...status, rowsDropped: status.rowsDropped + unregistered }
+    },
+
+    async close() {
+      // The last connection to close is the one that can take the WAL away.
+      await reader.end()
+      await writer.close()
+    },
+  }
+}
+
+/** In the order that `messages.ts` gives: see POLL_NUMBERS. */
+function numbersOf(index: number, record: PollRecord): number[] {
+  return [
+    index,
+    Math.floor(record.at),
+    outcomeOf(record.state, record.fresh, record.failure),
+    record.latencyMs === null ? Number.NaN : whole(record.latencyMs * 1000),
+    whole(record.height),
+    whole(record.lagBlocks),
+    whole(record.heartbeatLagMs),
+    whole(record.contiguousFailures),
+  ]
+}
+
+/** The columns are integers, and one that is not would keep its whole batch from being written. */
+function whole(value: number | null): number {
+  return value === null || !Number.isSafeInteger(Math.round(value)) ? Number.NaN : Math.round(value)
+}
+
+function parsed(json: string): unknown {
+  try {
+    return JSON.parse(json)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,154 @@
+import type Database from 'better-sqlite3'
+import { createReachReader, type Reach, rolledDaysTo, setMark } from './marks.ts'
+import type { Retention } from './messages.ts'
+import { DAY, FIVE_MINUTES, HOUR, HOURS_PER_DAY, SLOT_MS, SLOTS_PER_HOUR, slotOf } from './tiers.ts'
+
+/** Where each tier is to begin. */
+type Cuts = Pick<Reach, 'rawFrom' | 'fiveMinutesFrom' | 'hoursFrom'>
+
+/**
+ * What age alone takes away. A tier never gives up what the next coarser one has not added up yet; polls that may still
+ * hold when the first slot left begins are kept for it; days go with the hours.
+ */
+export function cutsByAge(retention: Retention, now: number, reach: Reach, longestHoldMs: number): Cuts {
+  const holdSlots = Math.ceil(longestHoldMs / SLOT_MS)
+  const wanted: Cuts = {
+    rawFrom: slotOf(now - retention.rawMs) - holdSlots,
+    fiveMinutesFrom: Math.floor((now - retention.fiveMinutesMs) / FIVE_MINUTES.widthMs),
+    hoursFrom: Math.floor((now - retention.hourMs) / HOUR.widthMs),
+  }
+  return allowed(wanted, reach, holdSlots)
+}
+
+function allowed(wanted: Cuts, reach: Reach, holdSlots: number): Cuts {
+  const rawFrom = Math.max(reach.rawFrom, Math.min(wanted.rawFrom, reach.rolledTo - holdSlots))
+  const rawHour = Math.floor(rawFrom / SLOTS_PER_HOUR) * SLOTS_PER_HOUR
+  const fiveMinutesHour = Math.floor(wanted.fiveMinutesFrom / SLOTS_PER_HOUR) * SLOTS_PER_HOUR
+  const fiveMinutesFrom = Math.max(reach.fiveMinutesFrom, Math.min(fiveMinutesHour, rawHour))
+  const fullDays = Math.min(
+    rolledDaysTo(reach),
+    Math.floor((fiveMinutesFrom * FIVE_MINUTES.widthMs) / DAY.widthMs),
+    Math.floor(wanted.hoursFrom / HOURS_PER_DAY),
+  )
+  return { rawFrom, fiveMinutesFrom, hoursFrom: Math.max(reach.hoursFrom, fullDays * HOURS_PER_DAY) }
+}
+
+/** Above this part of `max_size` the oldest goes early, and is taken down to the second figure. */
+const FULL_SHARE = 0.95
+const TRIMMED_SHARE = 0.9
+/** Rows to a transaction: some ten milliseconds. */
+const DELETED_AT_ONCE = 5000
+/** Free pages of this share are left for what comes next: giving all back only to take it again would be for nothing. */
+const FREE_SHARE = 0.02
+const PAGES_AT_ONCE = 200
+
+export interface Retainer {
+  /** One pass, as a series of short transactions. */
+  pass(now: number): Generator<void>
+  /** The disk, or the quota, is full: makes room for what comes next out of the oldest polls. */
+  makeRoom(now: number): void
+}
+
+export function createRetainer(db: Database.Database, retention: Retention, maxSizeBytes: number): Retainer {
+  const reach = createReachReader(db)
+  const longestHold = db.prepare('SELECT max(hold_ms) FROM holds').pluck()
+  const deletePolls = db.prepare('DELETE FROM polls WHERE slot < ? LIMIT ?')
+  const deleteFiveMinutes = db.prepare('DELETE FROM five_minutes WHERE bucket < ? LIMIT ?')
+  const deleteHours = db.prepare('DELETE FROM hours WHERE bucket < ? LIMIT ?')
+  const deleteDays = db.prepare('DELETE FROM days WHERE bucket < ? LIMIT ?')
+  const deleteHashChanges = db.prepare('DELETE FROM hash_changes WHERE at_ms < ? LIMIT ?')
+  const deleteSaved = db.prepare('DELETE FROM saved_health WHERE at_ms < ? LIMIT ?')
+
+  function holdMs(): number {
+    return (longestHold.get() as number | null) ?? 0
+  }
+
+  /** First nobody reads it any more, then it goes. */
+  function* cut(cuts: Cuts): Generator<void> {
+    db.transaction(() => {
+      setMark(db, 'raw_from', cuts.rawFrom)
+      setMark(db, 'five_minutes_from', cuts.fiveMinutesFrom)
+      setMark(db, 'hours_from', cuts.hoursFrom)
+    }).immediate()
+    yield* deleteAll(deletePolls, cuts.rawFrom)
+    yield* deleteAll(deleteFiveMinutes, cuts.fiveMinutesFrom)
+    yield* deleteAll(deleteHours, cuts.hoursFrom)
+    yield* deleteAll(deleteDays, Math.floor(cuts.hoursFrom / HOURS_PER_DAY))
+  }
+
+  function* deleteAll(statement: Database.Statement, before: number): Generator<void> {
+    while (statement.run(before, DELETED_AT_ONCE).changes === DELETED_AT_ONCE) yield
+    yield
+  }
+
+  function pages(): { used: number; free: number; most: number } {
+    const all = db.pragma('page_count', { simple: true }) as number
+    const free = db.pragma('freelist_count', { simple: true }) as number
+    const size = db.pragma('page_size', { simple: true }) as number
+    return { used: all - free, free, most: Math.floor(maxSizeBytes / size) }
+  }
+
+  /** An hour of polls at a time; when none are left a day of five minutes, then thirty days of hours. */
+  function nextTrim(): Cuts | null {
+    const now = reach()
+    const holdSlots = Math.ceil(holdMs() / SLOT_MS)
+    const oldest = {
+      rawFrom: Math.max(now.rawFrom, oldestOf('polls', 'slot')) + SLOTS_PER_HOUR,
+      fiveMinutesFrom: now.fiveMinutesFrom,
+      hoursFrom: now.hoursFrom,
+    }
+    const raw = allowed(oldest, now, holdSlots)
+    if (raw.rawFrom > now.rawFrom) return raw
+    const fiveMinutesFrom = Math.max(now.fiveMinutesFrom, oldestOf('five_minutes', 'bucket')) + SLOTS_PER_HOUR * 24
+    const five = allowed({ ...now, fiveMinutesFrom }, now, holdSlots)
+    if (five.fiveMinutesFrom > now.fiveMinutesFrom) return five
+    const hoursFrom = Math.max(now.hoursFrom, oldestOf('hours', 'bucket')) + HOURS_PER_DAY * 30
+    const hours = allowed({ ...now, hoursFrom }, now, holdSlots)
+    return hours.hoursFrom > now.hoursFrom ? hours : null
+  }
+
+  function oldestOf(table: 'polls' | 'five_minutes' | 'hours', column: 'slot' | 'bucket'): number {
+    return (db.prepare(`SELECT min(${column}) FROM ${table}`).pluck().get() as number | null) ?? 0
+  }
+
+  function* trimTo(usedPages: number): Generator<void> {
+    while (pages().used > usedPages) {
+      const cuts = nextTrim()
+      if (cuts === null) return
+      yield* cut(cuts)
+    }
+  }
+
+  function* vacuum(): Generator<void> {
+    for (;;) {
+      const { used, free } = pages()
+      if (free <= Math.max(PAGES_AT_ONCE, used * FREE_SHARE)) return
+      db.pragma(`incremental_vacuum(${PAGES_AT_ONCE})`)
+      yield
+    }
+  }
+
+  return {
+    *pass(now) {
+      yield* cut(cutsByAge(retention, now, reach(), holdMs()))
+      yield* deleteAll(deleteHashChanges, now - retention.fiveMinutesMs)
+      yield* deleteAll(deleteSaved, now - retention.hourMs)
+      const { used, most } = pages()
+      if (used > most * FULL_SHARE) yield* trimTo(most * TRIMMED_SHARE)
+      yield* vacuum()
+    },
+
+    makeRoom(now) {
+      finish(cut(cutsByAge(retention, now, reach(), holdMs())))
+      const { used, free } = pages()
+      const wanted = Math.max(256, Math.floor(used * (1 - TRIMMED_SHARE)))
+      if (free < wanted) finish(trimTo(used - (wanted - free)))
+    },
+  }
+}
+
+function finish(steps: Generator<void>): void {
+  for (const _ of steps) {
+    // Each step is a transaction of its own; here nobody waits between them.
+  }
+}

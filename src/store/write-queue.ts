@@ -1,0 +1,135 @@
+import { type Batch, POLL_NUMBERS, type WriteEvent } from './messages.ts'
+
+/** What waits for the disk, in order, in batches of one transaction each. Bounded: the oldest polls give way. */
+export interface WriteQueue {
+  /** The numbers of one poll; see POLL_NUMBERS. */
+  pushPoll(numbers: readonly number[]): void
+  pushEvent(event: WriteEvent): void
+  /** The oldest batch, which takes nothing more from now on; `null` when there is none. The same one until `done`. */
+  take(): Batch | null
+  /** The batch taken last is on disk. */
+  done(): void
+  /** The batch taken last can never be written. */
+  discard(): void
+  /** Polls that wait. */
+  readonly rows: number
+  /** Polls and events that gave way. */
+  readonly dropped: number
+  readonly hasFullBatch: boolean
+  /** Number of the newest batch that holds anything; batches are written in the order of their numbers. */
+  readonly lastNumber: number
+  /** Everything up to this batch is done. */
+  readonly doneNumber: number
+}
+
+interface OpenBatch {
+  readonly number: number
+  polls: Float64Array
+  rows: number
+  events: { after: number; event: WriteEvent }[]
+}
+
+export const BATCH_ROWS = 500
+/** A stuck disk may keep so many events of a batch waiting. */
+const BATCH_EVENTS = 2000
+
+export function createWriteQueue({ maxRows }: { readonly maxRows: number }): WriteQueue {
+  const batches: OpenBatch[] = []
+  let nextNumber = 1
+  let doneNumber = 0
+  let rows = 0
+  let dropped = 0
+  let taken = false
+  /** Grown as needed and reused, for an idle daemon's sake. */
+  let scratch = new Float64Array(BATCH_ROWS * POLL_NUMBERS)
+
+  function tail(): OpenBatch {
+    const last = batches.at(-1)
+    const open = last !== undefined && !(taken && batches.length === 1)
+    if (open && last.rows < BATCH_ROWS && last.events.length < BATCH_EVENTS) return last
+    if (last !== undefined && rows >= maxRows) dropOldest()
+    const batch = { number: nextNumber++, polls: scratch, rows: 0, events: [] }
+    scratch = new Float64Array(BATCH_ROWS * POLL_NUMBERS)
+    batches.push(batch)
+    return batch
+  }
+
+  /** Its polls are lost; its events still mean something, and go first in the next batch. */
+  function dropOldest(): void {
+    const at = taken ? 1 : 0
+    const oldest = batches[at]
+    const next = batches[at + 1]
+    if (oldest === undefined || next === undefined) return
+    const events = [...oldest.events.map(({ event }) => ({ after: 0, event })), ...next.events]
+    next.events = withoutStale(events)
+    dropped += oldest.rows + (events.length - next.events.length)
+    rows -= oldest.rows
+    batches.splice(at, 1)
+  }
+
+  function end(): void {
+    const batch = batches.shift()
+    taken = false
+    if (batch === undefined) return
+    rows -= batch.rows
+    doneNumber = batch.number
+  }
+
+  return {
+    pushPoll(numbers) {
+      const batch = tail()
+      batch.polls.set(numbers, batch.rows * POLL_NUMBERS)
+      batch.rows++
+      rows++
+    },
+    pushEvent(event) {
+      const batch = tail()
+      batch.events.push({ after: batch.rows, event })
+    },
+    take() {
+      const batch = batches[0]
+      if (batch === undefined) return null
+      taken = true
+      return { polls: batch.polls.slice(0, batch.rows * POLL_NUMBERS), events: batch.events }
+    },
+    done: end,
+    discard() {
+      const batch = batches[0]
+      if (batch !== undefined) dropped += batch.rows + batch.events.length
+      end()
+    },
+    get rows() {
+      return rows
+    },
+    get dropped() {
+      return dropped
+    },
+    get hasFullBatch() {
+      const first = batches[0]
+      return first !== undefined && (batches.length > 1 || first.rows >= BATCH_ROWS)
+    },
+    get lastNumber() {
+      return batches.at(-1)?.number ?? doneNumber
+    },
+    get doneNumber() {
+      return doneNumber
+    },
+  }
+}
+
+/** Only the latest saved health of an endpoint matters; of the rest the newest, as many as one batch may hold. */
+function withoutStale(events: OpenBatch['events']): OpenBatch['events'] {
+  const newest = new Set<WriteEvent>()
+  const saved = new Set<string>()
+  let others = 0
+  for (const { event } of [...events].reverse()) {
+    if (event.kind === 'save-health') {
+      if (!saved.has(event.endpoint)) newest.add(event)
+      saved.add(event.endpoint)
+    } else if (event.kind === 'register' || others < BATCH_EVENTS) {
+      newest.add(event)
+      if (event.kind !== 'register') others++
+    }
+  }
+  return events.filter(({ event }) => newest.has(event))
+}

@@ -1,0 +1,255 @@
+import { existsSync, statfsSync, statSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { parentPort } from 'node:worker_threads'
+import type Database from 'better-sqlite3'
+import { systemClock } from '../clock.ts'
+import { copyTo } from './backup.ts'
+import { IN_MEMORY, isSound, moveAside, openDatabase, openReadOnly } from './database.ts'
+import { setMark } from './marks.ts'
+import type { Batch, FileNews, OpenAsk, Registration, StoreSizes, WriterCalls } from './messages.ts'
+import { readMigrations } from './migrate.ts'
+import { createReading, type Reading } from './reading.ts'
+import { keepReserve, releaseReserve } from './reserve.ts'
+import { createRetainer, type Retainer } from './retention.ts'
+import { createRollUp, type RollUp } from './roll-up.ts'
+import { StoreError, type StoreJob } from './store.ts'
+import { serveThread } from './thread.ts'
+import { troubleOf } from './trouble.ts'
+import { createWriting, type Writing } from './writing.ts'
+
+/** Owns the one connection that writes. Whatever goes wrong with the file is put right here, or told as trouble. */
+interface Session {
+  readonly db: Database.Database
+  readonly inode: number | null
+  readonly writing: Writing
+  readonly rollUp: RollUp
+  readonly retainer: Retainer
+  readonly reading: Reading
+}
+
+const NO_NEWS: FileNews = { movedTo: null, wantsCheck: false }
+
+let wanted: OpenAsk | null = null
+let session: Session | null = null
+let news = NO_NEWS
+/** Jobs run one after the other; batches are written between their steps. */
+let lastJob: Promise<unknown> = Promise.resolve()
+const registered = new Map<number, Registration>()
+
+function opened(now: number): Session {
+  if (session !== null) return session
+  if (wanted === null) throw new Error('asked before it was opened')
+  const { path, retention, maxSizeBytes } = wanted
+  const migrations = readMigrations()
+  const open = () => openDatabase(path, migrations, maxSizeBytes)
+  let file: ReturnType<typeof open>
+  try {
+    file = open()
+  } catch (error) {
+    if (troubleOf(error) !== 'corrupt' || path === IN_MEMORY) throw error
+    news = { ...news, movedTo: moveAside(path, now) }
+    file = open()
+  }
+  const { db, inode, wantsCheck } = file
+  try {
+    if (wantsCheck) news = { ...news, wantsCheck }
+    const rollUp = createRollUp(db)
+    const writing = createWriting(db, rollUp)
+    writing.register([...registered.values()])
+    const retainer = createRetainer(db, retention, maxSizeBytes)
+    session = { db, inode, writing, rollUp, retainer, reading: createReading(db) }
+    return session
+  } catch (error) {
+    db.close()
+    throw error
+  }
+}
+
+function drop(): void {
+  const db = session?.db
+  session = null
+  try {
+    db?.close()
+  } catch {
+    // What is broken may break once more while it is closed.
+  }
+}
+
+/** Does what the trouble allows to be done; throws the error again where a second attempt is no use. */
+function recover(error: unknown, now: number): void {
+  if (wanted === null) throw error
+  const { path } = wanted
+  switch (troubleOf(error)) {
+    case 'full':
+      makeRoom(path, now)
+      return
+    case 'corrupt':
+      drop()
+      if (path !== IN_MEMORY && !isFileSound(path)) news = { ...news, movedTo: moveAside(path, now) }
+      return
+    case 'busy':
+      throw error
+    case 'read-only':
+    case 'io':
+    case 'other':
+      if (path === IN_MEMORY) throw error
+      drop()
+      return
+  }
+}
+
+function makeRoom(path: string, now: number): void {
+  if (path !== IN_MEMORY) releaseReserve(path)
+  const { db, rollUp, retainer } = opened(now)
+  db.pragma('wal_checkpoint(TRUNCATE)')
+  try {
+    // Polls can go when they are added up.
+    for (const _ of rollUp.rollTo(now)) continue
+  } catch (error) {
+    if (troubleOf(error) !== 'full') throw error
+  }
+  retainer.makeRoom(now)
+}
+
+function isFileSound(path: string): boolean {
+  if (!existsSync(path)) return true
+  try {
+    const db = openReadOnly(path)
+    try {
+      return isSound(db)
+    } finally {
+      db.close()
+    }
+  } catch (error) {
+    return troubleOf(error) !== 'corrupt'
+  }
+}
+
+function takeNews(): FileNews {
+  const told = news
+  news = NO_NEWS
+  return told
+}
+
+function write(batch: Batch, now: number): { rows: number; durationMs: number } {
+  for (const { event } of batch.events) {
+    if (event.kind !== 'register') continue
+    for (const registration of event.registrations) registered.set(registration.index, registration)
+  }
+  const attempt = () => {
+    const { writing } = opened(now)
+    const startedAt = systemClock.monotonic()
+    const rows = writing.write(batch)
+    return { rows, durationMs: systemClock.monotonic() - startedAt }
+  }
+  try {
+    return attempt()
+  } catch (error) {
+    recover(error, now)
+    return attempt()
+  }
+}
+
+function* steps(job: StoreJob, { db, rollUp, retainer }: Session, now: number): Generator<void> {
+  switch (job) {
+    case 'roll-up':
+      yield* rollUp.rollTo(now)
+      return
+    case 'retention':
+      yield* rollUp.rollTo(now)
+      yield* retainer.pass(now)
+      return
+    case 'optimise':
+      db.pragma('optimize')
+      return
+    case 'integrity':
+      // Reads the whole file, which the reading side does; here is only noted that it was done.
+      return
+  }
+}
+
+async function runJob(job: StoreJob, now: number): Promise<null> {
+  const attempt = async () => {
+    const current = opened(now)
+    for (const _ of steps(job, current, now)) await breath()
+    current.writing.jobEnded(job, now)
+  }
+  try {
+    await attempt()
+  } catch (error) {
+    recover(error, now)
+    await attempt()
+  }
+  return null
+}
+
+/** Lets a batch in. */
+function breath(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve))
+}
+
+function measure(now: number): StoreSizes {
+  if (wanted === null || wanted.path === IN_MEMORY) return { databaseBytes: null, filesystemFreeBytes: null }
+  const { path } = wanted
+  // A file that was deleted or replaced would be written to for ever, and lost with the process.
+  if (session !== null && (!existsSync(path) || statSync(path).ino !== session.inode)) drop()
+  opened(now)
+  const { bavail, bsize } = statfsSync(dirname(path))
+  const filesystemFreeBytes = bavail * bsize
+  keepReserve(path, filesystemFreeBytes)
+  const wal = `${path}-wal`
+  const databaseBytes = statSync(path).size + (existsSync(wal) ? statSync(wal).size : 0)
+  return { databaseBytes, filesystemFreeBytes }
+}
+
+function close(): void {
+  if (session === null) return
+  const { db } = session
+  try {
+    db.pragma('optimize')
+    setMark(db, 'clean', 1)
+    db.pragma('wal_checkpoint(TRUNCATE)')
+  } finally {
+    drop()
+  }
+}
+
+const current = () => opened(wanted?.now ?? 0)
+
+if (parentPort !== null) {
+  serveThread<WriterCalls>(parentPort, {
+    open(ask) {
+      wanted = ask
+      for (const registration of ask.registrations) registered.set(registration.index, registration)
+      try {
+        opened(ask.now)
+        return { refusal: null, ...takeNews() }
+      } catch (error) {
+        if (error instanceof StoreError) return { refusal: { kind: error.kind, message: error.message }, ...NO_NEWS }
+        if (troubleOf(error) !== 'full') throw error
+        recover(error, ask.now)
+        return { refusal: null, ...takeNews() }
+      }
+    },
+    write: ({ batch, now }) => ({ ...write(batch, now), ...takeNews() }),
+    job({ job, now }) {
+      const run = lastJob.then(() => runJob(job, now))
+      lastJob = run.catch(() => undefined)
+      return run
+    },
+    'saved-health': () => current().writing.savedHealth(),
+    'last-runs': () => current().writing.lastRuns(),
+    measure: ({ now }) => ({ ...measure(now), ...takeNews() }),
+    history: ({ query, now }) => current().reading.history(query, now),
+    availability: ({ endpoints, now }) => current().reading.availability(endpoints, now),
+    async backup({ file }) {
+      await copyTo(current().db, file)
+      return null
+    },
+    check: () => isSound(current().db),
+    close() {
+      close()
+      return null
+    },
+  })
+}
