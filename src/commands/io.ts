@@ -1,0 +1,10 @@
+/** Where a command answers, and what ends it. */
+export interface CommandIo {
+  out(text: string): void
+  err(text: string): void
+  /** SIGTERM, SIGINT. */
+  readonly signal: AbortSignal
+}
+
+/** Exit statuses; the numbers are sysexits.h's. */
+export const EXIT = { ok: 0, degraded: 1, down: 2, usage: 64, software: 70, storeInUse: 75, badConfig: 78 } as const

@@ -1,0 +1,120 @@
+import { systemClock } from '../clock.ts'
+import type { ConfiguredNetwork } from '../config/config.ts'
+import { loadConfig } from '../config/load.ts'
+import { worst } from '../core/condition.ts'
+import type { Health } from '../core/health.ts'
+import { judgeOnce } from '../core/judge-once.ts'
+import { humanDuration, type UnixMs } from '../core/time.ts'
+import { createProber } from '../nodes/probe.ts'
+import { targetsOf } from '../targets.ts'
+import { type CommandIo, EXIT } from './io.ts'
+import { tellProblems } from './serve.ts'
+import { table } from './table.ts'
+
+export interface ProbeOptions {
+  readonly file: string
+  /** NETWORK or NETWORK/ENDPOINT; empty for everything. */
+  readonly targets: readonly string[]
+  readonly json: boolean
+}
+
+/**
+ * Polls once and prints what it finds, unconfirmed: a single poll decides. Of every network that is asked for all endpoints
+ * are polled, since a lag shows only beside the others; shown are those that were asked for.
+ */
+export async function probe(
+  { file, targets, json }: ProbeOptions,
+  io: CommandIo,
+  env: NodeJS.ProcessEnv,
+): Promise<number> {
+  const loaded = loadConfig(file, env)
+  if (!loaded.ok) {
+    tellProblems(file, loaded.problems, io)
+    return EXIT.badConfig
+  }
+  const { networks } = loaded.config
+  const unknown = targets.filter((target) => !networks.some((network) => namesOf(network).includes(target)))
+  if (unknown.length > 0) {
+    for (const target of unknown) io.err(`heartline: ${target}: no such network or endpoint in ${file}`)
+    return EXIT.usage
+  }
+  const asked = ({ network }: ConfiguredNetwork, endpoint: string) =>
+    targets.length === 0 || targets.includes(network.name) || targets.includes(`${network.name}/${endpoint}`)
+  const polled = networks.filter((network) => network.endpoints.some(({ endpoint }) => asked(network, endpoint.name)))
+
+  const prober = createProber({ clock: systemClock })
+  prober.retarget(targetsOf(polled))
+  const rounds = await Promise.all(
+    polled.map(async (network) => {
+      const results = await Promise.all(network.endpoints.map(({ endpoint }) => prober.poll(endpoint, io.signal)))
+      return judgeOnce(network.network, results, systemClock.now()).filter(({ endpoint }) =>
+        asked(network, endpoint.name),
+      )
+    }),
+  )
+  await prober.close()
+
+  const now = systemClock.now()
+  const healths = rounds.flat()
+  io.out(
+    json ? JSON.stringify({ endpoints: healths.map((health) => asJson(health, now)) }, null, 2) : asTable(healths, now),
+  )
+  switch (worst(healths.map(({ verdict }) => verdict ?? 'down'))) {
+    case 'up':
+      return EXIT.ok
+    case 'degraded':
+      return EXIT.degraded
+    case 'down':
+      return EXIT.down
+  }
+}
+
+function namesOf({ network, endpoints }: ConfiguredNetwork): string[] {
+  return [network.name, ...endpoints.map(({ endpoint }) => `${network.name}/${endpoint.name}`)]
+}
+
+/** A poll that says nothing of the node leaves it without a verdict. */
+const NOT_ASKED = 'not asked: this machine is out of resources'
+
+function asTable(healths: readonly Health[], now: UnixMs): string {
+  const rows = healths.map((health) => {
+    const { endpoint, verdict, heads, liveness, latencyMs, conditions } = health
+    const heartbeatAt = liveness?.heartbeatAt ?? null
+    const why = verdict === null ? NOT_ASKED : conditions.map(({ message }) => message).join('; ')
+    return [
+      endpoint.network,
+      endpoint.name,
+      verdict ?? 'unknown',
+      heads.map(({ height }) => height).join(' ') || '-',
+      heads.map(({ lagBlocks }) => lagBlocks ?? '-').join(' ') || '-',
+      heartbeatAt === null ? '-' : humanDuration(Math.max(0, now - heartbeatAt)),
+      latencyMs === null ? '-' : humanDuration(latencyMs),
+      why || 'ok',
+    ]
+  })
+  return table([['NETWORK', 'ENDPOINT', 'STATE', 'HEIGHT', 'LAG', 'HEARTBEAT', 'LATENCY', 'WHY'], ...rows])
+}
+
+/** The names of the status API where it says the same. */
+function asJson(health: Health, now: UnixMs): object {
+  const { endpoint, verdict, conditions, heads, liveness, latencyMs, clockSkewMs } = health
+  const heartbeatAt = liveness?.heartbeatAt ?? null
+  return {
+    network: endpoint.network,
+    endpoint: endpoint.name,
+    state: verdict ?? 'unknown',
+    conditions: conditions.map(({ code, message }) => ({ code, message })),
+    heads: heads.map(({ shard, height, hash, timestamp, lagBlocks, lagMs }) => ({
+      shard,
+      height,
+      hash,
+      timestamp: new Date(timestamp).toISOString(),
+      lag_blocks: lagBlocks,
+      lag_seconds: lagMs === null ? null : lagMs / 1000,
+    })),
+    healthy: liveness?.healthy ?? null,
+    heartbeat_lag_seconds: heartbeatAt === null ? null : Math.max(0, now - heartbeatAt) / 1000,
+    latency_seconds: latencyMs === null ? null : latencyMs / 1000,
+    clock_skew_seconds: clockSkewMs === null ? null : clockSkewMs / 1000,
+  }
+}

@@ -1,0 +1,138 @@
+import { Command, CommanderError, InvalidArgumentError, Option } from 'commander'
+import { FAMILIES } from '../config/schema.ts'
+import { LOG_LEVELS, type LogLevel } from '../logger.ts'
+import { version } from '../version.ts'
+import { backup } from './backup.ts'
+import { checkConfig } from './check-config.ts'
+import { demo } from './demo.ts'
+import { type CommandIo, EXIT } from './io.ts'
+import { probe } from './probe.ts'
+import { schema } from './schema.ts'
+import { serve } from './serve.ts'
+import { simulate } from './simulate.ts'
+
+interface GlobalOptions {
+  readonly config?: string
+  readonly logLevel?: LogLevel
+  readonly apiAdminEnabled?: boolean
+}
+
+/** Reads the command line, runs the command, and gives its exit status. */
+export async function run(argv: readonly string[], env: NodeJS.ProcessEnv = process.env): Promise<number> {
+  const stopping = new AbortController()
+  const io: CommandIo = {
+    out: (text) => void process.stdout.write(`${text}\n`),
+    err: (text) => void process.stderr.write(`${text}\n`),
+    signal: stopping.signal,
+  }
+  const stop = () => {
+    // Asked twice, it is meant.
+    if (stopping.signal.aborted) process.exit(128 + 15)
+    stopping.abort()
+  }
+  process.on('SIGTERM', stop).on('SIGINT', stop)
+
+  let status: number = EXIT.ok
+  const program = new Command('heartline')
+    .description('Health monitoring daemon with a dashboard, for blockchain nodes.')
+    .version(version)
+    .addOption(new Option('-c, --config <file>', 'the configuration file').env('HEARTLINE_CONFIG'))
+    .addOption(
+      new Option('--log-level <level>', 'how much is logged, whatever the configuration says').choices(LOG_LEVELS),
+    )
+    .addOption(
+      new Option('--api-admin-enabled <bool>', 'allows admin.alias in the gateway, as gateway.admin does')
+        .argParser(flag)
+        .preset('true'),
+    )
+    .showHelpAfterError()
+    .exitOverride()
+    .enablePositionalOptions(false)
+    .configureHelp({ showGlobalOptions: true })
+    .addHelpText('after', '\nWithout a command: serve where a configuration file is given, demo otherwise.')
+
+  const overrides = () => program.opts<GlobalOptions>()
+  /** The commands that cannot do without a file. */
+  const configured = async (command: (file: string) => Promise<number>) => {
+    const file = overrides().config
+    if (file === undefined) io.err('heartline: a configuration file is needed: -c FILE, or HEARTLINE_CONFIG')
+    status = file === undefined ? EXIT.usage : await command(file)
+  }
+  const runServe = () => configured((file) => serve({ file, ...serveOverrides(overrides()) }, io, env))
+  const runDemo = async (options: { port?: number } = {}) => {
+    status = await demo({ ...options, ...serveOverrides(overrides()) }, io, env)
+  }
+
+  program
+    .command('serve')
+    .description('runs the daemon (the default where a configuration file is given)')
+    .action(runServe)
+  program
+    .command('demo')
+    .description('simulated nodes of all three families with faults that come and go, and the daemon over them')
+    .option('--port <port>', 'port of the page (9780 where it is free)', whole(0, 65_535))
+    .action(runDemo)
+  program
+    .command('probe')
+    .description('polls once and prints what it finds; exit status 0 all up, 1 some degraded, 2 some down')
+    .argument('[target...]', 'NETWORK or NETWORK/ENDPOINT; everything by default')
+    .option('--json', 'for scripts')
+    .action((targets: string[], { json = false }: { json?: boolean }) =>
+      configured((file) => probe({ file, targets, json }, io, env)),
+    )
+  program
+    .command('check-config')
+    .description('validates the file and prints every problem with its key path; exit status 78 if there is one')
+    .action(() => configured((config) => checkConfig({ config }, io)))
+  program
+    .command('simulate')
+    .description('one simulated node, with a control interface to inject faults')
+    .addOption(new Option('--family <family>', 'what it speaks').choices(FAMILIES).makeOptionMandatory())
+    .requiredOption('--port <port>', 'loopback port; 0 for any', whole(0, 65_535))
+    .option('--endpoint-name <name>', 'what it calls itself', 'simulated')
+    .action(async (options) => {
+      status = await simulate(options, io, io.signal)
+    })
+  program
+    .command('backup')
+    .description('a consistent copy of the store, also while the daemon runs')
+    .argument('<file>', 'where to; must not exist')
+    .action((to: string) => configured((file) => backup({ file, to }, io, env)))
+  program
+    .command('schema')
+    .description('the JSON Schema of the configuration file')
+    .action(async () => {
+      status = await schema({}, io)
+    })
+  program.action(() => (overrides().config === undefined ? runDemo() : runServe()))
+
+  try {
+    await program.parseAsync(argv, { from: 'user' })
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error
+    return error.exitCode === 0 ? EXIT.ok : EXIT.usage
+  } finally {
+    process.off('SIGTERM', stop).off('SIGINT', stop)
+  }
+  return status
+}
+
+function serveOverrides({ logLevel, apiAdminEnabled }: GlobalOptions) {
+  return { ...(logLevel && { logLevel }), ...(apiAdminEnabled !== undefined && { admin: apiAdminEnabled }) }
+}
+
+function flag(value: string): boolean {
+  if (value === 'true') return true
+  if (value === 'false') return false
+  throw new InvalidArgumentError('expected true or false')
+}
+
+function whole(least: number, most: number): (value: string) => number {
+  return (value) => {
+    const number = Number(value)
+    if (!Number.isInteger(number) || number < least || number > most) {
+      throw new InvalidArgumentError(`expected a whole number from ${least} to ${most}`)
+    }
+    return number
+  }
+}

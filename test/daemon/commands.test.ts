@@ -1,0 +1,168 @@
+import { spawn } from 'node:child_process'
+import { readdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import Database from 'better-sqlite3'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { systemClock } from '../../src/clock.ts'
+import { createSimulatedChain } from '../../src/simulator/chain.ts'
+import { type SimulatedNode, startSimulatedNode } from '../../src/simulator/node.ts'
+import { removeFolder, runHeartline, startDaemon, temporaryFolder, until } from '../support/daemon.ts'
+
+const MAIN = fileURLToPath(new URL('../../dist/src/main.js', import.meta.url))
+const names = ['a', 'b', 'c']
+let nodes: SimulatedNode[] = []
+let folder: string
+let file: string
+
+beforeEach(async () => {
+  folder = temporaryFolder()
+  file = join(folder, 'heartline.yaml')
+  const chain = createSimulatedChain({ clock: systemClock, seed: 'commands', blockTimeMs: 12_000 })
+  nodes = await Promise.all(
+    names.map((name) => startSimulatedNode({ clock: systemClock, chain, kind: { family: 'ethereum' }, name })),
+  )
+  writeFileSync(file, JSON.stringify(configuration()))
+})
+afterEach(async () => {
+  await Promise.all(nodes.map((node) => node.stop()))
+  removeFolder(folder)
+})
+
+const configuration = () => ({
+  server: { listen: '127.0.0.1:0' },
+  poll: { interval: '300ms', timeout: '300ms' },
+  networks: [{ name: 'net', family: 'ethereum', endpoints: names.map((name, at) => ({ name, url: nodes[at]!.url })) }],
+})
+
+describe('probe', () => {
+  test('of healthy nodes prints a table and ends with 0', async () => {
+    const { status, out } = await runHeartline(['probe', '-c', file])
+
+    expect(status).toBe(0)
+    const lines = out.trim().split('\n')
+    expect(lines[0]).toMatch(/^NETWORK +ENDPOINT +STATE +HEIGHT +LAG/)
+    expect(lines).toHaveLength(4)
+    for (const line of lines.slice(1)) expect(line).toMatch(/^net +[abc] +up +\d+ +0 .* ok$/)
+  })
+
+  test('of one that lags ends with 1 and says how far, also when only that one is asked for', async () => {
+    nodes[1]!.inject({ kind: 'lag', blocks: 12, gradual: false })
+
+    for (const targets of [[], ['net'], ['net/b']]) {
+      const { status, out } = await runHeartline(['probe', '-c', file, ...targets])
+
+      expect(status).toBe(1)
+      expect(out).toMatch(/^net +b +degraded .* 12 blocks \(2\.4 min\) behind$/m)
+    }
+  })
+
+  test('of one that is down ends with 2; --json says the same to a script', async () => {
+    nodes[2]!.inject({ kind: 'reset' })
+
+    const { status, out } = await runHeartline(['probe', '-c', file, '--json'])
+
+    expect(status).toBe(2)
+    const { endpoints } = JSON.parse(out)
+    expect(endpoints.map(({ endpoint, state }: { endpoint: string; state: string }) => [endpoint, state])).toEqual([
+      ['a', 'up'],
+      ['b', 'up'],
+      ['c', 'down'],
+    ])
+    expect(endpoints[2].conditions).toEqual([
+      { code: 'unreachable', message: 'the connection was closed before any answer' },
+    ])
+  })
+
+  test('of something that is not configured ends with 64', async () => {
+    const { status, err } = await runHeartline(['probe', '-c', file, 'net/nobody'])
+
+    expect(status).toBe(64)
+    expect(err).toContain('net/nobody')
+  })
+})
+
+describe('the other commands', () => {
+  test('check-config says that a good file is good', async () => {
+    expect(await runHeartline(['check-config', '-c', file])).toMatchObject({ status: 0 })
+  })
+
+  test('schema prints a JSON Schema', async () => {
+    const { status, out } = await runHeartline(['schema'])
+
+    expect(status).toBe(0)
+    expect(JSON.parse(out).properties.networks).toMatchObject({ type: 'array' })
+  })
+
+  test('backup copies the store of a running daemon, and never replaces a file', async () => {
+    const daemon = await startDaemon(configuration(), { folder })
+    const copy = join(folder, 'copy.db')
+
+    const { status } = await runHeartline(['backup', copy, '-c', file])
+
+    expect(status).toBe(0)
+    const db = new Database(copy, { readonly: true })
+    expect(db.pragma('integrity_check', { simple: true })).toBe('ok')
+    db.close()
+    expect((await runHeartline(['backup', copy, '-c', file])).status).toBe(64)
+    expect(await daemon.stop()).toBe(0)
+  })
+
+  test('a command without its file says which it needs', async () => {
+    const { status, err } = await runHeartline(['serve'], { env: { HEARTLINE_CONFIG: '' } })
+
+    expect(status).toBe(64)
+    expect(err).toContain('HEARTLINE_CONFIG')
+  })
+
+  test('--help names every command, an unknown one ends with 64', async () => {
+    const { status, out } = await runHeartline(['--help'])
+
+    expect(status).toBe(0)
+    for (const command of ['serve', 'demo', 'probe', 'check-config', 'simulate', 'backup', 'schema']) {
+      expect(out).toContain(command)
+    }
+    expect((await runHeartline(['nonsense'])).status).toBe(64)
+  })
+
+  test('simulate answers as a node until it is ended', async () => {
+    const child = spawn(process.execPath, [MAIN, 'simulate', '--family', 'ethereum', '--port', '0'])
+    let out = ''
+    child.stdout.on('data', (chunk) => {
+      out += String(chunk)
+    })
+    await until(() => /http:\/\/127\.0\.0\.1:\d+/.test(out), 'it says where it is')
+    const url = /http:\/\/127\.0\.0\.1:\d+/.exec(out)![0]
+
+    const answer = await fetch(url, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: '{"jsonrpc":"2.0","id":1,"method":"eth_blockNumber","params":[]}',
+    })
+
+    expect(await answer.json()).toMatchObject({ id: 1, result: expect.stringMatching(/^0x/) })
+    child.kill('SIGTERM')
+    expect(await new Promise((resolve) => child.once('exit', resolve))).toBe(0)
+  })
+})
+
+describe('demo', () => {
+  test('prints the page’s address last, shows nine nodes, and leaves nothing behind', async () => {
+    const child = spawn(process.execPath, [MAIN, 'demo', '--port', '0'], { env: { ...process.env, TMPDIR: folder } })
+    let out = ''
+    child.stdout.on('data', (chunk) => {
+      out += String(chunk)
+    })
+    await until(() => /^http:\/\/\S+$/m.test(out), 'the address is printed')
+    const url = out.trim().split('\n').at(-1)!
+
+    await until(async () => (await fetch(`${url}-/ready`)).status === 200, 'it is ready')
+    const status = (await (await fetch(`${url}api/v1/status`)).json()) as { networks: { endpoints: unknown[] }[] }
+
+    expect(status.networks.map(({ endpoints }) => endpoints.length)).toEqual([3, 3, 3])
+    expect((await fetch(url)).headers.get('content-type')).toMatch(/^text\/html/)
+    child.kill('SIGINT')
+    expect(await new Promise((resolve) => child.once('exit', resolve))).toBe(0)
+    expect(readdirSync(folder)).toEqual(['heartline.yaml'])
+  })
+})

@@ -1,0 +1,266 @@
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import Database from 'better-sqlite3'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { systemClock } from '../../src/clock.ts'
+import { createSimulatedChain } from '../../src/simulator/chain.ts'
+import { type SimulatedNode, startSimulatedNode } from '../../src/simulator/node.ts'
+import {
+  type RunningDaemon,
+  removeFolder,
+  runHeartline,
+  startDaemon,
+  temporaryFolder,
+  until,
+} from '../support/daemon.ts'
+
+const cleanups: (() => Promise<unknown> | unknown)[] = []
+let nodes: SimulatedNode[] = []
+
+beforeEach(async () => {
+  const chain = createSimulatedChain({ clock: systemClock, seed: 'serve', blockTimeMs: 1000 })
+  nodes = await Promise.all(
+    ['a', 'b', 'c'].map((name) =>
+      startSimulatedNode({ clock: systemClock, chain, kind: { family: 'ethereum' }, name }),
+    ),
+  )
+})
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup()
+  await Promise.all(nodes.map((node) => node.stop()))
+})
+
+function config(names: readonly string[], over: object = {}) {
+  return {
+    poll: { interval: '300ms', timeout: '300ms' },
+    networks: [
+      {
+        name: 'net',
+        family: 'ethereum',
+        block_time: '1s',
+        endpoints: names.map((name) => ({ name, url: nodes.find((node) => node.name === name)!.url })),
+      },
+    ],
+    ...over,
+  }
+}
+
+async function start(...[of, options]: Parameters<typeof startDaemon>): Promise<RunningDaemon> {
+  const daemon = await startDaemon(of, options)
+  cleanups.push(
+    () => removeFolder(daemon.folder),
+    () => daemon.stop('SIGKILL'),
+  )
+  return daemon
+}
+
+describe('starting', () => {
+  test('is ready after the first round, not before', async () => {
+    const slow = config(['a', 'b', 'c'], { poll: { interval: '3s', timeout: '1s' } })
+    const daemon = await start(slow, { early: true })
+
+    const early = await daemon.get('/-/ready')
+    expect(early.status).toBe(503)
+    expect((await daemon.get('/-/healthy')).status).toBe(200)
+    await until(async () => (await daemon.get('/-/ready')).status === 200, 'it is ready')
+
+    const { networks } = await daemon.status()
+    expect(networks[0]?.endpoints.map(({ state }) => state)).toEqual(['up', 'up', 'up'])
+  })
+
+  test('with a bad configuration ends with 78 and every problem, and echoes nothing', async () => {
+    const folder = temporaryFolder()
+    cleanups.push(() => removeFolder(folder))
+    const file = join(folder, 'bad.yaml')
+    writeFileSync(
+      file,
+      'networks:\n  - name: Bad Name\n    family: ethereum\n    endpoints:\n      - { name: a, url: "ftp://CANARY-7f3a.example" }\n      - { name: a, url: "http://127.0.0.1:1", colour: red }\n',
+    )
+
+    for (const command of [['serve'], ['check-config']]) {
+      const { status, err } = await runHeartline([...command, '-c', file])
+
+      expect(status).toBe(78)
+      expect(err).toContain('networks[0].name')
+      expect(err).toContain('networks[0].endpoints[0].url')
+      expect(err).toContain('networks[0].endpoints[1].colour: unknown key')
+      expect(err).not.toContain('CANARY')
+    }
+  })
+
+  test('over a store that is in use ends with 75 at once, and disturbs nobody', async () => {
+    const daemon = await start(config(['a']))
+    const before = performance.now()
+
+    const second = await runHeartline(['serve', '-c', join(daemon.folder, 'heartline.yaml')])
+
+    expect(second.status).toBe(75)
+    expect(performance.now() - before).toBeLessThan(5000)
+    expect(second.err).toMatch(/store/)
+    expect((await daemon.get('/-/ready')).status).toBe(200)
+  })
+
+  test('on an address that is taken ends with 78 and a sentence', async () => {
+    const daemon = await start(config(['a']))
+    const folder = temporaryFolder()
+    cleanups.push(() => removeFolder(folder))
+    const file = join(folder, 'heartline.yaml')
+    writeFileSync(file, JSON.stringify({ ...config(['a']), server: { listen: new URL(daemon.url).host } }))
+
+    const { status, err } = await runHeartline(['serve', '-c', file])
+
+    expect(status).toBe(78)
+    expect(err).toContain('server.listen')
+  })
+})
+
+describe('stopping', () => {
+  test('ends with 0, also while a node hangs, and leaves a closed store', async () => {
+    const daemon = await start(config(['a', 'b'], { poll: { interval: '20s', timeout: '20s' } }), { early: true })
+    nodes[1]!.inject({ kind: 'hang' })
+    const before = performance.now()
+
+    expect(await daemon.stop()).toBe(0)
+
+    expect(performance.now() - before).toBeLessThan(5000)
+    expect(existsSync(join(daemon.folder, 'heartline.db-wal'))).toBe(false)
+  })
+})
+
+describe('reloading', () => {
+  const hangUp = (daemon: RunningDaemon) => daemon.process.kill('SIGHUP')
+  const reloaded = (daemon: RunningDaemon, ok: 0 | 1) =>
+    until(
+      async () => (await daemon.get('/metrics')).text.includes(`heartline_config_last_reload_successful ${ok}`),
+      `the last reload is ${ok}`,
+    )
+
+  test('a good file is swapped in whole; what stays keeps its state', async () => {
+    const daemon = await start(config(['a', 'b']))
+    nodes[0]!.inject({ kind: 'reset' })
+    await until(async () => (await daemon.endpoint('net', 'a')).state === 'down', 'a is down')
+    const { since } = await daemon.endpoint('net', 'a')
+
+    daemon.rewrite(config(['a', 'c']))
+    hangUp(daemon)
+
+    await until(async () => (await daemon.get('/api/v1/endpoints/net/c')).status === 200, 'c is there')
+    expect(await daemon.endpoint('net', 'a')).toMatchObject({ state: 'down', since })
+    expect((await daemon.get('/api/v1/endpoints/net/b')).status).toBe(404)
+    await until(async () => (await daemon.endpoint('net', 'c')).state === 'up', 'c is up')
+    const { text } = await daemon.get('/metrics')
+    expect(text).not.toContain('endpoint="b"')
+    expect(text).toContain('endpoint="c"')
+  })
+
+  test('a bad file changes nothing, and the metric says so until a good one comes', async () => {
+    const daemon = await start(config(['a', 'b']))
+    const file = join(daemon.folder, 'heartline.yaml')
+    const good = readFileSync(file, 'utf8')
+
+    writeFileSync(file, good.replace('"family":"ethereum"', '"family":"CANARY-9b1c"'))
+    hangUp(daemon)
+
+    await reloaded(daemon, 0)
+    expect(daemon.log()).toContain('networks[0].family')
+    expect(daemon.log()).not.toContain('CANARY')
+    expect((await daemon.status()).networks[0]?.endpoints.map(({ state }) => state)).toEqual(['up', 'up'])
+
+    writeFileSync(file, good)
+    hangUp(daemon)
+    await reloaded(daemon, 1)
+  })
+})
+
+describe('a restart', () => {
+  test('goes on with an outage where it was, and the time between is unknown', async () => {
+    const first = await start(config(['a', 'b']))
+    nodes[0]!.inject({ kind: 'reset' })
+    await until(async () => (await first.endpoint('net', 'a')).state === 'down', 'a is down')
+    const { since } = await first.endpoint('net', 'a')
+    expect(await first.stop()).toBe(0)
+    const stoppedAt = Date.now()
+    await new Promise((resolve) => setTimeout(resolve, 2500))
+
+    const startedAt = Date.now()
+    const second = await start(config(['a', 'b']), { folder: first.folder })
+
+    expect(await second.endpoint('net', 'a')).toMatchObject({ state: 'down', since })
+    await until(async () => (await second.endpoint('net', 'a')).last_polled_at !== null, 'a was polled')
+    const query = `from=${new Date(stoppedAt + 700).toISOString()}&to=${new Date(startedAt).toISOString()}&step=1s`
+    const { buckets } = JSON.parse((await second.get(`/api/v1/endpoints/net/a/history?${query}`)).text)
+    for (const bucket of buckets) expect(bucket).toMatchObject({ up_seconds: 0, down_seconds: 0 })
+    expect(buckets[0].unknown_seconds).toBeGreaterThan(0.5)
+  })
+
+  test('after kill -9 in the middle of writing loses no poll that was on disk', async () => {
+    const folder = temporaryFolder()
+    cleanups.push(() => removeFolder(folder))
+    const file = join(folder, 'heartline.db')
+    const count = () => {
+      const db = new Database(file, { readonly: true })
+      try {
+        return db.prepare<[], { n: number }>('SELECT count(*) AS n FROM polls').get()?.n ?? 0
+      } finally {
+        db.close()
+      }
+    }
+    let known = 0
+    for (let round = 0; round < 5; round++) {
+      const daemon = await startDaemon(config(['a', 'b', 'c'], { poll: { interval: '100ms', timeout: '100ms' } }), {
+        folder,
+      })
+      await until(() => count() > known + 10 + round * 3, 'polls are written')
+      known = count()
+      await daemon.stop('SIGKILL')
+
+      const db = new Database(file)
+      expect(db.pragma('integrity_check', { simple: true })).toBe('ok')
+      db.close()
+      expect(count()).toBeGreaterThanOrEqual(known)
+    }
+  })
+})
+
+test('no secret is in any log, metric, answer, page or row', async () => {
+  const canary = 'CANARY4b7e91d2'
+  const daemon = await start(
+    {
+      server: { listen: '127.0.0.1:0' },
+      poll: { interval: '300ms', timeout: '300ms' },
+      networks: [
+        {
+          name: 'net',
+          family: 'ethereum',
+          endpoints: [
+            {
+              name: 'a',
+              url: `${nodes[0]!.url}/${canary}?key=${canary}`.replace(/\?.*/, ''),
+              headers: { 'x-api-key': canary },
+            },
+            { name: 'b', url: `http://${canary}.invalid/` },
+            { name: 'c', url: `http://user:${canary}@127.0.0.1:1/` },
+          ],
+        },
+      ],
+    },
+    { args: ['--log-level', 'debug'] },
+  )
+  await until(async () => (await daemon.endpoint('net', 'c')).state === 'down', 'c is down')
+  daemon.process.kill('SIGHUP')
+
+  const pages = [
+    '/',
+    '/metrics',
+    '/api/v1/status',
+    '/api/v1/endpoints/net/a',
+    '/api/v1/endpoints/net/a/history',
+    '/openapi.json',
+  ]
+  for (const page of pages) expect((await daemon.get(page)).text.toLowerCase()).not.toContain(canary.toLowerCase())
+  await daemon.stop()
+  expect(daemon.log().toLowerCase()).not.toContain(canary.toLowerCase())
+  for (const name of readdirSync(daemon.folder).filter((entry) => entry.includes('.db'))) {
+    expect(readFileSync(join(daemon.folder, name)).includes(canary)).toBe(false)
+  }
+})

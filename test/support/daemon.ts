@@ -1,0 +1,136 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const MAIN = fileURLToPath(new URL('../../dist/src/main.js', import.meta.url))
+
+export interface EndpointView {
+  readonly name: string
+  readonly state: string
+  readonly since: string
+  readonly last_polled_at: string | null
+  readonly conditions: readonly { readonly code: string; readonly message: string; readonly since: string }[]
+  readonly heads: readonly {
+    readonly shard: number | null
+    readonly height: number
+    readonly lag_blocks: number | null
+  }[]
+}
+
+export interface StatusView {
+  readonly state: string
+  readonly networks: readonly {
+    readonly name: string
+    readonly state: string
+    readonly endpoints: readonly EndpointView[]
+  }[]
+}
+
+/** A real `heartline serve` in a process of its own, over a configuration file in a folder of its own. */
+export interface RunningDaemon {
+  readonly url: string
+  readonly folder: string
+  readonly process: ChildProcess
+  /** Everything it has logged so far. */
+  log(): string
+  get(path: string, headers?: Record<string, string>): Promise<{ status: number; text: string; headers: Headers }>
+  status(): Promise<StatusView>
+  endpoint(network: string, name: string): Promise<EndpointView>
+  rewrite(config: object): void
+  /** Sends the signal and resolves with the exit status. */
+  stop(signal?: NodeJS.Signals): Promise<number | null>
+}
+
+export interface DaemonOptions {
+  readonly folder?: string
+  readonly args?: readonly string[]
+  readonly env?: NodeJS.ProcessEnv
+  /** Resolve once it listens, not once it is ready. */
+  readonly early?: boolean
+}
+
+export function temporaryFolder(): string {
+  return mkdtempSync(join(tmpdir(), 'heartline-test-'))
+}
+
+export function removeFolder(folder: string): void {
+  rmSync(folder, { recursive: true, force: true })
+}
+
+/** `config` is written as JSON, which is YAML too. The page listens on a free port unless it says otherwise. */
+export async function startDaemon(config: object, options: DaemonOptions = {}): Promise<RunningDaemon> {
+  const folder = options.folder ?? temporaryFolder()
+  const file = join(folder, 'heartline.yaml')
+  const rewrite = (next: object) => writeFileSync(file, JSON.stringify({ server: { listen: '127.0.0.1:0' }, ...next }))
+  rewrite(config)
+  const child = spawn(process.execPath, [MAIN, 'serve', '-c', file, ...(options.args ?? [])], {
+    env: { ...process.env, ...options.env },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
+  let log = ''
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    log += text
+  })
+  const exited = new Promise<number | null>((resolve) => child.once('exit', resolve))
+  const url = await new Promise<string>((resolve, reject) => {
+    child.stderr.on('data', () => {
+      const found = /"url":"(http[^"]+)"[^\n]*"msg":"listening"/.exec(log)
+      if (found?.[1] !== undefined) resolve(found[1].replace(/\/$/, ''))
+    })
+    void exited.then((code) => reject(new Error(`heartline ended with ${code} before it listened:\n${log}`)))
+  })
+
+  async function get(path: string, headers: Record<string, string> = {}) {
+    const answer = await fetch(`${url}${path}`, { headers })
+    return { status: answer.status, text: await answer.text(), headers: answer.headers }
+  }
+
+  const daemon: RunningDaemon = {
+    url,
+    folder,
+    process: child,
+    log: () => log,
+    get,
+    status: async () => JSON.parse((await get('/api/v1/status')).text) as StatusView,
+    endpoint: async (network, name) =>
+      JSON.parse((await get(`/api/v1/endpoints/${network}/${name}`)).text) as EndpointView,
+    rewrite,
+    async stop(signal = 'SIGTERM') {
+      if (child.exitCode === null && child.signalCode === null) child.kill(signal)
+      return exited
+    },
+  }
+  if (!options.early) await until(async () => (await get('/-/ready')).status === 200, 'the daemon is ready')
+  return daemon
+}
+
+/** Looks every 20 ms until it holds; fails with `what` after `withinMs`. */
+export async function until(holds: () => Promise<boolean> | boolean, what: string, withinMs = 15_000): Promise<void> {
+  const end = performance.now() + withinMs
+  for (;;) {
+    if (await holds()) return
+    if (performance.now() > end) throw new Error(`not within ${withinMs} ms: ${what}`)
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+}
+
+/** Runs a command of heartline's to its end. */
+export function runHeartline(
+  args: readonly string[],
+  { env = {}, cwd }: { env?: NodeJS.ProcessEnv; cwd?: string } = {},
+): Promise<{ status: number | null; out: string; err: string }> {
+  return new Promise((resolve) => {
+    const child = spawn(process.execPath, [MAIN, ...args], { env: { ...process.env, ...env }, ...(cwd && { cwd }) })
+    let out = ''
+    let err = ''
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      out += text
+    })
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      err += text
+    })
+    child.once('close', (status) => resolve({ status, out, err }))
+  })
+}
