@@ -23,7 +23,7 @@ export interface NodeAnswer {
   readonly date: UnixMs | null
   /** From Retry-After, seconds or date; `null` when absent. */
   readonly retryAfterMs: number | null
-  /** How many connections to this endpoint had been opened when the answer came: a new number, perhaps a new node. */
+  /** The number of the connection that the answer came over. Each opened connection has a new one: perhaps a new node. */
   readonly connection: number
 }
 
@@ -39,14 +39,16 @@ export type Conversation<T> = Generator<NodeRequest, Reading<T>, NodeAnswer>
 export interface ChainMemory {
   /** Avalanche: the method this node knows. */
   livenessMethod: 'health.getLiveness' | 'health.health' | null
-  /** The `connection` on which the chain id was last verified; `null` before. */
-  verifiedConnection: number | null
+  /** The connections over which the chain id was verified, latest last. */
+  verifiedConnections: Set<number>
   /** MultiversX: the last hash whose by-hash form was seen, per shard. */
   seenHashes: Map<Shard, string>
+  /** The JSON-RPC id last sent. Every request has its own: an answer from a cache is noticed. */
+  lastId: number
 }
 
 export function newChainMemory(): ChainMemory {
-  return { livenessMethod: null, verifiedConnection: null, seenHashes: new Map() }
+  return { livenessMethod: null, verifiedConnections: new Set(), seenHashes: new Map(), lastId: 0 }
 }
 
 /** What a family needs to know of an endpoint to talk to it. */
@@ -62,6 +64,7 @@ export interface ChainTarget {
 export interface Chain {
   readonly family: Family
   readonly defaultChecks: readonly CheckName[]
-  liveness(target: ChainTarget, memory: ChainMemory): Conversation<Liveness>
+  /** `null` where the family's nodes do not tell of themselves. */
+  readonly liveness: ((target: ChainTarget, memory: ChainMemory) => Conversation<Liveness>) | null
   head(target: ChainTarget, shard: Shard, memory: ChainMemory): Conversation<Head>
 }

@@ -1,0 +1,71 @@
+import type { Head } from '../core/head.ts'
+import type { Shard } from '../core/network.ts'
+import type { Chain, ChainMemory, ChainTarget, Conversation, Reading } from './chain.ts'
+import { isObject } from './json.ts'
+import { createCall, fail, malformed, readResult } from './json-rpc.ts'
+import { LATEST_TIME_MS, readHash, readQuantity } from './quantity.ts'
+
+/** Any EVM node: JSON-RPC at `rpcPath`. */
+export const ethereum: Chain = {
+  family: 'ethereum',
+  defaultChecks: ['head'],
+  liveness: null,
+  head: evmHead,
+}
+
+/** More than a pool ever keeps open to one host. */
+const REMEMBERED_CONNECTIONS = 64
+
+/** The latest block; its chain id is verified on every connection before a head that came over it is believed. */
+export function* evmHead(target: ChainTarget, _shard: Shard, memory: ChainMemory): Conversation<Head> {
+  const call = createCall(target.rpcPath, 'eth_getBlockByNumber', ['latest', false], memory)
+  const answer = yield call.request
+  const block = readResult(answer, call)
+  if (!block.ok) return block
+  const head = readBlock(block.value)
+  if (!head.ok) return head
+  if (target.chainId !== null && !memory.verifiedConnections.has(answer.connection)) {
+    const verified = yield* verifyChainId(target.rpcPath, target.chainId, memory)
+    if (!verified.ok) return verified
+  }
+  return head
+}
+
+function* verifyChainId(path: string, expected: number, memory: ChainMemory): Conversation<null> {
+  const call = createCall(path, 'eth_chainId', [], memory)
+  const answer = yield call.request
+  const result = readResult(answer, call)
+  if (!result.ok) return result
+  const actual = readQuantity(result.value)
+  if (actual === null) return malformed('eth_chainId is no quantity')
+  if (actual !== expected) {
+    // The node behind any connection may have changed as well.
+    memory.verifiedConnections.clear()
+    return fail({ kind: 'wrong-network', expected, actual: String(actual) })
+  }
+  remember(answer.connection, memory)
+  return { ok: true, value: null }
+}
+
+function remember(connection: number, { verifiedConnections }: ChainMemory): void {
+  verifiedConnections.add(connection)
+  if (verifiedConnections.size <= REMEMBERED_CONNECTIONS) return
+  for (const oldest of verifiedConnections) {
+    verifiedConnections.delete(oldest)
+    return
+  }
+}
+
+function readBlock(block: unknown): Reading<Head> {
+  if (block === null) return malformed('result is null: the node has no block')
+  if (!isObject(block)) return malformed('result is no block')
+  const height = readQuantity(block.number)
+  if (height === null) return malformed('number is no height')
+  const hash = readHash(block.hash)
+  if (hash === null) return malformed('hash is no 32-byte hash')
+  const parentHash = readHash(block.parentHash)
+  if (parentHash === null) return malformed('parentHash is no 32-byte hash')
+  const seconds = readQuantity(block.timestamp)
+  if (seconds === null || seconds * 1000 > LATEST_TIME_MS) return malformed('timestamp is no time')
+  return { ok: true, value: { height, hash, parentHash, timestamp: seconds * 1000 } }
+}

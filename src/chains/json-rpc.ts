@@ -1,0 +1,73 @@
+import type { Failure } from '../core/failure.ts'
+import type { ChainMemory, NodeAnswer, NodeRequest, Reading } from './chain.ts'
+import { isObject, type JsonObject, parseJson, printable } from './json.ts'
+import { statusFailure } from './status.ts'
+
+/** A JSON-RPC 2.0 call under way: what to send, and the id that its answer must carry. */
+export interface Call {
+  readonly request: NodeRequest
+  readonly id: number
+}
+
+/** EIP-1474 "limit exceeded", and what providers use in its place. */
+const RATE_LIMIT_CODES: ReadonlySet<unknown> = new Set([-32005, -32097, 429])
+
+export function createCall(path: string, method: string, params: readonly unknown[], memory: ChainMemory): Call {
+  memory.lastId = memory.lastId >= Number.MAX_SAFE_INTEGER ? 1 : memory.lastId + 1
+  const id = memory.lastId
+  const body = `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":${JSON.stringify(params)}}`
+  return { request: { method: 'POST', path, body }, id }
+}
+
+/** The `result` of an answer to a call that only HTTP 200 can carry. */
+export function readResult(answer: NodeAnswer, call: Call): Reading<unknown> {
+  const refused = statusFailure(answer)
+  if (refused !== null) return { ok: false, failure: refused }
+  return readEnvelope(parseJson(answer.body), answer, call)
+}
+
+/** The `result` in an already parsed body, whatever the HTTP status was. */
+export function readEnvelope(body: unknown, answer: NodeAnswer, call: Call): Reading<unknown> {
+  if (body === undefined) return fail({ kind: 'not-json' })
+  if (Array.isArray(body)) return malformed('an array (a batch) in answer to one request')
+  if (!isObject(body)) return malformed('not an object')
+  const { id, error, result } = body
+  if (error !== undefined && error !== null) {
+    // The id is null where the node could not read the request (JSON-RPC 2.0, section 5): then the error says more.
+    if (id !== call.id && id !== null) return fail({ kind: 'wrong-id' })
+    return fail(readError(error, answer))
+  }
+  if (id !== call.id) return fail({ kind: 'wrong-id' })
+  if (result === undefined) return malformed('neither result nor error')
+  return { ok: true, value: result }
+}
+
+function readError(error: unknown, { retryAfterMs }: NodeAnswer): Failure {
+  if (!isObject(error)) return { kind: 'malformed', what: 'error is not an object' }
+  const { code } = error
+  if (RATE_LIMIT_CODES.has(code)) return { kind: 'rate-limited', retryAfterMs }
+  return {
+    kind: 'rpc',
+    // Codes are integers: anything else would put the node's own text into our sentences.
+    code: typeof code === 'number' && Number.isSafeInteger(code) ? code : 'unknown',
+    message: messageOf(error),
+  }
+}
+
+function messageOf({ message }: JsonObject): string {
+  return typeof message === 'string' ? printable(message) : ''
+}
+
+/** gorilla/rpc answers -32000 with this text for what the specification numbers -32601. */
+export function isUnknownMethod(failure: Failure): boolean {
+  if (failure.kind !== 'rpc') return false
+  return failure.code === -32601 || (failure.code === -32000 && failure.message.includes("can't find method"))
+}
+
+export function fail(failure: Failure): { readonly ok: false; readonly failure: Failure } {
+  return { ok: false, failure }
+}
+
+export function malformed(what: string): { readonly ok: false; readonly failure: Failure } {
+  return fail({ kind: 'malformed', what })
+}

@@ -1,0 +1,59 @@
+import type { Secret } from '../secret.ts'
+import { version } from '../version.ts'
+
+/** How a node is trusted over TLS. */
+export interface TlsTrust {
+  /** PEM; `null` for the system's authorities. */
+  readonly ca: string | null
+  readonly insecure: boolean
+}
+
+/** What is configured of where a node is. All of it is secret. */
+export interface NodeLocation {
+  readonly url: Secret
+  readonly headers: Readonly<Record<string, Secret>>
+  readonly tls: TlsTrust
+}
+
+/** A location made ready to be asked again and again. */
+export interface NodeAddress {
+  readonly origin: string
+  readonly tls: TlsTrust
+  /** Addresses with the same one share connections. */
+  readonly connectionKey: string
+  /** The headers of a GET, names and values in turn. */
+  readonly getHeaders: string[]
+  readonly postHeaders: string[]
+  pathOf(path: string): string
+}
+
+const OWN_HEADERS: Readonly<Record<string, string>> = {
+  'user-agent': `heartline/${version}`,
+  accept: 'application/json',
+  'accept-encoding': 'identity',
+}
+
+export function createAddress({ url, headers, tls }: NodeLocation): NodeAddress {
+  const base = new URL(url.reveal())
+  const all: Record<string, string> = { ...OWN_HEADERS, ...basicAuthorization(base) }
+  for (const [name, value] of Object.entries(headers)) all[name.toLowerCase()] = value.reveal()
+  const basePath = base.pathname.replace(/\/+$/, '')
+  return {
+    origin: base.origin,
+    tls,
+    connectionKey: JSON.stringify([base.origin, all.host ?? null, tls.ca, tls.insecure]),
+    getHeaders: Object.entries(all).flat(),
+    postHeaders: Object.entries({ 'content-type': 'application/json', ...all }).flat(),
+    pathOf(path) {
+      // A provider's URL ends with its key: `/` after it would be another path.
+      const whole = path === '/' && basePath !== '' ? base.pathname : basePath + path
+      return whole + base.search
+    },
+  }
+}
+
+function basicAuthorization({ username, password }: URL): Record<string, string> {
+  if (username === '' && password === '') return {}
+  const pair = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`
+  return { authorization: `Basic ${Buffer.from(pair).toString('base64')}` }
+}

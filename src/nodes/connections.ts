@@ -1,0 +1,138 @@
+import type { LookupFunction, Socket } from 'node:net'
+import { Client } from 'undici'
+import type { UnixMs } from '../core/time.ts'
+import type { NodeAddress } from './address.ts'
+import { createConnector } from './connect.ts'
+import { MAX_ANSWER_BYTES, MAX_HEADER_BYTES } from './limits.ts'
+
+/** One connection, opened again when it was closed. Whoever has taken it is alone on it. */
+export interface Lane {
+  readonly client: Client
+  /** A new number each time that it was opened; 0 before. */
+  connection: number
+  /** An answer has come over it since it was opened: the node may be closing it just now. */
+  used: boolean
+  /** Ends what is under way, the opening too. */
+  cut(): void
+}
+
+/** The connections that one set of addresses shares: one origin, one trust. */
+export interface Connections {
+  /**
+   * A free lane, or one that becomes free; the last used first, so that those in excess grow old and close. `fresh`: one that
+   * has to be opened first, if there may be one more.
+   */
+  take(give: (lane: Lane) => void, fresh: boolean): void
+  /** No longer waiting for a lane. */
+  leave(give: (lane: Lane) => void): void
+  free(lane: Lane): void
+  /** Something went wrong on it: it is cut, and the next in need has a new one. */
+  drop(lane: Lane): void
+  readonly tlsNotAfter: UnixMs | null
+  close(): Promise<void>
+}
+
+export interface ConnectionsDeps {
+  readonly address: NodeAddress
+  readonly lookup: LookupFunction | null
+  readonly maxConnections: number
+  nextNumber(): number
+}
+
+/** Common servers close an idle connection after 60 s or more, load balancers sometimes sooner: ours go first. */
+const KEEP_ALIVE_MS = 25_000
+
+export function createConnections({ address, lookup, maxConnections, nextNumber }: ConnectionsDeps): Connections {
+  const all = new Set<Lane>()
+  const idle: Lane[] = []
+  const waiting = new Set<(lane: Lane) => void>()
+  let tlsNotAfter: UnixMs | null = null
+  let closed = false
+
+  function createLane(): Lane {
+    let opening: Socket | null = null
+    const connect = createConnector({
+      trust: address.tls,
+      lookup,
+      onOpening(socket) {
+        opening = socket
+        lane.connection = nextNumber()
+        lane.used = false
+      },
+      onCertificate: (notAfter) => {
+        tlsNotAfter = notAfter
+      },
+    })
+    const client = new Client(address.origin, {
+      connect,
+      pipelining: 1,
+      allowH2: false,
+      keepAliveTimeout: KEEP_ALIVE_MS,
+      keepAliveMaxTimeout: KEEP_ALIVE_MS,
+      // The check's own deadline is the only one.
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      maxHeaderSize: MAX_HEADER_BYTES,
+      maxResponseSize: MAX_ANSWER_BYTES,
+    })
+    const lane: Lane = {
+      client,
+      connection: 0,
+      used: false,
+      cut() {
+        opening?.destroy()
+        void client.destroy().catch(() => {})
+      },
+    }
+    // Closed while idle: nobody needs to open it again before somebody asks.
+    client.on('disconnect', () => {
+      const at = idle.indexOf(lane)
+      if (at === -1) return
+      idle.splice(at, 1)
+      forget(lane)
+    })
+    all.add(lane)
+    return lane
+  }
+
+  function forget(lane: Lane): void {
+    all.delete(lane)
+    lane.cut()
+  }
+
+  function hand(lane: Lane): void {
+    for (const give of waiting) {
+      waiting.delete(give)
+      give(lane)
+      return
+    }
+    idle.push(lane)
+  }
+
+  return {
+    take(give, fresh) {
+      const lane = fresh && all.size < maxConnections ? undefined : idle.pop()
+      if (lane !== undefined) give(lane)
+      else if (all.size < maxConnections) give(createLane())
+      else waiting.add(give)
+    },
+    leave: (give) => void waiting.delete(give),
+    free(lane) {
+      if (closed) forget(lane)
+      else hand(lane)
+    },
+    drop(lane) {
+      forget(lane)
+      if (!closed && waiting.size > 0) hand(createLane())
+    },
+    get tlsNotAfter() {
+      return tlsNotAfter
+    },
+    async close() {
+      closed = true
+      const clients = [...all].map(({ client }) => client)
+      for (const lane of idle.splice(0)) forget(lane)
+      await Promise.all(clients.map((client) => client.destroy().catch(() => {})))
+    },
+  }
+}

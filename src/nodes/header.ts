@@ -1,0 +1,36 @@
+import type { UnixMs } from '../core/time.ts'
+
+/** The value of a header as sent, its first where there are several; `null` when absent. `name` is in lower case. */
+export function headerOf(headers: readonly Buffer[], name: string): string | null {
+  for (let at = 0; at + 1 < headers.length; at += 2) {
+    const key = headers[at]
+    // Lengths first: they spare nearly every comparison.
+    if (key?.length === name.length && key.toString('latin1').toLowerCase() === name) {
+      return headers[at + 1]?.toString('latin1') ?? null
+    }
+  }
+  return null
+}
+
+const HTTP_DATE = /^[A-Z][a-z]{2,8},? \d\d[ -][A-Z][a-z]{2}[ -]\d{2,4} \d\d:\d\d:\d\d GMT$/
+
+let lastText = ''
+let lastTime: UnixMs | null = null
+
+/** An HTTP date, `null` when it is none. Many nodes answer within one second: the last reading is kept. */
+export function readHttpDate(text: string | null): UnixMs | null {
+  if (text === null) return null
+  if (text === lastText) return lastTime
+  const at = HTTP_DATE.test(text) ? Date.parse(text) : Number.NaN
+  lastText = text
+  lastTime = Number.isFinite(at) ? at : null
+  return lastTime
+}
+
+/** Retry-After in either of its forms; never negative. */
+export function readRetryAfter(text: string | null, now: UnixMs): number | null {
+  if (text === null) return null
+  if (/^\d{1,9}$/.test(text)) return Number(text) * 1000
+  const at = readHttpDate(text)
+  return at === null ? null : Math.max(0, at - now)
+}

@@ -1,0 +1,5 @@
+/** No check has a use for more: the fullest block without its transactions is some 100 kB. Counted before and after decoding. */
+export const MAX_ANSWER_BYTES = 1_048_576
+
+/** What Node's own parser takes. */
+export const MAX_HEADER_BYTES = 16_384
