@@ -1,0 +1,152 @@
+import { execFileSync } from 'node:child_process'
+import { gzipSync } from 'node:zlib'
+import { type Browser, chromium, type Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { systemClock } from '../../src/clock.ts'
+import { NODE, OTHER, OWN, type Setting, setUp } from '../http/setting.ts'
+import { bad, endpoint, good, liveness, network, nodeCheck } from '../support/network.ts'
+import { requirePackage } from '../support/system-package.ts'
+
+const hasChromium = requirePackage('chromium', 'chromium')
+const FLAGS = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+]
+
+describe.runIf(hasChromium)('the page in Chromium', () => {
+  let browser: Browser
+  const open: Setting[] = []
+
+  beforeAll(async () => {
+    // Errors in types are for another check to tell; the scripts are written all the same.
+    try {
+      execFileSync('node_modules/.bin/tsc', ['-b', 'web'], { stdio: 'pipe' })
+    } catch {}
+    browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: FLAGS })
+  }, 120_000)
+  afterAll(() => browser?.close())
+  afterEach(async () => {
+    for (const context of browser.contexts()) await context.close()
+    for (const { server } of open.splice(0)) await server.close()
+  })
+
+  async function show(
+    setting: Setting,
+    size = { width: 1280, height: 720 },
+  ): Promise<{ page: Page; complaints: string[]; loaded: Buffer[] }> {
+    open.push(setting)
+    const { port } = await setting.server.listen()
+    const context = await browser.newContext({ viewport: size })
+    const page = await context.newPage()
+    const complaints: string[] = []
+    const loaded: Buffer[] = []
+    page.on('pageerror', (error) => complaints.push(error.message))
+    page.on('console', (message) => {
+      if (message.type() === 'error') complaints.push(message.text())
+    })
+    page.on('request', (request) => {
+      if (!request.url().startsWith(`http://127.0.0.1:${port}/`)) complaints.push(request.url())
+    })
+    page.on('response', (response) => {
+      if (response.url().includes('/api/')) return
+      response.body().then(
+        (body) => loaded.push(body),
+        () => {},
+      )
+    })
+    await page.goto(`http://127.0.0.1:${port}/`)
+    await page.waitForSelector('tbody tr')
+    return { page, complaints, loaded }
+  }
+
+  test('shows an endpoint go down while one watches, and says why, without a complaint of the browser', async () => {
+    const setting = setUp({ realClock: systemClock })
+    await setting.world.pollAll()
+    const { page, complaints } = await show(setting)
+    await page.getByText('All 3 endpoints are up.').waitFor()
+    const refused = bad({ kind: 'refused' })
+
+    for (let poll = 0; poll < 2; poll++) await setting.world.poll(NODE, { heads: [{ shard: null, outcome: refused }] })
+
+    await page.getByText('Ethereum: node is down, connection refused; the other network is well.').waitFor()
+    const row = page.locator('tr.down')
+    expect(await row.locator('.code').textContent()).toBe('unreachable')
+    expect(await row.getByRole('img', { name: 'Down' }).count()).toBe(1)
+    expect(await page.title()).toBe('▲ Heartline')
+    expect(await page.locator('section.network h2').allTextContents()).toEqual(['Ethereum', 'Avalanche'])
+    expect(complaints).toEqual([])
+  })
+
+  test('says that it is stale, and looks healthy nowhere, when the daemon is gone', async () => {
+    const setting = setUp({ realClock: systemClock })
+    await setting.world.pollAll()
+    const { page } = await show(setting)
+    await page.locator('.lamp.on').waitFor()
+
+    await setting.server.close()
+
+    await page.locator('.lamp.off').waitFor({ timeout: 15_000 })
+    expect(await page.locator('.lamp').textContent()).toMatch(/^Stale for /)
+    expect(await page.locator('.verdict').getAttribute('class')).toContain('unknown')
+    expect(await page.locator('h1').textContent()).toContain('No contact with Heartline')
+    expect(await page.locator('main.stale').count()).toBe(1)
+    expect(await page.title()).toBe('? Heartline')
+  })
+
+  test('shows what was never polled as unknown', async () => {
+    const { page } = await show(setUp({ realClock: systemClock }))
+
+    expect(await page.locator('h1').textContent()).toBe('Nothing is known yet: the first polls are under way.')
+    expect(await page.locator('tr.unknown').count()).toBe(3)
+  })
+
+  test('shows the names that a node gives to its checks as text', async () => {
+    const setting = setUp({ realClock: systemClock })
+    const hostile = nodeCheck('<img src=x onerror=alert(1)>', { contiguousFailures: 5 })
+    for (let poll = 0; poll < 2; poll++) {
+      await setting.world.poll(OWN, { liveness: good(liveness(systemClock.now(), { checks: [hostile] })) })
+    }
+    await setting.world.poll(OTHER)
+
+    const { page, complaints } = await show(setting)
+
+    expect(await page.locator('tr.degraded .why').textContent()).toContain('<img src=x onerror=alert(1)>')
+    expect(await page.locator('img').count()).toBe(0)
+    expect(complaints).toEqual([])
+  })
+
+  test.each([390, 768, 1280])('fits %i px with three hundred endpoints: nothing is cut off sideways', async (width) => {
+    const endpoints = Array.from({ length: 300 }, (_, at) =>
+      endpoint(`node-${at}`, { title: `A rather long name of node ${at}` }),
+    )
+    const setting = setUp({ realClock: systemClock, networks: [{ network: network(), endpoints }] })
+    await setting.world.pollAll()
+
+    const { page } = await show(setting, { width, height: 800 })
+
+    expect(await page.locator('tbody tr').count()).toBe(300)
+    expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBeLessThanOrEqual(0)
+    const cut = await page.evaluate(
+      () =>
+        [...document.querySelectorAll('tbody td')].filter((cell) => cell.getBoundingClientRect().right > innerWidth + 1)
+          .length,
+    )
+    expect(cut).toBe(0)
+  })
+
+  test('loads less than 25 KB, compressed, for all of the first view', async () => {
+    const setting = setUp({ realClock: systemClock })
+    const { page, loaded } = await show(setting)
+    await page.locator('.lamp.on').waitFor()
+
+    const bytes = loaded.reduce((sum, body) => sum + gzipSync(body).length, 0)
+
+    expect(loaded.length).toBeGreaterThan(6)
+    expect(bytes).toBeLessThan(25_000)
+  })
+})

@@ -1,0 +1,47 @@
+import type { EndpointView, NetworkView, StatusView } from '../../src/http/views.ts'
+
+const NOTHING = { ratio: null, coverage: 0, fresh: null }
+
+export function anEndpoint(name: string, over: Partial<EndpointView> = {}): EndpointView {
+  return {
+    name,
+    title: name,
+    state: 'up',
+    since: '2026-01-01T00:00:00.000Z',
+    last_polled_at: '2026-01-01T00:00:00.000Z',
+    conditions: [],
+    heads: [],
+    liveness: null,
+    latency_seconds: 0.012,
+    availability: { '24h': NOTHING, '7d': NOTHING, '30d': NOTHING, '90d': NOTHING },
+    ...over,
+  }
+}
+
+export function aNetwork(
+  name: string,
+  endpoints: EndpointView[] = [anEndpoint('a')],
+  over: Partial<NetworkView> = {},
+): NetworkView {
+  return {
+    name,
+    title: name.toUpperCase(),
+    family: 'ethereum',
+    state: 'up',
+    halted: false,
+    forked: false,
+    heads: [],
+    endpoints,
+    ...over,
+  }
+}
+
+export function aStatus(networks: NetworkView[], over: Partial<StatusView> = {}): StatusView {
+  return {
+    generated_at: '2026-01-01T00:00:00.000Z',
+    state: 'up',
+    observer: { impaired: false, reasons: [] },
+    networks,
+    ...over,
+  }
+}

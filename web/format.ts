@@ -1,0 +1,42 @@
+/** Numbers and times as the page writes them. Pure: the present comes in. */
+
+const whole = new Intl.NumberFormat('en-US')
+
+export function count(value: number): string {
+  return whole.format(value)
+}
+
+/** Two units at most from a minute on: `0.4 s`, `12 s`, `3 min 20 s`, `2 h 5 min`, `3 d 4 h`. */
+export function duration(seconds: number): string {
+  if (seconds < 0) return '0 s'
+  if (seconds < 10) return `${Math.floor(seconds * 10) / 10} s`
+  const s = Math.floor(seconds)
+  if (s < 60) return `${s} s`
+  if (s < 3600) return two(Math.floor(s / 60), 'min', s % 60, 's')
+  if (s < 86_400) return two(Math.floor(s / 3600), 'h', Math.floor((s % 3600) / 60), 'min')
+  return two(Math.floor(s / 86_400), 'd', Math.floor((s % 86_400) / 3600), 'h')
+}
+
+function two(large: number, largeUnit: string, small: number, smallUnit: string): string {
+  return small === 0 ? `${large} ${largeUnit}` : `${large} ${largeUnit} ${small} ${smallUnit}`
+}
+
+/** In one unit, where there is little room: `12 s`, `3 min`, `2 h`, `3 d`. */
+export function age(seconds: number): string {
+  const s = Math.max(0, Math.floor(seconds))
+  if (s < 120) return `${s} s`
+  if (s < 7200) return `${Math.floor(s / 60)} min`
+  if (s < 172_800) return `${Math.floor(s / 3600)} h`
+  return `${Math.floor(s / 86_400)} d`
+}
+
+export function latency(seconds: number): string {
+  const ms = seconds * 1000
+  if (ms < 10) return `${ms.toFixed(1)} ms`
+  return ms < 1000 ? `${Math.round(ms)} ms` : `${seconds.toFixed(1)} s`
+}
+
+/** Seconds from an RFC 3339 time to now, never negative. */
+export function since(time: string, nowMs: number): number {
+  return Math.max(0, (nowMs - Date.parse(time)) / 1000)
+}

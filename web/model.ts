@@ -1,0 +1,39 @@
+import type { EndpointView, NetworkView, StateView, StatusEventView, StatusView } from '../src/http/views.ts'
+
+/** The status after an event: networks and endpoints that it holds take the place of those of the same name. */
+export function applyEvent(status: StatusView | null, event: StatusEventView): StatusView | null {
+  const { complete, ...news } = event
+  if (complete) return news
+  if (status === null) return null
+  if (news.networks.length === 0) return { ...news, networks: status.networks }
+  const changed = new Map(news.networks.map((network) => [network.name, network]))
+  return { ...news, networks: status.networks.map((network) => merge(network, changed.get(network.name))) }
+}
+
+function merge(network: NetworkView, news: NetworkView | undefined): NetworkView {
+  if (news === undefined) return network
+  if (news.endpoints.length === 0) return { ...news, endpoints: network.endpoints }
+  const changed = new Map(news.endpoints.map((endpoint) => [endpoint.name, endpoint]))
+  return { ...news, endpoints: network.endpoints.map((endpoint) => changed.get(endpoint.name) ?? endpoint) }
+}
+
+const BADNESS: Record<StateView, number> = { down: 0, degraded: 1, unknown: 2, maintenance: 3, up: 4 }
+
+/** The worst first; those that are alike stay in the configured order. */
+export function worstFirst<T extends { readonly state: StateView }>(things: readonly T[]): readonly T[] {
+  return [...things].sort((a, b) => BADNESS[a.state] - BADNESS[b.state])
+}
+
+export function tally(endpoints: readonly EndpointView[]): Record<StateView, number> {
+  const counts: Record<StateView, number> = { up: 0, degraded: 0, down: 0, maintenance: 0, unknown: 0 }
+  for (const { state } of endpoints) counts[state]++
+  return counts
+}
+
+/** The shard that says the most of an endpoint: the one that is the furthest behind. */
+export function worstHead(endpoint: EndpointView): EndpointView['heads'][number] | undefined {
+  return endpoint.heads.reduce<EndpointView['heads'][number] | undefined>(
+    (worst, head) => (worst === undefined || (head.lag_blocks ?? -1) > (worst.lag_blocks ?? -1) ? head : worst),
+    undefined,
+  )
+}

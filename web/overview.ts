@@ -1,0 +1,177 @@
+import type { ConditionView, EndpointView, HeadView, NetworkView, StateView, StatusView } from '../src/http/views.ts'
+import { age, count, duration, latency, since } from './format.ts'
+import { html, nothing, svg, type TemplateResult } from './lit.ts'
+import { tally, worstFirst, worstHead } from './model.ts'
+import { verdictSentence, WORDS } from './words.ts'
+
+/** How well the page hears the daemon. */
+export type Contact =
+  | { readonly kind: 'connecting' }
+  | { readonly kind: 'live'; readonly by: 'events' | 'polling' }
+  | { readonly kind: 'stale'; readonly forSeconds: number }
+
+/** The overview: the verdict, then every network with its endpoints, the worst first. `nowMs` is the daemon's time. */
+export function overview(status: StatusView | null, contact: Contact, nowMs: number): TemplateResult {
+  const stale = contact.kind === 'stale'
+  const tone = stale || status === null ? 'unknown' : status.state
+  return html`
+    <header class="bar">
+      <a class="brand" href="/">${pulse()}<span>Heartline</span></a>
+      ${lamp(contact)}
+    </header>
+    <main class=${stale ? 'stale' : ''}>
+      ${status === null ? html`<section class="verdict unknown"><h1>${WORDS.connecting} …</h1></section>` : body(status, tone, stale, nowMs)}
+    </main>
+  `
+}
+
+function body(status: StatusView, tone: StateView, stale: boolean, nowMs: number): TemplateResult {
+  return html`
+    <section class="verdict ${tone}" role="status">
+      ${mark(tone)}
+      <div>
+        <h1>${stale ? WORDS.staleVerdict : verdictSentence(status)}</h1>
+        ${stale ? html`<p>${verdictSentence(status)}</p>` : nothing}
+        ${status.observer.impaired ? html`<p class="impaired">${WORDS.impaired}${listed(status.observer.reasons)}</p>` : nothing}
+      </div>
+    </section>
+    ${worstFirst(status.networks).map((network) => networkSection(network, nowMs))}
+  `
+}
+
+function listed(reasons: readonly string[]): string {
+  return reasons.length === 0 ? '.' : `: ${reasons.join(', ')}.`
+}
+
+function lamp(contact: Contact): TemplateResult {
+  switch (contact.kind) {
+    case 'connecting':
+      return html`<p class="lamp wait"><i></i>${WORDS.connecting}</p>`
+    case 'live':
+      return html`<p class="lamp on"><i></i>${contact.by === 'events' ? WORDS.live : WORDS.polling}</p>`
+    case 'stale':
+      return html`<p class="lamp off" role="alert"><i></i>${WORDS.stale(contact.forSeconds)}</p>`
+  }
+}
+
+function networkSection(network: NetworkView, nowMs: number): TemplateResult {
+  const id = `network-${network.name}`
+  const { columns } = WORDS
+  return html`
+    <section class="network ${network.state}" aria-labelledby=${id}>
+      <header>
+        <h2 id=${id}>${mark(network.state)}${network.title}</h2>
+        <p class="facts">${facts(network)}</p>
+        ${network.halted ? html`<p class="alarm">${WORDS.halted}</p>` : nothing}
+        ${network.forked ? html`<p class="alarm">${WORDS.forked}</p>` : nothing}
+        <p class="tips">${network.heads.map((head) => tip(head, nowMs))}</p>
+      </header>
+      <table role="table">
+        <thead role="rowgroup">
+          <tr role="row">
+            <th role="columnheader" scope="col" class="endpoint">${columns.endpoint}</th>
+            <th role="columnheader" scope="col">${columns.why}</th>
+            <th role="columnheader" scope="col" class="n height">${columns.height}</th>
+            <th role="columnheader" scope="col" class="n lag">${columns.lag}</th>
+            <th role="columnheader" scope="col" class="n">${columns.heartbeat}</th>
+            <th role="columnheader" scope="col" class="n">${columns.latency}</th>
+            <th role="columnheader" scope="col" class="n">${columns.since}</th>
+          </tr>
+        </thead>
+        <tbody role="rowgroup">${worstFirst(network.endpoints).map((endpoint) => endpointRow(endpoint, nowMs))}</tbody>
+      </table>
+    </section>
+  `
+}
+
+function facts({ endpoints }: NetworkView): TemplateResult {
+  const counts = tally(endpoints)
+  const parts = (['down', 'degraded', 'unknown', 'maintenance', 'up'] as const).filter((state) => counts[state] > 0)
+  return html`${parts.map((state) => html`<span class=${state}>${counts[state]} ${WORDS.states[state].toLowerCase()}</span>`)}`
+}
+
+function tip(head: NetworkView['heads'][number], nowMs: number): TemplateResult {
+  const blockAge = head.timestamp === null ? null : since(head.timestamp, nowMs)
+  return html`<span class="tip">
+    ${head.shard === null ? nothing : html`<span class="shard">${shardName(head.shard)}</span>`}
+    <b>${count(head.height)}</b>${blockAge === null ? nothing : html`<small>${age(blockAge)} ${WORDS.blockAge}</small>`}
+  </span>`
+}
+
+function endpointRow(endpoint: EndpointView, nowMs: number): TemplateResult {
+  const { columns } = WORDS
+  const head = worstHead(endpoint)
+  const beat = endpoint.liveness?.heartbeat_lag_seconds ?? null
+  return html`
+    <tr role="row" class=${endpoint.state}>
+      <th role="rowheader" scope="row">
+        <div class="name">
+          ${mark(endpoint.state)}
+          <span>${endpoint.title} <small>${WORDS.states[endpoint.state]}</small></span>
+        </div>
+      </th>
+      <td role="cell" class="why">${endpoint.conditions.map((condition) => reason(condition))}</td>
+      <td role="cell" class="n height" data-label=${columns.height}>${height(endpoint, head)}</td>
+      <td role="cell" class="n lag" data-label=${columns.lag}>${lag(head)}</td>
+      <td role="cell" class="n" data-label=${columns.heartbeat}>${beat === null ? none() : duration(beat)}</td>
+      <td role="cell" class="n" data-label=${columns.latency}>
+        ${endpoint.latency_seconds === null ? none() : latency(endpoint.latency_seconds)}
+      </td>
+      <td role="cell" class="n" data-label=${columns.since}>
+        <time datetime=${endpoint.since} title=${endpoint.since}>${age(since(endpoint.since, nowMs))}</time>
+      </td>
+    </tr>
+  `
+}
+
+function reason({ code, message }: ConditionView): TemplateResult {
+  return html`<p><span class="code">${code}</span> ${message}</p>`
+}
+
+function height(endpoint: EndpointView, head: HeadView | undefined): TemplateResult {
+  if (head === undefined) return none()
+  const old = head.lag_blocks === null ? html`<small>${WORDS.lastSeen}</small>` : nothing
+  const shard =
+    endpoint.heads.length > 1 && head.shard !== null ? html`<small>${shardName(head.shard)}</small>` : nothing
+  return html`${count(head.height)}${shard}${old}`
+}
+
+function lag(head: HeadView | undefined): TemplateResult {
+  if (head === undefined || head.lag_blocks === null) return none()
+  if (head.lag_blocks === 0) return html`<span class="quiet">${WORDS.atHead}</span>`
+  return html`${count(head.lag_blocks)}${head.lag_seconds === null ? nothing : html`<small>${duration(head.lag_seconds)}</small>`}`
+}
+
+function none(): TemplateResult {
+  return html`<span class="quiet" aria-label=${WORDS.notTold}>${WORDS.none}</span>`
+}
+
+const METACHAIN = 4_294_967_295
+
+function shardName(shard: number): string {
+  return shard === METACHAIN ? WORDS.metachain : WORDS.shard(shard)
+}
+
+/** A state has its own shape, so that it needs no colour to be told. */
+function mark(state: StateView): TemplateResult {
+  return html`<svg class="mark ${state}" viewBox="0 0 16 16" role="img" aria-label=${WORDS.states[state]}>${shape(state)}</svg>`
+}
+
+function shape(state: StateView): TemplateResult {
+  switch (state) {
+    case 'up':
+      return svg`<circle cx="8" cy="8" r="6.5" /><path d="M5 8.3l2.1 2.1L11 6.2" />`
+    case 'degraded':
+      return svg`<path class="fill" d="M8 1.2L15.2 14H.8z" /><path d="M8 6v3.6M8 11.6v.4" />`
+    case 'down':
+      return svg`<rect class="fill" x="1.5" y="1.5" width="13" height="13" rx="2" /><path d="M5.3 5.3l5.4 5.4M10.7 5.3l-5.4 5.4" />`
+    case 'maintenance':
+      return svg`<path class="fill" d="M8 .8L15.2 8 8 15.2.8 8z" /><path d="M5 8h6" />`
+    case 'unknown':
+      return svg`<circle class="dashed" cx="8" cy="8" r="6.3" /><path d="M6.2 6.3a1.9 1.9 0 1 1 2.5 2c-.5.2-.7.5-.7 1M8 11.4v.3" />`
+  }
+}
+
+function pulse(): TemplateResult {
+  return html`<svg viewBox="0 0 24 14" aria-hidden="true"><path d="M1 8h5l2.5-6 4 11 3-8 1.5 3h6" /></svg>`
+}
