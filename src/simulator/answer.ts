@@ -1,0 +1,47 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { UnixMs } from '../core/time.ts'
+import type { FaultSet } from './fault-set.ts'
+import type { NodeView } from './view.ts'
+
+/** What a family answers, before any transport fault touches it. */
+export interface Answer {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+}
+
+export interface Request {
+  readonly method: string
+  /** Without query, as sent. */
+  readonly path: string
+  readonly query: URLSearchParams
+  readonly headers: IncomingHttpHeaders
+  readonly body: string
+}
+
+/** What a family may look at to answer one request. */
+export interface Situation {
+  readonly view: NodeView
+  readonly faults: FaultSet
+  /** The true time. */
+  readonly now: UnixMs
+  /** By the node's own clock. */
+  readonly nodeNow: UnixMs
+}
+
+export type Family = (request: Request, situation: Situation) => Answer
+
+export function json(status: number, value: unknown, contentType = 'application/json; charset=utf-8'): Answer {
+  return { status, headers: { 'content-type': contentType }, body: JSON.stringify(value) }
+}
+
+/** As Go's http.Error writes it. */
+export function text(status: number, body: string): Answer {
+  const headers = { 'content-type': 'text/plain; charset=utf-8', 'x-content-type-options': 'nosniff' }
+  return { status, headers, body: `${body}\n` }
+}
+
+/** Without parameters, lower case. */
+export function mediaType(headers: IncomingHttpHeaders): string {
+  return (headers['content-type'] ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''
+}

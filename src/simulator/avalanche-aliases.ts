@@ -1,0 +1,78 @@
+import type { Call } from './json-rpc.ts'
+import { failure, isObject, success } from './json-rpc.ts'
+
+/** The admin API of avalanchego: aliases live in memory, and none can be taken back. */
+export interface Aliases {
+  readonly call: Call
+  /** The path below `/ext/` that an alias stands for; itself if it is none. */
+  resolve(path: string): string
+}
+
+/** Counted in bytes, and the only thing that is checked. */
+const MAX_ALIAS_BYTES = 512
+
+export function createAliases({
+  routes,
+  chainId,
+}: {
+  readonly routes: readonly string[]
+  readonly chainId: string
+}): Aliases {
+  const targets = new Map<string, string>()
+  const chainAliases: string[] = ['C', 'evm']
+
+  function alias(args: Record<string, unknown>) {
+    const { endpoint = '', alias: name = '' } = args
+    if (typeof endpoint !== 'string' || typeof name !== 'string') return badArgument()
+    if (Buffer.byteLength(name) > MAX_ALIAS_BYTES) return failure(-32000, 'alias length is too long')
+    if (targets.has(name) || routes.includes(name)) {
+      return failure(-32000, `route is either already aliased or already maps to a handle: /ext/${name}`)
+    }
+    targets.set(name, endpoint)
+    return success({})
+  }
+
+  function aliasChain(args: Record<string, unknown>) {
+    const { chain = '', alias: name = '' } = args
+    if (typeof chain !== 'string' || typeof name !== 'string') return badArgument()
+    if (Buffer.byteLength(name) > MAX_ALIAS_BYTES) return failure(-32000, 'alias length is too long')
+    if (chain !== chainId && !chainAliases.includes(chain)) {
+      return failure(-32000, `there is no ID with alias ${chain}`)
+    }
+    if (chainAliases.includes(name)) return failure(-32000, `${name} is already used as an alias for an ID`)
+    chainAliases.push(name)
+    targets.set(`bc/${name}`, 'bc/C')
+    return success({})
+  }
+
+  return {
+    call(method, params) {
+      const args = isObject(params) ? params : Array.isArray(params) && isObject(params[0]) ? params[0] : {}
+      switch (method) {
+        case 'admin.alias':
+          return alias(args)
+        case 'admin.aliasChain':
+          return aliasChain(args)
+        case 'admin.getChainAliases':
+          return args.chain === chainId
+            ? success({ aliases: [...chainAliases, chainId] })
+            : failure(-32000, 'problem parsing chain ID')
+      }
+      return failure(-32000, `rpc: can't find method "${upperFirst(method)}"`)
+    },
+
+    resolve(path) {
+      const known = [...targets].find(([name]) => path === name || path.startsWith(`${name}/`))
+      return known === undefined ? path : `${known[1]}${path.slice(known[0].length)}`
+    },
+  }
+}
+
+export const badArgument = () =>
+  failure(-32000, "couldn't unmarshal an argument. Ensure arguments are valid and properly formatted.")
+
+/** Its codec looks methods up by their Go names. */
+export function upperFirst(method: string): string {
+  const [service = '', name = ''] = method.split(/\.(.*)/s)
+  return `${service}.${name.charAt(0).toUpperCase()}${name.slice(1)}`
+}

@@ -1,0 +1,119 @@
+import type { IncomingMessage } from 'node:http'
+import { z } from 'zod'
+import type { Shard } from '../core/network.ts'
+import type { Answer, Request } from './answer.ts'
+import type { SimulatedChain } from './chain.ts'
+import { FAULT_KINDS, readFaultRequest, writeFault } from './fault-request.ts'
+import type { FaultSet } from './fault-set.ts'
+import type { NodeView } from './view.ts'
+
+/** The control interface of a simulated node: look at it, break it, heal it, let it mine. Loopback only. */
+export const CONTROL_PATH = '/-/control'
+
+interface ControlDeps {
+  readonly name: string
+  readonly family: string
+  readonly chain: SimulatedChain
+  readonly shards: readonly Shard[]
+  readonly faults: FaultSet
+  readonly view: () => NodeView
+}
+
+const Mine = z.strictObject({ blocks: z.int().min(1).max(1_000_000).default(1) })
+const LOOPBACK = /^(?:::ffff:)?127\.|^::1$/
+/** A page of another origin could make a browser post here under a name of its own. */
+const LOOPBACK_HOST = /^(?:127(?:\.\d{1,3}){3}|localhost|\[::1\])(?::\d+)?$/i
+
+export function isFromHere({ socket, headers }: IncomingMessage): boolean {
+  return LOOPBACK.test(socket.remoteAddress ?? '') && LOOPBACK_HOST.test(headers.host ?? '')
+}
+
+export function answerControl({ method, path, body }: Request, deps: ControlDeps): Answer {
+  const [resource = '', name, ...rest] = path.slice(CONTROL_PATH.length + 1).split('/')
+  if (rest.length > 0) return notFound()
+  switch (resource) {
+    case '':
+      return method === 'GET' ? ok(status(deps)) : notAllowed('GET')
+    case 'faults':
+      if (method === 'DELETE') return heal(name, deps)
+      if (name !== undefined) return notAllowed('DELETE')
+      if (method === 'GET') return ok(status(deps).faults)
+      return method === 'POST' ? inject(body, deps) : notAllowed('GET, POST, DELETE')
+    case 'mine':
+      return method === 'POST' && name === undefined ? mine(body, deps) : notAllowed('POST')
+  }
+  return notFound()
+}
+
+function status({ name, family, chain, shards, faults, view }: ControlDeps) {
+  const seen = view()
+  return {
+    name,
+    family,
+    halted: chain.halted,
+    heads: shards.map((shard) => {
+      const height = seen.tip(shard)
+      return { shard, height, hash: seen.block(shard, height)?.hash ?? null, chain_height: chain.height(shard) }
+    }),
+    faults: faults.list().map(({ fault, since, until }) => ({
+      ...writeFault(fault),
+      since: new Date(since).toISOString(),
+      until: until === null ? null : new Date(until).toISOString(),
+    })),
+  }
+}
+
+function inject(body: string, deps: ControlDeps): Answer {
+  const parsed = parse(body)
+  if (!parsed.ok) return problem(400, 'The body is not JSON')
+  const request = readFaultRequest(parsed.value)
+  if (!request.ok)
+    return problem(422, 'The fault is not understood', { problems: request.problems, kinds: FAULT_KINDS })
+  deps.faults.inject(request.fault, request.forMs ?? undefined)
+  return ok(status(deps), 201)
+}
+
+function heal(name: string | undefined, deps: ControlDeps): Answer {
+  const kind = FAULT_KINDS.find((candidate) => candidate === name)
+  if (name !== undefined && kind === undefined)
+    return problem(404, 'There is no such kind of fault', { kinds: FAULT_KINDS })
+  deps.faults.heal(kind)
+  return ok(status(deps))
+}
+
+function mine(body: string, deps: ControlDeps): Answer {
+  const parsed = body === '' ? { ok: true, value: {} } : parse(body)
+  if (!parsed.ok) return problem(400, 'The body is not JSON')
+  const request = Mine.safeParse(parsed.value)
+  if (!request.success) {
+    const problems = request.error.issues.map(({ path, message }) => `${path.join('.') || 'body'}: ${message}`)
+    return problem(422, 'The number of blocks is not understood', { problems })
+  }
+  deps.chain.mine(request.data.blocks)
+  return ok(status(deps))
+}
+
+function parse(body: string): { readonly ok: boolean; readonly value?: unknown } {
+  try {
+    return { ok: true, value: JSON.parse(body) }
+  } catch {
+    return { ok: false }
+  }
+}
+
+function ok(value: unknown, status = 200): Answer {
+  return { status, headers: { 'content-type': 'application/json' }, body: `${JSON.stringify(value, null, 2)}\n` }
+}
+
+/** RFC 9457. */
+export function problem(status: number, title: string, more: Record<string, unknown> = {}): Answer {
+  const body = JSON.stringify({ type: 'about:blank', title, status, ...more }, null, 2)
+  return { status, headers: { 'content-type': 'application/problem+json' }, body: `${body}\n` }
+}
+
+const notFound = () => problem(404, 'There is nothing here')
+
+function notAllowed(allow: string): Answer {
+  const answer = problem(405, 'Not with this method')
+  return { ...answer, headers: { ...answer.headers, allow } }
+}

@@ -1,0 +1,101 @@
+import type { Clock, Timer } from '../clock.ts'
+import type { Shard } from '../core/network.ts'
+import type { UnixMs } from '../core/time.ts'
+import type { SimulatedChain } from './chain.ts'
+import type { Fault, FaultKind } from './fault.ts'
+
+/** The faults of one node that are on now, at most one of a kind; each may end by itself. */
+export interface FaultSet {
+  /** Takes the place of one of the same kind. */
+  inject(fault: Fault, forMs?: number): void
+  /** Ends one kind, or all. */
+  heal(kind?: FaultKind): void
+  list(): readonly ActiveFault[]
+  get<K extends FaultKind>(kind: K): ActiveFault<Extract<Fault, { kind: K }>> | undefined
+  has(kind: FaultKind): boolean
+  /** Injects each at its time, counted from now; again every `repeatMs`, if given. */
+  follow(timeline: Timeline): void
+  /** No fault comes or goes by itself any more. */
+  stop(): void
+}
+
+export interface ActiveFault<F extends Fault = Fault> {
+  readonly fault: F
+  /** By the chain's time. */
+  readonly since: UnixMs
+  readonly until: UnixMs | null
+  /** The node's heads when it began. */
+  readonly tips: ReadonlyMap<Shard, number>
+}
+
+export interface Timeline {
+  readonly schedule: readonly ScheduledFault[]
+  readonly repeatMs?: number
+}
+
+export interface ScheduledFault {
+  readonly atMs: number
+  readonly forMs: number
+  readonly fault: Fault
+}
+
+interface FaultSetDeps {
+  readonly clock: Clock
+  readonly chain: SimulatedChain
+  /** The node's own head. */
+  readonly tip: (shard: Shard) => number
+  /** Called after every change. */
+  readonly changed: () => void
+}
+
+export function createFaultSet({ clock, chain, tip, changed }: FaultSetDeps): FaultSet {
+  const active = new Map<FaultKind, ActiveFault & { readonly end: Timer | null }>()
+  const turns = new Set<Timer>()
+
+  function inject(fault: Fault, forMs?: number): void {
+    const tips = new Map(chain.shards.map((shard) => [shard, tip(shard)]))
+    active.get(fault.kind)?.end?.cancel()
+    const end = forMs === undefined ? null : clock.after(forMs, () => heal(fault.kind))
+    const since = chain.now()
+    active.set(fault.kind, { fault, since, until: forMs === undefined ? null : since + forMs, tips, end })
+    if (fault.kind === 'halt') chain.halt()
+    changed()
+  }
+
+  function heal(kind?: FaultKind): void {
+    for (const [candidate, { end }] of active) {
+      if (kind !== undefined && candidate !== kind) continue
+      end?.cancel()
+      active.delete(candidate)
+      if (candidate === 'halt') chain.resume()
+    }
+    changed()
+  }
+
+  function later(delayMs: number, task: () => void): void {
+    const timer = clock.after(delayMs, () => {
+      turns.delete(timer)
+      task()
+    })
+    turns.add(timer)
+  }
+
+  function follow({ schedule, repeatMs }: Timeline): void {
+    for (const { atMs, forMs, fault } of schedule) later(atMs, () => inject(fault, forMs))
+    if (repeatMs !== undefined) later(repeatMs, () => follow({ schedule, repeatMs }))
+  }
+
+  return {
+    inject,
+    heal,
+    list: () => [...active.values()].map(({ end: _end, ...fault }) => fault),
+    get: (kind) => active.get(kind) as never,
+    has: (kind) => active.has(kind),
+    follow,
+    stop() {
+      for (const timer of turns) timer.cancel()
+      for (const { end } of active.values()) end?.cancel()
+      turns.clear()
+    },
+  }
+}

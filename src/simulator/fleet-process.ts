@@ -1,0 +1,16 @@
+import { systemClock } from '../clock.ts'
+import { startFleet } from './fleet.ts'
+
+/**
+ * A fleet in a process of its own: takes its options as one JSON argument, sends its URLs to its parent (or prints them,
+ * one JSON line), and ends with it.
+ */
+const fleet = await startFleet({ ...JSON.parse(process.argv[2] ?? '{}'), clock: systemClock })
+const hello = { urls: fleet.urls }
+if (process.send) process.send(hello)
+else process.stdout.write(`${JSON.stringify(hello)}\n`)
+
+const end = () => void fleet.stop().then(() => process.exit(0))
+process.once('disconnect', end)
+process.once('SIGTERM', end)
+process.once('SIGINT', end)

@@ -1,0 +1,154 @@
+import { createServer, type RequestListener, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Clock } from '../clock.ts'
+import type { Family } from '../core/network.ts'
+import { digest } from './chain.ts'
+import { createEvmBlocks } from './evm-block.ts'
+import { envelope } from './multiversx.ts'
+
+/**
+ * Very many endpoints for very little work: answers made once and sent as they are. For benches, where the time of the
+ * nodes must not count; `fleet-process.ts` runs it beside the measured process.
+ */
+export interface Fleet {
+  /** One URL an endpoint: `http://127.0.0.x:port/n/<i>`, without a slash at its end. */
+  readonly urls: readonly string[]
+  /** Requests answered so far. */
+  requests(): number
+  stop(): Promise<void>
+}
+
+export interface FleetOptions {
+  readonly clock: Clock
+  readonly family: Family
+  readonly count: number
+  /** Loopback addresses 127.0.0.1, .2, …: hosts to tell apart, each with its own connections. */
+  readonly origins?: number
+  readonly chainId?: number
+  /** How long until all answers show a new head. */
+  readonly blockTimeMs?: number
+}
+
+interface Bodies {
+  readonly liveness: Buffer
+  readonly block: Buffer
+  readonly chainId: Buffer
+  readonly status: Buffer
+}
+
+/** What a client of ours sends as id; the answers are made once, so they carry this one. */
+const ID = 1
+const TYPE = { 'content-type': 'application/json' }
+
+export async function startFleet(options: FleetOptions): Promise<Fleet> {
+  const { clock, family, count, origins = 1, chainId = 1, blockTimeMs = 2000 } = options
+  const startedAt = clock.monotonic()
+  const wallAtStart = clock.now()
+  let bodies = createBodies(family, chainId, 1, wallAtStart)
+  let made = 0
+  let requests = 0
+
+  const answer: RequestListener = (message, response) => {
+    requests++
+    const turn = Math.floor((clock.monotonic() - startedAt) / blockTimeMs)
+    if (turn !== made) {
+      made = turn
+      bodies = createBodies(family, chainId, 1 + turn, wallAtStart + turn * blockTimeMs)
+    }
+    const url = message.url ?? ''
+    if (message.method === 'GET') {
+      message.resume()
+      return send(url.includes('/network/status') ? bodies.status : bodies.block)
+    }
+    let asksChainId = false
+    message.on('data', (chunk: Buffer) => {
+      asksChainId ||= chunk.includes('eth_chainId')
+    })
+    message.on('end', () => {
+      if (url.endsWith('/ext/health')) return send(bodies.liveness)
+      send(asksChainId ? bodies.chainId : bodies.block)
+    })
+
+    function send(body: Buffer): void {
+      response.writeHead(200, { ...TYPE, 'content-length': body.length }).end(body)
+    }
+  }
+
+  const servers: Server[] = []
+  for (let origin = 1; origin <= origins; origin++) {
+    const server = createServer({ keepAliveTimeout: 60_000 }, answer)
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject)
+      server.listen(0, `127.0.0.${origin}`, 4096, resolve)
+    })
+    servers.push(server)
+  }
+
+  const bases = servers.map((server) => {
+    const { address, port } = server.address() as AddressInfo
+    return `http://${address}:${port}`
+  })
+  return {
+    urls: Array.from({ length: count }, (_, index) => `${bases[index % bases.length]}/n/${index}`),
+    requests: () => requests,
+    async stop() {
+      await Promise.all(
+        servers.map(
+          (server) =>
+            new Promise<void>((resolve) => {
+              server.close(() => resolve())
+              server.closeAllConnections()
+            }),
+        ),
+      )
+    },
+  }
+}
+
+function createBodies(family: Family, chainId: number, height: number, timestamp: number): Bodies {
+  const block = {
+    shard: null,
+    height,
+    hash: digest('fleet', height),
+    parentHash: digest('fleet', height - 1),
+    timestamp,
+  }
+  const evm = createEvmBlocks({ flavour: 'ethereum', chainId, transactionsPerBlock: 150 })
+  const rpc = (result: unknown) => Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: ID, result }))
+  const multiversxBlock = {
+    nonce: height,
+    hash: block.hash,
+    prevBlockHash: block.parentHash,
+    timestamp: Math.floor(timestamp / 1000),
+    status: 'on-chain',
+  }
+  return {
+    liveness: rpc(liveness(timestamp)),
+    block:
+      family === 'multiversx' ? Buffer.from(envelope({ block: multiversxBlock }).body) : rpc(evm.render(block, false)),
+    chainId: rpc(`0x${chainId.toString(16)}`),
+    status: Buffer.from(envelope({ status: { erd_nonce: height, erd_highest_final_nonce: height - 1 } }).body),
+  }
+}
+
+/** About 1 KB, as an old node with a few chains answers. */
+function liveness(timestamp: number) {
+  const check = (message: unknown) => ({
+    message,
+    timestamp: new Date(timestamp).toISOString(),
+    duration: 28_400,
+    contiguousFailures: 0,
+    timeOfFirstFailure: null,
+  })
+  return {
+    checks: {
+      'chains.default.bootstrapped': check({}),
+      'network.validators.heartbeat': check({ heartbeat: Math.floor(timestamp / 1000) }),
+      database: check({}),
+      diskspace: check({ availableDiskBytes: 1_316_134_912_000, availableDiskPercentage: 64 }),
+      network: check({ connectedPeers: 1231, sendFailRate: 0.0007 }),
+      router: check({ longestRunningRequest: '1.2s', outstandingRequests: 12 }),
+    },
+    healthy: true,
+  }
+}

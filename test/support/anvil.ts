@@ -1,0 +1,112 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { createRequire } from 'node:module'
+import { createInterface } from 'node:readline'
+
+/** A real Ethereum node, alone with its own chain. */
+export interface Anvil {
+  readonly url: string
+  readonly port: number
+  height(): Promise<number>
+  mine(blocks?: number): Promise<void>
+  /** Its newest blocks never were. */
+  rollback(blocks: number): Promise<void>
+  /** Its newest `depth` blocks become others. */
+  reorg(depth: number): Promise<void>
+  /** Any other method; throws what the node answers as error. */
+  call(method: string, params?: readonly unknown[]): Promise<unknown>
+  stop(): Promise<void>
+}
+
+export interface AnvilOptions {
+  readonly chainId?: number
+  /** Seconds from block to block; without it, blocks come by `mine` alone. */
+  readonly blockTime?: number
+  readonly port?: number
+  /**
+   * Unix seconds of its genesis block; block n then comes n seconds later, whenever it is mined. Nodes that share it
+   * agree on every block, also on those mined again after a rollback (on berlin: base fees would differ by then).
+   */
+  readonly timestamp?: number
+}
+
+const START_WITHIN_MS = 20_000
+
+export async function startAnvil({
+  chainId = 31_337,
+  blockTime,
+  port = 0,
+  timestamp,
+}: AnvilOptions = {}): Promise<Anvil> {
+  const mining = blockTime === undefined ? ['--no-mining'] : ['--block-time', String(blockTime)]
+  const genesis = timestamp === undefined ? [] : ['--timestamp', String(timestamp), '--hardfork', 'berlin']
+  const child = spawn(
+    binary(),
+    ['--host', '127.0.0.1', '--port', String(port), '--chain-id', String(chainId), ...mining, ...genesis],
+    { stdio: ['ignore', 'pipe', 'inherit'] },
+  )
+  const listening = await listeningPort(child)
+  const url = `http://127.0.0.1:${listening}`
+  let id = 0
+
+  async function call(method: string, params: readonly unknown[] = []): Promise<unknown> {
+    const response = await fetch(url, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ jsonrpc: '2.0', id: ++id, method, params }),
+    })
+    const reply = (await response.json()) as { result?: unknown; error?: { message: string } }
+    if (reply.error) throw new Error(`anvil: ${method}: ${reply.error.message}`)
+    return reply.result
+  }
+
+  const height = async () => Number(await call('eth_blockNumber'))
+
+  async function mine(blocks = 1): Promise<void> {
+    if (timestamp !== undefined) await call('evm_setNextBlockTimestamp', [timestamp + (await height()) + 1])
+    await call('anvil_mine', [`0x${blocks.toString(16)}`, ...(timestamp === undefined ? [] : ['0x1'])])
+  }
+
+  return {
+    url,
+    port: listening,
+    call,
+    height,
+    mine,
+    rollback: async (blocks) => void (await call('anvil_rollback', [blocks])),
+    reorg: async (depth) => void (await call('anvil_reorg', [depth, []])),
+    stop: () =>
+      new Promise((resolve) => {
+        if (child.exitCode !== null || child.signalCode !== null) return resolve()
+        child.once('exit', () => resolve())
+        child.kill('SIGTERM')
+      }),
+  }
+}
+
+/** The program itself, not its launcher: a signal must reach it. */
+function binary(): string {
+  const launcher = createRequire(import.meta.url).resolve('@foundry-rs/anvil/package.json')
+  const arch = process.arch === 'x64' ? 'amd64' : process.arch
+  return createRequire(launcher).resolve(`@foundry-rs/anvil-${process.platform}-${arch}/bin/anvil`)
+}
+
+function listeningPort(child: ChildProcess): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => fail('did not start in time'), START_WITHIN_MS)
+    const fail = (why: string) => {
+      clearTimeout(timer)
+      child.kill('SIGKILL')
+      reject(new Error(`anvil: ${why}`))
+    }
+    child.once('error', (error) => fail(error.message))
+    child.once('exit', (code) => fail(`ended with status ${code}`))
+    if (child.stdout === null) return fail('has no output')
+    createInterface({ input: child.stdout }).on('line', (line) => {
+      const [, digits] = /^Listening on 127\.0\.0\.1:(\d+)/.exec(line) ?? []
+      if (digits === undefined) return
+      clearTimeout(timer)
+      child.removeAllListeners('exit')
+      resolve(Number(digits))
+    })
+  })
+}
