@@ -1,5 +1,5 @@
-import { existsSync, mkdirSync, rmSync, symlinkSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { existsSync, mkdirSync, readFileSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { delimiter, dirname, join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { checkout, createProject, offlinePackage, type Project, runNode } from '../support/project.ts'
 
@@ -31,6 +31,12 @@ const start = (...args: string[]) => runNode(project.folder, ['.ci/start.mjs', .
 const build = () => runNode(project.folder, ['.ci/build.mjs']).ended
 const exists = (file: string) => existsSync(join(project.folder, file))
 
+function npmCli(): string {
+  const folder = (process.env.PATH ?? '').split(delimiter).find((path) => existsSync(join(path, 'npm')))
+  if (folder === undefined) throw new Error('npm is not on the PATH')
+  return realpathSync(join(folder, 'npm'))
+}
+
 test('start builds, hands the arguments on, and a signal and the exit status are those of the command', async () => {
   const run = start('serve', '-c', 'file.yaml')
   await run.says('args: serve -c file.yaml')
@@ -40,6 +46,21 @@ test('start builds, hands the arguments on, and a signal and the exit status are
   const { status, stdout } = await run.ended
   expect(status).toBe(75)
   expect(stdout).toBe('args: serve -c file.yaml\n')
+})
+
+test('a signal to npm itself reaches the command, and nothing of ours is left running', async () => {
+  const { scripts } = JSON.parse(readFileSync(join(checkout, 'package.json'), 'utf8'))
+  const packageFile = join(project.folder, 'package.json')
+  writeFileSync(packageFile, JSON.stringify({ ...JSON.parse(readFileSync(packageFile, 'utf8')), scripts }))
+  project.write({ 'src/main.ts': `${WAITING_MAIN}console.log('pid: ' + process.pid + '.')\n` })
+  const run = runNode(project.folder, [npmCli(), 'start', '--', 'serve'])
+  const [, pid = ''] = /pid: (\d+)\./.exec(await run.says('pid: ')) ?? []
+
+  process.kill(run.pid, 'SIGTERM')
+  const { status } = await run.ended
+
+  expect(status).toBe(75)
+  expect(() => process.kill(Number(pid), 0)).toThrow('ESRCH')
 })
 
 test('what does not compile does not start, and says where', async () => {

@@ -59,8 +59,8 @@ export interface Ended {
 
 export interface Running {
   readonly pid: number
-  /** Resolves once standard output contains the text; rejects when the process ends without it. */
-  says(text: string): Promise<void>
+  /** Resolves with standard output once that contains the text; rejects when the process ends without it. */
+  says(text: string): Promise<string>
   readonly ended: Promise<Ended>
 }
 
@@ -85,7 +85,7 @@ export function runNode(folder: string, args: readonly string[], env: NodeJS.Pro
     says: (text) =>
       new Promise((resolve, reject) => {
         const look = () => {
-          if (stdout.includes(text)) resolve()
+          if (stdout.includes(text)) resolve(stdout)
         }
         child.stdout.on('data', look)
         child.on('close', () => reject(new Error(`ended without saying "${text}": ${stdout}${stderr}`)))
