@@ -51,10 +51,14 @@ export async function run(argv: readonly string[], env: NodeJS.ProcessEnv = proc
     .configureHelp({ showGlobalOptions: true })
     .addHelpText('after', '\nWithout a command: serve where a configuration file is given, demo otherwise.')
 
-  const overrides = () => program.opts<GlobalOptions>()
+  const overrides = (): GlobalOptions => {
+    const { config, ...others } = program.opts<GlobalOptions>()
+    // An empty variable is as good as none.
+    return config ? { ...others, config } : others
+  }
   /** The commands that cannot do without a file. */
   const configured = async (command: (file: string) => Promise<number>) => {
-    const file = overrides().config
+    const { config: file } = overrides()
     if (file === undefined) io.err('heartline: a configuration file is needed: -c FILE, or HEARTLINE_CONFIG')
     status = file === undefined ? EXIT.usage : await command(file)
   }

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import Database from 'better-sqlite3'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
-import { createSimulatedChain } from '../../src/simulator/chain.ts'
+import { createChain } from '../../src/simulator/chain.ts'
 import { type SimulatedNode, startSimulatedNode } from '../../src/simulator/node.ts'
 import { removeFolder, runHeartline, startDaemon, temporaryFolder, until } from '../support/daemon.ts'
 
@@ -18,7 +18,7 @@ let file: string
 beforeEach(async () => {
   folder = temporaryFolder()
   file = join(folder, 'heartline.yaml')
-  const chain = createSimulatedChain({ clock: systemClock, seed: 'commands', blockTimeMs: 12_000 })
+  const chain = createChain({ clock: systemClock, seed: 'commands', blockTimeMs: 12_000 })
   nodes = await Promise.all(
     names.map((name) => startSimulatedNode({ clock: systemClock, chain, kind: { family: 'ethereum' }, name })),
   )

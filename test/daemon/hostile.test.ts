@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
-import { createSimulatedChain } from '../../src/simulator/chain.ts'
+import { createChain } from '../../src/simulator/chain.ts'
 import { BAD_HEIGHTS, type Fault } from '../../src/simulator/fault.ts'
 import { type SimulatedNode, startSimulatedNode } from '../../src/simulator/node.ts'
 import { type RunningDaemon, removeFolder, startDaemon, until } from '../support/daemon.ts'
@@ -39,7 +39,7 @@ let daemon: RunningDaemon
 
 beforeAll(async () => {
   // All have one chain, and the honest alone are not the majority of the endpoints: what liars say is what counts.
-  const chain = createSimulatedChain({ clock: systemClock, seed: 'hostile', blockTimeMs: 1000 })
+  const chain = createChain({ clock: systemClock, seed: 'hostile', blockTimeMs: 1000 })
   const kind = { family: 'ethereum', chainId: 1 } as const
   const all = [...honest, ...ATTACKS.map(([name]) => name), ...HARMLESS.map(([name]) => name)]
   nodes = new Map(
@@ -47,6 +47,8 @@ beforeAll(async () => {
       all.map(async (name) => [name, await startSimulatedNode({ clock: systemClock, chain, kind, name })] as const),
     ),
   )
+  // It was another chain's all along; one that becomes so is in anvil.test.ts.
+  nodes.get('wrong-chain')!.inject({ kind: 'wrong-chain', chainId: 5 })
   daemon = await startDaemon({
     poll: { interval: '1s', timeout: '800ms' },
     networks: [

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
-import { createSimulatedChain } from '../../src/simulator/chain.ts'
+import { createChain } from '../../src/simulator/chain.ts'
 import { type SimulatedNode, startSimulatedNode } from '../../src/simulator/node.ts'
 import {
   type RunningDaemon,
@@ -18,7 +18,7 @@ const cleanups: (() => Promise<unknown> | unknown)[] = []
 let nodes: SimulatedNode[] = []
 
 beforeEach(async () => {
-  const chain = createSimulatedChain({ clock: systemClock, seed: 'serve', blockTimeMs: 1000 })
+  const chain = createChain({ clock: systemClock, seed: 'serve', blockTimeMs: 1000 })
   nodes = await Promise.all(
     ['a', 'b', 'c'].map((name) =>
       startSimulatedNode({ clock: systemClock, chain, kind: { family: 'ethereum' }, name }),
@@ -233,13 +233,9 @@ test('no secret is in any log, metric, answer, page or row', async () => {
           name: 'net',
           family: 'ethereum',
           endpoints: [
-            {
-              name: 'a',
-              url: `${nodes[0]!.url}/${canary}?key=${canary}`.replace(/\?.*/, ''),
-              headers: { 'x-api-key': canary },
-            },
+            { name: 'a', url: `${nodes[0]!.url}/${canary}`, headers: { 'x-api-key': canary } },
             { name: 'b', url: `http://${canary}.invalid/` },
-            { name: 'c', url: `http://user:${canary}@127.0.0.1:1/` },
+            { name: 'c', url: `http://127.0.0.1:1/${canary}`, rpc_path: `/${canary}` },
           ],
         },
       ],

@@ -18,6 +18,7 @@ function house(lastRuns: Partial<Record<StoreJob, number>>) {
       runs.push(job)
       await Promise.resolve()
       running--
+      return true
     },
   }
   const housekeeping = createHousekeeping({ store, clock, log: silentLog })

@@ -1,0 +1,74 @@
+import { type Clock, systemClock } from '../clock.ts'
+import type { Family } from '../core/network.ts'
+import { createChain } from '../simulator/chain.ts'
+import { MULTIVERSX_SHARDS } from '../simulator/multiversx.ts'
+import { type NodeOptions, startSimulatedNode } from '../simulator/node.ts'
+import { type CommandIo, EXIT } from './io.ts'
+
+/** `heartline simulate`: one simulated node, to rehearse alerts on. Runs until the signal aborts. */
+export interface SimulateOptions {
+  readonly family: Family
+  /** 0 is any free one. */
+  readonly port: number
+  /** Tells nodes apart; where they err, they err each in their own way. */
+  readonly endpointName?: string | undefined
+  readonly blockTimeMs?: number | undefined
+  /** Nodes of the same seed and block time are on the same chain, also in different processes. */
+  readonly seed?: string | undefined
+  readonly chainId?: number | undefined
+  /** Avalanche: before 1.2.1, or now. */
+  readonly generation?: 'old' | 'new' | undefined
+  /** Avalanche: whether `/ext/admin` is there. */
+  readonly adminEnabled?: boolean | undefined
+  /** MultiversX. */
+  readonly kind?: 'proxy' | 'observer' | undefined
+  /** MultiversX: the shard that an observer serves. */
+  readonly shard?: number | undefined
+}
+
+const BLOCK_TIMES_MS: Record<Family, number> = { ethereum: 12_000, avalanche: 2000, multiversx: 6000 }
+
+export async function simulate(
+  options: SimulateOptions,
+  io: Pick<CommandIo, 'out' | 'err'>,
+  signal: AbortSignal,
+  clock: Clock = systemClock,
+): Promise<number> {
+  const { family, port, endpointName = 'own-1', seed = family } = options
+  const blockTimeMs = options.blockTimeMs ?? BLOCK_TIMES_MS[family]
+  const shards = family === 'multiversx' ? MULTIVERSX_SHARDS : [null]
+  const chain = createChain({ clock, seed, blockTimeMs, shards })
+  const started = await startSimulatedNode({ clock, chain, kind: kindOf(options), name: endpointName, port }).catch(
+    (error: unknown) => (error instanceof Error ? error : new Error(String(error))),
+  )
+  if (started instanceof Error) {
+    io.err(`heartline simulate: can not listen on port ${port}: ${started.message}`)
+    return EXIT.software
+  }
+  io.out(`${endpointName}: a simulated ${family} node`)
+  io.out(`  url      ${started.url}`)
+  io.out(`  control  ${started.controlUrl}`)
+  await aborted(signal)
+  await started.stop()
+  return EXIT.ok
+}
+
+function kindOf(options: SimulateOptions): NodeOptions['kind'] {
+  const { family, chainId, generation, adminEnabled, kind, shard } = options
+  const chain = chainId === undefined ? {} : { chainId }
+  switch (family) {
+    case 'ethereum':
+      return { family, ...chain }
+    case 'avalanche':
+      return { family, ...chain, generation: generation ?? 'new', adminEnabled: adminEnabled ?? false }
+    case 'multiversx':
+      return { family, kind: kind ?? 'proxy', shard: shard ?? 0 }
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) return resolve()
+    signal.addEventListener('abort', () => resolve(), { once: true })
+  })
+}
