@@ -33,7 +33,7 @@ export function interpolate(
     if (Array.isArray(node)) return node.map((item, at) => visit(item, [...path, at], within))
     const copy: Record<string, unknown> = {}
     for (const [key, item] of Object.entries(node)) {
-      if (key === '__proto__') complain(path, 'unknown key')
+      if (key === '__proto__') complain(path, 'a key named __proto__ is unknown')
       else copy[key] = visit(item, [...path, key], within)
     }
     return copy

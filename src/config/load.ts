@@ -43,14 +43,13 @@ export function configFromObject(
   const parsed = ConfigFile.safeParse(raw)
   // The rules across keys are tried even on a file with bad keys: all problems at once.
   const draft = parsed.success ? parsed.data : (salvage(ConfigFile, raw) ?? {})
-  const rules = checkRules(draft, isMapping(raw) && isMapping(raw['gateway']) && 'listen' in raw['gateway'])
+  const misread = parsed.success ? [] : parsed.error.issues.flatMap(describe)
+  const rules = checkRules(draft, {
+    gatewayListenGiven: isMapping(raw) && isMapping(raw['gateway']) && 'listen' in raw['gateway'],
+    wrong: new Set([...filled.problems, ...misread].map(({ path }) => path)),
+  })
   const tls = readTlsFiles(draft, baseDir)
-  const problems = firstStagePerPath([
-    filled.problems,
-    parsed.success ? [] : parsed.error.issues.flatMap(describe),
-    rules.problems,
-    tls.problems,
-  ])
+  const problems = firstStagePerPath([filled.problems, misread, rules.problems, tls.problems])
   if (!parsed.success || problems.length > 0) return { ok: false, problems }
   return { ok: true, config: freeze(resolve(parsed.data, { baseDir, files: tls.files })), warnings: rules.warnings }
 }

@@ -17,15 +17,19 @@ export function parseYaml(
       merge: false,
       resolveKnownTags: false,
     })
-    const problems = [...document.errors, ...document.warnings].map(({ code, pos }): Problem => {
+    const problems = new Map<string, Problem>()
+    for (const { code, pos } of [...document.errors, ...document.warnings]) {
       const { line, col } = lineCounter.linePos(pos[0])
-      return { path: `line ${line}, column ${col}`, message: MESSAGES[code] }
-    })
-    if (problems.length > 0) return { ok: false, problems }
+      // The parser may find one mistake twice.
+      problems.set(`${line} ${col} ${code}`, { path: `line ${line}, column ${col}`, message: MESSAGES[code] })
+    }
+    if (problems.size > 0) return { ok: false, problems: [...problems.values()] }
     return { ok: true, value: document.toJS({ maxAliasCount: MAX_ALIASES }) as unknown }
-  } catch {
-    // Too many aliases, or nesting that exhausts the parser's stack.
-    return { ok: false, problems: [{ path: '', message: 'nested too deeply, or too many aliases' }] }
+  } catch (error) {
+    // Found only when the aliases are followed. Anything else: too many of them, or nesting that exhausts the stack.
+    const unresolved = error instanceof ReferenceError && error.message.startsWith('Unresolved alias')
+    const message = unresolved ? MESSAGES.BAD_ALIAS : 'nested too deeply, or too many aliases'
+    return { ok: false, problems: [{ path: '', message }] }
   }
 }
 

@@ -5,6 +5,8 @@ import type { ConfigFile } from './schema.ts'
 import { FAMILY_DEFAULTS, YIELDING_DEFAULTS } from './schema.ts'
 
 type Complain = (path: Path, message: string) => void
+/** Whether a key was given, and wrong: then it is no reason to say that it is missing. */
+type IsWrong = (path: Path) => boolean
 type NetworkDraft = NonNullable<NonNullable<Draft<ConfigFile>['networks']>[number]>
 type EndpointDraft = NonNullable<NonNullable<NetworkDraft['endpoints']>[number]>
 type MaintenanceDraft = NonNullable<NonNullable<Draft<ConfigFile>['maintenance']>[number]>
@@ -12,14 +14,16 @@ type MaintenanceDraft = NonNullable<NonNullable<Draft<ConfigFile>['maintenance']
 /** What keys must not say together. `problems` stop the daemon; `warnings` are for its log. */
 export function checkRules(
   draft: Draft<ConfigFile>,
-  gatewayListenGiven: boolean,
+  { gatewayListenGiven, wrong }: { readonly gatewayListenGiven: boolean; readonly wrong: ReadonlySet<string> },
 ): { readonly problems: readonly Problem[]; readonly warnings: readonly Problem[] } {
   const problems: Problem[] = []
   const warnings: Problem[] = []
   const complain: Complain = (path, message) => problems.push({ path: formatPath(path), message })
   const warn: Complain = (path, message) => warnings.push({ path: formatPath(path), message })
 
-  serverRules(draft, complain, warn)
+  const isWrong: IsWrong = (path) => wrong.has(formatPath(path))
+
+  serverRules(draft, isWrong, complain, warn)
   retentionRules(draft, complain)
   pollRules(draft.poll, draft.poll, ['poll'], complain)
   const networks = draft.networks ?? []
@@ -38,7 +42,7 @@ export function checkRules(
   networks.forEach((network, at) => {
     if (network === undefined) return
     pollRules(network.poll, { ...draft.poll, ...given(network.poll) }, ['networks', at, 'poll'], complain)
-    networkRules(network, ['networks', at], complain, warn)
+    networkRules(network, ['networks', at], isWrong, complain, warn)
   })
   gatewayRules(draft, gatewayListenGiven, complain, warn)
   const windows = draft.maintenance ?? []
@@ -49,7 +53,7 @@ export function checkRules(
     complain,
   )
   windows.forEach((window, at) => {
-    if (window !== undefined) maintenanceRules(window, networks, ['maintenance', at], complain)
+    if (window !== undefined) maintenanceRules(window, networks, ['maintenance', at], isWrong, complain)
   })
   return { problems, warnings }
 }
@@ -75,8 +79,8 @@ function given<T extends object>(keys: T | undefined): Partial<T> {
   return Object.fromEntries(Object.entries(keys ?? {}).filter(([, value]) => value !== undefined)) as Partial<T>
 }
 
-function serverRules({ server }: Draft<ConfigFile>, complain: Complain, warn: Complain): void {
-  if (server?.public === false && server.token === undefined) {
+function serverRules({ server }: Draft<ConfigFile>, isWrong: IsWrong, complain: Complain, warn: Complain): void {
+  if (server?.public === false && server.token === undefined && !isWrong(['server', 'token'])) {
     complain(['server', 'public'], 'false needs server.token: without one nobody could read the page')
   }
   if (server?.listen !== undefined && server.token === undefined && !isLoopback(server.listen)) {
@@ -110,7 +114,7 @@ function pollRules(own: PollDraft, effective: PollDraft, path: Path, complain: C
   }
 }
 
-function networkRules(network: NetworkDraft, path: Path, complain: Complain, warn: Complain): void {
+function networkRules(network: NetworkDraft, path: Path, isWrong: IsWrong, complain: Complain, warn: Complain): void {
   const { family, endpoints = [], shards, thresholds } = network
   unique(
     endpoints,
@@ -133,7 +137,7 @@ function networkRules(network: NetworkDraft, path: Path, complain: Complain, war
   }
   endpoints.forEach((endpoint, at) => {
     if (endpoint === undefined) return
-    endpointRules(endpoint, network, [...path, 'endpoints', at], complain)
+    endpointRules(endpoint, network, [...path, 'endpoints', at], isWrong, complain)
     if (endpoint.tls?.insecure === true) {
       warn([...path, 'endpoints', at, 'tls', 'insecure'], 'any certificate is accepted: answers may be anybody’s')
     }
@@ -148,7 +152,13 @@ function thresholdRules(thresholds: NetworkDraft['thresholds'], path: Path, comp
   if (down !== undefined && down <= lag) complain([...path, 'lag_blocks_down'], 'expected to be more than lag_blocks')
 }
 
-function endpointRules(endpoint: EndpointDraft, network: NetworkDraft, path: Path, complain: Complain): void {
+function endpointRules(
+  endpoint: EndpointDraft,
+  network: NetworkDraft,
+  path: Path,
+  isWrong: IsWrong,
+  complain: Complain,
+): void {
   const { family } = network
   unique(
     endpoint.checks ?? [],
@@ -163,7 +173,7 @@ function endpointRules(endpoint: EndpointDraft, network: NetworkDraft, path: Pat
       complain([...path, 'checks', at], `${family} nodes offer no ${check}`)
   })
   headerRules(endpoint, path, complain)
-  if (family === 'multiversx') return shardRules(endpoint, network, path, complain)
+  if (family === 'multiversx') return shardRules(endpoint, network, path, isWrong, complain)
   if (endpoint.kind !== undefined) complain([...path, 'kind'], 'only multiversx has kinds of endpoints')
   if (endpoint.shard !== undefined) complain([...path, 'shard'], 'only multiversx has shards')
 }
@@ -194,11 +204,17 @@ function headerRules({ headers = {} }: EndpointDraft, path: Path, complain: Comp
   }
 }
 
-function shardRules(endpoint: EndpointDraft, network: NetworkDraft, path: Path, complain: Complain): void {
+function shardRules(
+  endpoint: EndpointDraft,
+  network: NetworkDraft,
+  path: Path,
+  isWrong: IsWrong,
+  complain: Complain,
+): void {
   const { kind, shard } = endpoint
   if (kind === 'observer' && shard === undefined)
     complain([...path, 'shard'], 'an observer needs the shard that it serves')
-  if (kind !== 'observer' && shard !== undefined)
+  if (kind !== 'observer' && shard !== undefined && !isWrong([...path, 'kind']))
     complain([...path, 'shard'], 'only an observer has one: kind: observer')
   const shards: readonly (number | undefined)[] = network.shards ?? YIELDING_DEFAULTS.shards
   if (kind === 'observer' && shard !== undefined && !shards.includes(shard)) {
@@ -255,10 +271,12 @@ function maintenanceRules(
   window: MaintenanceDraft,
   networks: readonly (NetworkDraft | undefined)[],
   path: Path,
+  isWrong: IsWrong,
   complain: Complain,
 ): void {
-  const repeated = window.schedule !== undefined
-  const once = window.from !== undefined || window.until !== undefined
+  const repeated = window.schedule !== undefined || isWrong([...path, 'schedule'])
+  const once =
+    window.from !== undefined || window.until !== undefined || isWrong([...path, 'from']) || isWrong([...path, 'until'])
   if (repeated === once) {
     complain(path, 'expected either schedule and duration, or from and until')
   } else if (repeated) {

@@ -1,0 +1,212 @@
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { loadConfig } from '../../src/config/load.ts'
+import { formatProblem } from '../../src/config/problem.ts'
+
+const FOLDER = join(import.meta.dirname, 'invalid')
+
+/** What `heartline check-config` says of each file, in full. */
+const EXPECTED: Readonly<Record<string, readonly string[]>> = {
+  'no-networks': ['networks: required'],
+  'empty-networks': ['networks: expected at least one network'],
+  'not-a-mapping': ['expected a mapping with at least networks'],
+  'section-not-a-mapping': ['store: expected a mapping'],
+  'networks-not-a-list': ['networks: expected a list'],
+  'no-endpoints': ['networks[0].endpoints: required'],
+  'empty-endpoints': ['networks[0].endpoints: expected at least one endpoint'],
+  'unknown-key': ['networks[0].interval: unknown key'],
+  'unknown-top-level-key': ['alerts: unknown key'],
+  'unknown-family': ['networks[0].family: expected one of ethereum, avalanche, multiversx'],
+  'duplicate-key': ['line 6, column 21: this key is given twice'],
+  'yaml-syntax': ['line 3, column 1: wrong indentation'],
+  'yaml-tab': ['line 2, column 1: a tab as indentation: use blanks'],
+  'unknown-alias': ['an alias without its anchor (text that begins with * belongs in quotes)'],
+  'alias-of-itself': ['networks[0]: an alias that contains itself'],
+  'alias-bomb': ['nested too deeply, or too many aliases'],
+  'two-documents': ['line 6, column 1: a second document: one file holds one configuration'],
+  'unknown-tag': ['line 1, column 11: an unknown tag (text that begins with ! belongs in quotes)'],
+  'proto-key': ['a key named __proto__ is unknown'],
+  'missing-environment-variable': ['networks[0].endpoints[0].url: the environment has no ABSENT'],
+  'malformed-interpolation': [
+    'networks[0].endpoints[0].url: expected ${NAME} or ${file:PATH} here; $${ is a literal ${',
+  ],
+  'missing-file': ['networks[0].endpoints[0].url: the file that ${file:…} names cannot be read'],
+  'file-is-a-folder': ['networks[0].endpoints[0].url: what ${file:…} names is no file'],
+  'duplicate-network-names': ['networks[1].name: the same as networks[0].name'],
+  'duplicate-endpoint-names': ['networks[0].endpoints[1].name: the same as networks[0].endpoints[0].name'],
+  'duplicate-hosts': ['networks[1].host: the same as networks[0].host'],
+  'bad-host': ['networks[0].host: expected a host name such as avax.rpc.example.org, without scheme, port or path'],
+  'bad-network-name': ['networks[0].name: expected 1 to 64 characters of a-z, 0-9 and -'],
+  'long-network-name': ['networks[0].name: expected 1 to 64 characters of a-z, 0-9 and -'],
+  'bad-endpoint-name': ['networks[0].endpoints[0].name: expected 1 to 64 characters of a-z, 0-9 and -'],
+  'url-not-http': [
+    'networks[0].endpoints[0].url: expected an http(s) URL without user, query or fragment (credentials go into its path or into headers)',
+  ],
+  'url-relative': [
+    'networks[0].endpoints[0].url: expected an http(s) URL without user, query or fragment (credentials go into its path or into headers)',
+  ],
+  'url-with-fragment': [
+    'networks[0].endpoints[0].url: expected an http(s) URL without user, query or fragment (credentials go into its path or into headers)',
+  ],
+  'url-with-query': [
+    'networks[0].endpoints[0].url: expected an http(s) URL without user, query or fragment (credentials go into its path or into headers)',
+  ],
+  'url-with-user': [
+    'networks[0].endpoints[0].url: expected an http(s) URL without user, query or fragment (credentials go into its path or into headers)',
+  ],
+  'url-missing': ['networks[0].endpoints[0].url: required'],
+  'url-empty': [
+    'networks[0].endpoints[0].url: expected an http(s) URL without user, query or fragment (credentials go into its path or into headers), found nothing',
+  ],
+  'rpc-path-relative': [
+    'networks[0].endpoints[0].rpc_path: expected a path that starts with /, without query or fragment',
+  ],
+  'header-name': ['networks[0].endpoints[0].headers.*: expected a header name'],
+  'header-value-line-break': [
+    'networks[0].endpoints[0].headers.x-api-key: expected a header value: visible ASCII on one line (in quotes, if it is a number)',
+  ],
+  'header-value-number': [
+    'networks[0].endpoints[0].headers.x-api-key: expected a header value: visible ASCII on one line (in quotes, if it is a number)',
+  ],
+  'header-twice': ['networks[0].endpoints[0].headers.X-Api-Key: given twice (upper and lower case are the same here)'],
+  'header-reserved': ['networks[0].endpoints[0].headers.Content-Length: is set by the daemon itself'],
+  'checks-not-offered': ['networks[0].endpoints[0].checks[0]: ethereum nodes offer no liveness'],
+  'checks-not-offered-multiversx': ['networks[0].endpoints[0].checks[0]: multiversx nodes offer no liveness'],
+  'checks-empty': ['networks[0].endpoints[0].checks: expected at least one check'],
+  'checks-unknown': ['networks[0].endpoints[0].checks[0]: expected one of liveness, head'],
+  'checks-twice': ['networks[0].endpoints[0].checks[1]: the same as networks[0].endpoints[0].checks[0]'],
+  'tier-unknown': ['networks[0].endpoints[0].tier: expected one of primary, fallback'],
+  'shards-not-multiversx': ['networks[0].shards: only multiversx has shards'],
+  'shards-empty': ['networks[0].shards: expected at least one shard'],
+  'shards-twice': ['networks[0].shards[2]: the same as networks[0].shards[0]'],
+  'shard-out-of-range': ['networks[0].shards[1]: expected a whole number from 0 to 4294967295'],
+  'observer-without-shard': ['networks[0].endpoints[0].shard: an observer needs the shard that it serves'],
+  'shard-without-observer': ['networks[0].endpoints[0].shard: only an observer has one: kind: observer'],
+  'observer-of-another-shard': ['networks[0].endpoints[0].shard: is not among the shards of its network'],
+  'kind-not-multiversx': ['networks[0].endpoints[0].kind: only multiversx has kinds of endpoints'],
+  'shard-not-multiversx': ['networks[0].endpoints[0].shard: only multiversx has shards'],
+  'chain-id-multiversx': ['networks[0].chain_id: multiversx has no chain id of this kind'],
+  'chain-id-zero': ['networks[0].chain_id: expected a whole number from 1 to 9007199254740991'],
+  'chain-id-too-large': ['networks[0].chain_id: expected a whole number from 1 to 9007199254740991'],
+  'chain-id-hex-text': ['networks[0].chain_id: expected a whole number from 1 to 9007199254740991'],
+  'lag-recover-not-below': ['networks[0].thresholds.lag_recover_blocks: expected to be less than lag_blocks'],
+  'lag-down-not-above': ['networks[0].thresholds.lag_blocks_down: expected to be more than lag_blocks'],
+  'lag-zero': ['networks[0].thresholds.lag_blocks: expected a whole number from 1 to 1000000000'],
+  'fail-after-zero': ['networks[0].thresholds.fail_after: expected a whole number from 1 to 1000'],
+  'recover-after-fraction': ['networks[0].thresholds.recover_after: expected a whole number from 1 to 1000'],
+  'duration-without-unit': [
+    'poll.interval: expected a duration such as 500ms, 15s, 2m, 48h or 90d, above 0 and at most 1d',
+  ],
+  'duration-unknown-unit': [
+    'networks[0].thresholds.stall: expected a duration such as 500ms, 15s, 2m, 48h or 90d, above 0 and at most 100y',
+  ],
+  'duration-zero': [
+    'networks[0].poll.interval: expected a duration such as 500ms, 15s, 2m, 48h or 90d, above 0 and at most 1d',
+  ],
+  'duration-negative': [
+    'networks[0].thresholds.latency: expected a duration such as 500ms, 15s, 2m, 48h or 90d, above 0 and at most 100y',
+  ],
+  'duration-too-long': [
+    'poll.interval: expected a duration such as 500ms, 15s, 2m, 48h or 90d, above 0 and at most 1d',
+  ],
+  'size-without-unit': ['store.max_size: expected a size such as 64KiB, 64MiB, 10GiB or 500MB, above 0'],
+  'timeout-above-interval': ['poll.timeout: expected to be at most the interval'],
+  'network-timeout-above-interval': ['networks[0].poll.timeout: expected to be at most the interval'],
+  'concurrency-zero': ['poll.concurrency: expected a whole number from 1 to 65535'],
+  'concurrency-per-host-above-all': ['poll.concurrency_per_host: expected to be at most concurrency'],
+  'retention-raw-above-five-minutes': [
+    'store.retention.five_minutes: expected to be at least as long as store.retention.raw',
+  ],
+  'retention-five-minutes-above-hour': [
+    'store.retention.hour: expected to be at least as long as store.retention.five_minutes',
+  ],
+  'listen-without-port': ['server.listen: expected HOST:PORT such as 127.0.0.1:9780 or [::1]:9780'],
+  'listen-port-out-of-range': ['server.listen: expected HOST:PORT such as 127.0.0.1:9780 or [::1]:9780'],
+  'listen-bad-address': ['server.listen: expected HOST:PORT such as 127.0.0.1:9780 or [::1]:9780'],
+  'listen-with-scheme': ['server.listen: expected HOST:PORT such as 127.0.0.1:9780 or [::1]:9780'],
+  'listeners-collide': ['gateway.listen: the same as server.listen'],
+  'token-too-short': ['server.token: expected at least 16 characters of A-Z, a-z, 0-9 and - . _ ~ + / ='],
+  'token-empty': ['server.token: expected at least 16 characters of A-Z, a-z, 0-9 and - . _ ~ + / =, found nothing'],
+  'private-without-token': ['server.public: false needs server.token: without one nobody could read the page'],
+  'flag-not-boolean': ['server.public: expected true or false'],
+  'tls-key-without-cert': ['server.tls.cert: required', 'server.tls.key: the file cannot be read'],
+  'tls-cert-missing': ['gateway.tls.cert: the file cannot be read', 'gateway.tls.key: the file cannot be read'],
+  'tls-cert-no-certificate': ['server.tls.cert: the file holds no PEM certificate'],
+  'tls-ca-missing': ['networks[0].endpoints[0].tls.ca: the file cannot be read'],
+  'gateway-without-callers': ['gateway.callers: expected at least one caller: without any, nobody may use the gateway'],
+  'endpoint-id-too-short': [
+    'gateway.callers[0].endpoint_id: expected 16 to 128 characters of A-Z, a-z, 0-9 and . _ ~ -',
+  ],
+  'endpoint-id-too-long': [
+    'gateway.callers[0].endpoint_id: expected 16 to 128 characters of A-Z, a-z, 0-9 and . _ ~ -',
+  ],
+  'endpoint-id-alphabet': [
+    'gateway.callers[0].endpoint_id: expected 16 to 128 characters of A-Z, a-z, 0-9 and . _ ~ -',
+  ],
+  'endpoint-id-twice': ['gateway.callers[1].endpoint_id: the same as gateway.callers[0].endpoint_id'],
+  'caller-twice': ['gateway.callers[1].name: the same as gateway.callers[0].name'],
+  'caller-unknown-network': ['gateway.callers[0].networks[1]: no network has this name'],
+  'caller-no-networks': ['gateway.callers[0].networks: expected at least one network'],
+  'rate-limit-without-per': ['gateway.callers[0].rate_limit.per: required'],
+  'rate-limit-zero': ['gateway.callers[0].rate_limit.requests: expected a whole number from 1 to 1000000000'],
+  'methods-bare-star': [
+    'gateway.callers[0].methods[0]: expected a method such as eth_call or eth_get*, or a REST route such as "GET /address/*"; * only at the end, after something',
+  ],
+  'methods-inner-star': [
+    'gateway.callers[0].methods[0]: expected a method such as eth_call or eth_get*, or a REST route such as "GET /address/*"; * only at the end, after something',
+  ],
+  'public-url-not-http': [
+    'gateway.public_url: expected an http(s) URL without user, query or fragment (credentials go into its path or into headers)',
+  ],
+  'batch-limit-zero': ['gateway.batch_limit: expected a whole number from 1 to 10000'],
+  'maintenance-neither': ['maintenance[0]: expected either schedule and duration, or from and until'],
+  'maintenance-both': ['maintenance[0]: expected either schedule and duration, or from and until'],
+  'maintenance-without-duration': ['maintenance[0].duration: schedule needs a duration'],
+  'maintenance-without-until': ['maintenance[0].until: from needs an until'],
+  'maintenance-without-from': ['maintenance[0].from: until needs a from'],
+  'maintenance-until-before-from': ['maintenance[0].until: expected to be later than from'],
+  'maintenance-duration-with-from': ['maintenance[0].duration: belongs to schedule; from has until'],
+  'maintenance-timezone-with-from': ['maintenance[0].timezone: belongs to schedule; from and until carry their offset'],
+  'maintenance-time-without-offset': [
+    'maintenance[0].from: expected a time with its offset such as 2026-12-01T03:00:00Z',
+  ],
+  'maintenance-no-such-day': ['maintenance[0].from: expected a time with its offset such as 2026-12-01T03:00:00Z'],
+  'maintenance-bad-cron': ['maintenance[0].schedule: expected a cron pattern such as "0 3 * * 0"'],
+  'maintenance-bad-time-zone': ['maintenance[0].timezone: expected a time zone such as UTC or Europe/Berlin'],
+  'maintenance-unknown-network': ['maintenance[0].networks[0]: no network has this name'],
+  'maintenance-unknown-endpoint': ['maintenance[0].endpoints[0]: no endpoint of these networks has this name'],
+  'maintenance-twice': ['maintenance[1].name: the same as maintenance[0].name'],
+  'log-level-unknown': ['log.level: expected one of debug, info, warn, error'],
+  'log-format-unknown': ['log.format: expected one of json, pretty'],
+  'wrong-is-not-missing': [
+    'server.token: expected at least 16 characters of A-Z, a-z, 0-9 and - . _ ~ + / =',
+    'maintenance[0].from: expected a time with its offset such as 2026-12-01T03:00:00Z',
+    'maintenance[0].until: expected a time with its offset such as 2026-12-01T03:00:00Z',
+  ],
+  'many-at-once': [
+    'networks[0].endpoints[1].url: the environment has no ABSENT',
+    'server.listen: expected HOST:PORT such as 127.0.0.1:9780 or [::1]:9780',
+    'networks[0].name: expected 1 to 64 characters of a-z, 0-9 and -',
+    'networks[0].poll.interval: expected a duration such as 500ms, 15s, 2m, 48h or 90d, above 0 and at most 1d',
+    'networks[0].endpoints[0].url: expected an http(s) URL without user, query or fragment (credentials go into its path or into headers)',
+    'network: unknown key',
+    'server.public: false needs server.token: without one nobody could read the page',
+    'networks[0].endpoints[1].name: the same as networks[0].endpoints[0].name',
+  ],
+}
+
+describe('every rule has a file that breaks it, and says so', () => {
+  test('the files and this table are the same set', () => {
+    const files = readdirSync(FOLDER).map((file) => file.replace(/\.yaml$/, ''))
+
+    expect(files.sort()).toEqual(Object.keys(EXPECTED).sort())
+  })
+
+  test.each(Object.entries(EXPECTED))('%s', (rule, messages) => {
+    const result = loadConfig(join(FOLDER, `${rule}.yaml`), {})
+
+    const said = result.ok ? [] : result.problems.map((problem) => formatProblem('heartline.yaml', problem))
+    expect(said).toEqual(messages.map((message) => `heartline.yaml: ${message}`))
+  })
+})

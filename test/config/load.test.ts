@@ -1,0 +1,432 @@
+import { execFileSync } from 'node:child_process'
+import { X509Certificate } from 'node:crypto'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { inspect } from 'node:util'
+import fc from 'fast-check'
+import { afterAll, describe, expect, test } from 'vitest'
+import { stringify } from 'yaml'
+import { configFromObject, loadConfig } from '../../src/config/load.ts'
+import { formatProblem } from '../../src/config/problem.ts'
+import { accepted, minimal, temporaryFolder, valid } from './support.ts'
+
+const folders: string[] = []
+function folderWith(files: Readonly<Record<string, string>>): string {
+  const folder = temporaryFolder(files)
+  folders.push(folder)
+  return folder
+}
+afterAll(() => {
+  for (const folder of folders) rmSync(folder, { recursive: true })
+})
+
+describe('defaults', () => {
+  test('the smallest file gets the documented ones', () => {
+    const folder = folderWith({
+      'heartline.yaml': stringify({
+        networks: [{ name: 'main', family: 'ethereum', endpoints: [{ name: 'own-1', url: 'http://127.0.0.1:8545/' }] }],
+      }),
+    })
+
+    const { config, warnings } = valid(loadConfig(join(folder, 'heartline.yaml'), {}))
+
+    expect(warnings).toEqual([])
+    expect(config).toMatchObject({
+      server: { listen: { host: '127.0.0.1', port: 9780 }, token: null, public: true, tls: null },
+      store: {
+        path: join(folder, 'heartline.db'),
+        retention: { rawMs: 48 * 3_600_000, fiveMinutesMs: 30 * 86_400_000, hourMs: 730 * 86_400_000 },
+        maxSizeBytes: 10 * 2 ** 30,
+      },
+      poll: { intervalMs: 15_000, timeoutMs: 5000, concurrency: 256, concurrencyPerHost: 8 },
+      gateway: { enabled: false, listen: { port: 9781 }, admin: false, callers: [], cacheMaxBytes: 64 * 2 ** 20 },
+      maintenance: [],
+      log: { level: 'info', format: 'json' },
+    })
+    expect(config.networks[0]).toMatchObject({
+      network: {
+        name: 'main',
+        title: 'main',
+        blockTimeMs: 12_000,
+        chainId: null,
+        thresholds: {
+          lagBlocks: 3,
+          lagRecoverBlocks: 1,
+          lagBlocksDown: 100,
+          stallMs: 60_000,
+          heartbeatMs: 60_000,
+          contiguousFailures: 3,
+          latencyMs: 2000,
+          clockSkewMs: 10_000,
+          failAfter: 2,
+          recoverAfter: 2,
+        },
+      },
+      endpoints: [
+        {
+          endpoint: {
+            network: 'main',
+            title: 'own-1',
+            tier: 'primary',
+            checks: ['head'],
+            shards: [null],
+            intervalMs: 15_000,
+          },
+          connection: { rpcPath: '/', kind: 'proxy', shard: null, timeoutMs: 5000, tls: { ca: null, insecure: false } },
+        },
+      ],
+    })
+    expect(config.networks[0]?.endpoints[0]?.connection.url.reveal()).toBe('http://127.0.0.1:8545')
+  })
+
+  test.each([
+    ['ethereum', 12_000, ['head'], '/', [null]],
+    ['avalanche', 2000, ['liveness', 'head'], '/ext/bc/C/rpc', [null]],
+    ['multiversx', 6000, ['head'], '/', [0, 1, 2, 4_294_967_295]],
+  ])('%s has its own', (family, blockTimeMs, checks, rpcPath, shards) => {
+    const [network] = accepted(minimal({ network: { family } })).networks
+
+    expect(network?.network.blockTimeMs).toBe(blockTimeMs)
+    expect(network?.shards).toEqual(shards)
+    expect(network?.endpoints[0]).toMatchObject({ endpoint: { checks, shards }, connection: { rpcPath } })
+  })
+
+  test('a network’s poll wins over the common one, key by key', () => {
+    const { poll, networks } = accepted(
+      minimal({
+        network: { poll: { interval: '6s' } },
+        rest: { poll: { interval: '20s', timeout: '4s', concurrency: 10 } },
+      }),
+    )
+
+    expect(poll).toEqual({ intervalMs: 20_000, timeoutMs: 4000, concurrency: 10, concurrencyPerHost: 8 })
+    expect(networks[0]?.poll).toEqual({ intervalMs: 6000, timeoutMs: 4000, concurrency: 10, concurrencyPerHost: 8 })
+    expect(networks[0]?.endpoints[0]).toMatchObject({ endpoint: { intervalMs: 6000 }, connection: { timeoutMs: 4000 } })
+  })
+
+  test('an inherited timeout is cut to a shorter interval', () => {
+    const { poll, networks } = accepted(
+      minimal({ network: { poll: { interval: '500ms' } }, rest: { poll: { interval: '3s' } } }),
+    )
+
+    expect(poll.timeoutMs).toBe(3000)
+    expect(networks[0]?.poll.timeoutMs).toBe(500)
+  })
+
+  test.each([
+    [1, 0, 100],
+    [2, 1, 100],
+    [80, 1, 160],
+  ])('from lag_blocks: %d the two other lag thresholds follow', (lag_blocks, recover, down) => {
+    const [network] = accepted(minimal({ network: { thresholds: { lag_blocks } } })).networks
+
+    expect(network?.network.thresholds).toMatchObject({ lagRecoverBlocks: recover, lagBlocksDown: down })
+  })
+
+  test('an observer polls its own shard, a proxy all of the network’s', () => {
+    const endpoints = [
+      { name: 'observer', url: 'http://127.0.0.1:8080', kind: 'observer', shard: 1 },
+      { name: 'proxy', url: 'http://127.0.0.1:8079' },
+    ]
+
+    const [network] = accepted(minimal({ network: { family: 'multiversx', shards: [0, 1], endpoints } })).networks
+
+    expect(network?.endpoints.map(({ endpoint }) => endpoint.shards)).toEqual([[1], [0, 1]])
+    expect(network?.endpoints[0]?.connection).toMatchObject({ kind: 'observer', shard: 1 })
+  })
+
+  test('a section with everything commented out is as if it were not there', () => {
+    expect(accepted(minimal({ rest: { store: null, gateway: null, log: null } })).gateway.enabled).toBe(false)
+  })
+})
+
+describe('maintenance and callers', () => {
+  test('names are resolved, windows are one of two kinds', () => {
+    const { maintenance, gateway } = accepted(
+      minimal({
+        rest: {
+          maintenance: [
+            { name: 'weekly', schedule: '0 3 * * 0', duration: '1h' },
+            {
+              name: 'once',
+              networks: ['main'],
+              endpoints: ['own-1'],
+              from: '2026-12-01T03:00:00Z',
+              until: '2026-12-01T05:00:00+01:00',
+            },
+          ],
+          gateway: {
+            enabled: true,
+            callers: [
+              {
+                name: 'wallet',
+                endpoint_id: 'abcdefghijklmnop',
+                rate_limit: { requests: 100, per: '1s' },
+                methods: ['eth_call', 'eth_get*', 'GET /address/*'],
+              },
+            ],
+          },
+        },
+      }),
+    )
+
+    expect(maintenance).toEqual([
+      {
+        name: 'weekly',
+        networks: ['main'],
+        endpoints: null,
+        when: { kind: 'repeated', schedule: '0 3 * * 0', durationMs: 3_600_000, timeZone: 'UTC' },
+      },
+      {
+        name: 'once',
+        networks: ['main'],
+        endpoints: ['own-1'],
+        when: { kind: 'once', from: Date.UTC(2026, 11, 1, 3), until: Date.UTC(2026, 11, 1, 4) },
+      },
+    ])
+    expect(gateway.callers[0]).toMatchObject({
+      networks: ['main'],
+      admin: false,
+      rateLimit: { requests: 100, perMs: 1000 },
+    })
+    expect(gateway.callers[0]?.endpointId.reveal()).toBe('abcdefghijklmnop')
+  })
+})
+
+describe('interpolation', () => {
+  test('the environment and files fill in texts, once', () => {
+    const folder = folderWith({ 'key.txt': 'from-file\n' })
+    const own = { url: 'https://rpc.example.org/${KEY}/${file:key.txt}', headers: { 'X-Api-Key': '${NESTED} $${KEY}' } }
+
+    const config = accepted(minimal({ own }), { baseDir: folder, env: { KEY: 'from-env', NESTED: '${KEY}' } })
+
+    const connection = config.networks[0]?.endpoints[0]?.connection
+    expect(connection?.url.reveal()).toBe('https://rpc.example.org/from-env/from-file')
+    expect(connection?.headers['x-api-key']?.reveal()).toBe('${KEY} ${KEY}')
+  })
+
+  test('numbers and truth values may come from the environment', () => {
+    const value = minimal({ network: { chain_id: '${CHAIN}' }, rest: { gateway: { admin: '${ADMIN}' } } })
+
+    const config = accepted(value, { env: { CHAIN: '43114', ADMIN: 'true' } })
+
+    expect(config.networks[0]?.network.chainId).toBe(43_114)
+    expect(config.gateway.admin).toBe(true)
+  })
+
+  test('a value with YAML in it stays one text', () => {
+    const folder = folderWith({ 'heartline.yaml': stringify(minimal({ own: { title: '${TITLE}' } })) })
+
+    const { config } = valid(loadConfig(join(folder, 'heartline.yaml'), { TITLE: "x', url: 'http://evil" }))
+
+    expect(config.networks[0]?.endpoints[0]?.endpoint.title).toBe("x', url: 'http://evil")
+  })
+
+  test('what every object inherits is not in the environment', () => {
+    const result = configFromObject(minimal({ own: { title: '${constructor}' } }), '/', {})
+
+    expect(result).toEqual({
+      ok: false,
+      problems: [{ path: 'networks[0].endpoints[0].title', message: 'the environment has no constructor' }],
+    })
+  })
+
+  test('every missing variable is named, and its value not judged as well', () => {
+    const result = configFromObject(minimal({ own: { url: '${ONE}${TWO}' } }), '/', {})
+
+    expect(result).toMatchObject({
+      problems: [{ message: 'the environment has no ONE' }, { message: 'the environment has no TWO' }],
+    })
+  })
+})
+
+describe('the command line', () => {
+  test('wins over the file', () => {
+    const value = minimal({ rest: { log: { level: 'warn' } } })
+
+    const config = accepted(value, { overrides: { admin: true, logLevel: 'debug' } })
+
+    expect(config.gateway.admin).toBe(true)
+    expect(config.log.level).toBe('debug')
+  })
+})
+
+describe('warnings', () => {
+  const caller = { name: 'wallet', endpoint_id: 'abcdefghijklmnop', admin: true }
+
+  test('what is doubtful is said, and runs', () => {
+    const value = minimal({
+      own: { tls: { insecure: true } },
+      rest: { server: { listen: '0.0.0.0:9780' }, gateway: { enabled: true, listen: '[::]:9781', callers: [caller] } },
+    })
+
+    const { warnings } = valid(configFromObject(value, '/', {}))
+
+    expect(warnings.map(({ path }) => path)).toEqual([
+      'server.listen',
+      'networks[0].endpoints[0].tls.insecure',
+      'gateway.listen',
+      'gateway.callers[0].admin',
+    ])
+  })
+
+  test('loopback, a token, and admin on both sides are not', () => {
+    const value = minimal({
+      rest: {
+        server: { listen: '0.0.0.0:9780', token: 'abcdefghijklmnop' },
+        gateway: { enabled: true, admin: true, listen: 'localhost:9781', callers: [caller] },
+      },
+    })
+
+    expect(valid(configFromObject(value, '/', {})).warnings).toEqual([])
+  })
+})
+
+describe('TLS files', () => {
+  const openssl = (folder: string, name: string) =>
+    execFileSync(
+      'openssl',
+      [
+        'req',
+        '-x509',
+        '-newkey',
+        'ec',
+        '-pkeyopt',
+        'ec_paramgen_curve:prime256v1',
+        '-nodes',
+        '-subj',
+        '/CN=localhost',
+        '-days',
+        '1',
+      ].concat(['-keyout', join(folder, `${name}.key`), '-out', join(folder, `${name}.crt`)]),
+      { stdio: 'ignore' },
+    )
+
+  test('are read at load, and have to belong together', () => {
+    const folder = folderWith({})
+    openssl(folder, 'a')
+    openssl(folder, 'b')
+    const good = minimal({ own: { tls: { ca: 'b.crt' } }, rest: { server: { tls: { cert: 'a.crt', key: 'a.key' } } } })
+    const bad = minimal({ rest: { server: { tls: { cert: 'a.crt', key: 'b.key' } } } })
+
+    const config = accepted(good, { baseDir: folder })
+
+    expect(new X509Certificate(config.server.tls?.cert ?? '').subject).toBe('CN=localhost')
+    expect(config.server.tls?.key.reveal()).toContain('PRIVATE KEY')
+    expect(config.networks[0]?.endpoints[0]?.connection.tls.ca).toContain('BEGIN CERTIFICATE')
+    expect(configFromObject(bad, folder, {})).toEqual({
+      ok: false,
+      problems: [{ path: 'server.tls.key', message: 'the file holds no PEM private key of this certificate' }],
+    })
+  })
+})
+
+describe('what is no configuration at all', () => {
+  test.each([
+    ['a file that is not there', 'absent.yaml', 'cannot be read (ENOENT)'],
+    ['a folder', '.', 'is no file'],
+    ['an empty file', 'empty.yaml', 'expected a mapping with at least networks'],
+    ['more than 4 MiB', 'large.yaml', 'is larger than 4 MiB'],
+    ['brackets without end', 'deep.yaml', 'nested too deeply'],
+  ])('%s is one problem', (_, file, message) => {
+    const folder = folderWith({
+      'empty.yaml': '',
+      'large.yaml': '#'.repeat(2 ** 22 + 1),
+      'deep.yaml': '['.repeat(200_000),
+    })
+
+    const result = loadConfig(join(folder, file), {})
+
+    expect(result.ok ? [] : result.problems.at(0)?.message).toBe(message)
+  })
+
+  test('__proto__ pollutes nothing', () => {
+    const folder = folderWith({ 'heartline.yaml': 'networks: [{ __proto__: { polluted: true }, name: a }]' })
+
+    const result = loadConfig(join(folder, 'heartline.yaml'), {})
+
+    expect(result.ok).toBe(false)
+    expect(({} as { polluted?: boolean }).polluted).toBeUndefined()
+  })
+
+  test('YAML 1.1 is not switched on by a directive', () => {
+    const yaml = `%YAML 1.1\n---\n${stringify(minimal({ own: { title: 'PLACE' } })).replace('PLACE', 'yes')}`
+    const folder = folderWith({ 'heartline.yaml': yaml })
+
+    const { config } = valid(loadConfig(join(folder, 'heartline.yaml'), {}))
+
+    expect(config.networks[0]?.endpoints[0]?.endpoint.title).toBe('yes')
+  })
+})
+
+describe('secrets', () => {
+  const CANARY = 'k3nar1-0123456789abcdef'
+
+  test('a configuration prints without them', () => {
+    const value = minimal({
+      own: { url: `https://rpc.example.org/${CANARY}`, headers: { 'x-api-key': CANARY } },
+      rest: {
+        server: { token: CANARY },
+        gateway: { enabled: true, callers: [{ name: 'wallet', endpoint_id: CANARY }] },
+      },
+    })
+
+    const config = accepted(value)
+
+    const printed = [
+      JSON.stringify(config),
+      inspect(config, { depth: null, showHidden: true }),
+      String(config.server.token),
+    ]
+    expect(printed.join('\n')).not.toContain(CANARY)
+    expect(printed[0]).toContain('[redacted]')
+  })
+
+  test('whatever is wrong with a file, no value of it is shown, and nothing is thrown', () => {
+    const text = readFileSync(join(import.meta.dirname, '../../heartline.example.yaml'), 'utf8')
+    const folder = folderWith({})
+    const file = join(folder, 'heartline.yaml')
+    const pieces = [
+      CANARY,
+      ` ${CANARY}: `,
+      `\${${CANARY}}`,
+      `\${file:${CANARY}}`,
+      `*${CANARY}`,
+      `!${CANARY}`,
+      `"${CANARY}`,
+      `\t- ${CANARY}`,
+    ]
+    const edit = fc.record({
+      at: fc.nat(text.length),
+      cut: fc.nat(20),
+      put: fc.oneof(
+        fc.constantFrom(...pieces, `&${CANARY} `, `{${CANARY}`, `%${CANARY}\n---\n`, '[', '\n', ': ', '#'),
+        fc.string(),
+      ),
+    })
+
+    fc.assert(
+      fc.property(fc.array(edit, { minLength: 1, maxLength: 6 }), (edits) => {
+        const broken = edits.reduce((now, { at, cut, put }) => now.slice(0, at) + put + now.slice(at + cut), text)
+        const parsed = loadText(folder, broken)
+        const said = parsed.ok ? parsed.warnings : parsed.problems
+        expect(said.map((problem) => formatProblem(file, problem)).join('\n')).not.toContain(CANARY)
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  test('any data at all is accepted or refused, never thrown at', () => {
+    fc.assert(
+      fc.property(fc.anything({ withNullPrototype: true, maxDepth: 4 }), (value) => {
+        expect(typeof configFromObject({ ...minimal(), server: value }, '/', {}).ok).toBe('boolean')
+        expect(typeof configFromObject(value, '/', {}).ok).toBe('boolean')
+      }),
+    )
+  })
+})
+
+function loadText(folder: string, text: string) {
+  writeFileSync(join(folder, 'heartline.yaml'), text)
+  return loadConfig(join(folder, 'heartline.yaml'), { KEY: 'abc' })
+}

@@ -1,0 +1,92 @@
+import { describe, expect, test } from 'vitest'
+import { type ConfigResult, configFromObject } from '../../src/config/load.ts'
+import { compareConfigs, createReloader } from '../../src/config/reload.ts'
+import { accepted, minimal } from './support.ts'
+
+const BEFORE = accepted(minimal())
+
+describe('what a new configuration changes', () => {
+  test.each<[string, Parameters<typeof minimal>[0]]>([
+    ['the url', { own: { url: 'http://127.0.0.1:8546' } }],
+    ['a header', { own: { headers: { 'x-api-key': 'abc' } } }],
+    ['the path', { own: { rpc_path: '/rpc' } }],
+    ['the interval', { network: { poll: { interval: '5s' } } }],
+    ['the timeout', { network: { poll: { timeout: '1s' } } }],
+    ['the polls at once per host', { network: { poll: { concurrency_per_host: 2 } } }],
+    ['a threshold', { network: { thresholds: { lag_blocks: 5 } } }],
+    ['the chain id', { network: { chain_id: 1 } }],
+    ['the family', { network: { family: 'avalanche' } }],
+    ['whom to trust', { own: { tls: { insecure: true } } }],
+  ])('%s makes an endpoint another', (_, change) => {
+    expect(compareConfigs(BEFORE, accepted(minimal(change)))).toEqual({
+      added: [],
+      removed: [],
+      changed: ['main/own-1'],
+      unchanged: [],
+      needsRestart: [],
+    })
+  })
+
+  test.each<[string, Parameters<typeof minimal>[0]]>([
+    ['nothing', {}],
+    ['titles', { own: { title: 'Own node 1' }, network: { title: 'Main' } }],
+    ['the tier', { own: { tier: 'fallback' } }],
+    ['the log level', { rest: { log: { level: 'debug' } } }],
+  ])('%s leaves an endpoint as it is', (_, change) => {
+    expect(compareConfigs(BEFORE, accepted(minimal(change)))).toMatchObject({ changed: [], unchanged: ['main/own-1'] })
+  })
+
+  test('a secret that differs is a change, the same secret is none', () => {
+    const keyed = (key: string) => accepted(minimal({ own: { headers: { 'x-api-key': key } } }))
+
+    expect(compareConfigs(keyed('abc'), keyed('abd')).changed).toEqual(['main/own-1'])
+    expect(compareConfigs(keyed('abc'), keyed('abc')).changed).toEqual([])
+  })
+
+  test('an endpoint under another name is one less and one more', () => {
+    expect(compareConfigs(BEFORE, accepted(minimal({ own: { name: 'own-2' } })))).toMatchObject({
+      added: ['main/own-2'],
+      removed: ['main/own-1'],
+      changed: [],
+      unchanged: [],
+    })
+  })
+
+  test('what is opened at start waits for a restart', () => {
+    const after = accepted(
+      minimal({
+        rest: {
+          server: { listen: '127.0.0.1:9790' },
+          store: { path: 'other.db' },
+          gateway: { listen: '127.0.0.1:9791' },
+          log: { format: 'pretty' },
+        },
+      }),
+    )
+
+    expect(compareConfigs(BEFORE, after).needsRestart).toEqual([
+      'server.listen',
+      'store.path',
+      'gateway.listen',
+      'log.format',
+    ])
+  })
+})
+
+describe('reloading', () => {
+  test('a bad file changes nothing; the next good one is compared with what runs', () => {
+    const bad = configFromObject({}, '/', {})
+    const good = configFromObject(minimal({ own: { name: 'own-2' } }), '/', {})
+    const files: ConfigResult[] = [bad, good]
+    const reloader = createReloader({ initial: BEFORE, load: () => files.shift() ?? bad })
+
+    const first = reloader.reload()
+    const afterFirst = reloader.current()
+    const second = reloader.reload()
+
+    expect(first).toEqual({ ok: false, problems: [{ path: 'networks', message: 'required' }] })
+    expect(afterFirst).toBe(BEFORE)
+    expect(second).toMatchObject({ ok: true, change: { added: ['main/own-2'], removed: ['main/own-1'] } })
+    expect(second.ok && reloader.current() === second.config).toBe(true)
+  })
+})
