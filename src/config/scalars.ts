@@ -12,7 +12,7 @@ export interface About {
 }
 
 /** Keyword set that editors get for a value that may also be written `${NAME}`. */
-export const INTERPOLATED = { type: 'string', pattern: '\\$\\{[^}]+\\}' } as const
+const INTERPOLATED = { type: 'string', pattern: '\\$\\{[^}]+\\}' } as const
 
 type Read<T> = (value: unknown) => T | undefined
 
