@@ -21,11 +21,12 @@ interface ControlDeps {
 
 const Mine = z.strictObject({ blocks: z.int().min(1).max(1_000_000).default(1) })
 const LOOPBACK = /^(?:::ffff:)?127\.|^::1$/
-/** A page of another origin could make a browser post here under a name of its own. */
+/** A page somewhere could make a browser on this machine post here, also under a name of its own. */
 const LOOPBACK_HOST = /^(?:127(?:\.\d{1,3}){3}|localhost|\[::1\])(?::\d+)?$/i
 
 export function isFromHere({ socket, headers }: IncomingMessage): boolean {
-  return LOOPBACK.test(socket.remoteAddress ?? '') && LOOPBACK_HOST.test(headers.host ?? '')
+  const sentByPage = headers.origin !== undefined
+  return LOOPBACK.test(socket.remoteAddress ?? '') && LOOPBACK_HOST.test(headers.host ?? '') && !sentByPage
 }
 
 export function answerControl({ method, path, body }: Request, deps: ControlDeps): Answer {
