@@ -16,8 +16,8 @@ export interface EventClient {
 }
 
 export interface Subscription {
-  drained(): void
-  leave(): void
+  readonly drained: () => void
+  readonly leave: () => void
 }
 
 /**

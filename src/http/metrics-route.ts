@@ -25,7 +25,7 @@ export function registerMetrics(app: FastifyInstance, metrics: Pick<Metrics, 'ex
   })
 }
 
-export function acceptsGzip(header: string | string[] | undefined): boolean {
+function acceptsGzip(header: string | string[] | undefined): boolean {
   const offers = String(header ?? '').split(',')
   return offers.some((offer) => {
     const [coding, ...parameters] = offer

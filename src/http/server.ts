@@ -147,7 +147,7 @@ export function createHttpServer(deps: HttpServerDeps): HttpServer {
       if ('setSecureContext' in app.server) (app.server as HttpsServer).setSecureContext(certificate)
     },
     close: () => app.close(),
-    inject: app.inject.bind(app) as FastifyInstance['inject'],
+    inject: app.inject.bind(app),
   }
 }
 
@@ -168,20 +168,20 @@ function createApp(tls: Certificate | null): FastifyInstance {
       sendProblem(reply.headers(HEADERS), { status: 400, detail: 'The URL cannot be read.' })
     },
   } as const
-  if (tls === null) return fastify({ ...common, http: limits }) as unknown as FastifyInstance
-  return fastify({ ...common, https: { ...limits, cert: tls.cert, key: tls.key } }) as unknown as FastifyInstance
+  if (tls === null) return fastify({ ...common, http: limits })
+  return fastify({ ...common, https: { ...limits, cert: tls.cert, key: tls.key } })
 }
 
 /** What is not HTTP at all, or too slow or too large for it. */
 function clientErrorHandler(error: Error & { code?: string }, socket: Socket): void {
   if (error.code === 'ECONNRESET' || socket.destroyed || !socket.writable) return void socket.destroy()
-  const [status, reason] =
+  const [status, reason]: [number, string] =
     error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
       ? [408, 'Request Timeout']
       : error.code === 'HPE_HEADER_OVERFLOW'
         ? [431, 'Request Header Fields Too Large']
         : [400, 'Bad Request']
-  const body = JSON.stringify(problemBody({ status: status as number, detail: 'The request cannot be read.' }))
+  const body = JSON.stringify(problemBody({ status, detail: 'The request cannot be read.' }))
   const head = `HTTP/1.1 ${status} ${reason}\r\nContent-Type: application/problem+json; charset=utf-8\r\n`
   socket.end(`${head}Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`)
 }

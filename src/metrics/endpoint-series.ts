@@ -11,7 +11,7 @@ import { type MetricName, PREFIX } from './registry.ts'
 export type Lines = Partial<Record<MetricName, string>>
 
 /** A node may name any number of checks; this many of them become series. */
-export const MAX_NODE_CHECKS = 32
+const MAX_NODE_CHECKS = 32
 
 /** Renders what the board says of these endpoints. What is not known at `now` has no line. */
 export function renderEndpoints(entries: readonly BoardEntry[], now: UnixMs): Lines {
@@ -40,7 +40,7 @@ function renderVerdicts(entries: readonly BoardEntry[], now: UnixMs): Lines {
     const conditionStart = `${PREFIX}endpoint_condition{${bare}`
     const present = state === 'unknown' ? NONE : health.conditions
     for (const [code, end] of CONDITION_ENDS) {
-      conditions += `${conditionStart}${end}${present.length > 0 && present.some((one) => one.code === code) ? 1 : 0}\n`
+      conditions += `${conditionStart}${end}${present.some((one) => one.code === code) ? 1 : 0}\n`
     }
     changes += `${PREFIX}endpoint_state_changes_total{${bare}} ${tally.stateChanges}\n`
   }

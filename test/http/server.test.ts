@@ -37,7 +37,7 @@ describe('every answer', () => {
     '/nothing',
     '/api/v1',
     '/api/v1/networks/',
-    '/assets/main.ts',
+    '/assets/app.ts',
     '/assets/../package.json',
     '/assets/tsconfig.json',
     '/%2e%2e/package.json',

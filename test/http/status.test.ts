@@ -210,5 +210,5 @@ async function read<T extends z.ZodObject>(
   const answer = await server.inject(url)
   expect(answer.statusCode).toBe(200)
   expect(answer.headers['content-type']).toBe('application/json; charset=utf-8')
-  return shape.strict().parse(answer.json())
+  return shape.strict().parse(answer.json()) as z.infer<T>
 }

@@ -73,4 +73,5 @@ export const QUIET_STORE: StoreStatus = {
   databaseBytes: null,
   filesystemFreeBytes: null,
   integrityOk: true,
+  threadRestarts: 0,
 }
