@@ -9,8 +9,8 @@ export interface ConnectorDeps {
   /** Instead of the system's resolver. */
   readonly lookup: LookupFunction | null
   /** A socket is being opened: whoever is told can end it before it is open. */
-  onOpening(socket: Socket): void
-  onCertificate(notAfter: UnixMs): void
+  readonly onOpening: (socket: Socket) => void
+  readonly onCertificate: (notAfter: UnixMs) => void
 }
 
 /** The certificate was read, and is not to be trusted; `code` is OpenSSL's, or Node's for the wrong host. */

@@ -36,7 +36,7 @@ export interface ConnectionsDeps {
   readonly address: NodeAddress
   readonly lookup: LookupFunction | null
   readonly maxConnections: number
-  nextNumber(): number
+  readonly nextNumber: () => number
 }
 
 /** Common servers close an idle connection after 60 s or more, load balancers sometimes sooner: ours go first. */

@@ -5,7 +5,7 @@ import { MAX_ANSWER_BYTES } from './limits.ts'
 
 /** What each error of undici, Node, libuv, the resolver and OpenSSL means for a check. Tried one by one with real sockets. */
 export function transportFailure(error: NodeJS.ErrnoException, stage: Stage, afterMs: number): Failure {
-  const code = String(error.code ?? '')
+  const code = error.code ?? ''
   if (error instanceof UntrustedError) return { kind: 'tls', problem: certificateProblem(code) }
   if (error.name === 'HTTPParserError') {
     // The parser calls it so, too, when the connection ends within a chunk.
