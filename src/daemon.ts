@@ -163,14 +163,16 @@ export async function startDaemon({ config, log, clock = systemClock }: DaemonDe
   }
 }
 
-/** Endpoints of one host and port share its limit of polls at once, whatever their paths. */
+/** Endpoints of one host and port share its limit of polls at once, whatever their paths; those of a network its own. */
 function itemsOf(config: Config): ScheduledItem[] {
-  return config.networks.flatMap(({ poll, endpoints }) =>
+  return config.networks.flatMap(({ network, poll, endpoints }) =>
     endpoints.map(({ endpoint, connection }) => ({
       key: endpointKey(endpoint),
       intervalMs: endpoint.intervalMs,
-      host: new URL(connection.url.reveal()).host,
-      hostConcurrency: poll.concurrencyPerHost,
+      lanes: [
+        { name: `host ${new URL(connection.url.reveal()).host}`, concurrency: poll.concurrencyPerHost },
+        { name: `network ${network.name}`, concurrency: poll.concurrency },
+      ],
     })),
   )
 }

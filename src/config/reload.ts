@@ -33,7 +33,11 @@ export function compareConfigs(before: Config, after: Config): ConfigChange {
 const RESTART_KEYS: readonly (readonly [path: string, valueOf: (config: Config) => unknown])[] = [
   ['server.listen', ({ server }) => server.listen],
   ['server.tls', ({ server }) => server.tls !== null],
+  ['server.token', ({ server }) => server.token],
+  ['server.public', ({ server }) => server.public],
   ['store.path', ({ store }) => store.path],
+  ['store.retention', ({ store }) => store.retention],
+  ['store.max_size', ({ store }) => store.maxSizeBytes],
   ['gateway.enabled', ({ gateway }) => gateway.enabled],
   ['gateway.listen', ({ gateway }) => gateway.listen],
   ['gateway.tls', ({ gateway }) => gateway.tls !== null],

@@ -194,18 +194,25 @@ export const listen = (about: About) =>
     (value) => (typeof value === 'string' ? parseListen(value) : undefined),
   )(about)
 
-/** The node's base URL. What is asked of it is appended, so it ends before any query; its end is without `/`. */
+/** A base URL: what is asked is appended, so it ends before any query; its end is without `/`. */
 function parseBaseUrl(text: string): string | undefined {
   if (!/^https?:\/\/[^\s?#\\]{1,2000}$/i.test(text) || !URL.canParse(text)) return undefined
   const { username, password } = new URL(text)
   return username === '' && password === '' ? text.replace(/\/+$/, '') : undefined
 }
 
-const URL_EXPECTED = 'an http(s) URL without user, query or fragment (credentials go into its path or into headers)'
+/** A node's URL may carry a key wherever providers want it: user and password (sent as Basic), path, or query. */
+function parseNodeUrl(text: string): string | undefined {
+  if (!/^https?:\/\/[^\s#\\]{1,2000}$/i.test(text) || !URL.canParse(text)) return undefined
+  return text.includes('?') ? text : text.replace(/\/+$/, '')
+}
+
+const NODE_URL_EXPECTED = 'an http(s) URL without fragment'
+const URL_EXPECTED = 'an http(s) URL without user, query or fragment'
 const URL_JSON = { type: 'string', anyOf: [{ pattern: '^https?://' }, { pattern: INTERPOLATED.pattern }] }
 
-export const nodeUrl = scalar(URL_EXPECTED, 'url (secret)', URL_JSON, (value) => {
-  const url = typeof value === 'string' ? parseBaseUrl(value) : undefined
+export const nodeUrl = scalar(NODE_URL_EXPECTED, 'url (secret)', URL_JSON, (value) => {
+  const url = typeof value === 'string' ? parseNodeUrl(value) : undefined
   return url === undefined ? undefined : new Secret(url)
 })
 

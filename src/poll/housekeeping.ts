@@ -56,8 +56,11 @@ export function createHousekeeping({ store, clock, log }: HousekeepingDeps): Hou
     const started = clock.monotonic()
     const run = store
       .run(job, clock.now())
-      .then(() => log.debug({ job, ms: Math.round(clock.monotonic() - started) }, 'job done'))
-      .catch((error: unknown) => log.warn({ job, error: String(error) }, 'job failed'))
+      .then((ok) => {
+        const fields = { job, ms: Math.round(clock.monotonic() - started) }
+        if (ok) log.debug(fields, 'job done')
+        else log.warn(fields, 'job failed')
+      })
       .finally(() => running.delete(job))
     running.set(job, run)
     return run

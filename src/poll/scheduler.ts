@@ -10,9 +10,14 @@ export type SkipReason = (typeof SKIP_REASONS)[number]
 export interface ScheduledItem {
   readonly key: string
   readonly intervalMs: number
-  /** Items of one host share its limit. */
-  readonly host: string
-  readonly hostConcurrency: number
+  /** What it shares with others: a host, a network. */
+  readonly lanes: readonly Lane[]
+}
+
+/** So many polls at once of all that have a lane of this name. */
+export interface Lane {
+  readonly name: string
+  readonly concurrency: number
 }
 
 export interface SchedulerDeps {
@@ -48,7 +53,7 @@ interface Slot {
   item: ScheduledItem
   due: number
   running: boolean
-  /** When it was due, while it waits for its host or for a free place; `null` when it does not. */
+  /** When it was due, while it waits for a free place; `null` when it does not. */
   waitingSince: number | null
   ran: boolean
   /** The node asked to be left alone until then. */
@@ -69,7 +74,8 @@ export function createScheduler({ clock, run, onLag, onSkip, ...options }: Sched
   let slots = new Map<string, Slot>()
   const queue = createDueQueue<Slot>()
   const waiting: Slot[] = []
-  const busyHosts = new Map<string, number>()
+  /** Polls under way in each lane. */
+  const busy = new Map<string, number>()
   const ended = new AbortController()
   // Every poll in flight listens to it.
   setMaxListeners(0, ended.signal)
@@ -140,10 +146,10 @@ export function createScheduler({ clock, run, onLag, onSkip, ...options }: Sched
   }
 
   function mayStart({ item }: Slot): boolean {
-    return inFlight.size < concurrency && (busyHosts.get(item.host) ?? 0) < item.hostConcurrency
+    return inFlight.size < concurrency && item.lanes.every((lane) => (busy.get(lane.name) ?? 0) < lane.concurrency)
   }
 
-  /** First come, first served, but a busy host holds up nobody else's. */
+  /** First come, first served, but a full lane holds up nobody else's. */
   function startWaiting(now: number): void {
     if (waiting.length === 0 || inFlight.size >= concurrency) return
     let kept = 0
@@ -156,17 +162,19 @@ export function createScheduler({ clock, run, onLag, onSkip, ...options }: Sched
   }
 
   function begin(slot: Slot, due: number, now: number): void {
-    const { key, host } = slot.item
+    const { key, lanes } = slot.item
     onLag(now - due)
     slot.running = true
     slot.waitingSince = null
-    busyHosts.set(host, (busyHosts.get(host) ?? 0) + 1)
+    for (const { name } of lanes) busy.set(name, (busy.get(name) ?? 0) + 1)
     const poll = run(key, ended.signal).then(({ waitMs }) => {
       slot.running = false
       inFlight.delete(poll)
-      const others = (busyHosts.get(host) ?? 1) - 1
-      if (others === 0) busyHosts.delete(host)
-      else busyHosts.set(host, others)
+      for (const { name } of lanes) {
+        const others = (busy.get(name) ?? 1) - 1
+        if (others === 0) busy.delete(name)
+        else busy.set(name, others)
+      }
       if (!slot.ran) {
         slot.ran = true
         if (!slot.gone) notYetRun--

@@ -56,8 +56,8 @@ describe('what a new configuration changes', () => {
     const after = accepted(
       minimal({
         rest: {
-          server: { listen: '127.0.0.1:9790' },
-          store: { path: 'other.db' },
+          server: { listen: '127.0.0.1:9790', token: 'another-token-of-24-chars' },
+          store: { path: 'other.db', retention: { raw: '24h' } },
           gateway: { listen: '127.0.0.1:9791' },
           log: { format: 'pretty' },
         },
@@ -66,7 +66,9 @@ describe('what a new configuration changes', () => {
 
     expect(compareConfigs(BEFORE, after).needsRestart).toEqual([
       'server.listen',
+      'server.token',
       'store.path',
+      'store.retention',
       'gateway.listen',
       'log.format',
     ])

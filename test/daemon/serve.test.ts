@@ -236,6 +236,7 @@ test('no secret is in any log, metric, answer, page or row', async () => {
             { name: 'a', url: `${nodes[0]!.url}/${canary}`, headers: { 'x-api-key': canary } },
             { name: 'b', url: `http://${canary}.invalid/` },
             { name: 'c', url: `http://127.0.0.1:1/${canary}`, rpc_path: `/${canary}` },
+            { name: 'd', url: `${nodes[1]!.url.replace('//', `//user:${canary}@`)}/?key=${canary}` },
           ],
         },
       ],

@@ -19,8 +19,7 @@ function items(count: number, intervalMs: number, over: Partial<ScheduledItem> =
   return Array.from({ length: count }, (_, at) => ({
     key: `e${at}`,
     intervalMs,
-    host: `h${at}`,
-    hostConcurrency: 8,
+    lanes: [{ name: `host ${at}`, concurrency: 8 }],
     ...over,
   }))
 }
@@ -116,7 +115,7 @@ describe('limits', () => {
   })
 
   test('a busy host holds up nobody else', async () => {
-    const busy = items(20, 1000, { host: 'one', hostConcurrency: 2 })
+    const busy = items(20, 1000, { lanes: [{ name: 'host one', concurrency: 2 }] })
     const others = items(20, 1000).map((item) => ({ ...item, key: `other-${item.key}` }))
     const made = world([...busy, ...others], { durationMs: 400 })
 
@@ -127,6 +126,18 @@ describe('limits', () => {
     const ofBusy = made.runs.filter((run) => !run.key.startsWith('other')).length
     expect(ofBusy).toBeGreaterThan(90)
     expect(ofBusy).toBeLessThanOrEqual(102)
+  })
+
+  test('an endpoint of two lanes waits for both', async () => {
+    const lanes = [
+      { name: 'host one', concurrency: 8 },
+      { name: 'network one', concurrency: 3 },
+    ]
+    const made = world(items(20, 1000, { lanes }), { durationMs: 500 })
+
+    await made.clock.advance(5000)
+
+    expect(made.most).toBe(3)
   })
 
   test('a node that asks to be left alone is', async () => {
