@@ -22,8 +22,9 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   poll: ['core', 'state', 'store', 'nodes', 'metrics', ...SMALL],
   gateway: ['core', 'state', 'nodes', ...SMALL],
   http: ['core', 'state', 'store', 'metrics', 'gateway', ...SMALL],
-  daemon: BELOW_DAEMON,
-  commands: [...BELOW_DAEMON, 'simulator', 'daemon'],
+  targets: ['core', 'config', 'nodes', ...SMALL],
+  daemon: [...BELOW_DAEMON, 'targets'],
+  commands: [...BELOW_DAEMON, 'simulator', 'targets', 'daemon'],
   main: ['commands', 'logger', ...SMALL],
   clock: ['core', 'log', 'logger', 'secret', 'version'],
   log: ['core', 'clock', 'logger', 'secret', 'version'],
@@ -35,7 +36,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
 const MAY_IMPORT_TYPES: Record<string, readonly string[]> = { metrics: ['store'] }
 
 const ROOMS = Object.keys(MAY_IMPORT)
-const FILES = ['daemon', 'main', 'clock', 'log', 'logger', 'secret', 'version']
+const FILES = ['targets', 'daemon', 'main', 'clock', 'log', 'logger', 'secret', 'version']
 
 interface Finding {
   readonly code: string

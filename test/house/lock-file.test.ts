@@ -1,0 +1,33 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { checkout } from '../support/project.ts'
+
+interface LockEntry {
+  readonly version?: string
+  readonly resolved?: string
+  readonly optionalDependencies?: Record<string, string>
+}
+
+const lock: { packages: Record<string, LockEntry> } = JSON.parse(
+  readFileSync(join(checkout, 'package-lock.json'), 'utf8'),
+)
+
+// npm drops what another system needs when it writes the file over an existing node_modules, and then `npm ci` refuses it.
+test('the lock file holds the binaries of every system, not only those of the machine that wrote it', () => {
+  const names = new Set(Object.keys(lock.packages).map((path) => path.slice(path.lastIndexOf('node_modules/') + 13)))
+
+  const missing = Object.entries(lock.packages).flatMap(([path, entry]) =>
+    Object.keys(entry.optionalDependencies ?? {})
+      .filter((name) => !names.has(name))
+      .map((name) => `${path} wants ${name}`),
+  )
+
+  expect(missing).toEqual([])
+})
+
+test('the lock file names no registry, so that a mirror serves as well', () => {
+  const named = Object.entries(lock.packages).filter(([, { resolved }]) => resolved?.startsWith('http'))
+
+  expect(named.map(([path]) => path)).toEqual([])
+})
