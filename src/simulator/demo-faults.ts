@@ -22,10 +22,11 @@ export const DEMO_FAULTS: Readonly<Record<string, Timeline>> = {
   ),
   'ethereum/provider': cycle(at(16, 14, { kind: 'rate-limit', retryAfterMs: 3000 }), at(130, 14, { kind: 'garbage' })),
   'multiversx/own-2': cycle(at(32, 16, { kind: 'refuse' }), at(148, 14, { kind: 'truncated' })),
-  'ethereum/own-2': cycle(at(36, 30, { kind: 'lag', blocks: 6, gradual: true })),
+  'ethereum/own-2': cycle(at(36, 30, { kind: 'lag', blocks: 4, gradual: true })),
   'avalanche/own-2': cycle(at(54, 26, { kind: 'frozen-heartbeat' })),
-  'multiversx/provider': cycle(at(72, 14, { kind: 'slow', delayMs: 1200 })),
-  'ethereum/own-1': cycle(at(88, 24, { kind: 'stall' })),
+  // Slow in each of the two or three requests of a poll: more than the threshold together, less than the timeout.
+  'multiversx/provider': cycle(at(72, 14, { kind: 'slow', delayMs: 500 })),
+  'ethereum/own-1': cycle(at(88, 28, { kind: 'stall' })),
   'avalanche/provider': cycle(at(94, 14, { kind: 'http', status: 503 }), at(156, 12, { kind: 'hang' })),
   'multiversx/own-1': cycle(at(112, 30, { kind: 'stall', shard: 1 })),
 }

@@ -7,12 +7,12 @@ const DURATION = /^(-?\d{1,9}(?:\.\d{1,3})?)(ms|s|m|h)$/
 const MS_OF = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 } as const
 
 /** `500ms`, `15s`, `2m`, `1h` in milliseconds; `null` if it is none. */
-export function parseDuration(text: string): number | null {
+function parseDuration(text: string): number | null {
   const [, count, unit] = DURATION.exec(text) ?? []
   return unit === undefined ? null : Math.round(Number(count) * MS_OF[unit as keyof typeof MS_OF])
 }
 
-export function formatDuration(ms: number): string {
+function formatDuration(ms: number): string {
   return ms % 1000 === 0 ? `${ms / 1000}s` : `${ms}ms`
 }
 

@@ -29,6 +29,7 @@ export interface FleetOptions {
   readonly blockTimeMs?: number
 }
 
+/** Of JSON-RPC answers all that comes after the id. */
 interface Bodies {
   readonly liveness: Buffer
   readonly block: Buffer
@@ -36,8 +37,7 @@ interface Bodies {
   readonly status: Buffer
 }
 
-/** What a client of ours sends as id; the answers are made once, so they carry this one. */
-const ID = 1
+const ID_IN_REQUEST = /"id":(\d+)/
 const TYPE = { 'content-type': 'application/json' }
 
 export async function startFleet(options: FleetOptions): Promise<Fleet> {
@@ -60,17 +60,22 @@ export async function startFleet(options: FleetOptions): Promise<Fleet> {
       message.resume()
       return send(url.includes('/network/status') ? bodies.status : bodies.block)
     }
-    let asksChainId = false
-    message.on('data', (chunk: Buffer) => {
-      asksChainId ||= chunk.includes('eth_chainId')
+    let asked = ''
+    message.setEncoding('latin1').on('data', (text: string) => {
+      asked += text
     })
     message.on('end', () => {
-      if (url.endsWith('/ext/health')) return send(bodies.liveness)
-      send(asksChainId ? bodies.chainId : bodies.block)
+      const start = `{"jsonrpc":"2.0","id":${ID_IN_REQUEST.exec(asked)?.[1] ?? null}`
+      if (url.endsWith('/ext/health')) return send(bodies.liveness, start)
+      send(asked.includes('eth_chainId') ? bodies.chainId : bodies.block, start)
     })
 
-    function send(body: Buffer): void {
-      response.writeHead(200, { ...TYPE, 'content-length': body.length }).end(body)
+    function send(body: Buffer, start = ''): void {
+      response.cork()
+      response.writeHead(200, { ...TYPE, 'content-length': start.length + body.length })
+      if (start !== '') response.write(start, 'latin1')
+      response.end(body)
+      response.uncork()
     }
   }
 
@@ -114,7 +119,7 @@ function createBodies(family: Family, chainId: number, height: number, timestamp
     timestamp,
   }
   const evm = createEvmBlocks({ flavour: 'ethereum', chainId, transactionsPerBlock: 150 })
-  const rpc = (result: unknown) => Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: ID, result }))
+  const rpc = (result: unknown) => Buffer.from(`,"result":${JSON.stringify(result)}}`)
   const multiversxBlock = {
     nonce: height,
     hash: block.hash,

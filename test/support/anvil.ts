@@ -85,7 +85,8 @@ export async function startAnvil({
 
 /** The program itself, not its launcher: a signal must reach it. */
 function binary(): string {
-  const launcher = createRequire(import.meta.url).resolve('@foundry-rs/anvil/package.json')
+  const require = createRequire(import.meta.url)
+  const launcher = require.resolve('@foundry-rs/anvil/package.json')
   const arch = process.arch === 'x64' ? 'amd64' : process.arch
   return createRequire(launcher).resolve(`@foundry-rs/anvil-${process.platform}-${arch}/bin/anvil`)
 }
