@@ -1,12 +1,10 @@
 import { spawnSync } from 'node:child_process'
-import { copyFileSync, existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs'
+import { existsSync, readdirSync, rmSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { root } from './prepare.mjs'
 
 const ROOMS = ['src', 'web']
-/** Modules that the page loads as they are: source in node_modules, name in dist/web. */
-const BROWSER_MODULES = [['lit-html/lit-html.js', 'lit-html.js']]
 
 /** Compiles src/ and web/ to dist/, only what changed; true when there were no errors. */
 export function build() {
@@ -18,12 +16,7 @@ export function build() {
     cwd: root,
     stdio: ['ignore', 'inherit', 'inherit'],
   })
-  if (status !== 0) return false
-  for (const [source, name] of BROWSER_MODULES) {
-    mkdirSync(join(root, 'dist/web'), { recursive: true })
-    copyFileSync(join(root, 'node_modules', source), join(root, 'dist/web', name))
-  }
-  return true
+  return status === 0
 }
 
 function filesUnder(folder, ending) {
@@ -43,7 +36,6 @@ function outputsMissing() {
 
 /** A module that was renamed must not stay importable under its old name. */
 function removeOrphans() {
-  const kept = new Set(BROWSER_MODULES.map(([, name]) => name))
   for (const room of ROOMS) {
     const folder = join(root, 'dist', room)
     for (const file of [
@@ -52,7 +44,7 @@ function removeOrphans() {
       ...filesUnder(folder, '.js.map'),
     ]) {
       const source = join(root, room, file.replace(/(\.d\.ts|\.js\.map|\.js)$/, '.ts'))
-      if (!existsSync(source) && !(room === 'web' && kept.has(file))) rmSync(join(folder, file))
+      if (!existsSync(source)) rmSync(join(folder, file))
     }
   }
 }
