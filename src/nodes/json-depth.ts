@@ -2,11 +2,15 @@
 export const MAX_DEPTH = 64
 
 const QUOTE = 34
+const BRACKET = 91
 const BACKSLASH = 92
+const BRACKET_END = 93
+const BRACE = 123
+const BRACE_END = 125
 
 /**
  * Whether a JSON text nests deeper than `limit`, told without parsing it. Texts that hold at most `limit` opening brackets, which
- * is to say nearly all, are let through after two searches; the others are walked, strings leapt over.
+ * is to say nearly all, are let through after two searches; only the others are walked.
  */
 export function nestsDeeper(text: string, limit: number): boolean {
   return hasMoreOpenings(text, limit) && walksDeeper(text, limit)
@@ -21,30 +25,16 @@ function hasMoreOpenings(text: string, limit: number): boolean {
 
 function walksDeeper(text: string, limit: number): boolean {
   let depth = 0
+  let inString = false
   for (let at = 0; at < text.length; at++) {
-    switch (text.charCodeAt(at)) {
-      case 123: // {
-      case 91: // [
-        if (++depth > limit) return true
-        break
-      case 125: // }
-      case 93: // ]
-        depth--
-        break
-      case QUOTE:
-        at = endOfString(text, at)
-        break
-    }
+    const code = text.charCodeAt(at)
+    if (code === QUOTE) inString = !inString
+    else if (inString) {
+      // Whatever comes after it is no end of the string.
+      if (code === BACKSLASH) at++
+    } else if (code === BRACE || code === BRACKET) {
+      if (++depth > limit) return true
+    } else if (code === BRACE_END || code === BRACKET_END) depth--
   }
   return false
-}
-
-/** The index of the closing quote of the string that opens at `start`, or the end of the text. */
-function endOfString(text: string, start: number): number {
-  for (let quote = text.indexOf('"', start + 1); quote !== -1; quote = text.indexOf('"', quote + 1)) {
-    let backslashes = 0
-    while (text.charCodeAt(quote - 1 - backslashes) === BACKSLASH) backslashes++
-    if (backslashes % 2 === 0) return quote
-  }
-  return text.length
 }

@@ -8,8 +8,8 @@ export function transportFailure(error: NodeJS.ErrnoException, stage: Stage, aft
   const code = error.code ?? ''
   if (error instanceof UntrustedError) return { kind: 'tls', problem: certificateProblem(code) }
   if (error.name === 'HTTPParserError') {
-    // The parser calls it so, too, when the connection ends within a chunk.
-    return code === 'HPE_INVALID_EOF_STATE' ? { kind: 'truncated' } : { kind: 'not-http' }
+    // The parser calls it so, too, when the connection ends within a chunk. It gives no code.
+    return error.message.includes('Invalid EOF state') ? { kind: 'truncated' } : { kind: 'not-http' }
   }
   if (error instanceof AggregateError) {
     // Every address of the host was tried: the first one's error stands for all.

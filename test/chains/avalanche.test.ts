@@ -76,7 +76,16 @@ describe('a node of today', () => {
 
     expect(liveness.healthy).toBe(true)
     expect(liveness.checks.map(({ name }) => name)).toEqual([
-      ...['C', 'P', 'X', 'bls', 'bootstrapped', 'database', 'diskspace', 'network', 'router', 'validation'],
+      'C',
+      'P',
+      'X',
+      'bls',
+      'bootstrapped',
+      'database',
+      'diskspace',
+      'network',
+      'router',
+      'validation',
     ])
     expect(liveness.checks[0]).toEqual({
       name: 'C',

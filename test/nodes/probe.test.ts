@@ -1,0 +1,335 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { inspect } from 'node:util'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { systemClock } from '../../src/clock.ts'
+import type { Endpoint } from '../../src/core/endpoint.ts'
+import type { PollResult } from '../../src/core/poll-result.ts'
+import { createProber, type NodeTarget, type ProberDeps } from '../../src/nodes/probe.ts'
+import { Secret } from '../../src/secret.ts'
+import { recorded } from '../chains/support.ts'
+import { createFakeClock } from '../support/fake-clock.ts'
+import { endpoint } from '../support/network.ts'
+
+const NEVER = new AbortController().signal
+const METACHAIN = 4_294_967_295
+
+const AVALANCHE = endpoint('own-1', { network: 'avalanche', family: 'avalanche', checks: ['liveness', 'head'] })
+const SHARDED = endpoint('own-1', { network: 'multiversx', family: 'multiversx', shards: [0, 1, 2, METACHAIN] })
+
+interface HttpNode {
+  readonly url: string
+  readonly asked: string[]
+  readonly accepted: () => number
+}
+
+type Reply = (path: string, method: string, response: ServerResponse) => string | null
+
+/** A node that answers a path, and a JSON-RPC method, with a text; `null` is no answer at all. Ids are put right. */
+async function httpNode(reply: Reply): Promise<HttpNode> {
+  const asked: string[] = []
+  let accepted = 0
+  const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const body = await textOf(request)
+    const { id, method } = body === '' ? { id: 1, method: '' } : JSON.parse(body)
+    asked.push(method === '' ? (request.url ?? '') : method)
+    const text = reply(request.url ?? '', method, response)
+    if (text !== null) response.end(text.replace(/"id":\s*1\b/, `"id":${id}`))
+  }
+  const server = createServer((request, response) => void answer(request, response))
+  server.on('connection', () => accepted++)
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, asked, accepted: () => accepted }
+}
+
+async function textOf(request: IncomingMessage): Promise<string> {
+  let text = ''
+  for await (const chunk of request) text += String(chunk)
+  return text
+}
+
+const avalancheNode: Reply = (path, method) =>
+  path === '/ext/health'
+    ? recorded(`avalanche/${method === 'health.health' ? 'health-new' : 'error-unknown-method'}`)
+    : method === 'eth_chainId'
+      ? recorded('ethereum/chain-id-mainnet')
+      : recorded('avalanche/block-coreth')
+
+const multiversxNode: Reply = (path) => {
+  const shard = Number(path.split('/').at(path.startsWith('/block') ? 2 : -1))
+  return path.startsWith('/network')
+    ? recorded('multiversx/network-status')
+    : recorded('multiversx/block').replace('"shard": 1', `"shard": ${shard}`)
+}
+
+function target(of: Endpoint, url: string, over: Partial<NodeTarget> = {}): NodeTarget {
+  return {
+    endpoint: of,
+    url: new Secret(url),
+    headers: {},
+    tls: { ca: null, insecure: false },
+    rpcPath: of.family === 'avalanche' ? '/ext/bc/C/rpc' : '/',
+    kind: 'proxy',
+    chainId: null,
+    timeoutMs: 5000,
+    ...over,
+  }
+}
+
+function prober(targets: readonly NodeTarget[], over: Partial<ProberDeps> = {}) {
+  const created = createProber({ clock: systemClock, ...over })
+  created.retarget(targets)
+  onTestFinished(() => created.close())
+  return created
+}
+
+function failures({ liveness, heads }: PollResult): unknown[] {
+  return [liveness, ...heads.map(({ outcome }) => outcome)].map((outcome) =>
+    outcome === null || outcome.ok ? null : outcome.failure,
+  )
+}
+
+describe('a poll', () => {
+  test('runs every check of the endpoint, over one connection', async () => {
+    const node = await httpNode(avalancheNode)
+    const { poll } = prober([target(AVALANCHE, node.url)])
+
+    const result = await poll(AVALANCHE, NEVER)
+
+    expect(result.endpoint).toBe(AVALANCHE)
+    expect(result.liveness).toMatchObject({ ok: true, value: { healthy: true } })
+    expect(result.heads).toMatchObject([{ shard: null, outcome: { ok: true, value: { height: 0x44aa2b1 } } }])
+    expect(result.tlsNotAfter).toBeNull()
+    expect(result.finishedAt).toBeGreaterThanOrEqual(result.startedAt)
+    expect(node.accepted()).toBe(1)
+  })
+
+  test('runs only the checks that the endpoint has', async () => {
+    const node = await httpNode(avalancheNode)
+    const headOnly = { ...AVALANCHE, checks: ['head'] as const }
+    const { poll } = prober([target(headOnly, node.url)])
+
+    const result = await poll(headOnly, NEVER)
+
+    expect(result.liveness).toBeNull()
+    expect(result.heads).toHaveLength(1)
+    expect(node.asked).toEqual(['eth_getBlockByNumber'])
+  })
+
+  test('asks for the head although the node has no health API', async () => {
+    const node = await httpNode((path, method, response) => {
+      if (path !== '/ext/health') return avalancheNode(path, method, response)
+      response.statusCode = 404
+      return '404 page not found'
+    })
+    const { poll } = prober([target(AVALANCHE, node.url)])
+
+    expect(failures(await poll(AVALANCHE, NEVER))).toEqual([{ kind: 'http', status: 404 }, null])
+  })
+
+  test('reads all shards of a proxy', async () => {
+    const node = await httpNode(multiversxNode)
+    const { poll } = prober([target(SHARDED, node.url)])
+
+    const { heads } = await poll(SHARDED, NEVER)
+
+    expect(heads.map(({ shard }) => shard)).toEqual([0, 1, 2, METACHAIN])
+    expect(heads.every(({ outcome }) => outcome.ok)).toBe(true)
+    expect(node.asked).toHaveLength(12)
+  })
+
+  test('has a failing shard fail alone', async () => {
+    const node = await httpNode((path, method, response) =>
+      path.endsWith('/status/2') ? '<html>' : multiversxNode(path, method, response),
+    )
+    const { poll } = prober([target(SHARDED, node.url)])
+
+    expect(failures(await poll(SHARDED, NEVER))).toEqual([null, null, null, { kind: 'not-json' }, null])
+  })
+
+  test('knows how far the node’s clock is off, to a second', async () => {
+    const node = await httpNode((path, method, response) => {
+      response.setHeader('date', new Date(Date.now() + 3_600_000).toUTCString())
+      return avalancheNode(path, method, response)
+    })
+    const { poll } = prober([target(AVALANCHE, node.url)])
+
+    const { clockSkewMs } = await poll(AVALANCHE, NEVER)
+
+    expect(Math.abs((clockSkewMs ?? 0) - 3_600_000)).toBeLessThan(1500)
+  })
+
+  test('knows nothing of the clock of a node that sends no date', async () => {
+    const node = await httpNode((path, method, response) => {
+      response.sendDate = false
+      return avalancheNode(path, method, response)
+    })
+    const { poll } = prober([target(AVALANCHE, node.url)])
+
+    expect((await poll(AVALANCHE, NEVER)).clockSkewMs).toBeNull()
+  })
+
+  test('of an endpoint that is configured no more says nothing of the node', async () => {
+    const { poll } = prober([])
+
+    expect(failures(await poll(AVALANCHE, NEVER))).toEqual([
+      { kind: 'local-resources', code: 'removed' },
+      { kind: 'local-resources', code: 'removed' },
+    ])
+  })
+
+  test('shows neither URL nor header nor key, wherever it is printed', async () => {
+    const node = await httpNode((path, method, response) => {
+      response.statusCode = 500
+      return avalancheNode(path, method, response)
+    })
+    const secret = target(AVALANCHE, `${node.url}/topsecret`, { headers: { 'x-key': new Secret('topsecret') } })
+    const { poll } = prober([secret])
+
+    const result = await poll(AVALANCHE, NEVER)
+
+    for (const shown of [result, secret]) {
+      expect(JSON.stringify(shown) + inspect(shown, { depth: 9 })).not.toContain('topsecret')
+    }
+  })
+})
+
+describe('the deadline', () => {
+  test('is one for each check, and the checks of a hanging node run side by side', async () => {
+    const clock = createFakeClock()
+    let tellAsked: () => void = () => {}
+    let waiting = 2
+    const bothAsked = new Promise<void>((resolve) => {
+      tellAsked = resolve
+    })
+    const node = await httpNode(() => {
+      if (--waiting === 0) tellAsked()
+      return null
+    })
+    const { poll } = prober([target(AVALANCHE, node.url)], { clock })
+    const result = poll(AVALANCHE, NEVER)
+
+    await clock.advance(100)
+    await bothAsked
+    await clock.advance(5000)
+
+    expect(failures(await result)).toEqual([
+      { kind: 'timeout', afterMs: 5000 },
+      { kind: 'timeout', afterMs: 5000 },
+    ])
+    expect(clock.monotonic()).toBe(1000 + 5100)
+  })
+
+  test('is one for all shards together', async () => {
+    const clock = createFakeClock()
+    let tellAsked: () => void = () => {}
+    let waiting = 4
+    const allAsked = new Promise<void>((resolve) => {
+      tellAsked = resolve
+    })
+    // Each shard says its nonce, and then nothing more.
+    const node = await httpNode((path) => {
+      if (path.startsWith('/network')) return recorded('multiversx/network-status')
+      if (--waiting === 0) tellAsked()
+      return null
+    })
+    const { poll } = prober([target(SHARDED, node.url)], { clock })
+    const result = poll(SHARDED, NEVER)
+    await allAsked
+
+    await clock.advance(5000)
+
+    expect(failures(await result).slice(1)).toEqual(
+      Array.from({ length: 4 }, () => ({ kind: 'timeout', afterMs: 5000 })),
+    )
+  })
+
+  test('comes at once when we stop', async () => {
+    const stop = new AbortController()
+    const node = await httpNode(() => {
+      stop.abort()
+      return null
+    })
+    const { poll } = prober([target(AVALANCHE, node.url)], { clock: createFakeClock() })
+
+    expect(failures(await poll(AVALANCHE, stop.signal))).toHaveLength(2)
+    expect(node.asked.length).toBeLessThanOrEqual(1)
+  })
+
+  test('is past already for a poll that begins after we stopped', async () => {
+    const node = await httpNode(avalancheNode)
+    const { poll } = prober([target(AVALANCHE, node.url)])
+
+    expect(failures(await poll(AVALANCHE, AbortSignal.abort()))).toMatchObject([
+      { kind: 'timeout' },
+      { kind: 'timeout' },
+    ])
+    expect(node.asked).toEqual([])
+  })
+})
+
+describe('what is known of an endpoint', () => {
+  const first = ['health.getLiveness', 'health.health', 'eth_getBlockByNumber', 'eth_chainId']
+  const again = ['health.health', 'eth_getBlockByNumber']
+
+  test('is kept from poll to poll', async () => {
+    const node = await httpNode(avalancheNode)
+    const { poll } = prober([target(AVALANCHE, node.url, { chainId: 1 })])
+
+    await poll(AVALANCHE, NEVER)
+    await poll(AVALANCHE, NEVER)
+
+    expect(node.asked).toEqual([...first, ...again])
+  })
+
+  test('is kept by a new configuration that asks it the same way', async () => {
+    const node = await httpNode(avalancheNode)
+    const { poll, retarget } = prober([target(AVALANCHE, node.url, { chainId: 1 })])
+    await poll(AVALANCHE, NEVER)
+
+    const renamed = { ...AVALANCHE, title: 'Other title', intervalMs: 1000 }
+    retarget([target(renamed, node.url, { chainId: 1, timeoutMs: 1000 })])
+    await poll(renamed, NEVER)
+
+    expect(node.asked).toEqual([...first, ...again])
+  })
+
+  test.each<[string, Partial<NodeTarget>]>([
+    ['chain id', { chainId: 43_114 }],
+    ['header', { headers: { 'x-key': new Secret('k') } }],
+    ['RPC path', { rpcPath: '/ext/bc/X/rpc' }],
+    ['trust', { tls: { ca: null, insecure: true } }],
+  ])('is forgotten when its %s changes', async (_name, over) => {
+    const node = await httpNode(avalancheNode)
+    const { poll, retarget } = prober([target(AVALANCHE, node.url, { chainId: 1 })])
+    await poll(AVALANCHE, NEVER)
+
+    retarget([target(AVALANCHE, node.url, { chainId: 1, ...over })])
+    await poll(AVALANCHE, NEVER)
+
+    expect(node.asked).toEqual([...first, ...first])
+  })
+
+  test('does not save a node that changed behind its URL: the new connection is verified', async () => {
+    let chainId = '0x1'
+    const node = await httpNode((path, method, response) => {
+      response.setHeader('connection', 'close')
+      if (method === 'eth_chainId') return `{"jsonrpc":"2.0","id":1,"result":"${chainId}"}`
+      return avalancheNode(path, method, response)
+    })
+    const headOnly = { ...AVALANCHE, checks: ['head'] as const }
+    const { poll } = prober([target(headOnly, node.url, { chainId: 1 })])
+    const before = await poll(headOnly, NEVER)
+
+    chainId = '0xa869'
+    const after = await poll(headOnly, NEVER)
+
+    expect(failures(before)).toEqual([null, null])
+    expect(failures(after)).toEqual([null, { kind: 'wrong-network', expected: 1, actual: '43113' }])
+  })
+})

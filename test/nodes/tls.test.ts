@@ -1,0 +1,117 @@
+import { createServer as createTls, type TlsOptions } from 'node:tls'
+import { afterAll, describe, expect, test } from 'vitest'
+import { requirePackage } from '../support/system-package.ts'
+import { type Authority, createAuthority } from './certificates.ts'
+import { addressOf, answer, bodyOf, failureOf, nodeClient, rawNode, send } from './support.ts'
+
+const available = requirePackage('openssl', 'openssl')
+
+describe.skipIf(!available)('a node over TLS', () => {
+  const authority: Authority = available ? createAuthority() : (undefined as never)
+  afterAll(() => authority?.remove())
+
+  async function tlsNode(options: TlsOptions): Promise<{ url: string; accepted: () => number }> {
+    const node = await rawNode(
+      (socket) => socket.write(answer('{}')),
+      (onSocket) => createTls(options, onSocket).on('tlsClientError', () => {}),
+    )
+    return { ...node, url: node.url.replace('http:', 'https:') }
+  }
+
+  test('is trusted by the authority that is configured for it, and its certificate’s end is known', async () => {
+    const { url } = await tlsNode(authority.issue({ san: 'IP:127.0.0.1', until: '20401231235959Z' }))
+    const address = addressOf(url, { ca: authority.ca })
+    const client = nodeClient()
+
+    expect(bodyOf(await send(client, address))).toBe('{}')
+    expect(client.tlsNotAfter(address)).toBe(Date.parse('2040-12-31T23:59:59Z'))
+  })
+
+  test('is asked by its name, which its certificate must carry', async () => {
+    const { url } = await tlsNode(authority.issue({ san: 'DNS:node.example' }))
+    const lookup = (_host: string, { all }: { all?: boolean }, done: (...args: unknown[]) => void): void =>
+      all ? done(null, [{ address: '127.0.0.1', family: 4 }]) : done(null, '127.0.0.1', 4)
+    const client = nodeClient({ lookup: lookup as never })
+    const named = (host: string) => addressOf(url.replace('127.0.0.1', host), { ca: authority.ca })
+
+    expect(bodyOf(await send(client, named('node.example')))).toBe('{}')
+    expect(failureOf(await send(client, named('other.example')))).toEqual({ kind: 'tls', problem: 'wrong-host' })
+  })
+
+  test('with an expired certificate fails, and the end of it is still known', async () => {
+    const { url } = await tlsNode(authority.issue({ san: 'IP:127.0.0.1', until: '20200201000000Z' }))
+    const address = addressOf(url, { ca: authority.ca })
+    const client = nodeClient()
+
+    expect(failureOf(await send(client, address))).toEqual({ kind: 'tls', problem: 'expired' })
+    expect(client.tlsNotAfter(address)).toBe(Date.parse('2020-02-01T00:00:00Z'))
+  })
+
+  test('with a certificate that is not valid yet fails alike', async () => {
+    const { url } = await tlsNode(authority.issue({ san: 'IP:127.0.0.1', from: '20980101000000Z' }))
+
+    expect(failureOf(await send(nodeClient(), addressOf(url, { ca: authority.ca })))).toEqual({
+      kind: 'tls',
+      problem: 'expired',
+    })
+  })
+
+  test('of an unknown authority, or of none, is not trusted', async () => {
+    const issued = await tlsNode(authority.issue({ san: 'IP:127.0.0.1' }))
+    const self = await tlsNode(authority.selfSigned)
+
+    for (const { url } of [issued, self]) {
+      expect(failureOf(await send(nodeClient(), addressOf(url)))).toEqual({ kind: 'tls', problem: 'untrusted' })
+    }
+  })
+
+  test('may be anybody where insecure is set', async () => {
+    const { url } = await tlsNode(authority.selfSigned)
+
+    expect(bodyOf(await send(nodeClient(), addressOf(url, { insecure: true })))).toBe('{}')
+  })
+
+  test('is sent nothing before it is trusted', async () => {
+    let bytes = 0
+    const node = await rawNode(
+      (_socket, request) => {
+        bytes += request.length
+      },
+      (onSocket) => createTls(authority.selfSigned, onSocket).on('tlsClientError', () => {}),
+    )
+
+    await send(nodeClient(), addressOf(node.url.replace('http:', 'https:')))
+
+    expect(bytes).toBe(0)
+  })
+
+  test('with nothing but TLS 1.1 cannot be talked to', async () => {
+    const old = {
+      ...authority.selfSigned,
+      maxVersion: 'TLSv1.1',
+      minVersion: 'TLSv1',
+      ciphers: 'DEFAULT@SECLEVEL=0',
+    } as const
+    const { url } = await tlsNode(old)
+
+    expect(failureOf(await send(nodeClient(), addressOf(url)))).toEqual({ kind: 'tls', problem: 'protocol' })
+  })
+
+  test('that speaks plain HTTP cannot be talked to', async () => {
+    const { url } = await rawNode((socket) => socket.write('HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n'))
+
+    expect(failureOf(await send(nodeClient(), url.replace('http:', 'https:')))).toEqual({
+      kind: 'tls',
+      problem: 'protocol',
+    })
+  })
+
+  test('keeps its connection like any other', async () => {
+    const { url, accepted } = await tlsNode(authority.issue({ san: 'IP:127.0.0.1' }))
+    const client = nodeClient()
+
+    for (let poll = 0; poll < 3; poll++) await send(client, addressOf(url, { ca: authority.ca }))
+
+    expect(accepted()).toBe(1)
+  })
+})
