@@ -19,6 +19,8 @@ const OLDEST_SQLITE = [3, 51, 3] as const
 /** A quick check reads the whole file: some 400 MB a second from memory, and starting may take a second at most. */
 const CHECKED_AT_START_BYTES = 64 * 1024 * 1024
 
+const MOST_PAGES = 2 ** 32 - 2
+
 export const IN_MEMORY = ':memory:'
 
 /** Opens the one writing connection. Throws what SQLite throws, or a StoreError where a person has to decide. */
@@ -43,8 +45,7 @@ export function openDatabase(path: string, migrations: readonly Migration[], max
     db.pragma('cell_size_check = ON')
     if (path !== IN_MEMORY) refuseDamaged(db, path)
     migrate(db, migrations)
-    const pageSize = db.pragma('page_size', { simple: true }) as number
-    db.pragma(`max_page_count = ${Math.max(64, Math.floor(maxSizeBytes / pageSize))}`)
+    setQuota(db, maxSizeBytes)
     db.pragma('optimize = 0x10002')
     const unclean = markOf(db, 'clean') === 0
     setMark(db, 'clean', 0)
@@ -71,6 +72,12 @@ export function openReadOnly(path: string): Database.Database {
     db.close()
     throw error
   }
+}
+
+/** As soft as it is, it comes before the disk is full: SQLite then still deletes, which it cannot on a full disk. */
+export function setQuota(db: Database.Database, maxSizeBytes: number): void {
+  const pageSize = db.pragma('page_size', { simple: true }) as number
+  db.pragma(`max_page_count = ${Math.min(MOST_PAGES, Math.max(64, Math.floor(maxSizeBytes / pageSize)))}`)
 }
 
 export function isSound(db: Database.Database): boolean {

@@ -124,7 +124,10 @@ export async function openStore(options: StoreOptions): Promise<Store> {
 
     async savedHealth() {
       const reply = await writer.call('saved-health', null)
-      if (!reply.ok) return []
+      if (!reply.ok) {
+        log.warn({ trouble: reply.trouble, code: reply.code }, 'what was saved of the endpoints cannot be read')
+        return []
+      }
       return reply.value.flatMap(([endpoint, at, json]) => {
         const value = parsed(json)
         return value === undefined ? [] : [{ endpoint, at, value }]

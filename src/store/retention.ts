@@ -45,8 +45,8 @@ const PAGES_AT_ONCE = 200
 export interface Retainer {
   /** One pass, as a series of short transactions. */
   pass(now: number): Generator<void>
-  /** The disk, or the quota, is full: makes room for what comes next out of the oldest polls. */
-  makeRoom(now: number): void
+  /** The disk, or the quota, is full: makes room for what comes next out of the oldest polls. Whether there is enough now. */
+  makeRoom(now: number): boolean
 }
 
 export function createRetainer(db: Database.Database, retention: Retention, maxSizeBytes: number): Retainer {
@@ -140,9 +140,12 @@ export function createRetainer(db: Database.Database, retention: Retention, maxS
 
     makeRoom(now) {
       finish(cut(cutsByAge(retention, now, reach(), holdMs())))
-      const { used, free } = pages()
-      const wanted = Math.max(256, Math.floor(used * (1 - TRIMMED_SHARE)))
+      const { used, free, most } = pages()
+      const wanted = Math.min(Math.floor(used / 4), Math.max(64, Math.floor(used * (1 - TRIMMED_SHARE))))
       if (free < wanted) finish(trimTo(used - (wanted - free)))
+      const over = used + free - most
+      if (over > 0) db.pragma(`incremental_vacuum(${over})`)
+      return pages().used <= used + free - Math.max(wanted, over)
     },
   }
 }

@@ -22,6 +22,8 @@ export interface RollUp {
    * Done again after a crash it gives the same.
    */
   rollTo(now: number): Generator<void>
+  /** Whatever there is, though it may lie in the future of a clock that was set back. */
+  rollAll(): Generator<void>
   /** Polls of [from, to) were changed, or came late: does again what they touched. Runs inside the caller's transaction. */
   redo(endpointId: number, from: number, to: number): void
 }
@@ -39,6 +41,7 @@ export function createRollUp(db: Database.Database): RollUp {
   const days = createTierTable(db, DAY)
   const everyId = db.prepare('SELECT endpoint_id FROM endpoints ORDER BY endpoint_id').pluck()
   const longestHold = db.prepare('SELECT max(hold_ms) FROM holds').pluck()
+  const lastSlot = db.prepare('SELECT max(slot) FROM polls').pluck()
   /** The slot that `rollTo` is at: a poll that comes late for a part of it which is done must be counted in as well. */
   let rolling: number | null = null
 
@@ -130,32 +133,38 @@ export function createRollUp(db: Database.Database): RollUp {
     }
   }
 
-  return {
-    *rollTo(now) {
-      const end = slotOf(now - LATE_MS)
-      const from = reach().rolledTo
-      // Before the first roll-up of all, time starts with the first poll.
-      let slot = from === 0 ? (raw.nextSlot(0) ?? end) : from
-      try {
-        while (slot < end) {
-          const busy = nextBusySlot(slot, end)
-          if (busy > slot) {
-            // The hours and days that the idle time completes hold what was polled before it.
-            yield* completeIdle(slot, busy)
-            slot = skipIdle(slot, busy, end)
-          } else {
-            rolling = slot
-            yield* rollSlot(slot)
-            slot++
-            db.transaction(() => setMark(db, 'rolled_to', slot)).immediate()
-            rolling = null
-          }
-          yield
+  function rollTo(now: number): Generator<void> {
+    return rollSlots(slotOf(now - LATE_MS))
+  }
+
+  function* rollSlots(end: number): Generator<void> {
+    const from = reach().rolledTo
+    // Before the first roll-up of all, time starts with the first poll.
+    let slot = from === 0 ? (raw.nextSlot(0) ?? end) : from
+    try {
+      while (slot < end) {
+        const busy = nextBusySlot(slot, end)
+        if (busy > slot) {
+          // The hours and days that the idle time completes hold what was polled before it.
+          yield* completeIdle(slot, busy)
+          slot = skipIdle(slot, busy, end)
+        } else {
+          rolling = slot
+          yield* rollSlot(slot)
+          slot++
+          db.transaction(() => setMark(db, 'rolled_to', slot)).immediate()
+          rolling = null
         }
-      } finally {
-        rolling = null
+        yield
       }
-    },
+    } finally {
+      rolling = null
+    }
+  }
+
+  return {
+    rollTo,
+    rollAll: () => rollSlots(((lastSlot.get() as number | null) ?? -1) + 1),
 
     redo(endpointId, from, to) {
       const now = reach()

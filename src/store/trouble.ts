@@ -7,7 +7,10 @@ export function troubleOf(error: unknown): StoreTrouble {
   if (code.startsWith('SQLITE_FULL') || code === 'SQLITE_IOERR_SHMSIZE' || code === 'ENOSPC' || code === 'EDQUOT') {
     return 'full'
   }
-  if (/^(SQLITE_READONLY|SQLITE_CANTOPEN|SQLITE_PERM|SQLITE_AUTH|EROFS|EACCES|EPERM)/.test(code)) return 'read-only'
+  // Making a directory on a read-only disk is ENOENT to Node, when it is told to make its parents, too.
+  if (/^(SQLITE_READONLY|SQLITE_CANTOPEN|SQLITE_PERM|SQLITE_AUTH|EROFS|EACCES|EPERM|ENOENT|ENOTDIR)/.test(code)) {
+    return 'read-only'
+  }
   if (/^(SQLITE_BUSY|SQLITE_LOCKED|EBUSY)/.test(code)) return 'busy'
   if (/^(SQLITE_IOERR|EIO)/.test(code)) return 'io'
   if (/^(SQLITE_CORRUPT|SQLITE_NOTADB)/.test(code)) return 'corrupt'

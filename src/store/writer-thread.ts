@@ -4,7 +4,7 @@ import { parentPort } from 'node:worker_threads'
 import type Database from 'better-sqlite3'
 import { systemClock } from '../clock.ts'
 import { copyTo } from './backup.ts'
-import { IN_MEMORY, isSound, moveAside, openDatabase, openReadOnly } from './database.ts'
+import { IN_MEMORY, isSound, moveAside, openDatabase, openReadOnly, setQuota } from './database.ts'
 import { setMark } from './marks.ts'
 import type { Batch, FileNews, OpenAsk, Registration, StoreSizes, WriterCalls } from './messages.ts'
 import { readMigrations } from './migrate.ts'
@@ -34,6 +34,8 @@ let session: Session | null = null
 let news = NO_NEWS
 /** Jobs run one after the other; batches are written between their steps. */
 let lastJob: Promise<unknown> = Promise.resolve()
+/** How often room had to be made: a job that was in the middle of something begins anew. */
+let roomMade = 0
 const registered = new Map<number, Registration>()
 
 function opened(now: number): Session {
@@ -81,7 +83,7 @@ function recover(error: unknown, now: number): void {
   const { path } = wanted
   switch (troubleOf(error)) {
     case 'full':
-      makeRoom(path, now)
+      makeRoom(wanted, now)
       return
     case 'corrupt':
       drop()
@@ -98,17 +100,29 @@ function recover(error: unknown, now: number): void {
   }
 }
 
-function makeRoom(path: string, now: number): void {
+function makeRoom({ path, maxSizeBytes }: OpenAsk, now: number): void {
   if (path !== IN_MEMORY) releaseReserve(path)
   const { db, rollUp, retainer } = opened(now)
   db.pragma('wal_checkpoint(TRUNCATE)')
+  roomMade++
+  // Polls can go when they are added up, and their sums take room before they give any.
+  setQuota(db, Number.POSITIVE_INFINITY)
   try {
-    // Polls can go when they are added up.
-    for (const _ of rollUp.rollTo(now)) continue
+    asFarAsRoomGoes(rollUp.rollTo(now))
+    if (retainer.makeRoom(now)) return
+    asFarAsRoomGoes(rollUp.rollAll())
+    retainer.makeRoom(now)
+  } finally {
+    setQuota(db, maxSizeBytes)
+  }
+}
+
+function asFarAsRoomGoes(steps: Generator<void>): void {
+  try {
+    for (const _ of steps) continue
   } catch (error) {
     if (troubleOf(error) !== 'full') throw error
   }
-  retainer.makeRoom(now)
 }
 
 function isFileSound(path: string): boolean {
@@ -169,9 +183,13 @@ function* steps(job: StoreJob, { db, rollUp, retainer }: Session, now: number): 
 }
 
 async function runJob(job: StoreJob, now: number): Promise<null> {
-  const attempt = async () => {
+  const attempt = async (): Promise<void> => {
     const current = opened(now)
-    for (const _ of steps(job, current, now)) await breath()
+    const begunAt = roomMade
+    for (const _ of steps(job, current, now)) {
+      await breath()
+      if (roomMade !== begunAt) return attempt()
+    }
     current.writing.jobEnded(job, now)
   }
   try {

@@ -150,11 +150,10 @@ export function createWriter(deps: WriterDeps): Writer {
     sentAt = clock.monotonic()
     const well = await writeDue()
     sentAt = null
-    if (well) {
-      healed()
-      if (waiting.length > 0) void attempt()
-      else if (queue.lastNumber > queue.doneNumber) schedule(GATHER_MS)
-    }
+    if (well) healed()
+    // Somebody may have begun to wait just as this one ended.
+    if (waiting.length > 0) void attempt()
+    else if (well && queue.lastNumber > queue.doneNumber) schedule(GATHER_MS)
   }
 
   async function writeDue(): Promise<boolean> {
@@ -177,6 +176,7 @@ export function createWriter(deps: WriterDeps): Writer {
       rowsWritten += reply.value.rows
       onCommit(reply.value)
       takeNews(reply.value)
+      healed()
       settle()
       return true
     }

@@ -1,0 +1,84 @@
+import { existsSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import Database from 'better-sqlite3'
+import { describe, expect, test } from 'vitest'
+import { backupStore } from '../../src/store/backup.ts'
+import { BASE, HOLD_MS, opened, pollOf, temporaryDirectory } from './setting.ts'
+
+function rowsIn(path: string): number {
+  const db = new Database(path, { readonly: true })
+  const rows = db.prepare('SELECT count(*) FROM polls').pluck().get() as number
+  expect(db.pragma('integrity_check', { simple: true })).toBe('ok')
+  db.close()
+  return rows
+}
+
+async function filled(path: string, rows: number) {
+  const { store } = await opened({ path })
+  store.register([{ endpoint: 'ethereum/own-1', holdMs: HOLD_MS }], BASE)
+  for (let row = 0; row < rows; row++) store.poll(pollOf(BASE + row))
+  await store.flush()
+  return store
+}
+
+describe('a backup', () => {
+  test('of a store that is being written holds whole batches, and one file', async () => {
+    const directory = temporaryDirectory()
+    const path = join(directory, 'store.db')
+    const store = await filled(path, 20_000)
+
+    const copied = store.backup(join(directory, 'copy.db'))
+    for (let row = 0; row < 5000; row++) store.poll(pollOf(BASE + 20_000 + row))
+    await store.flush()
+    await copied
+
+    const rows = rowsIn(join(directory, 'copy.db'))
+    expect(rows).toBeGreaterThanOrEqual(20_000)
+    expect(rows % 500).toBe(0)
+    expect(readdirSync(directory).filter((name) => name.startsWith('copy'))).toEqual(['copy.db'])
+  })
+
+  test('from outside, of a live store, holds what was acknowledged', async () => {
+    const directory = temporaryDirectory()
+    const path = join(directory, 'store.db')
+    const store = await filled(path, 3000)
+
+    await backupStore(path, join(directory, 'copy.db'))
+
+    expect(rowsIn(join(directory, 'copy.db'))).toBe(3000)
+    expect(store.status().trouble).toBeNull()
+  })
+
+  test('from outside, of a store that nobody has open, is a store that opens', async () => {
+    const directory = temporaryDirectory()
+    const path = join(directory, 'store.db')
+    const store = await filled(path, 1500)
+    await store.close()
+    await backupStore(path, join(directory, 'copy.db'))
+
+    const copy = await opened({ path: join(directory, 'copy.db') })
+
+    expect(copy.store.status()).toMatchObject({ trouble: null, integrityOk: true })
+    expect(rowsIn(join(directory, 'copy.db'))).toBe(1500)
+  })
+
+  test('of a store in memory is a file', async () => {
+    const directory = temporaryDirectory()
+    const store = await filled(':memory:', 700)
+
+    await store.backup(join(directory, 'copy.db'))
+
+    expect(rowsIn(join(directory, 'copy.db'))).toBe(700)
+  })
+
+  test('that cannot be made leaves nothing behind, and says so', async () => {
+    const directory = temporaryDirectory()
+    const store = await filled(join(directory, 'store.db'), 10)
+
+    await expect(store.backup(join(directory, 'missing', 'copy.db'))).rejects.toThrow('no backup was made')
+    await expect(backupStore(join(directory, 'none.db'), join(directory, 'copy.db'))).rejects.toThrow()
+
+    expect(existsSync(join(directory, 'copy.db'))).toBe(false)
+    expect(readdirSync(directory).some((name) => name.endsWith('.partial'))).toBe(false)
+  })
+})

@@ -1,0 +1,15 @@
+import Database from 'better-sqlite3'
+import { migrate, readMigrations } from '../../../src/store/migrate.ts'
+
+/** Runs the migrations, and is killed after so many statements of one of them. */
+const [path = '', version = '', statements = ''] = process.argv.slice(2)
+const db = new Database(path)
+db.pragma('journal_mode = WAL')
+db.function('die', () => process.kill(process.pid, 'SIGKILL') && 0)
+const migrations = readMigrations().map((migration) => {
+  if (migration.version !== Number(version)) return migration
+  const parts = migration.sql.split(/;$/m)
+  parts.splice(Number(statements), 0, '\nSELECT die()')
+  return { ...migration, sql: parts.join(';') }
+})
+migrate(db, migrations)

@@ -1,0 +1,300 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { AVAILABILITY_WINDOWS, addTime, noTime, shareOf } from '../../src/core/availability.ts'
+import { addLatency, newHistogram, quantile } from '../../src/core/latency-histogram.ts'
+import type { HistoryBucket, HistoryQuery, PollRecord } from '../../src/store/store.ts'
+import { BASE, batchOf, benchOn, DAY_MS, finish, HOUR_MS, pollOf, RETENTION } from './setting.ts'
+
+const ENDPOINT = 'ethereum/own-1'
+const MINUTE_MS = 60_000
+
+/** What happens to a store in some hours, in the order in which it learns of it. */
+type Step =
+  | { readonly kind: 'poll'; readonly gapMs: number; readonly record: Partial<PollRecord> }
+  | { readonly kind: 'late'; readonly backMs: number; readonly record: Partial<PollRecord> }
+  | { readonly kind: 'amend'; readonly backMs: number; readonly state: PollRecord['state']; readonly fresh: boolean }
+  | { readonly kind: 'hold'; readonly holdMs: number }
+  | { readonly kind: 'roll-up' }
+
+const state = fc.constantFrom('up', 'degraded', 'down', 'unknown' as const)
+const orNull = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: null })
+const record = fc.record({
+  state,
+  fresh: fc.boolean(),
+  latencyMs: orNull(fc.integer({ min: 1, max: 5000 })),
+  height: orNull(fc.nat(1000)),
+  lagBlocks: orNull(fc.nat(5)),
+  heartbeatLagMs: orNull(fc.nat(5000)),
+  contiguousFailures: orNull(fc.nat(9)),
+})
+const seconds = (max: number) => fc.integer({ min: 1, max }).map((value) => value * 1000)
+const steps = fc.array(
+  fc.oneof(
+    { weight: 12, arbitrary: fc.record({ kind: fc.constant('poll' as const), gapMs: seconds(200), record }) },
+    { weight: 1, arbitrary: fc.record({ kind: fc.constant('poll' as const), gapMs: seconds(5000), record }) },
+    { weight: 1, arbitrary: fc.record({ kind: fc.constant('late' as const), backMs: seconds(1500), record }) },
+    {
+      weight: 2,
+      arbitrary: fc.record({ kind: fc.constant('amend' as const), backMs: seconds(900), state, fresh: fc.boolean() }),
+    },
+    { weight: 1, arbitrary: fc.record({ kind: fc.constant('hold' as const), holdMs: seconds(800) }) },
+    { weight: 3, arbitrary: fc.constant({ kind: 'roll-up' as const }) },
+  ),
+  { minLength: 1, maxLength: 120 },
+)
+
+interface Naive {
+  readonly polls: PollRecord[]
+  readonly holds: { readonly from: number; readonly holdMs: number }[]
+}
+
+/** Tells the steps to a store, and keeps them in plain lists beside it. */
+function tell(list: readonly Step[]): { bench: ReturnType<typeof benchOn>; naive: Naive; now: number } {
+  const bench = benchOn()
+  const naive: Naive = { polls: [], holds: [{ from: 0, holdMs: 30_000 }] }
+  const register = (holdMs: number, at: number) =>
+    bench.writing.register([{ index: 0, endpoint: ENDPOINT, holdMs, at }])
+  register(30_000, BASE)
+  let now = BASE
+  const put = (poll: PollRecord) => {
+    bench.writing.write(batchOf([poll]))
+    const same = naive.polls.findIndex(({ at }) => at === poll.at)
+    if (same === -1) naive.polls.push(poll)
+    else naive.polls[same] = poll
+    naive.polls.sort((a, b) => a.at - b.at)
+  }
+  for (const step of list) {
+    switch (step.kind) {
+      case 'poll':
+        now += step.gapMs
+        put(pollOf(now, step.record))
+        break
+      case 'late':
+        put(pollOf(Math.max(BASE, now - step.backMs), step.record))
+        break
+      case 'amend': {
+        const { state: amended, fresh } = step
+        const from = now - step.backMs
+        bench.writing.write(
+          batchOf([], [{ kind: 'amend', index: 0, from, to: now, verdict: verdictBits(amended, fresh) }]),
+        )
+        for (const [at, poll] of naive.polls.entries()) {
+          if (poll.at >= from && poll.at < now) naive.polls[at] = { ...poll, state: amended, fresh }
+        }
+        break
+      }
+      case 'hold':
+        register(step.holdMs, now + 1)
+        if (naive.holds.at(-1)?.holdMs !== step.holdMs) naive.holds.push({ from: now + 1, holdMs: step.holdMs })
+        break
+      case 'roll-up':
+        finish(bench.rollUp.rollTo(now))
+        break
+    }
+  }
+  return { bench, naive, now }
+}
+
+function verdictBits(amended: PollRecord['state'], fresh: boolean): number {
+  return ['up', 'degraded', 'down', 'unknown'].indexOf(amended) + (fresh ? 0 : 4)
+}
+
+function holdOf({ holds }: Naive, at: number): number {
+  return (holds.findLast(({ from }) => from <= at) ?? holds[0])?.holdMs ?? 0
+}
+
+/** The time of [from, to) as the holding rule says, poll by poll. */
+function timeOf(naive: Naive, from: number, to: number) {
+  const parts = noTime()
+  for (const [index, poll] of naive.polls.entries()) {
+    const next = naive.polls[index + 1]?.at ?? Number.POSITIVE_INFINITY
+    const start = Math.max(from, poll.at)
+    const end = Math.min(to, next, poll.at + holdOf(naive, poll.at))
+    if (end > start) addTime(parts, poll.state, poll.fresh, end - start)
+  }
+  return parts
+}
+
+function naiveHistory(naive: Naive, { from, to, stepMs }: HistoryQuery, now: number): HistoryBucket[] {
+  const buckets: HistoryBucket[] = []
+  for (let start = from; start < to; start += stepMs) {
+    const end = Math.min(to, start + stepMs)
+    const { upMs, degradedMs, downMs, maintenanceMs } = timeOf(naive, start, Math.min(end, now))
+    const seen = naive.polls.filter(({ at }) => at >= start && at < Math.min(end, now))
+    const values = (key: 'latencyMs' | 'height' | 'lagBlocks' | 'heartbeatLagMs' | 'contiguousFailures') =>
+      seen.map((poll) => poll[key]).filter((value) => value !== null)
+    const most = (list: number[]) => (list.length === 0 ? null : Math.max(...list))
+    const histogram = newHistogram()
+    for (const latencyMs of values('latencyMs')) addLatency(histogram, latencyMs * 1000)
+    const quantileMs = (q: number) => {
+      const us = quantile(histogram, q)
+      return us === null ? null : Math.round(Math.min(us, (most(values('latencyMs')) ?? 0) * 1000)) / 1000
+    }
+    buckets.push({
+      start,
+      upMs,
+      degradedMs,
+      downMs,
+      maintenanceMs,
+      unknownMs: end - start - upMs - degradedMs - downMs - maintenanceMs,
+      polls: seen.length,
+      latencyP50Ms: quantileMs(0.5),
+      latencyP95Ms: quantileMs(0.95),
+      latencyMaxMs: most(values('latencyMs')),
+      height: values('height').at(-1) ?? null,
+      lagBlocksMax: most(values('lagBlocks')),
+      heartbeatLagMaxMs: most(values('heartbeatLagMs')),
+      contiguousFailuresMax: most(values('contiguousFailures')),
+    })
+  }
+  return buckets
+}
+
+describe('history', () => {
+  test('is the same from raw polls, five minutes, hours and days, whatever came late, was amended or held how long', () => {
+    const stepMs = fc.constantFrom(7000, 5 * MINUTE_MS, 15 * MINUTE_MS, HOUR_MS, 2 * HOUR_MS, DAY_MS)
+    fc.assert(
+      fc.property(steps, stepMs, fc.integer({ min: -3, max: 3 }), (list, step, shift) => {
+        const { bench, naive, now } = tell(list)
+        finish(bench.rollUp.rollTo(now + 10 * MINUTE_MS))
+        const at = now + 8 * MINUTE_MS
+        const from = Math.floor(BASE / DAY_MS) * DAY_MS + (step < MINUTE_MS ? 22 * HOUR_MS + shift * 1234 : 0)
+        const query = {
+          endpoint: ENDPOINT,
+          from,
+          to: Math.max(from, Math.min(from + 900 * step, at + HOUR_MS)),
+          stepMs: step,
+        }
+
+        expect(bench.reading.history(query, at)).toEqual(naiveHistory(naive, query, at))
+        bench.db.close()
+      }),
+      { numRuns: 150 },
+    )
+  })
+
+  test('before anything is rolled up is the same, too', () => {
+    fc.assert(
+      fc.property(
+        steps.map((list) => list.filter(({ kind }) => kind !== 'roll-up')),
+        (list) => {
+          const { bench, naive, now } = tell(list)
+          const query = { endpoint: ENDPOINT, from: BASE - HOUR_MS, to: now + HOUR_MS, stepMs: 5 * MINUTE_MS }
+
+          expect(bench.reading.history(query, now)).toEqual(naiveHistory(naive, query, now))
+          bench.db.close()
+        },
+      ),
+      { numRuns: 50 },
+    )
+  })
+
+  test('is the same after the polls, and then the five minutes, are gone', () => {
+    fc.assert(
+      fc.property(steps, fc.constantFrom(HOUR_MS, DAY_MS), (list, stepMs) => {
+        const { bench, naive, now } = tell(list)
+        const query = { endpoint: ENDPOINT, from: BASE - 22.5 * HOUR_MS, to: now + DAY_MS, stepMs }
+
+        for (const days of [4, 40]) {
+          finish(bench.rollUp.rollTo(now + days * DAY_MS))
+          finish(bench.retainer.pass(now + days * DAY_MS))
+          const at = now + days * DAY_MS
+          expect(bench.reading.history(query, at)).toEqual(naiveHistory(naive, query, at))
+        }
+        expect(bench.db.prepare('SELECT count(*) FROM polls').pluck().get()).toBe(0)
+        expect(bench.db.prepare('SELECT count(*) FROM five_minutes').pluck().get()).toBe(0)
+        bench.db.close()
+      }),
+      { numRuns: 50 },
+    )
+  })
+
+  test('sums to the width of each bucket when only coarser ones are left, at any step', () => {
+    fc.assert(
+      fc.property(steps, seconds(2000), seconds(86_400), (list, stepMs, offset) => {
+        const { bench, naive, now } = tell(list)
+        finish(bench.rollUp.rollTo(now + 40 * DAY_MS))
+        finish(bench.retainer.pass(now + 40 * DAY_MS))
+        const from = Math.floor((BASE - offset) / HOUR_MS) * HOUR_MS
+        const query = { endpoint: ENDPOINT, from, to: now + HOUR_MS, stepMs }
+
+        const history = bench.reading.history(query, now + 40 * DAY_MS)
+
+        const wrong = history.filter((bucket, index) => {
+          const parts = [bucket.upMs, bucket.degradedMs, bucket.downMs, bucket.maintenanceMs, bucket.unknownMs]
+          const width = Math.min(stepMs, query.to - bucket.start)
+          const sum = parts.reduce((a, b) => a + b)
+          return bucket.start !== query.from + index * stepMs || Math.min(...parts) < 0 || sum !== width
+        })
+        expect(wrong).toEqual([])
+        expect(history.reduce((sum, { polls }) => sum + polls, 0)).toBe(naive.polls.length)
+        bench.db.close()
+      }),
+      { numRuns: 50 },
+    )
+  })
+
+  test('of an endpoint that nobody knows, and of the future, is unknown', () => {
+    const bench = benchOn()
+
+    const [bucket] = bench.reading.history({ endpoint: 'a/b', from: BASE, to: BASE + 1500, stepMs: 1000 }, BASE)
+
+    expect(bucket).toMatchObject({ upMs: 0, unknownMs: 1000, polls: 0, height: null, latencyP50Ms: null })
+  })
+
+  test('asked for in steps below a second, or in too many, is refused', () => {
+    const bench = benchOn()
+    const ask = (stepMs: number, to: number) => () =>
+      bench.reading.history({ endpoint: 'a/b', from: 0, to, stepMs }, BASE)
+
+    expect(ask(999, 5000)).toThrow(RangeError)
+    expect(ask(1000, 100_001_000)).toThrow(RangeError)
+    expect(ask(Number.NaN, 5000)).toThrow(RangeError)
+  })
+})
+
+describe('availability', () => {
+  test('is what the holding rule gives for each window, rolled up or not', () => {
+    fc.assert(
+      fc.property(steps, fc.boolean(), fc.nat(3), (list, rolled, days) => {
+        const { bench, naive, now } = tell(list)
+        const at = now + days * DAY_MS
+        if (rolled) {
+          finish(bench.rollUp.rollTo(at))
+          finish(bench.retainer.pass(at))
+        }
+
+        const [answer] = bench.reading.availability([ENDPOINT, 'nobody/knows'], at)
+
+        expect(answer?.[0]).toBe(ENDPOINT)
+        for (const [name, ms] of Object.entries(AVAILABILITY_WINDOWS)) {
+          const grid = ms === DAY_MS ? 5 * MINUTE_MS : HOUR_MS
+          const from = Math.floor((at - ms) / grid) * grid
+          expect(answer?.[1]).toHaveProperty(name, shareOf(timeOf(naive, from, at), at - from))
+        }
+        bench.db.close()
+      }),
+      { numRuns: 100 },
+    )
+  })
+
+  test('of thirty days with polls every half hour is the same from days, hours and minutes', () => {
+    const bench = benchOn()
+    bench.writing.register([{ index: 0, endpoint: ENDPOINT, holdMs: HOUR_MS, at: BASE }])
+    const naive: Naive = { polls: [], holds: [{ from: 0, holdMs: HOUR_MS }] }
+    for (let at = BASE; at < BASE + 40 * DAY_MS; at += 30 * MINUTE_MS + 7000) {
+      naive.polls.push(pollOf(at, { state: naive.polls.length % 7 === 0 ? 'down' : 'up' }))
+    }
+    bench.writing.write(batchOf(naive.polls))
+    const now = BASE + 40 * DAY_MS
+
+    finish(bench.rollUp.rollTo(now))
+    finish(bench.retainer.pass(now))
+
+    const [answer] = bench.reading.availability([ENDPOINT], now)
+    const from = Math.floor((now - AVAILABILITY_WINDOWS['30d']) / HOUR_MS) * HOUR_MS
+    expect(answer?.[1]['30d']).toEqual(shareOf(timeOf(naive, from, now), now - from))
+    expect(answer?.[1]['30d'].coverage).toBeGreaterThan(0.99)
+    expect(RETENTION.rawMs).toBeLessThan(now - from)
+  })
+})

@@ -1,0 +1,44 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { expect, test } from 'vitest'
+import { systemClock } from '../../src/clock.ts'
+import { takeLock } from '../../src/store/lock.ts'
+import { StoreError } from '../../src/store/store.ts'
+import { BASE, opened, temporaryDirectory } from './setting.ts'
+
+const CHILD = fileURLToPath(new URL('./children/write.ts', import.meta.url))
+
+test('a store that another process has open is refused at once; after kill -9 it is free again', async () => {
+  const directory = temporaryDirectory()
+  const path = join(directory, 'store.db')
+  const side = join(directory, 'side')
+  const child = spawn(process.execPath, ['--import', 'tsx', CHILD, path, side, String(BASE)], { stdio: 'inherit' })
+  const ended = once(child, 'exit')
+  const deadline = systemClock.monotonic() + 15_000
+  while (!existsSync(side) && systemClock.monotonic() < deadline) await systemClock.sleep(10)
+
+  const before = systemClock.monotonic()
+  const refusal = await opened({ path }).catch((error: unknown) => error)
+  expect(systemClock.monotonic() - before).toBeLessThan(1000)
+  expect(refusal).toBeInstanceOf(StoreError)
+  expect(refusal).toMatchObject({ kind: 'store-in-use' })
+
+  child.kill('SIGKILL')
+  await ended
+  const { store } = await opened({ path })
+  expect(store.status().trouble).toBeNull()
+})
+
+test('a closed store is free for the next one, and leaves no WAL behind', async () => {
+  const path = join(temporaryDirectory(), 'store.db')
+  const { store } = await opened({ path })
+  expect(() => takeLock(path)).toThrow(StoreError)
+
+  await store.close()
+
+  takeLock(path).release()
+  expect(existsSync(`${path}-wal`)).toBe(false)
+})

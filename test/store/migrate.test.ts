@@ -1,0 +1,85 @@
+import { spawnSync } from 'node:child_process'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import Database from 'better-sqlite3'
+import { describe, expect, test } from 'vitest'
+import { openDatabase } from '../../src/store/database.ts'
+import { migrate, readMigrations } from '../../src/store/migrate.ts'
+import { StoreError } from '../../src/store/store.ts'
+import { opened, temporaryDirectory } from './setting.ts'
+
+const CHILD = fileURLToPath(new URL('./children/migrate.ts', import.meta.url))
+
+function tablesOf(path: string): string[] {
+  const db = new Database(path)
+  const names = db
+    .prepare("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")
+    .pluck()
+    .all() as string[]
+  db.close()
+  return names
+}
+
+describe('migrations', () => {
+  for (const { version, sql } of readMigrations()) {
+    const statements = sql.split(/;$/m).length - 1
+    test(`number ${version} killed after any of its ${statements} statements leaves the old schema, and runs again`, () => {
+      for (let after = 0; after <= statements; after++) {
+        const path = join(temporaryDirectory(), 'store.db')
+
+        const child = spawnSync(process.execPath, ['--import', 'tsx', CHILD, path, String(version), String(after)])
+
+        expect(child.signal, child.stderr.toString()).toBe('SIGKILL')
+        const db = new Database(path)
+        expect(db.pragma('user_version', { simple: true })).toBe(version - 1)
+        migrate(db, readMigrations())
+        expect(db.pragma('user_version', { simple: true })).toBe(readMigrations().length)
+        db.close()
+        expect(tablesOf(path)).toContain('polls')
+      }
+    }, 60_000)
+  }
+
+  test('done already are not done again', () => {
+    const db = new Database(':memory:')
+
+    migrate(db, readMigrations())
+    migrate(db, readMigrations())
+
+    expect(db.pragma('user_version', { simple: true })).toBe(readMigrations().length)
+  })
+
+  test('with a gap in their numbers are a mistake that is noticed', () => {
+    const directory = temporaryDirectory()
+    writeFileSync(join(directory, '0001-a.sql'), '')
+    writeFileSync(join(directory, '0003-b.sql'), '')
+
+    expect(() => readMigrations(directory)).toThrow('expected number 2, found 0003-b.sql')
+  })
+
+  test('a newer schema than this version knows is refused, and the file left as it is', async () => {
+    const path = join(temporaryDirectory(), 'store.db')
+    const newer = new Database(path)
+    newer.pragma('journal_mode = WAL')
+    newer.pragma(`user_version = ${readMigrations().length + 1}`)
+    newer.close()
+    const before = readFileSync(path)
+
+    const refusal = await opened({ path }).catch((error: unknown) => error)
+
+    expect(refusal).toBeInstanceOf(StoreError)
+    expect(refusal).toMatchObject({ kind: 'newer-schema' })
+    expect(readFileSync(path).equals(before)).toBe(true)
+  })
+
+  test('make a file that can give back its free pages, and says how it is synced', () => {
+    const { db } = openDatabase(join(temporaryDirectory(), 'store.db'), readMigrations(), 1024 ** 3)
+
+    expect(db.pragma('auto_vacuum', { simple: true })).toBe(2)
+    expect(db.pragma('journal_mode', { simple: true })).toBe('wal')
+    expect(db.pragma('synchronous', { simple: true })).toBe(1)
+    expect(db.pragma('max_page_count', { simple: true })).toBe(1024 ** 3 / 4096)
+    db.close()
+  })
+})

@@ -1,0 +1,116 @@
+import { statSync } from 'node:fs'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { createRetainer, cutsByAge } from '../../src/store/retention.ts'
+import { FIVE_MINUTES, HOUR, SLOT_MS, slotOf } from '../../src/store/tiers.ts'
+import { BASE, batchOf, benchOn, DAY_MS, finish, HOUR_MS, pollOf, RETENTION, temporaryDirectory } from './setting.ts'
+
+const HOLD_MS = 600_000
+
+function written(days: number, path = ':memory:', maxSizeBytes = 10 * 1024 ** 3) {
+  const bench = benchOn(path, RETENTION, maxSizeBytes)
+  bench.writing.register([{ index: 0, endpoint: 'ethereum/own-1', holdMs: HOLD_MS, at: BASE }])
+  for (let day = 0; day < days; day++) {
+    const start = BASE + day * DAY_MS
+    bench.writing.write(batchOf(Array.from({ length: 1440 }, (_, minute) => pollOf(start + minute * 60_000))))
+  }
+  const now = BASE + days * DAY_MS
+  const oldest = (table: string, column: string) =>
+    bench.db.prepare(`SELECT min(${column}) FROM ${table}`).pluck().get() as number
+  return { ...bench, now, oldest }
+}
+
+describe('retention', () => {
+  test('keeps each tier as long as it was asked to, and what holds over into the first polls left', () => {
+    const { rollUp, retainer, now, oldest } = written(40)
+
+    finish(rollUp.rollTo(now))
+    finish(retainer.pass(now))
+
+    expect(oldest('polls', 'slot')).toBe(slotOf(now - RETENTION.rawMs) - HOLD_MS / SLOT_MS)
+    const keptHour = Math.floor((now - RETENTION.fiveMinutesMs) / HOUR_MS) * HOUR_MS
+    expect(oldest('five_minutes', 'bucket')).toBe(keptHour / FIVE_MINUTES.widthMs)
+    expect(oldest('hours', 'bucket')).toBe(Math.floor(BASE / HOUR.widthMs))
+  })
+
+  test('takes nothing away that is not added up yet', () => {
+    const { db, retainer, now } = written(40)
+
+    finish(retainer.pass(now))
+
+    expect(db.prepare('SELECT count(*) FROM polls').pluck().get()).toBe(40 * 1440)
+  })
+
+  test('never begins a coarse tier after a finer one, and never goes back', () => {
+    const reach = fc.record({
+      rolledTo: fc.nat(100_000),
+      rawFrom: fc.nat(50_000),
+      fiveMinutesFrom: fc.nat(4000).map((hour) => hour * 12),
+      hoursFrom: fc.nat(150).map((day) => day * 24),
+    })
+    const days = (max: number) => fc.nat(max).map((value) => value * DAY_MS)
+    const retention = fc.record({ rawMs: days(10), fiveMinutesMs: days(100), hourMs: days(400) })
+    fc.assert(
+      fc.property(reach, retention, fc.nat(500), fc.nat(5_000_000), (before, kept, nowDays, holdMs) => {
+        const cuts = cutsByAge(kept, nowDays * DAY_MS, before, holdMs)
+
+        expect(cuts.rawFrom).toBeGreaterThanOrEqual(before.rawFrom)
+        expect(cuts.fiveMinutesFrom).toBeGreaterThanOrEqual(before.fiveMinutesFrom)
+        expect(cuts.hoursFrom).toBeGreaterThanOrEqual(before.hoursFrom)
+        if (cuts.fiveMinutesFrom > before.fiveMinutesFrom) {
+          expect(cuts.fiveMinutesFrom).toBeLessThanOrEqual(cuts.rawFrom)
+          expect(cuts.fiveMinutesFrom % 12).toBe(0)
+        }
+        if (cuts.hoursFrom > before.hoursFrom) {
+          expect(cuts.hoursFrom * 12).toBeLessThanOrEqual(cuts.fiveMinutesFrom)
+          expect(cuts.hoursFrom % 24).toBe(0)
+        }
+      }),
+    )
+  })
+
+  test('gives free pages back to the file system', () => {
+    const path = join(temporaryDirectory(), 'store.db')
+    const { db, rollUp, retainer, now } = written(40, path)
+    db.pragma('wal_checkpoint(TRUNCATE)')
+    const before = statSync(path).size
+
+    finish(rollUp.rollTo(now))
+    finish(retainer.pass(now))
+    db.pragma('wal_checkpoint(TRUNCATE)')
+
+    expect(statSync(path).size).toBeLessThan(before / 2)
+    expect(db.pragma('freelist_count', { simple: true })).toBeLessThanOrEqual(200)
+    expect(db.pragma('integrity_check', { simple: true })).toBe('ok')
+  })
+
+  test('of max_size takes the oldest polls first, and leaves their sums', () => {
+    const maxSizeBytes = 768 * 1024
+    const { db, rollUp, now, oldest } = written(20)
+    const small = createRetainer(db, { ...RETENTION, rawMs: 30 * DAY_MS }, maxSizeBytes)
+    const polls = () => db.prepare('SELECT count(*) FROM polls').pluck().get() as number
+
+    finish(rollUp.rollTo(now))
+    finish(small.pass(now))
+
+    const used = ((db.pragma('page_count', { simple: true }) as number) - 200) * 4096
+    expect(used).toBeLessThanOrEqual(maxSizeBytes)
+    expect(polls()).toBeGreaterThan(0)
+    expect(polls()).toBeLessThan(20 * 1440)
+    expect(oldest('five_minutes', 'bucket')).toBe(slotOf(BASE))
+  })
+
+  test('deletes what was saved of endpoints that have not been polled for the whole time', () => {
+    const { db, writing, retainer, now } = written(1)
+    const save = (endpoint: string, at: number) =>
+      writing.write(batchOf([], [{ kind: 'save-health', endpoint, at, json: '{}' }]))
+    save('old/one', now - RETENTION.hourMs - 1)
+    save('new/one', now)
+
+    finish(retainer.pass(now))
+
+    expect(writing.savedHealth().map(([endpoint]) => endpoint)).toEqual(['new/one'])
+    db.close()
+  })
+})

@@ -1,0 +1,124 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Worker } from 'node:worker_threads'
+import type Database from 'better-sqlite3'
+import { onTestFinished } from 'vitest'
+import { type Clock, systemClock } from '../../src/clock.ts'
+import type { Log } from '../../src/log.ts'
+import { openDatabase } from '../../src/store/database.ts'
+import { POLL_NUMBERS, type Retention, type WriteEvent } from '../../src/store/messages.ts'
+import { readMigrations } from '../../src/store/migrate.ts'
+import { openStore, type StoreOptions } from '../../src/store/open-store.ts'
+import { outcomeOf } from '../../src/store/poll-row.ts'
+import { createReading, type Reading } from '../../src/store/reading.ts'
+import { createRetainer, type Retainer } from '../../src/store/retention.ts'
+import { createRollUp, type RollUp } from '../../src/store/roll-up.ts'
+import type { PollRecord, Store } from '../../src/store/store.ts'
+import { createWriting, type Writing } from '../../src/store/writing.ts'
+
+export const DAY_MS = 86_400_000
+export const HOUR_MS = 3_600_000
+/** Ninety minutes before a day ends: a test of some hours passes borders of all widths. */
+export const BASE = Date.UTC(2026, 10, 20, 22, 30)
+export const RETENTION: Retention = { rawMs: 2 * DAY_MS, fiveMinutesMs: 30 * DAY_MS, hourMs: 730 * DAY_MS }
+export const HOLD_MS = 30_000
+
+/** A directory of its own, gone after the test. */
+export function temporaryDirectory(): string {
+  const directory = mkdtempSync(join(tmpdir(), 'heartline-store-'))
+  onTestFinished(() => rmSync(directory, { recursive: true, force: true }))
+  return directory
+}
+
+export interface Lines extends Log {
+  readonly lines: string[]
+}
+
+export function lines(): Lines {
+  const told: string[] = []
+  const tell = (_fields: object, message: string) => void told.push(message)
+  return { lines: told, debug: tell, info: tell, warn: tell, error: tell }
+}
+
+export interface OpenedStore {
+  readonly store: Store
+  readonly log: Lines
+  readonly workers: Worker[]
+}
+
+export async function opened(options: Partial<StoreOptions> & { path: string; clock?: Clock }): Promise<OpenedStore> {
+  const log = lines()
+  const workers: Worker[] = []
+  const store = await openStore({
+    retention: RETENTION,
+    maxSizeBytes: 10 * 1024 ** 3,
+    clock: systemClock,
+    log,
+    onSpawn: (worker) => workers.push(worker),
+    ...options,
+  })
+  let closed: Promise<void> | null = null
+  const close = store.close
+  Object.assign(store, {
+    close: () => {
+      closed ??= close()
+      return closed
+    },
+  })
+  onTestFinished(() => store.close())
+  return { store, log, workers }
+}
+
+export function pollOf(at: number, wanted: Partial<PollRecord> = {}): PollRecord {
+  return {
+    endpoint: 'ethereum/own-1',
+    at,
+    state: 'up',
+    fresh: true,
+    latencyMs: 12.5,
+    height: 24_000_000,
+    lagBlocks: 0,
+    heartbeatLagMs: null,
+    contiguousFailures: null,
+    failure: null,
+    ...wanted,
+  }
+}
+
+/** The parts of the writing thread, on this one. */
+export interface Bench {
+  readonly db: Database.Database
+  readonly writing: Writing
+  readonly rollUp: RollUp
+  readonly retainer: Retainer
+  readonly reading: Reading
+}
+
+export function benchOn(path = ':memory:', retention = RETENTION, maxSizeBytes = 10 * 1024 ** 3): Bench {
+  const { db } = openDatabase(path, readMigrations(), maxSizeBytes)
+  const rollUp = createRollUp(db)
+  return {
+    db,
+    rollUp,
+    writing: createWriting(db, rollUp),
+    retainer: createRetainer(db, retention, maxSizeBytes),
+    reading: createReading(db),
+  }
+}
+
+export function batchOf(records: readonly (PollRecord & { index?: number })[], events: readonly WriteEvent[] = []) {
+  const polls = new Float64Array(records.length * POLL_NUMBERS)
+  const orNaN = (value: number | null) => value ?? Number.NaN
+  for (const [at, record] of records.entries()) {
+    const outcome = outcomeOf(record.state, record.fresh, record.failure)
+    const measured = [record.height, record.lagBlocks, record.heartbeatLagMs, record.contiguousFailures].map(orNaN)
+    const latencyUs = record.latencyMs === null ? Number.NaN : Math.round(record.latencyMs * 1000)
+    polls.set([record.index ?? 0, record.at, outcome, latencyUs, ...measured], at * POLL_NUMBERS)
+  }
+  return { polls, events: events.map((event) => ({ after: records.length, event })) }
+}
+
+export function finish(steps: Generator<void>): void {
+  for (const _ of steps) continue
+}

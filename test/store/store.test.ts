@@ -1,0 +1,130 @@
+import { statSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { FAILURE_KINDS } from '../../src/core/failure.ts'
+import { outcomeOf } from '../../src/store/poll-row.ts'
+import { createFakeClock } from '../support/fake-clock.ts'
+import { BASE, HOLD_MS, opened, pollOf, temporaryDirectory } from './setting.ts'
+
+const ENDPOINT = 'ethereum/own-1'
+
+describe('a store', () => {
+  for (const where of ['on disk', 'in memory']) {
+    test(`${where} tells of what it was told: history, availability, what endpoints remember, when jobs ended`, async () => {
+      const path = where === 'in memory' ? ':memory:' : join(temporaryDirectory(), 'data', 'store.db')
+      const clock = createFakeClock({ now: BASE + 60_000 })
+      const { store } = await opened({ path, clock })
+      store.register([{ endpoint: ENDPOINT, holdMs: HOLD_MS }], BASE)
+
+      store.poll(pollOf(BASE, { latencyMs: 10 }))
+      store.poll(
+        pollOf(BASE + 15_000, { state: 'down', fresh: false, failure: 'timeout', latencyMs: null, height: null }),
+      )
+      store.amend(ENDPOINT, BASE, BASE + 15_000, 'degraded', false)
+      store.saveHealth({ endpoint: ENDPOINT, at: BASE + 15_000, value: { streak: [1, 2] } })
+      await store.flush()
+
+      const [bucket] = await store.history({ endpoint: ENDPOINT, from: BASE, to: BASE + 60_000, stepMs: 60_000 })
+      expect(bucket).toMatchObject({
+        degradedMs: 15_000,
+        downMs: 30_000,
+        unknownMs: 15_000,
+        polls: 2,
+        height: 24_000_000,
+      })
+      expect(bucket?.latencyP50Ms).toBeCloseTo(10, 0)
+      const availability = await store.availability([ENDPOINT], BASE + 45_000)
+      expect(availability.get(ENDPOINT)?.['24h']).toMatchObject({ ratio: 0.333333, fresh: 0 })
+      expect(await store.savedHealth()).toEqual([{ endpoint: ENDPOINT, at: BASE + 15_000, value: { streak: [1, 2] } }])
+      for (const job of ['roll-up', 'retention', 'optimise', 'integrity'] as const) {
+        expect(await store.run(job, BASE + 1_000_000)).toBe(true)
+      }
+      expect(await store.lastRuns()).toEqual(
+        new Map([
+          ['integrity', BASE + 1_000_000],
+          ['optimise', BASE + 1_000_000],
+          ['retention', BASE + 1_000_000],
+          ['roll-up', BASE + 1_000_000],
+        ]),
+      )
+      expect(store.status()).toMatchObject({ trouble: null, rowsWritten: 2, rowsDropped: 0, queueRows: 0 })
+      if (where === 'on disk') expect(statSync(join(path, '..')).mode & 0o777).toBe(0o700)
+    })
+  }
+
+  test('opened again goes on where it ended, with the holding time of the polls that were', async () => {
+    const path = join(temporaryDirectory(), 'store.db')
+    const clock = createFakeClock({ now: BASE + 600_000 })
+    const first = await opened({ path, clock })
+    first.store.register([{ endpoint: ENDPOINT, holdMs: 120_000 }], BASE)
+    first.store.poll(pollOf(BASE))
+    await first.store.close()
+
+    const { store } = await opened({ path, clock })
+    store.register([{ endpoint: ENDPOINT, holdMs: 10_000 }], BASE + 300_000)
+    store.poll(pollOf(BASE + 300_000))
+    await store.flush()
+
+    const [bucket] = await store.history({ endpoint: ENDPOINT, from: BASE, to: BASE + 600_000, stepMs: 600_000 })
+    expect(bucket).toMatchObject({ upMs: 130_000, unknownMs: 470_000, polls: 2 })
+  })
+
+  test('gathers polls for a quarter of a second, and takes 500 of them at once', async () => {
+    const clock = createFakeClock({ now: BASE })
+    const commits: number[] = []
+    let second = () => {}
+    const committed = new Promise<void>((resolve) => {
+      second = resolve
+    })
+    const { store } = await opened({
+      path: ':memory:',
+      clock,
+      onCommit: ({ rows }) => {
+        commits.push(rows)
+        if (commits.length === 2) second()
+      },
+    })
+    store.register([{ endpoint: ENDPOINT, holdMs: HOLD_MS }], BASE)
+    for (let row = 0; row < 499; row++) store.poll(pollOf(BASE + row))
+    await clock.advance(249)
+    expect(store.status().queueRows).toBe(499)
+
+    store.poll(pollOf(BASE + 499))
+    store.poll(pollOf(BASE + 500))
+    await store.lastRuns()
+    expect(commits).toEqual([500])
+    await clock.advance(250)
+    await committed
+
+    expect(commits).toEqual([500, 1])
+  })
+
+  test('does not keep a poll of an endpoint that was not registered, and counts it', async () => {
+    const { store, log } = await opened({ path: ':memory:' })
+
+    store.poll(pollOf(BASE))
+    store.poll(pollOf(BASE + 1))
+
+    expect(store.status()).toMatchObject({ rowsDropped: 2, queueRows: 0 })
+    expect(log.lines).toEqual(['a poll of an unregistered endpoint is not stored'])
+  })
+
+  test('takes numbers that no column would, and keeps the rest of the poll', async () => {
+    const { store } = await opened({ path: ':memory:', clock: createFakeClock({ now: BASE + 60_000 }) })
+    store.register([{ endpoint: ENDPOINT, holdMs: HOLD_MS }], BASE)
+
+    store.poll(pollOf(BASE + 0.7, { height: 2 ** 60, lagBlocks: 1.5, heartbeatLagMs: Number.POSITIVE_INFINITY }))
+    await store.flush()
+
+    const [bucket] = await store.history({ endpoint: ENDPOINT, from: BASE, to: BASE + 60_000, stepMs: 60_000 })
+    expect(bucket).toMatchObject({ polls: 1, upMs: 30_000, height: null, lagBlocksMax: 2, heartbeatLagMaxMs: null })
+    expect(store.status().trouble).toBeNull()
+  })
+
+  test('gives every kind of failure a number of its own', () => {
+    const numbers = new Set(FAILURE_KINDS.map((kind) => outcomeOf('down', false, kind)))
+
+    expect(numbers.size).toBe(FAILURE_KINDS.length)
+    expect(outcomeOf('up', true, null)).toBe(0)
+  })
+})

@@ -1,0 +1,352 @@
+import { execFileSync } from 'node:child_process'
+import { existsSync, mkdirSync, readdirSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import Database from 'better-sqlite3'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { systemClock } from '../../src/clock.ts'
+import type { Store } from '../../src/store/store.ts'
+import { createFakeClock } from '../support/fake-clock.ts'
+import { BASE, HOLD_MS, opened, pollOf, temporaryDirectory } from './setting.ts'
+
+const ENDPOINT = 'ethereum/own-1'
+
+/** Mounts need root: without it these tests are skipped, loudly, and never where nothing may be skipped. */
+function mayMount(): boolean {
+  if (process.getuid?.() === 0) {
+    try {
+      const directory = temporaryDirectoryNow()
+      execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', directory], { stdio: 'ignore' })
+      execFileSync('umount', [directory])
+      rmSync(directory, { recursive: true })
+      return true
+    } catch {
+      // Root in a container that may not mount.
+    }
+  }
+  if (process.env.CI === 'true') throw new Error('the tests of a full and a read-only disk need root, to mount one')
+  console.warn('\n!!! SKIPPED: the tests of a full and a read-only disk need root, to mount one\n')
+  return false
+}
+
+function temporaryDirectoryNow(): string {
+  const directory = join('/tmp', `heartline-mount-${process.pid}`)
+  mkdirSync(directory, { recursive: true })
+  return directory
+}
+
+const canMount = mayMount()
+
+function mounted(...options: string[]): string {
+  const directory = temporaryDirectory()
+  execFileSync('mount', [...options, directory])
+  onTestFinished(() => {
+    execFileSync('umount', ['-l', directory])
+  })
+  return directory
+}
+
+function fill(file: string): void {
+  const block = Buffer.alloc(64 * 1024, 1)
+  try {
+    for (;;) writeFileSync(file, block, { flag: 'a' })
+  } catch {
+    // That is the point.
+  }
+}
+
+let at = BASE
+function pollMany(store: Store, count: number): void {
+  for (let poll = 0; poll < count; poll++) store.poll(pollOf((at += 100)))
+}
+
+function register(store: Store): void {
+  store.register([{ endpoint: ENDPOINT, holdMs: HOLD_MS }], at)
+}
+
+function rowsIn(path: string): number {
+  const db = new Database(path, { readonly: true })
+  const rows = db.prepare('SELECT count(*) FROM polls').pluck().get() as number
+  db.close()
+  return rows
+}
+
+async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
+  const deadline = systemClock.monotonic() + 15_000
+  while (!(await condition())) {
+    if (systemClock.monotonic() > deadline) throw new Error('it never happened')
+    await systemClock.sleep(10)
+  }
+}
+
+describe.skipIf(!canMount)('a disk', () => {
+  test('that is full lets go of the reserve and goes on; when that is used up polls wait, and none is lost', async () => {
+    const directory = mounted('-t', 'tmpfs', '-o', 'size=24m', 'tmpfs')
+    const path = join(directory, 'store.db')
+    const clock = createFakeClock({ now: BASE })
+    const { store } = await opened({ path, clock })
+    register(store)
+    await until(() => existsSync(`${path}.reserve`))
+    pollMany(store, 1000)
+    await store.flush()
+
+    fill(join(directory, 'filler'))
+    let queued = 1000
+    while (existsSync(`${path}.reserve`)) {
+      pollMany(store, 1000)
+      queued += 1000
+      await store.flush()
+    }
+    expect(store.status()).toMatchObject({ trouble: null, rowsWritten: queued })
+
+    fill(join(directory, 'filler'))
+    while (store.status().trouble === null) {
+      pollMany(store, 1000)
+      queued += 1000
+      await store.flush()
+      fill(join(directory, 'filler'))
+    }
+    const { trouble, writeFailures, queueRows } = store.status()
+    expect(trouble).toBe('full')
+    expect(writeFailures.get('full')).toBeGreaterThan(0)
+    expect(queueRows).toBeGreaterThan(0)
+
+    rmSync(join(directory, 'filler'))
+    await clock.advance(5000)
+    await store.flush()
+    expect(store.status()).toMatchObject({ trouble: null, rowsWritten: queued, rowsDropped: 0, queueRows: 0 })
+    expect(rowsIn(path)).toBe(queued)
+  }, 60_000)
+
+  test('that cannot be written to at the start is no reason not to start, and heals by itself', async () => {
+    const directory = mounted('-t', 'tmpfs', '-o', 'size=24m,ro', 'tmpfs')
+    const path = join(directory, 'store', 'store.db')
+    const clock = createFakeClock({ now: BASE })
+
+    const { store } = await opened({ path, clock })
+    register(store)
+    pollMany(store, 10)
+    await store.flush()
+    expect(store.status()).toMatchObject({ trouble: 'read-only', queueRows: 10 })
+    expect(await store.history({ endpoint: ENDPOINT, from: BASE, to: BASE + 1000, stepMs: 1000 })).toHaveLength(1)
+    expect(await store.savedHealth()).toEqual([])
+
+    execFileSync('mount', ['-o', 'remount,rw', directory])
+    await clock.advance(5000)
+    await store.flush()
+    expect(store.status()).toMatchObject({ trouble: null, queueRows: 0, rowsWritten: 10 })
+    expect(statSync(join(directory, 'store')).mode & 0o777).toBe(0o700)
+  })
+})
+
+describe('a quota', () => {
+  test('that is reached gives up the oldest polls, and never the newest', async () => {
+    const path = join(temporaryDirectory(), 'store.db')
+    const clock = createFakeClock({ now: BASE })
+    const { store } = await opened({ path, clock, maxSizeBytes: 1024 * 1024 })
+    register(store)
+    const first = at
+
+    for (let round = 0; round < 100; round++) {
+      const before = at
+      pollMany(store, 1500)
+      await clock.advance(at - before)
+      await store.flush()
+      expect(store.status()).toMatchObject({ trouble: null, queueRows: 0 })
+    }
+
+    expect(statSync(path).size).toBeLessThanOrEqual(1024 * 1024)
+    const db = new Database(path, { readonly: true })
+    const newest = db.prepare('SELECT max(slot * 300000 + offset_ms) FROM polls').pluck().get()
+    expect(newest).toBe(at)
+    // What went is still there, added up.
+    const [bucket] = await store.history({
+      endpoint: ENDPOINT,
+      from: Math.ceil(first / 300_000) * 300_000,
+      to: at,
+      stepMs: 300_000,
+    })
+    expect(bucket).toMatchObject({ upMs: 300_000, polls: 3000 })
+    db.close()
+  }, 60_000)
+
+  test('that the first polls of all reach makes room for their sums', async () => {
+    const path = join(temporaryDirectory(), 'store.db')
+    const clock = createFakeClock({ now: BASE })
+    const { store } = await opened({ path, clock, maxSizeBytes: 512 * 1024 })
+    register(store)
+    const before = at
+
+    pollMany(store, 50_000)
+    await clock.advance(at - before)
+    await store.flush()
+
+    expect(store.status()).toMatchObject({ trouble: null, queueRows: 0, rowsWritten: 50_000 })
+    expect(statSync(path).size).toBeLessThanOrEqual(640 * 1024)
+  }, 60_000)
+})
+
+describe('a file', () => {
+  test('of garbage is moved aside, and a new one begun', async () => {
+    const directory = temporaryDirectory()
+    const path = join(directory, 'store.db')
+    writeFileSync(path, Buffer.alloc(20_000, 7))
+
+    const { store, log } = await opened({ path })
+    register(store)
+    pollMany(store, 3)
+    await store.flush()
+
+    expect(store.status()).toMatchObject({ trouble: null, rowsWritten: 3, integrityOk: false })
+    const aside = readdirSync(directory).find((name) => name.startsWith('store.db.corrupt-'))
+    expect(statSync(join(directory, aside ?? '')).size).toBe(20_000)
+    expect(log.lines).toContain('the store was damaged: it was moved aside, and a new one begun')
+  })
+
+  test('that was cut off is moved aside', async () => {
+    const directory = temporaryDirectory()
+    const path = join(directory, 'store.db')
+    const first = await opened({ path })
+    register(first.store)
+    pollMany(first.store, 5000)
+    await first.store.flush()
+    await first.store.close()
+    truncateSync(path, statSync(path).size - 40_000)
+
+    const { store } = await opened({ path })
+    register(store)
+    pollMany(store, 1)
+    await store.flush()
+
+    expect(store.status()).toMatchObject({ trouble: null, rowsWritten: 1, integrityOk: false })
+    expect(rowsIn(path)).toBe(1)
+  })
+
+  test('that is deleted while it is open is noticed, and begun anew with all endpoints known', async () => {
+    const path = join(temporaryDirectory(), 'store.db')
+    const clock = createFakeClock({ now: BASE })
+    const { store } = await opened({ path, clock })
+    register(store)
+    pollMany(store, 5)
+    await store.flush()
+
+    for (const part of ['', '-wal', '-shm']) rmSync(path + part)
+    await clock.advance(10_000)
+    await until(() => existsSync(path))
+    pollMany(store, 2)
+    await store.flush()
+
+    expect(store.status()).toMatchObject({ trouble: null, rowsWritten: 7 })
+    expect(rowsIn(path)).toBe(2)
+    const from = at - 50
+    expect(await store.history({ endpoint: ENDPOINT, from, to: at + 950, stepMs: 1000 })).toHaveLength(1)
+  })
+
+  test('that somebody else is writing delays neither the caller nor, once he ends, a single poll', async () => {
+    const path = join(temporaryDirectory(), 'store.db')
+    const clock = createFakeClock({ now: BASE })
+    const { store } = await opened({ path, clock })
+    register(store)
+    await store.flush()
+    const foreign = new Database(path)
+    foreign.exec('BEGIN IMMEDIATE')
+
+    const before = systemClock.monotonic()
+    pollMany(store, 700)
+    expect(systemClock.monotonic() - before).toBeLessThan(250)
+    await store.flush()
+    expect(store.status()).toMatchObject({ trouble: 'busy', queueRows: 700, rowsWritten: 0 })
+
+    foreign.exec('COMMIT')
+    foreign.close()
+    await clock.advance(5000)
+    await store.flush()
+    expect(store.status()).toMatchObject({ trouble: null, queueRows: 0, rowsWritten: 700 })
+  })
+})
+
+describe('a thread that dies', () => {
+  test('is started again, and loses no acknowledged poll and none that waits', async () => {
+    const path = join(temporaryDirectory(), 'store.db')
+    const clock = createFakeClock({ now: BASE })
+    const { store, workers } = await opened({ path, clock })
+    register(store)
+    pollMany(store, 100)
+    await store.flush()
+
+    pollMany(store, 600)
+    const flushed = store.flush()
+    await workers[0]?.terminate()
+    await flushed
+    await until(() => store.status().threadRestarts === 1)
+    await store.flush()
+
+    expect(store.status()).toMatchObject({ trouble: null, rowsDropped: 0, queueRows: 0 })
+    expect(rowsIn(path)).toBe(700)
+    expect(workers).toHaveLength(2)
+  })
+
+  test('and finds its file damaged moves that aside', async () => {
+    const path = join(temporaryDirectory(), 'store.db')
+    const { store, workers } = await opened({ path, clock: createFakeClock({ now: BASE }) })
+    register(store)
+    pollMany(store, 3000)
+    await store.flush()
+    const other = new Database(path)
+    other.pragma('wal_checkpoint(TRUNCATE)')
+    other.close()
+
+    await workers[0]?.terminate()
+    for (const part of ['-wal', '-shm']) rmSync(path + part, { force: true })
+    writeFileSync(path, Buffer.alloc(8192, 0xa5), { flag: 'r+' })
+    pollMany(store, 3)
+    await store.flush()
+    await store.flush()
+
+    expect(store.status()).toMatchObject({ trouble: null, integrityOk: false, queueRows: 0 })
+    expect(rowsIn(path)).toBe(3)
+  })
+
+  test('while it reads is started again for the next question', async () => {
+    const path = join(temporaryDirectory(), 'store.db')
+    const { store, workers } = await opened({ path })
+    register(store)
+    store.poll(pollOf(BASE))
+    await store.flush()
+    const query = { endpoint: ENDPOINT, from: BASE, to: BASE + 1000, stepMs: 1000 }
+    await store.history(query)
+
+    await workers[1]?.terminate()
+    const [bucket] = await store.history(query)
+
+    expect(bucket).toMatchObject({ polls: 1 })
+    expect(store.status().threadRestarts).toBe(1)
+  })
+})
+
+describe('a disk that takes nothing for long', () => {
+  test('costs the oldest polls, counted, and nothing else', async () => {
+    const path = join(temporaryDirectory(), 'store.db')
+    const clock = createFakeClock({ now: BASE })
+    const { store } = await opened({ path, clock, maxQueueRows: 2000 })
+    register(store)
+    store.saveHealth({ endpoint: ENDPOINT, at: BASE, value: 'first' })
+    await store.flush()
+    const foreign = new Database(path)
+    foreign.exec('BEGIN IMMEDIATE')
+    pollMany(store, 500)
+    store.saveHealth({ endpoint: ENDPOINT, at: BASE + 1, value: 'second' })
+    await store.flush()
+    pollMany(store, 4500)
+    expect(store.status()).toMatchObject({ queueRows: 2000, rowsDropped: 3000, trouble: 'busy' })
+
+    foreign.exec('COMMIT')
+    foreign.close()
+    await store.flush()
+
+    expect(store.status()).toMatchObject({ trouble: null, queueRows: 0, rowsDropped: 3000 })
+    const db = new Database(path, { readonly: true })
+    expect(db.prepare('SELECT max(slot * 300000 + offset_ms) FROM polls').pluck().get()).toBe(at)
+    db.close()
+    expect(await store.savedHealth()).toEqual([{ endpoint: ENDPOINT, at: BASE + 1, value: 'second' }])
+  })
+})

@@ -1,0 +1,96 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { type Batch, POLL_NUMBERS, type WriteEvent } from '../../src/store/messages.ts'
+import { BATCH_ROWS, createWriteQueue } from '../../src/store/write-queue.ts'
+
+const poll = (number: number) => [number, 0, 0, 0, 0, 0, 0, 0]
+const saved = (endpoint: string, at: number): WriteEvent => ({ kind: 'save-health', endpoint, at, json: '{}' })
+
+/** What a batch says, in order. */
+function sayings(batch: Batch): (number | string)[] {
+  const told: (number | string)[] = []
+  let next = 0
+  for (let row = 0; row <= batch.polls.length / POLL_NUMBERS; row++) {
+    for (let event = batch.events[next]; event !== undefined && event.after <= row; event = batch.events[++next]) {
+      told.push(event.event.kind === 'save-health' ? event.event.endpoint : event.event.kind)
+    }
+    const number = batch.polls[row * POLL_NUMBERS]
+    if (number !== undefined) told.push(number)
+  }
+  return told
+}
+
+describe('the write queue', () => {
+  test('gives everything back in the order in which it came, whatever is pushed while a batch is being written', () => {
+    const steps = fc.array(fc.oneof(fc.integer({ min: 1, max: 400 }), fc.constantFrom('event', 'take', 'done')), {
+      maxLength: 60,
+    })
+    fc.assert(
+      fc.property(steps, (list) => {
+        const queue = createWriteQueue({ maxRows: 1_000_000 })
+        const pushed: (number | string)[] = []
+        const written: (number | string)[] = []
+        let taken: Batch | null = null
+        let count = 0
+        const end = () => {
+          if (taken === null) return
+          written.push(...sayings(taken))
+          queue.done()
+          taken = null
+        }
+        for (const step of list) {
+          if (step === 'take') taken = queue.take()
+          else if (step === 'done') end()
+          else if (step === 'event') {
+            pushed.push(`event ${++count}`)
+            queue.pushEvent(saved(`event ${count}`, 0))
+          } else {
+            for (let row = 0; row < Number(step); row++) {
+              pushed.push(++count)
+              queue.pushPoll(poll(count))
+            }
+          }
+        }
+        end()
+        for (taken = queue.take(); taken !== null; taken = queue.take()) end()
+
+        expect(written).toEqual(pushed)
+        expect(queue.rows).toBe(0)
+        expect(queue.doneNumber).toBe(queue.lastNumber)
+      }),
+    )
+  })
+
+  test('makes no batch of more than 500 polls', () => {
+    const queue = createWriteQueue({ maxRows: 10_000 })
+    for (let row = 0; row < BATCH_ROWS + 1; row++) queue.pushPoll(poll(row))
+
+    expect(queue.hasFullBatch).toBe(true)
+    expect((queue.take()?.polls.length ?? 0) / POLL_NUMBERS).toBe(BATCH_ROWS)
+    queue.done()
+    expect(queue.hasFullBatch).toBe(false)
+  })
+
+  test('when it is full drops the oldest polls, but never the batch that is being written, nor what endpoints must remember', () => {
+    const queue = createWriteQueue({ maxRows: 1500 })
+    for (let row = 0; row < BATCH_ROWS; row++) queue.pushPoll(poll(row))
+    const first = queue.take()
+    queue.pushEvent(saved('a', 1))
+    queue.pushEvent(saved('b', 1))
+    for (let row = BATCH_ROWS; row < 5 * BATCH_ROWS; row++) queue.pushPoll(poll(row))
+    queue.pushEvent(saved('a', 2))
+
+    expect(queue.rows).toBeLessThanOrEqual(1500)
+    expect(queue.dropped).toBeGreaterThanOrEqual(2 * BATCH_ROWS)
+    expect(queue.take()?.polls).toEqual(first?.polls)
+    queue.done()
+    const rest: (number | string)[] = []
+    for (let batch = queue.take(); batch !== null; batch = queue.take()) {
+      rest.push(...sayings(batch))
+      queue.done()
+    }
+    expect(rest.filter((saying) => typeof saying === 'string')).toEqual(['a', 'b', 'a'])
+    expect(rest.at(-2)).toBe(5 * BATCH_ROWS - 1)
+    expect(rest).not.toContain(BATCH_ROWS)
+  })
+})
