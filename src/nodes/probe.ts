@@ -1,7 +1,7 @@
 import type { LookupFunction } from 'node:net'
 import { type Chain, type ChainMemory, type ChainTarget, type Conversation, newChainMemory } from '../chains/chain.ts'
 import { chains } from '../chains/registry.ts'
-import type { Clock, Timer } from '../clock.ts'
+import type { Clock } from '../clock.ts'
 import { type CheckName, type Endpoint, type EndpointKey, endpointKey } from '../core/endpoint.ts'
 import type { Outcome, PollResult, ShardHead } from '../core/poll-result.ts'
 import { createAddress, type NodeAddress, type NodeLocation } from './address.ts'
@@ -165,12 +165,13 @@ function createVisit(entry: Entry, endpoint: Endpoint, client: NodeClient, clock
 
 /** Waits for it, but not for long. */
 async function soon(it: Promise<unknown>, clock: Clock): Promise<void> {
-  let timer: Timer | null = null
+  let giveUp = (): void => {}
   const patienceEnds = new Promise<void>((resolve) => {
-    timer = clock.after(PATIENCE_MS, resolve)
+    giveUp = resolve
   })
+  const timer = clock.after(PATIENCE_MS, giveUp)
   await Promise.race([it, patienceEnds])
-  ;(timer as Timer | null)?.cancel()
+  timer.cancel()
 }
 
 /** Between one configuration and the next an endpoint may be polled that is not there any more: that says nothing of the node. */
