@@ -56,7 +56,7 @@ export async function startDaemon({ config, log, clock = systemClock }: DaemonDe
     scheduler: () => scheduler,
     observer,
   })
-  const prober = createProber({ clock })
+  const prober = createProber({ clock, maxConnections: connectionsOf(config) })
   const poller = createPoller({ prober, board, store, metrics, clock, log })
   const scheduler = createScheduler({
     clock,
@@ -161,6 +161,11 @@ export async function startDaemon({ config, log, clock = systemClock }: DaemonDe
       await store.close()
     },
   }
+}
+
+/** To one origin: no poll that may run has to wait for a connection, nor one of its shards for another. */
+function connectionsOf({ networks }: Config): number {
+  return Math.max(...networks.map(({ poll, shards }) => poll.concurrencyPerHost * shards.length))
 }
 
 /** Endpoints of one host and port share its limit of polls at once, whatever their paths; those of a network its own. */

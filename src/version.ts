@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 /** The folder with package.json, migrations/ and web/: above both src/ and dist/src/. */
-export const packageRoot: string = findRoot(dirname(fileURLToPath(import.meta.url)))
+const packageRoot: string = findRoot(dirname(fileURLToPath(import.meta.url)))
 
 const manifest = JSON.parse(readFileSync(join(packageRoot, 'package.json'), 'utf8')) as { version: string }
 

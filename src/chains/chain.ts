@@ -39,8 +39,8 @@ export type Conversation<T> = Generator<NodeRequest, Reading<T>, NodeAnswer>
 export interface ChainMemory {
   /** Avalanche: the method this node knows. */
   livenessMethod: 'health.getLiveness' | 'health.health' | null
-  /** The connections over which the chain id was verified, latest last. */
-  verifiedConnections: Set<number>
+  /** When the chain id was last verified over which connection, the latest last. */
+  verifiedConnections: Map<number, UnixMs>
   /** MultiversX: the last hash whose by-hash form was seen, per shard. */
   seenHashes: Map<Shard, string>
   /** The JSON-RPC id last sent. Every request has its own: an answer from a cache is noticed. */
@@ -48,7 +48,7 @@ export interface ChainMemory {
 }
 
 export function newChainMemory(): ChainMemory {
-  return { livenessMethod: null, verifiedConnections: new Set(), seenHashes: new Map(), lastId: 0 }
+  return { livenessMethod: null, verifiedConnections: new Map(), seenHashes: new Map(), lastId: 0 }
 }
 
 /** What a family needs to know of an endpoint to talk to it. */

@@ -1,6 +1,6 @@
 import type { Head } from '../core/head.ts'
 import type { Shard } from '../core/network.ts'
-import type { Chain, ChainMemory, ChainTarget, Conversation, Reading } from './chain.ts'
+import type { Chain, ChainMemory, ChainTarget, Conversation, NodeAnswer, Reading } from './chain.ts'
 import { isObject } from './json.ts'
 import { createCall, fail, malformed, readResult } from './json-rpc.ts'
 import { LATEST_TIME_MS, readHash, readQuantity } from './quantity.ts'
@@ -16,6 +16,9 @@ export const ethereum: Chain = {
 /** More than a pool ever keeps open to one host. */
 const REMEMBERED_CONNECTIONS = 64
 
+/** A balancer may bring another node behind an open connection: once in a while it is verified there as well. */
+const VERIFIED_FOR_MS = 30_000
+
 /** The latest block; its chain id is verified on every connection before a head that came over it is believed. */
 export function* evmHead(target: ChainTarget, _shard: Shard, memory: ChainMemory): Conversation<Head> {
   const call = createCall(target.rpcPath, 'eth_getBlockByNumber', ['latest', false], memory)
@@ -24,7 +27,7 @@ export function* evmHead(target: ChainTarget, _shard: Shard, memory: ChainMemory
   if (!block.ok) return block
   const head = readBlock(block.value)
   if (!head.ok) return head
-  if (target.chainId !== null && !memory.verifiedConnections.has(answer.connection)) {
+  if (target.chainId !== null && !isVerified(answer, memory)) {
     const verified = yield* verifyChainId(target.rpcPath, target.chainId, memory)
     if (!verified.ok) return verified
   }
@@ -43,14 +46,21 @@ function* verifyChainId(path: string, expected: number, memory: ChainMemory): Co
     memory.verifiedConnections.clear()
     return fail({ kind: 'wrong-network', expected, actual: String(actual) })
   }
-  remember(answer.connection, memory)
+  remember(answer, memory)
   return { ok: true, value: null }
 }
 
-function remember(connection: number, { verifiedConnections }: ChainMemory): void {
-  verifiedConnections.add(connection)
+function isVerified({ connection, receivedAt }: NodeAnswer, { verifiedConnections }: ChainMemory): boolean {
+  const at = verifiedConnections.get(connection)
+  // Either way: a wall clock set back must not make it last longer.
+  return at !== undefined && Math.abs(receivedAt - at) < VERIFIED_FOR_MS
+}
+
+function remember({ connection, receivedAt }: NodeAnswer, { verifiedConnections }: ChainMemory): void {
+  verifiedConnections.delete(connection)
+  verifiedConnections.set(connection, receivedAt)
   if (verifiedConnections.size <= REMEMBERED_CONNECTIONS) return
-  for (const oldest of verifiedConnections) {
+  for (const oldest of verifiedConnections.keys()) {
     verifiedConnections.delete(oldest)
     return
   }

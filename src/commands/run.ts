@@ -1,4 +1,6 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander'
+import { systemClock } from '../clock.ts'
+import { parseDuration } from '../config/scalars.ts'
 import { FAMILIES } from '../config/schema.ts'
 import { LOG_LEVELS, type LogLevel } from '../logger.ts'
 import { version } from '../version.ts'
@@ -17,6 +19,9 @@ interface GlobalOptions {
   readonly apiAdminEnabled?: boolean
 }
 
+/** Two signals closer than this are one. */
+const SECOND_ASKING_MS = 1000
+
 /** Reads the command line, runs the command, and gives its exit status. */
 export async function run(argv: readonly string[], env: NodeJS.ProcessEnv = process.env): Promise<number> {
   const stopping = new AbortController()
@@ -25,9 +30,13 @@ export async function run(argv: readonly string[], env: NodeJS.ProcessEnv = proc
     err: (text) => void process.stderr.write(`${text}\n`),
     signal: stopping.signal,
   }
+  let stoppingSince = 0
   const stop = () => {
-    // Asked twice, it is meant.
-    if (stopping.signal.aborted) process.exit(128 + 15)
+    const now = systemClock.monotonic()
+    // Asked twice, it is meant; but a terminal and npm both pass one Ctrl-C on.
+    if (stopping.signal.aborted && now - stoppingSince >= SECOND_ASKING_MS) process.exit(128 + 15)
+    if (stopping.signal.aborted) return
+    stoppingSince = now
     stopping.abort()
   }
   process.on('SIGTERM', stop).on('SIGINT', stop)
@@ -41,7 +50,7 @@ export async function run(argv: readonly string[], env: NodeJS.ProcessEnv = proc
       new Option('--log-level <level>', 'how much is logged, whatever the configuration says').choices(LOG_LEVELS),
     )
     .addOption(
-      new Option('--api-admin-enabled <bool>', 'allows admin.alias in the gateway, as gateway.admin does')
+      new Option('--api-admin-enabled <bool>', 'allows admin.alias, as gateway.admin does')
         .argParser(flag)
         .preset('true'),
     )
@@ -87,15 +96,22 @@ export async function run(argv: readonly string[], env: NodeJS.ProcessEnv = proc
   program
     .command('check-config')
     .description('validates the file and prints every problem with its key path; exit status 78 if there is one')
-    .action(() => configured((config) => checkConfig({ config }, io)))
+    .action(() => configured((config) => checkConfig({ config, ...serveOverrides(overrides()) }, io, env)))
   program
     .command('simulate')
     .description('one simulated node, with a control interface to inject faults')
     .addOption(new Option('--family <family>', 'what it speaks').choices(FAMILIES).makeOptionMandatory())
     .requiredOption('--port <port>', 'loopback port; 0 for any', whole(0, 65_535))
-    .option('--endpoint-name <name>', 'what it calls itself', 'simulated')
-    .action(async (options) => {
-      status = await simulate(options, io, io.signal)
+    .option('--endpoint-name <name>', 'tells nodes apart: where they err, each errs in its own way', 'own-1')
+    .option('--block-time <duration>', 'from block to block (ethereum 12s, avalanche 2s, multiversx 6s)', duration)
+    .option('--seed <text>', 'nodes of one seed and block time are on one chain, also in other processes')
+    .option('--chain-id <number>', 'ethereum (1), avalanche (43114)', whole(1, Number.MAX_SAFE_INTEGER))
+    .addOption(new Option('--generation <age>', 'avalanche: before 1.2.1, or now').choices(['old', 'new']))
+    .addOption(new Option('--kind <kind>', 'multiversx').choices(['proxy', 'observer']))
+    .option('--shard <number>', 'multiversx: the one that an observer serves', whole(0, 4_294_967_295))
+    .action(async ({ blockTime, ...options }) => {
+      const { apiAdminEnabled: adminEnabled } = overrides()
+      status = await simulate({ ...options, blockTimeMs: blockTime, adminEnabled }, io, io.signal)
     })
   program
     .command('backup')
@@ -129,6 +145,12 @@ function flag(value: string): boolean {
   if (value === 'true') return true
   if (value === 'false') return false
   throw new InvalidArgumentError('expected true or false')
+}
+
+function duration(text: string): number {
+  const ms = parseDuration(text)
+  if (ms === undefined) throw new InvalidArgumentError('expected a duration such as 500ms, 15s, 2m')
+  return ms
 }
 
 function whole(least: number, most: number): (value: string) => number {

@@ -66,7 +66,7 @@ export function tellProblems(file: string, problems: readonly Problem[], io: Com
 }
 
 /** What a person has to put right ends the start with a sentence; anything else is a bug, and says so. */
-export function refused(error: unknown, io: Pick<CommandIo, 'err'>): number {
+function refused(error: unknown, io: Pick<CommandIo, 'err'>): number {
   if (error instanceof StoreError) {
     io.err(`heartline: store.path: ${error.message}`)
     return error.kind === 'store-in-use' ? EXIT.storeInUse : EXIT.badConfig

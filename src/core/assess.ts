@@ -29,7 +29,7 @@ export function assess(
     conditions: conditionsOf(streaks),
     lastPolledAt: startedAt,
     validUntil: startedAt + 2 * endpoint.intervalMs + waitMs(result),
-    heads: headsAfter(previous, standings),
+    heads: headsAfter(previous, standings, startedAt),
     liveness: result.liveness?.ok ? result.liveness.value : null,
     latencyMs: latencyOf(result),
     clockSkewMs: skewOf(result, standings, now),
@@ -52,7 +52,7 @@ export function waitMs(result: PollResult): number {
 }
 
 /** A shard that gave no head in this poll keeps its last one: it is old, and the conditions say so. */
-function headsAfter(previous: Health, standings: readonly ShardStanding[]): Health['heads'] {
+function headsAfter(previous: Health, standings: readonly ShardStanding[], readAt: UnixMs): Health['heads'] {
   const heads: Health['heads'][number][] = []
   for (const shard of previous.endpoint.shards) {
     const standing = standings.find((candidate) => candidate.shard === shard)
@@ -62,7 +62,7 @@ function headsAfter(previous: Health, standings: readonly ShardStanding[]): Heal
       continue
     }
     const { head, lagBlocks, lagMs, advancedAt } = standing
-    heads.push({ shard, ...head, lagBlocks, lagMs, advancedAt })
+    heads.push({ shard, ...head, lagBlocks, lagMs, advancedAt, readAt })
   }
   return heads
 }

@@ -15,6 +15,8 @@ export interface HeadStanding extends Head {
   readonly lagMs: number | null
   /** When this endpoint's height was last seen to grow. */
   readonly advancedAt: UnixMs
+  /** Start of the poll that last read it: a shard whose check fails keeps its last head. */
+  readonly readAt: UnixMs
 }
 
 /** What is known of one endpoint after its latest poll. Immutable: the next poll makes a new one. */

@@ -35,6 +35,7 @@ export function checkOutcome(result: PollResult, check: CheckName): Outcome<unkn
   if (check === 'liveness') return result.liveness
   const first = result.heads[0]
   if (first === undefined) return null
+  if (result.heads.length === 1) return first.outcome
   const failed = result.heads.find((head) => !head.outcome.ok)
   const durationMs = Math.max(...result.heads.map((head) => head.outcome.durationMs))
   return { ...(failed ?? first).outcome, durationMs }

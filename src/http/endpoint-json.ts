@@ -1,6 +1,6 @@
 import type { State } from '../core/condition.ts'
 import { type Health, stateAt } from '../core/health.ts'
-import { headsHold } from '../core/known.ts'
+import { headHolds } from '../core/known.ts'
 import type { UnixMs } from '../core/time.ts'
 import type { BoardEntry } from '../state/board.ts'
 import { type Audience, endpointView } from './views.ts'
@@ -9,7 +9,8 @@ import { type Audience, endpointView } from './views.ts'
 interface Written {
   health: Health
   state: State
-  headsHold: boolean
+  /** How many of its heads are current: they run out one by one. */
+  currentHeads: number
   availability: BoardEntry['availability']
   text: string
 }
@@ -20,20 +21,20 @@ export function createEndpointWriter(audience: Audience): (entry: BoardEntry, no
   const written = new WeakMap<BoardEntry, Written>()
 
   return (entry, now) => {
-    const { health, tally, availability } = entry
+    const { health, availability } = entry
     const state = stateAt(health, now)
-    const holds = headsHold(health, tally.checks.get('head')?.lastSuccessAt ?? null, now)
+    const currentHeads = health.heads.reduce((count, head) => count + Number(headHolds(head, health, now)), 0)
     const known = written.get(entry)
     if (
       known?.health === health &&
       known.state === state &&
-      known.headsHold === holds &&
+      known.currentHeads === currentHeads &&
       known.availability === availability
     ) {
       return known.text
     }
     const text = JSON.stringify(endpointView(entry, now, audience))
-    const fresh = { health, state, headsHold: holds, availability, text }
+    const fresh = { health, state, currentHeads, availability, text }
     if (known === undefined) written.set(entry, fresh)
     else Object.assign(known, fresh)
     return text

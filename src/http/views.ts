@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { CONDITION_CODES, type Condition, type ConditionCode, STATES, type State } from '../core/condition.ts'
 import { type HeadStanding, type Health, stateAt } from '../core/health.ts'
-import { headsHold, stateSince } from '../core/known.ts'
+import { headHolds, stateSince } from '../core/known.ts'
 import type { Liveness, NodeCheck } from '../core/liveness.ts'
 import { networkState } from '../core/network-state.ts'
 import type { UnixMs } from '../core/time.ts'
@@ -161,15 +161,10 @@ export type Audience = 'private' | 'public'
 /** A node may name any number of checks; this many are shown, failing ones first. */
 const MAX_CHECKS = 128
 
-export function endpointView(
-  { health, tally, availability }: BoardEntry,
-  now: UnixMs,
-  audience: Audience,
-): EndpointView {
+export function endpointView({ health, availability }: BoardEntry, now: UnixMs, audience: Audience): EndpointView {
   const { endpoint } = health
   const state = stateAt(health, now)
   const open = audience === 'private'
-  const current = headsHold(health, tally.checks.get('head')?.lastSuccessAt ?? null, now)
   return {
     name: endpoint.name,
     title: endpoint.title,
@@ -177,7 +172,7 @@ export function endpointView(
     since: time(stateSince(health, now)),
     last_polled_at: timeOrNull(health.lastPolledAt),
     conditions: state === 'unknown' ? [] : health.conditions.map((condition) => conditionView(condition, audience)),
-    heads: open ? health.heads.map((head) => headView(head, current)) : [],
+    heads: open ? health.heads.map((head) => headView(head, headHolds(head, health, now))) : [],
     liveness: open && health.liveness !== null ? livenessView(health.liveness, health) : null,
     latency_seconds: open ? seconds(health.latencyMs) : null,
     availability: {

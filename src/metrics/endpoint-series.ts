@@ -1,5 +1,5 @@
 import { stateAt } from '../core/health.ts'
-import { headsHold, resultHolds } from '../core/known.ts'
+import { headHolds, resultHolds } from '../core/known.ts'
 import type { NodeCheck } from '../core/liveness.ts'
 import type { UnixMs } from '../core/time.ts'
 import type { BoardEntry } from '../state/board.ts'
@@ -62,15 +62,14 @@ function renderHeads(entries: readonly BoardEntry[], now: UnixMs): Lines {
   let regressions = ''
   for (const { health, tally } of entries) {
     const { onShard } = labelsOf(health.endpoint)
-    if (headsHold(health, tally.checks.get('head')?.lastSuccessAt ?? null, now)) {
-      for (const head of health.heads) {
-        const labels = onShard.find((one) => one.shard === head.shard)?.labels
-        if (labels === undefined) continue
-        heights += `${PREFIX}endpoint_block_height${labels}${head.height}\n`
-        timestamps += `${PREFIX}endpoint_block_timestamp_seconds${labels}${head.timestamp / 1000}\n`
-        if (head.lagBlocks !== null) lags += `${PREFIX}endpoint_block_lag${labels}${head.lagBlocks}\n`
-        advances += `${PREFIX}endpoint_last_advance_timestamp_seconds${labels}${head.advancedAt / 1000}\n`
-      }
+    for (const head of health.heads) {
+      if (!headHolds(head, health, now)) continue
+      const labels = onShard.find((one) => one.shard === head.shard)?.labels
+      if (labels === undefined) continue
+      heights += `${PREFIX}endpoint_block_height${labels}${head.height}\n`
+      timestamps += `${PREFIX}endpoint_block_timestamp_seconds${labels}${head.timestamp / 1000}\n`
+      if (head.lagBlocks !== null) lags += `${PREFIX}endpoint_block_lag${labels}${head.lagBlocks}\n`
+      advances += `${PREFIX}endpoint_last_advance_timestamp_seconds${labels}${head.advancedAt / 1000}\n`
     }
     for (const { shard, labels } of onShard) {
       reorgs += `${PREFIX}endpoint_reorgs_total${labels}${tally.reorgs.get(shard) ?? 0}\n`

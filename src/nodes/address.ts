@@ -37,7 +37,9 @@ export function createAddress({ url, headers, tls }: NodeLocation): NodeAddress 
   const base = new URL(url.reveal())
   const all: Record<string, string> = { ...OWN_HEADERS, ...basicAuthorization(base) }
   for (const [name, value] of Object.entries(headers)) all[name.toLowerCase()] = value.reveal()
-  const basePath = base.pathname.replace(/\/+$/, '')
+  // A URL's getters work each time that they are read, and these are read for every request.
+  const { pathname, search } = base
+  const basePath = pathname.replace(/\/+$/, '')
   return {
     origin: base.origin,
     tls,
@@ -46,8 +48,8 @@ export function createAddress({ url, headers, tls }: NodeLocation): NodeAddress 
     postHeaders: Object.entries({ 'content-type': 'application/json', ...all }).flat(),
     pathOf(path) {
       // A provider's URL ends with its key: `/` after it would be another path.
-      const whole = path === '/' && basePath !== '' ? base.pathname : basePath + path
-      return whole + base.search
+      const whole = path === '/' && basePath !== '' ? pathname : basePath + path
+      return whole + search
     },
   }
 }

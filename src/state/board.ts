@@ -6,7 +6,7 @@ import type { Network, Shard } from '../core/network.ts'
 import type { UnixMs } from '../core/time.ts'
 import type { Tally } from './tally.ts'
 
-export { AVAILABILITY_WINDOWS, type Availability, type AvailabilityWindow } from '../core/availability.ts'
+export type { Availability, AvailabilityWindow } from '../core/availability.ts'
 
 /** The head that a network's endpoints agree on, for one shard. */
 export interface ReferenceHead {

@@ -51,7 +51,8 @@ export function createReader({ path, onDeath, onSpawn }: ReaderDeps): Reader {
 
     async end() {
       ended = true
-      await Promise.all([thread, ...apart].map((each) => each?.end()))
+      const threads = thread === null ? [...apart] : [thread, ...apart]
+      await Promise.all(threads.map((each) => each.end()))
     },
   }
 }

@@ -14,7 +14,7 @@ import {
   until,
 } from '../support/daemon.ts'
 
-const cleanups: (() => Promise<unknown> | unknown)[] = []
+const cleanups: (() => unknown)[] = []
 let nodes: SimulatedNode[] = []
 
 beforeEach(async () => {

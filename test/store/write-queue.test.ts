@@ -45,7 +45,7 @@ describe('the write queue', () => {
             pushed.push(`event ${++count}`)
             queue.pushEvent(saved(`event ${count}`, 0))
           } else {
-            for (let row = 0; row < Number(step); row++) {
+            for (let row = 0; row < step; row++) {
               pushed.push(++count)
               queue.pushPoll(poll(count))
             }
