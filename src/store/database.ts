@@ -46,7 +46,8 @@ export function openDatabase(path: string, migrations: readonly Migration[], max
     if (path !== IN_MEMORY) refuseDamaged(db, path)
     migrate(db, migrations)
     setQuota(db, maxSizeBytes)
-    db.pragma('optimize = 0x10002')
+    // Without a limit `optimize` takes seconds on a large file. It is a job of its own: at the start nobody waits for it.
+    db.pragma('analysis_limit = 400')
     const unclean = markOf(db, 'clean') === 0
     setMark(db, 'clean', 0)
     if (path === IN_MEMORY) return { db, inode: null, wantsCheck: false }

@@ -174,7 +174,7 @@ function* steps(job: StoreJob, { db, rollUp, retainer }: Session, now: number): 
       yield* retainer.pass(now)
       return
     case 'optimise':
-      db.pragma('optimize')
+      db.pragma('optimize = 0x10002')
       return
     case 'integrity':
       // Reads the whole file, which the reading side does; here is only noted that it was done.
