@@ -27,8 +27,9 @@ export function findingsOf(
     if (liveness.ok) findings.push(...ofLiveness(liveness.value, thresholds, now))
     else push(findings, ofFailure(liveness.failure, ''))
   }
+  const alike = failAlike(result.heads)
   for (const { shard, outcome } of result.heads) {
-    if (!outcome.ok) push(findings, ofFailure(outcome.failure, ofShard(shard)))
+    if (!outcome.ok) push(findings, ofFailure(outcome.failure, alike ? '' : ofShard(shard)))
   }
   for (const standing of standings) findings.push(...ofStanding(standing, thresholds))
   push(findings, ofLatency(latencyOf(result), thresholds))
@@ -164,6 +165,14 @@ export function skewOf(result: PollResult, standings: readonly ShardStanding[], 
   const dated = result.clockSkewMs
   if (dated === null) return future > 0 ? future : null
   return future > Math.abs(dated) ? future : dated
+}
+
+/** When every shard fails in the same way it is the endpoint that fails, not a shard of it. */
+function failAlike(heads: PollResult['heads']): boolean {
+  const [first] = heads
+  if (first === undefined || first.outcome.ok) return false
+  const { kind } = first.outcome.failure
+  return heads.every(({ outcome }) => !outcome.ok && outcome.failure.kind === kind)
 }
 
 function ofShard(shard: Shard): string {

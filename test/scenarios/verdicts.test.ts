@@ -322,6 +322,25 @@ describe('the rest of the rules', () => {
     expect(told.state('b')).toBe('up')
   })
 
+  test('a shard that fails is named; when all fail alike it is the endpoint that fails', () => {
+    const shards = [0, 1]
+    const told = story(THREE, { family: 'multiversx' }, { family: 'multiversx', shards })
+    const failingOn =
+      (failed: number[]): Answer =>
+      (height, at) => ({
+        heads: shards.map((shard) => ({
+          shard,
+          outcome: failed.includes(shard) ? bad({ kind: 'refused' }) : good(head(height, at)),
+        })),
+      })
+
+    told.poll(2, { a: failingOn([]), b: failingOn([1]), c: failingOn(shards) })
+
+    const message = (name: string) => told.view.health(name)?.conditions[0]?.message
+    expect(message('b')).toBe('shard 1: connection refused')
+    expect(message('c')).toBe('connection refused')
+  })
+
   test('after a restart the state is unknown until the next poll, and an outage goes on where it was', () => {
     const told = story(THREE)
     told.poll(5)
