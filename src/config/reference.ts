@@ -69,7 +69,7 @@ function cell(text: string): string {
   return text.replaceAll('|', '\\|')
 }
 
-const BEGIN = '<!-- The table is generated from src/config/schema.ts: npx tsx src/config/write-reference.ts -->'
+const BEGIN = '<!-- The table is generated from src/config/schema.ts: npm run docs -->'
 const END = '<!-- End of the generated table -->'
 
 /** The page with its table as the schema has it now. */

@@ -72,10 +72,14 @@ export function createChainView(options: ChainViewOptions): ChainView {
   const recent = new Map<string, UnixMs>()
   const recentHeights = createHeightTally()
   let reference: ChainReference | null = null
+  /** Whether anybody stands elsewhere than when the reference was last worked out. */
+  let moved = false
 
   function silence(endpoint: string): void {
     const seen = known.get(endpoint)
-    if (recent.delete(endpoint) && seen !== undefined) recentHeights.remove(seen.head.height)
+    if (!recent.delete(endpoint) || seen === undefined) return
+    recentHeights.remove(seen.head.height)
+    moved = true
   }
 
   function dropSilent(now: UnixMs): void {
@@ -95,6 +99,9 @@ export function createChainView(options: ChainViewOptions): ChainView {
   /** Who answers now says where the chain is; who was heard before says where it has been: it is the higher of the two. */
   function settle(now: UnixMs): void {
     dropSilent(now)
+    // What two may claim grows with time; everything else changes only when somebody moves.
+    if (!moved && recent.size !== 2 && known.size !== 2) return
+    moved = false
     const height = Math.max(agreed(recent.keys(), recentHeights, now), agreed(known.keys(), knownHeights, now))
     if (height < 0) {
       reference = null
@@ -163,6 +170,7 @@ export function createChainView(options: ChainViewOptions): ChainView {
       })
       recent.set(endpoint, at)
       recentHeights.add(head.height)
+      moved = true
       settle(at)
       return move
     },
@@ -173,6 +181,7 @@ export function createChainView(options: ChainViewOptions): ChainView {
       silence(endpoint)
       knownHeights.remove(seen.head.height)
       known.delete(endpoint)
+      moved = true
     },
 
     reference(now) {
@@ -202,7 +211,9 @@ export function createChainView(options: ChainViewOptions): ChainView {
     seen: (endpoint) => known.get(endpoint) ?? null,
 
     restore(endpoint, seen) {
-      if (!known.has(endpoint)) put(endpoint, seen)
+      if (known.has(endpoint)) return
+      put(endpoint, seen)
+      moved = true
     },
   }
 }

@@ -1,5 +1,5 @@
 import { assess } from './assess.ts'
-import { type ChainView, createChainView, type SeenHead } from './chain-view.ts'
+import { type ChainReference, type ChainView, createChainView, type SeenHead } from './chain-view.ts'
 import { conditionsOf } from './confirm.ts'
 import type { Endpoint } from './endpoint.ts'
 import type { ShardStanding } from './findings.ts'
@@ -45,6 +45,7 @@ export interface NetworkView {
   /** Judges one endpoint by a poll; `null` when the poll says nothing of the node (it was our own fault). */
   judge(result: PollResult, now: UnixMs): Judgement | null
   health(endpoint: string): Health | undefined
+  /** The same array as before while none of them has changed. */
   references(now: UnixMs): readonly NetworkReference[]
   /** Every shard's endpoints answer, and none of them advances. */
   halted(now: UnixMs): boolean
@@ -63,6 +64,10 @@ export function createNetworkView(network: Network, endpoints: readonly Endpoint
   for (const shard of new Set(endpoints.flatMap((endpoint) => endpoint.shards))) {
     chains.set(shard, createChainView({ ...thresholds, blockTimeMs, recentMs: 2 * longestIntervalMs }))
   }
+
+  /** What `references` last told, and of which. */
+  let references: readonly NetworkReference[] = []
+  let told: readonly { readonly shard: Shard; readonly reference: ChainReference }[] = []
 
   function standingOn(shard: Shard, previous: Health, at: UnixMs): ShardStanding | null {
     const standing = chains.get(shard)?.standing(previous.endpoint.name, at)
@@ -106,12 +111,20 @@ export function createNetworkView(network: Network, endpoints: readonly Endpoint
     health: (name) => healths.get(name),
 
     references(at) {
-      const references: NetworkReference[] = []
-      for (const [shard, chain] of chains) {
+      const now = [...chains].flatMap(([shard, chain]) => {
         const reference = chain.reference(at)
-        if (reference === null) continue
-        const { height, hash, timestamp } = reference
-        references.push({ shard, height, hash, timestamp })
+        return reference === null ? [] : [{ shard, reference }]
+      })
+      const same =
+        now.length === told.length && now.every(({ reference }, index) => reference === told[index]?.reference)
+      if (!same) {
+        told = now
+        references = now.map(({ shard, reference: { height, hash, timestamp } }) => ({
+          shard,
+          height,
+          hash,
+          timestamp,
+        }))
       }
       return references
     },

@@ -11,7 +11,7 @@ export function metricsReference(): string {
 
 const INTRODUCTION = `# Metrics
 
-<!-- Generated from src/metrics/registry.ts: \`npx tsx src/metrics/write-reference.ts\` -->
+<!-- Generated from src/metrics/registry.ts: npm run docs -->
 
 \`GET /metrics\` answers in the Prometheus text format 0.0.4, compressed with gzip when asked.
 

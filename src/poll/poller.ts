@@ -97,10 +97,7 @@ export function createPoller({ prober, board, store, metrics, clock, log }: Poll
     if (before === undefined) return
     const heads = view.references(now)
     const halted = view.halted(now)
-    const moved =
-      heads.length !== before.heads.length ||
-      heads.some((head, at) => head.height !== before.heads[at]?.height || head.hash !== before.heads[at]?.hash)
-    if (!moved && halted === before.halted) return
+    if (heads === before.heads && halted === before.halted) return
     board.putStanding({ ...before, heads, halted }, halted !== before.halted)
     if (halted !== before.halted) {
       log.warn({ network: view.network.name }, halted ? 'network halted' : 'network goes on')
