@@ -36,6 +36,11 @@ export function latency(seconds: number): string {
   return ms < 1000 ? `${Math.round(ms)} ms` : `${seconds.toFixed(1)} s`
 }
 
+/** Keeps a number and its unit on one line. */
+export function unbroken(sentence: string): string {
+  return sentence.replace(/(\d) (?=(?:ms|s|min|h|d|blocks?)\b)/g, '$1\u00a0')
+}
+
 /** Seconds from an RFC 3339 time to now, never negative. */
 export function since(time: string, nowMs: number): number {
   return Math.max(0, (nowMs - Date.parse(time)) / 1000)

@@ -6,7 +6,10 @@ export interface Live {
   /** `null` until the daemon has answered once. */
   readonly status: StatusView | null
   readonly contact: Contact
-  /** The daemon's clock, as far as the last message tells it: a reader's wrong clock makes no age wrong. */
+  /**
+   * The daemon's clock, as far as the last message tells it: a reader's wrong clock makes no age wrong. It stands still
+   * while the page is stale: nobody knows whether what was so then is so still.
+   */
   readonly nowMs: number
 }
 
@@ -87,7 +90,8 @@ export function follow(changed: () => void): { look(): Live } {
           : heardAt === null
             ? { kind: 'connecting' }
             : { kind: 'live', by }
-      return { status, contact, nowMs: Date.now() + daemonAhead }
+      const stoodStillMs = contact.kind === 'stale' ? silentMs : 0
+      return { status, contact, nowMs: Date.now() + daemonAhead - stoodStillMs }
     },
   }
 }

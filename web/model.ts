@@ -24,6 +24,20 @@ export function worstFirst<T extends { readonly state: StateView }>(things: read
   return [...things].sort((a, b) => BADNESS[a.state] - BADNESS[b.state])
 }
 
+/**
+ * Networks, the worst first. Of two degraded ones the one with an endpoint down is the worse, and a chain that is halted
+ * or forked is worse than both.
+ */
+export function networksWorstFirst(networks: readonly NetworkView[]): readonly NetworkView[] {
+  return [...networks].sort((a, b) => badnessOf(a) - badnessOf(b))
+}
+
+function badnessOf({ state, halted, forked, endpoints }: NetworkView): number {
+  if (state !== 'down' && (halted || forked)) return BADNESS.down + 0.1
+  if (state === 'degraded' && endpoints.some((endpoint) => endpoint.state === 'down')) return BADNESS.down + 0.2
+  return BADNESS[state]
+}
+
 export function tally(endpoints: readonly EndpointView[]): Record<StateView, number> {
   const counts: Record<StateView, number> = { up: 0, degraded: 0, down: 0, maintenance: 0, unknown: 0 }
   for (const { state } of endpoints) counts[state]++

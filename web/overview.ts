@@ -1,7 +1,7 @@
 import type { ConditionView, EndpointView, HeadView, NetworkView, StateView, StatusView } from '../src/http/views.ts'
-import { age, count, duration, latency, since } from './format.ts'
+import { age, count, duration, latency, since, unbroken } from './format.ts'
 import { html, nothing, svg, type TemplateResult } from './lit.ts'
-import { tally, worstFirst, worstHead } from './model.ts'
+import { networksWorstFirst, tally, worstFirst, worstHead } from './model.ts'
 import { verdictSentence, WORDS } from './words.ts'
 
 /** How well the page hears the daemon. */
@@ -30,17 +30,20 @@ function body(status: StatusView, tone: StateView, stale: boolean, nowMs: number
     <section class="verdict ${tone}" role="status">
       ${mark(tone)}
       <div>
-        <h1>${stale ? WORDS.staleVerdict : verdictSentence(status)}</h1>
-        ${stale ? html`<p>${verdictSentence(status)}</p>` : nothing}
-        ${status.observer.impaired ? html`<p class="impaired">${WORDS.impaired}${listed(status.observer.reasons)}</p>` : nothing}
+        <h1>${stale ? WORDS.staleVerdict : unbroken(verdictSentence(status))}</h1>
+        ${stale ? html`<p>${unbroken(verdictSentence(status))}</p>` : nothing}
+        ${ownTrouble(status.observer)}
       </div>
     </section>
-    ${worstFirst(status.networks).map((network) => networkSection(network, nowMs))}
+    ${networksWorstFirst(status.networks).map((network) => networkSection(network, nowMs))}
   `
 }
 
-function listed(reasons: readonly string[]): string {
-  return reasons.length === 0 ? '.' : `: ${reasons.join(', ')}.`
+/** A store that cannot be written leaves the verdicts as good as ever, and is worth knowing all the same. */
+function ownTrouble({ impaired, reasons }: StatusView['observer']): TemplateResult | typeof nothing {
+  if (!impaired && reasons.length === 0) return nothing
+  const listed = reasons.length === 0 ? '.' : `: ${reasons.join(', ')}.`
+  return html`<p class="impaired">${impaired ? WORDS.impaired : WORDS.ownTrouble}${listed}</p>`
 }
 
 function lamp(contact: Contact): TemplateResult {
@@ -50,7 +53,7 @@ function lamp(contact: Contact): TemplateResult {
     case 'live':
       return html`<p class="lamp on"><i></i>${contact.by === 'events' ? WORDS.live : WORDS.polling}</p>`
     case 'stale':
-      return html`<p class="lamp off" role="alert"><i></i>${WORDS.stale(contact.forSeconds)}</p>`
+      return html`<p class="lamp off"><i></i>${WORDS.stale(contact.forSeconds)}</p>`
   }
 }
 
@@ -125,12 +128,12 @@ function endpointRow(endpoint: EndpointView, nowMs: number): TemplateResult {
 }
 
 function reason({ code, message }: ConditionView): TemplateResult {
-  return html`<p><span class="code">${code}</span> ${message}</p>`
+  return html`<p><span class="code">${code}</span> ${unbroken(message)}</p>`
 }
 
 function height(endpoint: EndpointView, head: HeadView | undefined): TemplateResult {
   if (head === undefined) return none()
-  const old = head.lag_blocks === null ? html`<small>${WORDS.lastSeen}</small>` : nothing
+  const old = head.lag_blocks === null ? html`<small class="old">${WORDS.lastSeen}</small>` : nothing
   const shard =
     endpoint.heads.length > 1 && head.shard !== null ? html`<small>${shardName(head.shard)}</small>` : nothing
   return html`${count(head.height)}${shard}${old}`
@@ -143,7 +146,7 @@ function lag(head: HeadView | undefined): TemplateResult {
 }
 
 function none(): TemplateResult {
-  return html`<span class="quiet" aria-label=${WORDS.notTold}>${WORDS.none}</span>`
+  return html`<span class="quiet none" role="img" aria-label=${WORDS.notTold}>${WORDS.none}</span>`
 }
 
 const METACHAIN = 4_294_967_295

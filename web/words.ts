@@ -1,6 +1,6 @@
 import type { EndpointView, NetworkView, StateView, StatusView } from '../src/http/views.ts'
 import { duration } from './format.ts'
-import { tally, worstFirst } from './model.ts'
+import { networksWorstFirst, tally, worstFirst } from './model.ts'
 
 /** Every sentence and label of the page. */
 export const WORDS = {
@@ -33,6 +33,7 @@ export const WORDS = {
   stale: (seconds: number) => `Stale for ${duration(seconds)}`,
   connecting: 'Connecting',
   staleVerdict: 'No contact with Heartline. What follows is what it said last.',
+  ownTrouble: 'Heartline has trouble of its own, its verdicts still count',
   impaired: 'Heartline itself is impaired, so its verdicts wait',
   metachain: 'metachain',
   shard: (shard: number) => `shard ${shard}`,
@@ -41,8 +42,8 @@ export const WORDS = {
 /** The whole in one sentence. */
 export function verdictSentence({ networks, state }: StatusView): string {
   if (networks.length === 0) return 'Nothing is configured to be watched.'
-  const troubled = worstFirst(networks.filter((network) => isTroubled(network)))
-  const [first] = troubled
+  const troubled = networksWorstFirst(networks.filter((network) => isTroubled(network)))
+  const [first, second] = troubled
   const fine = networks.length - troubled.length
   if (first === undefined) {
     if (state === 'unknown') return 'Nothing is known yet: the first polls are under way.'
@@ -54,7 +55,7 @@ export function verdictSentence({ networks, state }: StatusView): string {
   }
   const about = networkSentence(first)
   const more = troubled.length - 1
-  const others = more > 0 ? `; trouble in ${more} more` : ''
+  const others = second === undefined ? '' : `; trouble in ${more === 1 ? second.title : `${more} more`} too`
   if (fine === 0) return `${about}${others}.`
   return `${about}${others}; ${fine === 1 ? 'the other network is' : `the other ${fine} networks are`} well.`
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { age, duration, latency } from '../../web/format.ts'
-import { applyEvent, worstFirst, worstHead } from '../../web/model.ts'
+import { age, duration, latency, unbroken } from '../../web/format.ts'
+import { applyEvent, networksWorstFirst, worstFirst, worstHead } from '../../web/model.ts'
 import { verdictSentence } from '../../web/words.ts'
 import { aNetwork, anEndpoint, aStatus } from './things.ts'
 
@@ -52,6 +52,20 @@ test('the worst comes first, and the unknown before the healthy', () => {
   ])
 })
 
+test('of degraded networks the one with an endpoint down comes first, and a halted chain before both', () => {
+  const degraded = aNetwork('degraded', [anEndpoint('a', { state: 'degraded' })], { state: 'degraded' })
+  const partlyDown = aNetwork('partly-down', [anEndpoint('a'), anEndpoint('b', { state: 'down' })], {
+    state: 'degraded',
+  })
+  const halted = aNetwork('halted', [anEndpoint('a')], { halted: true })
+  const down = aNetwork('down', [anEndpoint('a', { state: 'down' })], { state: 'down' })
+  const up = aNetwork('up')
+
+  const names = networksWorstFirst([up, degraded, partlyDown, halted, down]).map(({ name }) => name)
+
+  expect(names).toEqual(['down', 'halted', 'partly-down', 'degraded', 'up'])
+})
+
 test('a sharded endpoint is told by the shard that is the furthest behind', () => {
   const head = { hash: '0x1', timestamp: '2026-01-01T00:00:00Z', height: 1, lag_seconds: 0 }
   const heads = [
@@ -92,6 +106,18 @@ describe('the verdict', () => {
       'ONE: 1 of 3 endpoints is down, 1 degraded.',
     ],
     [
+      'trouble in two networks',
+      aStatus(
+        [
+          aNetwork('first', [up, lagging], { state: 'degraded' }),
+          aNetwork('second', [up, down], { state: 'degraded' }),
+          aNetwork('ok'),
+        ],
+        { state: 'degraded' },
+      ),
+      'SECOND: 1 of 2 endpoints is down; trouble in FIRST too; the other network is well.',
+    ],
+    [
       'a halted chain before its nodes',
       aStatus([aNetwork('one', [up, up], { halted: true })]),
       'ONE: the chain is halted, no endpoint advances.',
@@ -113,4 +139,10 @@ test.each([
 
 test('a latency keeps three digits at most', () => {
   expect([latency(0.00123), latency(0.0123), latency(1.234)]).toEqual(['1.2 ms', '12 ms', '1.2 s'])
+})
+
+test('a number and its unit stay on one line', () => {
+  expect(unbroken('12 blocks (3 min 20 s) behind, 3 checks')).toBe(
+    '12\u00a0blocks (3\u00a0min 20\u00a0s) behind, 3 checks',
+  )
 })

@@ -96,6 +96,20 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
     expect(await page.locator('h1').textContent()).toContain('No contact with Heartline')
     expect(await page.locator('main.stale').count()).toBe(1)
     expect(await page.title()).toBe('? Heartline')
+    const ages = await page.locator('tbody time').allTextContents()
+    expect(ages.map((age) => Number.parseInt(age, 10)).filter((seconds) => !(seconds < 9))).toEqual([])
+  })
+
+  test('tells that the history cannot be written, and that the verdicts count all the same', async () => {
+    const reasons = ['the history cannot be written (full)']
+    const setting = setUp({ realClock: systemClock, observer: () => ({ impaired: false, reasons }) })
+    await setting.world.pollAll()
+
+    const { page } = await show(setting)
+
+    expect(await page.locator('.impaired').textContent()).toBe(
+      'Heartline has trouble of its own, its verdicts still count: the history cannot be written (full).',
+    )
   })
 
   test('shows what was never polled as unknown', async () => {
