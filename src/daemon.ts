@@ -86,10 +86,12 @@ export async function startDaemon({ config, log, clock = systemClock }: DaemonDe
     observer,
   })
 
-  /** Whether it is us; the rules for it are still to come, and without them nothing is claimed. */
+  /** Whether it is us. */
   function observer() {
     const { trouble } = store.status()
-    return { impaired: false, reasons: trouble === null ? [] : [`the history cannot be written (${trouble})`] }
+    return trouble === null
+      ? { impaired: false, reasons: [] }
+      : { impaired: true, reasons: [`the history cannot be written (${trouble})`] }
   }
 
   function apply(next: Config, kept: ReadonlySet<string>): void {

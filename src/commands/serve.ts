@@ -25,15 +25,11 @@ export async function serve(
   const log = createLogger(config.log)
   for (const warning of loaded.warnings) log.warn({}, formatProblem(file, warning))
 
-  let daemon: Daemon
-  try {
-    daemon = await startDaemon({ config, log })
-  } catch (error) {
-    return refused(error, io)
-  }
-
+  let daemon: Daemon | null = null
   const reloader = createReloader({ initial: config, load: () => loadConfig(file, env, overrides) })
   const reload = () => {
+    // What is starting reads the file anyway; that the signal is taken keeps it from ending the process.
+    if (daemon === null) return
     const result = reloader.reload()
     if (!result.ok) {
       for (const problem of result.problems) log.error({}, formatProblem(file, problem))
@@ -53,12 +49,19 @@ export async function serve(
     if (needsRestart.length > 0) log.warn({ keys: needsRestart }, 'these keys take effect with the next start')
   }
   process.on('SIGHUP', reload)
-  await aborted(io.signal)
-  process.off('SIGHUP', reload)
-  log.info({}, 'stopping')
-  await daemon.stop()
-  log.info({}, 'stopped')
-  return EXIT.ok
+  try {
+    daemon = await startDaemon({ config, log })
+    await aborted(io.signal)
+    log.info({}, 'stopping')
+    await daemon.stop()
+    log.info({}, 'stopped')
+    return EXIT.ok
+  } catch (error) {
+    if (daemon === null) return refused(error, io)
+    throw error
+  } finally {
+    process.off('SIGHUP', reload)
+  }
 }
 
 export function tellProblems(file: string, problems: readonly Problem[], io: CommandIo): void {
