@@ -26,10 +26,14 @@ export async function serve(
   for (const warning of loaded.warnings) log.warn({}, formatProblem(file, warning))
 
   let daemon: Daemon | null = null
+  // While starting: the file may have changed since it was read.
+  let asked = false
   const reloader = createReloader({ initial: config, load: () => loadConfig(file, env, overrides) })
   const reload = () => {
-    // What is starting reads the file anyway; that the signal is taken keeps it from ending the process.
-    if (daemon === null) return
+    if (daemon === null) {
+      asked = true
+      return
+    }
     const result = reloader.reload()
     if (!result.ok) {
       for (const problem of result.problems) log.error({}, formatProblem(file, problem))
@@ -51,6 +55,7 @@ export async function serve(
   process.on('SIGHUP', reload)
   try {
     daemon = await startDaemon({ config, log })
+    if (asked) reload()
     await aborted(io.signal)
     log.info({}, 'stopping')
     await daemon.stop()

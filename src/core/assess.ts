@@ -6,7 +6,7 @@ import type { PollResult } from './poll-result.ts'
 import type { UnixMs } from './time.ts'
 
 /** A node that asks us to wait longer than this is asked again all the same. */
-export const LONGEST_WAIT_MS = 3_600_000
+const LONGEST_WAIT_MS = 3_600_000
 
 /**
  * The health of an endpoint after a poll: a function of what the poll says, what was known before, and where the chain is.
@@ -28,7 +28,7 @@ export function assess(
     since: streaks.since,
     conditions: conditionsOf(streaks),
     lastPolledAt: startedAt,
-    validUntil: startedAt + 2 * endpoint.intervalMs + waitMs(result),
+    validUntil: result.finishedAt + 2 * endpoint.intervalMs,
     heads: headsAfter(previous, standings, startedAt),
     liveness: result.liveness?.ok ? result.liveness.value : null,
     latencyMs: latencyOf(result),

@@ -1,5 +1,5 @@
 import type { Head } from './head.ts'
-import { createHeightTally } from './height-tally.ts'
+import { createHeightTally, type HeightTally } from './height-tally.ts'
 import type { UnixMs } from './time.ts'
 
 export interface ChainViewOptions {
@@ -46,15 +46,17 @@ export interface ChainView {
   take(endpoint: string, head: Head, at: UnixMs): HeadMove
   /** An endpoint that is gone, or serves another chain, has no say. */
   forget(endpoint: string): void
-  /** `null` before the first head. */
+  /** `null` while nobody answers. */
   reference(now: UnixMs): ChainReference | null
   standing(endpoint: string, now: UnixMs): ChainStanding | null
   /** Nobody advances though endpoints answer: the chain's doing, not theirs. Cannot be told from a single endpoint. */
   halted(now: UnixMs): boolean
   /** What every endpoint was last seen at, to be kept over a restart. */
   seen(endpoint: string): SeenHead | null
-  /** Puts back what was seen before a restart; it counts as old until the endpoint answers again. */
-  restore(endpoint: string, seen: SeenHead): void
+  /** Puts back what was seen before. Without `answeredAt` it counts as old until the endpoint answers again. */
+  restore(endpoint: string, seen: SeenHead, answeredAt?: UnixMs): void
+  /** The wall clock was stepped by so much: what was remembered of it moves along, so that no time has passed. */
+  shift(ms: number): void
 }
 
 export interface SeenHead {
@@ -71,9 +73,13 @@ export function createChainView(options: ChainViewOptions): ChainView {
   /** Who answered recently, and when; the longest silent first. */
   const recent = new Map<string, UnixMs>()
   const recentHeights = createHeightTally()
-  let reference: ChainReference | null = null
+  let reference: Reference | null = null
+  /** When anybody's height was last seen to grow. */
+  let lastAdvanceAt = Number.NEGATIVE_INFINITY
   /** Whether anybody stands elsewhere than when the reference was last worked out. */
   let moved = false
+  /** Whether another block than the reference's was told at its height. */
+  let disputed = false
 
   function silence(endpoint: string): void {
     const seen = known.get(endpoint)
@@ -96,49 +102,74 @@ export function createChainView(options: ChainViewOptions): ChainView {
     knownHeights.add(seen.head.height)
   }
 
-  /** Who answers now says where the chain is; who was heard before says where it has been: it is the higher of the two. */
+  /**
+   * Who answers now says where the chain is; who was heard before says where it has been: it is the higher of the two, but
+   * the few that are heard just now cannot claim more blocks than fit into the time since.
+   */
   function settle(now: UnixMs): void {
     dropSilent(now)
     // What two may claim grows with time; everything else changes only when somebody moves.
     if (!moved && recent.size !== 2 && known.size !== 2) return
     moved = false
-    const height = Math.max(agreed(recent.keys(), recentHeights, now), agreed(known.keys(), knownHeights, now))
-    if (height < 0) {
+    const been = agreed(known.keys(), knownHeights, now)
+    if (been === null) {
       reference = null
       return
     }
-    if (reference?.height === height && reference.hash !== null) return
+    const is = agreed(recent.keys(), recentHeights, now) ?? been
+    const possible = been + options.lagBlocksDown + blocksIn(now - (reference?.advancedAt ?? lastAdvanceAt))
+    const height = is > been && is <= possible ? is : been
+    refer(height, now)
+  }
+
+  function refer(height: number, now: UnixMs): void {
+    const vouched = isVouched(height, now)
+    if (reference?.height === height && reference.vouched === vouched && !disputed) return
+    disputed = false
     const block = blockAt(height)
+    // As with an endpoint, a swing back by a pool's jitter is no new mark to beat.
+    const fellBack = reference !== null && height < reference.highest - options.lagBlocks
+    const advanced = reference === null || height > reference.highest
     reference = {
       height,
       hash: block?.hash ?? null,
       timestamp: block?.timestamp ?? null,
-      advancedAt: reference !== null && height <= reference.height ? reference.advancedAt : now,
+      advancedAt: reference === null || advanced ? now : reference.advancedAt,
+      highest: reference === null || advanced || fellBack ? height : reference.highest,
+      vouched,
     }
   }
 
-  /** -1 when there is nobody. */
-  function agreed(endpoints: Iterable<string>, heights: typeof knownHeights, now: UnixMs): number {
+  /** Two endpoints stand there; or one has gone on from where two stood, no faster than blocks can come. */
+  function isVouched(height: number, now: UnixMs): boolean {
+    if (knownHeights.reached(height - options.lagBlocks) >= 2) return true
+    return reference?.vouched === true && height <= reachable(reference, now)
+  }
+
+  function reachable({ height, advancedAt }: Reference, now: UnixMs): number {
+    return height + options.lagBlocks + blocksIn(now - advancedAt)
+  }
+
+  function agreed(endpoints: Iterable<string>, heights: HeightTally, now: UnixMs): number | null {
     if (heights.size === 2) return ofTwo([...endpoints], now)
     // Within `lagBlocks` is not yet lagging: a few that are ahead of everybody never make a majority late.
-    return heights.ofMajority(options.lagBlocks - 1) ?? -1
+    return heights.ofMajority(options.lagBlocks - 1)
   }
 
   /** Two cannot outvote each other: the higher one is right unless it is further ahead than time allows. */
-  function ofTwo(endpoints: readonly string[], now: UnixMs): number {
+  function ofTwo(endpoints: readonly string[], now: UnixMs): number | null {
     const heads = endpoints.map((endpoint) => known.get(endpoint)?.head).filter((head) => head !== undefined)
     const [low, high] = heads.sort((a, b) => a.height - b.height)
-    if (low === undefined || high === undefined) return low?.height ?? -1
-    const since = Math.max(0, Math.min(high.timestamp, now) - low.timestamp)
-    const possible = low.height + options.lagBlocksDown + blocksIn(since)
-    const expected =
-      reference === null ? -1 : reference.height + options.lagBlocks + blocksIn(now - reference.advancedAt)
+    if (low === undefined || high === undefined) return low?.height ?? null
+    const apartMs = Math.min(high.timestamp, now) - low.timestamp
+    const possible = low.height + options.lagBlocksDown + blocksIn(apartMs)
+    const expected = reference?.vouched === true ? reachable(reference, now) : 0
     return high.height <= Math.max(possible, expected) ? high.height : low.height
   }
 
-  /** Twice as many as usual: block times vary. */
+  /** At most: the configured block time may be another chain's. */
   function blocksIn(ms: number): number {
-    return (2 * Math.max(0, ms)) / options.blockTimeMs
+    return Math.max(0, ms) / Math.min(options.blockTimeMs / 2, FASTEST_BLOCK_MS)
   }
 
   /** The block that most endpoints have at this height. */
@@ -171,6 +202,8 @@ export function createChainView(options: ChainViewOptions): ChainView {
       recent.set(endpoint, at)
       recentHeights.add(head.height)
       moved = true
+      if (advanced) lastAdvanceAt = Math.max(lastAdvanceAt, at)
+      disputed ||= head.height === reference?.height && head.hash !== reference.hash
       settle(at)
       return move
     },
@@ -186,7 +219,7 @@ export function createChainView(options: ChainViewOptions): ChainView {
 
     reference(now) {
       settle(now)
-      return reference
+      return recent.size === 0 ? null : reference
     },
 
     standing(endpoint, now) {
@@ -205,17 +238,39 @@ export function createChainView(options: ChainViewOptions): ChainView {
 
     halted(now) {
       settle(now)
-      return recent.size >= 2 && reference !== null && now - reference.advancedAt >= options.stallMs
+      const latest = Math.max(reference?.advancedAt ?? now, lastAdvanceAt)
+      return recent.size >= 2 && now - latest >= options.stallMs
     },
 
     seen: (endpoint) => known.get(endpoint) ?? null,
 
-    restore(endpoint, seen) {
+    restore(endpoint, seen, answeredAt) {
       if (known.has(endpoint)) return
       put(endpoint, seen)
       moved = true
+      lastAdvanceAt = Math.max(lastAdvanceAt, seen.advancedAt)
+      if (answeredAt === undefined) return
+      recent.set(endpoint, answeredAt)
+      recentHeights.add(seen.head.height)
+    },
+
+    shift(ms) {
+      for (const [endpoint, seen] of known) known.set(endpoint, { ...seen, advancedAt: seen.advancedAt + ms })
+      for (const [endpoint, at] of recent) recent.set(endpoint, at + ms)
+      lastAdvanceAt += ms
+      if (reference !== null) reference = { ...reference, advancedAt: reference.advancedAt + ms }
     },
   }
+}
+
+/** No chain makes blocks faster than this: a claim of more is a lie, or another chain. */
+const FASTEST_BLOCK_MS = 250
+
+interface Reference extends ChainReference {
+  /** The highest height since the last real step back. */
+  readonly highest: number
+  /** More than one endpoint has stood there: it is no single one's claim. */
+  readonly vouched: boolean
 }
 
 /** Endpoints of one mind that are asked before the rest is taken as agreeing: the walk must not cost more with ten thousand. */

@@ -38,11 +38,19 @@ export function newStreaks(at: UnixMs): Streaks {
  * An endpoint that was never judged is up at its first good poll.
  */
 export function confirm(previous: Streaks, findings: readonly Finding[], at: UnixMs, patience: Patience): Streaks {
-  const poll = { at, verdict: worst(findings.map((finding) => finding.verdict)) }
   const keep = Math.max(patience.failAfter, patience.recoverAfter)
+  if (findings.length === 0 && isUneventful(previous, keep)) return previous
+  const poll = { at, verdict: worst(findings.map((finding) => finding.verdict)) }
   const recent = [...previous.recent, poll].slice(-keep)
   const { verdict, since } = nextVerdict(previous, recent, patience)
   return { verdict, since, recent, traces: nextTraces(previous.traces, findings, at, verdict, patience) }
+}
+
+/** Well for as long as any decision looks back: one more good poll changes nothing, and most polls are that. */
+function isUneventful({ verdict, recent, traces }: Streaks, keep: number): boolean {
+  return (
+    verdict === 'up' && traces.length === 0 && recent.length === keep && recent.every((poll) => poll.verdict === 'up')
+  )
 }
 
 function nextVerdict(
@@ -103,6 +111,11 @@ function explained(traces: readonly Trace[], verdict: Verdict): readonly Trace[]
   const reasons = traces.filter((trace) => severity(trace.finding.verdict) >= severity(verdict))
   if (verdict === 'up' || reasons.some((trace) => trace.confirmed)) return traces
   return traces.map((trace) => (reasons.includes(trace) ? { ...trace, confirmed: true } : trace))
+}
+
+/** What is confirmed, without the polls that might have led to something else. */
+export function settled(streaks: Streaks): Streaks {
+  return { ...streaks, recent: [], traces: streaks.traces.filter((trace) => trace.confirmed) }
 }
 
 /** The confirmed conditions, the worst first, then the oldest. */

@@ -6,6 +6,8 @@ export interface HeightTally {
   readonly size: number
   add(height: number): void
   remove(height: number): void
+  /** How many have reached this height. */
+  reached(height: number): number
   /** The highest height that more than half have reached, or are within `slack` blocks of; `null` when empty. */
   ofMajority(slack: number): number | null
 }
@@ -52,6 +54,13 @@ export function createHeightTally(): HeightTally {
         counts.splice(at, 1)
       }
       size--
+    },
+
+    reached(height) {
+      let count = 0
+      for (let at = heights.length - 1; at >= 0 && (heights[at] as number) >= height; at--)
+        count += counts[at] as number
+      return count
     },
 
     ofMajority(slack) {

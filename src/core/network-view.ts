@@ -1,6 +1,6 @@
 import { assess } from './assess.ts'
 import { type ChainReference, type ChainView, createChainView, type SeenHead } from './chain-view.ts'
-import { conditionsOf } from './confirm.ts'
+import { conditionsOf, settled } from './confirm.ts'
 import type { Endpoint } from './endpoint.ts'
 import type { ShardStanding } from './findings.ts'
 import { type Health, unpolled } from './health.ts'
@@ -54,6 +54,8 @@ export interface NetworkView {
   recall(endpoint: string, memory: EndpointMemory, now: UnixMs): void
   /** Goes on from the view that this one replaces, as if nothing had happened. */
   adopt(endpoint: string, from: NetworkView): void
+  /** The wall clock was stepped by so much: chains do not notice. */
+  shift(ms: number): void
 }
 
 export function createNetworkView(network: Network, endpoints: readonly Endpoint[], now: UnixMs): NetworkView {
@@ -79,8 +81,10 @@ export function createNetworkView(network: Network, endpoints: readonly Endpoint
     return { ...standing, shard, lagging, lagMs: lagBlocks * blockTimeMs }
   }
 
-  function restoreSeen(name: string, memory: EndpointMemory): void {
-    for (const { shard, seen } of memory.seen) chains.get(shard)?.restore(name, seen)
+  function restoreSeen(name: string, memory: EndpointMemory, heads: Health['heads']): void {
+    for (const { shard, seen } of memory.seen) {
+      chains.get(shard)?.restore(name, seen, heads.find((head) => head.shard === shard)?.readAt)
+    }
   }
 
   return {
@@ -146,7 +150,8 @@ export function createNetworkView(network: Network, endpoints: readonly Endpoint
     recall(name, memory, at) {
       const health = healths.get(name)
       if (health === undefined) return
-      restoreSeen(name, memory)
+      restoreSeen(name, memory, [])
+      const streaks = isRecent(memory, health.endpoint, at) ? memory.streaks : settled(memory.streaks)
       const lagging = health.endpoint.shards.filter((shard) => {
         const standing = chains.get(shard)?.standing(name, at)
         return standing !== null && standing !== undefined && standing.lagBlocks > thresholds.lagRecoverBlocks
@@ -154,10 +159,10 @@ export function createNetworkView(network: Network, endpoints: readonly Endpoint
       const wasLagging = memory.streaks.traces.some((trace) => trace.finding.code === 'lagging')
       healths.set(name, {
         ...health,
-        verdict: memory.streaks.verdict,
-        since: memory.streaks.since,
-        conditions: conditionsOf(memory.streaks),
-        streaks: memory.streaks,
+        verdict: streaks.verdict,
+        since: streaks.since,
+        conditions: conditionsOf(streaks),
+        streaks,
         lastPolledAt: memory.lastPolledAt,
         // What was true before the restart is history: the state is unknown until the next poll.
         validUntil: memory.lastPolledAt ?? at,
@@ -170,10 +175,19 @@ export function createNetworkView(network: Network, endpoints: readonly Endpoint
       const earlier = from.health(name)
       const memory = from.remember(name)
       if (fresh === undefined || earlier === undefined || memory === null) return
-      restoreSeen(name, memory)
+      restoreSeen(name, memory, earlier.heads)
       healths.set(name, { ...earlier, endpoint: fresh.endpoint })
     },
+
+    shift(ms) {
+      for (const chain of chains.values()) chain.shift(ms)
+    },
   }
+}
+
+/** Polls before and after a longer pause are not in a row. */
+function isRecent({ lastPolledAt }: EndpointMemory, { intervalMs }: Endpoint, now: UnixMs): boolean {
+  return lastPolledAt !== null && now - lastPolledAt <= 2 * intervalMs
 }
 
 function isOurFault(result: PollResult): boolean {

@@ -1,9 +1,9 @@
 import type { Clock } from '../clock.ts'
-import { LONGEST_WAIT_MS, waitMs } from '../core/assess.ts'
+import { waitMs } from '../core/assess.ts'
 import { isFresh, type Verdict } from '../core/condition.ts'
 import { type CheckName, type Endpoint, type EndpointKey, endpointKey } from '../core/endpoint.ts'
 import type { FailureKind } from '../core/failure.ts'
-import type { Health } from '../core/health.ts'
+import { type Health, unpolled } from '../core/health.ts'
 import type { Network } from '../core/network.ts'
 import { type ChainEvent, createNetworkView, type NetworkView } from '../core/network-view.ts'
 import { checkOutcome, type PollResult } from '../core/poll-result.ts'
@@ -44,17 +44,32 @@ export interface Poller {
 /** A healthy endpoint's place on the chain is saved this often; a change of its streaks at once. */
 const SAVE_EVERY_MS = 300_000
 
+/** A wall clock that went this much otherwise than the monotonic one was set by somebody. */
+const CLOCK_STEP_MS = 1000
+
+/** Kept over a reload that does not touch the endpoint, so that a poll under way still counts. */
 interface Polled {
-  readonly endpoint: Endpoint
-  readonly view: NetworkView
+  endpoint: Endpoint
+  view: NetworkView
   tally: Tally
   savedAt: UnixMs
 }
 
 export function createPoller({ prober, board, store, metrics, clock, log }: PollerDeps): Poller {
   let polled = new Map<EndpointKey, Polled>()
+  let views: readonly NetworkView[] = []
+  let wallOffset = clock.now() - clock.monotonic()
+
+  /** Before anything is judged by the new time: a step of the wall clock is no time that a chain has had. */
+  function followWallClock(): void {
+    const offset = clock.now() - clock.monotonic()
+    const step = offset - wallOffset
+    wallOffset = offset
+    if (Math.abs(step) > CLOCK_STEP_MS) for (const view of views) view.shift(step)
+  }
 
   function take(result: PollResult, { endpoint, view, tally }: Polled, key: EndpointKey): void {
+    followWallClock()
     const now = clock.now()
     count(result, tally)
     const previous = view.health(endpoint.name)
@@ -174,13 +189,16 @@ export function createPoller({ prober, board, store, metrics, clock, log }: Poll
         const fresh = endpoints.map((endpoint) => {
           const key = endpointKey(endpoint)
           const earlier = before.get(key)
-          if (earlier !== undefined && kept.has(key)) view.adopt(endpoint.name, earlier.view)
+          const stays = earlier !== undefined && kept.has(key)
+          if (stays) view.adopt(endpoint.name, earlier.view)
           const tally = tallyFor(endpoint, earlier)
-          polled.set(key, { endpoint, view, tally, savedAt: earlier?.savedAt ?? 0 })
-          return { health: view.health(endpoint.name) as Health, tally }
+          const next = { endpoint, view, tally, savedAt: earlier?.savedAt ?? 0 }
+          polled.set(key, stays ? Object.assign(earlier, next) : next)
+          return { health: view.health(endpoint.name) ?? unpolled(endpoint, now), tally }
         })
         return { network, fresh }
       })
+      views = [...new Set([...polled.values()].map(({ view }) => view))]
       board.configure(onBoard)
     },
 
@@ -199,11 +217,17 @@ export function createPoller({ prober, board, store, metrics, clock, log }: Poll
     async poll(key, signal) {
       const entry = polled.get(key)
       if (entry === undefined) return { waitMs: 0 }
-      const result = await prober.poll(entry.endpoint, signal)
-      // Asked to stop, or reconfigured meanwhile: the answer is to a question that nobody asks any more.
-      if (signal.aborted || polled.get(key) !== entry) return { waitMs: 0 }
-      take(result, entry, key)
-      return { waitMs: Math.min(waitMs(result), LONGEST_WAIT_MS) }
+      try {
+        const result = await prober.poll(entry.endpoint, signal)
+        // Asked to stop, or reconfigured meanwhile: the answer is to a question that nobody asks any more.
+        if (signal.aborted || polled.get(key) !== entry) return { waitMs: 0 }
+        take({ ...result, endpoint: entry.endpoint }, entry, key)
+        return { waitMs: waitMs(result) }
+      } catch (error) {
+        // A bug of ours: it must neither end the other polls nor count against the node.
+        log.error({ ...names(entry.endpoint), error: placeOf(error) }, 'poll failed')
+        return { waitMs: 0 }
+      }
     },
 
     saveAll() {
@@ -221,6 +245,13 @@ function tallyFor(endpoint: Endpoint, earlier: Polled | undefined): Tally {
     same(endpoint.shards, earlier.endpoint.shards)
     ? earlier.tally
     : newTally(endpoint.checks, endpoint.shards)
+}
+
+/** Its kind and where it was thrown; its message may hold what a node sent. */
+function placeOf(error: unknown): string {
+  if (!(error instanceof Error)) return 'not an error'
+  const at = error.stack?.split('\n').find((line) => line.trimStart().startsWith('at '))
+  return `${error.name} ${at?.trim() ?? ''}`
 }
 
 function countEvent(event: ChainEvent, tally: Tally): void {

@@ -33,8 +33,9 @@ export interface SchedulerDeps {
 
 /**
  * Runs every item once per interval, on the monotonic clock: steps of the wall clock do not exist here.
- * First runs are spread over the interval. An item never overlaps itself. A missed turn is skipped and counted, never
- * caught up: after a stall what is overdue runs once, at no more than twice the usual pace, and is then back in its own rhythm.
+ * First runs are spread over the interval. An item never overlaps itself: a turn that comes while it runs waits for its end. Any
+ * other missed turn is skipped and counted, never caught up: after a stall what is overdue runs once, at no more than twice
+ * the usual pace, and is then back in its own rhythm.
  */
 export interface Scheduler {
   /** The whole new set: items that stay keep their place. */
@@ -56,6 +57,8 @@ interface Slot {
   /** When it was due, while it waits for a free place; `null` when it does not. */
   waitingSince: number | null
   ran: boolean
+  /** When its last poll ended. */
+  endedAt: number
   /** The node asked to be left alone until then. */
   notBefore: number
   gone: boolean
@@ -134,8 +137,7 @@ export function createScheduler({ clock, run, onLag, onSkip, ...options }: Sched
     if (missed > 0) onSkip(key, 'late', missed)
     const due = slot.due
     enqueue(slot, nextTurn(slot, now))
-    if (slot.running) return onSkip(key, 'overlap', 1)
-    if (slot.waitingSince !== null) return onSkip(key, 'concurrency', 1)
+    if (slot.waitingSince !== null) return onSkip(key, slot.running ? 'overlap' : 'concurrency', 1)
     if (slot.notBefore > now) return onSkip(key, 'rate-limited', 1)
     allowance -= 1
     if (mayStart(slot)) begin(slot, due, now)
@@ -145,8 +147,12 @@ export function createScheduler({ clock, run, onLag, onSkip, ...options }: Sched
     }
   }
 
-  function mayStart({ item }: Slot): boolean {
-    return inFlight.size < concurrency && item.lanes.every((lane) => (busy.get(lane.name) ?? 0) < lane.concurrency)
+  function mayStart({ item, running }: Slot): boolean {
+    return (
+      !running &&
+      inFlight.size < concurrency &&
+      item.lanes.every((lane) => (busy.get(lane.name) ?? 0) < lane.concurrency)
+    )
   }
 
   /** First come, first served, but a full lane holds up nobody else's. */
@@ -155,7 +161,10 @@ export function createScheduler({ clock, run, onLag, onSkip, ...options }: Sched
     let kept = 0
     for (const slot of waiting) {
       if (slot.gone || slot.waitingSince === null) continue
-      if (mayStart(slot)) begin(slot, slot.waitingSince, now)
+      if (slot.notBefore > now) {
+        slot.waitingSince = null
+        onSkip(slot.item.key, 'rate-limited', 1)
+      } else if (mayStart(slot)) begin(slot, slot.waitingSince, now)
       else waiting[kept++] = slot
     }
     waiting.length = kept
@@ -163,12 +172,14 @@ export function createScheduler({ clock, run, onLag, onSkip, ...options }: Sched
 
   function begin(slot: Slot, due: number, now: number): void {
     const { key, lanes } = slot.item
-    onLag(now - due)
+    // A node that is slower than its interval keeps only itself waiting: that is no lag of ours.
+    if (due > slot.endedAt) onLag(now - due)
     slot.running = true
     slot.waitingSince = null
     for (const { name } of lanes) busy.set(name, (busy.get(name) ?? 0) + 1)
     const poll = run(key, ended.signal).then(({ waitMs }) => {
       slot.running = false
+      slot.endedAt = clock.monotonic()
       inFlight.delete(poll)
       for (const { name } of lanes) {
         const others = (busy.get(name) ?? 1) - 1
@@ -205,6 +216,7 @@ export function createScheduler({ clock, run, onLag, onSkip, ...options }: Sched
           running: false,
           waitingSince: null,
           ran: false,
+          endedAt: Number.NEGATIVE_INFINITY,
           notBefore: 0,
           gone: false,
         }
@@ -215,6 +227,7 @@ export function createScheduler({ clock, run, onLag, onSkip, ...options }: Sched
       }
       for (const slot of before.values()) slot.gone = true
       notYetRun = [...slots.values()].filter((slot) => !slot.ran).length
+      if (started && notYetRun === 0) firstRoundDone = true
       if (started) wakeAt(queue.peek()?.due ?? Number.POSITIVE_INFINITY)
     },
 

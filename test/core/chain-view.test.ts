@@ -93,6 +93,15 @@ describe('the reference head', () => {
     expect(chain.reference(NOW + 1000)?.height).toBe(990)
   })
 
+  test('has the hash of the majority, whoever was heard first', () => {
+    const chain = createChainView(OPTIONS)
+    chain.take('a', block(1000, { hash: '0xbad' }), NOW)
+    chain.take('b', block(1000), NOW)
+    chain.take('c', block(1000), NOW)
+
+    expect(chain.reference(NOW)?.hash).toBe('0x1000')
+  })
+
   test('is not what an endpoint of another chain says', () => {
     const chain = view({ a: 1000, b: 50_000, c: 50_000 })
     chain.forget('b')
@@ -151,6 +160,43 @@ describe('stall and halt', () => {
 
     expect(chain.halted(end)).toBe(true)
     expect(chain.standing('c', end)?.stalledForMs).toBeNull()
+  })
+
+  test('a chain on which one endpoint goes on is not halted', () => {
+    const chain = createChainView(OPTIONS)
+    for (let at = 0; at <= 200; at += 10) {
+      for (const stuck of ['a', 'b']) chain.take(stuck, block(1000), NOW + at * 1000)
+      chain.take('c', block(1050 + at), NOW + at * 1000)
+    }
+
+    expect(chain.halted(NOW + 200_000)).toBe(false)
+  })
+
+  test('a jittering pool does not hide that the chain has halted', () => {
+    const chain = createChainView(OPTIONS)
+    for (let at = 0; at <= 300; at += 10) {
+      chain.take('a', block(1000), NOW + at * 1000)
+      chain.take('pool', block(at % 20 === 0 ? 1001 : 1000), NOW + at * 1000)
+    }
+
+    expect(chain.halted(NOW + 300_000)).toBe(true)
+    expect(chain.standing('a', NOW + 300_000)?.stalledForMs).toBeNull()
+  })
+
+  test.each([3_600_000, -3_600_000])('a wall clock stepped by %i ms makes neither a stall nor a halt', (step) => {
+    const chain = createChainView(OPTIONS)
+    for (let at = 0; at <= 100; at += 10)
+      for (const name of ['a', 'b']) chain.take(name, block(1000 + at), NOW + at * 1000)
+
+    chain.shift(step)
+    const now = NOW + 110_000 + step
+    chain.take('a', block(1100), now)
+    chain.take('b', block(1099), now)
+
+    expect(chain.halted(now)).toBe(false)
+    expect(chain.standing('b', now)?.stalledForMs).toBeNull()
+    for (const name of ['a', 'b']) chain.take(name, block(1100), now + 60_000)
+    expect(chain.halted(now + 60_000)).toBe(true)
   })
 
   test('swinging between two heights is no advance', () => {

@@ -27,6 +27,8 @@ interface Story {
   view: NetworkView
   /** Polls everybody `rounds` times, ten seconds apart; those named in `answers` answer that. */
   poll(rounds: number, answers?: Record<string, Answer>): void
+  /** The same, everybody in the order of the configuration. */
+  pollInOrder(rounds: number, answers?: Record<string, Answer>): void
   state(name: string): string
   codes(name: string): string[]
   now(): number
@@ -36,19 +38,26 @@ function story(names: readonly string[], over: Partial<Network> = {}, of: Partia
   const endpoints = names.map((name) => endpoint(name, of))
   const view = createNetworkView(network(over), endpoints, START)
   let now = START - INTERVAL
+  function run(rounds: number, answers: Record<string, Answer>, turns: readonly Endpoint[]): void {
+    for (let round = 0; round < rounds; round++) {
+      now += INTERVAL
+      for (const polled of turns) {
+        const height = 1000 + Math.floor((now - START) / BLOCK)
+        view.judge(pollResult(polled, now, (answers[polled.name] ?? honest)(height, now, polled)), now)
+      }
+    }
+  }
   return {
     view,
     poll(rounds, answers = {}) {
-      for (let round = 0; round < rounds; round++) {
-        now += INTERVAL
-        // Those in trouble come last: what the others say in this round is what they are held to.
-        const turns = endpoints.toSorted((x, y) => Number(x.name in answers) - Number(y.name in answers))
-        for (const polled of turns) {
-          const height = 1000 + Math.floor((now - START) / BLOCK)
-          view.judge(pollResult(polled, now, (answers[polled.name] ?? honest)(height, now, polled)), now)
-        }
-      }
+      // Those in trouble come last: what the others say in this round is what they are held to.
+      run(
+        rounds,
+        answers,
+        endpoints.toSorted((x, y) => Number(x.name in answers) - Number(y.name in answers)),
+      )
     },
+    pollInOrder: (rounds, answers = {}) => run(rounds, answers, endpoints),
     state: (name) => stateAt(view.health(name)!, now),
     codes: (name) => view.health(name)!.conditions.map((condition) => condition.code),
     now: () => now,
@@ -132,15 +141,15 @@ describe('an endpoint that cannot be asked', () => {
     expect(stateAt(health, told.now() + 2 * INTERVAL + 1)).toBe('unknown')
   })
 
-  test('a node that asks for patience keeps its state while it gets it', () => {
+  test('a node that asks for patience is rate-limited for two intervals, and then unknown until it is asked again', () => {
     const told = story(THREE)
     told.poll(5)
 
     told.poll(2, { a: failing({ kind: 'rate-limited', retryAfterMs: 300_000 }) })
 
     const health = told.view.health('a')!
-    expect(stateAt(health, told.now() + 300_000)).toBe('degraded')
-    expect(stateAt(health, told.now() + 400_000)).toBe('unknown')
+    expect(stateAt(health, told.now() + 2 * INTERVAL)).toBe('degraded')
+    expect(stateAt(health, told.now() + 300_000)).toBe('unknown')
   })
 })
 
@@ -205,6 +214,33 @@ describe('an endpoint behind the others', () => {
 
       for (const other of names.slice(1)) expect([told.state(other), told.codes(other)]).toEqual(['up', []])
     }
+  })
+
+  test('nor when it is heard first, or alone for a while, or after a reload or a restart', () => {
+    const lie = 1_000_000_000
+    const lying: Answer = (height, at, of) => honest(height + lie, at, of)
+    const silent = failing({ kind: 'timeout', afterMs: 5000 })
+
+    const first = story(['liar', 'b'])
+    first.pollInOrder(6, { liar: lying })
+    expect([first.state('b'), first.codes('b')]).toEqual(['up', []])
+
+    const alone = story(['liar', 'b'])
+    alone.poll(5, { liar: lying })
+    alone.poll(6, { liar: lying, b: silent })
+    alone.poll(4, { liar: lying })
+    expect([alone.state('b'), alone.codes('b')]).toEqual(['up', []])
+
+    const again = createNetworkView(
+      network(),
+      ['liar', 'b'].map((name) => endpoint(name)),
+      alone.now(),
+    )
+    for (const name of ['liar', 'b']) again.adopt(name, alone.view)
+    const later = alone.now() + INTERVAL
+    again.judge(pollResult(endpoint('liar'), later, lying(1100, later, endpoint('liar'))), later)
+    again.judge(pollResult(endpoint('b'), later, honest(1100, later, endpoint('b'))), later)
+    expect(again.health('b')?.heads[0]?.lagBlocks).toBe(0)
   })
 
   test('when the whole chain halts the network is halted and nobody is blamed', () => {
@@ -339,6 +375,34 @@ describe('the rest of the rules', () => {
     const message = (name: string) => told.view.health(name)?.conditions[0]?.message
     expect(message('b')).toBe('shard 1: connection refused')
     expect(message('c')).toBe('connection refused')
+  })
+
+  test('a bad poll before a long pause and one after it are not two in a row', () => {
+    const told = story(THREE)
+    told.poll(5)
+    told.poll(1, { a: failing({ kind: 'refused' }) })
+    const memory = JSON.parse(JSON.stringify(told.view.remember('a')))
+    const later = told.now() + 30 * 86_400_000
+    const again = createNetworkView(
+      network(),
+      THREE.map((name) => endpoint(name)),
+      later,
+    )
+
+    again.recall('a', memory, later)
+    again.judge(pollResult(endpoint('a'), later, failing({ kind: 'refused' })(0, 0, endpoint('a'))), later)
+
+    expect(stateAt(again.health('a')!, later)).toBe('up')
+  })
+
+  test('when nobody answers any more nobody says where the chain is', () => {
+    const told = story(THREE)
+    told.poll(5)
+    const gone = failing({ kind: 'refused' })
+
+    told.poll(4, { a: gone, b: gone, c: gone })
+
+    expect(told.view.references(told.now())).toEqual([])
   })
 
   test('after a restart the state is unknown until the next poll, and an outage goes on where it was', () => {
