@@ -15,8 +15,9 @@ import { openStore } from './store/open-store.ts'
 import { targetsOf } from './targets.ts'
 import { version } from './version.ts'
 
-/** Availability changes slowly, and working it out reads much. */
+/** Availability changes slowly, and working it out reads much; only at the start it is wanted sooner. */
 const AVAILABILITY_EVERY_MS = 60_000
+const AVAILABILITY_FIRST_MS = 2000
 
 export interface DaemonDeps {
   readonly config: Config
@@ -95,9 +96,10 @@ export async function startDaemon({ config, log, clock = systemClock }: DaemonDe
   }
 
   function apply(next: Config, kept: ReadonlySet<string>): void {
-    current = next
     const endpoints = next.networks.flatMap((network) => network.endpoints)
+    const items = itemsOf(next)
     prober.retarget(targetsOf(next.networks))
+    current = next
     const networks = next.networks.map(({ network, endpoints: configured }) => ({
       network,
       endpoints: configured.map(({ endpoint }) => endpoint),
@@ -108,19 +110,23 @@ export async function startDaemon({ config, log, clock = systemClock }: DaemonDe
       holdMs: 2 * endpoint.intervalMs,
     }))
     store.register(holding, clock.now())
-    scheduler.configure(itemsOf(next), next.poll.concurrency)
+    scheduler.configure(items, next.poll.concurrency)
     metrics.configReloaded(true, clock.now())
   }
 
   let availabilityTimer: Timer | null = null
-  async function refreshAvailability(): Promise<void> {
+  async function refreshAvailability(nextMs: number): Promise<void> {
     const keys = current.networks.flatMap(({ endpoints }) => endpoints.map(({ endpoint }) => endpointKey(endpoint)))
     try {
       board.putAvailability(await store.availability(keys, clock.now()))
     } catch (error) {
       log.warn({ error: String(error) }, 'availability could not be worked out')
     }
-    if (!stopping) availabilityTimer = clock.after(AVAILABILITY_EVERY_MS, () => void refreshAvailability())
+    if (!stopping)
+      availabilityTimer = clock.after(
+        nextMs,
+        () => void refreshAvailability(Math.min(2 * nextMs, AVAILABILITY_EVERY_MS)),
+      )
   }
 
   apply(config, new Set())
@@ -137,7 +143,7 @@ export async function startDaemon({ config, log, clock = systemClock }: DaemonDe
   const housekept = housekeeping
     .start()
     .catch((error: unknown) => log.warn({ error: String(error) }, 'calendar jobs could not be started'))
-    .then(refreshAvailability)
+    .then(() => refreshAvailability(AVAILABILITY_FIRST_MS))
 
   return {
     url,

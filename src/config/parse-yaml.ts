@@ -1,4 +1,4 @@
-import { type ErrorCode, LineCounter, parseDocument } from 'yaml'
+import { type ErrorCode, LineCounter, parseDocument, visit } from 'yaml'
 import type { Problem } from './problem.ts'
 
 /** A YAML text as plain data, or every problem with its line. The parser's own messages quote the source, so ours replace them. */
@@ -7,7 +7,7 @@ export function parseYaml(
 ): { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly problems: readonly Problem[] } {
   try {
     const lineCounter = new LineCounter()
-    const document = parseDocument(text, {
+    const document = parseDocument(withoutBraces(text), {
       lineCounter,
       prettyErrors: false,
       stringKeys: true,
@@ -23,7 +23,13 @@ export function parseYaml(
       // The parser may find one mistake twice.
       problems.set(`${line} ${col} ${code}`, { path: `line ${line}, column ${col}`, message: MESSAGES[code] })
     }
-    if (problems.size > 0) return { ok: false, problems: [...problems.values()] }
+    // One mistake often makes a whole trail of them.
+    if (problems.size > 0) return { ok: false, problems: [...problems.values()].slice(0, SHOWN_PROBLEMS) }
+    visit(document, {
+      Scalar(_key, node) {
+        if (typeof node.value === 'string') node.value = withBraces(node.value)
+      },
+    })
     return { ok: true, value: document.toJS({ maxAliasCount: MAX_ALIASES }) as unknown }
   } catch (error) {
     // Found only when the aliases are followed. Anything else: too many of them, or nesting that exhausts the stack.
@@ -31,6 +37,20 @@ export function parseYaml(
     const message = unresolved ? MESSAGES.BAD_ALIAS : 'nested too deeply, or too many aliases'
     return { ok: false, problems: [{ path: '', message }] }
   }
+}
+
+const SHOWN_PROBLEMS = 5
+
+/**
+ * `{ x-api-key: ${KEY} }` is what anybody would write, but to YAML the brace of `${KEY}` opens a mapping. While YAML is read,
+ * characters of no meaning, as many as they replace, stand in for it.
+ */
+function withoutBraces(text: string): string {
+  return text.replace(/\$\{([^{}\n]*)\}/g, '\uE000\uE000$1\uE001')
+}
+
+function withBraces(text: string): string {
+  return text.replace(/\uE000\uE000([^\uE001]*)\uE001/g, '${$1}')
 }
 
 /** Enough to share a list of thresholds; a "billion laughs" needs more. */

@@ -25,7 +25,7 @@ interface Place {
 
 /** A file that obeys every rule -> what the daemon works with: defaults that depend on neighbours, absolute paths, files as texts. */
 export function resolve(file: ConfigFile, place: Place): Config {
-  const poll = pollSettings(file.poll)
+  const poll = pollSettings(file.poll, file.poll.timeout !== undefined)
   const names = file.networks.map((network) => network.name)
   return {
     server: {
@@ -51,12 +51,15 @@ export function resolve(file: ConfigFile, place: Place): Config {
   }
 }
 
-/** An inherited timeout longer than the interval is cut to it, and a number per host to the number of all: who shortens one key need not know the other. */
-function pollSettings(keys: ConfigFile['poll']): PollSettings {
+/**
+ * A timeout that nobody set, or set for a longer interval, leaves room before the next poll, so that a node that hangs is still polled
+ * in every turn; a number per host is cut to the number of all. Who shortens one key need not know the other.
+ */
+function pollSettings(keys: ConfigFile['poll'], timeoutIsMeant: boolean): PollSettings {
   const { interval, timeout = ms(YIELDING_DEFAULTS.timeout), concurrency } = keys
   return {
     intervalMs: interval,
-    timeoutMs: Math.min(timeout, interval),
+    timeoutMs: Math.min(timeout, timeoutIsMeant ? interval : Math.floor(YIELDING_DEFAULTS.timeoutShare * interval)),
     concurrency,
     concurrencyPerHost: Math.min(keys.concurrency_per_host ?? YIELDING_DEFAULTS.concurrencyPerHost, concurrency),
   }
@@ -64,12 +67,16 @@ function pollSettings(keys: ConfigFile['poll']): PollSettings {
 
 function configuredNetwork(network: NetworkFile, inherited: ConfigFile['poll'], place: Place): ConfiguredNetwork {
   const { family } = network
-  const poll = pollSettings({
-    interval: network.poll.interval ?? inherited.interval,
-    timeout: network.poll.timeout ?? inherited.timeout,
-    concurrency: network.poll.concurrency ?? inherited.concurrency,
-    concurrency_per_host: network.poll.concurrency_per_host ?? inherited.concurrency_per_host,
-  })
+  const own = network.poll
+  const settings = {
+    interval: own.interval ?? inherited.interval,
+    timeout: own.timeout ?? inherited.timeout,
+    concurrency: own.concurrency ?? inherited.concurrency,
+    concurrency_per_host: own.concurrency_per_host ?? inherited.concurrency_per_host,
+  }
+  // A timeout is meant for the interval that it stands beside.
+  const timeoutIsMeant = own.timeout !== undefined || (own.interval === undefined && inherited.timeout !== undefined)
+  const poll = pollSettings(settings, timeoutIsMeant)
   const shards = family === 'multiversx' ? (network.shards ?? YIELDING_DEFAULTS.shards) : [null]
   return {
     network: {

@@ -79,9 +79,15 @@ function given<T extends object>(keys: T | undefined): Partial<T> {
   return Object.fromEntries(Object.entries(keys ?? {}).filter(([, value]) => value !== undefined)) as Partial<T>
 }
 
+/** Characters that a token needs to keep guessing hopeless. */
+const UNGUESSABLE = 16
+
 function serverRules({ server }: Draft<ConfigFile>, isWrong: IsWrong, complain: Complain, warn: Complain): void {
   if (server?.public === false && server.token === undefined && !isWrong(['server', 'token'])) {
     complain(['server', 'public'], 'false needs server.token: without one nobody could read the page')
+  }
+  if (server?.token !== undefined && server.token.reveal().length < UNGUESSABLE) {
+    warn(['server', 'token'], `is shorter than ${UNGUESSABLE} characters: it may be guessed`)
   }
   if (server?.listen !== undefined && server.token === undefined && !isLoopback(server.listen)) {
     warn(
@@ -185,7 +191,6 @@ const RESERVED_HEADERS: ReadonlySet<string> = new Set([
   'content-length',
   'content-type',
   'expect',
-  'host',
   'keep-alive',
   'proxy-connection',
   'te',

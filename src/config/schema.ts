@@ -22,6 +22,8 @@ export const FAMILIES = ['ethereum', 'avalanche', 'multiversx'] as const satisfi
 /** Defaults that give way to a neighbour that was set: `resolve.ts` says how. */
 export const YIELDING_DEFAULTS = {
   timeout: '5s',
+  /** Of a shorter interval. */
+  timeoutShare: 0.8,
   concurrencyPerHost: 8,
   lagBlocks: 3,
   lagRecoverBlocks: 1,
@@ -62,7 +64,7 @@ const pollKeys = {
   timeout: s.duration(
     {
       description: 'The whole deadline of one check, from connecting to the last byte.',
-      defaultText: `\`${YIELDING_DEFAULTS.timeout}\`, or \`interval\` if that is shorter`,
+      defaultText: `\`${YIELDING_DEFAULTS.timeout}\`, or 80 % of \`interval\` if that is shorter`,
     },
     { max: '1d' },
   ),

@@ -77,6 +77,9 @@ const HEADERS = {
   'cache-control': 'no-cache',
 }
 
+/** For requests in flight, when the daemon stops. */
+const CLOSING_GRACE_MS = 3000
+
 export function createHttpServer(deps: HttpServerDeps): HttpServer {
   const { board, store, metrics, clock, log, options, observer } = deps
   const app = createApp(options.tls)
@@ -146,7 +149,12 @@ export function createHttpServer(deps: HttpServerDeps): HttpServer {
     useCertificate(certificate) {
       if ('setSecureContext' in app.server) (app.server as HttpsServer).setSecureContext(certificate)
     },
-    close: () => app.close(),
+    async close() {
+      // Node no longer times connections out once it is closing, and one that has sent nothing counts as busy.
+      const grace = clock.after(CLOSING_GRACE_MS, () => app.server.closeAllConnections())
+      await app.close()
+      grace.cancel()
+    },
     inject: app.inject.bind(app),
   }
 }

@@ -23,13 +23,10 @@ export type Exposition = readonly Buffer[]
 
 /** What Heartline tells Prometheus: counted where it happens, the rest read from the board when asked. */
 export interface Metrics extends Counters {
-  /** Requests that come together, or within a second, share one rendering. */
+  /** Requests that come while one is being rendered share it. */
   exposition(): Promise<Exposition>
   render(): Promise<string>
 }
-
-/** Two servers that scrape us, or one that tries again, need not cost twice. */
-const SHARED_FOR_MS = 1000
 
 export function createMetrics({ board, clock, version, ...deps }: MetricsDeps): Metrics {
   const yieldToLoop = deps.yieldToLoop ?? setImmediate
@@ -60,7 +57,7 @@ export function createMetrics({ board, clock, version, ...deps }: MetricsDeps): 
     const drop = () => {
       if (shared === current) shared = null
     }
-    current.then(() => clock.after(SHARED_FOR_MS, drop), drop)
+    current.then(drop, drop)
     return current
   }
 

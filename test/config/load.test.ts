@@ -103,13 +103,32 @@ describe('defaults', () => {
     expect(networks[0]?.endpoints[0]).toMatchObject({ endpoint: { intervalMs: 6000 }, connection: { timeoutMs: 4000 } })
   })
 
-  test('an inherited timeout is cut to a shorter interval', () => {
+  test('a timeout as long as its interval is kept where both are set', () => {
+    const { config } = valid(configFromObject(minimal({ rest: { poll: { interval: '1s', timeout: '1s' } } }), '/', {}))
+
+    expect(config.poll.timeoutMs).toBe(1000)
+    expect(config.networks[0]?.poll.timeoutMs).toBe(1000)
+  })
+
+  test('a reference in braces and brackets needs no quotes', () => {
+    const text =
+      'networks: [{ name: n, family: ethereum, chain_id: ${ID}, endpoints: [{ name: a, url: http://127.0.0.1/${KEY}, headers: { x-api-key: ${KEY} } }] }]'
+    const folder = folderWith({ 'flow.yaml': text })
+
+    const { config } = valid(loadConfig(join(folder, 'flow.yaml'), { KEY: 'k-1', ID: '5' }))
+
+    expect(config.networks[0]?.network.chainId).toBe(5)
+    expect(config.networks[0]?.endpoints[0]?.connection.url.reveal()).toBe('http://127.0.0.1/k-1')
+    expect(config.networks[0]?.endpoints[0]?.connection.headers['x-api-key']?.reveal()).toBe('k-1')
+  })
+
+  test('an inherited timeout leaves room in a shorter interval', () => {
     const { poll, networks } = accepted(
       minimal({ network: { poll: { interval: '500ms' } }, rest: { poll: { interval: '3s' } } }),
     )
 
-    expect(poll.timeoutMs).toBe(3000)
-    expect(networks[0]?.poll.timeoutMs).toBe(500)
+    expect(poll.timeoutMs).toBe(2400)
+    expect(networks[0]?.poll.timeoutMs).toBe(400)
   })
 
   test.each([

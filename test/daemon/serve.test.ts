@@ -1,4 +1,5 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { connect } from 'node:net'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -127,6 +128,22 @@ describe('stopping', () => {
   })
 })
 
+describe('stopping with somebody at the door', () => {
+  test('a connection that has sent nothing holds it up for seconds, not for ever', async () => {
+    const daemon = await start(config(['a']))
+    const { hostname, port } = new URL(daemon.url)
+    const silent = connect(Number(port), hostname)
+    await new Promise((resolve) => silent.once('connect', resolve))
+    const before = performance.now()
+
+    expect(await daemon.stop()).toBe(0)
+
+    expect(performance.now() - before).toBeLessThan(8000)
+    expect(existsSync(join(daemon.folder, 'heartline.db-wal'))).toBe(false)
+    silent.destroy()
+  })
+})
+
 describe('reloading', () => {
   const hangUp = (daemon: RunningDaemon) => daemon.process.kill('SIGHUP')
   const reloaded = (daemon: RunningDaemon, ok: 0 | 1) =>
@@ -169,6 +186,20 @@ describe('reloading', () => {
     writeFileSync(file, good)
     hangUp(daemon)
     await reloaded(daemon, 1)
+  })
+})
+
+describe('a node that hangs', () => {
+  test('is down, and stays down in every look, with short intervals too', async () => {
+    nodes[0]!.inject({ kind: 'hang' })
+    const daemon = await start(config(['a', 'b'], { poll: { interval: '500ms' } }))
+    await until(async () => (await daemon.endpoint('net', 'a')).state === 'down', 'a is down')
+
+    const seen = new Set<string>()
+    const end = performance.now() + 4000
+    while (performance.now() < end) seen.add((await daemon.endpoint('net', 'a')).state)
+
+    expect([...seen]).toEqual(['down'])
   })
 })
 

@@ -200,18 +200,14 @@ test('a store in trouble is degraded, with the failures by reason', async () => 
   expect(text).not.toContain('heartline_store_database_bytes ')
 })
 
-test('scrapes that come together share one rendering, and one second later there is a new one', async () => {
-  const { metrics, clock } = setUp()
+test('scrapes that come together share one rendering, the next one is new', async () => {
+  const { metrics } = setUp()
 
   const [a, b] = await Promise.all([metrics.exposition(), metrics.exposition()])
-  await clock.advance(999)
   const c = await metrics.exposition()
-  await clock.advance(1)
-  const d = await metrics.exposition()
 
   expect(b).toBe(a)
-  expect(c).toBe(a)
-  expect(d).not.toBe(a)
+  expect(c).not.toBe(a)
 })
 
 test('the event loop is given back while ten thousand endpoints are rendered', async () => {
