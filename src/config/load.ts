@@ -49,9 +49,21 @@ export function configFromObject(
     wrong: new Set([...filled.problems, ...misread].map(({ path }) => path)),
   })
   const tls = readTlsFiles(draft, baseDir)
-  const problems = firstStagePerPath([filled.problems, misread, rules.problems, tls.problems])
+  const problems = firstStagePerPath([
+    filled.problems,
+    misread,
+    rules.problems,
+    [...tls.problems, ...storeProblems(draft.store?.path, baseDir)],
+  ])
   if (!parsed.success || problems.length > 0) return { ok: false, problems }
   return { ok: true, config: freeze(resolve(parsed.data, { baseDir, files: tls.files })), warnings: rules.warnings }
+}
+
+/** A folder can never be the history, whatever heals. */
+function storeProblems(path: string | undefined, baseDir: string): readonly Problem[] {
+  if (path === undefined || path === ':memory:') return []
+  const stat = statSync(resolvePath(baseDir, path), { throwIfNoEntry: false })
+  return stat?.isDirectory() ? [{ path: 'store.path', message: 'is a folder; expected a file' }] : []
 }
 
 /** 10,000 endpoints take 1 MB. */

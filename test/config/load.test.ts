@@ -110,6 +110,14 @@ describe('defaults', () => {
     expect(config.networks[0]?.poll.timeoutMs).toBe(1000)
   })
 
+  test('a folder cannot be the store', () => {
+    const folder = folderWith({})
+
+    const result = configFromObject(minimal({ rest: { store: { path: '.' } } }), folder, {})
+
+    expect(result).toEqual({ ok: false, problems: [{ path: 'store.path', message: 'is a folder; expected a file' }] })
+  })
+
   test('a reference in braces and brackets needs no quotes', () => {
     const text =
       'networks: [{ name: n, family: ethereum, chain_id: ${ID}, endpoints: [{ name: a, url: http://127.0.0.1/${KEY}, headers: { x-api-key: ${KEY} } }] }]'
