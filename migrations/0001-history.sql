@@ -108,7 +108,8 @@ CREATE TABLE jobs (
 ) STRICT, WITHOUT ROWID;
 
 -- Where the tiers stand: `rolled_to` and `raw_from` in slots, `five_minutes_from` and `hours_from` in buckets of those tables,
--- `clean` is 1 while no daemon has the store open.
+-- `clean` is 1 while no daemon has the store open. `clock_ms` is the last wall clock that a job believed; while it is doubted
+-- `doubted_from_ms` and `doubted_ms` say since when, and when last.
 CREATE TABLE marks (
   name TEXT PRIMARY KEY,
   value INTEGER NOT NULL

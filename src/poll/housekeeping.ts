@@ -25,6 +25,9 @@ const JOBS: readonly Job[] = [
 /** How often is looked for jobs that a stepped clock or a suspended machine has made late. */
 const WATCH_MS = 10 * MINUTE_MS
 
+/** A step of a job takes some ten milliseconds, on a slow disk a hundred times that. */
+const GRACE_MS = 2000
+
 export interface HousekeepingDeps {
   readonly store: Pick<Store, 'run' | 'lastRuns'>
   readonly clock: Clock
@@ -34,6 +37,7 @@ export interface HousekeepingDeps {
 export interface Housekeeping {
   /** Runs what is overdue, then everything in its time. */
   start(): Promise<void>
+  /** Cuts short what runs. A job that a stuck disk keeps from ending is not waited for longer than a moment. */
   stop(): Promise<void>
 }
 
@@ -47,30 +51,37 @@ export function createHousekeeping({ store, clock, log }: HousekeepingDeps): Hou
   /** Monotonic. */
   const ranAt = new Map<StoreJob, number>()
   let watch: Timer | null = null
-  let stopped = false
+  const stopping = new AbortController()
+  let giveUp = () => {}
+  const givenUp = new Promise<void>((resolve) => {
+    giveUp = resolve
+  })
 
   function run(job: StoreJob): Promise<void> {
     const going = running.get(job)
-    if (going !== undefined || stopped) return going ?? Promise.resolve()
+    if (stopping.signal.aborted) return Promise.resolve()
+    if (going !== undefined) return going
     ranAt.set(job, clock.monotonic())
     const started = clock.monotonic()
     const run = store
-      .run(job, clock.now())
+      .run(job, clock.now(), stopping.signal)
       .then((ok) => {
         const fields = { job, ms: Math.round(clock.monotonic() - started) }
         if (ok) log.debug(fields, 'job done')
+        else if (stopping.signal.aborted) log.debug(fields, 'job cut short')
         else log.warn(fields, 'job failed')
       })
       .finally(() => running.delete(job))
-    running.set(job, run)
-    return run
+    const awaited = Promise.race([run, givenUp])
+    running.set(job, awaited)
+    return awaited
   }
 
   async function runOverdue(): Promise<void> {
     for (const { job, everyMs } of JOBS) {
       if (clock.monotonic() - (ranAt.get(job) ?? Number.NEGATIVE_INFINITY) > 2 * everyMs) await run(job)
     }
-    if (!stopped) watch = clock.after(WATCH_MS, () => void runOverdue())
+    if (!stopping.signal.aborted) watch = clock.after(WATCH_MS, () => void runOverdue())
   }
 
   return {
@@ -81,7 +92,7 @@ export function createHousekeeping({ store, clock, log }: HousekeepingDeps): Hou
         if (sinceMs >= 0 && sinceMs < everyMs) ranAt.set(job, clock.monotonic() - sinceMs)
         else await run(job)
       }
-      if (stopped) return
+      if (stopping.signal.aborted) return
       for (const { job, schedule } of JOBS) {
         tasks.push(cron.schedule(schedule, () => run(job), { name: job, timezone: 'UTC', noOverlap: true }))
       }
@@ -89,10 +100,12 @@ export function createHousekeeping({ store, clock, log }: HousekeepingDeps): Hou
     },
 
     async stop() {
-      stopped = true
+      stopping.abort()
       watch?.cancel()
+      const grace = clock.after(GRACE_MS, giveUp)
       for (const task of tasks) await task.destroy()
       await Promise.all(running.values())
+      grace.cancel()
     },
   }
 }

@@ -46,7 +46,8 @@ export function createHistoryReader(db: Database.Database): HistoryReader {
     const carried = raw.carriedInto(first, endpointId, holds)
     function* polls(): Generator<HeldPoll> {
       if (carried !== null) yield carried
-      for (let slot = first; slot <= slotOf(to - 1); slot++) {
+      const last = slotOf(to - 1)
+      for (let slot = raw.nextSlot(first); slot !== null && slot <= last; slot = raw.nextSlot(slot + 1)) {
         for (const poll of raw.inSlot(slot, endpointId, holds)) {
           if (poll.at >= from && poll.at < to) addPoll(steps.at(poll.at), poll)
           yield poll

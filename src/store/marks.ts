@@ -1,7 +1,15 @@
 import type Database from 'better-sqlite3'
 import { DAY, FIVE_MINUTES, HOUR } from './tiers.ts'
 
-export type Mark = 'rolled_to' | 'raw_from' | 'five_minutes_from' | 'hours_from' | 'clean'
+export type Mark =
+  | 'rolled_to'
+  | 'raw_from'
+  | 'five_minutes_from'
+  | 'hours_from'
+  | 'clock_ms'
+  | 'doubted_from_ms'
+  | 'doubted_ms'
+  | 'clean'
 
 export function markOf(db: Database.Database, mark: Mark): number | null {
   const value = db.prepare('SELECT value FROM marks WHERE name = ?').pluck().get(mark)
@@ -12,6 +20,10 @@ export function setMark(db: Database.Database, mark: Mark, value: number): void 
   db.prepare(
     'INSERT INTO marks (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value',
   ).run(mark, value)
+}
+
+export function removeMark(db: Database.Database, mark: Mark): void {
+  db.prepare('DELETE FROM marks WHERE name = ?').run(mark)
 }
 
 /** How far each tier reaches, in its own buckets: from (inclusive) and to (exclusive). 0 where nothing was deleted, or rolled up, yet. */

@@ -1,6 +1,7 @@
 import type { Availability, AvailabilityWindow } from '../core/availability.ts'
 import type { EndpointKey } from '../core/endpoint.ts'
 import type { UnixMs } from '../core/time.ts'
+import type { ClockVerdict } from './clock-belief.ts'
 import type { HistoryBucket, HistoryQuery, StoreJob, StoreRefusal, StoreTrouble } from './store.ts'
 
 /** How long each tier is kept. */
@@ -64,6 +65,8 @@ export interface FileNews {
   readonly movedTo: string | null
   /** The last shutdown was unclean, and the file too large to be checked at once. */
   readonly wantsCheck: boolean
+  /** What the last job found; `null` when there was none. */
+  readonly clock: ClockVerdict | null
 }
 
 export interface StoreSizes {
@@ -82,8 +85,6 @@ export interface ReadCalls {
     answer: AvailabilityAnswer
   }
   backup: { ask: { readonly file: string }; answer: null }
-  /** Whether quick_check finds nothing. */
-  check: { ask: null; answer: boolean }
 }
 
 export interface WriterCalls extends ReadCalls {
@@ -93,12 +94,19 @@ export interface WriterCalls extends ReadCalls {
     ask: { readonly batch: Batch; readonly now: UnixMs }
     answer: { readonly rows: number; readonly durationMs: number } & FileNews
   }
-  /** Of `integrity` only that it ended: checking is the reading side's. */
-  job: { ask: { readonly job: StoreJob; readonly now: UnixMs }; answer: null }
+  /**
+   * Whether it came to its end. Of `integrity` only that it ended is noted: checking is the reading side's.
+   */
+  job: { ask: { readonly job: StoreJob; readonly now: UnixMs }; answer: boolean }
+  /** Cuts short, after the step that each is at, the jobs that were asked for so far. */
+  'end-jobs': { ask: null; answer: null }
+  /** Whether quick_check finds nothing. Only of a store in memory: a file is checked apart. */
+  check: { ask: null; answer: boolean }
   'saved-health': { ask: null; answer: readonly SavedHealthRow[] }
   'last-runs': { ask: null; answer: readonly (readonly [string, UnixMs])[] }
   /** Also looks whether the file is still the one that was opened, and keeps the reserve. */
   measure: { ask: { readonly now: UnixMs }; answer: StoreSizes & FileNews }
+  /** Ends the jobs first. Nothing is opened again after it. */
   close: { ask: null; answer: null }
 }
 

@@ -2,6 +2,7 @@ import type { Worker } from 'node:worker_threads'
 import type { Clock } from '../clock.ts'
 import type { EndpointKey } from '../core/endpoint.ts'
 import type { Log } from '../log.ts'
+import { checkApart, type Soundness } from './check-apart.ts'
 import { IN_MEMORY } from './database.ts'
 import { bucketsIn, unseen } from './history.ts'
 import type { Registration, Retention } from './messages.ts'
@@ -38,6 +39,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   const queue = createWriteQueue({ maxRows: options.maxQueueRows ?? MAX_QUEUE_ROWS })
   const registered = new Map<EndpointKey, Registration>()
   let unregistered = 0
+  const closing = new AbortController()
   const reader = createReader({
     path,
     onSpawn: options.onSpawn,
@@ -55,21 +57,26 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     queue,
     registrations: () => [...registered.values()],
     onCommit: options.onCommit ?? (() => undefined),
-    onWantsCheck: () => void check(),
+    onWantsCheck: () => void check(closing.signal),
     onSpawn: options.onSpawn,
   })
   const readings: Pick<Reader, 'call' | 'callApart'> =
     path === IN_MEMORY ? { call: writer.call, callApart: writer.call } : reader
   await writer.open()
 
-  async function check(): Promise<boolean> {
-    const reply = await readings.callApart('check', null)
-    if (reply.ok && reply.value) return true
-    if (reply.ok || reply.trouble === 'corrupt') {
+  async function soundness(signal: AbortSignal): Promise<Soundness> {
+    if (path !== IN_MEMORY) return checkApart(path, signal)
+    const reply = await writer.call('check', null)
+    return reply.ok ? (reply.value ? 'sound' : 'damaged') : 'unreadable'
+  }
+
+  async function check(signal: AbortSignal): Promise<boolean> {
+    const found = await soundness(signal)
+    if (found === 'damaged') {
       writer.damaged()
       log.error({}, 'the store is damaged: what can be read of it goes on being used')
     }
-    return false
+    return found === 'sound'
   }
 
   /** A poll of an endpoint that nobody registered has no time that it holds for. */
@@ -157,11 +164,15 @@ export async function openStore(options: StoreOptions): Promise<Store> {
       return new Map(runs.filter((run): run is [StoreJob, number] => STORE_JOBS.some((job) => job === run[0])))
     },
 
-    async run(job, now) {
-      if (job === 'integrity' && !(await check())) return false
+    async run(job, now, signal) {
+      const ended = signal === undefined ? closing.signal : AbortSignal.any([signal, closing.signal])
+      if (ended.aborted || (job === 'integrity' && !(await check(ended)))) return false
+      const end = () => void writer.call('end-jobs', null)
+      ended.addEventListener('abort', end, { once: true })
       const reply = await writer.call('job', { job, now })
+      ended.removeEventListener('abort', end)
       if (!reply.ok) log.warn({ job, trouble: reply.trouble, code: reply.code }, 'a job of the store failed')
-      return reply.ok
+      return reply.ok && reply.value
     },
 
     async backup(file) {
@@ -175,6 +186,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     },
 
     async close() {
+      closing.abort()
       // The last connection to close is the one that can take the WAL away.
       await reader.end()
       await writer.close()

@@ -21,6 +21,8 @@ export interface RawPolls {
   inSlot(slot: number, endpointId: number, holds: Holds): HeldPoll[]
   /** Of the endpoints [firstId, lastId]. */
   bySlot(slot: number, firstId: number, lastId: number): Map<number, PollRow[]>
+  /** Who has polls in any of the slots [first, last], ascending. */
+  endpointsIn(first: number, last: number): number[]
   /** The first slot from `slot` on that has a poll of anybody; `null` when there is none. */
   nextSlot(slot: number): number | null
 }
@@ -40,7 +42,23 @@ export function createRawPolls(db: Database.Database): RawPolls {
       `SELECT ${POLL_COLUMNS}, endpoint_id FROM polls WHERE slot = ? AND endpoint_id BETWEEN ? AND ? ORDER BY endpoint_id, offset_ms`,
     )
     .raw()
+  // From one to the next by the key: polls of the same endpoint are passed over.
+  const idsIn = db
+    .prepare(
+      `WITH RECURSIVE ids (id) AS (
+         SELECT min(endpoint_id) FROM polls WHERE slot = @slot
+         UNION ALL
+         SELECT (SELECT min(endpoint_id) FROM polls WHERE slot = @slot AND endpoint_id > id) FROM ids WHERE id IS NOT NULL
+       )
+       SELECT id FROM ids WHERE id IS NOT NULL`,
+    )
+    .pluck()
   const firstSlotFrom = db.prepare('SELECT slot FROM polls WHERE slot >= ? ORDER BY slot LIMIT 1').pluck()
+
+  function nextSlot(slot: number): number | null {
+    const found = firstSlotFrom.get(slot)
+    return typeof found === 'number' ? found : null
+  }
 
   return {
     holds(endpointId) {
@@ -77,10 +95,15 @@ export function createRawPolls(db: Database.Database): RawPolls {
       return found
     },
 
-    nextSlot(slot) {
-      const found = firstSlotFrom.get(slot)
-      return typeof found === 'number' ? found : null
+    endpointsIn(first, last) {
+      const ids = new Set<number>()
+      for (let slot = nextSlot(first); slot !== null && slot <= last; slot = nextSlot(slot + 1)) {
+        for (const id of idsIn.all({ slot }) as number[]) ids.add(id)
+      }
+      return [...ids].sort((a, b) => a - b)
     },
+
+    nextSlot,
   }
 }
 

@@ -2,7 +2,7 @@ import { statSync } from 'node:fs'
 import { parentPort } from 'node:worker_threads'
 import type Database from 'better-sqlite3'
 import { backupStore } from './backup.ts'
-import { isSound, openReadOnly } from './database.ts'
+import { openReadOnly } from './database.ts'
 import type { ReaderCalls } from './messages.ts'
 import { createReading, type Reading } from './reading.ts'
 import { serveThread } from './thread.ts'
@@ -61,6 +61,5 @@ if (parentPort !== null) {
       await backupStore(path, file)
       return null
     },
-    check: () => ask(({ db }) => isSound(db)),
   })
 }

@@ -1,4 +1,5 @@
 import type Database from 'better-sqlite3'
+import { createClockBelief } from './clock-belief.ts'
 import { createReachReader, type Reach, rolledDaysTo, setMark } from './marks.ts'
 import type { Retention } from './messages.ts'
 import { DAY, FIVE_MINUTES, HOUR, HOURS_PER_DAY, SLOT_MS, SLOTS_PER_HOUR, slotOf } from './tiers.ts'
@@ -36,6 +37,10 @@ function allowed(wanted: Cuts, reach: Reach, holdSlots: number): Cuts {
 /** Above this part of `max_size` the oldest goes early, and is taken down to the second figure. */
 const FULL_SHARE = 0.95
 const TRIMMED_SHARE = 0.9
+/** A node that tells another hash at every poll must not push out everybody's polls: it fills this, and no more. */
+const MOST_HASH_CHANGES = 100_000
+const HASH_CHANGES_SHARE = 0.02
+const HASH_CHANGE_BYTES = 200
 /** Rows to a transaction: some ten milliseconds. */
 const DELETED_AT_ONCE = 5000
 /** Free pages of this share are left for what comes next: giving all back only to take it again would be for nothing. */
@@ -49,7 +54,12 @@ export interface Retainer {
   makeRoom(now: number): boolean
 }
 
-export function createRetainer(db: Database.Database, retention: Retention, maxSizeBytes: number): Retainer {
+export function createRetainer(
+  db: Database.Database,
+  retention: Retention,
+  maxSizeBytes: number,
+  belief = createClockBelief(db),
+): Retainer {
   const reach = createReachReader(db)
   const longestHold = db.prepare('SELECT max(hold_ms) FROM holds').pluck()
   const deletePolls = db.prepare('DELETE FROM polls WHERE slot < ? LIMIT ?')
@@ -57,6 +67,12 @@ export function createRetainer(db: Database.Database, retention: Retention, maxS
   const deleteHours = db.prepare('DELETE FROM hours WHERE bucket < ? LIMIT ?')
   const deleteDays = db.prepare('DELETE FROM days WHERE bucket < ? LIMIT ?')
   const deleteHashChanges = db.prepare('DELETE FROM hash_changes WHERE at_ms < ? LIMIT ?')
+  const oldestHashChangeLeft = db.prepare('SELECT at_ms FROM hash_changes ORDER BY at_ms DESC LIMIT 1 OFFSET ?').pluck()
+  // Times before the first poll that is left need no row but the last one.
+  const deleteHolds = db.prepare(
+    `DELETE FROM holds WHERE from_ms <
+       (SELECT max(later.from_ms) FROM holds AS later WHERE later.endpoint_id = holds.endpoint_id AND later.from_ms <= ?)`,
+  )
   const deleteSaved = db.prepare('DELETE FROM saved_health WHERE at_ms < ? LIMIT ?')
 
   function holdMs(): number {
@@ -116,7 +132,22 @@ export function createRetainer(db: Database.Database, retention: Retention, maxS
       const cuts = nextTrim()
       if (cuts === null) return
       yield* cut(cuts)
+      yield* deleteAll(deleteHashChanges, cuts.rawFrom * SLOT_MS)
     }
+  }
+
+  function* cutByAge(now: number): Generator<void> {
+    yield* cut(cutsByAge(retention, now, reach(), holdMs()))
+    yield* deleteAll(deleteHashChanges, now - retention.fiveMinutesMs)
+    yield* deleteAll(deleteSaved, now - retention.hourMs)
+    deleteHolds.run(reach().rawFrom * SLOT_MS)
+    yield
+  }
+
+  function* capHashChanges(): Generator<void> {
+    const most = Math.min(MOST_HASH_CHANGES, Math.floor((maxSizeBytes * HASH_CHANGES_SHARE) / HASH_CHANGE_BYTES))
+    const oldest = oldestHashChangeLeft.get(most)
+    if (typeof oldest === 'number') yield* deleteAll(deleteHashChanges, oldest + 1)
   }
 
   function* vacuum(): Generator<void> {
@@ -130,16 +161,16 @@ export function createRetainer(db: Database.Database, retention: Retention, maxS
 
   return {
     *pass(now) {
-      yield* cut(cutsByAge(retention, now, reach(), holdMs()))
-      yield* deleteAll(deleteHashChanges, now - retention.fiveMinutesMs)
-      yield* deleteAll(deleteSaved, now - retention.hourMs)
+      if (belief.judge(now) !== 'doubted') yield* cutByAge(now)
+      yield* capHashChanges()
       const { used, most } = pages()
       if (used > most * FULL_SHARE) yield* trimTo(most * TRIMMED_SHARE)
       yield* vacuum()
     },
 
     makeRoom(now) {
-      finish(cut(cutsByAge(retention, now, reach(), holdMs())))
+      if (belief.believes(now)) finish(cutByAge(now))
+      finish(capHashChanges())
       const { used, free, most } = pages()
       const wanted = Math.min(Math.floor(used / 4), Math.max(64, Math.floor(used * (1 - TRIMMED_SHARE))))
       if (free < wanted) finish(trimTo(used - (wanted - free)))

@@ -11,9 +11,10 @@ import {
   mergeBucket,
   newBucket,
 } from './bucket.ts'
+import { createClockBelief } from './clock-belief.ts'
 import { createReachReader, type Reach, readableRawFrom, rolledDaysTo, rolledHoursTo, setMark } from './marks.ts'
 import { createRawPolls, type HeldPoll, hold } from './raw-polls.ts'
-import { DAY, FIVE_MINUTES, HOUR, HOURS_PER_DAY, SLOT_MS, SLOTS_PER_HOUR, slotOf, type Tier } from './tiers.ts'
+import { DAY, FIVE_MINUTES, HOUR, HOURS_PER_DAY, LATE_MS, SLOT_MS, SLOTS_PER_HOUR, slotOf, type Tier } from './tiers.ts'
 
 /** Adds up polls to five minutes, those to hours, and those to days. */
 export interface RollUp {
@@ -28,22 +29,23 @@ export interface RollUp {
   redo(endpointId: number, from: number, to: number): void
 }
 
-/** A poll is stored when it has ended, under the time of its start: so long a slot is left open for it. */
-const LATE_MS = 30_000
 /** Endpoints to a transaction. */
 const CHUNK = 64
 
-export function createRollUp(db: Database.Database): RollUp {
+export function createRollUp(db: Database.Database, belief = createClockBelief(db)): RollUp {
   const raw = createRawPolls(db)
   const reach = createReachReader(db)
   const fiveMinutes = createTierTable(db, FIVE_MINUTES)
   const hours = createTierTable(db, HOUR)
   const days = createTierTable(db, DAY)
-  const everyId = db.prepare('SELECT endpoint_id FROM endpoints ORDER BY endpoint_id').pluck()
   const longestHold = db.prepare('SELECT max(hold_ms) FROM holds').pluck()
   const lastSlot = db.prepare('SELECT max(slot) FROM polls').pluck()
   /** The slot that `rollTo` is at: a poll that comes late for a part of it which is done must be counted in as well. */
   let rolling: number | null = null
+
+  function holdSlots(): number {
+    return Math.ceil(((longestHold.get() as number | null) ?? 0) / SLOT_MS)
+  }
 
   function rollHour(endpointId: number, hour: number): void {
     const first = hour * SLOTS_PER_HOUR
@@ -56,13 +58,8 @@ export function createRollUp(db: Database.Database): RollUp {
   }
 
   function* rollSlot(slot: number): Generator<void> {
-    const ids = everyId.all() as number[]
-    const chunks: number[][] = []
-    for (let at = 0; at < ids.length; at += CHUNK) chunks.push(ids.slice(at, at + CHUNK))
-    const inTransaction = (each: (endpointId: number) => void, chunk: number[]) =>
-      db.transaction(() => chunk.forEach(each)).immediate()
-
-    for (const chunk of chunks) {
+    // Those that are no longer polled cost nothing.
+    for (const chunk of chunksOf(raw.endpointsIn(slot - holdSlots(), slot))) {
       db.transaction(() => {
         const polls = raw.bySlot(slot, chunk[0] ?? 0, chunk.at(-1) ?? 0)
         for (const endpointId of chunk) {
@@ -75,32 +72,36 @@ export function createRollUp(db: Database.Database): RollUp {
     }
     if ((slot + 1) % SLOTS_PER_HOUR !== 0) return
     const hour = Math.floor(slot / SLOTS_PER_HOUR)
-    for (const chunk of chunks) {
-      inTransaction((endpointId) => rollHour(endpointId, hour), chunk)
-      yield
-    }
+    yield* inTransactions(fiveMinutes.endpointsIn(slot + 1 - SLOTS_PER_HOUR, slot + 1), (id) => rollHour(id, hour))
     if ((hour + 1) % HOURS_PER_DAY !== 0) return
     const day = Math.floor(hour / HOURS_PER_DAY)
-    for (const chunk of chunks) {
-      inTransaction((endpointId) => rollDay(endpointId, day), chunk)
+    yield* inTransactions(hours.endpointsIn(hour + 1 - HOURS_PER_DAY, hour + 1), (id) => rollDay(id, day))
+  }
+
+  function* inTransactions(ids: readonly number[], each: (endpointId: number) => void): Generator<void> {
+    for (const chunk of chunksOf(ids)) {
+      db.transaction(() => chunk.forEach(each)).immediate()
       yield
     }
   }
 
   /** Where there is something to do: nothing polled means nothing to add up, however long it was. */
   function nextBusySlot(slot: number, end: number): number {
-    const holdSlots = Math.ceil(((longestHold.get() as number | null) ?? 0) / SLOT_MS)
-    const polled = raw.nextSlot(slot - holdSlots - 1)
+    const polled = raw.nextSlot(slot - holdSlots() - 1)
     if (polled === null) return end
     return Math.min(end, Math.max(slot, polled))
   }
 
-  function redoCoarser(endpointId: number, first: number, last: number, now: Reach): void {
-    const lastHour = Math.min(Math.floor(last / SLOTS_PER_HOUR), rollingOr(rolledHoursTo(now), SLOTS_PER_HOUR))
-    for (let hour = Math.floor(first / SLOTS_PER_HOUR); hour <= lastHour; hour++) rollHour(endpointId, hour)
+  function redoCoarser(endpointId: number, slots: readonly number[], now: Reach): void {
     const slotsPerDay = SLOTS_PER_HOUR * HOURS_PER_DAY
-    const lastDay = Math.min(Math.floor(last / slotsPerDay), rollingOr(rolledDaysTo(now), slotsPerDay))
-    for (let day = Math.floor(first / slotsPerDay); day <= lastDay; day++) rollDay(endpointId, day)
+    const lastHour = rollingOr(rolledHoursTo(now), SLOTS_PER_HOUR)
+    const lastDay = rollingOr(rolledDaysTo(now), slotsPerDay)
+    for (const hour of new Set(slots.map((slot) => Math.floor(slot / SLOTS_PER_HOUR)))) {
+      if (hour <= lastHour) rollHour(endpointId, hour)
+    }
+    for (const day of new Set(slots.map((slot) => Math.floor(slot / slotsPerDay)))) {
+      if (day <= lastDay) rollDay(endpointId, day)
+    }
   }
 
   /** The last bucket that is done, or perhaps just being done. */
@@ -120,21 +121,24 @@ export function createRollUp(db: Database.Database): RollUp {
   }
 
   function* completeIdle(from: number, to: number): Generator<void> {
-    const ids = everyId.all() as number[]
     const hour = Math.floor(from / SLOTS_PER_HOUR)
     const day = Math.floor(hour / HOURS_PER_DAY)
+    // As long as this is not noted a poll that comes late for it must be counted in.
+    rolling = (hour + 1) * SLOTS_PER_HOUR - 1
     if (from % SLOTS_PER_HOUR !== 0 && (hour + 1) * SLOTS_PER_HOUR <= to) {
-      db.transaction(() => ids.forEach((endpointId) => rollHour(endpointId, hour))).immediate()
-      yield
+      const first = hour * SLOTS_PER_HOUR
+      yield* inTransactions(fiveMinutes.endpointsIn(first, first + SLOTS_PER_HOUR), (id) => rollHour(id, hour))
     }
+    rolling = (day + 1) * HOURS_PER_DAY * SLOTS_PER_HOUR - 1
     if (from % (SLOTS_PER_HOUR * HOURS_PER_DAY) !== 0 && (day + 1) * HOURS_PER_DAY * SLOTS_PER_HOUR <= to) {
-      db.transaction(() => ids.forEach((endpointId) => rollDay(endpointId, day))).immediate()
-      yield
+      const first = day * HOURS_PER_DAY
+      yield* inTransactions(hours.endpointsIn(first, first + HOURS_PER_DAY), (id) => rollDay(id, day))
     }
   }
 
-  function rollTo(now: number): Generator<void> {
-    return rollSlots(slotOf(now - LATE_MS))
+  function* rollTo(now: number): Generator<void> {
+    belief.judge(now)
+    yield* rollSlots(slotOf(now - LATE_MS))
   }
 
   function* rollSlots(end: number): Generator<void> {
@@ -148,6 +152,7 @@ export function createRollUp(db: Database.Database): RollUp {
           // The hours and days that the idle time completes hold what was polled before it.
           yield* completeIdle(slot, busy)
           slot = skipIdle(slot, busy, end)
+          rolling = null
         } else {
           rolling = slot
           yield* rollSlot(slot)
@@ -173,11 +178,13 @@ export function createRollUp(db: Database.Database): RollUp {
       const first = Math.max(slotOf(from), readableRawFrom(now, holds.longestMs))
       const last = Math.min(slotOf(to + holds.longestMs), lastDone)
       if (last < first) return
-      for (let slot = first; slot <= last; slot++) {
+      const redone: number[] = []
+      for (let slot = nextBusySlot(first, last + 1); slot <= last; slot = nextBusySlot(slot + 1, last + 1)) {
         const rows = raw.inSlot(slot, endpointId, holds)
         fiveMinutes.put(endpointId, slot, sumOf(raw.carriedInto(slot, endpointId, holds), rows, slot))
+        redone.push(slot)
       }
-      redoCoarser(endpointId, first, last, now)
+      redoCoarser(endpointId, redone, now)
     },
   }
 }
@@ -192,6 +199,12 @@ function sumOf(carried: HeldPoll | null, rows: readonly HeldPoll[], slot: number
   return bucket
 }
 
+function chunksOf(ids: readonly number[]): number[][] {
+  const chunks: number[][] = []
+  for (let at = 0; at < ids.length; at += CHUNK) chunks.push(ids.slice(at, at + CHUNK))
+  return chunks
+}
+
 function merged(buckets: readonly Bucket[]): Bucket {
   const sum = newBucket()
   for (const bucket of buckets) mergeBucket(sum, bucket)
@@ -202,6 +215,8 @@ interface TierTable {
   /** Buckets in which nothing was seen have no row. */
   put(endpointId: number, at: number, bucket: Bucket): void
   between(endpointId: number, first: number, end: number): Bucket[]
+  /** Who has any of the buckets [first, end), ascending. */
+  endpointsIn(first: number, end: number): number[]
 }
 
 function createTierTable(db: Database.Database, { table }: Tier): TierTable {
@@ -214,11 +229,19 @@ function createTierTable(db: Database.Database, { table }: Tier): TierTable {
   const select = db
     .prepare(`SELECT ${columns} FROM ${table} WHERE endpoint_id = ? AND bucket >= ? AND bucket < ? ORDER BY bucket`)
     .raw()
+  const ids = db
+    .prepare(
+      `SELECT endpoint_id FROM endpoints AS known WHERE EXISTS
+         (SELECT 1 FROM ${table} WHERE endpoint_id = known.endpoint_id AND bucket >= ? AND bucket < ?)
+       ORDER BY endpoint_id`,
+    )
+    .pluck()
   return {
     put(endpointId, at, bucket) {
       if (isEmpty(bucket)) remove.run(endpointId, at)
       else replace.run(endpointId, at, ...cellsOf(bucket))
     },
     between: (endpointId, first, end) => (select.all(endpointId, first, end) as BucketCells[]).map(bucketOf),
+    endpointsIn: (first, end) => ids.all(first, end) as number[],
   }
 }

@@ -138,11 +138,14 @@ export interface Store {
   ): Promise<ReadonlyMap<EndpointKey, Readonly<Record<AvailabilityWindow, Availability>>>>
   /** When each job last ended well. */
   lastRuns(): Promise<ReadonlyMap<StoreJob, UnixMs>>
-  /** Whether the job ended well. Never rejects; jobs run one after the other, between the writes. */
-  run(job: StoreJob, now: UnixMs): Promise<boolean>
+  /**
+   * Whether the job ended well. Never rejects; jobs run one after the other, between the writes. The signal, or closing the
+   * store, cuts a job short after the step that it is at, and with it all others: they are simply run again.
+   */
+  run(job: StoreJob, now: UnixMs, signal?: AbortSignal): Promise<boolean>
   /** A consistent copy while running; rejects when it cannot be made. */
   backup(file: string): Promise<void>
   status(): StoreStatus
-  /** Writes what is queued, checkpoints, lets go of the lock. */
+  /** Ends the jobs, writes what is queued, checkpoints, lets go of the lock. */
   close(): Promise<void>
 }

@@ -13,6 +13,9 @@ export const SLOT_MS = FIVE_MINUTES.widthMs
 export const SLOTS_PER_HOUR = HOUR.widthMs / SLOT_MS
 export const HOURS_PER_DAY = DAY.widthMs / HOUR.widthMs
 
+/** A poll is stored when it has ended, under the time of its start: so long a slot is left open for it. */
+export const LATE_MS = 30_000
+
 export function slotOf(at: number): number {
   return Math.floor(at / SLOT_MS)
 }

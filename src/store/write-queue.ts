@@ -1,6 +1,10 @@
+import type { EndpointKey } from '../core/endpoint.ts'
 import { type Batch, POLL_NUMBERS, type WriteEvent } from './messages.ts'
 
-/** What waits for the disk, in order, in batches of one transaction each. Bounded: the oldest polls give way. */
+/**
+ * What waits for the disk, in order, in batches of one transaction each. Bounded: the oldest polls give way. Of what an
+ * endpoint must remember only the latest waits, with the batch in which its latest polls are.
+ */
 export interface WriteQueue {
   /** The numbers of one poll; see POLL_NUMBERS. */
   pushPoll(numbers: readonly number[]): void
@@ -26,7 +30,14 @@ interface OpenBatch {
   readonly number: number
   polls: Float64Array
   rows: number
-  events: { after: number; event: WriteEvent }[]
+  events: PlacedEvent[]
+  /** What `take` gave out. */
+  given: Batch | null
+}
+
+interface PlacedEvent {
+  readonly after: number
+  readonly event: WriteEvent
 }
 
 export const BATCH_ROWS = 500
@@ -38,8 +49,11 @@ export function createWriteQueue({ maxRows }: { readonly maxRows: number }): Wri
   let nextNumber = 1
   let doneNumber = 0
   let rows = 0
+  let events = 0
   let dropped = 0
   let taken = false
+  /** By endpoint, in the order in which they came. */
+  const saved = new Map<EndpointKey, PlacedEvent & { readonly number: number }>()
   /** Grown as needed and reused, for an idle daemon's sake. */
   let scratch = new Float64Array(BATCH_ROWS * POLL_NUMBERS)
 
@@ -47,8 +61,8 @@ export function createWriteQueue({ maxRows }: { readonly maxRows: number }): Wri
     const last = batches.at(-1)
     const open = last !== undefined && !(taken && batches.length === 1)
     if (open && last.rows < BATCH_ROWS && last.events.length < BATCH_EVENTS) return last
-    if (last !== undefined && rows >= maxRows) dropOldest()
-    const batch = { number: nextNumber++, polls: scratch, rows: 0, events: [] }
+    if (last !== undefined && rows + events >= maxRows) dropOldest()
+    const batch = { number: nextNumber++, polls: scratch, rows: 0, events: [], given: null }
     scratch = new Float64Array(BATCH_ROWS * POLL_NUMBERS)
     batches.push(batch)
     return batch
@@ -60,10 +74,12 @@ export function createWriteQueue({ maxRows }: { readonly maxRows: number }): Wri
     const oldest = batches[at]
     const next = batches[at + 1]
     if (oldest === undefined || next === undefined) return
-    const events = [...oldest.events.map(({ event }) => ({ after: 0, event })), ...next.events]
-    next.events = withoutStale(events)
-    dropped += oldest.rows + (events.length - next.events.length)
+    const both = [...oldest.events.map(({ event }) => ({ after: 0, event })), ...next.events]
+    next.events = newestOf(both)
+    const lost = both.length - next.events.length
+    dropped += oldest.rows + lost
     rows -= oldest.rows
+    events -= lost
     batches.splice(at, 1)
   }
 
@@ -72,7 +88,19 @@ export function createWriteQueue({ maxRows }: { readonly maxRows: number }): Wri
     taken = false
     if (batch === undefined) return
     rows -= batch.rows
+    events -= batch.events.length
     doneNumber = batch.number
+  }
+
+  /** What waits for this batch, each after the polls that it came after. */
+  function savedFor(batch: OpenBatch): PlacedEvent[] {
+    const placed: PlacedEvent[] = []
+    for (const [endpoint, { number, after, event }] of saved) {
+      if (number > batch.number) continue
+      saved.delete(endpoint)
+      placed.push({ after: number < batch.number ? 0 : after, event })
+    }
+    return placed
   }
 
   return {
@@ -84,18 +112,28 @@ export function createWriteQueue({ maxRows }: { readonly maxRows: number }): Wri
     },
     pushEvent(event) {
       const batch = tail()
+      if (event.kind === 'save-health') {
+        saved.delete(event.endpoint)
+        saved.set(event.endpoint, { number: batch.number, after: batch.rows, event })
+        return
+      }
       batch.events.push({ after: batch.rows, event })
+      events++
     },
     take() {
       const batch = batches[0]
       if (batch === undefined) return null
       taken = true
-      return { polls: batch.polls.slice(0, batch.rows * POLL_NUMBERS), events: batch.events }
+      batch.given ??= {
+        polls: batch.polls.slice(0, batch.rows * POLL_NUMBERS),
+        events: [...batch.events, ...savedFor(batch)].sort((a, b) => a.after - b.after),
+      }
+      return batch.given
     },
     done: end,
     discard() {
       const batch = batches[0]
-      if (batch !== undefined) dropped += batch.rows + batch.events.length
+      if (batch !== undefined) dropped += batch.rows + (batch.given ?? batch).events.length
       end()
     },
     get rows() {
@@ -117,19 +155,8 @@ export function createWriteQueue({ maxRows }: { readonly maxRows: number }): Wri
   }
 }
 
-/** Only the latest saved health of an endpoint matters; of the rest the newest, as many as one batch may hold. */
-function withoutStale(events: OpenBatch['events']): OpenBatch['events'] {
-  const newest = new Set<WriteEvent>()
-  const saved = new Set<string>()
-  let others = 0
-  for (const { event } of [...events].reverse()) {
-    if (event.kind === 'save-health') {
-      if (!saved.has(event.endpoint)) newest.add(event)
-      saved.add(event.endpoint)
-    } else if (event.kind === 'register' || others < BATCH_EVENTS) {
-      newest.add(event)
-      if (event.kind !== 'register') others++
-    }
-  }
-  return events.filter(({ event }) => newest.has(event))
+/** Endpoints must be known by their numbers; of the rest the newest, as many as one batch may hold. */
+function newestOf(events: readonly PlacedEvent[]): PlacedEvent[] {
+  let tooMany = events.filter(({ event }) => event.kind !== 'register').length - BATCH_EVENTS
+  return events.filter(({ event }) => event.kind === 'register' || tooMany-- <= 0)
 }

@@ -4,6 +4,7 @@ import { parentPort } from 'node:worker_threads'
 import type Database from 'better-sqlite3'
 import { systemClock } from '../clock.ts'
 import { copyTo } from './backup.ts'
+import { type ClockVerdict, createClockBelief } from './clock-belief.ts'
 import { IN_MEMORY, isSound, moveAside, openDatabase, openReadOnly, setQuota } from './database.ts'
 import { setMark } from './marks.ts'
 import type { Batch, FileNews, OpenAsk, Registration, StoreSizes, WriterCalls } from './messages.ts'
@@ -27,7 +28,7 @@ interface Session {
   readonly reading: Reading
 }
 
-const NO_NEWS: FileNews = { movedTo: null, wantsCheck: false }
+const NO_NEWS: FileNews = { movedTo: null, wantsCheck: false, clock: null }
 
 let wanted: OpenAsk | null = null
 let session: Session | null = null
@@ -36,11 +37,15 @@ let news = NO_NEWS
 let lastJob: Promise<unknown> = Promise.resolve()
 /** How often room had to be made: a job that was in the middle of something begins anew. */
 let roomMade = 0
+/** How often jobs were told to end: one that was asked for before goes no further. */
+let jobsEnded = 0
+let closing = false
 const registered = new Map<number, Registration>()
 
 function opened(now: number): Session {
   if (session !== null) return session
   if (wanted === null) throw new Error('asked before it was opened')
+  if (closing) throw new Error('asked after it was closed')
   const { path, retention, maxSizeBytes } = wanted
   const migrations = readMigrations()
   const open = () => openDatabase(path, migrations, maxSizeBytes)
@@ -55,10 +60,11 @@ function opened(now: number): Session {
   const { db, inode, wantsCheck } = file
   try {
     if (wantsCheck) news = { ...news, wantsCheck }
-    const rollUp = createRollUp(db)
+    const belief = createClockBelief(db, tellClock)
+    const rollUp = createRollUp(db, belief)
     const writing = createWriting(db, rollUp)
     writing.register([...registered.values()])
-    const retainer = createRetainer(db, retention, maxSizeBytes)
+    const retainer = createRetainer(db, retention, maxSizeBytes, belief)
     session = { db, inode, writing, rollUp, retainer, reading: createReading(db) }
     return session
   } catch (error) {
@@ -139,6 +145,11 @@ function isFileSound(path: string): boolean {
   }
 }
 
+function tellClock(verdict: ClockVerdict): void {
+  // A job asks twice, and the second time nothing is left to be set back.
+  if (news.clock !== 'set-back') news = { ...news, clock: verdict }
+}
+
 function takeNews(): FileNews {
   const told = news
   news = NO_NEWS
@@ -182,23 +193,25 @@ function* steps(job: StoreJob, { db, rollUp, retainer }: Session, now: number): 
   }
 }
 
-async function runJob(job: StoreJob, now: number): Promise<null> {
-  const attempt = async (): Promise<void> => {
+async function runJob(job: StoreJob, now: number, begunAfter: number): Promise<boolean> {
+  const attempt = async (): Promise<boolean> => {
+    if (jobsEnded !== begunAfter) return false
     const current = opened(now)
     const begunAt = roomMade
     for (const _ of steps(job, current, now)) {
       await breath()
+      if (jobsEnded !== begunAfter) return false
       if (roomMade !== begunAt) return attempt()
     }
     current.writing.jobEnded(job, now)
+    return true
   }
   try {
-    await attempt()
+    return await attempt()
   } catch (error) {
     recover(error, now)
-    await attempt()
+    return attempt()
   }
-  return null
 }
 
 /** Lets a batch in. */
@@ -220,7 +233,14 @@ function measure(now: number): StoreSizes {
   return { databaseBytes, filesystemFreeBytes }
 }
 
-function close(): void {
+function endJobs(): Promise<unknown> {
+  jobsEnded++
+  return lastJob
+}
+
+async function close(): Promise<void> {
+  await endJobs()
+  closing = true
   if (session === null) return
   const { db } = session
   try {
@@ -251,9 +271,14 @@ if (parentPort !== null) {
     },
     write: ({ batch, now }) => ({ ...write(batch, now), ...takeNews() }),
     job({ job, now }) {
-      const run = lastJob.then(() => runJob(job, now))
+      const begunAfter = jobsEnded
+      const run = lastJob.then(() => runJob(job, now, begunAfter))
       lastJob = run.catch(() => undefined)
       return run
+    },
+    async 'end-jobs'() {
+      await endJobs()
+      return null
     },
     'saved-health': () => current().writing.savedHealth(),
     'last-runs': () => current().writing.lastRuns(),
@@ -265,8 +290,8 @@ if (parentPort !== null) {
       return null
     },
     check: () => isSound(current().db),
-    close() {
-      close()
+    async close() {
+      await close()
       return null
     },
   })

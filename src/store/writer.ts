@@ -65,6 +65,7 @@ export function createWriter(deps: WriterDeps): Writer {
   let rowsWritten = 0
   let threadRestarts = 0
   let integrityOk = true
+  let clockDoubted = false
   let databaseBytes: number | null = null
   let filesystemFreeBytes: number | null = null
   const writeFailures = new Map<StoreTrouble, number>(STORE_TROUBLES.map((kind) => [kind, 0]))
@@ -109,7 +110,15 @@ export function createWriter(deps: WriterDeps): Writer {
     failed('other', 'thread-died')
   }
 
-  function takeNews({ movedTo, wantsCheck }: FileNews): void {
+  function takeNews({ movedTo, wantsCheck, clock: verdict }: FileNews): void {
+    if (verdict === 'set-back') log.warn({}, 'the store was ahead of the clock: how far it is added up was set back')
+    if (verdict === 'doubted' && !clockDoubted) {
+      log.warn(
+        {},
+        'the clock is more than a day off its last run: nothing is deleted for its age until a day has passed',
+      )
+    }
+    clockDoubted = verdict === null ? clockDoubted : verdict === 'doubted'
     if (movedTo !== null) {
       integrityOk = false
       log.error({}, 'the store was damaged: it was moved aside, and a new one begun')

@@ -3,6 +3,7 @@ import { createReachReader } from './marks.ts'
 import type { SavedHealthRow } from './messages.ts'
 import { type Batch, POLL_NUMBERS, type Registration, type WriteEvent } from './messages.ts'
 import { VERDICT_BITS } from './poll-row.ts'
+import { createRawPolls } from './raw-polls.ts'
 import type { RollUp } from './roll-up.ts'
 import { SLOT_MS, slotOf } from './tiers.ts'
 
@@ -20,6 +21,7 @@ export function createWriting(db: Database.Database, rollUp: RollUp): Writing {
   const addEndpoint = db.prepare('INSERT INTO endpoints (name) VALUES (?) ON CONFLICT (name) DO NOTHING')
   const endpointIdOf = db.prepare('SELECT endpoint_id FROM endpoints WHERE name = ?').pluck()
   const latestHold = db.prepare('SELECT hold_ms FROM holds WHERE endpoint_id = ? ORDER BY from_ms DESC LIMIT 1').pluck()
+  const forgetHolds = db.prepare('DELETE FROM holds WHERE endpoint_id = ? AND from_ms > max(0, ?)')
   const addHold = db.prepare('INSERT OR REPLACE INTO holds (endpoint_id, from_ms, hold_ms) VALUES (?, ?, ?)')
   const addPoll = db.prepare(
     `INSERT OR REPLACE INTO polls (endpoint_id, slot, offset_ms, outcome, latency_us, height, lag_blocks, heartbeat_lag_ms, contiguous_failures)
@@ -44,6 +46,7 @@ export function createWriting(db: Database.Database, rollUp: RollUp): Writing {
   )
   const allJobs = db.prepare('SELECT job, ended_ms FROM jobs').raw()
   const reach = createReachReader(db)
+  const { nextSlot } = createRawPolls(db)
   /** From the numbers of this process to those of the file. */
   const ids: number[] = []
 
@@ -57,6 +60,8 @@ export function createWriting(db: Database.Database, rollUp: RollUp): Writing {
     for (const { index, endpoint, holdMs, at } of registrations) {
       const endpointId = idOf(endpoint)
       ids[index] = endpointId
+      // Left by a clock that was ahead.
+      forgetHolds.run(endpointId, at)
       const held = latestHold.get(endpointId)
       if (held === holdMs) continue
       // The first one holds for whatever is told of the time before.
@@ -72,7 +77,8 @@ export function createWriting(db: Database.Database, rollUp: RollUp): Writing {
       case 'amend': {
         const endpointId = ids[event.index]
         if (endpointId === undefined) return
-        for (let slot = slotOf(event.from); slot <= slotOf(event.to - 1); slot++) {
+        const last = slotOf(event.to - 1)
+        for (let slot = nextSlot(slotOf(event.from)); slot !== null && slot <= last; slot = nextSlot(slot + 1)) {
           const start = slot * SLOT_MS
           amendSlot.run(event.verdict, slot, endpointId, event.from - start, event.to - start)
         }

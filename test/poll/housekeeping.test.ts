@@ -72,3 +72,31 @@ test('a job that the calendar has missed, because the wall clock was set back, r
 
   expect(runs.filter((job) => job === 'roll-up').length).toBeGreaterThanOrEqual(1)
 })
+
+test('a job that runs is cut short by stopping, and one that cannot be is not waited for', async () => {
+  const clock = createFakeClock()
+  const started: StoreJob[] = []
+  const store = {
+    lastRuns: async () => new Map<StoreJob, number>(),
+    run: (job: StoreJob, _now: number, signal?: AbortSignal) => {
+      started.push(job)
+      return new Promise<boolean>((resolve) => {
+        if (job === 'roll-up') resolve(true)
+        if (job === 'retention') signal?.addEventListener('abort', () => resolve(false))
+      })
+    },
+  }
+  const cut = createHousekeeping({ store, clock, log: silentLog })
+  const cutStart = cut.start()
+  await clock.advance(0)
+  await cut.stop()
+  await cutStart
+  expect(started).toEqual(['roll-up', 'retention'])
+
+  const stuckStore = { ...store, run: () => new Promise<boolean>(() => {}) }
+  const stuck = createHousekeeping({ store: stuckStore, clock, log: silentLog })
+  const stuckStart = stuck.start()
+  const stopped = Promise.all([stuck.stop(), stuckStart])
+  await clock.advance(2000)
+  await stopped
+})

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { systemClock } from '../../src/clock.ts'
 import { AVAILABILITY_WINDOWS, addTime, noTime, shareOf } from '../../src/core/availability.ts'
 import { addLatency, newHistogram, quantile } from '../../src/core/latency-histogram.ts'
 import type { HistoryBucket, HistoryQuery, PollRecord } from '../../src/store/store.ts'
@@ -195,7 +196,8 @@ describe('history', () => {
         const { bench, naive, now } = tell(list)
         const query = { endpoint: ENDPOINT, from: BASE - 22.5 * HOUR_MS, to: now + DAY_MS, stepMs }
 
-        for (const days of [4, 40]) {
+        // A clock that jumps is believed after a day.
+        for (const days of [3, 4, 39, 40]) {
           finish(bench.rollUp.rollTo(now + days * DAY_MS))
           finish(bench.retainer.pass(now + days * DAY_MS))
           const at = now + days * DAY_MS
@@ -232,6 +234,28 @@ describe('history', () => {
       }),
       { numRuns: 50 },
     )
+  })
+
+  test('of half a century, in steps that no tier fits, is read only where there is anything', () => {
+    const bench = benchOn()
+    bench.writing.register([{ index: 0, endpoint: ENDPOINT, holdMs: HOUR_MS, at: BASE }])
+    bench.writing.write(batchOf([pollOf(BASE), pollOf(BASE + 5 * HOUR_MS)]))
+    const before = systemClock.monotonic()
+
+    bench.writing.write(batchOf([], [{ kind: 'amend', index: 0, from: 1000, to: BASE + HOUR_MS, verdict: 2 }]))
+    const [bucket] = bench.reading.history(
+      { endpoint: ENDPOINT, from: 1, to: BASE + DAY_MS, stepMs: 100 * 365 * DAY_MS },
+      BASE + DAY_MS,
+    )
+    finish(bench.rollUp.rollTo(BASE + DAY_MS))
+    bench.writing.write(batchOf([], [{ kind: 'amend', index: 0, from: 1000, to: BASE + HOUR_MS, verdict: 1 }]))
+    const query = { endpoint: ENDPOINT, from: 0, to: BASE + DAY_MS, stepMs: 100 * 365 * DAY_MS }
+    const [amended] = bench.reading.history(query, BASE + DAY_MS)
+
+    expect(bucket).toMatchObject({ downMs: HOUR_MS, upMs: HOUR_MS, polls: 2 })
+    expect(amended).toMatchObject({ degradedMs: HOUR_MS, upMs: HOUR_MS, polls: 2 })
+    // Going through every five minutes of it took seconds.
+    expect(systemClock.monotonic() - before).toBeLessThan(500)
   })
 
   test('of an endpoint that nobody knows, and of the future, is unknown', () => {

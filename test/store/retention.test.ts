@@ -113,4 +113,42 @@ describe('retention', () => {
     expect(writing.savedHealth().map(([endpoint]) => endpoint)).toEqual(['new/one'])
     db.close()
   })
+
+  test('keeps of how long results held only what the polls left need', () => {
+    const { db, writing, rollUp, retainer, now } = written(4)
+    const register = (holdMs: number, at: number) =>
+      writing.register([{ index: 0, endpoint: 'ethereum/own-1', holdMs, at }])
+    register(1000, BASE + DAY_MS)
+    register(2000, now - DAY_MS)
+    register(3000, now)
+
+    finish(rollUp.rollTo(now))
+    finish(retainer.pass(now))
+
+    expect(db.prepare('SELECT hold_ms FROM holds ORDER BY from_ms').pluck().all()).toEqual([1000, 2000, 3000])
+    expect(db.prepare('SELECT min(from_ms) FROM holds').pluck().get()).toBe(BASE + DAY_MS)
+  })
+
+  test('of hashes that change at every poll keeps the newest, as few as leave the room to the polls', () => {
+    const maxSizeBytes = 2 * 1024 ** 2
+    const { db, writing, now } = written(1)
+    const hash = 'f'.repeat(66)
+    const changes = Array.from({ length: 20_000 }, (_, at) => ({
+      kind: 'hash-change' as const,
+      index: 0,
+      shard: -1,
+      height: 1,
+      hash,
+      previousHash: hash,
+      at: now - 20_000 + at,
+    }))
+    writing.write(batchOf([], changes))
+    const small = createRetainer(db, RETENTION, maxSizeBytes)
+
+    finish(small.pass(now))
+
+    const left = db.prepare('SELECT count(*), max(at_ms) FROM hash_changes').raw().get() as [number, number]
+    expect(left).toEqual([Math.floor((maxSizeBytes * 0.02) / 200), now - 1])
+    expect(db.prepare('SELECT count(*) FROM polls').pluck().get()).toBe(1440)
+  })
 })

@@ -1,10 +1,11 @@
-import { statSync } from 'node:fs'
+import { closeSync, openSync, statSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
+import Database from 'better-sqlite3'
 import { describe, expect, test } from 'vitest'
 import { FAILURE_KINDS } from '../../src/core/failure.ts'
 import { outcomeOf } from '../../src/store/poll-row.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
-import { BASE, HOLD_MS, opened, pollOf, temporaryDirectory } from './setting.ts'
+import { BASE, HOLD_MS, HOUR_MS, opened, pollOf, temporaryDirectory } from './setting.ts'
 
 const ENDPOINT = 'ethereum/own-1'
 
@@ -126,5 +127,61 @@ describe('a store', () => {
 
     expect(numbers.size).toBe(FAILURE_KINDS.length)
     expect(outcomeOf('up', true, null)).toBe(0)
+  })
+
+  test('closed in the middle of a long job ends it, and writes what is queued', async () => {
+    const path = join(temporaryDirectory(), 'store.db')
+    const hours = 20_000
+    const now = BASE + hours * HOUR_MS
+    const clock = createFakeClock({ now })
+    const first = await opened({ path, clock })
+    first.store.register([{ endpoint: ENDPOINT, holdMs: HOLD_MS }], BASE)
+    for (let hour = 0; hour < hours; hour++) first.store.poll(pollOf(BASE + hour * HOUR_MS))
+    await first.store.flush()
+
+    const rolling = first.store.run('roll-up', now)
+    const retaining = first.store.run('retention', now)
+    // Answered between two steps of the job.
+    await first.store.lastRuns()
+    first.store.poll(pollOf(now))
+    await first.store.close()
+
+    expect([await rolling, await retaining]).toEqual([false, false])
+    const db = new Database(path, { readonly: true })
+    expect(db.prepare('SELECT count(*) FROM polls').pluck().get()).toBe(hours + 1)
+    expect(db.prepare("SELECT value FROM marks WHERE name = 'clean'").pluck().get()).toBe(1)
+    const rolled = db.prepare('SELECT count(*) FROM five_minutes').pluck().get()
+    expect(rolled).toBeGreaterThan(0)
+    expect(rolled).toBeLessThan(hours)
+    db.close()
+  })
+
+  test('whose check is ended does not wait for it, and calls nothing damaged', async () => {
+    const { store } = await opened({ path: join(temporaryDirectory(), 'store.db') })
+    const ending = new AbortController()
+
+    const check = store.run('integrity', BASE, ending.signal)
+    ending.abort()
+
+    expect(await check).toBe(false)
+    expect(store.status().integrityOk).toBe(true)
+    expect((await store.lastRuns()).has('integrity')).toBe(false)
+  })
+
+  test('finds out by its check when a page in the middle of the file is damaged', async () => {
+    const path = join(temporaryDirectory(), 'store.db')
+    const { store } = await opened({ path })
+    store.register([{ endpoint: ENDPOINT, holdMs: HOLD_MS }], BASE)
+    for (let poll = 0; poll < 5000; poll++) store.poll(pollOf(BASE + poll * 1000))
+    await store.flush()
+    const other = new Database(path)
+    other.pragma('wal_checkpoint(TRUNCATE)')
+    other.close()
+    const file = openSync(path, 'r+')
+    writeSync(file, Buffer.alloc(4096, 0x5a), 0, 4096, Math.floor(statSync(path).size / 8192) * 4096)
+    closeSync(file)
+
+    expect(await store.run('integrity', BASE)).toBe(false)
+    expect(store.status().integrityOk).toBe(false)
   })
 })

@@ -89,8 +89,46 @@ describe('the write queue', () => {
       rest.push(...sayings(batch))
       queue.done()
     }
-    expect(rest.filter((saying) => typeof saying === 'string')).toEqual(['a', 'b', 'a'])
+    expect(rest.filter((saying) => typeof saying === 'string')).toEqual(['b', 'a'])
     expect(rest.at(-2)).toBe(5 * BATCH_ROWS - 1)
     expect(rest).not.toContain(BATCH_ROWS)
+  })
+
+  test('keeps only the latest that each endpoint must remember, however long the disk is stuck, after its polls', () => {
+    const queue = createWriteQueue({ maxRows: 2000 })
+    queue.pushPoll(poll(0))
+    queue.pushEvent(saved('taken', 0))
+    const stuck = queue.take()
+    for (let number = 1; number <= 20_000; number++) {
+      queue.pushPoll(poll(number))
+      queue.pushEvent(saved(`endpoint ${number % 10}`, number))
+      if (number % 7000 === 0) queue.pushEvent({ kind: 'register', registrations: [] })
+    }
+
+    expect(queue.take()).toBe(stuck)
+    expect(sayings(stuck ?? { polls: new Float64Array(), events: [] })).toEqual([0, 'taken'])
+    queue.done()
+    const rest: (number | string)[] = []
+    for (let batch = queue.take(); batch !== null; batch = queue.take()) {
+      rest.push(...sayings(batch))
+      queue.done()
+    }
+    const last = Array.from({ length: 10 }, (_, index) => [19_991 + index, `endpoint ${(19_991 + index) % 10}`])
+    expect(rest.slice(-20)).toEqual(last.flat())
+    expect(rest.filter((saying) => typeof saying === 'string')).toHaveLength(12)
+  })
+
+  test('is bounded where there are no polls, but only news of hashes', () => {
+    const queue = createWriteQueue({ maxRows: 3000 })
+    const change = { kind: 'hash-change', index: 0, shard: -1, height: 1, hash: 'a', previousHash: 'b' } as const
+    for (let at = 0; at < 50_000; at++) queue.pushEvent({ ...change, at })
+
+    let waiting = 0
+    for (let batch = queue.take(); batch !== null; batch = queue.take()) {
+      waiting += batch.events.length
+      queue.done()
+    }
+    expect(waiting + queue.dropped).toBe(50_000)
+    expect(waiting).toBeLessThanOrEqual(6000)
   })
 })
