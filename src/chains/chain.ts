@@ -4,6 +4,7 @@ import type { Head } from '../core/head.ts'
 import type { Liveness } from '../core/liveness.ts'
 import type { Family, Shard } from '../core/network.ts'
 import type { UnixMs } from '../core/time.ts'
+import { createRecentBlocks, type RecentBlocks } from './recent-blocks.ts'
 
 /** What to send to a node. `path` is appended to the endpoint's base URL. */
 export interface NodeRequest {
@@ -45,10 +46,12 @@ export interface ChainMemory {
   seenHashes: Map<Shard, string>
   /** The JSON-RPC id last sent. Every request has its own: an answer from a cache is noticed. */
   lastId: number
+  /** EVM: the blocks read last. The endpoints of one network share them. */
+  readonly recentBlocks: RecentBlocks
 }
 
-export function newChainMemory(): ChainMemory {
-  return { livenessMethod: null, verifiedConnections: new Map(), seenHashes: new Map(), lastId: 0 }
+export function newChainMemory(recentBlocks = createRecentBlocks()): ChainMemory {
+  return { livenessMethod: null, verifiedConnections: new Map(), seenHashes: new Map(), lastId: 0, recentBlocks }
 }
 
 /** What a family needs to know of an endpoint to talk to it. */

@@ -1,9 +1,11 @@
 import type { Head } from '../core/head.ts'
 import type { Shard } from '../core/network.ts'
 import type { Chain, ChainMemory, ChainTarget, Conversation, NodeAnswer, Reading } from './chain.ts'
-import { isObject } from './json.ts'
-import { createCall, fail, malformed, readResult } from './json-rpc.ts'
+import { isObject, parseJson } from './json.ts'
+import { type Call, createCall, fail, malformed, readResult } from './json-rpc.ts'
 import { LATEST_TIME_MS, readHash, readQuantity } from './quantity.ts'
+import { resultText } from './result-text.ts'
+import { statusFailure } from './status.ts'
 
 /** Any EVM node: JSON-RPC at `rpcPath`. */
 export const ethereum: Chain = {
@@ -23,9 +25,7 @@ const VERIFIED_FOR_MS = 30_000
 export function* evmHead(target: ChainTarget, _shard: Shard, memory: ChainMemory): Conversation<Head> {
   const call = createCall(target.rpcPath, 'eth_getBlockByNumber', ['latest', false], memory)
   const answer = yield call.request
-  const block = readResult(answer, call)
-  if (!block.ok) return block
-  const head = readBlock(block.value)
+  const head = readHead(answer, call, memory)
   if (!head.ok) return head
   if (target.chainId !== null && !isVerified(answer, memory)) {
     const verified = yield* verifyChainId(target.rpcPath, target.chainId, memory)
@@ -64,6 +64,21 @@ function remember({ connection, receivedAt }: NodeAnswer, { verifiedConnections 
     verifiedConnections.delete(oldest)
     return
   }
+}
+
+/** From the text that another node of the network may have sent as well; from the whole answer where that cannot be told. */
+function readHead(answer: NodeAnswer, call: Call, { recentBlocks }: ChainMemory): Reading<Head> {
+  const text = statusFailure(answer) === null ? resultText(answer.body, call.id) : null
+  const known = text === null ? undefined : recentBlocks.find(text)
+  if (known !== undefined) return { ok: true, value: known }
+  const block = text === null ? undefined : parseJson(text)
+  if (text === null || block === undefined) {
+    const result = readResult(answer, call)
+    return result.ok ? readBlock(result.value) : result
+  }
+  const head = readBlock(block)
+  if (head.ok) recentBlocks.keep(text, head.value)
+  return head
 }
 
 function readBlock(block: unknown): Reading<Head> {

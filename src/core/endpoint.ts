@@ -20,6 +20,13 @@ export interface Endpoint {
 /** `network/endpoint`: unique in one configuration, and safe to show. */
 export type EndpointKey = string
 
+const keys = new WeakMap<object, EndpointKey>()
+
+/** Every hop of every poll asks for it: it is made once for each object. */
 export function endpointKey(endpoint: { readonly network: string; readonly name: string }): EndpointKey {
-  return `${endpoint.network}/${endpoint.name}`
+  const known = keys.get(endpoint)
+  if (known !== undefined) return known
+  const key = `${endpoint.network}/${endpoint.name}`
+  keys.set(endpoint, key)
+  return key
 }

@@ -56,6 +56,15 @@ export function createAddress({ url, headers, tls }: NodeLocation): NodeAddress 
 
 function basicAuthorization({ username, password }: URL): Record<string, string> {
   if (username === '' && password === '') return {}
-  const pair = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`
+  const pair = `${decoded(username)}:${decoded(password)}`
   return { authorization: `Basic ${Buffer.from(pair).toString('base64')}` }
+}
+
+/** A URL may hold a percent sign that begins no code (`user:100%@host`): then it was meant as it stands. */
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
 }

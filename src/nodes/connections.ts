@@ -1,5 +1,6 @@
 import type { LookupFunction, Socket } from 'node:net'
 import { Client } from 'undici'
+import type { Clock } from '../clock.ts'
 import type { UnixMs } from '../core/time.ts'
 import type { NodeAddress } from './address.ts'
 import { createConnector } from './connect.ts'
@@ -12,6 +13,8 @@ export interface Lane {
   connection: number
   /** An answer has come over it since it was opened: the node may be closing it just now. */
   used: boolean
+  /** On the monotonic clock. */
+  openedAt: number
   /** Ends what is under way, the opening too. */
   cut(): void
 }
@@ -28,12 +31,15 @@ export interface Connections {
   free(lane: Lane): void
   /** Something went wrong on it: it is cut, and the next in need has a new one. */
   drop(lane: Lane): void
+  /** There may be more of them now, or fewer. */
+  limit(maxConnections: number): void
   readonly tlsNotAfter: UnixMs | null
   close(): Promise<void>
 }
 
 export interface ConnectionsDeps {
   readonly address: NodeAddress
+  readonly clock: Pick<Clock, 'monotonic'>
   readonly lookup: LookupFunction | null
   readonly maxConnections: number
   readonly nextNumber: () => number
@@ -42,7 +48,17 @@ export interface ConnectionsDeps {
 /** Common servers close an idle connection after 60 s or more, load balancers sometimes sooner: ours go first. */
 const KEEP_ALIVE_MS = 25_000
 
-export function createConnections({ address, lookup, maxConnections, nextNumber }: ConnectionsDeps): Connections {
+/** Polled often, a connection would live for ever: a name that moved and a certificate that changed are only seen by a new one. */
+const OLDEST_MS = 600_000
+
+export function createConnections({
+  address,
+  clock,
+  lookup,
+  maxConnections: allowed,
+  nextNumber,
+}: ConnectionsDeps): Connections {
+  let maxConnections = allowed
   const all = new Set<Lane>()
   const idle: Lane[] = []
   const waiting = new Set<(lane: Lane) => void>()
@@ -58,6 +74,7 @@ export function createConnections({ address, lookup, maxConnections, nextNumber 
         opening = socket
         lane.connection = nextNumber()
         lane.used = false
+        lane.openedAt = clock.monotonic()
       },
       onCertificate: (notAfter) => {
         tlsNotAfter = notAfter
@@ -79,6 +96,7 @@ export function createConnections({ address, lookup, maxConnections, nextNumber 
       client,
       connection: 0,
       used: false,
+      openedAt: 0,
       cut() {
         opening?.destroy()
         void client.destroy().catch(() => {})
@@ -109,6 +127,21 @@ export function createConnections({ address, lookup, maxConnections, nextNumber 
     idle.push(lane)
   }
 
+  /** Whoever waits has the room that one lane less, or a higher limit, made. */
+  function makeUp(): void {
+    if (closed) return
+    while (waiting.size > 0 && all.size < maxConnections) hand(createLane())
+  }
+
+  function isSpent(lane: Lane): boolean {
+    return closed || all.size > maxConnections || clock.monotonic() - lane.openedAt > OLDEST_MS
+  }
+
+  function drop(lane: Lane): void {
+    forget(lane)
+    makeUp()
+  }
+
   return {
     take(give, fresh) {
       const lane = fresh && all.size < maxConnections ? undefined : idle.pop()
@@ -118,12 +151,18 @@ export function createConnections({ address, lookup, maxConnections, nextNumber 
     },
     leave: (give) => void waiting.delete(give),
     free(lane) {
-      if (closed) forget(lane)
+      if (isSpent(lane)) drop(lane)
       else hand(lane)
     },
-    drop(lane) {
-      forget(lane)
-      if (!closed && waiting.size > 0) hand(createLane())
+    drop,
+    limit(next) {
+      maxConnections = next
+      while (all.size > maxConnections) {
+        const lane = idle.shift()
+        if (lane === undefined) break
+        forget(lane)
+      }
+      makeUp()
     },
     get tlsNotAfter() {
       return tlsNotAfter

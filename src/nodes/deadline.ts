@@ -3,18 +3,22 @@ import type { Clock, Timer } from '../clock.ts'
 /** The one deadline of a check, for all that it sends: whatever is under way when it passes is cut short. */
 export class Deadline {
   readonly afterMs: number
-  readonly #watching = new Set<() => void>()
+  /** One for each request under way: as many as there are shards, at most. */
+  readonly #watching: (() => void)[] = []
   readonly #ofSignal: Set<Deadline>
-  readonly #timer: Timer
-  #passed: boolean
+  #timer: Timer | null = null
+  #passed = false
 
   /** It passes at once when the signal aborts. */
-  constructor(clock: Pick<Clock, 'after'>, afterMs: number, signal: AbortSignal) {
+  constructor(timers: Pick<Clock, 'after'>, afterMs: number, signal: AbortSignal) {
     this.afterMs = afterMs
-    this.#passed = signal.aborted
-    this.#timer = clock.after(afterMs, () => this.pass())
     this.#ofSignal = deadlinesOf(signal)
+    if (signal.aborted) {
+      this.#passed = true
+      return
+    }
     this.#ofSignal.add(this)
+    this.#timer = timers.after(afterMs, () => this.pass())
   }
 
   get passed(): boolean {
@@ -22,23 +26,24 @@ export class Deadline {
   }
 
   watch(task: () => void): void {
-    this.#watching.add(task)
+    this.#watching.push(task)
   }
 
   unwatch(task: () => void): void {
-    this.#watching.delete(task)
+    const at = this.#watching.indexOf(task)
+    if (at !== -1) this.#watching.splice(at, 1)
   }
 
   pass(): void {
     if (this.#passed) return
     this.#passed = true
     this.end()
-    for (const task of this.#watching) task()
+    for (let task = this.#watching.pop(); task !== undefined; task = this.#watching.pop()) task()
   }
 
   /** The check is done: nothing is timed any more. */
   end(): void {
-    this.#timer.cancel()
+    this.#timer?.cancel()
     this.#ofSignal.delete(this)
   }
 }

@@ -30,7 +30,7 @@ const NOTHING = Buffer.alloc(0)
  */
 export class Exchange implements Dispatcher.DispatchHandler {
   readonly #lane: Lane
-  readonly #settle: (ending: Ending) => void
+  readonly #settle: (ending: Ending, lane: Lane) => void
   readonly #chunks: Buffer[] = []
   #status = 0
   #headers: readonly Buffer[] = []
@@ -38,7 +38,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   #reused = false
   #settled = false
 
-  constructor(lane: Lane, settle: (ending: Ending) => void) {
+  constructor(lane: Lane, settle: (ending: Ending, lane: Lane) => void) {
     this.#lane = lane
     this.#settle = settle
   }
@@ -73,12 +73,12 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.#lane.used = true
     const [first = NOTHING] = this.#chunks
     const body = this.#chunks.length < 2 ? first : Buffer.concat(this.#chunks)
-    this.#settle({ ok: true, raw: { status: this.#status, headers: this.#headers, body } })
+    this.#settle({ ok: true, raw: { status: this.#status, headers: this.#headers, body } }, this.#lane)
   }
 
   onError(error: Error): void {
     if (this.#settled) return
     this.#settled = true
-    this.#settle({ ok: false, error, stage: this.#stage, reused: this.#reused })
+    this.#settle({ ok: false, error, stage: this.#stage, reused: this.#reused }, this.#lane)
   }
 }

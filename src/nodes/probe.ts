@@ -1,12 +1,14 @@
 import type { LookupFunction } from 'node:net'
-import { type Chain, type ChainMemory, type ChainTarget, type Conversation, newChainMemory } from '../chains/chain.ts'
+import { type ChainTarget, newChainMemory } from '../chains/chain.ts'
+import { createRecentBlocks, type RecentBlocks } from '../chains/recent-blocks.ts'
 import { chains } from '../chains/registry.ts'
 import type { Clock } from '../clock.ts'
-import { type CheckName, type Endpoint, type EndpointKey, endpointKey } from '../core/endpoint.ts'
-import type { Outcome, PollResult, ShardHead } from '../core/poll-result.ts'
-import { createAddress, type NodeAddress, type NodeLocation } from './address.ts'
-import { createNodeClient, type NodeClient } from './client.ts'
-import { Deadline } from './deadline.ts'
+import { type Endpoint, type EndpointKey, endpointKey } from '../core/endpoint.ts'
+import type { PollResult } from '../core/poll-result.ts'
+import { createAddress, type NodeLocation } from './address.ts'
+import { createAlarms } from './alarms.ts'
+import { createNodeClient } from './client.ts'
+import { Visit, type Visited } from './visit.ts'
 
 /** Polls one endpoint: runs its checks, each under its own deadline. Never rejects. */
 export interface Prober {
@@ -22,13 +24,16 @@ export interface NodeTarget extends NodeLocation, ChainTarget {
 }
 
 export interface TargetedProber extends Prober {
-  /** The new whole set. What is known of an endpoint is kept where nothing of how it is asked has changed. */
-  retarget(targets: readonly NodeTarget[]): void
+  /**
+   * The new whole set. What is known of an endpoint is kept where nothing of how it is asked has changed. `maxConnections`
+   * replaces the limit that there was.
+   */
+  retarget(targets: readonly NodeTarget[], maxConnections?: number): void
 }
 
 export interface ProberDeps {
   readonly clock: Clock
-  /** Connections to one origin, at most; whoever needs one more waits, within its deadline. */
+  /** Connections to one origin, at most; whoever needs one more waits, within its deadline, and its latency begins when it has one. */
   readonly maxConnections?: number
   readonly lookup?: LookupFunction | null
 }
@@ -36,34 +41,35 @@ export interface ProberDeps {
 /** Four polls of all shards of a proxy at once, twice over. */
 const MAX_CONNECTIONS = 32
 
-/**
- * The head check waits this long for liveness, to ask over the same connection: nodes that answer at once, which is nearly all,
- * need one connection and not two. Beyond it the checks run side by side, so that a poll lasts no longer than a check.
- */
-const PATIENCE_MS = 100
-
-interface Entry {
+interface Entry extends Visited {
   readonly target: NodeTarget
   readonly fingerprint: string
-  readonly address: NodeAddress
-  readonly chain: Chain
-  readonly memory: ChainMemory
 }
 
 export function createProber({ clock, maxConnections = MAX_CONNECTIONS, lookup = null }: ProberDeps): TargetedProber {
   const client = createNodeClient({ clock, maxConnections, lookup })
+  const alarms = createAlarms(clock)
   let entries = new Map<EndpointKey, Entry>()
+  let blocks = new Map<string, RecentBlocks>()
 
   return {
-    retarget(targets) {
-      const before = entries
+    retarget(targets, connections) {
+      const before = { entries, blocks }
       entries = new Map()
+      blocks = new Map()
       for (const target of targets) {
+        const { network } = target.endpoint
+        const recentBlocks = blocks.get(network) ?? before.blocks.get(network) ?? createRecentBlocks()
+        blocks.set(network, recentBlocks)
         const key = endpointKey(target.endpoint)
         const fingerprint = fingerprintOf(target)
-        const known = before.get(key)
-        entries.set(key, known?.fingerprint === fingerprint ? { ...known, target } : createEntry(target, fingerprint))
+        const known = before.entries.get(key)
+        entries.set(
+          key,
+          known?.fingerprint === fingerprint ? { ...known, target } : createEntry(target, fingerprint, recentBlocks),
+        )
       }
+      if (connections !== undefined) client.limit(connections)
       client.retain([...entries.values()].map(({ address }) => address))
     },
 
@@ -71,20 +77,24 @@ export function createProber({ clock, maxConnections = MAX_CONNECTIONS, lookup =
       const entry = entries.get(endpointKey(endpoint))
       return entry === undefined
         ? Promise.resolve(notAsked(endpoint, clock))
-        : createVisit(entry, endpoint, client, clock, signal).run()
+        : new Visit(entry, endpoint, { client, clock, alarms, signal }).run()
     },
 
-    close: () => client.close(),
+    close() {
+      entries = new Map()
+      alarms.close()
+      return client.close()
+    },
   }
 }
 
-function createEntry(target: NodeTarget, fingerprint: string): Entry {
+function createEntry(target: NodeTarget, fingerprint: string, recentBlocks: RecentBlocks): Entry {
   return {
     target,
     fingerprint,
     address: createAddress(target),
     chain: chains[target.endpoint.family],
-    memory: newChainMemory(),
+    memory: newChainMemory(recentBlocks),
   }
 }
 
@@ -92,86 +102,6 @@ function createEntry(target: NodeTarget, fingerprint: string): Entry {
 function fingerprintOf({ endpoint, url, headers, rpcPath, kind, chainId, tls }: NodeTarget): string {
   const revealed = Object.entries(headers).map(([name, value]) => [name, value.reveal()])
   return JSON.stringify([endpoint.family, url.reveal(), revealed, rpcPath, kind, chainId, tls.ca, tls.insecure])
-}
-
-/** One poll of one endpoint. */
-function createVisit(entry: Entry, endpoint: Endpoint, client: NodeClient, clock: Clock, signal: AbortSignal) {
-  const { target, address, chain, memory } = entry
-  let clockSkewMs: number | null = null
-
-  async function run(): Promise<PollResult> {
-    const startedAt = clock.now()
-    const liveness = has('liveness') && chain.liveness !== null ? check(chain.liveness(target, memory)) : null
-    if (liveness !== null && has('head')) await soon(liveness, clock)
-    const heads = has('head') ? await readHeads() : []
-    return {
-      endpoint,
-      startedAt,
-      liveness: liveness === null ? null : await liveness,
-      heads,
-      clockSkewMs,
-      tlsNotAfter: client.tlsNotAfter(address),
-      finishedAt: clock.now(),
-    }
-  }
-
-  function has(name: CheckName): boolean {
-    return endpoint.checks.includes(name)
-  }
-
-  async function check<T>(conversation: Conversation<T>): Promise<Outcome<T>> {
-    const deadline = new Deadline(clock, target.timeoutMs, signal)
-    try {
-      return await converse(conversation, deadline)
-    } finally {
-      deadline.end()
-    }
-  }
-
-  /** The shards side by side, under one deadline. */
-  async function readHeads(): Promise<readonly ShardHead[]> {
-    const deadline = new Deadline(clock, target.timeoutMs, signal)
-    const readShard = async (shard: ShardHead['shard']): Promise<ShardHead> => ({
-      shard,
-      outcome: await converse(chain.head(target, shard, memory), deadline),
-    })
-    try {
-      return await Promise.all(endpoint.shards.map(readShard))
-    } finally {
-      deadline.end()
-    }
-  }
-
-  async function converse<T>(conversation: Conversation<T>, deadline: Deadline): Promise<Outcome<T>> {
-    const startedAt = clock.monotonic()
-    let step = conversation.next()
-    while (!step.done) {
-      const sentAt = clock.monotonic()
-      const sent = await client.send(address, step.value, deadline)
-      if (!sent.ok) return { ok: false, failure: sent.failure, durationMs: clock.monotonic() - startedAt }
-      const { answer } = sent
-      if (answer.date !== null) {
-        // A Date header says the second, and was written somewhere between our asking and its arrival: the middle of both.
-        const halfwayMs = (clock.monotonic() - sentAt) / 2
-        clockSkewMs = answer.date + 500 - (answer.receivedAt - halfwayMs)
-      }
-      step = conversation.next(answer)
-    }
-    return { ...step.value, durationMs: clock.monotonic() - startedAt }
-  }
-
-  return { run }
-}
-
-/** Waits for it, but not for long. */
-async function soon(it: Promise<unknown>, clock: Clock): Promise<void> {
-  let giveUp = (): void => {}
-  const patienceEnds = new Promise<void>((resolve) => {
-    giveUp = resolve
-  })
-  const timer = clock.after(PATIENCE_MS, giveUp)
-  await Promise.race([it, patienceEnds])
-  timer.cancel()
 }
 
 /** Between one configuration and the next an endpoint may be polled that is not there any more: that says nothing of the node. */

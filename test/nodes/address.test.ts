@@ -23,6 +23,12 @@ test('a user and password in the URL are sent as such, unless a header says othe
   )
 })
 
+test('a percent sign in a password that begins no code is sent as it stands', () => {
+  const basic = `Basic ${Buffer.from('user:100%').toString('base64')}`
+
+  expect(addressOf('http://user:100%@node').getHeaders).toContain(basic)
+})
+
 test('a configured header replaces ours of the same name, whatever its case', () => {
   const { getHeaders, postHeaders } = addressOf('http://node', { headers: { ACCEPT: '*/*', 'Content-Type': 'x/y' } })
 

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
-import { createServer } from 'node:net'
+import { createServer, type Socket } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import { describe, expect, onTestFinished, test } from 'vitest'
@@ -209,7 +209,7 @@ describe('every way of failing is one kind', () => {
 
     const told = execFileSync('sh', ['-c', `ulimit -n 100; exec node --import tsx "${script}"`], { encoding: 'utf8' })
 
-    expect(JSON.parse(told)).toEqual({ ok: false, failure: { kind: 'local-resources', code: 'EMFILE' } })
+    expect(JSON.parse(told)).toMatchObject({ ok: false, failure: { kind: 'local-resources', code: 'EMFILE' } })
   })
 })
 
@@ -374,6 +374,87 @@ describe('connections', () => {
     const all = await Promise.all(Array.from({ length: 5 }, () => send(client, node.url)))
 
     expect(all.map(failureOf)).toEqual(Array.from({ length: 5 }, () => ({ kind: 'reset' })))
+  })
+
+  test('that are waited for cost the node no latency', async () => {
+    const clock = createFakeClock()
+    const held: Socket[] = []
+    let tellHeld: () => void = () => {}
+    const firstHeld = new Promise<void>((resolve) => {
+      tellHeld = resolve
+    })
+    const node = await rawNode((socket) => {
+      if (held.push(socket) > 1) socket.write(answer('{}'))
+      else tellHeld()
+    })
+    const client = nodeClient({ clock, maxConnections: 1 })
+    const first = send(client, node.url, { clock })
+    const second = send(client, node.url, { clock })
+    await firstHeld
+
+    await clock.advance(3000)
+    held[0]?.write(answer('{}'))
+
+    expect(await first).toMatchObject({ ok: true, waitedMs: 0 })
+    expect(await second).toMatchObject({ ok: true, waitedMs: 3000 })
+  })
+
+  test('may become more at any time: whoever waits has one at once', async () => {
+    let requests = 0
+    let tellAll: () => void = () => {}
+    const allAsked = new Promise<void>((resolve) => {
+      tellAll = resolve
+    })
+    const sockets: Socket[] = []
+    const node = await rawNode((socket) => {
+      sockets.push(socket)
+      if (++requests === 3) tellAll()
+    })
+    const client = nodeClient({ maxConnections: 1 })
+    const all = Array.from({ length: 3 }, () => send(client, node.url))
+
+    client.limit(3)
+    await allAsked
+    for (const socket of sockets) socket.write(answer('{}'))
+
+    expect((await Promise.all(all)).every(({ ok }) => ok)).toBe(true)
+    expect(node.accepted()).toBe(3)
+  })
+
+  test('may become fewer at any time: those too many are closed', async () => {
+    const node = await rawNode((socket) => setImmediate(() => socket.write(answer('{}'))))
+    const client = nodeClient({ maxConnections: 4 })
+    const burst = () => Promise.all(Array.from({ length: 12 }, () => send(client, node.url)))
+    await burst()
+
+    client.limit(1)
+    const sent = await burst()
+
+    await node.closed
+    expect(sent.every(({ ok }) => ok)).toBe(true)
+    expect(new Set(sent.map((one) => one.ok && one.answer.connection)).size).toBe(1)
+    expect(node.accepted()).toBe(4)
+  })
+
+  test('grow no older than ten minutes, and nobody who asks notices the change', async () => {
+    const clock = createFakeClock()
+    const node = await rawNode((socket) => socket.write(answer('{}')))
+    const client = nodeClient({ clock, maxConnections: 1 })
+    const connections: unknown[] = []
+    const ask = async (times: number) => {
+      const sent = await Promise.all(Array.from({ length: times }, () => send(client, node.url)))
+      connections.push(...sent.map((one) => one.ok && one.answer.connection))
+    }
+
+    await ask(1)
+    await clock.advance(600_000)
+    await ask(1)
+    await clock.advance(1)
+    await ask(3)
+    await node.closed
+
+    expect(connections).toEqual([1, 1, 1, 2, 2])
+    expect(node.accepted()).toBe(2)
   })
 
   test('are shared only by addresses with the same trust and host', () => {

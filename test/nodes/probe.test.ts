@@ -199,6 +199,97 @@ describe('a poll', () => {
   })
 })
 
+describe('the limit of connections', () => {
+  test('is no time of the node’s: latency begins when a poll has a connection', async () => {
+    const clock = createFakeClock()
+    const held: (() => void)[] = []
+    let tellHeld: () => void = () => {}
+    const firstHeld = new Promise<void>((resolve) => {
+      tellHeld = resolve
+    })
+    const node = await httpNode((_path, _method, response) => {
+      const reply = () => response.end(recorded('avalanche/block-coreth'))
+      if (held.push(reply) === 1) tellHeld()
+      else reply()
+      return null
+    })
+    const own = (name: string) => endpoint(name, { network: 'ethereum', family: 'ethereum', checks: ['head'] })
+    const [first, second] = [own('own-1'), own('own-2')]
+    const { poll } = prober([target(first, node.url), target(second, node.url)], { clock, maxConnections: 1 })
+    const polls = [poll(first, NEVER), poll(second, NEVER)]
+    await firstHeld
+
+    await clock.advance(3000)
+    held[0]?.()
+
+    const outcomes = (await Promise.all(polls)).map(({ heads }) => heads[0]?.outcome)
+    expect(outcomes).toMatchObject([
+      { ok: true, durationMs: 3000 },
+      { ok: true, durationMs: 0 },
+    ])
+  })
+
+  test('is replaced with the targets', async () => {
+    let tellAll: () => void = () => {}
+    let waiting = 4
+    const allAsked = new Promise<void>((resolve) => {
+      tellAll = resolve
+    })
+    const stop = new AbortController()
+    const node = await httpNode(() => {
+      if (--waiting === 0) tellAll()
+      return null
+    })
+    const targets = [target(SHARDED, node.url)]
+    const { poll, retarget } = prober(targets, { maxConnections: 1 })
+    const result = poll(SHARDED, stop.signal)
+
+    retarget(targets, 4)
+    await allAsked
+
+    expect(node.accepted()).toBe(4)
+    stop.abort()
+    await result
+  })
+})
+
+test('a closed prober has ended what was under way, and times nothing any more', async () => {
+  const clock = createFakeClock()
+  let timers = 0
+  const counting = {
+    ...clock,
+    after(delayMs: number, task: () => void) {
+      timers++
+      const timer = clock.after(delayMs, () => {
+        timers--
+        task()
+      })
+      return {
+        cancel() {
+          timers--
+          timer.cancel()
+        },
+      }
+    },
+  }
+  let tellAsked: () => void = () => {}
+  const asked = new Promise<void>((resolve) => {
+    tellAsked = resolve
+  })
+  const node = await httpNode(() => {
+    tellAsked()
+    return null
+  })
+  const { poll, close } = prober([target(AVALANCHE, node.url)], { clock: counting })
+  const result = poll(AVALANCHE, NEVER)
+  await asked
+
+  await close()
+
+  expect(failures(await result)).toMatchObject([{ kind: 'timeout' }, { kind: 'timeout' }])
+  expect(timers).toBe(0)
+})
+
 describe('the deadline', () => {
   test('is one for each check, and the checks of a hanging node run side by side', async () => {
     const clock = createFakeClock()

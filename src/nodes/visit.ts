@@ -1,0 +1,137 @@
+import type { Chain, ChainMemory, ChainTarget, Conversation, NodeAnswer } from '../chains/chain.ts'
+import type { Clock } from '../clock.ts'
+import type { CheckName, Endpoint } from '../core/endpoint.ts'
+import type { Head } from '../core/head.ts'
+import type { Outcome, PollResult, ShardHead } from '../core/poll-result.ts'
+import type { NodeAddress } from './address.ts'
+import type { NodeClient } from './client.ts'
+import { Deadline } from './deadline.ts'
+
+/** Whom to visit, and what is remembered of earlier visits. */
+export interface Visited {
+  readonly target: ChainTarget & { readonly timeoutMs: number }
+  readonly address: NodeAddress
+  readonly chain: Chain
+  readonly memory: ChainMemory
+}
+
+export interface VisitDeps {
+  readonly client: Pick<NodeClient, 'send' | 'tlsNotAfter'>
+  readonly clock: Pick<Clock, 'now' | 'monotonic'>
+  readonly alarms: Pick<Clock, 'after'>
+  readonly signal: AbortSignal
+}
+
+/**
+ * The head check waits this long for liveness, to ask over the same connection: nodes that answer at once, which is nearly all,
+ * need one connection and not two. Beyond it the checks run side by side, so that a poll lasts no longer than a check.
+ */
+const PATIENCE_MS = 100
+
+/** One poll of one endpoint. */
+export class Visit {
+  readonly #to: Visited
+  readonly #endpoint: Endpoint
+  readonly #deps: VisitDeps
+  #clockSkewMs: number | null = null
+
+  constructor(to: Visited, endpoint: Endpoint, deps: VisitDeps) {
+    this.#to = to
+    this.#endpoint = endpoint
+    this.#deps = deps
+  }
+
+  async run(): Promise<PollResult> {
+    const { chain, target, memory, address } = this.#to
+    const { client, clock } = this.#deps
+    const startedAt = clock.now()
+    const liveness =
+      this.#has('liveness') && chain.liveness !== null ? this.#check(chain.liveness(target, memory)) : null
+    if (liveness !== null && this.#has('head')) await this.#soon(liveness)
+    const heads = this.#has('head') ? await this.#readHeads() : []
+    return {
+      endpoint: this.#endpoint,
+      startedAt,
+      liveness: liveness === null ? null : await liveness,
+      heads,
+      clockSkewMs: this.#clockSkewMs,
+      tlsNotAfter: client.tlsNotAfter(address),
+      finishedAt: clock.now(),
+    }
+  }
+
+  #has(name: CheckName): boolean {
+    return this.#endpoint.checks.includes(name)
+  }
+
+  /** Waits for it, but not for long. */
+  #soon(it: Promise<unknown>): Promise<void> {
+    return new Promise((resolve) => {
+      const patience = this.#deps.alarms.after(PATIENCE_MS, resolve)
+      const goOn = (): void => {
+        patience.cancel()
+        resolve()
+      }
+      it.then(goOn, goOn)
+    })
+  }
+
+  /** The shards side by side, under one deadline. */
+  async #readHeads(): Promise<readonly ShardHead[]> {
+    const { shards } = this.#endpoint
+    const [shard = null] = shards
+    if (shards.length === 1) return [{ shard, outcome: await this.#check(this.#head(shard)) }]
+    const deadline = this.#startDeadline()
+    try {
+      return await Promise.all(
+        shards.map(async (of) => ({
+          shard: of,
+          outcome: await this.#converse(this.#head(of), deadline),
+        })),
+      )
+    } finally {
+      deadline.end()
+    }
+  }
+
+  #head(shard: ShardHead['shard']): Conversation<Head> {
+    const { chain, target, memory } = this.#to
+    return chain.head(target, shard, memory)
+  }
+
+  async #check<T>(conversation: Conversation<T>): Promise<Outcome<T>> {
+    const deadline = this.#startDeadline()
+    try {
+      return await this.#converse(conversation, deadline)
+    } finally {
+      deadline.end()
+    }
+  }
+
+  #startDeadline(): Deadline {
+    return new Deadline(this.#deps.alarms, this.#to.target.timeoutMs, this.#deps.signal)
+  }
+
+  async #converse<T>(conversation: Conversation<T>, deadline: Deadline): Promise<Outcome<T>> {
+    const { client, clock } = this.#deps
+    // Waiting for a connection, where our own limit is the reason, is no time of the node's.
+    let startedAt = clock.monotonic()
+    let askedAt = startedAt
+    let step = conversation.next()
+    while (!step.done) {
+      const sent = await client.send(this.#to.address, step.value, deadline)
+      const endedAt = clock.monotonic()
+      startedAt += sent.waitedMs
+      if (!sent.ok) return { ok: false, failure: sent.failure, durationMs: endedAt - startedAt }
+      this.#noteClock(sent.answer, endedAt - askedAt - sent.waitedMs)
+      askedAt = endedAt
+      step = conversation.next(sent.answer)
+    }
+    return { ...step.value, durationMs: askedAt - startedAt }
+  }
+
+  /** A Date header says the second, and was written somewhere between our asking and its arrival: the middle of both. */
+  #noteClock({ date, receivedAt }: NodeAnswer, tookMs: number): void {
+    if (date !== null) this.#clockSkewMs = date + 500 - (receivedAt - tookMs / 2)
+  }
+}
