@@ -3,6 +3,7 @@ import { cpus, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type Database from 'better-sqlite3'
 import { systemClock } from '../src/clock.ts'
+import { encodeHistogram } from '../src/core/latency-histogram.ts'
 import { openDatabase } from '../src/store/database.ts'
 import { POLL_NUMBERS, type Registration } from '../src/store/messages.ts'
 import { readMigrations } from '../src/store/migrate.ts'
@@ -231,11 +232,22 @@ function fillSlot(db: Database.Database, slot: number, endpoints: number): void 
 }
 
 function fillTier(db: Database.Database, table: string, widthMs: number, from: number, to: number, endpoints: number) {
-  const latencies = Buffer.from([104, 9, 108, 4, 112, 3, 120, 2, 125, 1, 128, 1])
+  const latencies = Buffer.from(
+    encodeHistogram(
+      new Map([
+        [104, 9],
+        [108, 4],
+        [112, 3],
+        [120, 2],
+        [125, 1],
+        [128, 1],
+      ]),
+    ) ?? [],
+  )
   db.prepare(
     `WITH RECURSIVE e (id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM e WHERE id < @endpoints),
        b (bucket) AS (SELECT @first UNION ALL SELECT bucket + 1 FROM b WHERE bucket < @last - 1)
-     INSERT INTO ${table} SELECT id, bucket, @width - down, 0, down, 0, @width - down, @polls, @latencies, 220000, 24000000, 3, 4000, 0
+     INSERT INTO ${table} SELECT id, bucket, @width - down, 0, down, 0, 0, @polls, @latencies, 220000, 24000000, 3, 4000, 0
      FROM e, (SELECT bucket, CASE WHEN bucket % 50 = 0 THEN 15000 ELSE 0 END AS down FROM b)`,
   ).run({
     endpoints,

@@ -35,9 +35,9 @@ CREATE TABLE five_minutes (
   degraded_ms INTEGER NOT NULL,
   down_ms INTEGER NOT NULL,
   maintenance_ms INTEGER NOT NULL,
-  fresh_ms INTEGER NOT NULL,
+  stale_ms INTEGER NOT NULL,             -- part of the time up or degraded
   polls INTEGER NOT NULL,
-  latencies BLOB,                        -- histogram: pairs of bucket number and count
+  latencies BLOB,                        -- histogram: see core/latency-histogram.ts
   latency_max_us INTEGER,
   height INTEGER,                        -- the last one
   lag_blocks_max INTEGER,
@@ -53,7 +53,7 @@ CREATE TABLE hours (
   degraded_ms INTEGER NOT NULL,
   down_ms INTEGER NOT NULL,
   maintenance_ms INTEGER NOT NULL,
-  fresh_ms INTEGER NOT NULL,
+  stale_ms INTEGER NOT NULL,
   polls INTEGER NOT NULL,
   latencies BLOB,
   latency_max_us INTEGER,
@@ -72,7 +72,7 @@ CREATE TABLE days (
   degraded_ms INTEGER NOT NULL,
   down_ms INTEGER NOT NULL,
   maintenance_ms INTEGER NOT NULL,
-  fresh_ms INTEGER NOT NULL,
+  stale_ms INTEGER NOT NULL,
   polls INTEGER NOT NULL,
   latencies BLOB,
   latency_max_us INTEGER,

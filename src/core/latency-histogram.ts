@@ -35,18 +35,31 @@ export function quantile(histogram: LatencyHistogram, q: number): number | null 
   return null
 }
 
-/** Bucket number and count as a varint, ascending: two bytes for each bucket that holds anything, as a rule. */
+/** More buckets than this between two, or a count of more than 15, take bytes of their own. */
+const NEAR = 15
+const SMALL = 15
+
+/**
+ * Ascending, one byte for each bucket as a rule: how many are empty before it, times 16, and its count. 15 says that the
+ * number of the bucket follows in a byte, a count of 0 that it follows as a varint.
+ */
 export function encodeHistogram(histogram: LatencyHistogram): Uint8Array | null {
   if (histogram.size === 0) return null
   const bytes: number[] = []
+  let next = 0
   for (const bucket of [...histogram.keys()].sort((a, b) => a - b)) {
-    bytes.push(bucket)
     let count = histogram.get(bucket) ?? 0
-    while (count > 127) {
-      bytes.push((count % 128) | 128)
-      count = Math.floor(count / 128)
+    const gap = Math.min(NEAR, bucket - next)
+    bytes.push(gap * 16 + (count <= SMALL ? count : 0))
+    if (gap === NEAR) bytes.push(bucket)
+    if (count > SMALL) {
+      while (count > 127) {
+        bytes.push((count % 128) | 128)
+        count = Math.floor(count / 128)
+      }
+      bytes.push(count)
     }
-    bytes.push(count)
+    next = bucket + 1
   }
   return Uint8Array.from(bytes)
 }
@@ -55,18 +68,25 @@ export function encodeHistogram(histogram: LatencyHistogram): Uint8Array | null 
 export function decodeHistogram(into: LatencyHistogram, bytes: Uint8Array | null): void {
   if (bytes === null) return
   let at = 0
+  let next = 0
   while (at < bytes.length) {
-    const bucket = bytes[at++] ?? 0
-    let count = 0
-    let scale = 1
-    for (;;) {
-      const byte = bytes[at++]
-      if (byte === undefined) return
-      count += (byte & 127) * scale
-      if (byte < 128) break
-      scale *= 128
+    const head = bytes[at++] ?? 0
+    const gap = head >> 4
+    const bucket = gap === NEAR ? bytes[at++] : next + gap
+    if (bucket === undefined || bucket < next || bucket > LAST_BUCKET) return
+    let count = head & SMALL
+    if (count === 0) {
+      let scale = 1
+      for (;;) {
+        const byte = bytes[at++]
+        if (byte === undefined) return
+        count += (byte & 127) * scale
+        if (byte < 128) break
+        scale *= 128
+      }
     }
     into.set(bucket, (into.get(bucket) ?? 0) + count)
+    next = bucket + 1
   }
 }
 

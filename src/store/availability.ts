@@ -34,7 +34,7 @@ export function createAvailabilityReader(db: Database.Database): AvailabilityRea
       table,
       db
         .prepare(
-          `SELECT total(up_ms), total(degraded_ms), total(down_ms), total(maintenance_ms), total(fresh_ms)
+          `SELECT total(up_ms), total(degraded_ms), total(down_ms), total(maintenance_ms), total(up_ms + degraded_ms - stale_ms)
            FROM ${table} WHERE endpoint_id = ? AND bucket >= ? AND bucket < ?`,
         )
         .raw(),

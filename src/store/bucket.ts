@@ -93,7 +93,7 @@ export const BUCKET_COLUMNS = [
   'degraded_ms',
   'down_ms',
   'maintenance_ms',
-  'fresh_ms',
+  'stale_ms',
   'polls',
   'latencies',
   'latency_max_us',
@@ -126,7 +126,8 @@ export function cellsOf(bucket: Bucket): BucketCells {
     bucket.degradedMs,
     bucket.downMs,
     bucket.maintenanceMs,
-    bucket.freshMs,
+    // Of the time up or degraded, for this is mostly none, and zeros take no room.
+    bucket.upMs + bucket.degradedMs - bucket.freshMs,
     bucket.polls,
     encodeHistogram(bucket.latencies),
     bucket.latencyMaxUs,
@@ -138,13 +139,13 @@ export function cellsOf(bucket: Bucket): BucketCells {
 }
 
 export function bucketOf(cells: BucketCells): Bucket {
-  const [upMs, degradedMs, downMs, maintenanceMs, freshMs, polls, latencies, latencyMaxUs] = cells
+  const [upMs, degradedMs, downMs, maintenanceMs, staleMs, polls, latencies, latencyMaxUs] = cells
   const bucket: Bucket = {
     upMs,
     degradedMs,
     downMs,
     maintenanceMs,
-    freshMs,
+    freshMs: upMs + degradedMs - staleMs,
     polls,
     latencies: newHistogram(),
     latencyMaxUs,

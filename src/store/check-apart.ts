@@ -11,7 +11,7 @@ export type Soundness = 'sound' | 'damaged' | 'unreadable' | 'ended'
 export function checkApart(path: string, signal: AbortSignal): Promise<Soundness> {
   if (signal.aborted) return Promise.resolve('ended')
   return new Promise((resolve) => {
-    const child = spawn(process.execPath, [...LOADER, FILE, path], { stdio: 'ignore', env: {} })
+    const child = spawn(process.execPath, [...LOADER, FILE, path], { stdio: 'ignore' })
     const kill = () => void child.kill('SIGKILL')
     const end = (soundness: Soundness) => {
       signal.removeEventListener('abort', kill)

@@ -43,8 +43,9 @@ const HASH_CHANGES_SHARE = 0.02
 const HASH_CHANGE_BYTES = 200
 /** Rows to a transaction: some ten milliseconds. */
 const DELETED_AT_ONCE = 5000
-/** Free pages of this share are left for what comes next: giving all back only to take it again would be for nothing. */
+/** So many free pages, or this share of all, are left for what comes next: giving all back only to take it again would be for nothing. */
 const FREE_SHARE = 0.02
+const FREE_PAGES = 50
 const PAGES_AT_ONCE = 200
 
 export interface Retainer {
@@ -153,7 +154,7 @@ export function createRetainer(
   function* vacuum(): Generator<void> {
     for (;;) {
       const { used, free } = pages()
-      if (free <= Math.max(PAGES_AT_ONCE, used * FREE_SHARE)) return
+      if (free <= Math.max(FREE_PAGES, used * FREE_SHARE)) return
       db.pragma(`incremental_vacuum(${PAGES_AT_ONCE})`)
       yield
     }

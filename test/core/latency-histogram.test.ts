@@ -66,10 +66,10 @@ test('bytes cut off or made up are read without harm', () => {
   )
 })
 
-test('twenty similar polls take some ten bytes, and an empty histogram none', () => {
+test('twenty similar polls take less than a byte each, and an empty histogram none', () => {
   const list = Array.from({ length: 20 }, (_, at) => 40_000 + at * 1500)
 
-  expect(encodeHistogram(histogramOf(list))?.length).toBeLessThanOrEqual(20)
+  expect(encodeHistogram(histogramOf(list))?.length).toBeLessThan(12)
   expect(encodeHistogram(newHistogram())).toBeNull()
   expect(quantile(newHistogram(), 0.5)).toBeNull()
 })

@@ -81,7 +81,7 @@ describe('retention', () => {
     db.pragma('wal_checkpoint(TRUNCATE)')
 
     expect(statSync(path).size).toBeLessThan(before / 2)
-    expect(db.pragma('freelist_count', { simple: true })).toBeLessThanOrEqual(200)
+    expect(db.pragma('freelist_count', { simple: true })).toBeLessThanOrEqual(50)
     expect(db.pragma('integrity_check', { simple: true })).toBe('ok')
   })
 
