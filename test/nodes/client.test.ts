@@ -436,6 +436,30 @@ describe('connections', () => {
     expect(node.accepted()).toBe(4)
   })
 
+  test('that are busy when they become too many are closed as soon as they are free', async () => {
+    let tellAll: () => void = () => {}
+    const allAsked = new Promise<void>((resolve) => {
+      tellAll = resolve
+    })
+    const sockets: Socket[] = []
+    const node = await rawNode((socket) => {
+      if (sockets.push(socket) > 3) socket.write(answer('{}'))
+      if (sockets.length === 3) tellAll()
+    })
+    const client = nodeClient({ maxConnections: 3 })
+    const burst = () => Promise.all(Array.from({ length: 3 }, () => send(client, node.url)))
+    const busy = burst()
+    await allAsked
+
+    client.limit(1)
+    for (const socket of sockets) socket.write(answer('{}'))
+    await busy
+    const sent = await burst()
+
+    expect(new Set(sent.map((one) => one.ok && one.answer.connection)).size).toBe(1)
+    expect(node.accepted()).toBe(3)
+  })
+
   test('grow no older than ten minutes, and nobody who asks notices the change', async () => {
     const clock = createFakeClock()
     const node = await rawNode((socket) => socket.write(answer('{}')))
