@@ -57,7 +57,7 @@ export async function startDaemon({ config, log, clock = systemClock }: DaemonDe
     scheduler: () => scheduler,
     observer,
   })
-  const prober = createProber({ clock, maxConnections: connectionsOf(config) })
+  const prober = createProber({ clock })
   const poller = createPoller({ prober, board, store, metrics, clock, log })
   const scheduler = createScheduler({
     clock,
@@ -98,7 +98,7 @@ export async function startDaemon({ config, log, clock = systemClock }: DaemonDe
   function apply(next: Config, kept: ReadonlySet<string>): void {
     const endpoints = next.networks.flatMap((network) => network.endpoints)
     const items = itemsOf(next)
-    prober.retarget(targetsOf(next.networks))
+    prober.retarget(targetsOf(next.networks), connectionsOf(next))
     current = next
     const networks = next.networks.map(({ network, endpoints: configured }) => ({
       network,
@@ -171,9 +171,12 @@ export async function startDaemon({ config, log, clock = systemClock }: DaemonDe
   }
 }
 
-/** To one origin: no poll that may run has to wait for a connection, nor one of its shards for another. */
+/** To one origin: no poll that may run has to wait for a connection, nor one of its checks or shards for another. */
 function connectionsOf({ networks }: Config): number {
-  return Math.max(...networks.map(({ poll, shards }) => poll.concurrencyPerHost * shards.length))
+  const requestsAtOnce = networks.flatMap(({ poll, endpoints }) =>
+    endpoints.map(({ endpoint: { checks, shards } }) => poll.concurrencyPerHost * checks.length * shards.length),
+  )
+  return requestsAtOnce.reduce((most, count) => Math.max(most, count), 1)
 }
 
 /** Endpoints of one host and port share its limit of polls at once, whatever their paths; those of a network its own. */

@@ -36,7 +36,8 @@ function readChecks(named: JsonObject, now: UnixMs): readonly NodeCheck[] | null
 }
 
 function failingFirst(entries: [string, unknown][]): [string, unknown][] {
-  const failing = (result: unknown) => isObject(result) && readError(result.error) !== null
+  const failing = (result: unknown) =>
+    isObject(result) && (readError(result.error) !== null || (safeCount(result.contiguousFailures) ?? 0) > 0)
   return [...entries.filter(([, result]) => failing(result)), ...entries.filter(([, result]) => !failing(result))]
 }
 

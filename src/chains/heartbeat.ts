@@ -11,13 +11,14 @@ const OLD_CHECK = 'network.validators.heartbeat'
 const NEW_CHECK = 'network'
 
 /**
- * When the node last handled a network message, on our clock, never in the future; `null` where it does not say.
+ * When the node last handled a network message, on our clock; `null` where it does not say. In the future only where the
+ * node's own times contradict each other.
  * The node's own times are only compared with its own clock, the Date header: what lies between them holds on ours too.
  */
 export function readHeartbeat(checks: JsonObject, answer: NodeAnswer): UnixMs | null {
   const nodeNow = nodeClock(answer)
   const agoMs = newHeartbeatAgo(checks[NEW_CHECK], nodeNow) ?? oldHeartbeatAgo(checks[OLD_CHECK], nodeNow)
-  return agoMs === null ? null : answer.receivedAt - Math.max(0, agoMs)
+  return agoMs === null ? null : answer.receivedAt - agoMs
 }
 
 /** A Date header has no fractions: while it agrees with our clock, ours is the finer one. */

@@ -161,7 +161,9 @@ export function latencyOf(result: PollResult): number | null {
  * says the most counts.
  */
 export function skewOf(result: PollResult, standings: readonly ShardStanding[], now: UnixMs): number | null {
-  const future = Math.max(0, ...standings.map((standing) => standing.head.timestamp - now))
+  const heartbeatAt = result.liveness?.ok ? result.liveness.value.heartbeatAt : null
+  let future = Math.max(0, (heartbeatAt ?? now) - now)
+  for (const { head } of standings) future = Math.max(future, head.timestamp - now)
   const dated = result.clockSkewMs
   if (dated === null) return future > 0 ? future : null
   return future > Math.abs(dated) ? future : dated

@@ -18,6 +18,6 @@ export interface Liveness {
   readonly healthy: boolean
   /** Empty when the node gives no evidence. */
   readonly checks: readonly NodeCheck[]
-  /** When the node last handled a network message, on our clock; `null` when it does not say. */
+  /** When the node last handled a network message, on our clock; `null` when it does not say. In the future when its clock is off. */
   readonly heartbeatAt: UnixMs | null
 }

@@ -341,6 +341,17 @@ describe('the rest of the rules', () => {
     expect(told.view.health('a')?.heads[0]?.lagBlocks).toBe(0)
   })
 
+  test('a heartbeat from the future is a skewed clock, and no negative lag', () => {
+    const told = story(THREE, { family: 'avalanche' }, { family: 'avalanche', checks: ['liveness', 'head'] })
+    told.poll(2, {
+      a: (height, at, of) => ({ ...honest(height, at, of), liveness: good(liveness(at + 3_600_000)) }),
+      b: (height, at, of) => ({ ...honest(height, at, of), liveness: good(liveness(at)) }),
+    })
+
+    expect([told.state('a'), told.codes('a')]).toEqual(['up', ['clock-skewed']])
+    expect(told.codes('b')).toEqual([])
+  })
+
   test('a sharded endpoint is judged by its worst shard', () => {
     const shards = [0, 1, 4_294_967_295]
     const told = story(THREE, { family: 'multiversx', blockTimeMs: 6000 }, { family: 'multiversx', shards })
