@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { setImmediate } from 'node:timers/promises'
 import type { Clock } from '../clock.ts'
 import type { State } from '../core/condition.ts'
 import type { EndpointKey } from '../core/endpoint.ts'
@@ -22,6 +23,8 @@ export interface Changed {
 
 /** Writes the board as JSON for one audience: the whole, or what changed. */
 export interface StatusWriter {
+  /** Writes what `whole` will need, a little at a time: with thousands of endpoints that takes longer than a poll may wait. */
+  prepare(): Promise<void>
   /** The same text as before, `generated_at` included, as long as nothing else in it changed. */
   whole(): StatusDocument
   /** As one line, for an event. */
@@ -30,10 +33,14 @@ export interface StatusWriter {
 
 export interface StatusWriterDeps {
   readonly board: Board
-  readonly clock: Pick<Clock, 'now'>
+  readonly clock: Pick<Clock, 'now' | 'monotonic'>
   readonly observer: () => ObserverView
   readonly audience: Audience
 }
+
+/** Endpoints between two looks at the clock, and the time after which the event loop is given back. */
+const SLICE = 32
+const LONGEST_HOLD_MS = 4
 
 export function createStatusWriter({ board, clock, observer, audience }: StatusWriterDeps): StatusWriter {
   const endpointJson = createEndpointWriter(audience)
@@ -66,6 +73,19 @@ export function createStatusWriter({ board, clock, observer, audience }: StatusW
   }
 
   return {
+    async prepare() {
+      let heldSince = clock.monotonic()
+      let written = 0
+      for (const { endpoints } of board.networks()) {
+        for (const entry of endpoints) {
+          endpointJson(entry, clock.now())
+          if (++written % SLICE !== 0 || clock.monotonic() - heldSince < LONGEST_HOLD_MS) continue
+          await setImmediate()
+          heldSince = clock.monotonic()
+        }
+      }
+    },
+
     whole() {
       const now = clock.now()
       const networks = board.networks()

@@ -21,9 +21,10 @@ interface EndpointPath {
 export function registerStatus(app: FastifyInstance, { board, clock, writers }: StatusRoutesDeps): void {
   const config = { visibility: 'public' } as const
 
-  app.get('/api/v1/status', { config }, (request, reply) => {
+  app.get('/api/v1/status', { config }, async (request, reply) => {
     const read = readQuery<{ fail_on: 'down' | 'degraded' }>(request.query, { fail_on: readOneOf('down', 'degraded') })
     if (!read.ok) return sendBadQuery(reply, read.errors)
+    await writers[request.audience].prepare()
     const { body, etag, state } = writers[request.audience].whole()
     const failOn = read.values.fail_on
     const failed = state === 'down' ? failOn !== undefined : state === 'degraded' && failOn === 'degraded'

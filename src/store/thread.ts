@@ -23,9 +23,12 @@ export interface ThreadOptions {
 /** Built, the file is JavaScript. From sources it is TypeScript, which a thread must first be taught to load. */
 const EXTENSION = import.meta.url.endsWith('.ts') ? '.ts' : '.js'
 
+/** Rows and texts that live for a moment: a larger nursery would only hold more garbage, in every thread. */
+const RESOURCE_LIMITS = { maxYoungGenerationSizeMb: 8 }
+
 function startWorker(name: ThreadOptions['name']): Worker {
   const file = new URL(`./${name}${EXTENSION}`, import.meta.url)
-  if (EXTENSION === '.js') return new Worker(file, { name, execArgv: [] })
+  if (EXTENSION === '.js') return new Worker(file, { name, execArgv: [], resourceLimits: RESOURCE_LIMITS })
   // `execArgv: ['--import', 'tsx']` does not reach a thread's first file on Node 20, and tsx's CommonJS door is broken in threads.
   const tsx = createRequire(import.meta.url)
     .resolve('tsx/esm/api')
