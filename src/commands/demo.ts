@@ -27,7 +27,7 @@ export async function demo(
   try {
     const start = async (at: number) => {
       const file = { ...nodes.config, server: { listen: `127.0.0.1:${at}` }, store: { path: join(folder, 'demo.db') } }
-      const loaded = configFromObject(file, folder, env, { logLevel: 'warn', ...overrides })
+      const loaded = configFromObject(file, folder, env, { logLevel: 'error', ...overrides })
       if (loaded.ok)
         return startDaemon({ config: loaded.config, log: createLogger({ ...loaded.config.log, format: 'pretty' }) })
       tellProblems('demo', loaded.problems, io)
