@@ -1,5 +1,6 @@
 import { existsSync, readFileSync, realpathSync } from 'node:fs'
 import { delimiter, dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { which } from './which.mjs'
 
 /**
@@ -13,7 +14,7 @@ export function npmCommand(args) {
   return {
     command: cli === null ? 'npm' : process.execPath,
     args: cli === null ? args : [cli, ...args],
-    env: { ...process.env, PATH: path, ...headersBeside(dirname(bin)) },
+    env: { ...process.env, PATH: path, ...headersBeside(dirname(bin)), ...compilerFlags() },
   }
 }
 
@@ -25,6 +26,13 @@ function npmCli(bin, path) {
     onPath === null ? '' : realpathSync(onPath),
   ]
   return candidates.find((file) => file.endsWith('npm-cli.js') && existsSync(file)) ?? null
+}
+
+/** What better-sqlite3 12 needs to be compiled for Node 24: docs/decisions/0006-node-24.md. */
+function compilerFlags() {
+  if (Number(process.versions.node.split('.')[0]) < 24) return {}
+  const header = fileURLToPath(new URL('object-wrap.h', import.meta.url))
+  return { CXXFLAGS: `${process.env.CXXFLAGS ?? ''} -include '${header}'`.trim() }
 }
 
 /** A Node that brings its own headers compiles without a download, and never against those of another Node. */
