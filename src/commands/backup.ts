@@ -1,8 +1,7 @@
 import { existsSync } from 'node:fs'
-import { loadConfig } from '../config/load.ts'
 import { backupStore } from '../store/backup.ts'
 import { type CommandIo, EXIT } from './io.ts'
-import { tellProblems } from './serve.ts'
+import { readConfig } from './read-config.ts'
 
 /** A consistent copy of the store that the configuration names, whether a daemon has it open or not. */
 export async function backup(
@@ -10,11 +9,8 @@ export async function backup(
   io: CommandIo,
   env: NodeJS.ProcessEnv,
 ): Promise<number> {
-  const loaded = loadConfig(file, env)
-  if (!loaded.ok) {
-    tellProblems(file, loaded.problems, io)
-    return EXIT.badConfig
-  }
+  const loaded = readConfig(file, io, env)
+  if (loaded === null) return EXIT.badConfig
   const { path } = loaded.config.store
   if (path === ':memory:') {
     io.err('heartline: store.path: a store in memory cannot be copied from outside')

@@ -1,7 +1,8 @@
 import { type Environment } from '../config/interpolate.ts'
-import { loadConfig, type Overrides } from '../config/load.ts'
+import type { Overrides } from '../config/load.ts'
 import { formatProblem } from '../config/problem.ts'
 import { type CommandIo, EXIT } from './io.ts'
+import { readConfig } from './read-config.ts'
 
 /** Validates a configuration file and prints everything that is wrong or doubtful; 78 if anything is wrong. */
 export async function checkConfig(
@@ -10,11 +11,8 @@ export async function checkConfig(
   env: Environment = process.env,
 ): Promise<number> {
   const { config: file, ...overrides } = options
-  const result = loadConfig(file, env, overrides)
-  if (!result.ok) {
-    for (const problem of result.problems) io.err(formatProblem(file, problem))
-    return EXIT.badConfig
-  }
+  const result = readConfig(file, io, env, overrides)
+  if (result === null) return EXIT.badConfig
   for (const warning of result.warnings) io.err(`warning: ${formatProblem(file, warning)}`)
   const { networks } = result.config
   const endpoints = networks.reduce((sum, network) => sum + network.endpoints.length, 0)

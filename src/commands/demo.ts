@@ -6,8 +6,8 @@ import { configFromObject, type Overrides } from '../config/load.ts'
 import { startDaemon } from '../daemon.ts'
 import { createLogger } from '../logger.ts'
 import { startDemoNodes } from '../simulator/demo.ts'
-import { type CommandIo, EXIT } from './io.ts'
-import { aborted, tellProblems } from './serve.ts'
+import { aborted, type CommandIo, EXIT } from './io.ts'
+import { tellProblems } from './read-config.ts'
 
 export interface DemoOptions extends Overrides {
   /** Of the page; by default the usual one where it is free, else any. */

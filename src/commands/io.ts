@@ -8,3 +8,11 @@ export interface CommandIo {
 
 /** Exit statuses; the numbers are sysexits.h's. */
 export const EXIT = { ok: 0, degraded: 1, down: 2, usage: 64, software: 70, storeInUse: 75, badConfig: 78 } as const
+
+/** Resolves when the command is asked to end. */
+export function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve()
+    else signal.addEventListener('abort', () => resolve(), { once: true })
+  })
+}

@@ -1,6 +1,5 @@
 import { systemClock } from '../clock.ts'
 import type { ConfiguredNetwork } from '../config/config.ts'
-import { loadConfig } from '../config/load.ts'
 import { worst } from '../core/condition.ts'
 import type { Health } from '../core/health.ts'
 import { judgeOnce } from '../core/judge-once.ts'
@@ -8,7 +7,7 @@ import { humanDuration, type UnixMs } from '../core/time.ts'
 import { createProber } from '../nodes/probe.ts'
 import { targetsOf } from '../targets.ts'
 import { type CommandIo, EXIT } from './io.ts'
-import { tellProblems } from './serve.ts'
+import { readConfig } from './read-config.ts'
 import { table } from './table.ts'
 
 export interface ProbeOptions {
@@ -27,11 +26,8 @@ export async function probe(
   io: CommandIo,
   env: NodeJS.ProcessEnv,
 ): Promise<number> {
-  const loaded = loadConfig(file, env)
-  if (!loaded.ok) {
-    tellProblems(file, loaded.problems, io)
-    return EXIT.badConfig
-  }
+  const loaded = readConfig(file, io, env)
+  if (loaded === null) return EXIT.badConfig
   const { networks } = loaded.config
   const unknown = targets.filter((target) => !networks.some((network) => namesOf(network).includes(target)))
   if (unknown.length > 0) {

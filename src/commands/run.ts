@@ -2,6 +2,7 @@ import { Command, CommanderError, InvalidArgumentError, Option } from 'commander
 import { systemClock } from '../clock.ts'
 import { parseDuration } from '../config/scalars.ts'
 import { FAMILIES } from '../config/schema.ts'
+import { METACHAIN } from '../core/network.ts'
 import { LOG_LEVELS, type LogLevel } from '../logger.ts'
 import { version } from '../version.ts'
 import { backup } from './backup.ts'
@@ -108,7 +109,7 @@ export async function run(argv: readonly string[], env: NodeJS.ProcessEnv = proc
     .option('--chain-id <number>', 'ethereum (1), avalanche (43114)', whole(1, Number.MAX_SAFE_INTEGER))
     .addOption(new Option('--generation <age>', 'avalanche: before 1.2.1, or now').choices(['old', 'new']))
     .addOption(new Option('--kind <kind>', 'multiversx').choices(['proxy', 'observer']))
-    .option('--shard <number>', 'multiversx: the one that an observer serves', whole(0, 4_294_967_295))
+    .option('--shard <number>', 'multiversx: the one that an observer serves', whole(0, METACHAIN))
     .action(async ({ blockTime, ...options }) => {
       const { apiAdminEnabled: adminEnabled } = overrides()
       status = await simulate({ ...options, blockTimeMs: blockTime, adminEnabled }, io, io.signal)

@@ -1,10 +1,11 @@
 import { loadConfig, type Overrides } from '../config/load.ts'
-import { formatProblem, type Problem } from '../config/problem.ts'
+import { formatProblem } from '../config/problem.ts'
 import { createReloader } from '../config/reload.ts'
 import { type Daemon, startDaemon } from '../daemon.ts'
 import { createLogger } from '../logger.ts'
 import { StoreError } from '../store/store.ts'
-import { type CommandIo, EXIT } from './io.ts'
+import { aborted, type CommandIo, EXIT } from './io.ts'
+import { readConfig } from './read-config.ts'
 
 export interface ServeOptions extends Overrides {
   readonly file: string
@@ -16,14 +17,11 @@ export async function serve(
   io: CommandIo,
   env: NodeJS.ProcessEnv,
 ): Promise<number> {
-  const loaded = loadConfig(file, env, overrides)
-  if (!loaded.ok) {
-    tellProblems(file, loaded.problems, io)
-    return EXIT.badConfig
-  }
-  const { config } = loaded
+  const loaded = readConfig(file, io, env, overrides)
+  if (loaded === null) return EXIT.badConfig
+  const { config, warnings } = loaded
   const log = createLogger(config.log)
-  for (const warning of loaded.warnings) log.warn({}, formatProblem(file, warning))
+  for (const warning of warnings) log.warn({}, formatProblem(file, warning))
 
   let daemon: Daemon | null = null
   // While starting: the file may have changed since it was read.
@@ -69,10 +67,6 @@ export async function serve(
   }
 }
 
-export function tellProblems(file: string, problems: readonly Problem[], io: CommandIo): void {
-  for (const problem of problems) io.err(formatProblem(file, problem))
-}
-
 /** What a person has to put right ends the start with a sentence; anything else is a bug, and says so. */
 function refused(error: unknown, io: Pick<CommandIo, 'err'>): number {
   if (error instanceof StoreError) {
@@ -85,11 +79,4 @@ function refused(error: unknown, io: Pick<CommandIo, 'err'>): number {
     return EXIT.badConfig
   }
   throw error
-}
-
-export function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve()
-    else signal.addEventListener('abort', () => resolve(), { once: true })
-  })
 }

@@ -3,7 +3,7 @@ import type { Family } from '../core/network.ts'
 import { createChain } from '../simulator/chain.ts'
 import { MULTIVERSX_SHARDS } from '../simulator/multiversx.ts'
 import { type NodeOptions, startSimulatedNode } from '../simulator/node.ts'
-import { type CommandIo, EXIT } from './io.ts'
+import { aborted, type CommandIo, EXIT } from './io.ts'
 
 /** `heartline simulate`: one simulated node, to rehearse alerts on. Runs until the signal aborts. */
 export interface SimulateOptions {
@@ -64,11 +64,4 @@ function kindOf(options: SimulateOptions): NodeOptions['kind'] {
     case 'multiversx':
       return { family, kind: kind ?? 'proxy', shard: shard ?? 0 }
   }
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) return resolve()
-    signal.addEventListener('abort', () => resolve(), { once: true })
-  })
 }

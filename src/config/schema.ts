@@ -1,12 +1,9 @@
 import { z } from 'zod'
 import type { CheckName } from '../core/endpoint.ts'
-import type { Family } from '../core/network.ts'
+import { type Family, METACHAIN } from '../core/network.ts'
 import * as s from './scalars.ts'
 
 /** Every key of the configuration file: its type, unit, default and description. Every default is here and nowhere else. */
-
-/** The greatest shard number: MultiversX's metachain. */
-const METACHAIN = 4_294_967_295
 
 /** Defaults that depend on what the nodes speak. */
 export const FAMILY_DEFAULTS = {

@@ -2,7 +2,7 @@ import type { ChainStanding } from './chain-view.ts'
 import type { ConditionCode, Finding } from './condition.ts'
 import { describeFailure, type Failure } from './failure.ts'
 import type { Liveness } from './liveness.ts'
-import type { Shard, Thresholds } from './network.ts'
+import { METACHAIN, type Shard, type Thresholds } from './network.ts'
 import { checkOutcome, type PollResult } from './poll-result.ts'
 import { humanDuration, type UnixMs } from './time.ts'
 
@@ -180,8 +180,6 @@ function failAlike(heads: PollResult['heads']): boolean {
 function ofShard(shard: Shard): string {
   return shard === null ? '' : shard === METACHAIN ? 'metachain: ' : `shard ${shard}: `
 }
-
-const METACHAIN = 4_294_967_295
 
 function push(findings: Finding[], finding: Finding | null): void {
   if (finding !== null) findings.push(finding)

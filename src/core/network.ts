@@ -1,8 +1,11 @@
 /** Which interface a network's nodes speak. */
 export type Family = 'ethereum' | 'avalanche' | 'multiversx'
 
-/** A shard's number; `null` where the chain is not sharded. 4294967295 is MultiversX's metachain. */
+/** A shard's number; `null` where the chain is not sharded. */
 export type Shard = number | null
+
+/** MultiversX's metachain, and the greatest number that a shard can have. */
+export const METACHAIN = 4_294_967_295
 
 /** When an endpoint of this network is called what. Blocks are counts, `…Ms` are milliseconds. */
 export interface Thresholds {

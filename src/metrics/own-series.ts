@@ -6,7 +6,7 @@ import { createHistogram, type Histogram } from './histogram.ts'
 import { labelValue } from './label.ts'
 import { type MetricName, PREFIX } from './registry.ts'
 
-/** Why a poll did not happen in its turn, as the scheduler says it. */
+/** Why a poll did not happen in its turn. */
 export const SKIP_REASONS = ['overlap', 'concurrency', 'late', 'rate-limited'] as const
 export type SkipReason = (typeof SKIP_REASONS)[number]
 export const JUMP_DIRECTIONS = ['forward', 'backward'] as const

@@ -1,10 +1,9 @@
 import type { Clock, Timer } from '../clock.ts'
+import type { JumpDirection } from '../metrics/own-series.ts'
 
 /** A wall clock that went this much further, or less far, than the monotonic one was set by somebody, or slept. */
 const JUMP_MS = 1000
 const LOOK_EVERY_MS = 1000
-
-export type JumpDirection = 'forward' | 'backward'
 
 export interface ClockWatchDeps {
   readonly clock: Clock

@@ -176,7 +176,8 @@ export function createPoller({ prober, board, store, metrics, clock, log }: Poll
       if (before !== null) log.info(fields, 'endpoint came up')
       return
     }
-    log.warn(fields, health.verdict === 'down' ? 'endpoint went down' : 'endpoint is degraded')
+    const why = health.conditions.map((condition) => condition.message).join('; ')
+    log.warn({ ...fields, why }, health.verdict === 'down' ? 'endpoint went down' : 'endpoint is degraded')
   }
 
   return {

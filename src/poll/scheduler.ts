@@ -1,10 +1,7 @@
 import { setMaxListeners } from 'node:events'
 import type { Clock, Timer } from '../clock.ts'
+import type { SkipReason } from '../metrics/own-series.ts'
 import { createDueQueue } from './due-queue.ts'
-
-/** Why a poll did not happen in its turn. */
-export const SKIP_REASONS = ['overlap', 'concurrency', 'late', 'rate-limited'] as const
-export type SkipReason = (typeof SKIP_REASONS)[number]
 
 /** Something that is polled again and again. Names are unique. */
 export interface ScheduledItem {

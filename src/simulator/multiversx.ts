@@ -1,4 +1,4 @@
-import type { Shard } from '../core/network.ts'
+import { METACHAIN, type Shard } from '../core/network.ts'
 import type { UnixMs } from '../core/time.ts'
 import { type Answer, type Family, json, type Request, type Situation } from './answer.ts'
 import { type Block, digest } from './chain.ts'
@@ -13,7 +13,7 @@ export interface MultiversxOptions {
 }
 
 /** Shards 0, 1, 2 and the metachain. */
-export const MULTIVERSX_SHARDS: readonly number[] = [0, 1, 2, 4_294_967_295]
+export const MULTIVERSX_SHARDS: readonly number[] = [0, 1, 2, METACHAIN]
 /** Rounds an epoch: one day of six-second rounds. */
 const EPOCH_ROUNDS = 14_400
 /** Blocks are final when the next one stands on them. */
@@ -169,7 +169,7 @@ function config({ faults }: Situation, shards: readonly Shard[], roundMs: number
     erd_min_gas_limit: 50_000,
     erd_min_gas_price: 1_000_000_000,
     erd_num_metachain_nodes: 400,
-    erd_num_shards_without_meta: shards.filter((shard) => shard !== 4_294_967_295).length,
+    erd_num_shards_without_meta: shards.filter((shard) => shard !== METACHAIN).length,
     erd_round_duration: roundMs,
     erd_rounds_per_epoch: EPOCH_ROUNDS,
     erd_start_time: 1_596_117_600,

@@ -1,7 +1,7 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import type Database from 'better-sqlite3'
+import { packageRoot } from '../version.ts'
 import { StoreError } from './store.ts'
 
 export interface Migration {
@@ -32,7 +32,7 @@ export function refuseNewerSchema(db: Database.Database, migrations: readonly Mi
 }
 
 /** The files `migrations/0001-….sql`, in order. Numbers without a gap: a file that is missing must not go unnoticed. */
-export function readMigrations(directory = migrationsDirectory()): readonly Migration[] {
+export function readMigrations(directory = join(packageRoot, 'migrations')): readonly Migration[] {
   const names = readdirSync(directory)
     .filter((name) => /^\d{4}-[a-z0-9-]+\.sql$/.test(name))
     .sort()
@@ -41,17 +41,6 @@ export function readMigrations(directory = migrationsDirectory()): readonly Migr
     if (version !== at + 1) throw new Error(`migrations: expected number ${at + 1}, found ${name}`)
     return { version, sql: readFileSync(join(directory, name), 'utf8') }
   })
-}
-
-/** The package's own, from `src/` as well as from `dist/src/`. */
-function migrationsDirectory(): string {
-  let directory = dirname(fileURLToPath(import.meta.url))
-  for (;;) {
-    if (existsSync(join(directory, 'package.json'))) return join(directory, 'migrations')
-    const parent = dirname(directory)
-    if (parent === directory) throw new Error('migrations: no package.json above this file')
-    directory = parent
-  }
 }
 
 function schemaVersion(db: Database.Database): number {

@@ -1,6 +1,7 @@
 import { execFileSync, spawnSync } from 'node:child_process'
 import { describe, expect, test } from 'vitest'
 import { createMetrics, type Metrics, type MetricsDeps } from '../../src/metrics/metrics.ts'
+import { SKIP_REASONS } from '../../src/metrics/own-series.ts'
 import { METRIC_NAMES, METRICS, PREFIX } from '../../src/metrics/registry.ts'
 import { createFakeClock, type FakeClock } from '../support/fake-clock.ts'
 import { bad, endpoint, good, head, liveness, network, nodeCheck } from '../support/network.ts'
@@ -198,6 +199,14 @@ test('a store in trouble is degraded, with the failures by reason', async () => 
   expect(text).toContain('heartline_store_write_failures_total{reason="full"} 3\n')
   expect(text).toContain('heartline_store_write_failures_total{reason="io"} 0\n')
   expect(text).not.toContain('heartline_store_database_bytes ')
+})
+
+test('every reason for which the scheduler skips a poll has its series', async () => {
+  const { metrics } = setUp()
+
+  const text = await metrics.render()
+
+  for (const reason of SKIP_REASONS) expect(text).toContain(`heartline_scheduler_skips_total{reason="${reason}"} 0\n`)
 })
 
 test('scrapes that come together share one rendering, the next one is new', async () => {

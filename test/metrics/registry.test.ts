@@ -1,9 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { SKIP_REASONS } from '../../src/metrics/own-series.ts'
 import { metricsReference } from '../../src/metrics/reference.ts'
 import { METRIC_NAMES, METRICS } from '../../src/metrics/registry.ts'
-import { SKIP_REASONS as SCHEDULER_SKIP_REASONS } from '../../src/poll/scheduler.ts'
 
 test('docs/metrics.md is what the table of metrics says; `npx tsx src/metrics/write-reference.ts` writes it', () => {
   const page = readFileSync(new URL('../../docs/metrics.md', import.meta.url), 'utf8')
@@ -19,8 +17,4 @@ test.each(METRIC_NAMES)('%s is named by the rules of Prometheus', (name) => {
   expect(name).not.toMatch(/_(ms|milliseconds|minutes|age)$/)
   expect(help).toMatch(/^[A-Z0-9].*\.$/)
   for (const label of labels) expect(['type', 'region', 'zone', 'env', 'service', 'owner']).not.toContain(label)
-})
-
-test('every reason for which the scheduler skips a poll has its series', () => {
-  expect([...SKIP_REASONS]).toEqual([...SCHEDULER_SKIP_REASONS])
 })

@@ -121,7 +121,7 @@ describe('an outage', () => {
     expect(kept.amendments).toEqual([[KEY, first, clock.now(), 'down', false]])
     expect(log.lines.at(-1)).toEqual({
       level: 'warn',
-      fields: { network: 'ethereum', endpoint: 'own', conditions: ['unreachable'] },
+      fields: { network: 'ethereum', endpoint: 'own', conditions: ['unreachable'], why: 'connection refused' },
       message: 'endpoint went down',
     })
   })

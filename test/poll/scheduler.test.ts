@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { createScheduler, type ScheduledItem, type Scheduler, type SkipReason } from '../../src/poll/scheduler.ts'
+import type { SkipReason } from '../../src/metrics/own-series.ts'
+import { createScheduler, type ScheduledItem, type Scheduler } from '../../src/poll/scheduler.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
 
 const clockAt = () => createFakeClock({ now: Date.UTC(2026, 0, 1) })
