@@ -4,11 +4,15 @@ import { join } from 'node:path'
 import { Pool } from 'undici'
 import { systemClock } from '../dist/src/clock.js'
 import { endpointKey } from '../dist/src/core/endpoint.js'
+import { createObserver } from '../dist/src/core/observer.js'
+import { whereaboutsOf } from '../dist/src/core/reach.js'
 import { createMetrics } from '../dist/src/metrics/metrics.js'
 import { createProber } from '../dist/src/nodes/probe.js'
 import { createPoller } from '../dist/src/poll/poller.js'
+import { watchSelf } from '../dist/src/poll/self-watch.js'
 import { Secret } from '../dist/src/secret.js'
 import { createBoard } from '../dist/src/state/board.js'
+import { createIncidentLog } from '../dist/src/state/incident-log.js'
 import { openStore } from '../dist/src/store/open-store.js'
 import { silentLog } from '../test/support/log.ts'
 import { endpoint, network } from '../test/support/network.ts'
@@ -38,6 +42,7 @@ const store = await openStore({
 })
 const metrics = createMetrics({
   board,
+  incidents: createIncidentLog(),
   clock,
   version: 'bench',
   storeStatus: () => store.status(),
@@ -61,8 +66,22 @@ prober.retarget(
     timeoutMs: 5000,
   })),
 )
-const poller = createPoller({ prober, board, store, metrics, clock, log: silentLog })
-poller.configure([{ network: chain, endpoints }], new Set())
+const observer = createObserver()
+const selfWatch = watchSelf({ clock, onJump() {}, onHold: (from, to) => observer.held(from, to) })
+const poller = createPoller({
+  prober,
+  observer,
+  lookAtOurselves: () => selfWatch.look(),
+  board,
+  incidents: createIncidentLog(),
+  store,
+  metrics,
+  hasten() {},
+  clock,
+  log: silentLog,
+})
+const polled = endpoints.map((one) => ({ endpoint: one, at: whereaboutsOf('127.0.0.1') }))
+poller.configure([{ network: chain, endpoints: polled }], new Set())
 store.register(
   endpoints.map((of) => ({ endpoint: endpointKey(of), holdMs: 2000 })),
   clock.now(),

@@ -1,6 +1,7 @@
 import { systemClock } from '../src/clock.ts'
 import type { Endpoint } from '../src/core/endpoint.ts'
 import { createMetrics, type Exposition } from '../src/metrics/metrics.ts'
+import { createIncidentLog } from '../src/state/incident-log.ts'
 import { endpoint, good, liveness, network, nodeCheck } from '../test/support/network.ts'
 import { createWorld, QUIET_STORE, type World } from '../test/support/world.ts'
 
@@ -15,6 +16,7 @@ for (const count of [1000, 10_000]) {
   const world = await worldOf(count)
   const metrics = createMetrics({
     board: world.board,
+    incidents: createIncidentLog(),
     // A second of sharing would hide every rendering but the first.
     clock: { ...systemClock, after: (_delayMs, task) => systemClock.after(0, task) },
     version: 'bench',

@@ -1,6 +1,7 @@
 import { systemClock } from '../src/clock.ts'
 import type { Endpoint } from '../src/core/endpoint.ts'
 import { createStatusWriter } from '../src/http/status-document.ts'
+import { createIncidentLog } from '../src/state/incident-log.ts'
 import { endpoint, good, liveness, network, nodeCheck } from '../test/support/network.ts'
 import { createWorld } from '../test/support/world.ts'
 
@@ -21,6 +22,7 @@ const endpoints: Endpoint[] = Array.from({ length: 1000 }, (_, at) =>
 const world = createWorld(systemClock, [{ network: network({ name: 'avalanche', family: 'avalanche' }), endpoints }])
 const writer = createStatusWriter({
   board: world.board,
+  incidents: createIncidentLog(),
   clock: systemClock,
   observer: () => ({ impaired: false, reasons: [] }),
   audience: 'private',

@@ -247,7 +247,7 @@ function fillTier(db: Database.Database, table: string, widthMs: number, from: n
   db.prepare(
     `WITH RECURSIVE e (id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM e WHERE id < @endpoints),
        b (bucket) AS (SELECT @first UNION ALL SELECT bucket + 1 FROM b WHERE bucket < @last - 1)
-     INSERT INTO ${table} SELECT id, bucket, @width - down, 0, down, 0, 0, @polls, @latencies, 220000, 24000000, 3, 4000, 0
+     INSERT INTO ${table} SELECT id, bucket, @width - down, 0, down, 0, @polls, @latencies, 220000, 24000000, 3, 4000, 0
      FROM e, (SELECT bucket, CASE WHEN bucket % 50 = 0 THEN 15000 ELSE 0 END AS down FROM b)`,
   ).run({
     endpoints,

@@ -28,13 +28,13 @@ CREATE TABLE polls (
   PRIMARY KEY (slot, endpoint_id, offset_ms)
 ) STRICT, WITHOUT ROWID;
 
+-- Time in maintenance is in none of the parts: it is added from `maintenance` when it is read.
 CREATE TABLE five_minutes (
   endpoint_id INTEGER NOT NULL,
   bucket INTEGER NOT NULL,
   up_ms INTEGER NOT NULL,
   degraded_ms INTEGER NOT NULL,
   down_ms INTEGER NOT NULL,
-  maintenance_ms INTEGER NOT NULL,
   stale_ms INTEGER NOT NULL,             -- part of the time up or degraded
   polls INTEGER NOT NULL,
   latencies BLOB,                        -- histogram: see core/latency-histogram.ts
@@ -52,7 +52,6 @@ CREATE TABLE hours (
   up_ms INTEGER NOT NULL,
   degraded_ms INTEGER NOT NULL,
   down_ms INTEGER NOT NULL,
-  maintenance_ms INTEGER NOT NULL,
   stale_ms INTEGER NOT NULL,
   polls INTEGER NOT NULL,
   latencies BLOB,
@@ -71,7 +70,6 @@ CREATE TABLE days (
   up_ms INTEGER NOT NULL,
   degraded_ms INTEGER NOT NULL,
   down_ms INTEGER NOT NULL,
-  maintenance_ms INTEGER NOT NULL,
   stale_ms INTEGER NOT NULL,
   polls INTEGER NOT NULL,
   latencies BLOB,
@@ -94,12 +92,66 @@ CREATE TABLE hash_changes (
   PRIMARY KEY (at_ms, endpoint_id, shard, height)
 ) STRICT, WITHOUT ROWID;
 
+-- Planned maintenance of an endpoint, [from_ms, until_ms): those of one endpoint neither overlap nor touch.
+CREATE TABLE maintenance (
+  endpoint_id INTEGER NOT NULL,
+  from_ms INTEGER NOT NULL,
+  until_ms INTEGER NOT NULL,
+  PRIMARY KEY (endpoint_id, from_ms)
+) STRICT, WITHOUT ROWID;
+
+-- Incidents as they stand now, open and closed. The indexes carry what the list asks for, so that a large `value` is read
+-- only of those that are shown; incidents that are part of another are not listed.
+CREATE TABLE incidents (
+  id TEXT PRIMARY KEY,
+  network TEXT NOT NULL,
+  endpoint TEXT,                         -- NULL for a network-wide one
+  opened_ms INTEGER NOT NULL,
+  closed_ms INTEGER,                     -- NULL while it is open
+  absorbed INTEGER NOT NULL,
+  value TEXT NOT NULL                    -- JSON
+) STRICT;
+CREATE INDEX incidents_by_time ON incidents (opened_ms, id, closed_ms) WHERE absorbed = 0;
+CREATE INDEX incidents_by_network ON incidents (network, opened_ms, id, closed_ms) WHERE absorbed = 0;
+CREATE INDEX incidents_by_endpoint ON incidents (network, endpoint, opened_ms, id, closed_ms) WHERE absorbed = 0;
+CREATE INDEX incidents_open ON incidents (opened_ms, id) WHERE absorbed = 0 AND closed_ms IS NULL;
+CREATE INDEX incidents_by_end ON incidents (closed_ms) WHERE closed_ms IS NOT NULL;
+
 -- What must survive a restart, as JSON.
 CREATE TABLE saved_health (
   endpoint_id INTEGER PRIMARY KEY,
   at_ms INTEGER NOT NULL,
   value TEXT NOT NULL
 ) STRICT;
+
+-- Names that nodes answer to below /ext/, as the gateway's callers had them made. A node forgets its own when it restarts: then
+-- the row says since when, and how that was noticed.
+CREATE TABLE aliases (
+  network TEXT NOT NULL,
+  alias TEXT NOT NULL,
+  target TEXT NOT NULL,
+  endpoint TEXT NOT NULL,
+  node_id TEXT,
+  caller TEXT NOT NULL,
+  at_ms INTEGER NOT NULL,
+  stale_ms INTEGER,                      -- NULL while it holds
+  stale_reason TEXT,
+  PRIMARY KEY (network, alias)
+) STRICT, WITHOUT ROWID;
+
+-- Every call of a node's admin API that came through the gateway.
+CREATE TABLE admin_calls (
+  at_ms INTEGER NOT NULL,
+  nth INTEGER NOT NULL,                  -- tells calls of one millisecond apart
+  network TEXT NOT NULL,
+  caller TEXT NOT NULL,
+  alias TEXT NOT NULL,
+  target TEXT NOT NULL,
+  endpoint TEXT,                         -- NULL where nobody was asked
+  node_id TEXT,
+  outcome TEXT NOT NULL,
+  PRIMARY KEY (at_ms, nth)
+) STRICT, WITHOUT ROWID;
 
 -- When each job last ended well.
 CREATE TABLE jobs (

@@ -2,15 +2,23 @@ import type { Clock, Timer } from './clock.ts'
 import { systemClock } from './clock.ts'
 import type { Config } from './config/config.ts'
 import { endpointKey } from './core/endpoint.ts'
+import { createObserver } from './core/observer.ts'
+import { whereaboutsOf } from './core/reach.ts'
+import { createGatewayService, type GatewayService, type GatewaySetup } from './gateway/service.ts'
 import { createHttpServer, type HttpServer } from './http/server.ts'
 import type { Logger } from './logger.ts'
+import type { GatewayState } from './metrics/gateway-series.ts'
 import { createMetrics, type Metrics } from './metrics/metrics.ts'
 import { createProber } from './nodes/probe.ts'
-import { watchClock } from './poll/clock-watch.ts'
+import { earlierIncidents } from './poll/earlier-incidents.ts'
 import { createHousekeeping } from './poll/housekeeping.ts'
+import { endpointsIn, maintainedTimes } from './poll/maintained-times.ts'
+import { createMaintenanceCalendar } from './poll/maintenance-calendar.ts'
 import { createPoller } from './poll/poller.ts'
 import { createScheduler, type ScheduledItem } from './poll/scheduler.ts'
+import { watchSelf } from './poll/self-watch.ts'
 import { type Board, createBoard } from './state/board.ts'
+import { createIncidentLog } from './state/incident-log.ts'
 import { openStore } from './store/open-store.ts'
 import { targetsOf } from './targets.ts'
 import { version } from './version.ts'
@@ -26,9 +34,26 @@ export interface DaemonDeps {
   readonly clock?: Clock
 }
 
+/** An address of the configuration cannot be had. */
+export class ListenError extends Error {
+  /** The key that names it. */
+  readonly key: 'server.listen' | 'gateway.listen'
+  readonly code: string
+
+  constructor(key: ListenError['key'], cause: unknown) {
+    const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown'
+    super(`${key}: the address cannot be used (${code})`, { cause })
+    this.name = 'ListenError'
+    this.key = key
+    this.code = code
+  }
+}
+
 export interface Daemon {
   /** Where the page is. */
   readonly url: string
+  /** Where the gateway is; `null` without one. */
+  readonly gatewayUrl: string | null
   readonly board: Board
   /** Swaps a valid configuration in whole: the endpoints of `kept` go on with the state and the turn that they have. */
   reload(config: Config, kept: ReadonlySet<string>): void
@@ -43,6 +68,8 @@ export async function startDaemon({ config, log, clock = systemClock }: DaemonDe
   let current = config
   let stopping = false
   const board = createBoard()
+  const incidents = createIncidentLog()
+  const us = createObserver()
   const store = await openStore({
     ...config.store,
     clock,
@@ -51,14 +78,41 @@ export async function startDaemon({ config, log, clock = systemClock }: DaemonDe
   })
   const metrics: Metrics = createMetrics({
     board,
+    incidents,
     clock,
     version,
     storeStatus: () => store.status(),
     scheduler: () => scheduler,
     observer,
+    gateway: () => gatewayState(gateway),
   })
   const prober = createProber({ clock })
-  const poller = createPoller({ prober, board, store, metrics, clock, log })
+  const selfWatch = watchSelf({
+    clock,
+    onJump(byMs) {
+      const direction = byMs > 0 ? 'forward' : 'backward'
+      // It is measured a little short or long: 3599.9 s were set as an hour.
+      const seconds = Math.round(byMs / 1000)
+      metrics.clockJumped(direction)
+      log.warn({ direction, seconds: Math.abs(seconds) }, 'wall clock jumped')
+      us.stepped(clock.monotonic(), 1000 * seconds)
+      poller.shift(byMs)
+    },
+    onHold: (from, to) => us.held(from, to),
+  })
+  const poller = createPoller({
+    prober,
+    observer: us,
+    lookAtOurselves: () => selfWatch.look(),
+    board,
+    incidents,
+    store,
+    metrics,
+    onChainEvent: (network, event) => gateway?.chainMoved(network, event),
+    hasten: (key) => scheduler.hasten(key),
+    clock,
+    log,
+  })
   const scheduler = createScheduler({
     clock,
     concurrency: config.poll.concurrency,
@@ -67,32 +121,41 @@ export async function startDaemon({ config, log, clock = systemClock }: DaemonDe
     onSkip: (_key, reason, count) => metrics.schedulerSkipped(reason, count),
   })
   const housekeeping = createHousekeeping({ store, clock, log })
-  const clockWatch = watchClock({
+  const calendar = createMaintenanceCalendar({
     clock,
-    onJump(direction, ms) {
-      metrics.clockJumped(direction)
-      log.warn({ direction, seconds: Math.round(ms / 1000) }, 'wall clock jumped')
+    log,
+    onChange(periods) {
+      const now = clock.now()
+      // A window may name endpoints that only some of its networks have.
+      const ours = periods.filter((period) => endpointsIn(period, board).length > 0)
+      board.putMaintenance(ours)
+      store.maintain(maintainedTimes(ours, board, now), now)
     },
   })
   const http: HttpServer = createHttpServer({
     board,
+    incidents,
     store,
     metrics,
     clock,
     log,
     version,
-    options: { ...config.server.listen, ...config.server, tls: certificateOf(config) },
+    options: { ...config.server.listen, ...config.server, tls: certificateOf(config.server) },
     ready: () => scheduler.firstRoundDone && !stopping,
     stopping: () => stopping,
     observer,
+    gateway: () => gateway?.report() ?? null,
   })
+  let gateway: GatewayService | null = null
 
   /** Whether it is us. */
   function observer() {
     const { trouble } = store.status()
-    return trouble === null
-      ? { impaired: false, reasons: [] }
-      : { impaired: true, reasons: [`the history cannot be written (${trouble})`] }
+    const reasons = [
+      ...us.reasons(clock.monotonic()),
+      ...(trouble === null ? [] : [`the history cannot be written (${trouble})`]),
+    ]
+    return { impaired: reasons.length > 0, reasons }
   }
 
   function apply(next: Config, kept: ReadonlySet<string>): void {
@@ -102,7 +165,10 @@ export async function startDaemon({ config, log, clock = systemClock }: DaemonDe
     current = next
     const networks = next.networks.map(({ network, endpoints: configured }) => ({
       network,
-      endpoints: configured.map(({ endpoint }) => endpoint),
+      endpoints: configured.map(({ endpoint, connection }) => ({
+        endpoint,
+        at: whereaboutsOf(new URL(connection.url.reveal()).hostname),
+      })),
     }))
     poller.configure(networks, kept)
     const holding = endpoints.map(({ endpoint }) => ({
@@ -110,7 +176,9 @@ export async function startDaemon({ config, log, clock = systemClock }: DaemonDe
       holdMs: 2 * endpoint.intervalMs,
     }))
     store.register(holding, clock.now())
+    calendar.configure(next.maintenance)
     scheduler.configure(items, next.poll.concurrency)
+    gateway?.reconfigure(gatewaySetupOf(next))
     metrics.configReloaded(true, clock.now())
   }
 
@@ -130,13 +198,36 @@ export async function startDaemon({ config, log, clock = systemClock }: DaemonDe
   }
 
   apply(config, new Set())
-  poller.restore(await store.savedHealth())
-  const address = await http.listen().catch(async (error: unknown) => {
-    clockWatch.stop()
-    await Promise.all([prober.close(), store.close()])
-    throw error
-  })
+  poller.restore(await store.savedHealth(), await earlierIncidents(store))
+  async function giveUp(key: ListenError['key'], cause: unknown): Promise<never> {
+    selfWatch.stop()
+    calendar.stop()
+    await Promise.all([prober.close(), http.close(), gateway?.close()])
+    await store.close()
+    throw new ListenError(key, cause)
+  }
+
+  if (config.gateway.enabled) {
+    gateway = createGatewayService({
+      listen: { ...config.gateway.listen, tls: certificateOf(config.gateway) },
+      setup: gatewaySetupOf(config),
+      board,
+      store,
+      aliases: await store.aliases(),
+      onDoubt: (key) => scheduler.hasten(key),
+      metrics: metrics.gateway,
+      clock,
+      log,
+    })
+  }
+  const address = await http.listen().catch((error: unknown) => giveUp('server.listen', error))
   const url = urlOf(address, config.server.tls !== null)
+  let gatewayUrl: string | null = null
+  if (gateway !== null) {
+    const at = await gateway.listen().catch((error: unknown) => giveUp('gateway.listen', error))
+    gatewayUrl = urlOf(at, config.gateway.tls !== null)
+    log.info({ url: gatewayUrl, callers: config.gateway.callers.length }, 'gateway listening')
+  }
   log.info({ url, endpoints: board.networks().reduce((sum, { endpoints }) => sum + endpoints.length, 0) }, 'listening')
   scheduler.start()
   // Neither may hold up the first polls.
@@ -147,20 +238,26 @@ export async function startDaemon({ config, log, clock = systemClock }: DaemonDe
 
   return {
     url,
+    gatewayUrl,
     board,
 
     reload(next, kept) {
       apply(next, kept)
       log.setLevel(next.log.level)
-      const certificate = certificateOf(next)
+      const certificate = certificateOf(next.server)
       if (certificate !== null) http.useCertificate(certificate)
+      const gatewayCertificate = certificateOf(next.gateway)
+      if (gatewayCertificate !== null) gateway?.useCertificate(gatewayCertificate)
     },
 
     reloadRefused: () => metrics.configReloaded(false, clock.now()),
 
     async stop() {
       stopping = true
-      clockWatch.stop()
+      // Polls go on until the last request is answered by what they know.
+      await gateway?.close()
+      selfWatch.stop()
+      calendar.stop()
       await scheduler.stop()
       await Promise.all([prober.close(), housekeeping.stop(), housekept])
       availabilityTimer?.cancel()
@@ -193,7 +290,37 @@ function itemsOf(config: Config): ScheduledItem[] {
   )
 }
 
-function certificateOf({ server: { tls } }: Config): { cert: string; key: string } | null {
+function gatewaySetupOf({ gateway, networks }: Config): GatewaySetup {
+  return {
+    rules: {
+      ...gateway,
+      networks: networks.map(({ network, shards, host, endpoints }) => ({
+        network,
+        shards,
+        host,
+        endpoints: endpoints.map(({ endpoint }) => endpoint.name),
+      })),
+    },
+    targets: targetsOf(networks),
+    cacheMaxBytes: gateway.cacheMaxBytes,
+    finalDepths: new Map(networks.map(({ network, finalDepth }) => [network.name, finalDepth])),
+  }
+}
+
+/** What the metrics tell of it besides what they count. */
+function gatewayState(gateway: GatewayService | null): GatewayState | null {
+  if (gateway === null) return null
+  const { callers, networks } = gateway.report()
+  return {
+    callers: callers.map(({ name }) => name),
+    networks: networks.map(({ name, endpoints }) => ({
+      name,
+      endpoints: endpoints.map(({ endpoint, leftOut }) => ({ name: endpoint, eligible: leftOut === null })),
+    })),
+  }
+}
+
+function certificateOf({ tls }: Pick<Config['server'], 'tls'>): { cert: string; key: string } | null {
   return tls === null ? null : { cert: tls.cert, key: tls.key.reveal() }
 }
 

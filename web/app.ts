@@ -14,9 +14,9 @@ function draw(): void {
   if (drawn !== 0) return
   drawn = requestAnimationFrame(() => {
     drawn = 0
-    const { status, contact, nowMs } = live.look()
+    const { status, incidents, contact, nowMs } = live.look()
     if (page?.querySelector('.waiting')) page.replaceChildren()
-    if (page !== null) render(overview(status, contact, nowMs), page)
+    if (page !== null) render(overview({ status, incidents, contact, nowMs }), page)
     document.title = contact.kind === 'stale' ? '? Heartline' : `${TITLE_MARK[status?.state ?? 'unknown']}Heartline`
   })
 }

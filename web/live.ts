@@ -1,10 +1,17 @@
-import type { StatusEventView, StatusView } from '../src/http/views.ts'
-import { applyEvent } from './model.ts'
-import type { Contact } from './overview.ts'
+import type { IncidentListView, IncidentSummaryView, StatusEventView, StatusView } from '../src/http/views.ts'
+import { applyEvent, applyIncident } from './model.ts'
+
+/** How well the page hears the daemon. */
+export type Contact =
+  | { readonly kind: 'connecting' }
+  | { readonly kind: 'live'; readonly by: 'events' | 'polling' }
+  | { readonly kind: 'stale'; readonly forSeconds: number }
 
 export interface Live {
   /** `null` until the daemon has answered once. */
   readonly status: StatusView | null
+  /** Open ones, the newest first. */
+  readonly incidents: readonly IncidentSummaryView[]
   readonly contact: Contact
   /**
    * The daemon's clock, as far as the last message tells it: a reader's wrong clock makes no age wrong. It stands still
@@ -22,6 +29,7 @@ const RETRY_EVENTS_MS = 30_000
 /** Follows the daemon by server-sent events, and by polling where those do not get through. `changed` is called for every news. */
 export function follow(changed: () => void): { look(): Live } {
   let status: StatusView | null = null
+  let incidents: readonly IncidentSummaryView[] = []
   let heardAt: number | null = null
   const startedAt = performance.now()
   let daemonAhead = 0
@@ -43,7 +51,13 @@ export function follow(changed: () => void): { look(): Live } {
     source.addEventListener('status', ({ data }) => {
       const event = JSON.parse(data) as StatusEventView
       stopPolling()
+      // What is open follows a complete one.
+      if (event.complete) incidents = []
       heard(applyEvent(status, event), event.generated_at)
+    })
+    source.addEventListener('incident', ({ data }) => {
+      incidents = applyIncident(incidents, JSON.parse(data) as IncidentSummaryView)
+      changed()
     })
     source.addEventListener('error', () => {
       startPolling()
@@ -70,6 +84,7 @@ export function follow(changed: () => void): { look(): Live } {
       const answer = await fetch('/api/v1/status', { headers, signal: AbortSignal.timeout(POLL_EVERY_MS) })
       if (polling === undefined) return
       by = 'polling'
+      void pollIncidents()
       if (answer.status === 304) return heard(null, null)
       if (!answer.ok) return
       etag = answer.headers.get('etag')
@@ -77,6 +92,18 @@ export function follow(changed: () => void): { look(): Live } {
       heard(next, next.generated_at)
     } catch {
       // No contact: the lamp says so, from the time of the last message on.
+    }
+  }
+
+  async function pollIncidents(): Promise<void> {
+    try {
+      const answer = await fetch('/api/v1/incidents?open=true', { signal: AbortSignal.timeout(POLL_EVERY_MS) })
+      if (polling === undefined || !answer.ok) return
+      const list = (await answer.json()) as IncidentListView
+      incidents = list.incidents
+      changed()
+    } catch {
+      // As with the status.
     }
   }
 
@@ -91,7 +118,7 @@ export function follow(changed: () => void): { look(): Live } {
             ? { kind: 'connecting' }
             : { kind: 'live', by }
       const stoodStillMs = contact.kind === 'stale' ? silentMs : 0
-      return { status, contact, nowMs: Date.now() + daemonAhead - stoodStillMs }
+      return { status, incidents, contact, nowMs: Date.now() + daemonAhead - stoodStillMs }
     },
   }
 }

@@ -1,8 +1,17 @@
-import type { EndpointView, NetworkView, StateView, StatusEventView, StatusView } from '../src/http/views.ts'
+import type {
+  EndpointView,
+  IncidentSummaryView,
+  MaintenanceView,
+  NetworkView,
+  StateView,
+  StatusEventView,
+  StatusView,
+} from '../src/http/views.ts'
 
 /** The status after an event: networks and endpoints that it holds take the place of those of the same name. */
 export function applyEvent(status: StatusView | null, event: StatusEventView): StatusView | null {
-  const { complete, ...news } = event
+  const { complete, maintenance = status?.maintenance ?? [], ...rest } = event
+  const news = { ...rest, maintenance }
   if (complete) return news
   if (status === null) return null
   if (news.networks.length === 0) return { ...news, networks: status.networks }
@@ -15,6 +24,30 @@ function merge(network: NetworkView, news: NetworkView | undefined): NetworkView
   if (news.endpoints.length === 0) return { ...news, endpoints: network.endpoints }
   const changed = new Map(news.endpoints.map((endpoint) => [endpoint.name, endpoint]))
   return { ...news, endpoints: network.endpoints.map((endpoint) => changed.get(endpoint.name) ?? endpoint) }
+}
+
+/** The open incidents after news of one, the newest first; one that is part of another is told by that other. */
+export function applyIncident(
+  open: readonly IncidentSummaryView[],
+  news: IncidentSummaryView,
+): readonly IncidentSummaryView[] {
+  const others = open.filter(({ id }) => id !== news.id)
+  if (news.closed_at !== null || news.absorbed_by !== null) return others
+  return [...others, news].sort((a, b) => Date.parse(b.opened_at) - Date.parse(a.opened_at))
+}
+
+/** The maintenance that is under way, and of each window what comes next; the daemon tells them in the order of time. */
+export function planAt(
+  maintenance: readonly MaintenanceView[],
+  nowMs: number,
+): { readonly running: readonly MaintenanceView[]; readonly ahead: readonly MaintenanceView[] } {
+  const left = maintenance.filter(({ until }) => Date.parse(until) > nowMs)
+  const later = left.filter(({ from }) => Date.parse(from) > nowMs)
+  const next = new Map(later.toReversed().map((period) => [`${period.network}/${period.name}`, period]))
+  return {
+    running: left.filter(({ from }) => Date.parse(from) <= nowMs),
+    ahead: later.filter((period) => next.get(`${period.network}/${period.name}`) === period),
+  }
 }
 
 const BADNESS: Record<StateView, number> = { down: 0, degraded: 1, unknown: 2, maintenance: 3, up: 4 }

@@ -1,17 +1,15 @@
 import type { ConditionView, EndpointView, HeadView, NetworkView, StateView, StatusView } from '../src/http/views.ts'
+import { incidentsSection, maintenanceSection } from './events.ts'
 import { age, count, duration, latency, since, unbroken } from './format.ts'
-import { html, nothing, svg, type TemplateResult } from './lit.ts'
+import { html, nothing, type TemplateResult } from './lit.ts'
+import type { Live } from './live.ts'
+import { mark } from './mark.ts'
 import { networksWorstFirst, tally, worstFirst, worstHead } from './model.ts'
 import { verdictSentence, WORDS } from './words.ts'
 
-/** How well the page hears the daemon. */
-export type Contact =
-  | { readonly kind: 'connecting' }
-  | { readonly kind: 'live'; readonly by: 'events' | 'polling' }
-  | { readonly kind: 'stale'; readonly forSeconds: number }
-
-/** The overview: the verdict, then every network with its endpoints, the worst first. `nowMs` is the daemon's time. */
-export function overview(status: StatusView | null, contact: Contact, nowMs: number): TemplateResult {
+/** The overview: the verdict, what is wrong and what is planned, then every network with its endpoints, the worst first. */
+export function overview(live: Live): TemplateResult {
+  const { status, contact } = live
   const stale = contact.kind === 'stale'
   const tone = stale || status === null ? 'unknown' : status.state
   return html`
@@ -20,12 +18,12 @@ export function overview(status: StatusView | null, contact: Contact, nowMs: num
       ${lamp(contact)}
     </header>
     <main class=${stale ? 'stale' : ''}>
-      ${status === null ? html`<section class="verdict unknown"><h1>${WORDS.connecting} …</h1></section>` : body(status, tone, stale, nowMs)}
+      ${status === null ? html`<section class="verdict unknown"><h1>${WORDS.connecting} …</h1></section>` : body(live, status, tone, stale)}
     </main>
   `
 }
 
-function body(status: StatusView, tone: StateView, stale: boolean, nowMs: number): TemplateResult {
+function body({ incidents, nowMs }: Live, status: StatusView, tone: StateView, stale: boolean): TemplateResult {
   return html`
     <section class="verdict ${tone}" role="status">
       ${mark(tone)}
@@ -35,6 +33,7 @@ function body(status: StatusView, tone: StateView, stale: boolean, nowMs: number
         ${ownTrouble(status.observer)}
       </div>
     </section>
+    ${incidentsSection(incidents, status, nowMs)} ${maintenanceSection(status, nowMs)}
     ${networksWorstFirst(status.networks).map((network) => networkSection(network, nowMs))}
   `
 }
@@ -46,7 +45,7 @@ function ownTrouble({ impaired, reasons }: StatusView['observer']): TemplateResu
   return html`<p class="impaired">${impaired ? WORDS.impaired : WORDS.ownTrouble}${listed}</p>`
 }
 
-function lamp(contact: Contact): TemplateResult {
+function lamp(contact: Live['contact']): TemplateResult {
   switch (contact.kind) {
     case 'connecting':
       return html`<p class="lamp wait"><i></i>${WORDS.connecting}</p>`
@@ -110,7 +109,9 @@ function endpointRow(endpoint: EndpointView, nowMs: number): TemplateResult {
       <th role="rowheader" scope="row">
         <div class="name">
           ${mark(endpoint.state)}
-          <span>${endpoint.title} <small>${WORDS.states[endpoint.state]}</small></span>
+          <span>
+            ${endpoint.title} <small>${WORDS.states[endpoint.state]}${endpoint.flapping ? `, ${WORDS.flapping}` : ''}</small>
+          </span>
         </div>
       </th>
       <td role="cell" class="why">${endpoint.conditions.map((condition) => reason(condition))}</td>
@@ -153,26 +154,6 @@ const METACHAIN = 4_294_967_295
 
 function shardName(shard: number): string {
   return shard === METACHAIN ? WORDS.metachain : WORDS.shard(shard)
-}
-
-/** A state has its own shape, so that it needs no colour to be told. */
-function mark(state: StateView): TemplateResult {
-  return html`<svg class="mark ${state}" viewBox="0 0 16 16" role="img" aria-label=${WORDS.states[state]}>${shape(state)}</svg>`
-}
-
-function shape(state: StateView): TemplateResult {
-  switch (state) {
-    case 'up':
-      return svg`<circle cx="8" cy="8" r="6.5" /><path d="M5 8.3l2.1 2.1L11 6.2" />`
-    case 'degraded':
-      return svg`<path class="fill" d="M8 1.2L15.2 14H.8z" /><path d="M8 6v3.6M8 11.6v.4" />`
-    case 'down':
-      return svg`<rect class="fill" x="1.5" y="1.5" width="13" height="13" rx="2" /><path d="M5.3 5.3l5.4 5.4M10.7 5.3l-5.4 5.4" />`
-    case 'maintenance':
-      return svg`<path class="fill" d="M8 .8L15.2 8 8 15.2.8 8z" /><path d="M5 8h6" />`
-    case 'unknown':
-      return svg`<circle class="dashed" cx="8" cy="8" r="6.3" /><path d="M6.2 6.3a1.9 1.9 0 1 1 2.5 2c-.5.2-.7.5-.7 1M8 11.4v.3" />`
-  }
 }
 
 function pulse(): TemplateResult {

@@ -1,4 +1,4 @@
-import type { EndpointView, NetworkView, StateView, StatusView } from '../src/http/views.ts'
+import type { EndpointView, IncidentSummaryView, NetworkView, StateView, StatusView } from '../src/http/views.ts'
 import { duration } from './format.ts'
 import { networksWorstFirst, tally, worstFirst } from './model.ts'
 
@@ -21,6 +21,13 @@ export const WORDS = {
     latency: 'Latency',
     since: 'Since',
   },
+  incidents: 'Open incidents',
+  maintenance: 'Planned maintenance',
+  flapping: 'flapping',
+  forSoLong: (age: string) => `for ${age}`,
+  until: (age: string) => `${age} left`,
+  ahead: (age: string) => `in ${age}`,
+  more: (count: number) => `and ${count} more`,
   atHead: 'at head',
   lastSeen: 'last seen',
   none: '–',
@@ -49,15 +56,34 @@ export function verdictSentence({ networks, state }: StatusView): string {
     if (state === 'unknown') return 'Nothing is known yet: the first polls are under way.'
     if (state === 'maintenance') return 'Everything is in maintenance.'
     const total = networks.reduce((sum, network) => sum + network.endpoints.length, 0)
-    const unknown = networks.reduce((sum, network) => sum + tally(network.endpoints).unknown, 0)
-    const known = `${total - unknown} of ${total} endpoints are up`
-    return unknown > 0 ? `${known}; the others are not known.` : `All ${total} endpoints are up.`
+    const { up, maintenance, unknown } = tally(networks.flatMap(({ endpoints }) => endpoints))
+    if (up === total) return `All ${total} endpoints are up.`
+    const planned = maintenance === 0 ? '' : `; ${maintenance} ${maintenance === 1 ? 'is' : 'are'} in maintenance`
+    return `${up} of ${total} endpoints are up${planned}${unknown > 0 ? '; the others are not known' : ''}.`
   }
   const about = networkSentence(first)
   const more = troubled.length - 1
   const others = second === undefined ? '' : `; trouble in ${more === 1 ? second.title : `${more} more`} too`
   if (fine === 0) return `${about}${others}.`
   return `${about}${others}; ${fine === 1 ? 'the other network is' : `the other ${fine} networks are`} well.`
+}
+
+/** An incident in words: `is down: connection refused`. Of the worst reasons that hold, the first; none may hold just now. */
+export function incidentSentence({ cause, state, flapping, conditions }: IncidentSummaryView): string {
+  const holding = conditions.filter(({ until }) => until === null)
+  const main = holding.find((condition) => condition.state === state) ?? holding[0] ?? conditions.at(-1)
+  const why = main === undefined ? '' : `: ${main.message}`
+  if (cause !== 'endpoint') return `${cause === 'halted' ? 'is halted' : 'is forked'}${why}`
+  return `is ${state}${flapping ? ' on and off' : ''}${why}`
+}
+
+/** As people call them: `Avalanche: Own node 1`, or the network alone; by name what is no longer configured. */
+export function titleOf({ networks }: StatusView, network: string, endpoints: readonly string[] | null): string {
+  const of = networks.find(({ name }) => name === network)
+  const title = of?.title ?? network
+  if (endpoints === null) return title
+  const titles = endpoints.map((one) => of?.endpoints.find(({ name }) => name === one)?.title ?? one)
+  return `${title}: ${titles.join(', ')}`
 }
 
 function isTroubled({ state, halted, forked }: NetworkView): boolean {

@@ -1,6 +1,6 @@
 import type { Liveness } from '../core/liveness.ts'
 import type { Chain, ChainMemory, ChainTarget, Conversation, NodeAnswer, Reading } from './chain.ts'
-import { evmHead } from './ethereum.ts'
+import { evmBlockHash, evmHead } from './ethereum.ts'
 import { readHealthReply } from './health-reply.ts'
 import { isObject, parseJson } from './json.ts'
 import { type Call, createCall, fail, isUnknownMethod, readEnvelope } from './json-rpc.ts'
@@ -12,6 +12,7 @@ export const avalanche: Chain = {
   defaultChecks: ['liveness', 'head'],
   liveness: avalancheLiveness,
   head: evmHead,
+  blockHash: evmBlockHash,
 }
 
 const HEALTH_PATH = '/ext/health'

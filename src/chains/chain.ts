@@ -70,4 +70,6 @@ export interface Chain {
   /** `null` where the family's nodes do not tell of themselves. */
   readonly liveness: ((target: ChainTarget, memory: ChainMemory) => Conversation<Liveness>) | null
   head(target: ChainTarget, shard: Shard, memory: ChainMemory): Conversation<Head>
+  /** The hash of the block that the node has at this height; `null` where it has none. */
+  blockHash(target: ChainTarget, shard: Shard, height: number, memory: ChainMemory): Conversation<string | null>
 }

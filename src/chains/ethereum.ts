@@ -13,6 +13,7 @@ export const ethereum: Chain = {
   defaultChecks: ['head'],
   liveness: null,
   head: evmHead,
+  blockHash: evmBlockHash,
 }
 
 /** More than a pool ever keeps open to one host. */
@@ -23,15 +24,37 @@ const VERIFIED_FOR_MS = 30_000
 
 /** The latest block; its chain id is verified on every connection before a head that came over it is believed. */
 export function* evmHead(target: ChainTarget, _shard: Shard, memory: ChainMemory): Conversation<Head> {
-  const call = createCall(target.rpcPath, 'eth_getBlockByNumber', ['latest', false], memory)
-  const answer = yield call.request
-  const head = readHead(answer, call, memory)
+  const head = yield* askBlock(target, 'latest', memory)
   if (!head.ok) return head
+  return head.value === null ? malformed('result is null: the node has no block') : { ok: true, value: head.value }
+}
+
+/** The hash of the block at this height, believed as little as a head. */
+export function* evmBlockHash(
+  target: ChainTarget,
+  _shard: Shard,
+  height: number,
+  memory: ChainMemory,
+): Conversation<string | null> {
+  const block = yield* askBlock(target, `0x${height.toString(16)}`, memory)
+  if (!block.ok) return block
+  if (block.value === null) return { ok: true, value: null }
+  return block.value.height === height
+    ? { ok: true, value: block.value.hash }
+    : malformed('number is not the one asked for')
+}
+
+/** `null` where the node says that it has no such block. */
+function* askBlock(target: ChainTarget, tag: string, memory: ChainMemory): Conversation<Head | null> {
+  const call = createCall(target.rpcPath, 'eth_getBlockByNumber', [tag, false], memory)
+  const answer = yield call.request
+  const block = readAnswer(answer, call, memory)
+  if (!block.ok || block.value === null) return block
   if (target.chainId !== null && !isVerified(answer, memory)) {
     const verified = yield* verifyChainId(target.rpcPath, target.chainId, memory)
     if (!verified.ok) return verified
   }
-  return head
+  return block
 }
 
 function* verifyChainId(path: string, expected: number, memory: ChainMemory): Conversation<null> {
@@ -67,7 +90,7 @@ function remember({ connection, receivedAt }: NodeAnswer, { verifiedConnections 
 }
 
 /** From the text that another node of the network may have sent as well; from the whole answer where that cannot be told. */
-function readHead(answer: NodeAnswer, call: Call, { recentBlocks }: ChainMemory): Reading<Head> {
+function readAnswer(answer: NodeAnswer, call: Call, { recentBlocks }: ChainMemory): Reading<Head | null> {
   const text = statusFailure(answer) === null ? resultText(answer.body, call.id) : null
   const known = text === null ? undefined : recentBlocks.find(text)
   if (known !== undefined) return { ok: true, value: known }
@@ -77,12 +100,12 @@ function readHead(answer: NodeAnswer, call: Call, { recentBlocks }: ChainMemory)
     return result.ok ? readBlock(result.value) : result
   }
   const head = readBlock(block)
-  if (head.ok) recentBlocks.keep(text, head.value)
+  if (head.ok && head.value !== null) recentBlocks.keep(text, head.value)
   return head
 }
 
-function readBlock(block: unknown): Reading<Head> {
-  if (block === null) return malformed('result is null: the node has no block')
+function readBlock(block: unknown): Reading<Head | null> {
+  if (block === null) return { ok: true, value: null }
   if (!isObject(block)) return malformed('result is no block')
   const height = readQuantity(block.number)
   if (height === null) return malformed('number is no height')

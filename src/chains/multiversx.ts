@@ -12,6 +12,7 @@ export const multiversx: Chain = {
   defaultChecks: ['head'],
   liveness: null,
   head: shardHead,
+  blockHash: shardBlockHash,
 }
 
 const HASH = /^[0-9a-fA-F]{64}$/
@@ -36,6 +37,13 @@ function* shardHead(target: ChainTarget, shard: Shard, memory: ChainMemory): Con
   }
   memory.seenHashes.set(shard, hash)
   return found
+}
+
+function* shardBlockHash(target: ChainTarget, shard: Shard, height: number): Conversation<string | null> {
+  const block = yield* blockByNonce(pathsOf(target, shard), height, shard)
+  if (block.ok) return { ok: true, value: block.value.hash }
+  const { failure } = block
+  return failure.kind === 'rpc' && failure.code === 'internal_issue' ? { ok: true, value: null } : block
 }
 
 interface Paths {

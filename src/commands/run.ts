@@ -6,6 +6,7 @@ import { METACHAIN } from '../core/network.ts'
 import { LOG_LEVELS, type LogLevel } from '../logger.ts'
 import { version } from '../version.ts'
 import { backup } from './backup.ts'
+import { newCaller } from './caller.ts'
 import { checkConfig } from './check-config.ts'
 import { demo } from './demo.ts'
 import { type CommandIo, EXIT } from './io.ts'
@@ -108,17 +109,31 @@ export async function run(argv: readonly string[], env: NodeJS.ProcessEnv = proc
     .option('--seed <text>', 'nodes of one seed and block time are on one chain, also in other processes')
     .option('--chain-id <number>', 'ethereum (1), avalanche (43114)', whole(1, Number.MAX_SAFE_INTEGER))
     .addOption(new Option('--generation <age>', 'avalanche: before 1.2.1, or now').choices(['old', 'new']))
+    .option('--check-every <duration>', 'avalanche: how often it checks its own health (30s)', duration)
     .addOption(new Option('--kind <kind>', 'multiversx').choices(['proxy', 'observer']))
     .option('--shard <number>', 'multiversx: the one that an observer serves', whole(0, METACHAIN))
-    .action(async ({ blockTime, ...options }) => {
+    .action(async ({ blockTime, checkEvery, ...options }) => {
       const { apiAdminEnabled: adminEnabled } = overrides()
-      status = await simulate({ ...options, blockTimeMs: blockTime, adminEnabled }, io, io.signal)
+      status = await simulate(
+        { ...options, blockTimeMs: blockTime, checkEveryMs: checkEvery, adminEnabled },
+        io,
+        io.signal,
+      )
     })
   program
     .command('backup')
     .description('a consistent copy of the store, also while the daemon runs')
     .argument('<file>', 'where to; must not exist')
     .action((to: string) => configured((file) => backup({ file, to }, io, env)))
+  program
+    .command('caller')
+    .description('`caller new NAME` prints a fresh endpoint_id for a caller of the gateway, and the YAML for it')
+    .command('new')
+    .description('prints a fresh endpoint_id for a caller of this name, and the YAML for it')
+    .argument('<name>', 'the only form in which the caller is logged and shown')
+    .action((name: string) => {
+      status = newCaller({ name }, io)
+    })
   program
     .command('schema')
     .description('the JSON Schema of the configuration file')

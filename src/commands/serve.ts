@@ -1,9 +1,9 @@
 import { loadConfig, type Overrides } from '../config/load.ts'
 import { formatProblem } from '../config/problem.ts'
 import { createReloader } from '../config/reload.ts'
-import { type Daemon, startDaemon } from '../daemon.ts'
+import { type Daemon, ListenError, startDaemon } from '../daemon.ts'
 import { createLogger } from '../logger.ts'
-import { StoreError } from '../store/store.ts'
+import { StoreError, type StoreRefusal } from '../store/store.ts'
 import { aborted, type CommandIo, EXIT } from './io.ts'
 import { readConfig } from './read-config.ts'
 
@@ -71,12 +71,22 @@ export async function serve(
 function refused(error: unknown, io: Pick<CommandIo, 'err'>): number {
   if (error instanceof StoreError) {
     io.err(`heartline: store.path: ${error.message}`)
-    return error.kind === 'store-in-use' ? EXIT.storeInUse : EXIT.badConfig
+    return statusOf(error.kind)
   }
-  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
-  if (['EADDRINUSE', 'EACCES', 'EADDRNOTAVAIL', 'ENOTFOUND'].includes(code)) {
-    io.err(`heartline: server.listen: the address cannot be used (${code})`)
-    return EXIT.badConfig
+  if (!(error instanceof ListenError)) throw error
+  io.err(`heartline: ${error.message}`)
+  return EXIT.badConfig
+}
+
+/** 75 says that trying again later may help; 78 that something must be changed first. */
+function statusOf(kind: StoreRefusal): number {
+  switch (kind) {
+    case 'store-in-use':
+      return EXIT.storeInUse
+    case 'read-only':
+    case 'network-disk':
+    case 'newer-schema':
+    case 'sqlite-too-old':
+      return EXIT.badConfig
   }
-  throw error
 }

@@ -3,7 +3,7 @@ import type { Family } from '../core/network.ts'
 import { createChain } from '../simulator/chain.ts'
 import { MULTIVERSX_SHARDS } from '../simulator/multiversx.ts'
 import { type NodeOptions, startSimulatedNode } from '../simulator/node.ts'
-import { aborted, type CommandIo, EXIT } from './io.ts'
+import { type CommandIo, EXIT } from './io.ts'
 
 /** `heartline simulate`: one simulated node, to rehearse alerts on. Runs until the signal aborts. */
 export interface SimulateOptions {
@@ -18,6 +18,8 @@ export interface SimulateOptions {
   readonly chainId?: number | undefined
   /** Avalanche: before 1.2.1, or now. */
   readonly generation?: 'old' | 'new' | undefined
+  /** Avalanche: how often it checks its own health. */
+  readonly checkEveryMs?: number | undefined
   /** Avalanche: whether `/ext/admin` is there. */
   readonly adminEnabled?: boolean | undefined
   /** MultiversX. */
@@ -26,6 +28,7 @@ export interface SimulateOptions {
   readonly shard?: number | undefined
 }
 
+const A_DAY_MS = 86_400_000
 const BLOCK_TIMES_MS: Record<Family, number> = { ethereum: 12_000, avalanche: 2000, multiversx: 6000 }
 
 export async function simulate(
@@ -48,19 +51,26 @@ export async function simulate(
   io.out(`${endpointName}: a simulated ${family} node`)
   io.out(`  url      ${started.url}`)
   io.out(`  control  ${started.controlUrl}`)
-  await aborted(signal)
+  // A node whose port is closed for a while has nothing but this to keep the process alive.
+  while (!signal.aborted) await clock.sleep(A_DAY_MS, signal)
   await started.stop()
   return EXIT.ok
 }
 
 function kindOf(options: SimulateOptions): NodeOptions['kind'] {
-  const { family, chainId, generation, adminEnabled, kind, shard } = options
+  const { family, chainId, generation, checkEveryMs, adminEnabled, kind, shard } = options
   const chain = chainId === undefined ? {} : { chainId }
   switch (family) {
     case 'ethereum':
       return { family, ...chain }
     case 'avalanche':
-      return { family, ...chain, generation: generation ?? 'new', adminEnabled: adminEnabled ?? false }
+      return {
+        family,
+        ...chain,
+        ...(checkEveryMs === undefined ? {} : { checkEveryMs }),
+        generation: generation ?? 'new',
+        adminEnabled: adminEnabled ?? false,
+      }
     case 'multiversx':
       return { family, kind: kind ?? 'proxy', shard: shard ?? 0 }
   }

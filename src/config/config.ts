@@ -45,6 +45,8 @@ export interface ConfiguredNetwork {
   readonly shards: readonly Shard[]
   /** The Host whose gateway requests are for this network. */
   readonly host: string | null
+  /** So many blocks on top of one make it final; 0: every block is final at once. */
+  readonly finalDepth: number
   readonly poll: PollSettings
   readonly endpoints: readonly ConfiguredEndpoint[]
 }
@@ -89,6 +91,8 @@ export interface Caller {
   readonly admin: boolean
   readonly rateLimit: { readonly requests: number; readonly perMs: number } | null
   readonly methods: readonly string[]
+  /** Origins whose pages may call from a browser; `*` is any. */
+  readonly cors: readonly string[]
 }
 
 export interface MaintenanceWindow {

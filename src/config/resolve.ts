@@ -77,30 +77,33 @@ function configuredNetwork(network: NetworkFile, inherited: ConfigFile['poll'], 
   // A timeout is meant for the interval that it stands beside.
   const timeoutIsMeant = own.timeout !== undefined || (own.interval === undefined && inherited.timeout !== undefined)
   const poll = pollSettings(settings, timeoutIsMeant)
+  const blockTimeMs = network.block_time ?? ms(FAMILY_DEFAULTS[family].blockTime)
   const shards = family === 'multiversx' ? (network.shards ?? YIELDING_DEFAULTS.shards) : [null]
   return {
     network: {
       name: network.name,
       title: network.title ?? network.name,
       family,
-      blockTimeMs: network.block_time ?? ms(FAMILY_DEFAULTS[family].blockTime),
+      blockTimeMs,
+      blockTimeGiven: network.block_time !== undefined,
       chainId: network.chain_id ?? null,
-      thresholds: thresholds(network.thresholds),
+      thresholds: thresholds(network.thresholds, blockTimeMs),
     },
     shards,
     host: network.host ?? null,
+    finalDepth: network.final_depth ?? FAMILY_DEFAULTS[family].finalDepth,
     poll,
     endpoints: network.endpoints.map((endpoint) => configuredEndpoint(endpoint, network, { poll, shards, place })),
   }
 }
 
-function thresholds(keys: NetworkFile['thresholds']): Thresholds {
+function thresholds(keys: NetworkFile['thresholds'], blockTimeMs: number): Thresholds {
   const { lag_blocks: lagBlocks } = keys
   return {
     lagBlocks,
     lagRecoverBlocks: keys.lag_recover_blocks ?? Math.min(YIELDING_DEFAULTS.lagRecoverBlocks, lagBlocks - 1),
     lagBlocksDown: keys.lag_blocks_down ?? Math.max(YIELDING_DEFAULTS.lagBlocksDown, 2 * lagBlocks),
-    stallMs: keys.stall,
+    stallMs: keys.stall ?? Math.max(ms(YIELDING_DEFAULTS.stall), YIELDING_DEFAULTS.stallBlocks * blockTimeMs),
     heartbeatMs: keys.heartbeat,
     contiguousFailures: keys.contiguous_failures,
     latencyMs: keys.latency,
@@ -156,6 +159,7 @@ function gatewaySettings(file: ConfigFile['gateway'], names: readonly string[], 
         admin: caller.admin,
         rateLimit: caller.rate_limit ? { requests: caller.rate_limit.requests, perMs: caller.rate_limit.per } : null,
         methods: caller.methods,
+        cors: caller.cors,
       }),
     ),
     cacheMaxBytes: file.cache.max_size,

@@ -220,6 +220,19 @@ export const publicUrl = scalar(URL_EXPECTED, 'url', URL_JSON, (value) =>
   typeof value === 'string' ? parseBaseUrl(value) : undefined,
 )
 
+/** What a browser calls the place that a page came from: `*`, or a URL of scheme, host and port alone. */
+export const origin = scalar(
+  'an origin such as https://app.example.org (scheme, host and perhaps a port, without a path), or *',
+  'origin',
+  { type: 'string', anyOf: [{ pattern: '^(?:\\*|https?://[^/]+)$' }, { pattern: INTERPOLATED.pattern }] },
+  (value) => {
+    if (value === '*') return value
+    if (typeof value !== 'string' || !/^https?:\/\/[^\s/?#\\@]{1,300}$/i.test(value) || !URL.canParse(value))
+      return undefined
+    return new URL(value).origin
+  },
+)
+
 /** A secret text of one shape. */
 function secret(expected: string, pattern: RegExp) {
   return scalar(expected, 'text (secret)', { type: 'string' }, (value) =>

@@ -7,17 +7,31 @@ import * as s from './scalars.ts'
 
 /** Defaults that depend on what the nodes speak. */
 export const FAMILY_DEFAULTS = {
-  ethereum: { blockTime: '12s', checks: ['head'], offered: ['head'], rpcPath: '/' },
-  avalanche: { blockTime: '2s', checks: ['liveness', 'head'], offered: ['liveness', 'head'], rpcPath: '/ext/bc/C/rpc' },
-  multiversx: { blockTime: '6s', checks: ['head'], offered: ['head'], rpcPath: '/' },
+  ethereum: { blockTime: '12s', finalDepth: 1024, checks: ['head'], offered: ['head'], rpcPath: '/' },
+  avalanche: {
+    blockTime: '2s',
+    finalDepth: 0,
+    checks: ['liveness', 'head'],
+    offered: ['liveness', 'head'],
+    rpcPath: '/ext/bc/C/rpc',
+  },
+  multiversx: { blockTime: '6s', finalDepth: 32, checks: ['head'], offered: ['head'], rpcPath: '/' },
 } as const satisfies Record<
   Family,
-  { blockTime: string; checks: readonly CheckName[]; offered: readonly CheckName[]; rpcPath: string }
+  {
+    blockTime: string
+    finalDepth: number
+    checks: readonly CheckName[]
+    offered: readonly CheckName[]
+    rpcPath: string
+  }
 >
 export const FAMILIES = ['ethereum', 'avalanche', 'multiversx'] as const satisfies readonly Family[]
 
 /** Defaults that give way to a neighbour that was set: `resolve.ts` says how. */
 export const YIELDING_DEFAULTS = {
+  stall: '60s',
+  stallBlocks: 5,
   timeout: '5s',
   /** Of a shorter interval. */
   timeoutShare: 0.8,
@@ -28,7 +42,7 @@ export const YIELDING_DEFAULTS = {
   shards: [0, 1, 2, METACHAIN],
 } as const
 
-const familyText = (key: 'blockTime' | 'rpcPath') =>
+const familyText = (key: 'blockTime' | 'finalDepth' | 'rpcPath') =>
   FAMILIES.map((family) => `${family} \`${FAMILY_DEFAULTS[family][key]}\``).join(', ')
 
 const expected = (what: string) => ({
@@ -105,8 +119,11 @@ const thresholds = section('When an endpoint is called what.', {
     )
     .optional(),
   stall: s
-    .duration({ description: 'Stalled when it has no new block for this long, while another endpoint advances.' })
-    .prefault('60s'),
+    .duration({
+      description: 'Stalled when it has no new block for this long, while another endpoint advances.',
+      defaultText: `\`${YIELDING_DEFAULTS.stall}\`, or ${YIELDING_DEFAULTS.stallBlocks} x \`block_time\` if that is more`,
+    })
+    .optional(),
   heartbeat: s
     .duration({ description: 'The last handled network message may be this old (avalanche).' })
     .prefault('60s'),
@@ -182,6 +199,17 @@ const network = mapping('One blockchain.', {
       { max: '1d' },
     )
     .optional(),
+  final_depth: s
+    .whole(
+      {
+        description:
+          'So many blocks on top of one make it final, and its answers are kept; 0 where every block is final at once.',
+        defaultText: familyText('finalDepth'),
+      },
+      0,
+      1e9,
+    )
+    .optional(),
   chain_id: s
     .whole(
       { description: 'Verified on every endpoint when given (ethereum, avalanche).', defaultText: 'not verified' },
@@ -228,6 +256,10 @@ const caller = mapping('Somebody who may use the gateway.', {
   }).optional(),
   methods: list(s.allowedMethod({ description: 'A method.' }), {
     description: 'Methods beyond the default list; `*` as suffix allowed.',
+    defaultText: 'none',
+  }).default([]),
+  cors: list(s.origin({ description: 'An origin.' }), {
+    description: 'Origins whose pages may call from a browser; `*` is any. The id is then readable in the page.',
     defaultText: 'none',
   }).default([]),
 })

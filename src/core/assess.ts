@@ -1,4 +1,5 @@
-import { conditionsOf, confirm } from './confirm.ts'
+import { type ConditionCode, severity } from './condition.ts'
+import { conditionsOf, confirm, settled } from './confirm.ts'
 import { findingsOf, latencyOf, type ShardStanding, skewOf } from './findings.ts'
 import type { Health } from './health.ts'
 import type { Thresholds } from './network.ts'
@@ -18,9 +19,10 @@ export function assess(
   standings: readonly ShardStanding[],
   thresholds: Thresholds,
   now: UnixMs,
+  timed = true,
 ): Health {
   const { endpoint, startedAt } = result
-  const findings = findingsOf(result, standings, thresholds, now)
+  const findings = findingsOf(result, standings, thresholds, now, timed)
   const streaks = confirm(previous.streaks, findings, startedAt, thresholds)
   return {
     endpoint,
@@ -31,12 +33,43 @@ export function assess(
     validUntil: result.finishedAt + 2 * endpoint.intervalMs,
     heads: headsAfter(previous, standings, startedAt),
     liveness: result.liveness?.ok ? result.liveness.value : null,
-    latencyMs: latencyOf(result),
+    latencyMs: timed ? latencyOf(result) : null,
     clockSkewMs: skewOf(result, standings, now),
     tlsNotAfter: result.tlsNotAfter ?? previous.tlsNotAfter,
     streaks,
     laggingShards: standings.filter((standing) => standing.lagging).map((standing) => standing.shard),
   }
+}
+
+/**
+ * The health after a poll that was spoilt by ourselves: it says nothing of the node, and the time from it on is unknown. What was
+ * about to be confirmed has to begin again: polls before and after a gap are not in a row.
+ */
+export function lose(previous: Health, startedAt: UnixMs): Health {
+  return {
+    ...previous,
+    lastPolledAt: startedAt,
+    validUntil: Math.min(previous.validUntil, startedAt),
+    latencyMs: null,
+    streaks: settled(previous.streaks),
+  }
+}
+
+/** Conditions for which asking again at once says no more than waiting: the node wants peace, or the others must be heard first. */
+const PATIENT: ReadonlySet<ConditionCode> = new Set(['rate-limited', 'forked'])
+
+/**
+ * Whether the latest poll found something worse than the verdict that holds: asked again sooner, it is sooner known. One that
+ * `wentBack` is late by that, but perhaps its whole chain went back: the others are heard first.
+ */
+export function isSuspect({ streaks }: Health, wentBack: boolean): boolean {
+  const latest = streaks.recent.at(-1)
+  if (latest === undefined || latest.verdict === 'up') return false
+  if (streaks.verdict !== null && severity(latest.verdict) <= severity(streaks.verdict)) return false
+  const saysMore = (code: ConditionCode) => !PATIENT.has(code) && !(wentBack && code === 'lagging')
+  return streaks.traces.some(
+    ({ finding, missed }) => missed === 0 && finding.verdict === latest.verdict && saysMore(finding.code),
+  )
 }
 
 /** How long the node asks to be left alone; 0 where it does not. */

@@ -18,6 +18,12 @@ export interface Interval {
   readonly fresh: boolean
 }
 
+/** A stretch of time: [from, until). */
+export interface Stretch {
+  readonly from: UnixMs
+  readonly until: UnixMs
+}
+
 /** How long each state was held within a stretch of time, in milliseconds. What is missing to the whole is unknown. */
 export interface TimeParts {
   upMs: number
@@ -81,6 +87,51 @@ function unknown(from: UnixMs, to: UnixMs): Interval {
   return { from, to, state: 'unknown', fresh: false }
 }
 
+/** As one list in the order of time, in which none overlaps or touches the next. */
+export function unitedStretches(stretches: Iterable<Stretch>): Stretch[] {
+  const united: Stretch[] = []
+  for (const { from, until } of [...stretches].sort((a, b) => a.from - b.from)) {
+    if (!(until > from)) continue
+    const last = united.at(-1)
+    if (last !== undefined && from <= last.until)
+      united[united.length - 1] = { ...last, until: Math.max(last.until, until) }
+    else united.push({ from, until })
+  }
+  return united
+}
+
+/** How much of [from, to) the stretches cover; they are united. */
+export function coveredMs(stretches: readonly Stretch[], from: UnixMs, to: UnixMs): number {
+  let ms = 0
+  for (const stretch of stretches) ms += Math.max(0, Math.min(to, stretch.until) - Math.max(from, stretch.from))
+  return ms
+}
+
+/**
+ * The same intervals, but whatever lies in planned maintenance is just that, known before or not. `maintenance` is united. Both
+ * go on in the order of time, so that each stretch is looked at once.
+ */
+export function* withMaintenance(intervals: Iterable<Interval>, maintenance: readonly Stretch[]): Generator<Interval> {
+  let next = 0
+  for (const interval of intervals) {
+    let { from } = interval
+    const { to } = interval
+    while (from < to) {
+      let stretch = maintenance[next]
+      while (stretch !== undefined && stretch.until <= from) stretch = maintenance[++next]
+      if (stretch === undefined || stretch.from >= to) {
+        yield { ...interval, from }
+        break
+      }
+      if (stretch.from > from) yield { ...interval, from, to: stretch.from }
+      const start = Math.max(from, stretch.from)
+      const end = Math.min(to, stretch.until)
+      yield { from: start, to: end, state: 'maintenance', fresh: false }
+      from = end
+    }
+  }
+}
+
 export function noTime(): TimeParts {
   return { upMs: 0, degradedMs: 0, downMs: 0, maintenanceMs: 0, freshMs: 0 }
 }
@@ -138,24 +189,37 @@ export function flooredRatio(part: number, whole: number): number {
 }
 
 /**
- * What falls to `ms` milliseconds of a stretch of `wholeMs`, when nobody knows any more how its parts lay in it: the same
- * shares. Milliseconds lost to rounding go to the largest part, so that known and unknown time still sum to `ms`.
+ * What falls to the part [fromMs, toMs) of a stretch of `wholeMs` when nobody knows any more how its times lay in it: they are
+ * spread evenly. However a stretch is cut, its portions sum to the whole, to the millisecond, and each to its own length with
+ * what is unknown. Milliseconds are never rounded in favour of the node. Maintenance is no part of it: that is known exactly.
  */
-export function portionOf(parts: TimeParts, ms: number, wholeMs: number): TimeParts {
-  const cut = (part: number) => Math.floor((part * ms) / wholeMs)
-  const unknownMs = wholeMs - knownMs(parts) - parts.maintenanceMs
-  const portion: TimeParts = {
-    upMs: cut(parts.upMs),
-    degradedMs: cut(parts.degradedMs),
-    downMs: cut(parts.downMs),
-    maintenanceMs: cut(parts.maintenanceMs),
-    freshMs: cut(parts.freshMs),
-  }
-  const lostMs = ms - knownMs(portion) - portion.maintenanceMs - cut(unknownMs)
-  const most = Math.max(parts.upMs, parts.degradedMs, parts.downMs, parts.maintenanceMs, unknownMs)
-  if (parts.upMs === most) portion.upMs += lostMs
-  else if (parts.degradedMs === most) portion.degradedMs += lostMs
-  else if (parts.downMs === most) portion.downMs += lostMs
-  else if (parts.maintenanceMs === most) portion.maintenanceMs += lostMs
+export function portionOf(parts: TimeParts, fromMs: number, toMs: number, wholeMs: number): TimeParts {
+  const portion = noTime()
+  if (wholeMs <= 0) return portion
+  const before = firstPart(parts, fromMs, wholeMs)
+  mergeTime(portion, firstPart(parts, toMs, wholeMs))
+  portion.upMs -= before.upMs
+  portion.degradedMs -= before.degradedMs
+  portion.downMs -= before.downMs
+  portion.freshMs -= before.freshMs
   return portion
+}
+
+/**
+ * What falls to the first `ms` milliseconds. Time is split in two, and each half again: in that way every part grows with
+ * `ms`, by as much as the others leave. Products stay below 2^53 for stretches up to a day.
+ */
+function firstPart(parts: TimeParts, ms: number, wholeMs: number): TimeParts {
+  const share = (of: number, part: number, whole: number) => (whole === 0 ? 0 : Math.floor((of * part) / whole))
+  const good = parts.upMs + parts.degradedMs
+  const knownPart = share(ms, knownMs(parts), wholeMs)
+  const goodPart = share(knownPart, good, knownMs(parts))
+  const upMs = share(goodPart, parts.upMs, good)
+  return {
+    upMs,
+    degradedMs: goodPart - upMs,
+    downMs: knownPart - goodPart,
+    maintenanceMs: 0,
+    freshMs: share(goodPart, parts.freshMs, good),
+  }
 }

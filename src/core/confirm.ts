@@ -113,9 +113,10 @@ function explained(traces: readonly Trace[], verdict: Verdict): readonly Trace[]
   return traces.map((trace) => (reasons.includes(trace) ? { ...trace, confirmed: true } : trace))
 }
 
-/** What is confirmed, without the polls that might have led to something else. */
+/** What is confirmed, without the polls that might have led to something else: to its end, too. */
 export function settled(streaks: Streaks): Streaks {
-  return { ...streaks, recent: [], traces: streaks.traces.filter((trace) => trace.confirmed) }
+  const confirmed = streaks.traces.filter((trace) => trace.confirmed)
+  return { ...streaks, recent: [], traces: confirmed.map((trace) => ({ ...trace, missed: 0 })) }
 }
 
 /** The confirmed conditions, the worst first, then the oldest. */

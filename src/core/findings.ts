@@ -2,7 +2,7 @@ import type { ChainStanding } from './chain-view.ts'
 import type { ConditionCode, Finding } from './condition.ts'
 import { describeFailure, type Failure } from './failure.ts'
 import type { Liveness } from './liveness.ts'
-import { METACHAIN, type Shard, type Thresholds } from './network.ts'
+import { type Shard, shardName, type Thresholds } from './network.ts'
 import { checkOutcome, type PollResult } from './poll-result.ts'
 import { humanDuration, type UnixMs } from './time.ts'
 
@@ -12,18 +12,24 @@ export interface ShardStanding extends ChainStanding {
   /** Lagging by the enter and leave thresholds. */
   readonly lagging: boolean
   readonly lagMs: number
+  readonly blockTimeMs: number
 }
 
-/** What one poll says of an endpoint, before any of it is confirmed: every rule of the contract's section 7 that makes a condition. */
+/**
+ * What one poll says of an endpoint, before any of it is confirmed: every rule of the contract's section 7 that makes a condition.
+ * `timed`: we were awake while it lasted, so that how long it took is the node's doing.
+ */
 export function findingsOf(
   result: PollResult,
   standings: readonly ShardStanding[],
   thresholds: Thresholds,
   now: UnixMs,
+  timed: boolean,
 ): readonly Finding[] {
   const findings: Finding[] = []
   const { liveness } = result
   if (liveness !== null) {
+    // The heartbeat is on our clock: the node's was taken out where it was read, or the hour by which one is off would count twice.
     if (liveness.ok) findings.push(...ofLiveness(liveness.value, thresholds, now))
     else push(findings, ofFailure(liveness.failure, ''))
   }
@@ -31,8 +37,15 @@ export function findingsOf(
   for (const { shard, outcome } of result.heads) {
     if (!outcome.ok) push(findings, ofFailure(outcome.failure, alike ? '' : ofShard(shard)))
   }
-  for (const standing of standings) findings.push(...ofStanding(standing, thresholds))
-  push(findings, ofLatency(latencyOf(result), thresholds))
+  for (const standing of standings) {
+    findings.push(...ofStanding(standing, thresholds))
+    if (standing.ageMs !== null) {
+      const ageMs = Math.max(0, standing.ageMs + aheadMs(result.clockSkewMs, thresholds))
+      findings.push(...ofAge(standing, ageMs, thresholds, now))
+    }
+    push(findings, ofBranch(standing))
+  }
+  if (timed) push(findings, ofLatency(latencyOf(result), thresholds))
   push(findings, ofClock(skewOf(result, standings, now), thresholds))
   return oneOfEachCode(findings)
 }
@@ -92,6 +105,46 @@ function ofStanding(standing: ShardStanding, thresholds: Thresholds): Finding[] 
     })
   }
   return findings
+}
+
+/** Where our clock is ahead of the node's it may be ours that is wrong: blocks are not old for that. Negative, or zero. */
+function aheadMs(skewMs: number | null, thresholds: Thresholds): number {
+  return skewMs !== null && skewMs <= -thresholds.clockSkewMs ? skewMs : 0
+}
+
+/** With nobody to compare it with, the age of its newest block is all there is: whether it still comes nearer tells late from stuck. */
+function ofAge(standing: ShardStanding, ageMs: number, thresholds: Thresholds, now: UnixMs): Finding[] {
+  const findings: Finding[] = []
+  const { blockTimeMs, shard } = standing
+  const where = ofShard(shard)
+  const stands = now - standing.advancedAt >= thresholds.stallMs
+  const isFarBehind = ageMs >= Math.max(thresholds.stallMs, thresholds.lagBlocksDown * blockTimeMs)
+  const isBehind = ageMs >= Math.max(thresholds.stallMs, thresholds.lagBlocks * blockTimeMs)
+  if (isFarBehind || (isBehind && !stands)) {
+    findings.push({
+      code: 'lagging',
+      verdict: isFarBehind ? 'down' : 'degraded',
+      message: `${where}its newest block is ${humanDuration(ageMs)} old`,
+    })
+  }
+  if (stands && ageMs >= thresholds.stallMs) {
+    findings.push({
+      code: 'stalled',
+      verdict: 'degraded',
+      message: `${where}no new block for ${humanDuration(ageMs)}, and no other endpoint to compare it with`,
+    })
+  }
+  return findings
+}
+
+function ofBranch({ branch, shard }: ShardStanding): Finding | null {
+  if (branch?.side !== 'against') return null
+  const parted = branch.agreedAt === null ? '' : `, and parted from it after block ${branch.agreedAt}`
+  return {
+    code: 'forked',
+    verdict: 'degraded',
+    message: `${ofShard(shard)}another block than the majority at height ${branch.height}${parted}`,
+  }
 }
 
 function ofLatency(latencyMs: number | null, thresholds: Thresholds): Finding | null {
@@ -178,7 +231,7 @@ function failAlike(heads: PollResult['heads']): boolean {
 }
 
 function ofShard(shard: Shard): string {
-  return shard === null ? '' : shard === METACHAIN ? 'metachain: ' : `shard ${shard}: `
+  return shard === null ? '' : `${shardName(shard)}: `
 }
 
 function push(findings: Finding[], finding: Finding | null): void {

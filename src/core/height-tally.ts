@@ -8,6 +8,8 @@ export interface HeightTally {
   remove(height: number): void
   /** How many have reached this height. */
   reached(height: number): number
+  /** The highest height that so many have reached; `null` when there are fewer. */
+  reachedBy(count: number): number | null
   /** The highest height that more than half have reached, or are within `slack` blocks of; `null` when empty. */
   ofMajority(slack: number): number | null
 }
@@ -61,6 +63,15 @@ export function createHeightTally(): HeightTally {
       for (let at = heights.length - 1; at >= 0 && (heights[at] as number) >= height; at--)
         count += counts[at] as number
       return count
+    },
+
+    reachedBy(count) {
+      let left = count
+      for (let at = heights.length - 1; at >= 0; at--) {
+        left -= counts[at] as number
+        if (left <= 0) return heights[at] as number
+      }
+      return null
     },
 
     ofMajority(slack) {

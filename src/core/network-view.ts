@@ -1,11 +1,14 @@
-import { assess } from './assess.ts'
-import { type ChainReference, type ChainView, createChainView, type SeenHead } from './chain-view.ts'
+import { assess, isSuspect, lose } from './assess.ts'
+import type { Split } from './branches.ts'
+import { type ChainView, createChainView } from './chain-view.ts'
 import { conditionsOf, settled } from './confirm.ts'
 import type { Endpoint } from './endpoint.ts'
 import type { ShardStanding } from './findings.ts'
 import { type Health, unpolled } from './health.ts'
+import type { SeenHead } from './known-heads.ts'
 import type { Network, Shard } from './network.ts'
-import type { PollResult } from './poll-result.ts'
+import type { Comparison, PollResult, ShardHead } from './poll-result.ts'
+import type { ChainReference } from './reference.ts'
 import type { UnixMs } from './time.ts'
 
 /** Where a network stands: what its endpoints agree on, per shard. */
@@ -14,6 +17,15 @@ export interface NetworkReference {
   readonly height: number
   readonly hash: string | null
   readonly timestamp: UnixMs | null
+  /** How many different blocks its endpoints have at the newest height that most have reached. */
+  readonly branches: number
+  /** As measured; `null` until enough blocks were seen. */
+  readonly blockTimeMs: number | null
+}
+
+/** The endpoints of a shard disagree on its blocks, and no branch has a majority. */
+export interface NetworkSplit extends Split {
+  readonly shard: Shard
 }
 
 export type ChainEvent =
@@ -30,6 +42,8 @@ export type ChainEvent =
 export interface Judgement {
   readonly health: Health
   readonly events: readonly ChainEvent[]
+  /** Something worse than the verdict was found, and waits to be confirmed. */
+  readonly suspect: boolean
 }
 
 /** What must survive a restart, of one endpoint. Plain data. */
@@ -42,43 +56,53 @@ export interface EndpointMemory {
 /** One network: its chains, and the health of its endpoints. Pure: what it says follows from what it was given. */
 export interface NetworkView {
   readonly network: Network
-  /** Judges one endpoint by a poll; `null` when the poll says nothing of the node (it was our own fault). */
-  judge(result: PollResult, now: UnixMs): Judgement | null
+  /** Which blocks a poll that has read these heads must ask for besides. */
+  compare(endpoint: string, heads: readonly ShardHead[]): readonly Comparison[]
+  /** Judges one endpoint by a poll; `null` when it is no endpoint of this network. `timed`: what it took is the node's doing. */
+  judge(result: PollResult, now: UnixMs, timed?: boolean): Judgement | null
+  /** A poll says nothing of the node, by our own fault: its time is unknown. */
+  lose(endpoint: string, startedAt: UnixMs): Health | null
   health(endpoint: string): Health | undefined
   /** The same array as before while none of them has changed. */
   references(now: UnixMs): readonly NetworkReference[]
-  /** Every shard's endpoints answer, and none of them advances. */
-  halted(now: UnixMs): boolean
+  /** The shards on which nobody advances, though endpoints answer, and since when. */
+  halts(now: UnixMs): readonly { readonly shard: Shard; readonly since: UnixMs }[]
+  /** The first shard whose endpoints disagree without a majority. */
+  split(): NetworkSplit | null
   remember(endpoint: string): EndpointMemory | null
   /** Goes on from an earlier run: the state is unknown until the next poll. */
   recall(endpoint: string, memory: EndpointMemory, now: UnixMs): void
   /** Goes on from the view that this one replaces, as if nothing had happened. */
   adopt(endpoint: string, from: NetworkView): void
-  /** The wall clock was stepped by so much: chains do not notice. */
-  shift(ms: number): void
+  /** The wall clock was stepped by so much, to `now`: chains do not notice, and what was known is unknown until the next polls. */
+  shift(ms: number, now: UnixMs): void
 }
 
 export function createNetworkView(network: Network, endpoints: readonly Endpoint[], now: UnixMs): NetworkView {
-  const { thresholds, blockTimeMs } = network
+  const { thresholds, blockTimeMs, blockTimeGiven } = network
   const healths = new Map<string, Health>(endpoints.map((endpoint) => [endpoint.name, unpolled(endpoint, now)]))
   const longestIntervalMs = Math.max(0, ...endpoints.map((endpoint) => endpoint.intervalMs))
   const chains = new Map<Shard, ChainView>()
   for (const shard of new Set(endpoints.flatMap((endpoint) => endpoint.shards))) {
-    chains.set(shard, createChainView({ ...thresholds, blockTimeMs, recentMs: 2 * longestIntervalMs }))
+    const isAlone = endpoints.filter((endpoint) => endpoint.shards.includes(shard)).length === 1
+    chains.set(shard, createChainView({ ...thresholds, blockTimeMs, recentMs: 2 * longestIntervalMs, isAlone }))
   }
 
   /** What `references` last told, and of which. */
   let references: readonly NetworkReference[] = []
-  let told: readonly { readonly shard: Shard; readonly reference: ChainReference }[] = []
+  let told: readonly { readonly shard: Shard; readonly reference: ChainReference; readonly branches: number }[] = []
 
   function standingOn(shard: Shard, previous: Health, at: UnixMs): ShardStanding | null {
-    const standing = chains.get(shard)?.standing(previous.endpoint.name, at)
-    if (standing === null || standing === undefined) return null
+    const chain = chains.get(shard)
+    const standing = chain?.standing(previous.endpoint.name, at)
+    if (chain === undefined || standing === null || standing === undefined) return null
     const { lagBlocks } = standing
+    const pace = blockTimeGiven ? blockTimeMs : (chain.blockTimeMs() ?? blockTimeMs)
+    // It enters by what more than one endpoint vouches for, and leaves by the reference head: one alone makes nobody late.
     const lagging = previous.laggingShards.includes(shard)
       ? lagBlocks > thresholds.lagRecoverBlocks
-      : lagBlocks >= thresholds.lagBlocks
-    return { ...standing, shard, lagging, lagMs: lagBlocks * blockTimeMs }
+      : standing.lagWitnessed >= thresholds.lagBlocks
+    return { ...standing, shard, lagging, lagMs: lagBlocks * pace, blockTimeMs: pace }
   }
 
   function restoreSeen(name: string, memory: EndpointMemory, heads: Health['heads']): void {
@@ -90,10 +114,25 @@ export function createNetworkView(network: Network, endpoints: readonly Endpoint
   return {
     network,
 
-    judge(result, at) {
+    compare(name, heads) {
+      return heads.flatMap(({ shard, outcome }) => {
+        const height = outcome.ok ? chains.get(shard)?.ask(name, outcome.value) : null
+        return height === null || height === undefined ? [] : [{ shard, height }]
+      })
+    },
+
+    lose(name, startedAt) {
+      const previous = healths.get(name)
+      if (previous === undefined) return null
+      const health = lose(previous, startedAt)
+      healths.set(name, health)
+      return health
+    },
+
+    judge(result, at, timed = true) {
       const { name } = result.endpoint
       const previous = healths.get(name)
-      if (previous === undefined || isOurFault(result)) return null
+      if (previous === undefined) return null
       const events: ChainEvent[] = []
       const standings: ShardStanding[] = []
       for (const { shard, outcome } of result.heads) {
@@ -102,14 +141,16 @@ export function createNetworkView(network: Network, endpoints: readonly Endpoint
           if (outcome.failure.kind === 'wrong-network') chain?.forget(name)
           continue
         }
-        const move = chain?.take(name, outcome.value, at)
+        const compared = result.compared.filter((block) => block.shard === shard)
+        const move = chain?.take(name, outcome.value, at, compared)
         if (move?.kind === 'regressed' || move?.kind === 'reorged') events.push({ ...move, shard })
         const standing = standingOn(shard, previous, at)
         if (standing !== null) standings.push(standing)
       }
-      const health = assess(result, previous, standings, thresholds, at)
+      const health = assess(result, previous, standings, thresholds, at, timed)
       healths.set(name, health)
-      return { health, events }
+      const wentBack = events.some(({ kind }) => kind === 'regressed')
+      return { health, events, suspect: isSuspect(health, wentBack) }
     },
 
     health: (name) => healths.get(name),
@@ -117,24 +158,41 @@ export function createNetworkView(network: Network, endpoints: readonly Endpoint
     references(at) {
       const now = [...chains].flatMap(([shard, chain]) => {
         const reference = chain.reference(at)
-        return reference === null ? [] : [{ shard, reference }]
+        return reference === null ? [] : [{ shard, reference, branches: Math.max(1, chain.branches()) }]
       })
       const same =
-        now.length === told.length && now.every(({ reference }, index) => reference === told[index]?.reference)
+        now.length === told.length &&
+        now.every(
+          ({ reference, branches }, index) =>
+            reference === told[index]?.reference && branches === told[index]?.branches,
+        )
       if (!same) {
         told = now
-        references = now.map(({ shard, reference: { height, hash, timestamp } }) => ({
+        references = now.map(({ shard, reference: { height, hash, timestamp }, branches }) => ({
           shard,
           height,
           hash,
           timestamp,
+          branches,
+          blockTimeMs: chains.get(shard)?.blockTimeMs() ?? null,
         }))
       }
       return references
     },
 
-    halted(at) {
-      return chains.size > 0 && [...chains.values()].every((chain) => chain.halted(at))
+    halts(at) {
+      return [...chains].flatMap(([shard, chain]) => {
+        const since = chain.haltedSince(at)
+        return since === null ? [] : [{ shard, since }]
+      })
+    },
+
+    split() {
+      for (const [shard, chain] of chains) {
+        const split = chain.split()
+        if (split !== null) return { ...split, shard }
+      }
+      return null
     },
 
     remember(name) {
@@ -179,8 +237,18 @@ export function createNetworkView(network: Network, endpoints: readonly Endpoint
       healths.set(name, { ...earlier, endpoint: fresh.endpoint })
     },
 
-    shift(ms) {
+    shift(ms, at) {
       for (const chain of chains.values()) chain.shift(ms)
+      for (const [name, health] of healths) {
+        if (health.lastPolledAt === null) continue
+        const since = Math.min(health.since, at)
+        healths.set(name, {
+          ...lose(health, Math.min(health.lastPolledAt, at)),
+          since,
+          validUntil: Math.min(health.validUntil, at - 1),
+          streaks: { ...settled(health.streaks), since },
+        })
+      }
     },
   }
 }
@@ -188,9 +256,4 @@ export function createNetworkView(network: Network, endpoints: readonly Endpoint
 /** Polls before and after a longer pause are not in a row. */
 function isRecent({ lastPolledAt }: EndpointMemory, { intervalMs }: Endpoint, now: UnixMs): boolean {
   return lastPolledAt !== null && now - lastPolledAt <= 2 * intervalMs
-}
-
-function isOurFault(result: PollResult): boolean {
-  const outcomes = [result.liveness, ...result.heads.map((head) => head.outcome)]
-  return outcomes.some((outcome) => outcome?.ok === false && outcome.failure.kind === 'local-resources')
 }

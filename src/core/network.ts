@@ -7,6 +7,11 @@ export type Shard = number | null
 /** MultiversX's metachain, and the greatest number that a shard can have. */
 export const METACHAIN = 4_294_967_295
 
+/** What people call it. */
+export function shardName(shard: number): string {
+  return shard === METACHAIN ? 'metachain' : `shard ${shard}`
+}
+
 /** When an endpoint of this network is called what. Blocks are counts, `…Ms` are milliseconds. */
 export interface Thresholds {
   /** Lagging from this many blocks on … */
@@ -38,6 +43,8 @@ export interface Network {
   readonly family: Family
   /** The usual time from block to block. */
   readonly blockTimeMs: number
+  /** Somebody said so; else it is the family's usual one, and what is measured is better. */
+  readonly blockTimeGiven: boolean
   /** Verified on every endpoint when given (EIP-155 number). */
   readonly chainId: number | null
   readonly thresholds: Thresholds

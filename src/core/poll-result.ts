@@ -15,6 +15,19 @@ export interface ShardHead {
   readonly outcome: Outcome<Head>
 }
 
+/** The block that an endpoint has at a height at which others have one too: it shows on which branch it is. */
+export interface ComparedBlock {
+  readonly shard: Shard
+  readonly height: number
+  readonly hash: string
+}
+
+/** Which block to compare, where the head alone cannot be. */
+export interface Comparison {
+  readonly shard: Shard
+  readonly height: number
+}
+
 /** One visit to one endpoint: every check that the endpoint has. */
 export interface PollResult {
   readonly endpoint: Endpoint
@@ -24,6 +37,8 @@ export interface PollResult {
   readonly liveness: Outcome<Liveness> | null
   /** One for each polled shard; empty where the endpoint has no head check. */
   readonly heads: readonly ShardHead[]
+  /** What was asked for besides, and answered. That a node has no such block, or fails to tell, is no fault of it. */
+  readonly compared: readonly ComparedBlock[]
   /** The node's clock minus ours, from the answer's Date header; `null` when it sent none. */
   readonly clockSkewMs: number | null
   /** When the endpoint's certificate ends; `null` without TLS. */

@@ -1,9 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import type { Clock, Timer } from '../clock.ts'
 import type { State } from '../core/condition.ts'
-import type { EndpointKey } from '../core/endpoint.ts'
-import { stateAt } from '../core/health.ts'
-import type { Board, BoardChange } from '../state/board.ts'
+import { type EndpointKey, endpointKey } from '../core/endpoint.ts'
+import type { Incident } from '../core/incident.ts'
+import { type Board, type BoardChange, shownState } from '../state/board.ts'
+import type { IncidentLog } from '../state/incident-log.ts'
+import { incidentSummary } from './incident-views.ts'
 import type { Changed, StatusWriter } from './status-document.ts'
 import type { Audience } from './views.ts'
 
@@ -21,8 +23,9 @@ export interface Subscription {
 }
 
 /**
- * Tells its clients what changes on the board, in server-sent events `status`: everything at first, or what was missed since
- * the last event they saw; then what changed, several changes in one event. An event without changes says that we are alive.
+ * Tells its clients what changes, in server-sent events. `status` is about the board: everything at first, or what was missed
+ * since the last event they saw; then what changed, several changes in one event. An event without changes says that we are
+ * alive. `incident` holds one incident as it stands now; after a `status` with everything come those that are open.
  */
 export interface EventStream {
   /** `null` when there are too many already. */
@@ -32,6 +35,7 @@ export interface EventStream {
 
 export interface EventStreamDeps {
   readonly board: Board
+  readonly incidents: Pick<IncidentLog, 'open' | 'subscribe'>
   readonly clock: Clock
   readonly writers: Readonly<Record<Audience, StatusWriter>>
 }
@@ -60,10 +64,13 @@ interface Listener {
 interface MutableChanges extends Changed {
   readonly networks: Set<string>
   readonly endpoints: Set<EndpointKey>
+  /** By id; of several changes of one the latest. */
+  readonly incidents: Map<Incident['id'], Incident>
+  maintenance: boolean
   all: boolean
 }
 
-export function createEventStream({ board, clock, writers }: EventStreamDeps): EventStream {
+export function createEventStream({ board, incidents, clock, writers }: EventStreamDeps): EventStream {
   const origin = randomBytes(6).toString('base64url')
   const listeners = new Set<Listener>()
   const states = new Map<EndpointKey, State>()
@@ -71,6 +78,7 @@ export function createEventStream({ board, clock, writers }: EventStreamDeps): E
   let remembered: { readonly sequence: number; readonly changes: MutableChanges }[] = []
   let pending = noChanges()
   let configured = board.networks()
+  let planned = board.maintenance()
   let pauseMs = SHORTEST_PAUSE_MS
   let flushTimer: Timer | null = null
   let beatTimer: Timer | null = null
@@ -82,8 +90,12 @@ export function createEventStream({ board, clock, writers }: EventStreamDeps): E
     lingerTimer?.cancel()
     lingerTimer = null
     if (unsubscribe !== null) return
-    unsubscribe = board.subscribe(note)
+    const ends = [board.subscribe(note), incidents.subscribe(noteIncident)]
+    unsubscribe = () => {
+      for (const end of ends) end()
+    }
     configured = board.networks()
+    planned = board.maintenance()
     noteStates()
     pending = noChanges()
     beatTimer = clock.after(BEAT_MS, beat)
@@ -110,12 +122,25 @@ export function createEventStream({ board, clock, writers }: EventStreamDeps): E
     flushTimer ??= clock.after(pauseMs, flush)
   }
 
-  /** A state can also change because nothing happens: a result runs out. */
+  /** The status of its endpoint tells of it too. */
+  function noteIncident(incident: Incident): void {
+    const { id, network, endpoint } = incident
+    pending.incidents.set(id, incident)
+    if (endpoint !== null) pending.endpoints.add(endpointKey({ network, name: endpoint }))
+    flushTimer ??= clock.after(pauseMs, flush)
+  }
+
+  /** A state can also change because nothing happens: a result runs out, or maintenance begins. */
   function noteStates(): void {
     const now = clock.now()
+    if (board.maintenance() !== planned) {
+      planned = board.maintenance()
+      pending.maintenance = true
+    }
     for (const { endpoints } of board.networks()) {
-      for (const { key, health } of endpoints) {
-        const state = stateAt(health, now)
+      for (const entry of endpoints) {
+        const { key } = entry
+        const state = shownState(entry, now)
         const before = states.get(key)
         if (before === state) continue
         states.set(key, state)
@@ -143,7 +168,7 @@ export function createEventStream({ board, clock, writers }: EventStreamDeps): E
   function beat(): void {
     beatTimer = clock.after(BEAT_MS, beat)
     flush()
-    const text = lazily((audience) => `: alive\n${message(audience, noChanges(), null)}`)
+    const text = lazily((audience) => `: alive\n${statusEvent(audience, noChanges())}\n`)
     for (const listener of listeners) {
       if (listener.missed === null) send(listener, text(listener.client.audience))
       else if (clock.monotonic() - listener.blockedSince > PATIENCE_MS) {
@@ -164,9 +189,24 @@ export function createEventStream({ board, clock, writers }: EventStreamDeps): E
     listener.blockedSince = clock.monotonic()
   }
 
-  function message(audience: Audience, changes: MutableChanges, id: number | null): string {
-    const data = writers[audience].event(changes.all ? 'all' : changes)
-    return `${id === null ? '' : `id: ${origin}-${id}\n`}event: status\ndata: ${data}\n\n`
+  /** One of several events alone carries the id, the last: who has seen a part of them gets all of them again. */
+  function message(audience: Audience, changes: MutableChanges, id: number): string {
+    const told = changes.all ? new Map(incidents.open().map((one) => [one.id, one])) : new Map<string, Incident>()
+    for (const [of, incident] of changes.incidents) told.set(of, incident)
+    const events = [...told.values()].map((incident) => incidentEvent(audience, incident))
+    if (isStatus(changes) || events.length === 0) events.unshift(statusEvent(audience, changes))
+    return `${events
+      .slice(0, -1)
+      .map((event) => `${event}\n`)
+      .join('')}id: ${origin}-${id}\n${events.at(-1)}\n`
+  }
+
+  function statusEvent(audience: Audience, changes: MutableChanges): string {
+    return `event: status\ndata: ${writers[audience].event(changes.all ? 'all' : changes)}\n`
+  }
+
+  function incidentEvent(audience: Audience, incident: Incident): string {
+    return `event: incident\ndata: ${JSON.stringify(incidentSummary(incident, audience))}\n`
   }
 
   /** What the one who saw this event last has missed since; everything when that is not known. */
@@ -214,16 +254,23 @@ export function createEventStream({ board, clock, writers }: EventStreamDeps): E
 }
 
 function noChanges(): MutableChanges {
-  return { networks: new Set(), endpoints: new Set(), all: false }
+  return { networks: new Set(), endpoints: new Set(), incidents: new Map(), maintenance: false, all: false }
 }
 
-function isEmpty({ networks, endpoints, all }: MutableChanges): boolean {
-  return !all && networks.size === 0 && endpoints.size === 0
+function isEmpty(changes: MutableChanges): boolean {
+  return !isStatus(changes) && changes.incidents.size === 0
+}
+
+/** Whether anything of the board is among them. */
+function isStatus({ networks, endpoints, maintenance, all }: MutableChanges): boolean {
+  return all || maintenance || networks.size > 0 || endpoints.size > 0
 }
 
 function merge(into: MutableChanges, more: MutableChanges): void {
   for (const name of more.networks) into.networks.add(name)
   for (const key of more.endpoints) into.endpoints.add(key)
+  for (const [id, incident] of more.incidents) into.incidents.set(id, incident)
+  into.maintenance ||= more.maintenance
   into.all ||= more.all
 }
 

@@ -7,7 +7,9 @@ import type { Store } from '../store/store.ts'
 import { sendProblem } from './problem.ts'
 import { type QueryErrors, readDuration, readQuery, readTime } from './query.ts'
 import { sendBadQuery, sendUnknown } from './status-routes.ts'
-import { type HistoryView, historyBucketView, time } from './views.ts'
+import { historyBucketView } from './status-views.ts'
+import type { HistoryView } from './views.ts'
+import { time } from './wire.ts'
 
 export interface HistoryRouteDeps {
   readonly board: Board

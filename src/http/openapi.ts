@@ -1,17 +1,28 @@
 import { z } from 'zod'
 import {
+  AliasView,
   AvailabilityView,
+  CallerView,
   ConditionView,
   EndpointView,
+  GatewayView,
   HeadView,
   HistoryBucketView,
   HistoryView,
+  IncidentChangeView,
+  IncidentConditionView,
+  IncidentListView,
+  IncidentSampleView,
+  IncidentSummaryView,
+  IncidentView,
   LivenessView,
+  MaintenanceView,
   NetworkView,
   NodeCheckView,
   ObserverView,
   ProblemView,
   ReferenceHeadView,
+  RoutedEndpointView,
   StateView,
   StatusEventView,
   StatusView,
@@ -30,6 +41,17 @@ const SCHEMAS = {
   Liveness: LivenessView,
   NodeCheck: NodeCheckView,
   Availability: AvailabilityView,
+  Maintenance: MaintenanceView,
+  Incident: IncidentView,
+  IncidentSummary: IncidentSummaryView,
+  IncidentList: IncidentListView,
+  IncidentCondition: IncidentConditionView,
+  IncidentChange: IncidentChangeView,
+  IncidentSample: IncidentSampleView,
+  Gateway: GatewayView,
+  Caller: CallerView,
+  RoutedEndpoint: RoutedEndpointView,
+  Alias: AliasView,
   Observer: ObserverView,
   State: StateView,
   Problem: ProblemView,
@@ -45,8 +67,8 @@ export function openApi(version: string): object {
       version,
       description:
         'Times are RFC 3339 UTC, durations seconds, ratios 0 to 1. What is not known is null. Where a token is configured, ' +
-        'readers without it see names, states, availability and the codes of conditions only: heads and observer reasons are empty, ' +
-        'liveness and latency are null, and messages say what the code means in general.',
+        'readers without it see names, states, times, availability and the codes of conditions only: heads, observer reasons and the ' +
+        'samples of incidents are empty, liveness and latency are null, and messages say what the code means in general.',
       license: { name: 'MIT', identifier: 'MIT' },
     },
     paths: PATHS,
@@ -68,6 +90,8 @@ function componentSchemas(): Record<string, unknown> {
 
 const network = pathParameter('network')
 const endpoint = pathParameter('endpoint')
+const incident = pathParameter('id')
+const name = { pattern: '^[a-z0-9-]{1,64}$' }
 
 const PATHS = {
   '/api/v1/status': get(
@@ -110,8 +134,51 @@ const PATHS = {
       503: problem('The history cannot be read now'),
     },
   ),
+  '/api/v1/incidents': get(
+    'What went wrong, the newest first; endpoint incidents that are part of a network-wide one are not listed by themselves',
+    [
+      queryParameter('network', 'Only of this network. A name that is not configured (any more) is no error', name),
+      queryParameter('endpoint', 'Only of endpoints of this name, likewise', name),
+      queryParameter('open', 'Only those that are open, or only those that are closed', { enum: ['true', 'false'] }),
+      queryParameter('limit', 'At most so many; default 50', { type: 'integer', minimum: 1, maximum: 200 }),
+      queryParameter('cursor', 'The `next_cursor` of the page before', {}),
+    ],
+    {
+      200: json('IncidentList', 'One page; `next_cursor` leads to the next, with the same other parameters'),
+      400: problem('A parameter is wrong; `errors` names each'),
+    },
+  ),
+  '/api/v1/incidents/{id}': get('One incident, with its course', [incident], {
+    200: {
+      description: 'The incident; as a post-mortem in plain text where `Accept` prefers `text/plain`',
+      content: {
+        'application/json': { schema: reference('Incident') },
+        'text/plain': { schema: { type: 'string' } },
+      },
+    },
+    404: problem('No such incident is known'),
+  }),
+  '/api/v1/incidents/{id}.txt': get('One incident as a post-mortem in plain text', [incident], {
+    200: text('What, who, when, how long, why, and what was measured before, during and after'),
+    404: problem('No such incident is known'),
+  }),
+  '/feed.xml': get('The newest 50 incidents as an Atom feed', [], {
+    200: {
+      description: 'Atom 1.0 (RFC 4287); `ETag` names it',
+      content: { 'application/atom+xml': { schema: { type: 'string' } } },
+    },
+    304: { description: 'What `If-None-Match` names is still the feed' },
+  }),
+  '/api/v1/gateway': get(
+    'Who uses the gateway, whom it would ask now and why not the others, and the aliases that it knows; names alone',
+    [],
+    {
+      200: json('Gateway', 'The gateway; `enabled` is false where there is none'),
+      401: problem('The token is missing or wrong'),
+    },
+  ),
   '/api/v1/events': get(
-    'The status, live',
+    'The status and the incidents, live',
     [
       {
         ...queryParameter('Last-Event-ID', 'The last event seen: what was missed since is told first', {}),
@@ -121,9 +188,13 @@ const PATHS = {
     {
       200: {
         description:
-          'Server-sent events `status`. The first is complete, the others hold the networks and endpoints that changed, to be ' +
-          'put in the place of those of the same name; every five seconds at least there is one, without changes if there are none.',
-        content: { 'text/event-stream': { schema: reference('StatusEvent') } },
+          'Server-sent events `status` (`StatusEvent`): the first is complete, the others hold the networks and endpoints that ' +
+          'changed, to be put in the place of those of the same name, and the maintenance if the plan did; every five seconds at ' +
+          'least there is one, without changes if there are none. And `incident` (`IncidentSummary`): one incident as it stands ' +
+          'now, after each change, those that are part of another too; after a complete `status` come all that are open.',
+        content: {
+          'text/event-stream': { schema: { oneOf: [reference('StatusEvent'), reference('IncidentSummary')] } },
+        },
       },
       503: problem('Too many listen already'),
     },

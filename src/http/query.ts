@@ -54,3 +54,13 @@ export function readOneOf<T extends string>(...allowed: readonly T[]): ReadParam
   return (text) =>
     (allowed as readonly string[]).includes(text) ? { value: text as T } : { wrong: `must be ${allowed.join(' or ')}` }
 }
+
+export const readName: ReadParameter<string> = (text) =>
+  /^[a-z0-9-]{1,64}$/.test(text) ? { value: text } : { wrong: 'must be a name: 1 to 64 characters of a-z, 0-9 and -' }
+
+export function readCount(from: number, to: number): ReadParameter<number> {
+  return (text) =>
+    /^\d{1,9}$/.test(text) && Number(text) >= from && Number(text) <= to
+      ? { value: Number(text) }
+      : { wrong: `must be a whole number from ${from} to ${to}` }
+}

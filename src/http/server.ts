@@ -2,17 +2,24 @@ import type { Server as HttpsServer } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
 import fastify, { type FastifyInstance } from 'fastify'
 import type { Clock } from '../clock.ts'
+import type { GatewayReport } from '../gateway/service.ts'
 import type { Log } from '../log.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import type { Board } from '../state/board.ts'
+import type { IncidentLog } from '../state/incident-log.ts'
 import type { Store } from '../store/store.ts'
 import { type AccessOptions, createAccess, sendRefusal, type Visibility } from './access.ts'
 import { createEventStream } from './event-stream.ts'
 import { registerEvents } from './events-route.ts'
+import { registerFeed } from './feed-route.ts'
+import { registerGateway } from './gateway-route.ts'
 import { registerHistory } from './history-route.ts'
+import { registerIncidents } from './incident-routes.ts'
+import { createIncidentSource } from './incident-source.ts'
 import { registerMetrics } from './metrics-route.ts'
 import { registerOpenApi } from './openapi-route.ts'
 import { registerPage } from './page-routes.ts'
+import { createPostMortemWriter } from './post-mortem-writer.ts'
 import { problemBody, sendProblem } from './problem.ts'
 import { registerProcess } from './process-routes.ts'
 import { createStatusWriter } from './status-document.ts'
@@ -42,7 +49,8 @@ export interface HttpServerOptions extends AccessOptions {
 
 export interface HttpServerDeps {
   readonly board: Board
-  readonly store: Pick<Store, 'history'>
+  readonly incidents: IncidentLog
+  readonly store: Pick<Store, 'history' | 'incidents' | 'incident'>
   readonly metrics: Pick<Metrics, 'exposition' | 'httpRequest'>
   readonly clock: Clock
   readonly log: Log
@@ -52,6 +60,8 @@ export interface HttpServerDeps {
   readonly ready: () => boolean
   readonly stopping: () => boolean
   readonly observer: () => ObserverView
+  /** `null` where it is not enabled. */
+  readonly gateway?: () => GatewayReport | null
 }
 
 /** The daemon's own HTTP: page, API, metrics. */
@@ -81,14 +91,16 @@ const HEADERS = {
 const CLOSING_GRACE_MS = 3000
 
 export function createHttpServer(deps: HttpServerDeps): HttpServer {
-  const { board, store, metrics, clock, log, options, observer } = deps
+  const { board, incidents, store, metrics, clock, log, options, observer } = deps
   const app = createApp(options.tls)
   const access = createAccess(options)
   const writers = {
-    private: createStatusWriter({ board, clock, observer, audience: 'private' }),
-    public: createStatusWriter({ board, clock, observer, audience: 'public' }),
+    private: createStatusWriter({ board, incidents, clock, observer, audience: 'private' }),
+    public: createStatusWriter({ board, incidents, clock, observer, audience: 'public' }),
   }
-  const events = createEventStream({ board, clock, writers })
+  const events = createEventStream({ board, incidents, clock, writers })
+  const source = createIncidentSource({ store, incidents, clock, log })
+  const postMortems = createPostMortemWriter({ board, store, clock, log })
   const routes: RegExp[] = []
 
   app.decorateRequest('audience', 'public')
@@ -134,8 +146,11 @@ export function createHttpServer(deps: HttpServerDeps): HttpServer {
 
   registerProcess(app, deps)
   registerMetrics(app, metrics)
-  registerStatus(app, { board, clock, writers })
+  registerStatus(app, { board, incidents, clock, writers })
   registerHistory(app, { board, store, clock, log })
+  registerIncidents(app, { source, postMortems })
+  registerFeed(app, { source, clock })
+  registerGateway(app, { gateway: deps.gateway ?? (() => null) })
   registerEvents(app, { events, metrics })
   registerOpenApi(app, deps.version)
   registerPage(app)

@@ -5,8 +5,11 @@ import type { State } from '../core/condition.ts'
 import type { EndpointKey } from '../core/endpoint.ts'
 import type { UnixMs } from '../core/time.ts'
 import type { Board, BoardNetwork } from '../state/board.ts'
+import type { IncidentLog } from '../state/incident-log.ts'
 import { createEndpointWriter } from './endpoint-json.ts'
-import { type Audience, networkSummary, type ObserverView, overallState, time } from './views.ts'
+import { maintenanceView, networkSummary, overallState } from './status-views.ts'
+import type { Audience, ObserverView } from './views.ts'
+import { time } from './wire.ts'
 
 export interface StatusDocument {
   readonly body: string
@@ -15,8 +18,9 @@ export interface StatusDocument {
   readonly state: State
 }
 
-/** A set of changes: endpoints by key, networks by name. */
+/** A set of changes: endpoints by key, networks by name, and whether the plan of maintenance is another. */
 export interface Changed {
+  readonly maintenance: boolean
   readonly networks: ReadonlySet<string>
   readonly endpoints: ReadonlySet<EndpointKey>
 }
@@ -33,6 +37,7 @@ export interface StatusWriter {
 
 export interface StatusWriterDeps {
   readonly board: Board
+  readonly incidents: Pick<IncidentLog, 'of' | 'subscribe'>
   readonly clock: Pick<Clock, 'now' | 'monotonic'>
   readonly observer: () => ObserverView
   readonly audience: Audience
@@ -42,11 +47,12 @@ export interface StatusWriterDeps {
 const SLICE = 32
 const LONGEST_HOLD_MS = 4
 
-export function createStatusWriter({ board, clock, observer, audience }: StatusWriterDeps): StatusWriter {
-  const endpointJson = createEndpointWriter(audience)
+export function createStatusWriter({ board, incidents, clock, observer, audience }: StatusWriterDeps): StatusWriter {
+  const endpointJson = createEndpointWriter(audience, incidents)
   /** Another daemon, or another start of it, never gives out an ETag of ours. */
   const origin = randomBytes(6).toString('base64url')
   let version = 0
+  let plan = { periods: board.maintenance(), ahead: 0, text: '[]' }
   let latest: (StatusDocument & { readonly pieces: readonly string[] }) | null = null
 
   function piecesOf(networks: readonly BoardNetwork[], now: UnixMs, changed: Changed | 'all'): string[] {
@@ -66,10 +72,21 @@ export function createStatusWriter({ board, clock, observer, audience }: StatusW
     return pieces
   }
 
-  function opening(state: State): string {
+  function opening(state: State, now: UnixMs, withMaintenance: boolean): string {
     const { impaired, reasons } = observer()
     const seen = audience === 'private' ? { impaired, reasons } : { impaired, reasons: [] }
-    return `"state":"${state}","observer":${JSON.stringify(seen)},"networks":[`
+    const maintenance = withMaintenance ? `,"maintenance":${maintenanceJson(now)}` : ''
+    return `"state":"${state}","observer":${JSON.stringify(seen)}${maintenance},"networks":[`
+  }
+
+  /** The board drops a period when its end is told; a clock that was stepped may be past it already. */
+  function maintenanceJson(now: UnixMs): string {
+    const periods = board.maintenance()
+    const ahead = periods.filter(({ until }) => until > now)
+    if (plan.periods !== periods || plan.ahead !== ahead.length) {
+      plan = { periods, ahead: ahead.length, text: JSON.stringify(ahead.map(maintenanceView)) }
+    }
+    return plan.text
   }
 
   return {
@@ -90,7 +107,7 @@ export function createStatusWriter({ board, clock, observer, audience }: StatusW
       const now = clock.now()
       const networks = board.networks()
       const state = overallState(networks, now)
-      const pieces = [opening(state), ...piecesOf(networks, now, 'all')]
+      const pieces = [opening(state, now, true), ...piecesOf(networks, now, 'all')]
       if (latest !== null && same(latest.pieces, pieces)) return latest
       version++
       const body = `{"generated_at":"${time(now)}",${pieces.join('')}`
@@ -102,8 +119,9 @@ export function createStatusWriter({ board, clock, observer, audience }: StatusW
       const now = clock.now()
       const all = board.networks()
       const networks = changed === 'all' ? all : all.filter((one) => isTouched(one, changed))
-      const pieces = piecesOf(networks, now, changed).join('')
-      return `{"generated_at":"${time(now)}","complete":${changed === 'all'},${opening(overallState(all, now))}${pieces}`
+      const complete = changed === 'all'
+      const start = opening(overallState(all, now), now, complete || changed.maintenance)
+      return `{"generated_at":"${time(now)}","complete":${complete},${start}${piecesOf(networks, now, changed).join('')}`
     },
   }
 }

@@ -1,13 +1,17 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { Clock } from '../clock.ts'
 import type { Board } from '../state/board.ts'
+import type { IncidentLog } from '../state/incident-log.ts'
+import { isKnown } from './etag.ts'
 import { sendProblem } from './problem.ts'
 import { readOneOf, readQuery } from './query.ts'
 import type { StatusWriter } from './status-document.ts'
-import { type Audience, endpointView, networkView } from './views.ts'
+import { endpointView, networkView } from './status-views.ts'
+import type { Audience } from './views.ts'
 
 export interface StatusRoutesDeps {
   readonly board: Board
+  readonly incidents: Pick<IncidentLog, 'of'>
   readonly clock: Pick<Clock, 'now'>
   readonly writers: Readonly<Record<Audience, StatusWriter>>
 }
@@ -18,7 +22,7 @@ interface EndpointPath {
 }
 
 /** What is known now: everything, one network, or one endpoint. */
-export function registerStatus(app: FastifyInstance, { board, clock, writers }: StatusRoutesDeps): void {
+export function registerStatus(app: FastifyInstance, { board, incidents, clock, writers }: StatusRoutesDeps): void {
   const config = { visibility: 'public' } as const
 
   app.get('/api/v1/status', { config }, async (request, reply) => {
@@ -41,7 +45,7 @@ export function registerStatus(app: FastifyInstance, { board, clock, writers }: 
     if (!read.ok) return sendBadQuery(reply, read.errors)
     const network = board.network(request.params.network)
     if (network === undefined) return sendUnknown(reply, 'network')
-    return networkView(network, clock.now(), request.audience)
+    return networkView(network, incidents, clock.now(), request.audience)
   })
 
   app.get<{ Params: EndpointPath }>('/api/v1/endpoints/:network/:endpoint', { config }, (request, reply) => {
@@ -49,7 +53,7 @@ export function registerStatus(app: FastifyInstance, { board, clock, writers }: 
     if (!read.ok) return sendBadQuery(reply, read.errors)
     const entry = board.entry(request.params.network, request.params.endpoint)
     if (entry === undefined) return sendUnknown(reply, 'endpoint')
-    return endpointView(entry, clock.now(), request.audience)
+    return endpointView(entry, incidents.of(entry.health.endpoint), clock.now(), request.audience)
   })
 }
 
@@ -63,11 +67,4 @@ export function sendBadQuery(
 ): FastifyReply {
   const detail = errors.map((error) => `${error.parameter} ${error.detail}`).join('; ')
   return sendProblem(reply, { status: 400, detail, errors: [...errors] })
-}
-
-/** RFC 9110, 13.1.2: the weak comparison, as a cache in between may have made our ETag weak. */
-function isKnown({ headers }: FastifyRequest, etag: string): boolean {
-  const given = headers['if-none-match']
-  if (given === undefined) return false
-  return given.split(',').some((one) => one.trim().replace(/^W\//, '') === etag || one.trim() === '*')
 }

@@ -1,12 +1,6 @@
 import { z } from 'zod'
-import { CONDITION_CODES, type Condition, type ConditionCode, STATES, type State } from '../core/condition.ts'
-import { type HeadStanding, type Health, stateAt } from '../core/health.ts'
-import { headHolds, stateSince } from '../core/known.ts'
-import type { Liveness, NodeCheck } from '../core/liveness.ts'
-import { networkState } from '../core/network-state.ts'
-import type { UnixMs } from '../core/time.ts'
-import type { Availability, BoardEntry, BoardNetwork, ReferenceHead } from '../state/board.ts'
-import type { HistoryBucket } from '../store/store.ts'
+import { STALE_REASONS } from '../core/alias.ts'
+import { CONDITION_CODES, STATES, VERDICTS } from '../core/condition.ts'
 
 /**
  * The shapes on the wire: times RFC 3339 UTC, durations in seconds, ratios 0 to 1, snake_case. `null` where a thing is not
@@ -75,6 +69,10 @@ export const EndpointView = z.object({
   title: z.string(),
   state: StateView,
   since: Time,
+  /** The id of its open incident. */
+  incident: z.string().nullable(),
+  /** Whether that incident is one of becoming well and ill again and again. */
+  flapping: z.boolean(),
   last_polled_at: Time.nullable(),
   conditions: z.array(ConditionView),
   heads: z.array(HeadView),
@@ -105,16 +103,34 @@ export type NetworkView = z.infer<typeof NetworkView>
 export const ObserverView = z.object({ impaired: z.boolean(), reasons: z.array(z.string()) })
 export type ObserverView = z.infer<typeof ObserverView>
 
+/** Planned maintenance, under way or ahead. `endpoints` null is all of the network. */
+export const MaintenanceView = z.object({
+  name: z.string(),
+  network: z.string(),
+  endpoints: z.array(z.string()).nullable(),
+  from: Time,
+  until: Time,
+})
+export type MaintenanceView = z.infer<typeof MaintenanceView>
+
 export const StatusView = z.object({
   generated_at: Time,
   state: StateView,
   observer: ObserverView,
+  /** In the order of time. */
+  maintenance: z.array(MaintenanceView),
   networks: z.array(NetworkView),
 })
 export type StatusView = z.infer<typeof StatusView>
 
-/** What an event `status` carries: everything when `complete`, else only the networks and endpoints that changed. */
-export const StatusEventView = StatusView.extend({ complete: z.boolean() })
+/**
+ * What an event `status` carries: everything when `complete`, else only the networks and endpoints that changed, and the
+ * maintenance if the plan did.
+ */
+export const StatusEventView = StatusView.extend({
+  complete: z.boolean(),
+  maintenance: z.array(MaintenanceView).optional(),
+})
 export type StatusEventView = z.infer<typeof StatusEventView>
 
 export const HistoryBucketView = z.object({
@@ -145,6 +161,125 @@ export const HistoryView = z.object({
 })
 export type HistoryView = z.infer<typeof HistoryView>
 
+/** A reason of an incident, and when it held. */
+export const IncidentConditionView = z.object({
+  code: z.enum([...CONDITION_CODES, 'halted']),
+  /** What it made of the endpoint. */
+  state: z.enum(VERDICTS),
+  message: z.string(),
+  since: Time,
+  /** Null while it holds. */
+  until: Time.nullable(),
+})
+export type IncidentConditionView = z.infer<typeof IncidentConditionView>
+
+/** What was measured when something changed. */
+export const IncidentSampleView = z.object({
+  endpoint: z.string(),
+  shard: Shard,
+  height: Count.nullable(),
+  lag_blocks: Count.nullable(),
+  latency_seconds: Seconds.nullable(),
+})
+export type IncidentSampleView = z.infer<typeof IncidentSampleView>
+
+export const IncidentChangeView = z.object({
+  at: Time,
+  state: z.enum(VERDICTS),
+  codes: z.array(z.enum([...CONDITION_CODES, 'halted'])),
+  samples: z.array(IncidentSampleView),
+})
+export type IncidentChangeView = z.infer<typeof IncidentChangeView>
+
+/** An incident without its course: what lists and events tell of it. */
+export const IncidentSummaryView = z.object({
+  id: z.string(),
+  network: z.string(),
+  /** Null for one of the whole network. */
+  endpoint: z.string().nullable(),
+  cause: z.enum(['endpoint', 'halted', 'forked']),
+  /** The worst that it reached. */
+  state: z.enum(VERDICTS),
+  conditions: z.array(IncidentConditionView),
+  /** The first bad poll. */
+  opened_at: Time,
+  confirmed_at: Time,
+  /** The first good poll; null while it is open, as is the duration. */
+  closed_at: Time.nullable(),
+  duration_seconds: Seconds.nullable(),
+  flapping: z.boolean(),
+  flaps: Count,
+  /** Of one of the whole network: the endpoints that showed it. */
+  affected: z.array(z.string()),
+  /** The incident of the whole network of which this one is a part. */
+  absorbed_by: z.string().nullable(),
+})
+export type IncidentSummaryView = z.infer<typeof IncidentSummaryView>
+
+/** The changes are the first ones and the latest where there were very many. */
+export const IncidentView = IncidentSummaryView.extend({ changes: z.array(IncidentChangeView) })
+export type IncidentView = z.infer<typeof IncidentView>
+
+export const IncidentListView = z.object({
+  incidents: z.array(IncidentSummaryView),
+  /** Where the next page begins; null on the last one. */
+  next_cursor: z.string().nullable(),
+})
+export type IncidentListView = z.infer<typeof IncidentListView>
+
+/** A caller of the gateway. Its endpoint_id is nowhere. */
+export const CallerView = z.object({
+  name: z.string(),
+  networks: z.array(z.string()),
+  admin: z.boolean(),
+  /** Methods beyond the default list. */
+  methods: z.array(z.string()),
+  rate_limit: z.object({ requests: Count, per_seconds: Seconds }).nullable(),
+  /** Since the start, each element of a batch by itself. */
+  requests: Count,
+  /** Those of them to which the gateway itself said no. */
+  refused: Count,
+})
+export type CallerView = z.infer<typeof CallerView>
+
+/** An endpoint as the gateway would use it now. */
+export const RoutedEndpointView = z.object({
+  name: z.string(),
+  tier: z.enum(['primary', 'fallback']),
+  /** Why it is not asked: a condition, a state, `unverified`, `breaker-open` or `resting`; null where it is. */
+  left_out: z.string().nullable(),
+  breaker: z.enum(['closed', 'open', 'half-open']),
+  /** Of polls and answers, a moving average. */
+  latency_seconds: Seconds.nullable(),
+  in_flight: Count,
+})
+export type RoutedEndpointView = z.infer<typeof RoutedEndpointView>
+
+/** A name below `/ext/` that admin.alias has made through the gateway. */
+export const AliasView = z.object({
+  network: z.string(),
+  alias: z.string(),
+  target: z.string(),
+  /** The one whose node knows it. */
+  endpoint: z.string(),
+  node_id: z.string().nullable(),
+  caller: z.string(),
+  created_at: Time,
+  /** Null while it holds. */
+  stale: z.object({ since: Time, reason: z.enum(STALE_REASONS) }).nullable(),
+})
+export type AliasView = z.infer<typeof AliasView>
+
+export const GatewayView = z.object({
+  enabled: z.boolean(),
+  requests_in_flight: Count,
+  callers: z.array(CallerView),
+  /** The endpoints of each in the order in which they would be asked now, then those left out. */
+  networks: z.array(z.object({ name: z.string(), endpoints: z.array(RoutedEndpointView) })),
+  aliases: z.array(AliasView),
+})
+export type GatewayView = z.infer<typeof GatewayView>
+
 /** RFC 9457. `errors` names every bad parameter. */
 export const ProblemView = z.object({
   type: z.string(),
@@ -157,182 +292,3 @@ export type ProblemView = z.infer<typeof ProblemView>
 
 /** Who looks. `public`: without the token where there is one: names and states only, nothing that a node or a URL says. */
 export type Audience = 'private' | 'public'
-
-/** A node may name any number of checks; this many are shown, failing ones first. */
-const MAX_CHECKS = 128
-
-export function endpointView({ health, availability }: BoardEntry, now: UnixMs, audience: Audience): EndpointView {
-  const { endpoint } = health
-  const state = stateAt(health, now)
-  const open = audience === 'private'
-  return {
-    name: endpoint.name,
-    title: endpoint.title,
-    state,
-    since: time(stateSince(health, now)),
-    last_polled_at: timeOrNull(health.lastPolledAt),
-    conditions: state === 'unknown' ? [] : health.conditions.map((condition) => conditionView(condition, audience)),
-    heads: open ? health.heads.map((head) => headView(head, headHolds(head, health, now))) : [],
-    liveness: open && health.liveness !== null ? livenessView(health.liveness, health) : null,
-    latency_seconds: open ? seconds(health.latencyMs) : null,
-    availability: {
-      '24h': availabilityView(availability?.['24h']),
-      '7d': availabilityView(availability?.['7d']),
-      '30d': availabilityView(availability?.['30d']),
-      '90d': availabilityView(availability?.['90d']),
-    },
-  }
-}
-
-/** A network without its endpoints. */
-export function networkSummary(
-  { standing, endpoints }: BoardNetwork,
-  now: UnixMs,
-  audience: Audience,
-): Omit<NetworkView, 'endpoints'> {
-  const { network, halted, forked } = standing
-  return {
-    name: network.name,
-    title: network.title,
-    family: network.family,
-    state: networkState(endpoints.map(({ health }) => stateAt(health, now))),
-    halted,
-    forked,
-    heads: audience === 'private' ? standing.heads.map(referenceView) : [],
-  }
-}
-
-export function networkView(of: BoardNetwork, now: UnixMs, audience: Audience): NetworkView {
-  const endpoints = of.endpoints.map((entry) => endpointView(entry, now, audience))
-  return { ...networkSummary(of, now, audience), endpoints }
-}
-
-export function overallState(networks: readonly BoardNetwork[], now: UnixMs): State {
-  return networkState(
-    networks.map(({ endpoints }) => networkState(endpoints.map(({ health }) => stateAt(health, now)))),
-  )
-}
-
-export function historyBucketView(bucket: HistoryBucket): HistoryBucketView {
-  return {
-    start: time(bucket.start),
-    up_seconds: bucket.upMs / 1000,
-    degraded_seconds: bucket.degradedMs / 1000,
-    down_seconds: bucket.downMs / 1000,
-    maintenance_seconds: bucket.maintenanceMs / 1000,
-    unknown_seconds: bucket.unknownMs / 1000,
-    polls: bucket.polls,
-    latency_p50_seconds: seconds(bucket.latencyP50Ms),
-    latency_p95_seconds: seconds(bucket.latencyP95Ms),
-    latency_max_seconds: seconds(bucket.latencyMaxMs),
-    height: bucket.height,
-    lag_blocks_max: bucket.lagBlocksMax,
-    heartbeat_lag_seconds_max: seconds(bucket.heartbeatLagMaxMs),
-    contiguous_failures_max: bucket.contiguousFailuresMax,
-  }
-}
-
-/** What a condition means, without the node's particulars: what the public is told. */
-const GENERIC: Record<ConditionCode, string> = {
-  unreachable: 'does not answer',
-  'bad-answer': 'answers with something that cannot be used',
-  'wrong-network': 'serves another network',
-  unhealthy: 'says that it is unhealthy',
-  lagging: 'is behind the other nodes',
-  stalled: 'shows no new block while the network goes on',
-  forked: 'is on another branch than the majority',
-  'check-failing': 'has a failing check of its own',
-  'heartbeat-stale': 'has not heard from its network for too long',
-  slow: 'answers slowly',
-  'rate-limited': 'limits our rate',
-  'clock-skewed': 'has a wrong clock',
-  'no-evidence': 'gives no evidence of its health',
-}
-
-function conditionView({ code, message, since }: Condition, audience: Audience): ConditionView {
-  return { code, message: audience === 'private' ? message : GENERIC[code], since: time(since) }
-}
-
-function headView(head: HeadStanding, current: boolean): HeadView {
-  return {
-    shard: head.shard,
-    height: head.height,
-    hash: head.hash,
-    timestamp: time(head.timestamp),
-    lag_blocks: current ? head.lagBlocks : null,
-    lag_seconds: current ? seconds(head.lagMs) : null,
-  }
-}
-
-function referenceView({ shard, height, hash, timestamp }: ReferenceHead): ReferenceHeadView {
-  return { shard, height, hash, timestamp: timeOrNull(timestamp) }
-}
-
-function livenessView({ healthy, heartbeatAt, checks }: Liveness, { lastPolledAt }: Health): LivenessView {
-  const shown =
-    checks.length > MAX_CHECKS
-      ? checks.toSorted((a, b) => Number(a.healthy) - Number(b.healthy)).slice(0, MAX_CHECKS)
-      : checks
-  return {
-    healthy,
-    heartbeat_lag_seconds:
-      heartbeatAt === null || lastPolledAt === null ? null : seconds(Math.max(0, lastPolledAt - heartbeatAt)),
-    contiguous_failures: checks.reduce((most, check) => Math.max(most, check.contiguousFailures), 0),
-    checks: shown.map(nodeCheckView),
-  }
-}
-
-function nodeCheckView(check: NodeCheck): NodeCheckView {
-  return {
-    name: check.name,
-    healthy: check.healthy,
-    contiguous_failures: check.contiguousFailures,
-    failing_since: timeOrNull(check.failingSince),
-    checked_at: timeOrNull(check.checkedAt),
-  }
-}
-
-function availabilityView(of: Availability | undefined): AvailabilityView {
-  if (of === undefined) return { ratio: null, coverage: 0, fresh: null }
-  return { ratio: floored(of.ratio), coverage: flooredRatio(of.coverage), fresh: floored(of.fresh) }
-}
-
-function floored(ratio: number | null): number | null {
-  return ratio === null ? null : flooredRatio(ratio)
-}
-
-/** Rounded down, so that nothing short of everything is ever 1. */
-function flooredRatio(ratio: number): number {
-  return Math.floor(ratio * 1_000_000) / 1_000_000
-}
-
-/** To the microsecond: a duration is not known any better. */
-function seconds(ms: number): number
-function seconds(ms: number | null): number | null
-function seconds(ms: number | null): number | null {
-  return ms === null ? null : Math.round(ms * 1000) / 1_000_000
-}
-
-const LATEST_TIME = Date.UTC(9999, 11, 31)
-const DAY_MS = 86_400_000
-let day = { at: Number.NaN, prefix: '' }
-
-/**
- * Always a valid RFC 3339 time, whatever a node claims. A status holds ten times an endpoint, nearly all of today, and
- * `toISOString` takes four times as long.
- */
-export function time(ms: UnixMs): string {
-  const at = Math.min(Math.max(Math.trunc(ms), 0), LATEST_TIME)
-  const within = at % DAY_MS
-  if (at - within !== day.at) day = { at: at - within, prefix: new Date(at).toISOString().slice(0, 11) }
-  const seconds = Math.floor(within / 1000)
-  const minutes = Math.floor(seconds / 60)
-  const clock = `${TWO[Math.floor(minutes / 60)]}:${TWO[minutes % 60]}:${TWO[seconds % 60]}`
-  return `${day.prefix}${clock}.${String(within % 1000).padStart(3, '0')}Z`
-}
-
-const TWO = Array.from({ length: 60 }, (_, value) => String(value).padStart(2, '0'))
-
-function timeOrNull(ms: UnixMs | null): string | null {
-  return ms === null ? null : time(ms)
-}

@@ -1,11 +1,13 @@
 import type { Clock } from '../clock.ts'
 import type { BoardEntry, BoardNetwork } from '../state/board.ts'
+import type { IncidentLog } from '../state/incident-log.ts'
 import { type Lines, renderEndpoints } from './endpoint-series.ts'
 import { renderNetworks } from './network-series.ts'
 import { headerOf, METRIC_NAMES, type MetricName } from './registry.ts'
 
 export interface CollectDeps {
   readonly networks: readonly BoardNetwork[]
+  readonly incidents: Pick<IncidentLog, 'open' | 'of'>
   /** What does not come from the board. */
   readonly ownLines: Lines
   readonly clock: Pick<Clock, 'now' | 'monotonic'>
@@ -21,7 +23,13 @@ const LONGEST_HOLD_MS = 4
  * Renders every metric in the text format 0.0.4, in pieces. The format wants all series of a metric together, so every
  * slice of endpoints adds to every metric; each endpoint is read at one moment, and none is read half.
  */
-export async function collect({ networks, ownLines, clock, yieldToLoop }: CollectDeps): Promise<readonly Buffer[]> {
+export async function collect({
+  networks,
+  incidents,
+  ownLines,
+  clock,
+  yieldToLoop,
+}: CollectDeps): Promise<readonly Buffer[]> {
   const pieces = new Map<MetricName, Buffer[]>(METRIC_NAMES.map((name) => [name, []]))
   function keep(lines: Lines): void {
     for (const [name, text] of Object.entries(lines)) {
@@ -30,10 +38,10 @@ export async function collect({ networks, ownLines, clock, yieldToLoop }: Collec
   }
 
   keep(ownLines)
-  keep(renderNetworks(networks, clock.now()))
+  keep(renderNetworks(networks, incidents, clock.now()))
   let heldSince = clock.monotonic()
   for (const slice of slices(networks)) {
-    keep(renderEndpoints(slice, clock.now()))
+    keep(renderEndpoints(slice, incidents, clock.now()))
     if (clock.monotonic() - heldSince < LONGEST_HOLD_MS) continue
     await yieldToLoop()
     heldSince = clock.monotonic()

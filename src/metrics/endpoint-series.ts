@@ -2,7 +2,8 @@ import { stateAt } from '../core/health.ts'
 import { headHolds, resultHolds } from '../core/known.ts'
 import type { NodeCheck } from '../core/liveness.ts'
 import type { UnixMs } from '../core/time.ts'
-import type { BoardEntry } from '../state/board.ts'
+import { type BoardEntry, shownState } from '../state/board.ts'
+import type { IncidentLog } from '../state/incident-log.ts'
 import { CHECK_ENDS, CONDITION_ENDS, labelsOf, STATE_ENDS } from './endpoint-labels.ts'
 import { labelValue } from './label.ts'
 import { type MetricName, PREFIX } from './registry.ts'
@@ -13,36 +14,43 @@ export type Lines = Partial<Record<MetricName, string>>
 /** A node may name any number of checks; this many of them become series. */
 const MAX_NODE_CHECKS = 32
 
+/** The open incident of an endpoint. */
+export type OpenIncidents = Pick<IncidentLog, 'of'>
+
 /** Renders what the board says of these endpoints. What is not known at `now` has no line. */
-export function renderEndpoints(entries: readonly BoardEntry[], now: UnixMs): Lines {
+export function renderEndpoints(entries: readonly BoardEntry[], incidents: OpenIncidents, now: UnixMs): Lines {
   return {
-    ...renderVerdicts(entries, now),
+    ...renderVerdicts(entries, incidents, now),
     ...renderHeads(entries, now),
     ...renderChecks(entries, now),
     ...renderNodes(entries, now),
   }
 }
 
-function renderVerdicts(entries: readonly BoardEntry[], now: UnixMs): Lines {
+function renderVerdicts(entries: readonly BoardEntry[], incidents: OpenIncidents, now: UnixMs): Lines {
   let info = ''
   let up = ''
   let states = ''
   let conditions = ''
   let changes = ''
-  for (const { health, tally } of entries) {
+  let flapping = ''
+  for (const entry of entries) {
+    const { health, tally } = entry
     const { endpoint } = health
     const { bare } = labelsOf(endpoint)
-    const state = stateAt(health, now)
+    const isKnown = stateAt(health, now) !== 'unknown'
+    const shown = shownState(entry, now)
     info += `${PREFIX}endpoint_info{${bare},family="${endpoint.family}",tier="${endpoint.tier}"} 1\n`
-    if (state !== 'unknown') up += `${PREFIX}endpoint_up{${bare}} ${health.verdict === 'down' ? 0 : 1}\n`
+    if (isKnown) up += `${PREFIX}endpoint_up{${bare}} ${health.verdict === 'down' ? 0 : 1}\n`
     const stateStart = `${PREFIX}endpoint_state{${bare}`
-    for (const [of, end] of STATE_ENDS) states += `${stateStart}${end}${of === state ? 1 : 0}\n`
+    for (const [of, end] of STATE_ENDS) states += `${stateStart}${end}${of === shown ? 1 : 0}\n`
     const conditionStart = `${PREFIX}endpoint_condition{${bare}`
-    const present = state === 'unknown' ? NONE : health.conditions
+    const present = isKnown ? health.conditions : NONE
     for (const [code, end] of CONDITION_ENDS) {
       conditions += `${conditionStart}${end}${present.some((one) => one.code === code) ? 1 : 0}\n`
     }
     changes += `${PREFIX}endpoint_state_changes_total{${bare}} ${tally.stateChanges}\n`
+    flapping += `${PREFIX}endpoint_flapping{${bare}} ${incidents.of(endpoint)?.flapping === true ? 1 : 0}\n`
   }
   return {
     endpoint_info: info,
@@ -50,6 +58,7 @@ function renderVerdicts(entries: readonly BoardEntry[], now: UnixMs): Lines {
     endpoint_state: states,
     endpoint_condition: conditions,
     endpoint_state_changes_total: changes,
+    endpoint_flapping: flapping,
   }
 }
 

@@ -8,15 +8,15 @@ export interface Histogram {
   render(name: string, labels: string): string
 }
 
-export function createHistogram(): Histogram {
-  const counts = new Array<number>(BOUNDS_SECONDS.length + 1).fill(0)
+export function createHistogram(bounds: readonly number[] = BOUNDS_SECONDS): Histogram {
+  const counts = new Array<number>(bounds.length + 1).fill(0)
   let sumMs = 0
 
   return {
     observe(ms) {
       let bucket = 0
       const seconds = ms / 1000
-      while (bucket < BOUNDS_SECONDS.length && seconds > (BOUNDS_SECONDS[bucket] as number)) bucket++
+      while (bucket < bounds.length && seconds > (bounds[bucket] as number)) bucket++
       counts[bucket] = (counts[bucket] as number) + 1
       sumMs += ms
     },
@@ -25,11 +25,11 @@ export function createHistogram(): Histogram {
       const before = labels === '' ? '' : `${labels},`
       let total = 0
       let text = ''
-      for (const [bucket, bound] of BOUNDS_SECONDS.entries()) {
+      for (const [bucket, bound] of bounds.entries()) {
         total += counts[bucket] as number
         text += `${name}_bucket{${before}le="${bound}"} ${total}\n`
       }
-      total += counts[BOUNDS_SECONDS.length] as number
+      total += counts[bounds.length] as number
       const braces = labels === '' ? '' : `{${labels}}`
       return `${text}${name}_bucket{${before}le="+Inf"} ${total}\n${name}_sum${braces} ${Math.round(sumMs * 1000) / 1_000_000}\n${name}_count${braces} ${total}\n`
     },

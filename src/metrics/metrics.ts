@@ -2,18 +2,23 @@ import { setImmediate } from 'node:timers/promises'
 import type { Clock } from '../clock.ts'
 import type { UnixMs } from '../core/time.ts'
 import type { Board } from '../state/board.ts'
+import type { IncidentLog } from '../state/incident-log.ts'
 import type { StoreStatus } from '../store/store.ts'
 import { collect } from './collect.ts'
+import { createGatewaySeries, type GatewayCounters, type GatewayState } from './gateway-series.ts'
 import { type Counters, createOwnSeries } from './own-series.ts'
 import { renderProcess } from './process-series.ts'
 
 export interface MetricsDeps {
   readonly board: Board
+  readonly incidents: Pick<IncidentLog, 'open' | 'of'>
   readonly clock: Clock
   readonly version: string
   readonly storeStatus: () => StoreStatus
   readonly scheduler: () => { readonly lastRoundAt: UnixMs | null }
   readonly observer: () => { readonly impaired: boolean }
+  /** `null` while there is no gateway. */
+  readonly gateway?: () => GatewayState | null
   /** Lets the event loop do something else; resolves soon. */
   readonly yieldToLoop?: () => Promise<unknown>
 }
@@ -23,14 +28,16 @@ export type Exposition = readonly Buffer[]
 
 /** What Heartline tells Prometheus: counted where it happens, the rest read from the board when asked. */
 export interface Metrics extends Counters {
+  readonly gateway: GatewayCounters
   /** Requests that come while one is being rendered share it. */
   exposition(): Promise<Exposition>
   render(): Promise<string>
 }
 
-export function createMetrics({ board, clock, version, ...deps }: MetricsDeps): Metrics {
+export function createMetrics({ board, incidents, clock, version, ...deps }: MetricsDeps): Metrics {
   const yieldToLoop = deps.yieldToLoop ?? setImmediate
   const own = createOwnSeries()
+  const gateway = createGatewaySeries()
   const startedAt = clock.now()
   let shared: Promise<Exposition> | null = null
 
@@ -46,7 +53,14 @@ export function createMetrics({ board, clock, version, ...deps }: MetricsDeps): 
       schedulerLastRoundAt: deps.scheduler().lastRoundAt,
       observerImpaired: deps.observer().impaired,
     })
-    const pieces = await collect({ networks, ownLines, clock, yieldToLoop })
+    const gatewayLines = gateway.render(deps.gateway?.() ?? null)
+    const pieces = await collect({
+      networks,
+      incidents,
+      ownLines: { ...ownLines, ...gatewayLines },
+      clock,
+      yieldToLoop,
+    })
     return [...pieces, Buffer.from(await renderProcess())]
   }
 
@@ -63,6 +77,7 @@ export function createMetrics({ board, clock, version, ...deps }: MetricsDeps): 
 
   return {
     ...own,
+    gateway,
     exposition,
     render: async () => Buffer.concat(await exposition()).toString(),
   }

@@ -128,6 +128,7 @@ export function createOwnSeries(): OwnSeries {
       lines.store_commit_duration_seconds = commits.render(`${PREFIX}store_commit_duration_seconds`, '')
       add('store_degraded', store.trouble === null ? 0 : 1)
       add('store_integrity_ok', store.integrityOk ? 1 : 0)
+      add('store_thread_restarts_total', store.threadRestarts)
       add('store_database_bytes', store.databaseBytes)
       add('store_filesystem_free_bytes', store.filesystemFreeBytes)
       for (const { labels, count, durations } of requests.values()) {

@@ -1,4 +1,5 @@
 import { FAILURE_KINDS } from '../core/failure.ts'
+import { ATTEMPT_OUTCOMES, REJECTION_REASONS, REQUEST_OUTCOMES, RETRY_REASONS } from './gateway-labels.ts'
 
 /** One metric: what stands in its HELP and TYPE lines, and in `docs/metrics.md`. */
 export interface MetricRow {
@@ -15,13 +16,23 @@ const OF_NODE_CHECK = [...ENDPOINT, 'node_check'] as const
 /** Every metric of Heartline's own, without the prefix `heartline_`, in the order in which they are rendered. */
 export const METRICS = {
   endpoint_info: gauge([...ENDPOINT, 'family', 'tier'], 'What the endpoint is, by configuration; always 1.'),
-  endpoint_up: gauge(ENDPOINT, '1 when the verdict is up or degraded, 0 when it is down; absent when it is unknown.'),
-  endpoint_state: gauge([...ENDPOINT, 'state'], '1 for the state that the endpoint is in, 0 for the others.'),
+  endpoint_up: gauge(
+    ENDPOINT,
+    '1 when the verdict is up or degraded, 0 when it is down; absent when it is unknown. Maintenance does not change it.',
+  ),
+  endpoint_state: gauge(
+    [...ENDPOINT, 'state'],
+    '1 for the state that the endpoint is in, 0 for the others; planned maintenance goes before any verdict.',
+  ),
   endpoint_condition: gauge(
     [...ENDPOINT, 'condition'],
     '1 for every confirmed reason why the endpoint is not simply up, 0 for the others; all 0 when the state is unknown.',
   ),
   endpoint_state_changes_total: counter(ENDPOINT, 'Changes of the confirmed verdict.'),
+  endpoint_flapping: gauge(
+    ENDPOINT,
+    '1 while the open incident of the endpoint is one of getting well and ill again and again, else 0.',
+  ),
   endpoint_block_height: gauge(
     ON_SHARD,
     'Height of the newest block that the endpoint reports; absent when it has not been read for two intervals.',
@@ -35,9 +46,21 @@ export const METRICS = {
   endpoint_tls_not_after_timestamp_seconds: gauge(ENDPOINT, 'When the TLS certificate of the endpoint ends.'),
   network_block_height: gauge(['network', 'shard'], 'Height of the reference head: what the endpoints agree on.'),
   network_block_timestamp_seconds: gauge(['network', 'shard'], 'When the block at the reference head was made.'),
+  network_block_time_seconds: gauge(
+    ['network', 'shard'],
+    'Time from block to block, measured over the latest blocks; absent until enough of them were seen.',
+  ),
+  network_branches: gauge(
+    ['network', 'shard'],
+    'Different blocks that the endpoints have at the newest height that most of them have reached; 1 when they agree.',
+  ),
   network_endpoints: gauge(['network', 'state'], 'Endpoints in each state.'),
   network_halted: gauge(['network'], '1 when the endpoints answer and none of them advances.'),
   network_forked: gauge(['network'], '1 when the endpoints disagree on a block and no majority settles it.'),
+  incidents_open: gauge(
+    ['network'],
+    'Open incidents; those of single endpoints that are part of one of the whole network count as that one.',
+  ),
   network_threshold_lag_blocks: gauge(['network'], 'Configured lag in blocks from which an endpoint is lagging.'),
   network_threshold_stall_seconds: gauge(
     ['network'],
@@ -68,6 +91,34 @@ export const METRICS = {
     OF_NODE_CHECK,
     'When a failing check of the node on itself began to fail; absent while it does not fail.',
   ),
+  gateway_requests_total: counter(
+    ['network', 'operation', 'caller', 'outcome'],
+    `Requests of callers, each element of a batch by itself; the operation is none where a request was refused before it was known. Outcomes: ${REQUEST_OUTCOMES.join(', ')}.`,
+  ),
+  gateway_request_duration_seconds: histogram(
+    ['network', 'operation'],
+    'How long requests took, from their first byte to their answer.',
+  ),
+  gateway_overhead_seconds: histogram(
+    ['network', 'operation'],
+    'How much of that was not waiting for nodes: our own time.',
+  ),
+  gateway_attempts_total: counter(
+    [...ENDPOINT, 'operation', 'outcome'],
+    `Requests sent to endpoints. Outcomes: ${ATTEMPT_OUTCOMES.join(', ')}.`,
+  ),
+  gateway_requests_in_flight: gauge(['network'], 'HTTP requests at work.'),
+  gateway_eligible: gauge(ENDPOINT, '1 when the gateway may choose the endpoint, 0 when it is left out.'),
+  gateway_retries_total: counter(
+    ['network', 'reason'],
+    `Times that another endpoint was asked. Reasons: ${RETRY_REASONS.join(', ')}.`,
+  ),
+  gateway_cache_requests_total: counter(['network', 'result'], 'Requests whose answer can be cached: hit or miss.'),
+  gateway_coalesced_total: counter(['network'], 'Requests answered by the request of another that was under way.'),
+  gateway_rejections_total: counter(
+    ['network', 'reason'],
+    `Requests to which the gateway itself said no; the network is empty where it is not known, or not the caller's. Reasons: ${REJECTION_REASONS.join(', ')}.`,
+  ),
   build_info: gauge(['version', 'node_version'], 'What is running; always 1.'),
   start_timestamp_seconds: gauge([], 'When the daemon started.'),
   config_last_reload_successful: gauge([], '1 when the configuration was last loaded well, 0 when it was refused.'),
@@ -85,6 +136,7 @@ export const METRICS = {
   store_commit_duration_seconds: histogram([], 'How long transactions of the store took.'),
   store_degraded: gauge([], '1 while history cannot be written.'),
   store_integrity_ok: gauge([], '0 when the latest integrity check of the store found damage.'),
+  store_thread_restarts_total: counter([], 'Threads of the store that died and were started again.'),
   store_database_bytes: gauge([], 'Size of the store; absent for a store in memory.'),
   store_filesystem_free_bytes: gauge([], 'Free space of the file system of the store.'),
   http_requests_total: counter(['route', 'code'], 'Answered HTTP requests.'),

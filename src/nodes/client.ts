@@ -4,13 +4,13 @@ import type { Clock } from '../clock.ts'
 import type { Failure } from '../core/failure.ts'
 import type { UnixMs } from '../core/time.ts'
 import type { NodeAddress } from './address.ts'
-import { type Connections, createConnections, type Lane } from './connections.ts'
 import type { Deadline } from './deadline.ts'
 import { decode, isPlain } from './decode.ts'
-import { type Ending, Exchange, type RawAnswer } from './exchange.ts'
+import type { RawAnswer } from './exchange.ts'
 import { headerOf, readHttpDate, readRetryAfter } from './header.ts'
 import { MAX_DEPTH, nestsDeeper } from './json-depth.ts'
-import { isKeepAliveRace, transportFailure } from './transport-failure.ts'
+import { MAX_ANSWER_BYTES } from './limits.ts'
+import { createWire } from './wire.ts'
 
 /** `waitedMs`: how long our own limit of connections kept the request back. That is no time of the node's. */
 export type Sent =
@@ -36,84 +36,15 @@ export interface NodeClientDeps {
   readonly lookup: LookupFunction | null
 }
 
-export function createNodeClient({ clock, maxConnections: allowed, lookup }: NodeClientDeps): NodeClient {
-  const connections = new Map<string, Connections>()
-  let maxConnections = allowed
-  let opened = 0
-
-  function connectionsTo(address: NodeAddress): Connections {
-    let to = connections.get(address.connectionKey)
-    if (to === undefined) {
-      to = createConnections({ address, clock, lookup, maxConnections, nextNumber: () => ++opened })
-      connections.set(address.connectionKey, to)
-    }
-    return to
-  }
-
-  /** Waits for a lane, then for the answer; when the deadline passes both are given up at once. */
-  function send(address: NodeAddress, request: NodeRequest, deadline: Deadline): Promise<Sent> {
-    const to = connectionsTo(address)
-    return new Promise((resolve) => {
-      let taken: Lane | null = null
-      let repeated = false
-      let waitingSince: number | null = null
-      let waitedMs = 0
-
-      const use = (lane: Lane): void => {
-        taken = lane
-        stopWaiting()
-        const { method, body } = request
-        const headers = method === 'GET' ? address.getHeaders : address.postHeaders
-        lane.client.dispatch({ path: address.pathOf(request.path), method, headers, body }, new Exchange(lane, settle))
-      }
-      const stopWaiting = (): void => {
-        if (waitingSince === null) return
-        waitedMs += clock.monotonic() - waitingSince
-        waitingSince = null
-      }
-      const ask = (): void => {
-        if (deadline.passed) return giveUp()
-        deadline.watch(giveUp)
-        to.take(use, repeated)
-        if (taken === null) waitingSince = clock.monotonic()
-      }
-      const giveUp = (): void => {
-        stopWaiting()
-        const lane = taken
-        // First: cutting it ends the exchange, which is of no interest any more.
-        taken = null
-        if (lane === null) to.leave(use)
-        else to.drop(lane)
-        resolve({ ok: false, failure: { kind: 'timeout', afterMs: deadline.afterMs }, waitedMs })
-      }
-      const settle = (ending: Ending, lane: Lane): void => {
-        if (lane !== taken) return
-        taken = null
-        deadline.unwatch(giveUp)
-        if (ending.ok) {
-          const sent = readAnswer(ending.raw, lane.connection, waitedMs)
-          to.free(lane)
-          return resolve(sent)
-        }
-        to.drop(lane)
-        const failure = transportFailure(ending.error, ending.stage, deadline.afterMs)
-        if (repeated || !isKeepAliveRace(failure, ending.stage, ending.reused)) {
-          return resolve({ ok: false, failure, waitedMs })
-        }
-        repeated = true
-        ask()
-      }
-
-      ask()
-    })
-  }
+export function createNodeClient({ clock, maxConnections, lookup }: NodeClientDeps): NodeClient {
+  const wire = createWire({ clock, maxConnections, maxAnswerBytes: MAX_ANSWER_BYTES, lookup })
 
   function readAnswer(raw: RawAnswer, connection: number, waitedMs: number): Sent | Promise<Sent> {
     const receivedAt = clock.now()
     const encoding = headerOf(raw.headers, 'content-encoding')
     return encoding === null || isPlain(encoding)
       ? readPlain(raw, raw.body, connection, receivedAt, waitedMs)
-      : decode(raw.body, encoding).then((plain) =>
+      : decode(raw.body, encoding, MAX_ANSWER_BYTES).then((plain) =>
           Buffer.isBuffer(plain)
             ? readPlain(raw, plain, connection, receivedAt, waitedMs)
             : { ok: false, failure: plain, waitedMs },
@@ -121,25 +52,18 @@ export function createNodeClient({ clock, maxConnections: allowed, lookup }: Nod
   }
 
   return {
-    send,
-    tlsNotAfter: (address) => connections.get(address.connectionKey)?.tlsNotAfter ?? null,
-    limit(next) {
-      maxConnections = next
-      for (const to of connections.values()) to.limit(next)
+    send(address, request, deadline) {
+      return new Promise((resolve) => {
+        wire.exchange(address, request, deadline, (exchanged) => {
+          if (exchanged.ok) return resolve(readAnswer(exchanged.raw, exchanged.connection, exchanged.waitedMs))
+          resolve({ ok: false, failure: exchanged.failure, waitedMs: exchanged.waitedMs })
+        })
+      })
     },
-    retain(addresses) {
-      const kept = new Set(addresses.map(({ connectionKey }) => connectionKey))
-      for (const [key, to] of connections) {
-        if (kept.has(key)) continue
-        connections.delete(key)
-        void to.close()
-      }
-    },
-    async close() {
-      const all = [...connections.values()]
-      connections.clear()
-      await Promise.all(all.map((to) => to.close()))
-    },
+    tlsNotAfter: wire.tlsNotAfter,
+    limit: wire.limit,
+    retain: (addresses) => wire.retain(addresses),
+    close: wire.close,
   }
 }
 

@@ -4,7 +4,7 @@ import type { Clock } from '../clock.ts'
 import type { UnixMs } from '../core/time.ts'
 import type { NodeAddress } from './address.ts'
 import { createConnector } from './connect.ts'
-import { MAX_ANSWER_BYTES, MAX_HEADER_BYTES } from './limits.ts'
+import { MAX_HEADER_BYTES } from './limits.ts'
 
 /** One connection, opened again when it was closed. Whoever has taken it is alone on it. */
 export interface Lane {
@@ -31,9 +31,14 @@ export interface Connections {
   free(lane: Lane): void
   /** Something went wrong on it: it is cut, and the next in need has a new one. */
   drop(lane: Lane): void
+  /** Closes those that nobody uses just now: what they hold is needed elsewhere. */
+  closeIdle(): void
   /** There may be more of them now, or fewer. */
   limit(maxConnections: number): void
   readonly tlsNotAfter: UnixMs | null
+  /** Nobody will ask for more: what is under way may end, then all are closed. */
+  retire(): void
+  /** Ends what is under way. */
   close(): Promise<void>
 }
 
@@ -42,6 +47,7 @@ export interface ConnectionsDeps {
   readonly clock: Pick<Clock, 'monotonic'>
   readonly lookup: LookupFunction | null
   readonly maxConnections: number
+  readonly maxAnswerBytes: number
   readonly nextNumber: () => number
 }
 
@@ -56,6 +62,7 @@ export function createConnections({
   clock,
   lookup,
   maxConnections: allowed,
+  maxAnswerBytes,
   nextNumber,
 }: ConnectionsDeps): Connections {
   let maxConnections = allowed
@@ -64,6 +71,7 @@ export function createConnections({
   const waiting = new Set<(lane: Lane) => void>()
   let tlsNotAfter: UnixMs | null = null
   let closed = false
+  let retired = false
 
   function createLane(): Lane {
     let opening: Socket | null = null
@@ -86,11 +94,11 @@ export function createConnections({
       allowH2: false,
       keepAliveTimeout: KEEP_ALIVE_MS,
       keepAliveMaxTimeout: KEEP_ALIVE_MS,
-      // The check's own deadline is the only one.
+      // The caller's own deadline is the only one.
       headersTimeout: 0,
       bodyTimeout: 0,
       maxHeaderSize: MAX_HEADER_BYTES,
-      maxResponseSize: MAX_ANSWER_BYTES,
+      maxResponseSize: maxAnswerBytes,
     })
     const lane: Lane = {
       client,
@@ -134,6 +142,7 @@ export function createConnections({
   }
 
   function isSpent(lane: Lane): boolean {
+    if (retired && waiting.size === 0) return true
     return closed || all.size > maxConnections || clock.monotonic() - lane.openedAt > OLDEST_MS
   }
 
@@ -155,6 +164,9 @@ export function createConnections({
       else hand(lane)
     },
     drop,
+    closeIdle() {
+      for (const lane of idle.splice(0)) forget(lane)
+    },
     limit(next) {
       maxConnections = next
       while (all.size > maxConnections) {
@@ -166,6 +178,10 @@ export function createConnections({
     },
     get tlsNotAfter() {
       return tlsNotAfter
+    },
+    retire() {
+      retired = true
+      for (const lane of idle.splice(0)) forget(lane)
     },
     async close() {
       closed = true

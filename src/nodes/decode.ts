@@ -1,7 +1,6 @@
 import { promisify } from 'node:util'
 import { brotliDecompress, unzip } from 'node:zlib'
 import type { Failure } from '../core/failure.ts'
-import { MAX_ANSWER_BYTES } from './limits.ts'
 
 type Decode = (bytes: Buffer, options: { readonly maxOutputLength: number }) => Promise<Buffer>
 
@@ -18,14 +17,14 @@ export function isPlain(encoding: string): boolean {
 }
 
 /** Undoes a compression that nobody asked for, off the event loop. One only: nested ones multiply, and no node nests them. */
-export async function decode(body: Buffer, encoding: string): Promise<Buffer | Failure> {
+export async function decode(body: Buffer, encoding: string, limitBytes: number): Promise<Buffer | Failure> {
   const decoder = DECODERS.get(encoding.trim().toLowerCase())
   if (decoder === undefined) return { kind: 'bad-encoding' }
   try {
-    return await decoder(body, { maxOutputLength: MAX_ANSWER_BYTES })
+    return await decoder(body, { maxOutputLength: limitBytes })
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE'
-      ? { kind: 'too-large', limitBytes: MAX_ANSWER_BYTES }
+      ? { kind: 'too-large', limitBytes }
       : { kind: 'bad-encoding' }
   }
 }

@@ -11,6 +11,8 @@ export interface RawAnswer {
 
 /** How far an exchange came before it broke. */
 export type Stage =
+  /** The connection was not open yet: the node cannot have read a byte of it. */
+  | 'unsent'
   /** Not one byte of an answer had come. */
   | 'asked'
   /** Within the head of the answer. */
@@ -34,7 +36,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   readonly #chunks: Buffer[] = []
   #status = 0
   #headers: readonly Buffer[] = []
-  #stage: Stage = 'asked'
+  #stage: Stage = 'unsent'
   #reused = false
   #settled = false
 
@@ -43,9 +45,14 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.#settle = settle
   }
 
+  get stage(): Stage {
+    return this.#stage
+  }
+
   onConnect(abort: (error?: Error) => void): void {
     if (this.#settled) return abort()
     this.#reused = this.#lane.used
+    this.#stage = 'asked'
   }
 
   onResponseStarted(): void {

@@ -3,3 +3,6 @@ export const MAX_ANSWER_BYTES = 1_048_576
 
 /** What Node's own parser takes. */
 export const MAX_HEADER_BYTES = 16_384
+
+/** What a caller may ask for: the fullest block with its transactions and traces is some 10 MB. */
+export const MAX_FORWARDED_BYTES = 33_554_432

@@ -8,11 +8,12 @@ import type { PollResult } from '../core/poll-result.ts'
 import { createAddress, type NodeLocation } from './address.ts'
 import { createAlarms } from './alarms.ts'
 import { createNodeClient } from './client.ts'
-import { Visit, type Visited } from './visit.ts'
+import { type Compare, Visit, type Visited } from './visit.ts'
 
 /** Polls one endpoint: runs its checks, each under its own deadline. Never rejects. */
 export interface Prober {
-  poll(endpoint: Endpoint, signal: AbortSignal): Promise<PollResult>
+  /** `compare` is told the heads, as soon as one of them could be read, and says which other blocks to ask for besides. */
+  poll(endpoint: Endpoint, signal: AbortSignal, compare?: Compare): Promise<PollResult>
   close(): Promise<void>
 }
 
@@ -73,11 +74,11 @@ export function createProber({ clock, maxConnections = MAX_CONNECTIONS, lookup =
       client.retain([...entries.values()].map(({ address }) => address))
     },
 
-    poll(endpoint, signal) {
+    poll(endpoint, signal, compare) {
       const entry = entries.get(endpointKey(endpoint))
       return entry === undefined
         ? Promise.resolve(notAsked(endpoint, clock))
-        : new Visit(entry, endpoint, { client, clock, alarms, signal }).run()
+        : new Visit(entry, endpoint, { client, clock, alarms, signal, compare }).run()
     },
 
     close() {
@@ -114,6 +115,7 @@ function notAsked(endpoint: Endpoint, clock: Clock): PollResult {
     finishedAt: now,
     liveness: endpoint.checks.includes('liveness') ? outcome : null,
     heads: endpoint.checks.includes('head') ? endpoint.shards.map((shard) => ({ shard, outcome })) : [],
+    compared: [],
     clockSkewMs: null,
     tlsNotAfter: null,
   }

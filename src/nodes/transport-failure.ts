@@ -4,7 +4,12 @@ import type { Stage } from './exchange.ts'
 import { MAX_ANSWER_BYTES } from './limits.ts'
 
 /** What each error of undici, Node, libuv, the resolver and OpenSSL means for a check. Tried one by one with real sockets. */
-export function transportFailure(error: NodeJS.ErrnoException, stage: Stage, afterMs: number): Failure {
+export function transportFailure(
+  error: NodeJS.ErrnoException,
+  stage: Stage,
+  afterMs: number,
+  limitBytes = MAX_ANSWER_BYTES,
+): Failure {
   const code = error.code ?? ''
   if (error instanceof UntrustedError) return { kind: 'tls', problem: certificateProblem(code) }
   if (error.name === 'HTTPParserError') {
@@ -14,14 +19,15 @@ export function transportFailure(error: NodeJS.ErrnoException, stage: Stage, aft
   if (error instanceof AggregateError) {
     // Every address of the host was tried: the first one's error stands for all.
     const [first] = error.errors as NodeJS.ErrnoException[]
-    if (first !== undefined) return transportFailure(first, stage, afterMs)
+    if (first !== undefined) return transportFailure(first, stage, afterMs, limitBytes)
   }
   const known = BY_CODE.get(code)
   if (known !== undefined) return known
   if (RESOLVER_CODE.test(code)) return { kind: 'dns', code }
   if (TLS_CODE.test(code)) return { kind: 'tls', problem: 'protocol' }
+  if (code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE') return { kind: 'too-large', limitBytes }
   if (code === 'ETIMEDOUT') return { kind: 'timeout', afterMs }
-  return stage === 'asked' ? { kind: 'reset' } : { kind: 'truncated' }
+  return stage === 'unsent' || stage === 'asked' ? { kind: 'reset' } : { kind: 'truncated' }
 }
 
 /** Whether a request may be sent once more: it went out on a used connection that the node was closing, and nothing came back. */
@@ -53,7 +59,6 @@ const BY_CODE: ReadonlyMap<string, Failure> = new Map<string, Failure>([
     'EACCES',
   ].map((code): [string, Failure] => [code, { kind: 'local-resources', code }]),
   ['UND_ERR_HEADERS_OVERFLOW', { kind: 'headers-too-large' }],
-  ['UND_ERR_RES_EXCEEDED_MAX_SIZE', { kind: 'too-large', limitBytes: MAX_ANSWER_BYTES }],
   ['UND_ERR_RES_CONTENT_LENGTH_MISMATCH', { kind: 'truncated' }],
 ])
 

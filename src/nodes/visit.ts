@@ -1,8 +1,8 @@
 import type { Chain, ChainMemory, ChainTarget, Conversation, NodeAnswer } from '../chains/chain.ts'
 import type { Clock } from '../clock.ts'
 import type { CheckName, Endpoint } from '../core/endpoint.ts'
-import type { Head } from '../core/head.ts'
-import type { Outcome, PollResult, ShardHead } from '../core/poll-result.ts'
+import type { Shard } from '../core/network.ts'
+import type { ComparedBlock, Comparison, Outcome, PollResult, ShardHead } from '../core/poll-result.ts'
 import type { NodeAddress } from './address.ts'
 import type { NodeClient } from './client.ts'
 import { Deadline } from './deadline.ts'
@@ -15,11 +15,15 @@ export interface Visited {
   readonly memory: ChainMemory
 }
 
+/** Which blocks to ask for besides these heads; no more than one a shard is asked for. */
+export type Compare = (heads: readonly ShardHead[]) => readonly Comparison[]
+
 export interface VisitDeps {
   readonly client: Pick<NodeClient, 'send' | 'tlsNotAfter'>
   readonly clock: Pick<Clock, 'now' | 'monotonic'>
   readonly alarms: Pick<Clock, 'after'>
   readonly signal: AbortSignal
+  readonly compare?: Compare | undefined
 }
 
 /**
@@ -27,6 +31,9 @@ export interface VisitDeps {
  * need one connection and not two. Beyond it the checks run side by side, so that a poll lasts no longer than a check.
  */
 const PATIENCE_MS = 100
+
+const NOTHING_COMPARED: readonly ComparedBlock[] = []
+const NO_HEADS = { heads: [], compared: NOTHING_COMPARED }
 
 /** One poll of one endpoint. */
 export class Visit {
@@ -48,12 +55,13 @@ export class Visit {
     const liveness =
       this.#has('liveness') && chain.liveness !== null ? this.#check(chain.liveness(target, memory)) : null
     if (liveness !== null && this.#has('head')) await this.#soon(liveness)
-    const heads = this.#has('head') ? await this.#readHeads() : []
+    const { heads, compared } = this.#has('head') ? await this.#readHeads() : NO_HEADS
     return {
       endpoint: this.#endpoint,
       startedAt,
       liveness: liveness === null ? null : await liveness,
       heads,
+      compared,
       clockSkewMs: this.#clockSkewMs,
       tlsNotAfter: client.tlsNotAfter(address),
       finishedAt: clock.now(),
@@ -76,27 +84,54 @@ export class Visit {
     })
   }
 
-  /** The shards side by side, under one deadline. */
-  async #readHeads(): Promise<readonly ShardHead[]> {
-    const { shards } = this.#endpoint
-    const [shard = null] = shards
-    if (shards.length === 1) return [{ shard, outcome: await this.#check(this.#head(shard)) }]
+  /** The shards side by side, and then the blocks to compare, under one deadline. */
+  async #readHeads(): Promise<Pick<PollResult, 'heads' | 'compared'>> {
     const deadline = this.#startDeadline()
     try {
-      return await Promise.all(
-        shards.map(async (of) => ({
-          shard: of,
-          outcome: await this.#converse(this.#head(of), deadline),
-        })),
-      )
+      const { shards } = this.#endpoint
+      const [shard = null] = shards
+      const heads =
+        shards.length === 1
+          ? [await this.#readHead(shard, deadline)]
+          : await Promise.all(shards.map((of) => this.#readHead(of, deadline)))
+      const wanted = this.#wanted(heads)
+      const compared = wanted.length === 0 ? NOTHING_COMPARED : await this.#askBlocks(wanted, deadline)
+      return { heads, compared }
     } finally {
       deadline.end()
     }
   }
 
-  #head(shard: ShardHead['shard']): Conversation<Head> {
+  async #readHead(shard: Shard, deadline: Deadline): Promise<ShardHead> {
     const { chain, target, memory } = this.#to
-    return chain.head(target, shard, memory)
+    return { shard, outcome: await this.#converse(chain.head(target, shard, memory), deadline) }
+  }
+
+  #wanted(heads: readonly ShardHead[]): readonly Comparison[] {
+    const { compare } = this.#deps
+    const read = new Set(heads.filter(({ outcome }) => outcome.ok).map(({ shard }) => shard))
+    if (compare === undefined || read.size === 0) return []
+    return compare(heads).filter(({ shard }) => read.delete(shard))
+  }
+
+  /** Over the connections that the heads have come by, which are free again. */
+  async #askBlocks(wanted: readonly Comparison[], deadline: Deadline): Promise<readonly ComparedBlock[]> {
+    const blocks = await Promise.all(wanted.map((comparison) => this.#askBlock(comparison, deadline)))
+    return blocks.filter((block) => block !== null)
+  }
+
+  /** `null` for whatever goes wrong: the head check is over, and asking for more must not count against the node. */
+  async #askBlock({ shard, height }: Comparison, deadline: Deadline): Promise<ComparedBlock | null> {
+    const { chain, target, memory, address } = this.#to
+    const conversation = chain.blockHash(target, shard, height, memory)
+    let step = conversation.next()
+    while (!step.done) {
+      const sent = await this.#deps.client.send(address, step.value, deadline)
+      if (!sent.ok) return null
+      step = conversation.next(sent.answer)
+    }
+    const hash = step.value.ok ? step.value.value : null
+    return hash === null ? null : { shard, height, hash }
   }
 
   async #check<T>(conversation: Conversation<T>): Promise<Outcome<T>> {

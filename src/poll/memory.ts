@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { CONDITION_CODES, VERDICTS } from '../core/condition.ts'
 import type { EndpointMemory } from '../core/network-view.ts'
+import type { UnixMs } from '../core/time.ts'
 
 const Time = z.number().int()
 const Head = z.object({ height: z.number().int(), hash: z.string(), parentHash: z.string(), timestamp: Time })
@@ -30,10 +31,18 @@ const Memory = z.object({
   ),
 })
 
+const Planned = z.object({ maintainedUntil: Time.nullable() })
+
 /** Reads what an earlier run, perhaps of another version, has saved of an endpoint; `null` when it cannot be understood. */
 export function readMemory(value: unknown): EndpointMemory | null {
   const parsed = Memory.safeParse(value)
   return parsed.success ? parsed.data : null
+}
+
+/** Until when it was in planned maintenance as it was saved; `null` when it was not. */
+export function readMaintainedUntil(value: unknown): UnixMs | null {
+  const parsed = Planned.safeParse(value)
+  return parsed.success ? parsed.data.maintainedUntil : null
 }
 
 /** Two memories of which a restart would make the same: heights and times go on, the streaks are alike. */

@@ -1,89 +1,152 @@
 import type { Clock } from '../clock.ts'
 import { waitMs } from '../core/assess.ts'
-import { isFresh, type Verdict } from '../core/condition.ts'
+import { isFresh, severity, type Verdict } from '../core/condition.ts'
 import { type CheckName, type Endpoint, type EndpointKey, endpointKey } from '../core/endpoint.ts'
-import type { FailureKind } from '../core/failure.ts'
-import { type Health, unpolled } from '../core/health.ts'
+import { type Health, stateAt, unpolled } from '../core/health.ts'
+import { periodAt } from '../core/maintenance.ts'
 import type { Network } from '../core/network.ts'
 import { type ChainEvent, createNetworkView, type NetworkView } from '../core/network-view.ts'
+import type { ObservedPoll, Observer, Worth } from '../core/observer.ts'
 import { checkOutcome, type PollResult } from '../core/poll-result.ts'
+import { canVouch, type Whereabouts } from '../core/reach.ts'
 import type { UnixMs } from '../core/time.ts'
 import type { Log } from '../log.ts'
 import type { Prober } from '../nodes/probe.ts'
 import type { WritableBoard } from '../state/board.ts'
+import type { WritableIncidentLog } from '../state/incident-log.ts'
 import { newTally, type Tally } from '../state/tally.ts'
-import type { SavedHealth, Store } from '../store/store.ts'
-import { readMemory, sameStreaks } from './memory.ts'
+import type { IncidentRecord, SavedHealth, Store } from '../store/store.ts'
+import { createChronicle } from './chronicle.ts'
+import { createDocket } from './docket.ts'
+import { readMaintainedUntil, readMemory, sameStreaks } from './memory.ts'
+import { firstFailure, lostRecord, recordOf } from './records.ts'
 
 export interface PollerDeps {
   readonly prober: Pick<Prober, 'poll'>
+  readonly observer: Observer
+  /** What has happened to ourselves up to this moment: asked before a poll is judged. */
+  readonly lookAtOurselves: () => void
   readonly board: WritableBoard
-  readonly store: Pick<Store, 'poll' | 'amend' | 'hashChange' | 'saveHealth'>
+  readonly incidents: WritableIncidentLog
+  readonly store: Pick<Store, 'poll' | 'amend' | 'hashChange' | 'saveHealth' | 'saveIncident'>
   readonly metrics: { checkFinished(network: string, check: CheckName, durationMs: number): void }
+  /** An endpoint's chain went back, or has other blocks than before. */
+  readonly onChainEvent?: (network: string, event: ChainEvent) => void
+  /** Polls this one sooner than its turn. */
+  readonly hasten: (key: EndpointKey) => void
   readonly clock: Clock
   readonly log: Log
 }
 
 export interface PolledNetwork {
   readonly network: Network
-  readonly endpoints: readonly Endpoint[]
+  readonly endpoints: readonly { readonly endpoint: Endpoint; readonly at: Whereabouts }[]
 }
 
-/** One poll with all its hops: ask, judge, put on the board, hand to the store, count. */
+/** One poll with all its hops: ask, weigh, judge, put on the board, hand to the store, count. */
 export interface Poller {
   /** The new whole set. The endpoints of `kept` go on with the health they have, the others start unknown. */
   configure(networks: readonly PolledNetwork[], kept: ReadonlySet<EndpointKey>): void
   /** Goes on where an earlier run ended; the time between stays unknown. */
-  restore(saved: readonly SavedHealth[]): void
+  restore(saved: readonly SavedHealth[], incidents: readonly IncidentRecord[]): void
   /** Never rejects. `waitMs`: how long the node asks to be left alone. */
   poll(key: EndpointKey, signal: AbortSignal): Promise<{ readonly waitMs: number }>
+  /** The wall clock was set by so much: no chain has had that time. */
+  shift(ms: number): void
   /** Hands what a restart needs of every endpoint to the store. */
   saveAll(): void
 }
 
 /** A healthy endpoint's place on the chain is saved this often; a change of its streaks at once. */
 const SAVE_EVERY_MS = 300_000
-
-/** A wall clock that went this much otherwise than the monotonic one was set by somebody. */
-const CLOCK_STEP_MS = 1000
+/** With so many other polls in a quarter of its interval, one of them answers soon enough to tell whose fault it is. */
+const ENOUGH_WITNESSES = 8
 
 /** Kept over a reload that does not touch the endpoint, so that a poll under way still counts. */
 interface Polled {
   endpoint: Endpoint
+  at: Whereabouts
   view: NetworkView
   tally: Tally
   savedAt: UnixMs
+  /** Its latest poll was answered. */
+  answers: boolean
 }
 
-export function createPoller({ prober, board, store, metrics, clock, log }: PollerDeps): Poller {
+interface Case extends ObservedPoll {
+  readonly key: EndpointKey
+  readonly entry: Polled
+}
+
+export function createPoller(deps: PollerDeps): Poller {
+  const { prober, observer, lookAtOurselves, board, incidents, store, metrics, onChainEvent, hasten, clock, log } = deps
+  const chronicle = createChronicle({ incidents, store, log })
   let polled = new Map<EndpointKey, Polled>()
   let views: readonly NetworkView[] = []
-  let wallOffset = clock.now() - clock.monotonic()
+  /** In the order in which they are asked for help. */
+  let witnesses: readonly Polled[] = []
+  let nextWitness = 0
+  /** Polls per ms. */
+  let pace = 0
+  const docket = createDocket<Case, Exclude<Worth, 'undecided'>>({
+    decide: (poll) => observer.worth(poll),
+    onDecided: (poll, worth) => (worth === 'ours' ? lose(poll) : judge(poll, worth)),
+    onWaiting: (_key, poll) => callWitness(poll.entry),
+  })
 
-  /** Before anything is judged by the new time: a step of the wall clock is no time that a chain has had. */
-  function followWallClock(): void {
-    const offset = clock.now() - clock.monotonic()
-    const step = offset - wallOffset
-    wallOffset = offset
-    if (Math.abs(step) > CLOCK_STEP_MS) for (const view of views) view.shift(step)
+  function take(poll: Case): void {
+    count(poll.result, poll.entry.tally)
+    poll.entry.answers = poll.result.heads.some(({ outcome }) => outcome.ok) || poll.result.liveness?.ok === true
+    const changed = observer.note(poll)
+    docket.add(poll.key, poll)
+    if (changed && docket.size > 0) docket.review()
   }
 
-  function take(result: PollResult, { endpoint, view, tally }: Polled, key: EndpointKey): void {
-    followWallClock()
+  function judge({ key, entry, result }: Case, worth: 'fair' | 'untimed'): void {
+    const { endpoint, view } = entry
+    if (polled.get(key) !== entry) return
     const now = clock.now()
-    count(result, tally)
     const previous = view.health(endpoint.name)
-    const judgement = view.judge(result, now)
-    if (judgement === null || previous === undefined) {
-      log.warn({ ...names(endpoint), failure: firstFailure(result) }, 'poll says nothing of the node')
-      return
-    }
-    const { health, events } = judgement
+    const judgement = view.judge(result, now, worth === 'fair')
+    if (judgement === null || previous === undefined) return
+    const { health, events, suspect } = judgement
     board.put(health, verdictDiffers(previous, health))
     putStanding(view, now)
-    keep(result, previous, health, events, key)
-    for (const event of events) countEvent(event, tally)
+    keep(entry, key, previous, health, events, result)
+    for (const event of events) {
+      countEvent(event, entry.tally)
+      onChainEvent?.(endpoint.network, event)
+    }
+    const onBoard = board.entry(endpoint.network, endpoint.name)
+    if (onBoard !== undefined) chronicle.judged(view, onBoard, result.startedAt, now)
     if (previous.verdict !== health.verdict) tell(previous.verdict, health)
+    if (suspect) hasten(key)
+  }
+
+  /** The poll says nothing of the node: from here on its state is unknown. */
+  function lose({ key, entry, result }: Case): void {
+    const { endpoint, view } = entry
+    if (polled.get(key) !== entry) return
+    const now = clock.now()
+    const previous = view.health(endpoint.name)
+    const health = view.lose(endpoint.name, result.startedAt)
+    if (health === null || previous === undefined) return
+    const wasKnown = stateAt(previous, now) !== 'unknown'
+    board.put(health, wasKnown)
+    store.poll(lostRecord(key, result))
+    if (wasKnown) log.warn({ ...names(endpoint), failure: firstFailure(result) }, 'poll says nothing of the node')
+  }
+
+  /** Where few are polled, somebody else is asked at once whether our own network works. */
+  function callWitness({ endpoint, at, view }: Polled): void {
+    const verdict = view.health(endpoint.name)?.verdict ?? 'up'
+    if (severity(verdict) === severity('down') || (pace * endpoint.intervalMs) / 4 > ENOUGH_WITNESSES) return
+    for (let tried = 0; tried < witnesses.length; tried++) {
+      const witness = witnesses[nextWitness++ % witnesses.length]
+      if (witness === undefined || !witness.answers || !canVouch(witness.at, at)) continue
+      hasten(endpointKey(witness.endpoint))
+      return
+    }
   }
 
   function count(result: PollResult, tally: Tally): void {
@@ -108,44 +171,35 @@ export function createPoller({ prober, board, store, metrics, clock, log }: Poll
   }
 
   function putStanding(view: NetworkView, now: UnixMs): void {
-    const before = board.network(view.network.name)?.standing
-    if (before === undefined) return
+    const { name } = view.network
+    const slot = board.network(name)
+    if (slot === undefined) return
+    const before = slot.standing
     const heads = view.references(now)
-    const halted = view.halted(now)
-    if (heads === before.heads && halted === before.halted) return
-    board.putStanding({ ...before, heads, halted }, halted !== before.halted)
-    if (halted !== before.halted) {
-      log.warn({ network: view.network.name }, halted ? 'network halted' : 'network goes on')
-    }
+    const halts = view.halts(now)
+    const halted = halts.length > 0
+    const forked = view.split() !== null
+    chronicle.standing(view, halts, () => slot.endpoints, now)
+    const changed = halted !== before.halted || forked !== before.forked
+    if (!changed && heads === before.heads) return
+    board.putStanding({ ...before, heads, halted, forked }, changed)
+    if (halted !== before.halted) log.warn({ network: name }, halted ? 'network halted' : 'network goes on')
+    if (forked !== before.forked)
+      log.warn({ network: name }, forked ? 'network forked' : 'network is of one mind again')
   }
 
   /** Everything that is queued for the disk; nothing here waits or fails. */
   function keep(
-    result: PollResult,
+    entry: Polled,
+    key: EndpointKey,
     previous: Health,
     health: Health,
     events: readonly ChainEvent[],
-    key: EndpointKey,
+    result: PollResult,
   ): void {
     const at = result.startedAt
     const fresh = isFresh(health.verdict, health.conditions)
-    const furthest = health.heads.reduce<Health['heads'][number] | null>(
-      (most, head) => (most === null || (head.lagBlocks ?? 0) > (most.lagBlocks ?? 0) ? head : most),
-      null,
-    )
-    const heartbeatAt = health.liveness?.heartbeatAt ?? null
-    store.poll({
-      endpoint: key,
-      at,
-      state: health.verdict ?? 'unknown',
-      fresh,
-      latencyMs: health.latencyMs,
-      height: furthest?.height ?? null,
-      lagBlocks: furthest?.lagBlocks ?? null,
-      heartbeatLagMs: heartbeatAt === null ? null : Math.max(0, at - heartbeatAt),
-      contiguousFailures: mostContiguousFailures(health),
-      failure: firstFailure(result),
-    })
+    store.poll(recordOf(key, health, fresh, result))
     if (health.verdict !== null && health.verdict !== previous.verdict && health.since < at) {
       store.amend(key, health.since, at, health.verdict, fresh)
     }
@@ -154,20 +208,16 @@ export function createPoller({ prober, board, store, metrics, clock, log }: Poll
       const { shard, height, hash, previousHash } = event
       store.hashChange({ endpoint: key, at, shard, height, hash, previousHash })
     }
-    const entry = polled.get(key)
-    if (
-      entry !== undefined &&
-      (!sameStreaks(previous.streaks, health.streaks) || at - entry.savedAt >= SAVE_EVERY_MS)
-    ) {
-      save(entry, key, at)
-    }
+    if (!sameStreaks(previous.streaks, health.streaks) || at - entry.savedAt >= SAVE_EVERY_MS) save(entry, key, at)
   }
 
   function save(entry: Polled, key: EndpointKey, at: UnixMs): void {
     const memory = entry.view.remember(entry.endpoint.name)
     if (memory === null || memory.lastPolledAt === null) return
     entry.savedAt = at
-    store.saveHealth({ endpoint: key, at, value: memory })
+    const { network, name } = entry.endpoint
+    const maintainedUntil = periodAt(board.entry(network, name)?.maintenance ?? [], at)?.until ?? null
+    store.saveHealth({ endpoint: key, at, value: { ...memory, maintainedUntil } })
   }
 
   function tell(before: Verdict | null, health: Health): void {
@@ -186,48 +236,83 @@ export function createPoller({ prober, board, store, metrics, clock, log }: Poll
       const before = polled
       polled = new Map()
       const onBoard = networks.map(({ network, endpoints }) => {
-        const view = createNetworkView(network, endpoints, now)
-        const fresh = endpoints.map((endpoint) => {
+        const view = createNetworkView(
+          network,
+          endpoints.map(({ endpoint }) => endpoint),
+          now,
+        )
+        const fresh = endpoints.map(({ endpoint, at }) => {
           const key = endpointKey(endpoint)
           const earlier = before.get(key)
           const stays = earlier !== undefined && kept.has(key)
           if (stays) view.adopt(endpoint.name, earlier.view)
           const tally = tallyFor(endpoint, earlier)
-          const next = { endpoint, view, tally, savedAt: earlier?.savedAt ?? 0 }
+          const answers = earlier?.answers ?? false
+          const next = { endpoint, at, view, tally, savedAt: earlier?.savedAt ?? 0, answers }
           polled.set(key, stays ? Object.assign(earlier, next) : next)
           return { health: view.health(endpoint.name) ?? unpolled(endpoint, now), tally }
         })
         return { network, fresh }
       })
-      views = [...new Set([...polled.values()].map(({ view }) => view))]
+      witnesses = [...polled.values()]
+      views = [...new Set(witnesses.map(({ view }) => view))]
+      pace = witnesses.reduce((sum, { endpoint }) => sum + 1 / endpoint.intervalMs, 0)
+      const longestIntervalMs = witnesses.reduce((most, { endpoint }) => Math.max(most, endpoint.intervalMs), 0)
+      observer.configure(
+        witnesses.map(({ at }) => at),
+        longestIntervalMs,
+      )
+      docket.retain(new Set(polled.keys()))
       board.configure(onBoard)
+      chronicle.retain(new Set(polled.keys()), new Set(networks.map(({ network }) => network.name)), now)
     },
 
-    restore(saved) {
+    restore(saved, records) {
       const now = clock.now()
+      const maintained = new Map<EndpointKey, UnixMs>()
       for (const { endpoint: key, value } of saved) {
         const entry = polled.get(key)
         const memory = readMemory(value)
         if (entry === undefined || memory === null) continue
         entry.view.recall(entry.endpoint.name, memory, now)
+        const until = readMaintainedUntil(value)
+        if (until !== null) maintained.set(key, until)
         const health = entry.view.health(entry.endpoint.name)
-        if (health !== undefined) board.put(health, false)
+        if (health === undefined) continue
+        board.put(health, false)
+        if (health.verdict !== null && health.verdict !== 'down') observer.expect(entry.at, clock.monotonic())
       }
+      chronicle.restore(records, maintained)
+      chronicle.retain(new Set(polled.keys()), new Set(views.map(({ network }) => network.name)), now)
     },
 
     async poll(key, signal) {
       const entry = polled.get(key)
-      if (entry === undefined) return { waitMs: 0 }
+      if (entry === undefined) return NOTHING_ASKED
+      const { name } = entry.endpoint
+      const startedAt = clock.monotonic()
       try {
-        const result = await prober.poll(entry.endpoint, signal)
+        const answered = await prober.poll(entry.endpoint, signal, (heads) => entry.view.compare(name, heads))
         // Asked to stop, or reconfigured meanwhile: the answer is to a question that nobody asks any more.
-        if (signal.aborted || polled.get(key) !== entry) return { waitMs: 0 }
-        take({ ...result, endpoint: entry.endpoint }, entry, key)
+        if (signal.aborted || polled.get(key) !== entry) return NOTHING_ASKED
+        const result = { ...answered, endpoint: entry.endpoint }
+        // Before the poll ends: what is noticed only now happened while it lasted.
+        lookAtOurselves()
+        take({ key, entry, at: entry.at, startedAt, endedAt: clock.monotonic(), result })
         return { waitMs: waitMs(result) }
       } catch (error) {
         // A bug of ours: it must neither end the other polls nor count against the node.
         log.error({ ...names(entry.endpoint), error: placeOf(error) }, 'poll failed')
-        return { waitMs: 0 }
+        return NOTHING_ASKED
+      }
+    },
+
+    shift(ms) {
+      const now = clock.now()
+      for (const view of views) view.shift(ms, now)
+      for (const { endpoint, view } of polled.values()) {
+        const health = view.health(endpoint.name)
+        if (health !== undefined) board.put(health, true)
       }
     },
 
@@ -236,6 +321,8 @@ export function createPoller({ prober, board, store, metrics, clock, log }: Poll
     },
   }
 }
+
+const NOTHING_ASKED = Object.freeze({ waitMs: 0 })
 
 /** Counters go on as long as they count the same things. */
 function tallyFor(endpoint: Endpoint, earlier: Polled | undefined): Tally {
@@ -266,19 +353,6 @@ function verdictDiffers(a: Health, b: Health): boolean {
     a.conditions.length !== b.conditions.length ||
     a.conditions.some((condition, at) => condition.code !== b.conditions[at]?.code)
   )
-}
-
-function mostContiguousFailures({ liveness }: Health): number | null {
-  if (liveness === null) return null
-  return liveness.checks.reduce((most, check) => Math.max(most, check.contiguousFailures), 0)
-}
-
-function firstFailure(result: PollResult): FailureKind | null {
-  for (const check of result.endpoint.checks) {
-    const outcome = checkOutcome(result, check)
-    if (outcome !== null && !outcome.ok) return outcome.failure.kind
-  }
-  return null
 }
 
 function names(endpoint: Endpoint): { network: string; endpoint: string } {

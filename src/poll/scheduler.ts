@@ -1,29 +1,20 @@
 import { setMaxListeners } from 'node:events'
 import type { Clock, Timer } from '../clock.ts'
 import type { SkipReason } from '../metrics/own-series.ts'
+import { createAllowance } from './allowance.ts'
 import { createDueQueue } from './due-queue.ts'
+import { createPlaces } from './places.ts'
+import { extraTurn, NEVER, newSlot, nextTurn, type ScheduledItem, type Slot, shortestGapMs } from './slot.ts'
 
-/** Something that is polled again and again. Names are unique. */
-export interface ScheduledItem {
-  readonly key: string
-  readonly intervalMs: number
-  /** What it shares with others: a host, a network. */
-  readonly lanes: readonly Lane[]
-}
-
-/** So many polls at once of all that have a lane of this name. */
-export interface Lane {
-  readonly name: string
-  readonly concurrency: number
-}
+export type { ScheduledItem } from './slot.ts'
 
 export interface SchedulerDeps {
   readonly clock: Clock
   /** How many polls may run at once. */
   readonly concurrency: number
-  /** Polls one item; must not reject. May ask to be left alone for a while. */
+  /** Polls one item; must not reject. `waitMs`: how long it asks to be left alone. */
   readonly run: (key: string, signal: AbortSignal) => Promise<{ readonly waitMs: number }>
-  /** How late a poll started, on the monotonic clock. */
+  /** How late a poll started after its regular turn, on the monotonic clock. */
   readonly onLag: (ms: number) => void
   readonly onSkip: (key: string, reason: SkipReason, count: number) => void
 }
@@ -33,11 +24,21 @@ export interface SchedulerDeps {
  * First runs are spread over the interval. An item never overlaps itself: a turn that comes while it runs waits for its end. Any
  * other missed turn is skipped and counted, never caught up: after a stall what is overdue runs once, at no more than twice
  * the usual pace, and is then back in its own rhythm.
+ *
+ * One that is hastened gets an extra turn, a quarter of its interval after the start of its last poll. These come behind the
+ * regular turns of all items in everything: they have an allowance of their own and half of the places, and one that finds
+ * no place until the item's regular turn is forgotten. They are no part of the rhythm, so that they count neither as lag
+ * nor as skipped.
  */
 export interface Scheduler {
   /** The whole new set: items that stay keep their place. */
   configure(items: readonly ScheduledItem[], concurrency?: number): void
   start(): void
+  /**
+   * The item's next poll comes as soon as it may: a quarter of its interval after the start of its last one, when that has
+   * ended, and when the node no longer wants to be left alone. Nothing changes where its turn comes sooner anyway.
+   */
+  hasten(key: string): void
   /** Ends what runs and resolves when nothing is left running. */
   stop(): Promise<void>
   readonly running: number
@@ -47,56 +48,39 @@ export interface Scheduler {
   readonly firstRoundDone: boolean
 }
 
-interface Slot {
-  item: ScheduledItem
-  due: number
-  running: boolean
-  /** When it was due, while it waits for a free place; `null` when it does not. */
-  waitingSince: number | null
-  ran: boolean
-  /** When its last poll ended. */
-  endedAt: number
-  /** The node asked to be left alone until then. */
-  notBefore: number
-  gone: boolean
-}
-
 /** It looks at least this often, so that a stall can be seen from outside. */
 const LONGEST_NAP_MS = 1000
 /** Timers are coarse: waking once for all that is due within this time saves most of them. */
 const SHORTEST_NAP_MS = 2
-/** How many overdue items may start at once after a stall, whatever the usual pace. */
-const SMALLEST_BURST = 8
+/** The pace at which overdue items are caught up with after a stall, in usual paces. */
+const CATCH_UP_PACE = 2
+/** A suspect has three extra turns in an interval: if all are suspects, they still get them, and catch up a little. */
+const EXTRA_PACE = 4
+/** Extra turns leave the other half free: suspects that hang must not keep those waiting that are well. */
+const EXTRA_SHARE = 0.5
+const NONE: readonly never[] = []
 const GOLDEN_RATIO = 0.618_033_988_749_895
 
 export function createScheduler({ clock, run, onLag, onSkip, ...options }: SchedulerDeps): Scheduler {
-  let concurrency = options.concurrency
+  const places = createPlaces(options.concurrency)
   let slots = new Map<string, Slot>()
   const queue = createDueQueue<Slot>()
+  const extras = createDueQueue<Slot>()
   const waiting: Slot[] = []
-  /** Polls under way in each lane. */
-  const busy = new Map<string, number>()
+  const extrasWaiting: Slot[] = []
+  const allowance = createAllowance()
+  const extraAllowance = createAllowance()
   const ended = new AbortController()
   // Every poll in flight listens to it.
   setMaxListeners(0, ended.signal)
   const inFlight = new Set<Promise<void>>()
   let timer: Timer | null = null
+  let wakesAt = NEVER
   let started = false
   let lastRoundAt: number | null = null
   let notYetRun = 0
   let firstRoundDone = false
   let placed = 0
-  /** Starts per millisecond that the configuration asks for, and what may be started now at twice that pace. */
-  let pace = 0
-  let allowance = SMALLEST_BURST
-  let allowanceAt = 0
-
-  /** The item's next turn after `now`, in its own rhythm. */
-  function nextTurn(slot: Slot, now: number): number {
-    const { intervalMs } = slot.item
-    const turns = Math.max(1, Math.floor((now - slot.due) / intervalMs) + 1)
-    return slot.due + turns * intervalMs
-  }
 
   function enqueue(slot: Slot, due: number): void {
     slot.due = due
@@ -105,27 +89,40 @@ export function createScheduler({ clock, run, onLag, onSkip, ...options }: Sched
 
   function wakeAt(due: number): void {
     timer?.cancel()
-    const nap = Math.min(LONGEST_NAP_MS, Math.max(SHORTEST_NAP_MS, due - clock.monotonic()))
+    const now = clock.monotonic()
+    const nap = Math.min(LONGEST_NAP_MS, Math.max(SHORTEST_NAP_MS, due - now))
+    wakesAt = now + nap
     timer = clock.after(nap, round)
+  }
+
+  function wakeForNext(now: number): void {
+    const regular = Math.max(allowance.readyAt(now), queue.peek()?.due ?? NEVER)
+    const extra = Math.max(extraAllowance.readyAt(now), extras.peek()?.due ?? NEVER)
+    wakeAt(Math.min(regular, extra))
   }
 
   function round(): void {
     if (ended.signal.aborted) return
     lastRoundAt = clock.now()
     const now = clock.monotonic()
-    const burst = Math.max(SMALLEST_BURST, pace * 100)
-    allowance = Math.min(burst, allowance + 2 * pace * (now - allowanceAt))
-    allowanceAt = now
-    let next = queue.peek()
-    while (next !== undefined && next.due <= now && allowance >= 1) {
+    allowance.fill(now)
+    for (let next = queue.peek(); next !== undefined && next.due <= now && allowance.left >= 1; next = queue.peek()) {
       queue.pop()
       const slot = next.item
       if (!slot.gone && slot.due === next.due) takeTurn(slot, now)
-      next = queue.peek()
+    }
+    extraAllowance.fill(now)
+    for (
+      let next = extras.peek();
+      next !== undefined && next.due <= now && extraAllowance.left >= 1;
+      next = extras.peek()
+    ) {
+      extras.pop()
+      const slot = next.item
+      if (!slot.gone && slot.extraDue === next.due) takeExtraTurn(slot, now)
     }
     startWaiting(now)
-    const paced = allowance < 1 && pace > 0 ? now + (1 - allowance) / (2 * pace) : now
-    wakeAt(Math.max(paced, next?.due ?? Number.POSITIVE_INFINITY))
+    wakeForNext(now)
   }
 
   function takeTurn(slot: Slot, now: number): void {
@@ -136,108 +133,148 @@ export function createScheduler({ clock, run, onLag, onSkip, ...options }: Sched
     enqueue(slot, nextTurn(slot, now))
     if (slot.waitingSince !== null) return onSkip(key, slot.running ? 'overlap' : 'concurrency', 1)
     if (slot.notBefore > now) return onSkip(key, 'rate-limited', 1)
-    allowance -= 1
-    if (mayStart(slot)) begin(slot, due, now)
+    // Two polls at nearly the same time are one piece of evidence, and must not confirm each other. Left out altogether, the
+    // turn would leave a suspect alone for an interval: it gives way to an extra turn a quarter after the extra poll.
+    if (slot.extra && now < slot.startedAt + shortestGapMs(slot)) return hurry(slot, now)
+    allowance.spend()
+    if (mayStart(slot, 1)) begin(slot, due, now)
     else {
       slot.waitingSince = due
       waiting.push(slot)
     }
   }
 
-  function mayStart({ item, running }: Slot): boolean {
-    return (
-      !running &&
-      inFlight.size < concurrency &&
-      item.lanes.every((lane) => (busy.get(lane.name) ?? 0) < lane.concurrency)
-    )
+  /** It begins when the regular turns have what they need; its own has perhaps come meanwhile. */
+  function takeExtraTurn(slot: Slot, now: number): void {
+    slot.extraDue = NEVER
+    if (slot.waitingSince !== null || slot.due <= now) return
+    extraAllowance.spend()
+    slot.extraWaits = true
+    extrasWaiting.push(slot)
+  }
+
+  /** Its next poll as soon as it may come, in an extra turn if no regular one comes sooner. */
+  function hurry(slot: Slot, now: number): void {
+    if (slot.running) {
+      slot.hastened = true
+      return
+    }
+    const at = extraTurn(slot, now)
+    if (at === NEVER) return
+    slot.extraDue = at
+    extras.push(at, slot)
+    if (started && at < wakesAt) wakeAt(at)
+  }
+
+  function mayStart({ item, running }: Slot, share: number): boolean {
+    return !running && places.free(item.lanes, share)
   }
 
   /** First come, first served, but a full lane holds up nobody else's. */
   function startWaiting(now: number): void {
-    if (waiting.length === 0 || inFlight.size >= concurrency) return
-    let kept = 0
-    for (const slot of waiting) {
-      if (slot.gone || slot.waitingSince === null) continue
-      if (slot.notBefore > now) {
-        slot.waitingSince = null
-        onSkip(slot.item.key, 'rate-limited', 1)
-      } else if (mayStart(slot)) begin(slot, slot.waitingSince, now)
-      else waiting[kept++] = slot
+    if (waiting.length > 0 && places.free(NONE, 1)) {
+      let kept = 0
+      for (const slot of waiting) {
+        if (slot.gone || slot.waitingSince === null) continue
+        if (slot.notBefore > now) {
+          slot.waitingSince = null
+          onSkip(slot.item.key, 'rate-limited', 1)
+        } else if (mayStart(slot, 1)) begin(slot, slot.waitingSince, now)
+        else waiting[kept++] = slot
+      }
+      waiting.length = kept
     }
-    waiting.length = kept
+    if (extrasWaiting.length > 0 && places.free(NONE, EXTRA_SHARE)) {
+      let kept = 0
+      for (const slot of extrasWaiting) {
+        if (slot.gone || !slot.extraWaits) continue
+        if (mayStart(slot, EXTRA_SHARE)) begin(slot, null, now)
+        else extrasWaiting[kept++] = slot
+      }
+      extrasWaiting.length = kept
+    }
   }
 
-  function begin(slot: Slot, due: number, now: number): void {
+  /** `due` is `null` in an extra turn. */
+  function begin(slot: Slot, due: number | null, now: number): void {
     const { key, lanes } = slot.item
     // A node that is slower than its interval keeps only itself waiting: that is no lag of ours.
-    if (due > slot.endedAt) onLag(now - due)
+    if (due !== null && due > slot.endedAt) onLag(now - due)
     slot.running = true
+    slot.startedAt = now
+    slot.extra = due === null
     slot.waitingSince = null
-    for (const { name } of lanes) busy.set(name, (busy.get(name) ?? 0) + 1)
+    slot.extraDue = NEVER
+    slot.extraWaits = false
+    places.take(lanes)
     const poll = run(key, ended.signal).then(({ waitMs }) => {
+      const ending = clock.monotonic()
       slot.running = false
-      slot.endedAt = clock.monotonic()
+      slot.endedAt = ending
       inFlight.delete(poll)
-      for (const { name } of lanes) {
-        const others = (busy.get(name) ?? 1) - 1
-        if (others === 0) busy.delete(name)
-        else busy.set(name, others)
-      }
+      places.leave(lanes)
       if (!slot.ran) {
         slot.ran = true
         if (!slot.gone) notYetRun--
         if (notYetRun === 0) firstRoundDone = true
       }
-      const ending = clock.monotonic()
       if (waitMs > 0) slot.notBefore = ending + waitMs
-      if (!ended.signal.aborted) startWaiting(ending)
+      if (ended.signal.aborted) return
+      if (slot.hastened) {
+        slot.hastened = false
+        hurry(slot, ending)
+      }
+      startWaiting(ending)
     })
     inFlight.add(poll)
   }
 
   return {
     configure(items, newConcurrency) {
-      if (newConcurrency !== undefined) concurrency = newConcurrency
+      if (newConcurrency !== undefined) places.configure(newConcurrency)
       const now = clock.monotonic()
       const before = slots
       slots = new Map()
-      pace = 0
+      let pace = 0
       for (const item of items) {
         pace += 1 / item.intervalMs
         const slot = before.get(item.key)
         before.delete(item.key)
         const keepsPlace = slot?.item.intervalMs === item.intervalMs
-        const kept: Slot = slot ?? {
-          item,
-          due: 0,
-          running: false,
-          waitingSince: null,
-          ran: false,
-          endedAt: Number.NEGATIVE_INFINITY,
-          notBefore: 0,
-          gone: false,
-        }
+        const kept = slot ?? newSlot(item)
         kept.item = item
         slots.set(item.key, kept)
         // Multiples of the golden ratio fill an interval evenly, however many come and go.
-        if (!keepsPlace) enqueue(kept, now + ((placed++ * GOLDEN_RATIO) % 1) * item.intervalMs)
+        if (keepsPlace) continue
+        enqueue(kept, now + ((placed++ * GOLDEN_RATIO) % 1) * item.intervalMs)
+        if (kept.extraDue < NEVER) {
+          kept.extraDue = NEVER
+          hurry(kept, now)
+        }
       }
+      allowance.configure(CATCH_UP_PACE * pace, now)
+      extraAllowance.configure(EXTRA_PACE * pace, now)
       for (const slot of before.values()) slot.gone = true
       notYetRun = [...slots.values()].filter((slot) => !slot.ran).length
       if (started && notYetRun === 0) firstRoundDone = true
-      if (started) wakeAt(queue.peek()?.due ?? Number.POSITIVE_INFINITY)
+      if (started) wakeForNext(now)
     },
 
     start() {
       started = true
-      allowanceAt = clock.monotonic()
       round()
+    },
+
+    hasten(key) {
+      const slot = slots.get(key)
+      if (slot !== undefined && !ended.signal.aborted) hurry(slot, clock.monotonic())
     },
 
     async stop() {
       timer?.cancel()
       ended.abort()
       queue.clear()
+      extras.clear()
       await Promise.all(inFlight)
     },
 

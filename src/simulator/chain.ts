@@ -20,7 +20,11 @@ export interface SimulatedChain {
   block(shard: Shard, height: number, branch?: Branch | null): Block
   /** Blocks beyond the block time's, at once, on every shard; also while halted. */
   mine(blocks: number): void
-  halt(): void
+  /**
+   * Now, and it goes on from there; or with block `atHeight` (of the first shard) as the last one, and then it makes up for
+   * what it missed: chains of several processes agree up to that block, whenever each is told, and again after it.
+   */
+  halt(atHeight?: number): void
   resume(): void
 }
 
@@ -63,11 +67,16 @@ export function createChain({ clock, seed, blockTimeMs, shards = [null] }: Chain
   const startedAt = clock.now() - clock.monotonic()
   const stretches: Stretch[] = [{ base: 0, at: GENESIS_AT, stepMs: blockTimeMs, count: Number.POSITIVE_INFINITY }]
   let halted = false
+  let last = Number.POSITIVE_INFINITY
 
   const now = () => startedAt + clock.monotonic()
   const offset = (shard: Shard) => Math.max(0, shards.indexOf(shard)) * BLOCKS_BETWEEN_SHARDS
 
   function minted(at: UnixMs): number {
+    return Math.min(last, due(at))
+  }
+
+  function due(at: UnixMs): number {
     const stretch = stretches.findLast((candidate) => candidate.at <= at)
     if (stretch === undefined) return 0
     if (stretch.stepMs === 0) return stretch.base + stretch.count
@@ -81,7 +90,7 @@ export function createChain({ clock, seed, blockTimeMs, shards = [null] }: Chain
 
   /** From now on blocks come this fast, or not at all. */
   function goOn(stepMs: number, count: number): void {
-    stretches.push({ base: minted(now()), at: now(), stepMs, count })
+    stretches.push({ base: due(now()), at: now(), stepMs, count })
   }
 
   return {
@@ -89,7 +98,7 @@ export function createChain({ clock, seed, blockTimeMs, shards = [null] }: Chain
     blockTimeMs,
     shards,
     get halted() {
-      return halted
+      return halted || due(now()) >= last
     },
     now,
     height: (shard, at = now()) => minted(at) + offset(shard),
@@ -105,19 +114,22 @@ export function createChain({ clock, seed, blockTimeMs, shards = [null] }: Chain
     },
 
     mine(blocks) {
-      const base = minted(now())
+      const base = due(now())
+      last += blocks
       stretches.push({ base, at: now(), stepMs: 0, count: blocks })
       const rest = halted ? 0 : Number.POSITIVE_INFINITY
       stretches.push({ base: base + blocks, at: now(), stepMs: blockTimeMs, count: rest })
     },
 
-    halt() {
-      if (halted) return
+    halt(atHeight) {
+      if (atHeight !== undefined) last = Math.max(atHeight, minted(now()))
+      if (atHeight !== undefined || halted) return
       halted = true
       goOn(blockTimeMs, 0)
     },
 
     resume() {
+      last = Number.POSITIVE_INFINITY
       if (!halted) return
       halted = false
       goOn(blockTimeMs, Number.POSITIVE_INFINITY)

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import type { Shard } from '../core/network.ts'
 import type { Answer, Request } from './answer.ts'
 import type { SimulatedChain } from './chain.ts'
+import type { Fault, FaultKind } from './fault.ts'
 import { FAULT_KINDS, readFaultRequest, writeFault } from './fault-request.ts'
 import type { FaultSet } from './fault-set.ts'
 import type { NodeView } from './view.ts'
@@ -20,6 +21,13 @@ interface ControlDeps {
 }
 
 const Mine = z.strictObject({ blocks: z.int().min(1).max(1_000_000).default(1) })
+const AVALANCHE_ONLY: ReadonlySet<FaultKind> = new Set([
+  'unhealthy',
+  'failing-check',
+  'frozen-heartbeat',
+  'no-evidence',
+  'bootstrapping',
+])
 const LOOPBACK = /^(?:::ffff:)?127\.|^::1$/
 /** A page somewhere could make a browser on this machine post here, also under a name of its own. */
 const LOOPBACK_HOST = /^(?:127(?:\.\d{1,3}){3}|localhost|\[::1\])(?::\d+)?$/i
@@ -70,8 +78,26 @@ function inject(body: string, deps: ControlDeps): Answer {
   const request = readFaultRequest(parsed.value)
   if (!request.ok)
     return problem(422, 'The fault is not understood', { problems: request.problems, kinds: FAULT_KINDS })
+  const problems = misfits(request.fault, deps)
+  if (problems.length > 0) return problem(422, 'The fault does not fit this node', { problems })
   deps.faults.inject(request.fault, request.forMs ?? undefined)
   return ok(status(deps), 201)
+}
+
+/** A fault that shows nowhere would be a rehearsal of nothing. */
+function misfits(fault: Fault, { family, chain, shards }: ControlDeps): readonly string[] {
+  const problems: string[] = []
+  if (AVALANCHE_ONLY.has(fault.kind) && family !== 'avalanche') {
+    problems.push(`kind: ${fault.kind} is about what avalanche nodes alone tell of themselves`)
+  }
+  if ('shard' in fault && !shards.includes(fault.shard ?? null)) {
+    problems.push(`shard: the shards of this node are ${shards.map((shard) => shard ?? 'none').join(', ')}`)
+  }
+  const height = chain.height(chain.shards[0] ?? null)
+  if (fault.kind === 'halt' && fault.at !== undefined && fault.at < height) {
+    problems.push(`at: the chain is at ${height} already`)
+  }
+  return problems
 }
 
 function heal(name: string | undefined, deps: ControlDeps): Answer {

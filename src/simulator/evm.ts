@@ -27,8 +27,8 @@ export function createEvm(options: EvmOptions): EvmMethods {
     return faults.get('wrong-chain')?.fault.chainId ?? options.chainId
   }
 
-  /** The height that a tag or a quantity means; `null` for one beyond the head. */
-  function heightOf(of: unknown, tip: number): number | null {
+  /** The height that a tag or a quantity means. */
+  function heightOf(of: unknown, tip: number): number {
     switch (of) {
       case 'latest':
       case 'pending':
@@ -41,8 +41,7 @@ export function createEvm(options: EvmOptions): EvmMethods {
       case 'earliest':
         return 0
     }
-    const height = Number(of)
-    return height <= tip ? height : null
+    return Number(of)
   }
 
   function byNumber([of, full]: readonly unknown[], situation: Situation): CallResult {
@@ -52,10 +51,10 @@ export function createEvm(options: EvmOptions): EvmMethods {
       return failure(-32602, 'invalid argument 0: hex string without 0x prefix')
     }
     if (typeof full !== 'boolean') return notBoolean()
-    const height = heightOf(of, view.tip(null))
+    const block = view.block(null, heightOf(of, view.tip(null)))
     // coreth does not say null of what it has not accepted yet.
-    if (height === null && flavour === 'avalanche') return failure(-32000, 'cannot query unfinalized data')
-    return rendered(height === null ? null : view.block(null, height), full)
+    if (block === null && flavour === 'avalanche') return failure(-32000, 'cannot query unfinalized data')
+    return rendered(block, full)
   }
 
   function byHash([of, full]: readonly unknown[], { view }: Situation): CallResult {

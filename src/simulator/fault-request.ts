@@ -28,6 +28,7 @@ function duration(minMs: number) {
 const Period = duration(1)
 const Blocks = z.int().min(1).max(1e12)
 const OnShard = { shard: z.int().min(0).max(0xffff_ffff).exactOptional() }
+const Height = z.int().min(1).max(1e12)
 const GIBIBYTE = 2 ** 30
 
 const kind = <K extends string>(name: K) => z.literal(name)
@@ -37,10 +38,16 @@ const FaultBody = z.discriminatedUnion('kind', [
   z.strictObject({ kind: kind('stall'), ...OnShard }),
   z.strictObject({ kind: kind('lag'), blocks: Blocks, gradual: z.boolean().default(false), ...OnShard }),
   z.strictObject({ kind: kind('lie'), blocks: Blocks.default(1_000_000_000), ...OnShard }),
-  z.strictObject({ kind: kind('fork'), depth: z.int().min(1).max(1000).default(3), ...OnShard }),
+  z.strictObject({
+    kind: kind('fork'),
+    depth: z.int().min(1).max(1000).default(3),
+    at: Height.exactOptional(),
+    branch: z.int().min(1).max(1000).exactOptional(),
+    ...OnShard,
+  }),
   z.strictObject({ kind: kind('regress'), blocks: Blocks, ...OnShard }),
   z.strictObject({ kind: kind('jitter'), blocks: z.int().min(1).max(1000).default(2), ...OnShard }),
-  bare('halt'),
+  z.strictObject({ kind: kind('halt'), at: Height.exactOptional() }),
   z
     .strictObject({ kind: kind('wrong-chain'), chain_id: z.int().min(1) })
     .transform((body) => ({ kind: body.kind, chainId: body.chain_id })),

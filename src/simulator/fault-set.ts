@@ -58,7 +58,7 @@ export function createFaultSet({ clock, chain, tip, changed }: FaultSetDeps): Fa
     const end = forMs === undefined ? null : clock.after(forMs, () => heal(fault.kind))
     const since = chain.now()
     active.set(fault.kind, { fault, since, until: forMs === undefined ? null : since + forMs, tips, end })
-    if (fault.kind === 'halt') chain.halt()
+    if (fault.kind === 'halt') chain.halt(fault.at)
     changed()
   }
 

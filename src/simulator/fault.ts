@@ -1,8 +1,14 @@
 import type { Shard } from '../core/network.ts'
 
 /** Everything that can be wrong with a simulated node, by what it touches. `halt` is the whole chain's. */
-export type Fault = HeadFault | SelfFault | TransportFault | AnswerFault | { readonly kind: 'halt' }
+export type Fault = HeadFault | SelfFault | TransportFault | AnswerFault | HaltFault
 export type FaultKind = Fault['kind']
+
+/** Now and until healed, or with this block (of the first shard) as the last. */
+interface HaltFault {
+  readonly kind: 'halt'
+  readonly at?: number
+}
 
 /** One shard only, where it is given. */
 interface OnShard {
@@ -17,8 +23,11 @@ export type HeadFault =
   | ({ readonly kind: 'lag'; readonly blocks: number; readonly gradual: boolean } & OnShard)
   /** It claims blocks that nobody has minted. */
   | ({ readonly kind: 'lie'; readonly blocks: number } & OnShard)
-  /** Its last `depth` blocks, and all that follow, are others than everybody's. */
-  | ({ readonly kind: 'fork'; readonly depth: number } & OnShard)
+  /**
+   * Its last `depth` blocks, or all from height `at` on, and all that follow, are others than everybody's. Nodes with the same
+   * `branch` that part from the others at the same height are on one branch, also in different processes.
+   */
+  | ({ readonly kind: 'fork'; readonly depth: number; readonly at?: number; readonly branch?: number } & OnShard)
   /** Its head falls back by so many blocks, as after a restored backup; it catches up at twice the block time's pace. */
   | ({ readonly kind: 'regress'; readonly blocks: number } & OnShard)
   /** A pool of nodes behind one URL: each answer is 0 to `blocks` behind. */

@@ -165,14 +165,20 @@ function nodeStatus(shard: number, situation: Situation, roundMs: number): Answe
 function config({ faults }: Situation, shards: readonly Shard[], roundMs: number): Record<string, unknown> {
   return {
     erd_chain_id: String(faults.get('wrong-chain')?.fault.chainId ?? 1),
+    erd_denomination: 18,
+    erd_extra_gas_limit_guarded_tx: '50000',
+    erd_gas_per_data_byte: 1500,
+    erd_gas_price_modifier: '0.01',
     erd_meta_consensus_group_size: 400,
     erd_min_gas_limit: 50_000,
     erd_min_gas_price: 1_000_000_000,
+    erd_min_transaction_version: 1,
     erd_num_metachain_nodes: 400,
     erd_num_shards_without_meta: shards.filter((shard) => shard !== METACHAIN).length,
     erd_round_duration: roundMs,
     erd_rounds_per_epoch: EPOCH_ROUNDS,
     erd_start_time: 1_596_117_600,
+    erd_top_up_factor: '0.500000',
   }
 }
 

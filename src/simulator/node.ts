@@ -36,6 +36,8 @@ export interface NodeOptions {
   readonly chain: SimulatedChain
   readonly kind: EthereumOptions | Omit<AvalancheOptions, 'nodeName'> | Omit<MultiversxOptions, 'roundMs'>
   readonly name?: string
+  /** A loopback address: each is a host of its own to whoever polls. */
+  readonly host?: string
   /** 0 is any free one. */
   readonly port?: number
   /** How long a block takes to reach this node. */
@@ -47,13 +49,14 @@ export interface NodeOptions {
   readonly onRequest?: (request: Request) => void
 }
 
-const HOST = '127.0.0.1'
+const DEFAULT_HOST = '127.0.0.1'
 /** Real nodes take 5 MiB at most; what is beyond is for them to refuse. */
 const BODY_LIMIT = 6 * 2 ** 20
 const REOPEN_AFTER_MS = 500
 
 export async function startSimulatedNode(options: NodeOptions): Promise<SimulatedNode> {
-  const { clock, chain, kind, name = kind.family, delayMs = 0, latencyMs = 0, timeline, onRequest } = options
+  const { clock, chain, kind, name = kind.family, host = DEFAULT_HOST, delayMs = 0, latencyMs = 0 } = options
+  const { timeline, onRequest } = options
   const family = createFamily(kind, name, chain.blockTimeMs)
   const shards = kind.family === 'multiversx' && kind.kind === 'observer' ? [kind.shard ?? 0] : chain.shards
   const faults = createFaultSet({ clock, chain, tip: (shard) => view().tip(shard), changed: () => void listenOrNot() })
@@ -100,7 +103,7 @@ export async function startSimulatedNode(options: NodeOptions): Promise<Simulate
     const opened = createServer((message, response) => void handle(message, response))
     await new Promise<void>((resolve, reject) => {
       opened.once('error', reject)
-      opened.listen(port, HOST, resolve)
+      opened.listen(port, host, resolve)
     })
     return opened
   }
@@ -129,7 +132,7 @@ export async function startSimulatedNode(options: NodeOptions): Promise<Simulate
   const { port } = server.address() as AddressInfo
   if (timeline) faults.follow(timeline)
 
-  const url = `http://${HOST}:${port}`
+  const url = `http://${host}:${port}`
   return {
     name,
     url,

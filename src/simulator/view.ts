@@ -6,7 +6,7 @@ import type { FaultSet } from './fault-set.ts'
 /** What one node knows of the chain, its faults included; one view serves one request, so it does not contradict itself. */
 export interface NodeView {
   tip(shard: Shard): number
-  /** `null` beyond the tip. */
+  /** `null` beyond the tip, or where a pool has no node that is any further. */
   block(shard: Shard, height: number): Block | null
   /** `null` if the node has none with this hash (without prefix) among its latest. */
   find(shard: Shard, hash: string): Block | null
@@ -27,7 +27,7 @@ interface ViewDeps {
 const FINDABLE_BLOCKS = 512
 
 export function createView({ chain, faults, nodeName, delayMs, turn }: ViewDeps): NodeView {
-  const tips = new Map<Shard, number>()
+  const reaches = new Map<Shard, number>()
 
   function onShard<K extends HeadFault['kind']>(kind: K, shard: Shard) {
     const active = faults.get(kind)
@@ -39,7 +39,8 @@ export function createView({ chain, faults, nodeName, delayMs, turn }: ViewDeps)
     return chain.height(shard, chain.now() - delayMs)
   }
 
-  function tipNow(shard: Shard): number {
+  /** What it can answer for: more than it says at the moment where it is a pool, and other nodes of it are further. */
+  function reachNow(shard: Shard): number {
     let height = honestTip(shard)
     const regress = onShard('regress', shard)
     if (regress) {
@@ -55,29 +56,37 @@ export function createView({ chain, faults, nodeName, delayMs, turn }: ViewDeps)
     if (stall) height = Math.min(height, stall.tips.get(shard) ?? height)
     const lie = onShard('lie', shard)
     if (lie) height += lie.fault.blocks
-    const jitter = onShard('jitter', shard)
-    if (jitter) height -= Number.parseInt(digest(nodeName, turn).slice(0, 8), 16) % (jitter.fault.blocks + 1)
     return Math.max(0, height)
   }
 
-  function tip(shard: Shard): number {
-    const known = tips.get(shard) ?? tipNow(shard)
-    tips.set(shard, known)
+  function reach(shard: Shard): number {
+    const known = reaches.get(shard) ?? reachNow(shard)
+    reaches.set(shard, known)
     return known
+  }
+
+  function tip(shard: Shard): number {
+    const jitter = onShard('jitter', shard)
+    const back = jitter ? Number.parseInt(digest(nodeName, turn).slice(0, 8), 16) % (jitter.fault.blocks + 1) : 0
+    return Math.max(0, reach(shard) - back)
   }
 
   function branch(shard: Shard): Branch | null {
     const fork = onShard('fork', shard)
     const forkTip = fork?.tips.get(shard)
     if (fork && forkTip !== undefined) {
-      return { id: `fork of ${nodeName} at ${fork.since}`, from: Math.max(1, forkTip - fork.fault.depth + 1) }
+      const { depth, at = forkTip - depth + 1, branch: number } = fork.fault
+      const from = Math.max(1, at)
+      const whose = number === undefined ? `of ${nodeName} at ${fork.since}` : String(number)
+      // Where it begins is part of which one it is: its blocks name their parents.
+      return { id: `fork ${whose} from ${from}`, from }
     }
     const lie = onShard('lie', shard)
     return lie ? { id: `lie of ${nodeName} at ${lie.since}`, from: honestTip(shard) + 1 } : null
   }
 
   function block(shard: Shard, height: number): Block | null {
-    if (height < 0 || height > tip(shard)) return null
+    if (height < 0 || height > reach(shard)) return null
     const minted = chain.block(shard, height, branch(shard))
     // A block that does not exist yet has no date to borrow: the liar says "just now".
     return { ...minted, timestamp: Math.min(minted.timestamp, chain.now()) }
@@ -87,7 +96,7 @@ export function createView({ chain, faults, nodeName, delayMs, turn }: ViewDeps)
     tip,
     block,
     find(shard, hash) {
-      for (let height = tip(shard); height >= Math.max(0, tip(shard) - FINDABLE_BLOCKS); height--) {
+      for (let height = reach(shard); height >= Math.max(0, reach(shard) - FINDABLE_BLOCKS); height--) {
         const candidate = block(shard, height)
         if (candidate?.hash === hash) return candidate
       }

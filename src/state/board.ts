@@ -1,7 +1,9 @@
 import type { Availability, AvailabilityWindow } from '../core/availability.ts'
+import type { State } from '../core/condition.ts'
 import type { EndpointKey } from '../core/endpoint.ts'
 import { endpointKey } from '../core/endpoint.ts'
-import type { Health } from '../core/health.ts'
+import { type Health, stateAt } from '../core/health.ts'
+import { concerns, type MaintenancePeriod, periodAt } from '../core/maintenance.ts'
 import type { Network, Shard } from '../core/network.ts'
 import type { UnixMs } from '../core/time.ts'
 import type { Tally } from './tally.ts'
@@ -15,6 +17,10 @@ export interface ReferenceHead {
   /** `null` until an endpoint at that height has told them. */
   readonly hash: string | null
   readonly timestamp: UnixMs | null
+  /** How many different blocks the endpoints have at the newest height that most of them have reached. */
+  readonly branches: number
+  /** The time from block to block, as measured; `null` until enough blocks were seen. */
+  readonly blockTimeMs: number | null
 }
 
 /** One network as the latest polls left it. */
@@ -32,6 +38,13 @@ export interface BoardEntry {
   readonly tally: Tally
   /** `null` until it has been worked out for the first time. */
   readonly availability: Readonly<Record<AvailabilityWindow, Availability>> | null
+  /** Planned for this endpoint, now and ahead, in the order of time. */
+  readonly maintenance: readonly MaintenancePeriod[]
+}
+
+/** What the endpoint is called at this moment: planned maintenance goes before any verdict. */
+export function shownState({ health, maintenance }: BoardEntry, now: UnixMs): State {
+  return maintenance.length > 0 && periodAt(maintenance, now) !== null ? 'maintenance' : stateAt(health, now)
 }
 
 export interface BoardNetwork {
@@ -54,6 +67,8 @@ export interface Board {
   networks(): readonly BoardNetwork[]
   network(name: string): BoardNetwork | undefined
   entry(network: string, endpoint: string): BoardEntry | undefined
+  /** Every planned period, now and ahead, in the order of time. */
+  maintenance(): readonly MaintenancePeriod[]
   /** Calls `listener` after every change, synchronously; returns what ends it. */
   subscribe(listener: (change: BoardChange) => void): () => void
 }
@@ -68,6 +83,8 @@ export interface WritableBoard extends Board {
   put(health: Health, verdictChanged: boolean): void
   putStanding(standing: NetworkStanding, changed: boolean): void
   putAvailability(of: ReadonlyMap<EndpointKey, Readonly<Record<AvailabilityWindow, Availability>>>): void
+  /** The new whole plan, in the order of time; also called when a period begins or ends. */
+  putMaintenance(periods: readonly MaintenancePeriod[]): void
 }
 
 interface Entry {
@@ -75,6 +92,7 @@ interface Entry {
   health: Health
   tally: Tally
   availability: Readonly<Record<AvailabilityWindow, Availability>> | null
+  maintenance: readonly MaintenancePeriod[]
 }
 
 interface NetworkSlot {
@@ -86,6 +104,7 @@ export function createBoard(): WritableBoard {
   let slots: NetworkSlot[] = []
   let byName = new Map<string, NetworkSlot>()
   let byKey = new Map<EndpointKey, Entry>()
+  let planned: readonly MaintenancePeriod[] = []
   const listeners = new Set<(change: BoardChange) => void>()
 
   function tell(change: BoardChange): void {
@@ -95,7 +114,9 @@ export function createBoard(): WritableBoard {
   return {
     networks: () => slots,
     network: (name) => byName.get(name),
-    entry: (network, endpoint) => byKey.get(endpointKey({ network, name: endpoint })),
+    // Asked in every poll: `endpointKey` would remember an object made for the question.
+    entry: (network, endpoint) => byKey.get(`${network}/${endpoint}`),
+    maintenance: () => planned,
     subscribe(listener) {
       listeners.add(listener)
       return () => listeners.delete(listener)
@@ -107,7 +128,9 @@ export function createBoard(): WritableBoard {
       slots = networks.map(({ network, fresh }) => {
         const endpoints = fresh.map(({ health, tally }) => {
           const key = endpointKey(health.endpoint)
-          const kept: Entry = { key, health, tally, availability: previous.get(key)?.availability ?? null }
+          const availability = previous.get(key)?.availability ?? null
+          const maintenance = planned.filter((period) => concerns(period, health.endpoint))
+          const kept: Entry = { key, health, tally, availability, maintenance }
           byKey.set(key, kept)
           return kept
         })
@@ -140,6 +163,19 @@ export function createBoard(): WritableBoard {
       for (const [key, availability] of of) {
         const entry = byKey.get(key)
         if (entry !== undefined) entry.availability = availability
+      }
+    },
+
+    putMaintenance(periods) {
+      const touched = new Set([...planned, ...periods].map((period) => period.network))
+      planned = periods
+      for (const network of touched) {
+        for (const entry of byName.get(network)?.endpoints ?? []) {
+          const before = entry.maintenance
+          entry.maintenance = periods.filter((period) => concerns(period, entry.health.endpoint))
+          if (before.length + entry.maintenance.length === 0) continue
+          tell({ network, endpoint: entry.health.endpoint.name, verdictChanged: true })
+        }
       }
     },
   }

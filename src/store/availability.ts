@@ -4,37 +4,41 @@ import {
   type Availability,
   type AvailabilityWindow,
   addTime,
+  type Interval,
   intervalsOf,
   mergeTime,
   noTime,
   shareOf,
   type TimeParts,
+  withMaintenance,
 } from '../core/availability.ts'
 import type { EndpointKey } from '../core/endpoint.ts'
-import { createReachReader, type Reach, rolledDaysTo, rolledHoursTo } from './marks.ts'
+import { createMaintainedTimes } from './maintained.ts'
+import { createReachReader, type Reach, readableRawFrom, rolledDaysTo, rolledHoursTo } from './marks.ts'
 import type { AvailabilityAnswer } from './messages.ts'
+import type { PollRow } from './poll-row.ts'
 import { createRawPolls, type HeldPoll, type Holds, hold } from './raw-polls.ts'
 import { DAY, FIVE_MINUTES, HOUR, SLOT_MS, slotOf, type Tier } from './tiers.ts'
 
 export type AvailabilityReader = (endpoints: readonly EndpointKey[], now: number) => AvailabilityAnswer
 
-/** A window that ends now, and begins on a border of the buckets that are left: up to an hour longer than it is called. */
-interface Window {
-  readonly name: AvailabilityWindow
-  readonly from: number
-}
-
-/** The four windows of many endpoints, from the coarsest buckets that fit, and the polls that are not rolled up yet. */
+/**
+ * The four windows of many endpoints, from the coarsest buckets that fit, and the polls that are not rolled up yet. Each ends
+ * now. Where polls are left from its beginning it is as long as it is called, to the millisecond; otherwise it begins with the
+ * first bucket that lies all within it, so that nothing is guessed: up to five minutes later while those are kept, up to an
+ * hour later after that. All shares are of that time, and it is never longer than it is called.
+ */
 export function createAvailabilityReader(db: Database.Database): AvailabilityReader {
   const everyEndpoint = db.prepare('SELECT name, endpoint_id FROM endpoints').raw()
   const reachOf = createReachReader(db)
   const raw = createRawPolls(db)
+  const maintained = createMaintainedTimes(db)
   const sums = Object.fromEntries(
     [FIVE_MINUTES, HOUR, DAY].map(({ table }) => [
       table,
       db
         .prepare(
-          `SELECT total(up_ms), total(degraded_ms), total(down_ms), total(maintenance_ms), total(up_ms + degraded_ms - stale_ms)
+          `SELECT total(up_ms), total(degraded_ms), total(down_ms), total(up_ms + degraded_ms - stale_ms)
            FROM ${table} WHERE endpoint_id = ? AND bucket >= ? AND bucket < ?`,
         )
         .raw(),
@@ -43,8 +47,9 @@ export function createAvailabilityReader(db: Database.Database): AvailabilityRea
 
   function addSum(tier: Tier, endpointId: number, from: number, to: number, parts: TimeParts): void {
     const row = sums[tier.table].get(endpointId, from / tier.widthMs, to / tier.widthMs)
-    const [upMs, degradedMs, downMs, maintenanceMs, freshMs] = row as [number, number, number, number, number]
-    mergeTime(parts, { upMs, degradedMs, downMs, maintenanceMs, freshMs })
+    const [upMs, degradedMs, downMs, freshMs] = row as [number, number, number, number]
+    // Maintenance is known from the plan, and is in none of the shares.
+    mergeTime(parts, { upMs, degradedMs, downMs, maintenanceMs: 0, freshMs })
   }
 
   /** [from, to) must be rolled up, and begin and end on borders of five minutes. */
@@ -82,6 +87,16 @@ export function createAvailabilityReader(db: Database.Database): AvailabilityRea
     return found
   }
 
+  /** Read once for all of them. */
+  function createSlotReader(ids: ReadonlySet<number>): (slot: number) => Map<number, PollRow[]> {
+    const read = new Map<number, Map<number, PollRow[]>>()
+    return (slot) => {
+      const rows = read.get(slot) ?? raw.bySlot(slot, Math.min(...ids), Math.max(...ids))
+      read.set(slot, rows)
+      return rows
+    }
+  }
+
   return (endpoints, now) => {
     const known = new Map(everyEndpoint.all() as [string, number][])
     const wanted = endpoints.flatMap((name) => {
@@ -90,41 +105,55 @@ export function createAvailabilityReader(db: Database.Database): AvailabilityRea
     })
     if (wanted.length === 0) return []
     const reach = reachOf()
-    const windows = windowsAt(now, reach)
+    const ids = new Set(wanted.map(({ endpointId }) => endpointId))
     const rolledTo = Math.min(reach.rolledTo * SLOT_MS, slotOf(now) * SLOT_MS)
-    const tailOf = tails(
-      new Set(wanted.map(({ endpointId }) => endpointId)),
-      { ...reach, rolledTo: slotOf(rolledTo) },
-      now,
-    )
+    const tailOf = tails(ids, { ...reach, rolledTo: slotOf(rolledTo) }, now)
+    const polledIn = createSlotReader(ids)
     return wanted.map(({ name, endpointId }) => {
-      const intervals = [...intervalsOf(tailOf.get(endpointId) ?? [], rolledTo, now)]
+      const holds = raw.holds(endpointId)
+      const tail = intervalsOf(tailOf.get(endpointId) ?? [], rolledTo, now)
+      const intervals = [...withMaintenance(tail, maintained.between(endpointId, rolledTo, now))]
+      const rawFrom = readableRawFrom(reach, holds.longestMs) * SLOT_MS
       const parts = noTime()
       let to = rolledTo
-      const shares = windows.map((window): [AvailabilityWindow, Availability] => {
-        // Each window goes on from the next smaller one.
-        if (window.from < to) addRange(endpointId, window.from, to, reach, parts)
-        to = Math.min(to, window.from)
+      const shares = WINDOWS.map(([window, ms]): [AvailabilityWindow, Availability] => {
+        const from = beginningOf(now - ms, rawFrom, reach)
+        // Each window goes on from the next smaller one, on the borders of slots.
+        const border = Math.min(to, Math.ceil(from / SLOT_MS) * SLOT_MS)
+        addRange(endpointId, border, to, reach, parts)
+        to = border
         const all = { ...parts }
-        for (const { from, to: end, state, fresh } of intervals) {
-          const start = Math.max(from, window.from)
-          if (start < end) addTime(all, state, fresh, end - start)
+        if (from < border) {
+          const slot = slotOf(from)
+          const rows = polledIn(slot).get(endpointId) ?? []
+          const carried = raw.carriedInto(slot, endpointId, holds)
+          const first = rows.map((row) => hold(row, holds))
+          const lead = intervalsOf(carried === null ? first : [carried, ...first], from, border)
+          addIntervals(all, withMaintenance(lead, maintained.between(endpointId, from, border)), from)
         }
-        return [window.name, shareOf(all, now - window.from)]
+        addIntervals(all, intervals, from)
+        return [window, shareOf(all, now - from)]
       })
       return [name, Object.fromEntries(shares) as Record<AvailabilityWindow, Availability>]
     })
   }
 }
 
-function windowsAt(now: number, reach: Reach): Window[] {
-  return Object.entries(AVAILABILITY_WINDOWS)
-    .map(([name, ms]) => {
-      const fine = ms === DAY.widthMs && now - ms >= reach.fiveMinutesFrom * SLOT_MS
-      const gridMs = fine ? SLOT_MS : HOUR.widthMs
-      return { name: name as AvailabilityWindow, from: Math.floor((now - ms) / gridMs) * gridMs }
-    })
-    .sort((a, b) => b.from - a.from)
+/** The smallest first. */
+const WINDOWS = (Object.entries(AVAILABILITY_WINDOWS) as [AvailabilityWindow, number][]).sort((a, b) => a[1] - b[1])
+
+/** From when on it is known exactly what was when. */
+function beginningOf(wanted: number, rawFromMs: number, reach: Reach): number {
+  if (wanted >= rawFromMs) return wanted
+  const gridMs = wanted >= reach.fiveMinutesFrom * SLOT_MS ? SLOT_MS : HOUR.widthMs
+  return Math.ceil(wanted / gridMs) * gridMs
+}
+
+function addIntervals(parts: TimeParts, intervals: Iterable<Interval>, since: number): void {
+  for (const { from, to, state, fresh } of intervals) {
+    const start = Math.max(from, since)
+    if (start < to) addTime(parts, state, fresh, to - start)
+  }
 }
 
 function nextStep(at: number, to: number, reach: Reach): { tier: Tier; end: number } {

@@ -9,7 +9,7 @@ import {
 } from '../core/latency-histogram.ts'
 import type { PollRow } from './poll-row.ts'
 
-/** What is kept of a stretch of one endpoint's time. */
+/** What is kept of a stretch of one endpoint's time; of maintenance nothing, for that is kept by itself. */
 export interface Bucket extends TimeParts {
   polls: number
   readonly latencies: LatencyHistogram
@@ -49,19 +49,27 @@ export function mergeBucket(into: Bucket, from: Bucket): void {
   mergeSeen(into, from)
 }
 
+/** A part [fromMs, toMs) of a bucket of `wholeMs`. `open` is the same without the time in maintenance. */
+export interface Portion {
+  readonly fromMs: number
+  readonly toMs: number
+  readonly wholeMs: number
+  readonly open: Omit<Portion, 'open'>
+}
+
 /**
- * Adds the part [fromMs, toMs) of a bucket of `wholeMs` whose inner order is forgotten. What was seen in it may have been
- * seen in any of its parts, and is told of each; polls are shared out so that the parts sum up to the whole.
+ * Adds a part of a bucket whose inner order is forgotten. What was seen in it may have been seen in any of its parts, and is
+ * told of each; polls are shared out so that the parts sum up to the whole.
  */
-export function mergePortion(into: Bucket, from: Bucket, fromMs: number, toMs: number, wholeMs: number): void {
-  mergeTime(into, portionOf(from, toMs - fromMs, wholeMs))
+export function mergePortion(into: Bucket, from: Bucket, { fromMs, toMs, wholeMs, open }: Portion): void {
+  mergeTime(into, portionOf(from, open.fromMs, open.toMs, open.wholeMs))
   into.polls += Math.round((from.polls * toMs) / wholeMs) - Math.round((from.polls * fromMs) / wholeMs)
   mergeHistogram(into.latencies, from.latencies)
   mergeSeen(into, from)
 }
 
 export function isEmpty(bucket: Bucket): boolean {
-  return bucket.polls === 0 && bucket.upMs + bucket.degradedMs + bucket.downMs + bucket.maintenanceMs === 0
+  return bucket.polls === 0 && bucket.upMs + bucket.degradedMs + bucket.downMs === 0
 }
 
 function mergeSeen(into: Bucket, from: Bucket): void {
@@ -92,7 +100,6 @@ export const BUCKET_COLUMNS = [
   'up_ms',
   'degraded_ms',
   'down_ms',
-  'maintenance_ms',
   'stale_ms',
   'polls',
   'latencies',
@@ -105,27 +112,13 @@ export const BUCKET_COLUMNS = [
 
 type Cell = number | null
 /** The columns of BUCKET_COLUMNS, in their order. */
-export type BucketCells = [
-  number,
-  number,
-  number,
-  number,
-  number,
-  number,
-  Uint8Array | null,
-  Cell,
-  Cell,
-  Cell,
-  Cell,
-  Cell,
-]
+export type BucketCells = [number, number, number, number, number, Uint8Array | null, Cell, Cell, Cell, Cell, Cell]
 
 export function cellsOf(bucket: Bucket): BucketCells {
   return [
     bucket.upMs,
     bucket.degradedMs,
     bucket.downMs,
-    bucket.maintenanceMs,
     // Of the time up or degraded, for this is mostly none, and zeros take no room.
     bucket.upMs + bucket.degradedMs - bucket.freshMs,
     bucket.polls,
@@ -139,20 +132,20 @@ export function cellsOf(bucket: Bucket): BucketCells {
 }
 
 export function bucketOf(cells: BucketCells): Bucket {
-  const [upMs, degradedMs, downMs, maintenanceMs, staleMs, polls, latencies, latencyMaxUs] = cells
+  const [upMs, degradedMs, downMs, staleMs, polls, latencies, latencyMaxUs] = cells
   const bucket: Bucket = {
     upMs,
     degradedMs,
     downMs,
-    maintenanceMs,
+    maintenanceMs: 0,
     freshMs: upMs + degradedMs - staleMs,
     polls,
     latencies: newHistogram(),
     latencyMaxUs,
-    height: cells[8],
-    lagBlocksMax: cells[9],
-    heartbeatLagMaxMs: cells[10],
-    contiguousFailuresMax: cells[11],
+    height: cells[7],
+    lagBlocksMax: cells[8],
+    heartbeatLagMaxMs: cells[9],
+    contiguousFailuresMax: cells[10],
   }
   decodeHistogram(bucket.latencies, latencies)
   return bucket

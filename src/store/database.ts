@@ -30,6 +30,9 @@ export function openDatabase(path: string, migrations: readonly Migration[], max
   try {
     refuseOldSqlite(db)
     refuseNewerSchema(db, migrations)
+    db.pragma('cell_size_check = ON')
+    // A damaged file is kept for a person to look at: nothing is written to it.
+    if (path !== IN_MEMORY) refuseDamaged(db, path)
     // Before the first table, or never.
     db.pragma('auto_vacuum = INCREMENTAL')
     db.pragma('journal_mode = WAL')
@@ -42,8 +45,6 @@ export function openDatabase(path: string, migrations: readonly Migration[], max
     db.pragma('mmap_size = 0')
     db.pragma('temp_store = MEMORY')
     db.pragma('trusted_schema = OFF')
-    db.pragma('cell_size_check = ON')
-    if (path !== IN_MEMORY) refuseDamaged(db, path)
     migrate(db, migrations)
     setQuota(db, maxSizeBytes)
     // Without a limit `optimize` takes seconds on a large file. It is a job of its own: at the start nobody waits for it.

@@ -1,5 +1,5 @@
 import type Database from 'better-sqlite3'
-import { addTime, intervalsOf } from '../core/availability.ts'
+import { addTime, coveredMs, type Interval, intervalsOf, type Stretch, withMaintenance } from '../core/availability.ts'
 import { quantile } from '../core/latency-histogram.ts'
 import {
   addPoll,
@@ -10,7 +10,9 @@ import {
   mergeBucket,
   mergePortion,
   newBucket,
+  type Portion,
 } from './bucket.ts'
+import { createMaintainedTimes } from './maintained.ts'
 import { createReachReader, type Reach, readableRawFrom } from './marks.ts'
 import { createRawPolls, type HeldPoll } from './raw-polls.ts'
 import { type HistoryBucket, type HistoryQuery, MAX_HISTORY_BUCKETS } from './store.ts'
@@ -28,6 +30,7 @@ export function createHistoryReader(db: Database.Database): HistoryReader {
   const endpointIdOf = db.prepare('SELECT endpoint_id FROM endpoints WHERE name = ?').pluck()
   const reachOf = createReachReader(db)
   const raw = createRawPolls(db)
+  const maintained = createMaintainedTimes(db)
   const columns = BUCKET_COLUMNS.join(', ')
   const between = Object.fromEntries(
     COARSE_FIRST.map(({ table }) => [
@@ -40,7 +43,7 @@ export function createHistoryReader(db: Database.Database): HistoryReader {
     ]),
   ) as Record<Tier['table'], Database.Statement>
 
-  function readRaw(endpointId: number, from: number, to: number, steps: Steps): void {
+  function readRaw({ endpointId, maintenance, steps }: Reading, from: number, to: number): void {
     const holds = raw.holds(endpointId)
     const first = slotOf(from)
     const carried = raw.carriedInto(first, endpointId, holds)
@@ -54,29 +57,23 @@ export function createHistoryReader(db: Database.Database): HistoryReader {
         }
       }
     }
-    for (const interval of intervalsOf(polls(), from, to)) {
-      if (interval.state === 'unknown') continue
-      let start = interval.from
-      while (start < interval.to) {
-        const end = Math.min(interval.to, steps.endOf(start))
-        addTime(steps.at(start), interval.state, interval.fresh, end - start)
-        start = end
-      }
+    for (const interval of withMaintenance(intervalsOf(polls(), from, to), maintenance)) {
+      if (interval.state !== 'unknown' && interval.state !== 'maintenance') addInterval(interval, steps)
     }
   }
 
-  function readTier(tier: Tier, endpointId: number, from: number, to: number, steps: Steps): void {
+  function readTier(tier: Tier, { endpointId, maintenance, steps }: Reading, from: number, to: number): void {
     const { table, widthMs } = tier
     const rows = between[table].all(endpointId, Math.floor(from / widthMs), Math.ceil(to / widthMs))
     for (const cells of rows as [...BucketCells, number][]) {
       const bucket = bucketOf(cells as unknown as BucketCells)
-      const start = cells[12] * widthMs
+      const start = cells[11] * widthMs
       let part = Math.max(from, start)
       const end = Math.min(to, start + widthMs)
       while (part < end) {
         const partEnd = Math.min(end, steps.endOf(part))
         if (partEnd - part === widthMs) mergeBucket(steps.at(part), bucket)
-        else mergePortion(steps.at(part), bucket, part - start, partEnd - start, widthMs)
+        else mergePortion(steps.at(part), bucket, portionAt(part, partEnd, start, widthMs, maintenance))
         part = partEnd
       }
     }
@@ -88,16 +85,53 @@ export function createHistoryReader(db: Database.Database): HistoryReader {
     const to = Math.min(query.to, now)
     if (typeof endpointId !== 'number') return steps.finished()
     const reach = reachOf()
+    const maintenance = maintained.between(endpointId, hourOf(query.from), hourOf(to) + HOUR.widthMs)
+    const reading = { endpointId, maintenance, steps }
     const rawFromMs = readableRawFrom(reach, raw.holds(endpointId).longestMs) * SLOT_MS
     let at = query.from
     while (at < to) {
       const { tier, end } = nextSource(at, to, query, reach, rawFromMs)
-      if (tier === 'raw') readRaw(endpointId, at, end, steps)
-      else if (tier !== null) readTier(tier, endpointId, at, end, steps)
+      if (tier === 'raw') readRaw(reading, at, end)
+      else if (tier !== null) readTier(tier, reading, at, end)
       at = end
+    }
+    // Planned, it was maintenance also while nobody looked, and where nothing else is kept any more.
+    for (const { from, until } of maintenance) {
+      const interval = { from: Math.max(from, query.from), to: Math.min(until, to), state: 'maintenance', fresh: false }
+      addInterval(interval as Interval, steps)
     }
     return steps.finished()
   }
+}
+
+interface Reading {
+  readonly endpointId: number
+  /** All that may lie in a bucket of which a part is asked for. */
+  readonly maintenance: readonly Stretch[]
+  readonly steps: Steps
+}
+
+function addInterval({ from, to, state, fresh }: Interval, steps: Steps): void {
+  let start = from
+  while (start < to) {
+    const end = Math.min(to, steps.endOf(start))
+    addTime(steps.at(start), state, fresh, end - start)
+    start = end
+  }
+}
+
+function portionAt(from: number, to: number, start: number, wholeMs: number, maintenance: readonly Stretch[]): Portion {
+  const open = (until: number) => until - start - coveredMs(maintenance, start, until)
+  return {
+    fromMs: from - start,
+    toMs: to - start,
+    wholeMs,
+    open: { fromMs: open(from), toMs: open(to), wholeMs: open(start + wholeMs) },
+  }
+}
+
+function hourOf(time: number): number {
+  return Math.floor(time / HOUR.widthMs) * HOUR.widthMs
 }
 
 interface Source {

@@ -2,7 +2,7 @@ import type { Availability, AvailabilityWindow } from '../core/availability.ts'
 import type { EndpointKey } from '../core/endpoint.ts'
 import type { UnixMs } from '../core/time.ts'
 import type { ClockVerdict } from './clock-belief.ts'
-import type { HistoryBucket, HistoryQuery, StoreJob, StoreRefusal, StoreTrouble } from './store.ts'
+import type { HistoryBucket, HistoryQuery, IncidentQuery, StoreJob, StoreRefusal, StoreTrouble } from './store.ts'
 
 /** How long each tier is kept. */
 export interface Retention {
@@ -40,6 +40,14 @@ export type WriteEvent =
       readonly previousHash: string
     }
   | { readonly kind: 'save-health'; readonly endpoint: EndpointKey; readonly at: UnixMs; readonly json: string }
+  | { readonly kind: 'save-incident'; readonly id: string; readonly row: IncidentRow }
+  | { readonly kind: 'save-alias'; readonly row: AliasRow }
+  | { readonly kind: 'admin-call'; readonly row: AdminCallRow }
+  | {
+      readonly kind: 'maintain'
+      readonly at: UnixMs
+      readonly periods: readonly (readonly [endpoint: EndpointKey, from: UnixMs, until: UnixMs])[]
+    }
 
 /** Numbers of one poll in a batch: index, at, outcome, then five measured values, NaN where there is none. */
 export const POLL_NUMBERS = 8
@@ -75,6 +83,38 @@ export interface StoreSizes {
 }
 
 export type SavedHealthRow = readonly [endpoint: EndpointKey, at: UnixMs, json: string]
+/** As in the table; `absorbed` is 0 or 1. */
+export type IncidentRow = readonly [
+  id: string,
+  network: string,
+  endpoint: string | null,
+  openedAt: UnixMs,
+  closedAt: UnixMs | null,
+  absorbed: number,
+  json: string,
+]
+export type AliasRow = readonly [
+  network: string,
+  alias: string,
+  target: string,
+  endpoint: string,
+  nodeId: string | null,
+  caller: string,
+  at: UnixMs,
+  staleAt: UnixMs | null,
+  staleReason: string | null,
+]
+export type AdminCallRow = readonly [
+  at: UnixMs,
+  nth: number,
+  network: string,
+  caller: string,
+  alias: string,
+  target: string,
+  endpoint: string | null,
+  nodeId: string | null,
+  outcome: string,
+]
 export type AvailabilityAnswer = readonly (readonly [EndpointKey, Readonly<Record<AvailabilityWindow, Availability>>])[]
 
 /** What can be read on either thread. */
@@ -84,6 +124,8 @@ export interface ReadCalls {
     ask: { readonly endpoints: readonly EndpointKey[]; readonly now: UnixMs }
     answer: AvailabilityAnswer
   }
+  incidents: { ask: { readonly query: IncidentQuery }; answer: readonly IncidentRow[] }
+  incident: { ask: { readonly id: string }; answer: IncidentRow | null }
   backup: { ask: { readonly file: string }; answer: null }
 }
 
@@ -103,6 +145,7 @@ export interface WriterCalls extends ReadCalls {
   /** Whether quick_check finds nothing. Only of a store in memory: a file is checked apart. */
   check: { ask: null; answer: boolean }
   'saved-health': { ask: null; answer: readonly SavedHealthRow[] }
+  aliases: { ask: null; answer: readonly AliasRow[] }
   'last-runs': { ask: null; answer: readonly (readonly [string, UnixMs])[] }
   /** Also looks whether the file is still the one that was opened, and keeps the reserve. */
   measure: { ask: { readonly now: UnixMs }; answer: StoreSizes & FileNews }

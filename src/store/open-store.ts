@@ -1,14 +1,16 @@
 import type { Worker } from 'node:worker_threads'
 import type { Clock } from '../clock.ts'
+import { type AliasRecord, STALE_REASONS } from '../core/alias.ts'
 import type { EndpointKey } from '../core/endpoint.ts'
 import type { Log } from '../log.ts'
 import { checkApart, type Soundness } from './check-apart.ts'
 import { IN_MEMORY } from './database.ts'
+import { type FileSystemType, fileSystemType } from './file-system.ts'
 import { bucketsIn, unseen } from './history.ts'
-import type { Registration, Retention } from './messages.ts'
+import type { AliasRow, IncidentRow, Registration, Retention } from './messages.ts'
 import { outcomeOf } from './poll-row.ts'
 import { createReader, type Reader } from './reader.ts'
-import { type PollRecord, STORE_JOBS, type Store, type StoreJob } from './store.ts'
+import { type IncidentRecord, type PollRecord, STORE_JOBS, type Store, type StoreJob } from './store.ts'
 import { createWriteQueue } from './write-queue.ts'
 import { createWriter } from './writer.ts'
 
@@ -23,6 +25,8 @@ export interface StoreOptions {
   readonly onCommit?: (commit: { readonly rows: number; readonly durationMs: number }) => void
   /** How many polls may wait for a disk that does not take them. */
   readonly maxQueueRows?: number
+  /** For tests, which have no network disk. */
+  readonly fileSystemType?: FileSystemType
   /** For tests, which let threads die. */
   readonly onSpawn?: (worker: Worker) => void
 }
@@ -31,8 +35,8 @@ export interface StoreOptions {
 const MAX_QUEUE_ROWS = 180_000
 
 /**
- * Opens the history. Rejects with a StoreError where a person has to decide: the store is in use, or from a newer version.
- * Any other trouble is no reason not to start: it shows in `status()`, and opening is tried again until it works.
+ * Opens the history. Rejects with a StoreError where a person has to decide: the store is in use, from a newer version, or
+ * where nothing can be written. Any other trouble is no reason not to start: it shows in `status()`, and opening is tried again until it works.
  */
 export async function openStore(options: StoreOptions): Promise<Store> {
   const { path, retention, maxSizeBytes, clock, log } = options
@@ -55,6 +59,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     clock,
     log,
     queue,
+    fileSystemType: options.fileSystemType ?? fileSystemType,
     registrations: () => [...registered.values()],
     onCommit: options.onCommit ?? (() => undefined),
     onWantsCheck: () => void check(closing.signal),
@@ -127,6 +132,43 @@ export async function openStore(options: StoreOptions): Promise<Store> {
       writer.wake()
     },
 
+    saveIncident({ id, network, endpoint, openedAt, closedAt, absorbed, value }) {
+      const closed = closedAt === null ? null : Math.floor(closedAt)
+      const json = JSON.stringify(value) ?? 'null'
+      const row = [id, network, endpoint, Math.floor(openedAt), closed, absorbed ? 1 : 0, json] as const
+      queue.pushEvent({ kind: 'save-incident', id, row })
+      writer.wake()
+    },
+
+    saveAlias({ network, alias, target, endpoint, nodeId, caller, at, stale }) {
+      const staleAt = stale === null ? null : Math.floor(stale.at)
+      const row = [
+        network,
+        alias,
+        target,
+        endpoint,
+        nodeId,
+        caller,
+        Math.floor(at),
+        staleAt,
+        stale?.reason ?? null,
+      ] as const
+      queue.pushEvent({ kind: 'save-alias', row })
+      writer.wake()
+    },
+
+    adminCall({ at, nth, network, caller, alias, target, endpoint, nodeId, outcome }) {
+      const row = [Math.floor(at), nth, network, caller, alias, target, endpoint, nodeId, outcome] as const
+      queue.pushEvent({ kind: 'admin-call', row })
+      writer.wake()
+    },
+
+    maintain(periods, at) {
+      const told = periods.map(({ endpoint, from, until }) => [endpoint, Math.floor(from), Math.floor(until)] as const)
+      queue.pushEvent({ kind: 'maintain', at: Math.floor(at), periods: told })
+      writer.wake()
+    },
+
     flush: writer.flush,
 
     async savedHealth() {
@@ -139,6 +181,27 @@ export async function openStore(options: StoreOptions): Promise<Store> {
         const value = parsed(json)
         return value === undefined ? [] : [{ endpoint, at, value }]
       })
+    },
+
+    async aliases() {
+      const reply = await writer.call('aliases', null)
+      if (reply.ok) return reply.value.map(aliasOf)
+      log.warn({ trouble: reply.trouble, code: reply.code }, 'the aliases cannot be read')
+      return []
+    },
+
+    async incidents(query) {
+      const reply = await readings.call('incidents', { query })
+      if (reply.ok) return reply.value.flatMap(incidentOf)
+      log.warn({ trouble: reply.trouble, code: reply.code }, 'the incidents cannot be read')
+      return []
+    },
+
+    async incident(id) {
+      const reply = await readings.call('incident', { id })
+      if (reply.ok) return reply.value === null ? null : (incidentOf(reply.value)[0] ?? null)
+      log.warn({ trouble: reply.trouble, code: reply.code }, 'an incident cannot be read')
+      return null
     },
 
     async history(query) {
@@ -211,6 +274,19 @@ function numbersOf(index: number, record: PollRecord): number[] {
 /** The columns are integers, and one that is not would keep its whole batch from being written. */
 function whole(value: number | null): number {
   return value === null || !Number.isSafeInteger(Math.round(value)) ? Number.NaN : Math.round(value)
+}
+
+/** None where what is kept of it is damaged. */
+function incidentOf([id, network, endpoint, openedAt, closedAt, absorbed, json]: IncidentRow): IncidentRecord[] {
+  const value = parsed(json)
+  return value === undefined ? [] : [{ id, network, endpoint, openedAt, closedAt, absorbed: absorbed !== 0, value }]
+}
+
+function aliasOf([network, alias, target, endpoint, nodeId, caller, at, staleAt, reason]: AliasRow): AliasRecord {
+  // Of a reason that is not known here only that there is one matters.
+  const known = STALE_REASONS.find((candidate) => candidate === reason) ?? 'lost'
+  const stale = staleAt === null ? null : { at: staleAt, reason: known }
+  return { network, alias, target, endpoint, nodeId, caller, at, stale }
 }
 
 function parsed(json: string): unknown {

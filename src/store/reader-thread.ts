@@ -57,6 +57,8 @@ if (parentPort !== null) {
     },
     history: ({ query, now }) => ask(({ reading }) => reading.history(query, now)),
     availability: ({ endpoints, now }) => ask(({ reading }) => reading.availability(endpoints, now)),
+    incidents: ({ query }) => ask(({ reading }) => reading.incidents(query)),
+    incident: ({ id }) => ask(({ reading }) => reading.incident(id)),
     async backup({ file }) {
       await backupStore(path, file)
       return null

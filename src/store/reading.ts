@@ -1,9 +1,10 @@
 import type Database from 'better-sqlite3'
 import { type AvailabilityReader, createAvailabilityReader } from './availability.ts'
 import { createHistoryReader, type HistoryReader } from './history.ts'
+import { createIncidentReader, type IncidentReader } from './incidents.ts'
 
 /** The questions that either thread can answer. */
-export interface Reading {
+export interface Reading extends IncidentReader {
   readonly history: HistoryReader
   readonly availability: AvailabilityReader
 }
@@ -13,5 +14,6 @@ export function createReading(db: Database.Database): Reading {
   return {
     history: db.transaction(createHistoryReader(db)),
     availability: db.transaction(createAvailabilityReader(db)),
+    ...createIncidentReader(db),
   }
 }

@@ -41,8 +41,12 @@ const TRIMMED_SHARE = 0.9
 const MOST_HASH_CHANGES = 100_000
 const HASH_CHANGES_SHARE = 0.02
 const HASH_CHANGE_BYTES = 200
+/** Whoever may call the admin API may call it in a loop. */
+const MOST_ADMIN_CALLS = 100_000
 /** Rows to a transaction: some ten milliseconds. */
 const DELETED_AT_ONCE = 5000
+/** Of some hundred kilobytes each at worst. */
+const INCIDENTS_AT_ONCE = 50
 /** So many free pages, or this share of all, are left for what comes next: giving all back only to take it again would be for nothing. */
 const FREE_SHARE = 0.02
 const FREE_PAGES = 50
@@ -74,7 +78,13 @@ export function createRetainer(
     `DELETE FROM holds WHERE from_ms <
        (SELECT max(later.from_ms) FROM holds AS later WHERE later.endpoint_id = holds.endpoint_id AND later.from_ms <= ?)`,
   )
+  // What is saved of an endpoint is saved again for as long as it is polled.
   const deleteSaved = db.prepare('DELETE FROM saved_health WHERE at_ms < ? LIMIT ?')
+  const deleteAdminCalls = db.prepare('DELETE FROM admin_calls WHERE at_ms < ? LIMIT ?')
+  const oldestAdminCallLeft = db.prepare('SELECT at_ms FROM admin_calls ORDER BY at_ms DESC LIMIT 1 OFFSET ?').pluck()
+  const deleteIncidents = db.prepare('DELETE FROM incidents WHERE closed_ms < ? LIMIT ?')
+  // Sums hold time in maintenance only here: it goes when the last sum that it lies in is gone.
+  const deleteMaintenance = db.prepare('DELETE FROM maintenance WHERE until_ms <= ? LIMIT ?')
 
   function holdMs(): number {
     return (longestHold.get() as number | null) ?? 0
@@ -91,10 +101,12 @@ export function createRetainer(
     yield* deleteAll(deleteFiveMinutes, cuts.fiveMinutesFrom)
     yield* deleteAll(deleteHours, cuts.hoursFrom)
     yield* deleteAll(deleteDays, Math.floor(cuts.hoursFrom / HOURS_PER_DAY))
+    yield* deleteAll(deleteMaintenance, cuts.hoursFrom * HOUR.widthMs)
+    yield* deleteAll(deleteIncidents, cuts.hoursFrom * HOUR.widthMs, INCIDENTS_AT_ONCE)
   }
 
-  function* deleteAll(statement: Database.Statement, before: number): Generator<void> {
-    while (statement.run(before, DELETED_AT_ONCE).changes === DELETED_AT_ONCE) yield
+  function* deleteAll(statement: Database.Statement, before: number, most = DELETED_AT_ONCE): Generator<void> {
+    while (statement.run(before, most).changes === most) yield
     yield
   }
 
@@ -141,6 +153,8 @@ export function createRetainer(
     yield* cut(cutsByAge(retention, now, reach(), holdMs()))
     yield* deleteAll(deleteHashChanges, now - retention.fiveMinutesMs)
     yield* deleteAll(deleteSaved, now - retention.hourMs)
+    yield* deleteAll(deleteIncidents, now - retention.hourMs, INCIDENTS_AT_ONCE)
+    yield* deleteAll(deleteAdminCalls, now - retention.hourMs)
     deleteHolds.run(reach().rawFrom * SLOT_MS)
     yield
   }
@@ -149,6 +163,11 @@ export function createRetainer(
     const most = Math.min(MOST_HASH_CHANGES, Math.floor((maxSizeBytes * HASH_CHANGES_SHARE) / HASH_CHANGE_BYTES))
     const oldest = oldestHashChangeLeft.get(most)
     if (typeof oldest === 'number') yield* deleteAll(deleteHashChanges, oldest + 1)
+  }
+
+  function* capAdminCalls(): Generator<void> {
+    const oldest = oldestAdminCallLeft.get(MOST_ADMIN_CALLS)
+    if (typeof oldest === 'number') yield* deleteAll(deleteAdminCalls, oldest + 1)
   }
 
   function* vacuum(): Generator<void> {
@@ -164,6 +183,7 @@ export function createRetainer(
     *pass(now) {
       if (belief.judge(now) !== 'doubted') yield* cutByAge(now)
       yield* capHashChanges()
+      yield* capAdminCalls()
       const { used, most } = pages()
       if (used > most * FULL_SHARE) yield* trimTo(most * TRIMMED_SHARE)
       yield* vacuum()
@@ -172,6 +192,7 @@ export function createRetainer(
     makeRoom(now) {
       if (belief.believes(now)) finish(cutByAge(now))
       finish(capHashChanges())
+      finish(capAdminCalls())
       const { used, free, most } = pages()
       const wanted = Math.min(Math.floor(used / 4), Math.max(64, Math.floor(used * (1 - TRIMMED_SHARE))))
       if (free < wanted) finish(trimTo(used - (wanted - free)))

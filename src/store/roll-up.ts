@@ -1,20 +1,13 @@
 import type Database from 'better-sqlite3'
-import { addTime, intervalsOf } from '../core/availability.ts'
-import {
-  addPoll,
-  BUCKET_COLUMNS,
-  type Bucket,
-  type BucketCells,
-  bucketOf,
-  cellsOf,
-  isEmpty,
-  mergeBucket,
-  newBucket,
-} from './bucket.ts'
+import { addTime, intervalsOf, type Stretch, withMaintenance } from '../core/availability.ts'
+import { addPoll, type Bucket, mergeBucket, newBucket } from './bucket.ts'
+import { blankCovered, carve } from './carve.ts'
 import { createClockBelief } from './clock-belief.ts'
+import { createMaintainedTimes, onlyIn } from './maintained.ts'
 import { createReachReader, type Reach, readableRawFrom, rolledDaysTo, rolledHoursTo, setMark } from './marks.ts'
-import { createRawPolls, type HeldPoll, hold } from './raw-polls.ts'
-import { DAY, FIVE_MINUTES, HOUR, HOURS_PER_DAY, LATE_MS, SLOT_MS, SLOTS_PER_HOUR, slotOf, type Tier } from './tiers.ts'
+import { createRawPolls, type HeldPoll, type Holds, hold } from './raw-polls.ts'
+import { createTierTable } from './tier-table.ts'
+import { DAY, FIVE_MINUTES, HOUR, HOURS_PER_DAY, LATE_MS, SLOT_MS, SLOTS_PER_HOUR, slotOf } from './tiers.ts'
 
 /** Adds up polls to five minutes, those to hours, and those to days. */
 export interface RollUp {
@@ -27,6 +20,11 @@ export interface RollUp {
   rollAll(): Generator<void>
   /** Polls of [from, to) were changed, or came late: does again what they touched. Runs inside the caller's transaction. */
   redo(endpointId: number, from: number, to: number): void
+  /**
+   * Other time is in maintenance than before. Where its borders lie within a bucket whose polls are gone, as much of the sum
+   * goes as of the time. Runs inside the caller's transaction, after the new plan was written.
+   */
+  replan(endpointId: number, before: readonly Stretch[], after: readonly Stretch[]): void
 }
 
 /** Endpoints to a transaction. */
@@ -34,6 +32,7 @@ const CHUNK = 64
 
 export function createRollUp(db: Database.Database, belief = createClockBelief(db)): RollUp {
   const raw = createRawPolls(db)
+  const maintained = createMaintainedTimes(db)
   const reach = createReachReader(db)
   const fiveMinutes = createTierTable(db, FIVE_MINUTES)
   const hours = createTierTable(db, HOUR)
@@ -47,14 +46,27 @@ export function createRollUp(db: Database.Database, belief = createClockBelief(d
     return Math.ceil(((longestHold.get() as number | null) ?? 0) / SLOT_MS)
   }
 
+  function rollSlotOf(endpointId: number, slot: number, rows: readonly HeldPoll[], holds: Holds): void {
+    const carried = raw.carriedInto(slot, endpointId, holds)
+    const [start, end] = [slot * SLOT_MS, (slot + 1) * SLOT_MS]
+    const bucket = newBucket()
+    for (const row of rows) addPoll(bucket, row)
+    const intervals = intervalsOf(carried === null ? rows : [carried, ...rows], start, end)
+    for (const { from, to, state, fresh } of withMaintenance(intervals, maintained.between(endpointId, start, end))) {
+      // Maintenance is known from the plan, exactly; here it is only left out.
+      if (state !== 'maintenance') addTime(bucket, state, fresh, to - from)
+    }
+    fiveMinutes.put(endpointId, slot, bucket)
+  }
+
   function rollHour(endpointId: number, hour: number): void {
     const first = hour * SLOTS_PER_HOUR
-    hours.put(endpointId, hour, merged(fiveMinutes.between(endpointId, first, first + SLOTS_PER_HOUR)))
+    hours.put(endpointId, hour, merged(fiveMinutes.between(endpointId, first, first + SLOTS_PER_HOUR).values()))
   }
 
   function rollDay(endpointId: number, day: number): void {
     const first = day * HOURS_PER_DAY
-    days.put(endpointId, day, merged(hours.between(endpointId, first, first + HOURS_PER_DAY)))
+    days.put(endpointId, day, merged(hours.between(endpointId, first, first + HOURS_PER_DAY).values()))
   }
 
   function* rollSlot(slot: number): Generator<void> {
@@ -65,7 +77,7 @@ export function createRollUp(db: Database.Database, belief = createClockBelief(d
         for (const endpointId of chunk) {
           const holds = raw.holds(endpointId)
           const rows = (polls.get(endpointId) ?? []).map((row) => hold(row, holds))
-          fiveMinutes.put(endpointId, slot, sumOf(raw.carriedInto(slot, endpointId, holds), rows, slot))
+          rollSlotOf(endpointId, slot, rows, holds)
         }
       }).immediate()
       yield
@@ -92,16 +104,13 @@ export function createRollUp(db: Database.Database, belief = createClockBelief(d
     return Math.min(end, Math.max(slot, polled))
   }
 
-  function redoCoarser(endpointId: number, slots: readonly number[], now: Reach): void {
-    const slotsPerDay = SLOTS_PER_HOUR * HOURS_PER_DAY
+  function redoCoarser(endpointId: number, slots: readonly number[], hoursDone: readonly number[], now: Reach): void {
     const lastHour = rollingOr(rolledHoursTo(now), SLOTS_PER_HOUR)
-    const lastDay = rollingOr(rolledDaysTo(now), slotsPerDay)
-    for (const hour of new Set(slots.map((slot) => Math.floor(slot / SLOTS_PER_HOUR)))) {
-      if (hour <= lastHour) rollHour(endpointId, hour)
-    }
-    for (const day of new Set(slots.map((slot) => Math.floor(slot / slotsPerDay)))) {
-      if (day <= lastDay) rollDay(endpointId, day)
-    }
+    const lastDay = rollingOr(rolledDaysTo(now), SLOTS_PER_HOUR * HOURS_PER_DAY)
+    const hoursDue = new Set(slots.map((slot) => Math.floor(slot / SLOTS_PER_HOUR)))
+    for (const hour of hoursDue) if (hour <= lastHour) rollHour(endpointId, hour)
+    const daysDue = new Set([...hoursDue, ...hoursDone].map((hour) => Math.floor(hour / HOURS_PER_DAY)))
+    for (const day of daysDue) if (day <= lastDay) rollDay(endpointId, day)
   }
 
   /** The last bucket that is done, or perhaps just being done. */
@@ -167,36 +176,59 @@ export function createRollUp(db: Database.Database, belief = createClockBelief(d
     }
   }
 
+  function lastDone(now: Reach): number {
+    return Math.max(now.rolledTo - 1, rolling ?? 0)
+  }
+
+  function redo(endpointId: number, from: number, to: number): void {
+    const now = reach()
+    const holds = raw.holds(endpointId)
+    const first = Math.max(slotOf(from), readableRawFrom(now, holds.longestMs))
+    const last = Math.min(slotOf(to + holds.longestMs), lastDone(now))
+    if (last < first) return
+    const redone: number[] = []
+    for (let slot = nextBusySlot(first, last + 1); slot <= last; slot = nextBusySlot(slot + 1, last + 1)) {
+      rollSlotOf(endpointId, slot, raw.inSlot(slot, endpointId, holds), holds)
+      redone.push(slot)
+    }
+    redoCoarser(endpointId, redone, [], now)
+  }
+
   return {
     rollTo,
     rollAll: () => rollSlots(((lastSlot.get() as number | null) ?? -1) + 1),
 
-    redo(endpointId, from, to) {
+    redo,
+
+    replan(endpointId, before, after) {
+      const change = { endpointId, before, after }
+      for (const { from, until } of onlyIn(before, after)) redo(endpointId, from, until)
+      const added = onlyIn(after, before)
+      for (const stretch of added) {
+        blankCovered(fiveMinutes, FIVE_MINUTES, change, stretch)
+        blankCovered(hours, HOUR, change, stretch)
+        blankCovered(days, DAY, change, stretch)
+      }
+      // The rest is where they begin and end.
       const now = reach()
       const holds = raw.holds(endpointId)
-      const lastDone = Math.max(now.rolledTo - 1, rolling ?? 0)
-      const first = Math.max(slotOf(from), readableRawFrom(now, holds.longestMs))
-      const last = Math.min(slotOf(to + holds.longestMs), lastDone)
-      if (last < first) return
-      const redone: number[] = []
-      for (let slot = nextBusySlot(first, last + 1); slot <= last; slot = nextBusySlot(slot + 1, last + 1)) {
-        const rows = raw.inSlot(slot, endpointId, holds)
-        fiveMinutes.put(endpointId, slot, sumOf(raw.carriedInto(slot, endpointId, holds), rows, slot))
-        redone.push(slot)
+      const rawFrom = readableRawFrom(now, holds.longestMs)
+      const slots = edgesOf(added, SLOT_MS).filter((slot) => slot >= now.fiveMinutesFrom && slot <= lastDone(now))
+      for (const slot of slots) {
+        if (slot >= rawFrom) rollSlotOf(endpointId, slot, raw.inSlot(slot, endpointId, holds), holds)
+        else carve(fiveMinutes, FIVE_MINUTES, change, slot)
       }
-      redoCoarser(endpointId, redone, now)
+      const older = edgesOf(added, HOUR.widthMs).filter((hour) => hour * SLOTS_PER_HOUR < now.fiveMinutesFrom)
+      for (const hour of older) carve(hours, HOUR, change, hour)
+      redoCoarser(endpointId, slots, older, now)
     },
   }
 }
 
-function sumOf(carried: HeldPoll | null, rows: readonly HeldPoll[], slot: number): Bucket {
-  const bucket = newBucket()
-  for (const row of rows) addPoll(bucket, row)
-  const results = carried === null ? rows : [carried, ...rows]
-  for (const { from, to, state, fresh } of intervalsOf(results, slot * SLOT_MS, (slot + 1) * SLOT_MS)) {
-    addTime(bucket, state, fresh, to - from)
-  }
-  return bucket
+/** The buckets in which the stretches begin and end. */
+function edgesOf(stretches: readonly Stretch[], widthMs: number): number[] {
+  const borders = stretches.flatMap(({ from, until }) => [from, until - 1])
+  return [...new Set(borders.map((at) => Math.floor(at / widthMs)))]
 }
 
 function chunksOf(ids: readonly number[]): number[][] {
@@ -205,43 +237,8 @@ function chunksOf(ids: readonly number[]): number[][] {
   return chunks
 }
 
-function merged(buckets: readonly Bucket[]): Bucket {
+function merged(buckets: Iterable<Bucket>): Bucket {
   const sum = newBucket()
   for (const bucket of buckets) mergeBucket(sum, bucket)
   return sum
-}
-
-interface TierTable {
-  /** Buckets in which nothing was seen have no row. */
-  put(endpointId: number, at: number, bucket: Bucket): void
-  between(endpointId: number, first: number, end: number): Bucket[]
-  /** Who has any of the buckets [first, end), ascending. */
-  endpointsIn(first: number, end: number): number[]
-}
-
-function createTierTable(db: Database.Database, { table }: Tier): TierTable {
-  const columns = BUCKET_COLUMNS.join(', ')
-  const marks = BUCKET_COLUMNS.map(() => '?').join(', ')
-  const replace = db.prepare(
-    `INSERT OR REPLACE INTO ${table} (endpoint_id, bucket, ${columns}) VALUES (?, ?, ${marks})`,
-  )
-  const remove = db.prepare(`DELETE FROM ${table} WHERE endpoint_id = ? AND bucket = ?`)
-  const select = db
-    .prepare(`SELECT ${columns} FROM ${table} WHERE endpoint_id = ? AND bucket >= ? AND bucket < ? ORDER BY bucket`)
-    .raw()
-  const ids = db
-    .prepare(
-      `SELECT endpoint_id FROM endpoints AS known WHERE EXISTS
-         (SELECT 1 FROM ${table} WHERE endpoint_id = known.endpoint_id AND bucket >= ? AND bucket < ?)
-       ORDER BY endpoint_id`,
-    )
-    .pluck()
-  return {
-    put(endpointId, at, bucket) {
-      if (isEmpty(bucket)) remove.run(endpointId, at)
-      else replace.run(endpointId, at, ...cellsOf(bucket))
-    },
-    between: (endpointId, first, end) => (select.all(endpointId, first, end) as BucketCells[]).map(bucketOf),
-    endpointsIn: (first, end) => ids.all(first, end) as number[],
-  }
 }

@@ -1,3 +1,4 @@
+import type { AdminCall, AliasRecord } from '../core/alias.ts'
 import type { Availability, AvailabilityWindow } from '../core/availability.ts'
 import type { State } from '../core/condition.ts'
 import type { EndpointKey } from '../core/endpoint.ts'
@@ -40,6 +41,39 @@ export interface SavedHealth {
   readonly value: unknown
 }
 
+/** An incident as it stands now; it replaces what was kept of it. `value` is an opaque JSON value to the store. */
+export interface IncidentRecord {
+  readonly id: string
+  readonly network: string
+  /** `null` for a network-wide one. */
+  readonly endpoint: string | null
+  readonly openedAt: UnixMs
+  readonly closedAt: UnixMs | null
+  /** Part of a network-wide one: not listed by itself. */
+  readonly absorbed: boolean
+  readonly value: unknown
+}
+
+/** Newest first: by `openedAt`, then by `id`. */
+export interface IncidentQuery {
+  readonly network?: string
+  readonly endpoint?: string
+  /** Only open ones, or only closed ones. */
+  readonly open?: boolean
+  /** Only those that were open at some time in [from, to). */
+  readonly during?: { readonly from: UnixMs; readonly to: UnixMs }
+  /** Those that come after this one. */
+  readonly after?: { readonly openedAt: UnixMs; readonly id: string }
+  readonly limit: number
+}
+
+/** Planned maintenance of one endpoint: [from, until) counts as `maintenance`, whatever the polls said. */
+export interface MaintainedTime {
+  readonly endpoint: EndpointKey
+  readonly from: UnixMs
+  readonly until: UnixMs
+}
+
 /** A stretch of history. Durations are milliseconds and sum to the bucket; `null` where nothing was seen. */
 export interface HistoryBucket {
   readonly start: UnixMs
@@ -75,7 +109,7 @@ export const STORE_TROUBLES = ['full', 'read-only', 'busy', 'io', 'corrupt', 'ot
 export type StoreTrouble = (typeof STORE_TROUBLES)[number]
 
 /** Why a store is not opened at all: things that only a person can put right. */
-export type StoreRefusal = 'store-in-use' | 'newer-schema' | 'sqlite-too-old'
+export type StoreRefusal = 'store-in-use' | 'newer-schema' | 'sqlite-too-old' | 'read-only' | 'network-disk'
 
 export class StoreError extends Error {
   readonly kind: StoreRefusal
@@ -125,13 +159,36 @@ export interface Store {
   amend(endpoint: EndpointKey, from: UnixMs, to: UnixMs, state: PollRecord['state'], fresh: boolean): void
   hashChange(change: HashChange): void
   saveHealth(saved: SavedHealth): void
+  /** A crash right after it loses at most what was queued, and never half of it. Kept as long as the hours are. */
+  saveIncident(incident: IncidentRecord): void
+  /** As it stands now: it replaces what was kept of this network's alias. */
+  saveAlias(alias: AliasRecord): void
+  /** For the audit; kept as long as the hours are. */
+  adminCall(call: AdminCall): void
+  /**
+   * What is planned now: periods that have begun by `at`, or begin soon. What was planned before from `at` on is forgotten
+   * where it is not named again, so that a window cut short counts only until then. A period counts from its beginning, though
+   * it is told late, and while the daemon was off. It counts to the millisecond, except that where a border lies within a
+   * bucket whose polls were gone when it was told nobody knows what to take out: as much of the sum goes as of the time.
+   */
+  maintain(periods: readonly MaintainedTime[], at: UnixMs): void
   /** Resolves when everything queued before the call is on disk, or cannot be written. */
   flush(): Promise<void>
 
   /** Everything saved, of endpoints that are no longer polled too. */
   savedHealth(): Promise<readonly SavedHealth[]>
+  /** Stale ones too. */
+  aliases(): Promise<readonly AliasRecord[]>
+  /** As written so far; what is still queued is missing. Absorbed ones are left out. */
+  incidents(query: IncidentQuery): Promise<readonly IncidentRecord[]>
+  /** Absorbed ones too. */
+  incident(id: string): Promise<IncidentRecord | null>
   history(query: HistoryQuery): Promise<readonly HistoryBucket[]>
-  /** Of those endpoints that are known, at the time `now`. */
+  /**
+   * Of those endpoints that are known, at the time `now`, until which the windows last. While there are polls from its beginning
+   * a window is as long as it is called, to the millisecond; after that it begins with the first bucket that lies all within it:
+   * up to five minutes later, and an hour later when the five minutes are gone. Nothing is guessed.
+   */
   availability(
     endpoints: readonly EndpointKey[],
     now: UnixMs,

@@ -7,8 +7,10 @@ export function troubleOf(error: unknown): StoreTrouble {
   if (code.startsWith('SQLITE_FULL') || code === 'SQLITE_IOERR_SHMSIZE' || code === 'ENOSPC' || code === 'EDQUOT') {
     return 'full'
   }
-  // Making a directory on a read-only disk is ENOENT to Node, when it is told to make its parents, too.
-  if (/^(SQLITE_READONLY|SQLITE_CANTOPEN|SQLITE_PERM|SQLITE_AUTH|EROFS|EACCES|EPERM|ENOENT|ENOTDIR)/.test(code)) {
+  // Making a directory on a read-only disk is ENOENT to Node, when it is told to make its parents, too; EEXIST is a file there.
+  if (
+    /^(SQLITE_READONLY|SQLITE_CANTOPEN|SQLITE_PERM|SQLITE_AUTH|EROFS|EACCES|EPERM|ENOENT|ENOTDIR|EEXIST)/.test(code)
+  ) {
     return 'read-only'
   }
   if (/^(SQLITE_BUSY|SQLITE_LOCKED|EBUSY)/.test(code)) return 'busy'

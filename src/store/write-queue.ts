@@ -1,9 +1,8 @@
-import type { EndpointKey } from '../core/endpoint.ts'
 import { type Batch, POLL_NUMBERS, type WriteEvent } from './messages.ts'
 
 /**
  * What waits for the disk, in order, in batches of one transaction each. Bounded: the oldest polls give way. Of what an
- * endpoint must remember only the latest waits, with the batch in which its latest polls are.
+ * endpoint must remember, and of an incident, only the latest waits, with the batch in which the latest polls are.
  */
 export interface WriteQueue {
   /** The numbers of one poll; see POLL_NUMBERS. */
@@ -40,9 +39,18 @@ interface PlacedEvent {
   readonly event: WriteEvent
 }
 
+interface SavedEvent {
+  readonly number: number
+  readonly after: number
+  readonly event: Extract<WriteEvent, { kind: 'save-health' | 'save-incident' }>
+}
+
 export const BATCH_ROWS = 500
 /** A stuck disk may keep so many events of a batch waiting. */
 const BATCH_EVENTS = 2000
+
+/** Incidents that wait for a stuck disk may hold so much; the oldest give way. */
+const SAVED_CHARS = 32 * 1024 * 1024
 
 export function createWriteQueue({ maxRows }: { readonly maxRows: number }): WriteQueue {
   const batches: OpenBatch[] = []
@@ -52,8 +60,9 @@ export function createWriteQueue({ maxRows }: { readonly maxRows: number }): Wri
   let events = 0
   let dropped = 0
   let taken = false
-  /** By endpoint, in the order in which they came. */
-  const saved = new Map<EndpointKey, PlacedEvent & { readonly number: number }>()
+  /** What is only kept as it stands now: by endpoint or incident, in the order in which they came. */
+  const saved = new Map<string, SavedEvent>()
+  let savedChars = 0
   /** Grown as needed and reused, for an idle daemon's sake. */
   let scratch = new Float64Array(BATCH_ROWS * POLL_NUMBERS)
 
@@ -92,12 +101,33 @@ export function createWriteQueue({ maxRows }: { readonly maxRows: number }): Wri
     doneNumber = batch.number
   }
 
+  function keep(fresh: SavedEvent): void {
+    const key = keyOf(fresh.event)
+    forget(key)
+    saved.set(key, fresh)
+    savedChars += charsOf(fresh.event)
+    // Endpoints are as many as there are. Incidents, of a disk that is stuck for weeks, are not.
+    for (const [oldest, { event }] of saved) {
+      if (savedChars <= SAVED_CHARS) break
+      if (event.kind !== 'save-incident' || oldest === key) continue
+      forget(oldest)
+      dropped++
+    }
+  }
+
+  function forget(key: string): void {
+    const found = saved.get(key)
+    if (found === undefined) return
+    savedChars -= charsOf(found.event)
+    saved.delete(key)
+  }
+
   /** What waits for this batch, each after the polls that it came after. */
   function savedFor(batch: OpenBatch): PlacedEvent[] {
     const placed: PlacedEvent[] = []
-    for (const [endpoint, { number, after, event }] of saved) {
+    for (const [key, { number, after, event }] of saved) {
       if (number > batch.number) continue
-      saved.delete(endpoint)
+      forget(key)
       placed.push({ after: number < batch.number ? 0 : after, event })
     }
     return placed
@@ -112,9 +142,8 @@ export function createWriteQueue({ maxRows }: { readonly maxRows: number }): Wri
     },
     pushEvent(event) {
       const batch = tail()
-      if (event.kind === 'save-health') {
-        saved.delete(event.endpoint)
-        saved.set(event.endpoint, { number: batch.number, after: batch.rows, event })
+      if (event.kind === 'save-health' || event.kind === 'save-incident') {
+        keep({ number: batch.number, after: batch.rows, event })
         return
       }
       batch.events.push({ after: batch.rows, event })
@@ -153,6 +182,14 @@ export function createWriteQueue({ maxRows }: { readonly maxRows: number }): Wri
       return doneNumber
     },
   }
+}
+
+function keyOf(event: SavedEvent['event']): string {
+  return event.kind === 'save-health' ? `endpoint ${event.endpoint}` : `incident ${event.id}`
+}
+
+function charsOf(event: SavedEvent['event']): number {
+  return event.kind === 'save-health' ? 0 : event.row[6].length
 }
 
 /** Endpoints must be known by their numbers; of the rest the newest, as many as one batch may hold. */

@@ -41,6 +41,10 @@ let roomMade = 0
 let jobsEnded = 0
 let closing = false
 const registered = new Map<number, Registration>()
+/** The latest plan: a file begun anew must know it, too. */
+let planned: Batch['events'] = []
+/** The disk has failed to sync: until it does, nothing more is said to be written. */
+let syncFailed = false
 
 function opened(now: number): Session {
   if (session !== null) return session
@@ -64,6 +68,7 @@ function opened(now: number): Session {
     const rollUp = createRollUp(db, belief)
     const writing = createWriting(db, rollUp)
     writing.register([...registered.values()])
+    if (planned.length > 0) writing.write({ polls: new Float64Array(), events: planned })
     const retainer = createRetainer(db, retention, maxSizeBytes, belief)
     session = { db, inode, writing, rollUp, retainer, reading: createReading(db) }
     return session
@@ -158,11 +163,13 @@ function takeNews(): FileNews {
 
 function write(batch: Batch, now: number): { rows: number; durationMs: number } {
   for (const { event } of batch.events) {
+    if (event.kind === 'maintain') planned = [{ after: 0, event }]
     if (event.kind !== 'register') continue
     for (const registration of event.registrations) registered.set(registration.index, registration)
   }
   const attempt = () => {
-    const { writing } = opened(now)
+    const { db, writing } = opened(now)
+    if (syncFailed) sync(db)
     const startedAt = systemClock.monotonic()
     const rows = writing.write(batch)
     return { rows, durationMs: systemClock.monotonic() - startedAt }
@@ -219,12 +226,31 @@ function breath(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
 }
 
+/**
+ * A commit does not wait for the disk, and SQLite keeps to itself what goes wrong when it checkpoints: here a disk that takes
+ * writes and cannot keep them is seen. It is also what a power cut can cost at most.
+ */
+function sync(db: Database.Database): void {
+  try {
+    db.pragma('wal_checkpoint(PASSIVE)')
+  } catch (error) {
+    // Whatever else it was, there will be another one; a full disk is met by the next write.
+    if (troubleOf(error) !== 'io') return
+    syncFailed = true
+    throw error
+  }
+  if (!syncFailed) return
+  syncFailed = false
+  // The kernel tells of a failed fsync once, and may have dropped what it could not write: somebody has to look.
+  news = { ...news, wantsCheck: true }
+}
+
 function measure(now: number): StoreSizes {
   if (wanted === null || wanted.path === IN_MEMORY) return { databaseBytes: null, filesystemFreeBytes: null }
   const { path } = wanted
   // A file that was deleted or replaced would be written to for ever, and lost with the process.
   if (session !== null && (!existsSync(path) || statSync(path).ino !== session.inode)) drop()
-  opened(now)
+  sync(opened(now).db)
   const { bavail, bsize } = statfsSync(dirname(path))
   const filesystemFreeBytes = bavail * bsize
   keepReserve(path, filesystemFreeBytes)
@@ -281,10 +307,13 @@ if (parentPort !== null) {
       return null
     },
     'saved-health': () => current().writing.savedHealth(),
+    aliases: () => current().writing.aliases(),
     'last-runs': () => current().writing.lastRuns(),
     measure: ({ now }) => ({ ...measure(now), ...takeNews() }),
     history: ({ query, now }) => current().reading.history(query, now),
     availability: ({ endpoints, now }) => current().reading.availability(endpoints, now),
+    incidents: ({ query }) => current().reading.incidents(query),
+    incident: ({ id }) => current().reading.incident(id),
     async backup({ file }) {
       await copyTo(current().db, file)
       return null

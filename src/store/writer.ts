@@ -2,6 +2,7 @@ import type { Worker } from 'node:worker_threads'
 import type { Clock, Timer } from '../clock.ts'
 import type { Log } from '../log.ts'
 import { IN_MEMORY } from './database.ts'
+import { type FileSystemType, refusedAsReadOnly, refuseNetworkDisk } from './file-system.ts'
 import { type StoreLock, takeLock } from './lock.ts'
 import type { FileNews, Registration, Reply, Retention, WriterCalls } from './messages.ts'
 import { STORE_TROUBLES, StoreError, type StoreStatus, type StoreTrouble } from './store.ts'
@@ -16,6 +17,7 @@ export interface WriterDeps {
   readonly clock: Clock
   readonly log: Log
   readonly queue: WriteQueue
+  readonly fileSystemType: FileSystemType
   /** The endpoints as they are registered now: a new thread must know them. */
   readonly registrations: () => readonly Registration[]
   readonly onCommit: (commit: { readonly rows: number; readonly durationMs: number }) => void
@@ -70,6 +72,18 @@ export function createWriter(deps: WriterDeps): Writer {
   let filesystemFreeBytes: number | null = null
   const writeFailures = new Map<StoreTrouble, number>(STORE_TROUBLES.map((kind) => [kind, 0]))
   let waiting: { number: number; resolve: () => void }[] = []
+
+  /** `null` where a store may be. */
+  function unfit(): StoreTrouble | null {
+    if (path === IN_MEMORY) return null
+    try {
+      refuseNetworkDisk(path, deps.fileSystemType)
+      return null
+    } catch (error) {
+      if (error instanceof StoreError) refusal = error
+      return troubleOf(error)
+    }
+  }
 
   /** `null` when a thread is there that can be asked. */
   async function ready(): Promise<StoreTrouble | null> {
@@ -243,7 +257,9 @@ export function createWriter(deps: WriterDeps): Writer {
 
   return {
     async open() {
-      const notReady = await ready()
+      const notReady = unfit() ?? (await ready())
+      // Later it is trouble that may pass. Now somebody is there to put it right.
+      if (notReady === 'read-only') refusal ??= refusedAsReadOnly(path)
       if (refusal !== null) {
         await thread?.end()
         lock?.release()

@@ -1,11 +1,19 @@
 import type Database from 'better-sqlite3'
-import { createReachReader } from './marks.ts'
-import type { SavedHealthRow } from './messages.ts'
-import { type Batch, POLL_NUMBERS, type Registration, type WriteEvent } from './messages.ts'
+import type { Stretch } from '../core/availability.ts'
+import { createMaintainedTimes, onlyIn, replanned } from './maintained.ts'
+import { createReachReader, markOf } from './marks.ts'
+import {
+  type AliasRow,
+  type Batch,
+  POLL_NUMBERS,
+  type Registration,
+  type SavedHealthRow,
+  type WriteEvent,
+} from './messages.ts'
 import { VERDICT_BITS } from './poll-row.ts'
 import { createRawPolls } from './raw-polls.ts'
 import type { RollUp } from './roll-up.ts'
-import { SLOT_MS, slotOf } from './tiers.ts'
+import { DAY, SLOT_MS, slotOf } from './tiers.ts'
 
 /** The statements of the writing connection. A batch is one transaction: all of it, or nothing. */
 export interface Writing {
@@ -13,6 +21,7 @@ export interface Writing {
   /** How many polls were written. Written again, a batch changes nothing. */
   write(batch: Batch): number
   savedHealth(): readonly SavedHealthRow[]
+  aliases(): readonly AliasRow[]
   jobEnded(job: string, at: number): void
   lastRuns(): readonly (readonly [string, number])[]
 }
@@ -38,6 +47,25 @@ export function createWriting(db: Database.Database, rollUp: RollUp): Writing {
     `INSERT INTO saved_health (endpoint_id, at_ms, value) VALUES (?, ?, ?)
      ON CONFLICT (endpoint_id) DO UPDATE SET at_ms = excluded.at_ms, value = excluded.value`,
   )
+  const saveIncident = db.prepare(
+    `INSERT INTO incidents (id, network, endpoint, opened_ms, closed_ms, absorbed, value) VALUES (?, ?, ?, ?, ?, ?, ?)
+     ON CONFLICT (id) DO UPDATE SET network = excluded.network, endpoint = excluded.endpoint, opened_ms = excluded.opened_ms,
+       closed_ms = excluded.closed_ms, absorbed = excluded.absorbed, value = excluded.value`,
+  )
+  const saveAlias = db.prepare(
+    `INSERT OR REPLACE INTO aliases (network, alias, target, endpoint, node_id, caller, at_ms, stale_ms, stale_reason)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  )
+  const allAliases = db
+    .prepare(
+      `SELECT network, alias, target, endpoint, node_id, caller, at_ms, stale_ms, stale_reason FROM aliases
+       ORDER BY network, alias`,
+    )
+    .raw()
+  const addAdminCall = db.prepare(
+    `INSERT OR REPLACE INTO admin_calls (at_ms, nth, network, caller, alias, target, endpoint, node_id, outcome)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  )
   const allSaved = db
     .prepare('SELECT name, at_ms, value FROM saved_health JOIN endpoints USING (endpoint_id) ORDER BY endpoint_id')
     .raw()
@@ -47,6 +75,7 @@ export function createWriting(db: Database.Database, rollUp: RollUp): Writing {
   const allJobs = db.prepare('SELECT job, ended_ms FROM jobs').raw()
   const reach = createReachReader(db)
   const { nextSlot } = createRawPolls(db)
+  const maintained = createMaintainedTimes(db)
   /** From the numbers of this process to those of the file. */
   const ids: number[] = []
 
@@ -66,6 +95,29 @@ export function createWriting(db: Database.Database, rollUp: RollUp): Writing {
       if (held === holdMs) continue
       // The first one holds for whatever is told of the time before.
       addHold.run(endpointId, held === undefined ? 0 : at, holdMs)
+    }
+  }
+
+  /** Redoes what the new plan changes of the time that is added up already. */
+  function plan({ at, periods }: Extract<WriteEvent, { kind: 'maintain' }>): void {
+    const believed = markOf(db, 'clock_ms')
+    // A clock that begins in 1970 must not call everything planned since then off.
+    const cutAt = believed !== null && at < believed - DAY.widthMs ? Number.MAX_SAFE_INTEGER : at
+    const planned = new Map<number, Stretch[]>(maintained.endpointsAfter(cutAt).map((endpointId) => [endpointId, []]))
+    for (const [endpoint, from, until] of periods) {
+      if (!Number.isSafeInteger(from) || !Number.isSafeInteger(until) || from >= until) continue
+      const endpointId = idOf(endpoint)
+      const stretches = planned.get(endpointId) ?? []
+      stretches.push({ from, until })
+      planned.set(endpointId, stretches)
+    }
+    for (const [endpointId, stretches] of planned) {
+      const from = stretches.reduce((earliest, stretch) => Math.min(earliest, stretch.from), cutAt)
+      const before = maintained.between(endpointId, from - 1, Number.MAX_SAFE_INTEGER)
+      const after = replanned(before, stretches, cutAt)
+      if (onlyIn(before, after).length + onlyIn(after, before).length === 0) continue
+      maintained.replace(endpointId, from, after)
+      rollUp.replan(endpointId, before, after)
     }
   }
 
@@ -93,6 +145,18 @@ export function createWriting(db: Database.Database, rollUp: RollUp): Writing {
       }
       case 'save-health':
         saveHealth.run(idOf(event.endpoint), event.at, event.json)
+        return
+      case 'save-incident':
+        saveIncident.run(...event.row)
+        return
+      case 'save-alias':
+        saveAlias.run(...event.row)
+        return
+      case 'admin-call':
+        addAdminCall.run(...event.row)
+        return
+      case 'maintain':
+        plan(event)
         return
     }
   }
@@ -141,6 +205,7 @@ export function createWriting(db: Database.Database, rollUp: RollUp): Writing {
     register: db.transaction(register).immediate,
     write: (batch) => write.immediate(batch),
     savedHealth: () => allSaved.all() as [string, number, string][],
+    aliases: () => allAliases.all() as unknown as AliasRow[],
     jobEnded: (job, at) => void endJob.run(job, at),
     lastRuns: () => allJobs.all() as [string, number][],
   }

@@ -236,6 +236,17 @@ test('the head is the chain’s latest block, whatever coreth adds to it', () =>
   expect(valueOf(conversation)).toMatchObject({ height: 0x44aa2b1, timestamp: Date.parse('2025-11-22T13:13:23Z') })
 })
 
+test('the hash at a height is asked for where the head is', () => {
+  const conversation = talk(
+    avalanche.blockHash({ ...TARGET, rpcPath: '/ext/bc/C/rpc' }, null, 0x44aa2b1, newChainMemory()),
+    [{ body: recorded('avalanche/block-coreth') }],
+  )
+
+  expect(valueOf(conversation)).toBe(`0x${'d'.repeat(64)}`)
+  expect(conversation.requests.map(methodOf)).toEqual(['eth_getBlockByNumber'])
+  expect(conversation.requests[0]?.path).toBe('/ext/bc/C/rpc')
+})
+
 describe('hostile replies', () => {
   test.each([
     [reply({}, 'yes'), 'healthy is neither true nor false'],

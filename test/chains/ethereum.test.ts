@@ -219,6 +219,94 @@ describe('the chain id', () => {
   })
 })
 
+describe('the hash at a height', () => {
+  const HEIGHT = 0x15f3a2b
+  const HASH = JSON.parse(MAINNET).result.hash as string
+
+  function askHash(script: readonly Scripted[], memory = newChainMemory(), chainId: number | null = null) {
+    return talk(ethereum.blockHash({ ...TARGET, chainId }, null, HEIGHT, memory), script)
+  }
+
+  test('is asked for by number, at the path where the head is', () => {
+    const conversation = talk(ethereum.blockHash({ ...TARGET, rpcPath: '/rpc' }, null, HEIGHT, newChainMemory()), [
+      { body: MAINNET },
+    ])
+
+    expect(valueOf(conversation)).toBe(HASH)
+    const [request] = conversation.requests
+    expect(request?.path).toBe('/rpc')
+    expect(JSON.parse(request?.body ?? '')).toMatchObject({
+      method: 'eth_getBlockByNumber',
+      params: ['0x15f3a2b', false],
+    })
+  })
+
+  test('is null where the node has no such block', () => {
+    expect(valueOf(askHash([{ body: recorded('ethereum/block-missing') }]))).toBeNull()
+  })
+
+  test('is not that of another height', () => {
+    expect(failureOf(askHash([blockWith({ number: '0x15f3a2c' })]))).toEqual({
+      kind: 'malformed',
+      what: 'number is not the one asked for',
+    })
+  })
+
+  test('is not that of another height either where that block is remembered', () => {
+    const memory = newChainMemory()
+    const other = { body: JSON.stringify(blockWith({ number: '0x15f3a2c' }).body) }
+    talk(ethereum.head(TARGET, null, memory), [other])
+
+    expect(askHash([other], memory).reading.ok).toBe(false)
+  })
+
+  test('is what this endpoint says, although the network’s other nodes said otherwise', () => {
+    const memory = newChainMemory()
+    talk(ethereum.head(TARGET, null, memory), [{ body: MAINNET }])
+    const hash = `0x${'ab'.repeat(32)}`
+
+    expect(valueOf(askHash([blockWith({ hash })], memory))).toBe(hash)
+  })
+
+  test('is believed only over a connection that was verified', () => {
+    const memory = newChainMemory()
+    talk(ethereum.head({ ...TARGET, chainId: 1 }, null, memory), [{ body: MAINNET }, { body: CHAIN_ID }])
+
+    const same = askHash([{ body: MAINNET }], memory, 1)
+    const other = askHash(
+      [
+        { body: MAINNET, connection: 2 },
+        { body: { jsonrpc: '2.0', id: 1, result: '0x5' }, connection: 2 },
+      ],
+      memory,
+      1,
+    )
+
+    expect(valueOf(same)).toBe(HASH)
+    expect(failureOf(other)).toMatchObject({ kind: 'wrong-network' })
+  })
+
+  test.each([
+    ['an error', { body: recorded('ethereum/error-internal') }],
+    ['a limit', { body: MAINNET, status: 429 }],
+    ['another id', { body: { ...JSON.parse(MAINNET), id: 7 }, keepId: true }],
+    ['no hash', blockWith({ hash: '0x12' })],
+    ['HTML', { body: '<html>' }],
+  ])('is unknown after %s', (_name, answer) => {
+    expect(askHash([answer]).reading.ok).toBe(false)
+  })
+
+  test('is read or refused from whatever JSON, never thrown over', () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), (any) => {
+        const { reading } = askHash([{ body: { jsonrpc: '2.0', id: 1, result: any } }])
+        expect(reading.ok).toBe(any === null)
+        expect(askHash([blockWith({ number: any })]).reading.ok).toBe(false)
+      }),
+    )
+  })
+})
+
 test('whatever JSON a node answers, it is read or refused, never thrown over', () => {
   fc.assert(
     fc.property(fc.jsonValue(), fc.jsonValue(), (result, number) => {

@@ -113,6 +113,57 @@ describe('a block that is another than it should be', () => {
   })
 })
 
+describe('the hash at a height', () => {
+  const HEIGHT = 25_834_010
+
+  function askHash(answer: Scripted, kind: 'proxy' | 'observer' = 'proxy', memory = newChainMemory()) {
+    return talk(multiversx.blockHash({ ...TARGET, kind }, 1, HEIGHT, memory), [answer])
+  }
+
+  test.each([
+    ['proxy', '/block/1/by-nonce/25834010'],
+    ['observer', '/block/by-nonce/25834010'],
+  ] as const)('is asked of a %s by nonce', (kind, path) => {
+    const conversation = askHash({ body: BLOCK }, kind)
+
+    expect(valueOf(conversation)).toBe(HASH)
+    expect(conversation.requests).toEqual([{ method: 'GET', path, body: null }])
+  })
+
+  test('is null where the node has no such block', () => {
+    expect(valueOf(askHash(NOT_FOUND))).toBeNull()
+  })
+
+  test('leaves alone what is known of the newest block', () => {
+    const memory = newChainMemory()
+
+    askHash({ body: BLOCK }, 'proxy', memory)
+
+    expect(memory.seenHashes.size).toBe(0)
+  })
+
+  test.each<[string, Scripted]>([
+    ['a block of another height', blockWith({ nonce: 25_834_009 })],
+    ['a block of another shard', blockWith({ shard: 2 })],
+    ['no hash', blockWith({ hash: '' })],
+    ['a limit', { body: recorded('multiversx/error-system-busy'), status: 429 }],
+    ['a shard that it does not know', { body: recorded('multiversx/error-shard'), status: 400 }],
+    ['HTML', { body: '<html>', status: 502 }],
+  ])('is unknown after %s', (_name, answer) => {
+    expect(askHash(answer).reading.ok).toBe(false)
+  })
+
+  test('is read or refused from whatever JSON, never thrown over', () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), (any) => {
+        for (const data of [any, { block: any }]) {
+          expect(askHash({ body: { code: 'successful', data } }).reading.ok).toBe(false)
+        }
+      }),
+    )
+  })
+})
+
 describe('an answer', () => {
   test.each([
     ['2^53 + 1', '9007199254740993'],

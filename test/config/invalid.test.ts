@@ -136,6 +136,9 @@ const EXPECTED: Readonly<Record<string, readonly string[]>> = {
   'caller-no-networks': ['gateway.callers[0].networks: expected at least one network'],
   'rate-limit-without-per': ['gateway.callers[0].rate_limit.per: required'],
   'rate-limit-zero': ['gateway.callers[0].rate_limit.requests: expected a whole number from 1 to 1000000000'],
+  'cors-with-path': [
+    'gateway.callers[0].cors[0]: expected an origin such as https://app.example.org (scheme, host and perhaps a port, without a path), or *',
+  ],
   'methods-bare-star': [
     'gateway.callers[0].methods[0]: expected a method such as eth_call or eth_get*, or a REST route such as "GET /address/*"; * only at the end, after something',
   ],

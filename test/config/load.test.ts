@@ -90,6 +90,17 @@ describe('defaults', () => {
     expect(network?.endpoints[0]).toMatchObject({ endpoint: { checks, shards }, connection: { rpcPath } })
   })
 
+  test.each([
+    ['12s', undefined, 60_000],
+    ['60s', undefined, 300_000],
+    ['60s', '90s', 90_000],
+  ])('with blocks every %s and a stall of %s it is %i ms', (block_time, stall, expected) => {
+    const thresholds = stall === undefined ? {} : { stall }
+    const [network] = accepted(minimal({ network: { block_time, thresholds } })).networks
+
+    expect(network?.network.thresholds.stallMs).toBe(expected)
+  })
+
   test('a network’s poll wins over the common one, key by key', () => {
     const { poll, networks } = accepted(
       minimal({

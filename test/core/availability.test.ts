@@ -2,14 +2,18 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
   addTime,
+  coveredMs,
   flooredRatio,
   type HeldResult,
   intervalsOf,
   knownMs,
+  mergeTime,
   noTime,
   portionOf,
   shareOf,
   type TimeParts,
+  unitedStretches,
+  withMaintenance,
 } from '../../src/core/availability.ts'
 import { STATES, type State } from '../../src/core/condition.ts'
 
@@ -88,7 +92,130 @@ describe('intervals', () => {
   })
 })
 
+describe('maintenance', () => {
+  const planned = fc.array(
+    fc.tuple(fc.integer({ min: -50, max: 500 }), fc.nat(80)).map(([from, ms]) => ({ from, until: from + ms })),
+    { maxLength: 6 },
+  )
+
+  test('goes before whatever was found, known or not, of every millisecond that was planned, and of no other', () => {
+    fc.assert(
+      fc.property(results, window, planned, (list, { from, to }, periods) => {
+        let reached = from
+        for (const interval of withMaintenance(intervalsOf(list, from, to), unitedStretches(periods))) {
+          expect(interval.from).toBe(reached)
+          expect(interval.to).toBeGreaterThan(interval.from)
+          for (let time = interval.from; time < interval.to; time++) {
+            const isPlanned = periods.some((period) => period.from <= time && time < period.until)
+            expect(interval.state).toBe(isPlanned ? 'maintenance' : stateAt(list, time))
+          }
+          reached = interval.to
+        }
+        expect(reached).toBe(to)
+      }),
+    )
+  })
+
+  test('is counted once where two windows overlap, and the parts sum to the window', () => {
+    fc.assert(
+      fc.property(results, window, planned, (list, { from, to }, periods) => {
+        const united = unitedStretches(periods)
+        // An interval may say so by itself, too: here only the plan does.
+        const polled = list.filter(({ state }) => state !== 'maintenance')
+
+        const parts = noTime()
+        let unknownMs = 0
+        for (const { state, fresh, ...interval } of withMaintenance(intervalsOf(polled, from, to), united)) {
+          addTime(parts, state, fresh, interval.to - interval.from)
+          if (state === 'unknown') unknownMs += interval.to - interval.from
+        }
+
+        const inPlan = Array.from({ length: to - from }, (_, ms) => from + ms).filter((time) =>
+          periods.some((period) => period.from <= time && time < period.until),
+        )
+        expect(parts.maintenanceMs).toBe(inPlan.length)
+        expect(coveredMs(united, from, to)).toBe(inPlan.length)
+        expect(knownMs(parts) + parts.maintenanceMs + unknownMs).toBe(to - from)
+      }),
+    )
+  })
+
+  test('united is one list in order, in which nothing overlaps or touches, and nothing is empty', () => {
+    fc.assert(
+      fc.property(planned, (periods) => {
+        const united = unitedStretches(periods)
+
+        for (const [index, { from, until }] of united.entries()) {
+          expect(until).toBeGreaterThan(from)
+          expect(from).toBeGreaterThan(united[index - 1]?.until ?? Number.NEGATIVE_INFINITY)
+        }
+        expect(unitedStretches(united)).toEqual(united)
+      }),
+    )
+  })
+
+  test('changes nothing by itself of the shares, but that there is less to know', () => {
+    fc.assert(
+      fc.property(results, window, planned, (list, { from, to }, periods) => {
+        const parts = noTime()
+        for (const interval of withMaintenance(intervalsOf(list, from, to), unitedStretches(periods))) {
+          addTime(parts, interval.state, interval.fresh, interval.to - interval.from)
+        }
+        const without = { ...parts, maintenanceMs: 0 }
+
+        expect(shareOf(parts, Math.max(1, to - from))).toEqual(shareOf(without, Math.max(1, to - from)))
+      }),
+    )
+  })
+})
+
+describe('a calendar', () => {
+  const HOUR = 3_600_000
+
+  test.each([
+    ['the hour that spring leaves out in New York', 'America/New_York', Date.UTC(2027, 2, 14, 7), 24],
+    ['the hour that autumn has twice in Bucharest', 'Europe/Bucharest', Date.UTC(2027, 9, 31, 1), 24],
+    ['the last day of February in a leap year', 'UTC', Date.UTC(2028, 1, 29), 48],
+    ['the turn of the year', 'Pacific/Kiritimati', Date.UTC(2027, 11, 31, 10), 24],
+  ])('makes no window longer or shorter: %s', (_what, zone, moment, hours) => {
+    const before = process.env.TZ
+    process.env.TZ = zone
+    try {
+      expect(Intl.DateTimeFormat().resolvedOptions().timeZone).toBe(zone)
+      // Half an hour of every hour down, across the moment.
+      const start = moment - 12 * HOUR
+      const polls = Array.from({ length: 2 * hours }, (_, half): HeldResult => {
+        return { at: start + half * (HOUR / 2), state: half % 2 === 0 ? 'up' : 'down', fresh: true, holdMs: HOUR / 2 }
+      })
+
+      const parts = sum(polls, start, start + hours * HOUR)
+
+      expect(parts).toMatchObject({ upMs: (hours * HOUR) / 2, downMs: (hours * HOUR) / 2 })
+      expect(shareOf(parts, hours * HOUR)).toEqual({ ratio: 0.5, coverage: 1, fresh: 0.5 })
+    } finally {
+      if (before === undefined) delete process.env.TZ
+      else process.env.TZ = before
+    }
+  })
+})
+
 describe('shares', () => {
+  test('of unknown time are none: however much of it there is, the ratio stays', () => {
+    const part = fc.nat(1_000_000)
+    fc.assert(
+      fc.property(part, part, part, part, part, (upMs, degradedMs, downMs, maintenanceMs, unknownMs) => {
+        const parts = { upMs, degradedMs, downMs, maintenanceMs, freshMs: upMs }
+        const known = knownMs(parts)
+
+        const share = shareOf(parts, known + maintenanceMs + unknownMs + 1)
+
+        expect(share.ratio).toBe(known === 0 ? null : flooredRatio(upMs + degradedMs, known))
+        expect(share.coverage).toBeLessThan(1)
+        expect(share.coverage * (known + maintenanceMs + unknownMs + 1)).toBeLessThanOrEqual(known + 1e-6)
+      }),
+    )
+  })
+
   test('one second of downtime in ninety days is not 1', () => {
     const windowMs = 90 * 86_400_000
 
@@ -120,26 +247,39 @@ describe('shares', () => {
     )
   })
 
-  test('a portion of a stretch sums to its own length, however it is rounded', () => {
-    const parts = fc.tuple(fc.nat(1000), fc.nat(1000), fc.nat(1000), fc.nat(1000), fc.nat(1000))
+  test('portions of a stretch sum to their own lengths, and to the whole, however it is cut', () => {
+    const times = fc.tuple(
+      fc.nat(1000),
+      fc.nat(1000),
+      fc.nat(1000),
+      fc.nat(1000),
+      fc.double({ min: 0, max: 1, noNaN: true }),
+    )
     fc.assert(
-      fc.property(
-        parts,
-        fc.double({ min: 0, max: 1, noNaN: true }),
-        ([up, degraded, down, maintenance, rest], part) => {
-          const stretch = { upMs: up, degradedMs: degraded, downMs: down, maintenanceMs: maintenance, freshMs: up }
-          const whole = up + degraded + down + maintenance + rest + 1
-          const ms = Math.floor(whole * part)
+      fc.property(times, fc.array(fc.nat(4000), { maxLength: 10 }), ([up, degraded, down, rest, fresh], borders) => {
+        const parts = {
+          upMs: up,
+          degradedMs: degraded,
+          downMs: down,
+          maintenanceMs: 0,
+          freshMs: Math.floor((up + degraded) * fresh),
+        }
+        const whole = up + degraded + down + rest
+        const cuts = [0, ...borders.map((at) => Math.min(at, whole)), whole].sort((a, b) => a - b)
+        const total = noTime()
 
-          const portion = portionOf(stretch, ms, whole)
-
-          const told = knownMs(portion) + portion.maintenanceMs
-          expect(told).toBeLessThanOrEqual(ms)
+        for (const [index, to] of cuts.entries()) {
+          const from = cuts[index - 1] ?? 0
+          const portion = portionOf(parts, from, to, whole)
+          expect(Math.min(...Object.values(portion))).toBeGreaterThanOrEqual(0)
+          expect(knownMs(portion)).toBeLessThanOrEqual(to - from)
+          if (rest === 0) expect(knownMs(portion)).toBe(to - from)
           expect(portion.freshMs).toBeLessThanOrEqual(portion.upMs + portion.degradedMs)
-          if (rest === 0) expect(ms - told).toBeLessThanOrEqual(Math.ceil(ms / whole))
-          for (const value of Object.values(portion)) expect(value).toBeGreaterThanOrEqual(0)
-        },
-      ),
+          mergeTime(total, portion)
+        }
+
+        expect(total).toEqual(parts)
+      }),
     )
   })
 })

@@ -4,7 +4,14 @@ import { type ChainView, createChainView } from '../../src/core/chain-view.ts'
 import type { Head } from '../../src/core/head.ts'
 import { createHeightTally } from '../../src/core/height-tally.ts'
 
-const OPTIONS = { blockTimeMs: 12_000, lagBlocks: 3, lagBlocksDown: 100, stallMs: 60_000, recentMs: 30_000 }
+const OPTIONS = {
+  blockTimeMs: 12_000,
+  lagBlocks: 3,
+  lagBlocksDown: 100,
+  stallMs: 60_000,
+  recentMs: 30_000,
+  isAlone: false,
+}
 const NOW = Date.UTC(2026, 0, 1)
 
 /** The block that everybody honest has at this height, minted on time. */
@@ -67,6 +74,51 @@ describe('the reference head', () => {
 
     expect(chain.reference(NOW + 1000)?.height).toBe(3000)
     expect(chain.standing('b', NOW + 1000)?.lagBlocks).toBe(1500)
+  })
+
+  test('of two is the higher one as long as that is not far ahead of a fresh block', () => {
+    const chain = view({ a: 1000, b: 1000 })
+    const later = NOW + 12_000
+    chain.forget('b')
+    chain.take('a', block(1001), later)
+    chain.take('other', block(1009, { timestamp: later }), later)
+    expect(chain.reference(later)?.height).toBe(1009)
+
+    chain.take('other', block(1001 + OPTIONS.lagBlocksDown, { timestamp: later }), later)
+    expect(chain.reference(later)?.height).toBe(1001)
+    expect(chain.standing('a', later)?.lagBlocks).toBe(0)
+  })
+
+  test('of two is the one that goes on, also where the other dates the block at which it stands as of now', () => {
+    const chain = view({ goes: 1000, stands: 1000 })
+    const last = 150
+    for (let blocks = 1; blocks <= last; blocks++) {
+      const at = NOW + blocks * OPTIONS.blockTimeMs
+      chain.take('goes', block(1000 + blocks), at)
+      chain.take('stands', block(1000, { timestamp: at }), at)
+    }
+
+    const now = NOW + last * OPTIONS.blockTimeMs
+    expect(chain.reference(now)?.height).toBe(1000 + last)
+    expect(chain.standing('stands', now)?.lagBlocks).toBe(last)
+  })
+
+  test('of two is the one that goes on once the other stands for long, however slow the chain is said to be', () => {
+    const chain = createChainView({ ...OPTIONS, lagBlocksDown: 6, stallMs: 5000 })
+    for (let second = 0; second <= 7; second++) {
+      const at = NOW + second * 1000
+      chain.take('goes', block(1000 + second, { timestamp: at }), at)
+      chain.take('stands', block(1000), at)
+    }
+
+    expect(chain.standing('stands', NOW + 7000)?.lagBlocks).toBe(7)
+  })
+
+  test('of many may be told by one alone, but a block that only one has makes nobody late', () => {
+    const chain = view({ ahead: 1002, a: 1000, b: 1000, pool: 999 })
+
+    expect(chain.reference(NOW)?.height).toBe(1002)
+    expect(chain.standing('pool', NOW)).toMatchObject({ lagBlocks: 3, lagWitnessed: 1 })
   })
 
   test('is not forgotten when those who were there fall silent: the one left behind still lags', () => {
@@ -132,7 +184,7 @@ describe('stall and halt', () => {
 
     expect(chain.standing('c', end)?.stalledForMs).toBe(120_000)
     expect(chain.standing('a', end)?.stalledForMs).toBeNull()
-    expect(chain.halted(end)).toBe(false)
+    expect(chain.haltedSince(end)).toBeNull()
   })
 
   test('it is not stalled before the time is over', () => {
@@ -144,7 +196,7 @@ describe('stall and halt', () => {
   test('when nobody goes on the network is halted and nobody is stalled', () => {
     const { chain, end } = run(300, ['a', 'b', 'c'], new Set(['a', 'b', 'c']))
 
-    expect(chain.halted(end)).toBe(true)
+    expect(chain.haltedSince(end)).not.toBeNull()
     for (const name of ['a', 'b', 'c']) expect(chain.standing(name, end)?.stalledForMs).toBeNull()
   })
 
@@ -158,8 +210,33 @@ describe('stall and halt', () => {
     }
     const end = NOW + 12_000 + 3_590_000
 
-    expect(chain.halted(end)).toBe(true)
+    expect(chain.haltedSince(end)).not.toBeNull()
     expect(chain.standing('c', end)?.stalledForMs).toBeNull()
+  })
+
+  test('most may be stuck: while one goes on as fast as its chain does, they are stalled, and at once no longer', () => {
+    const chain = createChainView(OPTIONS)
+    const tell = (at: number, stuck: boolean) => {
+      for (const name of ['a', 'b']) chain.take(name, block(stuck ? 1000 : 1000 + Math.floor(at / 12)), NOW + at * 1000)
+      chain.take('c', block(1000 + Math.floor(at / 12)), NOW + at * 1000)
+    }
+    for (let at = 0; at <= 200; at += 10) tell(at, true)
+    expect(chain.standing('a', NOW + 200_000)?.stalledForMs).toBe(200_000)
+    expect(chain.standing('c', NOW + 200_000)?.stalledForMs).toBeNull()
+
+    tell(210, false)
+    expect(chain.standing('a', NOW + 210_000)?.stalledForMs).toBeNull()
+  })
+
+  test('that nobody was heard is no halt', () => {
+    const chain = createChainView({ ...OPTIONS, recentMs: 240_000 })
+    for (const name of ['a', 'b']) chain.take(name, block(1000), NOW)
+
+    expect(chain.haltedSince(NOW + 200_000)).toBeNull()
+    chain.take('a', block(1000), NOW + 200_000)
+    expect(chain.haltedSince(NOW + 200_000)).toBeNull()
+    chain.take('b', block(1000), NOW + 201_000)
+    expect(chain.haltedSince(NOW + 201_000)).toBe(NOW)
   })
 
   test('a chain on which one endpoint goes on is not halted', () => {
@@ -169,7 +246,7 @@ describe('stall and halt', () => {
       chain.take('c', block(1050 + at), NOW + at * 1000)
     }
 
-    expect(chain.halted(NOW + 200_000)).toBe(false)
+    expect(chain.haltedSince(NOW + 200_000)).toBeNull()
   })
 
   test('a jittering pool does not hide that the chain has halted', () => {
@@ -179,7 +256,7 @@ describe('stall and halt', () => {
       chain.take('pool', block(at % 20 === 0 ? 1001 : 1000), NOW + at * 1000)
     }
 
-    expect(chain.halted(NOW + 300_000)).toBe(true)
+    expect(chain.haltedSince(NOW + 300_000)).not.toBeNull()
     expect(chain.standing('a', NOW + 300_000)?.stalledForMs).toBeNull()
   })
 
@@ -193,10 +270,10 @@ describe('stall and halt', () => {
     chain.take('a', block(1100), now)
     chain.take('b', block(1099), now)
 
-    expect(chain.halted(now)).toBe(false)
+    expect(chain.haltedSince(now)).toBeNull()
     expect(chain.standing('b', now)?.stalledForMs).toBeNull()
     for (const name of ['a', 'b']) chain.take(name, block(1100), now + 60_000)
-    expect(chain.halted(now + 60_000)).toBe(true)
+    expect(chain.haltedSince(now + 60_000)).not.toBeNull()
   })
 
   test('swinging between two heights is no advance', () => {
@@ -231,6 +308,51 @@ describe('moves', () => {
   })
 })
 
+describe('what an endpoint says of the parent of its block', () => {
+  /** Each endpoint tells the heads in turn, four times over; what it is asked for it does not tell. */
+  function told(heads: Record<string, (turn: number) => Head>): ChainView {
+    const chain = createChainView(OPTIONS)
+    for (let turn = 0; turn < 4; turn++)
+      for (const [index, [endpoint, head]] of Object.entries(heads).entries())
+        chain.take(endpoint, head(turn), NOW + turn * 12_000 + index * 1000)
+    return chain
+  }
+
+  test('counts against nobody where it is no block that was ever told', () => {
+    for (const parentHash of ['0x0', '0xunheard']) {
+      const standing = told({
+        a: () => block(1000, { parentHash }),
+        b: () => block(1001, { parentHash }),
+      })
+      const advancing = told({
+        a: (turn) => block(1001 + turn, { parentHash: `${parentHash}${turn}` }),
+        b: (turn) => block(1000 + turn, { parentHash: `${parentHash}${turn}` }),
+        c: (turn) => block(1000 + turn, { parentHash: `${parentHash}${turn}` }),
+      })
+
+      expect(standing.split()).toBeNull()
+      expect(advancing.split()).toBeNull()
+      for (const name of ['a', 'b', 'c'])
+        expect(advancing.standing(name, NOW + 40_000)?.branch?.side).not.toBe('against')
+    }
+  })
+
+  test('shows the branch of one whose blocks are seen to follow each other', () => {
+    const other = (height: number) => block(height, { hash: `0xother${height}`, parentHash: `0xother${height - 1}` })
+    const chain = told({ a: (turn) => block(1000 + turn), b: (turn) => other(1001 + turn) })
+
+    expect(chain.split()).toMatchObject({ branches: [{ endpoints: ['a'] }, { endpoints: ['b'] }] })
+  })
+
+  test('is asked for where it is not believed', () => {
+    const chain = view({ a: 1000, b: 1000 })
+    chain.take('a', block(1000), NOW + 1000)
+
+    expect(chain.ask('b', block(1001, { parentHash: '0xunheard' }))).toBe(1000)
+    expect(chain.ask('b', block(1001))).toBeNull()
+  })
+})
+
 describe('for any heights', () => {
   const anyHeights = fc.array(fc.integer({ min: 1, max: 60 }), { minLength: 1, maxLength: 25 })
 
@@ -245,6 +367,17 @@ describe('for any heights', () => {
           ...heights.filter((height) => heights.filter((other) => other >= height - slack).length >= needed),
         )
         expect(tally.ofMajority(slack)).toBe(expected)
+      }),
+    )
+  })
+
+  test('the height that so many have reached is what counting every endpoint gives', () => {
+    fc.assert(
+      fc.property(anyHeights, fc.integer({ min: 1, max: 30 }), (heights, count) => {
+        const tally = createHeightTally()
+        for (const height of heights) tally.add(height)
+
+        expect(tally.reachedBy(count)).toBe(heights.toSorted((a, b) => b - a)[count - 1] ?? null)
       }),
     )
   })

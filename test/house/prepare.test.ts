@@ -69,7 +69,7 @@ test('where Debian packages cannot be installed, each missing command is one lou
 
   const lines = stderr.trimEnd().split('\n')
   expect(status).toBe(0)
-  expect(lines).toHaveLength(4)
+  expect(lines).toHaveLength(5)
   expect(lines[0]).toBe(
     'heartline: !!! promtool is missing: its tests will be SKIPPED. As root: apt-get install prometheus',
   )

@@ -2,8 +2,10 @@ import { get, type IncomingMessage } from 'node:http'
 import { afterEach, describe, expect, test } from 'vitest'
 import { createEventStream, type EventClient } from '../../src/http/event-stream.ts'
 import { createStatusWriter } from '../../src/http/status-document.ts'
-import { type Audience, StatusEventView } from '../../src/http/views.ts'
+import { type Audience, IncidentSummaryView, StatusEventView } from '../../src/http/views.ts'
+import { createIncidentLog } from '../../src/state/incident-log.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
+import { condition, incident } from '../support/incident.ts'
 import { network } from '../support/network.ts'
 import { createWorld } from '../support/world.ts'
 import { NETWORKS, NODE, OTHER, OWN, type Setting, setUp } from './setting.ts'
@@ -134,6 +136,120 @@ describe('the event stream', () => {
     expect([slow.ended, stuck.ended]).toEqual([false, true])
   })
 
+  test('tells that maintenance begins and ends, and the plan when it changes', async () => {
+    const { stream, world, clock } = board()
+    await world.pollAll()
+    const client = listen('private')
+    stream.join(client, null)
+    const from = clock.now() + 3000
+    const period = { name: 'upgrade', network: 'avalanche', endpoints: ['own-1'], from, until: from + 4000 }
+
+    world.board.putMaintenance([period])
+    await clock.advance(250)
+    world.board.putMaintenance([period])
+    await clock.advance(4750)
+    world.board.putMaintenance([])
+    await clock.advance(250)
+
+    const told = client.events().map(({ data }) => [data.maintenance?.length, data.networks[0]?.endpoints[0]?.state])
+    expect(told).toEqual([
+      [0, 'up'],
+      [1, 'up'],
+      [1, 'up'],
+      [undefined, 'maintenance'],
+      [undefined, undefined],
+      [0, 'up'],
+    ])
+  })
+
+  test('tells an incident after each change, with the status of its endpoint', async () => {
+    const { stream, incidents, clock } = board()
+    const client = listen('private')
+    stream.join(client, null)
+
+    incidents.put(incident())
+    incidents.put(incident({ state: 'degraded' }))
+    await clock.advance(250)
+    incidents.put(incident({ closedAt: clock.now() }))
+    await clock.advance(250)
+
+    expect(
+      client
+        .events()
+        .slice(1)
+        .map((event) => event.data.networks[0]?.endpoints[0]?.incident),
+    ).toEqual(['incident-1', null])
+    expect(client.incidents().map(({ state, closed_at }) => [state, closed_at !== null])).toEqual([
+      ['degraded', false],
+      ['down', true],
+    ])
+  })
+
+  test('begins with the incidents that are open, and tells one of the whole network too', async () => {
+    const { stream, incidents, clock } = board()
+    incidents.put(incident({ id: 'halt', endpoint: null, cause: 'halted' }))
+    incidents.put(incident({ id: 'part', absorbedBy: 'halt' }))
+    incidents.put(incident({ id: 'over', closedAt: 1 }))
+    const client = listen('private')
+
+    stream.join(client, null)
+    incidents.put(incident({ id: 'fork', endpoint: null, cause: 'forked' }))
+    await clock.advance(250)
+
+    expect(client.incidents().map(({ id }) => id)).toEqual(['halt', 'fork'])
+    expect(client.events()).toHaveLength(1)
+  })
+
+  test('resumes with the incidents that were missed, as they stand by then', async () => {
+    const { stream, incidents, clock } = board()
+    const before = listen('private')
+    const { leave } = stream.join(before, null) ?? never()
+    incidents.put(incident({ id: 'seen' }))
+    await clock.advance(250)
+    leave()
+    incidents.put(incident({ id: 'missed' }))
+    await clock.advance(1000)
+    incidents.put(incident({ id: 'missed', closedAt: clock.now() }))
+    await clock.advance(1000)
+
+    const back = listen('private')
+    stream.join(back, before.lastId())
+
+    expect(back.events().map(({ data }) => data.complete)).toEqual([false])
+    expect(back.incidents().map(({ id, closed_at }) => [id, closed_at !== null])).toEqual([['missed', true]])
+  })
+
+  test('gives its id to the last event of several alone, so that who got a part gets all of it again', async () => {
+    const { stream, incidents, clock } = board()
+    const client = listen('private')
+    stream.join(client, null)
+    for (const id of ['a', 'b']) incidents.put(incident({ id }))
+    await clock.advance(250)
+
+    const blocks = client
+      .text()
+      .split('\n\n')
+      .filter((block) => block.includes('event: '))
+
+    expect(blocks.map((block) => [/^event: (.*)$/m.exec(block)?.[1], /^id: /m.test(block)])).toEqual([
+      ['status', true],
+      ['status', false],
+      ['incident', false],
+      ['incident', true],
+    ])
+  })
+
+  test('tells the public of an incident in general words', () => {
+    const { stream, incidents } = board()
+    incidents.put(incident({ conditions: [condition({ message: 'canary' })] }))
+    const client = listen('public')
+
+    stream.join(client, null)
+
+    expect(client.incidents()[0]?.conditions[0]?.message).toBe('does not answer')
+    expect(client.text()).not.toContain('canary')
+  })
+
   test('takes no more than 256 listeners', () => {
     const { stream } = board()
     for (let one = 0; one < 256; one++) expect(stream.join(listen('private'), null)).not.toBeNull()
@@ -175,10 +291,12 @@ describe('/api/v1/events over a real socket', () => {
 function board() {
   const clock = createFakeClock()
   const world = createWorld(clock, NETWORKS)
+  const incidents = createIncidentLog()
+  const observer = () => ({ impaired: false, reasons: [] })
   const writer = (audience: Audience) =>
-    createStatusWriter({ board: world.board, clock, observer: () => ({ impaired: false, reasons: [] }), audience })
+    createStatusWriter({ board: world.board, incidents, clock, observer, audience })
   const writers = { private: writer('private'), public: writer('public') }
-  return { clock, world, stream: createEventStream({ board: world.board, clock, writers }) }
+  return { clock, world, incidents, stream: createEventStream({ board: world.board, incidents, clock, writers }) }
 }
 
 interface Event {
@@ -186,7 +304,14 @@ interface Event {
   readonly data: StatusEventView
 }
 
-function listen(audience: Audience): EventClient & { full: boolean; ended: boolean; events(): Event[] } {
+function listen(audience: Audience): EventClient & {
+  full: boolean
+  ended: boolean
+  events(): Event[]
+  incidents(): IncidentSummaryView[]
+  lastId(): string | null
+  text(): string
+} {
   const texts: string[] = []
   return {
     audience,
@@ -200,6 +325,12 @@ function listen(audience: Audience): EventClient & { full: boolean; ended: boole
       this.ended = true
     },
     events: () => texts.flatMap(parse),
+    incidents: () =>
+      [...texts.join('').matchAll(/^event: incident\ndata: (.*)$/gm)].map(([, data = '']) =>
+        IncidentSummaryView.strict().parse(JSON.parse(data)),
+      ),
+    lastId: () => [...texts.join('').matchAll(/^id: (.*)$/gm)].at(-1)?.[1] ?? null,
+    text: () => texts.join(''),
   }
 }
 

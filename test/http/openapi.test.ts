@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { incident } from '../support/incident.ts'
 import { setUp } from './setting.ts'
 
 interface Description {
@@ -17,6 +18,11 @@ test('/openapi.json describes every route of the API, and every reference leads 
     '/api/v1/networks/{network}',
     '/api/v1/endpoints/{network}/{endpoint}',
     '/api/v1/endpoints/{network}/{endpoint}/history',
+    '/api/v1/incidents',
+    '/api/v1/incidents/{id}',
+    '/api/v1/incidents/{id}.txt',
+    '/feed.xml',
+    '/api/v1/gateway',
     '/api/v1/events',
     '/metrics',
     '/openapi.json',
@@ -29,11 +35,12 @@ test('/openapi.json describes every route of the API, and every reference leads 
 })
 
 test('every described path answers on the server', async () => {
-  const { server } = setUp()
+  const { server, incidents } = setUp()
+  incidents.put(incident())
   const { paths }: Description = (await server.inject('/openapi.json')).json()
 
   for (const path of Object.keys(paths)) {
-    const url = path.replace('{network}', 'avalanche').replace('{endpoint}', 'own-1')
+    const url = path.replace('{network}', 'avalanche').replace('{endpoint}', 'own-1').replace('{id}', incident().id)
     const { statusCode } = await server.inject({ method: 'HEAD', url })
     expect(statusCode, path).toBe(200)
   }

@@ -7,6 +7,7 @@ import {
   type HttpServerOptions,
 } from '../../src/http/server.ts'
 import { createMetrics } from '../../src/metrics/metrics.ts'
+import { createIncidentLog, type WritableIncidentLog } from '../../src/state/incident-log.ts'
 import { createFakeClock, type FakeClock } from '../support/fake-clock.ts'
 import { recordingLog } from '../support/log.ts'
 import { endpoint, network } from '../support/network.ts'
@@ -28,24 +29,28 @@ export const NETWORKS: readonly WorldNetwork[] = [
 export interface Setting {
   readonly server: HttpServer
   readonly world: World
+  readonly incidents: WritableIncidentLog
   readonly clock: FakeClock
   readonly log: ReturnType<typeof recordingLog>
 }
 
-export interface SettingOptions extends Partial<Omit<HttpServerDeps, 'options' | 'clock'>> {
+export interface SettingOptions extends Partial<Omit<HttpServerDeps, 'options' | 'clock' | 'incidents' | 'store'>> {
   readonly options?: Partial<HttpServerOptions>
+  readonly store?: Partial<HttpServerDeps['store']>
   readonly networks?: readonly WorldNetwork[]
   readonly realClock?: Clock
 }
 
 /** A server over a board that the real poller fills. */
-export function setUp({ options, networks = NETWORKS, realClock, ...over }: SettingOptions = {}): Setting {
+export function setUp({ options, networks = NETWORKS, realClock, store, ...over }: SettingOptions = {}): Setting {
   const fake = createFakeClock()
   const clock = realClock ?? fake
   const world = createWorld(clock, networks)
+  const incidents = createIncidentLog()
   const log = recordingLog()
   const metrics = createMetrics({
     board: world.board,
+    incidents,
     clock,
     version: '1.2.3',
     storeStatus: () => QUIET_STORE,
@@ -54,7 +59,8 @@ export function setUp({ options, networks = NETWORKS, realClock, ...over }: Sett
   })
   const server = createHttpServer({
     board: world.board,
-    store: { history: async () => [] },
+    incidents,
+    store: { history: async () => [], incidents: async () => [], incident: async () => null, ...store },
     metrics,
     clock,
     log,
@@ -65,5 +71,5 @@ export function setUp({ options, networks = NETWORKS, realClock, ...over }: Sett
     ...over,
     options: { host: '127.0.0.1', port: 0, tls: null, token: null, public: true, ...options },
   })
-  return { server, world, clock: fake, log }
+  return { server, world, incidents, clock: fake, log }
 }

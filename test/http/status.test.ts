@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { z } from 'zod'
 import { EndpointView, NetworkView, ProblemView, StatusView } from '../../src/http/views.ts'
+import { incident } from '../support/incident.ts'
 import { bad, good, head, liveness, nodeCheck } from '../support/network.ts'
 import { NODE, OTHER, OWN, setUp } from './setting.ts'
 
@@ -20,6 +21,8 @@ describe('/api/v1/status', () => {
       title: 'Own node 1',
       state: 'unknown',
       since: '2026-01-01T00:00:00.000Z',
+      incident: null,
+      flapping: false,
       last_polled_at: null,
       conditions: [],
       heads: [],
@@ -165,6 +168,139 @@ describe('/api/v1/status', () => {
     expect([answer.statusCode, answer.body]).toEqual([200, ''])
     expect(answer.headers.etag).toBeDefined()
   })
+})
+
+describe('planned maintenance', () => {
+  const HOUR = 3_600_000
+  const START = Date.UTC(2026, 0, 1)
+  const period = { name: 'upgrade', network: 'avalanche', endpoints: ['own-1'] }
+
+  test('is what an endpoint is called while it lasts, whatever the polls say, and hides nobody else', async () => {
+    const { server, world, clock } = setUp()
+    const refused = bad({ kind: 'refused' })
+    world.board.putMaintenance([{ ...period, from: START + 5000, until: START + HOUR }])
+    for (let poll = 0; poll < 2; poll++) {
+      await clock.advance(10_000)
+      for (const endpoint of [OWN, OTHER, NODE]) {
+        await world.poll(endpoint, {
+          liveness: endpoint === NODE ? null : refused,
+          heads: [{ shard: null, outcome: refused }],
+        })
+      }
+    }
+
+    const status = await read(server, '/api/v1/status', StatusView)
+
+    expect(status.networks.map(({ state }) => state)).toEqual(['down', 'down'])
+    expect(status.networks[0]?.endpoints.map(({ state, since }) => [state, since])).toEqual([
+      ['maintenance', '2026-01-01T00:00:05.000Z'],
+      ['down', '2026-01-01T00:00:10.000Z'],
+    ])
+    expect(status.networks[0]?.endpoints[0]?.conditions[0]?.code).toBe('unreachable')
+  })
+
+  test('begins and ends with the clock, and is told ahead of time', async () => {
+    const { server, world, clock } = setUp()
+    await world.pollAll()
+    world.board.putMaintenance([
+      { ...period, from: START + 10_000, until: START + 15_000 },
+      { ...period, name: 'all', endpoints: null, from: START + HOUR, until: START + 2 * HOUR },
+    ])
+    const seen: unknown[] = []
+
+    for (let step = 0; step < 4; step++) {
+      const status = await read(server, '/api/v1/status', StatusView)
+      seen.push([status.networks[0]?.endpoints[0]?.state, status.maintenance.map(({ name }) => name)])
+      await clock.advance(5000)
+    }
+
+    expect(seen).toEqual([
+      ['up', ['upgrade', 'all']],
+      ['up', ['upgrade', 'all']],
+      ['maintenance', ['upgrade', 'all']],
+      ['up', ['all']],
+    ])
+    expect((await read(server, '/api/v1/status', StatusView)).maintenance).toEqual([
+      {
+        name: 'all',
+        network: 'avalanche',
+        endpoints: null,
+        from: '2026-01-01T01:00:00.000Z',
+        until: '2026-01-01T02:00:00.000Z',
+      },
+    ])
+  })
+
+  test('of two periods at once began with the first of them', async () => {
+    const { server, world, clock } = setUp()
+    world.board.putMaintenance([
+      { ...period, from: START + 1000, until: START + HOUR },
+      { ...period, from: START + 3000, until: START + 2 * HOUR },
+    ])
+
+    await clock.advance(5000)
+
+    const { since } = await read(server, '/api/v1/endpoints/avalanche/own-1', EndpointView)
+    expect(since).toBe('2026-01-01T00:00:01.000Z')
+  })
+
+  test('is no part of an outage that outlasts it: the state is dated as its incident is', async () => {
+    const { server, world, incidents, clock } = setUp()
+    const refused = bad({ kind: 'refused' })
+    world.board.putMaintenance([{ ...period, from: START, until: START + 15_000 }])
+    for (let poll = 0; poll < 2; poll++) {
+      await clock.advance(10_000)
+      await world.poll(OWN, { liveness: refused, heads: [{ shard: null, outcome: refused }] })
+    }
+    incidents.put(incident({ openedAt: START + 15_000 }))
+
+    for (const path of ['/api/v1/status', '/api/v1/endpoints/avalanche/own-1']) {
+      const { payload } = await server.inject({ url: path })
+      expect(payload).toContain('"state":"down","since":"2026-01-01T00:00:15.000Z"')
+    }
+  })
+
+  test('of a result that ran out keeps no condition', async () => {
+    const { server, world, clock } = setUp()
+    world.board.putMaintenance([{ ...period, from: START, until: START + HOUR }])
+    const refused = bad({ kind: 'refused' })
+    for (let poll = 0; poll < 2; poll++) {
+      await world.poll(OWN, { liveness: refused, heads: [{ shard: null, outcome: refused }] })
+    }
+    const ask = async () => {
+      const { state, conditions } =
+        (await read(server, '/api/v1/status', StatusView)).networks[0]?.endpoints[0] ?? expect.fail()
+      return [state, conditions.length]
+    }
+
+    expect(await ask()).toEqual(['maintenance', 1])
+    await clock.advance(2 * OWN.intervalMs + 1)
+
+    expect(await ask()).toEqual(['maintenance', 0])
+  })
+})
+
+test('an endpoint names its open incident and whether it is flapping, though no poll came', async () => {
+  const { server, world, incidents } = setUp()
+  await world.pollAll()
+  const ask = async () => {
+    const { incident, flapping } =
+      (await read(server, '/api/v1/status', StatusView)).networks[0]?.endpoints[0] ?? expect.fail()
+    return [incident, flapping]
+  }
+  const seen = [await ask()]
+
+  for (const over of [{}, { flapping: true }, { flapping: true, closedAt: Date.UTC(2026, 0, 2) }]) {
+    incidents.put(incident(over))
+    seen.push(await ask())
+  }
+
+  expect(seen).toEqual([
+    [null, false],
+    ['incident-1', false],
+    ['incident-1', true],
+    [null, false],
+  ])
 })
 
 test('one network and one endpoint have the shapes that they have in the whole', async () => {

@@ -3,7 +3,10 @@ import { describe, expect, test } from 'vitest'
 import { createMetrics, type Metrics, type MetricsDeps } from '../../src/metrics/metrics.ts'
 import { SKIP_REASONS } from '../../src/metrics/own-series.ts'
 import { METRIC_NAMES, METRICS, PREFIX } from '../../src/metrics/registry.ts'
+import type { ReferenceHead } from '../../src/state/board.ts'
+import { createIncidentLog, type WritableIncidentLog } from '../../src/state/incident-log.ts'
 import { createFakeClock, type FakeClock } from '../support/fake-clock.ts'
+import { incident, START } from '../support/incident.ts'
 import { bad, endpoint, good, head, liveness, network, nodeCheck } from '../support/network.ts'
 import { requirePackage } from '../support/system-package.ts'
 import { createWorld, QUIET_STORE, type World, type WorldNetwork } from '../support/world.ts'
@@ -82,6 +85,118 @@ describe('an endpoint that fails', () => {
     expect(text).toContain(`heartline_check_consecutive_failures{${OWN},check="head"} 3\n`)
     expect(text).not.toContain(`heartline_endpoint_block_height{${OWN}`)
     expect(text).toContain('heartline_endpoint_block_height{network="avalanche",endpoint="own-2",shard=""} 1003\n')
+  })
+})
+
+describe('an endpoint in maintenance', () => {
+  test('is in that state, while what the polls say of it goes on', async () => {
+    const { metrics, world, clock } = setUp()
+    await world.pollAll()
+    for (let poll = 0; poll < 3; poll++) {
+      await clock.advance(own.intervalMs)
+      await world.poll(other)
+      const refused = bad({ kind: 'refused' })
+      await world.poll(own, { liveness: refused, heads: [{ shard: null, outcome: refused }] })
+    }
+    const from = clock.now()
+
+    world.board.putMaintenance([
+      { name: 'upgrade', network: 'avalanche', endpoints: ['own-1'], from, until: from + 1000 },
+    ])
+    const during = await metrics.render()
+    world.board.putMaintenance([
+      { name: 'upgrade', network: 'avalanche', endpoints: null, from: from + 1, until: from + 2 },
+    ])
+    const before = await metrics.render()
+
+    expect(during).toContain(`heartline_endpoint_state{${OWN},state="maintenance"} 1\n`)
+    expect(during).toContain(`heartline_endpoint_state{${OWN},state="down"} 0\n`)
+    expect(during).toContain(`heartline_endpoint_up{${OWN}} 0\n`)
+    expect(during).toContain(`heartline_endpoint_condition{${OWN},condition="unreachable"} 1\n`)
+    expect(during).toContain('heartline_endpoint_state{network="avalanche",endpoint="own-2",state="up"} 1\n')
+    expect(during).toContain('heartline_network_endpoints{network="avalanche",state="maintenance"} 1\n')
+    expect(during).toContain('heartline_network_endpoints{network="avalanche",state="down"} 0\n')
+    expect(before).toContain(`heartline_endpoint_state{${OWN},state="down"} 1\n`)
+    expect(before).toContain('heartline_network_endpoints{network="avalanche",state="maintenance"} 0\n')
+  })
+
+  test('that nobody has polled has no up all the same', async () => {
+    const { metrics, world, clock } = setUp()
+    const now = clock.now()
+
+    world.board.putMaintenance([{ name: 'move', network: 'avalanche', endpoints: null, from: now, until: now + 1 }])
+    const text = await metrics.render()
+
+    expect(text).toContain(`heartline_endpoint_state{${OWN},state="maintenance"} 1\n`)
+    expect(series(text, 'endpoint_up')).toEqual([])
+  })
+})
+
+describe('incidents', () => {
+  test('are counted for each network while they are open, those within a greater one not again', async () => {
+    const { metrics, incidents } = setUp([
+      { network: AVALANCHE, endpoints: [own, other] },
+      { network: network(), endpoints: [endpoint('node')] },
+    ])
+    incidents.put(incident({ id: 'halt', endpoint: null, cause: 'halted' }))
+    incidents.put(incident({ id: 'a', endpoint: 'own-1', absorbedBy: 'halt' }))
+    incidents.put(incident({ id: 'b', endpoint: 'own-2' }))
+    incidents.put(incident({ id: 'c', endpoint: 'own-2', closedAt: START + 1 }))
+    incidents.put(incident({ id: 'd', network: 'removed', endpoint: 'x' }))
+
+    const lines = series(await metrics.render(), 'incidents_open')
+
+    expect(lines).toEqual([
+      'heartline_incidents_open{network="avalanche"} 2',
+      'heartline_incidents_open{network="ethereum"} 0',
+    ])
+  })
+
+  test('of an endpoint that gets well and ill again and again are told until they are closed', async () => {
+    const { metrics, incidents } = setUp()
+    const flapping = () =>
+      metrics.render().then((text) => series(text, 'endpoint_flapping').map((line) => line.slice(-1)))
+
+    incidents.put(incident({ endpoint: 'own-1' }))
+    const ill = await flapping()
+    incidents.put(incident({ endpoint: 'own-1', flapping: true }))
+    const often = await flapping()
+    incidents.put(incident({ endpoint: 'own-1', flapping: true, closedAt: START + 1 }))
+    const closed = await flapping()
+
+    expect([ill, often, closed]).toEqual([
+      ['0', '0'],
+      ['1', '0'],
+      ['0', '0'],
+    ])
+  })
+})
+
+describe('the chain of a network', () => {
+  test('has one branch where its endpoints agree, and no time from block to block before that was measured', async () => {
+    const { metrics, world } = setUp()
+    await world.pollAll()
+
+    const text = await metrics.render()
+
+    expect(text).toContain('heartline_network_branches{network="avalanche",shard=""} 1\n')
+    expect(series(text, 'network_block_time_seconds')).toEqual([])
+  })
+
+  test('has its branches, its time from block to block in seconds, and is forked or halted', async () => {
+    const { metrics, world } = setUp()
+    await world.pollAll()
+    measureBlocks(world, { branches: 2, blockTimeMs: 2125 })
+    for (const { standing } of world.board.networks()) {
+      world.board.putStanding({ ...standing, forked: true, halted: true }, true)
+    }
+
+    const text = await metrics.render()
+
+    expect(text).toContain('heartline_network_branches{network="avalanche",shard=""} 2\n')
+    expect(text).toContain('heartline_network_block_time_seconds{network="avalanche",shard=""} 2.125\n')
+    expect(text).toContain('heartline_network_forked{network="avalanche"} 1\n')
+    expect(text).toContain('heartline_network_halted{network="avalanche"} 1\n')
   })
 })
 
@@ -190,7 +305,13 @@ test('a refused configuration says so and keeps the time of the last good one', 
 
 test('a store in trouble is degraded, with the failures by reason', async () => {
   const { metrics } = setUp([], {
-    storeStatus: () => ({ ...QUIET_STORE, trouble: 'full', rowsDropped: 7, writeFailures: new Map([['full', 3]]) }),
+    storeStatus: () => ({
+      ...QUIET_STORE,
+      trouble: 'full',
+      rowsDropped: 7,
+      writeFailures: new Map([['full', 3]]),
+      threadRestarts: 2,
+    }),
   })
 
   const text = await metrics.render()
@@ -198,6 +319,7 @@ test('a store in trouble is degraded, with the failures by reason', async () => 
   expect(text).toContain('heartline_store_degraded 1\n')
   expect(text).toContain('heartline_store_write_failures_total{reason="full"} 3\n')
   expect(text).toContain('heartline_store_write_failures_total{reason="io"} 0\n')
+  expect(text).toContain('heartline_store_thread_restarts_total 2\n')
   expect(text).not.toContain('heartline_store_database_bytes ')
 })
 
@@ -274,6 +396,10 @@ describe('the whole text', () => {
 async function everything(): Promise<string> {
   const { metrics, world, clock } = setUp(undefined, {
     storeStatus: () => ({ ...QUIET_STORE, databaseBytes: 4096, filesystemFreeBytes: 1e9 }),
+    gateway: () => ({
+      callers: ['wallet'],
+      networks: [{ name: 'avalanche', endpoints: [{ name: 'own-1', eligible: true }] }],
+    }),
   })
   const failing = nodeCheck('network', { healthy: false, contiguousFailures: 3, failingSince: clock.now() })
   await world.pollAll({
@@ -282,20 +408,34 @@ async function everything(): Promise<string> {
     liveness: good(liveness(clock.now() - 2000, { checks: [failing] })),
   })
   await world.poll(other, { liveness: bad({ kind: 'timeout', afterMs: 5000 }) })
+  measureBlocks(world, { blockTimeMs: 2000 })
   metrics.checkFinished('avalanche', 'liveness', 12)
   metrics.httpRequest('/metrics', 200, 12)
   metrics.configReloaded(true, clock.now())
+  metrics.gateway.answered('avalanche', 'eth_chainId', 'wallet', 'answered', 1.5, 0.2)
+  metrics.gateway.attempted('avalanche', 'own-1', 'eth_chainId', 'answered')
+  metrics.gateway.retried('avalanche', 'failed')
+  metrics.gateway.rejected(null, 'unauthorized')
   return metrics.render()
+}
+
+/** As if the network had been seen for longer. */
+function measureBlocks({ board }: World, over: Partial<ReferenceHead>): void {
+  for (const { standing } of board.networks()) {
+    board.putStanding({ ...standing, heads: standing.heads.map((of) => ({ ...of, ...over })) }, false)
+  }
 }
 
 function setUp(
   networks: readonly WorldNetwork[] = [{ network: AVALANCHE, endpoints: [own, other] }],
   over: Partial<MetricsDeps> = {},
-): { metrics: Metrics; world: World; clock: FakeClock } {
+): { metrics: Metrics; world: World; incidents: WritableIncidentLog; clock: FakeClock } {
   const clock = createFakeClock()
   const world = createWorld(over.clock ?? clock, networks)
+  const incidents = createIncidentLog()
   const metrics = createMetrics({
     board: world.board,
+    incidents,
     clock,
     version: '1.2.3',
     storeStatus: () => QUIET_STORE,
@@ -303,7 +443,7 @@ function setUp(
     observer: () => ({ impaired: false }),
     ...over,
   })
-  return { metrics, world, clock }
+  return { metrics, world, incidents, clock }
 }
 
 function series(text: string, name: (typeof METRIC_NAMES)[number]): string[] {

@@ -1,5 +1,8 @@
+import { connect } from 'node:net'
+import { Worker } from 'node:worker_threads'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { systemClock } from '../../src/clock.ts'
 import { createAlarms } from '../../src/nodes/alarms.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
 
@@ -98,4 +101,39 @@ test('closing rings all that are set, and later ones at once', async () => {
   await clock.advance(1000)
   expect(rang).toHaveLength(2)
   expect(timers()).toBe(1)
+})
+
+/** In a thread of its own: it answers at once, whatever holds up ours. */
+const ECHO = `
+const { createServer } = require('node:net')
+const { parentPort } = require('node:worker_threads')
+const server = createServer((socket) => socket.on('error', () => {}).pipe(socket))
+server.listen(0, '127.0.0.1', () => parentPort.postMessage(server.address().port))
+`
+
+test('what has arrived while our event loop was held is read before an alarm rings', async () => {
+  const echo = new Worker(ECHO, { eval: true })
+  const port = await new Promise<number>((resolve) => echo.once('message', resolve))
+  const socket = connect(port, '127.0.0.1')
+  await new Promise((resolve) => socket.once('connect', resolve))
+  const alarms = createAlarms(systemClock)
+  const happened: string[] = []
+
+  const rung = new Promise<void>((resolve) => {
+    alarms.after(100, () => {
+      happened.push('alarm')
+      resolve()
+    })
+  })
+  socket.once('data', () => happened.push('answer'))
+  socket.write('?')
+  await new Promise((resolve) => setImmediate(resolve))
+  const until = performance.now() + 600
+  while (performance.now() < until);
+  await rung
+
+  expect(happened).toEqual(['answer', 'alarm'])
+  alarms.close()
+  socket.destroy()
+  await echo.terminate()
 })

@@ -1,11 +1,14 @@
 import { describe, expect, test } from 'vitest'
-import { endpointKey } from '../../src/core/endpoint.ts'
+import { type Endpoint, endpointKey } from '../../src/core/endpoint.ts'
 import type { Failure } from '../../src/core/failure.ts'
 import { stateAt } from '../../src/core/health.ts'
+import { createObserver } from '../../src/core/observer.ts'
 import type { PollResult } from '../../src/core/poll-result.ts'
+import { whereaboutsOf } from '../../src/core/reach.ts'
 import { createPoller } from '../../src/poll/poller.ts'
 import { createBoard } from '../../src/state/board.ts'
-import type { HashChange, PollRecord, SavedHealth } from '../../src/store/store.ts'
+import { createIncidentLog } from '../../src/state/incident-log.ts'
+import type { HashChange, IncidentRecord, PollRecord, SavedHealth } from '../../src/store/store.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
 import { recordingLog } from '../support/log.ts'
 import { bad, endpoint, good, head, liveness, network, nodeCheck, pollResult } from '../support/network.ts'
@@ -19,6 +22,10 @@ const REFUSED: Failure = { kind: 'refused' }
 const refused: Answer = { heads: [{ shard: null, outcome: bad(REFUSED) }] }
 const signal = new AbortController().signal
 
+const polledOf = (endpoints: readonly Endpoint[]) => [
+  { network: network(), endpoints: endpoints.map((one) => ({ endpoint: one, at: whereaboutsOf('127.0.0.1') })) },
+]
+
 function house(endpoints = [own, other]) {
   const clock = createFakeClock()
   const board = createBoard()
@@ -28,24 +35,31 @@ function house(endpoints = [own, other]) {
     amendments: [] as unknown[][],
     hashChanges: [] as HashChange[],
     saved: [] as SavedHealth[],
+    incidents: [] as IncidentRecord[],
+    hastened: [] as string[],
     durations: [] as unknown[][],
   }
   const at = (height: number): Answer => ({ heads: [{ shard: null, outcome: good(head(height, clock.now())) }] })
   let next: Answer = {}
   const poller = createPoller({
     prober: { poll: async (polled) => pollResult(polled, clock.now(), next) },
+    observer: createObserver(),
+    lookAtOurselves: () => {},
     board,
+    incidents: createIncidentLog(),
     store: {
       poll: (record) => kept.polls.push(record),
       amend: (...of) => kept.amendments.push(of),
       hashChange: (change) => kept.hashChanges.push(change),
       saveHealth: (saved) => kept.saved.push(saved),
+      saveIncident: (incident) => kept.incidents.push(incident),
     },
+    hasten: (key) => kept.hastened.push(key),
     metrics: { checkFinished: (...of) => kept.durations.push(of) },
     clock,
     log,
   })
-  const networks = [{ network: network(), endpoints }]
+  const networks = polledOf(endpoints)
   poller.configure(networks, new Set())
   async function poll(answer: Answer, key = KEY) {
     await clock.advance(10_000)
@@ -160,7 +174,7 @@ describe('an outage', () => {
 
     const second = house()
     await second.clock.advance(3_600_000)
-    second.poller.restore(saved)
+    second.poller.restore(saved, [])
     expect(stateAt(second.entry().health, second.clock.now())).toBe('unknown')
     await second.poll(refused)
 
@@ -171,7 +185,7 @@ describe('an outage', () => {
   test('that was saved by a version nobody knows is no reason to stop', () => {
     const { poller, entry } = house()
 
-    poller.restore([{ endpoint: KEY, at: 0, value: { streaks: 'yes' } }])
+    poller.restore([{ endpoint: KEY, at: 0, value: { streaks: 'yes' } }], [])
 
     expect(entry().health.verdict).toBeNull()
   })
@@ -192,8 +206,8 @@ describe('what the chain does', () => {
 })
 
 describe('what is not the node’s fault', () => {
-  test('leaves its health alone, and is counted and logged', async () => {
-    const { poll, at, entry, kept, log } = house()
+  test('leaves its verdict alone, makes the time unknown, and is counted and logged', async () => {
+    const { poll, at, entry, kept, log, clock } = house()
     await poll(at(1000))
 
     for (let polls = 0; polls < 5; polls++) {
@@ -201,7 +215,8 @@ describe('what is not the node’s fault', () => {
     }
 
     expect(entry().health.verdict).toBe('up')
-    expect(kept.polls).toHaveLength(1)
+    expect(stateAt(entry().health, clock.now())).toBe('unknown')
+    expect(kept.polls.map(({ state }) => state)).toEqual(['up', ...Array(5).fill('unknown')])
     expect(entry().tally.checks.get('head')?.failures).toEqual(new Map([['local-resources', 5]]))
     expect(log.lines.at(-1)?.fields).toMatchObject({ failure: 'local-resources' })
   })
@@ -225,7 +240,7 @@ describe('reconfiguring', () => {
     const { poll, at, board, poller } = house()
     await poll(at(1000))
 
-    poller.configure([{ network: network(), endpoints: [other] }], new Set([endpointKey(other)]))
+    poller.configure(polledOf([other]), new Set([endpointKey(other)]))
 
     expect(board.entry('ethereum', 'own')).toBeUndefined()
     expect(board.networks()[0]?.endpoints.map(({ key }) => key)).toEqual(['ethereum/other'])

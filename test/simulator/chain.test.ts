@@ -1,9 +1,14 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { createChain } from '../../src/simulator/chain.ts'
+import { createChain, type SimulatedChain } from '../../src/simulator/chain.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
 
 const settings = { seed: 'test', blockTimeMs: 2000 }
+
+function createClockedChain() {
+  const clock = createFakeClock()
+  return { clock, chain: createChain({ clock, ...settings }) }
+}
 
 describe('a simulated chain', () => {
   test('mints a block each block time', async () => {
@@ -54,6 +59,43 @@ describe('a simulated chain', () => {
     expect(chain.block(null, newest + 1).timestamp).toBe(chain.now())
   })
 
+  test('halts with the block it was told, whenever it was told, and goes on as if it had never halted', async () => {
+    const chains = [createClockedChain(), createClockedChain(), createClockedChain()]
+    const [early, late, untouched] = chains.map(({ chain }) => chain) as [
+      SimulatedChain,
+      SimulatedChain,
+      SimulatedChain,
+    ]
+    const at = early.height(null) + 10
+    const wait = async (ms: number) => {
+      for (const { clock } of chains) await clock.advance(ms)
+    }
+
+    early.halt(at)
+    await wait(10_000)
+    late.halt(at)
+    const before = [early.halted, late.halted, early.height(null), late.height(null)]
+    await wait(30_000)
+    const during = [early.halted, late.halted, early.height(null), late.height(null)]
+    early.resume()
+    late.resume()
+
+    expect(before).toEqual([false, false, at - 5, at - 5])
+    expect(during).toEqual([true, true, at, at])
+    expect(early.height(null)).toBe(untouched.height(null))
+    expect(late.block(null, at + 3)).toEqual(untouched.block(null, at + 3))
+  })
+
+  test('never goes back for a halt at a height that has passed', () => {
+    const { chain } = createClockedChain()
+    const before = chain.height(null)
+
+    chain.halt(before - 20)
+
+    expect(chain.height(null)).toBe(before)
+    expect(chain.halted).toBe(true)
+  })
+
   test('mines at once, on every shard, also while halted', () => {
     const chain = createChain({ clock: createFakeClock(), ...settings, shards: [0, 1] })
     const before = [chain.height(0), chain.height(1)]
@@ -80,6 +122,7 @@ describe('a simulated chain', () => {
       fc.record({ kind: fc.constant('wait' as const), ms: fc.integer({ min: 0, max: 30_000 }) }),
       fc.record({ kind: fc.constant('mine' as const), blocks: fc.integer({ min: 1, max: 20 }) }),
       fc.constant({ kind: 'halt' as const }),
+      fc.record({ kind: fc.constant('halt at' as const), more: fc.integer({ min: -5, max: 10 }) }),
       fc.constant({ kind: 'resume' as const }),
     )
     await fc.assert(
@@ -91,6 +134,7 @@ describe('a simulated chain', () => {
         for (const happens of events) {
           if (happens.kind === 'wait') await clock.advance(happens.ms)
           else if (happens.kind === 'mine') chain.mine(happens.blocks)
+          else if (happens.kind === 'halt at') chain.halt(chain.height(null) + happens.more)
           else chain[happens.kind]()
           expect(chain.height(null)).toBeGreaterThanOrEqual(last)
           last = chain.height(null)

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { FAULT_KINDS, readFaultRequest } from '../../src/simulator/fault-request.ts'
 
 const page = readFileSync(new URL('../../docs/simulator.md', import.meta.url), 'utf8')
+const guide = readFileSync(new URL('../../docs/guides/rehearse-your-alerts.md', import.meta.url), 'utf8')
 
 test('the page on the simulator lists every kind of fault, and no other', () => {
   const tables = page.slice(page.indexOf('## The faults'))
@@ -20,4 +21,11 @@ test('every example on the page is understood', () => {
 
   expect(examples.length).toBeGreaterThan(5)
   for (const example of examples) expect(readFaultRequest(example)).toMatchObject({ ok: true })
+})
+
+test('every fault that the guide to rehearsals names in passing is understood', () => {
+  const named = [...guide.matchAll(/`(\{"kind":[^`]+\})`/g)].map(([, body]) => JSON.parse(body ?? '') as unknown)
+
+  expect(named.length).toBeGreaterThan(5)
+  for (const fault of named) expect(readFaultRequest(fault)).toMatchObject({ ok: true })
 })

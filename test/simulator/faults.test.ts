@@ -77,6 +77,45 @@ describe('what a node believes of the chain', () => {
     expect(await hashAt(tip + 2)).not.toBe(ours(tip + 2))
   })
 
+  test('fork with a branch: nodes that part at one height are on one branch, those of another are not', async () => {
+    const { clock, node } = await ill({ kind: 'fork', depth: 3, branch: 1, at: 5 })
+    const { chain } = node
+    const others = [
+      { kind: 'fork', depth: 3, branch: 1, at: 5 },
+      { kind: 'fork', depth: 3, branch: 2, at: 5 },
+      { kind: 'fork', depth: 3, branch: 1, at: 6 },
+    ] as const
+    await clock.advance(4000)
+
+    const headOf = async (url: string) => (await rpc(url, 'eth_getBlockByNumber', ['latest', false])).result
+    const own = await headOf(node.url)
+    const seen = await Promise.all(
+      others.map(async (fault, index) => {
+        const other = await startNode(clock, { family: 'ethereum' }, { chain, name: `other-${index}` })
+        other.inject(fault)
+        return headOf(other.url)
+      }),
+    )
+
+    expect(seen.map((head) => head.number)).toEqual([own.number, own.number, own.number])
+    expect(seen.map((head) => head.hash === own.hash)).toEqual([true, false, false])
+    expect(seen.map((head) => head.parentHash === own.parentHash)).toEqual([true, false, false])
+    expect(own.hash).not.toBe(`0x${chain.block(null, chain.height(null)).hash}`)
+  })
+
+  test('fork at a height to come: it is on the common chain until then', async () => {
+    const clock = createFakeClock()
+    const node = await startNode(clock, { family: 'ethereum' })
+    node.inject({ kind: 'fork', depth: 3, at: node.height() + 2 })
+    const hash = async () => (await rpc(node.url, 'eth_getBlockByNumber', ['latest', false])).result.hash
+    const common = () => `0x${node.chain.block(null, node.chain.height(null)).hash}`
+
+    await clock.advance(2000)
+    expect(await hash()).toBe(common())
+    await clock.advance(2000)
+    expect(await hash()).not.toBe(common())
+  })
+
   test('regress: it falls back, and catches up a block each block time', async () => {
     const { clock, node } = await ill({ kind: 'regress', blocks: 4 })
 

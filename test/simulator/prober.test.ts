@@ -2,13 +2,10 @@ import { afterEach, describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import type { Family } from '../../src/core/network.ts'
 import { checkOutcome } from '../../src/core/poll-result.ts'
-import { createProber, type NodeTarget } from '../../src/nodes/probe.ts'
-import { Secret } from '../../src/secret.ts'
+import { createProber } from '../../src/nodes/probe.ts'
 import type { Fault } from '../../src/simulator/fault.ts'
-import { MULTIVERSX_SHARDS } from '../../src/simulator/multiversx.ts'
 import type { NodeOptions } from '../../src/simulator/node.ts'
-import { endpoint } from '../support/network.ts'
-import { startNode, stopAfterTest } from './ask.ts'
+import { startNode, stopAfterTest, targetOf } from './ask.ts'
 
 /** Both ends together: what the daemon's own prober makes of a simulated node, over real sockets. */
 const TIMEOUT_MS = 600
@@ -21,26 +18,11 @@ afterEach(async () => {
 async function visit(kind: NodeOptions['kind'], ...faults: readonly Fault[]) {
   const node = stopAfterTest(await startNode(systemClock, kind))
   for (const fault of faults) node.inject(fault)
-  const observer = kind.family === 'multiversx' && kind.kind === 'observer' ? (kind.shard ?? 0) : null
-  const polled = endpoint('own-1', {
-    family: kind.family,
-    checks: kind.family === 'avalanche' ? ['liveness', 'head'] : ['head'],
-    shards: kind.family !== 'multiversx' ? [null] : observer === null ? MULTIVERSX_SHARDS : [observer],
-  })
-  const target: NodeTarget = {
-    endpoint: polled,
-    url: new Secret(node.url),
-    headers: {},
-    tls: { ca: null, insecure: false },
-    rpcPath: kind.family === 'avalanche' ? '/ext/bc/C/rpc' : '/',
-    kind: observer === null ? 'proxy' : 'observer',
-    chainId: kind.family === 'ethereum' ? 1 : null,
-    timeoutMs: TIMEOUT_MS,
-  }
+  const target = targetOf(kind, node.url, TIMEOUT_MS)
   const prober = createProber({ clock: systemClock })
   closing.push(prober)
   prober.retarget([target])
-  const result = await prober.poll(polled, signal)
+  const result = await prober.poll(target.endpoint, signal)
   return { node, result, head: checkOutcome(result, 'head'), liveness: result.liveness }
 }
 

@@ -1,10 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
-import { AVAILABILITY_WINDOWS, addTime, noTime, shareOf } from '../../src/core/availability.ts'
+import { AVAILABILITY_WINDOWS, type AvailabilityWindow, addTime, noTime, shareOf } from '../../src/core/availability.ts'
 import { addLatency, newHistogram, quantile } from '../../src/core/latency-histogram.ts'
+import type { Retention } from '../../src/store/messages.ts'
 import type { HistoryBucket, HistoryQuery, PollRecord } from '../../src/store/store.ts'
-import { BASE, batchOf, benchOn, DAY_MS, finish, HOUR_MS, pollOf, RETENTION } from './setting.ts'
+import { BASE, type Bench, batchOf, benchOn, DAY_MS, finish, HOUR_MS, pollOf, RETENTION } from './setting.ts'
 
 const ENDPOINT = 'ethereum/own-1'
 const MINUTE_MS = 60_000
@@ -15,6 +16,7 @@ type Step =
   | { readonly kind: 'late'; readonly backMs: number; readonly record: Partial<PollRecord> }
   | { readonly kind: 'amend'; readonly backMs: number; readonly state: PollRecord['state']; readonly fresh: boolean }
   | { readonly kind: 'hold'; readonly holdMs: number }
+  | { readonly kind: 'maintain'; readonly periods: readonly { readonly startMs: number; readonly lengthMs: number }[] }
   | { readonly kind: 'roll-up' }
 
 const state = fc.constantFrom('up', 'degraded', 'down', 'unknown' as const)
@@ -29,6 +31,14 @@ const record = fc.record({
   contiguousFailures: orNull(fc.nat(9)),
 })
 const seconds = (max: number) => fc.integer({ min: 1, max }).map((value) => value * 1000)
+/** From now on, or told late; overlapping, too. The next plan takes back what it does not name again. */
+const periods = fc.array(
+  fc.record({
+    startMs: fc.integer({ min: -2_400_000, max: 1_800_000 }),
+    lengthMs: fc.integer({ min: 1, max: 4_000_000 }),
+  }),
+  { maxLength: 3 },
+)
 const steps = fc.array(
   fc.oneof(
     { weight: 12, arbitrary: fc.record({ kind: fc.constant('poll' as const), gapMs: seconds(200), record }) },
@@ -39,6 +49,7 @@ const steps = fc.array(
       arbitrary: fc.record({ kind: fc.constant('amend' as const), backMs: seconds(900), state, fresh: fc.boolean() }),
     },
     { weight: 1, arbitrary: fc.record({ kind: fc.constant('hold' as const), holdMs: seconds(800) }) },
+    { weight: 1, arbitrary: fc.record({ kind: fc.constant('maintain' as const), periods }) },
     { weight: 3, arbitrary: fc.constant({ kind: 'roll-up' as const }) },
   ),
   { minLength: 1, maxLength: 120 },
@@ -47,12 +58,13 @@ const steps = fc.array(
 interface Naive {
   readonly polls: PollRecord[]
   readonly holds: { readonly from: number; readonly holdMs: number }[]
+  maintenance: { readonly from: number; readonly until: number }[]
 }
 
 /** Tells the steps to a store, and keeps them in plain lists beside it. */
-function tell(list: readonly Step[]): { bench: ReturnType<typeof benchOn>; naive: Naive; now: number } {
-  const bench = benchOn()
-  const naive: Naive = { polls: [], holds: [{ from: 0, holdMs: 30_000 }] }
+function tell(list: readonly Step[], retention?: Retention): { bench: Bench; naive: Naive; now: number } {
+  const bench = benchOn(':memory:', retention)
+  const naive: Naive = { polls: [], holds: [{ from: 0, holdMs: 30_000 }], maintenance: [] }
   const register = (holdMs: number, at: number) =>
     bench.writing.register([{ index: 0, endpoint: ENDPOINT, holdMs, at }])
   register(30_000, BASE)
@@ -88,8 +100,19 @@ function tell(list: readonly Step[]): { bench: ReturnType<typeof benchOn>; naive
         register(step.holdMs, now + 1)
         if (naive.holds.at(-1)?.holdMs !== step.holdMs) naive.holds.push({ from: now + 1, holdMs: step.holdMs })
         break
+      case 'maintain': {
+        const planned = step.periods.map(({ startMs, lengthMs }) => ({
+          from: now + startMs,
+          until: now + startMs + lengthMs,
+        }))
+        plan(bench, planned, now)
+        const past = naive.maintenance.map(({ from, until }) => ({ from, until: Math.min(until, now) }))
+        naive.maintenance = [...past, ...planned]
+        break
+      }
       case 'roll-up':
         finish(bench.rollUp.rollTo(now))
+        if (retention !== undefined) finish(bench.retainer.pass(now))
         break
     }
   }
@@ -100,18 +123,35 @@ function verdictBits(amended: PollRecord['state'], fresh: boolean): number {
   return ['up', 'degraded', 'down', 'unknown'].indexOf(amended) + (fresh ? 0 : 4)
 }
 
-function holdOf({ holds }: Naive, at: number): number {
+function holdOf(holds: Naive['holds'], at: number): number {
   return (holds.findLast(({ from }) => from <= at) ?? holds[0])?.holdMs ?? 0
 }
 
-/** The time of [from, to) as the holding rule says, poll by poll. */
-function timeOf(naive: Naive, from: number, to: number) {
+function plan(bench: Bench, planned: readonly { readonly from: number; readonly until: number }[], at: number): void {
+  const named = planned.map(({ from, until }) => [ENDPOINT, from, until] as const)
+  bench.writing.write(batchOf([], [{ kind: 'maintain', at, periods: named }]))
+}
+
+/** The time of [from, to) from one moment at which anything may change to the next. */
+function timeOf({ polls, holds, maintenance }: Naive, from: number, to: number) {
   const parts = noTime()
-  for (const [index, poll] of naive.polls.entries()) {
-    const next = naive.polls[index + 1]?.at ?? Number.POSITIVE_INFINITY
-    const start = Math.max(from, poll.at)
-    const end = Math.min(to, next, poll.at + holdOf(naive, poll.at))
-    if (end > start) addTime(parts, poll.state, poll.fresh, end - start)
+  if (to <= from) return parts
+  const ends = polls.map(({ at }) => at + holdOf(holds, at))
+  const borders = [
+    ...polls.map(({ at }) => at),
+    ...ends,
+    ...maintenance.flatMap((planned) => [planned.from, planned.until]),
+  ]
+  const moments = [from, ...borders.filter((at) => at > from && at < to), to].sort((a, b) => a - b)
+  for (const [index, moment] of moments.entries()) {
+    const ms = (moments[index + 1] ?? moment) - moment
+    if (ms <= 0) continue
+    const latest = polls.findLast(({ at }) => at <= moment)
+    const isPlanned = maintenance.some((planned) => planned.from <= moment && moment < planned.until)
+    if (isPlanned) addTime(parts, 'maintenance', false, ms)
+    else if (latest !== undefined && moment < latest.at + holdOf(holds, latest.at)) {
+      addTime(parts, latest.state, latest.fresh, ms)
+    }
   }
   return parts
 }
@@ -236,6 +276,64 @@ describe('history', () => {
     )
   })
 
+  test('cut in two at any moment changes nothing, whatever is left of it', () => {
+    const moment = fc.integer({ min: -2 * HOUR_MS, max: 6 * HOUR_MS })
+    const cuts = fc.tuple(moment, moment, moment).map((at) => at.sort((a, b) => a - b))
+    fc.assert(
+      fc.property(steps, fc.constantFrom(0, 1, 3, 40), cuts, (list, days, [first, cut, last]) => {
+        const { bench, now } = tell(list)
+        const at = now + days * DAY_MS
+        for (const pass of days === 0 ? [at] : [at - DAY_MS, at]) {
+          finish(bench.rollUp.rollTo(pass))
+          finish(bench.retainer.pass(pass))
+        }
+        const read = (from: number, to: number) => {
+          const query = { endpoint: ENDPOINT, from: BASE + from, to: BASE + to, stepMs: Math.max(1000, to - from) }
+          const [bucket] = bench.reading.history(query, at + DAY_MS)
+          const { upMs = 0, degradedMs = 0, downMs = 0, maintenanceMs = 0, unknownMs = 0, polls = 0 } = bucket ?? {}
+          return [upMs, degradedMs, downMs, maintenanceMs, unknownMs, polls]
+        }
+
+        const [left, right, whole] = [read(first, cut), read(cut, last), read(first, last)]
+
+        expect(left.map((ms, part) => ms + (right[part] ?? 0))).toEqual(whole)
+        expect(Math.min(...left, ...right)).toBeGreaterThanOrEqual(0)
+        bench.db.close()
+      }),
+      { numRuns: 150 },
+    )
+  })
+
+  test('of a leap day, and of the night in which New York springs forward, has days of 24 hours', () => {
+    const before = process.env.TZ
+    process.env.TZ = 'America/New_York'
+    try {
+      expect(new Date(2028, 2, 12, 12).getTimezoneOffset()).toBe(new Date(2028, 2, 11, 12).getTimezoneOffset() - 60)
+      const bench = benchOn()
+      const start = Date.UTC(2028, 1, 28)
+      const days = 15
+      bench.writing.register([{ index: 0, endpoint: ENDPOINT, holdMs: HOUR_MS, at: start }])
+      // The first twenty minutes of every hour down.
+      const polls = Array.from({ length: days * 72 }, (_, at) => {
+        return pollOf(start + at * 20 * MINUTE_MS, { state: at % 3 === 0 ? 'down' : 'up' })
+      })
+      bench.writing.write(batchOf(polls))
+      const end = start + days * DAY_MS
+      finish(bench.rollUp.rollTo(end + 10 * MINUTE_MS))
+
+      const history = bench.reading.history({ endpoint: ENDPOINT, from: start, to: end, stepMs: DAY_MS }, end)
+      const [answer] = bench.reading.availability([ENDPOINT], end)
+
+      expect(history).toHaveLength(days)
+      for (const day of history) expect(day).toMatchObject({ downMs: 8 * HOUR_MS, upMs: 16 * HOUR_MS, polls: 72 })
+      expect(new Date(history.at(1)?.start ?? 0).toISOString()).toBe('2028-02-29T00:00:00.000Z')
+      expect(answer?.[1]['7d']).toEqual({ ratio: 0.666666, coverage: 1, fresh: 0.666666 })
+    } finally {
+      if (before === undefined) delete process.env.TZ
+      else process.env.TZ = before
+    }
+  })
+
   test('of half a century, in steps that no tier fits, is read only where there is anything', () => {
     const bench = benchOn()
     bench.writing.register([{ index: 0, endpoint: ENDPOINT, holdMs: HOUR_MS, at: BASE }])
@@ -278,11 +376,11 @@ describe('history', () => {
 })
 
 describe('availability', () => {
-  test('is what the holding rule gives for each window, rolled up or not', () => {
+  test('is what the holding rule gives for each window, to the millisecond while there are polls, rolled up or not', () => {
     fc.assert(
-      fc.property(steps, fc.boolean(), fc.nat(3), (list, rolled, days) => {
+      fc.property(steps, fc.boolean(), fc.integer({ min: 0, max: 26 * HOUR_MS }), (list, rolled, laterMs) => {
         const { bench, naive, now } = tell(list)
-        const at = now + days * DAY_MS
+        const at = now + laterMs
         if (rolled) {
           finish(bench.rollUp.rollTo(at))
           finish(bench.retainer.pass(at))
@@ -291,21 +389,69 @@ describe('availability', () => {
         const [answer] = bench.reading.availability([ENDPOINT, 'nobody/knows'], at)
 
         expect(answer?.[0]).toBe(ENDPOINT)
+        expect(answer?.[1]['24h']).toEqual(shareOf(timeOf(naive, at - DAY_MS, at), DAY_MS))
         for (const [name, ms] of Object.entries(AVAILABILITY_WINDOWS)) {
-          const grid = ms === DAY_MS ? 5 * MINUTE_MS : HOUR_MS
-          const from = Math.floor((at - ms) / grid) * grid
-          expect(answer?.[1]).toHaveProperty(name, shareOf(timeOf(naive, from, at), at - from))
+          const ratio = shareOf(timeOf(naive, at - ms, at), ms).ratio
+          expect(answer?.[1]).toHaveProperty([name, 'ratio'], ratio)
         }
         bench.db.close()
       }),
-      { numRuns: 100 },
+      { numRuns: 150 },
+    )
+  })
+
+  for (const [name, ms] of Object.entries(AVAILABILITY_WINDOWS) as [AvailabilityWindow, number][]) {
+    test(`of ${name} is exact of the time since its first border, of what is left of it`, () => {
+      const gridMs = { '24h': 1, '7d': 5 * MINUTE_MS, '30d': 5 * MINUTE_MS, '90d': HOUR_MS }[name]
+      fc.assert(
+        fc.property(steps, fc.integer({ min: 0, max: 3 * HOUR_MS }), (list, agoMs) => {
+          const { bench, naive, now } = tell(list)
+          const at = Math.max(BASE, now - agoMs) + ms
+          // A clock that jumps is believed after a day.
+          for (const pass of [at - DAY_MS, at]) {
+            finish(bench.rollUp.rollTo(pass))
+            finish(bench.retainer.pass(pass))
+          }
+
+          const [answer] = bench.reading.availability([ENDPOINT], at)
+
+          const from = Math.ceil((at - ms) / gridMs) * gridMs
+          expect(answer?.[1][name]).toEqual(shareOf(timeOf(naive, from, at), at - from))
+          bench.db.close()
+        }),
+        { numRuns: 60 },
+      )
+    })
+  }
+
+  test('and history are the same after any roll-up, retention, amendment and plan, at any moment', () => {
+    // Nothing here is told later than its polls are kept.
+    const short = { rawMs: 1.5 * HOUR_MS, fiveMinutesMs: 4 * HOUR_MS, hourMs: 100 * DAY_MS }
+    fc.assert(
+      fc.property(steps, (list) => {
+        const { bench, naive, now } = tell(list, short)
+        finish(bench.rollUp.rollTo(now))
+        finish(bench.retainer.pass(now))
+        const at = Math.ceil(now / HOUR_MS) * HOUR_MS
+
+        const [answer] = bench.reading.availability([ENDPOINT], at)
+        const query = { endpoint: ENDPOINT, from: BASE - 30 * MINUTE_MS, to: at, stepMs: HOUR_MS }
+        const history = bench.reading.history(query, at)
+
+        expect(history).toEqual(naiveHistory(naive, query, at))
+        for (const [name, ms] of Object.entries(AVAILABILITY_WINDOWS)) {
+          expect(answer?.[1]).toHaveProperty(name, shareOf(timeOf(naive, at - ms, at), ms))
+        }
+        bench.db.close()
+      }),
+      { numRuns: 150 },
     )
   })
 
   test('of thirty days with polls every half hour is the same from days, hours and minutes', () => {
     const bench = benchOn()
     bench.writing.register([{ index: 0, endpoint: ENDPOINT, holdMs: HOUR_MS, at: BASE }])
-    const naive: Naive = { polls: [], holds: [{ from: 0, holdMs: HOUR_MS }] }
+    const naive: Naive = { polls: [], holds: [{ from: 0, holdMs: HOUR_MS }], maintenance: [] }
     for (let at = BASE; at < BASE + 40 * DAY_MS; at += 30 * MINUTE_MS + 7000) {
       naive.polls.push(pollOf(at, { state: naive.polls.length % 7 === 0 ? 'down' : 'up' }))
     }
@@ -316,7 +462,7 @@ describe('availability', () => {
     finish(bench.retainer.pass(now))
 
     const [answer] = bench.reading.availability([ENDPOINT], now)
-    const from = Math.floor((now - AVAILABILITY_WINDOWS['30d']) / HOUR_MS) * HOUR_MS
+    const from = Math.ceil((now - AVAILABILITY_WINDOWS['30d']) / (5 * MINUTE_MS)) * 5 * MINUTE_MS
     expect(answer?.[1]['30d']).toEqual(shareOf(timeOf(naive, from, now), now - from))
     expect(answer?.[1]['30d'].coverage).toBeGreaterThan(0.99)
     expect(RETENTION.rawMs).toBeLessThan(now - from)

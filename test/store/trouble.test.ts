@@ -1,40 +1,15 @@
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdirSync, readdirSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
-import type { Store } from '../../src/store/store.ts'
+import { type Store, StoreError } from '../../src/store/store.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
+import { mayMount } from '../support/mount.ts'
 import { BASE, HOLD_MS, opened, pollOf, temporaryDirectory } from './setting.ts'
 
 const ENDPOINT = 'ethereum/own-1'
-
-/** Mounts need root: without it these tests are skipped, loudly, and never where nothing may be skipped. */
-function mayMount(): boolean {
-  if (process.getuid?.() === 0) {
-    try {
-      const directory = temporaryDirectoryNow()
-      execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', directory], { stdio: 'ignore' })
-      execFileSync('umount', [directory])
-      rmSync(directory, { recursive: true })
-      return true
-    } catch {
-      // Root in a container that may not mount.
-    }
-  }
-  if (process.env.CI === 'true') throw new Error('the tests of a full and a read-only disk need root, to mount one')
-  console.warn('\n!!! SKIPPED: the tests of a full and a read-only disk need root, to mount one\n')
-  return false
-}
-
-function temporaryDirectoryNow(): string {
-  const directory = join('/tmp', `heartline-mount-${process.pid}`)
-  mkdirSync(directory, { recursive: true })
-  return directory
-}
-
-const canMount = mayMount()
 
 function mounted(...options: string[]): string {
   const directory = temporaryDirectory()
@@ -78,7 +53,7 @@ async function until(condition: () => boolean | Promise<boolean>): Promise<void>
   }
 }
 
-describe.skipIf(!canMount)('a disk', () => {
+describe.skipIf(!mayMount())('a disk', () => {
   test('that is full lets go of the reserve and goes on; when that is used up polls wait, and none is lost', async () => {
     const directory = mounted('-t', 'tmpfs', '-o', 'size=24m', 'tmpfs')
     const path = join(directory, 'store.db')
@@ -117,24 +92,94 @@ describe.skipIf(!canMount)('a disk', () => {
     expect(rowsIn(path)).toBe(queued)
   }, 60_000)
 
-  test('that cannot be written to at the start is no reason not to start, and heals by itself', async () => {
+  test('that cannot be written to at the start is refused, and said so', async () => {
     const directory = mounted('-t', 'tmpfs', '-o', 'size=24m,ro', 'tmpfs')
     const path = join(directory, 'store', 'store.db')
-    const clock = createFakeClock({ now: BASE })
 
+    const refusal = await opened({ path }).catch((error: unknown) => error)
+
+    expect(refusal).toBeInstanceOf(StoreError)
+    expect(refusal).toMatchObject({ kind: 'read-only' })
+    expect((refusal as StoreError).message).toContain(`${path} cannot be written`)
+  })
+
+  test('that turns read-only with a store on it is refused at the next start, and the store stays as it is', async () => {
+    const directory = mounted('-t', 'tmpfs', '-o', 'size=24m', 'tmpfs')
+    const path = join(directory, 'store.db')
+    const first = await opened({ path })
+    register(first.store)
+    pollMany(first.store, 10)
+    await first.store.close()
+    execFileSync('mount', ['-o', 'remount,ro', directory])
+
+    const refusal = await opened({ path }).catch((error: unknown) => error)
+
+    expect(refusal).toMatchObject({ kind: 'read-only' })
+    execFileSync('mount', ['-o', 'remount,rw', directory])
+    const { store } = await opened({ path })
+    expect(store.status()).toMatchObject({ trouble: null, integrityOk: true })
+    expect(rowsIn(path)).toBe(10)
+  })
+
+  test('that turns read-only later is trouble, no poll is lost, and it heals by itself', async () => {
+    const directory = temporaryDirectory()
+    const path = join(directory, 'store.db')
+    const clock = createFakeClock({ now: BASE })
     const { store } = await opened({ path, clock })
     register(store)
     pollMany(store, 10)
     await store.flush()
-    expect(store.status()).toMatchObject({ trouble: 'read-only', queueRows: 10 })
+
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=1m,ro', 'tmpfs', directory])
+    let umounted = false
+    const umount = () => {
+      if (!umounted) execFileSync('umount', ['-l', directory])
+      umounted = true
+    }
+    onTestFinished(umount)
+    await clock.advance(10_000)
+    await until(() => store.status().trouble !== null)
+    pollMany(store, 5)
+    await store.flush()
+    expect(store.status()).toMatchObject({ trouble: 'read-only', queueRows: 5 })
     expect(await store.history({ endpoint: ENDPOINT, from: BASE, to: BASE + 1000, stepMs: 1000 })).toHaveLength(1)
     expect(await store.savedHealth()).toEqual([])
+    expect(await store.incidents({ limit: 10 })).toEqual([])
+    expect(await store.incident('any')).toBeNull()
 
-    execFileSync('mount', ['-o', 'remount,rw', directory])
+    umount()
     await clock.advance(5000)
     await store.flush()
-    expect(store.status()).toMatchObject({ trouble: null, queueRows: 0, rowsWritten: 10 })
-    expect(statSync(join(directory, 'store')).mode & 0o777).toBe(0o700)
+    expect(store.status()).toMatchObject({ trouble: null, queueRows: 0, rowsWritten: 15 })
+    expect(rowsIn(path)).toBe(15)
+  })
+})
+
+describe('a path', () => {
+  test('on NFS is refused before there is a file', async () => {
+    const path = join(temporaryDirectory(), 'data', 'store.db')
+    const asked: string[] = []
+    const fileSystemType = (directory: string) => {
+      asked.push(directory)
+      return 0x6969
+    }
+
+    const refusal = await opened({ path, fileSystemType }).catch((error: unknown) => error)
+
+    expect(refusal).toMatchObject({ kind: 'network-disk' })
+    expect((refusal as StoreError).message).toContain('needs memory that all its readers share')
+    expect(asked).toEqual([join(path, '..')])
+    expect(readdirSync(join(path, '..'))).toEqual([])
+  })
+
+  test('below a file, or that is a directory, is refused', async () => {
+    const directory = temporaryDirectory()
+    writeFileSync(join(directory, 'file'), '')
+
+    for (const path of [join(directory, 'file', 'store.db'), join(directory, 'file', 'deep', 'store.db'), directory]) {
+      const refusal = await opened({ path }).catch((error: unknown) => error)
+      expect(refusal).toMatchObject({ kind: 'read-only' })
+    }
   })
 })
 
@@ -221,11 +266,12 @@ describe('a file', () => {
     expect(rowsIn(path)).toBe(1)
   })
 
-  test('that is deleted while it is open is noticed, and begun anew with all endpoints known', async () => {
+  test('that is deleted while it is open is noticed, and begun anew with all endpoints known, and what is planned', async () => {
     const path = join(temporaryDirectory(), 'store.db')
     const clock = createFakeClock({ now: BASE })
     const { store } = await opened({ path, clock })
     register(store)
+    store.maintain([{ endpoint: ENDPOINT, from: BASE + 1000, until: BASE + 3000 }], BASE)
     pollMany(store, 5)
     await store.flush()
 
@@ -239,6 +285,8 @@ describe('a file', () => {
     expect(rowsIn(path)).toBe(2)
     const from = at - 50
     expect(await store.history({ endpoint: ENDPOINT, from, to: at + 950, stepMs: 1000 })).toHaveLength(1)
+    const [planned] = await store.history({ endpoint: ENDPOINT, from: BASE, to: BASE + 5000, stepMs: 5000 })
+    expect(planned?.maintenanceMs).toBe(2000)
   })
 
   test('that somebody else is writing delays neither the caller nor, once he ends, a single poll', async () => {

@@ -6,6 +6,10 @@ import { BATCH_ROWS, createWriteQueue } from '../../src/store/write-queue.ts'
 const poll = (number: number) => [number, 0, 0, 0, 0, 0, 0, 0]
 const saved = (endpoint: string, at: number): WriteEvent => ({ kind: 'save-health', endpoint, at, json: '{}' })
 
+const incident = (id: string, json: string): WriteEvent => {
+  return { kind: 'save-incident', id, row: [id, 'ethereum', null, 0, null, 0, json] }
+}
+
 /** What a batch says, in order. */
 function sayings(batch: Batch): (number | string)[] {
   const told: (number | string)[] = []
@@ -130,5 +134,34 @@ describe('the write queue', () => {
     }
     expect(waiting + queue.dropped).toBe(50_000)
     expect(waiting).toBeLessThanOrEqual(6000)
+  })
+
+  test('keeps of an incident only how it stands now, with the polls that it came after', () => {
+    const queue = createWriteQueue({ maxRows: 10_000 })
+    queue.pushEvent(incident('a', 'one'))
+    queue.pushEvent(saved('own-1', 1))
+    for (let row = 0; row < BATCH_ROWS; row++) queue.pushPoll(poll(row))
+    queue.pushEvent(incident('b', 'two'))
+    queue.pushEvent(incident('a', 'three'))
+
+    const first = queue.take()
+    queue.done()
+    const second = queue.take()
+
+    expect(first?.events.map(({ event }) => event)).toEqual([saved('own-1', 1)])
+    expect(second?.events.map(({ event }) => event)).toEqual([incident('b', 'two'), incident('a', 'three')])
+  })
+
+  test('of a disk that is stuck for weeks lets go of the oldest incidents, counted, and of nothing that endpoints remember', () => {
+    const queue = createWriteQueue({ maxRows: 10_000 })
+    queue.pushEvent(saved('own-1', 1))
+    const large = 'x'.repeat(1024 * 1024)
+
+    for (let count = 0; count < 40; count++) queue.pushEvent(incident(`id-${count}`, large))
+    for (let count = 0; count < 40; count++) queue.pushEvent(incident('id-39', large))
+
+    const kinds = queue.take()?.events.map(({ event }) => (event.kind === 'save-incident' ? event.id : event.kind))
+    expect(kinds).toEqual(['save-health', ...Array.from({ length: 32 }, (_, at) => `id-${at + 8}`)])
+    expect(queue.dropped).toBe(8)
   })
 })

@@ -14,6 +14,8 @@ export interface Anvil {
   reorg(depth: number): Promise<void>
   /** Any other method; throws what the node answers as error. */
   call(method: string, params?: readonly unknown[]): Promise<unknown>
+  /** SIGKILL, SIGSTOP, SIGCONT: what may happen to a node. */
+  signal(name: NodeJS.Signals): void
   stop(): Promise<void>
 }
 
@@ -74,6 +76,7 @@ export async function startAnvil({
     mine,
     rollback: async (blocks) => void (await call('anvil_rollback', [blocks])),
     reorg: async (depth) => void (await call('anvil_reorg', [depth, []])),
+    signal: (name) => void child.kill(name),
     stop: () =>
       new Promise((resolve) => {
         if (child.exitCode !== null || child.signalCode !== null) return resolve()

@@ -21,6 +21,7 @@ export interface EndpointView {
 
 export interface StatusView {
   readonly state: string
+  readonly observer: { readonly impaired: boolean; readonly reasons: readonly string[] }
   readonly networks: readonly {
     readonly name: string
     readonly state: string
@@ -102,7 +103,12 @@ export async function startDaemon(config: object, options: DaemonOptions = {}): 
       return exited
     },
   }
-  if (!options.early) await until(async () => (await get('/-/ready')).status === 200, 'the daemon is ready')
+  if (!options.early) {
+    await until(async () => (await get('/-/ready')).status === 200, 'the daemon is ready').catch((error: unknown) => {
+      child.kill('SIGKILL')
+      throw error
+    })
+  }
   return daemon
 }
 

@@ -43,7 +43,8 @@ export function createFakeClock({ now = Date.UTC(2026, 0, 1), monotonic = 1000 }
   }
 
   return {
-    now: () => wall,
+    // As `Date.now` has it.
+    now: () => Math.floor(wall),
     monotonic: () => steady,
     after,
 

@@ -1,9 +1,12 @@
 import type { Clock } from '../../src/clock.ts'
 import { type Endpoint, endpointKey } from '../../src/core/endpoint.ts'
 import type { Network } from '../../src/core/network.ts'
+import { createObserver } from '../../src/core/observer.ts'
 import type { PollResult } from '../../src/core/poll-result.ts'
-import { createPoller } from '../../src/poll/poller.ts'
+import { whereaboutsOf } from '../../src/core/reach.ts'
+import { createPoller, type PolledNetwork, type PollerDeps } from '../../src/poll/poller.ts'
 import { createBoard, type WritableBoard } from '../../src/state/board.ts'
+import { createIncidentLog } from '../../src/state/incident-log.ts'
 import type { StoreStatus } from '../../src/store/store.ts'
 import { good, head, liveness, pollResult } from './network.ts'
 
@@ -20,16 +23,31 @@ export interface WorldNetwork {
   readonly endpoints: readonly Endpoint[]
 }
 
+const polledOf = (networks: readonly WorldNetwork[]): PolledNetwork[] =>
+  networks.map(({ network, endpoints }) => ({
+    network,
+    endpoints: endpoints.map((endpoint) => ({ endpoint, at: whereaboutsOf('127.0.0.1') })),
+  }))
+
 /** A board that the real poller fills from answers given by hand. */
-export function createWorld(clock: Clock, networks: readonly WorldNetwork[]): World {
+export function createWorld(
+  clock: Clock,
+  networks: readonly WorldNetwork[],
+  deps: Pick<PollerDeps, 'onChainEvent'> = {},
+): World {
   const board = createBoard()
   let answer: ((endpoint: Endpoint) => PollResult) | null = null
   const nothing = () => {}
   const poller = createPoller({
     prober: { poll: async (endpoint) => (answer ?? well)(endpoint) },
+    observer: createObserver(),
+    lookAtOurselves: nothing,
     board,
-    store: { poll: nothing, amend: nothing, hashChange: nothing, saveHealth: nothing },
+    incidents: createIncidentLog(),
+    store: { poll: nothing, amend: nothing, hashChange: nothing, saveHealth: nothing, saveIncident: nothing },
+    hasten: nothing,
     metrics: { checkFinished: nothing },
+    ...deps,
     clock,
     log: { debug: nothing, info: nothing, warn: nothing, error: nothing },
   })
@@ -45,7 +63,7 @@ export function createWorld(clock: Clock, networks: readonly WorldNetwork[]): Wo
   }
 
   const keys = () => new Set(board.networks().flatMap(({ endpoints }) => endpoints.map(({ key }) => key)))
-  poller.configure(networks, new Set())
+  poller.configure(polledOf(networks), new Set())
 
   async function poll(endpoint: Endpoint, over: Partial<PollResult> = {}): Promise<void> {
     answer = (asked) => ({ ...well(asked), ...over })
@@ -60,7 +78,7 @@ export function createWorld(clock: Clock, networks: readonly WorldNetwork[]): Wo
         for (const { health } of endpoints) await poll(health.endpoint, over)
       }
     },
-    configure: (next) => poller.configure(next, keys()),
+    configure: (next) => poller.configure(polledOf(next), keys()),
   }
 }
 

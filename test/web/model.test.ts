@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { age, duration, latency, unbroken } from '../../web/format.ts'
-import { applyEvent, networksWorstFirst, worstFirst, worstHead } from '../../web/model.ts'
-import { verdictSentence } from '../../web/words.ts'
-import { aNetwork, anEndpoint, aStatus } from './things.ts'
+import { applyEvent, applyIncident, networksWorstFirst, planAt, worstFirst, worstHead } from '../../web/model.ts'
+import { incidentSentence, titleOf, verdictSentence } from '../../web/words.ts'
+import { aNetwork, anEndpoint, anIncident, aStatus } from './things.ts'
 
 describe('an event', () => {
   test('that is complete takes the place of all that was known', () => {
@@ -35,9 +35,81 @@ describe('an event', () => {
     expect(next).toEqual({ ...known, generated_at: '2026-01-01T00:00:05.000Z' })
   })
 
+  test('that tells no plan keeps the one that is known, and one that does takes its place', () => {
+    const plan = [
+      { name: 'upgrade', network: 'one', endpoints: null, from: '2026-01-01T01:00:00Z', until: '2026-01-01T02:00:00Z' },
+    ]
+    const { maintenance: _, ...quiet } = aStatus([])
+    const known = aStatus([aNetwork('one')], { maintenance: plan })
+
+    expect(applyEvent(known, { ...quiet, complete: false })?.maintenance).toBe(plan)
+    expect(applyEvent(known, { ...quiet, maintenance: [], complete: false })?.maintenance).toEqual([])
+  })
+
   test('of changes to what is not known yet says nothing', () => {
     expect(applyEvent(null, { ...aStatus([]), complete: false })).toBeNull()
   })
+})
+
+test('an incident comes in by its time, changes in its place, and goes when it is closed or part of another', () => {
+  const old = anIncident('old', { opened_at: '2026-01-01T00:00:00.000Z' })
+  const young = anIncident('young', { opened_at: '2026-01-01T00:05:00.000Z' })
+  const worse = { ...old, flapping: true }
+
+  expect(applyIncident([young], old)).toEqual([young, old])
+  expect(applyIncident([young, old], worse)).toEqual([young, worse])
+  expect(applyIncident([young, old], { ...old, closed_at: '2026-01-01T00:06:00.000Z' })).toEqual([young])
+  expect(applyIncident([young, old], { ...young, absorbed_by: 'x' })).toEqual([old])
+})
+
+test('maintenance is under way from its first moment on, and over at its last', () => {
+  const period = {
+    name: 'upgrade',
+    network: 'one',
+    endpoints: null,
+    from: '2026-01-01T01:00:00Z',
+    until: '2026-01-01T02:00:00Z',
+  }
+  const at = (time: string) => {
+    const { running, ahead } = planAt([period], Date.parse(time))
+    return [running.length, ahead.length]
+  }
+
+  expect(at('2026-01-01T00:59:59Z')).toEqual([0, 1])
+  expect(at('2026-01-01T01:00:00Z')).toEqual([1, 0])
+  expect(at('2026-01-01T02:00:00Z')).toEqual([0, 0])
+})
+
+test('of a window that comes again and again only the next time is told', () => {
+  const night = { name: 'night', network: 'one', endpoints: null }
+  const first = { ...night, from: '2026-01-01T03:00:00Z', until: '2026-01-01T04:00:00Z' }
+  const other = { ...first, name: 'upgrade' }
+  const second = { ...night, from: '2026-01-02T03:00:00Z', until: '2026-01-02T04:00:00Z' }
+
+  expect(planAt([first, other, second], Date.parse('2026-01-01T00:00:00Z')).ahead).toEqual([first, other])
+  expect(planAt([first, other, second], Date.parse('2026-01-01T03:30:00Z')).ahead).toEqual([second])
+})
+
+test('an incident is told by the worst reason that still holds', () => {
+  const [reason] = anIncident('a').conditions
+  const lagging = { ...reason, code: 'lagging', state: 'degraded', message: '3 blocks behind' } as const
+  const over = { ...reason, until: '2026-01-01T00:01:00Z' } as NonNullable<typeof reason>
+  const sentence = (change: Parameters<typeof anIncident>[1]) => incidentSentence(anIncident('a', change))
+  const held = lagging as NonNullable<typeof reason>
+
+  expect(sentence({})).toBe('is down: connection refused')
+  expect(sentence({ flapping: true })).toBe('is down on and off: connection refused')
+  expect(sentence({ conditions: [over, held] })).toBe('is down: 3 blocks behind')
+  expect(sentence({ conditions: [] })).toBe('is down')
+  expect(sentence({ cause: 'halted', state: 'degraded' })).toBe('is halted: connection refused')
+})
+
+test('what is no longer configured is called by its name', () => {
+  const status = aStatus([aNetwork('one', [anEndpoint('a', { title: 'Node A' })])])
+
+  expect(titleOf(status, 'one', ['a', 'gone'])).toBe('ONE: Node A, gone')
+  expect(titleOf(status, 'one', null)).toBe('ONE')
+  expect(titleOf(status, 'gone', null)).toBe('gone')
 })
 
 test('the worst comes first, and the unknown before the healthy', () => {
@@ -89,6 +161,11 @@ describe('the verdict', () => {
   test.each([
     ['nothing to watch', aStatus([]), 'Nothing is configured to be watched.'],
     ['all well', aStatus([aNetwork('one', [up, up])]), 'All 2 endpoints are up.'],
+    [
+      'one in maintenance',
+      aStatus([aNetwork('one', [up, anEndpoint('m', { state: 'maintenance' })])]),
+      '1 of 2 endpoints are up; 1 is in maintenance.',
+    ],
     ['some not known', aStatus([aNetwork('one', [up, unknown])]), '1 of 2 endpoints are up; the others are not known.'],
     [
       'nothing known',

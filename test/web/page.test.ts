@@ -4,6 +4,7 @@ import { type Browser, chromium, type Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { NODE, OTHER, OWN, type Setting, setUp } from '../http/setting.ts'
+import { incident } from '../support/incident.ts'
 import { bad, endpoint, good, liveness, network, nodeCheck } from '../support/network.ts'
 import { requirePackage } from '../support/system-package.ts'
 
@@ -80,6 +81,50 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
     expect(await page.title()).toBe('▲ Heartline')
     expect(await page.locator('section.network h2').allTextContents()).toEqual(['Ethereum', 'Avalanche'])
     expect(complaints).toEqual([])
+  })
+
+  test('shows open incidents on top while one watches, until they are closed', async () => {
+    const setting = setUp({ realClock: systemClock })
+    await setting.world.pollAll()
+    const { page, complaints } = await show(setting)
+    await page.getByText('All 3 endpoints are up.').waitFor()
+    expect(await page.locator('.incidents').count()).toBe(0)
+    const open = incident({ openedAt: systemClock.now() - 120_000 })
+
+    setting.incidents.put(open)
+
+    await page.locator('.incidents li').waitFor()
+    expect(await page.locator('.incidents li').innerText()).toMatch(
+      /^Avalanche: Own node 1 is down: connection refused\s+for 2 min$/,
+    )
+    expect(await page.locator('.incidents').getByRole('img', { name: 'Down' }).count()).toBe(1)
+    setting.incidents.put({ ...open, closedAt: systemClock.now() })
+    await page.locator('.incidents').waitFor({ state: 'detached' })
+    expect(complaints).toEqual([])
+  })
+
+  test('shows maintenance ahead of time, and while it lasts with a shape of its own', async () => {
+    const setting = setUp({ realClock: systemClock })
+    await setting.world.pollAll()
+    const now = systemClock.now()
+    const period = { network: 'avalanche', endpoints: ['own-1'] }
+    const { page } = await show(setting)
+    await page.getByText('All 3 endpoints are up.').waitFor()
+
+    setting.world.board.putMaintenance([
+      { ...period, name: 'upgrade', from: now - 1000, until: now + 1_800_000 },
+      { ...period, name: 'later', endpoints: null, from: now + 7_260_000, until: now + 9_000_000 },
+    ])
+
+    await page.getByText('2 of 3 endpoints are up; 1 is in maintenance.').waitFor()
+    const items = await page.locator('.events.maintenance li').allInnerTexts()
+    expect(items.map((text) => text.replace(/\s+/g, ' '))).toEqual([
+      expect.stringMatching(/^Avalanche: Own node 1 upgrade (29|30) min left$/),
+      'Avalanche later in 2 h',
+    ])
+    const row = page.locator('tr.maintenance')
+    expect(await row.getByRole('img', { name: 'Maintenance' }).count()).toBe(1)
+    expect(await row.evaluate((one) => getComputedStyle(one).backgroundColor)).not.toBe('rgba(0, 0, 0, 0)')
   })
 
   test('says that it is stale, and looks healthy nowhere, when the daemon is gone', async () => {

@@ -1,4 +1,4 @@
-import type { EndpointView, NetworkView, StatusView } from '../../src/http/views.ts'
+import type { EndpointView, IncidentSummaryView, NetworkView, StatusView } from '../../src/http/views.ts'
 
 const NOTHING = { ratio: null, coverage: 0, fresh: null }
 
@@ -8,6 +8,8 @@ export function anEndpoint(name: string, over: Partial<EndpointView> = {}): Endp
     title: name,
     state: 'up',
     since: '2026-01-01T00:00:00.000Z',
+    incident: null,
+    flapping: false,
     last_polled_at: '2026-01-01T00:00:00.000Z',
     conditions: [],
     heads: [],
@@ -41,7 +43,29 @@ export function aStatus(networks: NetworkView[], over: Partial<StatusView> = {})
     generated_at: '2026-01-01T00:00:00.000Z',
     state: 'up',
     observer: { impaired: false, reasons: [] },
+    maintenance: [],
     networks,
+    ...over,
+  }
+}
+
+export function anIncident(id: string, over: Partial<IncidentSummaryView> = {}): IncidentSummaryView {
+  const since = over.opened_at ?? '2026-01-01T00:00:00.000Z'
+  return {
+    id,
+    network: 'one',
+    endpoint: 'a',
+    cause: 'endpoint',
+    state: 'down',
+    conditions: [{ code: 'unreachable', state: 'down', message: 'connection refused', since, until: null }],
+    opened_at: since,
+    confirmed_at: since,
+    closed_at: null,
+    duration_seconds: null,
+    flapping: false,
+    flaps: 0,
+    affected: [],
+    absorbed_by: null,
     ...over,
   }
 }

@@ -1,0 +1,29 @@
+import { randomBytes } from 'node:crypto'
+import { callerName } from '../config/scalars.ts'
+import { type CommandIo, EXIT } from './io.ts'
+
+/** 256 bits: 43 characters of base64url, all of which an endpoint_id may hold. */
+const ID_BYTES = 32
+
+/** Prints a fresh endpoint_id, and what to put into the configuration for it. Nothing is kept: it stands in the printed lines alone. */
+export function newCaller({ name }: { readonly name: string }, io: Pick<CommandIo, 'out' | 'err'>): number {
+  if (!callerName({ description: '' }).safeParse(name).success) {
+    io.err('heartline: expected a name of 1 to 64 characters of A-Z, a-z, 0-9, ., _ and -')
+    return EXIT.usage
+  }
+  const id = randomBytes(ID_BYTES).toString('base64url')
+  const variable = `CALLER_${name.replace(/[^A-Za-z0-9]/g, '_').toUpperCase()}`
+  io.out(
+    [
+      `# The endpoint_id is a password. ${name} needs it for its URLs; it is printed this once.`,
+      `# To keep it out of the file, set ${variable} in the environment of the daemon, and write "\${${variable}}" below.`,
+      'gateway:',
+      '  enabled: true',
+      '  callers:',
+      // Quoted: `1e5` and `true` would be no texts.
+      `    - name: "${name}"`,
+      `      endpoint_id: "${id}"`,
+    ].join('\n'),
+  )
+  return EXIT.ok
+}

@@ -1,0 +1,30 @@
+import type { UnixMs } from './time.ts'
+
+/** A planned stretch of time [from, until) in which nobody is to be judged for what happens to these endpoints. */
+export interface MaintenancePeriod {
+  /** The window's name in the configuration. */
+  readonly name: string
+  readonly network: string
+  /** Names; `null` is all of the network. */
+  readonly endpoints: readonly string[] | null
+  readonly from: UnixMs
+  readonly until: UnixMs
+}
+
+/** Whether the period is about this endpoint. */
+export function concerns(
+  period: MaintenancePeriod,
+  endpoint: { readonly network: string; readonly name: string },
+): boolean {
+  return period.network === endpoint.network && (period.endpoints === null || period.endpoints.includes(endpoint.name))
+}
+
+/** The period that holds at this moment, of those given; the one that ends last where several do. */
+export function periodAt(periods: readonly MaintenancePeriod[], now: UnixMs): MaintenancePeriod | null {
+  let holding: MaintenancePeriod | null = null
+  for (const period of periods) {
+    if (period.from > now || now >= period.until) continue
+    if (holding === null || period.until > holding.until) holding = period
+  }
+  return holding
+}

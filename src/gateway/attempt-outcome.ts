@@ -1,0 +1,104 @@
+import { isRateLimit, type Step } from '../core/failover.ts'
+import type { Failure } from '../core/failure.ts'
+import type { Operation } from '../core/operation.ts'
+import type { Attempted } from './attempt.ts'
+import type { Question } from './question.ts'
+import type { Upstream } from './upstream.ts'
+
+/** What came of one attempt, for the `outcome` label of `heartline_gateway_attempts_total`. */
+export const ATTEMPT_OUTCOMES = [
+  'answered',
+  /** The node's own error, passed on or kept. */
+  'node-error',
+  /** Null or "not found", of which others may know better. */
+  'absent',
+  /** A lower height than the caller has seen. */
+  'behind',
+  'rate-limited',
+  'timeout',
+  /** It could not be reached, or the connection broke. */
+  'connection',
+  'http-status',
+  'bad-answer',
+  /** Our own machine's limits. */
+  'local',
+  /** The caller left. */
+  'cancelled',
+] as const
+export type AttemptOutcome = (typeof ATTEMPT_OUTCOMES)[number]
+
+export function outcomeOf(
+  { came, isOurs }: Attempted,
+  step: Step,
+  isBehind: boolean,
+  { operation, signal }: Question,
+): AttemptOutcome {
+  if (came.kind === 'failed') {
+    if (signal.aborted) return 'cancelled'
+    return isOurs && came.failure.kind !== 'timeout' ? 'local' : failureOutcome(came.failure)
+  }
+  if (isBehind) return 'behind'
+  if (step === 'absent') return 'absent'
+  if (came.kind === 'result') return 'answered'
+  return isRateLimit(operation, came) ? 'rate-limited' : 'node-error'
+}
+
+function failureOutcome(failure: Failure): AttemptOutcome {
+  switch (failure.kind) {
+    case 'timeout':
+      return 'timeout'
+    case 'dns':
+    case 'refused':
+    case 'unroutable':
+    case 'reset':
+    case 'truncated':
+    case 'tls':
+      return 'connection'
+    case 'local-resources':
+      return 'local'
+    case 'redirect':
+    case 'http':
+      return 'http-status'
+    case 'rate-limited':
+      return 'rate-limited'
+    case 'not-http':
+    case 'headers-too-large':
+    case 'too-large':
+    case 'bad-encoding':
+    case 'not-json':
+    case 'too-deep':
+    case 'rpc':
+    case 'wrong-id':
+    case 'malformed':
+    case 'wrong-network':
+      return 'bad-answer'
+  }
+}
+
+/** Notes on the endpoint what the attempt says of it; whether that opened its breaker. */
+export function settle(
+  upstream: Upstream,
+  operation: Operation,
+  attempted: Attempted,
+  began: number,
+  ended: number,
+): boolean {
+  const { came, isOurs, isFault, retryAfterMs } = attempted
+  const isAnswer = came.kind !== 'failed'
+  const isLate = came.kind === 'failed' && came.failure.kind === 'timeout' && !isOurs
+  // How soon a connection is refused says nothing of how soon a request is answered.
+  upstream.end(ended, isAnswer || isLate ? ended - began : null, !isOurs && !isLate)
+  const isLimited = came.kind === 'error' ? isRateLimit(operation, came) : isFailure(came, 'rate-limited')
+  if (isLimited) upstream.rest(retryAfterMs, ended)
+  if (isFault) return upstream.breaker.fail(ended)
+  if (!isAnswer || isLimited) upstream.breaker.forget()
+  else {
+    upstream.breaker.succeed()
+    upstream.awake()
+  }
+  return false
+}
+
+function isFailure(came: Attempted['came'], kind: Failure['kind']): boolean {
+  return came.kind === 'failed' && came.failure.kind === kind
+}

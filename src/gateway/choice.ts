@@ -1,0 +1,293 @@
+import type { Clock } from '../clock.ts'
+import type { Shard } from '../core/network.ts'
+import type { Need } from '../core/operation.ts'
+import { type Candidate, type Ranking, rank } from '../core/rank.ts'
+import type { UnixMs } from '../core/time.ts'
+import { type Board, type BoardNetwork, shownState } from '../state/board.ts'
+import { BEHIND, createHeights, THERE } from './heights.ts'
+import { type EndpointOverview, overviewOf } from './overview.ts'
+import type { Chosen, Upstream } from './upstream.ts'
+
+/** Whom to ask on one network. Rebuilt when a verdict changes or time alone changes one; every request reads it as it stands. */
+export interface Choice {
+  /** `null`: nobody who was not tried yet may be asked. */
+  choose(wish: Wish): Chosen | null
+  /** The highest block of which anybody of this network is known to have it; `null` where nothing is known. */
+  knownTip(shard: Shard): number | null
+  /** No endpoint can be as high as that: it is a lie, or another chain. */
+  ceiling(shard: Shard): number
+  /** Somebody is known to stand there who is only away, so that the others will soon. */
+  isElsewhere(shard: Shard, height: number): boolean
+  /** Somebody who is well is known to stand there. */
+  isThere(shard: Shard, height: number): boolean
+  /** In the order in which they would be asked now, then those left out. */
+  overview(): readonly EndpointOverview[]
+  /** A verdict changed, or the set of endpoints did. */
+  changed(): void
+  /** The reference head did. */
+  moved(): void
+  /** Time went on. Whether somebody's state became another by that alone. */
+  tick(now: UnixMs): boolean
+}
+
+export interface Wish {
+  readonly need: Need
+  readonly isRead: boolean
+  /** The caller's mark: asked are those at or above it, if there are any. */
+  readonly tip: number | null
+  readonly tried: readonly Upstream[]
+  /** Observers have no such path. */
+  readonly proxiesOnly: boolean
+  /** Only those who are well and likely to have it: there is an answer already. */
+  readonly forMore: boolean
+}
+
+export interface ChoiceDeps {
+  readonly network: string
+  readonly board: Board
+  readonly clock: Pick<Clock, 'now' | 'monotonic'>
+  readonly upstreamOf: (endpoint: string) => Upstream | undefined
+}
+
+/** Of more endpoints than this, three are compared: with fewer, all. */
+const COMPARE_ALL = 16
+
+/** Another must be so much better than the present one … */
+const STICKY = 0.7
+/** … and the present one have been it for so long. */
+const STAY_MS = 30_000
+
+/** Requests that an open breaker lets through all the same when there is nobody else at all. */
+const LAST_RESORT_IN_FLIGHT = 16
+
+interface Route {
+  readonly ranking: Ranking
+  readonly well: readonly Chosen[]
+  readonly leastBad: readonly Chosen[]
+  readonly silent: readonly Chosen[]
+  /** All of them, and who of them is of this chain for certain. */
+  readonly candidates: readonly Candidate[]
+  readonly ours: readonly Upstream[]
+}
+
+interface Present {
+  pick: Chosen
+  since: number
+}
+
+export function createChoice({ network, board, clock, upstreamOf }: ChoiceDeps): Choice {
+  const heights = createHeights({ network, board, clock })
+  let route: Route | null = null
+  const present = new Map<Shard, Present>()
+  let turn = 0
+
+  function current(): Route {
+    route ??= build()
+    return route
+  }
+
+  function build(): Route {
+    const now = clock.now()
+    const standing = board.network(network)
+    const candidates = standing === undefined ? [] : candidatesOf(standing, now)
+    const ranking = rank(candidates)
+    const pickOf = (degraded: boolean, group: number) => (candidate: Candidate) => {
+      const upstream = upstreamOf(candidate.endpoint)
+      return upstream === undefined ? [] : [{ upstream, group, degraded }]
+    }
+    const well = ranking.groups.flatMap((group, index) => group.flatMap(pickOf(false, index)))
+    const leastBad = ranking.leastBad.flatMap(pickOf(true, 0))
+    const silent = ranking.silent.flatMap(pickOf(true, 0))
+    // Those that are there still stay present: a verdict of somebody else is no reason to move.
+    for (const [shard, { pick, since }] of present) {
+      const again = well.find(({ upstream }) => upstream === pick.upstream)
+      if (again === undefined) present.delete(shard)
+      else present.set(shard, { pick: again, since })
+    }
+    const forked = new Set(
+      ranking.leftOut.filter(({ because }) => because === 'forked').map(({ endpoint }) => endpoint),
+    )
+    const ours = [...well, ...leastBad, ...silent]
+      .map(({ upstream }) => upstream)
+      .filter(({ name }) => !forked.has(name))
+    return { ranking, well, leastBad, silent, candidates, ours }
+  }
+
+  function choose(wish: Wish): Chosen | null {
+    const { well, leastBad, silent } = current()
+    const { need } = wish
+    if (need.kind === 'endpoint') return pinned(need.endpoint, wish.tried)
+    const shard = need.kind === 'any' ? null : need.shard
+    const now = clock.monotonic()
+    const best =
+      well.length > COMPARE_ALL
+        ? (someOf(well, wish, shard, now) ?? bestOf(well, wish, shard, now))
+        : bestOf(well, wish, shard, now)
+    if (best !== null || wish.forMore) return best
+    // What writes goes to nobody in doubt.
+    if (!wish.isRead) return null
+    return (
+      firstOf(leastBad, wish, shard, now) ??
+      firstOf(silent, wish, shard, now) ??
+      lastOf(well, wish, shard, now) ??
+      lastOf(leastBad, wish, shard, now) ??
+      lastOf(silent, wish, shard, now)
+    )
+  }
+
+  function pinned(name: string, tried: readonly Upstream[]): Chosen | null {
+    const { well, leastBad, silent } = current()
+    const isIt = ({ upstream }: Chosen) => upstream.name === name && !tried.includes(upstream)
+    return well.find(isIt) ?? leastBad.find(isIt) ?? silent.find(isIt) ?? null
+  }
+
+  function bestOf(picks: readonly Chosen[], wish: Wish, shard: Shard, now: number): Chosen | null {
+    const { need, tried, forMore } = wish
+    const wanted = wantedHeight(wish)
+    const places = wanted === null ? null : heights.places(shard, wanted)
+    // Whoever has not found it by its hash yet may be late: the others are asked in the order of their heights.
+    const freshest = need.kind === 'hash' && forMore
+    const here = present.get(shard)
+    let best: Chosen | null = null
+    let bestClass = Number.POSITIVE_INFINITY
+    let bestCost = Number.POSITIVE_INFINITY
+    let hereClass = Number.POSITIVE_INFINITY
+    for (const pick of picks) {
+      const { upstream } = pick
+      if (!canServe(upstream, wish, shard) || !upstream.breaker.mayAsk(now) || upstream.restsFor(now) > 0) continue
+      if (!wish.isRead && upstream.breaker.state(now) !== 'closed') continue
+      if (tried.length > 0 && tried.includes(upstream)) continue
+      const standing = places === null ? THERE : places.of(upstream)
+      const silent = upstream.isSilent(now)
+      if (forMore && (silent || standing === BEHIND)) continue
+      const order = (silent ? 10_000 : 0) + (standing === BEHIND ? 1000 + pick.group * 3 : pick.group * 3 + standing)
+      const isHere = here !== undefined && upstream === here.pick.upstream
+      if (isHere) hereClass = order
+      if (order > bestClass) continue
+      const cost = freshest ? -upstream.height(shard) : isHere ? upstream.cost() * STICKY : upstream.cost()
+      if (order === bestClass && cost >= bestCost) continue
+      best = pick
+      bestClass = order
+      bestCost = cost
+    }
+    if (best !== null && !forMore && tried.length === 0 && best !== here?.pick) {
+      const better = best.upstream
+      // Load moves single requests; the present one changes when it is gone, or another is faster for good.
+      const faster = (better.latencyMs ?? 0) + 1 < STICKY * ((here?.pick.upstream.latencyMs ?? 0) + 1)
+      const isGone = hereClass === Number.POSITIVE_INFINITY
+      const leave = here === undefined || isGone || (hereClass > bestClass && best.group !== here.pick.group)
+      if (leave || (faster && now - here.since > STAY_MS)) present.set(shard, { pick: best, since: now })
+    }
+    return best
+  }
+
+  /** Among very many: the present one and two others of the first group, each next time others. */
+  function someOf(well: readonly Chosen[], wish: Wish, shard: Shard, now: number): Chosen | null {
+    const first = well.findIndex(({ group }) => group > 0)
+    const size = first === -1 ? well.length : first
+    const few: Chosen[] = []
+    const here = present.get(shard)
+    if (here !== undefined && here.pick.group === 0) few.push(here.pick)
+    // 7919 is a prime: one after the other, all have their turn.
+    turn = (turn + 7919) % (size * 7919)
+    for (const at of [turn % size, (turn + (size >> 1)) % size]) {
+      const pick = well[at]
+      if (pick !== undefined && !few.includes(pick)) few.push(pick)
+    }
+    const best = bestOf(few, wish, shard, now)
+    if (best === null || best.upstream.isSilent(now)) return null
+    const wanted = wantedHeight(wish)
+    return wanted !== null && heights.places(shard, wanted).of(best.upstream) === BEHIND ? null : best
+  }
+
+  function firstOf(picks: readonly Chosen[], wish: Wish, shard: Shard, now: number): Chosen | null {
+    for (const pick of picks) {
+      const { upstream } = pick
+      if (!canServe(upstream, wish, shard) || !upstream.breaker.mayAsk(now) || upstream.restsFor(now) > 0) continue
+      if (!wish.tried.includes(upstream)) return pick
+    }
+    return null
+  }
+
+  function lastOf(picks: readonly Chosen[], wish: Wish, shard: Shard, now: number): Chosen | null {
+    for (const pick of picks) {
+      const { upstream } = pick
+      if (!canServe(upstream, wish, shard) || upstream.restsFor(now) > 0 || wish.tried.includes(upstream)) continue
+      if (upstream.inFlight < LAST_RESORT_IN_FLIGHT) return pick.degraded ? pick : { ...pick, degraded: true }
+    }
+    return null
+  }
+
+  function candidatesOf({ standing, endpoints }: BoardNetwork, now: UnixMs): Candidate[] {
+    return endpoints.map((entry) => {
+      const { endpoint, heads } = entry.health
+      return {
+        key: entry.key,
+        endpoint: endpoint.name,
+        tier: endpoint.tier,
+        state: shownState(entry, now),
+        health: entry.health,
+        unverified: standing.network.chainId !== null && endpoint.checks.includes('head') && heads.length === 0,
+      }
+    })
+  }
+
+  return {
+    choose,
+    ceiling: heights.ceiling,
+
+    knownTip(shard) {
+      const highest = heights.ceiling(shard)
+      let tip = -1
+      for (const upstream of current().ours) {
+        const height = upstream.height(shard)
+        if (height > tip && height <= highest) tip = height
+      }
+      return tip === -1 ? null : tip
+    },
+
+    isElsewhere(shard, height) {
+      const highest = heights.ceiling(shard)
+      return current().ours.some((upstream) => upstream.height(shard) >= height && upstream.height(shard) <= highest)
+    },
+
+    isThere(shard, height) {
+      const places = heights.places(shard, height)
+      return current().well.some(({ upstream }) => upstream.serves(shard) && places.of(upstream) === THERE)
+    },
+
+    overview() {
+      const { well, candidates, ranking } = current()
+      return overviewOf({ well, candidates, ranking, upstreamOf, costOf, now: clock.monotonic() })
+    },
+
+    changed() {
+      route = null
+    },
+
+    moved: heights.moved,
+
+    tick(now) {
+      const standing = board.network(network)
+      if (route === null || standing === undefined) return false
+      const isOther = standing.endpoints.some((entry, at) => shownState(entry, now) !== route?.candidates[at]?.state)
+      if (isOther) route = null
+      return isOther
+    },
+  }
+
+  function costOf({ upstream }: Chosen): number {
+    const isHere = [...present.values()].some(({ pick }) => pick.upstream === upstream)
+    return upstream.cost() * (isHere ? STICKY : 1)
+  }
+}
+
+/** `null`: any will do. Where the chain is now, nobody who is higher than it can be is asked, whatever the caller has seen. */
+function wantedHeight({ need, tip }: Wish): number | null {
+  if (need.kind === 'height') return need.height
+  return need.kind === 'latest' ? (tip ?? -1) : null
+}
+
+function canServe(upstream: Upstream, { proxiesOnly }: Wish, shard: Shard): boolean {
+  return upstream.serves(shard) && !(proxiesOnly && upstream.isObserver)
+}

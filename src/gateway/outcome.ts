@@ -1,0 +1,27 @@
+import type { OperationName } from '../core/operation.ts'
+import type { RefusalKind } from './refusal.ts'
+
+/** What became of a request: a node's answer, a node's own error, its caller gone before either, or why the gateway said no. */
+export type RequestOutcome = 'answered' | 'node-error' | 'cancelled' | RefusalKind
+
+/** `none`: it was refused before it was known what it asks. */
+export type AskedOperation = OperationName | 'none'
+
+/** What the gateway tells of its requests; every method is called for every request, and must cost next to nothing. */
+export interface GatewayMetrics {
+  /** `durationMs` from its first byte to its answer, `overheadMs` without the time spent waiting for nodes; `null` where it was turned away. */
+  answered(
+    network: string,
+    operation: AskedOperation,
+    caller: string,
+    outcome: RequestOutcome,
+    durationMs: number | null,
+    overheadMs: number | null,
+  ): void
+  /** The gateway itself said no; `null` where the network is not known. */
+  rejected(network: string | null, reason: RefusalKind): void
+  /** Of an answer that can be cached. */
+  cacheAsked(network: string, result: 'hit' | 'miss'): void
+  /** Requests at work have become so many more. */
+  atWork(network: string, by: 1 | -1): void
+}

@@ -1,0 +1,140 @@
+import type { Clock } from '../clock.ts'
+import type { AdminCall, AliasRecord } from '../core/alias.ts'
+import { type EndpointKey, endpointKey } from '../core/endpoint.ts'
+import type { ChainEvent } from '../core/network-view.ts'
+import type { OperationName } from '../core/operation.ts'
+import type { Log } from '../log.ts'
+import type { Board } from '../state/board.ts'
+import { createAliases } from './aliases.ts'
+import type { RetryReason } from './asking.ts'
+import type { AttemptOutcome } from './attempt-outcome.ts'
+import { createCache } from './cache.ts'
+import { createCoalescer } from './coalesce.ts'
+import { createForwarder } from './forwarder.ts'
+import { type CallerReport, createGateway, type GatewayRules } from './gateway.ts'
+import type { Certificate, ListenerOptions } from './listener.ts'
+import type { GatewayMetrics } from './outcome.ts'
+import type { EndpointOverview } from './overview.ts'
+import { createTips } from './tips.ts'
+import type { UpstreamTarget } from './upstream.ts'
+
+/** All that may change while it runs. */
+export interface GatewaySetup {
+  readonly rules: GatewayRules
+  readonly targets: readonly UpstreamTarget[]
+  readonly cacheMaxBytes: number
+  /** By network: so many blocks on top of one make it final. */
+  readonly finalDepths: ReadonlyMap<string, number>
+}
+
+export interface ServiceMetrics extends GatewayMetrics {
+  attempted(network: string, endpoint: string, operation: OperationName, outcome: AttemptOutcome): void
+  retried(network: string, reason: RetryReason): void
+  coalesced(network: string): void
+}
+
+export interface GatewayServiceDeps {
+  readonly listen: Omit<ListenerOptions, 'silenceMs'>
+  readonly setup: GatewaySetup
+  readonly board: Board
+  readonly store: { saveAlias(alias: AliasRecord): void; adminCall(call: AdminCall): void }
+  /** Those of an earlier run. */
+  readonly aliases: readonly AliasRecord[]
+  /** An endpoint's traffic fails: it should be polled at once. */
+  readonly onDoubt: (key: EndpointKey) => void
+  readonly metrics: ServiceMetrics
+  readonly clock: Clock
+  readonly log: Log
+}
+
+/** What people may see of the gateway: names alone. */
+export interface GatewayReport {
+  readonly requestsAtWork: number
+  readonly callers: readonly CallerReport[]
+  readonly networks: readonly { readonly name: string; readonly endpoints: readonly EndpointOverview[] }[]
+  readonly aliases: readonly AliasRecord[]
+}
+
+/** The whole gateway: its door, and behind it the aliases, the cache, the sharing of requests, and the nodes. */
+export interface GatewayService {
+  /** Rejects when the address cannot be had. */
+  listen(): Promise<{ readonly host: string; readonly port: number }>
+  /** For every request from now on; nobody is cut off. */
+  reconfigure(setup: GatewaySetup): void
+  useCertificate(certificate: Certificate): void
+  /** The monitor saw an endpoint's chain go back, or change its blocks. */
+  chainMoved(network: string, event: ChainEvent): void
+  report(): GatewayReport
+  /** Lets requests in flight finish for a while, and resolves when nothing is left open. */
+  close(): Promise<void>
+}
+
+export function createGatewayService(deps: GatewayServiceDeps): GatewayService {
+  const { listen, board, store, onDoubt, metrics, clock, log } = deps
+  let { setup } = deps
+  let rpcPaths = rpcPathsOf(setup)
+  const tips = createTips()
+  const forwarder = createForwarder({
+    board,
+    clock,
+    tips,
+    onDoubt,
+    onAttempt: ({ network, name }, operation, outcome) => metrics.attempted(network, name, operation, outcome),
+    onRetry: (network, reason) => metrics.retried(network, reason),
+  })
+  const coalescer = createCoalescer({
+    next: forwarder,
+    clock,
+    tips,
+    onCoalesced: (network) => metrics.coalesced(network),
+  })
+  const cache = createCache({ next: coalescer, board, clock, tips })
+  const aliases = createAliases({
+    next: cache,
+    board,
+    rpcPathOf: (network, endpoint) => rpcPaths.get(endpointKey({ network, name: endpoint })) ?? null,
+    store,
+    clock,
+    log,
+  })
+  const gateway = createGateway({ listen, rules: setup.rules, answerer: aliases, aliases, metrics, clock, log })
+
+  function settle(): void {
+    forwarder.retarget(setup.targets)
+    cache.configure({ maxBytes: setup.cacheMaxBytes, finalDepths: setup.finalDepths })
+  }
+
+  aliases.restore(deps.aliases)
+  settle()
+
+  return {
+    listen: () => gateway.listen(),
+
+    reconfigure(next) {
+      setup = next
+      rpcPaths = rpcPathsOf(next)
+      settle()
+      gateway.reconfigure(next.rules)
+    },
+
+    useCertificate: (certificate) => gateway.useCertificate(certificate),
+    chainMoved: (network, event) => cache.chainMoved(network, event),
+
+    report: () => ({
+      requestsAtWork: gateway.atWork(),
+      callers: gateway.callers(),
+      networks: setup.rules.networks.map(({ network: { name } }) => ({ name, endpoints: forwarder.overview(name) })),
+      aliases: aliases.list(),
+    }),
+
+    async close() {
+      await gateway.close()
+      cache.stop()
+      await forwarder.close()
+    },
+  }
+}
+
+function rpcPathsOf({ targets }: GatewaySetup): ReadonlyMap<EndpointKey, string> {
+  return new Map(targets.map(({ endpoint, rpcPath }) => [endpointKey(endpoint), rpcPath]))
+}

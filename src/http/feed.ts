@@ -1,0 +1,90 @@
+import { createHash } from 'node:crypto'
+import type { Incident } from '../core/incident.ts'
+import type { UnixMs } from '../core/time.ts'
+import { sentenceOf } from './incident-views.ts'
+import { span, stamp } from './plain-text.ts'
+import { kindOf, mainCondition, subjectOf } from './post-mortem.ts'
+import type { Audience } from './views.ts'
+import { time } from './wire.ts'
+
+/** Incidents as an Atom 1.0 feed (RFC 4287). `startedAt` is its age while there is none. */
+export function renderFeed(incidents: readonly Incident[], audience: Audience, startedAt: UnixMs): string {
+  const updated = incidents.reduce((latest, incident) => Math.max(latest, updatedAt(incident)), 0)
+  return [
+    '<?xml version="1.0" encoding="utf-8"?>',
+    '<feed xmlns="http://www.w3.org/2005/Atom" xml:lang="en">',
+    `<id>${permanentId('feed')}</id>`,
+    '<title>Heartline: incidents</title>',
+    '<subtitle>What went wrong on the blockchain nodes watched here</subtitle>',
+    `<updated>${time(incidents.length === 0 ? startedAt : updated)}</updated>`,
+    '<author><name>Heartline</name></author>',
+    // Relative, so that they are right behind any proxy.
+    '<link rel="self" type="application/atom+xml" href="feed.xml"/>',
+    '<link rel="alternate" type="text/html" href="./"/>',
+    ...incidents.map((incident) => entry(incident, audience)),
+    '</feed>',
+    '',
+  ].join('\n')
+}
+
+function entry(incident: Incident, audience: Audience): string {
+  const { id, network, conditions, openedAt } = incident
+  const text = `api/v1/incidents/${encodeURIComponent(id.toWellFormed())}.txt`
+  const summary = conditions.map((condition) => {
+    const { code, since, until } = condition
+    const end = until === null ? 'on' : `to ${stamp(until)}`
+    return `${code}: ${sentenceOf(incident, condition, audience)}, from ${stamp(since)} ${end} UTC`
+  })
+  if (incident.flapping) summary.push(`flapping: well and ill again ${incident.flaps} times`)
+  return [
+    '<entry>',
+    `<id>${permanentId(`incident ${id}`)}</id>`,
+    `<title>${xmlText(titleOf(incident, audience))}</title>`,
+    `<published>${time(openedAt)}</published>`,
+    `<updated>${time(updatedAt(incident))}</updated>`,
+    `<link rel="alternate" type="text/plain" href="${xmlText(text)}"/>`,
+    `<category term="${xmlText(network)}"/>`,
+    `<category term="${xmlText(kindOf(incident))}"/>`,
+    `<summary>${xmlText(summary.join('\n'))}</summary>`,
+    '</entry>',
+  ].join('\n')
+}
+
+/** `avalanche/own-1 down: 12 blocks behind (closed after 12 min)`. */
+function titleOf(incident: Incident, audience: Audience): string {
+  const { openedAt, closedAt } = incident
+  const main = mainCondition(incident)
+  const why = main === null ? '' : `: ${sentenceOf(incident, main, audience)}`
+  const until = closedAt === null ? 'open' : `closed after ${span(closedAt - openedAt)}`
+  return `${subjectOf(incident)} ${kindOf(incident)}${why} (${until})`
+}
+
+/** When it last became another one. */
+function updatedAt({ confirmedAt, closedAt, changes, conditions }: Incident): UnixMs {
+  const times = [closedAt ?? 0, ...changes.map(({ at }) => at), ...conditions.map(({ until, since }) => until ?? since)]
+  return Math.max(confirmedAt, ...times)
+}
+
+/** Readers tell entries apart by their id for ever, so it hangs on nothing that can change: a UUID of the name (RFC 9562, 5.8). */
+function permanentId(name: string): string {
+  const bytes = createHash('sha256').update(`heartline ${name}`).digest().subarray(0, 16)
+  bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x80
+  bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80
+  const hex = bytes.toString('hex')
+  return `urn:uuid:${[hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-')}`
+}
+
+const ENTITIES: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&apos;',
+}
+
+/** For text and attributes alike; what XML 1.0 cannot hold at all (2.2) becomes a replacement character. */
+function xmlText(text: string): string {
+  return text
+    .replace(/[&<>"']/g, (character) => ENTITIES[character] ?? '')
+    .replace(/[^\t\n\u0020-\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]/gu, '\uFFFD')
+}

@@ -1,0 +1,73 @@
+import type { Incident, IncidentChange, IncidentCondition } from '../core/incident.ts'
+import { GENERIC } from './status-views.ts'
+import type { Audience, IncidentChangeView, IncidentConditionView, IncidentSummaryView, IncidentView } from './views.ts'
+import { seconds, time, timeOrNull } from './wire.ts'
+
+/** The public learns who, when and why in general; what a node said and what was measured stays with those who have the token. */
+export function incidentSummary(incident: Incident, audience: Audience): IncidentSummaryView {
+  const { openedAt, closedAt } = incident
+  return {
+    id: incident.id,
+    network: incident.network,
+    endpoint: incident.endpoint,
+    cause: incident.cause,
+    state: incident.state,
+    conditions: incident.conditions.map((condition) => conditionView(incident, condition, audience)),
+    opened_at: time(openedAt),
+    confirmed_at: time(incident.confirmedAt),
+    closed_at: timeOrNull(closedAt),
+    duration_seconds: closedAt === null ? null : seconds(Math.max(0, closedAt - openedAt)),
+    flapping: incident.flapping,
+    flaps: incident.flaps,
+    affected: [...incident.affected],
+    absorbed_by: incident.absorbedBy,
+  }
+}
+
+export function incidentView(incident: Incident, audience: Audience): IncidentView {
+  return {
+    ...incidentSummary(incident, audience),
+    changes: incident.changes.map((change) => changeView(change, audience)),
+  }
+}
+
+/** A condition as this audience may read it. */
+export function sentenceOf(
+  incident: Pick<Incident, 'cause'>,
+  condition: IncidentCondition,
+  audience: Audience,
+): string {
+  if (audience === 'private') return condition.message
+  if (condition.code === 'halted') return 'no endpoint shows a new block'
+  if (incident.cause === 'forked') return 'the endpoints disagree on the chain'
+  return GENERIC[condition.code]
+}
+
+function conditionView(incident: Incident, condition: IncidentCondition, audience: Audience): IncidentConditionView {
+  const { code, state, since, until } = condition
+  return {
+    code,
+    state,
+    message: sentenceOf(incident, condition, audience),
+    since: time(since),
+    until: timeOrNull(until),
+  }
+}
+
+function changeView({ at, state, codes, samples }: IncidentChange, audience: Audience): IncidentChangeView {
+  return {
+    at: time(at),
+    state,
+    codes: [...codes],
+    samples:
+      audience === 'public'
+        ? []
+        : samples.map(({ endpoint, shard, height, lagBlocks, latencyMs }) => ({
+            endpoint,
+            shard,
+            height,
+            lag_blocks: lagBlocks,
+            latency_seconds: seconds(latencyMs),
+          })),
+  }
+}

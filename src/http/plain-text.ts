@@ -1,0 +1,93 @@
+import type { UnixMs } from '../core/time.ts'
+import { time } from './wire.ts'
+
+/** Words, times and tables for texts that are read in a mail or a terminal. */
+
+/** Columns: a mail client wraps at 80 or so, and quotes with two more. */
+const WIDTH = 78
+
+/** `2026-01-01 00:00:10`, UTC. */
+export function stamp(at: UnixMs): string {
+  return time(at).slice(0, 19).replace('T', ' ')
+}
+
+const UNITS = [
+  ['d', 86_400],
+  ['h', 3600],
+  ['min', 60],
+  ['s', 1],
+] as const
+
+/** In two units at most, rounded to the nearest second: `0 s`, `45 s`, `12 min 30 s`, `2 h`, `3 d 4 h`. */
+export function span(ms: number): string {
+  const total = Math.max(0, Math.round(ms / 1000))
+  const at = UNITS.findIndex(([, size]) => total >= size)
+  const [unit, size] = UNITS[at] ?? ['s', 1]
+  const whole = Math.floor(total / size)
+  const [smaller, smallerSize] = (at < 0 ? undefined : UNITS[at + 1]) ?? ['', 0]
+  const rest = smallerSize === 0 ? 0 : Math.floor((total - whole * size) / smallerSize)
+  return rest === 0 ? `${whole} ${unit}` : `${whole} ${unit} ${rest} ${smaller}`
+}
+
+const thousands = new Intl.NumberFormat('en-US')
+
+export function number(value: number): string {
+  return thousands.format(value)
+}
+
+export function blocks(count: number): string {
+  return `${number(count)} ${count === 1 ? 'block' : 'blocks'}`
+}
+
+export function milliseconds(ms: number): string {
+  if (ms < 10) return `${ms.toFixed(1)} ms`
+  return ms < 10_000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`
+}
+
+/** On one line, without what a terminal or a mail client would act on: control characters, and those that turn text around. */
+export function printable(text: string): string {
+  return text.replace(/\p{C}/gu, ' ').replace(/\s+/g, ' ').trim()
+}
+
+/** What is not parted: a number and its unit, a day and its time. */
+const TOGETHER = /(?<=\d) (?=(?:ms|s|min|h|d|blocks?)\b)|(?<=\d{4}-\d\d-\d\d) (?=\d\d:)/g
+
+/** Lines of at most `WIDTH` columns; all but the first are indented by `hang`. A word that fits on no line is cut. */
+export function wrap(text: string, first = '', hang = first): string[] {
+  const lines: string[] = []
+  let line = first
+  let empty = true
+  for (const word of text.replace(TOGETHER, '\u00a0').split(' ')) {
+    let rest = Array.from(word)
+    if (!empty && columns(line) + 1 + rest.length > WIDTH) {
+      lines.push(line)
+      line = hang
+      empty = true
+    }
+    if (!empty) line += ' '
+    while (columns(line) + rest.length > WIDTH) {
+      const room = Math.max(1, WIDTH - columns(line))
+      lines.push(line + rest.slice(0, room).join(''))
+      rest = rest.slice(room)
+      line = hang
+    }
+    line += rest.join('')
+    empty = false
+  }
+  return [...lines, line].map((one) => one.replaceAll('\u00a0', ' ').trimEnd())
+}
+
+/** Columns as wide as they need to be, two blanks between them; those named in `right` end together. */
+export function table(rows: readonly (readonly string[])[], indent: string, right: readonly number[]): string[] {
+  const widths = (rows[0] ?? []).map((_, at) => Math.max(...rows.map((row) => columns(row[at] ?? ''))))
+  return rows.map((row) => {
+    const cells = row.map((cell, at) =>
+      right.includes(at) ? cell.padStart(widths[at] ?? 0) : cell.padEnd(widths[at] ?? 0),
+    )
+    return (indent + cells.join('  ')).trimEnd()
+  })
+}
+
+function columns(text: string): number {
+  return Array.from(text).length
+}

@@ -1,0 +1,207 @@
+import type { Condition, ConditionCode, State } from '../core/condition.ts'
+import { type HeadStanding, type Health, stateAt } from '../core/health.ts'
+import type { Incident } from '../core/incident.ts'
+import { headHolds, stateSince } from '../core/known.ts'
+import type { Liveness, NodeCheck } from '../core/liveness.ts'
+import type { MaintenancePeriod } from '../core/maintenance.ts'
+import { networkState } from '../core/network-state.ts'
+import type { UnixMs } from '../core/time.ts'
+import {
+  type Availability,
+  type BoardEntry,
+  type BoardNetwork,
+  type ReferenceHead,
+  shownState,
+} from '../state/board.ts'
+import type { IncidentLog } from '../state/incident-log.ts'
+import type { HistoryBucket } from '../store/store.ts'
+import type {
+  Audience,
+  AvailabilityView,
+  ConditionView,
+  EndpointView,
+  HeadView,
+  HistoryBucketView,
+  LivenessView,
+  MaintenanceView,
+  NetworkView,
+  NodeCheckView,
+  ReferenceHeadView,
+} from './views.ts'
+import { seconds, time, timeOrNull } from './wire.ts'
+
+/** A node may name any number of checks; this many are shown, failing ones first. */
+const MAX_CHECKS = 128
+
+/** `incident` is the open one of this endpoint. */
+export function endpointView(
+  entry: BoardEntry,
+  incident: Pick<Incident, 'id' | 'flapping' | 'openedAt'> | null,
+  now: UnixMs,
+  audience: Audience,
+): EndpointView {
+  const { health, availability } = entry
+  const { endpoint } = health
+  const holds = stateAt(health, now) !== 'unknown'
+  const open = audience === 'private'
+  const state = shownState(entry, now)
+  // What was wrong in planned maintenance is held against it from its end on, as its incident is.
+  const isIll = state === 'down' || state === 'degraded'
+  return {
+    name: endpoint.name,
+    title: endpoint.title,
+    state,
+    since: time(Math.max(shownSince(entry, now), isIll ? (incident?.openedAt ?? 0) : 0)),
+    incident: incident?.id ?? null,
+    flapping: incident?.flapping ?? false,
+    last_polled_at: timeOrNull(health.lastPolledAt),
+    conditions: holds ? health.conditions.map((condition) => conditionView(condition, audience)) : [],
+    heads: open ? health.heads.map((head) => headView(head, headHolds(head, health, now))) : [],
+    liveness: open && health.liveness !== null ? livenessView(health.liveness, health) : null,
+    latency_seconds: open ? seconds(health.latencyMs) : null,
+    availability: {
+      '24h': availabilityView(availability?.['24h']),
+      '7d': availabilityView(availability?.['7d']),
+      '30d': availabilityView(availability?.['30d']),
+      '90d': availabilityView(availability?.['90d']),
+    },
+  }
+}
+
+/** Since when it is called what it is called: maintenance began when the first of the periods that hold now did. */
+export function shownSince({ health, maintenance }: BoardEntry, now: UnixMs): UnixMs {
+  let since: UnixMs | null = null
+  for (const { from, until } of maintenance) {
+    if (from <= now && now < until && (since === null || from < since)) since = from
+  }
+  return since ?? stateSince(health, now)
+}
+
+/** A network without its endpoints. */
+export function networkSummary(
+  { standing, endpoints }: BoardNetwork,
+  now: UnixMs,
+  audience: Audience,
+): Omit<NetworkView, 'endpoints'> {
+  const { network, halted, forked } = standing
+  return {
+    name: network.name,
+    title: network.title,
+    family: network.family,
+    state: networkState(endpoints.map((entry) => shownState(entry, now))),
+    halted,
+    forked,
+    heads: audience === 'private' ? standing.heads.map(referenceView) : [],
+  }
+}
+
+export function networkView(
+  of: BoardNetwork,
+  incidents: Pick<IncidentLog, 'of'>,
+  now: UnixMs,
+  audience: Audience,
+): NetworkView {
+  const endpoints = of.endpoints.map((entry) => endpointView(entry, incidents.of(entry.health.endpoint), now, audience))
+  return { ...networkSummary(of, now, audience), endpoints }
+}
+
+export function overallState(networks: readonly BoardNetwork[], now: UnixMs): State {
+  return networkState(networks.map(({ endpoints }) => networkState(endpoints.map((entry) => shownState(entry, now)))))
+}
+
+export function historyBucketView(bucket: HistoryBucket): HistoryBucketView {
+  return {
+    start: time(bucket.start),
+    up_seconds: bucket.upMs / 1000,
+    degraded_seconds: bucket.degradedMs / 1000,
+    down_seconds: bucket.downMs / 1000,
+    maintenance_seconds: bucket.maintenanceMs / 1000,
+    unknown_seconds: bucket.unknownMs / 1000,
+    polls: bucket.polls,
+    latency_p50_seconds: seconds(bucket.latencyP50Ms),
+    latency_p95_seconds: seconds(bucket.latencyP95Ms),
+    latency_max_seconds: seconds(bucket.latencyMaxMs),
+    height: bucket.height,
+    lag_blocks_max: bucket.lagBlocksMax,
+    heartbeat_lag_seconds_max: seconds(bucket.heartbeatLagMaxMs),
+    contiguous_failures_max: bucket.contiguousFailuresMax,
+  }
+}
+
+export function maintenanceView({ name, network, endpoints, from, until }: MaintenancePeriod): MaintenanceView {
+  return { name, network, endpoints: endpoints === null ? null : [...endpoints], from: time(from), until: time(until) }
+}
+
+/** What a condition means, without the node's particulars: what the public is told. */
+export const GENERIC: Record<ConditionCode, string> = {
+  unreachable: 'does not answer',
+  'bad-answer': 'answers with something that cannot be used',
+  'wrong-network': 'serves another network',
+  unhealthy: 'says that it is unhealthy',
+  lagging: 'is behind the other nodes',
+  stalled: 'shows no new block while the network goes on',
+  forked: 'is on another branch than the majority',
+  'check-failing': 'has a failing check of its own',
+  'heartbeat-stale': 'has not heard from its network for too long',
+  slow: 'answers slowly',
+  'rate-limited': 'limits our rate',
+  'clock-skewed': 'has a wrong clock',
+  'no-evidence': 'gives no evidence of its health',
+}
+
+function conditionView({ code, message, since }: Condition, audience: Audience): ConditionView {
+  return { code, message: audience === 'private' ? message : GENERIC[code], since: time(since) }
+}
+
+function headView(head: HeadStanding, current: boolean): HeadView {
+  return {
+    shard: head.shard,
+    height: head.height,
+    hash: head.hash,
+    timestamp: time(head.timestamp),
+    lag_blocks: current ? head.lagBlocks : null,
+    lag_seconds: current ? seconds(head.lagMs) : null,
+  }
+}
+
+function referenceView({ shard, height, hash, timestamp }: ReferenceHead): ReferenceHeadView {
+  return { shard, height, hash, timestamp: timeOrNull(timestamp) }
+}
+
+function livenessView({ healthy, heartbeatAt, checks }: Liveness, { lastPolledAt }: Health): LivenessView {
+  const shown =
+    checks.length > MAX_CHECKS
+      ? checks.toSorted((a, b) => Number(a.healthy) - Number(b.healthy)).slice(0, MAX_CHECKS)
+      : checks
+  return {
+    healthy,
+    heartbeat_lag_seconds:
+      heartbeatAt === null || lastPolledAt === null ? null : seconds(Math.max(0, lastPolledAt - heartbeatAt)),
+    contiguous_failures: checks.reduce((most, check) => Math.max(most, check.contiguousFailures), 0),
+    checks: shown.map(nodeCheckView),
+  }
+}
+
+function nodeCheckView(check: NodeCheck): NodeCheckView {
+  return {
+    name: check.name,
+    healthy: check.healthy,
+    contiguous_failures: check.contiguousFailures,
+    failing_since: timeOrNull(check.failingSince),
+    checked_at: timeOrNull(check.checkedAt),
+  }
+}
+
+function availabilityView(of: Availability | undefined): AvailabilityView {
+  if (of === undefined) return { ratio: null, coverage: 0, fresh: null }
+  return { ratio: floored(of.ratio), coverage: flooredRatio(of.coverage), fresh: floored(of.fresh) }
+}
+
+function floored(ratio: number | null): number | null {
+  return ratio === null ? null : flooredRatio(ratio)
+}
+
+/** Rounded down, so that nothing short of everything is ever 1. */
+function flooredRatio(ratio: number): number {
+  return Math.floor(ratio * 1_000_000) / 1_000_000
+}

@@ -1,0 +1,210 @@
+import type { Lines } from './endpoint-series.ts'
+import type { AskedOperation, AttemptOutcome, RejectionReason, RequestOutcome, RetryReason } from './gateway-labels.ts'
+import { createHistogram, type Histogram } from './histogram.ts'
+import { labelValue } from './label.ts'
+import { type MetricName, PREFIX } from './registry.ts'
+
+/** What happens in the gateway, noted where it happens: every method costs a few lookups of short names. */
+export interface GatewayCounters {
+  /** The times are `null` for what was turned away before it was known what it asks. */
+  answered(
+    network: string,
+    operation: AskedOperation,
+    caller: string,
+    outcome: RequestOutcome,
+    durationMs: number | null,
+    overheadMs: number | null,
+  ): void
+  /** `null`: the network is not known, or not the caller's. */
+  rejected(network: string | null, reason: RejectionReason): void
+  cacheAsked(network: string, result: 'hit' | 'miss'): void
+  coalesced(network: string): void
+  retried(network: string, reason: RetryReason): void
+  attempted(network: string, endpoint: string, operation: AskedOperation, outcome: AttemptOutcome): void
+  atWork(network: string, by: 1 | -1): void
+}
+
+/** What the gateway is now, read when rendering. */
+export interface GatewayState {
+  readonly callers: readonly string[]
+  readonly networks: readonly {
+    readonly name: string
+    readonly endpoints: readonly { readonly name: string; readonly eligible: boolean }[]
+  }[]
+}
+
+export interface GatewaySeries extends GatewayCounters {
+  /** Forgets what is no longer configured. `null`: there is no gateway, and so there are no lines. */
+  render(state: GatewayState | null): Lines
+}
+
+/** Our own time is a tenth of a millisecond; what is beyond a few is trouble. */
+const OVERHEAD_BOUNDS_SECONDS = [
+  0.000_05, 0.000_1, 0.000_2, 0.000_3, 0.000_5, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1,
+]
+const DURATION_BOUNDS_SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+
+type Tree<T> = Map<string, T>
+
+interface OfOperation {
+  readonly durations: Histogram
+  readonly overheads: Histogram
+  timed: boolean
+  /** By caller, then by outcome. */
+  readonly requests: Tree<Tree<number>>
+}
+
+interface OfNetwork {
+  readonly operations: Tree<OfOperation>
+  /** By endpoint, operation, outcome. */
+  readonly attempts: Tree<Tree<Tree<number>>>
+  readonly rejections: Tree<number>
+  readonly retries: Tree<number>
+  readonly cache: { hit: number; miss: number }
+  coalesced: number
+  atWork: number
+}
+
+export function createGatewaySeries(): GatewaySeries {
+  const networks = new Map<string, OfNetwork>()
+  const unplaced = new Map<string, number>()
+
+  function of(network: string): OfNetwork {
+    let found = networks.get(network)
+    if (found === undefined) {
+      found = {
+        operations: new Map(),
+        attempts: new Map(),
+        rejections: new Map(),
+        retries: new Map(),
+        cache: { hit: 0, miss: 0 },
+        coalesced: 0,
+        atWork: 0,
+      }
+      networks.set(network, found)
+    }
+    return found
+  }
+
+  function ofOperation(network: string, operation: string): OfOperation {
+    return branch(of(network).operations, operation, () => ({
+      durations: createHistogram(DURATION_BOUNDS_SECONDS),
+      overheads: createHistogram(OVERHEAD_BOUNDS_SECONDS),
+      timed: false,
+      requests: new Map(),
+    }))
+  }
+
+  function forget(state: GatewayState): void {
+    const callers = new Set(state.callers)
+    const known = new Map(
+      state.networks.map(({ name, endpoints }) => [name, new Set(endpoints.map((one) => one.name))]),
+    )
+    for (const [name, { operations, attempts, atWork }] of networks) {
+      const endpoints = known.get(name)
+      if (endpoints === undefined) {
+        // What is still at work must find its number again.
+        if (atWork === 0) networks.delete(name)
+        continue
+      }
+      for (const endpoint of attempts.keys()) if (!endpoints.has(endpoint)) attempts.delete(endpoint)
+      for (const { requests } of operations.values()) {
+        for (const caller of requests.keys()) if (!callers.has(caller)) requests.delete(caller)
+      }
+    }
+  }
+
+  return {
+    answered(network, operation, caller, outcome, durationMs, overheadMs) {
+      const counts = ofOperation(network, operation)
+      if (durationMs !== null && overheadMs !== null) {
+        counts.timed = true
+        counts.durations.observe(durationMs)
+        counts.overheads.observe(overheadMs)
+      }
+      count(branch(counts.requests, caller, newLeaves), outcome)
+    },
+    rejected: (network, reason) => count(network === null ? unplaced : of(network).rejections, reason),
+    cacheAsked(network, result) {
+      of(network).cache[result]++
+    },
+    coalesced(network) {
+      of(network).coalesced++
+    },
+    retried: (network, reason) => count(of(network).retries, reason),
+    attempted(network, endpoint, operation, outcome) {
+      const byOperation = branch(of(network).attempts, endpoint, newTwigs)
+      count(branch(byOperation, operation, newLeaves), outcome)
+    },
+    atWork(network, by) {
+      of(network).atWork += by
+    },
+
+    render(state) {
+      const lines: Lines = {}
+      if (state === null) return lines
+      forget(state)
+      function add(name: MetricName, labels: string, value: number): void {
+        lines[name] = `${lines[name] ?? ''}${PREFIX}${name}{${labels}} ${value}\n`
+      }
+      function addHistogram(name: MetricName, labels: string, histogram: Histogram): void {
+        lines[name] = (lines[name] ?? '') + histogram.render(PREFIX + name, labels)
+      }
+
+      for (const [reason, value] of unplaced) add('gateway_rejections_total', `network="",reason="${reason}"`, value)
+      for (const { name, endpoints } of state.networks) {
+        const bare = `network="${labelValue(name)}"`
+        const { operations, attempts, rejections, retries, cache, coalesced, atWork } = of(name)
+        for (const [operation, { durations, overheads, timed, requests }] of operations) {
+          const labels = `${bare},operation="${operation}"`
+          if (timed) addHistogram('gateway_request_duration_seconds', labels, durations)
+          if (timed) addHistogram('gateway_overhead_seconds', labels, overheads)
+          for (const [caller, outcomes] of requests) {
+            for (const [outcome, value] of outcomes) {
+              add('gateway_requests_total', `${labels},caller="${labelValue(caller)}",outcome="${outcome}"`, value)
+            }
+          }
+        }
+        for (const [endpoint, byOperation] of attempts) {
+          for (const [operation, outcomes] of byOperation) {
+            for (const [outcome, value] of outcomes) {
+              const labels = `${bare},endpoint="${labelValue(endpoint)}",operation="${operation}",outcome="${outcome}"`
+              add('gateway_attempts_total', labels, value)
+            }
+          }
+        }
+        add('gateway_requests_in_flight', bare, atWork)
+        for (const { name: endpoint, eligible } of endpoints) {
+          add('gateway_eligible', `${bare},endpoint="${labelValue(endpoint)}"`, eligible ? 1 : 0)
+        }
+        for (const [reason, value] of retries) add('gateway_retries_total', `${bare},reason="${reason}"`, value)
+        add('gateway_cache_requests_total', `${bare},result="hit"`, cache.hit)
+        add('gateway_cache_requests_total', `${bare},result="miss"`, cache.miss)
+        add('gateway_coalesced_total', bare, coalesced)
+        for (const [reason, value] of rejections) add('gateway_rejections_total', `${bare},reason="${reason}"`, value)
+      }
+      return lines
+    },
+  }
+}
+
+function newLeaves(): Tree<number> {
+  return new Map()
+}
+
+function newTwigs(): Tree<Tree<number>> {
+  return new Map()
+}
+
+function branch<T>(tree: Tree<T>, name: string, grow: () => T): T {
+  let found = tree.get(name)
+  if (found === undefined) {
+    found = grow()
+    tree.set(name, found)
+  }
+  return found
+}
+
+function count(leaves: Tree<number>, name: string): void {
+  leaves.set(name, (leaves.get(name) ?? 0) + 1)
+}

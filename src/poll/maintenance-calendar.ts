@@ -1,0 +1,79 @@
+import type { Clock, Timer } from '../clock.ts'
+import type { MaintenancePeriod } from '../core/maintenance.ts'
+import type { UnixMs } from '../core/time.ts'
+import type { Log } from '../log.ts'
+import { type PlannedWindow, planMaintenance } from './maintenance-plan.ts'
+
+export type { PlannedWindow } from './maintenance-plan.ts'
+
+export interface MaintenanceCalendarDeps {
+  readonly clock: Clock
+  readonly log: Log
+  /**
+   * The periods that run now or begin soon, in the order of time. Called by `configure`, whenever one begins or ends, and every
+   * hour. `changedNow`: others run now than at the call before.
+   */
+  readonly onChange: (periods: readonly MaintenancePeriod[], changedNow: boolean) => void
+}
+
+/** Says when planned maintenance begins and ends, by the wall clock. */
+export interface MaintenanceCalendar {
+  /** The new whole set of windows. */
+  configure(windows: readonly PlannedWindow[]): void
+  stop(): void
+}
+
+/** The horizon moves at least this often. */
+const PLAN_EVERY_MS = 3_600_000
+/** Somebody may set the wall clock: it is looked at this often. */
+const LONGEST_NAP_MS = 60_000
+
+export function createMaintenanceCalendar({ clock, log, onChange }: MaintenanceCalendarDeps): MaintenanceCalendar {
+  let periodsAt: (now: UnixMs) => readonly MaintenancePeriod[] = () => []
+  let running = new Map<string, MaintenancePeriod>()
+  /** The latest plan holds in [plannedAt, holdsUntil). */
+  let plannedAt = 0
+  let holdsUntil = 0
+  let timer: Timer | null = null
+
+  function plan(now: UnixMs): void {
+    const periods = periodsAt(now)
+    plannedAt = now
+    holdsUntil = periods.reduce(
+      (soonest, { from, until }) => Math.min(soonest, from > now ? from : until),
+      now + PLAN_EVERY_MS,
+    )
+    const before = running
+    running = new Map(periods.filter(({ from }) => from <= now).map((period) => [JSON.stringify(period), period]))
+    tell(before, running)
+    onChange(periods, running.size !== before.size || [...running.keys()].some((key) => !before.has(key)))
+  }
+
+  /** Once for a window that repeats itself before it ends. */
+  function tell(before: ReadonlyMap<string, MaintenancePeriod>, after: ReadonlyMap<string, MaintenancePeriod>): void {
+    const windows = (of: typeof before) => new Map([...of.values()].map((one) => [`${one.network} ${one.name}`, one]))
+    const ended = windows(before)
+    for (const [key, { network, name }] of windows(after)) {
+      if (!ended.delete(key)) log.info({ network, window: name }, 'maintenance begins')
+    }
+    for (const { network, name } of ended.values()) log.info({ network, window: name }, 'maintenance ends')
+  }
+
+  function look(): void {
+    const now = clock.now()
+    if (now < plannedAt || now >= holdsUntil) plan(now)
+    // Timers fire up to a millisecond early.
+    timer = clock.after(Math.max(1, Math.min(LONGEST_NAP_MS, holdsUntil - now)), look)
+  }
+
+  return {
+    configure(windows) {
+      timer?.cancel()
+      periodsAt = planMaintenance(windows)
+      holdsUntil = Number.NEGATIVE_INFINITY
+      look()
+    },
+
+    stop: () => timer?.cancel(),
+  }
+}

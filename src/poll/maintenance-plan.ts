@@ -1,0 +1,59 @@
+import type { MaintenancePeriod } from '../core/maintenance.ts'
+import type { UnixMs } from '../core/time.ts'
+import { createRecurrence } from './recurrence.ts'
+
+/** A planned window, as configured: it is for every one of these networks. */
+export interface PlannedWindow {
+  readonly name: string
+  readonly networks: readonly string[]
+  /** Names of endpoints in them; `null` is all. */
+  readonly endpoints: readonly string[] | null
+  readonly when:
+    | { readonly kind: 'repeated'; readonly schedule: string; readonly durationMs: number; readonly timeZone: string }
+    | { readonly kind: 'once'; readonly from: UnixMs; readonly until: UnixMs }
+}
+
+/** What a window comes to: [from, until), and which of them run at `now` or begin soon. */
+type Spans = (now: UnixMs) => readonly { readonly from: UnixMs; readonly until: UnixMs }[]
+
+/** A weekly window is always seen at least once ahead. */
+const HORIZON_MS = 8 * 86_400_000
+/** Of one window in each network: a pattern for every minute must not fill the page. */
+const MOST_PERIODS = 100
+/** Of those, that run at the same time. */
+const MOST_RUNNING = 50
+
+/** Reads the windows once; what it returns tells the periods that run at a moment or begin within the horizon, by time. */
+export function planMaintenance(windows: readonly PlannedWindow[]): (now: UnixMs) => readonly MaintenancePeriod[] {
+  const planned = windows.map((window) => ({ window, spans: spansOf(window.when) }))
+
+  return (now) =>
+    planned
+      .flatMap(({ window: { name, networks, endpoints }, spans }) => {
+        const periods = spans(now)
+        return networks.flatMap((network) => periods.map((span) => ({ name, network, endpoints, ...span })))
+      })
+      .sort((a, b) => a.from - b.from || a.until - b.until || compare(a.network, b.network) || compare(a.name, b.name))
+}
+
+function spansOf(when: PlannedWindow['when']): Spans {
+  switch (when.kind) {
+    case 'once':
+      return (now) =>
+        now < when.until && when.from <= now + HORIZON_MS ? [{ from: when.from, until: when.until }] : []
+    case 'repeated': {
+      const { durationMs } = when
+      const recurrence = createRecurrence(when.schedule, when.timeZone)
+      return (now) => {
+        // All last equally long: where too many run, the latest ones are those that run longest.
+        const running = recurrence.latest(now - durationMs, now, MOST_RUNNING)
+        const ahead = recurrence.first(now, now + HORIZON_MS, MOST_PERIODS - running.length)
+        return [...running, ...ahead].map((from) => ({ from, until: from + durationMs }))
+      }
+    }
+  }
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0
+}

@@ -1,0 +1,62 @@
+import type { EndpointKey } from '../core/endpoint.ts'
+import { endpointKey } from '../core/endpoint.ts'
+import type { Incident } from '../core/incident.ts'
+
+/** What is wrong now: the open incidents, and those that changed lately, before the store has them. */
+export interface IncidentLog {
+  /** Open and not part of another, the newest first. */
+  open(): readonly Incident[]
+  /** Those that changed lately, closed and absorbed ones too: newer than what the store may have. */
+  recent(): readonly Incident[]
+  /** The open incident of this endpoint, also when it is part of a network-wide one. */
+  of(endpoint: { readonly network: string; readonly name: string }): Incident | null
+  /** Calls `listener` after every change, synchronously; returns what ends it. */
+  subscribe(listener: (incident: Incident) => void): () => void
+}
+
+export interface WritableIncidentLog extends IncidentLog {
+  /** The incident as it stands now. */
+  put(incident: Incident): void
+}
+
+/** More than any queue of the store holds of incidents when it is well. */
+const RECENT = 512
+
+export function createIncidentLog(): WritableIncidentLog {
+  /** The latest change last. */
+  const recent = new Map<string, Incident>()
+  const open = new Map<string, Incident>()
+  const byEndpoint = new Map<EndpointKey, Incident>()
+  const listeners = new Set<(incident: Incident) => void>()
+
+  return {
+    open: () =>
+      [...open.values()]
+        .filter((incident) => incident.absorbedBy === null)
+        .sort((a, b) => b.openedAt - a.openedAt || (a.id < b.id ? 1 : -1)),
+
+    recent: () => [...recent.values()],
+    of: ({ network, name }) => byEndpoint.get(`${network}/${name}`) ?? null,
+
+    subscribe(listener) {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+
+    put(incident) {
+      recent.delete(incident.id)
+      recent.set(incident.id, incident)
+      if (recent.size > RECENT) for (const [oldest] of recent) if (recent.size > RECENT) recent.delete(oldest)
+      const key =
+        incident.endpoint === null ? null : endpointKey({ network: incident.network, name: incident.endpoint })
+      if (incident.closedAt === null) {
+        open.set(incident.id, incident)
+        if (key !== null) byEndpoint.set(key, incident)
+      } else {
+        open.delete(incident.id)
+        if (key !== null && byEndpoint.get(key)?.id === incident.id) byEndpoint.delete(key)
+      }
+      for (const listener of listeners) listener(incident)
+    },
+  }
+}

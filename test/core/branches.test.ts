@@ -1,0 +1,158 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { type Block, type Branches, createBranches } from '../../src/core/branches.ts'
+
+/** A handful of endpoints that stand at the same height; `tell` is one poll of each named one. */
+function scene(names: readonly string[]) {
+  let height = 1000
+  let now = 0
+  const stands = new Map(names.map((name) => [name, height]))
+  const branches: Branches = createBranches({
+    reached: (at) => [...stands.values()].filter((stood) => stood >= at).length,
+    answering: () => stands.size,
+    agreedHeight: () => height,
+    slack: () => 3,
+    reachBack: 100,
+    patienceMs: 20_000,
+  })
+  function tell(name: string, hashOf: (height: number) => string, at = height): void {
+    now += 1000
+    stands.set(name, at)
+    const blocks: Block[] = [at, at - 1].map((one) => ({ height: one, hash: hashOf(one) }))
+    branches.take(name, blocks, now)
+  }
+  return {
+    branches,
+    tell,
+    round(others: Record<string, (height: number) => string> = {}) {
+      for (const name of stands.keys()) tell(name, others[name] ?? ours)
+    },
+    next: () => void height++,
+    silence(name: string) {
+      stands.delete(name)
+      branches.forget(name)
+    },
+    sides: () => names.map((name) => branches.standing(name)?.side ?? null),
+  }
+}
+const ours = (height: number) => `0x${height}`
+const theirs = (height: number) => `0xother${height}`
+
+describe('branches', () => {
+  test('nothing is said of endpoints that agree but that they do', () => {
+    const { branches, round, sides } = scene(['a', 'b', 'c'])
+    round()
+    round()
+
+    expect(sides()).toEqual(['with', 'with', 'with'])
+    expect([branches.split(), branches.count()]).toEqual([null, 1])
+  })
+
+  test('one against two is against the majority once both sides have said it again, and tells where it parted', () => {
+    const { branches, round, next, sides } = scene(['a', 'b', 'c'])
+    round()
+    round()
+    next()
+    const fork = (height: number) => (height > 1000 ? theirs(height) : ours(height))
+    round({ c: fork })
+    expect(sides()[2]).not.toBe('against')
+    round({ c: fork })
+    round({ c: fork })
+
+    expect(sides()).toEqual(['with', 'with', 'against'])
+    expect(branches.standing('c')).toMatchObject({ height: 1001, hash: '0xother1001', agreedAt: 1000 })
+    expect([branches.split(), branches.count()]).toEqual([null, 2])
+  })
+
+  test('one against one is a split of both, and no longer when one of them falls silent', () => {
+    const { branches, round, silence, sides } = scene(['a', 'b'])
+    for (let time = 0; time < 3; time++) round({ b: theirs })
+
+    expect(sides()).toEqual(['split', 'split'])
+    expect(branches.split()?.branches).toEqual([
+      { hash: '0x1000', endpoints: ['a'] },
+      { hash: '0xother1000', endpoints: ['b'] },
+    ])
+    silence('b')
+    expect(branches.split()).toBeNull()
+  })
+
+  test('a block that everybody leaves is no disagreement with whoever was asked first', () => {
+    const { branches, round, tell, sides } = scene(['a', 'b', 'c'])
+    round()
+    round()
+    tell('a', theirs)
+    expect([sides()[0], branches.split()]).toEqual([null, null])
+    tell('b', theirs)
+    tell('c', theirs)
+    round({ a: theirs, b: theirs, c: theirs })
+
+    expect(sides()).toEqual(['with', 'with', 'with'])
+  })
+
+  test('asks for a block only where what was told cannot be compared, and never for one above the head', () => {
+    const { branches, round, tell } = scene(['a', 'b', 'c'])
+    expect(branches.ask('a', [1000, 999])).toBeNull()
+    round()
+    expect(branches.ask('a', [1000, 999])).toBeNull()
+
+    tell('a', ours)
+    expect(branches.ask('b', [1050, 1049])).toBe(1000)
+    expect(branches.ask('b', [900, 899])).toBeNull()
+  })
+
+  test('a step of the wall clock changes nothing', () => {
+    const { branches, round, sides } = scene(['a', 'b', 'c'])
+    round({ c: theirs })
+    branches.shift(3_600_000)
+    round({ c: theirs })
+    branches.shift(-7_200_000)
+    round({ c: theirs })
+
+    expect(sides()[2]).toBe('against')
+  })
+})
+
+describe('for any endpoints on any branches', () => {
+  const anyVotes = fc.array(fc.integer({ min: 0, max: 3 }), { minLength: 2, maxLength: 9 })
+  const play = (votes: readonly number[], order: readonly number[]) => {
+    const names = votes.map((_, at) => `e${at}`)
+    const { branches, tell, sides } = scene(names)
+    for (let time = 0; time < 4; time++)
+      for (const at of order) tell(names[at] as string, (height) => `0x${votes[at]}.${height}`)
+    return { branches, sides: sides() }
+  }
+
+  test('those of the majority are with it, the others against it; without one all are in a split: in whatever order they are asked', () => {
+    fc.assert(
+      fc.property(anyVotes, fc.infiniteStream(fc.double({ min: 0, max: 1, noNaN: true })), (votes, dice) => {
+        const order = votes.map((_, at) => ({ at, by: dice.next().value as number }))
+        const { branches, sides } = play(
+          votes,
+          order.toSorted((a, b) => a.by - b.by).map(({ at }) => at),
+        )
+        const counts = [0, 1, 2, 3].map((branch) => votes.filter((vote) => vote === branch).length)
+        const majority = counts.findIndex((count) => count * 2 > votes.length)
+
+        expect(sides).toEqual(votes.map((vote) => (majority < 0 ? 'split' : vote === majority ? 'with' : 'against')))
+        expect(branches.split() === null).toBe(majority >= 0)
+        expect(branches.count()).toBe(counts.filter((count) => count > 0).length)
+      }),
+    )
+  })
+
+  test('once all agree again nothing is left of it', () => {
+    fc.assert(
+      fc.property(anyVotes, (votes) => {
+        const names = votes.map((_, at) => `e${at}`)
+        const { branches, tell, sides } = scene(names)
+        for (let time = 0; time < 4; time++)
+          for (const [at, name] of names.entries()) tell(name, (height) => `0x${votes[at]}.${height}`)
+        for (let time = 0; time < 4; time++) for (const name of names) tell(name, ours)
+
+        expect(sides().every((side) => side === 'with')).toBe(true)
+        expect([branches.split(), branches.count()]).toEqual([null, 1])
+      }),
+    )
+  })
+})

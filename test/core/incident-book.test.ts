@@ -1,0 +1,268 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import type { ConditionCode, Finding } from '../../src/core/condition.ts'
+import { conditionsOf, confirm, settled } from '../../src/core/confirm.ts'
+import { type EndpointKey, endpointKey } from '../../src/core/endpoint.ts'
+import { type Health, unpolled } from '../../src/core/health.ts'
+import { type Incident, MAX_CHANGES } from '../../src/core/incident.ts'
+import { createIncidentBook, type IncidentBook } from '../../src/core/incident-book.ts'
+import type { NetworkEvent } from '../../src/core/network-event.ts'
+import { readIncident } from '../../src/state/incident-codec.ts'
+import { endpoint } from '../support/network.ts'
+
+const START = Date.UTC(2026, 0, 1)
+const INTERVAL = 10_000
+const PATIENCE = { failAfter: 2, recoverAfter: 2 }
+const NAMES = ['a', 'b', 'c'] as const
+
+const VERDICTS: Partial<Record<ConditionCode, Finding['verdict']>> = {
+  unreachable: 'down',
+  'bad-answer': 'down',
+  lagging: 'degraded',
+  slow: 'degraded',
+  stalled: 'degraded',
+  'clock-skewed': 'up',
+}
+const CODES = Object.keys(VERDICTS) as ConditionCode[]
+
+/** What happens to a network and its endpoints, one thing after the other. */
+type Step =
+  | { readonly kind: 'poll'; readonly name: string; readonly codes: readonly ConditionCode[]; readonly times: number }
+  | { readonly kind: 'lost'; readonly name: string }
+  | { readonly kind: 'event'; readonly cause: NetworkEvent['cause']; readonly agoMs: number | null }
+  | { readonly kind: 'maintenance'; readonly name: string; readonly forMs: number }
+  | { readonly kind: 'restart' }
+  | { readonly kind: 'remove'; readonly name: string }
+
+const name = fc.constantFrom(...NAMES)
+const steps = fc.array(
+  fc.oneof(
+    {
+      weight: 12,
+      arbitrary: fc.record({
+        kind: fc.constant('poll' as const),
+        name,
+        codes: fc.oneof(
+          fc.constant([]),
+          fc.constant(['lagging'] as const),
+          fc.uniqueArray(fc.constantFrom(...CODES), { maxLength: 2 }),
+        ),
+        times: fc.integer({ min: 1, max: 14 }),
+      }),
+    },
+    { weight: 1, arbitrary: fc.record({ kind: fc.constant('lost' as const), name }) },
+    {
+      weight: 2,
+      arbitrary: fc.record({
+        kind: fc.constant('event' as const),
+        cause: fc.constantFrom('halted' as const, 'forked' as const),
+        agoMs: fc.option(fc.integer({ min: 0, max: 30 * INTERVAL })),
+      }),
+    },
+    {
+      weight: 2,
+      arbitrary: fc.record({
+        kind: fc.constant('maintenance' as const),
+        name,
+        forMs: fc.integer({ min: 0, max: 20 * INTERVAL }),
+      }),
+    },
+    { weight: 1, arbitrary: fc.constant({ kind: 'restart' as const }) },
+    { weight: 1, arbitrary: fc.record({ kind: fc.constant('remove' as const), name: fc.constant('c' as const) }) },
+  ),
+  { minLength: 1, maxLength: 80, size: 'max' },
+)
+
+interface Run {
+  /** Every incident as it stands, by id. */
+  readonly incidents: ReadonlyMap<string, Incident>
+  /** Everything that was told, in order. */
+  readonly told: readonly Incident[]
+}
+
+/** `check` sees every change as it is told. */
+function play(
+  script: readonly Step[],
+  restarts: boolean,
+  check: (run: Run, incident: Incident) => void = () => {},
+): Run {
+  let book: IncidentBook = createIncidentBook()
+  let now = START
+  const there = new Set<string>(NAMES)
+  const healths = new Map<string, Health>(NAMES.map((of) => [of, unpolled(endpoint(of), START)]))
+  const planned = new Map<string, number>()
+  /** As it is saved with the health of each. */
+  const maintained = new Map<EndpointKey, number>()
+  const events = new Map<NetworkEvent['cause'], NetworkEvent>()
+  const incidents = new Map<string, Incident>()
+  const told: Incident[] = []
+  const keys = () => new Set<EndpointKey>([...there].map((of) => endpointKey({ network: 'ethereum', name: of })))
+
+  function take(changed: readonly Incident[]): void {
+    for (const incident of changed) {
+      incidents.set(incident.id, incident)
+      told.push(incident)
+      check({ incidents, told }, incident)
+    }
+  }
+
+  function poll(of: string, codes: readonly ConditionCode[]): void {
+    now += INTERVAL / NAMES.length
+    const before = healths.get(of)
+    if (before === undefined || !there.has(of)) return
+    const at = Math.floor(now)
+    const findings = codes.map((code) => ({ code, verdict: VERDICTS[code] ?? 'up', message: code }))
+    const streaks = confirm(before.streaks, findings, at, PATIENCE)
+    const health = {
+      ...before,
+      verdict: streaks.verdict,
+      since: streaks.since,
+      conditions: conditionsOf(streaks),
+      streaks,
+    }
+    healths.set(of, health)
+    const until = planned.get(of) ?? 0
+    if (until > at) maintained.set(endpointKey(health.endpoint), until)
+    const goneSince = streaks.recent.at(-PATIENCE.recoverAfter)?.at ?? at
+    take(
+      book.network({
+        name: 'ethereum',
+        now: at,
+        events: [...events.values()],
+        samples: [],
+        isOver: () => true,
+      }),
+    )
+    take(book.endpoint({ health, at, now: at, goneSince, maintainedUntil: until > at ? until : null }))
+  }
+
+  for (const step of script) {
+    switch (step.kind) {
+      case 'poll':
+        for (let time = 0; time < step.times; time++) poll(step.name, step.codes)
+        break
+      case 'lost': {
+        const health = healths.get(step.name)
+        if (health !== undefined) healths.set(step.name, { ...health, streaks: settled(health.streaks) })
+        break
+      }
+      case 'event':
+        if (step.agoMs === null) events.delete(step.cause)
+        else
+          events.set(step.cause, {
+            cause: step.cause,
+            since: Math.floor(now) - step.agoMs,
+            message: step.cause,
+            affected: ['a', 'b'],
+            maintainedUntil: null,
+          })
+        break
+      case 'maintenance':
+        planned.set(step.name, Math.floor(now) + step.forMs)
+        break
+      case 'remove':
+        there.delete(step.name)
+        for (const [key, until] of maintained) maintained.set(key, Math.min(until, Math.floor(now)))
+        take(book.retain(keys(), new Set(['ethereum']), Math.floor(now)))
+        break
+      case 'restart':
+        if (restarts) {
+          book = createIncidentBook()
+          const kept = JSON.parse(JSON.stringify([...incidents.values()])) as Incident[]
+          book.restore(kept, maintained)
+        }
+        for (const [key, until] of maintained) maintained.set(key, Math.min(until, Math.floor(now)))
+        take(book.retain(keys(), new Set(['ethereum']), Math.floor(now)))
+    }
+  }
+  return { incidents, told }
+}
+
+describe('whatever happens', () => {
+  test('an endpoint has one open incident at most, and each of them is in order', () => {
+    fc.assert(
+      fc.property(steps, (script) => {
+        const openedAt = new Map<string, number>()
+        play(script, true, ({ incidents }, incident) => {
+          const open = [...incidents.values()].filter(({ closedAt }) => closedAt === null)
+          const owners = open.map(({ endpoint: of, cause }) => of ?? cause)
+          expect(new Set(owners).size).toBe(owners.length)
+
+          const { id, confirmedAt, closedAt, conditions, changes } = incident
+          expect(openedAt.get(id) ?? incident.openedAt).toBe(incident.openedAt)
+          openedAt.set(id, incident.openedAt)
+          const end = closedAt ?? Number.POSITIVE_INFINITY
+          expect(incident.openedAt).toBeLessThanOrEqual(confirmedAt)
+          expect(confirmedAt).toBeLessThanOrEqual(end)
+          expect(incident.state).not.toBe('up')
+          for (const { since, until } of conditions) {
+            expect(since).toBeGreaterThanOrEqual(incident.openedAt)
+            expect(until ?? end).toBeLessThanOrEqual(end)
+            expect(until ?? end).toBeGreaterThanOrEqual(since)
+            expect(closedAt === null || until !== null).toBe(true)
+          }
+          const times = changes.map(({ at }) => at)
+          expect(times).toEqual(times.toSorted((a, b) => a - b))
+          expect(times[0]).toBe(incident.openedAt)
+          expect(times.at(-1)).toBeLessThanOrEqual(end)
+          expect(changes.length).toBeLessThanOrEqual(MAX_CHANGES)
+          expect(readIncident(JSON.parse(JSON.stringify(incident)))).toEqual(incident)
+        })
+      }),
+      { numRuns: 400, seed: 20_261_121 },
+    )
+  })
+
+  test('a restart in the middle changes nothing', () => {
+    fc.assert(
+      fc.property(steps, (script) => {
+        expect(play(script, true).told).toEqual(play(script, false).told)
+      }),
+      { numRuns: 400, seed: 20_261_121 },
+    )
+  })
+
+  test('what is in an open incident is what is confirmed, and nobody who is well has one that does not flap', () => {
+    fc.assert(
+      fc.property(
+        steps.map((script) => script.filter(({ kind }) => kind === 'poll' || kind === 'lost')),
+        (script) => {
+          const wellAgain: Step[] = NAMES.map((of) => ({ kind: 'poll', name: of, codes: [], times: 45 }))
+          const { incidents } = play([...script, ...wellAgain], true)
+
+          expect([...incidents.values()].filter(({ closedAt }) => closedAt === null)).toEqual([])
+        },
+      ),
+      { numRuns: 200, seed: 20_261_121 },
+    )
+  })
+})
+
+test('one that flapped is not gone on with after another incident in between', () => {
+  const poll = (codes: readonly ConditionCode[], times: number): Step => ({ kind: 'poll', name: 'a', codes, times })
+  const flaps = Array.from({ length: 4 }, () => [poll(['unreachable'], 3), poll([], 9)]).flat()
+  const calm = poll([], 150)
+  const { incidents } = play([...flaps, calm, poll(['slow'], 9), calm, poll(['unreachable'], 9)], false)
+
+  const all = [...incidents.values()]
+  expect(all.map(({ conditions }) => conditions.at(-1)?.code)).toEqual([
+    'unreachable',
+    'unreachable',
+    'unreachable',
+    'slow',
+    'unreachable',
+  ])
+  expect(all.map(({ closedAt }) => closedAt === null)).toEqual([false, false, false, false, true])
+})
+
+test('nothing is told of an endpoint that is well, poll after poll', () => {
+  const { told } = play([{ kind: 'poll', name: 'a', codes: ['clock-skewed'], times: 100 }], false)
+
+  expect(told).toEqual([])
+})
+
+test('a sentence alone, with other blocks and seconds, is no change', () => {
+  const { told } = play([{ kind: 'poll', name: 'a', codes: ['lagging'], times: 50 }], false)
+
+  expect(told).toHaveLength(1)
+})

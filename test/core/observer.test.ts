@@ -1,0 +1,126 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import type { Failure } from '../../src/core/failure.ts'
+import { createObserver, type ObservedPoll, type Observer } from '../../src/core/observer.ts'
+import type { PollResult } from '../../src/core/poll-result.ts'
+import { whereaboutsOf } from '../../src/core/reach.ts'
+import { bad, endpoint, good, head, liveness, pollResult } from '../support/network.ts'
+
+const INTERVAL = 10_000
+const of = endpoint('a')
+const well = { heads: [{ shard: null, outcome: good(head(1000, 0)) }] }
+const failed = (failure: Failure) => ({ heads: [{ shard: null, outcome: bad(failure) }] })
+
+function poll(host: string, startedAt: number, endedAt: number, over: Partial<PollResult> = well): ObservedPoll {
+  return { at: whereaboutsOf(`${host}.example.org`), startedAt, endedAt, result: pollResult(of, startedAt, over) }
+}
+
+/** An observer that has heard `a`, `b` and `c`, up to 3000. */
+function scene(): Observer {
+  const observer = createObserver()
+  observer.configure(
+    ['a', 'b', 'c'].map((host) => whereaboutsOf(`${host}.example.org`)),
+    INTERVAL,
+  )
+  for (const [at, host] of ['a', 'b', 'c'].entries()) observer.note(poll(host, at * 1000, at * 1000 + 100))
+  return observer
+}
+const ended = (observer: Observer, one: ObservedPoll) => {
+  observer.note(one)
+  return observer.worth(one)
+}
+
+describe('what a poll is worth', () => {
+  test('an answer is fair', () => {
+    expect(ended(scene(), poll('a', 5000, 5100))).toBe('fair')
+  })
+
+  test('with nothing heard from others a failure is undecided, and fair once another host has answered', () => {
+    const observer = scene()
+    const one = poll('a', 5000, 5100, failed({ kind: 'refused' }))
+    expect(ended(observer, one)).toBe('undecided')
+
+    observer.note(poll('b', 5200, 5300))
+    expect(observer.worth(one)).toBe('fair')
+  })
+
+  test.each<[string, Failure]>([
+    ['an HTTP error', { kind: 'http', status: 500 }],
+    ['a rate limit', { kind: 'rate-limited', retryAfterMs: null }],
+    ['garbage', { kind: 'not-json' }],
+    ['half an answer', { kind: 'truncated' }],
+    ['another chain', { kind: 'wrong-network', expected: 1, actual: '5' }],
+  ])('%s came over the network: fair at once', (_title, failure) => {
+    expect(ended(scene(), poll('a', 5000, 5100, failed(failure)))).toBe('fair')
+  })
+
+  test('one check of two that is answered came over the network', () => {
+    const over = { ...failed({ kind: 'timeout', afterMs: 5000 }), liveness: good(liveness(0)) }
+    expect(ended(scene(), poll('a', 5000, 10_000, over))).toBe('fair')
+  })
+
+  test('for want of our own resources is ours, and tells which', () => {
+    const observer = scene()
+    const one = poll('a', 5000, 5001, failed({ kind: 'local-resources', code: 'EMFILE' }))
+
+    expect(ended(observer, one)).toBe('ours')
+    expect(observer.reasons(5001)).toEqual(['this machine is out of resources (EMFILE)'])
+    expect(observer.reasons(5001 + INTERVAL + 1)).toEqual([])
+  })
+
+  test('while the process stood still a failure is ours, and an answer counts but not how long it took', () => {
+    const observer = scene()
+    observer.held(6000, 11_000)
+
+    expect(ended(observer, poll('a', 5000, 11_000, failed({ kind: 'timeout', afterMs: 5000 })))).toBe('ours')
+    expect(ended(observer, poll('b', 5000, 11_000))).toBe('untimed')
+    expect(ended(observer, poll('c', 11_001, 11_100))).toBe('fair')
+    expect(observer.reasons(11_100)).toEqual(['this process stood still for 5 s'])
+  })
+
+  test('a process held for less than half a second misses nothing', () => {
+    const observer = scene()
+    observer.held(6000, 6499)
+
+    expect(ended(observer, poll('a', 5000, 7000))).toBe('fair')
+    expect(observer.reasons(7000)).toEqual([])
+  })
+
+  test('across a step of the wall clock everything is ours, before and after it nothing', () => {
+    const observer = scene()
+    observer.stepped(6000, -3_600_000)
+
+    expect(ended(observer, poll('a', 5900, 6100))).toBe('ours')
+    expect(ended(observer, poll('a', 6101, 6200))).toBe('fair')
+    expect(observer.reasons(6200)).toEqual(["this machine's clock was set back by 60 min"])
+  })
+
+  test('when all hosts fail it is ours, and over when one answers', () => {
+    const observer = scene()
+    const all = ['a', 'b', 'c'].map((host, at) => poll(host, 5000 + at, 5100 + at, failed({ kind: 'unroutable' })))
+    for (const one of all) observer.note(one)
+
+    expect(all.map((one) => observer.worth(one))).toEqual(['ours', 'ours', 'ours'])
+    expect(observer.reasons(5200).join()).toContain('network seems to be gone')
+    observer.note(poll('a', 6000, 6100))
+    expect(observer.reasons(6100)).toEqual([])
+  })
+})
+
+test('disturbances without end are not kept without end, and every reason is told once', () => {
+  fc.assert(
+    fc.property(fc.array(fc.integer({ min: 500, max: 5000 }), { minLength: 1, maxLength: 300 }), (holds) => {
+      const observer = scene()
+      let now = 10_000
+      for (const ms of holds) {
+        observer.held(now, now + ms)
+        now += ms + 1
+      }
+      const reasons = observer.reasons(now)
+
+      expect(reasons.length).toBeLessThanOrEqual(32)
+      expect(new Set(reasons).size).toBe(reasons.length)
+      expect(observer.reasons(now + INTERVAL + 1)).toEqual([])
+    }),
+  )
+})

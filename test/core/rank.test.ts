@@ -1,0 +1,143 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { CONDITION_CODES, type Condition, type ConditionCode, STATES } from '../../src/core/condition.ts'
+import { type Health, unpolled } from '../../src/core/health.ts'
+import { type Candidate, rank } from '../../src/core/rank.ts'
+import { endpoint } from '../support/network.ts'
+
+const condition = (code: ConditionCode): Condition => ({ code, verdict: 'degraded', message: code, since: 0 })
+
+function candidate(name: string, codes: readonly ConditionCode[] = [], over: Partial<Candidate> = {}): Candidate {
+  const health: Health = { ...unpolled(endpoint(name), 0), conditions: codes.map(condition) }
+  return { key: `ethereum/${name}`, endpoint: name, tier: 'primary', state: 'up', health, unverified: false, ...over }
+}
+
+function lagging(name: string, lagBlocks: number, over: Partial<Candidate> = {}): Candidate {
+  const it = candidate(name, ['lagging'], over)
+  const head = { shard: null, height: 1, hash: '', parentHash: '', timestamp: 0, lagMs: 0, advancedAt: 0, readAt: 0 }
+  return { ...it, health: { ...it.health, heads: [{ ...head, lagBlocks }] } }
+}
+
+const names = (candidates: readonly Candidate[]) => candidates.map((one) => one.endpoint)
+const groups = (...candidates: Candidate[]) => rank(candidates).groups.map(names)
+
+describe('the well', () => {
+  test('come in the order of the configuration, the fallbacks after the primaries', () => {
+    expect(groups(candidate('f', [], { tier: 'fallback' }), candidate('a'), candidate('b'))).toEqual([
+      ['a', 'b'],
+      ['f'],
+    ])
+  })
+
+  test('limping ones come after those of their tier, and before the fallbacks', () => {
+    const limping = candidate('limping', ['heartbeat-stale'])
+    expect(groups(limping, candidate('f', [], { tier: 'fallback' }), candidate('a'))).toEqual([
+      ['a'],
+      ['limping'],
+      ['f'],
+    ])
+  })
+
+  test.each<ConditionCode>(['slow', 'clock-skewed', 'no-evidence'])('%s is no reason', (code) => {
+    expect(groups(candidate('a', [code]), candidate('b'))).toEqual([['a', 'b']])
+  })
+
+  test.each<ConditionCode>(['unreachable', 'bad-answer', 'unhealthy', 'forked', 'stalled', 'lagging', 'wrong-network'])(
+    '%s is one to leave it out',
+    (code) => {
+      const { groups, leftOut } = rank([candidate('a', [code])])
+
+      expect(groups).toEqual([])
+      expect(leftOut).toEqual([{ endpoint: 'a', because: code }])
+    },
+  )
+})
+
+describe('when nobody is well', () => {
+  test('the least bad comes first, and those who did not answer stand apart', () => {
+    const { leastBad, silent } = rank([
+      candidate('forked', ['forked']),
+      candidate('gone', ['unreachable'], { state: 'down' }),
+      candidate('planned', [], { state: 'maintenance' }),
+      candidate('ill', ['unhealthy'], { state: 'down' }),
+      lagging('late', 40),
+      lagging('later', 90),
+      candidate('unheard', [], { state: 'unknown' }),
+    ])
+
+    expect(names(leastBad)).toEqual(['unheard', 'late', 'later', 'planned', 'ill'])
+    expect(names(silent)).toEqual(['gone', 'forked'])
+  })
+
+  test('one in maintenance that is known to be gone is as bad as that', () => {
+    const { leastBad, silent, leftOut } = rank([candidate('a', ['unreachable'], { state: 'maintenance' })])
+
+    expect([leastBad, names(silent)]).toEqual([[], ['a']])
+    expect(leftOut).toEqual([{ endpoint: 'a', because: 'maintenance' }])
+  })
+
+  test('of two that are as late, the primary is asked first', () => {
+    const { leastBad } = rank([
+      lagging('f', 5, { tier: 'fallback' }),
+      lagging('p', 5),
+      lagging('near', 4, { tier: 'fallback' }),
+    ])
+
+    expect(names(leastBad)).toEqual(['near', 'p', 'f'])
+  })
+})
+
+describe('never asked', () => {
+  test('is who serves another network, even in maintenance', () => {
+    const { leastBad, silent, leftOut } = rank([candidate('a', ['wrong-network'], { state: 'maintenance' })])
+
+    expect([...leastBad, ...silent]).toEqual([])
+    expect(leftOut).toEqual([{ endpoint: 'a', because: 'wrong-network' }])
+  })
+
+  test('is who did so in its latest poll, before it is a verdict', () => {
+    const it = candidate('a')
+    const finding = { code: 'wrong-network', verdict: 'down', message: '' } as const
+    const traces = [{ finding, since: 0, seen: 1, missed: 0, confirmed: false }]
+
+    expect(groups({ ...it, health: { ...it.health, streaks: { ...it.health.streaks, traces } } })).toEqual([])
+  })
+
+  test('is whose network nobody has verified yet', () => {
+    const { groups, leastBad, silent, leftOut } = rank([candidate('a', [], { unverified: true })])
+
+    expect([groups, leastBad, silent]).toEqual([[], [], []])
+    expect(leftOut).toEqual([{ endpoint: 'a', because: 'unverified' }])
+  })
+})
+
+test('everybody is in exactly one place, and those left out are told', () => {
+  const candidates = fc.uniqueArray(
+    fc.record({
+      name: fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f'),
+      codes: fc.uniqueArray(fc.constantFrom(...CONDITION_CODES)),
+      state: fc.constantFrom(...STATES),
+      tier: fc.constantFrom('primary' as const, 'fallback' as const),
+      unverified: fc.boolean(),
+    }),
+    { selector: ({ name }) => name },
+  )
+  fc.assert(
+    fc.property(candidates, (given) => {
+      const { groups, leastBad, silent, leftOut } = rank(
+        given.map(({ name, codes, ...over }) => candidate(name, codes, over)),
+      )
+
+      const well = groups.flat()
+      const asked = names([...well, ...leastBad, ...silent])
+      expect(new Set(asked).size).toBe(asked.length)
+      expect([...names(well), ...leftOut.map((one) => one.endpoint)].sort()).toEqual(
+        given.map(({ name }) => name).sort(),
+      )
+      for (const { name, codes, unverified } of given) {
+        expect(asked.includes(name)).toBe(!unverified && !codes.includes('wrong-network'))
+      }
+      for (const group of groups) expect(group.length).toBeGreaterThan(0)
+    }),
+  )
+})

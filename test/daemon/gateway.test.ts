@@ -1,0 +1,263 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { Agent, request } from 'node:http'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { systemClock } from '../../src/clock.ts'
+import { createChain } from '../../src/simulator/chain.ts'
+import { type SimulatedNode, startSimulatedNode } from '../../src/simulator/node.ts'
+import { type DaemonOptions, type RunningDaemon, removeFolder, startDaemon, until } from '../support/daemon.ts'
+
+const WALLET = 'CANARY-wallet-0123456789abcdef'
+const OPERATOR = 'CANARY-operator-0123456789abcdef'
+
+const cleanups: (() => unknown)[] = []
+let nodes: SimulatedNode[] = []
+
+beforeEach(async () => {
+  const chain = createChain({ clock: systemClock, seed: 'gateway', blockTimeMs: 500 })
+  const sharded = createChain({ clock: systemClock, seed: 'sharded', blockTimeMs: 500, shards: [0, 1, 2, 4294967295] })
+  const kinds = [
+    ['eth-a', { family: 'ethereum' }, chain],
+    ['eth-b', { family: 'ethereum' }, chain],
+    ['avax-a', { family: 'avalanche', adminEnabled: true }, chain],
+    ['avax-b', { family: 'avalanche', adminEnabled: true }, chain],
+    ['egld-a', { family: 'multiversx', kind: 'proxy' }, sharded],
+  ] as const
+  nodes = await Promise.all(
+    kinds.map(([name, kind, of]) => startSimulatedNode({ clock: systemClock, chain: of, kind, name })),
+  )
+})
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup()
+  await Promise.all(nodes.map((node) => node.stop()))
+})
+
+const at = (name: string) => nodes.find((node) => node.name === name)!
+
+function config(gateway: object = {}) {
+  const endpoints = (prefix: string) =>
+    nodes.filter(({ name }) => name.startsWith(prefix)).map(({ name, url }) => ({ name, url }))
+  return {
+    poll: { interval: '300ms', timeout: '300ms' },
+    networks: [
+      { name: 'ethereum', family: 'ethereum', block_time: '500ms', endpoints: endpoints('eth') },
+      { name: 'avalanche', family: 'avalanche', block_time: '500ms', endpoints: endpoints('avax') },
+      { name: 'multiversx', family: 'multiversx', block_time: '500ms', endpoints: endpoints('egld') },
+    ],
+    log: { level: 'debug' },
+    gateway: {
+      enabled: true,
+      listen: '127.0.0.1:0',
+      callers: [
+        { name: 'wallet', endpoint_id: WALLET },
+        { name: 'operator', endpoint_id: OPERATOR, networks: ['avalanche'], admin: true },
+      ],
+      ...gateway,
+    },
+  }
+}
+
+async function start(of: object, options?: DaemonOptions): Promise<{ daemon: RunningDaemon; gateway: string }> {
+  const daemon = await startDaemon(of, options)
+  cleanups.push(
+    () => removeFolder(daemon.folder),
+    () => daemon.stop('SIGKILL'),
+  )
+  const url = /"url":"(http[^"]+)\/"[^\n]*"msg":"gateway listening"/.exec(daemon.log())?.[1]
+  if (url === undefined) throw new Error('no gateway')
+  return { daemon, gateway: url }
+}
+
+async function call(url: string, method: string, params: unknown, headers: Record<string, string> = {}) {
+  const answer = await fetch(url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...headers },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 'mine', method, params }),
+  })
+  return { status: answer.status, headers: answer.headers, json: await answer.json() }
+}
+
+test('all five operations reach a node, and come back with its answer', async () => {
+  const { daemon, gateway } = await start(config(), { args: ['--api-admin-enabled=true'] })
+  const [eth, avax] = [`${gateway}/ethereum/${WALLET}`, `${gateway}/avalanche/${WALLET}`]
+
+  const block = await call(eth, 'eth_getBlockByNumber', ['latest', false])
+  expect(block.json).toMatchObject({ id: 'mine', result: { number: expect.stringMatching(/^0x/) } })
+  expect(block.headers.get('x-heartline-endpoint')).toMatch(/^eth-[ab]$/)
+  const { json: full } = await call(eth, 'eth_getBlockByNumber', [block.json.result.number, false])
+  const [hash] = full.result.transactions
+  expect((await call(eth, 'eth_getTransactionByHash', [hash])).json.result.hash).toBe(hash)
+
+  const liveness = await call(`${avax}/ext/health`, 'health.health', {}, { 'x-heartline-endpoint': 'avax-b' })
+  expect(liveness.headers.get('x-heartline-endpoint')).toBe('avax-b')
+  expect(liveness.json.result.healthy).toBe(true)
+
+  const alias = await call(
+    `${gateway}/avalanche/${OPERATOR}/ext/admin`,
+    'admin.alias',
+    { endpoint: 'bc/C', alias: 'mine' },
+    { 'x-heartline-endpoint': 'avax-b' },
+  )
+  expect(alias.json).toEqual({ jsonrpc: '2.0', id: 'mine', result: { success: true } })
+  const through = await call(`${avax}/ext/mine/rpc`, 'eth_chainId', [])
+  expect([through.json.result, through.headers.get('x-heartline-endpoint')]).toEqual(['0xa86a', 'avax-b'])
+  // The original goes on working, and the alias opens nothing else.
+  expect((await call(`${avax}/ext/bc/C/rpc`, 'eth_chainId', [])).json.result).toBe('0xa86a')
+  expect((await call(`${avax}/ext/mine/admin`, 'admin.alias', {})).status).toBe(404)
+
+  const status = await (await fetch(`${gateway}/multiversx/${WALLET}/network/status/1`)).json()
+  expect(status.data.status.erd_nonce).toBeGreaterThan(0)
+  const byNonce = `${gateway}/multiversx/${WALLET}/block/1/by-nonce/${status.data.status.erd_nonce - 3}`
+  const { data } = await (await fetch(byNonce)).json()
+  const byHash = await fetch(`${gateway}/multiversx/${WALLET}/block/1/by-hash/${data.block.hash}`)
+  expect((await byHash.json()).data.block.hash).toBe(data.block.hash)
+
+  const report = JSON.parse((await daemon.get('/api/v1/gateway')).text)
+  expect(report).toMatchObject({
+    enabled: true,
+    callers: [
+      { name: 'wallet', admin: false, networks: ['ethereum', 'avalanche', 'multiversx'] },
+      { name: 'operator', admin: true, networks: ['avalanche'], requests: 1, refused: 0 },
+    ],
+    aliases: [
+      { network: 'avalanche', alias: 'mine', target: 'bc/C', endpoint: 'avax-b', caller: 'operator', stale: null },
+    ],
+  })
+  expect(report.networks.map(({ name, endpoints }: any) => [name, endpoints.length])).toEqual([
+    ['ethereum', 2],
+    ['avalanche', 2],
+    ['multiversx', 1],
+  ])
+  const metrics = (await daemon.get('/metrics')).text
+  expect(metrics).toMatch(
+    /heartline_gateway_requests_total\{network="ethereum",operation="eth_getBlockByNumber",caller="wallet",outcome="answered"\} 2\n/,
+  )
+  expect(metrics).toMatch(
+    /heartline_gateway_attempts_total\{network="avalanche",endpoint="avax-b",operation="admin.alias",outcome="answered"\} 1\n/,
+  )
+  expect(metrics).toMatch(/heartline_gateway_eligible\{network="ethereum",endpoint="eth-a"\} 1\n/)
+  expect(metrics).toMatch(
+    /heartline_gateway_overhead_seconds_count\{network="ethereum",operation="eth_getBlockByNumber"\} 2\n/,
+  )
+  expect(metrics).toMatch(/heartline_gateway_requests_in_flight\{network="ethereum"\} 0\n/)
+})
+
+test('admin.alias is refused without the option, and of a caller who may not', async () => {
+  const { gateway } = await start(config())
+  const params = { endpoint: 'bc/C', alias: 'mine' }
+
+  const refused = await call(`${gateway}/avalanche/${OPERATOR}/ext/admin`, 'admin.alias', params)
+
+  expect([refused.status, refused.json.error.code]).toEqual([403, -32099])
+})
+
+test('an id is in no log, metric, page, answer or row, whatever is asked with it', async () => {
+  const { daemon, gateway } = await start(config(), { args: ['--api-admin-enabled=true'] })
+  const answers: string[] = []
+  const keep = async (url: string, init?: RequestInit) => {
+    const answer = await fetch(url, init)
+    answers.push(`${JSON.stringify([...answer.headers])}${await answer.text()}`)
+  }
+  const post = (body: string) => ({ method: 'POST', headers: { 'content-type': 'application/json' }, body })
+  for (const id of [WALLET, OPERATOR, `${WALLET}-wrong-CANARY`]) {
+    for (const network of ['ethereum', 'avalanche', 'multiversx', 'CANARY']) {
+      for (const rest of [
+        '',
+        '/ext/health',
+        '/ext/admin',
+        '/ext/CANARY',
+        '/network/config',
+        '/network/CANARY',
+        '/%00',
+      ]) {
+        await keep(`${gateway}/${network}/${id}${rest}`)
+        await keep(
+          `${gateway}/${network}/${id}${rest}`,
+          post('{"jsonrpc":"2.0","id":1,"method":"CANARY","params":["CANARY"]}'),
+        )
+        await keep(`${gateway}/${network}/${id}${rest}`, post('CANARY'))
+      }
+    }
+  }
+  const alias = { jsonrpc: '2.0', id: 1, method: 'admin.alias', params: { endpoint: 'bc/C', alias: 'mine' } }
+  await keep(`${gateway}/avalanche/${OPERATOR}/ext/admin`, post(JSON.stringify(alias)))
+
+  for (const path of ['/metrics', '/api/v1/status', '/api/v1/gateway', '/openapi.json', '/', '/feed.xml']) {
+    answers.push((await daemon.get(path)).text)
+  }
+  expect(await daemon.stop()).toBe(0)
+
+  expect(answers.filter((text) => text.includes('CANARY'))).toEqual([])
+  expect(daemon.log()).toContain('"msg":"request"')
+  expect(daemon.log()).not.toContain('CANARY')
+  const files = readdirSync(daemon.folder).filter((name) => name !== 'heartline.yaml')
+  expect(files.length).toBeGreaterThan(0)
+  for (const name of files) expect(readFileSync(join(daemon.folder, name), 'latin1')).not.toContain('CANARY')
+}, 60_000)
+
+describe('a reload', () => {
+  test('swaps callers and limits on connections that stay open, and says what waits for a restart', async () => {
+    const { daemon, gateway } = await start(config())
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+    cleanups.push(() => agent.destroy())
+    const body = '{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}'
+    const ask = (id: string) =>
+      new Promise<[number | undefined, number | undefined]>((resolve, reject) => {
+        const headers = { 'content-type': 'application/json', 'content-length': body.length }
+        request(`${gateway}/ethereum/${id}`, { agent, method: 'POST', headers }, (answer) => {
+          const { localPort } = answer.socket
+          answer.resume().on('end', () => resolve([answer.statusCode, localPort]))
+        })
+          .on('error', reject)
+          .end(body)
+      })
+    const [before, port] = await ask(WALLET)
+    expect(before).toBe(200)
+
+    daemon.rewrite(config({ listen: '127.0.0.1:1', callers: [{ name: 'wallet', endpoint_id: `${WALLET}-new` }] }))
+    daemon.process.kill('SIGHUP')
+    await until(() => daemon.log().includes('configuration reloaded'), 'it is reloaded')
+
+    expect(await ask(WALLET)).toEqual([401, port])
+    expect(await ask(`${WALLET}-new`)).toEqual([200, port])
+    expect(daemon.log()).toMatch(/"keys":\["gateway.listen"\][^\n]*these keys take effect with the next start/)
+    const metrics = (await daemon.get('/metrics')).text
+    expect(metrics).not.toContain('caller="operator"')
+  })
+})
+
+describe('stopping', () => {
+  test('lets the request in flight finish, and ends with 0', async () => {
+    const { daemon, gateway } = await start(config())
+    for (const node of nodes) if (node.name.startsWith('eth')) node.inject({ kind: 'slow', delayMs: 800 })
+    const inFlight = call(`${gateway}/ethereum/${WALLET}`, 'eth_getBlockByNumber', ['0x1', false])
+    await until(
+      async () => /gateway_requests_in_flight\{network="ethereum"\} 1/.test((await daemon.get('/metrics')).text),
+      'it is in flight',
+    )
+
+    const ended = daemon.stop()
+
+    expect((await inFlight).status).toBe(200)
+    expect(await ended).toBe(0)
+  })
+
+  test('an address that is taken ends with 78 and names its key', async () => {
+    const { gateway } = await start(config())
+
+    await expect(startDaemon(config({ listen: new URL(gateway).host }))).rejects.toThrow(
+      /ended with 78[^]*gateway\.listen: the address cannot be used/,
+    )
+  })
+})
+
+test('a node that is gone costs no caller an answer', async () => {
+  const { gateway } = await start(config())
+  const url = `${gateway}/ethereum/${WALLET}`
+  expect((await call(url, 'eth_blockNumber', [])).status).toBe(200)
+
+  await at('eth-a').stop()
+  const answers = await Promise.all(Array.from({ length: 50 }, () => call(url, 'eth_blockNumber', [])))
+
+  expect(answers.map(({ status, json }) => [status, json.error])).toEqual(answers.map(() => [200, undefined]))
+})

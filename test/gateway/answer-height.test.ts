@@ -1,0 +1,68 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { answerHeight } from '../../src/gateway/answer-height.ts'
+import type { Question } from '../../src/gateway/question.ts'
+import { createTips } from '../../src/gateway/tips.ts'
+import { BLOCK_NUMBER, blockAt, CHAIN_ID, FINALIZED_BLOCK, LATEST_BLOCK, TRANSACTION } from './nodes.ts'
+
+const result = (text: string) => ({ kind: 'result', result: Buffer.from(text) }) as const
+const of = (question: Partial<Question>, text: string) => answerHeight(question as Question, result(text))
+
+test.each([
+  ['eth_blockNumber', BLOCK_NUMBER, '"0x3e8"', { mark: 'latest', height: 1000, isTip: true }],
+  ['latest', LATEST_BLOCK, '{"hash":"0x1","number":"0x3E8"}', { mark: 'latest', height: 1000, isTip: true }],
+  ['latest, with blanks', LATEST_BLOCK, '{ "number" : "0x3e8" }', { mark: 'latest', height: 1000, isTip: true }],
+  ['finalized', FINALIZED_BLOCK, '{"number":"0x3e8"}', { mark: 'finalized', height: 1000, isTip: true }],
+  ['by number', blockAt(7), '{"anything":1}', { mark: 'latest', height: 7, isTip: false }],
+  ['a transaction', TRANSACTION, '{"blockNumber":"0x3e8"}', { mark: 'latest', height: 1000, isTip: false }],
+])('%s tells a height', (_, question, text, height) => {
+  expect(of(question, text)).toEqual(height)
+})
+
+test.each([
+  ['null', LATEST_BLOCK, 'null'],
+  ['no block by that number', blockAt(7), 'null'],
+  ['a pending transaction', TRANSACTION, '{"blockNumber":null}'],
+  ['a number', BLOCK_NUMBER, '1000'],
+  ['no quantity', BLOCK_NUMBER, '"0x"'],
+  ['no hex', BLOCK_NUMBER, '"0x3g"'],
+  ['too large', BLOCK_NUMBER, '"0x20000000000000"'],
+  ['far too large', BLOCK_NUMBER, '"0x1000000000000000000000"'],
+  ['not a question of heights', { operation: CHAIN_ID }, '"0x1"'],
+  ['no JSON', LATEST_BLOCK, '{"number" 0x3e8'],
+])('%s tells none', (_, question, text) => {
+  expect(of(question, text)).toBeNull()
+})
+
+test('every height is read as it was written', () => {
+  fc.assert(
+    fc.property(fc.maxSafeNat(), (height) => {
+      expect(of(BLOCK_NUMBER, `"0x${height.toString(16)}"`)?.height).toBe(height)
+      expect(of(LATEST_BLOCK, JSON.stringify({ number: `0x${height.toString(16)}` }))?.height).toBe(height)
+    }),
+  )
+})
+
+test('a mark only rises, until it is lowered, and is the caller’s own', () => {
+  const tips = createTips()
+  tips.give('a', 'ethereum', null, 'latest', 5)
+  tips.give('a', 'ethereum', null, 'latest', 4)
+
+  expect(tips.get('a', 'ethereum', null, 'latest')).toBe(5)
+  expect(tips.get('b', 'ethereum', null, 'latest')).toBeNull()
+  expect(tips.get('a', 'ethereum', 0, 'latest')).toBeNull()
+  expect(tips.get('a', 'ethereum', null, 'finalized')).toBeNull()
+
+  tips.lower('a', 'ethereum', null, 'latest', 3)
+  expect(tips.get('a', 'ethereum', null, 'latest')).toBe(3)
+})
+
+test('marks are bounded: the least recently raised goes first', () => {
+  const tips = createTips(2)
+  tips.give('a', 'n', null, 'latest', 1)
+  tips.give('b', 'n', null, 'latest', 1)
+  tips.give('a', 'n', null, 'latest', 2)
+  tips.give('c', 'n', null, 'latest', 1)
+
+  expect(['a', 'b', 'c'].map((caller) => tips.get(caller, 'n', null, 'latest'))).toEqual([2, null, 1])
+})

@@ -1,0 +1,594 @@
+import fc from 'fast-check'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import type { Network } from '../../src/core/network.ts'
+import { createCache } from '../../src/gateway/cache.ts'
+import type { Answerer, Question, Reply } from '../../src/gateway/question.ts'
+import { createTips } from '../../src/gateway/tips.ts'
+import { createFakeClock } from '../support/fake-clock.ts'
+import { endpoint, good, network } from '../support/network.ts'
+import { createWorld } from '../support/world.ts'
+import {
+  byHash,
+  byNumber,
+  createTrueChain,
+  FROM_OWN,
+  latest,
+  nodeOn,
+  question,
+  read,
+  resultOf,
+  type TrueChain,
+  textOf,
+} from './chain.ts'
+
+const DEPTH = 100
+const MIB = 2 ** 20
+
+interface SceneOptions {
+  readonly chain?: TrueChain
+  readonly network?: Partial<Network>
+  readonly finalDepth?: number
+  readonly maxBytes?: number
+  readonly next?: Answerer
+  readonly endpoints?: readonly string[]
+}
+
+/** A cache before a node, and the real poller, which tells it of the chain. */
+function scene(options: SceneOptions = {}) {
+  const { chain = createTrueChain(1000), finalDepth = DEPTH, maxBytes = 64 * MIB, endpoints = ['own-1'] } = options
+  const clock = createFakeClock()
+  const of = network({ blockTimeMs: 12_000, chainId: 1, ...options.network })
+  const shard = of.family === 'multiversx' ? 0 : null
+  const configured = endpoints.map((name) =>
+    endpoint(name, { network: of.name, family: of.family, shards: [shard], checks: ['head'] }),
+  )
+  const world = createWorld(clock, [{ network: of, endpoints: configured }], {
+    onChainEvent: (name, event) => cache.chainMoved(name, event),
+  })
+  const node = nodeOn(chain)
+  const tips = createTips()
+  const cache = createCache({ next: options.next ?? node, board: world.board, clock, tips })
+  onTestFinished(() => cache.stop())
+  cache.configure({ maxBytes, finalDepths: new Map([[of.name, finalDepth]]) })
+
+  async function poll(): Promise<void> {
+    for (const one of configured) {
+      await world.poll(one, { heads: [{ shard, outcome: good(chain.head(clock.now())) }] })
+    }
+  }
+  const outcomeOf = async (asked: Question) => (await cache.ask(asked)).cache
+
+  return { chain, clock, world, node, tips, cache, poll, outcomeOf, of, configured }
+}
+
+describe('a block that is final', () => {
+  test('is kept for good, whoever asks, under whatever id', async () => {
+    const { cache, poll, clock, node, chain } = scene()
+    await poll()
+
+    const first = await cache.ask(byNumber(900))
+    await clock.advance(3_600_000)
+    const call = { id: '"другой"', isNotification: false, method: 'eth_getBlockByNumber', params: '["0x384", false]' }
+    const second = await cache.ask(byNumber(900, { caller: 'other', call }))
+
+    expect(first).toMatchObject({ cache: 'miss', endpoint: 'own-1', attempts: 1, nodeMs: 5 })
+    expect(second).toMatchObject({ cache: 'hit', endpoint: 'own-1', attempts: 0, nodeMs: 0, degraded: false })
+    expect(textOf(second)).toBe(chain.block(900))
+    expect(node.asked).toHaveLength(1)
+  })
+
+  test('is kept as one with whole transactions and one without', async () => {
+    const { cache, poll, node } = scene()
+    await poll()
+
+    await cache.ask(byNumber(900))
+    await cache.ask(byNumber(900, { canonical: '["0x384",true]' }))
+
+    expect(node.asked).toHaveLength(2)
+  })
+
+  test('of one network is not told of another', async () => {
+    const { cache, poll, node } = scene()
+    await poll()
+
+    await cache.ask(byNumber(900))
+    await cache.ask(byNumber(900, { network: 'other' }))
+
+    expect(node.asked).toHaveLength(2)
+  })
+
+  test('takes its transactions with it', async () => {
+    const { cache, poll, clock, chain } = scene()
+    await poll()
+    const asked = byHash(chain.transactionAt(900))
+
+    await cache.ask(asked)
+    await clock.advance(3_600_000)
+
+    expect(await cache.ask(asked)).toMatchObject({ cache: 'hit' })
+  })
+
+  test('of an avalanche network is every block that a node has', async () => {
+    const { poll, clock, outcomeOf, chain } = scene({ network: { family: 'avalanche' }, finalDepth: 0 })
+    await poll()
+
+    await outcomeOf(byNumber(chain.height))
+    await clock.advance(3_600_000)
+
+    expect(await outcomeOf(byNumber(chain.height))).toBe('hit')
+  })
+
+  test('is none while the endpoints are of two minds about the chain', async () => {
+    const { poll, world, clock, outcomeOf } = scene()
+    await poll()
+    const { standing } = world.board.network('ethereum') ?? {}
+    if (standing !== undefined) world.board.putStanding({ ...standing, forked: true }, true)
+
+    await outcomeOf(byNumber(900))
+    await clock.advance(6000)
+
+    expect(await outcomeOf(byNumber(900))).toBe('miss')
+  })
+})
+
+describe('a block that is mined and not final', () => {
+  test('is kept for half the time between two blocks, by number and by a transaction in it', async () => {
+    const { poll, clock, outcomeOf, chain } = scene()
+    await poll()
+    for (const asked of [byNumber(950), byHash(chain.transactionAt(950))]) {
+      expect(await outcomeOf(asked)).toBe('miss')
+      await clock.advance(5999)
+      expect(await outcomeOf(asked)).toBe('hit')
+      await clock.advance(1)
+      expect(await outcomeOf(asked)).toBe('miss')
+    }
+  })
+
+  test('is dropped at once when the monitor sees a reorganisation', async () => {
+    const { cache, poll, chain } = scene()
+    await poll()
+    await cache.ask(byNumber(1000))
+
+    chain.reorg(1)
+    await poll()
+
+    const reply = await cache.ask(byNumber(1000))
+    expect(reply.cache).toBe('miss')
+    expect(textOf(reply)).toBe(chain.block(1000))
+  })
+
+  test('is dropped at once when the chain steps back', async () => {
+    const { cache, poll, chain } = scene()
+    await poll()
+    await cache.ask(byNumber(1000))
+
+    chain.rollback(2)
+    await poll()
+
+    expect(textOf(await cache.ask(byNumber(1000)))).toBe('null')
+  })
+
+  test('is not kept when the chain moved while the answer was on its way', async () => {
+    const chain = createTrueChain(1000)
+    let release = () => {}
+    const slow: Answerer = {
+      async ask() {
+        const text = chain.block(1000)
+        await new Promise<void>((resolve) => {
+          release = resolve
+        })
+        return resultOf(text)
+      },
+    }
+    const { cache, poll, outcomeOf } = scene({ chain, next: slow })
+    await poll()
+
+    const answer = cache.ask(byNumber(1000))
+    chain.reorg(1)
+    await poll()
+    release()
+    await answer
+
+    const again = outcomeOf(byNumber(1000))
+    release()
+    expect(await again).toBe('miss')
+  })
+
+  test('is a block that its caller knows of: heights must not go back below it', async () => {
+    const { cache, poll, tips } = scene()
+    await poll()
+    await cache.ask(byNumber(1000))
+
+    await cache.ask(byNumber(1000, { caller: 'other' }))
+
+    expect(tips.get('other', 'ethereum', null, 'latest')).toBe(1000)
+  })
+})
+
+test('a block that no chain can have yet is nothing that other callers know of', async () => {
+  const lie: Answerer = { ask: () => Promise.resolve(resultOf('{"number":"0x3b9aca00","hash":"0x1"}')) }
+  const { cache, poll, tips, outcomeOf } = scene({ next: lie })
+  await poll()
+  await cache.ask(byNumber(1_000_000_000))
+
+  expect(await outcomeOf(byNumber(1_000_000_000, { caller: 'other' }))).toBe('hit')
+  expect(tips.get('other', 'ethereum', null, 'latest')).toBeNull()
+})
+
+describe('never kept', () => {
+  const replies: Record<string, Reply> = {
+    'a null': resultOf('null'),
+    'an error of the node': { kind: 'error', error: Buffer.from('{"code":-32000,"message":"x"}'), ...FROM_OWN },
+    'a refusal': { kind: 'refused', refusal: { kind: 'all-failed', message: 'x' }, ...FROM_OWN },
+    'the answer of one that is not well': resultOf(createTrueChain(1000).block(900), { degraded: true }),
+    'another block than was asked for': resultOf(createTrueChain(1000).block(901)),
+    'what is no block': resultOf('"0x384"'),
+    'what is larger than 1 MiB': resultOf(`{"number":"0x384","hash":"0x1","extraData":"${'0'.repeat(MIB)}"}`),
+  }
+  for (const [what, reply] of Object.entries(replies)) {
+    test(what, async () => {
+      const { poll, outcomeOf, cache } = scene({ next: { ask: () => Promise.resolve(reply) } })
+      await poll()
+
+      await outcomeOf(byNumber(900))
+
+      expect(await outcomeOf(byNumber(900))).toBe('miss')
+      expect(cache.bytes).toBe(0)
+    })
+  }
+
+  test('a transaction that waits to be mined, or another one than was asked for', async () => {
+    const hash = `0x${'a'.repeat(64)}`
+    const texts = [`{"blockHash":null,"blockNumber":null,"hash":"${hash}"}`, `{"blockNumber":"0x1","hash":"0xb"}`]
+    for (const text of texts) {
+      const { poll, outcomeOf } = scene({ next: { ask: () => Promise.resolve(resultOf(text)) } })
+      await poll()
+      await outcomeOf(byHash(hash))
+      expect(await outcomeOf(byHash(hash))).toBe('miss')
+    }
+  })
+
+  test('what is asked by a tag, of one endpoint, or without wanting an answer', async () => {
+    const { poll, outcomeOf } = scene()
+    await poll()
+    const pinned = { operation: read('eth_getTransactionByHash', { kind: 'endpoint', endpoint: 'own-1' }) }
+    const silent = { call: { id: 'null', isNotification: true, method: 'eth_getBlockByNumber', params: null } }
+    const finalized = { operation: read('eth_getBlockByNumber', { kind: 'any' }), canonical: '["finalized",false]' }
+    const hash = `["0x${'a'.repeat(64)}"]`
+
+    for (const asked of [
+      latest(),
+      question(finalized),
+      byNumber(900, silent),
+      question({ ...pinned, canonical: hash }),
+    ]) {
+      await outcomeOf(asked)
+      expect(await outcomeOf(asked)).toBe('none')
+    }
+  })
+
+  test('anything while it has no room at all', async () => {
+    const { poll, outcomeOf } = scene({ maxBytes: 0 })
+    await poll()
+
+    await outcomeOf(byNumber(900))
+
+    expect(await outcomeOf(byNumber(900))).toBe('none')
+  })
+})
+
+describe('what a network is', () => {
+  const asked = {
+    eth_chainId: question(),
+    net_version: question({ operation: read('net_version', { kind: 'any' }) }),
+  }
+  const answering = (text: string): Answerer => ({ ask: () => Promise.resolve(resultOf(text)) })
+
+  test('is kept for a moment when it is what the configuration says', async () => {
+    for (const [name, text] of [['eth_chainId', '"0x1"'] as const, ['net_version', '"1"'] as const]) {
+      const { poll, clock, outcomeOf } = scene({ next: answering(text) })
+      await poll()
+      await outcomeOf(asked[name])
+      expect(await outcomeOf(asked[name])).toBe('hit')
+      await clock.advance(30_000)
+      expect(await outcomeOf(asked[name])).toBe('miss')
+    }
+  })
+
+  test('is not kept when it is something else, or nobody said what it should be', async () => {
+    for (const options of [{ next: answering('"0x2"') }, { next: answering('"0x1"'), network: { chainId: null } }]) {
+      const { poll, outcomeOf } = scene(options)
+      await poll()
+      await outcomeOf(asked.eth_chainId)
+      expect(await outcomeOf(asked.eth_chainId)).toBe('miss')
+    }
+  })
+})
+
+describe('a MultiversX block', () => {
+  const hash = 'c'.repeat(64)
+  const operation = read('block_by_hash', { kind: 'hash', shard: 0 })
+  const path = `/block/0/by-hash/${hash}`
+  const asked = question({ operation, canonical: path, to: { kind: 'path', path }, call: null })
+  const rest = (data: object, over: object = {}): Reply => ({
+    kind: 'rest',
+    status: 200,
+    body: Buffer.from(JSON.stringify({ data, error: '', code: 'successful', ...over })),
+    ...FROM_OWN,
+  })
+  const block = (nonce: number, over: object = {}) => ({ block: { nonce, hash, status: 'on-chain', ...over } })
+  const statusPath = '/network/status/0'
+  const status = question({
+    operation: read('network_status', { kind: 'latest', shard: 0 }),
+    canonical: statusPath,
+    to: { kind: 'path', path: statusPath },
+    call: null,
+  })
+  const finalIs = (nonce: number) => rest({ status: { erd_nonce: 1000, erd_highest_final_nonce: nonce } })
+
+  function shard(answer: Reply, toStatus = finalIs(0)) {
+    const next: Answerer = {
+      ask: ({ operation: { name } }) => Promise.resolve(name === 'network_status' ? toStatus : answer),
+    }
+    return scene({ network: { family: 'multiversx', blockTimeMs: 6000, chainId: null }, finalDepth: 32, next })
+  }
+
+  test('is kept for good by its hash once it is deep enough', async () => {
+    const { cache, poll, clock, outcomeOf } = shard(rest(block(968)))
+    await poll()
+    await outcomeOf(asked)
+    await clock.advance(3_600_000)
+
+    const reply = await cache.ask(asked)
+
+    expect(reply).toMatchObject({ kind: 'rest', status: 200, cache: 'hit' })
+    expect(textOf(reply)).toBe(textOf(rest(block(968))))
+  })
+
+  test('is kept for half a round while it is not', async () => {
+    const { poll, clock, outcomeOf } = shard(rest(block(969)))
+    await poll()
+    await outcomeOf(asked)
+    await clock.advance(2999)
+    expect(await outcomeOf(asked)).toBe('hit')
+    await clock.advance(1)
+    expect(await outcomeOf(asked)).toBe('miss')
+  })
+
+  test('is final earlier where a node has told what is', async () => {
+    const { cache, poll, clock, outcomeOf } = shard(rest(block(998)), finalIs(999))
+    await poll()
+    await cache.ask(status)
+
+    await outcomeOf(asked)
+    await clock.advance(3_600_000)
+
+    expect(await outcomeOf(asked)).toBe('hit')
+  })
+
+  test('is not, where a node calls final what nobody has yet', async () => {
+    const { cache, poll, clock, outcomeOf } = shard(rest(block(998)), finalIs(5000))
+    await poll()
+    await cache.ask(status)
+
+    await outcomeOf(asked)
+    await clock.advance(3000)
+
+    expect(await outcomeOf(asked)).toBe('miss')
+  })
+
+  test('is final where one node says so, though another has told a lie before', async () => {
+    const told = [finalIs(5000), finalIs(999)]
+    const next: Answerer = {
+      ask: ({ operation: { name } }) =>
+        Promise.resolve(name === 'network_status' ? (told.shift() ?? finalIs(0)) : rest(block(998))),
+    }
+    const of = { family: 'multiversx' as const, blockTimeMs: 6000, chainId: null }
+    const { cache, poll, clock, outcomeOf } = scene({ network: of, finalDepth: 32, next })
+    await poll()
+    await cache.ask(status)
+    await cache.ask(status)
+
+    await outcomeOf(asked)
+    await clock.advance(3_600_000)
+
+    expect(await outcomeOf(asked)).toBe('hit')
+  })
+
+  test('is never kept when it was reverted, is another, or the answer is no success', async () => {
+    const bad = [
+      rest(block(900, { status: 'reverted' })),
+      rest(block(900, { hash: 'd'.repeat(64) })),
+      rest(block(900), { code: 'internal_issue' }),
+      { ...rest(block(900)), status: 500 } as Reply,
+      rest({ block: null }),
+      { ...rest({}), body: Buffer.from('<html>') } as Reply,
+    ]
+    for (const reply of bad) {
+      const { poll, outcomeOf, cache } = shard(reply)
+      await poll()
+      await outcomeOf(asked)
+      expect(await outcomeOf(asked)).toBe('miss')
+      expect(cache.bytes).toBe(0)
+    }
+  })
+})
+
+describe('a chain that goes back deeper than it can', () => {
+  test('is another chain: nothing of it is kept', async () => {
+    const { cache, poll, chain } = scene()
+    await poll()
+    await cache.ask(byNumber(500))
+
+    chain.rollback(900)
+    chain.mine(500)
+    await poll()
+
+    expect((await cache.ask(byNumber(500))).cache).toBe('miss')
+  })
+
+  test('loses of an avalanche network everything at the first step back', async () => {
+    const { cache, poll, chain } = scene({ network: { family: 'avalanche' }, finalDepth: 0 })
+    await poll()
+    await cache.ask(byNumber(10))
+
+    chain.reorg(995)
+    chain.rollback(1)
+    await poll()
+
+    expect(textOf(await cache.ask(byNumber(10)))).toBe(chain.block(10))
+  })
+})
+
+describe('a doubt about the newest blocks', () => {
+  const avalanche = { network: { family: 'avalanche' as const }, finalDepth: 0 }
+
+  test('of one endpoint drops what is young, though it be final, and leaves what is old', async () => {
+    const { cache, poll, outcomeOf } = scene(avalanche)
+    await poll()
+    await outcomeOf(byNumber(937))
+    await outcomeOf(byNumber(936))
+
+    cache.chainMoved('ethereum', { kind: 'regressed', shard: null, blocks: 1 })
+
+    expect(await outcomeOf(byNumber(937))).toBe('miss')
+    expect(await outcomeOf(byNumber(936))).toBe('hit')
+  })
+
+  test('of one endpoint that has other blocks drops all from there on, and nothing below', async () => {
+    const { cache, poll, outcomeOf } = scene(avalanche)
+    await poll()
+    for (const height of [799, 800, 900]) await outcomeOf(byNumber(height))
+
+    cache.chainMoved('ethereum', { kind: 'reorged', shard: null, height: 800, hash: '0xb', previousHash: '0xa' })
+
+    expect(await outcomeOf(byNumber(799))).toBe('hit')
+    expect(await outcomeOf(byNumber(800))).toBe('miss')
+    expect(await outcomeOf(byNumber(900))).toBe('miss')
+  })
+
+  test('is that most endpoints have another block than most had before', async () => {
+    const { poll, outcomeOf, world } = scene(avalanche)
+    await poll()
+    await outcomeOf(byNumber(1000))
+
+    const standing = world.board.network('ethereum')?.standing
+    const heads = standing?.heads.map((head) => ({ ...head, hash: '0xanother' })) ?? []
+    if (standing !== undefined) world.board.putStanding({ ...standing, heads }, false)
+
+    expect(await outcomeOf(byNumber(1000))).toBe('miss')
+  })
+})
+
+describe('a reload', () => {
+  test('forgets everything, also what is on its way', async () => {
+    const { cache, poll, outcomeOf, of } = scene()
+    await poll()
+    await cache.ask(byNumber(900))
+
+    const onItsWay = cache.ask(byNumber(901))
+    cache.configure({ maxBytes: MIB, finalDepths: new Map([[of.name, DEPTH]]) })
+    await onItsWay
+
+    expect(await outcomeOf(byNumber(900))).toBe('miss')
+    expect(await outcomeOf(byNumber(901))).toBe('miss')
+  })
+})
+
+describe('memory', () => {
+  test('stays below its limit, and what is asked for most is there longest', async () => {
+    const chain = createTrueChain(20_000)
+    const { cache, poll, outcomeOf } = scene({ chain, maxBytes: MIB })
+    await poll()
+
+    for (let height = 0; height < 10_000; height++) {
+      await cache.ask(byNumber(height))
+      await cache.ask(byNumber(7))
+      expect(cache.bytes).toBeLessThanOrEqual(MIB)
+    }
+
+    expect(await outcomeOf(byNumber(7))).toBe('hit')
+    expect(await outcomeOf(byNumber(9999))).toBe('hit')
+    expect(await outcomeOf(byNumber(8))).toBe('miss')
+  })
+
+  test('is not held by a small part of a large buffer', async () => {
+    const large = Buffer.alloc(MIB, ' ')
+    const text = createTrueChain(1000).block(900)
+    large.write(text)
+    const reply: Reply = { kind: 'result', result: large.subarray(0, text.length), ...FROM_OWN }
+    const { cache, poll } = scene({ next: { ask: () => Promise.resolve(reply) } })
+    await poll()
+    await cache.ask(byNumber(900))
+
+    const kept = await cache.ask(byNumber(900))
+
+    expect(kept.kind === 'result' ? kept.result.buffer.byteLength : null).toBe(text.length)
+    expect(textOf(kept)).toBe(text)
+  })
+})
+
+describe('whatever the chain does', () => {
+  const step = fc.oneof(
+    fc.record({ kind: fc.constant('mine' as const), blocks: fc.integer({ min: 1, max: 40 }) }),
+    fc.record({ kind: fc.constant('reorg' as const), depth: fc.integer({ min: 1, max: 15 }), more: fc.nat(3) }),
+    fc.record({ kind: fc.constant('rollback' as const), blocks: fc.integer({ min: 1, max: 15 }) }),
+    fc.record({ kind: fc.constant('poll' as const) }),
+    fc.record({ kind: fc.constant('wait' as const), ms: fc.integer({ min: 1, max: 20_000 }) }),
+    fc.record({ kind: fc.constant('block' as const), back: fc.nat(60) }),
+    fc.record({ kind: fc.constant('transaction' as const), back: fc.nat(60) }),
+  )
+
+  test('what is told of a final block is what the node would say now, and of any other what it said a moment ago', async () => {
+    // 15 blocks back, 20 below the highest head that was ever polled: final is really final.
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 20, maxLength: 120 }), async (steps) => {
+        const { chain, clock, cache, poll, node } = scene({ chain: createTrueChain(200), finalDepth: 20 })
+        const toldAt = new Map<string, number>()
+        await poll()
+        for (const now of steps) {
+          switch (now.kind) {
+            case 'mine':
+              chain.mine(now.blocks)
+              break
+            case 'reorg':
+              chain.reorg(now.depth, now.more)
+              await poll()
+              break
+            case 'rollback':
+              // Followed by what makes up for it, as on a chain that lives.
+              chain.rollback(now.blocks)
+              await poll()
+              chain.mine(now.blocks)
+              await poll()
+              break
+            case 'poll':
+              await poll()
+              break
+            case 'wait':
+              await clock.advance(now.ms)
+              break
+            case 'block':
+            case 'transaction': {
+              const height = chain.height - now.back
+              const isBlock = now.kind === 'block'
+              const asked = isBlock ? byNumber(height) : byHash(chain.transactionAt(height))
+              const before = node.asked.length
+              const reply = await cache.ask(asked)
+              const isHit = node.asked.length === before
+              expect(reply.cache).toBe(isHit ? 'hit' : 'miss')
+              const truth = isBlock ? chain.block(height) : chain.transaction(chain.transactionAt(height))
+              if (now.back >= 20 || !isHit) expect(textOf(reply)).toBe(truth)
+              else if (textOf(reply) !== truth) {
+                expect(clock.monotonic() - (toldAt.get(asked.canonical) ?? 0)).toBeLessThan(6000)
+              }
+              if (!isHit) toldAt.set(asked.canonical, clock.monotonic())
+              break
+            }
+          }
+        }
+      }),
+      { numRuns: 150 },
+    )
+  })
+})

@@ -1,0 +1,60 @@
+import { inspect } from 'node:util'
+import { expect, test } from 'vitest'
+import { type CallerSettings, createCallers } from '../../src/gateway/callers.ts'
+import { Secret } from '../../src/secret.ts'
+import { createFakeClock } from '../support/fake-clock.ts'
+
+const ID = 'wallet-0123456789abcdef'
+
+function settings(name: string, id: string, over: Partial<CallerSettings> = {}): CallerSettings {
+  const common = { networks: ['ethereum'], admin: false, rateLimit: null, methods: [], cors: [] }
+  return { name, endpointId: new Secret(id), ...common, ...over }
+}
+
+function callersOf(...of: CallerSettings[]) {
+  const callers = createCallers({ clock: createFakeClock() })
+  callers.configure(of)
+  return callers
+}
+
+test('a right id finds its caller; every other text finds nobody', () => {
+  const callers = callersOf(settings('wallet', ID), settings('shop', 'shop-0123456789abcdef'))
+
+  expect(callers.find(ID)?.name).toBe('wallet')
+  expect(callers.find('shop-0123456789abcdef')?.name).toBe('shop')
+  const wrong = ['', ID.slice(0, -1), `${ID}0`, ID.toUpperCase(), '__proto__', 'ä'.repeat(20), 'x'.repeat(100_000)]
+  for (const id of wrong) expect(callers.find(id)).toBeNull()
+})
+
+test('without any caller nobody is found', () => {
+  expect(callersOf().find('')).toBeNull()
+  expect(callersOf().find(ID)).toBeNull()
+})
+
+test('nothing of an id is in what others get to see', () => {
+  const callers = callersOf(settings('wallet', ID))
+
+  const seen = inspect([callers, callers.list(), callers.find(ID)], { depth: 9, showHidden: true })
+
+  expect(seen).toContain('wallet')
+  expect(seen).not.toContain(ID)
+  expect(seen).not.toContain(ID.slice(7))
+})
+
+test('a reload takes an id away at once; who keeps the name keeps what is counted, and who keeps the limit what is left of it', () => {
+  const rateLimit = { requests: 2, perMs: 60_000 }
+  const callers = callersOf(settings('wallet', ID, { rateLimit }), settings('shop', 'shop-0123456789abcdef'))
+  callers.find(ID)!.bucket!.take(2)
+  callers.find(ID)!.tally.requests = 7
+
+  callers.configure([settings('wallet', 'another-0123456789abc', { rateLimit })])
+
+  expect(callers.find(ID)).toBeNull()
+  expect(callers.find('shop-0123456789abcdef')).toBeNull()
+  const now = callers.find('another-0123456789abc')
+  expect(now?.tally.requests).toBe(7)
+  expect(now?.bucket?.take(1)).toBeGreaterThan(0)
+
+  callers.configure([settings('wallet', ID, { rateLimit: { ...rateLimit, requests: 3 } })])
+  expect(callers.find(ID)?.bucket?.take(3)).toBe(0)
+})

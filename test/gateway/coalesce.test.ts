@@ -1,0 +1,325 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { type CoalescerDeps, createCoalescer } from '../../src/gateway/coalesce.ts'
+import { createPresence } from '../../src/gateway/presence.ts'
+import type { Question, Reply } from '../../src/gateway/question.ts'
+import { refusal } from '../../src/gateway/refusal.ts'
+import { createTips } from '../../src/gateway/tips.ts'
+import { createFakeClock } from '../support/fake-clock.ts'
+import { byNumber, FROM_OWN, latest, question, read, resultOf, textOf } from './chain.ts'
+
+const BLOCK = (height: number) => resultOf(`{"number":"0x${height.toString(16)}"}`)
+const LOST: Reply = { kind: 'refused', refusal: refusal('all-failed', 'x'), ...FROM_OWN, endpoint: null }
+const LATE: Reply = { kind: 'refused', refusal: refusal('deadline', 'x'), ...FROM_OWN, endpoint: null }
+
+/** A node that answers when it is told to. */
+function scene(deps: Partial<CoalescerDeps> = {}) {
+  const clock = createFakeClock()
+  const tips = createTips()
+  const asked: Question[] = []
+  const waiting: ((reply: Reply) => void)[] = []
+  const coalesced: string[] = []
+  const { ask } = createCoalescer({
+    next: {
+      ask: (one) => {
+        asked.push(one)
+        return new Promise((resolve) => waiting.push(resolve))
+      },
+    },
+    clock,
+    tips,
+    onCoalesced: (network, operation) => coalesced.push(`${network} ${operation}`),
+    ...deps,
+  })
+
+  /** To the request that has waited for the longest. */
+  async function answer(reply: Reply, afterMs = 0): Promise<void> {
+    await clock.advance(afterMs)
+    waiting.shift()?.(reply)
+    await clock.advance(0)
+  }
+  return { ask, asked, answer, clock, tips, coalesced, waiting }
+}
+
+describe('identical reads under way', () => {
+  test('share one request, and every caller gets its answer', async () => {
+    const { ask, asked, answer, coalesced } = scene()
+    const answers = Array.from({ length: 100 }, (_, nth) => ask(byNumber(7, { caller: `caller-${nth}` })))
+
+    await answer(resultOf('"x"'))
+
+    expect((await Promise.all(answers)).map(textOf)).toEqual(Array.from({ length: 100 }, () => '"x"'))
+    expect(asked).toHaveLength(1)
+    expect(coalesced).toEqual(Array.from({ length: 99 }, () => 'ethereum eth_getBlockByNumber'))
+  })
+
+  test("share the node's own error as well", async () => {
+    const { ask, asked, answer } = scene()
+    const answers = [ask(byNumber(7)), ask(byNumber(7))]
+
+    await answer({ kind: 'error', error: Buffer.from('{"code":1,"message":"no"}'), ...FROM_OWN })
+
+    expect((await Promise.all(answers)).map(({ kind }) => kind)).toEqual(['error', 'error'])
+    expect(asked).toHaveLength(1)
+  })
+
+  test('are asked again when the answer is there: nothing is kept', async () => {
+    const { ask, asked, answer } = scene()
+    const first = ask(byNumber(7))
+    await answer(resultOf('"x"'))
+    await first
+
+    void ask(byNumber(7))
+
+    expect(asked).toHaveLength(2)
+  })
+
+  test('of a follower have waited for nodes only as long as it was there', async () => {
+    const { ask, answer, clock } = scene()
+    const leader = ask(byNumber(7))
+    await clock.advance(900)
+    const follower = ask(byNumber(7))
+
+    await answer(resultOf('"x"', { nodeMs: 1000 }), 100)
+
+    expect((await leader).nodeMs).toBe(1000)
+    expect((await follower).nodeMs).toBe(100)
+  })
+})
+
+describe('what differs goes by itself:', () => {
+  const pinned = (endpoint: string) => read('health.health', { kind: 'endpoint', endpoint })
+  const health = (endpoint: string) =>
+    question({ operation: pinned(endpoint), canonical: '{}', to: { kind: 'path', path: '/ext/health' } })
+  const atAlias = (path: string, method: string) =>
+    question({
+      operation: { ...pinned('own-1'), name: 'alias' },
+      to: { kind: 'path', path },
+      call: { id: '1', isNotification: false, method, params: null },
+    })
+  const pairs: Record<string, readonly [Question, Question]> = {
+    params: [byNumber(7), byNumber(8)],
+    networks: [byNumber(7), byNumber(7, { network: 'other' })],
+    methods: [question(), question({ operation: read('net_version', { kind: 'any' }) })],
+    'the health of two endpoints': [health('own-1'), health('own-2')],
+    'two methods at one alias': [atAlias('/ext/mine/rpc', 'eth_chainId'), atAlias('/ext/mine/rpc', 'net_version')],
+    'two aliases': [atAlias('/ext/mine/rpc', 'eth_chainId'), atAlias('/ext/other/rpc', 'eth_chainId')],
+  }
+  for (const [what, [one, other]] of Object.entries(pairs)) {
+    test(what, () => {
+      const { ask, asked } = scene()
+
+      void ask(one)
+      void ask(other)
+
+      expect(asked).toEqual([one, other])
+    })
+  }
+
+  test('whatever is no read, ever', () => {
+    const { ask, asked } = scene()
+    const write = question({
+      operation: { ...read('other', { kind: 'any' }), isRead: false },
+      canonical: 'eth_send… []',
+    })
+    const alias = question({ operation: { ...read('admin.alias', { kind: 'any' }), isRead: false } })
+
+    for (const one of [write, write, alias, alias]) void ask(one)
+
+    expect(asked).toHaveLength(4)
+  })
+
+  test('what is longer than any usual question', () => {
+    const { ask, asked } = scene()
+    const long = question({ operation: read('other', { kind: 'any' }), canonical: `eth_call ["${'0'.repeat(5000)}"]` })
+
+    void ask(long)
+    void ask(long)
+
+    expect(asked).toHaveLength(2)
+  })
+
+  test('what comes while as many requests are under way as may be', () => {
+    const { ask, asked } = scene({ mostFlights: 2 })
+
+    for (const height of [1, 2, 3, 3, 1]) void ask(byNumber(height))
+
+    expect(asked).toHaveLength(4)
+  })
+})
+
+describe('a leader that fails', () => {
+  test('fails its followers only after a try of their own, which they make together', async () => {
+    const { ask, asked, answer } = scene()
+    const answers = [ask(byNumber(7)), ask(byNumber(7)), ask(byNumber(7))]
+
+    await answer(LOST)
+    expect(asked).toHaveLength(2)
+    await answer(LOST)
+
+    expect((await Promise.all(answers)).map(({ kind }) => kind)).toEqual(['refused', 'refused', 'refused'])
+    expect(asked).toHaveLength(2)
+  })
+
+  test('costs its followers nothing when their own try succeeds', async () => {
+    const { ask, answer } = scene()
+    const answers = [ask(byNumber(7)), ask(byNumber(7)), ask(byNumber(7))]
+
+    await answer(LOST)
+    await answer(resultOf('"x"'))
+
+    expect((await Promise.all(answers)).map(textOf)).toEqual(['all-failed', '"x"', '"x"'])
+  })
+
+  test('because its caller left is no failure at all: however many leave, whoever stays is answered', async () => {
+    const { ask, asked, answer } = scene()
+    const presences = Array.from({ length: 5 }, () => createPresence())
+    const answers = presences.map((signal) => ask(byNumber(7, { signal })))
+
+    for (const leaving of presences.slice(0, 4)) {
+      leaving.abort()
+      await answer(LOST)
+    }
+    await answer(resultOf('"x"'))
+
+    expect(textOf((await Promise.all(answers)).at(-1) ?? LOST)).toBe('"x"')
+    expect(asked).toHaveLength(5)
+  })
+
+  test('for callers that left together asks once more, for whoever stays', async () => {
+    const { ask, asked, answer } = scene()
+    const presences = Array.from({ length: 5 }, () => createPresence())
+    const answers = presences.map((signal) => ask(byNumber(7, { signal })))
+
+    for (const leaving of presences.slice(0, 4)) leaving.abort()
+    await answer(LOST)
+    await answer(resultOf('"x"'))
+
+    expect(textOf((await Promise.all(answers)).at(-1) ?? LOST)).toBe('"x"')
+    expect(asked).toHaveLength(2)
+  })
+
+  test('because its time ran out leaves the time to the others that they have', async () => {
+    const { ask, asked, answer, clock } = scene()
+    const start = clock.monotonic()
+    const answers = [1000, 1200, 1500].map((ms) => ask(byNumber(7, { deadlineAt: start + ms })))
+
+    await answer(LATE, 1000)
+    await answer(LATE, 200)
+    expect(asked.map(({ deadlineAt }) => deadlineAt - start)).toEqual([1000, 1200, 1500])
+    await answer(resultOf('"x"'), 100)
+
+    expect((await Promise.all(answers)).map(textOf)).toEqual(['deadline', 'deadline', '"x"'])
+  })
+
+  test('is not asked for again by a follower whose own time is over', async () => {
+    const { ask, asked, answer, clock } = scene()
+    const deadlineAt = clock.monotonic() + 1000
+    void ask(byNumber(7, { deadlineAt }))
+    const follower = ask(byNumber(7, { deadlineAt }))
+
+    await answer(LATE, 1000)
+
+    expect(textOf(await follower)).toBe('deadline')
+    expect(asked).toHaveLength(1)
+  })
+})
+
+describe('the newest block', () => {
+  test('is shared with callers that have seen no higher one, who have seen it then', async () => {
+    const { ask, asked, answer, tips } = scene()
+    tips.give('other', 'ethereum', null, 'latest', 9)
+    const answers = [ask(latest()), ask(latest({ caller: 'other' }))]
+
+    // As the forwarder does.
+    tips.give('wallet', 'ethereum', null, 'latest', 10)
+    await answer(BLOCK(10))
+    await Promise.all(answers)
+
+    expect(asked).toHaveLength(1)
+    expect(tips.get('other', 'ethereum', null, 'latest')).toBe(10)
+  })
+
+  test('that is a lie binds no follower, as it does not bind the leader', async () => {
+    const { ask, answer, tips } = scene()
+    const answers = [ask(latest()), ask(latest({ caller: 'other' }))]
+
+    await answer(BLOCK(10 ** 9))
+    await Promise.all(answers)
+
+    expect(tips.get('other', 'ethereum', null, 'latest')).toBeNull()
+  })
+
+  test('is not shared with one that has seen a higher one: that one asks for itself', async () => {
+    const { ask, asked, answer, tips } = scene()
+    tips.give('other', 'ethereum', null, 'latest', 11)
+    const answers = [ask(latest()), ask(latest({ caller: 'other' }))]
+
+    await answer(BLOCK(10))
+    expect(asked[1]?.caller).toBe('other')
+    await answer(BLOCK(11))
+
+    expect((await Promise.all(answers)).map(textOf)).toEqual(['{"number":"0xa"}', '{"number":"0xb"}'])
+  })
+})
+
+describe('whoever leaves, fails and is late', () => {
+  const event = fc.oneof(
+    fc.record({ kind: fc.constant('ask' as const), height: fc.nat(1), within: fc.integer({ min: 50, max: 500 }) }),
+    fc.record({ kind: fc.constant('leave' as const), nth: fc.nat(20) }),
+    fc.record({ kind: fc.constant('answer' as const), fails: fc.boolean() }),
+    fc.record({ kind: fc.constant('wait' as const), ms: fc.integer({ min: 1, max: 100 }) }),
+  )
+
+  test('everybody is answered in the end, with an answer to its own question, and nobody asks more than twice', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(event, { minLength: 5, maxLength: 60 }), async (events) => {
+        const { ask, asked, answer, waiting, clock } = scene()
+        const askers: {
+          readonly height: number
+          readonly signal: ReturnType<typeof createPresence>
+          reply: Reply | null
+        }[] = []
+        const heightOf = ({ operation: { need } }: Question) => (need.kind === 'height' ? need.height : -1)
+        let answered = 0
+        const answerNext = async (fails: boolean) => {
+          const one = asked[answered]
+          if (one === undefined) return
+          answered++
+          await answer(fails || one.signal.aborted ? LOST : BLOCK(heightOf(one)))
+        }
+        for (const it of events) {
+          switch (it.kind) {
+            case 'ask': {
+              const asker = { height: it.height, signal: createPresence(), reply: null as Reply | null }
+              askers.push(asker)
+              const deadlineAt = clock.monotonic() + it.within
+              void ask(byNumber(it.height, { signal: asker.signal, deadlineAt })).then((reply) => {
+                asker.reply = reply
+              })
+              break
+            }
+            case 'leave':
+              askers[it.nth]?.signal.abort()
+              break
+            case 'answer':
+              await answerNext(it.fails)
+              break
+            case 'wait':
+              await clock.advance(it.ms)
+              break
+          }
+        }
+        while (waiting.length > 0) await answerNext(false)
+        await clock.advance(0)
+
+        for (const { height, reply } of askers) {
+          if (reply?.kind === 'result') expect(textOf(reply)).toBe(textOf(BLOCK(height)))
+          else expect(reply?.kind).toBe('refused')
+        }
+        expect(asked.length).toBeLessThanOrEqual(2 * askers.length)
+      }),
+      { numRuns: 300 },
+    )
+  })
+})

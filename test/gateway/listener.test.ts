@@ -1,0 +1,283 @@
+import { request } from 'node:http'
+import { connect, type Socket } from 'node:net'
+import { afterEach, describe, expect, test } from 'vitest'
+import { ask, call, echo, ID, open, post, raw, type Setting, type SettingOptions } from './setting.ts'
+
+const settings: Setting[] = []
+const sockets: Socket[] = []
+async function set(options?: SettingOptions): Promise<Setting> {
+  const setting = await open(options)
+  settings.push(setting)
+  return setting
+}
+afterEach(async () => {
+  for (const socket of sockets.splice(0)) socket.destroy()
+  await Promise.all(settings.splice(0).map((setting) => setting.close()))
+})
+
+const BODY = JSON.stringify(call('eth_chainId'))
+const HEAD = `POST /ethereum/${ID} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n`
+const WHOLE = `${HEAD}content-length: ${BODY.length}\r\n\r\n${BODY}`
+const CLOSING = `${HEAD}connection: close\r\ncontent-length: ${BODY.length}\r\n\r\n${BODY}`
+
+describe('bytes that are no good HTTP', () => {
+  test.each<[string, string]>([
+    ['no HTTP at all', 'hello\r\n\r\n'],
+    ['a TLS handshake', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03'],
+    ['two lengths', `${HEAD}content-length: 5\r\ncontent-length: 6\r\n\r\n${BODY}`],
+    ['a length and chunks', `${HEAD}content-length: 5\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n`],
+    ['chunks named twice', `${HEAD}transfer-encoding: chunked, identity\r\n\r\n0\r\n\r\n`],
+    ['a bad chunk', `${HEAD}transfer-encoding: chunked\r\n\r\nzz\r\n${BODY}\r\n0\r\n\r\n`],
+    ['a negative length', `${HEAD}content-length: -5\r\n\r\n`],
+    ['a header without its colon', `POST /ethereum/${ID} HTTP/1.1\r\nhost x\r\n\r\n`],
+    ['a space before the colon', `POST /ethereum/${ID} HTTP/1.1\r\nhost : x\r\n\r\n`],
+    ['no Host', `POST /ethereum/${ID} HTTP/1.1\r\n\r\n`],
+    ['two Hosts', `POST /ethereum/${ID} HTTP/1.1\r\nhost: x\r\nHost: eth.example.org\r\nconnection: close\r\n\r\n`],
+    ['bare line feeds in a header', `POST /ethereum/${ID} HTTP/1.1\r\nhost: x\nx-a: b\r\n y\r\n\r\n`],
+    ['a NUL in a header', `POST /ethereum/${ID} HTTP/1.1\r\nhost: x\r\nx-a: \0\r\n\r\n`],
+  ])('%s: 400 and an end, and no node is asked', async (_what, bytes) => {
+    const { port, asked, log } = await set()
+
+    const text = await raw(port, bytes)
+
+    expect(text).toMatch(/^HTTP\/1\.1 400 /)
+    expect(text).not.toContain(ID)
+    expect(asked).toEqual([])
+    expect(JSON.stringify(log.lines)).not.toContain(ID)
+  })
+
+  test('headers of more than 16 KB: 431', async () => {
+    const { port } = await set()
+
+    expect(await raw(port, `${HEAD}x-a: ${'y'.repeat(20_000)}\r\n\r\n`)).toMatch(/^HTTP\/1\.1 431 /)
+  })
+
+  test.each([
+    `http://evil.example.org/ethereum/${ID}`,
+    '*',
+    `//ethereum/${ID}`,
+    `/ethereum//${ID}`,
+    `/ethereum/${ID}/`,
+    `/ethereum/../ethereum/${ID}`,
+    `/ethereum/${ID}/..%2f`,
+    `/ethereum/${ID}/%252e`,
+    `/ethereum/${ID}%00`,
+    `/ethereum/${ID};a=b`,
+    `/ethereum\\${ID}`,
+    `/ethereum/${ID}#x`,
+    `/ethereum/${ID}?a=b`,
+  ])('a request for %s reaches no node', async (target) => {
+    const { port, asked } = await set()
+
+    const text = await raw(port, CLOSING.replace(`/ethereum/${ID}`, target))
+
+    expect(text).toMatch(/^HTTP\/1\.1 4\d\d /)
+    expect(asked).toEqual([])
+  })
+
+  test('a second request behind the first is one of its own, and both are answered in order', async () => {
+    const { port, asked } = await set()
+
+    const text = await raw(port, WHOLE + CLOSING)
+
+    expect(text.match(/HTTP\/1\.1 200 OK/g)).toHaveLength(2)
+    expect(asked).toHaveLength(2)
+  })
+
+  test('a body behind a GET is not taken for a request', async () => {
+    const { port, asked } = await set()
+    const smuggled = `GET /multiversx/${ID}/network/config HTTP/1.1\r\nhost: x\r\ncontent-length: ${CLOSING.length}\r\n\r\n`
+
+    const text = await raw(port, smuggled + CLOSING)
+
+    expect(text.match(/HTTP\/1\.1 200 OK/g)).toHaveLength(1)
+    expect(asked.map(({ operation }) => operation.name)).toEqual(['network_config'])
+  })
+})
+
+describe('bodies', () => {
+  test('that say that they are too large are refused unread, and the connection ends', async () => {
+    const { port, asked } = await set()
+
+    const text = await raw(port, `${HEAD}content-length: 100000\r\n\r\n`)
+
+    expect(text).toMatch(/^HTTP\/1\.1 413 /)
+    expect(text).toContain('connection: close')
+    expect(text).toContain('-32600')
+    expect(asked).toEqual([])
+  })
+
+  test('that never end are refused as soon as they are too large', async () => {
+    const { port } = await set()
+    const socket = connect(port, '127.0.0.1').setEncoding('latin1')
+    sockets.push(socket)
+    let text = ''
+    socket.on('data', (chunk) => (text += String(chunk))).on('error', () => {})
+    socket.write(`${HEAD}transfer-encoding: chunked\r\n\r\n`)
+    const piece = `400\r\n${' '.repeat(1024)}\r\n`
+    const feed = () => {
+      while (!socket.destroyed && socket.write(piece)) {
+        // As fast as it is taken.
+      }
+    }
+    socket.on('drain', feed)
+    feed()
+
+    await new Promise((resolve) => socket.on('close', resolve))
+
+    expect(text).toMatch(/^HTTP\/1\.1 413 /)
+  })
+
+  test('a caller that sends all of a body that is too large still reads why it was refused', async () => {
+    const { url } = await set()
+
+    for (let turn = 0; turn < 5; turn++) {
+      const { status } = await post(`${url}/ethereum/${ID}`, `[${'0,'.repeat(1_000_000)}0]`)
+      expect(status).toBe(413)
+    }
+  })
+
+  test('of 100,000 levels, or a million commas, cost no more than their bytes', async () => {
+    const { url, asked } = await set({ rules: { bodyLimitBytes: 2 ** 20, batchLimit: 10_000 } })
+
+    for (const bytes of ['['.repeat(100_000), '{"a":'.repeat(100_000), `[${'0,'.repeat(500_000)}0]`]) {
+      const { status } = await post(`${url}/ethereum/${ID}`, bytes)
+      expect([400, 413]).toContain(status)
+    }
+    expect(asked).toEqual([])
+  })
+
+  test('are asked for with 100 Continue only when they are wanted', async () => {
+    const { port } = await set()
+    const send = (path: string, length: number) =>
+      new Promise<[number | undefined, boolean]>((resolve, reject) => {
+        let continued = false
+        const headers = { 'content-type': 'application/json', 'content-length': length, expect: '100-continue' }
+        const req = request({ port, path, method: 'POST', headers }, (answer) => {
+          answer.resume()
+          resolve([answer.statusCode, continued])
+          req.destroy()
+        })
+        req.on('error', reject).on('continue', () => {
+          continued = true
+          req.end(BODY)
+        })
+        req.flushHeaders()
+      })
+
+    expect(await send(`/ethereum/${ID}`, BODY.length)).toEqual([200, true])
+    expect(await send(`/ethereum/${ID}x`, BODY.length)).toEqual([401, false])
+    expect(await send(`/ethereum/${ID}`, 1_000_000)).toEqual([413, false])
+  })
+})
+
+describe('slow callers', () => {
+  test('2,000 that drip their headers or bodies are closed within 15 s, while others are served', {
+    timeout: 40_000,
+  }, async () => {
+    const { port, url } = await set()
+    const startedAt = performance.now()
+    const closedAfter: number[] = []
+    const drips = Array.from({ length: 2000 }, (_, at) => {
+      const socket = connect(port, '127.0.0.1')
+      sockets.push(socket)
+      socket.on('error', () => {}).resume()
+      // One in four sends nothing at all, one its body, the others their headers.
+      if (at % 4 === 1) socket.write(`${HEAD}content-length: 100\r\n\r\n`)
+      else if (at % 4 > 1) socket.write(`POST /ethereum/${ID} HTTP/1.1\r\nhost: x\r\n`)
+      return new Promise<void>((resolve) => {
+        socket.on('close', () => {
+          closedAfter.push(performance.now() - startedAt)
+          resolve()
+        })
+      })
+    })
+    const dripping = setInterval(() => {
+      sockets.forEach((socket, at) => {
+        if (at % 4 === 1 && socket.writable) socket.write(' ')
+        else if (at % 4 > 1 && socket.writable) socket.write(`x-${at}: a\r\n`)
+      })
+    }, 1000)
+
+    const progress = { over: false }
+    const all = Promise.all(drips).then(() => {
+      progress.over = true
+    })
+    const times: number[] = []
+    while (!progress.over && performance.now() - startedAt < 25_000) {
+      const before = performance.now()
+      expect((await post(`${url}/ethereum/${ID}`, BODY)).status).toBe(200)
+      times.push(performance.now() - before)
+      await new Promise((resolve) => setTimeout(resolve, 50))
+    }
+    clearInterval(dripping)
+    await all
+
+    expect(Math.max(...closedAfter)).toBeLessThan(15_000)
+    expect(times.toSorted((a, b) => a - b)[Math.floor(times.length * 0.9)]).toBeLessThan(500)
+  })
+})
+
+describe('too much at once', () => {
+  test('is refused with 503 at once, under its id, while what was accepted is served', async () => {
+    const going: (() => void)[] = []
+    const { url, gateway } = await set({
+      mostAtWork: 5,
+      answer: (question) => new Promise((resolve) => going.push(() => resolve(echo(question)))),
+    })
+    const accepted = Array.from({ length: 5 }, (_, id) => post(`${url}/ethereum/${ID}`, call('eth_chainId', [], id)))
+    while (going.length < 5) await new Promise((resolve) => setTimeout(resolve, 5))
+
+    const refused = await post(`${url}/ethereum/${ID}`, call('eth_chainId', [], 'more'))
+    const rest = await ask(`${url}/multiversx/${ID}/network/config`)
+
+    expect(refused.status).toBe(503)
+    expect(refused.json).toMatchObject({ id: 'more', error: { code: -32603 } })
+    expect(refused.headers.get('retry-after')).toBe('1')
+    expect([rest.status, rest.json.code]).toEqual([503, 'internal_issue'])
+    for (const go of going) go()
+    expect((await Promise.all(accepted)).map(({ status }) => status)).toEqual([200, 200, 200, 200, 200])
+    expect(gateway.atWork()).toBe(0)
+  })
+})
+
+describe('closing', () => {
+  test('lets requests in flight finish, ends kept connections, and takes no more', async () => {
+    let go: () => void = () => {}
+    const { url, gateway, asked } = await set({
+      answer: (question) =>
+        new Promise((resolve) => {
+          go = () => resolve(echo(question))
+        }),
+    })
+    const inFlight = post(`${url}/ethereum/${ID}`, BODY)
+    while (asked.length === 0) await new Promise((resolve) => setTimeout(resolve, 5))
+
+    const closed = gateway.close()
+    await expect(post(`${url}/ethereum/${ID}`, BODY)).rejects.toThrow()
+    go()
+
+    const answer = await inFlight
+    expect(answer.status).toBe(200)
+    expect(answer.headers.get('connection')).toBe('close')
+    await closed
+    settings.length = 0
+  })
+
+  test('does not wait for those who only hold a connection', async () => {
+    const { port, gateway } = await set()
+    for (const bytes of ['', 'POST ', `${HEAD}content-length: 100\r\n\r\n`]) {
+      const socket = connect(port, '127.0.0.1')
+      sockets.push(socket)
+      await new Promise<void>((resolve) => socket.on('error', () => {}).on('connect', resolve))
+      socket.write(bytes)
+    }
+    const before = performance.now()
+
+    await gateway.close()
+
+    // A body that does not come counts as a request at work until its grace is over.
+    expect(performance.now() - before).toBeLessThan(8000)
+    settings.length = 0
+  })
+})

@@ -1,0 +1,135 @@
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { systemClock } from '../../src/clock.ts'
+import { endpointKey } from '../../src/core/endpoint.ts'
+import { createObserver } from '../../src/core/observer.ts'
+import { whereaboutsOf } from '../../src/core/reach.ts'
+import { createCache } from '../../src/gateway/cache.ts'
+import { createCoalescer } from '../../src/gateway/coalesce.ts'
+import { createForwarder } from '../../src/gateway/forwarder.ts'
+import { createTips } from '../../src/gateway/tips.ts'
+import { createProber, type NodeTarget } from '../../src/nodes/probe.ts'
+import { createPoller } from '../../src/poll/poller.ts'
+import { Secret } from '../../src/secret.ts'
+import { createBoard } from '../../src/state/board.ts'
+import { createIncidentLog } from '../../src/state/incident-log.ts'
+import { type Anvil, startAnvil } from '../support/anvil.ts'
+import { silentLog } from '../support/log.ts'
+import { endpoint, network } from '../support/network.ts'
+import { byHash, byNumber, textOf } from './chain.ts'
+
+const DEPTH = 20
+const nothing = () => {}
+
+let anvil: Anvil
+beforeAll(async () => {
+  anvil = await startAnvil()
+})
+afterAll(() => anvil.stop())
+
+/** The real row of answerers before a real node, and the real poller beside them. Block time 12 s: what is kept, is kept for long. */
+async function open(family: 'ethereum' | 'avalanche', finalDepth: number) {
+  const of = network({ family, chainId: 31_337 })
+  const own = endpoint('anvil', { family })
+  const target: NodeTarget = {
+    endpoint: own,
+    url: new Secret(anvil.url),
+    headers: {},
+    tls: { ca: null, insecure: false },
+    rpcPath: '/',
+    kind: 'proxy',
+    chainId: 31_337,
+    timeoutMs: 5000,
+  }
+  const board = createBoard()
+  const prober = createProber({ clock: systemClock })
+  prober.retarget([target])
+  const poller = createPoller({
+    prober,
+    observer: createObserver(),
+    lookAtOurselves: nothing,
+    board,
+    incidents: createIncidentLog(),
+    store: { poll: nothing, amend: nothing, hashChange: nothing, saveHealth: nothing, saveIncident: nothing },
+    metrics: { checkFinished: nothing },
+    onChainEvent: (name, event) => cache.chainMoved(name, event),
+    hasten: nothing,
+    clock: systemClock,
+    log: silentLog,
+  })
+  poller.configure([{ network: of, endpoints: [{ endpoint: own, at: whereaboutsOf('127.0.0.1') }] }], new Set())
+  const tips = createTips()
+  const forwarder = createForwarder({ board, clock: systemClock, tips, onDoubt: nothing })
+  forwarder.retarget([target])
+  const coalescer = createCoalescer({ next: forwarder, clock: systemClock, tips })
+  const cache = createCache({ next: coalescer, board, clock: systemClock, tips })
+  cache.configure({ maxBytes: 2 ** 20, finalDepths: new Map([[of.name, finalDepth]]) })
+  onTestFinished(async () => {
+    cache.stop()
+    await Promise.all([forwarder.close(), prober.close()])
+  })
+
+  const poll = async () => void (await poller.poll(endpointKey(own), new AbortController().signal))
+  await poll()
+  const deadline = () => ({ deadlineAt: systemClock.monotonic() + 5000 })
+  return {
+    poll,
+    block: (height: number) => cache.ask(byNumber(height, deadline())),
+    transaction: async (hash: string) => {
+      const asked = byHash(hash)
+      const call = { id: '1', isNotification: false, method: 'eth_getTransactionByHash', params: asked.canonical }
+      return cache.ask({ ...asked, call, ...deadline() })
+    },
+  }
+}
+
+const hashOf = (text: string) => (JSON.parse(text) as { hash: string }).hash
+const trueHash = async (height: number) =>
+  ((await anvil.call('eth_getBlockByNumber', [`0x${height.toString(16)}`, false])) as { hash: string }).hash
+
+describe('on a real node', () => {
+  test('what is final is told without it, and what was reorganised is told anew once that was seen', async () => {
+    await anvil.mine(60)
+    const { block, poll } = await open('ethereum', DEPTH)
+    const tip = await anvil.height()
+    for (const height of [tip, tip - 10, tip - DEPTH]) expect((await block(height)).cache).toBe('miss')
+    for (const height of [tip, tip - 10, tip - DEPTH]) expect((await block(height)).cache).toBe('hit')
+
+    await anvil.reorg(12)
+    await poll()
+
+    expect(await block(tip - DEPTH)).toMatchObject({ cache: 'hit' })
+    for (const height of [tip, tip - 10]) {
+      const reply = await block(height)
+      expect(reply.cache).toBe('miss')
+      expect(hashOf(textOf(reply))).toBe(await trueHash(height))
+    }
+  })
+
+  test('a transaction that was reorganised out of its block is asked for again', async () => {
+    const [from] = (await anvil.call('eth_accounts')) as [string]
+    const hash = (await anvil.call('eth_sendTransaction', [{ from, to: from, value: '0x1' }])) as string
+    await anvil.mine(1)
+    const { transaction, poll } = await open('ethereum', DEPTH)
+    await transaction(hash)
+    expect(await transaction(hash)).toMatchObject({ cache: 'hit' })
+
+    await anvil.rollback(1)
+    await poll()
+
+    expect(await transaction(hash)).toMatchObject({ cache: 'miss' })
+  })
+
+  test('a chain that goes back though it never does loses everything that was kept of it', async () => {
+    await anvil.mine(60)
+    const { block, poll } = await open('avalanche', 0)
+    const tip = await anvil.height()
+    for (const height of [tip, tip - 5, 1]) await block(height)
+    for (const height of [tip, tip - 5, 1]) expect((await block(height)).cache).toBe('hit')
+
+    await anvil.rollback(6)
+    await poll()
+
+    for (const height of [tip - 6, 1]) expect((await block(height)).cache).toBe('miss')
+    expect(textOf(await block(tip))).toBe('null')
+  })
+})

@@ -1,0 +1,73 @@
+import { X509Certificate } from 'node:crypto'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { connect as connectSecurely, type TLSSocket } from 'node:tls'
+import { expect, test } from 'vitest'
+import type { Certificate } from '../../src/gateway/listener.ts'
+import { ID, open } from './setting.ts'
+
+const FOLDER = join(import.meta.dirname, '../config/tls')
+const read = (name: string): Certificate => ({
+  cert: readFileSync(join(FOLDER, `${name}.crt`)),
+  key: readFileSync(join(FOLDER, `${name}.key`)),
+})
+const [A, B] = [read('a'), read('b')]
+const nameOf = ({ cert }: Certificate) => new X509Certificate(cert).fingerprint256
+
+async function dial(port: number, options: object = {}): Promise<TLSSocket> {
+  const socket = connectSecurely({ port, host: '127.0.0.1', rejectUnauthorized: false, ...options })
+  await once(socket, 'secureConnect')
+  return socket
+}
+
+/** One request on this very connection. */
+async function askOn(socket: TLSSocket): Promise<string> {
+  const body = '{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}'
+  socket.write(
+    `POST /ethereum/${ID} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+  )
+  const [chunk] = (await once(socket, 'data')) as [Buffer]
+  return chunk.toString().split('\r\n', 1)[0] ?? ''
+}
+
+test('a new certificate is for new connections, and those that are open go on', async () => {
+  const setting = await open({ listen: { host: '127.0.0.1', port: 0, tls: A } })
+  const old = await dial(setting.port)
+  expect(await askOn(old)).toBe('HTTP/1.1 200 OK')
+
+  setting.gateway.useCertificate(B)
+
+  const fresh = await dial(setting.port)
+  expect(await askOn(old)).toBe('HTTP/1.1 200 OK')
+  expect(await askOn(fresh)).toBe('HTTP/1.1 200 OK')
+  expect(old.getPeerCertificate().fingerprint256).toBe(nameOf(A))
+  expect(fresh.getPeerCertificate().fingerprint256).toBe(nameOf(B))
+  old.destroy()
+  fresh.destroy()
+  await setting.close()
+})
+
+test('TLS before 1.2 is refused, also after a reload', async () => {
+  const setting = await open({ listen: { host: '127.0.0.1', port: 0, tls: A } })
+  const old = { minVersion: 'TLSv1', maxVersion: 'TLSv1.1', ciphers: 'DEFAULT@SECLEVEL=0' }
+
+  await expect(dial(setting.port, old)).rejects.toThrow()
+  setting.gateway.useCertificate(B)
+  await expect(dial(setting.port, old)).rejects.toThrow()
+  const modern = await dial(setting.port)
+  expect(modern.getProtocol()).toBe('TLSv1.3')
+  modern.destroy()
+  await setting.close()
+})
+
+test('one that speaks plain HTTP to it is cut off, and nobody else', async () => {
+  const setting = await open({ listen: { host: '127.0.0.1', port: 0, tls: A } })
+
+  await expect(fetch(`http://127.0.0.1:${setting.port}/ethereum/${ID}`, { method: 'POST' })).rejects.toThrow()
+
+  const socket = await dial(setting.port)
+  expect(await askOn(socket)).toBe('HTTP/1.1 200 OK')
+  socket.destroy()
+  await setting.close()
+})

@@ -1,0 +1,400 @@
+import fc from 'fast-check'
+import { afterEach, describe, expect, test } from 'vitest'
+import { systemClock } from '../../src/clock.ts'
+import type { Incident } from '../../src/core/incident.ts'
+import { createIncidentSource } from '../../src/http/incident-source.ts'
+import { IncidentListView, IncidentView, ProblemView } from '../../src/http/views.ts'
+import { Secret } from '../../src/secret.ts'
+import { createIncidentLog } from '../../src/state/incident-log.ts'
+import type { IncidentRecord, Store } from '../../src/store/store.ts'
+import { opened, temporaryDirectory } from '../store/setting.ts'
+import { createFakeClock } from '../support/fake-clock.ts'
+import { change, condition, incident, incidentRecord, START } from '../support/incident.ts'
+import { recordingLog } from '../support/log.ts'
+import { type Setting, type SettingOptions, setUp } from './setting.ts'
+
+const open: Setting[] = []
+afterEach(async () => {
+  for (const { server } of open.splice(0)) await server.close()
+})
+
+/** A server over a real store that has these incidents. */
+async function kept(incidents: readonly Incident[], over: SettingOptions = {}): Promise<Setting & { store: Store }> {
+  const { store } = await opened({ path: `${temporaryDirectory()}/heartline.db` })
+  for (const one of incidents) store.saveIncident(incidentRecord(one))
+  await store.flush()
+  const setting = setUp({ ...over, store })
+  open.push(setting)
+  return { ...setting, store }
+}
+
+/** A server that has them in memory alone. */
+function here(incidents: readonly Incident[], over: SettingOptions = {}): Setting {
+  const setting = setUp(over)
+  for (const one of incidents) setting.incidents.put(one)
+  open.push(setting)
+  return setting
+}
+
+async function list({ server }: Pick<Setting, 'server'>, query = ''): Promise<IncidentListView> {
+  const answer = await server.inject(`/api/v1/incidents${query}`)
+  expect(answer.statusCode, answer.body).toBe(200)
+  return IncidentListView.strict().parse(answer.json())
+}
+
+const ids = ({ incidents }: IncidentListView) => incidents.map(({ id }) => id)
+
+const FIVE = [
+  incident({ id: 'a', openedAt: START, closedAt: START + 60_000 }),
+  incident({ id: 'b', openedAt: START + 1000, endpoint: 'own-2' }),
+  incident({ id: 'c', openedAt: START + 1000, network: 'ethereum', endpoint: 'node' }),
+  incident({ id: 'd', openedAt: START + 2000, endpoint: null, cause: 'halted', affected: ['own-1', 'own-2'] }),
+  incident({ id: 'e', openedAt: START + 3000, endpoint: 'own-1', absorbedBy: 'd' }),
+]
+
+describe('/api/v1/incidents', () => {
+  test('tells the newest first, and of those that are part of another only that other', async () => {
+    expect(ids(await list(await kept(FIVE)))).toEqual(['d', 'c', 'b', 'a'])
+  })
+
+  test('tells all that the contract names, and nothing of the course', async () => {
+    const closed = incident({
+      openedAt: START,
+      closedAt: START + 90_500,
+      conditions: [condition({ until: START + 90_500 })],
+      flapping: true,
+      flaps: 4,
+    })
+
+    const { incidents, next_cursor } = await list(await kept([closed]))
+
+    expect(next_cursor).toBeNull()
+    expect(incidents).toEqual([
+      {
+        id: 'incident-1',
+        network: 'avalanche',
+        endpoint: 'own-1',
+        cause: 'endpoint',
+        state: 'down',
+        conditions: [
+          {
+            code: 'unreachable',
+            state: 'down',
+            message: 'connection refused',
+            since: '2026-01-01T00:00:00.000Z',
+            until: '2026-01-01T00:01:30.500Z',
+          },
+        ],
+        opened_at: '2026-01-01T00:00:00.000Z',
+        confirmed_at: '2026-01-01T00:00:10.000Z',
+        closed_at: '2026-01-01T00:01:30.500Z',
+        duration_seconds: 90.5,
+        flapping: true,
+        flaps: 4,
+        affected: [],
+        absorbed_by: null,
+      },
+    ])
+  })
+
+  test.each([
+    ['?network=avalanche', ['d', 'b', 'a']],
+    ['?network=ethereum', ['c']],
+    ['?endpoint=own-2', ['b']],
+    ['?network=avalanche&endpoint=own-1', ['a']],
+    ['?open=true', ['d', 'c', 'b']],
+    ['?open=false', ['a']],
+    ['?network=gone', []],
+    ['?network=ethereum&endpoint=own-1', []],
+  ])('%s tells %j, also when nothing is in the store yet', async (query, expected) => {
+    const stored = await kept(FIVE)
+    const fresh = here(FIVE)
+
+    expect(ids(await list(stored, query))).toEqual(expected)
+    expect(ids(await list(fresh, query))).toEqual(expected)
+  })
+
+  test.each([
+    ['?open=yes', ['open']],
+    ['?limit=0', ['limit']],
+    ['?limit=201', ['limit']],
+    ['?limit=1e1&network=Own_1&cursor=nonsense', ['limit', 'network', 'cursor']],
+    ['?endpoint=', ['endpoint']],
+    ['?cursor=', ['cursor']],
+    ['?state=down', ['state']],
+    ['?limit=1&limit=2', ['limit']],
+  ])('%s is refused, naming %j', async (query, names) => {
+    const answer = await here([]).server.inject(`/api/v1/incidents${query}`)
+
+    expect(answer.statusCode).toBe(400)
+    const problem = ProblemView.strict().parse(answer.json())
+    expect(problem.errors?.map(({ parameter }) => parameter)).toEqual(names)
+  })
+
+  test('pages of two lead through all of them, each once, though one is closed and one is opened in between', async () => {
+    const setting = await kept(FIVE)
+
+    const first = await list(setting, '?limit=2')
+    setting.incidents.put(incident({ id: 'f', openedAt: START + 9000 }))
+    setting.incidents.put({ ...(FIVE[1] as Incident), closedAt: START + 99_000 })
+    const second = await list(setting, `?limit=2&cursor=${first.next_cursor}`)
+
+    expect([ids(first), ids(second), second.next_cursor]).toEqual([['d', 'c'], ['b', 'a'], null])
+    expect(second.incidents[0]?.closed_at).toBe('2026-01-01T00:01:39.000Z')
+  })
+
+  test('what changed since it was written is told as it stands now', async () => {
+    const setting = await kept(FIVE)
+
+    setting.incidents.put({ ...(FIVE[1] as Incident), closedAt: START + 99_000 })
+    setting.incidents.put({ ...(FIVE[2] as Incident), absorbedBy: 'x' })
+
+    expect(ids(await list(setting))).toEqual(['d', 'b', 'a'])
+    expect(ids(await list(setting, '?open=true'))).toEqual(['d'])
+    expect(ids(await list(setting, '?open=false'))).toEqual(['b', 'a'])
+  })
+
+  test('a store that cannot be read leaves those that are known here', async () => {
+    const broken = () => Promise.reject(new Error('/var/lib/x.db'))
+    const setting = here([incident()], { store: { incidents: broken, incident: broken } })
+
+    expect(ids(await list(setting))).toEqual(['incident-1'])
+    expect((await setting.server.inject('/api/v1/incidents/incident-1')).statusCode).toBe(200)
+    expect((await setting.server.inject('/api/v1/incidents/other')).statusCode).toBe(404)
+    expect(JSON.stringify(setting.log.lines)).not.toContain('/var/lib')
+  })
+
+  test('what the store has of another version is left out, and the pages go on behind it', async () => {
+    const setting = await kept(FIVE)
+    for (let at = 0; at < 100; at++) {
+      const id = `odd-${at}`
+      setting.store.saveIncident({ ...incidentRecord(incident({ id, openedAt: START + 5000 + at })), value: { id } })
+    }
+    await setting.store.flush()
+
+    expect(ids(await list(setting, '?limit=3'))).toEqual(['d', 'c', 'b'])
+  })
+})
+
+test('however the log and the store differ, the pages hold each incident once, in order, as it stands now', async () => {
+  const one = fc.record({
+    at: fc.integer({ min: 0, max: 5 }),
+    stored: fc.boolean(),
+    storedOpen: fc.boolean(),
+    logged: fc.boolean(),
+    open: fc.boolean(),
+    absorbed: fc.boolean(),
+  })
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(one, { maxLength: 60 }),
+      fc.integer({ min: 1, max: 7 }),
+      fc.constantFrom(undefined, true, false),
+      async (plans, limit, wanted) => {
+        const log = createIncidentLog()
+        const records: IncidentRecord[] = []
+        const truth: Incident[] = []
+        for (const [at, plan] of plans.entries()) {
+          const closed = (isOpen: boolean) => (isOpen ? null : START + 100_000)
+          const base = incident({ id: `i-${at}`, openedAt: START + plan.at })
+          const stored = { ...base, closedAt: closed(plan.storedOpen) }
+          const now = { ...base, closedAt: closed(plan.open), absorbedBy: plan.absorbed ? 'x' : null }
+          if (plan.stored) records.push(incidentRecord(stored))
+          if (plan.logged) log.put(now)
+          if (plan.logged ? !plan.absorbed : plan.stored) truth.push(plan.logged ? now : stored)
+        }
+        const source = createIncidentSource({
+          store: { incidents: async (query) => select(records, query), incident: async () => null },
+          incidents: log,
+          clock: createFakeClock(),
+          log: recordingLog(),
+        })
+
+        const seen: Incident[] = []
+        let after: Incident | undefined
+        for (let page = 0; page < 100; page++) {
+          const { incidents, next } = await source.list({ open: wanted, limit, after })
+          seen.push(...incidents)
+          if (next === null) break
+          expect(incidents).toHaveLength(limit)
+          after = incidents.at(-1)
+        }
+
+        const expected = truth.filter(({ closedAt }) => wanted === undefined || (closedAt === null) === wanted)
+        expect(seen).toEqual(expected.sort(newestFirst))
+      },
+    ),
+    { numRuns: 300 },
+  )
+})
+
+describe('/api/v1/incidents/:id', () => {
+  test('tells one with its course and what was measured', async () => {
+    const { server } = here([incident({ absorbedBy: 'd', changes: [change({ at: START + 500 })] })])
+
+    const answer = await server.inject('/api/v1/incidents/incident-1')
+
+    const view = IncidentView.strict().parse(answer.json())
+    expect([view.absorbed_by, view.duration_seconds, view.closed_at]).toEqual(['d', null, null])
+    expect(view.changes).toEqual([
+      {
+        at: '2026-01-01T00:00:00.500Z',
+        state: 'down',
+        codes: ['unreachable'],
+        samples: [{ endpoint: 'own-1', shard: null, height: 1000, lag_blocks: 12, latency_seconds: null }],
+      },
+    ])
+  })
+
+  test.each(['/api/v1/incidents/none', '/api/v1/incidents/none.txt', '/api/v1/incidents/.txt'])(
+    '%s is not found',
+    async (url) => {
+      const { server } = here([incident()])
+
+      const answer = await server.inject(url)
+
+      expect(answer.statusCode).toBe(404)
+      ProblemView.strict().parse(answer.json())
+    },
+  )
+
+  test.each([
+    [undefined, 'application/json; charset=utf-8'],
+    ['*/*', 'application/json; charset=utf-8'],
+    ['text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8', 'application/json; charset=utf-8'],
+    ['text/plain', 'text/plain; charset=utf-8'],
+    ['text/*', 'text/plain; charset=utf-8'],
+    ['application/json;q=0.5, text/plain', 'text/plain; charset=utf-8'],
+    ['application/json, text/plain;q=0.5', 'application/json; charset=utf-8'],
+    ['text/plain, */*', 'application/json; charset=utf-8'],
+  ])('asked for with accept %j is %s', async (accept, type) => {
+    const { server } = here([incident()])
+    const headers = accept === undefined ? {} : { accept }
+
+    const answer = await server.inject({ url: '/api/v1/incidents/incident-1', headers })
+
+    expect([answer.statusCode, answer.headers['content-type'], answer.headers.vary]).toEqual([200, type, 'Accept'])
+  })
+
+  test('of an endpoint called txt is told both ways', async () => {
+    const { server } = here([incident({ id: '0-avalanche.txt' })])
+    const typeOf = async (path: string) => (await server.inject(`/api/v1/incidents/${path}`)).headers['content-type']
+
+    expect(await typeOf('0-avalanche.txt')).toContain('json')
+    expect(await typeOf('0-avalanche.txt.txt')).toContain('text/plain')
+  })
+
+  test('its .txt is the post-mortem, with figures of the history', async () => {
+    const { server, store, clock } = await kept([incident({ openedAt: START, closedAt: START + 60_000 })])
+    const endpoint = 'avalanche/own-1'
+    store.register([{ endpoint, holdMs: 20_000 }], START - 600_000)
+    for (let at = -60; at < 12; at++) {
+      const state = at >= 0 && at < 6 ? 'down' : 'up'
+      store.poll({
+        endpoint,
+        at: START + at * 10_000,
+        state,
+        fresh: true,
+        latencyMs: state === 'up' ? 12 : null,
+        height: 5000 + at,
+        lagBlocks: 0,
+        heartbeatLagMs: null,
+        contiguousFailures: null,
+        failure: null,
+      })
+    }
+    await store.flush()
+    await clock.advance(600_000)
+
+    const answer = await server.inject('/api/v1/incidents/incident-1.txt')
+
+    expect(answer.headers['content-type']).toBe('text/plain; charset=utf-8')
+    expect(answer.body).toContain('avalanche/own-1 down for 1 min\n')
+    expect(answer.body).toContain('Own node 1 of Avalanche (avalanche/own-1)')
+    expect(answer.body).toContain('during down 1 min\n')
+    expect(answer.body).toMatch(/before +4,999 +0 +\d/)
+  })
+})
+
+describe('without the token', () => {
+  const token = new Secret('canary-of-the-token')
+  const bearer = { authorization: 'Bearer canary-of-the-token' }
+  const secrets = incident({
+    conditions: [condition({ message: 'canary words of the node' })],
+    changes: [
+      change({ samples: [{ endpoint: 'own-1', shard: null, height: 777_777, lagBlocks: 31_337, latencyMs: 4242 }] }),
+    ],
+  })
+
+  test('an incident shows names, states, times and codes, and nothing that a node said or we measured', async () => {
+    const { server } = await kept([secrets], { options: { token } })
+    const urls = ['', '/incident-1', '/incident-1.txt'].map((path) => `/api/v1/incidents${path}`)
+
+    for (const url of [...urls, '/feed.xml']) {
+      const { statusCode, body, headers } = await server.inject(url)
+      expect([statusCode, headers.vary], url).toEqual([200, expect.stringContaining('Authorization')])
+      expect(body).toContain('does not answer')
+      expect(body).not.toMatch(/canary|777,?777|31,?337|4[.,]?242/)
+      const all = await server.inject({ url, headers: bearer })
+      expect(all.body).toContain('canary words of the node')
+    }
+  })
+
+  test('a chain that is halted or forked is told in words of its own', async () => {
+    const forked = incident({ id: 'f', cause: 'forked', endpoint: null, conditions: [condition({ code: 'forked' })] })
+    const halted = incident({ id: 'h', cause: 'halted', endpoint: null, conditions: [condition({ code: 'halted' })] })
+    const setting = here([forked, halted], { options: { token } })
+
+    const { incidents } = await list(setting)
+
+    expect(incidents.map(({ conditions }) => conditions[0]?.message)).toEqual([
+      'no endpoint shows a new block',
+      'the endpoints disagree on the chain',
+    ])
+  })
+
+  test.each(['/api/v1/incidents', '/api/v1/incidents/incident-1', '/api/v1/incidents/incident-1.txt', '/feed.xml'])(
+    'and not public, %s is refused',
+    async (url) => {
+      const { server } = here([secrets], { options: { token, public: false } })
+
+      expect((await server.inject(url)).statusCode).toBe(401)
+      expect((await server.inject({ url, headers: bearer })).statusCode).toBe(200)
+    },
+  )
+})
+
+test('a page of very long incidents is read without holding the event loop', async () => {
+  const samples = Array.from({ length: 40 }, () => change().samples[0]).filter((one) => one !== undefined)
+  const changes = Array.from({ length: 100 }, () => change({ samples }))
+  const records = Array.from({ length: 201 }, (_, at) =>
+    incidentRecord(incident({ id: `i-${at}`, openedAt: START + at, changes })),
+  )
+  const source = createIncidentSource({
+    store: { incidents: async (query) => select(records, query), incident: async () => null },
+    incidents: createIncidentLog(),
+    clock: systemClock,
+    log: recordingLog(),
+  })
+  let turns = 0
+  const turn = setInterval(() => turns++, 1)
+
+  await source.list({ limit: 200 })
+  clearInterval(turn)
+
+  expect(turns).toBeGreaterThan(10)
+})
+
+function newestFirst(a: { openedAt: number; id: string }, b: { openedAt: number; id: string }): number {
+  return b.openedAt - a.openedAt || (a.id < b.id ? 1 : a.id > b.id ? -1 : 0)
+}
+
+/** What a store answers. */
+function select(records: readonly IncidentRecord[], query: Parameters<Store['incidents']>[0]): IncidentRecord[] {
+  const { open: wanted, after, limit } = query
+  return records
+    .filter(({ absorbed, closedAt }) => !absorbed && (wanted === undefined || (closedAt === null) === wanted))
+    .filter((record) => after === undefined || newestFirst(after, record) < 0)
+    .sort(newestFirst)
+    .slice(0, limit)
+}

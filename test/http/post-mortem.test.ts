@@ -1,0 +1,297 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import type { Incident } from '../../src/core/incident.ts'
+import { type EndpointFigures, type PostMortem, renderPostMortem } from '../../src/http/post-mortem.ts'
+import type { HistoryBucket } from '../../src/store/store.ts'
+import { change, condition, incident, START } from '../support/incident.ts'
+
+const MINUTE = 60_000
+
+test('a closed incident is told whole: what, who, when, how long, why, and what was measured', () => {
+  const own = incident({
+    closedAt: START + 12.5 * MINUTE,
+    conditions: [
+      condition({ code: 'lagging', state: 'degraded', message: '12 blocks behind', until: START + 5 * MINUTE }),
+      condition({ since: START + 2 * MINUTE, until: START + 12.5 * MINUTE }),
+    ],
+    changes: [
+      change({ state: 'degraded', codes: ['lagging'], samples: [sample({ latencyMs: 14 })] }),
+      change({ at: START + 2 * MINUTE, samples: [sample()] }),
+      change({ at: START + 12.5 * MINUTE, state: 'up', codes: [], samples: [sample({ lagBlocks: 0, latencyMs: 8 })] }),
+    ],
+  })
+
+  const text = write({
+    incident: own,
+    title: 'Own node 1 of Avalanche',
+    now: START + 30 * MINUTE,
+    figures: [
+      figures({
+        before: bucket({ upMs: 10 * MINUTE }),
+        during: bucket({ downMs: 10.5 * MINUTE, degradedMs: 2 * MINUTE, lagBlocksMax: 250, height: 24_000_300 }),
+        after: bucket({ upMs: 12.5 * MINUTE, height: 24_000_990, latencyMaxMs: 15_250 }),
+        course: [bucket({ upMs: MINUTE }), bucket({ start: START + MINUTE, downMs: 30_000, degradedMs: 30_000 })],
+      }),
+    ],
+  })
+
+  expect(text).toBe(`avalanche/own-1 down for 12 min 30 s
+====================================
+What       The endpoint was down.
+Who        Own node 1 of Avalanche (avalanche/own-1)
+Why        unreachable: connection refused
+Began      2026-01-01 00:00:00, the first bad poll
+Confirmed  2026-01-01 00:00:10, 10 s later
+Ended      2026-01-01 00:12:30, the first good poll
+Lasted     12 min 30 s
+Written    2026-01-01 00:30:00; all times are UTC
+Incident   incident-1
+
+CONDITIONS
+  lagging (degraded): 12 blocks behind
+      from 2026-01-01 00:00:00 to 2026-01-01 00:05:00, 5 min
+  unreachable (down): connection refused
+      from 2026-01-01 00:02:00 to 2026-01-01 00:12:30, 10 min 30 s
+
+WHAT HAPPENED
+  2026-01-01 00:00:00  degraded: lagging
+      own-1: height 24,000,000, 12 blocks behind, answered in 14 ms
+  2026-01-01 00:02:00  down: unreachable
+      own-1: no answer, height 24,000,000 was seen last
+  2026-01-01 00:12:30  up
+      own-1: height 24,000,000, at the head, answered in 8.0 ms
+
+BEFORE, DURING, AFTER
+  own-1
+            last height  behind    p50    p95  slowest
+    before   24,000,100       0  12 ms  40 ms  1500 ms
+    during   24,000,300     250  12 ms  40 ms  1500 ms
+    after    24,000,990       0  12 ms  40 ms   15.3 s
+    time: before up 10 min
+    time: during down 10 min 30 s, degraded 2 min
+    time: after up 12 min 30 s
+
+COURSE
+  own-1, in steps of 1 min
+  from                height  behind    p50  slowest  state
+  01-01 00:00:00  24,000,100       0  12 ms  1500 ms  up
+  01-01 00:01:00  24,000,100       0  12 ms  1500 ms  down, degraded
+
+TO KNOW
+  - Figures are of that stretch of time: the last height seen, the most blocks
+    behind, and the latency that half of the polls, 95 % of them, and all of
+    them kept to. Of a sharded chain height and lag are those of the worst
+    shard.
+`)
+})
+
+test('a long time of which nothing is known takes one line of the course', () => {
+  const nothing = { polls: 0, height: null, lagBlocksMax: null, latencyP50Ms: null, latencyMaxMs: null }
+  const course = [0, 1, 2, 3, 4, 5].map((at) => {
+    const start = START + at * MINUTE
+    return at === 3 ? bucket({ start, downMs: MINUTE }) : bucket({ ...nothing, start, unknownMs: MINUTE })
+  })
+
+  const text = write({ incident: incident(), figures: [figures({ during: bucket({ downMs: MINUTE }), course })] })
+
+  expect(text).toContain(`
+  01-01 00:00:00           -       -      -        -  unknown until 00:03:00
+  01-01 00:03:00  24,000,100       0  12 ms  1500 ms  down
+  01-01 00:04:00           -       -      -        -  unknown until 00:06:00
+`)
+})
+
+describe('it is said plainly', () => {
+  test('that an incident is still open', () => {
+    const text = write({ incident: incident(), now: START + 90_000 })
+
+    expect(text).toContain('avalanche/own-1 down for 1 min 30 s so far\n')
+    expect(text).toContain('What       The endpoint is down.\n')
+    expect(text).toContain('Ended      not yet\n')
+    expect(text).toContain('      from 2026-01-01 00:00:00 on, 1 min 30 s until now\n')
+    expect(said(text)).toContain('It is still open: what stands here is what is known so far.')
+  })
+
+  test('that it was flapping', () => {
+    const text = said(write({ incident: incident({ flapping: true, flaps: 7, closedAt: START + MINUTE }) }))
+
+    expect(text).toContain('was down, well and ill again 7 times.')
+    expect(text).toContain('It was flapping: 7 times in a short while it became well and ill again.')
+  })
+
+  test('that it is a part of another', () => {
+    expect(said(write({ incident: incident({ absorbedBy: 'halt-9' }) }))).toContain(
+      'It is a part of incident halt-9, which is about the whole network; lists show that one alone.',
+    )
+  })
+
+  test('for how long nobody was watching, and between when', () => {
+    const own = incident({ closedAt: START + 10 * MINUTE })
+    const course = [
+      bucket({ start: START - MINUTE, unknownMs: MINUTE }),
+      bucket({ start: START, downMs: MINUTE }),
+      bucket({ start: START + MINUTE, unknownMs: 20_000, downMs: 40_000 }),
+      bucket({ start: START + 2 * MINUTE, unknownMs: MINUTE }),
+      bucket({ start: START + 3 * MINUTE, downMs: MINUTE }),
+    ]
+    const during = bucket({ start: START, downMs: 8 * MINUTE + 40_000, unknownMs: MINUTE + 20_000 })
+
+    const text = write({ incident: own, figures: [figures({ during, course })] })
+
+    expect(said(text)).toContain(
+      'Nobody knows how own-1 was for 1 min 20 s of it (between 2026-01-01 00:01:00 and 2026-01-01 00:03:00): Heartline did not watch then, or could not judge.',
+    )
+  })
+
+  test('how much of it was planned maintenance, and which', () => {
+    const own = incident({ closedAt: START + 10 * MINUTE })
+    const during = bucket({ start: START, downMs: 4 * MINUTE, maintenanceMs: 6 * MINUTE })
+    const period = { network: 'avalanche', from: START + 4 * MINUTE, until: START + 20 * MINUTE }
+
+    const text = write({
+      incident: own,
+      figures: [figures({ during })],
+      maintenance: [
+        { ...period, name: 'upgrade', endpoints: ['own-1'] },
+        { ...period, name: 'all of it', endpoints: null },
+      ],
+    })
+
+    expect(said(text)).toContain('6 min of it were planned maintenance of own-1')
+    expect(said(text)).toContain(
+      'Maintenance "upgrade" of own-1 was planned from 2026-01-01 00:04:00 to 2026-01-01 00:20:00.',
+    )
+    expect(said(text)).toContain('Maintenance "all of it" of the whole network')
+  })
+
+  test.each([
+    ['no figures at all', []],
+    ['figures without a single poll', [figures({ during: bucket({ polls: 0, unknownMs: MINUTE }) })]],
+  ])('that no history can be read, given %s, and no gap is made of it', (_what, read) => {
+    const text = write({ incident: incident(), figures: read })
+
+    expect(said(text)).toContain('No history of that time can be read')
+    expect(text).not.toMatch(/BEFORE|COURSE|Nobody knows/)
+  })
+})
+
+test('of a network-wide one every endpoint that showed it has its figures', () => {
+  const halt = incident({
+    endpoint: null,
+    cause: 'halted',
+    state: 'degraded',
+    affected: ['own-1', 'own-2', 'own-3'],
+    conditions: [condition({ code: 'halted', state: 'degraded', message: 'no new block for 3 min' })],
+    changes: [change({ codes: ['halted'], samples: Array.from({ length: 25 }, () => sample()) })],
+  })
+
+  const text = write({
+    incident: halt,
+    figures: [
+      figures({ during: bucket({ upMs: MINUTE }) }),
+      figures({ endpoint: 'own-2', during: bucket({ upMs: MINUTE }) }),
+    ],
+  })
+
+  expect(text).toMatch(/^avalanche halted for /)
+  expect(said(text)).toContain('The chain is halted: no endpoint showed a new block. 3 endpoints showed it.')
+  expect(text).toMatch(/^ {2}own-1$/m)
+  expect(text).toMatch(/^ {2}own-2$/m)
+  expect(text).toContain('      and 5 more\n')
+  expect(said(text)).toContain('Endpoints that showed it: own-1, own-2, own-3.')
+  expect(said(text)).toContain('Of 1 more endpoints that showed it no figures are given here.')
+})
+
+test('the public reads who, when and why in general, and that there is more', () => {
+  const text = write({ audience: 'public', incident: incident({ changes: [change(), change({ at: START + 1 })] }) })
+
+  expect(text).toContain('unreachable (down): does not answer\n')
+  expect(text).not.toMatch(/refused|1,000|12 blocks|BEFORE|COURSE/)
+  expect(said(text)).toContain('Heights, lags, latencies and what the nodes said are told to holders of the token.')
+})
+
+test('what a node says can neither break a line nor turn the text around', () => {
+  const hostile = condition({ message: 'a\r\nFrom: b\u001b[31m\u202egnp\u0000.\u0085x' })
+
+  const text = write({ incident: incident({ conditions: [hostile] }) })
+
+  expect(text).toContain('unreachable (down): a From: b [31m gnp . x\n')
+  expect(text.replaceAll('\n', '')).not.toMatch(/\p{C}/u)
+})
+
+test('no line is wider than 78 columns where numbers are such as chains have, whatever else it holds', () => {
+  const text = fc.string({ unit: 'grapheme', maxLength: 300 })
+  const name = fc.stringMatching(/^[a-z0-9-]{1,64}$/)
+  const count = fc.option(fc.integer({ min: 0, max: 5_000_000_000 }))
+  fc.assert(
+    fc.property(
+      name,
+      name,
+      text,
+      count,
+      fc.option(fc.nat(1e6)),
+      fc.nat(1e10),
+      (network, endpoint, message, height, lag, lasted) => {
+        const one = incident({
+          network,
+          endpoint,
+          closedAt: START + lasted,
+          absorbedBy: endpoint,
+          conditions: [condition({ message })],
+          changes: [change({ samples: [sample({ endpoint, height, lagBlocks: lag, latencyMs: lasted })] })],
+        })
+        const time = { downMs: lasted, degradedMs: lasted, upMs: lasted, maintenanceMs: lasted, unknownMs: lasted }
+        const long = bucket({ ...time, height, lagBlocksMax: lag, latencyMaxMs: 299_999 })
+        const all = figures({ endpoint, before: long, during: long, after: long, course: [long] })
+
+        const written = write({ incident: one, title: `${message} of ${message}`, figures: [all] })
+
+        for (const line of written.split('\n')) expect(Array.from(line).length, line).toBeLessThanOrEqual(78)
+      },
+    ),
+  )
+})
+
+function write(over: Partial<PostMortem> & { incident: Incident }): string {
+  return renderPostMortem({
+    title: null,
+    now: START + 30 * MINUTE,
+    audience: 'private',
+    figures: [],
+    maintenance: [],
+    ...over,
+  })
+}
+
+/** As one line, to look for sentences. */
+function said(text: string): string {
+  return text.replace(/\s+/g, ' ')
+}
+
+function sample(over: Partial<Incident['changes'][number]['samples'][number]> = {}) {
+  return { endpoint: 'own-1', shard: null, height: 24_000_000, lagBlocks: 12, latencyMs: null, ...over }
+}
+
+function figures(over: Partial<EndpointFigures> = {}): EndpointFigures {
+  return { endpoint: 'own-1', before: null, during: null, after: null, course: [], stepMs: MINUTE, ...over }
+}
+
+function bucket(over: Partial<HistoryBucket> = {}): HistoryBucket {
+  return {
+    start: START,
+    upMs: 0,
+    degradedMs: 0,
+    downMs: 0,
+    maintenanceMs: 0,
+    unknownMs: 0,
+    polls: 10,
+    latencyP50Ms: 12,
+    latencyP95Ms: 40,
+    latencyMaxMs: 1500,
+    height: 24_000_100,
+    lagBlocksMax: 0,
+    heartbeatLagMaxMs: null,
+    contiguousFailuresMax: null,
+    ...over,
+  }
+}

@@ -1,0 +1,94 @@
+import { expect, test } from 'vitest'
+import { ATTEMPT_OUTCOMES as GATEWAY_OUTCOMES } from '../../src/gateway/attempt-outcome.ts'
+import { REFUSALS } from '../../src/gateway/refusal.ts'
+import { ATTEMPT_OUTCOMES, REJECTION_REASONS, RETRY_REASONS } from '../../src/metrics/gateway-labels.ts'
+import { createGatewaySeries, type GatewayState } from '../../src/metrics/gateway-series.ts'
+
+const STATE: GatewayState = {
+  callers: ['wallet', 'shop'],
+  networks: [
+    {
+      name: 'ethereum',
+      endpoints: [
+        { name: 'a', eligible: true },
+        { name: 'b', eligible: false },
+      ],
+    },
+    { name: 'avalanche', endpoints: [{ name: 'a', eligible: true }] },
+  ],
+}
+
+function filled() {
+  const series = createGatewaySeries()
+  for (const network of ['ethereum', 'avalanche']) {
+    for (const caller of ['wallet', 'shop']) {
+      series.answered(network, 'eth_chainId', caller, 'answered', 1.5, 0.15)
+      series.answered(network, 'none', caller, 'unknown-method', null, null)
+    }
+    for (const endpoint of ['a', 'b']) series.attempted(network, endpoint, 'eth_chainId', 'timeout')
+    series.rejected(network, 'unknown-method')
+    series.retried(network, 'failed')
+    series.coalesced(network)
+    series.cacheAsked(network, 'hit')
+  }
+  series.rejected(null, 'unauthorized')
+  return series
+}
+
+const textOf = (series: ReturnType<typeof filled>, state: GatewayState | null) =>
+  Object.values(series.render(state)).join('')
+
+test('every request is counted by its names, and its times go into buckets fine enough for our own', () => {
+  const text = textOf(filled(), STATE)
+
+  expect(text).toContain(
+    'heartline_gateway_requests_total{network="ethereum",operation="eth_chainId",caller="wallet",outcome="answered"} 1\n',
+  )
+  expect(text).toContain(
+    'heartline_gateway_overhead_seconds_bucket{network="ethereum",operation="eth_chainId",le="0.0001"} 0\n',
+  )
+  expect(text).toContain(
+    'heartline_gateway_overhead_seconds_bucket{network="ethereum",operation="eth_chainId",le="0.0002"} 2\n',
+  )
+  expect(text).toContain(
+    'heartline_gateway_request_duration_seconds_sum{network="ethereum",operation="eth_chainId"} 0.003\n',
+  )
+  expect(text).not.toContain('duration_seconds_count{network="ethereum",operation="none"}')
+  expect(text).toContain('heartline_gateway_eligible{network="ethereum",endpoint="b"} 0\n')
+  expect(text).toContain('heartline_gateway_rejections_total{network="",reason="unauthorized"} 1\n')
+  expect(text).toContain('heartline_gateway_cache_requests_total{network="ethereum",result="hit"} 1\n')
+  expect(text).toContain('heartline_gateway_coalesced_total{network="ethereum"} 1\n')
+  expect(text).toContain('heartline_gateway_retries_total{network="ethereum",reason="failed"} 1\n')
+})
+
+test('callers, endpoints and networks that are gone from the configuration are gone from the text', () => {
+  const series = filled()
+  const ethereum = { name: 'ethereum', endpoints: [{ name: 'a', eligible: true }] }
+
+  const text = textOf(series, { callers: ['wallet'], networks: [ethereum] })
+
+  expect(text).toContain('caller="wallet"')
+  expect(text).not.toContain('caller="shop"')
+  expect(text).not.toContain('endpoint="b"')
+  expect(text).not.toContain('avalanche')
+  expect(textOf(series, STATE)).not.toContain('caller="shop"')
+})
+
+test('without a gateway there are no lines', () => {
+  expect(textOf(filled(), null)).toBe('')
+})
+
+test('what is at work is told while it is', () => {
+  const series = createGatewaySeries()
+  series.atWork('ethereum', 1)
+  series.atWork('ethereum', 1)
+  series.atWork('ethereum', -1)
+
+  expect(textOf(series, STATE)).toContain('heartline_gateway_requests_in_flight{network="ethereum"} 1\n')
+})
+
+test('the closed lists of the labels are those of the gateway', () => {
+  expect([...REJECTION_REASONS].sort()).toEqual(Object.keys(REFUSALS).sort())
+  expect([...ATTEMPT_OUTCOMES].sort()).toEqual([...GATEWAY_OUTCOMES].sort())
+  expect(RETRY_REASONS).toHaveLength(3)
+})

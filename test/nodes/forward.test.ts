@@ -1,0 +1,195 @@
+import { gzipSync } from 'node:zlib'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { systemClock } from '../../src/clock.ts'
+import { createNodeForwarder, type Forwarded, type NodeForwarder } from '../../src/nodes/forward.ts'
+import { addressOf, answer, nodeClient, rawNode, send } from './support.ts'
+
+const POST = { method: 'POST', path: '/', body: '{"jsonrpc":"2.0","id":1}' } as const
+const nobody = new AbortController().signal
+
+function forwarder(maxConnections = 8): NodeForwarder {
+  const made = createNodeForwarder({ clock: systemClock, maxConnections })
+  onTestFinished(() => made.close())
+  return made
+}
+
+function bodyOf(forwarded: Forwarded): string {
+  return forwarded.ok ? forwarded.answer.body.toString() : JSON.stringify(forwarded)
+}
+
+describe('a forwarded request', () => {
+  test('brings back status, bytes, and the headers that somebody asks for', async () => {
+    const { url } = await rawNode((socket) =>
+      socket.write(
+        answer('{"a":1}', 'Node-ID: NodeID-1\r\nretry-after: 7\r\ncontent-type: text/plain\r\n', '503 Busy'),
+      ),
+    )
+
+    const forwarded = await forwarder().forward(addressOf(url), POST, 5000, nobody)
+
+    if (!forwarded.ok) throw new Error(forwarded.failure.kind)
+    const { status, body } = forwarded.answer
+    expect([status, body.toString(), forwarded.answer.retryAfterMs()]).toEqual([503, '{"a":1}', 7000])
+    expect(forwarded.answer.header('node-id')).toBe('NodeID-1')
+    expect(forwarded.answer.header('content-type')).toBe('text/plain')
+  })
+
+  test('carries our headers and the configured ones, and none else', async () => {
+    let seen = ''
+    const { url } = await rawNode((socket, request) => {
+      seen = request
+      socket.write(answer('{}'))
+    })
+
+    await forwarder().forward(addressOf(`${url}/KEY`, { headers: { 'x-api-key': 'k' } }), POST, 5000, nobody)
+
+    const names = new Set([...seen.matchAll(/^([\w-]+): /gm)].map(([, name]) => name))
+    expect(seen).toMatch(/^POST \/KEY HTTP/)
+    expect(names).toEqual(
+      new Set([
+        'accept',
+        'accept-encoding',
+        'connection',
+        'content-length',
+        'content-type',
+        'host',
+        'user-agent',
+        'x-api-key',
+      ]),
+    )
+  })
+
+  test('follows no redirect', async () => {
+    const node = await rawNode((socket) =>
+      socket.write(answer('', 'location: /elsewhere\r\n', '307 Temporary Redirect')),
+    )
+
+    const forwarded = await forwarder().forward(addressOf(node.url), POST, 5000, nobody)
+
+    expect(forwarded).toMatchObject({ ok: true, answer: { status: 307 } })
+    expect(node.accepted()).toBe(1)
+  })
+
+  test('takes answers that no poll would, and undoes a compression that nobody asked for', async () => {
+    const large = Buffer.alloc(3 * 1_048_576, 'x')
+    const plain = await rawNode((socket) => socket.write(answer(large)))
+    const zipped = await rawNode((socket) => socket.write(answer(gzipSync(large), 'content-encoding: gzip\r\n')))
+    const nodes = forwarder()
+
+    for (const { url } of [plain, zipped]) {
+      expect(bodyOf(await nodes.forward(addressOf(url), POST, 5000, nobody))).toHaveLength(large.length)
+    }
+  })
+
+  test('ends where an answer is larger than 32 MiB, compressed or not', async () => {
+    const huge = await rawNode((socket) => socket.write('HTTP/1.1 200 OK\r\ncontent-length: 40000000\r\n\r\n'))
+    const stream = await rawNode((socket) => {
+      socket.write('HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n')
+      const more = () => socket.writable && socket.write(Buffer.alloc(1_048_576), more)
+      more()
+    })
+    const bomb = await rawNode((socket) =>
+      socket.write(answer(gzipSync(Buffer.alloc(40_000_000)), 'content-encoding: gzip\r\n')),
+    )
+
+    for (const { url } of [stream, bomb]) {
+      const forwarded = await forwarder().forward(addressOf(url), POST, 10_000, nobody)
+      expect(forwarded).toMatchObject({ failure: { kind: 'too-large', limitBytes: 33_554_432 } })
+    }
+    const announced = await forwarder().forward(addressOf(huge.url), POST, 300, nobody)
+    expect(announced.ok).toBe(false)
+  })
+})
+
+describe('how far it came is told', () => {
+  test('nobody listens', async () => {
+    const forwarded = await forwarder().forward(addressOf('http://127.0.0.1:1'), POST, 5000, nobody)
+
+    expect(forwarded).toMatchObject({ failure: { kind: 'refused' }, stage: 'unsent', waited: false })
+  })
+
+  test.each([
+    ['nothing came back', '', 'asked'],
+    ['within the head', 'HTTP/1.1 200 OK\r\nx', 'answering'],
+    ['within the body', 'HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n{', 'body'],
+  ] as const)('%s', async (_, bytes, stage) => {
+    const hanging = await rawNode((socket) => void (bytes !== '' && socket.write(bytes)))
+    const closing = await rawNode((socket) => socket.end(bytes))
+
+    expect(await forwarder().forward(addressOf(hanging.url), POST, 100, nobody)).toMatchObject({
+      failure: { kind: 'timeout', afterMs: 100 },
+      stage,
+    })
+    expect(await forwarder().forward(addressOf(closing.url), POST, 5000, nobody)).toMatchObject({ ok: false, stage })
+  })
+
+  test('no connection became free', async () => {
+    const { url } = await rawNode(() => {})
+    const nodes = forwarder(1)
+    const address = addressOf(url)
+    const first = nodes.forward(address, POST, 400, nobody)
+
+    expect(await nodes.forward(address, POST, 100, nobody)).toMatchObject({ stage: 'unsent', waited: true })
+    expect(await first).toMatchObject({ stage: 'asked', waited: false })
+  })
+})
+
+describe('sent once', () => {
+  test('means over a connection of its own, and never again', async () => {
+    const racing = await rawNode((socket, request) => {
+      if (request.includes('"id":1}')) socket.write(answer('{}'))
+      else socket.destroy()
+    })
+    const nodes = forwarder()
+    const address = addressOf(racing.url)
+    await nodes.forward(address, POST, 5000, nobody)
+    const once = { ...POST, body: '{"id":2}', once: true }
+
+    expect(await nodes.forward(address, once, 5000, nobody)).toMatchObject({
+      failure: { kind: 'reset' },
+      stage: 'asked',
+    })
+    expect(racing.accepted()).toBe(2)
+  })
+})
+
+test('a caller that leaves ends the exchange at once', async () => {
+  const { url, closed } = await rawNode(() => {})
+  const leaving = new AbortController()
+  const forwarded = forwarder().forward(addressOf(url), POST, 60_000, leaving.signal)
+  setTimeout(() => leaving.abort(), 50)
+
+  expect(await forwarded).toMatchObject({ ok: false, stage: 'asked' })
+  await closed
+})
+
+test('a caller that had left is not asked for at all', async () => {
+  const node = await rawNode(() => {})
+
+  expect(await forwarder().forward(addressOf(node.url), POST, 1000, AbortSignal.abort())).toMatchObject({
+    stage: 'unsent',
+  })
+  expect(node.accepted()).toBe(0)
+})
+
+test('polls and forwarded requests do not wait for each other', async () => {
+  const { url } = await rawNode((socket, request) => {
+    if (request.startsWith('GET')) socket.write(answer('{}'))
+  })
+  const nodes = forwarder(1)
+  const hanging = nodes.forward(addressOf(url), POST, 1000, nobody)
+
+  expect(await send(nodeClient({ maxConnections: 1 }), url)).toMatchObject({ ok: true })
+  await hanging
+})
+
+test('an endpoint that is configured away still answers what is under way', async () => {
+  const { url } = await rawNode((socket) => void setTimeout(() => socket.write(answer('{"late":1}')), 100))
+  const nodes = forwarder()
+  const under = nodes.forward(addressOf(url), POST, 5000, nobody)
+  await systemClock.sleep(20)
+
+  nodes.retain([])
+
+  expect(bodyOf(await under)).toBe('{"late":1}')
+})

@@ -1,0 +1,401 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import type { SkipReason } from '../../src/metrics/own-series.ts'
+import { createScheduler, type ScheduledItem, type Scheduler } from '../../src/poll/scheduler.ts'
+import { createFakeClock, type FakeClock } from '../support/fake-clock.ts'
+
+const INTERVAL_MS = 16_000
+const QUARTER_MS = INTERVAL_MS / 4
+/** Timers are coarse: the scheduler wakes every 2 ms at the most. */
+const COARSE_MS = 5
+
+interface Run {
+  readonly key: string
+  readonly at: number
+  end: number
+}
+
+interface World {
+  readonly clock: FakeClock
+  readonly scheduler: Scheduler
+  readonly runs: Run[]
+  readonly skips: Map<SkipReason, number>
+  readonly lags: number[]
+  most: number
+}
+
+interface Setting {
+  readonly concurrency?: number
+  readonly started?: boolean
+  /** What the poll with this number (of its item) comes to. */
+  readonly poll?: (key: string, number: number) => { waitMs?: number; suspect?: boolean; durationMs?: number }
+}
+
+function items(count: number, over: Partial<ScheduledItem> = {}): ScheduledItem[] {
+  return Array.from({ length: count }, (_, at) => ({ key: `e${at}`, intervalMs: INTERVAL_MS, lanes: [], ...over }))
+}
+
+function world(of: readonly ScheduledItem[], { concurrency = 256, started = true, poll = () => ({}) }: Setting = {}) {
+  const clock = createFakeClock()
+  const numbers = new Map<string, number>()
+  let running = 0
+  const scheduler = createScheduler({
+    clock,
+    concurrency,
+    run: async (key, signal) => {
+      const number = (numbers.get(key) ?? 0) + 1
+      numbers.set(key, number)
+      const run = { key, at: clock.monotonic(), end: Number.POSITIVE_INFINITY }
+      made.runs.push(run)
+      made.most = Math.max(made.most, ++running)
+      const { durationMs = 5, waitMs = 0, suspect = false } = poll(key, number)
+      await clock.sleep(durationMs, signal)
+      running--
+      run.end = clock.monotonic()
+      if (suspect) scheduler.hasten(key)
+      return { waitMs }
+    },
+    onLag: (ms) => made.lags.push(ms),
+    onSkip: (_key, reason, count) => made.skips.set(reason, (made.skips.get(reason) ?? 0) + count),
+  })
+  const made: World = { clock, scheduler, runs: [], skips: new Map(), lags: [], most: 0 }
+  scheduler.configure(of)
+  if (started) scheduler.start()
+  return made
+}
+
+/** When it ran, after its first run, in quarters of an interval. */
+function quarters({ runs }: World, key = 'e0'): number[] {
+  const of = runs.filter((run) => run.key === key)
+  return of.map((run) => Math.round(((run.at - (of[0] as Run).at) / QUARTER_MS) * 100) / 100)
+}
+
+describe('a suspect', () => {
+  test('is polled again every quarter of its interval until it is none any more, and is then back in its rhythm', async () => {
+    const made = world(items(1), { poll: (_, number) => ({ suspect: number <= 2 }) })
+
+    await made.clock.advance(2 * INTERVAL_MS + 100)
+
+    expect(quarters(made)).toEqual([0, 1, 2, 4, 8])
+    expect([...made.skips]).toEqual([])
+    expect(Math.max(...made.lags)).toBeLessThan(COARSE_MS)
+  })
+
+  test('that stays one has four polls an interval', async () => {
+    const made = world(items(1), { poll: () => ({ suspect: true }) })
+
+    await made.clock.advance(3 * INTERVAL_MS + 100)
+
+    expect(quarters(made)).toEqual(Array.from({ length: 13 }, (_, at) => at))
+  })
+
+  test('whose poll took longer than a quarter of the interval is polled again at once', async () => {
+    const made = world(items(1), {
+      poll: (_, number) => (number === 1 ? { suspect: true, durationMs: 1.5 * QUARTER_MS } : {}),
+    })
+
+    await made.clock.advance(INTERVAL_MS + 100)
+
+    expect(quarters(made)).toEqual([0, 1.5, 4])
+  })
+
+  test('whose turn comes before that has no extra one', async () => {
+    const made = world(items(1), {
+      poll: (_, number) => (number === 1 ? { suspect: true, durationMs: INTERVAL_MS + 2000 } : {}),
+    })
+
+    await made.clock.advance(2 * INTERVAL_MS + 100)
+
+    expect(quarters(made)).toEqual([0, 4.5, 8])
+    expect([...made.skips]).toEqual([])
+  })
+
+  test('that asks to be left alone is, and not an interval longer', async () => {
+    const made = world(items(1), {
+      poll: (_, number) => (number === 1 ? { suspect: true, waitMs: 5.5 * QUARTER_MS } : {}),
+    })
+
+    await made.clock.advance(2 * INTERVAL_MS + 100)
+
+    expect(quarters(made)).toEqual([0, 5.5, 8])
+    expect([...made.skips]).toEqual([['rate-limited', 1]])
+  })
+
+  test('of a short interval is not forgotten while the scheduler naps', async () => {
+    const made = world(items(1, { intervalMs: 2000 }), { poll: (_, number) => ({ suspect: number === 1 }) })
+
+    await made.clock.advance(1000)
+
+    expect(made.runs.map((run) => Math.round(run.at - (made.runs[0] as Run).at))).toEqual([0, 500])
+  })
+})
+
+describe('an item that is hastened', () => {
+  test('is polled at once when its last poll is a quarter of the interval ago', async () => {
+    const made = world(items(1))
+    await made.clock.advance(100 + 1.5 * QUARTER_MS)
+
+    made.scheduler.hasten('e0')
+    made.scheduler.hasten('e0')
+    await made.clock.advance(INTERVAL_MS)
+
+    expect(quarters(made)).toEqual([0, expect.closeTo(1.5, 1), 4])
+    expect([...made.skips]).toEqual([])
+  })
+
+  test('waits for a quarter of the interval to pass since the start of its last poll', async () => {
+    const made = world(items(1))
+    await made.clock.advance(100)
+
+    made.scheduler.hasten('e0')
+    await made.clock.advance(INTERVAL_MS)
+
+    expect(quarters(made)).toEqual([0, 1, 4])
+  })
+
+  test('while it runs is polled once more: what runs may be older than the reason', async () => {
+    const made = world(items(1), { poll: () => ({ durationMs: 2 * QUARTER_MS }) })
+    await made.clock.advance(QUARTER_MS)
+
+    made.scheduler.hasten('e0')
+    await made.clock.advance(INTERVAL_MS)
+
+    expect(made.most).toBe(1)
+    expect(quarters(made)).toEqual([0, 2, 4])
+  })
+
+  test('is left alone as long as it asked to be', async () => {
+    const made = world(items(1), { poll: (_, number) => ({ waitMs: number === 1 ? 3 * QUARTER_MS : 0 }) })
+    await made.clock.advance(100 + 2 * QUARTER_MS)
+
+    made.scheduler.hasten('e0')
+    await made.clock.advance(INTERVAL_MS)
+
+    expect(quarters(made)).toEqual([0, 3, 4])
+  })
+
+  test('within a quarter of an interval before its turn, that turn moves: two polls at once would be one piece of evidence', async () => {
+    const made = world(items(1))
+    await made.clock.advance(100 + 3.5 * QUARTER_MS)
+
+    made.scheduler.hasten('e0')
+    await made.clock.advance(2 * INTERVAL_MS)
+
+    const [, hastened = 0, moved = 0, regular] = quarters(made)
+    expect(hastened).toBeCloseTo(3.5, 1)
+    expect(moved).toBeCloseTo(hastened + 1, 1)
+    expect(regular).toBe(8)
+  })
+
+  test('before its first turn, or before the scheduler starts, has it sooner', async () => {
+    const made = world(items(2), { started: false })
+    made.scheduler.hasten('e1')
+
+    made.scheduler.start()
+    await made.clock.advance(100)
+
+    expect(made.runs.map((run) => run.key).sort()).toEqual(['e0', 'e1'])
+  })
+
+  test('and is not known, or no longer, is nobody', async () => {
+    const made = world(items(2))
+    await made.clock.advance(INTERVAL_MS)
+    made.scheduler.hasten('e1')
+    made.scheduler.configure(items(1))
+    made.runs.length = 0
+
+    made.scheduler.hasten('e1')
+    made.scheduler.hasten('nobody')
+    await made.clock.advance(INTERVAL_MS)
+
+    expect(made.runs.map((run) => run.key)).toEqual(['e0'])
+  })
+
+  test('after the end stays where it is', async () => {
+    const made = world(items(1))
+    await made.clock.advance(INTERVAL_MS)
+    await made.scheduler.stop()
+    made.runs.length = 0
+
+    made.scheduler.hasten('e0')
+    await made.clock.advance(INTERVAL_MS)
+
+    expect(made.runs).toEqual([])
+  })
+})
+
+describe('extra turns and the others', () => {
+  test('a thousand hastened at once come at their own pace and delay no regular turn', async () => {
+    const made = world(items(1000), { concurrency: 2000 })
+    await made.clock.advance(2 * INTERVAL_MS)
+    const from = made.clock.monotonic()
+    made.lags.length = 0
+
+    for (const { key } of items(1000)) made.scheduler.hasten(key)
+    await made.clock.advance(INTERVAL_MS)
+
+    const inTenth = Array.from({ length: 10 }, (_, tenth) => {
+      const start = from + tenth * 100
+      return made.runs.filter((run) => run.at >= start && run.at < start + 100).length
+    })
+    // 62.5 regular turns a second, and at most four times as many extra ones after the first 12.
+    for (const count of inTenth) expect(count).toBeLessThanOrEqual(7 + 25 + 13 + 2)
+    expect(Math.max(...made.lags)).toBeLessThan(COARSE_MS)
+    expect([...made.skips]).toEqual([])
+  })
+
+  test('suspects that hang leave half of the places free for those that are well', async () => {
+    const hangs = (key: string) => Number(key.slice(1)) < 60
+    const made = world(items(100), {
+      concurrency: 40,
+      poll: (key) => (hangs(key) ? { suspect: true, durationMs: 5000 } : { durationMs: 50 }),
+    })
+    await made.clock.advance(INTERVAL_MS)
+    made.lags.length = 0
+
+    await made.clock.advance(4 * INTERVAL_MS)
+
+    expect(made.most).toBeLessThanOrEqual(40)
+    expect([...made.skips]).toEqual([])
+    expect(Math.max(...made.lags)).toBeLessThan(COARSE_MS)
+    const ofHanging = made.runs.filter((run) => hangs(run.key)).length
+    expect(ofHanging).toBeGreaterThan(60 * 5)
+  })
+
+  test('one that finds no place in its lane until the regular turn is forgotten without a trace', async () => {
+    const lanes = [{ name: 'host one', concurrency: 3 }]
+    const made = world(items(3, { lanes }), {
+      // The others always take two of the three places.
+      poll: (key) => (key === 'e1' ? { suspect: true } : { durationMs: 1.2 * INTERVAL_MS }),
+    })
+
+    await made.clock.advance(5 * INTERVAL_MS)
+
+    expect(made.most).toBe(3)
+    expect(quarters(made, 'e1')).toEqual([0, 4, 8, 12, 16])
+    expect([...made.skips.keys()]).toEqual([])
+    expect(Math.max(...made.lags)).toBeLessThan(COARSE_MS)
+  })
+
+  test('a thousand suspects are caught up with after a stall at twice the usual pace, as everybody is', async () => {
+    const made = world(items(1000), { concurrency: 2000, poll: () => ({ suspect: true }) })
+    await made.clock.advance(2 * INTERVAL_MS)
+
+    made.clock.blockLoop(2 * INTERVAL_MS)
+    const resumed = made.clock.monotonic()
+    await made.clock.advance(QUARTER_MS - 100)
+
+    const inTenth = Array.from({ length: 38 }, (_, tenth) => {
+      const start = resumed + tenth * 100
+      return made.runs.filter((run) => run.at >= start && run.at < start + 100).length
+    })
+    expect(inTenth[0]).toBeLessThanOrEqual(8 + 13)
+    for (const count of inTenth.slice(1)) expect(count).toBeLessThanOrEqual(13)
+  })
+
+  test('a blocked loop leaves one poll to catch up with, not one for every turn', async () => {
+    const made = world(items(1), { poll: () => ({ suspect: true }) })
+    await made.clock.advance(INTERVAL_MS)
+    made.runs.length = 0
+
+    made.clock.blockLoop(10 * INTERVAL_MS)
+    const resumed = made.clock.monotonic()
+    await made.clock.advance(QUARTER_MS - 100)
+
+    expect(made.runs.map((run) => run.at)).toEqual([resumed])
+  })
+})
+
+describe('after a change of the configuration', () => {
+  test('an extra turn is neither lost nor doubled, and the rhythm stays', async () => {
+    const made = world(items(3), { poll: (key, number) => ({ suspect: key === 'e0' && number === 1 }) })
+    await made.clock.advance(100)
+
+    made.scheduler.configure(items(4))
+    made.scheduler.configure(items(2))
+    await made.clock.advance(INTERVAL_MS)
+
+    expect(quarters(made)).toEqual([0, 1, 4])
+  })
+
+  test('that makes the interval shorter or longer the extra turn is a quarter of the new one after the poll', async () => {
+    for (const intervalMs of [4000, 64_000]) {
+      const made = world(items(1), { poll: (_, number) => ({ suspect: number === 1 }) })
+      await made.clock.advance(100)
+      // Placed a second time, an item comes 0.618 of its interval after the change.
+      made.scheduler.configure(items(1, { intervalMs }))
+
+      await made.clock.advance(0.6 * intervalMs)
+
+      expect(made.runs.map((run) => Math.round(run.at - (made.runs[0] as Run).at))).toEqual([0, intervalMs / 4])
+    }
+  })
+})
+
+describe('whatever polls come to', () => {
+  const anyPoll = fc.record({
+    suspect: fc.boolean(),
+    hasten: fc.boolean(),
+    durationMs: fc.oneof(
+      { weight: 4, arbitrary: fc.integer({ min: 0, max: 200 }) },
+      fc.integer({ min: 0, max: 15_000 }),
+    ),
+  })
+
+  test('no item is polled twice at once or sooner than a quarter, more than 5 times in an interval or less than once, and all keep their rhythm', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(anyPoll, { minLength: 1, maxLength: 40 }),
+        fc.integer({ min: 1, max: 6 }),
+        fc.array(fc.tuple(fc.integer({ min: 0, max: 5 }), fc.integer({ min: 0, max: 3 * INTERVAL_MS })), {
+          maxLength: 10,
+        }),
+        async (script, count, hastened) => {
+          let polls = 0
+          let quiet = false
+          const made = world(items(count), {
+            started: false,
+            poll: (key) => {
+              if (quiet) return {}
+              const next = script[polls++ % script.length]
+              // Also from within a poll.
+              if (next?.hasten === true) made.scheduler.hasten(key === 'e0' ? 'e1' : 'e0')
+              return next ?? {}
+            },
+          })
+          for (const [item, afterMs] of hastened) made.clock.after(afterMs, () => made.scheduler.hasten(`e${item}`))
+
+          const start = made.clock.monotonic()
+          made.scheduler.start()
+          await made.clock.advance(10 * INTERVAL_MS)
+          quiet = true
+          await made.clock.advance(3.9 * INTERVAL_MS)
+
+          const end = made.clock.monotonic()
+          for (const [item, { key }] of items(count).entries()) {
+            const runs = made.runs.filter((run) => run.key === key)
+            for (const [at, run] of runs.slice(1).entries()) {
+              const before = runs[at] as Run
+              expect(run.at).toBeGreaterThanOrEqual(before.end)
+              // A turn that waited for the end of a long poll is as late as that, and the next one in its rhythm.
+              if (before.end - before.at < QUARTER_MS)
+                expect(run.at - before.at).toBeGreaterThanOrEqual(QUARTER_MS - 15)
+            }
+            for (const { at } of runs) {
+              expect(runs.filter((run) => run.at >= at && run.at < at + INTERVAL_MS).length).toBeLessThanOrEqual(5)
+              if (at + 2 * INTERVAL_MS > end) continue
+              expect(runs.some((run) => run.at > at && run.at <= at + 2 * INTERVAL_MS)).toBe(true)
+            }
+            const last = runs.filter((run) => run.at >= end - 2 * INTERVAL_MS)
+            expect(last).toHaveLength(2)
+            for (const { at } of last) {
+              const turns = (at - start) / INTERVAL_MS - ((item * 0.618_033_988_749_895) % 1)
+              expect(turns - Math.round(turns)).toBeCloseTo(0, 3)
+            }
+          }
+        },
+      ),
+      { numRuns: 200 },
+    )
+  })
+})

@@ -1,0 +1,58 @@
+import { expect, test } from 'vitest'
+import { watchSelf } from '../../src/poll/self-watch.ts'
+import { createFakeClock } from '../support/fake-clock.ts'
+
+const LONG_MS = 500
+
+function watched() {
+  const clock = createFakeClock()
+  const jumps: number[] = []
+  const holds: number[] = []
+  const watch = watchSelf({
+    clock,
+    onJump: (byMs) => jumps.push(byMs),
+    onHold: (from, to) => {
+      if (to - from > LONG_MS) holds.push(Math.round((to - from) / 1000))
+    },
+  })
+  return { clock, jumps, holds, watch }
+}
+
+test('a wall clock set an hour forward or back is told once', async () => {
+  const { clock, jumps, holds } = watched()
+  await clock.advance(10_000)
+
+  clock.stepWall(3_600_000)
+  await clock.advance(10_000)
+  clock.stepWall(-3_600_000)
+  await clock.advance(10_000)
+
+  expect(jumps).toEqual([3_600_000, -3_600_000])
+  expect(holds).toEqual([])
+})
+
+test('a blocked loop is told once, as soon as anybody looks; it is no step, nor is a slow drift', async () => {
+  const { clock, jumps, holds, watch } = watched()
+
+  clock.blockLoop(60_000)
+  watch.look()
+  expect(holds).toEqual([60])
+  await clock.advance(5000)
+  for (let second = 0; second < 600; second++) {
+    clock.stepWall(0.5)
+    await clock.advance(1000)
+  }
+
+  expect(holds).toEqual([60])
+  expect(jumps).toEqual([])
+})
+
+test('once stopped it tells nothing', async () => {
+  const { clock, jumps, holds, watch } = watched()
+
+  watch.stop()
+  clock.stepWall(3_600_000)
+  await clock.advance(10_000)
+
+  expect([...jumps, ...holds]).toEqual([])
+})

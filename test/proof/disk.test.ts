@@ -1,0 +1,156 @@
+import { execFileSync } from 'node:child_process'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { type RunningDaemon, runHeartline, startDaemon } from '../support/daemon.ts'
+import { mayMount } from '../support/mount.ts'
+import { canBreakDisks, createFaultyDisk, type FaultyDisk } from './faults.ts'
+import { figuresOf, rowsIn, startNodes, untilFigures, type WatchedNodes } from './watched.ts'
+
+let nodes: WatchedNodes
+let directory: string
+beforeAll(async () => {
+  nodes = await startNodes()
+})
+afterAll(() => nodes.stop())
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'heartline-proof-'))
+})
+afterEach(() => rmSync(directory, { recursive: true, force: true }))
+
+/** What must go on whatever the disk does: polls, their verdicts, the page. */
+async function expectItGoesOn(daemon: RunningDaemon): Promise<void> {
+  const { polls } = await figuresOf(daemon)
+  const { loopHeldMs } = await untilFigures(daemon, (figures) => figures.polls > polls + 10, 'polls go on')
+  expect(loopHeldMs).toBeLessThan(300)
+  expect((await daemon.status()).networks[0]?.state).toBe('up')
+  expect((await daemon.get('/')).status).toBe(200)
+}
+
+/** After it is stopped, every poll that it made until then is on disk. */
+async function expectNothingIsLost(daemon: RunningDaemon, path: string): Promise<void> {
+  const { polls, dropped } = await figuresOf(daemon)
+  expect(await daemon.stop()).toBe(0)
+  expect(dropped).toBe(0)
+  expect(rowsIn(path)).toBeGreaterThanOrEqual(polls)
+}
+
+describe.skipIf(!canBreakDisks())('a disk on which', () => {
+  let disk: FaultyDisk
+  let daemon: RunningDaemon
+  let path: string
+  beforeEach(async () => {
+    disk = createFaultyDisk(directory)
+    const folder = join(directory, 'disk')
+    mkdirSync(folder)
+    path = join(folder, 'heartline.db')
+    daemon = await startDaemon(nodes.config, { folder, env: disk.env })
+    await untilFigures(daemon, ({ written }) => written > 0, 'polls are written')
+  })
+  afterEach(() => daemon.stop('SIGKILL'))
+
+  for (const { what, reason, part } of [
+    // The WAL's index has to grow as well, and SQLite tells of that as if the disk were full, whatever the error.
+    { what: 'EIO', reason: 'io', part: '/heartline.db-wal' },
+    { what: 'ENOSPC', reason: 'full', part: '/heartline.db' },
+  ] as const) {
+    test(`every write fails with ${what} delays polls on their way to disk, and nothing else`, async () => {
+      disk.break(what, 'w', part)
+      const broken = await untilFigures(daemon, ({ degraded, queued }) => degraded && queued > 0, 'it is told')
+      await expectItGoesOn(daemon)
+      const later = await figuresOf(daemon)
+      disk.mend()
+      await untilFigures(daemon, ({ degraded, queued }) => !degraded && queued < 10, 'it heals by itself')
+
+      expect(broken.failures[reason]).toBeGreaterThan(0)
+      expect(later.written).toBe(broken.written)
+      expect(later.queued).toBeGreaterThan(broken.queued)
+      expect(later.integrityOk).toBe(true)
+      await expectNothingIsLost(daemon, path)
+    }, 30_000)
+  }
+
+  test('fsync fails takes no more polls for written, and says so', async () => {
+    disk.break('EIO', 's', '/heartline.db')
+    const broken = await untilFigures(daemon, ({ degraded, queued }) => degraded && queued > 0, 'it is told', 25_000)
+    await expectItGoesOn(daemon)
+    const later = await figuresOf(daemon)
+    disk.mend()
+    await untilFigures(daemon, ({ degraded, queued }) => !degraded && queued < 10, 'it heals by itself')
+
+    expect(later.failures.io).toBeGreaterThan(0)
+    expect(later.written).toBe(broken.written)
+    await expectNothingIsLost(daemon, path)
+  }, 60_000)
+})
+
+describe.skipIf(!mayMount())('a real disk', () => {
+  test('that is full lets go of the reserve; polls then wait, and are written when there is room again', async () => {
+    const folder = join(directory, 'disk')
+    mkdirSync(folder)
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=24m', 'tmpfs', folder])
+    let daemon: RunningDaemon | null = null
+    try {
+      daemon = await startDaemon(nodes.config, { folder })
+      const path = join(folder, 'heartline.db')
+      await untilFigures(daemon, ({ written }) => written > 0 && existsSync(`${path}.reserve`), 'polls are written')
+      const filler = join(folder, 'filler')
+
+      await untilFigures(
+        daemon,
+        ({ degraded }) => {
+          fill(filler)
+          return degraded
+        },
+        'it is told',
+      )
+      expect(existsSync(`${path}.reserve`)).toBe(false)
+      await expectItGoesOn(daemon)
+      rmSync(filler)
+      const { failures } = await untilFigures(daemon, ({ degraded, queued }) => !degraded && queued < 10, 'it heals')
+
+      expect(failures.full).toBeGreaterThan(0)
+      await expectNothingIsLost(daemon, path)
+    } finally {
+      await daemon?.stop('SIGKILL')
+      execFileSync('umount', ['-l', folder])
+    }
+  }, 60_000)
+
+  test('that is read-only ends the start with 78 and a sentence, and a store on it stays as it is', async () => {
+    const folder = join(directory, 'disk')
+    mkdirSync(folder)
+    const path = join(folder, 'heartline.db')
+    const before = await startDaemon(nodes.config, { folder })
+    await untilFigures(before, ({ written }) => written > 0, 'polls are written')
+    expect(await before.stop()).toBe(0)
+    const rows = rowsIn(path)
+    const was = readFileSync(path)
+    execFileSync('mount', ['--bind', folder, folder])
+    try {
+      execFileSync('mount', ['-o', 'remount,bind,ro', folder])
+
+      const startedAt = performance.now()
+      const { status, err } = await runHeartline(['serve', '-c', join(folder, 'heartline.yaml')])
+
+      expect(status).toBe(78)
+      expect(err).toMatch(/store\.path: .*(read-only|written)/)
+      expect(performance.now() - startedAt).toBeLessThan(5000)
+    } finally {
+      execFileSync('umount', ['-l', folder])
+    }
+    expect(readFileSync(path).equals(was)).toBe(true)
+    expect(rowsIn(path)).toBe(rows)
+  }, 30_000)
+})
+
+function fill(file: string): void {
+  for (const size of [256 * 1024, 4096, 1]) {
+    try {
+      for (;;) writeFileSync(file, Buffer.alloc(size, 1), { flag: 'a' })
+    } catch {
+      // That is the point.
+    }
+  }
+}

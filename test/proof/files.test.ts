@@ -1,0 +1,230 @@
+import { spawn } from 'node:child_process'
+import { randomFillSync } from 'node:crypto'
+import {
+  closeSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import Database from 'better-sqlite3'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { systemClock } from '../../src/clock.ts'
+import { type RunningDaemon, runHeartline, startDaemon, until } from '../support/daemon.ts'
+import { figuresOf, rowsIn, startNodes, untilFigures, type WatchedNodes } from './watched.ts'
+
+const MAIN = fileURLToPath(new URL('../../dist/src/main.js', import.meta.url))
+
+let nodes: WatchedNodes
+let all: string
+let folder: string
+let path: string
+const running: RunningDaemon[] = []
+beforeAll(async () => {
+  nodes = await startNodes()
+  all = mkdtempSync(join(tmpdir(), 'heartline-proof-'))
+  await leave('stopped', 'SIGTERM')
+  await leave('killed', 'SIGKILL')
+})
+afterAll(async () => {
+  await nodes.stop()
+  rmSync(all, { recursive: true, force: true })
+})
+beforeEach(() => {
+  folder = mkdtempSync(join(all, 'store-'))
+  path = join(folder, 'heartline.db')
+})
+afterEach(async () => {
+  await Promise.all(running.splice(0).map((daemon) => daemon.stop('SIGKILL')))
+})
+
+/** A store with some polls, whose daemon was ended so. */
+async function leave(name: 'stopped' | 'killed', signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
+  mkdirSync(join(all, name))
+  const daemon = await startDaemon(nodes.config, { folder: join(all, name) })
+  await untilFigures(daemon, ({ written }) => written > 30, 'polls are written')
+  await daemon.stop(signal)
+}
+
+function takeOver(name: 'stopped' | 'killed'): void {
+  cpSync(join(all, name), folder, { recursive: true })
+}
+
+async function start(): Promise<RunningDaemon> {
+  const daemon = await startDaemon(nodes.config, { folder })
+  running.push(daemon)
+  return daemon
+}
+
+function overwrite(file: string, from: number, bytes: number): void {
+  const handle = openSync(file, 'r+')
+  writeSync(handle, randomFillSync(Buffer.alloc(bytes)), 0, bytes, from)
+  closeSync(handle)
+}
+
+describe('a store that was damaged while no daemon ran', () => {
+  for (const { how, damage } of [
+    { how: 'is nothing but garbage', damage: () => writeFileSync(path, randomFillSync(Buffer.alloc(200_000))) },
+    { how: 'has garbage in one of its pages', damage: () => overwrite(path, 4096, 4096) },
+    { how: 'is cut off', damage: () => truncateSync(path, statSync(path).size - 10_000) },
+  ]) {
+    test(`and ${how} is moved aside, and polls are made and written within five seconds`, async () => {
+      takeOver('stopped')
+      damage()
+      const damaged = readFileSync(path)
+
+      const startedAt = performance.now()
+      const daemon = await start()
+      await untilFigures(daemon, ({ written }) => written > 0, 'polls are written')
+
+      expect(performance.now() - startedAt).toBeLessThan(5000)
+      expect(await figuresOf(daemon)).toMatchObject({ degraded: false, integrityOk: false })
+      const aside = readdirSync(folder).find((name) => name.startsWith('heartline.db.corrupt-')) ?? ''
+      expect(readFileSync(join(folder, aside)).equals(damaged)).toBe(true)
+      expect(await daemon.stop()).toBe(0)
+      expect(rowsIn(path)).toBeGreaterThan(0)
+    })
+  }
+
+  for (const parts of [['-wal'], ['-shm'], ['-wal', '-shm']]) {
+    test(`and lost its ${parts.join(' and ')} is sound or moved aside, and is written again`, async () => {
+      takeOver('killed')
+      for (const part of parts) rmSync(path + part)
+
+      const daemon = await start()
+      await untilFigures(daemon, ({ written }) => written > 0, 'polls are written')
+
+      expect(await figuresOf(daemon)).toMatchObject({ degraded: false })
+      expect(await daemon.stop()).toBe(0)
+      expect(rowsIn(path)).toBeGreaterThan(parts.includes('-wal') ? 0 : 30)
+    })
+  }
+})
+
+function isWritten(file: string): boolean {
+  try {
+    const db = new Database(file, { readonly: true })
+    try {
+      return Number(db.prepare('SELECT count(*) FROM polls').pluck().get()) > 0
+    } finally {
+      db.close()
+    }
+  } catch {
+    // Not made yet, or just being made.
+    return false
+  }
+}
+
+describe('a store that another has', () => {
+  test('is refused to all but one of three daemons that start at once: the others end with 75', async () => {
+    writeFileSync(
+      join(folder, 'heartline.yaml'),
+      JSON.stringify({ server: { listen: '127.0.0.1:0' }, ...nodes.config }),
+    )
+    const children = [0, 1, 2].map(() =>
+      spawn(process.execPath, [MAIN, 'serve', '-c', join(folder, 'heartline.yaml')], { stdio: 'ignore' }),
+    )
+    const endings: (number | null)[] = []
+    const ended = children.map(
+      (child) =>
+        new Promise<void>((resolve) => {
+          child.once('exit', (code) => {
+            endings.push(code)
+            resolve()
+          })
+        }),
+    )
+
+    const deadline = systemClock.monotonic() + 15_000
+    while (endings.length < 2 && systemClock.monotonic() < deadline) await systemClock.sleep(20)
+    await until(() => isWritten(path), 'the one that is left writes')
+    expect(endings).toEqual([75, 75])
+    for (const child of children) child.kill('SIGTERM')
+    await Promise.all(ended)
+
+    expect(endings).toEqual([75, 75, 0])
+    expect(rowsIn(path)).toBeGreaterThan(0)
+  }, 30_000)
+
+  test('makes a second daemon leave in a second, and goes on as if nobody had asked', async () => {
+    const first = await start()
+    await untilFigures(first, ({ written }) => written > 0, 'polls are written')
+    const refused: number[] = []
+    const loaded: number[] = []
+    for (let attempt = 0; attempt < 3; attempt++) {
+      const startedAt = performance.now()
+      await runHeartline(['check-config', '-c', join(folder, 'heartline.yaml')])
+      const loadedAt = performance.now()
+      const { status, err } = await runHeartline(['serve', '-c', join(folder, 'heartline.yaml')])
+      loaded.push(loadedAt - startedAt)
+      refused.push(performance.now() - loadedAt)
+      expect(status).toBe(75)
+      expect(err).toContain('the store is in use')
+    }
+
+    // Other tests have the machine as well: what counts is what it takes beyond loading the program.
+    expect(Math.min(...refused) - Math.min(...loaded)).toBeLessThan(1000)
+    const { written, polls, dropped, failures } = await figuresOf(first)
+    expect(dropped).toBe(0)
+    expect(Object.values(failures).every((count) => count === 0)).toBe(true)
+    await untilFigures(first, (figures) => figures.written > written, 'it writes on')
+    expect(await first.stop()).toBe(0)
+    expect(rowsIn(path)).toBeGreaterThanOrEqual(polls)
+  }, 30_000)
+
+  test('locked by a foreign writer for seconds holds up no poll, and gets every one of them afterwards', async () => {
+    const daemon = await start()
+    await untilFigures(daemon, ({ written }) => written > 0, 'polls are written')
+    const foreign = new Database(path)
+    foreign.exec('BEGIN IMMEDIATE')
+    const held: number[] = []
+
+    const locked = await untilFigures(daemon, ({ degraded }) => degraded, 'it is told')
+    const later = await untilFigures(
+      daemon,
+      ({ queued, loopHeldMs }) => {
+        held.push(loopHeldMs)
+        return queued > locked.queued + 60
+      },
+      'polls wait',
+    )
+    foreign.exec('COMMIT')
+    foreign.close()
+    await untilFigures(daemon, ({ degraded, queued }) => !degraded && queued < 10, 'they are written')
+
+    expect(later.failures.busy).toBeGreaterThan(0)
+    expect(later.written).toBe(locked.written)
+    expect(Math.max(...held)).toBeLessThan(300)
+    const { polls, dropped } = await figuresOf(daemon)
+    expect(dropped).toBe(0)
+    expect(await daemon.stop()).toBe(0)
+    expect(rowsIn(path)).toBeGreaterThanOrEqual(polls)
+  }, 30_000)
+})
+
+describe('a store from a newer version', () => {
+  test('ends the start with 78, and not a byte of it changes', async () => {
+    takeOver('stopped')
+    const newer = new Database(path)
+    newer.pragma(`user_version = ${Number(newer.pragma('user_version', { simple: true })) + 1}`)
+    newer.close()
+    const before = readFileSync(path)
+
+    const { status, err } = await runHeartline(['serve', '-c', join(folder, 'heartline.yaml')])
+
+    expect(status).toBe(78)
+    expect(err).toContain('use a newer one')
+    expect(readFileSync(path).equals(before)).toBe(true)
+    expect(readdirSync(folder).filter((name) => name.includes('corrupt'))).toEqual([])
+  })
+})

@@ -1,0 +1,92 @@
+import { execFileSync } from 'node:child_process'
+import { describe, expect, type TestContext, test } from 'vitest'
+import { systemClock } from '../../src/clock.ts'
+import { startFleet } from '../../src/simulator/fleet.ts'
+import {
+  type DaemonOptions,
+  type RunningDaemon,
+  removeFolder,
+  type StatusView,
+  startDaemon,
+  until,
+} from '../support/daemon.ts'
+import { sumOf, textOf } from './scene.ts'
+
+async function open(
+  { onTestFinished }: TestContext,
+  urls: readonly string[],
+  interval: string,
+  options: DaemonOptions = {},
+): Promise<RunningDaemon> {
+  const endpoints = urls.map((url, at) => ({ name: `e${at}`, url }))
+  const networks = [{ name: 'net', family: 'ethereum', endpoints }]
+  const daemon = await startDaemon({ poll: { interval }, networks }, options)
+  onTestFinished(async () => {
+    await daemon.stop('SIGKILL')
+    removeFolder(daemon.folder)
+  })
+  return daemon
+}
+
+function endpointsIn(metrics: string, state: string): number {
+  return sumOf(metrics, 'network_endpoints', { state })
+}
+
+/** Over new connections. The one that finds no file free is closed, and makes room for the next. */
+async function ask(url: string): Promise<string> {
+  for (let turn = 0; turn < 5; turn++) {
+    const text = await textOf(url).catch(() => null)
+    if (text !== null) return text
+    await systemClock.sleep(200)
+  }
+  throw new Error('the page does not answer')
+}
+
+function limitFiles(daemon: RunningDaemon, files: number): void {
+  // The soft limit alone: it can be raised again.
+  execFileSync('prlimit', ['--pid', String(daemon.process.pid), `--nofile=${files}:`])
+}
+
+describe.concurrent('a daemon that has too little', () => {
+  test('of file descriptors holds it against nobody, says so, and goes on when it has enough', {
+    timeout: 60_000,
+  }, async (context) => {
+    const count = 150
+    const fleet = await startFleet({ clock: systemClock, family: 'ethereum', count, origins: count })
+    context.onTestFinished(() => fleet.stop())
+    const daemon = await open(context, fleet.urls, '2s', { early: true })
+    const metrics = () => ask(`${daemon.url}/metrics`)
+
+    limitFiles(daemon, 80)
+    await until(async () => sumOf(await metrics(), 'observer_impaired') === 1, 'it is told')
+    await systemClock.sleep(3000)
+    const status = JSON.parse(await ask(`${daemon.url}/api/v1/status`)) as StatusView
+    const scarce = await metrics()
+    limitFiles(daemon, 4096)
+    await until(async () => endpointsIn(await metrics(), 'up') === count, 'everybody is up')
+
+    expect(status.observer.reasons).toContain('this machine is out of resources (EMFILE)')
+    expect(sumOf(scarce, 'check_failures_total', { reason: 'local-resources' })).toBeGreaterThan(0)
+    expect(endpointsIn(scarce, 'up') + endpointsIn(scarce, 'unknown')).toBe(count)
+    // What is free is used: most of them are polled, over connections that are not kept.
+    expect(endpointsIn(scarce, 'up')).toBeGreaterThan(count / 2)
+    expect(sumOf(scarce, 'incidents_open')).toBe(0)
+  })
+
+  test('of memory polls thousands of endpoints in it, all of which fail', { timeout: 60_000 }, async (context) => {
+    const heapMiB = 128
+    // Each is a host of its own, where nobody listens.
+    const urls = Array.from({ length: 2000 }, (_, at) => `http://127.1.${Math.floor(at / 250)}.${1 + (at % 250)}:9`)
+
+    const daemon = await open(context, urls, '4s', { env: { NODE_OPTIONS: `--max-old-space-size=${heapMiB}` } })
+    let metrics = ''
+    await until(async () => {
+      await systemClock.sleep(1000)
+      metrics = (await daemon.get('/metrics')).text
+      return sumOf(metrics, 'incidents_open') === urls.length
+    }, 'an incident of each is open')
+
+    expect(Number(/^nodejs_heap_size_used_bytes (\S+)$/m.exec(metrics)?.[1])).toBeLessThan(heapMiB * 2 ** 20)
+    expect(daemon.process.exitCode).toBeNull()
+  })
+})

@@ -1,0 +1,100 @@
+import Database from 'better-sqlite3'
+import { systemClock } from '../../src/clock.ts'
+import { createChain } from '../../src/simulator/chain.ts'
+import { type SimulatedNode, startSimulatedNode } from '../../src/simulator/node.ts'
+import { type RunningDaemon, until } from '../support/daemon.ts'
+
+/** Three nodes that are well, for a daemon whose disk is not. */
+export interface WatchedNodes {
+  /** Polls each ten times a second. */
+  readonly config: object
+  stop(): Promise<void>
+}
+
+const NAMES = ['a', 'b', 'c']
+
+export async function startNodes(): Promise<WatchedNodes> {
+  const chain = createChain({ clock: systemClock, seed: 'proof', blockTimeMs: 1000 })
+  const kind = { family: 'ethereum' } as const
+  const nodes: SimulatedNode[] = await Promise.all(
+    NAMES.map((name) => startSimulatedNode({ clock: systemClock, chain, kind, name })),
+  )
+  const endpoints = nodes.map(({ name, url }) => ({ name, url }))
+  return {
+    config: {
+      poll: { interval: '100ms', timeout: '100ms' },
+      networks: [{ name: 'net', family: 'ethereum', block_time: '1s', endpoints }],
+    },
+    async stop() {
+      await Promise.all(nodes.map((node) => node.stop()))
+    },
+  }
+}
+
+export interface Figures {
+  readonly degraded: boolean
+  readonly integrityOk: boolean
+  readonly queued: number
+  readonly written: number
+  readonly dropped: number
+  /** Polls that have ended, stored or not. */
+  readonly polls: number
+  readonly failures: Readonly<Record<string, number>>
+  /** Since the figures were asked for last. */
+  readonly loopHeldMs: number
+}
+
+export async function figuresOf(daemon: RunningDaemon): Promise<Figures> {
+  const { text } = await daemon.get('/metrics')
+  const values = (name: string) =>
+    [...text.matchAll(new RegExp(`^${name}(\\{[^\\n]*\\})? (\\S+)$`, 'gm'))].map(
+      ([, labels = '', value]) => [labels, Number(value)] as const,
+    )
+  const sum = (name: string) => values(name).reduce((total, [, value]) => total + value, 0)
+  return {
+    degraded: sum('heartline_store_degraded') === 1,
+    integrityOk: sum('heartline_store_integrity_ok') === 1,
+    queued: sum('heartline_store_queue_rows'),
+    written: sum('heartline_store_rows_written_total'),
+    dropped: sum('heartline_store_rows_dropped_total'),
+    polls: sum('heartline_checks_total'),
+    failures: Object.fromEntries(
+      values('heartline_store_write_failures_total').map(([labels, value]) => [
+        /reason="([^"]+)"/.exec(labels)?.[1],
+        value,
+      ]),
+    ),
+    loopHeldMs: sum('nodejs_eventloop_lag_max_seconds') * 1000,
+  }
+}
+
+/** Looks until the figures are so, and gives them. */
+export async function untilFigures(
+  daemon: RunningDaemon,
+  are: (figures: Figures) => boolean,
+  what: string,
+  withinMs = 15_000,
+): Promise<Figures> {
+  let figures = await figuresOf(daemon)
+  await until(
+    async () => {
+      figures = await figuresOf(daemon)
+      return are(figures)
+    },
+    what,
+    withinMs,
+  )
+  return figures
+}
+
+/** Rows of a store that nobody has open; throws when it is damaged. */
+export function rowsIn(path: string): number {
+  const db = new Database(path)
+  try {
+    const found = db.pragma('integrity_check', { simple: true })
+    if (found !== 'ok') throw new Error(`integrity_check: ${String(found)}`)
+    return Number(db.prepare('SELECT count(*) FROM polls').pluck().get())
+  } finally {
+    db.close()
+  }
+}

@@ -1,0 +1,491 @@
+import { describe, expect, test } from 'vitest'
+import { createRandom } from '../proof/random.ts'
+import { createStage, type Stage, type StageNetwork } from '../support/stage.ts'
+
+/** Where the chain is, who is behind it, and who is on another one: the whole daemon, hours in milliseconds. */
+const SECOND = 1000
+const MINUTE = 60 * SECOND
+const HOUR = 60 * MINUTE
+const DAY = 24 * HOUR
+const INTERVAL = 10 * SECOND
+const BLOCK = 12 * SECOND
+
+function stageOf(names: readonly string[], over: Partial<StageNetwork> = {}): Stage {
+  return createStage({ networks: [{ name: 'ethereum', endpoints: names, ...over }] })
+}
+const key = (name: string) => `ethereum/${name}`
+
+/** Nobody else was called degraded or down at any moment, nor has an incident. */
+function expectOnly(stage: Stage, ...accused: readonly string[]): void {
+  expect([...new Set(stage.accused().map((accusation) => accusation.key))].sort()).toEqual(accused.map(key).sort())
+  expect(stage.log.filter(({ level }) => level === 'error')).toEqual([])
+  for (const { endpoint } of stage.incidents()) if (endpoint !== null) expect(accused).toContain(endpoint)
+}
+
+const TWO = ['a', 'b']
+const THREE = ['a', 'b', 'c']
+const FIVE = ['a', 'b', 'c', 'd', 'e']
+
+describe('a chain that is set back', () => {
+  test.each([TWO, THREE, FIVE])(
+    'by 20 or 200 blocks at any moment makes none of its endpoints late: %s',
+    async (...names) => {
+      for (const blocks of [20, 200]) {
+        for (let phase = 0; phase < 5; phase++) {
+          const stage = stageOf(names)
+          await stage.pass(10 * MINUTE + (phase * INTERVAL) / 5)
+
+          for (const name of names) stage.set(key(name), { behind: blocks })
+          await stage.pass(2 * MINUTE)
+
+          expectOnly(stage)
+          for (const name of names) expect(stage.state(key(name))).toBe('up')
+        }
+      }
+    },
+  )
+
+  test('for one of its endpoints alone: that one is down two polls later, dated to the first', async () => {
+    const stage = stageOf(THREE)
+    await stage.pass(10 * MINUTE)
+
+    stage.set(key('c'), { behind: 200 })
+    await stage.pass(2 * INTERVAL)
+
+    expect([stage.state(key('c')), stage.codes(key('c'))]).toEqual(['down', ['lagging']])
+    expectOnly(stage, 'c')
+  })
+})
+
+describe('an endpoint that claims more blocks than there are', () => {
+  test.each([
+    { names: ['liar', 'b'] },
+    { names: ['b', 'liar'] },
+    { names: ['liar', 'b', 'c'] },
+    { names: ['liar', 'b', 'c', 'd', 'e'] },
+  ])('a billion ahead among $names makes nobody late, heard first or last, for six hours', async ({ names }) => {
+    const stage = stageOf(names)
+    stage.set(key('liar'), { behind: -1_000_000_000 })
+
+    await stage.pass(6 * HOUR)
+
+    expectOnly(stage)
+    expect(stage.reference('ethereum')).toBeLessThanOrEqual(stage.height('ethereum'))
+    for (const name of names.filter((one) => one !== 'liar')) expect(stage.state(key(name))).toBe('up')
+    expect([stage.halted('ethereum'), stage.forked('ethereum')]).toEqual([false, false])
+  })
+
+  test('one of two that creeps ahead makes the other late as long as that may be true, but never down', async () => {
+    const stage = stageOf(TWO)
+    await stage.pass(10 * MINUTE)
+    let ahead = 0
+    stage.set(key('a'), { behind: () => -(ahead += 1) })
+
+    const states = new Set<string>()
+    for (let minutes = 0; minutes < 120; minutes++) {
+      await stage.pass(MINUTE)
+      states.add(stage.state(key('b')))
+    }
+
+    expect([...states].sort()).toEqual(['degraded', 'up'])
+    expect(stage.state(key('b'))).toBe('up')
+  })
+
+  test.each([THREE, FIVE])(
+    'one that creeps ahead a little more with every poll makes nobody late (%s, …)',
+    async (...names) => {
+      const stage = stageOf(names)
+      await stage.pass(10 * MINUTE)
+      let ahead = 0
+      stage.set(key('a'), { behind: () => -(ahead += 1) })
+
+      await stage.pass(2 * HOUR)
+
+      expectOnly(stage)
+      expect(stage.reference('ethereum')).toBeLessThan(stage.height('ethereum') + 3)
+    },
+  )
+
+  test('two liars of five, one of them creeping, move nothing', async () => {
+    const stage = stageOf(FIVE)
+    let ahead = 0
+    stage.set(key('a'), { behind: -1_000_000_000 })
+    stage.set(key('b'), { behind: () => -(ahead += 2) })
+
+    await stage.pass(2 * HOUR)
+
+    expectOnly(stage)
+    expect(stage.reference('ethereum')).toBeLessThan(stage.height('ethereum') + 3)
+  })
+
+  test('all the others are lagging behind nothing while only the liar answers, and are well when they are back', async () => {
+    const stage = stageOf(THREE)
+    await stage.pass(10 * MINUTE)
+    stage.set(key('a'), { behind: -1_000_000_000 })
+    for (const name of ['b', 'c']) stage.set(key(name), { failure: { kind: 'http', status: 503 } })
+
+    await stage.pass(3 * HOUR)
+    for (const name of ['b', 'c']) stage.set(key(name))
+    await stage.pass(5 * MINUTE)
+
+    expectOnly(stage, 'b', 'c')
+    for (const { codes } of stage.accused()) expect(codes).toEqual(['bad-answer'])
+    for (const name of ['b', 'c']) expect([stage.state(key(name)), stage.codes(key(name))]).toEqual(['up', []])
+  })
+})
+
+describe('an endpoint behind the others', () => {
+  test('a pool that jitters by up to two blocks, at random, is up for a whole day', async () => {
+    const stage = stageOf(THREE)
+    const random = createRandom(1)
+    stage.set(key('b'), { behind: () => Math.floor(random() * 3) })
+    stage.set(key('c'), { behind: () => Math.floor(random() * 3) })
+
+    await stage.pass(DAY)
+
+    expectOnly(stage)
+    expect(stage.counted(key('b'))).toMatchObject({ reorgs: 0 })
+  }, 60_000)
+
+  test('41 hours behind is down while it says of itself that all is well', async () => {
+    const stage = stageOf(THREE)
+    await stage.pass(5 * MINUTE)
+    stage.set(key('c'), { behind: 12_300 })
+
+    await stage.until(() => stage.state(key('c')) === 'down', 2 * INTERVAL)
+
+    expect(stage.codes(key('c'))).toEqual(['lagging'])
+    // A block may come between the polls of the two.
+    expect(stage.message(key('c'), 'lagging')).toMatch(/^(12300 blocks \(41 h\)|12299 blocks \(40 h\)) behind$/)
+    expectOnly(stage, 'c')
+  })
+
+  test('one that catches up is down, then degraded, then up: one incident', async () => {
+    const stage = stageOf(THREE)
+    let behind = 2000
+    stage.set(key('c'), { behind: () => (behind = Math.max(0, behind - 37)) })
+
+    await stage.pass(30 * MINUTE)
+
+    expect(stage.state(key('c'))).toBe('up')
+    const verdicts = stage.accused().map(({ verdict }) => verdict)
+    expect(verdicts.lastIndexOf('down')).toBeLessThan(verdicts.lastIndexOf('degraded'))
+    expect(stage.incidents()).toMatchObject([{ endpoint: 'c', state: 'down', closedAt: expect.any(Number) }])
+    expectOnly(stage, 'c')
+  })
+
+  test('lags from lag_blocks on until lag_recover_blocks: two behind is neither begin nor end', async () => {
+    const stage = stageOf(THREE, { network: { blockTimeMs: MINUTE }, thresholds: { stallMs: 5 * MINUTE } })
+    stage.set(key('c'), { behind: 2 })
+    await stage.pass(30 * MINUTE)
+    expectOnly(stage)
+
+    stage.set(key('c'), { behind: 3 })
+    await stage.pass(MINUTE)
+    stage.set(key('c'), { behind: 2 })
+    await stage.pass(30 * MINUTE)
+    expect([stage.state(key('c')), stage.codes(key('c'))]).toEqual(['degraded', ['lagging']])
+
+    stage.set(key('c'), { behind: 1 })
+    await stage.pass(MINUTE)
+    expect(stage.state(key('c'))).toBe('up')
+    expect(stage.incidents()).toHaveLength(1)
+  })
+
+  test('of two, the one that has fallen behind is lagging and not the one that is ahead', async () => {
+    const stage = stageOf(TWO)
+    await stage.pass(10 * MINUTE)
+    stage.set(key('b'), { behind: 5 })
+
+    await stage.until(() => stage.state(key('b')) === 'degraded', 3 * INTERVAL)
+    expect(stage.codes(key('b'))).toEqual(['lagging'])
+    stage.set(key('b'), { behind: 12_300 })
+    await stage.pass(MINUTE)
+
+    expect(stage.state(key('b'))).toBe('down')
+    // A block may come between the polls of the two.
+    expect(stage.message(key('b'), 'lagging')).toMatch(/^(12300 blocks \(41 h\)|12299 blocks \(40 h\)) behind$/)
+    expectOnly(stage, 'b')
+  })
+
+  test('of two that are left of three is seen long after the third has died', async () => {
+    const stage = stageOf(THREE)
+    await stage.pass(10 * MINUTE)
+    stage.set(key('c'), { failure: { kind: 'http', status: 503 } })
+    await stage.pass(2 * HOUR)
+    stage.set(key('b'), { behind: 50 })
+    await stage.pass(10 * MINUTE)
+
+    expect([stage.state(key('a')), stage.codes(key('b'))]).toEqual(['up', ['lagging']])
+    expectOnly(stage, 'b', 'c')
+  })
+
+  test.each([400, 2000, BLOCK, MINUTE])(
+    'nobody is late because of when it is polled: blocks every %i ms, polled every 1, 10, 15 and 60 s, with slow answers',
+    async (blockTimeMs) => {
+      for (const intervalMs of [SECOND, INTERVAL, 15 * SECOND, MINUTE]) {
+        for (const names of [TWO, THREE, FIVE]) {
+          const random = createRandom(intervalMs + names.length)
+          const stage = stageOf(names, {
+            network: { blockTimeMs },
+            thresholds: { stallMs: Math.max(MINUTE, 5 * blockTimeMs), failAfter: 1 },
+            endpoint: { intervalMs },
+          })
+          // An answer is as old as its way back is long.
+          for (const name of names)
+            stage.set(key(name), { latencyMs: () => random() * Math.min(0.7 * intervalMs, 1900) })
+
+          await stage.pass(40 * intervalMs)
+
+          expectOnly(stage)
+          expect(stage.halted('ethereum')).toBe(false)
+        }
+      }
+    },
+    60_000,
+  )
+
+  test('a chain that is thirty times faster than configured makes nobody late, and late is still late', async () => {
+    for (const names of [TWO, THREE]) {
+      const stage = stageOf(names, { blockTimeMs: 400, network: { blockTimeMs: BLOCK, blockTimeGiven: false } })
+      await stage.pass(10 * MINUTE)
+      expectOnly(stage)
+
+      stage.set(key('b'), { behind: 200 })
+      await stage.pass(2 * MINUTE)
+
+      expect(stage.codes(key('b'))).toEqual(['lagging'])
+      expectOnly(stage, 'b')
+    }
+  })
+})
+
+describe('standing still', () => {
+  test('of one: lagging, then stalled, and not what the network does', async () => {
+    const stage = stageOf(THREE)
+    await stage.pass(10 * MINUTE)
+    stage.set(key('c'), { stuckAt: stage.height('ethereum') })
+
+    await stage.pass(5 * MINUTE)
+
+    expect(stage.state(key('c'))).toBe('degraded')
+    expect([...stage.codes(key('c'))].sort()).toEqual(['lagging', 'stalled'])
+    expect(stage.halted('ethereum')).toBe(false)
+    expectOnly(stage, 'c')
+  })
+
+  test('of two among three while the third goes on: the two are stalled, and no halt hides it', async () => {
+    const stage = stageOf(THREE)
+    await stage.pass(10 * MINUTE)
+    for (const name of ['b', 'c']) stage.set(key(name), { stuckAt: stage.height('ethereum') })
+
+    await stage.pass(10 * MINUTE)
+
+    for (const name of ['b', 'c'])
+      expect([stage.state(key(name)), stage.codes(key(name))]).toEqual(['degraded', ['stalled']])
+    expect([stage.state(key('a')), stage.halted('ethereum')]).toEqual(['up', false])
+    expectOnly(stage, 'b', 'c')
+  })
+
+  test('of all is a halt of the network, once, and nobody is blamed for hours', async () => {
+    const stage = stageOf(THREE)
+    await stage.pass(10 * MINUTE)
+    const stoodAt = stage.clock.now()
+    stage.halt('ethereum', true)
+
+    await stage.until(() => stage.halted('ethereum'), 2 * MINUTE)
+    await stage.pass(3 * HOUR)
+
+    expectOnly(stage)
+    expect(stage.open()).toMatchObject([{ cause: 'halted', endpoint: null }])
+    expect(Math.abs((stage.open()[0]?.openedAt ?? 0) - stoodAt)).toBeLessThan(BLOCK + INTERVAL)
+  })
+
+  test('a halt with one endpoint unreachable: the halt and the outage are told apart', async () => {
+    const stage = stageOf(THREE)
+    await stage.pass(10 * MINUTE)
+    stage.halt('ethereum', true)
+    await stage.pass(5 * MINUTE)
+    stage.set(key('b'), { failure: { kind: 'refused' } })
+    await stage.pass(30 * MINUTE)
+
+    expect([stage.state(key('b')), stage.codes(key('b'))]).toEqual(['down', ['unreachable']])
+    expect(stage.halted('ethereum')).toBe(true)
+    expect(stage.open().map(({ endpoint }) => endpoint)).toEqual(expect.arrayContaining([null, 'b']))
+    for (const name of ['a', 'c']) expect(stage.codes(key(name))).toEqual([])
+  })
+
+  test('a halt that ends for one after the other: whoever has not gone on is late only then, and all is well at last', async () => {
+    const stage = stageOf(THREE)
+    await stage.pass(10 * MINUTE)
+    stage.halt('ethereum', true)
+    await stage.pass(HOUR)
+    const stoodAt = stage.height('ethereum')
+    for (const name of ['b', 'c']) stage.set(key(name), { stuckAt: stoodAt })
+    stage.halt('ethereum', false)
+
+    await stage.until(() => !stage.halted('ethereum'), 2 * MINUTE)
+    expectOnly(stage)
+    stage.set(key('b'))
+    await stage.pass(3 * MINUTE)
+    expect(stage.codes(key('c'))).toContain('lagging')
+    stage.set(key('c'))
+    await stage.pass(2 * MINUTE)
+
+    for (const name of THREE) expect([stage.state(key(name)), stage.codes(key(name))]).toEqual(['up', []])
+    expect(stage.open()).toEqual([])
+  })
+
+  test('a network that nobody can ask for a while is not called halted: polls that come to nothing tell no heights', async () => {
+    const stage = stageOf(TWO, { endpoint: { intervalMs: MINUTE }, thresholds: { failAfter: 3 } })
+    await stage.pass(10 * MINUTE)
+    for (const name of TWO) stage.set(key(name), { failure: { kind: 'http', status: 503 } })
+    await stage.pass(75 * SECOND)
+    for (const name of TWO) stage.set(key(name))
+    await stage.pass(10 * MINUTE)
+
+    expect(stage.log.filter(({ message }) => message === 'network halted')).toEqual([])
+    expect(stage.incidents().filter(({ cause }) => cause === 'halted')).toEqual([])
+  })
+
+  test('one MultiversX shard that stands still is named, and no endpoint is blamed for it', async () => {
+    const stage = stageOf(THREE, {
+      network: { family: 'multiversx', blockTimeMs: 6000 },
+      endpoint: { family: 'multiversx', shards: [0, 1, 4_294_967_295] },
+    })
+    await stage.pass(5 * MINUTE)
+    for (const name of THREE) stage.set(key(name), { shard: 1, stuckAt: stage.height('ethereum') })
+
+    await stage.pass(10 * MINUTE)
+
+    expect(stage.halted('ethereum')).toBe(true)
+    expect(stage.open()[0]?.conditions[0]?.message).toContain('shard 1')
+    expectOnly(stage)
+  })
+
+  test('one shard of one endpoint that stands still is that endpoint’s, and named', async () => {
+    const stage = stageOf(THREE, {
+      network: { family: 'multiversx', blockTimeMs: 6000 },
+      endpoint: { family: 'multiversx', shards: [0, 1, 4_294_967_295] },
+    })
+    await stage.pass(5 * MINUTE)
+    stage.set(key('c'), { shard: 4_294_967_295, stuckAt: stage.height('ethereum') })
+
+    await stage.pass(5 * MINUTE)
+
+    expect(stage.message(key('c'), 'stalled')).toMatch(/^metachain: no new block/)
+    expectOnly(stage, 'c')
+  })
+
+  test('an idle Avalanche chain halts and goes on as it likes: the network says so, no endpoint is blamed', async () => {
+    const stage = stageOf(THREE, {
+      network: { family: 'avalanche', blockTimeMs: 2000 },
+      endpoint: { family: 'avalanche', checks: ['liveness', 'head'] },
+    })
+    await stage.pass(MINUTE)
+    for (let time = 0; time < 5; time++) {
+      stage.halt('ethereum', true)
+      await stage.pass(10 * MINUTE)
+      expect(stage.halted('ethereum')).toBe(true)
+      stage.halt('ethereum', false)
+      await stage.pass(MINUTE)
+      expect(stage.halted('ethereum')).toBe(false)
+    }
+
+    expectOnly(stage)
+    expect(stage.incidents().every(({ cause }) => cause === 'halted')).toBe(true)
+  })
+})
+
+describe('an endpoint alone', () => {
+  test('with fresh blocks is up', async () => {
+    const stage = stageOf(['a'])
+    await stage.pass(6 * HOUR)
+    expectOnly(stage)
+  })
+
+  test('that syncs from 41 hours behind is down by the age of its blocks until it is there', async () => {
+    const stage = stageOf(['a'])
+    let behind = 12_300
+    stage.set(key('a'), { behind: () => (behind = Math.max(0, behind - 50)) })
+
+    await stage.pass(20 * MINUTE)
+    expect([stage.state(key('a')), stage.codes(key('a'))]).toEqual(['down', ['lagging']])
+    await stage.pass(HOUR)
+
+    expect([stage.state(key('a')), stage.codes(key('a'))]).toEqual(['up', []])
+    expect(stage.incidents()).toMatchObject([{ endpoint: 'a', closedAt: expect.any(Number) }])
+  })
+
+  test('that is stuck is stalled, and late when that lasts', async () => {
+    const stage = stageOf(['a'])
+    await stage.pass(10 * MINUTE)
+    stage.set(key('a'), { stuckAt: stage.height('ethereum') })
+
+    await stage.pass(3 * MINUTE)
+    expect([stage.state(key('a')), stage.codes(key('a'))]).toEqual(['degraded', ['stalled']])
+    await stage.pass(HOUR)
+    expect(stage.state(key('a'))).toBe('down')
+    expect(stage.codes(key('a'))).toContain('lagging')
+  }, 60_000)
+
+  test('left of three goes on without the others, and is stalled when it stops', async () => {
+    const stage = stageOf(THREE)
+    await stage.pass(10 * MINUTE)
+    for (const name of ['b', 'c']) stage.set(key(name), { failure: { kind: 'http', status: 502 } })
+    await stage.pass(HOUR)
+    expectOnly(stage, 'b', 'c')
+
+    stage.set(key('a'), { stuckAt: stage.height('ethereum') })
+    await stage.pass(10 * MINUTE)
+
+    expect(stage.codes(key('a'))).toContain('stalled')
+    expect(stage.halted('ethereum')).toBe(false)
+  })
+
+  test('left of three on a chain that halted before is not blamed for the halt', async () => {
+    const stage = stageOf(THREE)
+    await stage.pass(10 * MINUTE)
+    stage.halt('ethereum', true)
+    await stage.pass(10 * MINUTE)
+    for (const name of ['b', 'c']) stage.set(key(name), { failure: { kind: 'http', status: 502 } })
+
+    await stage.pass(HOUR)
+
+    expectOnly(stage, 'b', 'c')
+    expect([stage.state(key('a')), stage.halted('ethereum')]).toEqual(['up', true])
+  })
+})
+
+describe('heights that go back', () => {
+  test('by one block, now and then, is counted and is no fault', async () => {
+    const stage = stageOf(THREE, { network: { blockTimeMs: MINUTE }, thresholds: { stallMs: 5 * MINUTE } })
+    let poll = 0
+    stage.set(key('c'), { behind: () => (poll++ % 9 === 0 ? 1 : 0) })
+
+    await stage.pass(HOUR)
+
+    expectOnly(stage)
+    expect(stage.counted(key('c')).regressions).toBeGreaterThan(0)
+    expect(stage.counted(key('c')).reorgs).toBe(0)
+  })
+
+  test.each([TWO, THREE])(
+    'by a thousand is a restored backup: down until it has caught up (%s, …)',
+    async (...names) => {
+      const stage = stageOf(names)
+      await stage.pass(10 * MINUTE)
+      const before = stage.counted(key('b')).regressions
+      let behind = 1040
+      stage.set(key('b'), { behind: () => (behind = Math.max(0, behind - 40)) })
+
+      await stage.until(() => stage.state(key('b')) === 'down', 3 * INTERVAL)
+      expect(stage.counted(key('b')).regressions).toBe(before + 1)
+      await stage.pass(10 * MINUTE)
+
+      expect([stage.state(key('b')), stage.codes(key('b'))]).toEqual(['up', []])
+      expect(stage.incidents()).toHaveLength(1)
+      expectOnly(stage, 'b')
+    },
+  )
+})

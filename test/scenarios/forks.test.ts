@@ -1,0 +1,250 @@
+import { describe, expect, test } from 'vitest'
+import { createStage, type Node, type Stage, type StageNetwork } from '../support/stage.ts'
+
+/** Who is on another branch, who is not, and when nobody can say. */
+const SECOND = 1000
+const MINUTE = 60 * SECOND
+const HOUR = 60 * MINUTE
+
+const CHAINS = [
+  { blockTimeMs: 400, intervalMs: SECOND },
+  { blockTimeMs: 400, intervalMs: 15 * SECOND },
+  { blockTimeMs: 2000, intervalMs: 10 * SECOND },
+  { blockTimeMs: 12 * SECOND, intervalMs: 10 * SECOND },
+  { blockTimeMs: MINUTE, intervalMs: 10 * SECOND },
+]
+
+function stageOf(
+  names: readonly string[],
+  over: Partial<StageNetwork> = {},
+  { blockTimeMs, intervalMs } = CHAINS[3]!,
+): Stage {
+  return createStage({
+    networks: [
+      {
+        name: 'ethereum',
+        endpoints: names,
+        network: { blockTimeMs },
+        endpoint: { intervalMs },
+        ...over,
+        thresholds: { stallMs: Math.max(MINUTE, 5 * blockTimeMs), ...over.thresholds },
+      },
+    ],
+  })
+}
+const key = (name: string) => `ethereum/${name}`
+const part = (stage: Stage, names: readonly string[], branch = 'other', over: Node = {}) => {
+  const from = stage.height('ethereum') + 1
+  for (const name of names) stage.set(key(name), { ...over, branch: { from, name: branch } })
+}
+const accused = (stage: Stage) => [...new Set(stage.accused().map((one) => one.key.slice('ethereum/'.length)))].sort()
+
+describe.each(CHAINS)('with blocks every $blockTimeMs ms, polled every $intervalMs ms', (chain) => {
+  // A fork at any moment between the polls.
+  const phases = [0, 0.3, 0.7].map((share) => share * chain.intervalMs)
+
+  test.each([
+    { names: ['a', 'b', 'c'], minority: ['c'] },
+    { names: ['a', 'b', 'c'], minority: ['a'] },
+    { names: ['a', 'b', 'c', 'd', 'e'], minority: ['b', 'e'] },
+  ])('the minority $minority of $names is forked, and nobody else', async ({ names, minority }) => {
+    for (const phase of phases) {
+      const stage = stageOf(names, {}, chain)
+      await stage.pass(20 * chain.intervalMs + phase)
+      part(stage, minority)
+
+      await stage.pass(10 * Math.max(chain.intervalMs, chain.blockTimeMs))
+
+      for (const name of minority)
+        expect([stage.state(key(name)), stage.codes(key(name))]).toEqual(['degraded', ['forked']])
+      expect(accused(stage)).toEqual(minority)
+      expect(stage.forked('ethereum')).toBe(false)
+      expect(new Set(stage.incidents().map(({ endpoint }) => endpoint))).toEqual(new Set(minority))
+    }
+  })
+
+  test.each([
+    { names: ['a', 'b'], minority: ['a'] },
+    { names: ['a', 'b', 'c', 'd'], minority: ['b', 'd'] },
+  ])('$minority against as many of $names: the network is forked, nobody is blamed', async ({ names, minority }) => {
+    for (const phase of phases) {
+      const stage = stageOf(names, {}, chain)
+      await stage.pass(20 * chain.intervalMs + phase)
+      part(stage, minority)
+
+      await stage.pass(10 * Math.max(chain.intervalMs, chain.blockTimeMs))
+
+      expect(stage.forked('ethereum')).toBe(true)
+      expect(accused(stage)).toEqual([])
+      expect(stage.open()).toMatchObject([{ cause: 'forked', endpoint: null }])
+
+      for (const name of minority) stage.set(key(name))
+      await stage.pass(10 * Math.max(chain.intervalMs, chain.blockTimeMs))
+      expect(stage.forked('ethereum')).toBe(false)
+      expect([accused(stage), stage.open()]).toEqual([[], []])
+    }
+  })
+
+  test('a whole network that gives up its last blocks is no fork, whoever is asked first', async () => {
+    for (const phase of phases) {
+      for (const depth of [1, 2, 3]) {
+        const names = ['a', 'b', 'c']
+        const stage = stageOf(names, {}, chain)
+        await stage.pass(20 * chain.intervalMs + phase)
+        const from = stage.height('ethereum') - depth + 1
+        for (const name of names) stage.set(key(name), { branch: { from, name: 'new' } })
+
+        await stage.pass(10 * Math.max(chain.intervalMs, chain.blockTimeMs))
+
+        expect([accused(stage), stage.forked('ethereum'), stage.incidents()]).toEqual([[], false, []])
+      }
+    }
+  })
+})
+
+describe('a minority', () => {
+  const NAMES = ['a', 'b', 'c']
+
+  test('that switches back is well again, within the usual polls, and its switches are counted as reorganisations', async () => {
+    const stage = stageOf(NAMES)
+    await stage.pass(10 * MINUTE)
+    part(stage, ['c'])
+    await stage.until(() => stage.state(key('c')) === 'degraded', 2 * MINUTE)
+
+    stage.set(key('c'))
+    await stage.until(() => stage.state(key('c')) === 'up', MINUTE)
+
+    expect(stage.counted(key('c')).reorgs).toBeGreaterThan(0)
+    expect(stage.incidents()).toMatchObject([{ endpoint: 'c', closedAt: expect.any(Number) }])
+    expect(accused(stage)).toEqual(['c'])
+  })
+
+  test('that stands still on its branch is both: forked, and late', async () => {
+    const stage = stageOf(NAMES)
+    await stage.pass(10 * MINUTE)
+    part(stage, ['c'])
+    await stage.until(() => stage.codes(key('c')).includes('forked'), 2 * MINUTE)
+    const from = stage.height('ethereum') - 4
+    stage.set(key('c'), { branch: { from, name: 'other' }, stuckAt: stage.height('ethereum') })
+
+    await stage.pass(10 * MINUTE)
+
+    expect([...stage.codes(key('c'))].sort()).toEqual(['forked', 'lagging', 'stalled'])
+    expect(accused(stage)).toEqual(['c'])
+    expect(stage.incidents()).toHaveLength(1)
+  })
+
+  test('that also lags is forked as well: it is compared where it is', async () => {
+    const stage = stageOf(NAMES)
+    await stage.pass(10 * MINUTE)
+    part(stage, ['c'], 'other', { behind: 5 })
+
+    await stage.pass(5 * MINUTE)
+
+    expect([...stage.codes(key('c'))].sort()).toEqual(['forked', 'lagging'])
+    expect(accused(stage)).toEqual(['c'])
+  })
+
+  test.each([CHAINS[1]!, CHAINS[3]!])(
+    'whose nodes do not tell blocks by height is found where heads meet (%j)',
+    async (chain) => {
+      const stage = stageOf(NAMES, {}, chain)
+      for (const name of NAMES) stage.set(key(name), { mute: true })
+      await stage.pass(5 * MINUTE)
+      expect(accused(stage)).toEqual([])
+
+      part(stage, ['c'], 'other', { mute: true })
+      await stage.pass(HOUR)
+
+      // Where heads never meet nothing can be said; then nothing is.
+      expect(accused(stage).filter((name) => name !== 'c')).toEqual([])
+      expect(stage.forked('ethereum')).toBe(false)
+      if (chain.blockTimeMs > chain.intervalMs) expect(stage.codes(key('c'))).toEqual(['forked'])
+    },
+  )
+
+  test('of one mute endpoint among three that tell: it is no fault, and is found out by its heads', async () => {
+    const stage = stageOf(NAMES)
+    stage.set(key('b'), { mute: true })
+    await stage.pass(HOUR)
+
+    expect([accused(stage), stage.forked('ethereum')]).toEqual([[], false])
+  })
+
+  test('that parts while the third is unreachable: one against one is nobody’s fault, until there is a majority', async () => {
+    const stage = stageOf(NAMES)
+    await stage.pass(10 * MINUTE)
+    stage.set(key('a'), { failure: { kind: 'http', status: 503 } })
+    await stage.pass(MINUTE)
+    part(stage, ['c'])
+    await stage.pass(5 * MINUTE)
+    expect([accused(stage), stage.forked('ethereum')]).toEqual([['a'], true])
+
+    stage.set(key('a'))
+    await stage.pass(5 * MINUTE)
+
+    expect([stage.forked('ethereum'), stage.codes(key('c')), stage.codes(key('a'))]).toEqual([false, ['forked'], []])
+    expect(accused(stage)).toEqual(['a', 'c'])
+  })
+
+  test('of one that takes a turn on another block every so often, as everybody’s newest one may, is none', async () => {
+    const stage = stageOf(NAMES)
+    let poll = 0
+    const top = () => stage.height('ethereum')
+    // Every third poll its newest block is one that loses.
+    stage.set(key('c'), { branch: () => (poll++ % 6 === 0 ? { from: top(), name: `uncle${top()}` } : null) })
+
+    await stage.pass(2 * HOUR)
+
+    expect([accused(stage), stage.forked('ethereum')]).toEqual([[], false])
+  })
+
+  test('of a pool that told one block that lost, and is then a few blocks behind, is none', async () => {
+    const stage = stageOf(NAMES, {}, CHAINS[4])
+    const story = [
+      { behind: 0, loses: true },
+      { behind: 2, loses: false },
+      { behind: 2, loses: false },
+      { behind: 2, loses: false },
+    ]
+    let poll = 0
+    const now = () => story[Math.floor(poll / 2) % story.length]
+    stage.set(key('c'), {
+      behind: () => {
+        poll += 2
+        return now()?.behind ?? 0
+      },
+      branch: () => (now()?.loses ? { from: stage.height('ethereum'), name: `lost${poll}` } : null),
+    })
+    await stage.pass(6 * HOUR)
+
+    expect([accused(stage), stage.forked('ethereum')]).toEqual([[], false])
+  })
+})
+
+describe('branches without a majority', () => {
+  test('three of them, two endpoints each: forked, nobody blamed, and each is named', async () => {
+    const stage = stageOf(['a', 'b', 'c', 'd', 'e', 'f'])
+    await stage.pass(10 * MINUTE)
+    part(stage, ['c', 'd'], 'second')
+    part(stage, ['e', 'f'], 'third')
+
+    await stage.pass(5 * MINUTE)
+
+    expect([accused(stage), stage.forked('ethereum')]).toEqual([[], true])
+    expect(stage.open()[0]?.conditions[0]?.message).toContain('3 different blocks')
+    expect(stage.open()[0]?.affected).toEqual(['a', 'b', 'c', 'd', 'e', 'f'])
+  })
+
+  test('that one side leaves until the other is a majority: the rest is forked then, and the network no longer', async () => {
+    const stage = stageOf(['a', 'b', 'c', 'd'])
+    await stage.pass(10 * MINUTE)
+    part(stage, ['c', 'd'])
+    await stage.until(() => stage.forked('ethereum'), 5 * MINUTE)
+
+    stage.set(key('c'))
+    await stage.pass(5 * MINUTE)
+
+    expect([stage.forked('ethereum'), stage.codes(key('d')), accused(stage)]).toEqual([false, ['forked'], ['d']])
+  })
+})

@@ -1,0 +1,292 @@
+import { describe, expect, test } from 'vitest'
+import type { PlannedWindow } from '../../src/poll/maintenance-calendar.ts'
+import { createStage, type Node, type Stage, type StageNetwork } from '../support/stage.ts'
+
+const SECOND = 1000
+const MINUTE = 60 * SECOND
+const HOUR = 60 * MINUTE
+const INTERVAL = 10 * SECOND
+const RECOVERED = 3 * INTERVAL
+/** Ten minutes after this every stage here is well and in its rhythm. */
+const START = Date.UTC(2026, 0, 1)
+
+const REFUSED: Node = { failure: { kind: 'refused' } }
+const THREE: StageNetwork = { name: 'ethereum', endpoints: ['a', 'b', 'c'] }
+
+function once(
+  from: number,
+  until: number,
+  endpoints: readonly string[] | null = ['a'],
+  name = 'upgrade',
+): PlannedWindow {
+  return { name, networks: ['ethereum'], endpoints, when: { kind: 'once', from: START + from, until: START + until } }
+}
+
+function stageWith(...windows: readonly PlannedWindow[]): Stage {
+  return createStage({ networks: [THREE], windows, now: START })
+}
+
+/** Lets time pass until this long after the start. */
+async function passTo(stage: Stage, ms: number): Promise<void> {
+  await stage.pass(START + ms - stage.clock.now())
+}
+
+function firstPoll(stage: Stage, key: string, from: number): number {
+  return stage.pollsOf(key).find((at) => at > from) ?? Number.NaN
+}
+
+function only<T>(items: readonly T[]): T {
+  expect(items).toHaveLength(1)
+  return items[0] as T
+}
+
+describe('in planned maintenance', () => {
+  test('nothing is opened, and what is well again by its end never was an incident', async () => {
+    const stage = stageWith(once(10 * MINUTE, 70 * MINUTE))
+    await passTo(stage, 11 * MINUTE)
+    const state = stage.state('ethereum/a')
+    stage.set('ethereum/a', REFUSED)
+    await passTo(stage, 60 * MINUTE)
+    const during = stage.state('ethereum/a')
+    stage.set('ethereum/a')
+    await passTo(stage, 2 * 60 * MINUTE)
+
+    expect([state, during, stage.state('ethereum/a')]).toEqual(['maintenance', 'maintenance', 'up'])
+    expect(stage.incidents()).toEqual([])
+  })
+
+  test('what is still wrong at its end is opened then, and dated to the end', async () => {
+    const stage = stageWith(once(10 * MINUTE, 70 * MINUTE))
+    await passTo(stage, 30 * MINUTE)
+    stage.set('ethereum/a', REFUSED)
+    await passTo(stage, 70 * MINUTE - 1)
+    const before = stage.incidents()
+    await passTo(stage, 70 * MINUTE + INTERVAL)
+
+    expect(before).toEqual([])
+    expect(only(stage.open())).toMatchObject({
+      endpoint: 'a',
+      openedAt: START + 70 * MINUTE,
+      conditions: [{ code: 'unreachable', since: START + 70 * MINUTE }],
+    })
+    expect(stage.state('ethereum/a')).toBe('down')
+  })
+
+  test('a poll that begins in it and fails after it is held against nobody before its end', async () => {
+    const until = 70 * MINUTE + 2500
+    const stage = stageWith(once(10 * MINUTE, until))
+    await passTo(stage, 30 * MINUTE)
+    // One of them is being asked whenever the window ends.
+    stage.set('ethereum/a', { failure: { kind: 'timeout', afterMs: 5000 } })
+    await passTo(stage, until + 2 * INTERVAL)
+
+    const incident = only(stage.open())
+    expect(stage.pollsOf('ethereum/a').some((at) => at < START + until && at + 5000 > START + until)).toBe(true)
+    expect(incident.openedAt).toBe(START + until)
+    expect(incident.confirmedAt).toBeGreaterThanOrEqual(incident.openedAt)
+  })
+
+  test('an incident that was open before goes on, and may be closed', async () => {
+    const stage = stageWith(once(20 * MINUTE, 80 * MINUTE))
+    await passTo(stage, 15 * MINUTE)
+    stage.set('ethereum/a', REFUSED)
+    stage.set('ethereum/b', REFUSED)
+    await passTo(stage, 40 * MINUTE)
+    const [ofA] = stage.open().filter(({ endpoint }) => endpoint === 'a')
+    const backAt = stage.clock.now()
+    stage.set('ethereum/a')
+    await stage.pass(RECOVERED)
+
+    expect(ofA?.openedAt).toBeLessThan(START + 20 * MINUTE)
+    const closed = stage.incidents().find(({ id }) => id === ofA?.id)
+    expect(closed?.closedAt).toBe(firstPoll(stage, 'ethereum/a', backAt))
+    expect(stage.incidents()).toHaveLength(2)
+  })
+
+  test("others' outages are not hidden", async () => {
+    const stage = stageWith(once(10 * MINUTE, 70 * MINUTE))
+    await passTo(stage, 20 * MINUTE)
+    stage.set('ethereum/a', REFUSED)
+    stage.set('ethereum/b', REFUSED)
+    await passTo(stage, 30 * MINUTE)
+
+    expect(only(stage.open()).endpoint).toBe('b')
+    expect([stage.state('ethereum/a'), stage.state('ethereum/b'), stage.state('ethereum/c')]).toEqual([
+      'maintenance',
+      'down',
+      'up',
+    ])
+  })
+
+  test('as long as one of two windows runs that overlap', async () => {
+    const stage = stageWith(
+      once(10 * MINUTE, 40 * MINUTE, ['a'], 'first'),
+      once(30 * MINUTE, 60 * MINUTE, ['a'], 'second'),
+      once(35 * MINUTE, 38 * MINUTE, null, 'within'),
+    )
+    await passTo(stage, 20 * MINUTE)
+    stage.set('ethereum/a', REFUSED)
+    await passTo(stage, 60 * MINUTE - 1)
+    const before = stage.incidents()
+    await passTo(stage, 65 * MINUTE)
+
+    expect(before).toEqual([])
+    expect(only(stage.open()).openedAt).toBe(START + 60 * MINUTE)
+  })
+
+  test('every night at the hour that people mean, over both changes of clocks', async () => {
+    // Bucharest goes to summer time on 29 March 2026 at 03:00, and back on 25 October at 04:00.
+    for (const [night, hourUtc] of [
+      [Date.UTC(2026, 2, 27), 2],
+      [Date.UTC(2026, 2, 30), 1],
+      [Date.UTC(2026, 9, 24), 1],
+      [Date.UTC(2026, 9, 26), 2],
+    ] as const) {
+      const from = night + hourUtc * HOUR
+      const when = { kind: 'repeated', schedule: '0 4 * * *', durationMs: HOUR, timeZone: 'Europe/Bucharest' } as const
+      const window: PlannedWindow = { name: 'backup', networks: ['ethereum'], endpoints: null, when }
+      const stage = createStage({ networks: [THREE], windows: [window], now: from - HOUR })
+      await stage.pass(30 * MINUTE)
+      expect(stage.state('ethereum/a')).toBe('up')
+      await stage.pass(30 * MINUTE + SECOND)
+      expect(stage.state('ethereum/a')).toBe('maintenance')
+      stage.set('ethereum/a', REFUSED)
+      await stage.pass(HOUR + INTERVAL)
+
+      expect(only(stage.open()).openedAt).toBe(from + HOUR)
+    }
+  })
+
+  test('a window across the change of clocks lasts as long as it says', async () => {
+    // 29 March 2026 in Bucharest: 03:00 becomes 04:00. From 02:30 for two hours is until 05:30 by the clock on the wall.
+    const from = Date.UTC(2026, 2, 29, 0, 30)
+    const when = {
+      kind: 'repeated',
+      schedule: '30 2 29 3 *',
+      durationMs: 2 * HOUR,
+      timeZone: 'Europe/Bucharest',
+    } as const
+    const window: PlannedWindow = { name: 'spring', networks: ['ethereum'], endpoints: ['a'], when }
+    const stage = createStage({ networks: [THREE], windows: [window], now: from - 10 * MINUTE })
+    await stage.pass(30 * MINUTE)
+    stage.set('ethereum/a', REFUSED)
+    await stage.pass(3 * HOUR)
+
+    expect(only(stage.open()).openedAt).toBe(from + 2 * HOUR)
+  })
+})
+
+describe('a window over a whole network', () => {
+  test('lets neither its endpoints nor the network open anything, until its end', async () => {
+    const stage = stageWith(once(10 * MINUTE, 70 * MINUTE, null))
+    await passTo(stage, 20 * MINUTE)
+    stage.halt('ethereum', true)
+    stage.set('ethereum/a', REFUSED)
+    await passTo(stage, 70 * MINUTE - 1)
+    const before = stage.incidents()
+    await passTo(stage, 75 * MINUTE)
+
+    expect(before).toEqual([])
+    expect(stage.open().map(({ endpoint, cause, openedAt }) => [endpoint, cause, openedAt])).toEqual(
+      expect.arrayContaining([
+        ['a', 'endpoint', START + 70 * MINUTE],
+        [null, 'halted', START + 70 * MINUTE],
+      ]),
+    )
+    expect(stage.open()).toHaveLength(2)
+  })
+
+  test('in which the chain goes on again makes no incident of a halt', async () => {
+    const stage = stageWith(once(10 * MINUTE, 70 * MINUTE, null))
+    await passTo(stage, 20 * MINUTE)
+    stage.halt('ethereum', true)
+    await passTo(stage, 50 * MINUTE)
+    stage.halt('ethereum', false)
+    await passTo(stage, 2 * HOUR)
+
+    expect(stage.incidents()).toEqual([])
+  })
+
+  test('hides no halt when it is over a part of it', async () => {
+    const stage = stageWith(once(10 * MINUTE, 70 * MINUTE, ['a']))
+    await passTo(stage, 20 * MINUTE)
+    stage.halt('ethereum', true)
+    await passTo(stage, 30 * MINUTE)
+
+    expect(only(stage.open())).toMatchObject({ cause: 'halted', affected: ['a', 'b', 'c'] })
+    expect(only(stage.open()).openedAt).toBeLessThan(START + 21 * MINUTE)
+  })
+})
+
+test('one that is on another branch while it is worked on forks nobody', async () => {
+  const networks = [{ name: 'ethereum', endpoints: ['a', 'b'] }]
+  const stage = createStage({ networks, windows: [once(10 * MINUTE, 70 * MINUTE)], now: START })
+  await passTo(stage, 20 * MINUTE)
+  stage.set('ethereum/a', { branch: { from: stage.height('ethereum') + 1, name: 'rehearsal' } })
+  await passTo(stage, 70 * MINUTE - 1)
+  const before = stage.incidents()
+  await passTo(stage, 75 * MINUTE)
+
+  expect(before).toEqual([])
+  expect(only(stage.open())).toMatchObject({ cause: 'forked', openedAt: START + 70 * MINUTE })
+})
+
+describe('a reload', () => {
+  test('that ends a window early opens what is wrong from then on', async () => {
+    const stage = stageWith(once(10 * MINUTE, 70 * MINUTE))
+    await passTo(stage, 20 * MINUTE)
+    stage.set('ethereum/a', REFUSED)
+    await passTo(stage, 40 * MINUTE)
+    stage.reconfigure([THREE], [])
+    const state = stage.state('ethereum/a')
+    await passTo(stage, 45 * MINUTE)
+
+    expect(state).toBe('down')
+    expect(only(stage.open()).openedAt).toBe(START + 40 * MINUTE)
+  })
+
+  test('that makes it longer opens nothing before its new end', async () => {
+    const stage = stageWith(once(10 * MINUTE, 30 * MINUTE))
+    await passTo(stage, 20 * MINUTE)
+    stage.set('ethereum/a', REFUSED)
+    stage.reconfigure([THREE], [once(10 * MINUTE, 60 * MINUTE)])
+    await passTo(stage, 60 * MINUTE - 1)
+    const before = stage.incidents()
+    await passTo(stage, 65 * MINUTE)
+
+    expect(before).toEqual([])
+    expect(only(stage.open()).openedAt).toBe(START + 60 * MINUTE)
+  })
+})
+
+describe('a restart', () => {
+  test('within the window changes nothing', async () => {
+    const windows = [once(10 * MINUTE, 70 * MINUTE)]
+    const first = stageWith(...windows)
+    await passTo(first, 20 * MINUTE)
+    first.set('ethereum/a', REFUSED)
+    await passTo(first, 40 * MINUTE)
+    const second = createStage({ networks: [THREE], windows, world: first.world, saved: first.killed() })
+    await passTo(second, 70 * MINUTE - 1)
+    const before = second.incidents()
+    await passTo(second, 75 * MINUTE)
+
+    expect(before).toEqual([])
+    expect(only(second.open()).openedAt).toBe(START + 70 * MINUTE)
+  })
+
+  test('over its end opens what is still wrong, from the end on', async () => {
+    const windows = [once(10 * MINUTE, 70 * MINUTE)]
+    const first = stageWith(...windows)
+    await passTo(first, 20 * MINUTE)
+    first.set('ethereum/a', REFUSED)
+    await passTo(first, 69 * MINUTE)
+    const saved = first.killed()
+    await passTo(first, 71 * MINUTE)
+    const second = createStage({ networks: [THREE], windows, world: first.world, saved })
+    await passTo(second, 75 * MINUTE)
+
+    const { openedAt } = only(second.open())
+    expect(openedAt).toBe(START + 70 * MINUTE)
+  })
+})

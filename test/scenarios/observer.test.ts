@@ -1,0 +1,419 @@
+import { describe, expect, test } from 'vitest'
+import type { Failure } from '../../src/core/failure.ts'
+import { createStage, type Stage, type StageEndpoint, type StageNetwork, type StageOptions } from '../support/stage.ts'
+
+/** Is it them, or is it us? The ground truth of every story is in its title. */
+const SECOND = 1000
+const MINUTE = 60 * SECOND
+const HOUR = 60 * MINUTE
+const INTERVAL = 10 * SECOND
+
+const GONE: readonly Failure[] = [
+  { kind: 'timeout', afterMs: 5000 },
+  { kind: 'unroutable' },
+  { kind: 'dns', code: 'EAI_AGAIN' },
+]
+const REFUSED: Failure = { kind: 'refused' }
+
+function stageOf(
+  endpoints: readonly (string | StageEndpoint)[],
+  over: Partial<StageNetwork> = {},
+  options: StageOptions = {},
+): Stage {
+  return createStage({ ...options, networks: [{ name: 'ethereum', endpoints, ...over }] })
+}
+const key = (name: string) => `ethereum/${name}`
+const states = (stage: Stage, names: readonly string[]) => names.map((name) => stage.state(key(name)))
+const fail = (stage: Stage, names: readonly string[], failure: Failure) => {
+  for (const name of names) stage.set(key(name), { failure })
+}
+const heal = (stage: Stage, names: readonly string[]) => {
+  for (const name of names) stage.set(key(name))
+}
+function expectNobody(stage: Stage): void {
+  expect(stage.accused()).toEqual([])
+  expect(stage.incidents()).toEqual([])
+  expect(stage.log.filter(({ level }) => level === 'error')).toEqual([])
+}
+
+const THREE = ['a', 'b', 'c']
+
+describe('our own network', () => {
+  test.each(GONE.flatMap((failure) => [10 * SECOND, MINUTE, HOUR].map((forMs) => ({ failure, forMs }))))(
+    'gone for $forMs ms ($failure.kind): nobody is accused, everybody is unknown meanwhile and well within a round after',
+    async ({ failure, forMs }) => {
+      const stage = stageOf(THREE)
+      await stage.pass(10 * MINUTE)
+      fail(stage, THREE, failure)
+
+      await stage.pass(forMs)
+      if (forMs >= MINUTE) {
+        expect(states(stage, THREE)).toEqual(['unknown', 'unknown', 'unknown'])
+        expect(stage.impaired().join()).toMatch(/can be re(ached|solved)/)
+        expect(stage.halted('ethereum')).toBe(false)
+      }
+      heal(stage, THREE)
+      await stage.pass(2 * INTERVAL)
+
+      expect(states(stage, THREE)).toEqual(['up', 'up', 'up'])
+      expect(stage.impaired()).toEqual([])
+      expectNobody(stage)
+    },
+  )
+
+  test('gone while a node of ours on this very machine answers: that one stays up, the distant ones are unknown', async () => {
+    const stage = stageOf([{ name: 'own', host: '127.0.0.1' }, { name: 'lan', host: '192.168.1.7' }, ...THREE])
+    await stage.pass(10 * MINUTE)
+    fail(stage, THREE, { kind: 'unroutable' })
+    await stage.pass(10 * MINUTE)
+
+    expect(states(stage, ['own', 'lan', ...THREE])).toEqual(['up', 'up', 'unknown', 'unknown', 'unknown'])
+    expect(stage.impaired()).toHaveLength(1)
+    heal(stage, THREE)
+    await stage.pass(MINUTE)
+    expectNobody(stage)
+  })
+
+  test('works as far as the distant ones answer: the node on this machine that does not is down', async () => {
+    const stage = stageOf([{ name: 'own', host: '127.0.0.1' }, ...THREE])
+    await stage.pass(10 * MINUTE)
+    fail(stage, ['own'], REFUSED)
+    await stage.pass(MINUTE)
+
+    expect(states(stage, ['own', ...THREE])).toEqual(['down', 'up', 'up', 'up'])
+    expect(stage.impaired()).toEqual([])
+  })
+
+  test('has no name server: names cannot be found, addresses go on; the named ones are unknown, none is down', async () => {
+    const stage = stageOf([{ name: 'd', host: '198.51.100.4' }, { name: 'e', host: '198.51.100.5' }, ...THREE])
+    await stage.pass(10 * MINUTE)
+    fail(stage, THREE, { kind: 'dns', code: 'EAI_AGAIN' })
+    await stage.pass(30 * MINUTE)
+
+    expect(states(stage, ['d', 'e', ...THREE])).toEqual(['up', 'up', 'unknown', 'unknown', 'unknown'])
+    expect(stage.impaired().join()).toContain('name server')
+    heal(stage, THREE)
+    await stage.pass(MINUTE)
+    expect(states(stage, THREE)).toEqual(['up', 'up', 'up'])
+    expectNobody(stage)
+  })
+
+  test('is fine when one name of three is gone: that endpoint is down', async () => {
+    const stage = stageOf(THREE)
+    await stage.pass(10 * MINUTE)
+    fail(stage, ['b'], { kind: 'dns', code: 'ENOTFOUND' })
+    await stage.pass(MINUTE)
+
+    expect(states(stage, THREE)).toEqual(['up', 'down', 'up'])
+    expect(stage.impaired()).toEqual([])
+  })
+
+  test('is back in pieces: who answers is judged again, who does not is down from then on only', async () => {
+    const stage = stageOf(THREE)
+    await stage.pass(10 * MINUTE)
+    fail(stage, THREE, { kind: 'timeout', afterMs: 5000 })
+    await stage.pass(20 * MINUTE)
+    const backAt = stage.clock.now()
+    heal(stage, ['a', 'b'])
+    await stage.pass(2 * MINUTE)
+
+    expect(states(stage, THREE)).toEqual(['up', 'up', 'down'])
+    expect(stage.incidents()).toMatchObject([{ endpoint: 'c' }])
+    expect(stage.incidents()[0]?.openedAt).toBeGreaterThanOrEqual(backAt - INTERVAL)
+    expect(stage.accused().every((one) => one.key === key('c') && one.at >= backAt)).toBe(true)
+  })
+
+  test('flaps for an hour, ten seconds gone and twenty there: nobody is ever accused', async () => {
+    const stage = stageOf([...THREE, 'd', 'e'])
+    await stage.pass(10 * MINUTE)
+    for (let time = 0; time < 120; time++) {
+      fail(stage, [...THREE, 'd', 'e'], GONE[time % 3]!)
+      await stage.pass(10 * SECOND)
+      heal(stage, [...THREE, 'd', 'e'])
+      await stage.pass(20 * SECOND)
+    }
+    await stage.pass(MINUTE)
+
+    expect(states(stage, THREE)).toEqual(['up', 'up', 'up'])
+    expectNobody(stage)
+  })
+})
+
+describe('nodes that die while our network is well', () => {
+  test('one host of two: down, by the word of the other', async () => {
+    const stage = stageOf(['a', 'b'])
+    await stage.pass(10 * MINUTE)
+    fail(stage, ['b'], { kind: 'timeout', afterMs: 5000 })
+    await stage.until(() => stage.state(key('b')) === 'down', MINUTE)
+
+    expect(states(stage, ['a', 'b'])).toEqual(['up', 'down'])
+    expect(stage.impaired()).toEqual([])
+  })
+
+  test('two hosts, one after the other, a minute apart: both down, also the second, which failed alone', async () => {
+    const stage = stageOf(['a', 'b'])
+    await stage.pass(10 * MINUTE)
+    fail(stage, ['a'], REFUSED)
+    await stage.pass(MINUTE)
+    expect(states(stage, ['a', 'b'])).toEqual(['down', 'up'])
+    fail(stage, ['b'], REFUSED)
+    await stage.pass(10 * MINUTE)
+
+    expect(states(stage, ['a', 'b'])).toEqual(['down', 'down'])
+    expect(stage.incidents()).toHaveLength(2)
+  })
+
+  test('two of three hosts at the same moment: both down, by the word of the third', async () => {
+    const stage = stageOf(THREE)
+    await stage.pass(10 * MINUTE)
+    fail(stage, ['a', 'b'], REFUSED)
+    await stage.pass(MINUTE)
+
+    expect(states(stage, THREE)).toEqual(['down', 'down', 'up'])
+  })
+
+  test('one host with five endpoints, all there is: down, all five', async () => {
+    const names = ['a', 'b', 'c', 'd', 'e']
+    const stage = stageOf(names.map((name) => ({ name, host: 'node.example.org' })))
+    await stage.pass(10 * MINUTE)
+    fail(stage, names, REFUSED)
+    await stage.pass(MINUTE)
+
+    expect(states(stage, names)).toEqual(['down', 'down', 'down', 'down', 'down'])
+    expect(stage.impaired()).toEqual([])
+  })
+
+  test('one endpoint on each of two hosts, where others answer: down, both, and no doubt about our network', async () => {
+    const on = (host: string) =>
+      ['1', '2', '3'].map((number) => ({ name: `${host}${number}`, host: `${host}.example.org` }))
+    const stage = stageOf([...on('a'), ...on('b')])
+    await stage.pass(10 * MINUTE)
+    fail(stage, ['a2', 'b2'], REFUSED)
+    for (let at = 0; at < 30 * 60; at++) {
+      await stage.pass(SECOND)
+      expect(stage.impaired()).toEqual([])
+    }
+
+    expect(states(stage, ['a1', 'a2', 'a3', 'b1', 'b2', 'b3'])).toEqual(['up', 'down', 'up', 'up', 'down', 'up'])
+    expect(stage.incidents()).toHaveLength(2)
+  })
+
+  test('a single endpoint: down, there is nobody else to ask', async () => {
+    const stage = stageOf(['a'])
+    await stage.pass(10 * MINUTE)
+    for (const failure of GONE) {
+      fail(stage, ['a'], failure)
+      await stage.pass(MINUTE)
+      expect(stage.state(key('a'))).toBe('down')
+      heal(stage, ['a'])
+      await stage.pass(MINUTE)
+      expect(stage.state(key('a'))).toBe('up')
+    }
+    expect(stage.incidents()).toHaveLength(3)
+  })
+
+  test('a node that was down before our network went is down again after it: one incident, its end not made up', async () => {
+    const stage = stageOf(THREE)
+    await stage.pass(10 * MINUTE)
+    fail(stage, ['c'], REFUSED)
+    await stage.pass(5 * MINUTE)
+    fail(stage, ['a', 'b'], { kind: 'unroutable' })
+    await stage.pass(30 * MINUTE)
+    expect(stage.open()).toMatchObject([{ endpoint: 'c' }])
+    heal(stage, ['a', 'b'])
+    await stage.pass(5 * MINUTE)
+
+    expect(states(stage, THREE)).toEqual(['up', 'up', 'down'])
+    expect(stage.incidents()).toMatchObject([{ endpoint: 'c', closedAt: null }])
+    expect(stage.accused().every((one) => one.key === key('c'))).toBe(true)
+  })
+
+  test('a node that falls ill behind an own outage is down when we can see again', async () => {
+    const stage = stageOf(THREE)
+    await stage.pass(10 * MINUTE)
+    fail(stage, THREE, { kind: 'unroutable' })
+    await stage.pass(10 * MINUTE)
+    heal(stage, ['a', 'b'])
+    fail(stage, ['c'], { kind: 'http', status: 500 })
+    await stage.until(() => stage.state(key('c')) === 'down', MINUTE)
+
+    expect(stage.codes(key('c'))).toEqual(['bad-answer'])
+    expect(stage.incidents()).toHaveLength(1)
+  })
+
+  test('that were dead before our first start ever: down, each of them, though nobody has answered yet', async () => {
+    const stage = stageOf(THREE)
+    fail(stage, THREE, REFUSED)
+    await stage.pass(2 * MINUTE)
+
+    expect(states(stage, THREE)).toEqual(['down', 'down', 'down'])
+  })
+})
+
+describe('a restart', () => {
+  test('while our network is gone: whoever was well before is unknown, not down, until the network is back', async () => {
+    const before = stageOf(THREE)
+    await before.pass(10 * MINUTE)
+    const stage = stageOf(THREE, {}, { saved: before.saved(), now: before.clock.now() + MINUTE })
+    fail(stage, THREE, { kind: 'timeout', afterMs: 5000 })
+    await stage.pass(30 * MINUTE)
+
+    expect(states(stage, THREE)).toEqual(['unknown', 'unknown', 'unknown'])
+    expect(stage.impaired()).toHaveLength(1)
+    heal(stage, THREE)
+    await stage.pass(MINUTE)
+    expect(states(stage, THREE)).toEqual(['up', 'up', 'up'])
+    expectNobody(stage)
+  })
+
+  test('while one node is dead that was well before: it is down, the others vouch for our network', async () => {
+    const before = stageOf(THREE)
+    await before.pass(10 * MINUTE)
+    const stage = stageOf(THREE, {}, { saved: before.saved(), now: before.clock.now() + MINUTE })
+    fail(stage, ['b'], REFUSED)
+    await stage.pass(MINUTE)
+
+    expect(states(stage, THREE)).toEqual(['up', 'down', 'up'])
+  })
+})
+
+describe('this process', () => {
+  test.each([600, 5000, 60_000, 600_000])(
+    'stands still for %i ms, again and again, with answers on their way: nobody is accused',
+    async (ms) => {
+      const stage = stageOf([...THREE, 'd', 'e'], { thresholds: { failAfter: 1 } })
+      for (const name of THREE) stage.set(key(name), { latencyMs: 1500 })
+      await stage.pass(5 * MINUTE)
+      for (let time = 0; time < 20; time++) {
+        stage.clock.blockLoop(ms)
+        await stage.pass(50)
+        if (ms > SECOND) expect(stage.impaired().join()).toContain('stood still')
+        await stage.pass(13_370)
+      }
+      await stage.pass(MINUTE)
+
+      expect(states(stage, THREE)).toEqual(['up', 'up', 'up'])
+      expect([stage.halted('ethereum'), stage.impaired()]).toEqual([false, []])
+      expectNobody(stage)
+    },
+  )
+
+  test('stands still while a node dies: it is down after it, as late as two fair polls take', async () => {
+    const stage = stageOf(THREE)
+    await stage.pass(5 * MINUTE)
+    fail(stage, ['b'], REFUSED)
+    stage.clock.blockLoop(30 * SECOND)
+    const took = await stage.until(() => stage.state(key('b')) === 'down', MINUTE)
+
+    expect(took).toBeLessThanOrEqual(3 * INTERVAL)
+    expect(stage.accused().every((one) => one.key === key('b'))).toBe(true)
+  })
+
+  test('is out of file descriptors for some polls: unknown, with the reason, and nobody is accused', async () => {
+    const stage = stageOf(THREE)
+    await stage.pass(5 * MINUTE)
+    fail(stage, THREE, { kind: 'local-resources', code: 'EMFILE' })
+    await stage.pass(5 * MINUTE)
+
+    expect(states(stage, THREE)).toEqual(['unknown', 'unknown', 'unknown'])
+    expect(stage.impaired()).toEqual(['this machine is out of resources (EMFILE)'])
+    expect(stage.halted('ethereum')).toBe(false)
+    heal(stage, THREE)
+    await stage.pass(MINUTE)
+    expect(states(stage, THREE)).toEqual(['up', 'up', 'up'])
+    expect(stage.impaired()).toEqual([])
+    expectNobody(stage)
+  })
+
+  test('is out of file descriptors for some endpoints, while one is really down', async () => {
+    const stage = stageOf(THREE)
+    await stage.pass(5 * MINUTE)
+    fail(stage, ['a'], { kind: 'local-resources', code: 'EMFILE' })
+    fail(stage, ['b'], REFUSED)
+    await stage.pass(5 * MINUTE)
+
+    expect(states(stage, THREE)).toEqual(['unknown', 'down', 'up'])
+    expect(stage.accused().every((one) => one.key === key('b'))).toBe(true)
+  })
+})
+
+describe('this machine’s clock', () => {
+  const OVER: Partial<StageNetwork> = {
+    network: { family: 'avalanche', blockTimeMs: 2000 },
+    endpoint: { family: 'avalanche', checks: ['liveness', 'head'] },
+    thresholds: { failAfter: 1 },
+  }
+
+  test.each([HOUR, -HOUR, 5 * SECOND, -5 * SECOND])(
+    'is set by %i ms: nobody is accused, then or after, and all are judged again within a round',
+    async (ms) => {
+      for (const names of [['a'], ['a', 'b'], THREE]) {
+        const stage = stageOf(names, OVER)
+        await stage.pass(10 * MINUTE)
+        stage.clock.stepWall(ms)
+        await stage.pass(500)
+        expect(stage.impaired().join()).toContain('clock was set')
+        await stage.pass(2 * INTERVAL)
+        expect(states(stage, names)).toEqual(names.map(() => 'up'))
+        await stage.pass(30 * MINUTE)
+
+        expect(states(stage, names)).toEqual(names.map(() => 'up'))
+        expect([stage.halted('ethereum'), stage.impaired()]).toEqual([false, []])
+        for (const name of names) expect(stage.codes(key(name))).toEqual(Math.abs(ms) > 10_000 ? ['clock-skewed'] : [])
+        expectNobody(stage)
+      }
+    },
+  )
+
+  test('was wrong and is put right: that the nodes’ clocks seemed off is over', async () => {
+    const stage = stageOf(THREE, OVER)
+    stage.clock.stepWall(HOUR)
+    await stage.pass(10 * MINUTE)
+    expect(stage.codes(key('a'))).toEqual(['clock-skewed'])
+    stage.clock.stepWall(-HOUR)
+    await stage.pass(MINUTE)
+
+    expect(THREE.map((name) => stage.codes(key(name)))).toEqual([[], [], []])
+    expectNobody(stage)
+  })
+
+  test('drifts by 500 ppm for a day: that is no jump, and nobody is accused', async () => {
+    const stage = stageOf(THREE)
+    for (let minute = 0; minute < 24 * 60; minute++) {
+      await stage.pass(MINUTE)
+      stage.clock.stepWall(30)
+    }
+
+    expect(states(stage, THREE)).toEqual(['up', 'up', 'up'])
+    expect([stage.halted('ethereum'), stage.impaired()]).toEqual([false, []])
+    expectNobody(stage)
+  }, 60_000)
+
+  test('is set while a node is down: it is down again after, and its incident is one', async () => {
+    const stage = stageOf(THREE)
+    await stage.pass(10 * MINUTE)
+    fail(stage, ['b'], REFUSED)
+    await stage.pass(5 * MINUTE)
+    stage.clock.stepWall(HOUR)
+    await stage.pass(5 * MINUTE)
+
+    expect(states(stage, THREE)).toEqual(['up', 'down', 'up'])
+    expect(stage.incidents()).toMatchObject([{ endpoint: 'b', closedAt: null }])
+  })
+})
+
+describe('fail_after 1', () => {
+  test('takes one poll that another host vouches for, and not one of an outage of ours', async () => {
+    const stage = stageOf(THREE, { thresholds: { failAfter: 1 } })
+    await stage.pass(10 * MINUTE)
+    fail(stage, THREE, { kind: 'timeout', afterMs: 5000 })
+    await stage.pass(HOUR)
+    heal(stage, THREE)
+    await stage.pass(MINUTE)
+    expectNobody(stage)
+
+    fail(stage, ['b'], REFUSED)
+    await stage.until(() => stage.state(key('b')) === 'down', 2 * INTERVAL)
+    expect(stage.accused()).toHaveLength(1)
+  })
+})

@@ -1,0 +1,306 @@
+import { describe, expect, test } from 'vitest'
+import type { Incident } from '../../src/core/incident.ts'
+import {
+  createStage,
+  type Node,
+  type Saved,
+  type Stage,
+  type StageNetwork,
+  type StageOptions,
+} from '../support/stage.ts'
+
+const SECOND = 1000
+const MINUTE = 60 * SECOND
+const HOUR = 60 * MINUTE
+const INTERVAL = 10 * SECOND
+const RECOVERED = 3 * INTERVAL
+
+const REFUSED: Node = { failure: { kind: 'refused' } }
+
+function firstPoll(stage: Stage, key: string, from: number): number {
+  return stage.pollsOf(key).find((at) => at > from) ?? Number.NaN
+}
+
+function only<T>(items: readonly T[]): T {
+  expect(items).toHaveLength(1)
+  return items[0] as T
+}
+
+/** The daemon ends as it is asked to, and is started again `offMs` later. */
+async function restarted(stage: Stage, offMs: number, options: StageOptions = {}): Promise<Stage> {
+  const saved = stage.saved()
+  await stage.stop()
+  return startedAgain(stage, saved, offMs, options)
+}
+
+/** kill -9: the last 250 ms never reached the disk. */
+async function killed(stage: Stage, offMs: number, options: StageOptions = {}): Promise<Stage> {
+  return startedAgain(stage, stage.killed(), offMs, options)
+}
+
+async function startedAgain(stage: Stage, saved: Saved, offMs: number, options: StageOptions): Promise<Stage> {
+  await stage.pass(offMs)
+  return createStage({ ...options, world: stage.world, saved })
+}
+
+const lately = (stage: Stage, message: string) => stage.log.filter((line) => line.message === message).length
+
+describe('an incident that is open when the daemon stops', () => {
+  test('goes on after it with the same id, and is closed at the first good poll', async () => {
+    const first = createStage()
+    await first.pass(10 * MINUTE)
+    first.set('ethereum/a', REFUSED)
+    await first.pass(10 * MINUTE)
+    const before = only(first.open())
+
+    const second = await restarted(first, 30 * MINUTE)
+    const atOnce = only(second.open())
+    await second.pass(10 * MINUTE)
+    const still = only(second.open())
+    const backAt = second.clock.now()
+    second.set('ethereum/a')
+    await second.pass(RECOVERED)
+
+    expect(atOnce).toEqual(before)
+    expect(still.id).toBe(before.id)
+    expect(only(second.incidents())).toMatchObject({
+      id: before.id,
+      openedAt: before.openedAt,
+      confirmedAt: before.confirmedAt,
+      closedAt: firstPoll(second, 'ethereum/a', backAt),
+    })
+    expect(lately(second, 'incident opened')).toBe(0)
+  })
+
+  test('is closed at the first poll after the start when the node recovered meanwhile', async () => {
+    const first = createStage()
+    await first.pass(10 * MINUTE)
+    first.set('ethereum/a', REFUSED)
+    await first.pass(10 * MINUTE)
+    const before = only(first.open())
+    const saved = first.saved()
+    await first.stop()
+    first.set('ethereum/a')
+
+    const startedAt = first.clock.now() + 5 * HOUR
+    const second = await startedAgain(first, saved, 5 * HOUR, {})
+    await second.pass(MINUTE)
+
+    const good = second.pollsOf('ethereum/a').find((at) => at >= startedAt)
+    expect(only(second.incidents())).toMatchObject({ id: before.id, closedAt: good })
+  })
+
+  test('is closed when the endpoint is not configured any more', async () => {
+    const first = createStage()
+    await first.pass(10 * MINUTE)
+    first.set('ethereum/a', REFUSED)
+    await first.pass(10 * MINUTE)
+    const before = only(first.open())
+
+    const second = await restarted(first, MINUTE, { networks: [{ name: 'ethereum', endpoints: ['b', 'c'] }] })
+
+    expect(only(second.incidents())).toMatchObject({ id: before.id, closedAt: second.clock.now() })
+  })
+
+  test('is judged no better by what cannot be read: the endpoint is unknown until it is polled', async () => {
+    const first = createStage()
+    await first.pass(10 * MINUTE)
+    first.set('ethereum/a', REFUSED)
+    await first.pass(10 * MINUTE)
+    const saved = first.saved()
+    await first.stop()
+    const garbled = { ...saved, healths: saved.healths.map((health) => ({ ...health, value: { version: 9 } })) }
+
+    const second = await startedAgain(first, garbled, MINUTE, {})
+    const atOnce = second.state('ethereum/a')
+    await second.pass(MINUTE)
+
+    expect(atOnce).toBe('unknown')
+    expect(only(second.open())).toMatchObject({ id: only(saved.incidents).id, endpoint: 'a' })
+  })
+})
+
+describe('kill -9', () => {
+  test('as an outage is confirmed loses nothing: it is confirmed again, and dated back to its first bad poll', async () => {
+    const first = createStage()
+    await first.pass(10 * MINUTE)
+    const diedAt = first.clock.now()
+    first.set('ethereum/a', REFUSED)
+    await first.until(() => first.open().length > 0, MINUTE)
+    const lost = only(first.open())
+
+    const second = await killed(first, 3 * SECOND)
+    const found = second.open()
+    await second.pass(MINUTE)
+
+    expect(found).toEqual([])
+    expect(only(second.open())).toMatchObject({ id: lost.id, openedAt: firstPoll(first, 'ethereum/a', diedAt) })
+  })
+
+  test('as a recovery is confirmed leaves it open, until it is confirmed again', async () => {
+    const first = createStage()
+    await first.pass(10 * MINUTE)
+    first.set('ethereum/a', REFUSED)
+    await first.pass(10 * MINUTE)
+    const before = only(first.open())
+    const backAt = first.clock.now()
+    first.set('ethereum/a')
+    await first.until(() => first.open().length === 0, MINUTE)
+
+    const second = await killed(first, 3 * SECOND)
+    const found = only(second.open())
+    await second.pass(MINUTE)
+
+    expect(found.id).toBe(before.id)
+    expect(only(second.incidents())).toMatchObject({
+      id: before.id,
+      closedAt: firstPoll(first, 'ethereum/a', backAt),
+    })
+  })
+
+  test('at any moment of an outage leaves one incident, and with a pause none that begins before its outage', async () => {
+    for (let moment = 0; moment < 12; moment++) {
+      const first = createStage()
+      await first.pass(10 * MINUTE)
+      const diedAt = first.clock.now()
+      first.set('ethereum/a', REFUSED)
+      await first.pass(moment * 1700)
+      const second = await killed(first, moment % 2 === 0 ? SECOND : HOUR)
+      await second.pass(5 * MINUTE)
+      const third = await killed(second, SECOND)
+      await third.pass(5 * MINUTE)
+      const backAt = third.clock.now()
+      third.set('ethereum/a')
+      await third.pass(MINUTE)
+
+      const incident = only(third.incidents())
+      expect(incident.openedAt).toBeGreaterThanOrEqual(diedAt)
+      expect(incident.closedAt).toBe(firstPoll(third, 'ethereum/a', backAt))
+    }
+  })
+
+  test('between the two writes closes nothing in the past', async () => {
+    const first = createStage()
+    await first.pass(10 * MINUTE)
+    const well = first.saved()
+    first.set('ethereum/a', REFUSED)
+    await first.pass(10 * MINUTE)
+    const { incidents } = first.saved()
+    first.killed()
+    first.set('ethereum/a')
+
+    const startedAt = first.clock.now() + SECOND
+    const second = await startedAgain(first, { healths: well.healths, incidents }, SECOND, {})
+    await second.pass(MINUTE)
+
+    expect(only(second.incidents()).closedAt).toBeGreaterThanOrEqual(startedAt)
+  })
+})
+
+describe('flapping', () => {
+  async function flap(stage: Stage, times: number): Promise<void> {
+    for (let time = 0; time < times; time++) {
+      stage.set('ethereum/a', REFUSED)
+      await stage.pass(MINUTE)
+      stage.set('ethereum/a')
+      await stage.pass(MINUTE)
+    }
+  }
+
+  test('is still known after a restart: the third time is told as that', async () => {
+    const first = createStage()
+    await first.pass(10 * MINUTE)
+    await flap(first, 2)
+    const second = await restarted(first, 10 * SECOND)
+    await flap(second, 1)
+
+    const [, , third, ...more] = second.incidents()
+    expect(more).toEqual([])
+    expect(third).toMatchObject({ flapping: true, flaps: 2, closedAt: null })
+  })
+
+  test('goes on over a restart as the same incident, open or closed', async () => {
+    const first = createStage()
+    await first.pass(10 * MINUTE)
+    await flap(first, 5)
+    const open = only(first.open())
+    const second = await restarted(first, 10 * SECOND)
+    await flap(second, 2)
+    const goesOn = only(second.open())
+    await second.pass(10 * MINUTE)
+    const calm = second.incidents().find(({ id }) => id === open.id)
+    const third = await killed(second, MINUTE)
+    await flap(third, 1)
+
+    expect(goesOn).toMatchObject({ id: open.id, flaps: open.flaps + 2 })
+    expect(calm?.closedAt).not.toBeNull()
+    expect(only(third.open())).toMatchObject({ id: open.id, flaps: open.flaps + 3 })
+    expect(third.incidents()).toHaveLength(3)
+  })
+})
+
+describe('an event of the whole network', () => {
+  function same(incidents: readonly Incident[], id: string): Incident {
+    const found = incidents.filter(({ endpoint }) => endpoint === null)
+    expect(only(found).id).toBe(id)
+    return only(found)
+  }
+
+  test('a halt goes on over restarts as one incident, and is over at the next block', async () => {
+    const first = createStage()
+    await first.pass(10 * MINUTE)
+    first.halt('ethereum', true)
+    await first.pass(10 * MINUTE)
+    const { id } = only(first.open())
+
+    const second = await restarted(first, 10 * MINUTE)
+    await second.pass(5 * MINUTE)
+    same(second.open(), id)
+    const third = await killed(second, 2 * HOUR)
+    await third.pass(5 * MINUTE)
+    same(third.open(), id)
+    third.halt('ethereum', false)
+    await third.pass(5 * MINUTE)
+
+    expect(same(third.incidents(), id).closedAt).not.toBeNull()
+    expect(lately(second, 'incident closed') + lately(second, 'incident opened')).toBe(0)
+    expect(lately(third, 'incident opened')).toBe(0)
+    expect([...second.accused(), ...third.accused()]).toEqual([])
+  })
+
+  test('a halt that ended while nobody watched is over at the first poll that says so', async () => {
+    const first = createStage()
+    await first.pass(10 * MINUTE)
+    first.halt('ethereum', true)
+    await first.pass(10 * MINUTE)
+    const { id } = only(first.open())
+    const saved = first.saved()
+    await first.stop()
+    first.halt('ethereum', false)
+
+    const second = await startedAgain(first, saved, HOUR, {})
+    await second.pass(MINUTE)
+
+    const [startedAt = 0] = second.pollsOf('ethereum/a')
+    const { closedAt } = same(second.incidents(), id)
+    expect((closedAt ?? 0) - startedAt).toBeLessThan(INTERVAL)
+  })
+
+  test('a fork goes on over a restart as one incident, and is over when they are of one mind', async () => {
+    const networks: StageNetwork[] = [{ name: 'ethereum', endpoints: ['a', 'b'] }]
+    const first = createStage({ networks })
+    await first.pass(10 * MINUTE)
+    first.set('ethereum/b', { branch: { from: first.height('ethereum') + 1, name: 'other' } })
+    await first.pass(10 * MINUTE)
+    const { id } = only(first.open())
+
+    const second = await restarted(first, 10 * MINUTE, { networks })
+    await second.pass(10 * MINUTE)
+    same(second.open(), id)
+    second.set('ethereum/b')
+    await second.pass(5 * MINUTE)
+
+    expect(same(second.incidents(), id).closedAt).not.toBeNull()
+    expect(lately(second, 'incident opened')).toBe(0)
+  })
+})

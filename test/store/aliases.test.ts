@@ -1,0 +1,95 @@
+import { join } from 'node:path'
+import Database from 'better-sqlite3'
+import { describe, expect, test } from 'vitest'
+import type { AdminCall, AliasRecord } from '../../src/core/alias.ts'
+import { createFakeClock } from '../support/fake-clock.ts'
+import { BASE, batchOf, benchOn, DAY_MS, finish, opened, RETENTION, temporaryDirectory } from './setting.ts'
+
+const ALIAS: AliasRecord = {
+  network: 'avalanche',
+  alias: 'my/chain',
+  target: 'bc/C',
+  endpoint: 'own-1',
+  nodeId: 'NodeID-1',
+  caller: 'operations',
+  at: BASE,
+  stale: null,
+}
+const CALL: AdminCall = {
+  at: BASE,
+  nth: 1,
+  network: 'avalanche',
+  caller: 'operations',
+  alias: 'my/chain',
+  target: 'bc/C',
+  endpoint: 'own-1',
+  nodeId: null,
+  outcome: 'accepted',
+}
+
+describe('aliases', () => {
+  for (const where of ['on disk', 'in memory']) {
+    test(`${where} are there as they were told last`, async () => {
+      const path = where === 'in memory' ? ':memory:' : join(temporaryDirectory(), 'store.db')
+      const { store } = await opened({ path, clock: createFakeClock({ now: BASE }) })
+
+      store.saveAlias(ALIAS)
+      store.saveAlias({ ...ALIAS, alias: 'other', nodeId: null })
+      store.saveAlias({ ...ALIAS, network: 'fuji' })
+      store.saveAlias({ ...ALIAS, stale: { at: BASE + 5, reason: 'other-node' } })
+      await store.flush()
+
+      expect(await store.aliases()).toEqual([
+        { ...ALIAS, stale: { at: BASE + 5, reason: 'other-node' } },
+        { ...ALIAS, alias: 'other', nodeId: null },
+        { ...ALIAS, network: 'fuji' },
+      ])
+    })
+  }
+
+  test('survive a restart', async () => {
+    const path = join(temporaryDirectory(), 'store.db')
+    const first = await opened({ path })
+    first.store.saveAlias(ALIAS)
+    await first.store.close()
+
+    const second = await opened({ path })
+
+    expect(await second.store.aliases()).toEqual([ALIAS])
+  })
+})
+
+describe('the audit of admin calls', () => {
+  test('has a row for each, also for two of one millisecond', async () => {
+    const path = join(temporaryDirectory(), 'store.db')
+    const { store } = await opened({ path })
+
+    store.adminCall(CALL)
+    store.adminCall({ ...CALL, nth: 2, endpoint: null, outcome: 'refused' })
+    await store.flush()
+
+    const db = new Database(path, { readonly: true })
+    const rows = db.prepare('SELECT nth, endpoint, outcome FROM admin_calls').all()
+    db.close()
+    expect(rows).toEqual([
+      { nth: 1, endpoint: 'own-1', outcome: 'accepted' },
+      { nth: 2, endpoint: null, outcome: 'refused' },
+    ])
+  })
+
+  test('is kept as long as the hours are', () => {
+    const bench = benchOn()
+    const row = (at: number) => [at, 1, 'avalanche', 'operations', 'a', 'bc/C', null, null, 'refused'] as const
+    const now = BASE + RETENTION.hourMs + DAY_MS
+    bench.writing.write(
+      batchOf(
+        [],
+        [BASE, now - DAY_MS].map((at) => ({ kind: 'admin-call', row: row(at) })),
+      ),
+    )
+
+    finish(bench.retainer.pass(now))
+
+    expect(bench.db.prepare('SELECT at_ms FROM admin_calls').pluck().all()).toEqual([now - DAY_MS])
+  })
+})

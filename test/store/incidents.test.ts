@@ -1,0 +1,204 @@
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import type { WriteEvent } from '../../src/store/messages.ts'
+import type { IncidentQuery, IncidentRecord } from '../../src/store/store.ts'
+import { createFakeClock } from '../support/fake-clock.ts'
+import {
+  BASE,
+  type Bench,
+  batchOf,
+  benchOn,
+  DAY_MS,
+  finish,
+  HOLD_MS,
+  HOUR_MS,
+  opened,
+  pollOf,
+  RETENTION,
+  temporaryDirectory,
+} from './setting.ts'
+
+function incidentOf(id: string, wanted: Partial<IncidentRecord> = {}): IncidentRecord {
+  return {
+    id,
+    network: 'ethereum',
+    endpoint: 'own-1',
+    openedAt: BASE,
+    closedAt: null,
+    absorbed: false,
+    value: { id, said: 'down', 'with a quote': "'" },
+    ...wanted,
+  }
+}
+
+function saved({ id, network, endpoint, openedAt, closedAt, absorbed, value }: IncidentRecord): WriteEvent {
+  const row = [id, network, endpoint, openedAt, closedAt, absorbed ? 1 : 0, JSON.stringify(value)] as const
+  return { kind: 'save-incident', id, row }
+}
+
+function put(bench: Bench, ...incidents: IncidentRecord[]): void {
+  bench.writing.write(batchOf([], incidents.map(saved)))
+}
+
+const idsOf = (bench: Bench, query: IncidentQuery) => bench.reading.incidents(query).map(([id]) => id)
+
+describe('incidents', () => {
+  for (const where of ['on disk', 'in memory']) {
+    test(`${where} are there as they were told last, with the polls and what was saved with them`, async () => {
+      const path = where === 'in memory' ? ':memory:' : join(temporaryDirectory(), 'store.db')
+      const { store } = await opened({ path, clock: createFakeClock({ now: BASE + HOUR_MS }) })
+      store.register([{ endpoint: 'ethereum/own-1', holdMs: HOLD_MS }], BASE)
+
+      store.poll(pollOf(BASE, { state: 'down' }))
+      store.saveHealth({ endpoint: 'ethereum/own-1', at: BASE, value: 1 })
+      store.saveIncident(incidentOf('a', { value: 'first' }))
+      store.saveIncident(incidentOf('b', { openedAt: BASE + 1, endpoint: null, value: ['network-wide'] }))
+      await store.flush()
+      store.saveIncident(incidentOf('a', { closedAt: BASE + 5000, value: { closed: true } }))
+      store.saveIncident(incidentOf('c', { openedAt: BASE + 2, absorbed: true }))
+      await store.flush()
+
+      expect(await store.incidents({ limit: 10 })).toEqual([
+        incidentOf('b', { openedAt: BASE + 1, endpoint: null, value: ['network-wide'] }),
+        incidentOf('a', { closedAt: BASE + 5000, value: { closed: true } }),
+      ])
+      expect(await store.incidents({ limit: 10, open: true })).toHaveLength(1)
+      expect(await store.incident('c')).toEqual(incidentOf('c', { openedAt: BASE + 2, absorbed: true }))
+      expect(await store.incident("c' OR 1")).toBeNull()
+      expect(await store.savedHealth()).toHaveLength(1)
+    })
+  }
+
+  test('of half a megabyte survive a restart', async () => {
+    const path = join(temporaryDirectory(), 'store.db')
+    const first = await opened({ path })
+    const large = incidentOf('large', { value: { text: 'é\u0000"\ud800'.repeat(80_000) } })
+
+    first.store.saveIncident(large)
+    await first.store.close()
+
+    const { store } = await opened({ path })
+    expect(await store.incident('large')).toEqual(large)
+    expect(await store.incidents({ limit: 1 })).toEqual([large])
+  })
+
+  test('are found by what is asked, newest first and page by page, as a plain list would', () => {
+    const maybe = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined })
+    const network = fc.constantFrom('ethereum', 'avalanche')
+    const endpoint = fc.constantFrom('own-1', 'own-2')
+    const time = fc.nat(20)
+    const incidents = fc.array(
+      fc.record({
+        network,
+        endpoint: fc.option(endpoint, { nil: null }),
+        openedAt: time,
+        lastsMs: fc.option(fc.integer({ min: 1, max: 10 }), { nil: null }),
+        absorbed: fc.boolean(),
+      }),
+      { maxLength: 40 },
+    )
+    const asked = fc.record({
+      network: maybe(network),
+      endpoint: maybe(endpoint),
+      open: maybe(fc.boolean()),
+      during: maybe(fc.tuple(time, time).map(([a, b]) => ({ from: Math.min(a, b), to: Math.max(a, b) }))),
+    })
+    fc.assert(
+      fc.property(incidents, asked, fc.integer({ min: 1, max: 7 }), (list, filter, limit) => {
+        const bench = benchOn()
+        const records = list.map(({ lastsMs, ...incident }, at) =>
+          incidentOf(`id-${(at * 7) % 41}`, {
+            ...incident,
+            closedAt: lastsMs === null ? null : incident.openedAt + lastsMs,
+          }),
+        )
+        put(bench, ...records)
+        const { during } = filter
+        const expected = records
+          .filter(
+            (record) =>
+              !record.absorbed &&
+              (filter.network === undefined || record.network === filter.network) &&
+              (filter.endpoint === undefined || record.endpoint === filter.endpoint) &&
+              (filter.open === undefined || (record.closedAt === null) === filter.open) &&
+              (during === undefined ||
+                (record.openedAt < during.to && (record.closedAt ?? Number.POSITIVE_INFINITY) > during.from)),
+          )
+          .sort((a, b) => b.openedAt - a.openedAt || (a.id < b.id ? 1 : -1))
+        const query = Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== undefined))
+
+        const found: string[] = []
+        let after: { openedAt: number; id: string } | undefined
+        for (;;) {
+          const page = bench.reading.incidents({ ...query, limit, ...(after === undefined ? {} : { after }) })
+          expect(page.length).toBeLessThanOrEqual(limit)
+          found.push(...page.map(([id]) => id))
+          const last = page.at(-1)
+          if (last === undefined) break
+          after = { id: last[0], openedAt: last[3] }
+        }
+
+        expect(found).toEqual(expected.map(({ id }) => id))
+        bench.db.close()
+      }),
+      { numRuns: 150 },
+    )
+  })
+
+  test('are read along an index that has what is asked for: nothing is sorted, and no large value looked at', () => {
+    const { db } = benchOn()
+    const planOf = (where: string) =>
+      db
+        .prepare(
+          `EXPLAIN QUERY PLAN SELECT id, value FROM incidents WHERE absorbed = 0 ${where} ORDER BY opened_ms DESC, id DESC LIMIT 9`,
+        )
+        .all()
+        .map((row) => (row as { detail: string }).detail)
+        .join(' ')
+    const after = "AND (opened_ms, id) < (5, 'x')"
+
+    for (const [where, index] of [
+      ['', 'incidents_by_time'],
+      [after, 'incidents_by_time ((opened_ms,id)<(?,?))'],
+      ["AND network = 'a'", 'incidents_by_network (network=?'],
+      [
+        `AND network = 'a' AND endpoint = 'b' ${after}`,
+        'incidents_by_endpoint (network=? AND endpoint=? AND (opened_ms,id)<(?,?))',
+      ],
+      ['AND closed_ms IS NULL', 'incidents_open'],
+    ] as const) {
+      expect(planOf(where)).toContain(index)
+      expect(planOf(where)).not.toContain('TEMP B-TREE')
+    }
+  })
+
+  test('that are closed go with the hours, open ones never', () => {
+    const bench = benchOn()
+    const now = BASE + 3 * RETENTION.hourMs
+    const old = now - RETENTION.hourMs - 1
+    put(
+      bench,
+      ...Array.from({ length: 120 }, (_, at) =>
+        incidentOf(`old-${at}`, { closedAt: old - at, absorbed: at % 2 === 0 }),
+      ),
+      incidentOf('kept', { openedAt: BASE, closedAt: old + 2 }),
+      incidentOf('open', { openedAt: BASE - 10 * RETENTION.hourMs }),
+    )
+
+    finish(bench.retainer.pass(now))
+
+    expect(idsOf(bench, { limit: 1000 })).toEqual(['kept', 'open'])
+    expect(bench.db.prepare('SELECT count(*) FROM incidents').pluck().get()).toBe(2)
+  })
+
+  test('stay while a clock that is years ahead is doubted', () => {
+    const bench = benchOn()
+    put(bench, incidentOf('old', { closedAt: BASE + 1 }))
+    finish(bench.retainer.pass(BASE + DAY_MS))
+
+    finish(bench.retainer.pass(BASE + 5 * RETENTION.hourMs))
+
+    expect(idsOf(bench, { limit: 9 })).toEqual(['old'])
+  })
+})

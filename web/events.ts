@@ -1,0 +1,77 @@
+import type { IncidentSummaryView, MaintenanceView, StatusView } from '../src/http/views.ts'
+import { age, since, unbroken } from './format.ts'
+import { html, nothing, type TemplateResult } from './lit.ts'
+import { mark } from './mark.ts'
+import { planAt } from './model.ts'
+import { incidentSentence, titleOf, WORDS } from './words.ts'
+
+const MOST_INCIDENTS = 12
+const MOST_AHEAD = 3
+
+/** What is wrong right now, above all networks. */
+export function incidentsSection(
+  incidents: readonly IncidentSummaryView[],
+  status: StatusView,
+  nowMs: number,
+): TemplateResult | typeof nothing {
+  if (incidents.length === 0) return nothing
+  const more = incidents.length - MOST_INCIDENTS
+  return html`
+    <section class="events incidents" aria-labelledby="incidents">
+      <h2 id="incidents">${WORDS.incidents}</h2>
+      <ul>
+        ${incidents.slice(0, MOST_INCIDENTS).map((incident) => incidentItem(incident, status, nowMs))}
+        ${more > 0 ? html`<li>${WORDS.more(more)}</li>` : nothing}
+      </ul>
+    </section>
+  `
+}
+
+function incidentItem(incident: IncidentSummaryView, status: StatusView, nowMs: number): TemplateResult {
+  const { state, network, endpoint, opened_at: openedAt } = incident
+  return html`
+    <li>
+      ${mark(state)}
+      <p><b>${titleOf(status, network, endpoint === null ? null : [endpoint])}</b> ${unbroken(incidentSentence(incident))}</p>
+      <time datetime=${openedAt} title=${openedAt}>${WORDS.forSoLong(age(since(openedAt, nowMs)))}</time>
+    </li>
+  `
+}
+
+/** Maintenance under way, and what comes next. */
+export function maintenanceSection(status: StatusView, nowMs: number): TemplateResult | typeof nothing {
+  const { running, ahead } = planAt(status.maintenance, nowMs)
+  if (running.length + ahead.length === 0) return nothing
+  const more = ahead.length - MOST_AHEAD
+  return html`
+    <section class="events maintenance" aria-labelledby="maintenance">
+      <h2 id="maintenance">${WORDS.maintenance}</h2>
+      <ul>
+        ${running.map((period) => maintenanceItem(period, status, WORDS.until(until(period.until, nowMs)), period.until))}
+        ${ahead
+          .slice(0, MOST_AHEAD)
+          .map((period) => maintenanceItem(period, status, WORDS.ahead(until(period.from, nowMs)), period.from))}
+        ${more > 0 ? html`<li>${WORDS.more(more)}</li>` : nothing}
+      </ul>
+    </section>
+  `
+}
+
+function maintenanceItem(
+  { name, network, endpoints }: MaintenanceView,
+  status: StatusView,
+  when: string,
+  at: string,
+): TemplateResult {
+  return html`
+    <li>
+      ${mark('maintenance')}
+      <p><b>${titleOf(status, network, endpoints)}</b> ${name}</p>
+      <time datetime=${at} title=${at}>${when}</time>
+    </li>
+  `
+}
+
+function until(time: string, nowMs: number): string {
+  return age((Date.parse(time) - nowMs) / 1000)
+}

@@ -1,0 +1,23 @@
+import type { StateView } from '../src/http/views.ts'
+import { html, svg, type TemplateResult } from './lit.ts'
+import { WORDS } from './words.ts'
+
+/** A state has its own shape, so that it needs no colour to be told. */
+export function mark(state: StateView): TemplateResult {
+  return html`<svg class="mark ${state}" viewBox="0 0 16 16" role="img" aria-label=${WORDS.states[state]}>${shape(state)}</svg>`
+}
+
+function shape(state: StateView): TemplateResult {
+  switch (state) {
+    case 'up':
+      return svg`<circle cx="8" cy="8" r="6.5" /><path d="M5 8.3l2.1 2.1L11 6.2" />`
+    case 'degraded':
+      return svg`<path class="fill" d="M8 1.2L15.2 14H.8z" /><path d="M8 6v3.6M8 11.6v.4" />`
+    case 'down':
+      return svg`<rect class="fill" x="1.5" y="1.5" width="13" height="13" rx="2" /><path d="M5.3 5.3l5.4 5.4M10.7 5.3l-5.4 5.4" />`
+    case 'maintenance':
+      return svg`<path class="fill" d="M8 .8L15.2 8 8 15.2.8 8z" /><path d="M5 8h6" />`
+    case 'unknown':
+      return svg`<circle class="dashed" cx="8" cy="8" r="6.3" /><path d="M6.2 6.3a1.9 1.9 0 1 1 2.5 2c-.5.2-.7.5-.7 1M8 11.4v.3" />`
+  }
+}
