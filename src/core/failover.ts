@@ -7,7 +7,13 @@ export type Came =
   | { readonly kind: 'failed'; readonly failure: Failure; readonly unsent: boolean }
   | { readonly kind: 'result'; readonly isNull: boolean }
   /** The node's own error: of JSON-RPC with its integer code (`null`: none), of REST with its code in words. */
-  | { readonly kind: 'error'; readonly code: number | string | null; readonly message: string }
+  | {
+      readonly kind: 'error'
+      readonly code: number | string | null
+      readonly message: string
+      /** It names no request: the node could not read ours, or answers somebody else. */
+      readonly toNobody?: boolean
+    }
 
 export type Step =
   /** Pass it on. */
@@ -16,6 +22,8 @@ export type Step =
   | 'next'
   /** Keep it, and ask once or twice elsewhere, where they may have what this one has not. */
   | 'absent'
+  /** Keep it, and ask those who may have the method that this one has not. */
+  | 'unable'
   /** Give up. */
   | 'stop'
 
@@ -35,6 +43,9 @@ export function failover(operation: Operation, came: Came, tip: number | null): 
     case 'error':
       if (!operation.isRead) return 'answer'
       if (isRateLimit(operation, came) || isRefusedAccess(came)) return 'next'
+      if (lacksMethod(came)) return 'unable'
+      // The next one may read what this one could not; when nobody can, the request is to blame, and its error is the answer.
+      if (came.toNobody === true) return 'next'
       if (isAbsence(came)) return mayExist(operation, tip) ? 'absent' : 'answer'
       // MultiversX says so both of what it has not got and of what it cannot do.
       if (came.code === 'internal_issue') return afterInternalIssue(operation, tip)
@@ -79,6 +90,14 @@ const RATE_WORDS = /rate|per second|per day|daily|too many requests|throttl|capa
 /** The node limits our rate: it wants to be left alone for a while. */
 export function isRateLimit({ name }: Operation, { code, message }: Came & { kind: 'error' }): boolean {
   return RATE_LIMIT_CODES.has(code) && (code !== -32_005 || name !== 'other' || RATE_WORDS.test(message))
+}
+
+/** avalanchego's words; others have a code for it (JSON-RPC 2.0, section 5.1, and EIP-1474). */
+const NO_METHOD_WORDS = /^rpc: can't find (?:method|service) /
+
+/** This node, or the plan at this provider, has no such method; others may. */
+export function lacksMethod({ code, message }: Came & { kind: 'error' }): boolean {
+  return code === -32_601 || code === -32_004 || (code === -32_000 && NO_METHOD_WORDS.test(message))
 }
 
 /** Of our key, not of the caller's request. */

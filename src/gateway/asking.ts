@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts'
 import type { EndpointKey } from '../core/endpoint.ts'
-import { failover } from '../core/failover.ts'
+import { failover, lacksMethod } from '../core/failover.ts'
 import { describeFailure, type Failure } from '../core/failure.ts'
 import type { OperationName } from '../core/operation.ts'
 import { type AnswerHeight, answerHeight } from './answer-height.ts'
@@ -122,6 +122,7 @@ export class Asking {
       need: operation.need,
       isRead: operation.isRead,
       tip: this.#mark('latest'),
+      method: this.#question.call?.method ?? null,
       tried: this.#tried,
       proxiesOnly: to.kind === 'path' && to.observerPath === null,
       forMore: forMore && !this.#anew,
@@ -136,8 +137,12 @@ export class Asking {
 
   /** `null`: go on. */
   #judge(upstream: Upstream, degraded: boolean, attempted: Attempted): Reply | null {
-    const { operation } = this.#question
+    const { operation, call } = this.#question
     const { came, reply, nodeId } = attempted
+    // What is sent once is not sent on, but the next goes to somebody who may have it.
+    if (came.kind === 'error' && call !== null && lacksMethod(came)) {
+      upstream.lack(call.method, this.#deps.clock.monotonic())
+    }
     const isAbsence = came.kind === 'error' || (came.kind === 'result' && came.isNull)
     const step = failover(operation, came, isAbsence ? this.#knownTip() : null)
     const isBehind = step === 'answer' && reply !== null && this.#isBehind(upstream, degraded, reply, nodeId)
@@ -148,6 +153,10 @@ export class Asking {
         // Two that do not know: the first one's words are as good.
         if (this.#keptIsAbsence && came.kind === 'error') return null
         return this.#give({ reply, upstream, degraded, nodeId })
+      case 'unable':
+        if (this.#kept === null && reply !== null) this.#kept = { reply, upstream, degraded, nodeId }
+        if (!this.#keptIsAbsence && this.#behind === null) this.#reason = 'failed'
+        return null
       case 'absent':
         this.#absences++
         this.#reason = 'absent'

@@ -87,7 +87,7 @@ function readRpc(answer: ForwardedAnswer, id: string): Attempted {
       )
     case 'error': {
       const error = body.subarray(read.start, read.end)
-      const came: Came = { kind: 'error', code: read.code, message: messageOf(error) }
+      const came: Came = { kind: 'error', code: read.code, message: messageOf(error), toNobody: read.idIsNull }
       return { ...answered(came, { kind: 'error', error }), retryAfterMs: answer.retryAfterMs() }
     }
     case 'wrong-id':

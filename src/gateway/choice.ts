@@ -35,6 +35,8 @@ export interface Wish {
   readonly isRead: boolean
   /** The caller's mark: asked are those at or above it, if there are any. */
   readonly tip: number | null
+  /** Of JSON-RPC: those that are known not to have it are asked last. */
+  readonly method: string | null
   readonly tried: readonly Upstream[]
   /** Observers have no such path. */
   readonly proxiesOnly: boolean
@@ -142,7 +144,7 @@ export function createChoice({ network, board, clock, upstreamOf }: ChoiceDeps):
   }
 
   function bestOf(picks: readonly Chosen[], wish: Wish, shard: Shard, now: number): Chosen | null {
-    const { need, tried, forMore } = wish
+    const { need, tried, forMore, method } = wish
     const wanted = wantedHeight(wish)
     const places = wanted === null ? null : heights.places(shard, wanted)
     // Whoever has not found it by its hash yet may be late: the others are asked in the order of their heights.
@@ -152,6 +154,7 @@ export function createChoice({ network, board, clock, upstreamOf }: ChoiceDeps):
     let bestClass = Number.POSITIVE_INFINITY
     let bestCost = Number.POSITIVE_INFINITY
     let hereClass = Number.POSITIVE_INFINITY
+    let isPeculiar = false
     for (const pick of picks) {
       const { upstream } = pick
       if (!canServe(upstream, wish, shard) || !upstream.breaker.mayAsk(now) || upstream.restsFor(now) > 0) continue
@@ -159,8 +162,13 @@ export function createChoice({ network, board, clock, upstreamOf }: ChoiceDeps):
       if (tried.length > 0 && tried.includes(upstream)) continue
       const standing = places === null ? THERE : places.of(upstream)
       const silent = upstream.isSilent(now)
-      if (forMore && (silent || standing === BEHIND)) continue
-      const order = (silent ? 10_000 : 0) + (standing === BEHIND ? 1000 + pick.group * 3 : pick.group * 3 + standing)
+      const unable = method !== null && upstream.lacks(method, now)
+      isPeculiar ||= unable
+      if (forMore && (silent || unable || standing === BEHIND)) continue
+      const order =
+        (unable ? 20_000 : 0) +
+        (silent ? 10_000 : 0) +
+        (standing === BEHIND ? 1000 + pick.group * 3 : pick.group * 3 + standing)
       const isHere = here !== undefined && upstream === here.pick.upstream
       if (isHere) hereClass = order
       if (order > bestClass) continue
@@ -170,7 +178,8 @@ export function createChoice({ network, board, clock, upstreamOf }: ChoiceDeps):
       bestClass = order
       bestCost = cost
     }
-    if (best !== null && !forMore && tried.length === 0 && best !== here?.pick) {
+    // Where one goes for what only some have is no place to stay for the rest.
+    if (best !== null && !isPeculiar && !forMore && tried.length === 0 && best !== here?.pick) {
       const better = best.upstream
       // Load moves single requests; the present one changes when it is gone, or another is faster for good.
       const faster = (better.latencyMs ?? 0) + 1 < STICKY * ((here?.pick.upstream.latencyMs ?? 0) + 1)
@@ -196,6 +205,7 @@ export function createChoice({ network, board, clock, upstreamOf }: ChoiceDeps):
     }
     const best = bestOf(few, wish, shard, now)
     if (best === null || best.upstream.isSilent(now)) return null
+    if (wish.method !== null && best.upstream.lacks(wish.method, now)) return null
     const wanted = wantedHeight(wish)
     return wanted !== null && heights.places(shard, wanted).of(best.upstream) === BEHIND ? null : best
   }

@@ -41,6 +41,11 @@ const LONGEST_OWN_REST_MS = 60_000
 /** Longer than this nobody is left alone, whatever it asks for: providers send the seconds until midnight. */
 const LONGEST_REST_MS = 300_000
 
+/** A node's method may come with its next version, or a provider's with the next plan. */
+const LACKS_FOR_MS = 600_000
+/** Nobody's list of methods is longer by that much than a node's. */
+const MOST_LACKED = 128
+
 /** An endpoint as the traffic knows it. Times are on the monotonic clock, but for heights, which polls date as well. */
 export class Upstream {
   readonly key: EndpointKey
@@ -66,6 +71,8 @@ export class Upstream {
   #restUntil = Number.NEGATIVE_INFINITY
   #restMs = FIRST_REST_MS
   readonly #heights = new Map<Shard, KnownHeight>()
+  /** Methods that it has not, and until when that is believed; the oldest first. `null`: it has all that it was asked for. */
+  #lacked: Map<string, number> | null = null
 
   constructor(target: UpstreamTarget) {
     this.target = target
@@ -134,6 +141,24 @@ export class Upstream {
   /** How long it still wants to be left alone; 0 where it does not. */
   restsFor(now: number): number {
     return Math.max(0, this.#restUntil - now)
+  }
+
+  /** It says that it has no such method. */
+  lack(method: string, now: number): void {
+    this.#lacked ??= new Map()
+    this.#lacked.delete(method)
+    this.#lacked.set(method, now + LACKS_FOR_MS)
+    if (this.#lacked.size <= MOST_LACKED) return
+    for (const oldest of this.#lacked.keys()) {
+      this.#lacked.delete(oldest)
+      return
+    }
+  }
+
+  lacks(method: string, now: number): boolean {
+    if (this.#lacked === null) return false
+    const until = this.#lacked.get(method)
+    return until !== undefined && now < until
   }
 
   /** It answered so: its latest block, be it lower than what was known. */

@@ -36,7 +36,16 @@ async function setting(names: readonly string[], over: Partial<Network> = {}, fa
     throw new Error(name)
   }
   const choose = (wish: Partial<Wish> = {}) =>
-    choice.choose({ need: ANY, isRead: true, tip: null, tried: [], proxiesOnly: false, forMore: false, ...wish })
+    choice.choose({
+      need: ANY,
+      isRead: true,
+      tip: null,
+      method: null,
+      tried: [],
+      proxiesOnly: false,
+      forMore: false,
+      ...wish,
+    })
   const poll = (name: string, height: number | null) =>
     world.poll(of(name).endpoint, {
       heads: [{ shard: null, outcome: height === null ? bad({ kind: 'refused' }) : good(head(height, clock.now())) }],
@@ -103,6 +112,20 @@ describe('among the well', () => {
 
     take(first ?? '', 4.5)
     expect(name()).toBe(other)
+  })
+
+  test('who has not got a method is asked for it last, for ten minutes; of hundreds the latest are remembered', async () => {
+    const { clock, name, of, poll } = await setting(['a', 'b'], {}, ['b'])
+    for (let i = 0; i < 300; i++) of('a').lack(`eth_${i}`, clock.monotonic())
+
+    expect(name({ method: 'eth_299' })).toBe('b')
+    expect(name({ method: 'eth_0' })).toBe('a')
+    expect(name({ method: null })).toBe('a')
+
+    await clock.advance(600_000)
+    await poll('a', 1050)
+    await poll('b', 1050)
+    expect(name({ method: 'eth_299' })).toBe('a')
   })
 
   test('load moves requests to others', async () => {

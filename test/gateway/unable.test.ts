@@ -1,0 +1,103 @@
+import { describe, expect, test } from 'vitest'
+import type { Need, Operation } from '../../src/core/operation.ts'
+import { ALIAS, type Answering, sayError, setting, startBareNode, textOf } from './nodes.ts'
+
+const FALLBACK = { endpoints: { b: { tier: 'fallback' } } } as const
+const NOT_FOUND = sayError(-32_601, 'the method eth_getProof does not exist/is not available')
+
+const extra = (method: string, over: Partial<Operation> = {}, need: Need = { kind: 'any' }) => ({
+  operation: { name: 'other', need, isRead: true, absenceIsDoubtful: false, ...over } as const,
+  call: { id: '7', isNotification: false, method, params: '[]' },
+})
+const PROOF = extra('eth_getProof')
+
+describe('an error that says of nobody’s request that it is wrong', () => {
+  const toNobody =
+    (code: number): Answering =>
+    (_, response) =>
+      void response.end(`{"jsonrpc":"2.0","id":null,"error":{"code":${code},"message":"no"}}`)
+
+  test.each([-32_700, -32_600, -32_602, -32_000])(
+    'is none to a read: the next endpoint is asked (%i)',
+    async (code) => {
+      const a = await startBareNode(toNobody(code))
+      const b = await startBareNode(() => 'from b')
+      const { ask } = await setting({ a, b }, FALLBACK)
+
+      expect(await ask()).toMatchObject({ kind: 'result', endpoint: 'b', attempts: 2 })
+    },
+  )
+
+  test('is passed on when everybody says so, and opens no breaker: what was asked may be to blame', async () => {
+    const a = await startBareNode(toNobody(-32_602))
+    const b = await startBareNode(toNobody(-32_600))
+    const { ask, forwarder } = await setting({ a, b }, FALLBACK)
+
+    for (let i = 0; i < 10; i++) {
+      expect(textOf(await ask())).toBe('{"code":-32602,"message":"no"}')
+    }
+
+    expect(forwarder.overview('ethereum').map(({ breaker }) => breaker)).toEqual(['closed', 'closed'])
+  })
+
+  test('is the answer to what is sent once', async () => {
+    const a = await startBareNode(toNobody(-32_600))
+    const b = await startBareNode(() => ({}))
+    const { ask } = await setting({ a, b }, FALLBACK)
+
+    expect(await ask(ALIAS)).toMatchObject({ kind: 'error', endpoint: 'a', attempts: 1 })
+    expect(b.asked).toHaveLength(0)
+  })
+})
+
+describe('a node that has no such method', () => {
+  test.each<[string, Answering]>([
+    ['geth', NOT_FOUND],
+    ['EIP-1474', sayError(-32_004, 'method not supported')],
+    ['avalanchego', sayError(-32_000, 'rpc: can\'t find method \\"health.GetLiveness\\"')],
+  ])('is asked for it once, and then not before those that may have it: %s', async (_, answering) => {
+    const a = await startBareNode(answering)
+    const b = await startBareNode(() => 'proof')
+    const { ask } = await setting({ a, b }, FALLBACK)
+
+    expect(await ask(PROOF)).toMatchObject({ kind: 'result', endpoint: 'b', attempts: 2 })
+    for (let i = 0; i < 5; i++) expect(await ask(PROOF)).toMatchObject({ endpoint: 'b', attempts: 1 })
+
+    expect(a.asked).toHaveLength(1)
+  })
+
+  test('is asked for everything else as before', async () => {
+    const a = await startBareNode((asked, response) =>
+      asked.method === 'eth_getProof' ? NOT_FOUND(asked, response) : 'from a',
+    )
+    const b = await startBareNode(() => 'from b')
+    const { ask } = await setting({ a, b }, FALLBACK)
+    await ask(PROOF)
+
+    expect(await ask(extra('eth_getCode'))).toMatchObject({ endpoint: 'a', attempts: 1 })
+    expect(await ask()).toMatchObject({ endpoint: 'a', attempts: 1 })
+  })
+
+  test('says so itself where nobody has it, and then at once', async () => {
+    const a = await startBareNode(NOT_FOUND)
+    const b = await startBareNode(sayError(-32_601, 'Method not found'))
+    const { ask } = await setting({ a, b }, FALLBACK)
+
+    const first = await ask(PROOF)
+    const second = await ask(PROOF)
+
+    expect(first).toMatchObject({ kind: 'error', endpoint: 'a', attempts: 2 })
+    expect(second).toMatchObject({ kind: 'error', endpoint: 'a', attempts: 1 })
+    expect(textOf(first)).toContain('-32601')
+  })
+
+  test('is passed over by what is sent only once as well, the next time', async () => {
+    const a = await startBareNode(sayError(-32_601, 'Method not found'))
+    const b = await startBareNode(() => '0xhash')
+    const { ask } = await setting({ a, b }, FALLBACK)
+    const send = extra('eth_sendRawTransaction', { isRead: false })
+
+    expect(await ask(send)).toMatchObject({ kind: 'error', endpoint: 'a', attempts: 1 })
+    expect(await ask(send)).toMatchObject({ kind: 'result', endpoint: 'b', attempts: 1 })
+  })
+})
