@@ -7,7 +7,7 @@ import { type AnswerHeight, answerHeight } from './answer-height.ts'
 import type { Attempted } from './attempt.ts'
 import { type AttemptOutcome, outcomeOf, settle } from './attempt-outcome.ts'
 import type { NodeReply, Question, Reply } from './question.ts'
-import { type Refusal, refusal } from './refusal.ts'
+import { type Refusal, type RefusalKind, refusal } from './refusal.ts'
 import type { Tips } from './tips.ts'
 import type { Upstream } from './upstream.ts'
 import type { UpstreamNetwork } from './upstreams.ts'
@@ -256,9 +256,8 @@ export class Asking {
     const isOnes = !operation.isRead || operation.need.kind === 'endpoint'
     const by = isOnes ? (last?.upstream.name ?? null) : null
     const refuse = (why: Refusal) => refused(why, by, this.#attempts, this.#nodeMs)
-    if (last === null) {
-      return refuse(this.#deps.clock.monotonic() + TOO_SHORT_MS > deadlineAt ? DEADLINE : NO_ENDPOINT)
-    }
+    const isOver = this.#deps.clock.monotonic() + TOO_SHORT_MS > deadlineAt
+    if (last === null) return refuse(isOver ? DEADLINE : (this.#resting('no-endpoint', RESTING) ?? NO_ENDPOINT))
     const { failure, unsent } = last
     const what = `${last.upstream.name}: ${describeFailure(failure)}`
     if (failure.kind === 'http' && failure.status === 404 && to.kind === 'path' && operation.need.kind === 'endpoint') {
@@ -270,12 +269,18 @@ export class Asking {
     const isLate = failure.kind === 'timeout' && this.#deps.clock.monotonic() + 2 * TOO_SHORT_MS > deadlineAt
     if (isLate) return refuse(DEADLINE)
     const count = this.#tried.length
-    return refuse(
-      refusal(
-        'all-failed',
-        count === 1 ? what : `every attempt failed: ${count} endpoints were asked, at last ${what}`,
-      ),
-    )
+    const words = count === 1 ? what : `every attempt failed: ${count} endpoints were asked, at last ${what}`
+    const resting = failure.kind === 'rate-limited' ? this.#resting('all-failed', words) : null
+    return refuse(resting ?? refusal('all-failed', words))
+  }
+
+  /** Nodes want to be left alone: callers are told for how long, so that they come again no sooner. */
+  #resting(kind: RefusalKind, words: string): Refusal | null {
+    const { operation, to } = this.#question
+    const { need, isRead } = operation
+    const proxiesOnly = to.kind === 'path' && to.observerPath === null
+    const retryAfterMs = this.#network.choice.restsFor({ need, isRead, proxiesOnly })
+    return retryAfterMs === null ? null : { kind, message: words, retryAfterMs }
   }
 
   /** Member by member: what is spread at its end costs ten times as much to make, and there is one for every request. */
@@ -343,4 +348,5 @@ export function refused(why: Refusal, endpoint: string | null, attempts: number,
 }
 
 export const NO_ENDPOINT = refusal('no-endpoint', 'no endpoint of this network is usable')
+const RESTING = 'every endpoint of this network that is usable limits our rate just now'
 const DEADLINE = refusal('deadline', 'no endpoint answered in time')

@@ -12,6 +12,8 @@ import type { Chosen, Upstream } from './upstream.ts'
 export interface Choice {
   /** `null`: nobody who was not tried yet may be asked. */
   choose(wish: Wish): Chosen | null
+  /** How long until the first of those who could be asked wants to be left alone no more; `null` where none rests. */
+  restsFor(wish: Pick<Wish, 'need' | 'isRead' | 'proxiesOnly'>): number | null
   /** The highest block of which anybody of this network is known to have it; `null` where nothing is known. */
   knownTip(shard: Shard): number | null
   /** No endpoint can be as high as that: it is a lie, or another chain. */
@@ -222,7 +224,7 @@ export function createChoice({ network, board, clock, upstreamOf }: ChoiceDeps):
   function lastOf(picks: readonly Chosen[], wish: Wish, shard: Shard, now: number): Chosen | null {
     for (const pick of picks) {
       const { upstream } = pick
-      if (!canServe(upstream, wish, shard) || upstream.restsFor(now) > 0 || wish.tried.includes(upstream)) continue
+      if (!canServe(upstream, wish, shard) || !upstream.mayBeWoken(now) || wish.tried.includes(upstream)) continue
       if (upstream.inFlight < LAST_RESORT_IN_FLIGHT) return pick.degraded ? pick : { ...pick, degraded: true }
     }
     return null
@@ -245,6 +247,19 @@ export function createChoice({ network, board, clock, upstreamOf }: ChoiceDeps):
   return {
     choose,
     ceiling: heights.ceiling,
+
+    restsFor(wish) {
+      const { well, leastBad, silent } = current()
+      const { need, isRead } = wish
+      const shard = need.kind === 'any' || need.kind === 'endpoint' ? null : need.shard
+      const now = clock.monotonic()
+      let soonest = Number.POSITIVE_INFINITY
+      for (const { upstream } of isRead ? [...well, ...leastBad, ...silent] : well) {
+        const ms = upstream.restsFor(now)
+        if (ms > 0 && ms < soonest && canServe(upstream, wish, shard)) soonest = ms
+      }
+      return soonest === Number.POSITIVE_INFINITY ? null : soonest
+    },
 
     knownTip(shard) {
       const highest = heights.ceiling(shard)
@@ -298,6 +313,6 @@ function wantedHeight({ need, tip }: Wish): number | null {
   return need.kind === 'latest' ? (tip ?? -1) : null
 }
 
-function canServe(upstream: Upstream, { proxiesOnly }: Wish, shard: Shard): boolean {
+function canServe(upstream: Upstream, { proxiesOnly }: Pick<Wish, 'proxiesOnly'>, shard: Shard): boolean {
   return upstream.serves(shard) && !(proxiesOnly && upstream.isObserver)
 }

@@ -21,7 +21,7 @@ export interface Refusal {
   readonly kind: RefusalKind
   /** A sentence for people: names members and limits, never values of the caller's, never a URL. */
   readonly message: string
-  /** For `rate-limited` and `overloaded`. */
+  /** When it is worth to come again, where that is known: always for `rate-limited` and `overloaded`. */
   readonly retryAfterMs?: number
   /** For `http-method`. */
   readonly allow?: string

@@ -70,6 +70,8 @@ export class Upstream {
   #progressAt = 0
   #restUntil = Number.NEGATIVE_INFINITY
   #restMs = FIRST_REST_MS
+  /** The node has said itself for how long. */
+  #restIsTold = false
   readonly #heights = new Map<Shard, KnownHeight>()
   /** Methods that it has not, and until when that is believed; the oldest first. `null`: it has all that it was asked for. */
   #lacked: Map<string, number> | null = null
@@ -129,6 +131,7 @@ export class Upstream {
     // Those under way when the first was refused are refused as well: that is no reason to wait twice as long.
     if (now < this.#restUntil) return
     const ms = retryAfterMs ?? this.#restMs
+    this.#restIsTold = retryAfterMs !== null
     if (retryAfterMs === null) this.#restMs = Math.min(this.#restMs * 2, LONGEST_OWN_REST_MS)
     this.#restUntil = now + Math.min(ms, LONGEST_REST_MS)
   }
@@ -159,6 +162,11 @@ export class Upstream {
     if (this.#lacked === null) return false
     const until = this.#lacked.get(method)
     return until !== undefined && now < until
+  }
+
+  /** It rests for a time that is only our guess, and nobody is trying whether it still has to. */
+  mayBeWoken(now: number): boolean {
+    return this.restsFor(now) === 0 || (!this.#restIsTold && this.inFlight === 0)
   }
 
   /** It answered so: its latest block, be it lower than what was known. */

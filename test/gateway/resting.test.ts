@@ -1,0 +1,76 @@
+import { describe, expect, test } from 'vitest'
+import { ALIAS, type Answering, sayError, sayStatus, setting, startBareNode, textOf } from './nodes.ts'
+
+const wait = (seconds: number) => sayStatus(429, '', { 'retry-after': String(seconds) })
+const retryAfterMs = (reply: object) =>
+  'refusal' in reply ? (reply.refusal as { retryAfterMs?: number }).retryAfterMs : undefined
+
+describe('where every node limits our rate', () => {
+  test('a read is told when the first of them may be asked again, and nobody is asked before', async () => {
+    const a = await startBareNode(wait(60))
+    const b = await startBareNode(wait(30))
+    const { ask } = await setting({ a, b })
+
+    const first = await ask()
+    const second = await ask()
+
+    expect([textOf(first), textOf(second)]).toEqual(['all-failed', 'no-endpoint'])
+    expect(first.attempts).toBe(2)
+    expect(second.attempts).toBe(0)
+    for (const reply of [first, second]) {
+      expect(retryAfterMs(reply)).toBeGreaterThan(0)
+      expect(retryAfterMs(reply)).toBeLessThanOrEqual(30_000)
+    }
+    expect([a.asked.length, b.asked.length]).toEqual([1, 1])
+  })
+
+  test('one that is not well but wants no rest answers reads, marked', async () => {
+    const a = await startBareNode(wait(60))
+    const b = await startBareNode(() => 'from b')
+    const { ask, poll } = await setting({ a, b })
+    await poll('b', null)
+    await poll('b', null)
+
+    expect(await ask()).toMatchObject({ kind: 'result', endpoint: 'b', degraded: true })
+    expect(await ask()).toMatchObject({ kind: 'result', endpoint: 'b', attempts: 1 })
+    expect(a.asked).toHaveLength(1)
+  })
+
+  test('what is sent once is told the same', async () => {
+    const a = await startBareNode(wait(60))
+    const { ask } = await setting({ a })
+    await ask()
+
+    const reply = await ask(ALIAS)
+
+    expect(textOf(reply)).toBe('no-endpoint')
+    expect(retryAfterMs(reply)).toBeGreaterThan(30_000)
+  })
+
+  test('and none says for how long, reads are tried one at a time, marked', async () => {
+    let answering: Answering = sayError(-32_005, 'rate limited')
+    const held: (() => void)[] = []
+    const a = await startBareNode((asked, response) => answering(asked, response))
+    const { ask } = await setting({ a })
+    await ask()
+    answering = (asked, response) => {
+      held.push(() => response.end(`{"jsonrpc":"2.0","id":${asked.id},"result":"0x1"}`))
+    }
+
+    const tried = ask()
+    await expect.poll(() => held.length, { timeout: 20_000 }).toBe(1)
+    const meanwhile = await ask()
+    held[0]?.()
+
+    expect(textOf(meanwhile)).toBe('no-endpoint')
+    expect(retryAfterMs(meanwhile)).toBeGreaterThan(0)
+    expect(await tried).toMatchObject({ kind: 'result', endpoint: 'a', degraded: true })
+  })
+})
+
+test('where nobody limits our rate, no time is told', async () => {
+  const a = await startBareNode(sayStatus(502))
+  const { ask } = await setting({ a })
+
+  expect(retryAfterMs(await ask())).toBeUndefined()
+})
