@@ -17,7 +17,7 @@ export interface Candidate {
   readonly tier: Tier
   readonly state: State
   readonly health: Health
-  /** Its network has a chain id to verify, which no poll has done yet: it may be another chain's. */
+  /** Its network has a chain id to verify, which no poll has managed yet: it may be another chain's. */
   readonly unverified: boolean
 }
 
@@ -82,7 +82,7 @@ export function rank(candidates: readonly Candidate[]): Ranking {
       continue
     }
     leftOut.push({ endpoint: candidate.endpoint, because })
-    if (because !== 'wrong-network' && because !== 'unverified') {
+    if (because !== 'wrong-network' && !candidate.unverified) {
       others.push({ candidate, badness: badnessOf(candidate) })
     }
   }
@@ -115,7 +115,8 @@ function reasonsOf({ state, health, unverified }: Candidate): LeftOutReason[] {
   const reasons: LeftOutReason[] = []
   for (const code of EXCLUDING) if (health.conditions.some((condition) => condition.code === code)) reasons.push(code)
   if (reasons[0] === 'wrong-network') return reasons
-  if (unverified) return ['unverified']
+  // Why no poll could verify it says more than that none did.
+  if (unverified) return [reasons[0] ?? 'unverified']
   if (state === 'maintenance' || state === 'unknown') reasons.unshift(state)
   if (reasons.length === 0 && state === 'down') reasons.push('down')
   return reasons

@@ -109,6 +109,17 @@ describe('never asked', () => {
     expect([groups, leastBad, silent]).toEqual([[], [], []])
     expect(leftOut).toEqual([{ endpoint: 'a', because: 'unverified' }])
   })
+
+  test.each(['bad-answer', 'unreachable'] as const)(
+    'is who could never be verified, and the reason is what the monitor says: %s',
+    (code) => {
+      const it = candidate('a', [code], { unverified: true, state: 'down' })
+      const { groups, leastBad, silent, leftOut } = rank([it])
+
+      expect([groups, leastBad, silent]).toEqual([[], [], []])
+      expect(leftOut).toEqual([{ endpoint: 'a', because: code }])
+    },
+  )
 })
 
 test('everybody is in exactly one place, and those left out are told', () => {
