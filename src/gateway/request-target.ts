@@ -17,7 +17,7 @@ export interface Target {
    */
   readonly network: string | null
   readonly endpointId: string
-  /** What follows the `endpoint_id`: '' or a path such as `/ext/health`, exactly as sent. */
+  /** What follows the `endpoint_id`: '', '/' or a path such as `/ext/health`, exactly as sent. */
   readonly rest: string
   /** What follows `?`; `null` without one. */
   readonly query: string | null
@@ -47,10 +47,20 @@ export function readTarget(url: string, host: string | undefined, places: Gatewa
   return targetAt(url, slash + 1, pathEnd, places.names.has(name) ? name : null, query)
 }
 
-/** `at` is where the `endpoint_id` begins. No segment is empty by now, and no query holds a `/`. */
-function targetAt(url: string, at: number, pathEnd: number, network: string | null, query: string | null): Target {
+/**
+ * `at` is where the `endpoint_id` begins. No segment but the last is empty by now, and no query holds a `/`. A slash at the end is
+ * taken behind the `endpoint_id` alone, where people and libraries put it behind a base URL.
+ */
+function targetAt(
+  url: string,
+  at: number,
+  pathEnd: number,
+  network: string | null,
+  query: string | null,
+): Target | Refusal {
   const slash = url.indexOf('/', at)
   const end = slash === -1 ? pathEnd : slash
+  if (end === at || (url.charCodeAt(pathEnd - 1) === SLASH && end !== pathEnd - 1)) return UNKNOWN
   return { kind: 'target', network, endpointId: url.slice(at, end), rest: url.slice(end, pathEnd), query }
 }
 
@@ -69,19 +79,19 @@ function alphabet(others: string): Uint8Array {
   return table
 }
 
-/** Where the path ends; -1 when it is not `/` and segments of plain characters, none of them empty, `.` or `..`. */
+/** Where the path ends; -1 when it is not `/` and segments of plain characters, none `.` or `..`, none but the last empty. */
 function plainPathEnd(url: string): number {
   if (url.charCodeAt(0) !== SLASH) return -1
   let segment = 1
   for (let at = 1; at < url.length; at++) {
     const code = url.charCodeAt(at)
-    if (code === QUESTION) return isPlainSegment(url, segment, at) ? at : -1
+    if (code === QUESTION) return segment === at || isPlainSegment(url, segment, at) ? at : -1
     if (code === SLASH) {
       if (!isPlainSegment(url, segment, at)) return -1
       segment = at + 1
     } else if (IN_PATH[code] !== 1) return -1
   }
-  return isPlainSegment(url, segment, url.length) ? url.length : -1
+  return segment === url.length || isPlainSegment(url, segment, url.length) ? url.length : -1
 }
 
 function isPlainSegment(url: string, start: number, end: number): boolean {

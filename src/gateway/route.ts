@@ -17,17 +17,21 @@ export type Route =
 export function readRoute(family: Family, rest: string, query: string | null): Route | Refusal {
   switch (family) {
     case 'ethereum':
-      return rest === '' && query === null ? CHAIN : UNKNOWN
-    case 'avalanche':
-      return query === null ? avalancheRoute(rest) : UNKNOWN
+      if (rest !== '' && rest !== '/') return UNKNOWN
+      return query === null ? CHAIN : NO_QUERY
+    case 'avalanche': {
+      const route = avalancheRoute(rest)
+      return query === null || route === UNKNOWN ? route : NO_QUERY
+    }
     case 'multiversx':
-      return rest === '' ? UNKNOWN : REST
+      return rest === '' || rest === '/' ? UNKNOWN : REST
   }
 }
 
 function avalancheRoute(rest: string): Route | Refusal {
   switch (rest) {
     case '':
+    case '/':
     case '/ext/bc/C/rpc':
       return CHAIN
     case '/ext/health':
@@ -43,3 +47,4 @@ const HEALTH: Route = { kind: 'rpc', allow: 'POST', surface: 'health', to: { kin
 const ADMIN: Route = { kind: 'rpc', allow: 'POST', surface: 'admin', to: { kind: 'path', path: '/ext/admin' } }
 const REST: Route = { kind: 'rest', allow: 'GET' }
 const UNKNOWN = refusal('unknown-route', 'unknown route')
+const NO_QUERY = refusal('unknown-route', 'this route takes no query')

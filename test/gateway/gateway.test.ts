@@ -92,6 +92,16 @@ describe('a call', () => {
     expect([status, text]).toEqual([200, `{"jsonrpc":"2.0","id":1,"error":${error}}`])
   })
 
+  test('may have a slash behind its base URL, and no query', async () => {
+    const { url } = await set()
+
+    const slash = await post(`${url}/ethereum/${ID}/`, BLOCK)
+    const query = await post(`${url}/ethereum/${ID}/?a=b`, BLOCK)
+
+    expect(slash).toMatchObject({ status: 200, json: { result: { method: BLOCK.method } } })
+    expect(query).toMatchObject({ status: 404, json: { error: { message: 'this route takes no query' } } })
+  })
+
   test('may come by the Host of its network', async () => {
     const { port, asked } = await set()
 

@@ -19,7 +19,9 @@ describe('a target by path', () => {
       '/block/0/by-nonce/5',
       'withTxs=true&withLogs=false',
     ],
+    [`/ethereum/${ID}/`, '/', null],
     [`/ethereum/${ID}?a=b`, '', 'a=b'],
+    [`/ethereum/${ID}/?a=b`, '/', 'a=b'],
     [`/ethereum/${ID}/.a/b./...`, '/.a/b./...', null],
   ])('%s', (url, rest, query) => {
     expect(read(url)).toEqual({ kind: 'target', network: 'ethereum', endpointId: ID, rest, query })
@@ -51,6 +53,7 @@ describe('a target by host', () => {
         query: null,
       })
       expect(read(`/${ID}`, host)).toMatchObject({ network: 'avalanche', endpointId: ID, rest: '' })
+      expect(read(`/${ID}/`, host)).toMatchObject({ network: 'avalanche', endpointId: ID, rest: '/' })
       expect(read(`/ethereum/${ID}`, host)).toMatchObject({ network: 'avalanche', endpointId: 'ethereum' })
     },
   )
@@ -83,7 +86,9 @@ const HOSTILE = [
   '/nowhere/',
   `//ethereum/${ID}`,
   `/ethereum//${ID}`,
-  `/ethereum/${ID}/`,
+  `/ethereum/${ID}/ext/`,
+  `/ethereum/${ID}/ext/admin/?a=b`,
+  `/ethereum//`,
   `/ethereum/${ID}//`,
   `/ethereum/${ID}//ext/health`,
   `/ethereum/${ID}/ext/health/`,
@@ -146,7 +151,7 @@ test.each(HOSTILE)('%j is refused, whoever asks and whatever there is', (url) =>
   }
 })
 
-test.each(['/', '//', `//${ID}`, `/${ID}/`, `/${ID}//ext/health`, `/../${ID}`, `/${ID}?`, '/?a=b'])(
+test.each(['/', '//', `//${ID}`, `/${ID}//`, `/${ID}/ext/`, `/${ID}//ext/health`, `/../${ID}`, `/${ID}?`, '/?a=b'])(
   '%j is refused by host as well',
   (url) => {
     expect(read(url, 'avax.rpc.example.org')).toMatchObject({ kind: 'unknown-route' })
@@ -189,7 +194,7 @@ test('what is taken holds plain characters alone, and put together it is what wa
         const { network, endpointId, rest, query } = target
         const tail = `/${endpointId}${rest}${query === null ? '' : `?${query}`}`
         expect(sent.endsWith(tail)).toBe(true)
-        expect(sent).toMatch(/^(?:\/[A-Za-z0-9._~:-]+)+(?:\?[A-Za-z0-9._~:=&,-]+)?$/)
+        expect(sent).toMatch(/^(?:\/[A-Za-z0-9._~:-]+)+\/?(?:\?[A-Za-z0-9._~:=&,-]+)?$/)
         expect(sent.slice(0, -tail.length)).toMatch(host === undefined ? /^\/[^/]+$/ : /^$/)
         expect(network === null).toBe(host === undefined && !PLACES.names.has(sent.slice(1, -tail.length)))
         // What everybody else's URL parser makes of it is the same.
@@ -203,7 +208,9 @@ test('what is taken holds plain characters alone, and put together it is what wa
 describe('a route', () => {
   test.each([
     ['ethereum', '', { kind: 'rpc', allow: 'POST', surface: 'chain', to: { kind: 'rpc' } }],
+    ['ethereum', '/', { kind: 'rpc', allow: 'POST', surface: 'chain', to: { kind: 'rpc' } }],
     ['avalanche', '', { kind: 'rpc', allow: 'POST', surface: 'chain', to: { kind: 'rpc' } }],
+    ['avalanche', '/', { kind: 'rpc', allow: 'POST', surface: 'chain', to: { kind: 'rpc' } }],
     ['avalanche', '/ext/bc/C/rpc', { kind: 'rpc', allow: 'POST', surface: 'chain', to: { kind: 'rpc' } }],
     [
       'avalanche',
@@ -230,6 +237,7 @@ describe('a route', () => {
     ['avalanche', '/EXT/health'],
     ['avalanche', '/block/0/by-nonce/1'],
     ['multiversx', ''],
+    ['multiversx', '/'],
   ] as const)('of %s at %j is unknown', (family, rest) => {
     expect(readRoute(family, rest, null)).toMatchObject({ kind: 'unknown-route' })
   })
