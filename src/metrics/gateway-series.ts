@@ -134,7 +134,7 @@ export function createGatewaySeries(): GatewaySeries {
     retried: (network, reason) => count(of(network).retries, reason),
     attempted(network, endpoint, operation, outcome) {
       const byOperation = branch(of(network).attempts, endpoint, newTwigs)
-      count(branch(byOperation, operation, newLeaves), outcome)
+      count(branch(byOperation, operation, newOutcomes), outcome)
     },
     atWork(network, by) {
       of(network).atWork += by
@@ -190,6 +190,11 @@ export function createGatewaySeries(): GatewaySeries {
 
 function newLeaves(): Tree<number> {
   return new Map()
+}
+
+/** A series that appears with its first event has no increase then: what an alert rests on is there from the first attempt. */
+function newOutcomes(): Tree<number> {
+  return new Map([['bad-answer', 0]])
 }
 
 function newTwigs(): Tree<Tree<number>> {

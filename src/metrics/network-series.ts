@@ -39,6 +39,9 @@ export function renderNetworks(
     add('network_threshold_lag_blocks', bare, thresholds.lagBlocks)
     add('network_threshold_stall_seconds', bare, thresholds.stallMs / 1000)
     add('network_threshold_heartbeat_seconds', bare, thresholds.heartbeatMs / 1000)
+    add('network_threshold_contiguous_failures', bare, thresholds.contiguousFailures)
+    add('network_threshold_latency_seconds', bare, thresholds.latencyMs / 1000)
+    add('network_threshold_clock_skew_seconds', bare, thresholds.clockSkewMs / 1000)
   }
   return lines
 }

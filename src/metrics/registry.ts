@@ -70,6 +70,15 @@ export const METRICS = {
     ['network'],
     'Configured time without a network message from which a heartbeat is stale.',
   ),
+  network_threshold_contiguous_failures: gauge(
+    ['network'],
+    "Configured failures in a row from which one of a node's own checks is failing.",
+  ),
+  network_threshold_latency_seconds: gauge(['network'], 'Configured time from which a poll is slow.'),
+  network_threshold_clock_skew_seconds: gauge(
+    ['network'],
+    "Configured distance of a node's clock from ours that is too far.",
+  ),
   check_success: gauge(OF_CHECK, '1 when the latest run of the check succeeded, 0 when it failed.'),
   check_last_run_timestamp_seconds: gauge(OF_CHECK, 'When the check last ran.'),
   check_last_success_timestamp_seconds: gauge(OF_CHECK, 'When the check last succeeded.'),

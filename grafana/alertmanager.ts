@@ -1,0 +1,38 @@
+import { yaml } from './yaml.ts'
+
+/**
+ * What Alertmanager does with the alerts: one message for each network and kind, and none about what a greater alert
+ * explains. The rules themselves are silent then as well; this covers the minute in which they are not yet.
+ */
+export function alertmanagerConfig(): string {
+  const endpoints = ['scope = endpoint']
+  return yaml({
+    route: {
+      receiver: 'operators',
+      group_by: ['alertname', 'instance', 'network'],
+      group_wait: '30s',
+      group_interval: '5m',
+      repeat_interval: '4h',
+      routes: [{ receiver: 'operators', matchers: ['severity = critical'], group_wait: '10s', repeat_interval: '1h' }],
+    },
+    receivers: [{ name: 'operators', webhook_configs: [{ url: 'http://127.0.0.1:9099/alerts', send_resolved: true }] }],
+    inhibit_rules: [
+      inhibition('HeartlineChainHalted', endpoints, ['instance', 'network']),
+      inhibition('HeartlineNetworkDown', endpoints, ['instance', 'network']),
+      inhibition('HeartlineNetworkDown', ['alertname = HeartlineNetworkDegraded'], ['instance', 'network']),
+      inhibition('HeartlineNetworkForked', ['alertname = HeartlineEndpointForked'], ['instance', 'network']),
+      inhibition('HeartlineObserverImpaired', ['scope =~ "endpoint|network"'], ['instance']),
+      inhibition('HeartlineObserverImpaired', ['alertname = HeartlineChecksStale'], ['instance']),
+      inhibition('HeartlineSchedulerStuck', ['scope =~ "endpoint|network"'], ['instance']),
+      inhibition(
+        'HeartlineEndpointDown',
+        ['scope = endpoint', 'alertname != HeartlineEndpointDown', 'severity = warning'],
+        ['instance', 'network', 'endpoint'],
+      ),
+    ],
+  })
+}
+
+function inhibition(source: string, targets: readonly string[], equal: readonly string[]): object {
+  return { source_matchers: [`alertname = ${source}`], target_matchers: targets, equal }
+}

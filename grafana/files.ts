@@ -1,0 +1,15 @@
+import { alertmanagerConfig } from './alertmanager.ts'
+import { alertGroups } from './alerts/alerts.ts'
+import { grafanaRules } from './grafana-rules.ts'
+import { REAL_TIME } from './pace.ts'
+import { prometheusRules } from './prometheus-rules.ts'
+
+/** Every generated file, by its path in the repository. */
+export function generatedFiles(runbooks?: string): Readonly<Record<string, string>> {
+  const groups = alertGroups(REAL_TIME)
+  return {
+    'grafana/prometheus/heartline.rules.yml': prometheusRules(groups, runbooks),
+    'grafana/prometheus/alertmanager.yml': alertmanagerConfig(),
+    'grafana/provisioning/alerting/heartline-rules.yaml': grafanaRules(groups, runbooks),
+  }
+}

@@ -1,0 +1,90 @@
+import { type Alert, unsilenced } from './alerts/alert.ts'
+import type { AlertGroup } from './alerts/alerts.ts'
+import { runbookUrl } from './links.ts'
+import { DATA_SOURCE_UID } from './uids.ts'
+import { yaml } from './yaml.ts'
+
+/** Grafana keeps a provisioned rule until a file says that it is gone: uids of alerts that were once shipped. */
+const GONE: readonly string[] = []
+const FOLDER = 'Heartline'
+const INTERVAL = '30s'
+
+/**
+ * The alerts as Grafana's own rules, in the format of its provisioning files: A is the number, B whether it fires. A series
+ * that is not there is normal: an endpoint that was removed must not page, and `HeartlineAbsent` tells when all are missing.
+ */
+export function grafanaRules(groups: readonly AlertGroup[], runbooks?: string): string {
+  return yaml({
+    apiVersion: 1,
+    ...(GONE.length === 0 ? {} : { deleteRules: GONE.map((uid) => ({ orgId: 1, uid })) }),
+    groups: groups.map(({ name, alerts }) => ({
+      orgId: 1,
+      name,
+      folder: FOLDER,
+      interval: INTERVAL,
+      rules: alerts.map((alert) => ruleOf(alert, runbooks)),
+    })),
+  })
+}
+
+/** At most 40 characters. */
+export function uidOf({ name }: Pick<Alert, 'name'>): string {
+  const kebab = name
+    .replace(/^Heartline/, '')
+    .replaceAll(/(?<=[a-z])(?=[A-Z])/g, '-')
+    .toLowerCase()
+  return `heartline-${kebab}`
+}
+
+function ruleOf(alert: Alert, runbooks?: string): object {
+  const relativeTimeRange = { from: 600, to: 0 }
+  const [type, bound] = 'above' in alert.fires ? ['gt', alert.fires.above] : ['lt', alert.fires.below]
+  return {
+    uid: uidOf(alert),
+    title: alert.name,
+    condition: 'B',
+    data: [
+      {
+        refId: 'A',
+        relativeTimeRange,
+        datasourceUid: DATA_SOURCE_UID,
+        model: {
+          refId: 'A',
+          datasource: { type: 'prometheus', uid: DATA_SOURCE_UID },
+          expr: unsilenced({ ...alert, number: `(\n${alert.number}\n)` }),
+          instant: true,
+          range: false,
+          intervalMs: 1000,
+          maxDataPoints: 43_200,
+        },
+      },
+      {
+        refId: 'B',
+        relativeTimeRange,
+        datasourceUid: '__expr__',
+        model: {
+          refId: 'B',
+          datasource: { type: '__expr__', uid: '__expr__' },
+          type: 'threshold',
+          expression: 'A',
+          conditions: [{ evaluator: { type, params: [bound] } }],
+        },
+      },
+    ],
+    noDataState: 'OK',
+    execErrState: 'Error',
+    for: alert.hold,
+    labels: { severity: alert.severity, scope: alert.scope },
+    annotations: {
+      summary: inGrafana(alert.summary),
+      description: inGrafana(alert.description),
+      runbook_url: runbookUrl(alert.name, runbooks),
+    },
+    isPaused: false,
+  }
+}
+
+/** There `$value` is a text about every query; the number is that of A. */
+function inGrafana(template: string): string {
+  return template.replaceAll('$value', '$values.A.Value')
+}

@@ -1,0 +1,26 @@
+/** How fast alerts go: real time, or quicker for a rehearsal. */
+export interface Pace {
+  /** How long an expression must hold, such as `2m`. */
+  hold(seconds: number): string
+  /** The window of a rate, such as `5m`. */
+  window(seconds: number): string
+}
+
+/** Shorter windows hold too few scrapes, even one a second. */
+const SHORTEST_WINDOW_SECONDS = 5
+
+/** `times` 60 makes a second of every minute. */
+export function paceOf(times: number): Pace {
+  return {
+    hold: (seconds) => duration(seconds === 0 ? 0 : Math.max(1, Math.round(seconds / times))),
+    window: (seconds) => duration(Math.max(Math.min(seconds, SHORTEST_WINDOW_SECONDS), Math.round(seconds / times))),
+  }
+}
+
+export const REAL_TIME = paceOf(1)
+
+function duration(seconds: number): string {
+  if (seconds > 0 && seconds % 3600 === 0) return `${seconds / 3600}h`
+  if (seconds > 0 && seconds % 60 === 0) return `${seconds / 60}m`
+  return `${seconds}s`
+}

@@ -1,0 +1,11 @@
+/** By these names Grafana's files refer to each other. */
+export const DATA_SOURCE_UID = 'heartline-prometheus'
+
+export const DASHBOARDS = {
+  fleet: 'heartline-fleet',
+  network: 'heartline-network',
+  endpoint: 'heartline-endpoint',
+  gateway: 'heartline-gateway',
+  heartline: 'heartline-itself',
+} as const
+export type DashboardName = keyof typeof DASHBOARDS

@@ -1,0 +1,12 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { parseArgs } from 'node:util'
+import { generatedFiles } from './files.ts'
+
+/** Writes the kept files: `npm run grafana`, or `npm run grafana -- --runbooks https://wiki.example.org/heartline`. */
+const { values } = parseArgs({ options: { runbooks: { type: 'string' } } })
+for (const [path, text] of Object.entries(generatedFiles(values.runbooks))) {
+  const file = new URL(`../${path}`, import.meta.url)
+  mkdirSync(dirname(file.pathname), { recursive: true })
+  writeFileSync(file, text)
+}
