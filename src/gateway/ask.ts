@@ -10,7 +10,7 @@ import type { Presence } from './presence.ts'
 import type { Answerer, Call, Identified, Question, Reply } from './question.ts'
 import { REFUSALS, type Refusal, refusal, restError, rpcError } from './refusal.ts'
 import { refuseCalls } from './refused-calls.ts'
-import { type Framed, frame, frameBatch, frameError, type Summary, summaryOf } from './respond.ts'
+import { type Framed, frame, frameBatch, frameError, NOTHING_ASKED, type Summary, summaryOf } from './respond.ts'
 import { readRest } from './rest-target.ts'
 import type { Route, Surface } from './route.ts'
 
@@ -51,7 +51,7 @@ export interface RestContext extends AskContext {
 export interface Answered {
   readonly status: number
   readonly body: Buffer | string | Framed
-  readonly summary: Summary | null
+  readonly summary: Summary
   readonly retryAfterMs: number | undefined
 }
 
@@ -74,7 +74,6 @@ export interface Asker {
 
 /** Elements of one batch that are asked at once: one caller's batch must not crowd out the calls of others. */
 const BATCH_AT_ONCE = 16
-const NOTHING_ASKED: Summary = { endpoint: null, attempts: 0, cache: 'none', degraded: false }
 
 /** Where calls of one request go. */
 interface Place {
@@ -214,7 +213,7 @@ export function createAsker({ answerer, aliases, metrics, clock, log }: AskerDep
         return {
           status: REFUSALS[because.kind].status,
           body: refuseCalls(body, because),
-          summary: null,
+          summary: NOTHING_ASKED,
           retryAfterMs: because.retryAfterMs,
         }
       }

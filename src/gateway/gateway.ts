@@ -14,7 +14,7 @@ import type { Answerer } from './question.ts'
 import { answerAndLinger, type Backlog, declaredLength, hasBody, receive } from './receive.ts'
 import { REFUSALS, type Refusal, restError, rpcError } from './refusal.ts'
 import { refuseCalls } from './refused-calls.ts'
-import { type AnswerHeaders, preflightHeaders, requestIdOf, respond, respondEmpty } from './respond.ts'
+import { type AnswerHeaders, NOTHING_ASKED, preflightHeaders, requestIdOf, respond, respondEmpty } from './respond.ts'
 
 /** What may change while it runs. */
 export interface GatewayRules {
@@ -190,7 +190,8 @@ export function createGateway({ listen, answerer, aliases, metrics, clock, log, 
       if (network !== null) metrics.answered(network.name, 'none', caller.name, because.kind, null, null)
     }
     const row = REFUSALS[because.kind]
-    const headers = { ...unwanted.headers, retryAfterMs: because.retryAfterMs, allow: because.allow }
+    const { retryAfterMs, allow } = because
+    const headers = { ...unwanted.headers, provenance: NOTHING_ASKED, retryAfterMs, allow }
     const isRest = shape === 'rest'
     const status = isRest ? row.restStatus : row.status
     const withoutId = isRest ? restError(because) : `{"jsonrpc":"2.0","id":null,"error":${rpcError(because)}}`

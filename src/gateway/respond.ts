@@ -4,6 +4,7 @@ import type { Provenance } from './question.ts'
 /** The headers that an answer can have, besides those of HTTP itself; a node's own never pass. */
 export interface AnswerHeaders {
   readonly requestId: string
+  /** `null` where there is no answer but 204. */
   readonly provenance: Summary | null
   /** The origin whose page may read the answer; `null` without CORS. */
   readonly origin: string | null
@@ -20,6 +21,9 @@ export interface Summary {
   readonly cache: Provenance['cache']
   readonly degraded: boolean
 }
+
+/** Of what was refused before anybody was asked. */
+export const NOTHING_ASKED: Summary = { endpoint: null, attempts: 0, cache: 'none', degraded: false }
 
 const NONE: readonly string[] = []
 const EXPOSED =

@@ -368,6 +368,8 @@ describe('the table of errors, as JSON-RPC', () => {
     expect(answer.json).toEqual(rpc(code, id))
     expect(answer.headers.get('content-type')).toBe('application/json')
     expect(answer.headers.get('x-request-id')).not.toBeNull()
+    expect(answer.headers.get('x-heartline-attempts')).toMatch(/^\d$/)
+    expect(answer.headers.get('x-heartline-cache')).toBe('none')
     expect(answer.text).not.toContain(ID)
     expect(JSON.stringify(settings.at(-1)?.log.lines)).not.toContain(ID)
   })

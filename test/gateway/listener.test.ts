@@ -57,7 +57,7 @@ describe('bytes that are no good HTTP', () => {
     '*',
     `//ethereum/${ID}`,
     `/ethereum//${ID}`,
-    `/ethereum/${ID}/`,
+    `/ethereum/${ID}/ext/`,
     `/ethereum/../ethereum/${ID}`,
     `/ethereum/${ID}/..%2f`,
     `/ethereum/${ID}/%252e`,
