@@ -152,9 +152,9 @@ export const rpcPath = shaped(
   /^\/[A-Za-z0-9._~!$&'()*+,;=:@%/-]{0,511}$/,
 )
 export const allowedMethod = shaped(
-  'a method such as eth_call or eth_get*, or a REST route such as "GET /address/*"; * only at the end, after something',
+  'a method such as eth_call or eth_get*, a REST route such as "GET /address/*" (no POST), or * for all; * only at the end',
   'method',
-  /^(?:[A-Za-z][A-Za-z0-9_.]{0,99}\*?|(?:GET|POST) \/[A-Za-z0-9._~:/-]{0,200}\*?)$/,
+  /^(?:\*|[A-Za-z][A-Za-z0-9_.]{0,99}\*?|GET \/[A-Za-z0-9._~:/-]{0,200}\*?)$/,
 )
 
 const HOST_NAME = /^(?=.{1,253}$)(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9])?\.)*[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/i

@@ -255,7 +255,8 @@ const caller = mapping('Somebody who may use the gateway.', {
     per: s.duration({ description: '… in this time.' }, { max: '1d' }),
   }).optional(),
   methods: list(s.allowedMethod({ description: 'A method.' }), {
-    description: 'Methods beyond the default list; `*` as suffix allowed.',
+    description:
+      'Methods beyond the default list; `*` as suffix allowed. `*` alone is all but those that rule a node: docs/gateway.md.',
     defaultText: 'none',
   }).default([]),
   cors: list(s.origin({ description: 'An origin.' }), {

@@ -2,10 +2,14 @@ import type { Need, Operation } from '../core/operation.ts'
 
 /** Methods beyond the default list, which a caller's `methods` allow: whether one is allowed, and how it is treated. */
 export function isAllowed(method: string, extraMethods: readonly string[]): boolean {
-  return extraMethods.some((allowed) =>
-    allowed.endsWith('*') ? method.startsWith(allowed.slice(0, -1)) : method === allowed,
-  )
+  return extraMethods.some((allowed) => {
+    if (allowed === '*') return !RULING.test(method)
+    return allowed.endsWith('*') ? method.startsWith(allowed.slice(0, -1)) : method === allowed
+  })
 }
+
+/** Who means everything means the chain: what rules a node, or spends what it holds the keys of, must be named. */
+const RULING = /^(?:admin|anvil|clique|debug|engine|evm|ganache|hardhat|les|miner|parity|personal)_/
 
 /**
  * A read may be asked of another endpoint when the first fails, and twice when its answer is late. Only methods that are known to

@@ -139,11 +139,11 @@ const EXPECTED: Readonly<Record<string, readonly string[]>> = {
   'cors-with-path': [
     'gateway.callers[0].cors[0]: expected an origin such as https://app.example.org (scheme, host and perhaps a port, without a path), or *',
   ],
-  'methods-bare-star': [
-    'gateway.callers[0].methods[0]: expected a method such as eth_call or eth_get*, or a REST route such as "GET /address/*"; * only at the end, after something',
+  'methods-post': [
+    'gateway.callers[0].methods[0]: expected a method such as eth_call or eth_get*, a REST route such as "GET /address/*" (no POST), or * for all; * only at the end',
   ],
   'methods-inner-star': [
-    'gateway.callers[0].methods[0]: expected a method such as eth_call or eth_get*, or a REST route such as "GET /address/*"; * only at the end, after something',
+    'gateway.callers[0].methods[0]: expected a method such as eth_call or eth_get*, a REST route such as "GET /address/*" (no POST), or * for all; * only at the end',
   ],
   'public-url-not-http': ['gateway.public_url: expected an http(s) URL without user, query or fragment'],
   'batch-limit-zero': ['gateway.batch_limit: expected a whole number from 1 to 10000'],

@@ -199,7 +199,7 @@ describe('maintenance and callers', () => {
                 name: 'wallet',
                 endpoint_id: 'abcdefghijklmnop',
                 rate_limit: { requests: 100, per: '1s' },
-                methods: ['eth_call', 'eth_get*', 'GET /address/*'],
+                methods: ['eth_call', 'eth_get*', 'GET /address/*', '*'],
               },
             ],
           },

@@ -91,7 +91,7 @@ describe('the default list', () => {
     'admin.getChainAliases',
     'health.health',
   ])('has no %s for the admin API, even for one who may all', (method) => {
-    expect(ask({ method, surface: 'admin', extraMethods: ['admin.*', method, 'admin.getConfig'] })).toMatchObject({
+    expect(ask({ method, surface: 'admin', extraMethods: ['*', 'admin.*', method, 'admin.getConfig'] })).toMatchObject({
       kind: 'unknown-method',
     })
   })
@@ -101,7 +101,7 @@ describe('the default list', () => {
 
     expect(ask({ ...call, adminAllowed: false })).toMatchObject({ kind: 'forbidden' })
     expect(ask({ ...call, params: undefined, adminAllowed: false })).toMatchObject({ kind: 'forbidden' })
-    expect(ask({ ...call, adminAllowed: false, extraMethods: ['admin.alias', 'admin.*'] })).toMatchObject({
+    expect(ask({ ...call, adminAllowed: false, extraMethods: ['*', 'admin.alias', 'admin.*'] })).toMatchObject({
       kind: 'forbidden',
     })
     expect(ask({ ...call, adminAllowed: true }).kind).toBe('operation')
@@ -114,6 +114,9 @@ describe("a caller's methods", () => {
     ['eth_call', ['net_peerCount', 'eth_*']],
     ['eth_getLogs', ['eth_get*']],
     ['debug_traceTransaction', ['debug_*']],
+    ['debug_traceTransaction', ['*', 'debug_trace*']],
+    ['eth_sendRawTransaction', ['*']],
+    ['trace_block', ['*']],
   ])('allow %s by %j', (method, extraMethods) => {
     expect(ask({ method, extraMethods, text: '[1, 2]' })).toMatchObject({
       kind: 'operation',
@@ -126,7 +129,13 @@ describe("a caller's methods", () => {
     ['eth_call', ['eth_cal', 'eth_call_', 'eth_cal_*', 'net_*', 'GET /eth_call']],
     ['eth_callMany', ['eth_call']],
     ['Eth_call', ['eth_*']],
-    ['rpc.discover', ['rpc.discover', 'rpc.*', 'rpc*']],
+    ['rpc.discover', ['rpc.discover', 'rpc.*', 'rpc*', '*']],
+    ['admin_peers', ['*']],
+    ['debug_setHead', ['*']],
+    ['personal_unlockAccount', ['*']],
+    ['engine_forkchoiceUpdatedV3', ['*']],
+    ['anvil_setBalance', ['*']],
+    ['health.health2', ['*']],
     ['admin.getConfig', ['admin.*']],
     ['health.secret', ['health.*']],
     ['eth_x","params":[],"method":"admin_peers', ['eth_*']],

@@ -130,6 +130,7 @@ describe("a caller's methods", () => {
       canonical: '/address/erd1abc?fields=a,b',
       to: { kind: 'path', path: '/address/erd1abc?fields=a,b', observerPath: null },
     })
+    expect(read('/transaction/x', ['*'])).toMatchObject({ operation: { name: 'other' } })
     expect(read('/network/economics', ['eth_call', 'GET /network/economics'])).toMatchObject({
       operation: { name: 'other' },
     })
