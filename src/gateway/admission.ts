@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Family } from '../core/network.ts'
 import type { Caller, Callers } from './callers.ts'
+import { MOST_HEADERS } from './listener.ts'
 import { type Refusal, refusal } from './refusal.ts'
 import { type GatewayPlaces, readTarget } from './request-target.ts'
 import { type Route, readRoute } from './route.ts'
@@ -51,7 +52,9 @@ export function admit(req: IncomingMessage, { callers, networks, places }: Rules
   const { method = 'GET', headers } = req
   // Until it is known what they may use, callers learn nothing of it: not even which form a network's errors have.
   const shape: Shape = method === 'GET' || method === 'HEAD' ? 'rest' : 'rpc'
-  if (hasTwoHosts(req.rawHeaders)) return turnedAway(null, null, null, shape, TWO_HOSTS)
+  if (req.rawHeaders.length > 2 * MOST_HEADERS) return turnedAway(null, null, null, shape, TOO_MANY_HEADERS)
+  if (!hasOneHost(req)) return turnedAway(null, null, null, shape, NOT_ONE_HOST)
+  if (!isPlainlyFramed(req)) return turnedAway(null, null, null, shape, CODED)
   const target = readTarget(req.url ?? '', headers.host, places)
   if (target.kind !== 'target') return turnedAway(null, null, null, shape, target)
   const caller = callers.find(target.endpointId)
@@ -103,14 +106,23 @@ function methodsOf(route: Route | Refusal): string {
   return route.kind === 'rest' ? 'GET, HEAD' : 'POST'
 }
 
-/** Two of them are two networks, and whoever is in front of us may have looked at the other (RFC 9112, section 3.2). */
-function hasTwoHosts(rawHeaders: readonly string[]): boolean {
+/**
+ * Two of them are two networks, and whoever is in front of us may have looked at the other (RFC 9112, section 3.2). HTTP/1.0 may
+ * have none.
+ */
+function hasOneHost({ rawHeaders, httpVersion }: IncomingMessage): boolean {
   let hosts = 0
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const name = rawHeaders[at] as string
     if (name.length === 4 && name.toLowerCase() === 'host') hosts++
   }
-  return hosts > 1
+  return hosts === 1 || (hosts === 0 && httpVersion === '1.0')
+}
+
+/** Chunks are undone before we see them, and in no other way may a body be coded on its way (RFC 9112, section 6.1). */
+function isPlainlyFramed({ headers, httpVersion }: IncomingMessage): boolean {
+  const coding = headers['transfer-encoding']
+  return coding === undefined || (httpVersion === '1.1' && coding.toLowerCase() === 'chunked')
 }
 
 function originOf(origin: string | undefined, { origins }: Caller): string | null {
@@ -135,4 +147,6 @@ function isPlainJson(headers: IncomingMessage['headers']): boolean {
 const UNAUTHORIZED = refusal('unauthorized', 'Authentication failed')
 const OTHER_NETWORK = refusal('forbidden', 'this network is not allowed')
 const NO_JSON = refusal('content-type', 'the content type must be application/json, and not encoded')
-const TWO_HOSTS = refusal('no-request', 'a request must have one Host')
+const TOO_MANY_HEADERS = refusal('no-request', `a request may have ${MOST_HEADERS} headers`)
+const CODED = refusal('no-request', 'a body may come in chunks, and in no other transfer coding')
+const NOT_ONE_HOST = refusal('no-request', 'a request must have one Host')

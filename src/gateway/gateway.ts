@@ -191,7 +191,9 @@ export function createGateway({ listen, answerer, aliases, metrics, clock, log, 
     }
     const row = REFUSALS[because.kind]
     const { retryAfterMs, allow } = because
-    const headers = { ...unwanted.headers, provenance: NOTHING_ASKED, retryAfterMs, allow }
+    // Of what is no request, whoever is in front of us may see another end than we do.
+    const closes = unwanted.headers.closes === true || because.kind === 'no-request'
+    const headers = { ...unwanted.headers, provenance: NOTHING_ASKED, retryAfterMs, allow, closes }
     const isRest = shape === 'rest'
     const status = isRest ? row.restStatus : row.status
     const withoutId = isRest ? restError(because) : `{"jsonrpc":"2.0","id":null,"error":${rpcError(because)}}`

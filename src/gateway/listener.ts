@@ -24,6 +24,15 @@ export interface ListenerOptions {
   readonly tls: Certificate | null
   /** A connection on which nothing moves for longer is closed; must leave room for the slowest answer. */
   readonly silenceMs: number
+  /** How long a request may take to arrive. */
+  readonly arrival?: Arrival
+}
+
+/** All headers must be here by `headersMs`, and by `wholeMs` the body too; looked at once in `lookEveryMs`. */
+export interface Arrival {
+  readonly headersMs: number
+  readonly wholeMs: number
+  readonly lookEveryMs: number
 }
 
 export interface ListenerDeps {
@@ -44,12 +53,19 @@ export interface Listener {
   readonly closing: boolean
 }
 
-/** All headers must be here by then, and by the second number the body too. Node looks once in `connectionsCheckingInterval`. */
-const TIMES: ServerOptions = { headersTimeout: 8000, requestTimeout: 10_000, connectionsCheckingInterval: 1000 }
-const LIMITS: ServerOptions = { ...TIMES, keepAliveTimeout: 65_000, maxHeaderSize: 16_384, noDelay: true }
+const ARRIVAL: Arrival = { headersMs: 8000, wholeMs: 10_000, lookEveryMs: 1000 }
+/** A request without Host is for us to refuse: Node does so with no body at all. */
+const LIMITS: ServerOptions = {
+  keepAliveTimeout: 65_000,
+  maxHeaderSize: 16_384,
+  noDelay: true,
+  requireHostHeader: false,
+}
 /** How long what has just come in, and not yet been counted, has to become a request. */
 const LOOK_EVERY_MS = 250
 const MAX_REQUESTS_PER_SOCKET = 100_000
+/** Node drops those beyond without a word, and with them what they say; admission refuses what has more. */
+export const MOST_HEADERS = 200
 /** Each takes a file descriptor and some 10 KB. */
 const MAX_CONNECTIONS = 8192
 /** Connections that wait to be taken: a burst of callers must not wait for the network to try again after a second. */
@@ -58,18 +74,34 @@ const BACKLOG = 2048
 const TLS = { minVersion: 'TLSv1.2', handshakeTimeout: 8000 } as const
 
 export function createListener({ options, clock, onRequest }: ListenerDeps): Listener {
-  const take: RequestListener = (req, res) => onRequest(req, res, false)
+  const take: RequestListener = (req, res) => begin(req, res, false)
+  const { tls, arrival = ARRIVAL } = options
+  const limits: ServerOptions = {
+    ...LIMITS,
+    headersTimeout: arrival.headersMs,
+    requestTimeout: arrival.wholeMs,
+    connectionsCheckingInterval: arrival.lookEveryMs,
+  }
   const server: Server | SecureServer =
-    options.tls === null
-      ? createServer(LIMITS, take)
-      : createSecureServer({ ...LIMITS, ...TLS, cert: options.tls.cert, key: options.tls.key }, take)
+    tls === null
+      ? createServer(limits, take)
+      : createSecureServer({ ...limits, ...TLS, cert: tls.cert, key: tls.key }, take)
+  server.maxHeadersCount = MOST_HEADERS
   server.maxRequestsPerSocket = MAX_REQUESTS_PER_SOCKET
   server.maxConnections = MAX_CONNECTIONS
   // Whoever does not read its answer holds the memory that the answer takes.
   server.setTimeout(options.silenceMs, (socket: Socket) => socket.destroy())
-  server.on('checkContinue', (req: IncomingMessage, res: ServerResponse) => onRequest(req, res, true))
-  server.on('clientError', answerNoHttp)
+  server.on('checkContinue', (req: IncomingMessage, res: ServerResponse) => begin(req, res, true))
+  // What we do not understand of it need not be met (RFC 9110, section 10.1.1); Node says no with no body at all.
+  server.on('checkExpectation', take)
+  server.on('connect', (_req: IncomingMessage, socket: Door) => end(socket, NO_TUNNEL))
+  server.on('clientError', refuseUnreadable)
   let closing = false
+
+  function begin(req: IncomingMessage, res: ServerResponse, awaitsContinue: boolean): void {
+    ;(req.socket as Door)[LATEST] = res
+    onRequest(req, res, awaitsContinue)
+  }
 
   return {
     listen() {
@@ -113,17 +145,52 @@ export function createListener({ options, clock, onRequest }: ListenerDeps): Lis
   }
 }
 
-/** What is not HTTP at all, or too slow or too large for it. Node has already decided; the socket may be half dead. */
-function answerNoHttp(error: Error & { code?: string }, socket: Socket): void {
+/** The answer to the request that came last on a connection; those to the requests before it go out before it. */
+const LATEST = Symbol('latest')
+const IS_REFUSED = Symbol('is refused')
+interface Door extends Socket {
+  [LATEST]?: ServerResponse
+  [IS_REFUSED]?: boolean
+}
+
+/**
+ * What is not HTTP at all, or too slow or too large for it; the socket may be half dead. Answers that are still due go first:
+ * whoever sends many requests in one piece tells answers by their order.
+ */
+function refuseUnreadable(error: Error & { code?: string }, socket: Door): void {
   if (error.code === 'ECONNRESET' || socket.destroyed || !socket.writable) return void socket.destroy()
-  const [status, kind]: [string, RefusalKind] =
-    error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
-      ? ['408 Request Timeout', 'deadline']
-      : error.code === 'HPE_HEADER_OVERFLOW'
-        ? ['431 Request Header Fields Too Large', 'too-large']
-        : ['400 Bad Request', 'no-request']
-  const message = kind === 'deadline' ? 'the request did not arrive in time' : 'the request cannot be read as HTTP'
+  if (socket[IS_REFUSED]) return
+  socket[IS_REFUSED] = true
+  const latest = socket[LATEST]
+  const refuse = () => end(socket, unreadable(error.code))
+  if (latest === undefined || latest.closed) return refuse()
+  // Something behind it cannot be read.
+  if (latest.req.complete) return void latest.once('close', refuse)
+  // It is itself what cannot be read. Where it is answered already, that answer ends the connection.
+  if (latest.headersSent) return
+  if (latest.socket === null) latest.once('socket', refuse)
+  else refuse()
+}
+
+function unreadable(code: string | undefined): string {
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') {
+    return whole('408 Request Timeout', 'deadline', 'the request did not arrive in time')
+  }
+  return code === 'HPE_HEADER_OVERFLOW'
+    ? whole('431 Request Header Fields Too Large', 'too-large', NO_HTTP)
+    : whole('400 Bad Request', 'no-request', NO_HTTP)
+}
+
+const NO_HTTP = 'the request cannot be read as HTTP'
+const NO_TUNNEL = whole('405 Method Not Allowed', 'http-method', 'this is no proxy', 'allow: POST, GET, HEAD\r\n')
+
+/** A whole answer that ends its connection, as it goes over the wire. */
+function whole(status: string, kind: RefusalKind, message: string, headers = ''): string {
   const body = `{"jsonrpc":"2.0","id":null,"error":${rpcError(refusal(kind, message))}}`
-  const head = `HTTP/1.1 ${status}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\nconnection: close\r\n\r\n`
-  socket.end(head + body, () => socket.destroy())
+  return `HTTP/1.1 ${status}\r\ncontent-type: application/json\r\n${headers}content-length: ${body.length}\r\nconnection: close\r\n\r\n${body}`
+}
+
+function end(socket: Socket, answer: string): void {
+  if (socket.writable) socket.end(answer, () => socket.destroy())
+  else socket.destroy()
 }
