@@ -35,9 +35,16 @@ export function answerHeight({ operation, call }: Question, reply: NodeReply): A
     case 'block_by_hash':
     case 'network_config':
     case 'alias':
-    case 'other':
       return null
+    case 'other':
+      return reply.kind === 'result' ? extraHeight(call?.method ?? '', reply.result) : null
   }
+}
+
+/** Whoever has a receipt asks next what became of the accounts in it: there the block of the receipt must be known. */
+function extraHeight(method: string, result: Buffer): AnswerHeight | null {
+  if (method === 'eth_getTransactionReceipt') return told(quantityOf(result, BLOCK_NUMBER))
+  return method === 'eth_getBlockByHash' ? told(quantityOf(result, NUMBER)) : null
 }
 
 function blockHeight(need: Question['operation']['need'], params: string, result: Buffer): AnswerHeight | null {

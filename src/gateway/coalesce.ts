@@ -95,13 +95,20 @@ export function createCoalescer(deps: CoalescerDeps): Answerer {
     return true
   }
 
+  /**
+   * What was asked of the newest block, and does not say of which: its answer is only for those who have seen as much of the chain.
+   */
+  function markOf({ operation: { name, need }, caller, network }: Question): number | '' {
+    return name === 'other' && need.kind === 'latest' ? (tips.get(caller, network, need.shard, 'latest') ?? '') : ''
+  }
+
   return {
     ask(question) {
       const { operation, canonical, call } = question
       if (!operation.isRead || call?.isNotification === true || canonical.length > MAX_CANONICAL) {
         return next.ask(question)
       }
-      const key = keyOf(question)
+      const key = `${keyOf(question)}${markOf(question)}`
       const under = flights.get(key)
       if (under !== undefined) return follow(key, question, under)
       return flights.size < mostFlights ? lead(key, question) : next.ask(question)

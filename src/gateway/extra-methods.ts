@@ -1,4 +1,5 @@
 import type { Need, Operation } from '../core/operation.ts'
+import { isOfOneBlock, readBlockNeed } from './block-param.ts'
 
 /** Methods beyond the default list, which a caller's `methods` allow: whether one is allowed, and how it is treated. */
 export function isAllowed(method: string, extraMethods: readonly string[]): boolean {
@@ -18,13 +19,14 @@ const RULING = /^(?:admin|anvil|clique|debug|engine|evm|ganache|hardhat|les|mine
  * and subscriptions (they live on the node that made them, and reading one empties it), what keeps a node busy for long (`debug_*`,
  * `trace_*`: sent on, it would keep the next one busy too), and whatever we have never heard of.
  */
-export function extraOperation(method: string): Operation {
+export function extraOperation(method: string, params: string | null): Operation {
   if (FOUND_BY_HASH.has(method)) return SOUGHT
-  return OTHER_READS.has(method) || isPlainGet(method) ? READ : SENT_ONCE
+  if (!OTHER_READS.has(method) && !isPlainGet(method)) return SENT_ONCE
+  const need = readBlockNeed(method, params)
+  return { name: 'other', need, isRead: true, absenceIsDoubtful: isOfOneBlock(method) && need.kind === 'height' }
 }
 
 const ANY: Need = { kind: 'any' }
-const READ: Operation = { name: 'other', need: ANY, isRead: true, absenceIsDoubtful: false }
 const SENT_ONCE: Operation = { name: 'other', need: ANY, isRead: false, absenceIsDoubtful: false }
 /** Found on one node before it is on another. */
 const SOUGHT: Operation = { name: 'other', need: { kind: 'hash', shard: null }, isRead: true, absenceIsDoubtful: true }

@@ -33,7 +33,7 @@ export function identify({ family, surface, call, extraMethods, adminAllowed }: 
   if (!EXTRA_METHOD[surface].test(call.method) || !isAllowed(call.method, extraMethods)) return UNKNOWN_METHOD
   return {
     kind: 'operation',
-    operation: extraOperation(call.method),
+    operation: extraOperation(call.method, call.params),
     // Many methods share this operation's name.
     canonical: `${call.method} ${call.params ?? '[]'}`,
   }

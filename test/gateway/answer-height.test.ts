@@ -6,6 +6,12 @@ import { createTips } from '../../src/gateway/tips.ts'
 import { BLOCK_NUMBER, blockAt, CHAIN_ID, FINALIZED_BLOCK, LATEST_BLOCK, TRANSACTION } from './nodes.ts'
 
 const result = (text: string) => ({ kind: 'result', result: Buffer.from(text) }) as const
+const extra = (method: string) => ({
+  operation: { ...CHAIN_ID, name: 'other' } as const,
+  call: { id: '1', isNotification: false, method, params: '[]' },
+})
+const RECEIPT = extra('eth_getTransactionReceipt')
+const BLOCK_BY_HASH = extra('eth_getBlockByHash')
 const of = (question: Partial<Question>, text: string) => answerHeight(question as Question, result(text))
 
 test.each([
@@ -14,6 +20,8 @@ test.each([
   ['latest, with blanks', LATEST_BLOCK, '{ "number" : "0x3e8" }', { mark: 'latest', height: 1000, isTip: true }],
   ['finalized', FINALIZED_BLOCK, '{"number":"0x3e8"}', { mark: 'finalized', height: 1000, isTip: true }],
   ['by number', blockAt(7), '{"anything":1}', { mark: 'latest', height: 7, isTip: false }],
+  ['a receipt', RECEIPT, '{"logs":[],"blockNumber":"0x3e8"}', { mark: 'latest', height: 1000, isTip: false }],
+  ['by hash', BLOCK_BY_HASH, '{"number":"0x3e8"}', { mark: 'latest', height: 1000, isTip: false }],
   ['a transaction', TRANSACTION, '{"blockNumber":"0x3e8"}', { mark: 'latest', height: 1000, isTip: false }],
 ])('%s tells a height', (_, question, text, height) => {
   expect(of(question, text)).toEqual(height)
@@ -21,6 +29,8 @@ test.each([
 
 test.each([
   ['null', LATEST_BLOCK, 'null'],
+  ['no receipt', RECEIPT, 'null'],
+  ['another method', extra('eth_getLogs'), '[{"blockNumber":"0x3e8"}]'],
   ['no block by that number', blockAt(7), 'null'],
   ['a pending transaction', TRANSACTION, '{"blockNumber":null}'],
   ['a number', BLOCK_NUMBER, '1000'],

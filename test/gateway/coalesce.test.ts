@@ -53,6 +53,18 @@ describe('identical reads under way', () => {
     expect(coalesced).toEqual(Array.from({ length: 99 }, () => 'ethereum eth_getBlockByNumber'))
   })
 
+  test('of the newest block that do not tell which it is are shared by those who have seen as much of the chain', async () => {
+    const { ask, asked, tips } = scene()
+    const operation = read('other', { kind: 'latest', shard: null })
+    const balance = (caller: string) => ask(question({ operation, canonical: 'eth_getBalance ["0x1"]', caller }))
+    for (const caller of ['a', 'b']) tips.give(caller, 'ethereum', null, 'latest', 1000)
+    tips.give('c', 'ethereum', null, 'latest', 1001)
+
+    for (const caller of ['a', 'b', 'c']) void balance(caller)
+
+    expect(asked.map(({ caller }) => caller)).toEqual(['a', 'c'])
+  })
+
   test("share the node's own error as well", async () => {
     const { ask, asked, answer } = scene()
     const answers = [ask(byNumber(7)), ask(byNumber(7))]

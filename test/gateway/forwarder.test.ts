@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
+import type { Need } from '../../src/core/operation.ts'
 import { createPresence } from '../../src/gateway/presence.ts'
 import {
   ALIAS,
@@ -372,6 +373,29 @@ describe('heights never go backwards for a caller', () => {
     await ask(TRANSACTION)
 
     expect(tips.get('wallet', 'ethereum', null, 'latest')).toBe(1002)
+  })
+
+  test('what is asked of the newest block goes to those who have what the caller has seen', async () => {
+    const a = await startBareNode(() => ({ blockNumber: '0x3e9' }))
+    const b = await startBareNode(() => 'from b')
+    const { ask, poll } = await setting({ a, b }, { endpoints: { a: { tier: 'fallback' } } })
+    const other = (method: string, need: Need) => ({
+      operation: { name: 'other', need, isRead: true, absenceIsDoubtful: need.kind === 'hash' } as const,
+      call: { id: '1', isNotification: false, method, params: '[]' },
+    })
+    const balance = other('eth_getBalance', { kind: 'latest', shard: null })
+    const RECEIPT = other('eth_getTransactionReceipt', { kind: 'hash', shard: null })
+    await poll('a', 1001)
+    await poll('b', 1000)
+
+    expect((await ask(balance)).endpoint).toBe('b')
+    // Not there yet: the fallback, which has it, is asked as well.
+    b.answering = () => null
+    const seen = await ask(RECEIPT)
+    const after = await ask(balance)
+    const another = await ask({ ...balance, caller: 'somebody else' })
+
+    expect([seen.endpoint, after.endpoint, another.endpoint]).toEqual(['a', 'a', 'b'])
   })
 
   test('finalized has a mark of its own', async () => {

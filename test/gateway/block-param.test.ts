@@ -1,0 +1,56 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { readBlockNeed } from '../../src/gateway/block-param.ts'
+import { extraOperation } from '../../src/gateway/extra-methods.ts'
+
+const LATEST = { kind: 'latest', shard: null }
+const HASH = { kind: 'hash', shard: null }
+const ANY = { kind: 'any' }
+const at = (height: number) => ({ kind: 'height', shard: null, height })
+
+test.each<[string, unknown, object]>([
+  ['eth_call', [{ to: '0x1' }, 'latest'], LATEST],
+  ['eth_call', [{ to: '0x1' }], LATEST],
+  ['eth_call', [{ to: '0x1' }, null], LATEST],
+  ['eth_call', [{ to: '0x1' }, '0x3e8'], at(1000)],
+  ['eth_call', [{ to: '0x1' }, { blockNumber: '0x3e8' }], at(1000)],
+  ['eth_call', [{ to: '0x1' }, { blockHash: '0xab', requireCanonical: true }], HASH],
+  ['eth_call', [{ to: '0x1' }, 'finalized'], ANY],
+  ['eth_call', [{ to: '0x1' }, 'earliest', { '0x1': {} }], ANY],
+  ['eth_call', [{ to: '0x1' }, 1000], ANY],
+  ['eth_call', { to: '0x1' }, ANY],
+  ['eth_getBalance', ['0x1', 'pending'], LATEST],
+  ['eth_getTransactionCount', ['0x1', 'pending'], LATEST],
+  ['eth_getStorageAt', ['0x1', '0x0', '0x3e8'], at(1000)],
+  ['eth_getProof', ['0x1', [], 'latest'], LATEST],
+  ['eth_getBlockReceipts', ['0x3e8'], at(1000)],
+  ['eth_getLogs', [{ fromBlock: '0x1', toBlock: '0x3e8' }], at(1000)],
+  ['eth_getLogs', [{ fromBlock: '0x1' }], LATEST],
+  ['eth_getLogs', [{ blockHash: '0xab' }], HASH],
+  ['eth_getLogs', [], ANY],
+  ['eth_gasPrice', [], LATEST],
+  ['eth_chainConfig', ['latest'], ANY],
+  ['debug_traceCall', [{}, 'latest'], ANY],
+])('%s of %j asks %j', (method, params, need) => {
+  expect(readBlockNeed(method, JSON.stringify(params))).toEqual(need)
+})
+
+test('without params it is the newest block, and so it is with a contract of a megabyte', () => {
+  expect(readBlockNeed('eth_gasPrice', null)).toEqual(LATEST)
+  expect(readBlockNeed('eth_call', JSON.stringify([{ data: '00'.repeat(500_000) }, '0x3e8']))).toEqual(LATEST)
+})
+
+test('that a block is not there is doubted of one block, not of all that stand for it', () => {
+  expect(extraOperation('eth_getBlockReceipts', '["0x3e8"]').absenceIsDoubtful).toBe(true)
+  expect(extraOperation('eth_getBlockReceipts', '["latest"]').absenceIsDoubtful).toBe(false)
+  expect(extraOperation('eth_getBalance', '["0x1","0x3e8"]').absenceIsDoubtful).toBe(false)
+})
+
+test('no params make it throw', () => {
+  const method = fc.constantFrom('eth_call', 'eth_getLogs', 'eth_getBlockReceipts', 'eth_getProof')
+  fc.assert(
+    fc.property(method, fc.json(), (name, params) => {
+      expect(readBlockNeed(name, params)).toHaveProperty('kind')
+    }),
+  )
+})
