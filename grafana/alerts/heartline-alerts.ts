@@ -13,7 +13,7 @@ export const heartlineAlerts: Alerts = ({ hold, window }) => [
     severity: 'critical',
     number: [
       `(group by (${OURS}) (last_over_time(heartline_build_info[${window(HOUR)}])) unless on (${OURS}) heartline_build_info)`,
-      'or absent(heartline_build_info)',
+      `or absent(last_over_time(heartline_build_info[${window(HOUR)}]))`,
     ].join('\n'),
     fires: { above: 0 },
     hold: hold(3 * MINUTE),

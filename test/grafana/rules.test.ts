@@ -1,0 +1,109 @@
+import { describe, expect, test } from 'vitest'
+import { stringify } from 'yaml'
+import type { Silencer } from '../../grafana/alerts/alert.ts'
+import { alertGroups } from '../../grafana/alerts/alerts.ts'
+import { runbookUrl } from '../../grafana/links.ts'
+import { prometheusRules } from '../../grafana/prometheus-rules.ts'
+import { requirePackage } from '../support/system-package.ts'
+import { promtool } from './promtool.ts'
+import { RULE_CASES, type RuleCase } from './rule-cases.ts'
+
+const hasPromtool = requirePackage('promtool', 'prometheus')
+const alerts = alertGroups().flatMap((group) => group.alerts)
+const RULES = { 'rules.yml': prometheusRules(alertGroups()) }
+const PLACE = { job: 'heartline', instance: 'heartline:9780' }
+const [WELL, ILL, WELL_AGAIN] = ['15m', '55m', '205m']
+/** A certificate is told of after an hour. */
+const later = (alert: string) => (alert === 'HeartlineTlsExpiring' ? '115m' : ILL)
+
+const SILENCES: Readonly<Record<Silencer, string>> = {
+  halted: 'heartline_network_halted{network="avalanche"}',
+  impaired: 'heartline_observer_impaired{}',
+  maintenance: 'heartline_endpoint_state{network="avalanche",endpoint="own-1",state="maintenance"}',
+}
+
+test('every alert has a case, and a name of its own', () => {
+  const names = alerts.map(({ name }) => name)
+
+  expect(new Set(names).size).toBe(names.length)
+  expect(new Set(RULE_CASES.map((one) => one.alert))).toEqual(new Set(names))
+})
+
+describe.skipIf(!hasPromtool)('Prometheus itself', () => {
+  test('finds nothing to object to in the rules', () => {
+    const { status, output } = promtool(['check', 'rules', '--lint=all', '--lint-fatal', 'rules.yml'], RULES)
+
+    expect(output).toContain(`SUCCESS: ${alerts.length} rules found`)
+    expect(status).toBe(0)
+  })
+
+  test.each(RULE_CASES)('$alert fires with the node and the number, not before, and resolves: $description', (one) => {
+    const { status, output } = testRules(one, [
+      { at: WELL, fires: false },
+      { at: later(one.alert), fires: true },
+      { at: WELL_AGAIN, fires: false },
+    ])
+
+    expect(output).toContain('SUCCESS')
+    expect(status).toBe(0)
+  })
+
+  const silenced = RULE_CASES.flatMap((one) => alertOf(one).silencedBy.map((by) => ({ ...one, by })))
+  test.each(silenced)('$alert is silent while $by', (one) => {
+    const { status, output } = testRules({ ...one, series: { ...one.series, [SILENCES[one.by]]: '1x220' } }, [
+      { at: later(one.alert), fires: false },
+    ])
+
+    expect(output).toContain('SUCCESS')
+    expect(status).toBe(0)
+  })
+
+  test('what happens to one Heartline silences nothing of another', () => {
+    const down = RULE_CASES.find(({ alert }) => alert === 'HeartlineEndpointDown') as RuleCase
+    const elsewhere = {
+      'heartline_network_halted{network="avalanche",job="heartline",instance="other:9780"}': '1x220',
+      'heartline_observer_impaired{job="heartline",instance="other:9780"}': '1x220',
+    }
+
+    const { output } = testRules({ ...down, series: { ...down.series, ...elsewhere } }, [{ at: ILL, fires: true }])
+
+    expect(output).toContain('SUCCESS')
+  })
+})
+
+function alertOf({ alert }: RuleCase) {
+  const found = alerts.find(({ name }) => name === alert)
+  if (found === undefined) throw new Error(`no alert ${alert}`)
+  return found
+}
+
+function testRules(one: RuleCase, looks: readonly { readonly at: string; readonly fires: boolean }[]) {
+  const { name, severity, scope } = alertOf(one)
+  const expected = {
+    exp_labels: { ...PLACE, ...one.labels, severity, scope },
+    exp_annotations: { summary: one.summary, description: one.description, runbook_url: runbookUrl(name) },
+  }
+  const document = {
+    rule_files: ['rules.yml'],
+    evaluation_interval: '1m',
+    tests: [
+      {
+        interval: '1m',
+        input_series: Object.entries(one.series).map(([series, values]) => ({ series: placed(series), values })),
+        alert_rule_test: looks.map(({ at, fires }) => ({
+          eval_time: at,
+          alertname: name,
+          exp_alerts: fires ? [expected] : [],
+        })),
+      },
+    ],
+  }
+  const rules = prometheusRules([{ name: 'one', alerts: [alertOf(one)] }])
+  return promtool(['test', 'rules', 'test.yml'], { 'rules.yml': rules, 'test.yml': stringify(document) })
+}
+
+/** Where a series does not say whose it is. */
+function placed(series: string): string {
+  if (series.includes('instance=')) return series
+  return series.replace('}', `${series.endsWith('{}') ? '' : ','}job="heartline",instance="heartline:9780"}`)
+}
