@@ -1,10 +1,5 @@
 import type { UnixMs } from './time.ts'
-
-/** A block as one endpoint told it. */
-export interface Block {
-  readonly height: number
-  readonly hash: string
-}
+import { type Block, type Branch, createVotes, type Voter, type VotesAt } from './votes.ts'
 
 /** On which branch an endpoint is, by the newest height at which it can be compared. */
 export interface BranchStanding {
@@ -57,142 +52,100 @@ export interface Branches {
   split(): Split | null
   /** How many different blocks are told at the newest height that most have reached; 0 when none is. */
   count(): number
+  /** Grows whenever somebody tells a block that it did not tell before, or no longer tells one. */
+  readonly changes: number
   /** Whether an endpoint that is compared has told this block. */
-  isTold(block: Block): boolean
+  isTold(height: number, hash: string): boolean
+  /** Whether one whose head is at this height may have to be asked for an older block. */
+  asksBelow(height: number): boolean
   /** Which block an endpoint must be asked for to be compared; `null` when those that it has told just now will do. */
   ask(endpoint: string, told: readonly number[]): number | null
   shift(ms: number): void
 }
 
-interface Voter {
-  latest: readonly Block[]
-  previous: readonly Block[]
-  agreedAt: number | null
-  /** When it first had another block than the majority, in the present run of disagreeing. */
-  againstSince: UnixMs | null
-  standing: BranchStanding | null
-}
-
-/** What is told of one height. */
-interface Votes {
-  readonly byEndpoint: Map<string, { readonly hash: string; at: UnixMs }>
-  readonly byHash: Map<string, { count: number; latestAt: UnixMs }>
+interface Dispute {
+  readonly height: number
+  since: UnixMs
+  readonly certain: boolean
 }
 
 export function createBranches(deps: BranchesDeps): Branches {
   const { reached, answering, agreedHeight, slack, reachBack, patienceMs } = deps
-  const voters = new Map<string, Voter>()
-  const heights = new Map<number, Votes>()
+  const votes = createVotes<Opinion>()
   /** The height at which all are asked to be compared, and since when. */
   let meeting: { readonly height: number; since: UnixMs } | null = null
   /** When a disagreement without majority was first seen; certain once both sides have repeated it. */
-  let dispute: { readonly height: number; since: UnixMs; certain: boolean } | null = null
+  let dispute: Dispute | null = null
+  /** What `split` last told, of which dispute and changes. */
+  let told: { readonly of: Dispute; readonly changes: number; readonly split: Split } | null = null
 
-  function vote(endpoint: string, { height, hash }: Block, at: UnixMs): void {
-    const votes = heights.get(height) ?? { byEndpoint: new Map(), byHash: new Map() }
-    heights.set(height, votes)
-    const branch = votes.byHash.get(hash)
-    const before = votes.byEndpoint.get(endpoint)
-    // Most polls say again what the last one said.
-    if (before?.hash === hash && branch !== undefined) {
-      before.at = at
-      branch.latestAt = Math.max(branch.latestAt, at)
-      return
-    }
-    if (before !== undefined) unvote(votes, endpoint)
-    votes.byEndpoint.set(endpoint, { hash, at })
-    if (branch === undefined) votes.byHash.set(hash, { count: 1, latestAt: at })
-    else {
-      branch.count++
-      branch.latestAt = Math.max(branch.latestAt, at)
-    }
-  }
-
-  function unvote(votes: Votes, endpoint: string): void {
-    const before = votes.byEndpoint.get(endpoint)
-    const branch = before === undefined ? undefined : votes.byHash.get(before.hash)
-    if (before === undefined || branch === undefined) return
-    votes.byEndpoint.delete(endpoint)
-    branch.count--
-    if (branch.count === 0) votes.byHash.delete(before.hash)
-  }
-
-  function withdraw(endpoint: string, blocks: readonly Block[], ...kept: readonly (readonly Block[])[]): void {
-    for (const { height } of blocks) {
-      if (kept.some((keep) => keep.some((block) => block.height === height))) continue
-      const votes = heights.get(height)
-      if (votes === undefined) continue
-      unvote(votes, endpoint)
-      if (votes.byEndpoint.size === 0) heights.delete(height)
-    }
-  }
-
-  /** What is said of this height: the block of the majority, `split` when none can have one, `null` when it is open. */
-  function outcome(height: number): { readonly majority: string } | 'split' | null {
-    const votes = heights.get(height)
-    if (votes === undefined || votes.byEndpoint.size < 2) return null
+  /** What is said of a height: the block of the majority, `split` when none can have one, `null` when it is open. */
+  function outcome({ height, branches, count }: VotesAt<Opinion>): Branch<Opinion> | 'split' | null {
+    if (count < 2) return null
     // The first that reach a height do not speak for those that are about to.
-    const eligible = Math.max(reached(height - slack()), votes.byEndpoint.size)
+    const eligible = Math.max(reached(height - slack()), count)
     if (eligible * 2 <= answering()) return null
-    const [most, count] = mostVoted(votes)
-    if (count * 2 > eligible) return { majority: most }
-    const undecided = eligible - votes.byEndpoint.size
-    return (count + undecided) * 2 <= eligible ? 'split' : null
+    const most = mostVoted(branches)
+    const agreeing = most?.said.length ?? 0
+    if (most !== null && agreeing * 2 > eligible) return most
+    const undecided = eligible - count
+    return (agreeing + undecided) * 2 <= eligible ? 'split' : null
   }
 
   /** By the newest of its blocks at which it can be compared: often the others tell theirs only after it has. */
-  function standingOf(endpoint: string, voter: Voter): BranchStanding | null {
-    for (const { height } of newestFirst(voter.latest, voter.previous)) {
-      const found = outcome(height)
-      const said = heights.get(height)?.byEndpoint.get(endpoint)
-      if (found === null || said === undefined) continue
-      const { hash } = said
-      const { agreedAt } = voter
+  function standingOf({ said, of }: Voter<Opinion>): BranchStanding | null {
+    for (const { votes: all, branch, at } of said) {
+      const found = outcome(all)
+      if (found === null) continue
+      const { height } = all
+      const { hash } = branch
       if (found === 'split') {
-        voter.againstSince = null
-        return { height, hash, side: 'split', agreedAt }
+        of.againstSince = null
+        return standsAs(of, height, hash, 'split')
       }
-      if (found.majority === hash) {
-        voter.againstSince = null
-        voter.agreedAt = Math.max(agreedAt ?? 0, height)
-        return { height, hash, side: 'with', agreedAt: voter.agreedAt }
+      if (found === branch) {
+        of.againstSince = null
+        of.agreedAt = Math.max(of.agreedAt ?? 0, height)
+        return standsAs(of, height, hash, 'with')
       }
-      voter.againstSince ??= said.at
+      of.againstSince ??= at
       // A block that lost, told once by a pool, must not stand against it for as long as it cannot be compared again.
-      if (said.at <= voter.againstSince) return null
-      const repeated = saidSince(height, found.majority, voter.againstSince)
-      return repeated * 2 > Math.max(reached(height - slack()), 2) ? { height, hash, side: 'against', agreedAt } : null
+      if (at <= of.againstSince) return null
+      const needed = Math.max(reached(height - slack()), 2)
+      return isSaidSince(found, of.againstSince, needed) ? standsAs(of, height, hash, 'against') : null
     }
     // It could not be compared this time: what was certain stays so while there are others to disagree with.
-    return voter.standing?.side === 'against' && answering() > 1 ? voter.standing : null
+    return of.standing?.side === 'against' && answering() > 1 ? of.standing : null
   }
 
-  function saidSince(height: number, hash: string, since: UnixMs): number {
+  /** Whether more than half of `needed` have said it since. */
+  function isSaidSince({ said }: Branch<Opinion>, since: UnixMs, needed: number): boolean {
     let count = 0
-    for (const said of heights.get(height)?.byEndpoint.values() ?? [])
-      if (said.hash === hash && said.at > since) count++
-    return count
+    for (const { at } of said) if (at > since && ++count * 2 > needed) return true
+    return false
   }
 
   /** At the newest height of which anything can be said. */
   function seekDispute(at: UnixMs): void {
-    for (const height of [...heights.keys()].sort((a, b) => b - a)) {
-      const found = outcome(height)
+    for (const of of [...votes.all()].sort((a, b) => b.height - a.height)) {
+      const found = outcome(of)
       if (found === null) continue
       if (found !== 'split') dispute = null
       else {
+        const { height } = of
         const since = dispute?.since ?? at
-        const repeated = [...(heights.get(height)?.byHash.values() ?? [])].filter(({ latestAt }) => latestAt > since)
-        dispute = { height, since, certain: dispute?.certain === true || repeated.length > 1 }
+        const repeated = of.branches.filter(({ latestAt }) => latestAt > since)
+        const certain = dispute?.certain === true || repeated.length > 1
+        if (dispute?.height !== height || dispute.certain !== certain) dispute = { height, since, certain }
       }
       return
     }
   }
 
-  function isComparable(endpoint: string, told: readonly number[]): boolean {
-    return told.some((height) => {
-      const votes = heights.get(height)?.byEndpoint
-      return votes !== undefined && (votes.size - Number(votes.has(endpoint))) * 2 >= answering()
+  function isComparable(endpoint: string, heights: readonly number[]): boolean {
+    return heights.some((height) => {
+      const of = votes.at(height)
+      return of !== undefined && (of.count - Number(votes.hasSaid(endpoint, of))) * 2 >= answering()
     })
   }
 
@@ -200,90 +153,110 @@ export function createBranches(deps: BranchesDeps): Branches {
   function moveMeeting(endpoint: string, blocks: readonly Block[], at: UnixMs): void {
     const agreed = agreedHeight()
     if (agreed === null) return
-    const newest = blocks.reduce((most, { height }) => Math.max(most, height), -1)
-    const met = meeting === null ? 0 : (heights.get(meeting.height)?.byEndpoint.size ?? 0)
-    const expected = meeting === null ? 0 : reached(meeting.height - reachBack)
-    if (meeting !== null && met < expected && at - meeting.since < patienceMs) return
-    const told = blocks.map((block) => block.height)
-    const isBehind = newest >= 0 && newest < agreed && agreed - newest <= reachBack && !isComparable(endpoint, told)
+    if (meeting !== null && at - meeting.since < patienceMs) {
+      const met = votes.at(meeting.height)?.count ?? 0
+      if (met < reached(meeting.height - reachBack)) return
+    }
+    let newest = -1
+    for (const { height } of blocks) newest = Math.max(newest, height)
+    const isNear = newest >= 0 && newest < agreed && agreed - newest <= reachBack
+    const heights = isNear ? blocks.map((block) => block.height) : []
+    const isBehind = isNear && !isComparable(endpoint, heights)
     const height = isBehind ? newest : agreed
     if (height !== meeting?.height) meeting = { height, since: at }
   }
 
   return {
+    get changes() {
+      return votes.changes
+    },
+
     take(endpoint, blocks, at) {
-      const voter = voters.get(endpoint) ?? newVoter()
-      voters.set(endpoint, voter)
-      withdraw(endpoint, voter.previous, voter.latest, blocks)
-      voter.previous = voter.latest
-      voter.latest = blocks
-      for (const block of blocks) vote(endpoint, block, at)
-      if (dispute !== null || blocks.some(({ height }) => (heights.get(height)?.byHash.size ?? 0) > 1)) seekDispute(at)
-      voter.standing = standingOf(endpoint, voter)
+      const voter = votes.take(endpoint, blocks, at, undecided)
+      if (dispute !== null || isDisputed(voter)) seekDispute(at)
+      voter.of.standing = standingOf(voter)
       moveMeeting(endpoint, blocks, at)
     },
 
     forget(endpoint) {
-      const voter = voters.get(endpoint)
-      if (voter === undefined) return
-      voters.delete(endpoint)
-      withdraw(endpoint, voter.latest)
-      withdraw(endpoint, voter.previous)
-      if (voters.size < 2) dispute = null
+      if (votes.forget(endpoint) && votes.voters < 2) dispute = null
     },
 
-    standing: (endpoint) => voters.get(endpoint)?.standing ?? null,
+    standing: (endpoint) => votes.of(endpoint)?.standing ?? null,
 
     split() {
       if (dispute === null || !dispute.certain) return null
-      const byHash = new Map<string, string[]>()
-      for (const [endpoint, { hash }] of heights.get(dispute.height)?.byEndpoint ?? []) {
-        const endpoints = byHash.get(hash)
-        if (endpoints === undefined) byHash.set(hash, [endpoint])
-        else endpoints.push(endpoint)
-      }
-      const branches = [...byHash]
-        .map(([hash, endpoints]) => ({ hash, endpoints: endpoints.sort() }))
-        .sort((a, b) => b.endpoints.length - a.endpoints.length || (String(a.endpoints) < String(b.endpoints) ? -1 : 1))
-      return { height: dispute.height, since: dispute.since, branches }
+      const { height, since } = dispute
+      if (told?.of !== dispute || told.changes !== votes.changes)
+        told = { of: dispute, changes: votes.changes, split: { height, since, branches: sidesOf(votes.at(height)) } }
+      return told.split
     },
 
     count() {
-      let newest = -1
-      for (const height of heights.keys()) if (height > newest && reached(height) * 2 > answering()) newest = height
-      return heights.get(newest)?.byHash.size ?? 0
+      let newest: VotesAt<Opinion> | null = null
+      for (const of of votes.all())
+        if (of.height > (newest?.height ?? -1) && reached(of.height) * 2 > answering()) newest = of
+      return newest?.branches.length ?? 0
     },
 
-    isTold: ({ height, hash }) => heights.get(height)?.byHash.has(hash) === true,
+    isTold: (height, hash) => votes.at(height)?.branches.some((branch) => branch.hash === hash) === true,
 
-    ask(endpoint, told) {
-      if (meeting === null || answering() < 2 || told.includes(meeting.height)) return null
-      const canTell = told.some((height) => height > (meeting?.height ?? 0))
-      return canTell && !isComparable(endpoint, told) ? meeting.height : null
+    asksBelow: (height) => meeting !== null && height > meeting.height && answering() >= 2,
+
+    ask(endpoint, heights) {
+      if (meeting === null || answering() < 2 || heights.includes(meeting.height)) return null
+      const canTell = heights.some((height) => height > (meeting?.height ?? 0))
+      return canTell && !isComparable(endpoint, heights) ? meeting.height : null
     },
 
     shift(ms) {
-      for (const { byEndpoint, byHash } of heights.values()) {
-        for (const [endpoint, said] of byEndpoint) byEndpoint.set(endpoint, { ...said, at: said.at + ms })
-        for (const branch of byHash.values()) branch.latestAt += ms
-      }
-      for (const voter of voters.values()) if (voter.againstSince !== null) voter.againstSince += ms
+      votes.shift(ms)
+      for (const opinion of votes.opinions()) if (opinion.againstSince !== null) opinion.againstSince += ms
       if (dispute !== null) dispute.since += ms
       if (meeting !== null) meeting.since += ms
+      told = null
     },
   }
 }
 
-function newVoter(): Voter {
-  return { latest: [], previous: [], agreedAt: null, againstSince: null, standing: null }
+/** What is thought of one endpoint. */
+interface Opinion {
+  agreedAt: number | null
+  /** When it first had another block than the majority, in the present run of disagreeing. */
+  againstSince: UnixMs | null
+  standing: BranchStanding | null
 }
 
-function newestFirst(latest: readonly Block[], previous: readonly Block[]): readonly Block[] {
-  return [...latest, ...previous].sort((a, b) => b.height - a.height)
+function undecided(): Opinion {
+  return { agreedAt: null, againstSince: null, standing: null }
 }
 
-function mostVoted({ byHash }: Votes): readonly [hash: string, count: number] {
-  let most: readonly [string, number] = ['', 0]
-  for (const [hash, { count }] of byHash) if (count > most[1]) most = [hash, count]
+/** Somebody tells another block than it at one of the heights of its latest poll. */
+function isDisputed({ said, polls }: Voter<Opinion>): boolean {
+  return said.some(({ poll, votes }) => poll === polls && votes.branches.length > 1)
+}
+
+/** The same object while it says the same. */
+function standsAs(
+  { standing, agreedAt }: Opinion,
+  height: number,
+  hash: string,
+  side: BranchStanding['side'],
+): BranchStanding {
+  const isSame =
+    standing?.height === height && standing.hash === hash && standing.side === side && standing.agreedAt === agreedAt
+  return isSame ? standing : { height, hash, side, agreedAt }
+}
+
+function mostVoted(branches: readonly Branch<Opinion>[]): Branch<Opinion> | null {
+  let most: Branch<Opinion> | null = null
+  for (const branch of branches) if (branch.said.length > (most?.said.length ?? 0)) most = branch
   return most
+}
+
+/** The largest first. */
+function sidesOf(votes: VotesAt<Opinion> | undefined): Split['branches'] {
+  return (votes?.branches ?? [])
+    .map(({ hash, said }) => ({ hash, endpoints: said.map(({ by }) => by.endpoint).sort() }))
+    .sort((a, b) => b.endpoints.length - a.endpoints.length || (String(a.endpoints) < String(b.endpoints) ? -1 : 1))
 }

@@ -2,10 +2,11 @@ import { type BranchStanding, createBranches, type Split } from './branches.ts'
 import type { Head } from './head.ts'
 import type { HeightTally } from './height-tally.ts'
 import { createKnownHeads, type SeenHead } from './known-heads.ts'
-import { createParents } from './parents.ts'
+import { createParents, parentOf } from './parents.ts'
 import { createProgress } from './progress.ts'
 import { type ChainReference, createReference } from './reference.ts'
 import type { UnixMs } from './time.ts'
+import type { Block } from './votes.ts'
 
 export interface ChainViewOptions {
   readonly blockTimeMs: number
@@ -48,7 +49,7 @@ export interface ChainStanding {
  */
 export interface ChainView {
   /** `compared`: blocks that it was asked for besides. */
-  take(endpoint: string, head: Head, at: UnixMs, compared?: readonly { height: number; hash: string }[]): HeadMove
+  take(endpoint: string, head: Head, at: UnixMs, compared?: readonly Block[]): HeadMove
   /** The height at which this endpoint, whose head was just read, must be asked for its block to be compared; `null`: none. */
   ask(endpoint: string, head: Head): number | null
   /** An endpoint that is gone, or serves another chain, has no say. */
@@ -72,6 +73,8 @@ export interface ChainView {
   shift(ms: number): void
 }
 
+const NOTHING_COMPARED: readonly Block[] = Object.freeze([])
+
 /** Everybody is asked once in half of that time: who has not answered by then is not waited for to compare the others. */
 const PATIENCE = 0.6
 
@@ -91,6 +94,12 @@ export function createChainView(options: ChainViewOptions): ChainView {
   })
   const parents = createParents({ isTold: branches.isTold })
 
+  /** What follows from where everybody stands, and of whose changes. */
+  let tallied = -1
+  let witnessed = 0
+  let counted = -1
+  let count = 0
+
   function settle(now: UnixMs): void {
     const silenced = heads.silence(now - recentMs)
     for (const endpoint of silenced) branches.forget(endpoint)
@@ -104,31 +113,44 @@ export function createChainView(options: ChainViewOptions): ChainView {
   }
 
   /** Where so many are that one of them is no liar: now, or when last heard. Of two either may be. */
-  function witnessed(): number {
+  function witnessedHeight(): number {
+    if (tallied === heads.changes) return witnessed
+    tallied = heads.changes
     const of = (tally: HeightTally) =>
       tally.size <= 2 ? Number.POSITIVE_INFINITY : (tally.reachedBy(Math.ceil(tally.size / 2)) ?? 0)
-    return Math.max(of(heads.all), of(heads.recent))
+    witnessed = Math.max(of(heads.all), of(heads.recent))
+    return witnessed
+  }
+
+  function countBranches(): number {
+    // Neither of them ever shrinks.
+    const changes = heads.changes + branches.changes
+    if (counted === changes) return count
+    counted = changes
+    count = branches.count()
+    return count
   }
 
   return {
-    take(endpoint, head, at, compared = []) {
+    take(endpoint, head, at, compared = NOTHING_COMPARED) {
       const before = heads.seen(endpoint)
       const advanced = heads.take(endpoint, head, at)
       progress.answered(endpoint, advanced, at)
       reference.moved(head)
       settle(at)
       if (advanced) progress.follow(endpoint, before, head, at)
-      const parent = parents.take(endpoint, before?.head, head)
-      branches.take(endpoint, [{ height: head.height, hash: head.hash }, ...parent, ...compared], at)
+      const blocks: Block[] = [head]
+      if (parents.take(endpoint, before?.head, head)) blocks.push(parentOf(head))
+      if (compared.length > 0) blocks.push(...compared)
+      branches.take(endpoint, blocks, at)
       return moveOf(before, head)
     },
 
     ask(endpoint, head) {
-      const parent = parents.believed(endpoint, heads.seen(endpoint)?.head, head)
-      return branches.ask(
-        endpoint,
-        [head, ...parent].map(({ height }) => height),
-      )
+      const { height } = head
+      if (!branches.asksBelow(height)) return null
+      const withParent = parents.believes(endpoint, heads.seen(endpoint)?.head, head)
+      return branches.ask(endpoint, withParent ? [height, height - 1] : [height])
     },
 
     forget(endpoint) {
@@ -158,7 +180,7 @@ export function createChainView(options: ChainViewOptions): ChainView {
         head,
         advancedAt,
         lagBlocks: Math.max(0, agreed.height - head.height),
-        lagWitnessed: Math.max(0, Math.min(agreed.height, witnessed()) - head.height),
+        lagWitnessed: Math.max(0, Math.min(agreed.height, witnessedHeight()) - head.height),
         stalledForMs: leftMs >= stallMs ? now - advancedAt : null,
         ageMs: isAlone || standsAlone ? Math.max(0, now - head.timestamp) : null,
         branch: branches.standing(endpoint),
@@ -167,7 +189,7 @@ export function createChainView(options: ChainViewOptions): ChainView {
 
     haltedSince,
     split: () => branches.split(),
-    branches: () => branches.count(),
+    branches: countBranches,
     blockTimeMs: () => reference.blockTimeMs(),
 
     seen: (endpoint) => heads.seen(endpoint) ?? null,

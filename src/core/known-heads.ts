@@ -17,6 +17,8 @@ export interface KnownHeads {
   readonly all: HeightTally
   /** Of those that answered recently. */
   readonly recent: HeightTally
+  /** Grows whenever somebody stands elsewhere, comes or falls silent: while it is the same, so are both tallies. */
+  readonly changes: number
   endpoints(): Iterable<string>
   answering(): Iterable<string>
   answers(endpoint: string): boolean
@@ -34,84 +36,163 @@ export interface KnownHeads {
   shift(ms: number): void
 }
 
+/**
+ * Those that answer now are a list, the longest silent first: everybody goes to its end at every poll, and the first of a `Map` of
+ * thousands from which as much is deleted is found only behind all that was.
+ */
+interface Link {
+  before: Link
+  after: Link
+}
+
+interface Known extends Link {
+  readonly endpoint: string
+  seen: SeenHead
+  readAt: UnixMs | null
+  /** `null` while it is silent. */
+  answeredAt: UnixMs | null
+}
+
 /** A step back by no more than `jitterBlocks` keeps the mark to beat, so that swinging between two heights is no advance. */
 export function createKnownHeads(jitterBlocks: number): KnownHeads {
-  const known = new Map<string, SeenHead>()
+  const known = new Map<string, Known>()
   const all = createHeightTally()
-  const readAt = new Map<string, UnixMs>()
-  /** The longest silent first. */
-  const answeredAt = new Map<string, UnixMs>()
   const recent = createHeightTally()
+  const ends = createEnds()
+  let changes = 0
 
-  function put(endpoint: string, seen: SeenHead): void {
-    const before = known.get(endpoint)
-    if (before !== undefined) all.remove(before.head.height)
-    known.set(endpoint, seen)
+  function add(endpoint: string, seen: SeenHead): Known {
+    const one: Known = { endpoint, seen, readAt: null, answeredAt: null, before: ends, after: ends }
+    known.set(endpoint, one)
     all.add(seen.head.height)
+    changes++
+    return one
   }
 
-  function fallSilent(endpoint: string): void {
-    const seen = known.get(endpoint)
-    if (answeredAt.delete(endpoint) && seen !== undefined) recent.remove(seen.head.height)
+  function stand(one: Known, seen: SeenHead): void {
+    const { height } = one.seen.head
+    one.seen = seen
+    if (height === seen.head.height) return
+    all.remove(height)
+    all.add(seen.head.height)
+    if (one.answeredAt !== null) {
+      recent.remove(height)
+      recent.add(seen.head.height)
+    }
+    changes++
+  }
+
+  function answer(one: Known, at: UnixMs): void {
+    if (one.answeredAt === null) {
+      recent.add(one.seen.head.height)
+      changes++
+    } else unlink(one)
+    one.answeredAt = at
+    linkBefore(ends, one)
+  }
+
+  function fallSilent(one: Known): void {
+    if (one.answeredAt === null) return
+    one.answeredAt = null
+    unlink(one)
+    recent.remove(one.seen.head.height)
+    changes++
   }
 
   return {
     all,
     recent,
+    get changes() {
+      return changes
+    },
     endpoints: () => known.keys(),
-    answering: () => answeredAt.keys(),
-    answers: (endpoint) => answeredAt.has(endpoint),
-    seen: (endpoint) => known.get(endpoint),
-    readAt: (endpoint) => readAt.get(endpoint) ?? known.get(endpoint)?.advancedAt ?? 0,
-    heads: () => known.values(),
+    *answering() {
+      for (let link = ends.after; link !== ends; link = link.after) yield (link as Known).endpoint
+    },
+    answers: (endpoint) => (known.get(endpoint)?.answeredAt ?? null) !== null,
+    seen: (endpoint) => known.get(endpoint)?.seen,
+    readAt(endpoint) {
+      const one = known.get(endpoint)
+      return one?.readAt ?? one?.seen.advancedAt ?? 0
+    },
+    *heads() {
+      for (const { seen } of known.values()) yield seen
+    },
 
     take(endpoint, head, at) {
-      const before = known.get(endpoint)
-      const fellBack = before !== undefined && head.height < before.highest - jitterBlocks
+      const one = known.get(endpoint)
+      const before = one?.seen
       const advanced = before === undefined || head.height > before.highest
-      fallSilent(endpoint)
-      put(endpoint, {
-        head,
-        highest: fellBack ? head.height : Math.max(head.height, before?.highest ?? head.height),
-        advancedAt: advanced ? at : before.advancedAt,
-      })
-      answeredAt.set(endpoint, at)
-      readAt.set(endpoint, at)
-      recent.add(head.height)
+      const fellBack = before !== undefined && head.height < before.highest - jitterBlocks
+      const highest = fellBack || before === undefined ? head.height : Math.max(head.height, before.highest)
+      const advancedAt = advanced ? at : before.advancedAt
+      const isSame = head === before?.head && highest === before.highest && !advanced
+      const seen = isSame ? before : { head, highest, advancedAt }
+      const told = one ?? add(endpoint, seen)
+      stand(told, seen)
+      answer(told, at)
+      told.readAt = at
       return advanced
     },
 
     silence(before) {
+      if (!isSilent(ends.after, before)) return NOBODY
       const silenced: string[] = []
-      for (const [endpoint, at] of answeredAt) {
-        if (at >= before) break
-        fallSilent(endpoint)
-        silenced.push(endpoint)
+      for (let link = ends.after; isSilent(link, before); link = ends.after) {
+        fallSilent(link)
+        silenced.push(link.endpoint)
       }
       return silenced
     },
 
     forget(endpoint) {
-      const seen = known.get(endpoint)
-      if (seen === undefined) return false
-      fallSilent(endpoint)
-      all.remove(seen.head.height)
+      const one = known.get(endpoint)
+      if (one === undefined) return false
+      fallSilent(one)
+      all.remove(one.seen.head.height)
       known.delete(endpoint)
-      readAt.delete(endpoint)
+      changes++
       return true
     },
 
     restore(endpoint, seen, answered) {
       if (known.has(endpoint)) return
-      put(endpoint, seen)
-      if (answered === undefined) return
-      answeredAt.set(endpoint, answered)
-      recent.add(seen.head.height)
+      const one = add(endpoint, seen)
+      if (answered !== undefined) answer(one, answered)
     },
 
     shift(ms) {
-      for (const [endpoint, seen] of known) known.set(endpoint, { ...seen, advancedAt: seen.advancedAt + ms })
-      for (const times of [readAt, answeredAt]) for (const [endpoint, at] of times) times.set(endpoint, at + ms)
+      for (const one of known.values()) {
+        one.seen = { ...one.seen, advancedAt: one.seen.advancedAt + ms }
+        if (one.readAt !== null) one.readAt += ms
+        if (one.answeredAt !== null) one.answeredAt += ms
+      }
     },
   }
+
+  /** Only the list's ends are no endpoint. */
+  function isSilent(link: Link, before: UnixMs): link is Known {
+    return link !== ends && ((link as Known).answeredAt ?? before) < before
+  }
+}
+
+const NOBODY: readonly string[] = Object.freeze([])
+
+function createEnds(): Link {
+  const ends = {} as Link
+  ends.before = ends
+  ends.after = ends
+  return ends
+}
+
+function unlink(link: Link): void {
+  link.before.after = link.after
+  link.after.before = link.before
+}
+
+function linkBefore(next: Link, link: Link): void {
+  link.before = next.before
+  link.after = next
+  next.before.after = link
+  next.before = link
 }

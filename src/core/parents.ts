@@ -1,9 +1,9 @@
-import type { Block } from './branches.ts'
 import type { Head } from './head.ts'
+import type { Block } from './votes.ts'
 
 export interface ParentsDeps {
   /** Whether somebody told this block. */
-  readonly isTold: (block: Block) => boolean
+  readonly isTold: (height: number, hash: string) => boolean
 }
 
 /**
@@ -12,10 +12,10 @@ export interface ParentsDeps {
  * parent that it named was a block that was told, and until one is not the block that it stood at itself. Others are asked.
  */
 export interface Parents {
-  /** The parent of a head that was just read, where it is believed; `before` is the endpoint's previous head. */
-  believed(endpoint: string, before: Head | undefined, head: Head): readonly Block[]
-  /** As `believed`, and keeps in mind what this head has shown. */
-  take(endpoint: string, before: Head | undefined, head: Head): readonly Block[]
+  /** Whether the parent of a head that was just read is believed; `before` is the endpoint's previous head. */
+  believes(endpoint: string, before: Head | undefined, head: Head): boolean
+  /** As `believes`, and keeps in mind what this head has shown. */
+  take(endpoint: string, before: Head | undefined, head: Head): boolean
   forget(endpoint: string): void
 }
 
@@ -25,26 +25,29 @@ export function createParents({ isTold }: ParentsDeps): Parents {
   /** Whether this head shows that the endpoint's blocks follow each other; `null` where it shows nothing. */
   function shown(before: Head | undefined, { height, parentHash }: Head): boolean | null {
     if (before !== undefined && height === before.height + 1) return parentHash === before.hash
-    return isTold({ height: height - 1, hash: parentHash }) ? true : null
+    return isTold(height - 1, parentHash) ? true : null
   }
 
-  function believed(endpoint: string, before: Head | undefined, head: Head): readonly Block[] {
-    const { height, parentHash } = head
-    if (height === 0 || parentHash === '') return []
-    return (shown(before, head) ?? proven.has(endpoint)) ? [{ height: height - 1, hash: parentHash }] : []
+  function believes(endpoint: string, { height, parentHash }: Head, isProven: boolean | null): boolean {
+    return height !== 0 && parentHash !== '' && (isProven ?? proven.has(endpoint))
   }
 
   return {
-    believed,
+    believes: (endpoint, before, head) => believes(endpoint, head, shown(before, head)),
 
     take(endpoint, before, head) {
-      const parent = believed(endpoint, before, head)
       const isProven = shown(before, head)
+      const isBelieved = believes(endpoint, head, isProven)
       if (isProven === true) proven.add(endpoint)
       else if (isProven === false) proven.delete(endpoint)
-      return parent
+      return isBelieved
     },
 
     forget: (endpoint) => void proven.delete(endpoint),
   }
+}
+
+/** The block that this head names as its parent. */
+export function parentOf({ height, parentHash }: Head): Block {
+  return { height: height - 1, hash: parentHash }
 }

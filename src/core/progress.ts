@@ -32,8 +32,10 @@ export function createProgress({ reference, answering, stallMs }: ProgressOption
   let lastAdvanceAt = Number.NEGATIVE_INFINITY
   /** Who has gone on last, as fast as its chain can, past where the others agree to be: they may all be stuck. */
   let leader: { readonly endpoint: string; readonly height: number; advancedAt: UnixMs } | null = null
-  /** The latest two that answered. */
-  let answers: readonly { readonly endpoint: string; readonly at: UnixMs }[] = []
+  /** The latest that answered, and when the latest but it did. */
+  let newestBy: string | null = null
+  let newestAt = Number.NEGATIVE_INFINITY
+  let otherAt = Number.NEGATIVE_INFINITY
   /** Once a chain stands still it does so until somebody advances, also when others fall silent meanwhile. */
   let halted = false
 
@@ -43,9 +45,9 @@ export function createProgress({ reference, answering, stallMs }: ProgressOption
     },
 
     answered(endpoint, advanced, at) {
-      const [newest] = answers
-      const other = newest !== undefined && newest.endpoint !== endpoint ? [newest] : answers.slice(1)
-      answers = [{ endpoint, at }, ...other]
+      if (newestBy !== endpoint) otherAt = newestAt
+      newestBy = endpoint
+      newestAt = at
       if (advanced) lastAdvanceAt = Math.max(lastAdvanceAt, at)
     },
 
@@ -69,9 +71,8 @@ export function createProgress({ reference, answering, stallMs }: ProgressOption
     haltedSince(now) {
       const latest = Math.max(reference.current?.advancedAt ?? now, lastAdvanceAt)
       // That nobody was heard is no halt: two have said since that there is no new block, one of them after all that time.
-      const [newest, other] = answers
-      const isSaid = newest !== undefined && newest.at - latest >= stallMs
-      const byTwo = other !== undefined && other.at > latest && answering() >= 2
+      const isSaid = newestAt - latest >= stallMs
+      const byTwo = otherAt > latest && answering() >= 2
       halted = isSaid && (byTwo || (halted && answering() >= 1))
       return halted ? latest : null
     },
@@ -86,7 +87,8 @@ export function createProgress({ reference, answering, stallMs }: ProgressOption
 
     shift(ms) {
       lastAdvanceAt += ms
-      answers = answers.map(({ endpoint, at }) => ({ endpoint, at: at + ms }))
+      newestAt += ms
+      otherAt += ms
       if (leader !== null) leader.advancedAt += ms
     },
   }

@@ -66,6 +66,8 @@ export function createReference({
   /** The highest height that both had, where there are two. */
   let common = 0
   let hasMoved = false
+  /** The heads' `changes` when it was last worked out; `null` where the answer depends on the time as well. */
+  let settledAt: number | null = null
   /** Another block than the reference's was told at its height. */
   let disputed = false
 
@@ -189,6 +191,9 @@ export function createReference({
       // What two may claim grows with time; everything else changes only when somebody moves.
       if (!hasMoved && heads.recent.size !== 2 && heads.all.size !== 2) return
       hasMoved = false
+      const areTwo = heads.recent.size === 2 || heads.all.size === 2
+      if (settledAt === heads.changes && !disputed && !areTwo) return
+      settledAt = null
       const been = agreed(heads.endpoints(), heads.all, now)
       if (been === null) {
         current = null
@@ -196,7 +201,10 @@ export function createReference({
       }
       const is = agreed(heads.answering(), heads.recent, now) ?? been
       const possible = been + lagBlocksDown + blocksIn(now - (current?.advancedAt ?? lastAdvanceAt))
-      refer(is > been && is <= possible ? is : been, now, lastAdvanceAt)
+      const height = is > been && is <= possible ? is : been
+      refer(height, now, lastAdvanceAt)
+      const isTimeless = is <= been + lagBlocksDown && heads.all.reached(height - lagBlocks) >= 2
+      if (isTimeless) settledAt = heads.changes
     },
 
     fits,
