@@ -13,6 +13,7 @@ export default class Counts {
       for (const suite of module.children.allSuites()) counts.failed += suite.errors().length
       for (const test of module.children.allTests()) {
         const { state } = test.result()
+        if (test.diagnostic()?.flaky) console.log(`needed a second try: ${module.relativeModuleId} > ${test.fullName}`)
         if (state === 'passed') counts.passed++
         else if (state === 'skipped') counts.skipped++
         else counts.failed++
