@@ -58,7 +58,14 @@ export interface Answered {
 /** Nobody waits for an answer to a notification. */
 export type RpcAnswered = Answered | 'nothing'
 
+/** Calls of all callers that are at work, each of a batch by itself. */
+export interface Load {
+  calls: number
+  readonly most: number
+}
+
 export interface AskerDeps {
+  readonly load: Load
   readonly answerer: Answerer
   readonly aliases: AliasRoutes
   readonly metrics: GatewayMetrics
@@ -92,7 +99,7 @@ interface Told {
   readonly retryAfterMs: number | undefined
 }
 
-export function createAsker({ answerer, aliases, metrics, clock, log }: AskerDeps): Asker {
+export function createAsker({ answerer, aliases, load, metrics, clock, log }: AskerDeps): Asker {
   /** A bug must not leave a caller without an answer. */
   async function answerOf(question: Question): Promise<Reply> {
     try {
@@ -202,7 +209,16 @@ export function createAsker({ answerer, aliases, metrics, clock, log }: AskerDep
         return framed === null ? 'nothing' : { status, body: framed, summary, retryAfterMs }
       }
       const over = overLimit(caller, body.entries.length)
-      return over === null ? answerBatch(body.entries, context, place) : refuseAll(over)
+      if (over !== null) return refuseAll(over)
+      // The request itself is counted; a batch that stands alone is always taken.
+      const more = body.entries.length - 1
+      if (load.calls + more > load.most + rules.batchLimit) return refuseAll(OVERLOADED)
+      load.calls += more
+      try {
+        return await answerBatch(body.entries, context, place)
+      } finally {
+        load.calls -= more
+      }
 
       function refuseAll(because: Refusal): Answered {
         const calls = body.kind === 'batch' ? body.entries.length : 1
@@ -314,6 +330,13 @@ function asSuccess(result: Buffer): Buffer {
   return result.toString('latin1').replace(/\s/g, '') === '{}' ? SUCCESS : result
 }
 const SUCCESS = Buffer.from('{"success":true}')
+
+/** What has been taken is still answered in time: it is at most as much as one process does in a second. */
+export const OVERLOADED: Refusal = {
+  kind: 'overloaded',
+  message: 'too many requests are at work',
+  retryAfterMs: 1000,
+}
 
 const SILENCE: Told = { framed: null, status: 204, summary: NOTHING_ASKED, retryAfterMs: undefined }
 const SKIPPED: Reply = { kind: 'result', result: SUCCESS, ...NOTHING_ASKED, nodeMs: 0 }

@@ -4,7 +4,7 @@ import type { Clock } from '../clock.ts'
 import type { Network, Shard } from '../core/network.ts'
 import type { Log } from '../log.ts'
 import { type Admission, admit, type Rules, type ServedNetwork } from './admission.ts'
-import { type AliasRoutes, createAsker, type RpcAnswered } from './ask.ts'
+import { type AliasRoutes, createAsker, type Load, OVERLOADED, type RpcAnswered } from './ask.ts'
 import { type Caller, type CallerSettings, createCallers } from './callers.ts'
 import { readBody } from './envelope.ts'
 import { type Certificate, createListener, type ListenerOptions } from './listener.ts'
@@ -40,7 +40,7 @@ export interface GatewayDeps {
   readonly metrics: GatewayMetrics
   readonly clock: Clock
   readonly log: Log
-  /** Requests that may be at work at once. */
+  /** Calls that may be at work at once. */
   readonly mostAtWork?: number
 }
 
@@ -77,22 +77,16 @@ const MOST_AT_WORK = 4096
 const MOST_BACKLOG_BYTES = 64 * 2 ** 20
 /** A request that is refused before its body is read has its id read from it all the same, if it is no longer than this. */
 const SMALL_BODY = 16 * 1024
-const OVERLOAD_RETRY_MS = 1000
 /** For requests at work when the daemon stops; supervisors wait for ten seconds at least before they kill. */
 const LONGEST_GRACE_MS = 8000
 const SILENCE_MS = 20_000
-
-const OVERLOADED: Refusal = {
-  kind: 'overloaded',
-  message: 'too many requests are at work',
-  retryAfterMs: OVERLOAD_RETRY_MS,
-}
 
 export function createGateway({ listen, answerer, aliases, metrics, clock, log, ...deps }: GatewayDeps): Gateway {
   const { mostAtWork = MOST_AT_WORK } = deps
   const callers = createCallers({ clock })
   const backlog: Backlog = { bytes: 0 }
-  const asker = createAsker({ answerer, aliases, metrics, clock, log })
+  const load: Load = { calls: 0, most: mostAtWork }
+  const asker = createAsker({ answerer, aliases, load, metrics, clock, log })
   const nextRequestId = requestIds()
   let rules = deps.rules
   let served = servedBy(rules)
@@ -127,7 +121,7 @@ export function createGateway({ listen, answerer, aliases, metrics, clock, log, 
     if (admission.kind === 'preflight') return respondEmpty(res, headers, preflightHeaders(admission.allow))
     const request = { req, res, admission, headers, awaitsContinue }
     const isRest = admission.route.kind === 'rest'
-    if (atWork >= mostAtWork || backlog.bytes > MOST_BACKLOG_BYTES) {
+    if (load.calls >= load.most || backlog.bytes > MOST_BACKLOG_BYTES) {
       return turnAway(request, OVERLOADED, isRest ? 'rest' : 'rpc')
     }
     const presence = begin(res, admission.network.name)
@@ -163,9 +157,11 @@ export function createGateway({ listen, answerer, aliases, metrics, clock, log, 
   function begin(res: ServerResponse, network: string): Presence {
     const presence = createPresence()
     atWork++
+    load.calls++
     metrics.atWork(network, 1)
     res.on('close', () => {
       atWork--
+      load.calls--
       metrics.atWork(network, -1)
       if (!res.writableFinished) presence.abort()
     })

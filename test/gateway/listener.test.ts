@@ -241,6 +241,83 @@ describe('too much at once', () => {
   })
 })
 
+describe('many times more than can be taken', () => {
+  test('is refused, and no more than the limit is ever at work; whoever was taken is served', async () => {
+    let most = 0
+    let now = 0
+    const { url, gateway } = await set({
+      mostAtWork: 20,
+      answer: async (question) => {
+        most = Math.max(most, ++now)
+        await new Promise((resolve) => setTimeout(resolve, 20))
+        now--
+        return echo(question)
+      },
+    })
+    const told = { 200: 0, 503: 0 } as Record<number, number>
+    const insist = async () => {
+      for (let i = 0; i < 5; i++) {
+        const { status, json } = await post(`${url}/ethereum/${ID}`, BODY)
+        told[status] = (told[status] ?? 0) + 1
+        expect('result' in json).toBe(status === 200)
+      }
+    }
+
+    await Promise.all(Array.from({ length: 200 }, insist))
+
+    expect(Object.keys(told)).toEqual(['200', '503'])
+    expect(told[200]).toBeGreaterThanOrEqual(20)
+    expect(told[503]).toBeGreaterThan(0)
+    expect(most).toBeLessThanOrEqual(20)
+    expect(gateway.atWork()).toBe(0)
+  })
+
+  test('a batch weighs as much as its calls, and one alone is always taken', async () => {
+    const going: (() => void)[] = []
+    const { url } = await set({
+      mostAtWork: 5,
+      answer: (question) => new Promise((resolve) => going.push(() => resolve(echo(question)))),
+    })
+    const batch = (size: number) =>
+      post(
+        `${url}/ethereum/${ID}`,
+        Array.from({ length: size }, (_, id) => call('eth_chainId', [], id)),
+      )
+
+    const taken = batch(10)
+    await expect.poll(() => going.length, { timeout: 20_000 }).toBe(10)
+    const single = await post(`${url}/ethereum/${ID}`, BODY)
+    for (const go of going.splice(0)) go()
+
+    expect(single.status).toBe(503)
+    expect((await taken).json).toHaveLength(10)
+  })
+
+  test('batches that come in together are refused as soon as they are read', async () => {
+    const going: (() => void)[] = []
+    const { url } = await set({
+      mostAtWork: 5,
+      rules: { batchLimit: 10 },
+      answer: (question) => new Promise((resolve) => going.push(() => resolve(echo(question)))),
+    })
+    const batch = Array.from({ length: 8 }, (_, id) => call('eth_chainId', [], id))
+
+    const all = Array.from({ length: 4 }, () => post(`${url}/ethereum/${ID}`, batch))
+    const first = await Promise.race(all)
+    await expect.poll(() => going.length, { timeout: 20_000 }).toBe(8)
+    // One that comes in later than that is taken.
+    const releasing = setInterval(() => {
+      for (const go of going.splice(0)) go()
+    }, 5)
+    const statuses = (await Promise.all(all)).map(({ status }) => status)
+    clearInterval(releasing)
+
+    expect(first).toMatchObject({ status: 503, json: { length: 8 } })
+    expect(statuses).toContain(200)
+    expect((await post(`${url}/ethereum/${ID}`, '[]')).status).toBe(400)
+  })
+})
+
 describe('closing', () => {
   test('lets requests in flight finish, ends kept connections, and takes no more', async () => {
     let go: () => void = () => {}
