@@ -12,6 +12,7 @@ import { createMetrics, type Metrics } from './metrics/metrics.ts'
 import { createProber } from './nodes/probe.ts'
 import { earlierIncidents } from './poll/earlier-incidents.ts'
 import { createHousekeeping } from './poll/housekeeping.ts'
+import { createInspector } from './poll/inspector.ts'
 import { endpointsIn, maintainedTimes } from './poll/maintained-times.ts'
 import { createMaintenanceCalendar } from './poll/maintenance-calendar.ts'
 import { createPoller } from './poll/poller.ts'
@@ -144,6 +145,7 @@ export async function startDaemon({ config, log, clock = systemClock }: DaemonDe
     ready: () => scheduler.firstRoundDone && !stopping,
     stopping: () => stopping,
     observer,
+    inspect: createInspector({ board, scheduler, prober, clock }),
     gateway: () => gateway?.report() ?? null,
   })
   let gateway: GatewayService | null = null

@@ -1,7 +1,23 @@
+import type { Format } from '../metrics/format.ts'
+
 /** Whether plain text is wanted rather than JSON, by the `Accept` header (RFC 9110, 12.5.1); JSON where both are alike. */
 export function prefersText(accept: string): boolean {
   const ranges = accept.split(',').map(rangeOf)
   return qualityOf('text/plain', ranges) > qualityOf('application/json', ranges)
+}
+
+/** OpenMetrics where it is asked for by name and not for less than the text format, as Prometheus does; the text format otherwise. */
+export function metricsFormat(accept: string | undefined): Format {
+  const ranges = (accept ?? '').split(',').filter(isSpoken).map(rangeOf)
+  const named = ranges.find(({ type }) => type === 'application/openmetrics-text')
+  const openMetrics = named?.quality ?? 0
+  return openMetrics > 0 && openMetrics >= qualityOf('text/plain', ranges) ? 'openmetrics' : 'text'
+}
+
+/** Of OpenMetrics this is version 1.0.0; where no version is named it is the one. */
+function isSpoken(range: string): boolean {
+  const version = /openmetrics-text\s*;(?:.*;)?\s*version\s*=\s*"?([^;"\s]+)/i.exec(range)?.[1]
+  return version === undefined || version === '1.0.0'
 }
 
 interface Range {

@@ -199,8 +199,43 @@ const PATHS = {
       503: problem('Too many listen already'),
     },
   ),
-  '/metrics': get('Metrics in the Prometheus text format 0.0.4', [], {
-    200: text('The metrics; docs/metrics.md lists them'),
+  '/metrics': get('Metrics for Prometheus', [], {
+    200: metrics('The metrics; docs/metrics.md lists them'),
+    401: problem('The token is missing or wrong'),
+  }),
+  '/probe': get(
+    'Polls one endpoint now, beside the schedule, within `X-Prometheus-Scrape-Timeout-Seconds` (default 10) less half a second',
+    [
+      { ...queryParameter('target', 'NETWORK/ENDPOINT, by their names in the configuration', {}), required: true },
+      queryParameter('debug', 'Tell every step and the redacted answers, for people', { enum: ['true', 'false'] }),
+    ],
+    {
+      200: metrics('The metrics of that endpoint as this poll alone found it'),
+      400: problem('A parameter is wrong; `errors` names each'),
+      401: problem('The token is missing or wrong'),
+      404: unknown(),
+      503: problem('It was not asked: too many polls are under way, or the node wants to be left alone'),
+    },
+  ),
+  '/sd': get('Every endpoint as a target of `/probe`, for Prometheus HTTP service discovery', [], {
+    200: {
+      description: 'One target group an endpoint',
+      content: {
+        'application/json': {
+          schema: {
+            type: 'array',
+            items: {
+              type: 'object',
+              required: ['targets', 'labels'],
+              properties: {
+                targets: { type: 'array', items: { type: 'string' } },
+                labels: { type: 'object', additionalProperties: { type: 'string' } },
+              },
+            },
+          },
+        },
+      },
+    },
     401: problem('The token is missing or wrong'),
   }),
   '/openapi.json': get('This description', [], {
@@ -239,6 +274,11 @@ function problem(description: string): object {
 
 function unknown(): object {
   return problem('There is no such thing in the configuration')
+}
+
+function metrics(description: string): object {
+  const schema = { type: 'string' }
+  return { description, content: { 'text/plain': { schema }, 'application/openmetrics-text': { schema } } }
 }
 
 function text(description: string): object {

@@ -2,6 +2,7 @@ import type { Server as HttpsServer } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
 import fastify, { type FastifyInstance } from 'fastify'
 import type { Clock } from '../clock.ts'
+import type { Inspect } from '../core/inspection.ts'
 import type { GatewayReport } from '../gateway/service.ts'
 import type { Log } from '../log.ts'
 import type { Metrics } from '../metrics/metrics.ts'
@@ -20,8 +21,10 @@ import { registerMetrics } from './metrics-route.ts'
 import { registerOpenApi } from './openapi-route.ts'
 import { registerPage } from './page-routes.ts'
 import { createPostMortemWriter } from './post-mortem-writer.ts'
+import { registerProbe } from './probe-route.ts'
 import { problemBody, sendProblem } from './problem.ts'
 import { registerProcess } from './process-routes.ts'
+import { registerDiscovery } from './sd-route.ts'
 import { createStatusWriter } from './status-document.ts'
 import { registerStatus } from './status-routes.ts'
 import type { Audience, ObserverView } from './views.ts'
@@ -60,6 +63,8 @@ export interface HttpServerDeps {
   readonly ready: () => boolean
   readonly stopping: () => boolean
   readonly observer: () => ObserverView
+  /** Polls beside the schedule; none where there is none. */
+  readonly inspect?: Inspect
   /** `null` where it is not enabled. */
   readonly gateway?: () => GatewayReport | null
 }
@@ -146,6 +151,8 @@ export function createHttpServer(deps: HttpServerDeps): HttpServer {
 
   registerProcess(app, deps)
   registerMetrics(app, metrics)
+  registerProbe(app, { board, incidents, clock, inspect: deps.inspect ?? (async () => ({ kind: 'no-place' })) })
+  registerDiscovery(app, board)
   registerStatus(app, { board, incidents, clock, writers })
   registerHistory(app, { board, store, clock, log })
   registerIncidents(app, { source, postMortems })

@@ -2,6 +2,7 @@ import type { Clock } from '../clock.ts'
 import type { BoardEntry, BoardNetwork } from '../state/board.ts'
 import type { IncidentLog } from '../state/incident-log.ts'
 import { type Lines, renderEndpoints } from './endpoint-series.ts'
+import { endOf, type Format } from './format.ts'
 import { renderNetworks } from './network-series.ts'
 import { headerOf, METRIC_NAMES, type MetricName } from './registry.ts'
 
@@ -10,6 +11,9 @@ export interface CollectDeps {
   readonly incidents: Pick<IncidentLog, 'open' | 'of'>
   /** What does not come from the board. */
   readonly ownLines: Lines
+  /** Of the process: no metric of the table. */
+  readonly processText: string
+  readonly format: Format
   readonly clock: Pick<Clock, 'now' | 'monotonic'>
   readonly yieldToLoop: () => Promise<unknown>
 }
@@ -20,13 +24,15 @@ const SLICE = 64
 const LONGEST_HOLD_MS = 4
 
 /**
- * Renders every metric in the text format 0.0.4, in pieces. The format wants all series of a metric together, so every
+ * Renders every metric, in pieces. Either format wants all series of a metric together, so every
  * slice of endpoints adds to every metric; each endpoint is read at one moment, and none is read half.
  */
 export async function collect({
   networks,
   incidents,
   ownLines,
+  processText,
+  format,
   clock,
   yieldToLoop,
 }: CollectDeps): Promise<readonly Buffer[]> {
@@ -46,10 +52,11 @@ export async function collect({
     await yieldToLoop()
     heldSince = clock.monotonic()
   }
-  return METRIC_NAMES.flatMap((name) => {
+  const own = METRIC_NAMES.flatMap((name) => {
     const of = pieces.get(name) ?? []
-    return of.length === 0 ? [] : [Buffer.from(headerOf(name)), ...of]
+    return of.length === 0 ? [] : [Buffer.from(headerOf(name, format)), ...of]
   })
+  return [...own, Buffer.from(processText + endOf(format))]
 }
 
 function* slices(networks: readonly BoardNetwork[]): Generator<readonly BoardEntry[]> {

@@ -27,11 +27,16 @@ export function createHistogram(bounds: readonly number[] = BOUNDS_SECONDS): His
       let text = ''
       for (const [bucket, bound] of bounds.entries()) {
         total += counts[bucket] as number
-        text += `${name}_bucket{${before}le="${bound}"} ${total}\n`
+        text += `${name}_bucket{${before}le="${boundLabel(bound)}"} ${total}\n`
       }
       total += counts[bounds.length] as number
       const braces = labels === '' ? '' : `{${labels}}`
       return `${text}${name}_bucket{${before}le="+Inf"} ${total}\n${name}_sum${braces} ${Math.round(sumMs * 1000) / 1_000_000}\n${name}_count${braces} ${total}\n`
     },
   }
+}
+
+/** OpenMetrics wants `1.0`. Written so in the text format too: whichever a scraper asks for, the series are the same. */
+export function boundLabel(bound: number): string {
+  return Number.isInteger(bound) ? `${bound}.0` : String(bound)
 }

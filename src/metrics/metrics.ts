@@ -5,6 +5,7 @@ import type { Board } from '../state/board.ts'
 import type { IncidentLog } from '../state/incident-log.ts'
 import type { StoreStatus } from '../store/store.ts'
 import { collect } from './collect.ts'
+import type { Format } from './format.ts'
 import { createGatewaySeries, type GatewayCounters, type GatewayState } from './gateway-series.ts'
 import { type Counters, createOwnSeries } from './own-series.ts'
 import { renderProcess } from './process-series.ts'
@@ -30,8 +31,8 @@ export type Exposition = readonly Buffer[]
 export interface Metrics extends Counters {
   readonly gateway: GatewayCounters
   /** Requests that come while one is being rendered share it. */
-  exposition(): Promise<Exposition>
-  render(): Promise<string>
+  exposition(format?: Format): Promise<Exposition>
+  render(format?: Format): Promise<string>
 }
 
 export function createMetrics({ board, incidents, clock, version, ...deps }: MetricsDeps): Metrics {
@@ -39,9 +40,9 @@ export function createMetrics({ board, incidents, clock, version, ...deps }: Met
   const own = createOwnSeries()
   const gateway = createGatewaySeries()
   const startedAt = clock.now()
-  let shared: Promise<Exposition> | null = null
+  const shared = new Map<Format, Promise<Exposition>>()
 
-  async function collectNow(): Promise<Exposition> {
+  async function collectNow(format: Format): Promise<Exposition> {
     const networks = board.networks()
     const ownLines = own.render({
       version,
@@ -54,23 +55,23 @@ export function createMetrics({ board, incidents, clock, version, ...deps }: Met
       observerImpaired: deps.observer().impaired,
     })
     const gatewayLines = gateway.render(deps.gateway?.() ?? null)
-    const pieces = await collect({
+    return collect({
       networks,
       incidents,
       ownLines: { ...ownLines, ...gatewayLines },
+      processText: await renderProcess(format),
+      format,
       clock,
       yieldToLoop,
     })
-    return [...pieces, Buffer.from(await renderProcess())]
   }
 
-  function exposition(): Promise<Exposition> {
-    if (shared !== null) return shared
-    const current = collectNow()
-    shared = current
-    const drop = () => {
-      if (shared === current) shared = null
-    }
+  function exposition(format: Format = 'text'): Promise<Exposition> {
+    const underWay = shared.get(format)
+    if (underWay !== undefined) return underWay
+    const current = collectNow(format)
+    shared.set(format, current)
+    const drop = () => shared.delete(format)
     current.then(drop, drop)
     return current
   }
@@ -79,6 +80,6 @@ export function createMetrics({ board, incidents, clock, version, ...deps }: Met
     ...own,
     gateway,
     exposition,
-    render: async () => Buffer.concat(await exposition()).toString(),
+    render: async (format = 'text') => Buffer.concat(await exposition(format)).toString(),
   }
 }

@@ -1,4 +1,7 @@
-import { collectDefaultMetrics, Registry } from 'prom-client'
+import { collectDefaultMetrics, type MetricObjectWithValues, type MetricValue, Registry } from 'prom-client'
+import { type Format, headerLines } from './format.ts'
+import { boundLabel } from './histogram.ts'
+import { labelValue } from './label.ts'
 
 /** prom-client's gauges that end in `_total`, which promtool rejects with good reason. */
 const REJECTED = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total']
@@ -6,11 +9,30 @@ const REJECTED = ['nodejs_active_handles_total', 'nodejs_active_requests_total',
 let registry: Registry | null = null
 
 /** The process and Node.js metrics of prom-client. They watch the whole process, so there is one set of them. */
-export async function renderProcess(): Promise<string> {
+export async function renderProcess(format: Format): Promise<string> {
   if (registry === null) {
     registry = new Registry()
     collectDefaultMetrics({ register: registry })
     for (const name of REJECTED) registry.removeSingleMetric(name)
   }
-  return registry.metrics()
+  const metrics = await registry.getMetricsAsJSON()
+  return metrics.map((metric) => rendered(metric, format)).join('')
+}
+
+type Metric = MetricObjectWithValues<MetricValue<string> & { metricName?: string }>
+
+/** A quantile of nothing is not a number: it is absent, as everything is that is not known. */
+function rendered({ name, help, type, values }: Metric, format: Format): string {
+  const lines = values
+    .filter(({ value }) => !Number.isNaN(value))
+    .map(({ metricName, labels, value }) => `${metricName ?? name}${labelsOf(labels)} ${value}\n`)
+  return lines.length === 0 ? '' : headerLines(name, String(type), help, format) + lines.join('')
+}
+
+function labelsOf(labels: MetricValue<string>['labels']): string {
+  const pairs = Object.entries(labels).map(([label, value]) => {
+    const text = label === 'le' && typeof value === 'number' ? boundLabel(value) : String(value)
+    return `${label}="${labelValue(text)}"`
+  })
+  return pairs.length === 0 ? '' : `{${pairs.join(',')}}`
 }

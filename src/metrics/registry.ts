@@ -1,4 +1,5 @@
 import { FAILURE_KINDS } from '../core/failure.ts'
+import { type Format, headerLines } from './format.ts'
 import { ATTEMPT_OUTCOMES, REJECTION_REASONS, REQUEST_OUTCOMES, RETRY_REASONS } from './gateway-labels.ts'
 
 /** One metric: what stands in its HELP and TYPE lines, and in `docs/metrics.md`. */
@@ -152,14 +153,21 @@ export const METRICS = {
   http_request_duration_seconds: histogram(['route', 'code'], 'How long HTTP requests took to answer.'),
 } as const satisfies Record<string, MetricRow>
 
+/** What the answer of `/probe` has besides the metrics of its endpoint. */
+export const PROBE_METRICS = {
+  probe_success: gauge(ENDPOINT, '1 when this poll by itself found the endpoint up or degraded, else 0.'),
+  probe_duration_seconds: gauge(ENDPOINT, 'How long the probe took, waiting for its turn included.'),
+} as const satisfies Record<string, MetricRow>
+
 export const PREFIX = 'heartline_'
 export type MetricName = keyof typeof METRICS
 export const METRIC_NAMES = Object.keys(METRICS) as MetricName[]
 
-/** The HELP and TYPE lines that open a metric. */
-export function headerOf(name: MetricName): string {
-  const { help, type } = METRICS[name]
-  return `# HELP ${PREFIX}${name} ${help}\n# TYPE ${PREFIX}${name} ${type}\n`
+/** The lines that open a metric. */
+export function headerOf(name: MetricName | keyof typeof PROBE_METRICS, format: Format): string {
+  const { help, type }: MetricRow =
+    name in METRICS ? METRICS[name as MetricName] : PROBE_METRICS[name as 'probe_success']
+  return headerLines(`${PREFIX}${name}`, type, help, format)
 }
 
 function gauge(labels: readonly string[], help: string): MetricRow {

@@ -5,10 +5,13 @@ import { chains } from '../chains/registry.ts'
 import type { Clock } from '../clock.ts'
 import { type Endpoint, type EndpointKey, endpointKey } from '../core/endpoint.ts'
 import type { PollResult } from '../core/poll-result.ts'
+import type { PollStep } from '../core/poll-step.ts'
 import { createAddress, type NodeLocation } from './address.ts'
 import { createAlarms } from './alarms.ts'
 import { createNodeClient } from './client.ts'
+import { createRedact } from './redact.ts'
 import { type Compare, Visit, type Visited } from './visit.ts'
+import { watched } from './watch.ts'
 
 /** Polls one endpoint: runs its checks, each under its own deadline. Never rejects. */
 export interface Prober {
@@ -30,6 +33,15 @@ export interface TargetedProber extends Prober {
    * replaces the limit that there was.
    */
   retarget(targets: readonly NodeTarget[], maxConnections?: number): void
+  /** A poll under a shorter deadline where that is wished, whose every exchange is told. Never rejects. */
+  inspect(endpoint: Endpoint, watch: InspectOptions): Promise<PollResult>
+}
+
+export interface InspectOptions {
+  readonly signal: AbortSignal
+  /** For each check, if its own deadline is not shorter. */
+  readonly atMostMs: number
+  readonly onStep: (step: PollStep) => void
 }
 
 export interface ProberDeps {
@@ -79,6 +91,16 @@ export function createProber({ clock, maxConnections = MAX_CONNECTIONS, lookup =
       return entry === undefined
         ? Promise.resolve(notAsked(endpoint, clock))
         : new Visit(entry, endpoint, { client, clock, alarms, signal, compare }).run()
+    },
+
+    inspect(endpoint, { signal, atMostMs, onStep }) {
+      const entry = entries.get(endpointKey(endpoint))
+      if (entry === undefined) return Promise.resolve(notAsked(endpoint, clock))
+      const { target } = entry
+      const watching = watched({ client, clock, redact: createRedact(target), onStep })
+      const hurried = { ...entry, target: { ...target, timeoutMs: Math.min(target.timeoutMs, atMostMs) } }
+      // Alarms keep a queue for each length of time, and here every poll has another.
+      return new Visit(hurried, endpoint, { client: watching, clock, alarms: clock, signal }).run()
     },
 
     close() {

@@ -288,7 +288,7 @@ test('durations are counted into the bucket that holds them', async () => {
 
   const bucket = (le: string) => `heartline_check_duration_seconds_bucket{network="avalanche",check="head",le="${le}"}`
   expect(text).toContain(`${bucket('0.005')} 1\n${bucket('0.01')} 2\n`)
-  expect(text).toContain(`${bucket('10')} 2\n${bucket('+Inf')} 3\n`)
+  expect(text).toContain(`${bucket('10.0')} 2\n${bucket('+Inf')} 3\n`)
   expect(text).toContain('heartline_check_duration_seconds_sum{network="avalanche",check="head"} 20.0101\n')
 })
 

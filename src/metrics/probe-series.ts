@@ -1,0 +1,52 @@
+import type { Inspection } from '../core/inspection.ts'
+import { checkOutcome } from '../core/poll-result.ts'
+import type { UnixMs } from '../core/time.ts'
+import type { BoardEntry } from '../state/board.ts'
+import type { CheckTally, Tally } from '../state/tally.ts'
+import { labelsOf } from './endpoint-labels.ts'
+import { type OpenIncidents, renderEndpoints } from './endpoint-series.ts'
+import { endOf, type Format } from './format.ts'
+import { headerOf, METRIC_NAMES, PREFIX } from './registry.ts'
+
+/** The metrics of one endpoint as a single poll beside the schedule found it. Counters are those of the schedule's polls. */
+export function renderProbe(
+  entry: BoardEntry,
+  { health, result, tookMs }: Inspection,
+  incidents: OpenIncidents,
+  format: Format,
+  now: UnixMs,
+): string {
+  const lines = renderEndpoints([{ ...entry, health, tally: tallyOf(entry.tally, result) }], incidents, now)
+  const { bare } = labelsOf(health.endpoint)
+  const success = health.verdict === 'up' || health.verdict === 'degraded'
+  const own = [
+    `${headerOf('probe_success', format)}${PREFIX}probe_success{${bare}} ${success ? 1 : 0}\n`,
+    `${headerOf('probe_duration_seconds', format)}${PREFIX}probe_duration_seconds{${bare}} ${tookMs / 1000}\n`,
+  ]
+  const ofEndpoint = METRIC_NAMES.flatMap((name) => {
+    const text = lines[name] ?? ''
+    return text === '' ? [] : [headerOf(name, format) + text]
+  })
+  return [...own, ...ofEndpoint, endOf(format)].join('')
+}
+
+/** What the checks did last is what they did now; what is counted stays, or a rate over it would be wrong. */
+function tallyOf(tally: Tally, result: Inspection['result']): Tally {
+  const checks = [...tally.checks].map(([check, before]): [typeof check, CheckTally] => {
+    const outcome = checkOutcome(result, check)
+    if (outcome === null) return [check, before]
+    const { ok, durationMs } = outcome
+    return [
+      check,
+      {
+        ...before,
+        lastRunAt: result.startedAt,
+        lastOk: ok,
+        lastDurationMs: durationMs,
+        lastSuccessAt: ok ? result.startedAt : before.lastSuccessAt,
+        consecutiveFailures: ok ? 0 : before.consecutiveFailures + 1,
+      },
+    ]
+  })
+  return { ...tally, checks: new Map(checks) }
+}

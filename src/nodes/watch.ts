@@ -1,0 +1,53 @@
+import type { NodeRequest } from '../chains/chain.ts'
+import type { Clock } from '../clock.ts'
+import type { PollStep } from '../core/poll-step.ts'
+import type { NodeClient, Sent } from './client.ts'
+import type { Redact } from './redact.ts'
+
+/** Of an answer, so many characters are shown. */
+const SHOWN_CHARACTERS = 2048
+
+export interface WatchDeps {
+  readonly client: Pick<NodeClient, 'send' | 'tlsNotAfter'>
+  readonly clock: Pick<Clock, 'monotonic'>
+  readonly redact: Redact
+  readonly onStep: (step: PollStep) => void
+}
+
+/** A client that tells of every exchange what may be told. */
+export function watched({ client, clock, redact, onStep }: WatchDeps): Pick<NodeClient, 'send' | 'tlsNotAfter'> {
+  const beganAt = clock.monotonic()
+  return {
+    tlsNotAfter: client.tlsNotAfter,
+    async send(address, request, deadline) {
+      const sentAt = clock.monotonic()
+      const sent = await client.send(address, request, deadline)
+      onStep(stepOf(request, sent, sentAt - beganAt, clock.monotonic() - sentAt, redact))
+      return sent
+    },
+  }
+}
+
+function stepOf({ method, path, body }: NodeRequest, sent: Sent, afterMs: number, tookMs: number, redact: Redact) {
+  return {
+    afterMs,
+    tookMs,
+    waitedMs: sent.waitedMs,
+    method,
+    path: redact(path),
+    body: body === null ? null : redact(body),
+    answer: sent.ok
+      ? {
+          ok: true,
+          status: sent.answer.status,
+          bytes: Buffer.byteLength(sent.answer.body),
+          text: shortened(redact(sent.answer.body)),
+        }
+      : { ok: false, failure: sent.failure },
+  } satisfies PollStep
+}
+
+/** Redacted first and cut after: half a key would not be found. */
+function shortened(text: string): string {
+  return text.length > SHOWN_CHARACTERS ? `${text.slice(0, SHOWN_CHARACTERS)}…` : text
+}

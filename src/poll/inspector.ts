@@ -1,0 +1,85 @@
+import type { Clock } from '../clock.ts'
+import { waitMs } from '../core/assess.ts'
+import { type Endpoint, type EndpointKey, endpointKey } from '../core/endpoint.ts'
+import type { Inspect, Inspected, Inspection } from '../core/inspection.ts'
+import { type Beside, judgeBeside } from '../core/judge-beside.ts'
+import type { Shard } from '../core/network.ts'
+import type { PollStep } from '../core/poll-step.ts'
+import type { TargetedProber } from '../nodes/probe.ts'
+import type { Board, BoardNetwork } from '../state/board.ts'
+import type { Scheduler } from './scheduler.ts'
+
+export interface InspectorDeps {
+  readonly board: Pick<Board, 'entry' | 'network'>
+  readonly scheduler: Pick<Scheduler, 'visit'>
+  readonly prober: Pick<TargetedProber, 'inspect'>
+  readonly clock: Clock
+}
+
+/** What is left of the time for the check itself; with less, asking would only be cut short. */
+const SHORTEST_CHECK_MS = 10
+
+/**
+ * Polls beside the schedule, within its limits of polls at once, and not while the node wants to be left alone. What such a
+ * poll finds goes to the one who asked, and nowhere else: no verdict, counter, history or incident comes of it, since who asks
+ * often would otherwise confirm in seconds what has to hold for several intervals.
+ */
+export function createInspector({ board, scheduler, prober, clock }: InspectorDeps): Inspect {
+  const underWay = new Map<EndpointKey, Promise<Inspected>>()
+
+  async function inspect(endpoint: Endpoint, withinMs: number): Promise<Inspected> {
+    const askedAt = clock.monotonic()
+    const outOfTime = new AbortController()
+    const timer = clock.after(withinMs, () => outOfTime.abort())
+    let inspection: Inspection | null = null
+    const visited = await scheduler.visit(endpointKey(endpoint), outOfTime.signal, async () => {
+      const waitedMs = clock.monotonic() - askedAt
+      const startedAt = clock.now()
+      const steps: PollStep[] = []
+      const result = await prober.inspect(endpoint, {
+        signal: outOfTime.signal,
+        atMostMs: Math.max(SHORTEST_CHECK_MS, withinMs - waitedMs),
+        onStep: (step) => steps.push(step),
+      })
+      const slot = board.network(endpoint.network)
+      const known = board.entry(endpoint.network, endpoint.name)?.health
+      if (slot !== undefined && known !== undefined) {
+        const health = judgeBeside(result, known, besideOf(slot, endpoint), clock.now())
+        inspection = { result, health, steps, startedAt, waitedMs, tookMs: clock.monotonic() - askedAt }
+      }
+      return { waitMs: waitMs(result) }
+    })
+    timer.cancel()
+    switch (visited.kind) {
+      case 'done':
+        return inspection === null ? { kind: 'unknown-endpoint' } : { kind: 'polled', inspection }
+      case 'unknown-item':
+        return { kind: 'unknown-endpoint' }
+      case 'no-place':
+      case 'asked-to-wait':
+        return visited
+    }
+  }
+
+  return (endpoint, withinMs) => {
+    const key = endpointKey(endpoint)
+    const shared = underWay.get(key)
+    if (shared !== undefined) return shared
+    const own = inspect(endpoint, withinMs).finally(() => underWay.delete(key))
+    underWay.set(key, own)
+    return own
+  }
+}
+
+function besideOf({ standing, endpoints }: BoardNetwork, endpoint: Endpoint): Beside {
+  const others = new Set<Shard>(
+    endpoints
+      .filter(({ health }) => health.endpoint.name !== endpoint.name)
+      .flatMap(({ health }) => health.endpoint.shards),
+  )
+  return {
+    network: standing.network,
+    heads: standing.heads,
+    alone: new Set(endpoint.shards.filter((shard) => !others.has(shard))),
+  }
+}

@@ -1,0 +1,103 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { systemClock } from '../../src/clock.ts'
+import { createChain } from '../../src/simulator/chain.ts'
+import { type SimulatedNode, startSimulatedNode } from '../../src/simulator/node.ts'
+import { type RunningDaemon, removeFolder, startDaemon } from '../support/daemon.ts'
+
+const OWN = 'network="net",endpoint="own"'
+let node: SimulatedNode
+let daemon: RunningDaemon | null = null
+
+beforeEach(async () => {
+  const chain = createChain({ clock: systemClock, seed: 'probe', blockTimeMs: 12_000 })
+  node = await startSimulatedNode({ clock: systemClock, chain, kind: { family: 'ethereum' }, name: 'own' })
+})
+afterEach(async () => {
+  await daemon?.stop()
+  if (daemon !== null) removeFolder(daemon.folder)
+  daemon = null
+  await node.stop()
+})
+
+/** Polls by the schedule are an hour apart after the first: whatever else is seen, a probe has asked for it. */
+async function watching(url: string, { early = false, ...over }: { early?: boolean; headers?: object } = {}) {
+  daemon = await startDaemon(
+    {
+      poll: { interval: '1h', timeout: '5s' },
+      networks: [{ name: 'net', family: 'ethereum', endpoints: [{ name: 'own', url, ...over }] }],
+    },
+    { early },
+  )
+  return daemon
+}
+
+test('a probe asks the node itself, now: a fault shows at once, and its end too', async () => {
+  const { get } = await watching(node.url)
+
+  const well = await get('/probe?target=net/own')
+  node.inject({ kind: 'http', status: 503 })
+  const ill = await get('/probe?target=net/own')
+  node.heal()
+  const again = await get('/probe?target=net/own')
+
+  expect([well.status, ill.status, again.status]).toEqual([200, 200, 200])
+  expect(well.text).toMatch(new RegExp(`^heartline_endpoint_block_height\\{${OWN},shard=""\\} \\d+$`, 'm'))
+  for (const { text } of [well, again]) expect(text).toContain(`heartline_probe_success{${OWN}} 1\n`)
+  expect(ill.text).toContain(`heartline_probe_success{${OWN}} 0\n`)
+  expect(ill.text).toContain(`heartline_endpoint_condition{${OWN},condition="bad-answer"} 1\n`)
+})
+
+test('however often somebody probes a node that is down, its verdict is the schedule’s alone', async () => {
+  const { get, endpoint } = await watching(node.url)
+  node.inject({ kind: 'http', status: 503 })
+
+  for (let times = 0; times < 5; times++) await get('/probe?target=net/own')
+
+  expect((await endpoint('net', 'own')).state).toBe('up')
+  const { text } = await get('/metrics')
+  expect(text).not.toContain(`heartline_endpoint_up{${OWN}} 0\n`)
+  expect(text).not.toContain('reason="http"')
+  expect(JSON.parse((await get('/api/v1/incidents')).text).incidents).toEqual([])
+})
+
+test('a node that does not answer is told as such within the scraper’s time', async () => {
+  node.inject({ kind: 'hang' })
+  const { get } = await watching(node.url, { early: true })
+
+  const { status, text } = await get('/probe?target=net/own&debug=true', {
+    'x-prometheus-scrape-timeout-seconds': '1.5',
+  })
+
+  expect(status).toBe(200)
+  expect(text).toContain('within 1000.0 ms')
+  expect(text).toMatch(/head: failed, timeout: no complete answer within (1 s|\d+ ms)/)
+  expect(text).toContain(`heartline_probe_success{${OWN}} 0\n`)
+}, 30_000)
+
+test('debug=true shows what was sent and what came back, and nothing of what is secret, though the node repeats it all', async () => {
+  const gossip = createServer((request, response) => {
+    const told = { error: `no: ${request.url} ${JSON.stringify(request.headers)} ${request.headers.host}` }
+    response.writeHead(403, { 'content-type': 'application/json' }).end(JSON.stringify(told))
+  })
+  await new Promise<void>((resolve) => gossip.listen(0, '127.0.0.1', resolve))
+  const { port } = gossip.address() as AddressInfo
+  const url = `http://CANARYUSER:CANARYPASS@127.0.0.1:${port}/v3/CANARYPATH?key=CANARYQUERY`
+
+  try {
+    const { get } = await watching(url, { headers: { 'x-api-key': 'CANARYHEADER' } })
+    const { status, text } = await get('/probe?target=net/own&debug=true')
+
+    expect(status).toBe(200)
+    expect(text).toContain('POST <url>')
+    expect(text).toContain('eth_getBlockByNumber')
+    expect(text).toContain('HTTP 403')
+    expect(text).toContain('no: /v3/[redacted]?[redacted]')
+    const basic = Buffer.from('CANARYUSER:CANARYPASS').toString('base64')
+    for (const secret of ['CANARY', basic, String(port)]) expect(text).not.toContain(secret)
+  } finally {
+    gossip.closeAllConnections()
+    gossip.close()
+  }
+})
