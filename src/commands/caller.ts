@@ -2,16 +2,13 @@ import { randomBytes } from 'node:crypto'
 import { callerName } from '../config/scalars.ts'
 import { type CommandIo, EXIT } from './io.ts'
 
-/** 256 bits: 43 characters of base64url, all of which an endpoint_id may hold. */
-const ID_BYTES = 32
-
 /** Prints a fresh endpoint_id, and what to put into the configuration for it. Nothing is kept: it stands in the printed lines alone. */
 export function newCaller({ name }: { readonly name: string }, io: Pick<CommandIo, 'out' | 'err'>): number {
   if (!callerName({ description: '' }).safeParse(name).success) {
     io.err('heartline: expected a name of 1 to 64 characters of A-Z, a-z, 0-9, ., _ and -')
     return EXIT.usage
   }
-  const id = randomBytes(ID_BYTES).toString('base64url')
+  const id = freshEndpointId()
   const variable = `CALLER_${name.replace(/[^A-Za-z0-9]/g, '_').toUpperCase()}`
   io.out(
     [
@@ -26,4 +23,11 @@ export function newCaller({ name }: { readonly name: string }, io: Pick<CommandI
     ].join('\n'),
   )
   return EXIT.ok
+}
+
+/** 256 bits: 43 characters of base64url, all of which an endpoint_id may hold. */
+const ID_BYTES = 32
+
+export function freshEndpointId(): string {
+  return randomBytes(ID_BYTES).toString('base64url')
 }

@@ -3,9 +3,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { systemClock } from '../clock.ts'
 import { configFromObject, type Overrides } from '../config/load.ts'
-import { startDaemon } from '../daemon.ts'
+import { type Daemon, ListenError, startDaemon } from '../daemon.ts'
 import { createLogger } from '../logger.ts'
 import { startDemoNodes } from '../simulator/demo.ts'
+import { freshEndpointId } from './caller.ts'
+import { startDemoTraffic } from './demo-traffic.ts'
 import { aborted, type CommandIo, EXIT } from './io.ts'
 import { tellProblems } from './read-config.ts'
 
@@ -15,8 +17,12 @@ export interface DemoOptions extends Overrides {
 }
 
 const USUAL_PORT = 9780
+const USUAL_GATEWAY_PORT = 9781
 
-/** Simulated nodes of all three families with faults that come and go, and the daemon over them. Leaves nothing behind. */
+/**
+ * Simulated nodes of all three families with faults that come and go, the daemon over them, and a gateway that somebody uses. Leaves
+ * nothing behind: the ids of its callers are made for each start, and end with it.
+ */
 export async function demo(
   { port, ...overrides }: DemoOptions,
   io: CommandIo,
@@ -25,23 +31,48 @@ export async function demo(
   const folder = mkdtempSync(join(tmpdir(), 'heartline-demo-'))
   const nodes = await startDemoNodes({ clock: systemClock })
   try {
-    const start = async (at: number) => {
-      const file = { ...nodes.config, server: { listen: `127.0.0.1:${at}` }, store: { path: join(folder, 'demo.db') } }
+    const [own, background] = [freshEndpointId(), freshEndpointId()]
+    const start = async (page: number, gateway: number): Promise<Daemon | null> => {
+      const file = {
+        ...nodes.config,
+        server: { listen: `127.0.0.1:${page}` },
+        store: { path: join(folder, 'demo.db') },
+        gateway: {
+          enabled: true,
+          listen: `127.0.0.1:${gateway}`,
+          admin: true,
+          callers: [
+            { name: 'you', endpoint_id: own, admin: true, methods: ['*'] },
+            { name: 'background', endpoint_id: background },
+          ],
+        },
+      }
       const loaded = configFromObject(file, folder, env, { logLevel: 'error', ...overrides })
-      if (loaded.ok)
-        return startDaemon({ config: loaded.config, log: createLogger({ ...loaded.config.log, format: 'pretty' }) })
-      tellProblems('demo', loaded.problems, io)
-      return null
+      if (!loaded.ok) {
+        tellProblems('demo', loaded.problems, io)
+        return null
+      }
+      const log = createLogger({ ...loaded.config.log, format: 'pretty' })
+      try {
+        return await startDaemon({ config: loaded.config, log })
+      } catch (error) {
+        if (!(error instanceof ListenError) || error.code !== 'EADDRINUSE') throw error
+        if (error.key === 'gateway.listen' && gateway !== 0) return start(page, 0)
+        if (error.key === 'server.listen' && port === undefined && page !== 0) return start(0, gateway)
+        throw error
+      }
     }
-    const daemon = await start(port ?? USUAL_PORT).catch((error: unknown) => {
-      if (port === undefined && error instanceof Error && 'code' in error && error.code === 'EADDRINUSE')
-        return start(0)
-      throw error
-    })
+    const daemon = await start(port ?? USUAL_PORT, port === 0 ? 0 : USUAL_GATEWAY_PORT)
     if (daemon === null) return EXIT.software
+    const url = daemon.gatewayUrl ?? ''
+    const traffic = startDemoTraffic({ url, endpointId: background, clock: systemClock })
     io.out('Nine simulated nodes with faults that come and go; the page shows them. Ctrl-C ends it.')
+    io.out('The gateway has whoever is well answer. With an endpoint_id that ends with this demo:')
+    io.out(`  curl ${url}ethereum/${own} -H 'content-type: application/json' -d '${CALL}'`)
+    io.out(`  curl ${url}multiversx/${own}/network/status/1`)
     io.out(daemon.url)
     await aborted(io.signal)
+    await traffic.stop()
     await daemon.stop()
     return EXIT.ok
   } finally {
@@ -49,3 +80,5 @@ export async function demo(
     rmSync(folder, { recursive: true, force: true })
   }
 }
+
+const CALL = '{"jsonrpc":"2.0","id":1,"method":"eth_getBlockByNumber","params":["latest",false]}'

@@ -12,7 +12,11 @@ const block = (height: number): Operation => ({
   absenceIsDoubtful: true,
 })
 const write: Operation = { ...read, name: 'admin.alias', isRead: false }
-const error = (code: number | string | null, message = ''): Came => ({ kind: 'error', code, message })
+const error = (code: number | string | null, message = ''): Came & { kind: 'error' } => ({
+  kind: 'error',
+  code,
+  message,
+})
 const NULL: Came = { kind: 'result', isNull: true }
 
 test.each<[string, Operation, Came, number | null, string]>([

@@ -150,7 +150,7 @@ describe('the other commands', () => {
 })
 
 describe('demo', () => {
-  test('prints the page’s address last, shows nine nodes, and leaves nothing behind', async () => {
+  test('prints the page’s address last, shows nine nodes and a gateway in use, and leaves nothing behind', async () => {
     const child = spawn(process.execPath, [MAIN, 'demo', '--port', '0'], { env: { ...process.env, TMPDIR: folder } })
     let out = ''
     child.stdout.on('data', (chunk) => {
@@ -164,6 +164,21 @@ describe('demo', () => {
 
     expect(status.networks.map(({ endpoints }) => endpoints.length)).toEqual([3, 3, 3])
     expect((await fetch(url)).headers.get('content-type')).toMatch(/^text\/html/)
+
+    const [, forwarded = '', id = ''] = /curl (\S+\/ethereum\/([\w-]{43})) /.exec(out) ?? []
+    const answer = await fetch(forwarded, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: '{"jsonrpc":"2.0","id":1,"method":"eth_blockNumber"}',
+    })
+    expect(await answer.json()).toMatchObject({ id: 1, result: expect.stringMatching(/^0x/) })
+    await until(async () => {
+      const text = await (await fetch(`${url}api/v1/gateway`)).text()
+      expect(text).not.toContain(id)
+      const { callers } = JSON.parse(text) as { callers: { name: string; requests: number; refused: number }[] }
+      const asked = (name: string) => callers.find((caller) => caller.name === name)?.requests ?? 0
+      return asked('you') > 0 && asked('background') > 12
+    }, 'the gateway is used')
     child.kill('SIGINT')
     expect(await new Promise((resolve) => child.once('exit', resolve))).toBe(0)
     expect(readdirSync(folder)).toEqual(['heartline.yaml'])

@@ -1,0 +1,69 @@
+import type { Clock, Timer } from '../clock.ts'
+
+/** Somebody who asks a little all the time, so that the gateway has something to show. */
+export interface DemoTraffic {
+  stop(): Promise<void>
+}
+
+export interface DemoTrafficDeps {
+  /** Of the gateway, with a slash at its end. */
+  readonly url: string
+  readonly endpointId: string
+  readonly clock: Pick<Clock, 'after'>
+}
+
+const EVERY_MS = 300
+
+/** What a wallet, a supervisor and an explorer ask: the newest block, an old one again and again, a node's health, a shard's state. */
+const ASKED: readonly (readonly [network: string, path: string, method: string | null, params?: readonly unknown[]])[] =
+  [
+    ['ethereum', '', 'eth_blockNumber'],
+    ['multiversx', '/network/status/1', null],
+    ['avalanche', '', 'eth_getBlockByNumber', ['latest', false]],
+    ['ethereum', '', 'eth_getBlockByNumber', ['latest', false]],
+    ['multiversx', '/block/0/by-nonce/1', null],
+    ['avalanche', '/ext/health', 'health.health'],
+    ['ethereum', '', 'eth_getBlockByNumber', ['0x1', false]],
+    ['avalanche', '', 'eth_blockNumber'],
+    ['multiversx', '/network/status/4294967295', null],
+  ]
+
+export function startDemoTraffic({ url, endpointId, clock }: DemoTrafficDeps): DemoTraffic {
+  const stopping = new AbortController()
+  let nth = 0
+  let asking: Promise<unknown> = Promise.resolve()
+  let timer: Timer = clock.after(EVERY_MS, next)
+
+  function next(): void {
+    asking = ask(nth++).finally(() => {
+      if (!stopping.signal.aborted) timer = clock.after(EVERY_MS, next)
+    })
+  }
+
+  /** What comes of it is the gateway's to tell. */
+  async function ask(turn: number): Promise<void> {
+    const [network, path, method, params = []] = ASKED[turn % ASKED.length] as (typeof ASKED)[number]
+    const init: RequestInit =
+      method === null
+        ? {}
+        : {
+            method: 'POST',
+            headers: { 'content-type': 'application/json' },
+            body: JSON.stringify({ jsonrpc: '2.0', id: turn, method, params }),
+          }
+    try {
+      const answer = await fetch(`${url}${network}/${endpointId}${path}`, { ...init, signal: stopping.signal })
+      await answer.arrayBuffer()
+    } catch {
+      // The demo is ending, or the gateway is: the page shows it.
+    }
+  }
+
+  return {
+    async stop() {
+      stopping.abort()
+      timer.cancel()
+      await asking
+    },
+  }
+}
