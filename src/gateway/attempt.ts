@@ -2,7 +2,7 @@ import { type Came, isFault } from '../core/failover.ts'
 import type { Failure } from '../core/failure.ts'
 import type { ForwardedAnswer, NodeForwarder } from '../nodes/forward.ts'
 import type { WireRequest } from '../nodes/wire.ts'
-import { isNullResult, readNodeAnswer } from './node-answer.ts'
+import { isNullResult, readNodeAnswer, readRestAnswer } from './node-answer.ts'
 import type { NodeReply, Question } from './question.ts'
 import type { Upstream } from './upstream.ts'
 
@@ -103,40 +103,18 @@ const REFUSING: ReadonlySet<number> = new Set([401, 403, 407, 408, 425, 429])
 function readRest(answer: ForwardedAnswer): Attempted {
   const { status, body } = answer
   if (status >= 300 && status < 400) return refused(answer)
-  if (status === 200 && isSuccessful(body)) {
-    return answered({ kind: 'result', isNull: isNullData(body) }, { kind: 'rest', status, body })
-  }
-  const envelope = parseObject(body, body.length)
-  const code = typeof envelope?.code === 'string' ? envelope.code : null
-  if (code === null) return status === 200 ? failed({ kind: 'not-json' }, false, false) : refused(answer)
+  const envelope = readRestAnswer(body)
+  if (envelope === null) return status === 200 ? failed({ kind: 'not-json' }, false, false) : refused(answer)
+  const { code, message, isNull } = envelope
   if (code === 'successful') {
-    return status === 200
-      ? answered({ kind: 'result', isNull: isNullData(body) }, { kind: 'rest', status, body })
-      : refused(answer)
+    // With nothing in it clients fall over it: it is the last word only where everybody says so.
+    return status === 200 ? answered({ kind: 'result', isNull }, { kind: 'rest', status, body }) : refused(answer)
   }
   // Whoever limits our rate says so to us: callers have limits of their own.
   if (status === 429 || code === 'system_busy' || code === 'rate_limited') return limited(answer)
   if (REFUSING.has(status) || (status >= 500 && code !== 'internal_issue')) return refused(answer)
-  const message = typeof envelope?.error === 'string' ? envelope.error : ''
   return answered({ kind: 'error', code, message }, { kind: 'rest', status, body })
 }
-
-/** As every node writes it, without parsing a block of megabytes: the code comes last. */
-const SUCCESSFUL = Buffer.from('"code":"successful"}')
-
-function isSuccessful(body: Buffer): boolean {
-  let end = body.length
-  while (end > 0 && (body[end - 1] as number) <= 0x20) end--
-  const start = end - SUCCESSFUL.length
-  return body[0] === 0x7b && start > 0 && body.compare(SUCCESSFUL, 0, SUCCESSFUL.length, start, end) === 0
-}
-
-/** "Successful", with nothing in it: clients fall over that, so it is the last word only where everybody says so. */
-function isNullData(body: Buffer): boolean {
-  return body.length < LONGEST_WITHOUT_DATA && (parseObject(body, body.length)?.data ?? null) === null
-}
-
-const LONGEST_WITHOUT_DATA = 128
 
 function refused(answer: ForwardedAnswer): Attempted {
   const { status } = answer

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { DEEPEST, openScan, type Scan, scanObject, skipBlank, TWICE } from './json-scan.ts'
+import { DEEPEST, openScan, readString, type Scan, scanObject, skipBlank, TWICE } from './json-scan.ts'
 
 /** Where in a node's body its answer lies: `start` to before `end`. */
 export type NodeAnswer =
@@ -84,3 +84,34 @@ function codeOf(scan: Scan, at: number): number | null {
 export function isNullResult(body: Buffer, { start, end }: { readonly start: number; readonly end: number }): boolean {
   return end - start === 4 && body[start] === LETTER_N
 }
+
+/** The envelope of MultiversX's REST answers. */
+export interface RestAnswer {
+  readonly code: string
+  /** What it says in words; empty where it says nothing. */
+  readonly message: string
+  /** "Successful", perhaps, with nothing in it. */
+  readonly isNull: boolean
+}
+
+/** `null` where the body is no such envelope. All of it is checked, as that of JSON-RPC is: what is passed on is JSON. */
+export function readRestAnswer(body: Buffer): RestAnswer | null {
+  if (!isUtf8(body)) return null
+  const scan = openScan(body)
+  const { bytes } = scan
+  const start = skipBlank(scan, 0)
+  if (bytes[start] !== BRACE) return null
+  const end = scanObject(scan, start, REST_NAMES, restSpans, DEEPEST)
+  if (end < 0 || skipBlank(scan, end) !== scan.length) return null
+  const [dataAt = 0, , errorAt = 0, errorEnd = 0, codeAt = 0, codeEnd = 0] = restSpans
+  if (dataAt === TWICE || errorAt === TWICE || codeAt <= 0 || bytes[codeAt] !== QUOTE) return null
+  return {
+    code: readString(bytes, codeAt, codeEnd),
+    message: bytes[errorAt] === QUOTE ? readString(bytes, errorAt, errorEnd) : '',
+    isNull: dataAt === 0 || bytes[dataAt] === LETTER_N,
+  }
+}
+
+const QUOTE = 34
+const REST_NAMES = [Buffer.from('data'), Buffer.from('error'), Buffer.from('code')]
+const restSpans = new Int32Array(2 * REST_NAMES.length + 1)
