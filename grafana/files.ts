@@ -1,5 +1,6 @@
 import { alertmanagerConfig } from './alertmanager.ts'
 import { alertGroups } from './alerts/alerts.ts'
+import { dashboards } from './boards/boards.ts'
 import { grafanaRules } from './grafana-rules.ts'
 import { REAL_TIME } from './pace.ts'
 import { prometheusRules } from './prometheus-rules.ts'
@@ -11,5 +12,11 @@ export function generatedFiles(runbooks?: string): Readonly<Record<string, strin
     'grafana/prometheus/heartline.rules.yml': prometheusRules(groups, runbooks),
     'grafana/prometheus/alertmanager.yml': alertmanagerConfig(),
     'grafana/provisioning/alerting/heartline-rules.yaml': grafanaRules(groups, runbooks),
+    ...Object.fromEntries(
+      Object.entries(dashboards()).map(([name, dashboard]) => [
+        `grafana/dashboards/${name}.json`,
+        `${JSON.stringify(dashboard, null, 2)}\n`,
+      ]),
+    ),
   }
 }

@@ -1,0 +1,12 @@
+import type { Dashboard } from '@grafana/grafana-foundation-sdk/dashboard'
+import { drawn } from './board.ts'
+import { ENDPOINT } from './endpoint.ts'
+import { FLEET } from './fleet.ts'
+import { GATEWAY } from './gateway.ts'
+import { HEARTLINE } from './heartline.ts'
+import { NETWORK } from './network.ts'
+
+/** Every dashboard, by the name of its file. */
+export function dashboards(): Readonly<Record<string, Dashboard>> {
+  return Object.fromEntries([FLEET, NETWORK, ENDPOINT, GATEWAY, HEARTLINE].map((board) => [board.name, drawn(board)]))
+}

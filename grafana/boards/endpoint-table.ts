@@ -1,0 +1,85 @@
+import { DashboardLinkBuilder } from '@grafana/grafana-foundation-sdk/dashboard'
+import { PanelBuilder as TableBuilder } from '@grafana/grafana-foundation-sdk/table'
+import { DASHBOARDS } from '../uids.ts'
+import { BY_ENDPOINT } from './board.ts'
+import { DATA_SOURCE, type Placed, table } from './panel.ts'
+import { mappingOf, STATE_WORDS, stateOf } from './words.ts'
+
+interface Column {
+  readonly name: string
+  readonly expr: string
+  readonly unit?: string
+}
+
+const BY = 'by (network, endpoint)'
+
+const COLUMNS: readonly Column[] = [
+  { name: 'State', expr: stateOf(BY_ENDPOINT, 'network, endpoint') },
+  { name: 'Height', expr: `max ${BY} (heartline_endpoint_block_height{${BY_ENDPOINT}})`, unit: 'none' },
+  { name: 'Behind', expr: `max ${BY} (heartline_endpoint_block_lag{${BY_ENDPOINT}})`, unit: 'none' },
+  {
+    name: 'Heartbeat',
+    expr: `time() - max ${BY} (heartline_node_heartbeat_timestamp_seconds{${BY_ENDPOINT}})`,
+    unit: 's',
+  },
+  {
+    name: 'p95',
+    expr: `max ${BY} (quantile_over_time(0.95, heartline_check_last_duration_seconds{${BY_ENDPOINT}}[$__range]))`,
+    unit: 's',
+  },
+  {
+    name: 'Contiguous failures',
+    expr: `max ${BY} (heartline_node_check_contiguous_failures{${BY_ENDPOINT}})`,
+    unit: 'none',
+  },
+  {
+    name: 'Coverage',
+    expr: `1 - avg ${BY} (avg_over_time(heartline_endpoint_state{${BY_ENDPOINT},state="unknown"}[$__range]))`,
+    unit: 'percentunit',
+  },
+  {
+    name: 'Certificate',
+    expr: `min ${BY} (heartline_endpoint_tls_not_after_timestamp_seconds{${BY_ENDPOINT}}) - time()`,
+    unit: 's',
+  },
+]
+const LINK = `/d/${DASHBOARDS.endpoint}?var-network=\${__data.fields.network}&var-endpoint=\${__data.fields.endpoint}`
+
+/** A row an endpoint. What a family does not have (a heartbeat, a certificate) stays empty. */
+export function endpointTable({ width, height }: { readonly width: number; readonly height: number }): Placed {
+  return {
+    width,
+    height,
+    draw() {
+      const refIds = COLUMNS.map((_, at) => String.fromCharCode('A'.charCodeAt(0) + at))
+      const panel = new TableBuilder()
+        .title('Endpoints')
+        .description(
+          'How each endpoint is now; p95 and coverage (the share of time that is known) over the range chosen.',
+        )
+        .datasource(DATA_SOURCE)
+        .filterable(true)
+        .withTransformation({ id: 'merge', options: {} })
+        .withTransformation({
+          id: 'organize',
+          options: {
+            excludeByName: { Time: true },
+            indexByName: { network: 0, endpoint: 1 },
+            renameByName: Object.fromEntries(COLUMNS.map(({ name }, at) => [`Value #${refIds[at]}`, name])),
+          },
+        })
+        .overrideByName('State', [
+          { id: 'mappings', value: [mappingOf(STATE_WORDS)] },
+          { id: 'custom.cellOptions', value: { type: 'color-background' } },
+        ])
+        .overrideByName('endpoint', [
+          { id: 'links', value: [new DashboardLinkBuilder('Its dashboard').url(LINK).build()] },
+        ])
+      for (const [at, { name, expr, unit }] of COLUMNS.entries()) {
+        panel.withTarget(table(expr, refIds[at] ?? ''))
+        if (unit !== undefined) panel.overrideByName(name, [{ id: 'unit', value: unit }])
+      }
+      return panel
+    },
+  }
+}

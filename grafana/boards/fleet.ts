@@ -1,0 +1,89 @@
+import { THRESHOLDS } from '../thresholds.ts'
+import { type Board, BY_ENDPOINT, BY_INSTANCE, BY_NETWORK } from './board.ts'
+import { endpointTable } from './endpoint-table.ts'
+import { graph, stat, timeline } from './panel.ts'
+import { STATE_WORDS, stateOf, YES_IS_BAD } from './words.ts'
+
+export const FLEET: Board = {
+  name: 'fleet',
+  title: 'Heartline: fleet',
+  description: 'All endpoints: which are up, which are behind, since when.',
+  choices: ['network', 'endpoint'],
+  panels: [
+    stat({
+      title: 'Endpoints that are up',
+      description: 'The share of endpoints that are up, without those in maintenance or unknown.',
+      unit: 'percentunit',
+      width: 10,
+      height: 5,
+      bad: { below: THRESHOLDS.networkUpShare },
+      max: 1,
+      queries: [
+        {
+          expr: `sum by (network) (heartline_network_endpoints{${BY_NETWORK},state="up"}) / (sum by (network) (heartline_network_endpoints{${BY_NETWORK},state=~"up|degraded|down"}) > 0)`,
+          legend: '{{network}}',
+        },
+      ],
+    }),
+    stat({
+      title: 'Open incidents',
+      description: 'Incidents that go on. Those of single endpoints within one of a whole network count as that one.',
+      unit: 'none',
+      width: 10,
+      height: 5,
+      bad: { above: 1 },
+      queries: [{ expr: `sum by (network) (heartline_incidents_open{${BY_NETWORK}})`, legend: '{{network}}' }],
+    }),
+    stat({
+      title: 'Heartline impaired',
+      description: 'Whether Heartline itself is unfit to judge nodes; what it cannot tell is unknown meanwhile.',
+      width: 4,
+      height: 5,
+      words: YES_IS_BAD,
+      queries: [{ expr: `heartline_observer_impaired{${BY_INSTANCE}}`, legend: '{{instance}}' }],
+    }),
+    timeline({
+      title: 'State',
+      description: 'The confirmed state of each endpoint, with planned maintenance before any verdict.',
+      width: 24,
+      height: 10,
+      words: STATE_WORDS,
+      queries: [{ expr: stateOf(BY_ENDPOINT, 'network, endpoint'), legend: '{{network}}/{{endpoint}}' }],
+    }),
+    endpointTable({ width: 24, height: 10 }),
+    graph({
+      title: 'Blocks behind',
+      description: 'How far each endpoint is behind its network, and from where on that counts as lagging.',
+      unit: 'none',
+      width: 12,
+      height: 9,
+      queries: [
+        {
+          expr: `max by (network, endpoint) (heartline_endpoint_block_lag{${BY_ENDPOINT}})`,
+          legend: '{{network}}/{{endpoint}}',
+        },
+        {
+          expr: `max by (network) (heartline_network_threshold_lag_blocks{${BY_NETWORK}})`,
+          legend: '{{network}}: lagging from',
+        },
+      ],
+    }),
+    graph({
+      title: 'Time of a check, 95 of 100',
+      description: '95 of 100 checks take no longer; failed ones are counted too.',
+      unit: 's',
+      width: 12,
+      height: 9,
+      queries: [
+        {
+          expr: `histogram_quantile(0.95, sum by (network, check, le) (rate(heartline_check_duration_seconds_bucket{${BY_NETWORK}}[$__rate_interval])))`,
+          legend: '{{network}} {{check}}',
+        },
+        {
+          expr: `max by (network) (heartline_network_threshold_latency_seconds{${BY_NETWORK}})`,
+          legend: '{{network}}: slow from',
+        },
+      ],
+    }),
+  ],
+}

@@ -1,0 +1,32 @@
+import { MappingType, type ValueMapping } from '@grafana/grafana-foundation-sdk/dashboard'
+
+/** What a number is called, and its colour. */
+export type Words = Readonly<Record<number, readonly [text: string, color: string]>>
+
+/** The states of an endpoint, by the numbers that `stateOf` gives them; the colours are those of the page. */
+export const STATE_WORDS: Words = {
+  0: ['up', 'green'],
+  1: ['degraded', 'yellow'],
+  2: ['down', 'red'],
+  3: ['maintenance', 'blue'],
+  4: ['unknown', 'gray'],
+}
+export const YES_IS_BAD: Words = { 0: ['no', 'green'], 1: ['yes', 'red'] }
+export const YES_IS_GOOD: Words = { 0: ['no', 'red'], 1: ['yes', 'green'] }
+
+export function mappingOf(words: Words): ValueMapping {
+  return {
+    type: MappingType.ValueToText,
+    options: Object.fromEntries(
+      Object.entries(words).map(([value, [text, color]], index) => [value, { text, color, index }]),
+    ),
+  }
+}
+
+/** The state of each endpoint that the filter lets through, as a number. */
+export function stateOf(filter: string, by: string): string {
+  const states = Object.entries(STATE_WORDS).map(
+    ([value, [state]]) => `heartline_endpoint_state{${filter},state="${state}"} * ${value}`,
+  )
+  return `max by (${by}) ((${states.join(' or ')}) unless on (instance, network, endpoint, state) heartline_endpoint_state == 0)`
+}
