@@ -22,6 +22,8 @@ export interface GatewayMetrics {
   rejected(network: string | null, reason: RefusalKind): void
   /** Of an answer that can be cached. */
   cacheAsked(network: string, result: 'hit' | 'miss'): void
+  /** Nobody was well, and the least bad answered. */
+  degraded(network: string): void
   /** Requests at work have become so many more. */
   atWork(network: string, by: 1 | -1): void
 }

@@ -18,6 +18,7 @@ export interface GatewayCounters {
   /** `null`: the network is not known, or not the caller's. */
   rejected(network: string | null, reason: RejectionReason): void
   cacheAsked(network: string, result: 'hit' | 'miss'): void
+  degraded(network: string): void
   coalesced(network: string): void
   retried(network: string, reason: RetryReason): void
   attempted(network: string, endpoint: string, operation: AskedOperation, outcome: AttemptOutcome): void
@@ -61,6 +62,7 @@ interface OfNetwork {
   readonly rejections: Tree<number>
   readonly retries: Tree<number>
   readonly cache: { hit: number; miss: number }
+  degraded: number
   coalesced: number
   atWork: number
 }
@@ -78,6 +80,7 @@ export function createGatewaySeries(): GatewaySeries {
         rejections: new Map(),
         retries: new Map(),
         cache: { hit: 0, miss: 0 },
+        degraded: 0,
         coalesced: 0,
         atWork: 0,
       }
@@ -128,6 +131,9 @@ export function createGatewaySeries(): GatewaySeries {
     cacheAsked(network, result) {
       of(network).cache[result]++
     },
+    degraded(network) {
+      of(network).degraded++
+    },
     coalesced(network) {
       of(network).coalesced++
     },
@@ -154,7 +160,7 @@ export function createGatewaySeries(): GatewaySeries {
       for (const [reason, value] of unplaced) add('gateway_rejections_total', `network="",reason="${reason}"`, value)
       for (const { name, endpoints } of state.networks) {
         const bare = `network="${labelValue(name)}"`
-        const { operations, attempts, rejections, retries, cache, coalesced, atWork } = of(name)
+        const { operations, attempts, rejections, retries, cache, degraded, coalesced, atWork } = of(name)
         for (const [operation, { durations, overheads, timed, requests }] of operations) {
           const labels = `${bare},operation="${operation}"`
           if (timed) addHistogram('gateway_request_duration_seconds', labels, durations)
@@ -180,6 +186,7 @@ export function createGatewaySeries(): GatewaySeries {
         for (const [reason, value] of retries) add('gateway_retries_total', `${bare},reason="${reason}"`, value)
         add('gateway_cache_requests_total', `${bare},result="hit"`, cache.hit)
         add('gateway_cache_requests_total', `${bare},result="miss"`, cache.miss)
+        add('gateway_degraded_total', bare, degraded)
         add('gateway_coalesced_total', bare, coalesced)
         for (const [reason, value] of rejections) add('gateway_rejections_total', `${bare},reason="${reason}"`, value)
       }

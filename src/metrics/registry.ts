@@ -124,6 +124,7 @@ export const METRICS = {
     `Times that another endpoint was asked. Reasons: ${RETRY_REASONS.join(', ')}.`,
   ),
   gateway_cache_requests_total: counter(['network', 'result'], 'Requests whose answer can be cached: hit or miss.'),
+  gateway_degraded_total: counter(['network'], 'Requests answered by an endpoint that is not well, since none is.'),
   gateway_coalesced_total: counter(['network'], 'Requests answered by the request of another that was under way.'),
   gateway_rejections_total: counter(
     ['network', 'reason'],

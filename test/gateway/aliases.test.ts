@@ -40,6 +40,7 @@ const METRICS: ServiceMetrics = {
   answered() {},
   rejected() {},
   cacheAsked() {},
+  degraded() {},
   atWork() {},
   attempted() {},
   retried() {},

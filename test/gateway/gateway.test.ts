@@ -75,10 +75,11 @@ describe('a call', () => {
   })
 
   test('that the least bad endpoint answered says so', async () => {
-    const { url } = await set({ answer: (question) => ({ ...echo(question), degraded: true, attempts: 3 }) })
+    const { url, counted } = await set({ answer: (question) => ({ ...echo(question), degraded: true, attempts: 3 }) })
 
     const { headers } = await post(`${url}/ethereum/${ID}`, BLOCK)
 
+    expect(counted).toContain('degraded ethereum')
     expect(headers.get('x-heartline-degraded')).toBe('1')
     expect(headers.get('x-heartline-attempts')).toBe('3')
   })

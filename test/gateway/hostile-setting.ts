@@ -67,6 +67,7 @@ const METRICS: ServiceMetrics = {
   answered() {},
   rejected() {},
   cacheAsked() {},
+  degraded() {},
   atWork() {},
   attempted() {},
   retried() {},

@@ -80,6 +80,7 @@ export async function open({ answer = echo, rules, ...over }: SettingOptions = {
     answered: (network, operation, name, outcome) => void counted.push(`${network} ${operation} ${name} ${outcome}`),
     rejected: (network, reason) => void counted.push(`rejected ${network} ${reason}`),
     cacheAsked: (network, result) => void counted.push(`cache ${network} ${result}`),
+    degraded: (network) => void counted.push(`degraded ${network}`),
     atWork() {},
   }
   const gateway = createGateway({

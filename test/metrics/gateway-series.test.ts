@@ -30,6 +30,7 @@ function filled() {
     series.retried(network, 'failed')
     series.coalesced(network)
     series.cacheAsked(network, 'hit')
+    series.degraded(network)
   }
   series.rejected(null, 'unauthorized')
   return series
@@ -58,6 +59,7 @@ test('every request is counted by its names, and its times go into buckets fine 
   expect(text).toContain('heartline_gateway_rejections_total{network="",reason="unauthorized"} 1\n')
   expect(text).toContain('heartline_gateway_cache_requests_total{network="ethereum",result="hit"} 1\n')
   expect(text).toContain('heartline_gateway_coalesced_total{network="ethereum"} 1\n')
+  expect(text).toContain('heartline_gateway_degraded_total{network="ethereum"} 1\n')
   expect(text).toContain('heartline_gateway_retries_total{network="ethereum",reason="failed"} 1\n')
 })
 
