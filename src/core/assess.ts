@@ -3,7 +3,7 @@ import { conditionsOf, confirm, settled } from './confirm.ts'
 import { findingsOf, latencyOf, type ShardStanding, skewOf } from './findings.ts'
 import type { Health } from './health.ts'
 import type { Thresholds } from './network.ts'
-import type { PollResult } from './poll-result.ts'
+import type { Outcome, PollResult } from './poll-result.ts'
 import type { UnixMs } from './time.ts'
 
 /** A node that asks us to wait longer than this is asked again all the same. */
@@ -37,7 +37,7 @@ export function assess(
     clockSkewMs: skewOf(result, standings, now),
     tlsNotAfter: result.tlsNotAfter ?? previous.tlsNotAfter,
     streaks,
-    laggingShards: standings.filter((standing) => standing.lagging).map((standing) => standing.shard),
+    laggingShards: laggingOf(standings),
   }
 }
 
@@ -74,15 +74,21 @@ export function isSuspect({ streaks }: Health, wentBack: boolean): boolean {
 
 /** How long the node asks to be left alone; 0 where it does not. */
 export function waitMs(result: PollResult): number {
-  let longest = 0
-  const outcomes = result.liveness === null ? [] : [result.liveness]
-  for (const outcome of [...outcomes, ...result.heads.map((head) => head.outcome)]) {
-    if (!outcome.ok && outcome.failure.kind === 'rate-limited') {
-      longest = Math.max(longest, outcome.failure.retryAfterMs ?? 0)
-    }
-  }
+  let longest = result.liveness === null ? 0 : askedToWaitMs(result.liveness)
+  for (const { outcome } of result.heads) longest = Math.max(longest, askedToWaitMs(outcome))
   return Math.min(longest, LONGEST_WAIT_MS)
 }
+
+function askedToWaitMs(outcome: Outcome<unknown>): number {
+  return !outcome.ok && outcome.failure.kind === 'rate-limited' ? (outcome.failure.retryAfterMs ?? 0) : 0
+}
+
+function laggingOf(standings: readonly ShardStanding[]): Health['laggingShards'] {
+  if (standings.every(({ lagging }) => !lagging)) return NONE
+  return standings.filter(({ lagging }) => lagging).map(({ shard }) => shard)
+}
+
+const NONE: Health['laggingShards'] = Object.freeze([])
 
 /** A shard that gave no head in this poll keeps its last one: it is old, and the conditions say so. */
 function headsAfter(previous: Health, standings: readonly ShardStanding[], readAt: UnixMs): Health['heads'] {
@@ -94,8 +100,9 @@ function headsAfter(previous: Health, standings: readonly ShardStanding[], readA
       if (last !== undefined) heads.push(last)
       continue
     }
-    const { head, lagBlocks, lagMs, advancedAt } = standing
-    heads.push({ shard, ...head, lagBlocks, lagMs, advancedAt, readAt })
+    const { lagBlocks, lagMs, advancedAt } = standing
+    const { height, hash, parentHash, timestamp } = standing.head
+    heads.push({ shard, height, hash, parentHash, timestamp, lagBlocks, lagMs, advancedAt, readAt })
   }
   return heads
 }

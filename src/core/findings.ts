@@ -30,7 +30,7 @@ export function findingsOf(
   const { liveness } = result
   if (liveness !== null) {
     // The heartbeat is on our clock: the node's was taken out where it was read, or the hour by which one is off would count twice.
-    if (liveness.ok) findings.push(...ofLiveness(liveness.value, thresholds, now))
+    if (liveness.ok) pushLiveness(findings, liveness.value, thresholds, now)
     else push(findings, ofFailure(liveness.failure, ''))
   }
   const alike = failAlike(result.heads)
@@ -38,10 +38,10 @@ export function findingsOf(
     if (!outcome.ok) push(findings, ofFailure(outcome.failure, alike ? '' : ofShard(shard)))
   }
   for (const standing of standings) {
-    findings.push(...ofStanding(standing, thresholds))
+    pushStanding(findings, standing, thresholds)
     if (standing.ageMs !== null) {
       const ageMs = Math.max(0, standing.ageMs + aheadMs(result.clockSkewMs, thresholds))
-      findings.push(...ofAge(standing, ageMs, thresholds, now))
+      pushAge(findings, standing, ageMs, thresholds, now)
     }
     push(findings, ofBranch(standing))
   }
@@ -50,16 +50,16 @@ export function findingsOf(
   return oneOfEachCode(findings)
 }
 
-function ofLiveness(liveness: Liveness, thresholds: Thresholds, now: UnixMs): Finding[] {
-  const findings: Finding[] = []
+function pushLiveness(findings: Finding[], liveness: Liveness, thresholds: Thresholds, now: UnixMs): void {
   if (!liveness.healthy) {
     findings.push({ code: 'unhealthy', verdict: 'down', message: unhealthyMessage(liveness) })
   }
   if (liveness.checks.length === 0) {
     findings.push({ code: 'no-evidence', verdict: 'up', message: 'the node names no check behind its health' })
   }
-  const failing = liveness.checks.filter((check) => check.contiguousFailures >= thresholds.contiguousFailures)
-  if (failing.length > 0) {
+  const isFailing = (check: Liveness['checks'][number]) => check.contiguousFailures >= thresholds.contiguousFailures
+  if (liveness.checks.some(isFailing)) {
+    const failing = liveness.checks.filter(isFailing)
     const [worstCheck] = failing.sort((a, b) => b.contiguousFailures - a.contiguousFailures)
     const others = failing.length > 1 ? ` and ${failing.length - 1} more` : ''
     findings.push({
@@ -76,7 +76,6 @@ function ofLiveness(liveness: Liveness, thresholds: Thresholds, now: UnixMs): Fi
       message: `no network message handled for ${humanDuration(heartbeatLagMs)}`,
     })
   }
-  return findings
 }
 
 function unhealthyMessage({ checks }: Liveness): string {
@@ -86,8 +85,8 @@ function unhealthyMessage({ checks }: Liveness): string {
   return `the node says that it is unhealthy: ${named}${failing.length > 3 ? ` and ${failing.length - 3} more` : ''}`
 }
 
-function ofStanding(standing: ShardStanding, thresholds: Thresholds): Finding[] {
-  const findings: Finding[] = []
+function pushStanding(findings: Finding[], standing: ShardStanding, thresholds: Thresholds): void {
+  if (!standing.lagging && standing.stalledForMs === null) return
   const where = ofShard(standing.shard)
   if (standing.lagging) {
     const blocks = standing.lagBlocks === 1 ? '1 block' : `${standing.lagBlocks} blocks`
@@ -104,7 +103,6 @@ function ofStanding(standing: ShardStanding, thresholds: Thresholds): Finding[] 
       message: `${where}no new block for ${humanDuration(standing.stalledForMs)} while the network went on`,
     })
   }
-  return findings
 }
 
 /** Where our clock is ahead of the node's it may be ours that is wrong: blocks are not old for that. Negative, or zero. */
@@ -113,8 +111,13 @@ function aheadMs(skewMs: number | null, thresholds: Thresholds): number {
 }
 
 /** With nobody to compare it with, the age of its newest block is all there is: whether it still comes nearer tells late from stuck. */
-function ofAge(standing: ShardStanding, ageMs: number, thresholds: Thresholds, now: UnixMs): Finding[] {
-  const findings: Finding[] = []
+function pushAge(
+  findings: Finding[],
+  standing: ShardStanding,
+  ageMs: number,
+  thresholds: Thresholds,
+  now: UnixMs,
+): void {
   const { blockTimeMs, shard } = standing
   const where = ofShard(shard)
   const stands = now - standing.advancedAt >= thresholds.stallMs
@@ -134,7 +137,6 @@ function ofAge(standing: ShardStanding, ageMs: number, thresholds: Thresholds, n
       message: `${where}no new block for ${humanDuration(ageMs)}, and no other endpoint to compare it with`,
     })
   }
-  return findings
 }
 
 function ofBranch({ branch, shard }: ShardStanding): Finding | null {

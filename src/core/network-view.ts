@@ -90,19 +90,36 @@ export function createNetworkView(network: Network, endpoints: readonly Endpoint
 
   /** What `references` last told, and of which. */
   let references: readonly NetworkReference[] = []
-  let told: readonly { readonly shard: Shard; readonly reference: ChainReference; readonly branches: number }[] = []
+  let told: readonly ToldOf[] = []
+  /** What `split` last told, and of what. */
+  let splitOf: Split | null = null
+  let split: NetworkSplit | null = null
 
   function standingOn(shard: Shard, previous: Health, at: UnixMs): ShardStanding | null {
     const chain = chains.get(shard)
     const standing = chain?.standing(previous.endpoint.name, at)
     if (chain === undefined || standing === null || standing === undefined) return null
-    const { lagBlocks } = standing
+    const { head, advancedAt, lagBlocks, lagWitnessed, stalledForMs, ageMs, branch } = standing
     const pace = blockTimeGiven ? blockTimeMs : (chain.blockTimeMs() ?? blockTimeMs)
     // It enters by what more than one endpoint vouches for, and leaves by the reference head: one alone makes nobody late.
     const lagging = previous.laggingShards.includes(shard)
       ? lagBlocks > thresholds.lagRecoverBlocks
-      : standing.lagWitnessed >= thresholds.lagBlocks
-    return { ...standing, shard, lagging, lagMs: lagBlocks * pace, blockTimeMs: pace }
+      : lagWitnessed >= thresholds.lagBlocks
+    const lagMs = lagBlocks * pace
+    // Member by member: to spread an object costs more than all else here, in every poll.
+    return {
+      head,
+      advancedAt,
+      lagBlocks,
+      lagWitnessed,
+      stalledForMs,
+      ageMs,
+      branch,
+      shard,
+      lagging,
+      lagMs,
+      blockTimeMs: pace,
+    }
   }
 
   function restoreSeen(name: string, memory: EndpointMemory, heads: Health['heads']): void {
@@ -115,10 +132,14 @@ export function createNetworkView(network: Network, endpoints: readonly Endpoint
     network,
 
     compare(name, heads) {
-      return heads.flatMap(({ shard, outcome }) => {
-        const height = outcome.ok ? chains.get(shard)?.ask(name, outcome.value) : null
-        return height === null || height === undefined ? [] : [{ shard, height }]
-      })
+      let wanted: Comparison[] | null = null
+      for (const { shard, outcome } of heads) {
+        const height = outcome.ok ? (chains.get(shard)?.ask(name, outcome.value) ?? null) : null
+        if (height === null) continue
+        wanted ??= []
+        wanted.push({ shard, height })
+      }
+      return wanted ?? NOTHING
     },
 
     lose(name, startedAt) {
@@ -133,7 +154,7 @@ export function createNetworkView(network: Network, endpoints: readonly Endpoint
       const { name } = result.endpoint
       const previous = healths.get(name)
       if (previous === undefined) return null
-      const events: ChainEvent[] = []
+      let events: ChainEvent[] | null = null
       const standings: ShardStanding[] = []
       for (const { shard, outcome } of result.heads) {
         const chain = chains.get(shard)
@@ -141,34 +162,40 @@ export function createNetworkView(network: Network, endpoints: readonly Endpoint
           if (outcome.failure.kind === 'wrong-network') chain?.forget(name)
           continue
         }
-        const compared = result.compared.filter((block) => block.shard === shard)
+        const compared =
+          result.compared.length === 0 ? NOTHING : result.compared.filter((block) => block.shard === shard)
         const move = chain?.take(name, outcome.value, at, compared)
-        if (move?.kind === 'regressed' || move?.kind === 'reorged') events.push({ ...move, shard })
+        if (move?.kind === 'regressed' || move?.kind === 'reorged') {
+          events ??= []
+          events.push({ ...move, shard })
+        }
         const standing = standingOn(shard, previous, at)
         if (standing !== null) standings.push(standing)
       }
       const health = assess(result, previous, standings, thresholds, at, timed)
       healths.set(name, health)
-      const wentBack = events.some(({ kind }) => kind === 'regressed')
-      return { health, events, suspect: isSuspect(health, wentBack) }
+      const wentBack = events?.some(({ kind }) => kind === 'regressed') === true
+      return { health, events: events ?? NOTHING, suspect: isSuspect(health, wentBack) }
     },
 
     health: (name) => healths.get(name),
 
     references(at) {
-      const now = [...chains].flatMap(([shard, chain]) => {
+      let known = 0
+      let changed: ToldOf[] | null = null
+      for (const [shard, chain] of chains) {
         const reference = chain.reference(at)
-        return reference === null ? [] : [{ shard, reference, branches: Math.max(1, chain.branches()) }]
-      })
-      const same =
-        now.length === told.length &&
-        now.every(
-          ({ reference, branches }, index) =>
-            reference === told[index]?.reference && branches === told[index]?.branches,
-        )
-      if (!same) {
-        told = now
-        references = now.map(({ shard, reference: { height, hash, timestamp }, branches }) => ({
+        if (reference === null) continue
+        const branches = Math.max(1, chain.branches())
+        const before = told[known]
+        if (reference !== before?.reference || branches !== before.branches) changed ??= told.slice(0, known)
+        changed?.push({ shard, reference, branches })
+        known++
+      }
+      if (known < told.length) changed ??= told.slice(0, known)
+      if (changed !== null) {
+        told = changed
+        references = told.map(({ shard, reference: { height, hash, timestamp }, branches }) => ({
           shard,
           height,
           hash,
@@ -181,16 +208,23 @@ export function createNetworkView(network: Network, endpoints: readonly Endpoint
     },
 
     halts(at) {
-      return [...chains].flatMap(([shard, chain]) => {
+      let halts: { readonly shard: Shard; readonly since: UnixMs }[] | null = null
+      for (const [shard, chain] of chains) {
         const since = chain.haltedSince(at)
-        return since === null ? [] : [{ shard, since }]
-      })
+        if (since === null) continue
+        halts ??= []
+        halts.push({ shard, since })
+      }
+      return halts ?? NOTHING
     },
 
     split() {
       for (const [shard, chain] of chains) {
-        const split = chain.split()
-        if (split !== null) return { ...split, shard }
+        const found = chain.split()
+        if (found === null) continue
+        if (found !== splitOf || split === null) split = { ...found, shard }
+        splitOf = found
+        return split
       }
       return null
     },
@@ -251,6 +285,14 @@ export function createNetworkView(network: Network, endpoints: readonly Endpoint
       }
     },
   }
+}
+
+const NOTHING: readonly never[] = Object.freeze([])
+
+interface ToldOf {
+  readonly shard: Shard
+  readonly reference: ChainReference
+  readonly branches: number
 }
 
 /** Polls before and after a longer pause are not in a row. */

@@ -95,10 +95,13 @@ export function createObserver(): Observer {
 
     worth(poll) {
       const ending = endingOf(poll.result)
-      if (ending.kind === 'ours' || isSpoiltBy('stepped', poll)) return 'ours'
+      if (ending.kind === 'ours' || (disturbances.length > 0 && isSpoiltBy('stepped', poll))) return 'ours'
       const wasHeld = disturbances.length > 0 && isSpoiltBy('held', poll)
       if (wasHeld) return ending.kind === 'answered' && !ending.partly ? 'untimed' : 'ours'
-      const ruling = reach.rule({ ...poll, of: endpointKey(poll.result.endpoint), outcome: ending.kind })
+      if (ending.kind === 'answered') return 'fair'
+      const { at, startedAt, endedAt } = poll
+      const of = endpointKey(poll.result.endpoint)
+      const ruling = reach.rule({ at, of, startedAt, endedAt, outcome: ending.kind })
       return ruling === 'believed' ? 'fair' : ruling
     },
 
@@ -122,13 +125,17 @@ type Ending =
   | { readonly kind: 'unreached' | 'dns' }
   | { readonly kind: 'ours'; readonly code: string }
 
+const ALL_ANSWERED: Ending = { kind: 'answered', partly: false }
+
 /** How far the poll got: an endpoint that answers one of its checks was reached. */
 function endingOf(result: PollResult): Ending {
-  const outcomes: Outcome<unknown>[] = result.heads.map((head) => head.outcome)
-  if (result.liveness !== null) outcomes.push(result.liveness)
+  const { heads, liveness } = result
+  const asked = heads.length + Number(liveness !== null)
   let answered = 0
   let unresolved = 0
-  for (const outcome of outcomes) {
+  for (let at = 0; at < asked; at++) {
+    const outcome: Outcome<unknown> | null = heads[at]?.outcome ?? liveness
+    if (outcome === null) continue
     if (outcome.ok) answered++
     else
       switch (outcome.failure.kind) {
@@ -160,6 +167,7 @@ function endingOf(result: PollResult): Ending {
           answered++
       }
   }
-  if (answered > 0 || outcomes.length === 0) return { kind: 'answered', partly: answered < outcomes.length }
-  return { kind: unresolved === outcomes.length ? 'dns' : 'unreached' }
+  if (answered === asked) return ALL_ANSWERED
+  if (answered > 0) return { kind: 'answered', partly: true }
+  return { kind: unresolved === asked ? 'dns' : 'unreached' }
 }

@@ -68,6 +68,8 @@ export interface Reach {
 
 interface Host {
   readonly at: Whereabouts
+  /** Those that it belongs to. */
+  readonly groups: readonly Group[]
   answeredEver: boolean
   /** The endpoints whose latest poll was answered, and when that ended. */
   readonly answering: Map<string, number>
@@ -82,7 +84,6 @@ const DISTANCE: Record<Zone, number> = { loopback: 0, private: 1, public: 2 }
 interface Group {
   readonly zone: Zone
   readonly dns: boolean
-  readonly hosts: Map<string, Host>
   /** When the latest poll began that was answered. */
   answeredAt: number
   /** Those with an endpoint whose latest poll was answered. */
@@ -100,7 +101,6 @@ export function createReach(): Reach {
     [false, true].map((dns) => ({
       zone,
       dns,
-      hosts: new Map(),
       answeredAt: Number.NEGATIVE_INFINITY,
       well: new Set<Host>(),
       lost: new Set<Host>(),
@@ -119,13 +119,13 @@ export function createReach(): Reach {
     if (known !== undefined) return known
     const host: Host = {
       at,
+      groups: groups.filter((group) => covers(group, at)),
       answeredEver: false,
       answering: new Map(),
       failingSince: null,
       lastEndedAt: Number.NEGATIVE_INFINITY,
     }
     hosts.set(at.host, host)
-    for (const group of groups) if (covers(group, at)) group.hosts.set(at.host, host)
     return host
   }
 
@@ -134,6 +134,7 @@ export function createReach(): Reach {
     group.answeredAt = Math.max(group.answeredAt, startedAt)
     group.well.add(host)
     group.cut = false
+    if (group.lost.size === 0) return
     // Whoever failed while others answered failed alone.
     for (const lost of group.lost) {
       if (lost !== host && (lost.failingSince ?? 0) >= group.answeredAt) continue
@@ -160,7 +161,6 @@ export function createReach(): Reach {
   function remove(host: Host): void {
     hosts.delete(host.at.host)
     for (const group of groups) {
-      group.hosts.delete(host.at.host)
       group.well.delete(host)
       group.lost.delete(host)
     }
@@ -182,8 +182,7 @@ export function createReach(): Reach {
         host.failingSince ??= startedAt
       }
       let clearer = outcome === 'answered'
-      for (const group of groups) {
-        if (!covers(group, at)) continue
+      for (const group of host.groups) {
         // Whoever was looked for at an address had one.
         if (outcome === 'answered' || (group.dns && outcome !== 'dns')) noteAnswer(group, host, visit)
         else {
@@ -212,7 +211,7 @@ export function createReach(): Reach {
       const host = hostOf(at)
       host.answeredEver = true
       host.lastEndedAt = now
-      for (const group of groups) if (covers(group, at)) group.well.add(host)
+      for (const group of host.groups) group.well.add(host)
     },
 
     configure(configured, patience) {

@@ -42,13 +42,18 @@ export function createDocket<T, D extends string>({ decide, onDecided, onWaiting
 
     add(key, item) {
       const before = waiting.get(key)
-      const items = before ?? []
-      items.push(item)
-      if (settle(items)) waiting.delete(key)
-      else {
-        if (before === undefined) waiting.set(key, items)
-        onWaiting(key, item)
+      if (before === undefined) {
+        const decision = decide(item)
+        if (decision !== 'undecided') return onDecided(item, decision)
+        waiting.set(key, [item])
+      } else {
+        before.push(item)
+        if (settle(before)) {
+          waiting.delete(key)
+          return
+        }
       }
+      onWaiting(key, item)
     },
 
     review() {

@@ -47,6 +47,7 @@ export function readMaintainedUntil(value: unknown): UnixMs | null {
 
 /** Two memories of which a restart would make the same: heights and times go on, the streaks are alike. */
 export function sameStreaks(a: EndpointMemory['streaks'], b: EndpointMemory['streaks']): boolean {
+  if (a === b) return true
   if (a.verdict !== b.verdict || a.traces.length !== b.traces.length || a.recent.length !== b.recent.length)
     return false
   if (!a.recent.every((poll, at) => poll.verdict === b.recent[at]?.verdict)) return false

@@ -110,14 +110,13 @@ export function createPoller(deps: PollerDeps): Poller {
     const judgement = view.judge(result, now, worth === 'fair')
     if (judgement === null || previous === undefined) return
     const { health, events, suspect } = judgement
-    board.put(health, verdictDiffers(previous, health))
+    const onBoard = board.put(health, verdictDiffers(previous, health))
     putStanding(view, now)
     keep(entry, key, previous, health, events, result)
     for (const event of events) {
       countEvent(event, entry.tally)
       onChainEvent?.(endpoint.network, event)
     }
-    const onBoard = board.entry(endpoint.network, endpoint.name)
     if (onBoard !== undefined) chronicle.judged(view, onBoard, result.startedAt, now)
     if (previous.verdict !== health.verdict) tell(previous.verdict, health)
     if (suspect) hasten(key)
@@ -295,7 +294,8 @@ export function createPoller(deps: PollerDeps): Poller {
         const answered = await prober.poll(entry.endpoint, signal, (heads) => entry.view.compare(name, heads))
         // Asked to stop, or reconfigured meanwhile: the answer is to a question that nobody asks any more.
         if (signal.aborted || polled.get(key) !== entry) return NOTHING_ASKED
-        const result = { ...answered, endpoint: entry.endpoint }
+        const isCurrent = answered.endpoint === entry.endpoint
+        const result = isCurrent ? answered : { ...answered, endpoint: entry.endpoint }
         // Before the poll ends: what is noticed only now happened while it lasted.
         lookAtOurselves()
         take({ key, entry, at: entry.at, startedAt, endedAt: clock.monotonic(), result })

@@ -7,10 +7,9 @@ import type { PollRecord } from '../store/store.ts'
 /** A judged poll, as kept: of a sharded endpoint the worst shard. */
 export function recordOf(endpoint: EndpointKey, health: Health, fresh: boolean, result: PollResult): PollRecord {
   const at = result.startedAt
-  const furthest = health.heads.reduce<HeadStanding | null>(
-    (most, head) => (most === null || (head.lagBlocks ?? 0) > (most.lagBlocks ?? 0) ? head : most),
-    null,
-  )
+  let furthest: HeadStanding | null = null
+  for (const head of health.heads)
+    if (furthest === null || (head.lagBlocks ?? 0) > (furthest.lagBlocks ?? 0)) furthest = head
   const heartbeatAt = health.liveness?.heartbeatAt ?? null
   return {
     endpoint,
@@ -52,5 +51,7 @@ export function firstFailure(result: PollResult): FailureKind | null {
 
 function mostContiguousFailures({ liveness }: Health): number | null {
   if (liveness === null) return null
-  return liveness.checks.reduce((most, check) => Math.max(most, check.contiguousFailures), 0)
+  let most = 0
+  for (const { contiguousFailures } of liveness.checks) most = Math.max(most, contiguousFailures)
+  return most
 }

@@ -79,8 +79,8 @@ export interface WritableBoard extends Board {
   configure(
     networks: readonly { readonly network: Network; readonly fresh: readonly { health: Health; tally: Tally }[] }[],
   ): void
-  /** `verdictChanged`: the state or the set of conditions is another than before. */
-  put(health: Health, verdictChanged: boolean): void
+  /** `verdictChanged`: the state or the set of conditions is another than before. The entry that it became, where there is one. */
+  put(health: Health, verdictChanged: boolean): BoardEntry | undefined
   putStanding(standing: NetworkStanding, changed: boolean): void
   putAvailability(of: ReadonlyMap<EndpointKey, Readonly<Record<AvailabilityWindow, Availability>>>): void
   /** The new whole plan, in the order of time; also called when a period begins or ends. */
@@ -146,10 +146,11 @@ export function createBoard(): WritableBoard {
 
     put(health, verdictChanged) {
       const entry = byKey.get(endpointKey(health.endpoint))
-      if (entry === undefined) return
+      if (entry === undefined) return undefined
       if (entry.health.verdict !== null && entry.health.verdict !== health.verdict) entry.tally.stateChanges++
       entry.health = health
-      tell({ network: health.endpoint.network, endpoint: health.endpoint.name, verdictChanged })
+      if (listeners.size > 0) tell({ network: health.endpoint.network, endpoint: health.endpoint.name, verdictChanged })
+      return entry
     },
 
     putStanding(standing, changed) {
