@@ -88,9 +88,9 @@ export class Upstream {
 
   /** All that decides whom we talk to, and how. It holds secrets. */
   get fingerprint(): string {
-    const { origin, connectionKey, postHeaders, pathOf } = this.address
+    const { origin, connectionKey } = this.address
     const { rpcPath, kind, endpoint } = this.target
-    return JSON.stringify([origin, connectionKey, postHeaders, pathOf('/x'), rpcPath, kind, endpoint.shards])
+    return JSON.stringify([origin, connectionKey, this.address.headOf('POST', '/x'), rpcPath, kind, endpoint.shards])
   }
 
   /** An observer serves one shard, a proxy all. `null`: it does not matter which. */

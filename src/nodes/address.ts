@@ -21,10 +21,8 @@ export interface NodeAddress {
   readonly tls: TlsTrust
   /** Addresses with the same one share connections. */
   readonly connectionKey: string
-  /** The headers of a GET, names and values in turn. */
-  readonly getHeaders: string[]
-  readonly postHeaders: string[]
-  pathOf(path: string): string
+  /** Request line and headers, all but `content-length`; `path` is appended to the base URL. */
+  headOf(method: 'GET' | 'POST', path: string): string
 }
 
 const OWN_HEADERS: Readonly<Record<string, string>> = {
@@ -40,19 +38,43 @@ export function createAddress({ url, headers, tls }: NodeLocation): NodeAddress 
   // A URL's getters work each time that they are read, and these are read for every request.
   const { pathname, search } = base
   const basePath = pathname.replace(/\/+$/, '')
+  const block = (headers: Readonly<Record<string, string>>) =>
+    ` HTTP/1.1\r\n${Object.entries(headers)
+      .map(([name, value]) => `${name}: ${value}\r\n`)
+      .join('')}`
+  const common = { host: base.host, connection: 'keep-alive' }
+  const blocks = {
+    GET: block({ ...common, ...all }),
+    POST: block({ ...common, 'content-type': 'application/json', ...all }),
+  }
+  const last: { path: string | null; GET: string; POST: string } = { path: null, GET: '', POST: '' }
+
+  /** A provider's URL ends with its key: `/` after it would be another path. */
+  function pathOf(path: string): string {
+    const whole = path === '/' && basePath !== '' ? pathname : basePath + path
+    return whole + search
+  }
+
   return {
     origin: base.origin,
     tls,
     connectionKey: JSON.stringify([base.origin, all.host ?? null, tls.ca, tls.insecure]),
-    getHeaders: Object.entries(all).flat(),
-    postHeaders: Object.entries({ 'content-type': 'application/json', ...all }).flat(),
-    pathOf(path) {
-      // A provider's URL ends with its key: `/` after it would be another path.
-      const whole = path === '/' && basePath !== '' ? pathname : basePath + path
-      return whole + search
+    headOf(method, path) {
+      // Nearly all requests to a node have one path.
+      if (path !== last.path) {
+        const whole = pathOf(path)
+        if (!PLAIN.test(whole)) throw new Error('a path must be of visible ASCII characters')
+        last.path = path
+        last.GET = `GET ${whole}${blocks.GET}`
+        last.POST = `POST ${whole}${blocks.POST}`
+      }
+      return last[method]
     },
   }
 }
+
+/** Anything else could end the request line, and begin another request. */
+const PLAIN = /^[\x21-\x7e]+$/
 
 function basicAuthorization({ username, password }: URL): Record<string, string> {
   if (username === '' && password === '') return {}

@@ -6,8 +6,8 @@ import type { UnixMs } from '../core/time.ts'
 import type { NodeAddress } from './address.ts'
 import type { Deadline } from './deadline.ts'
 import { decode, isPlain } from './decode.ts'
-import type { RawAnswer } from './exchange.ts'
 import { headerOf, readHttpDate, readRetryAfter } from './header.ts'
+import type { RawAnswer } from './http-client.ts'
 import { MAX_DEPTH, nestsDeeper } from './json-depth.ts'
 import { MAX_ANSWER_BYTES } from './limits.ts'
 import { createWire } from './wire.ts'
@@ -63,7 +63,10 @@ export function createNodeClient({ clock, maxConnections, lookup }: NodeClientDe
     tlsNotAfter: wire.tlsNotAfter,
     limit: wire.limit,
     retain: (addresses) => wire.retain(addresses),
-    close: wire.close,
+    close() {
+      wire.close()
+      return Promise.resolve()
+    },
   }
 }
 

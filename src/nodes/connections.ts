@@ -1,22 +1,19 @@
-import type { LookupFunction, Socket } from 'node:net'
-import { Client } from 'undici'
+import type { LookupFunction } from 'node:net'
 import type { Clock } from '../clock.ts'
 import type { UnixMs } from '../core/time.ts'
 import type { NodeAddress } from './address.ts'
 import { createConnector } from './connect.ts'
-import { MAX_HEADER_BYTES } from './limits.ts'
+import { HttpClient } from './http-client.ts'
 
 /** One connection, opened again when it was closed. Whoever has taken it is alone on it. */
 export interface Lane {
-  readonly client: Client
+  readonly client: HttpClient
   /** A new number each time that it was opened; 0 before. */
   connection: number
   /** An answer has come over it since it was opened: the node may be closing it just now. */
   used: boolean
   /** On the monotonic clock. */
   openedAt: number
-  /** Ends what is under way, the opening too. */
-  cut(): void
 }
 
 /** The connections that one set of addresses shares: one origin, one trust. */
@@ -39,7 +36,7 @@ export interface Connections {
   /** Nobody will ask for more: what is under way may end, then all are closed. */
   retire(): void
   /** Ends what is under way. */
-  close(): Promise<void>
+  close(): void
 }
 
 export interface ConnectionsDeps {
@@ -50,9 +47,6 @@ export interface ConnectionsDeps {
   readonly maxAnswerBytes: number
   readonly nextNumber: () => number
 }
-
-/** Common servers close an idle connection after 60 s or more, load balancers sometimes sooner: ours go first. */
-const KEEP_ALIVE_MS = 25_000
 
 /** Polled often, a connection would live for ever: a name that moved and a certificate that changed are only seen by a new one. */
 const OLDEST_MS = 600_000
@@ -74,12 +68,11 @@ export function createConnections({
   let retired = false
 
   function createLane(): Lane {
-    let opening: Socket | null = null
     const connect = createConnector({
+      origin: address.origin,
       trust: address.tls,
       lookup,
-      onOpening(socket) {
-        opening = socket
+      onOpening() {
         lane.connection = nextNumber()
         lane.used = false
         lane.openedAt = clock.monotonic()
@@ -88,42 +81,25 @@ export function createConnections({
         tlsNotAfter = notAfter
       },
     })
-    const client = new Client(address.origin, {
+    const client = new HttpClient({
       connect,
-      pipelining: 1,
-      allowH2: false,
-      keepAliveTimeout: KEEP_ALIVE_MS,
-      keepAliveMaxTimeout: KEEP_ALIVE_MS,
-      // The caller's own deadline is the only one.
-      headersTimeout: 0,
-      bodyTimeout: 0,
-      maxHeaderSize: MAX_HEADER_BYTES,
-      maxResponseSize: maxAnswerBytes,
-    })
-    const lane: Lane = {
-      client,
-      connection: 0,
-      used: false,
-      openedAt: 0,
-      cut() {
-        opening?.destroy()
-        void client.destroy().catch(() => {})
+      maxAnswerBytes,
+      // Nobody needs to open it again before somebody asks.
+      onIdleClosed() {
+        const at = idle.indexOf(lane)
+        if (at === -1) return
+        idle.splice(at, 1)
+        all.delete(lane)
       },
-    }
-    // Closed while idle: nobody needs to open it again before somebody asks.
-    client.on('disconnect', () => {
-      const at = idle.indexOf(lane)
-      if (at === -1) return
-      idle.splice(at, 1)
-      forget(lane)
     })
+    const lane: Lane = { client, connection: 0, used: false, openedAt: 0 }
     all.add(lane)
     return lane
   }
 
   function forget(lane: Lane): void {
     all.delete(lane)
-    lane.cut()
+    lane.client.destroy()
   }
 
   function hand(lane: Lane): void {
@@ -143,7 +119,7 @@ export function createConnections({
 
   function isSpent(lane: Lane): boolean {
     if (retired && waiting.size === 0) return true
-    return closed || all.size > maxConnections || clock.monotonic() - lane.openedAt > OLDEST_MS
+    return closed || !lane.client.isOpen || all.size > maxConnections || clock.monotonic() - lane.openedAt > OLDEST_MS
   }
 
   function drop(lane: Lane): void {
@@ -183,11 +159,10 @@ export function createConnections({
       retired = true
       for (const lane of idle.splice(0)) forget(lane)
     },
-    async close() {
+    close() {
       closed = true
-      const clients = [...all].map(({ client }) => client)
-      for (const lane of idle.splice(0)) forget(lane)
-      await Promise.all(clients.map((client) => client.destroy().catch(() => {})))
+      for (const lane of all) forget(lane)
+      idle.length = 0
     },
   }
 }

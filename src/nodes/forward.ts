@@ -4,8 +4,9 @@ import type { Failure } from '../core/failure.ts'
 import type { NodeAddress } from './address.ts'
 import { type Alarms, createAlarms } from './alarms.ts'
 import { decode, isPlain } from './decode.ts'
-import type { RawAnswer, Stage } from './exchange.ts'
+import type { Stage } from './exchange.ts'
 import { headerOf, readHttpDate, readRetryAfter } from './header.ts'
+import type { RawAnswer } from './http-client.ts'
 import { MAX_FORWARDED_BYTES } from './limits.ts'
 import { createWire, type Limit, type WireRequest } from './wire.ts'
 
@@ -76,9 +77,10 @@ export function createNodeForwarder({
       })
     },
     retain: (addresses) => wire.retain(addresses, true),
-    async close() {
+    close() {
       alarms.close()
-      await wire.close()
+      wire.close()
+      return Promise.resolve()
     },
   }
 }

@@ -1,14 +1,8 @@
 import type { UnixMs } from '../core/time.ts'
 
-/** The value of a header as sent, its first where there are several; `null` when absent. `name` is in lower case. */
-export function headerOf(headers: readonly Buffer[], name: string): string | null {
-  for (let at = 0; at + 1 < headers.length; at += 2) {
-    const key = headers[at]
-    // Lengths first: they spare nearly every comparison.
-    if (key?.length === name.length && key.toString('latin1').toLowerCase() === name) {
-      return headers[at + 1]?.toString('latin1') ?? null
-    }
-  }
+/** The value of a header, its first where there are several; `null` when absent. `headers` are names in lower case and values in turn. */
+export function headerOf(headers: readonly string[], name: string): string | null {
+  for (let at = 0; at + 1 < headers.length; at += 2) if (headers[at] === name) return headers[at + 1] ?? null
   return null
 }
 

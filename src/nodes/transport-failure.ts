@@ -1,9 +1,10 @@
 import type { Failure, TlsProblem } from '../core/failure.ts'
 import { UntrustedError } from './connect.ts'
 import type { Stage } from './exchange.ts'
+import { AnswerProblem } from './http-client.ts'
 import { MAX_ANSWER_BYTES } from './limits.ts'
 
-/** What each error of undici, Node, libuv, the resolver and OpenSSL means for a check. Tried one by one with real sockets. */
+/** What each error of Node, libuv, the resolver and OpenSSL means for a check. Tried one by one with real sockets. */
 export function transportFailure(
   error: NodeJS.ErrnoException,
   stage: Stage,
@@ -12,9 +13,8 @@ export function transportFailure(
 ): Failure {
   const code = error.code ?? ''
   if (error instanceof UntrustedError) return { kind: 'tls', problem: certificateProblem(code) }
-  if (error.name === 'HTTPParserError') {
-    // The parser calls it so, too, when the connection ends within a chunk. It gives no code.
-    return error.message.includes('Invalid EOF state') ? { kind: 'truncated' } : { kind: 'not-http' }
+  if (error instanceof AnswerProblem) {
+    return error.problem === 'too-large' ? { kind: 'too-large', limitBytes } : { kind: error.problem }
   }
   if (error instanceof AggregateError) {
     // Every address of the host was tried: the first one's error stands for all.
@@ -25,7 +25,6 @@ export function transportFailure(
   if (known !== undefined) return known
   if (RESOLVER_CODE.test(code)) return { kind: 'dns', code }
   if (TLS_CODE.test(code)) return { kind: 'tls', problem: 'protocol' }
-  if (code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE') return { kind: 'too-large', limitBytes }
   if (code === 'ETIMEDOUT') return { kind: 'timeout', afterMs }
   return stage === 'unsent' || stage === 'asked' ? { kind: 'reset' } : { kind: 'truncated' }
 }
@@ -58,8 +57,6 @@ const BY_CODE: ReadonlyMap<string, Failure> = new Map<string, Failure>([
     'EPERM',
     'EACCES',
   ].map((code): [string, Failure] => [code, { kind: 'local-resources', code }]),
-  ['UND_ERR_HEADERS_OVERFLOW', { kind: 'headers-too-large' }],
-  ['UND_ERR_RES_CONTENT_LENGTH_MISMATCH', { kind: 'truncated' }],
 ])
 
 function certificateProblem(code: string): TlsProblem {

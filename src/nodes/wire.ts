@@ -4,7 +4,8 @@ import type { Failure } from '../core/failure.ts'
 import type { UnixMs } from '../core/time.ts'
 import type { NodeAddress } from './address.ts'
 import { type Connections, createConnections, type Lane } from './connections.ts'
-import { type Ending, Exchange, type RawAnswer, type Stage } from './exchange.ts'
+import { type Ending, Exchange, type Stage } from './exchange.ts'
+import type { RawAnswer } from './http-client.ts'
 import { isKeepAliveRace, transportFailure } from './transport-failure.ts'
 
 /** Bytes to nodes and back, over connections that are kept: what checks and forwarded requests have in common. */
@@ -17,7 +18,7 @@ export interface Wire {
   limit(maxConnections: number): void
   /** Closes the connections that none of these addresses uses; `gently` when what is under way has ended. */
   retain(addresses: readonly NodeAddress[], gently?: boolean): void
-  close(): Promise<void>
+  close(): void
 }
 
 export interface WireRequest {
@@ -84,9 +85,8 @@ export function createWire({ clock, maxConnections: allowed, maxAnswerBytes, loo
       const use = (lane: Lane): void => {
         taken = lane
         stopWaiting()
-        const headers = method === 'GET' ? address.getHeaders : address.postHeaders
         under = new Exchange(lane, settle)
-        lane.client.dispatch({ path: address.pathOf(request.path), method, headers, body }, under)
+        lane.client.send({ head: address.headOf(method, request.path), body }, under)
       }
       const stopWaiting = (): void => {
         if (waitingSince === null) return
@@ -143,13 +143,13 @@ export function createWire({ clock, maxConnections: allowed, maxAnswerBytes, loo
         if (kept.has(key)) continue
         connections.delete(key)
         if (gently) to.retire()
-        else void to.close()
+        else to.close()
       }
     },
-    async close() {
+    close() {
       const all = [...connections.values()]
       connections.clear()
-      await Promise.all(all.map((to) => to.close()))
+      for (const to of all) to.close()
     },
   }
 }

@@ -1,6 +1,13 @@
 import { expect, test } from 'vitest'
 import { addressOf } from './support.ts'
 
+function headersOf(...of: Parameters<typeof addressOf>): readonly string[] {
+  return addressOf(...of)
+    .headOf('GET', '/')
+    .split('\r\n')
+    .slice(1)
+}
+
 test.each([
   ['http://node:8545', '/', '/'],
   ['http://node:8545/', '/', '/'],
@@ -11,28 +18,43 @@ test.each([
   ['https://node/rpc?key=KEY', '/', '/rpc?key=KEY'],
   ['https://node/a b', '/', '/a%20b'],
 ])('%s and %s make the path %s', (url, path, whole) => {
-  expect(addressOf(url).pathOf(path)).toBe(whole)
+  expect(addressOf(url).headOf('GET', path)).toMatch(`GET ${whole} HTTP/1.1\r\nhost: `)
 })
 
 test('a user and password in the URL are sent as such, unless a header says otherwise', () => {
   const basic = `Basic ${Buffer.from('us:er@:p w').toString('base64')}`
 
-  expect(addressOf('http://us%3Aer%40:p%20w@node').getHeaders).toContain(basic)
-  expect(addressOf('http://user:pw@node', { headers: { Authorization: 'Bearer x' } }).getHeaders).toEqual(
-    expect.arrayContaining(['authorization', 'Bearer x']),
-  )
+  expect(headersOf('http://us%3Aer%40:p%20w@node')).toContain(`authorization: ${basic}`)
+  const other = headersOf('http://user:pw@node', { headers: { Authorization: 'Bearer x' } })
+  expect(other.filter((line) => line.startsWith('authorization'))).toEqual(['authorization: Bearer x'])
 })
 
 test('a percent sign in a password that begins no code is sent as it stands', () => {
   const basic = `Basic ${Buffer.from('user:100%').toString('base64')}`
 
-  expect(addressOf('http://user:100%@node').getHeaders).toContain(basic)
+  expect(headersOf('http://user:100%@node')).toContain(`authorization: ${basic}`)
 })
 
 test('a configured header replaces ours of the same name, whatever its case', () => {
-  const { getHeaders, postHeaders } = addressOf('http://node', { headers: { ACCEPT: '*/*', 'Content-Type': 'x/y' } })
+  const address = addressOf('http://node', { headers: { ACCEPT: '*/*', 'Content-Type': 'x/y', Host: 'other' } })
 
-  expect(getHeaders.filter((part) => part === 'accept')).toHaveLength(1)
-  expect(getHeaders).toContain('*/*')
-  expect(postHeaders[postHeaders.indexOf('content-type') + 1]).toBe('x/y')
+  const lines = address.headOf('POST', '/').split('\r\n')
+
+  expect(lines.filter((line) => /^(?:accept|content-type|host):/.test(line)).sort()).toEqual([
+    'accept: */*',
+    'content-type: x/y',
+    'host: other',
+  ])
+})
+
+test('the request of one path is not sent to another', () => {
+  const address = addressOf('http://node')
+
+  const lines = ['/a', '/b', '/b', '/a'].map((path) => address.headOf('GET', path).slice(0, 7))
+
+  expect(lines).toEqual(['GET /a ', 'GET /b ', 'GET /b ', 'GET /a '])
+})
+
+test('a path that would end the request line is a bug, and is not sent', () => {
+  expect(() => addressOf('http://node').headOf('GET', '/a HTTP/1.1\r\nx: y')).toThrow('visible ASCII')
 })
