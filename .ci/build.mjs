@@ -2,12 +2,13 @@ import { spawnSync } from 'node:child_process'
 import { existsSync, readdirSync, rmSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { buildPage } from './page.mjs'
 import { root } from './prepare.mjs'
 
 const ROOMS = ['src', 'web']
 
-/** Compiles src/ and web/ to dist/, only what changed; true when there were no errors. */
-export function build() {
+/** Compiles src/ and web/ to dist/, only what changed, and puts together what browsers load; true when there were no errors. */
+export async function build() {
   removeOrphans()
   const tsc = join(root, 'node_modules/typescript/bin/tsc')
   // The compiler trusts its own notes; where somebody emptied dist/ they are wrong.
@@ -16,7 +17,7 @@ export function build() {
     cwd: root,
     stdio: ['ignore', 'inherit', 'inherit'],
   })
-  return status === 0
+  return status === 0 && (await buildPage())
 }
 
 function filesUnder(folder, ending) {
@@ -49,4 +50,4 @@ function removeOrphans() {
   }
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) process.exitCode = build() ? 0 : 1
+if (process.argv[1] === fileURLToPath(import.meta.url)) process.exitCode = (await build()) ? 0 : 1

@@ -49,7 +49,7 @@ let passed = 0
 let failed = 0
 for (const { name, run } of CHECKS) {
   const startedAt = performance.now()
-  const ok = run()
+  const ok = await run()
   say(`${name}: ${ok ? 'ok' : 'FAILED'} (${((performance.now() - startedAt) / 1000).toFixed(1)} s)`)
   if (ok) passed++
   else failed++

@@ -8,7 +8,7 @@ import { giveUp } from './say.mjs'
 // `npm start`: a checkout becomes a running Heartline. It runs in this very process, so that signals, exit status and
 // standard streams are the command's own.
 await prepare({ forTests: false })
-if (!build()) giveUp('it does not compile; see above.')
+if (!(await build())) giveUp('it does not compile; see above.')
 
 const main = join(root, 'dist/src/main.js')
 if (!existsSync(main)) giveUp('dist/src/main.js is missing after the build.')

@@ -10,6 +10,6 @@ const manifest = JSON.parse(readFileSync(join(packageRoot, 'package.json'), 'utf
 export const version: string = manifest.version
 
 /** The nearest folder that is a package, this one or above. */
-export function packageFolder(folder: string): string {
+function packageFolder(folder: string): string {
   return existsSync(join(folder, 'package.json')) ? folder : packageFolder(dirname(folder))
 }

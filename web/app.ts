@@ -1,25 +1,218 @@
-import { render } from './lit.ts'
-import { follow } from './live.ts'
-import { overview } from './overview.ts'
+import type { StripsView } from '../src/http/views.ts'
+import { api } from './api.ts'
+import { type Following, follow } from './live.ts'
+import { keepToken, token } from './session.ts'
+import { createChoices } from './settings.ts'
+import { takeOver } from './take-over.ts'
+import { tick } from './ticking.ts'
+import { frame } from './views/frame.ts'
+import { render } from './views/lit.ts'
+import { noticeView } from './views/notice.ts'
+import { type Route, routeOf } from './views/route.ts'
+import { LOADERS } from './views/table.ts'
+import type { Access, Answer, Model, View } from './views/view.ts'
+import { WORDS } from './views/words.ts'
 
-const page = document.getElementById('page')
-if (page === null) throw new Error('index.html has no #page')
+interface Place {
+  readonly route: Route
+  readonly view: View
+  readonly answer: Answer<unknown>
+}
 
-const TITLE_MARK = { up: '', degraded: '▲ ', down: '✕ ', maintenance: '', unknown: '? ' }
-let drawn = 0
-const live = follow(draw)
+const found = document.getElementById('page')
+if (found === null) throw new Error('the document has no #page')
+let page: HTMLElement = found
+const given = page.dataset.access as Access
+
+let isOurs = false
+let place: Place | null = null
+let journey = 0
+let frameAsked = 0
+let wasStale = false
+let following: Following | null = null
+const choices = createChoices(draw)
+
+function access(): Access {
+  return given !== 'open' && token() !== null ? 'signed-in' : given
+}
+
+function model(at: Place): Model | null {
+  const live = following?.look()
+  if (live === undefined) return null
+  const data = at.answer.ok ? at.answer.value : null
+  return { route: at.route, ...live, access: access(), settings: choices.look(), data }
+}
 
 /** Once a frame at most, however much comes in. */
 function draw(): void {
-  if (drawn !== 0) return
-  drawn = requestAnimationFrame(() => {
-    drawn = 0
-    const { status, incidents, contact, nowMs } = live.look()
-    if (page?.querySelector('.waiting')) page.replaceChildren()
-    if (page !== null) render(overview({ status, incidents, contact, nowMs }), page)
-    document.title = contact.kind === 'stale' ? '? Heartline' : `${TITLE_MARK[status?.state ?? 'unknown']}Heartline`
+  frameAsked ||= requestAnimationFrame(() => {
+    frameAsked = 0
+    drawNow()
   })
 }
 
+function drawNow(): void {
+  const now = place === null ? null : model(place)
+  if (place === null || now === null) return
+  wasStale = now.contact.kind === 'stale'
+  if (now.status === null && !isOurs) return markSnapshot(now)
+  const view = place.answer.ok ? place.view : noticeView(place.answer.why)
+  const drawing = frame(now, view.draw(now))
+  if (isOurs) render(drawing, page)
+  else page = takeOver(page, drawing)
+  isOurs = true
+  document.title = view.title(now)
+}
+
+/** What the daemon drew is still all there is; it must not look live for longer than it is. */
+function markSnapshot({ contact }: Model): void {
+  if (contact.kind !== 'stale') return
+  page.querySelector('main')?.classList.add('stale')
+  const lamp = page.querySelector('.lamp')
+  if (lamp === null) return
+  lamp.className = 'lamp off'
+  lamp.replaceChildren(document.createElement('i'), WORDS.stale(contact.forSeconds))
+}
+
+/** To another view without loading the page anew; where that does not work, by loading it. */
+async function go(url: URL, how: 'start' | 'push' | 'back'): Promise<void> {
+  const route = routeOf(url.pathname, Object.fromEntries(url.searchParams))
+  if (route === null) return how === 'start' ? undefined : location.assign(url)
+  const mine = ++journey
+  let view: View
+  try {
+    view = (await LOADERS[route.view]()).view
+    if (view.hasStyle) await loadStyle(route.view)
+  } catch {
+    // Its files have gone: the daemon has become another.
+    return how === 'start' ? undefined : location.assign(url)
+  }
+  const answer = await view.load(api, route, following?.look().nowMs ?? Date.now())
+  if (mine !== journey) return
+  if (how === 'push') history.pushState(null, '', url)
+  place = { route, view, answer }
+  if (how === 'start') return draw()
+  drawNow()
+  if (how === 'push') scrollTo(0, 0)
+  ;(page.querySelector('h1') ?? page.querySelector('main'))?.focus({ preventScroll: true })
+}
+
+function loadStyle(name: string): Promise<void> {
+  const { href } = new URL(`./views/${name}.css`, import.meta.url)
+  if (document.querySelector(`link[href="${new URL(href).pathname}"]`) !== null) return Promise.resolve()
+  return new Promise((resolve) => {
+    const link = document.createElement('link')
+    link.rel = 'stylesheet'
+    link.href = new URL(href).pathname
+    // A view without its style can still be read.
+    link.addEventListener('load', () => resolve())
+    link.addEventListener('error', () => resolve())
+    document.head.append(link)
+  })
+}
+
+/** What the view asked for, anew. */
+async function refresh(): Promise<void> {
+  const at = place
+  if (at === null || document.hidden) return
+  const answer = await at.view.load(api, at.route, following?.look().nowMs ?? Date.now())
+  // What was told stays until something better is.
+  if (place !== at || (!answer.ok && answer.why === 'away' && at.answer.ok)) return
+  place = { ...at, answer }
+  draw()
+}
+
+function start(): void {
+  following?.stop()
+  following = access() === 'closed' ? null : follow({ changed: draw, refused: signOut })
+  void go(new URL(location.href), 'start')
+}
+
+function signOut(): void {
+  if (token() === null) return
+  keepToken(null)
+  location.reload()
+}
+
+async function signIn(form: HTMLFormElement): Promise<void> {
+  const given = new FormData(form).get('token')
+  keepToken(typeof given === 'string' ? given.trim() : null)
+  const answer = await api.gateway()
+  if (answer.ok) return start()
+  keepToken(null)
+  const refusal = form.querySelector('#refusal')
+  if (refusal !== null) refusal.textContent = answer.why === 'locked' ? WORDS.refused : WORDS.unheard
+}
+
+document.addEventListener('click', (event) => {
+  if (!(event.target instanceof Element)) return
+  const button = event.target.closest<HTMLElement>('[data-set], [data-fold], [data-act]')
+  const { set, fold, act } = button?.dataset ?? {}
+  if (set === 'theme' || set === 'zone' || set === 'density') return choices.turn(set)
+  if (fold !== undefined) return choices.fold(fold)
+  if (act === 'sign-out') return signOut()
+  const isPlain = event.button === 0 && !event.ctrlKey && !event.metaKey && !event.shiftKey && !event.altKey
+  const link = event.target.closest('a')
+  if (!isPlain || event.defaultPrevented || link === null || link.target !== '' || link.hasAttribute('download')) return
+  const to = new URL(link.href)
+  // A place on this page, another site, or what is no view: the browser knows the way.
+  if (to.origin !== location.origin || (to.hash !== '' && to.pathname === location.pathname)) return
+  if (routeOf(to.pathname) === null) return
+  event.preventDefault()
+  void go(to, 'push')
+})
+
+document.addEventListener('submit', (event) => {
+  // None goes anywhere by itself: the token belongs in no address.
+  event.preventDefault()
+  if (event.target instanceof HTMLFormElement && event.target.dataset.act === 'token') void signIn(event.target)
+})
+
+document.addEventListener('input', ({ target }) => {
+  if (target instanceof HTMLInputElement && target.id === 'search') choices.change({ query: target.value })
+  if (target instanceof HTMLSelectElement && target.id === 'filter') {
+    choices.change({ filter: target.value as Model['settings']['filter'] })
+  }
+})
+
+document.addEventListener('keydown', (event) => {
+  if (event.key !== '/' || event.ctrlKey || event.metaKey || event.altKey) return
+  if (event.target instanceof Element && event.target.closest('input, select, textarea') !== null) return
+  const search = document.getElementById('search')
+  if (search === null) return
+  event.preventDefault()
+  search.focus()
+})
+
+addEventListener('popstate', () => void go(new URL(location.href), 'back'))
+
+let isRead = false
+function readStrips({ target }: Event): void {
+  const strip = target instanceof Element ? target.closest<HTMLElement>('[data-strip]') : null
+  if (strip === null || isRead) return
+  isRead = true
+  const strips = () =>
+    place?.route.view === 'overview' && place.answer.ok ? (place.answer.value as StripsView | null) : null
+  void import('./strip-cursor.ts').then(({ watchStrips }) =>
+    watchStrips({ strips, zone: () => choices.look().zone }, strip),
+  )
+}
+document.addEventListener('pointerover', readStrips)
+document.addEventListener('focusin', readStrips)
+
 // Ages grow, and silence has to be noticed, without any news.
-setInterval(draw, 1000)
+setInterval(() => {
+  const live = following?.look()
+  if (live === undefined) return
+  tick(page, live.nowMs)
+  if (wasStale || live.contact.kind === 'stale') draw()
+}, 1000)
+let refreshed = performance.now()
+setInterval(() => {
+  const every = place?.view.refreshMs ?? null
+  if (every === null || performance.now() - refreshed < every) return
+  refreshed = performance.now()
+  void refresh()
+}, 1000)
+
+start()

@@ -1,124 +1,139 @@
 import type { IncidentListView, IncidentSummaryView, StatusEventView, StatusView } from '../src/http/views.ts'
-import { applyEvent, applyIncident } from './model.ts'
+import { readEvents, type ServerEvent } from './event-reader.ts'
+import { authorised } from './session.ts'
+import { applyEvent, applyIncident } from './views/model.ts'
+import type { Contact, Model } from './views/view.ts'
 
-/** How well the page hears the daemon. */
-export type Contact =
-  | { readonly kind: 'connecting' }
-  | { readonly kind: 'live'; readonly by: 'events' | 'polling' }
-  | { readonly kind: 'stale'; readonly forSeconds: number }
-
-export interface Live {
-  /** `null` until the daemon has answered once. */
-  readonly status: StatusView | null
-  /** Open ones, the newest first. */
-  readonly incidents: readonly IncidentSummaryView[]
-  readonly contact: Contact
-  /**
-   * The daemon's clock, as far as the last message tells it: a reader's wrong clock makes no age wrong. It stands still
-   * while the page is stale: nobody knows whether what was so then is so still.
-   */
-  readonly nowMs: number
-}
+export type Live = Pick<Model, 'status' | 'incidents' | 'contact' | 'nowMs'>
 
 /** The daemon says something every five seconds; twice that in silence, and nothing here may look live. */
 const STALE_AFTER_MS = 10_000
+/** A stream that is silent for longer is no stream any more. */
+const DEAD_AFTER_MS = 15_000
 const POLL_EVERY_MS = 5000
-/** While polling: how often events are tried again. */
-const RETRY_EVENTS_MS = 30_000
+const RETRY_MS = 2000
 
-/** Follows the daemon by server-sent events, and by polling where those do not get through. `changed` is called for every news. */
-export function follow(changed: () => void): { look(): Live } {
+export interface Following {
+  look(): Live
+  stop(): void
+}
+
+export interface FollowOptions {
+  /** Called for every news. */
+  readonly changed: () => void
+  /** The daemon takes the token no more. */
+  readonly refused: () => void
+}
+
+/** Follows the daemon by server-sent events, and by polling while those do not get through. */
+export function follow({ changed, refused }: FollowOptions): Following {
+  const startedAt = performance.now()
+  const stopped = new AbortController()
   let status: StatusView | null = null
   let incidents: readonly IncidentSummaryView[] = []
   let heardAt: number | null = null
-  const startedAt = performance.now()
   let daemonAhead = 0
   let by: 'events' | 'polling' = 'events'
-  let etag: string | null = null
-  let polling: number | undefined
-  let source: EventSource | null = null
+  let lastEventId = ''
 
-  function heard(next: StatusView | null, generatedAt: string | null): void {
+  function heard(generatedAt: string): void {
     heardAt = performance.now()
-    if (generatedAt !== null) daemonAhead = Date.parse(generatedAt) - Date.now()
-    if (next !== null) status = next
+    daemonAhead = Date.parse(generatedAt) - Date.now()
+  }
+
+  function told({ name, id, data }: ServerEvent): void {
+    if (id !== '') lastEventId = id
+    by = 'events'
+    if (name === 'status') {
+      const event = JSON.parse(data) as StatusEventView
+      // What is open follows a complete one.
+      if (event.complete) incidents = []
+      heard(event.generated_at)
+      status = applyEvent(status, event)
+    } else if (name === 'incident') incidents = applyIncident(incidents, JSON.parse(data) as IncidentSummaryView)
     changed()
   }
 
-  function listen(): void {
-    source?.close()
-    source = new EventSource('/api/v1/events')
-    source.addEventListener('status', ({ data }) => {
-      const event = JSON.parse(data) as StatusEventView
-      stopPolling()
-      // What is open follows a complete one.
-      if (event.complete) incidents = []
-      heard(applyEvent(status, event), event.generated_at)
-    })
-    source.addEventListener('incident', ({ data }) => {
-      incidents = applyIncident(incidents, JSON.parse(data) as IncidentSummaryView)
-      changed()
-    })
-    source.addEventListener('error', () => {
-      startPolling()
-      // The browser tries again by itself unless it was answered with an error.
-      if (source?.readyState === EventSource.CLOSED) setTimeout(listen, RETRY_EVENTS_MS)
-    })
-  }
-
-  function startPolling(): void {
-    if (polling !== undefined) return
-    polling = window.setInterval(poll, POLL_EVERY_MS)
-    void poll()
-  }
-
-  function stopPolling(): void {
-    by = 'events'
-    window.clearInterval(polling)
-    polling = undefined
+  /** Until the stream ends, whichever way. */
+  async function listen(): Promise<void> {
+    const silence = new AbortController()
+    let timer = setTimeout(() => silence.abort(), DEAD_AFTER_MS)
+    try {
+      const resume = lastEventId === '' ? {} : { 'last-event-id': lastEventId }
+      const answer = await fetch('/api/v1/events', {
+        headers: authorised({ accept: 'text/event-stream', ...resume }),
+        signal: AbortSignal.any([silence.signal, stopped.signal]),
+        cache: 'no-store',
+      })
+      if (answer.status === 401) return refused()
+      if (!answer.ok || answer.body === null) return
+      await readEvents(answer.body, {
+        heard() {
+          clearTimeout(timer)
+          timer = setTimeout(() => silence.abort(), DEAD_AFTER_MS)
+        },
+        told,
+      })
+    } catch {
+      // No contact: the lamp says so, from the time of the last message on.
+    } finally {
+      clearTimeout(timer)
+    }
   }
 
   async function poll(): Promise<void> {
+    const options = { headers: authorised(), signal: AbortSignal.timeout(POLL_EVERY_MS) }
     try {
-      const headers: Record<string, string> = etag === null ? {} : { 'if-none-match': etag }
-      const answer = await fetch('/api/v1/status', { headers, signal: AbortSignal.timeout(POLL_EVERY_MS) })
-      if (polling === undefined) return
-      by = 'polling'
-      void pollIncidents()
-      if (answer.status === 304) return heard(null, null)
-      if (!answer.ok) return
-      etag = answer.headers.get('etag')
+      const [answer, list] = await Promise.all([
+        fetch('/api/v1/status', options),
+        fetch('/api/v1/incidents?open=true', options),
+      ])
+      if (!answer.ok || !list.ok || by === 'events') return
       const next = (await answer.json()) as StatusView
-      heard(next, next.generated_at)
-    } catch {
-      // No contact: the lamp says so, from the time of the last message on.
-    }
-  }
-
-  async function pollIncidents(): Promise<void> {
-    try {
-      const answer = await fetch('/api/v1/incidents?open=true', { signal: AbortSignal.timeout(POLL_EVERY_MS) })
-      if (polling === undefined || !answer.ok) return
-      const list = (await answer.json()) as IncidentListView
-      incidents = list.incidents
+      incidents = ((await list.json()) as IncidentListView).incidents
+      // What is answered from memory is as old as it says, but the daemon has spoken now.
+      heardAt = performance.now()
+      status = next
       changed()
     } catch {
-      // As with the status.
+      // As with the stream.
     }
   }
 
-  listen()
+  async function keepListening(): Promise<void> {
+    while (!stopped.signal.aborted) {
+      await listen()
+      if (stopped.signal.aborted) return
+      by = 'polling'
+      void poll()
+      await pause(RETRY_MS)
+    }
+  }
+
+  void keepListening()
+  const polling = setInterval(() => {
+    if (by === 'polling') void poll()
+  }, POLL_EVERY_MS)
+
   return {
     look() {
       const silentMs = performance.now() - (heardAt ?? startedAt)
-      const contact: Contact =
-        silentMs > STALE_AFTER_MS
-          ? { kind: 'stale', forSeconds: silentMs / 1000 }
-          : heardAt === null
-            ? { kind: 'connecting' }
-            : { kind: 'live', by }
+      const contact = contactAfter(silentMs, heardAt === null, by)
       const stoodStillMs = contact.kind === 'stale' ? silentMs : 0
       return { status, incidents, contact, nowMs: Date.now() + daemonAhead - stoodStillMs }
     },
+    stop() {
+      clearInterval(polling)
+      stopped.abort()
+    },
   }
+}
+
+function contactAfter(silentMs: number, isFirst: boolean, by: 'events' | 'polling'): Contact {
+  if (silentMs > STALE_AFTER_MS) return { kind: 'stale', forSeconds: silentMs / 1000 }
+  return isFirst ? { kind: 'connecting' } : { kind: 'live', by }
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms))
 }

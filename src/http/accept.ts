@@ -41,3 +41,20 @@ function qualityOf(type: string, ranges: readonly Range[]): number {
   }
   return 0
 }
+
+/** Whether a page is wanted rather than a problem document: browsers name HTML, programs do not. */
+export function prefersHtml(accept: string): boolean {
+  const ranges = accept.split(',').map(rangeOf)
+  return ranges.some(({ type, quality }) => type === 'text/html' && quality > 0)
+}
+
+export function acceptsGzip(header: string | string[] | undefined): boolean {
+  const offers = String(header ?? '').split(',')
+  return offers.some((offer) => {
+    const [coding, ...parameters] = offer
+      .trim()
+      .toLowerCase()
+      .split(/\s*;\s*/)
+    return (coding === 'gzip' || coding === '*') && !parameters.some((parameter) => /^q=0(\.0*)?$/.test(parameter))
+  })
+}

@@ -18,7 +18,7 @@ export function registerGateway(app: FastifyInstance, { gateway }: GatewayRouteD
   })
 }
 
-function gatewayView(report: GatewayReport | null): GatewayView {
+export function gatewayView(report: GatewayReport | null): GatewayView {
   if (report === null) return { enabled: false, requests_in_flight: 0, callers: [], networks: [], aliases: [] }
   return {
     enabled: true,

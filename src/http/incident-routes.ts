@@ -1,5 +1,6 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { prefersText } from './accept.ts'
+import { addVary } from './compressed.ts'
 import type { IncidentPlace, IncidentSource } from './incident-source.ts'
 import { incidentSummary, incidentView } from './incident-views.ts'
 import type { PostMortemWriter } from './post-mortem-writer.ts'
@@ -75,22 +76,21 @@ function acceptOf({ headers }: FastifyRequest): string {
   return headers.accept ?? '*/*'
 }
 
-/** What depends on who asks says so already. */
-function addVary(reply: FastifyReply, header: string): void {
-  const before = reply.getHeader('vary')
-  reply.header('vary', typeof before === 'string' ? `${before}, ${header}` : header)
-}
-
 /** Nobody has to understand it but us; it stays good however many incidents come after it. */
-function cursorOf({ openedAt, id }: IncidentPlace): string {
+export function cursorOf({ openedAt, id }: IncidentPlace): string {
   return Buffer.from(`${openedAt} ${id}`).toString('base64url')
 }
 
-const readCursor: ReadParameter<IncidentPlace> = (text) => {
+/** `null` for what is no cursor. */
+export function placeOf(cursor: string): IncidentPlace | null {
   const [, openedAt, id] =
-    (text.length <= 512 && /^(\d{1,16}(?:\.\d{1,6})?) (\S{1,256})$/.exec(Buffer.from(text, 'base64url').toString())) ||
+    (cursor.length <= 512 &&
+      /^(\d{1,16}(?:\.\d{1,6})?) (\S{1,256})$/.exec(Buffer.from(cursor, 'base64url').toString())) ||
     []
-  return openedAt === undefined || id === undefined
-    ? { wrong: 'must be the `next_cursor` of an answer' }
-    : { value: { openedAt: Number(openedAt), id } }
+  return openedAt === undefined || id === undefined ? null : { openedAt: Number(openedAt), id }
+}
+
+const readCursor: ReadParameter<IncidentPlace> = (text) => {
+  const place = placeOf(text)
+  return place === null ? { wrong: 'must be the `next_cursor` of an answer' } : { value: place }
 }

@@ -26,6 +26,8 @@ import {
   StateView,
   StatusEventView,
   StatusView,
+  StripsView,
+  StripView,
 } from './views.ts'
 
 const SCHEMAS = {
@@ -35,6 +37,8 @@ const SCHEMAS = {
   Endpoint: EndpointView,
   History: HistoryView,
   HistoryBucket: HistoryBucketView,
+  Strips: StripsView,
+  Strip: StripView,
   Condition: ConditionView,
   ReferenceHead: ReferenceHeadView,
   Head: HeadView,
@@ -131,6 +135,16 @@ const PATHS = {
       400: problem('A parameter is wrong; `errors` names each'),
       401: problem('The token is missing or wrong'),
       404: unknown(),
+      503: problem('The history cannot be read now'),
+    },
+  ),
+  '/api/v1/strips': get(
+    'The last hours of every endpoint in quarters of an hour, small enough for an overview; read again every minute at most',
+    [queryParameter('hours', 'So many; default 24', { type: 'integer', minimum: 1, maximum: 24 })],
+    {
+      200: json('Strips', 'A letter a cell, and what was seen in it; the last cell is not over yet. `ETag` names it'),
+      304: { description: 'What `If-None-Match` names is still the answer' },
+      400: problem('A parameter is wrong; `errors` names each'),
       503: problem('The history cannot be read now'),
     },
   ),

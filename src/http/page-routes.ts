@@ -1,32 +1,152 @@
-import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import fastifyStatic from '@fastify/static'
-import type { FastifyInstance } from 'fastify'
-import { packageFolder, packageRoot } from '../version.ts'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { frame } from '../../web/views/frame.ts'
+import { noticeView } from '../../web/views/notice.ts'
+import { PATHS, type Route, VIEW_NAMES, type ViewName } from '../../web/views/route.ts'
+import { LOADERS } from '../../web/views/table.ts'
+import { type Access, type Answer, DEFAULT_SETTINGS, type Model, type View } from '../../web/views/view.ts'
+import type { Clock } from '../clock.ts'
+import type { IncidentLog } from '../state/incident-log.ts'
+import { acceptsGzip } from './accept.ts'
+import { addVary, sendCompressed } from './compressed.ts'
+import { isKnown } from './etag.ts'
+import { incidentSummary } from './incident-views.ts'
+import { type Assets, readAssets } from './page-assets.ts'
+import { pageDocument } from './page-document.ts'
+import { type PageSourcesDeps, pageSources } from './page-sources.ts'
+import { sendProblem } from './problem.ts'
+import type { StatusWriter } from './status-document.ts'
+import { templateText } from './template-text.ts'
+import type { Audience, StatusView } from './views.ts'
 
-/** What a browser may load; the page's TypeScript sources lie beside it. */
-const SERVED = /\.(html|css|js|svg)$/
+export interface PageRoutesDeps extends PageSourcesDeps {
+  readonly incidents: Pick<IncidentLog, 'of' | 'open'>
+  readonly writers: Readonly<Record<Audience, StatusWriter>>
+  readonly clock: Clock
+  /** Whether there is a token; without it everybody sees everything. */
+  readonly hasToken: boolean
+}
 
-/** The status page: its text and style as they are in `web/`, its scripts as compiled, and lit-html from its package. */
-export function registerPage(app: FastifyInstance): void {
-  const config = { visibility: 'public' } as const
-  const litHtml = dirname(fileURLToPath(import.meta.resolve('lit-html')))
+/** The status page. */
+export interface Pages {
+  /** Instead of a problem document, where a page was asked for. */
+  sendMissing(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply>
+  sendLocked(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply>
+}
 
-  app.register(async (page) => {
-    page.addHook('onRoute', (route) => {
-      route.config = { ...route.config, ...config }
+/** However many ask for the overview, it is drawn so often. */
+const OVERVIEW_HOLDS_MS = 1000
+const YEAR_S = 31_536_000
+
+/** Every view at its own address, drawn here for the first paint; what a browser then loads, under a name of its content. */
+export function registerPage(app: FastifyInstance, deps: PageRoutesDeps): Pages {
+  const { clock, writers, incidents, hasToken } = deps
+  const assets = readAssets()
+  const drawn = new Map<Audience, { readonly at: number; readonly html: string }>()
+
+  async function draw(view: ViewName, request: FastifyRequest): Promise<{ code: number; html: string }> {
+    const { audience } = request
+    const route: Route = {
+      view,
+      params: { ...(request.params as Record<string, string>) },
+      query: lastOfEach(request.query as Record<string, string | string[]>),
+    }
+    const [{ view: chosen }] = await Promise.all([LOADERS[view](), writers[audience].prepare()])
+    const sources = pageSources(deps, audience)
+    const answer = await chosen.load(sources, route, clock.now())
+    const model = modelOf(route, audience, JSON.parse(writers[audience].whole().body) as StatusView)
+    return answered(chosen, view, { ...model, data: null }, answer)
+  }
+
+  function modelOf(route: Route, audience: Audience, status: StatusView | null): Omit<Model, 'data'> {
+    const access: Access = hasToken ? (audience === 'private' ? 'signed-in' : 'public') : 'open'
+    return {
+      route,
+      status,
+      incidents: incidents
+        .open()
+        .filter(({ absorbedBy }) => absorbedBy === null)
+        .sort((a, b) => b.openedAt - a.openedAt)
+        .map((incident) => incidentSummary(incident, audience)),
+      contact: { kind: 'snapshot' },
+      nowMs: clock.now(),
+      access,
+      settings: { ...DEFAULT_SETTINGS, zone: 'utc' },
+    }
+  }
+
+  function answered(view: View, name: ViewName, model: Model, answer: Answer<unknown>): { code: number; html: string } {
+    if (!answer.ok) return noticed(model, answer.why)
+    return { code: 200, html: documentOf(view, name, { ...model, data: answer.value }) }
+  }
+
+  function noticed(model: Model, why: 'missing' | 'locked' | 'away'): { code: number; html: string } {
+    const code = { missing: 404, locked: 401, away: 503 }[why]
+    return { code, html: documentOf(noticeView(why), null, model) }
+  }
+
+  function documentOf(view: View, name: ViewName | null, model: Model): string {
+    return pageDocument({
+      title: view.title(model),
+      access: model.access,
+      view: name === null ? null : { name, hasStyle: view.hasStyle },
+      body: templateText(frame(model, view.draw(model))),
+      assets,
     })
-    await page.register(fastifyStatic, {
-      root: [join(packageRoot, 'web'), join(packageRoot, 'dist', 'web')],
-      prefix: '/assets/',
-      index: false,
-      list: false,
-      cacheControl: true,
-      maxAge: 0,
-      allowedPath: (path) => SERVED.test(path),
+  }
+
+  async function send(request: FastifyRequest, reply: FastifyReply, code: number, html: string): Promise<FastifyReply> {
+    return sendCompressed(request, reply.code(code).type('text/html; charset=utf-8'), html)
+  }
+
+  for (const view of VIEW_NAMES) {
+    app.get(PATHS[view], { config: { visibility: 'public', isPage: true } }, async (request, reply) => {
+      const { audience } = request
+      const kept = view === 'overview' ? drawn.get(audience) : undefined
+      if (kept !== undefined && clock.monotonic() - kept.at < OVERVIEW_HOLDS_MS)
+        return send(request, reply, 200, kept.html)
+      const { code, html } = await draw(view, request)
+      if (view === 'overview') drawn.set(audience, { at: clock.monotonic(), html })
+      return send(request, reply, code, html)
     })
-    page.get('/', (_request, reply) => reply.sendFile('index.html', join(packageRoot, 'web')))
-    // The page imports `./lit.js`, which names the package; a browser cannot look for packages, so it gets the package's file.
-    page.get('/assets/lit.js', (_request, reply) => reply.sendFile('lit-html.js', packageFolder(litHtml)))
+  }
+  registerAssets(app, assets)
+
+  return {
+    async sendMissing(request, reply) {
+      const route: Route = { view: 'overview', params: {}, query: {} }
+      const { audience } = request
+      const status = JSON.parse(writers[audience].whole().body) as StatusView
+      const { code, html } = noticed({ ...modelOf(route, audience, status), data: null }, 'missing')
+      return send(request, reply, code, html)
+    },
+    async sendLocked(request, reply) {
+      reply.header('www-authenticate', 'Bearer realm="heartline"')
+      const route: Route = { view: 'overview', params: {}, query: {} }
+      const model = { ...modelOf(route, 'public', null), incidents: [], access: 'closed' as const, data: null }
+      const { code, html } = noticed(model, 'locked')
+      return send(request, reply, code, html)
+    },
+  }
+}
+
+/** They tell nothing of what is watched, so that the form to sign in works for everybody. */
+function registerAssets(app: FastifyInstance, assets: Assets): void {
+  app.get<{ Params: { '*': string } }>('/assets/*', { config: { visibility: 'anybody' } }, async (request, reply) => {
+    const asked = request.params['*']
+    const isNamed = asked.startsWith(`${assets.version}/`)
+    const asset = assets.find(isNamed ? asked.slice(assets.version.length + 1) : asked)
+    if (asset === undefined) return sendProblem(reply, { status: 404, detail: 'There is nothing here.' })
+    reply.header('etag', asset.etag).type(asset.type)
+    if (isNamed) reply.header('cache-control', `public, max-age=${YEAR_S}, immutable`)
+    addVary(reply, 'Accept-Encoding')
+    if (isKnown(request, asset.etag)) return reply.code(304).send()
+    if (!acceptsGzip(request.headers['accept-encoding'])) return reply.send(asset.body)
+    return reply.header('content-encoding', 'gzip').send(await asset.gzipped())
   })
+}
+
+function lastOfEach(query: Record<string, string | string[]>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(query).map(([name, given]) => [name, Array.isArray(given) ? (given.at(-1) ?? '') : given]),
+  )
 }

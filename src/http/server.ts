@@ -9,6 +9,7 @@ import type { Metrics } from '../metrics/metrics.ts'
 import type { Board } from '../state/board.ts'
 import type { IncidentLog } from '../state/incident-log.ts'
 import type { Store } from '../store/store.ts'
+import { prefersHtml } from './accept.ts'
 import { type AccessOptions, createAccess, sendRefusal, type Visibility } from './access.ts'
 import { createEventStream } from './event-stream.ts'
 import { registerEvents } from './events-route.ts'
@@ -27,11 +28,15 @@ import { registerProcess } from './process-routes.ts'
 import { registerDiscovery } from './sd-route.ts'
 import { createStatusWriter } from './status-document.ts'
 import { registerStatus } from './status-routes.ts'
+import { createStripSource } from './strip-source.ts'
+import { registerStrips } from './strips-route.ts'
 import type { Audience, ObserverView } from './views.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
     visibility?: Visibility
+    /** Whether it is for people, who get a page that says what is wrong and no problem document. */
+    isPage?: boolean
   }
   interface FastifyRequest {
     audience: Audience
@@ -106,6 +111,8 @@ export function createHttpServer(deps: HttpServerDeps): HttpServer {
   const events = createEventStream({ board, incidents, clock, writers })
   const source = createIncidentSource({ store, incidents, clock, log })
   const postMortems = createPostMortemWriter({ board, store, clock, log })
+  const strips = createStripSource({ board, store, clock, log })
+  const gateway = deps.gateway ?? (() => null)
   const routes: RegExp[] = []
 
   app.decorateRequest('audience', 'public')
@@ -114,7 +121,10 @@ export function createHttpServer(deps: HttpServerDeps): HttpServer {
     reply.headers(HEADERS)
     if (options.token !== null) reply.header('vary', 'Authorization')
     const audience = access.judge(request, request.routeOptions.config.visibility ?? 'public')
-    if (audience === 'refused') return sendRefusal(reply)
+    if (audience === 'refused') {
+      const isPage = request.routeOptions.config.isPage === true
+      return isPage ? pages.sendLocked(request, reply) : sendRefusal(reply)
+    }
     request.audience = audience
   })
   app.addHook('onResponse', (request, reply, done) => {
@@ -127,6 +137,7 @@ export function createHttpServer(deps: HttpServerDeps): HttpServer {
   })
   app.setNotFoundHandler((request, reply) => {
     const path = request.url.split('?', 1)[0] ?? ''
+    if (request.method === 'GET' && prefersHtml(request.headers.accept ?? '')) return pages.sendMissing(request, reply)
     if (request.method === 'GET' || request.method === 'HEAD' || !routes.some((route) => route.test(path))) {
       return sendProblem(reply, { status: 404, detail: 'There is nothing here.' })
     }
@@ -157,10 +168,21 @@ export function createHttpServer(deps: HttpServerDeps): HttpServer {
   registerHistory(app, { board, store, clock, log })
   registerIncidents(app, { source, postMortems })
   registerFeed(app, { source, clock })
-  registerGateway(app, { gateway: deps.gateway ?? (() => null) })
+  registerGateway(app, { gateway })
   registerEvents(app, { events, metrics })
   registerOpenApi(app, deps.version)
-  registerPage(app)
+  registerStrips(app, { strips })
+  const pages = registerPage(app, {
+    board,
+    incidents,
+    source,
+    store,
+    strips,
+    gateway,
+    clock,
+    writers,
+    hasToken: options.token !== null,
+  })
 
   return {
     async listen() {

@@ -161,6 +161,32 @@ export const HistoryView = z.object({
 })
 export type HistoryView = z.infer<typeof HistoryView>
 
+/** One endpoint over time, in cells of one width. */
+export const StripView = z.object({
+  network: z.string(),
+  endpoint: z.string(),
+  /** A letter a cell, of the worst that was: `d` down, `g` degraded, `m` maintenance, `u` up, `-` not known at all. */
+  states: z.string(),
+  /** Of each cell that was not one state throughout: its place, then the seconds degraded, down, in maintenance and unknown. */
+  mixed: z.array(z.tuple([Count, Seconds, Seconds, Seconds, Seconds])),
+  /** The most in each cell; null where nothing was seen. */
+  lag_blocks_max: z.array(Count.nullable()),
+  latency_p95_seconds: z.array(Seconds.nullable()),
+  /** Of the last hour. */
+  recent_latency_p95_seconds: Seconds.nullable(),
+})
+export type StripView = z.infer<typeof StripView>
+
+export const StripsView = z.object({
+  generated_at: Time,
+  from: Time,
+  /** The end of the last cell, which is not over yet. */
+  to: Time,
+  step_seconds: Seconds,
+  strips: z.array(StripView),
+})
+export type StripsView = z.infer<typeof StripsView>
+
 /** A reason of an incident, and when it held. */
 export const IncidentConditionView = z.object({
   code: z.enum([...CONDITION_CODES, 'halted']),

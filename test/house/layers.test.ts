@@ -130,6 +130,27 @@ test('the page may import types of the wire shapes, and nothing else of the daem
   expect(refused.map(lineOf)).toEqual([2, 3])
 })
 
+test('a view may import views and types of the wire shapes, and nothing that only the daemon or only the browser has', async () => {
+  project.write({
+    'web/views/fine.ts':
+      "import { bad } from './bad.ts'\nimport type { A } from '../../src/http/views.ts'\nexport const a: A = bad\n",
+    'web/views/bad.ts': [
+      "import { a } from '../../src/http/views.ts'",
+      "import type { B } from '../../src/core/it.ts'",
+      "import '../app.ts'",
+      "import 'node:fs'",
+      'export const bad = () => [document, fetch, a] as unknown as B',
+    ].join('\n'),
+  })
+
+  const findings = await lint('web/views/fine.ts', 'web/views/bad.ts')
+
+  const refused = findings.filter(({ code }) => /no-restricted-(imports|globals)/.test(code))
+  expect(refused.map(({ filename, labels }) => `${filename}:${labels[0]?.span.line}`)).toEqual(
+    [1, 2, 3, 4, 5, 5].map((line) => `web/views/bad.ts:${line}`),
+  )
+})
+
 test('the linter finds a cycle, also one of types alone', async () => {
   project.write({
     'src/poll/a.ts': "import { b } from './b.ts'\nexport const a = () => b\n",
@@ -203,6 +224,8 @@ test('every import in src keeps to the layers, also those inside a type, which t
     const text = readFileSync(join(checkout, 'src', file), 'utf8')
     return [...text.matchAll(/(?:\bfrom|\bimport\(|\bimport)\s*'(\.[^']+)'/g)].flatMap(([, path = '']) => {
       const [from, to] = [roomOf(file), roomOf(join(dirname(file), path))]
+      // What draws the page for the browser draws its first paint too.
+      if (from === 'http' && path.startsWith('../../web/views/')) return []
       return from === to || withTypes(from).includes(to) ? [] : [`src/${file} imports ${to}`]
     })
   })

@@ -19,7 +19,7 @@ beforeEach(async () => {
     'web/app.ts': 'export const page: string = document.title\n',
   })
   await runNode(project.folder, ['.ci/prepare.mjs']).ended
-  for (const name of ['typescript', '@types/node']) {
+  for (const name of ['typescript', '@types/node', 'esbuild']) {
     const link = join(project.folder, 'node_modules', name)
     mkdirSync(dirname(link), { recursive: true })
     symlinkSync(join(checkout, 'node_modules', name), link)

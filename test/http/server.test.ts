@@ -264,10 +264,10 @@ describe('with a token', () => {
     '/api/v1/networks/avalanche',
     '/api/v1/endpoints/avalanche/own-1',
     '/openapi.json',
-    '/assets/style.css',
+    '/api/v1/strips',
   ]
   const PRIVATE = ['/metrics', '/api/v1/endpoints/avalanche/own-1/history']
-  const ALWAYS = ['/-/healthy', '/-/ready']
+  const ALWAYS = ['/-/healthy', '/-/ready', '/assets/style.css']
 
   test.each([...PUBLIC, ...ALWAYS])('and public, %s needs none', async (url) => {
     const answer = await setting({ options: { token } }).server.inject(url)

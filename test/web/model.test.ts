@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { age, duration, latency, unbroken } from '../../web/format.ts'
-import { applyEvent, applyIncident, networksWorstFirst, planAt, worstFirst, worstHead } from '../../web/model.ts'
-import { incidentSentence, titleOf, verdictSentence } from '../../web/words.ts'
+import { age, duration, latency, unbroken } from '../../web/views/format.ts'
+import { applyEvent, applyIncident, networksWorstFirst, planAt, worstFirst, worstHead } from '../../web/views/model.ts'
+import { incidentSentence, titleOf, verdictSentence } from '../../web/views/words.ts'
 import { aNetwork, anEndpoint, anIncident, aStatus } from './things.ts'
 
 describe('an event', () => {
@@ -175,7 +175,7 @@ describe('the verdict', () => {
     [
       'one lagging',
       aStatus([aNetwork('ok', [up]), aNetwork('one', [up, lagging], { state: 'degraded' })], { state: 'degraded' }),
-      'ONE: 1 of 2 endpoints is degraded, 12 blocks (24 s) behind; the other network is well.',
+      'ONE: 1 of 2 endpoints is 12 blocks (24 s) behind; the other network is at head.',
     ],
     [
       'several bad',
@@ -192,7 +192,7 @@ describe('the verdict', () => {
         ],
         { state: 'degraded' },
       ),
-      'SECOND: 1 of 2 endpoints is down; trouble in FIRST too; the other network is well.',
+      'SECOND: 1 of 2 endpoints is down; FIRST: 1 of 2 endpoints is 12 blocks (24 s) behind; the other network is at head.',
     ],
     [
       'a halted chain before its nodes',

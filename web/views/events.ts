@@ -1,8 +1,10 @@
-import type { IncidentSummaryView, MaintenanceView, StatusView } from '../src/http/views.ts'
-import { age, since, unbroken } from './format.ts'
+import type { IncidentSummaryView, MaintenanceView, StatusView } from '../../src/http/views.ts'
+import { ticking } from './endpoint-row.ts'
+import { age, unbroken, type Zone } from './format.ts'
 import { html, nothing, type TemplateResult } from './lit.ts'
 import { mark } from './mark.ts'
 import { planAt } from './model.ts'
+import { incidentPath } from './route.ts'
 import { incidentSentence, titleOf, WORDS } from './words.ts'
 
 const MOST_INCIDENTS = 12
@@ -12,6 +14,7 @@ const MOST_AHEAD = 3
 export function incidentsSection(
   incidents: readonly IncidentSummaryView[],
   status: StatusView,
+  zone: Zone,
   nowMs: number,
 ): TemplateResult | typeof nothing {
   if (incidents.length === 0) return nothing
@@ -20,20 +23,21 @@ export function incidentsSection(
     <section class="events incidents" aria-labelledby="incidents">
       <h2 id="incidents">${WORDS.incidents}</h2>
       <ul>
-        ${incidents.slice(0, MOST_INCIDENTS).map((incident) => incidentItem(incident, status, nowMs))}
-        ${more > 0 ? html`<li>${WORDS.more(more)}</li>` : nothing}
+        ${incidents.slice(0, MOST_INCIDENTS).map((incident) => incidentItem(incident, status, zone, nowMs))}
+        ${more > 0 ? html`<li><a href="/incidents">${WORDS.more(more)}</a></li>` : nothing}
       </ul>
     </section>
   `
 }
 
-function incidentItem(incident: IncidentSummaryView, status: StatusView, nowMs: number): TemplateResult {
-  const { state, network, endpoint, opened_at: openedAt } = incident
+function incidentItem(incident: IncidentSummaryView, status: StatusView, zone: Zone, nowMs: number): TemplateResult {
+  const { id, state, network, endpoint, opened_at: openedAt } = incident
+  const who = titleOf(status, network, endpoint === null ? null : [endpoint])
   return html`
     <li>
       ${mark(state)}
-      <p><b>${titleOf(status, network, endpoint === null ? null : [endpoint])}</b> ${unbroken(incidentSentence(incident))}</p>
-      <time datetime=${openedAt} title=${openedAt}>${WORDS.forSoLong(age(since(openedAt, nowMs)))}</time>
+      <p><a href=${incidentPath(id)}>${who}</a> ${unbroken(incidentSentence(incident))}</p>
+      <span class="when">${WORDS.since} ${ticking(openedAt, zone, nowMs)}</span>
     </li>
   `
 }

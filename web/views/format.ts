@@ -45,3 +45,48 @@ export function unbroken(sentence: string): string {
 export function since(time: string, nowMs: number): number {
   return Math.max(0, (nowMs - Date.parse(time)) / 1000)
 }
+
+export type Zone = 'local' | 'utc'
+
+const FORMATS = {
+  local: formats(),
+  utc: formats('UTC'),
+}
+
+function formats(timeZone?: string): { readonly moment: Intl.DateTimeFormat; readonly minute: Intl.DateTimeFormat } {
+  const at = {
+    ...(timeZone === undefined ? {} : { timeZone }),
+    hour: '2-digit',
+    minute: '2-digit',
+    hourCycle: 'h23',
+  } as const
+  return {
+    moment: new Intl.DateTimeFormat('en-GB', {
+      ...at,
+      day: 'numeric',
+      month: 'short',
+      year: 'numeric',
+      second: '2-digit',
+    }),
+    minute: new Intl.DateTimeFormat('en-GB', at),
+  }
+}
+
+/** `21 Nov 2026, 19:03:04`, and the zone where it is not the reader's own. */
+export function moment(time: string | number, zone: Zone): string {
+  const text = FORMATS[zone].moment.format(typeof time === 'number' ? time : Date.parse(time))
+  return zone === 'utc' ? `${text} UTC` : text
+}
+
+/** `19:03`. */
+export function minute(ms: number, zone: Zone): string {
+  return FORMATS[zone].minute.format(ms)
+}
+
+/** Of a ratio, never rounded up: `99.98 %`, and `100 %` only where it is all of it. */
+export function percent(ratio: number): string {
+  if (ratio >= 1) return '100 %'
+  const digits = ratio >= 0.999 ? 3 : 2
+  const scale = 10 ** digits
+  return `${(Math.floor(ratio * 100 * scale + 1e-7) / scale).toFixed(digits)} %`
+}

@@ -6,7 +6,8 @@ import type {
   StateView,
   StatusEventView,
   StatusView,
-} from '../src/http/views.ts'
+} from '../../src/http/views.ts'
+import type { Settings } from './view.ts'
 
 /** The status after an event: networks and endpoints that it holds take the place of those of the same name. */
 export function applyEvent(status: StatusView | null, event: StatusEventView): StatusView | null {
@@ -84,3 +85,42 @@ export function worstHead(endpoint: EndpointView): EndpointView['heads'][number]
     undefined,
   )
 }
+
+/** Not well for a reason that is not planned. */
+export function isTroubled({ state, halted, forked }: Pick<NetworkView, 'state' | 'halted' | 'forked'>): boolean {
+  return state === 'down' || state === 'degraded' || halted || forked
+}
+
+const NOT_AT_HEAD = new Set<string>(['lagging', 'stalled', 'forked'])
+
+/** Whether it is where its network is. `null` where heads are not told. */
+function isAtHead({ state, heads, conditions }: EndpointView): boolean | null {
+  if (conditions.some(({ code }) => NOT_AT_HEAD.has(code))) return false
+  if (state === 'down' || state === 'unknown') return false
+  if (heads.length === 0) return state === 'up' ? null : false
+  return heads.every(({ lag_blocks: lag }) => lag !== null)
+}
+
+/** How many are where the network is; who sees states alone is told by those. */
+export function atHead(endpoints: readonly EndpointView[]): number {
+  return endpoints.filter((endpoint) => isAtHead(endpoint) ?? endpoint.state === 'up').length
+}
+
+/** Whether an endpoint is among those that the reader wants to see. */
+export function isWanted(network: NetworkView, endpoint: EndpointView, { filter, query }: Wish): boolean {
+  const words = query.toLowerCase().split(/\s+/)
+  const text = `${network.title} ${network.name} ${endpoint.title} ${endpoint.name} ${endpoint.state}`.toLowerCase()
+  if (!words.every((word) => text.includes(word))) return false
+  switch (filter) {
+    case 'all':
+      return true
+    case 'troubled':
+      return endpoint.state !== 'up'
+    case 'lagging':
+      return isAtHead(endpoint) === false
+    case 'flapping':
+      return endpoint.flapping
+  }
+}
+
+type Wish = Pick<Settings, 'filter' | 'query'>

@@ -1,0 +1,91 @@
+import type { Answer, Sources } from '../../web/views/view.ts'
+import type { Clock } from '../clock.ts'
+import { endpointKey } from '../core/endpoint.ts'
+import type { GatewayReport } from '../gateway/service.ts'
+import type { Board } from '../state/board.ts'
+import type { IncidentLog } from '../state/incident-log.ts'
+import type { Store } from '../store/store.ts'
+import { gatewayView } from './gateway-route.ts'
+import { cursorOf, placeOf } from './incident-routes.ts'
+import type { IncidentSource } from './incident-source.ts'
+import { incidentSummary, incidentView } from './incident-views.ts'
+import { endpointView, historyBucketView, networkView } from './status-views.ts'
+import type { StripSource } from './strip-source.ts'
+import type { Audience } from './views.ts'
+import { time } from './wire.ts'
+
+export interface PageSourcesDeps {
+  readonly board: Board
+  readonly incidents: Pick<IncidentLog, 'of'>
+  readonly source: IncidentSource
+  readonly store: Pick<Store, 'history'>
+  readonly strips: StripSource
+  readonly gateway: () => GatewayReport | null
+  readonly clock: Pick<Clock, 'now'>
+}
+
+/** What views ask for, told by the daemon to itself: the same as the API tells the browser, for the same audience. */
+export function pageSources(deps: PageSourcesDeps, audience: Audience): Sources {
+  const { board, incidents, source, store, strips, gateway, clock } = deps
+  const isPrivate = audience === 'private'
+
+  return {
+    async network(name) {
+      const network = board.network(name)
+      return network === undefined ? MISSING : here(networkView(network, incidents, clock.now(), audience))
+    },
+
+    async endpoint(network, endpoint) {
+      const entry = board.entry(network, endpoint)
+      if (entry === undefined) return MISSING
+      return here(endpointView(entry, incidents.of(entry.health.endpoint), clock.now(), audience))
+    },
+
+    async history({ network, endpoint, fromMs, toMs, stepSeconds }) {
+      if (!isPrivate) return LOCKED
+      if (board.entry(network, endpoint) === undefined) return MISSING
+      const asked = { endpoint: endpointKey({ network, name: endpoint }), from: fromMs, to: toMs }
+      try {
+        const buckets = await store.history({ ...asked, stepMs: stepSeconds * 1000 })
+        return here({
+          network,
+          endpoint,
+          from: time(fromMs),
+          to: time(toMs),
+          step_seconds: stepSeconds,
+          buckets: buckets.map(historyBucketView),
+        })
+      } catch {
+        return AWAY
+      }
+    },
+
+    async incidents({ cursor, limit = 50, ...filter }) {
+      const after = cursor === undefined ? undefined : placeOf(cursor)
+      if (after === null) return MISSING
+      const { incidents: list, next } = await source.list({ ...filter, after, limit })
+      return here({
+        incidents: list.map((incident) => incidentSummary(incident, audience)),
+        next_cursor: next === null ? null : cursorOf(next),
+      })
+    },
+
+    async incident(id) {
+      const incident = await source.one(id)
+      return incident === null ? MISSING : here(incidentView(incident, audience))
+    },
+
+    gateway: async () => (isPrivate ? here(gatewayView(gateway())) : LOCKED),
+
+    // A page does not wait for a day of history: it comes without, and the browser asks again.
+    strips: async () => here(strips.latest(audience)),
+  }
+}
+
+const MISSING = { ok: false, why: 'missing' } as const
+const LOCKED = { ok: false, why: 'locked' } as const
+const AWAY = { ok: false, why: 'away' } as const
+
+function here<T>(value: T): Answer<T> {
+  return { ok: true, value }
+}

@@ -1,0 +1,190 @@
+import { randomBytes } from 'node:crypto'
+import type { Clock } from '../clock.ts'
+import type { EndpointKey } from '../core/endpoint.ts'
+import type { UnixMs } from '../core/time.ts'
+import type { Log } from '../log.ts'
+import type { Board } from '../state/board.ts'
+import type { HistoryBucket, Store } from '../store/store.ts'
+import type { Audience, StripsView, StripView } from './views.ts'
+import { seconds, time } from './wire.ts'
+
+/** A day of every endpoint in quarters of an hour, for all who ask at once. */
+export interface StripSource {
+  /** As last read; `null` where that is too long ago. Has it read again for whoever asks next. */
+  latest(audience: Audience): StripsView | null
+  /** Read anew where that is due; rejects when nothing at all could be read. */
+  read(audience: Audience, hours: number): Promise<StripsDocument>
+}
+
+export interface StripsDocument {
+  readonly body: string
+  readonly etag: string
+}
+
+export interface StripSourceDeps {
+  readonly board: Board
+  readonly store: Pick<Store, 'history'>
+  readonly clock: Pick<Clock, 'now' | 'monotonic'>
+  readonly log: Log
+}
+
+export const STRIP_HOURS = 24
+const HOUR_MS = 3_600_000
+const CELL_MS = 900_000
+const CELLS = (STRIP_HOURS * HOUR_MS) / CELL_MS
+const CELLS_AN_HOUR = HOUR_MS / CELL_MS
+/** The present is told by the status; this is what was. */
+const READ_EVERY_MS = 60_000
+/** Older ones would be drawn as if they ended now. */
+const LONGEST_KEPT_MS = 300_000
+/** What was confirmed late is dated back, so the latest cells are read again. */
+const READ_AGAIN_MS = HOUR_MS
+
+interface Known {
+  /** By their start. */
+  readonly cells: Map<UnixMs, HistoryBucket>
+  recent: HistoryBucket | null
+  readTo: UnixMs
+}
+
+export function createStripSource({ board, store, clock, log }: StripSourceDeps): StripSource {
+  const origin = randomBytes(6).toString('base64url')
+  let known = new Map<EndpointKey, Known>()
+  let reading: Promise<void> | null = null
+  let readAt: { readonly monotonic: number; readonly to: UnixMs } | null = null
+  let version = 0
+  let views = new Map<Audience, StripsView>()
+  let documents = new Map<string, StripsDocument>()
+
+  async function readAll(): Promise<void> {
+    const to = clock.now()
+    const first = Math.ceil(to / CELL_MS) * CELL_MS - CELLS * CELL_MS
+    const next = new Map<EndpointKey, Known>()
+    for (const { endpoints } of board.networks()) {
+      for (const { key } of endpoints) next.set(key, await readOne(key, first, to))
+    }
+    known = next
+    readAt = { monotonic: clock.monotonic(), to }
+    version++
+    views = new Map()
+    documents = new Map()
+  }
+
+  /** One after the other: who reads one endpoint's history meanwhile waits for one answer, and not for hundreds. */
+  async function readOne(endpoint: EndpointKey, first: UnixMs, to: UnixMs): Promise<Known> {
+    const before = known.get(endpoint)
+    const again = before === undefined ? first : Math.floor((before.readTo - READ_AGAIN_MS) / CELL_MS) * CELL_MS
+    const from = Math.max(first, again)
+    const cells = new Map([...(before?.cells ?? [])].filter(([start]) => start >= first && start < from))
+    for (const bucket of await store.history({ endpoint, from, to, stepMs: CELL_MS })) cells.set(bucket.start, bucket)
+    const [recent = null] = await store.history({ endpoint, from: to - HOUR_MS, to, stepMs: HOUR_MS })
+    return { cells, recent, readTo: to }
+  }
+
+  async function refresh(): Promise<void> {
+    if (readAt !== null && clock.monotonic() - readAt.monotonic < READ_EVERY_MS) return
+    reading ??= readAll().finally(() => {
+      reading = null
+    })
+    try {
+      await reading
+    } catch (error) {
+      log.warn({ error: error instanceof Error ? error.name : 'unknown' }, 'strips could not be read')
+      if (!isRecent()) throw error
+    }
+  }
+
+  function isRecent(): boolean {
+    return readAt !== null && clock.monotonic() - readAt.monotonic < LONGEST_KEPT_MS
+  }
+
+  function viewOf(audience: Audience): StripsView {
+    const kept = views.get(audience)
+    if (kept !== undefined) return kept
+    const to = readAt?.to ?? clock.now()
+    const first = Math.ceil(to / CELL_MS) * CELL_MS - CELLS * CELL_MS
+    const strips = board.networks().flatMap(({ standing, endpoints }) =>
+      endpoints.map(({ key, health }) => {
+        const { cells, recent } = known.get(key) ?? { cells: new Map<UnixMs, HistoryBucket>(), recent: null }
+        const row = Array.from({ length: CELLS }, (_, at) => cells.get(first + at * CELL_MS) ?? null)
+        return stripView({ network: standing.network.name, endpoint: health.endpoint.name, row, recent, audience })
+      }),
+    )
+    const view = { generated_at: time(to), from: time(first), to: time(to), step_seconds: CELL_MS / 1000, strips }
+    views.set(audience, view)
+    return view
+  }
+
+  return {
+    latest(audience) {
+      const isThere = isRecent()
+      // Whoever waits for it is told what went wrong; here nobody does, and the log has it.
+      refresh().catch(() => {})
+      return isThere ? viewOf(audience) : null
+    },
+
+    async read(audience, hours) {
+      await refresh()
+      const name = `${audience}-${hours}`
+      const written = documents.get(name) ?? {
+        body: JSON.stringify(lastHours(viewOf(audience), hours)),
+        etag: `"${origin}-${version}-${name}"`,
+      }
+      documents.set(name, written)
+      return written
+    },
+  }
+}
+
+interface StripParts {
+  readonly network: string
+  readonly endpoint: string
+  readonly row: readonly (HistoryBucket | null)[]
+  readonly recent: HistoryBucket | null
+  readonly audience: Audience
+}
+
+function stripView({ network, endpoint, row, recent, audience }: StripParts): StripView {
+  const open = audience === 'private'
+  return {
+    network,
+    endpoint,
+    states: row.map((cell) => (cell === null ? '-' : letterOf(cell))).join(''),
+    mixed: row.flatMap((cell, at) => (cell === null || isOneState(cell) ? [] : [mixedOf(cell, at)])),
+    lag_blocks_max: open ? row.map((cell) => cell?.lagBlocksMax ?? null) : [],
+    latency_p95_seconds: open ? row.map((cell) => seconds(cell?.latencyP95Ms ?? null)) : [],
+    recent_latency_p95_seconds: open ? seconds(recent?.latencyP95Ms ?? null) : null,
+  }
+}
+
+/** The worst that was. Time that is not known does not count as up, so where there is more of it nothing is. */
+function letterOf({ upMs, degradedMs, downMs, maintenanceMs, unknownMs }: HistoryBucket): string {
+  if (downMs > 0) return 'd'
+  if (degradedMs > 0) return 'g'
+  if (unknownMs > upMs + maintenanceMs) return '-'
+  return maintenanceMs > upMs ? 'm' : 'u'
+}
+
+function isOneState({ upMs, degradedMs, downMs, maintenanceMs, unknownMs }: HistoryBucket): boolean {
+  return [upMs, degradedMs, downMs, maintenanceMs, unknownMs].filter((ms) => ms > 0).length <= 1
+}
+
+function mixedOf(cell: HistoryBucket, at: number): StripView['mixed'][number] {
+  return [at, cell.degradedMs / 1000, cell.downMs / 1000, cell.maintenanceMs / 1000, cell.unknownMs / 1000]
+}
+
+function lastHours(view: StripsView, hours: number): StripsView {
+  const left = CELLS - hours * CELLS_AN_HOUR
+  if (left === 0) return view
+  return {
+    ...view,
+    from: time(Date.parse(view.from) + left * CELL_MS),
+    strips: view.strips.map((strip) => ({
+      ...strip,
+      states: strip.states.slice(left),
+      mixed: strip.mixed.filter(([at]) => at >= left).map(([at, ...rest]) => [at - left, ...rest]),
+      lag_blocks_max: strip.lag_blocks_max.slice(left),
+      latency_p95_seconds: strip.latency_p95_seconds.slice(left),
+    })),
+  }
+}

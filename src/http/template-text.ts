@@ -1,0 +1,210 @@
+import { nothing } from '../../web/views/lit.ts'
+
+/**
+ * Writes what lit-html's `html` and `svg` made as text: the same views that the browser draws, drawn by the daemon. Values are
+ * escaped wherever they stand; listeners and properties are for the browser alone. A template that puts a value where it
+ * cannot be escaped (a comment, a script, a style, a tag's name) is a bug, and throws.
+ */
+export function templateText(value: unknown): string {
+  const pieces: string[] = []
+  write(value, pieces)
+  return pieces.join('')
+}
+
+interface Template {
+  readonly _$litType$: number
+  readonly strings: readonly string[]
+  readonly values: readonly unknown[]
+}
+
+interface Directive {
+  readonly _$litDirective$: new (part: { readonly type: number }) => { render(...values: readonly unknown[]): unknown }
+  readonly values: readonly unknown[]
+}
+
+/** lit-html's name of a place between tags. */
+const CHILD_PART = 2
+
+function write(value: unknown, pieces: string[]): void {
+  if (value === null || value === undefined || value === nothing || value === '') return
+  if (isPlain(value)) return void pieces.push(escaped(String(value)))
+  if (typeof value !== 'object') throw new TypeError('a template holds a function')
+  if (Array.isArray(value)) {
+    for (const one of value) write(one, pieces)
+    return
+  }
+  if ('_$litType$' in value) return writeTemplate(value as Template, pieces)
+  if ('_$litDirective$' in value) {
+    const { _$litDirective$: Kind, values } = value as Directive
+    return write(new Kind({ type: CHILD_PART }).render(...values), pieces)
+  }
+  throw new TypeError('a template holds an object that is no template')
+}
+
+type Plain = string | number | boolean | bigint
+
+function isPlain(value: unknown): value is Plain {
+  return ['string', 'number', 'boolean', 'bigint'].includes(typeof value)
+}
+
+function attributeText(value: unknown): string {
+  if (value === null || value === undefined) return ''
+  if (!isPlain(value)) throw new TypeError('an attribute holds what is no text')
+  return escaped(String(value))
+}
+
+/** What comes before a value, and what the value is to that. */
+interface Step {
+  readonly text: string
+  /** `attribute`: all of its values stand between quotes. `last`: an attribute's last value. */
+  readonly kind: 'child' | 'attribute' | 'flag' | 'ignored'
+  /** Of an attribute: its name and what stands before its first value; `null` from its second value on. */
+  readonly opens: string | null
+  /** Of an attribute: what stands after its last value; `null` before that. */
+  readonly closes: string | null
+}
+
+interface Plan {
+  readonly steps: readonly Step[]
+  readonly end: string
+}
+
+const plans = new WeakMap<readonly string[], Plan>()
+
+function writeTemplate({ strings, values }: Template, pieces: string[]): void {
+  let plan = plans.get(strings)
+  if (plan === undefined) {
+    plan = planOf(strings)
+    plans.set(strings, plan)
+  }
+  let attribute = ''
+  let left = false
+  for (const [at, { text, kind, opens, closes }] of plan.steps.entries()) {
+    const value = values[at]
+    switch (kind) {
+      case 'child':
+        pieces.push(text)
+        write(value, pieces)
+        break
+      case 'flag':
+        pieces.push(text)
+        if (value !== nothing && Boolean(value)) pieces.push(opens ?? '')
+        break
+      case 'ignored':
+        pieces.push(text)
+        break
+      case 'attribute':
+        if (opens === null) attribute += text
+        else {
+          pieces.push(text)
+          attribute = opens
+          left = false
+        }
+        // As in the browser: one value that is nothing leaves out all of the attribute.
+        if (value === nothing) left = true
+        else attribute += attributeText(value)
+        if (closes !== null && !left) pieces.push(attribute, closes)
+        break
+    }
+  }
+  pieces.push(plan.end)
+}
+
+const ESCAPES: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+}
+
+export function escaped(text: string): string {
+  return /[&<>"']/.test(text) ? text.replace(/[&<>"']/g, (character) => ESCAPES[character] ?? '') : text
+}
+
+const ATTRIBUTE = /(\s+)([.?@]?)([^\s"'>=/]+)\s*=\s*("[^"]*|'[^']*|)$/
+
+/** Reads the text between the values once a template: where each value stands decides how it is written. */
+function planOf(strings: readonly string[]): Plan {
+  const steps: Step[] = []
+  /** The quote that the attribute of the value before is in; a space where it is in none. */
+  let quote: string | null = null
+  let inTag = false
+  let rest = ''
+  for (const [at, string] of strings.entries()) {
+    let text = string
+    if (quote !== null) {
+      const end = quote === ' ' ? 0 : text.indexOf(quote)
+      const last = steps.pop()
+      if (last === undefined) throw new TypeError('an attribute has no value')
+      if (end === -1) {
+        // The attribute goes on after another value.
+        steps.push(last, { text: text, kind: 'attribute', opens: null, closes: null })
+        continue
+      }
+      if (last.kind === 'attribute') steps.push({ ...last, closes: `${text.slice(0, end)}"` })
+      else steps.push(last)
+      text = quote === ' ' ? text : text.slice(end + 1)
+      quote = null
+    }
+    inTag = endsInTag(text, inTag)
+    rest = compact(text)
+    if (at === strings.length - 1) break
+    if (!inTag) {
+      steps.push({ text: rest, kind: 'child', opens: null, closes: null })
+      continue
+    }
+    const found = ATTRIBUTE.exec(text)
+    if (found === null) throw new TypeError('a value stands inside a tag, but not in an attribute')
+    const [whole, space = '', sign = '', name = '', opening = ''] = found
+    const before = compact(text.slice(0, text.length - whole.length))
+    quote = opening === '' ? ' ' : (opening[0] ?? ' ')
+    if (sign === '') {
+      steps.push({
+        text: before,
+        kind: 'attribute',
+        opens: `${space === '' ? '' : ' '}${name}="${opening.slice(1)}`,
+        closes: null,
+      })
+    } else {
+      steps.push({ text: before, kind: sign === '?' ? 'flag' : 'ignored', opens: ` ${name}=""`, closes: null })
+    }
+  }
+  return { steps, end: rest }
+}
+
+/** Whether a value after this text would stand inside a tag. */
+function endsInTag(text: string, startsInTag: boolean): boolean {
+  let inTag = startsInTag
+  let at = 0
+  while (at < text.length) {
+    if (inTag) {
+      const found = /["'>]/g
+      found.lastIndex = at
+      const next = found.exec(text)
+      if (next === null) return true
+      if (next[0] === '>') inTag = false
+      else {
+        const closing = text.indexOf(next[0], next.index + 1)
+        if (closing === -1) return true
+        at = closing + 1
+        continue
+      }
+      at = next.index + 1
+      continue
+    }
+    const opening = text.indexOf('<', at)
+    if (opening === -1) return false
+    if (/^<(!--|script|style|textarea|title)/i.test(text.slice(opening, opening + 10))) {
+      throw new TypeError('a view holds a comment, or an element whose text is no HTML')
+    }
+    inTag = true
+    at = opening + 1
+  }
+  return inTag
+}
+
+/** Templates are indented for people; a browser needs one of all those spaces. */
+function compact(text: string): string {
+  return text.replace(/\s*\n\s*/g, '\n')
+}

@@ -1,0 +1,34 @@
+import { authorised } from './session.ts'
+import type { Answer, Sources } from './views/view.ts'
+
+const PATIENCE_MS = 10_000
+
+/** What views ask for, by the API. */
+export const api: Sources = {
+  network: (name) => get(`/api/v1/networks/${encodeURIComponent(name)}`),
+  endpoint: (network, endpoint) => get(endpointAt(network, endpoint)),
+  history: ({ network, endpoint, fromMs, toMs, stepSeconds }) =>
+    get(`${endpointAt(network, endpoint)}/history`, { from: fromMs / 1000, to: toMs / 1000, step: stepSeconds }),
+  incidents: (filter) => get('/api/v1/incidents', filter),
+  incident: (id) => get(`/api/v1/incidents/${encodeURIComponent(id)}`),
+  gateway: () => get('/api/v1/gateway'),
+  strips: () => get('/api/v1/strips'),
+}
+
+function endpointAt(network: string, endpoint: string): string {
+  return `/api/v1/endpoints/${encodeURIComponent(network)}/${encodeURIComponent(endpoint)}`
+}
+
+async function get<T>(path: string, query: object = {}): Promise<Answer<T>> {
+  const given = new URLSearchParams(Object.entries(query).map(([name, value]) => [name, String(value)]))
+  try {
+    const answer = await fetch(given.size === 0 ? path : `${path}?${given}`, {
+      headers: authorised(),
+      signal: AbortSignal.timeout(PATIENCE_MS),
+    })
+    if (answer.ok) return { ok: true, value: (await answer.json()) as T }
+    return { ok: false, why: answer.status === 404 ? 'missing' : answer.status === 401 ? 'locked' : 'away' }
+  } catch {
+    return { ok: false, why: 'away' }
+  }
+}

@@ -1,0 +1,44 @@
+export interface ServerEvent {
+  readonly name: string
+  readonly data: string
+  /** Empty where it has none. */
+  readonly id: string
+}
+
+/**
+ * Server-sent events out of a response, as the HTML standard has them (9.2.6); `EventSource` can send no `Authorization`.
+ * Whatever comes, comments too, is a sign of life, of which `heard` is told.
+ */
+export async function readEvents(
+  body: ReadableStream<Uint8Array<ArrayBuffer>>,
+  { heard, told }: { readonly heard: () => void; readonly told: (event: ServerEvent) => void },
+): Promise<void> {
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader()
+  let rest = ''
+  for (;;) {
+    const { done, value } = await reader.read()
+    if (done) return
+    heard()
+    const blocks = (rest + value).split('\n\n')
+    rest = blocks.pop() ?? ''
+    for (const block of blocks) {
+      const event = eventOf(block)
+      if (event.data !== '') told(event)
+    }
+  }
+}
+
+function eventOf(block: string): ServerEvent {
+  let name = 'message'
+  let id = ''
+  const data: string[] = []
+  for (const line of block.split('\n')) {
+    const colon = line.indexOf(':')
+    const field = line.slice(0, colon)
+    const value = line.slice(colon + 1).replace(/^ /, '')
+    if (field === 'event') name = value
+    else if (field === 'data') data.push(value)
+    else if (field === 'id') id = value
+  }
+  return { name, id, data: data.join('\n') }
+}

@@ -1,0 +1,27 @@
+/** The token, kept for this tab and sent to the daemon in a header: it is in no address and in no cookie. */
+const KEPT_AS = 'heartline-token'
+let inMemory: string | null = null
+
+export function token(): string | null {
+  try {
+    return sessionStorage.getItem(KEPT_AS) ?? inMemory
+  } catch {
+    return inMemory
+  }
+}
+
+export function keepToken(token: string | null): void {
+  inMemory = token
+  try {
+    if (token === null) sessionStorage.removeItem(KEPT_AS)
+    else sessionStorage.setItem(KEPT_AS, token)
+  } catch {
+    // Then it is kept for as long as the page is open.
+  }
+}
+
+/** Of every request to the daemon. */
+export function authorised(headers: Readonly<Record<string, string>> = {}): Record<string, string> {
+  const held = token()
+  return held === null ? { ...headers } : { ...headers, authorization: `Bearer ${held}` }
+}

@@ -1,0 +1,67 @@
+import { DEFAULT_SETTINGS, type Settings } from './views/view.ts'
+
+/** What the reader chose: some of it kept by the browser, all of it in force at once. `boot.js` reads the same before the first paint. */
+export interface Choices {
+  look(): Settings
+  change(next: Partial<Settings>): void
+  /** To the next of what there is. */
+  turn(what: 'theme' | 'zone' | 'density'): void
+  fold(network: string): void
+}
+
+const KEPT_AS = 'heartline'
+const THEMES = ['auto', 'light', 'dark'] as const
+
+export function createChoices(changed: () => void): Choices {
+  let settings: Settings = { ...DEFAULT_SETTINGS, ...kept() }
+
+  function change(next: Partial<Settings>): void {
+    settings = { ...settings, ...next }
+    const { theme, zone, density, folded } = settings
+    try {
+      localStorage.setItem(KEPT_AS, JSON.stringify({ theme, zone, density, folded }))
+    } catch {
+      // Then it holds for as long as the page is open.
+    }
+    const { classList } = document.documentElement
+    for (const one of THEMES) classList.toggle(one, one === theme && one !== 'auto')
+    classList.toggle('dense', density === 'dense')
+    changed()
+  }
+
+  return {
+    look: () => settings,
+    change,
+    turn(what) {
+      const { theme, zone, density } = settings
+      switch (what) {
+        case 'theme':
+          return change({ theme: THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length] ?? 'auto' })
+        case 'zone':
+          return change({ zone: zone === 'local' ? 'utc' : 'local' })
+        case 'density':
+          return change({ density: density === 'roomy' ? 'dense' : 'roomy' })
+      }
+    },
+    fold(network) {
+      const { folded } = settings
+      const others = folded.filter((name) => name !== network)
+      change({ folded: others.length < folded.length ? others : [...folded, network] })
+    },
+  }
+}
+
+/** Only what is of a kind that this page knows: another version of it may have written there. */
+function kept(): Partial<Settings> {
+  try {
+    const { theme, zone, density, folded } = JSON.parse(localStorage.getItem(KEPT_AS) ?? '{}') as Partial<Settings>
+    return {
+      ...(theme !== undefined && THEMES.includes(theme) ? { theme } : {}),
+      ...(zone === 'utc' ? { zone } : {}),
+      ...(density === 'dense' ? { density } : {}),
+      ...(Array.isArray(folded) ? { folded: folded.filter((name) => typeof name === 'string') } : {}),
+    }
+  } catch {
+    return {}
+  }
+}

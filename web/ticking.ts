@@ -1,0 +1,10 @@
+import { age } from './views/format.ts'
+
+/** Writes the ages anew that have changed since the last second: text alone, so that nothing is drawn for it. */
+export function tick(page: ParentNode, nowMs: number): void {
+  for (const one of page.querySelectorAll<HTMLElement>('[data-since]')) {
+    const text = age(Math.max(0, nowMs - Number(one.dataset.since)) / 1000)
+    const last = one.lastChild
+    if (last instanceof Text && last.data !== text) last.data = text
+  }
+}

@@ -1,0 +1,100 @@
+import type { ConditionView, EndpointView, HeadView, NetworkView, StripView } from '../../src/http/views.ts'
+import { age, count, duration, latency, moment, percent, since, unbroken, type Zone } from './format.ts'
+import { html, nothing, type TemplateResult } from './lit.ts'
+import { mark } from './mark.ts'
+import { worstHead } from './model.ts'
+import { endpointPath } from './route.ts'
+import { strip } from './strip.ts'
+import { METACHAIN, WORDS } from './words.ts'
+
+export interface EndpointRow {
+  readonly network: Pick<NetworkView, 'name'>
+  readonly endpoint: EndpointView
+  readonly strip: StripView | undefined
+  readonly zone: Zone
+  readonly nowMs: number
+}
+
+/** One endpoint in the overview's table. */
+export function endpointRow({ network, endpoint, strip: of, zone, nowMs }: EndpointRow): TemplateResult {
+  const { columns } = WORDS
+  const head = worstHead(endpoint)
+  const beat = endpoint.liveness?.heartbeat_lag_seconds ?? null
+  const failures = endpoint.liveness?.contiguous_failures ?? null
+  const p95 = of?.recent_latency_p95_seconds ?? null
+  const key = `${network.name}/${endpoint.name}`
+  return html`
+    <tr role="row" class=${endpoint.state} id="e-${network.name}-${endpoint.name}">
+      <th role="rowheader" scope="row">
+        <div class="name">
+          ${mark(endpoint.state)}
+          <div>
+            <a href=${endpointPath(network.name, endpoint.name)}>${endpoint.title}</a>
+            ${endpoint.state === 'up' && !endpoint.flapping ? nothing : standing(endpoint, zone, nowMs)}
+            ${endpoint.conditions.map((condition) => reason(condition))}
+          </div>
+        </div>
+      </th>
+      <td role="cell" class="n height" data-label=${columns.height}>${height(endpoint, head)}</td>
+      <td role="cell" class="n lag" data-label=${columns.lag}>${lag(head)}</td>
+      <td role="cell" class="n beat" data-label=${columns.beat}>${beat === null ? none() : duration(beat)}</td>
+      <td role="cell" class="n failures" data-label=${columns.failures}>${failures === null ? none() : quietZero(failures)}</td>
+      <td role="cell" class="n latency" data-label=${columns.latency}>${p95 === null ? none() : latency(p95)}</td>
+      <td role="cell" class="day">${strip(of, key, endpoint.title)}</td>
+      <td role="cell" class="n available" data-label=${columns.available}>${available(endpoint.availability['30d'])}</td>
+    </tr>
+  `
+}
+
+function standing({ state, since: from, flapping }: EndpointView, zone: Zone, nowMs: number): TemplateResult {
+  return html`<small class="standing"
+    >${WORDS.states[state]}${flapping ? `, ${WORDS.flapping}` : ''} ${WORDS.since} ${ticking(from, zone, nowMs)}</small
+  >`
+}
+
+/** An age that goes on by itself: `web/ticking.ts` writes it anew every second. */
+export function ticking(from: string, zone: Zone, nowMs: number): TemplateResult {
+  return html`<time datetime=${from} title=${moment(from, zone)} data-since=${Date.parse(from)}>${age(since(from, nowMs))}</time>`
+}
+
+function reason({ code, message }: ConditionView): TemplateResult {
+  return html`<p class="why"><span class="code">${code}</span> ${unbroken(message)}</p>`
+}
+
+function height(endpoint: EndpointView, head: HeadView | undefined): TemplateResult {
+  if (head === undefined) return none()
+  const old = head.lag_blocks === null ? html`<small class="old">${WORDS.lastSeen}</small>` : nothing
+  const shard =
+    endpoint.heads.length > 1 && head.shard !== null ? html`<small>${shardName(head.shard)}</small>` : nothing
+  return html`${count(head.height)}${shard}${old}`
+}
+
+function lag(head: HeadView | undefined): TemplateResult {
+  if (head === undefined || head.lag_blocks === null) return none()
+  if (head.lag_blocks === 0) return html`<span class="quiet">${WORDS.atHead}</span>`
+  return html`${count(head.lag_blocks)}${head.lag_seconds === null ? nothing : html`<small>${age(head.lag_seconds)}</small>`}`
+}
+
+function quietZero(value: number): TemplateResult {
+  return value === 0 ? html`<span class="quiet">0</span>` : html`<b>${count(value)}</b>`
+}
+
+const ENOUGH = 0.5
+const ALL_BUT_STARTING = 0.99
+
+function available({ ratio, coverage }: EndpointView['availability']['30d']): TemplateResult {
+  const share = `${Math.floor(coverage * 100)} %`
+  if (ratio === null || coverage < ENOUGH) {
+    return html`<small class="quiet" title=${WORDS.coverageMeaning(share)}>${WORDS.notEnough}</small>`
+  }
+  const known = coverage < ALL_BUT_STARTING ? html`<small>${WORDS.coverage(share)}</small>` : nothing
+  return html`<span title=${WORDS.coverageMeaning(share)}>${percent(ratio)}</span>${known}`
+}
+
+function none(): TemplateResult {
+  return html`<span class="quiet none" role="img" aria-label=${WORDS.notTold}>${WORDS.none}</span>`
+}
+
+export function shardName(shard: number): string {
+  return shard === METACHAIN ? WORDS.metachain : WORDS.shard(shard)
+}

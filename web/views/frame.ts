@@ -1,0 +1,76 @@
+import { moment } from './format.ts'
+import { html, nothing, type TemplateResult } from './lit.ts'
+import type { ViewName } from './route.ts'
+import type { Access, Model, Settings } from './view.ts'
+import { WORDS } from './words.ts'
+
+const PLACES = [
+  { view: 'overview', href: '/' },
+  { view: 'incidents', href: '/incidents' },
+  { view: 'gateway', href: '/gateway' },
+  { view: 'observer', href: '/observer' },
+] as const satisfies readonly { view: ViewName; href: string }[]
+
+/** What is around every view: where one is, whether it is live, and what the reader may choose. */
+export function frame(model: Model, view: TemplateResult): TemplateResult {
+  const { contact, route, access, settings } = model
+  return html`
+    <a class="skip" href="#main">${WORDS.skip}</a>
+    <header class="bar">
+      <a class="brand" href="/">${pulse()}<span>Heartline</span></a>
+      <nav aria-label=${WORDS.pages}>
+        ${PLACES.map(
+          ({ view: place, href }) =>
+            html`<a href=${href} aria-current=${place === route.view ? 'page' : nothing}>${WORDS.places[place]}</a>`,
+        )}
+      </nav>
+      ${lamp(model)}
+    </header>
+    <main id="main" tabindex="-1" class=${contact.kind === 'stale' ? 'stale' : nothing}>${view}</main>
+    <footer class="foot">
+      <p class="choices">${choices(settings)}</p>
+      <p>
+        <a href="/feed.xml">${WORDS.feed}</a>
+        <a href="/openapi.json">${WORDS.api}</a>
+        ${signing(access)}
+      </p>
+    </footer>
+  `
+}
+
+function lamp({ contact, nowMs, settings }: Pick<Model, 'contact' | 'nowMs' | 'settings'>): TemplateResult {
+  switch (contact.kind) {
+    case 'snapshot':
+      return html`<p class="lamp wait"><i></i>${WORDS.asOf(moment(nowMs, settings.zone))}</p>`
+    case 'connecting':
+      return html`<p class="lamp wait"><i></i>${WORDS.connecting}</p>`
+    case 'live':
+      return html`<p class="lamp on"><i></i>${contact.by === 'events' ? WORDS.live : WORDS.polling}</p>`
+    case 'stale':
+      return html`<p class="lamp off"><i></i>${WORDS.stale(contact.forSeconds)}</p>`
+  }
+}
+
+function choices({ theme, zone, density }: Settings): TemplateResult {
+  return html`
+    <button type="button" data-set="theme">${WORDS.themes[theme]}</button>
+    <button type="button" data-set="zone">${WORDS.zones[zone]}</button>
+    <button type="button" data-set="density">${WORDS.densities[density]}</button>
+  `
+}
+
+function signing(access: Access): TemplateResult | typeof nothing {
+  switch (access) {
+    case 'public':
+      return html`<a href="/gateway">${WORDS.signIn}</a>`
+    case 'signed-in':
+      return html`<button type="button" data-act="sign-out">${WORDS.signOut}</button>`
+    case 'open':
+    case 'closed':
+      return nothing
+  }
+}
+
+function pulse(): TemplateResult {
+  return html`<svg viewBox="0 0 24 14" aria-hidden="true"><path d="M1 8h5l2.5-6 4 11 3-8 1.5 3h6" /></svg>`
+}

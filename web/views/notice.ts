@@ -1,0 +1,37 @@
+import { html, type TemplateResult } from './lit.ts'
+import { nothingMore, type View } from './view.ts'
+import { WORDS } from './words.ts'
+
+/** Instead of a view: why there is none. Where it takes the token, the form to give it. */
+export function noticeView(why: 'missing' | 'locked' | 'away'): View {
+  return {
+    title: () => WORDS.notices[why].title,
+    load: nothingMore,
+    draw: () => draw(why),
+    refreshMs: null,
+    hasStyle: false,
+  }
+}
+
+function draw(why: 'missing' | 'locked' | 'away'): TemplateResult {
+  const { title, text } = WORDS.notices[why]
+  return html`
+    <section class="notice">
+      <h1>${title}</h1>
+      <p>${text}</p>
+      ${why === 'locked' ? signIn() : html`<p><a href="/">${WORDS.toOverview}</a></p>`}
+    </section>
+  `
+}
+
+function signIn(): TemplateResult {
+  return html`
+    <form data-act="token">
+      <label for="token">${WORDS.token}</label>
+      <input id="token" name="token" type="password" autocomplete="current-password" spellcheck="false" required />
+      <button type="submit">${WORDS.signIn}</button>
+      <p role="alert" id="refusal"></p>
+    </form>
+    <noscript><p>${WORDS.signInNeedsScript}</p></noscript>
+  `
+}

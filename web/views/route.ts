@@ -1,0 +1,69 @@
+/** The addresses of the page: the daemon serves them, and the browser goes from one to the other without loading anew. */
+export const PATHS = {
+  overview: '/',
+  network: '/networks/:network',
+  endpoint: '/endpoints/:network/:endpoint',
+  incidents: '/incidents',
+  incident: '/incidents/:id',
+  observer: '/observer',
+  gateway: '/gateway',
+} as const
+
+export type ViewName = keyof typeof PATHS
+
+export const VIEW_NAMES = Object.keys(PATHS) as readonly ViewName[]
+
+export interface Route {
+  readonly view: ViewName
+  /** What stands in the places of the path that have a name. */
+  readonly params: Readonly<Record<string, string>>
+  /** Of the query string; of what is given twice, the last. */
+  readonly query: Readonly<Record<string, string>>
+}
+
+/** `null` for what is no address of the page. */
+export function routeOf(path: string, query: Readonly<Record<string, string>> = {}): Route | null {
+  for (const view of VIEW_NAMES) {
+    const params = match(PATHS[view], path)
+    if (params !== null) return { view, params, query }
+  }
+  return null
+}
+
+function match(pattern: string, path: string): Record<string, string> | null {
+  const names = pattern.split('/')
+  const parts = path.split('/')
+  if (names.length !== parts.length) return null
+  const params: Record<string, string> = {}
+  for (const [at, name] of names.entries()) {
+    const part = parts[at] ?? ''
+    if (!name.startsWith(':')) {
+      if (name !== part) return null
+      continue
+    }
+    const value = decoded(part)
+    if (value === null || value === '') return null
+    params[name.slice(1)] = value
+  }
+  return params
+}
+
+function decoded(part: string): string | null {
+  try {
+    return decodeURIComponent(part)
+  } catch {
+    return null
+  }
+}
+
+export function networkPath(network: string): string {
+  return `/networks/${encodeURIComponent(network)}`
+}
+
+export function endpointPath(network: string, endpoint: string): string {
+  return `/endpoints/${encodeURIComponent(network)}/${encodeURIComponent(endpoint)}`
+}
+
+export function incidentPath(id: string): string {
+  return `/incidents/${encodeURIComponent(id)}`
+}

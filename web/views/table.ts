@@ -1,0 +1,13 @@
+import type { ViewName } from './route.ts'
+import type { View } from './view.ts'
+
+/** Every view, loaded when it is first shown: who looks at the overview does not pay for the charts. */
+export const LOADERS: Readonly<Record<ViewName, () => Promise<{ readonly view: View }>>> = {
+  overview: () => import('./overview.ts'),
+  network: () => import('./network.ts'),
+  endpoint: () => import('./endpoint.ts'),
+  incidents: () => import('./incidents.ts'),
+  incident: () => import('./incident.ts'),
+  observer: () => import('./observer.ts'),
+  gateway: () => import('./gateway.ts'),
+}

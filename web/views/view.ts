@@ -1,0 +1,122 @@
+import type {
+  EndpointView,
+  GatewayView,
+  HistoryView,
+  IncidentListView,
+  IncidentSummaryView,
+  IncidentView,
+  NetworkView,
+  StatusView,
+  StripsView,
+} from '../../src/http/views.ts'
+import type { TemplateResult } from './lit.ts'
+import type { Route } from './route.ts'
+
+/**
+ * One view of the page, drawn by the daemon for the first paint and by the browser from then on, by the same pure function.
+ * `load` asks for what the view needs besides the status, which every view has.
+ */
+export interface View<Data = unknown> {
+  title(model: Model<Data>): string
+  load(sources: Sources, route: Route, nowMs: number): Promise<Answer<Data>>
+  draw(model: Model<Data>): TemplateResult
+  /** How often the browser loads anew what `load` told; `null` where the status alone makes it live. */
+  readonly refreshMs: number | null
+  /** Whether it has a style sheet of its own, `web/views/<name>.css`. */
+  readonly hasStyle: boolean
+}
+
+/** A view knows its data; whoever hands it a model has it from that view's own `load`. */
+export function defineView<Data>(view: View<Data>): View {
+  return view
+}
+
+export interface Model<Data = unknown> {
+  readonly route: Route
+  /** `null` until the daemon has answered once. */
+  readonly status: StatusView | null
+  /** Open ones, the newest first. */
+  readonly incidents: readonly IncidentSummaryView[]
+  readonly contact: Contact
+  /**
+   * The daemon's clock, as far as the last message tells it: a reader's wrong clock makes no age wrong. It stands still
+   * while the page is stale: nobody knows whether what was so then is so still.
+   */
+  readonly nowMs: number
+  readonly access: Access
+  readonly settings: Settings
+  readonly data: Data
+}
+
+/** How well the page hears the daemon. A snapshot was written by the daemon, and hears nothing. */
+export type Contact =
+  | { readonly kind: 'snapshot' }
+  | { readonly kind: 'connecting' }
+  | { readonly kind: 'live'; readonly by: 'events' | 'polling' }
+  | { readonly kind: 'stale'; readonly forSeconds: number }
+
+/**
+ * What the reader may see. `open`: there is no token, everything; `public`: names and states; `closed`: nothing;
+ * `signed-in`: everything, by the token.
+ */
+export type Access = 'open' | 'public' | 'closed' | 'signed-in'
+
+/** What the reader has chosen, kept by the browser. */
+export interface Settings {
+  readonly theme: 'auto' | 'light' | 'dark'
+  readonly zone: 'local' | 'utc'
+  readonly density: 'roomy' | 'dense'
+  readonly filter: Filter
+  readonly query: string
+  /** Networks whose endpoints are folded away. */
+  readonly folded: readonly string[]
+}
+
+export type Filter = 'all' | 'troubled' | 'lagging' | 'flapping'
+
+export const DEFAULT_SETTINGS: Settings = {
+  theme: 'auto',
+  zone: 'local',
+  density: 'roomy',
+  filter: 'all',
+  query: '',
+  folded: [],
+}
+
+/** `missing`: there is no such thing. `locked`: it takes the token. `away`: it cannot be read now. */
+export type Answer<T> =
+  | { readonly ok: true; readonly value: T }
+  | { readonly ok: false; readonly why: 'missing' | 'locked' | 'away' }
+
+/** What views can ask for: of the API in the browser, and in the daemon of what the API is made of. */
+export interface Sources {
+  network(name: string): Promise<Answer<NetworkView>>
+  endpoint(network: string, endpoint: string): Promise<Answer<EndpointView>>
+  history(of: HistoryAsked): Promise<Answer<HistoryView>>
+  incidents(filter: IncidentsAsked): Promise<Answer<IncidentListView>>
+  incident(id: string): Promise<Answer<IncidentView>>
+  gateway(): Promise<Answer<GatewayView>>
+  /** The last 24 hours of every endpoint; `null` where they have yet to be worked out. */
+  strips(): Promise<Answer<StripsView | null>>
+}
+
+export interface HistoryAsked {
+  readonly network: string
+  readonly endpoint: string
+  readonly fromMs: number
+  readonly toMs: number
+  readonly stepSeconds: number
+}
+
+export interface IncidentsAsked {
+  readonly network?: string
+  readonly endpoint?: string
+  readonly open?: boolean
+  readonly limit?: number
+  readonly cursor?: string
+}
+
+/** For a view that needs nothing but the status. */
+export async function nothingMore(): Promise<Answer<null>> {
+  return { ok: true, value: null }
+}
