@@ -44,7 +44,7 @@ export async function attempt(
     return failed(failure, stage === 'unsent', isOurs)
   }
   const { answer } = forwarded
-  const attempted = call === null ? readRest(answer) : readRpc(answer, String(id))
+  const attempted = withoutKeys(call === null ? readRest(answer) : readRpc(answer, String(id)), upstream)
   // A path that only this endpoint is asked for says nothing of the endpoint.
   const isPathMissing = answer.status === 404 && question.to.kind === 'path'
   const wantsNodeId = operation.name === 'admin.alias' || operation.name === 'alias'
@@ -57,6 +57,27 @@ export async function attempt(
 }
 
 const TELLING_MS = 500
+
+/** "Project 7f3a… has no access": a provider may name our key in its error, which goes to callers who must not have it. */
+function withoutKeys(attempted: Attempted, upstream: Upstream): Attempted {
+  const { came, reply } = attempted
+  if (came.kind !== 'error' || reply === null || reply.kind === 'result') return attempted
+  const said = reply.kind === 'error' ? reply.error : reply.body
+  if (said.length > LONGEST_TOLD) return failed({ kind: 'too-large', limitBytes: LONGEST_TOLD }, false, false)
+  const text = said.toString()
+  const told = upstream.redact(text)
+  if (told === text) return attempted
+  const bytes = Buffer.from(told)
+  // A key of digits may have stood there as a number.
+  if (parseObject(bytes, Number.POSITIVE_INFINITY) === null) return failed({ kind: 'not-json' }, false, false)
+  return {
+    ...attempted,
+    reply: reply.kind === 'error' ? { ...reply, error: bytes } : { ...reply, body: bytes },
+  }
+}
+
+/** What a reverted call returns may be long; nobody writes a megabyte of reasons. */
+const LONGEST_TOLD = 2 ** 20
 
 function pathFor({ target, isObserver }: Upstream, { to }: Question): string {
   if (to.kind === 'rpc') return target.rpcPath

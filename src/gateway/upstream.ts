@@ -2,6 +2,7 @@ import { type Endpoint, type EndpointKey, endpointKey } from '../core/endpoint.t
 import type { Shard } from '../core/network.ts'
 import type { UnixMs } from '../core/time.ts'
 import { createAddress, type NodeAddress, type NodeLocation } from '../nodes/address.ts'
+import { createRedact, type Redact } from '../nodes/redact.ts'
 import { type Breaker, createBreaker } from './breaker.ts'
 
 /** What must be known of an endpoint to forward to it. All but the endpoint is secret. */
@@ -43,6 +44,8 @@ const LONGEST_REST_MS = 300_000
 
 /** A node's method may come with its next version, or a provider's with the next plan. */
 const LACKS_FOR_MS = 600_000
+/** Words of a URL, such as the name of a chain, stand in many an error; no provider's key is as short. */
+const SHORTEST_KEY = 12
 /** Nobody's list of methods is longer by that much than a node's. */
 const MOST_LACKED = 128
 
@@ -75,6 +78,8 @@ export class Upstream {
   readonly #heights = new Map<Shard, KnownHeight>()
   /** Methods that it has not, and until when that is believed; the oldest first. `null`: it has all that it was asked for. */
   #lacked: Map<string, number> | null = null
+  /** Made when a node first answers with an error. */
+  #redact: Redact | null = null
 
   constructor(target: UpstreamTarget) {
     this.target = target
@@ -91,6 +96,12 @@ export class Upstream {
     const { origin, connectionKey } = this.address
     const { rpcPath, kind, endpoint } = this.target
     return JSON.stringify([origin, connectionKey, this.address.headOf('POST', '/x'), rpcPath, kind, endpoint.shards])
+  }
+
+  /** Takes the keys that we send along out of what the node says of them. */
+  redact(text: string): string {
+    this.#redact ??= createRedact(this.target, SHORTEST_KEY)
+    return this.#redact(text)
   }
 
   /** An observer serves one shard, a proxy all. `null`: it does not matter which. */

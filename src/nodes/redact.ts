@@ -11,7 +11,10 @@ const SHORTEST = 4
  * A node may send back what it was asked with: its own address, a key in its path, a header. None of that may be shown, in
  * whatever form it comes.
  */
-export function createRedact({ url, headers, rpcPath }: NodeLocation & { readonly rpcPath: string }): Redact {
+export function createRedact(
+  { url, headers, rpcPath }: NodeLocation & { readonly rpcPath: string },
+  shortest = SHORTEST,
+): Redact {
   const base = new URL(url.reveal())
   const plain = [
     url.reveal(),
@@ -26,7 +29,7 @@ export function createRedact({ url, headers, rpcPath }: NodeLocation & { readonl
     ...Object.values(headers).flatMap((value) => [value.reveal(), ...value.reveal().split(/\s+/)]),
     ...(base.username === '' && base.password === '' ? [] : [basic(base), basicDecoded(base)]),
   ]
-  const forms = new Set(plain.flatMap(formsOf).filter((form) => form.length >= SHORTEST))
+  const forms = new Set(plain.flatMap(formsOf).filter((form) => form.length >= shortest))
   if (forms.size === 0) return (text) => text
   // The longest first, so that nothing is left of it around one of its parts.
   const ordered = [...forms].toSorted((a, b) => b.length - a.length)

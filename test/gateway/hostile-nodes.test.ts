@@ -386,6 +386,49 @@ describe('a node’s own bytes', () => {
   })
 })
 
+describe('a node that names our key in its error', () => {
+  const headers = { 'x-api-key': 'k3y-7f3a90cc41', 'x-project': '123456789012' }
+  const refusing = (message: string) => `{"code":-32000,"message":"${message}"}`
+
+  test.each([
+    ['project k3y-7f3a90cc41 has no access', 'project [redacted] has no access'],
+    ['PROJECT K3Y-7F3A90CC41', 'PROJECT [redacted]'],
+    ['by 123456789012', 'by [redacted]'],
+    ['execution reverted', 'execution reverted'],
+  ])('%s is told to callers as: %s', async (message, expected) => {
+    const answering: Answering = ({ id }) => http(`{"jsonrpc":"2.0","id":${id},"error":${refusing(message)}}`)
+    const { send } = await over('ethereum', answering, { headers })
+
+    const [told] = await send(askBlock)
+
+    expect([told!.status, told!.body]).toEqual([200, `{"jsonrpc":"2.0","id":1,"error":${refusing(expected)}}`])
+  })
+
+  test('and has it as a number has said nothing', async () => {
+    const answering: Answering = ({ id }) => http(`{"jsonrpc":"2.0","id":${id},"error":{"code":1,"data":123456789012}}`)
+    const { send } = await over('ethereum', answering, { headers })
+
+    expect((await send(askBlock)).map(brief)).toEqual(['502 -32603 1'])
+  })
+
+  test('is redacted over REST too', async () => {
+    const said = '{"data":null,"error":"key k3y-7f3a90cc41","code":"bad_request"}'
+    const { send } = await over('multiversx', () => http(said, '', '400 Bad Request'), { headers })
+
+    const [told] = await send(askNonce)
+
+    expect([told!.status, told!.body]).toEqual([400, said.replace('k3y-7f3a90cc41', '[redacted]')])
+  })
+
+  test('of two megabytes has said too much', async () => {
+    const answering: Answering = ({ id }) =>
+      http(`{"jsonrpc":"2.0","id":${id},"error":${refusing('x'.repeat(2_000_000))}}`)
+    const { send } = await over('ethereum', answering, { headers })
+
+    expect((await send(askBlock)).map(brief)).toEqual(['502 -32603 1'])
+  })
+})
+
 describe('a node that sends callers elsewhere', () => {
   test.each(['301 Moved', '302 Found', '303 See Other', '307 Temporary', '308 Permanent'])(
     '%s: is not followed',

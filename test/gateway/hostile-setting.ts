@@ -60,6 +60,8 @@ export interface HostileOptions {
   /** Instead of well-behaved nodes. */
   readonly nodes?: Readonly<Record<string, { readonly family: Family; readonly url: string }>>
   readonly callers?: readonly CallerSettings[]
+  /** Sent along with every request to a node. */
+  readonly headers?: Readonly<Record<string, string>>
   readonly cacheMaxBytes?: number
 }
 
@@ -141,7 +143,9 @@ export async function openHostile(options: HostileOptions = {}): Promise<Hostile
       targets: places.map(({ url, endpoint: one, of }) => ({
         endpoint: one,
         url: new Secret(url),
-        headers: {},
+        headers: Object.fromEntries(
+          Object.entries(options.headers ?? {}).map(([key, value]) => [key, new Secret(value)]),
+        ),
         tls: { ca: null, insecure: false },
         rpcPath: of.family === 'avalanche' ? '/ext/bc/C/rpc' : '/',
         kind: 'proxy' as const,
@@ -245,7 +249,7 @@ function talkTo(port: number): Talk {
 }
 
 /** All answers that are whole; what is no HTTP is an error of the test. */
-export function readAnswers(text: string): Told[] {
+function readAnswers(text: string): Told[] {
   const answers: Told[] = []
   for (let at = 0; at < text.length; ) {
     const end = text.indexOf('\r\n\r\n', at)

@@ -36,6 +36,8 @@ export interface RunningDaemon {
   readonly process: ChildProcess
   /** Everything it has logged so far. */
   log(): string
+  /** Everything that it has said on standard output. */
+  out(): string
   get(path: string, headers?: Record<string, string>): Promise<{ status: number; text: string; headers: Headers }>
   status(): Promise<StatusView>
   endpoint(network: string, name: string): Promise<EndpointView>
@@ -68,9 +70,13 @@ export async function startDaemon(config: object, options: DaemonOptions = {}): 
   rewrite(config)
   const child = spawn(process.execPath, [MAIN, 'serve', '-c', file, ...(options.args ?? [])], {
     env: { ...process.env, ...options.env },
-    stdio: ['ignore', 'ignore', 'pipe'],
+    stdio: ['ignore', 'pipe', 'pipe'],
   })
   let log = ''
+  let out = ''
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    out += text
+  })
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     log += text
   })
@@ -93,6 +99,7 @@ export async function startDaemon(config: object, options: DaemonOptions = {}): 
     folder,
     process: child,
     log: () => log,
+    out: () => out,
     get,
     status: async () => JSON.parse((await get('/api/v1/status')).text) as StatusView,
     endpoint: async (network, name) =>
