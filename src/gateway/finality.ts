@@ -21,3 +21,15 @@ export function finalHeight(
   const byNode = told !== null && told <= head.height ? told - 1 : -1
   return Math.max(-1, head.height - depth, byNode)
 }
+
+const FINAL_NONCE = Buffer.from('"erd_highest_final_nonce":')
+
+/** What a node of MultiversX calls final in its answer about the network's status. */
+export function finalNonceIn(body: Buffer): number | null {
+  const found = body.indexOf(FINAL_NONCE)
+  if (found === -1) return null
+  const start = found + FINAL_NONCE.length
+  const digits = /^\s{0,4}(\d{1,16})[\s,}]/.exec(body.toString('latin1', start, start + 24))?.[1]
+  const nonce = Number(digits)
+  return digits !== undefined && Number.isSafeInteger(nonce) ? nonce : null
+}
