@@ -176,6 +176,23 @@ const PATHS = {
     200: text('What, who, when, how long, why, and what was measured before, during and after'),
     404: problem('No such incident is known'),
   }),
+  '/badge/{network}/{endpoint}.svg': get(
+    'One endpoint as a picture, for other pages',
+    [
+      network,
+      endpoint,
+      queryParameter('type', 'What it shows; default state', { enum: ['state', 'availability', 'lag'] }),
+    ],
+    {
+      200: {
+        description: 'SVG; `ETag` names it. To whom heights are not told the lag is `behind` or `at head`',
+        content: { 'image/svg+xml': { schema: { type: 'string' } } },
+      },
+      304: { description: 'What `If-None-Match` names is still the badge' },
+      400: problem('A parameter is wrong; `errors` names each'),
+      404: unknown(),
+    },
+  ),
   '/feed.xml': get('The newest 50 incidents as an Atom feed', [], {
     200: {
       description: 'Atom 1.0 (RFC 4287); `ETag` names it',

@@ -11,6 +11,7 @@ import type { IncidentLog } from '../state/incident-log.ts'
 import type { Store } from '../store/store.ts'
 import { prefersHtml } from './accept.ts'
 import { type AccessOptions, createAccess, sendRefusal, type Visibility } from './access.ts'
+import { registerBadge } from './badge-route.ts'
 import { createEventStream } from './event-stream.ts'
 import { registerEvents } from './events-route.ts'
 import { registerFeed } from './feed-route.ts'
@@ -168,6 +169,7 @@ export function createHttpServer(deps: HttpServerDeps): HttpServer {
   registerHistory(app, { board, store, clock, log })
   registerIncidents(app, { source, postMortems })
   registerFeed(app, { source, clock })
+  registerBadge(app, { board, incidents, clock })
   registerGateway(app, { gateway })
   registerEvents(app, { events, metrics })
   registerOpenApi(app, deps.version)

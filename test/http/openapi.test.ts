@@ -22,6 +22,7 @@ test('/openapi.json describes every route of the API, and every reference leads 
     '/api/v1/incidents',
     '/api/v1/incidents/{id}',
     '/api/v1/incidents/{id}.txt',
+    '/badge/{network}/{endpoint}.svg',
     '/feed.xml',
     '/api/v1/gateway',
     '/api/v1/events',

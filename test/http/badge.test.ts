@@ -1,0 +1,107 @@
+import { SaxesParser } from 'saxes'
+import { describe, expect, test } from 'vitest'
+import { badgeSvg } from '../../src/http/badge.ts'
+import { Secret } from '../../src/secret.ts'
+import { bad, good, head } from '../support/network.ts'
+import { NODE, OTHER, OWN, setUp } from './setting.ts'
+
+/** As a reader of screens has it; fails where it is no XML. */
+function spoken(svg: string): string | undefined {
+  let label: string | undefined
+  const parser = new SaxesParser()
+  parser.on('opentag', ({ name, attributes }) => {
+    if (name === 'svg') label = attributes['aria-label'] as string
+  })
+  parser.on('error', (error) => {
+    throw error
+  })
+  parser.write(svg).close()
+  return label
+}
+
+const UNKNOWN = { ratio: null, coverage: 0, fresh: null }
+
+describe('a badge', () => {
+  test('shows the state, in words and not only in colour', async () => {
+    const { server, world } = setUp()
+    await world.pollAll()
+    for (let poll = 0; poll < 2; poll++) {
+      await world.poll(NODE, { heads: [{ shard: null, outcome: bad({ kind: 'refused' }) }] })
+    }
+
+    const down = await server.inject('/badge/ethereum/node.svg')
+    const up = await server.inject('/badge/avalanche/own-1.svg?type=state')
+
+    expect(down.headers['content-type']).toBe('image/svg+xml; charset=utf-8')
+    expect(down.headers['cross-origin-resource-policy']).toBe('cross-origin')
+    expect(spoken(down.body)).toBe('node: down')
+    expect(spoken(up.body)).toBe('Own node 1: up')
+    expect(down.body).toContain('#bd1c31')
+  })
+
+  test('shows no percentage where too little is known, and never rounds one up', async () => {
+    const { server, world } = setUp()
+    const of = (ratio: number, coverage: number) => ({
+      '24h': UNKNOWN,
+      '7d': UNKNOWN,
+      '90d': UNKNOWN,
+      '30d': { ratio, coverage, fresh: ratio },
+    })
+    world.board.putAvailability(
+      new Map([
+        ['avalanche/own-1', of(0.99999, 1)],
+        ['avalanche/own-2', of(1, 0.49)],
+      ]),
+    )
+
+    const known = await server.inject('/badge/avalanche/own-1.svg?type=availability')
+    const little = await server.inject('/badge/avalanche/own-2.svg?type=availability')
+
+    expect(spoken(known.body)).toBe('Own node 1, 30 d: 99.999 %')
+    expect(spoken(little.body)).toBe('Own node 2, 30 d: not enough data')
+  })
+
+  test('tells how far behind an endpoint is, and to the public only whether', async () => {
+    const open = setUp()
+    const { server, world } = setUp({ options: { token: new Secret('a-token-of-the-operator') } })
+    for (const { world: one, clock } of [open, { world, clock: open.clock }]) {
+      await one.pollAll()
+      for (let poll = 0; poll < 2; poll++) {
+        await one.poll(OWN, { heads: [{ shard: null, outcome: good(head(1000, clock.now())) }] })
+        await one.poll(OTHER, { heads: [{ shard: null, outcome: good(head(988, clock.now() - 24_000)) }] })
+      }
+    }
+
+    expect(spoken((await open.server.inject('/badge/avalanche/own-2.svg?type=lag')).body)).toBe(
+      'Own node 2, lag: 12 blocks behind',
+    )
+    expect(spoken((await open.server.inject('/badge/avalanche/own-1.svg?type=lag')).body)).toBe(
+      'Own node 1, lag: at head',
+    )
+    expect(spoken((await server.inject('/badge/avalanche/own-2.svg?type=lag')).body)).toBe('Own node 2, lag: behind')
+  })
+
+  test('that has not changed is not sent again', async () => {
+    const { server } = setUp()
+    const { headers } = await server.inject('/badge/ethereum/node.svg')
+
+    const again = await server.inject({ url: '/badge/ethereum/node.svg', headers: { 'if-none-match': headers.etag } })
+
+    expect(again.statusCode).toBe(304)
+  })
+
+  test.each([
+    ['/badge/ethereum/nobody.svg', 404],
+    ['/badge/ethereum/node.png', 404],
+    ['/badge/ethereum/node.svg?type=colour', 400],
+  ])('of %s is a problem', async (url, status) => {
+    expect((await setUp().server.inject(url)).statusCode).toBe(status)
+  })
+
+  test('of a title that is markup shows it as text', () => {
+    const svg = badgeSvg({ label: '</text><script>"&\'', value: 'up', tone: 'up' })
+
+    expect(spoken(svg)).toBe('</text><script>"&\': up')
+    expect(svg).not.toContain('<script')
+  })
+})
