@@ -26,6 +26,7 @@ export interface ListenerOptions {
   readonly silenceMs: number
   /** How long a request may take to arrive. */
   readonly arrival?: Arrival
+  readonly mostConnections?: number
 }
 
 /** All headers must be here by `headersMs`, and by `wholeMs` the body too; looked at once in `lookEveryMs`. */
@@ -67,7 +68,7 @@ const MAX_REQUESTS_PER_SOCKET = 100_000
 /** Node drops those beyond without a word, and with them what they say; admission refuses what has more. */
 export const MOST_HEADERS = 200
 /** Each takes a file descriptor and some 10 KB. */
-const MAX_CONNECTIONS = 8192
+const MOST_CONNECTIONS = 8192
 /** Connections that wait to be taken: a burst of callers must not wait for the network to try again after a second. */
 const BACKLOG = 2048
 /** A handshake is as slow as an attacker wants it to be. */
@@ -75,7 +76,7 @@ const TLS = { minVersion: 'TLSv1.2', handshakeTimeout: 8000 } as const
 
 export function createListener({ options, clock, onRequest }: ListenerDeps): Listener {
   const take: RequestListener = (req, res) => begin(req, res, false)
-  const { tls, arrival = ARRIVAL } = options
+  const { tls, arrival = ARRIVAL, mostConnections = MOST_CONNECTIONS } = options
   const limits: ServerOptions = {
     ...LIMITS,
     headersTimeout: arrival.headersMs,
@@ -88,7 +89,9 @@ export function createListener({ options, clock, onRequest }: ListenerDeps): Lis
       : createSecureServer({ ...limits, ...TLS, cert: tls.cert, key: tls.key }, take)
   server.maxHeadersCount = MOST_HEADERS
   server.maxRequestsPerSocket = MAX_REQUESTS_PER_SOCKET
-  server.maxConnections = MAX_CONNECTIONS
+  server.maxConnections = mostConnections
+  // Whoever keeps thousands open, and asks for nothing, must not keep everybody else out.
+  server.on('drop', () => server.closeIdleConnections())
   // Whoever does not read its answer holds the memory that the answer takes.
   server.setTimeout(options.silenceMs, (socket: Socket) => socket.destroy())
   server.on('checkContinue', (req: IncomingMessage, res: ServerResponse) => begin(req, res, true))

@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { request } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { afterEach, describe, expect, test } from 'vitest'
@@ -315,6 +316,30 @@ describe('many times more than can be taken', () => {
     expect(first).toMatchObject({ status: 503, json: { length: 8 } })
     expect(statuses).toContain(200)
     expect((await post(`${url}/ethereum/${ID}`, '[]')).status).toBe(400)
+  })
+})
+
+describe('more connections than there may be', () => {
+  test('are turned away, and those that only lie there make room for the next', async () => {
+    const { port } = await set({ listen: { host: '127.0.0.1', port: 0, tls: null, mostConnections: 3 } })
+    const kept = await Promise.all(
+      [1, 2, 3].map(async () => {
+        const socket = connect(port, '127.0.0.1').setEncoding('utf8')
+        sockets.push(socket)
+        socket.on('error', () => {}).write(WHOLE)
+        const [answer] = (await once(socket, 'data')) as [string]
+        expect(answer).toContain(' 200 ')
+        return socket
+      }),
+    )
+    const gone = Promise.all(kept.map((socket) => once(socket, 'close')))
+
+    const turnedAway = await raw(port, '')
+    await gone
+    const next = await raw(port, CLOSING)
+
+    expect(turnedAway).toBe('')
+    expect(next).toContain(' 200 ')
   })
 })
 
