@@ -9,6 +9,7 @@ const NEEDED = [
   { command: 'prometheus', debianPackage: 'prometheus' },
   { command: 'chromium', debianPackage: 'chromium' },
   { command: 'faketime', debianPackage: 'faketime' },
+  { command: 'systemd-analyze', debianPackage: 'systemd' },
   { command: 'cc', debianPackage: 'build-essential' },
 ]
 const APT_TIMEOUT_MS = 15 * 60_000

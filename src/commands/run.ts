@@ -43,6 +43,12 @@ export async function run(argv: readonly string[], env: NodeJS.ProcessEnv = proc
   }
   process.on('SIGTERM', stop).on('SIGINT', stop)
 
+  // `heartline … | head` has read enough: that is no bug of ours. The status is that of a process that SIGPIPE ends.
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error
+    process.exit(128 + 13)
+  })
+
   let status: number = EXIT.ok
   const program = new Command('heartline')
     .description('Health monitoring daemon with a dashboard, for blockchain nodes.')

@@ -1,3 +1,4 @@
+import { systemClock } from '../clock.ts'
 import { loadConfig, type Overrides } from '../config/load.ts'
 import { formatProblem } from '../config/problem.ts'
 import { createReloader } from '../config/reload.ts'
@@ -6,6 +7,7 @@ import { createLogger } from '../logger.ts'
 import { StoreError, type StoreRefusal } from '../store/store.ts'
 import { aborted, type CommandIo, EXIT } from './io.ts'
 import { readConfig } from './read-config.ts'
+import { createServiceManager } from './service-manager.ts'
 
 export interface ServeOptions extends Overrides {
   readonly file: string
@@ -23,6 +25,7 @@ export async function serve(
   const log = createLogger(config.log)
   for (const warning of warnings) log.warn({}, formatProblem(file, warning))
 
+  const manager = createServiceManager({ env, clock: systemClock, log, pid: process.pid })
   let daemon: Daemon | null = null
   // While starting: the file may have changed since it was read.
   let asked = false
@@ -54,7 +57,9 @@ export async function serve(
   try {
     daemon = await startDaemon({ config, log })
     if (asked) reload()
+    manager.ready(`the page is at ${daemon.url}`)
     await aborted(io.signal)
+    manager.stopping()
     log.info({}, 'stopping')
     await daemon.stop()
     log.info({}, 'stopped')

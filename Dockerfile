@@ -1,0 +1,43 @@
+# syntax=docker/dockerfile:1
+# Heartline in a container: `docker build -t heartline .`, then docs/operations.md, "In a container".
+
+FROM node:22-bookworm-slim AS build
+RUN apt-get update \
+ && apt-get install -y --no-install-recommends python3 make g++ \
+ && rm -rf /var/lib/apt/lists/*
+WORKDIR /app
+COPY package.json package-lock.json .npmrc ./
+# No package's script runs but the one below.
+RUN npm ci --ignore-scripts
+COPY tsconfig.json ./
+COPY .ci ./.ci
+COPY src ./src
+COPY web ./web
+RUN node .ci/build.mjs
+# Compiled here, against this image's own headers and C library: nothing ready-made is downloaded.
+RUN npm prune --omit=dev --ignore-scripts \
+ && npm_config_nodedir=/usr/local npm rebuild better-sqlite3 --build-from-source --foreground-scripts \
+ && node -e "new (require('better-sqlite3'))(':memory:').close()" \
+ && rm -rf node_modules/better-sqlite3/deps node_modules/better-sqlite3/src node_modules/better-sqlite3/build/Release/obj* \
+ && find dist \( -name '*.map' -o -name '*.d.ts' -o -name '*.tsbuildinfo' \) -delete \
+ && mkdir /data
+
+# Debian's C library and Node, and nothing else: no shell, no package manager.
+FROM gcr.io/distroless/nodejs22-debian12:nonroot
+WORKDIR /app
+COPY --from=build /app/package.json ./
+COPY --from=build /app/node_modules ./node_modules
+COPY --from=build /app/dist ./dist
+COPY --from=build /app/web ./web
+COPY migrations ./migrations
+COPY packaging/healthcheck.mjs ./packaging/
+COPY LICENSE ./
+COPY --from=build --chown=65532:65532 --chmod=700 /data /data
+ENV NODE_ENV=production HEARTLINE_CONFIG=/etc/heartline/heartline.yaml
+USER 65532:65532
+VOLUME /data
+EXPOSE 9780 9781
+HEALTHCHECK --interval=30s --timeout=5s --start-period=30s --retries=3 \
+  CMD ["/nodejs/bin/node", "/app/packaging/healthcheck.mjs"]
+ENTRYPOINT ["/nodejs/bin/node", "/app/dist/src/main.js"]
+CMD ["serve"]

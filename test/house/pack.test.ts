@@ -1,0 +1,124 @@
+import { execFileSync, spawn } from 'node:child_process'
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { removeFolder, temporaryFolder, until } from '../support/daemon.ts'
+import { checkout } from '../support/project.ts'
+
+interface Packed {
+  readonly filename: string
+  readonly files: readonly { readonly path: string }[]
+}
+
+const PATIENCE_MS = 60_000
+let folder: string
+let packed: Packed
+let paths: readonly string[]
+
+/** The tarball as `npm pack` makes it, laid out as `npm install` does in an empty folder: with the declared dependencies alone. */
+beforeAll(() => {
+  folder = temporaryFolder()
+  const pack = ['pack', '--ignore-scripts', '--json', '--pack-destination', folder]
+  const [first] = JSON.parse(execFileSync('npm', pack, { cwd: checkout, encoding: 'utf8', stdio: 'pipe' })) as Packed[]
+  packed = first!
+  paths = packed.files.map(({ path }) => path)
+  const modules = join(folder, 'node_modules')
+  mkdirSync(join(modules, 'heartline'), { recursive: true })
+  mkdirSync(join(modules, '.bin'))
+  const tarball = join(folder, packed.filename)
+  execFileSync('tar', ['-xzf', tarball, '-C', join(modules, 'heartline'), '--strip-components=1'])
+  const { dependencies } = JSON.parse(readFileSync(join(checkout, 'package.json'), 'utf8')) as {
+    dependencies: Record<string, string>
+  }
+  for (const name of Object.keys(dependencies)) {
+    mkdirSync(dirname(join(modules, name)), { recursive: true })
+    symlinkSync(join(checkout, 'node_modules', name), join(modules, name))
+  }
+  // As npm does it.
+  chmodSync(join(modules, 'heartline/dist/src/main.js'), 0o755)
+  symlinkSync('../heartline/dist/src/main.js', join(modules, '.bin/heartline'))
+}, PATIENCE_MS)
+afterAll(() => removeFolder(folder))
+
+const filesUnder = (room: string): string[] =>
+  readdirSync(join(checkout, room), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name).slice(checkout.length + 1))
+
+function heartline(...args: string[]): string {
+  const env = { ...process.env, HEARTLINE_CONFIG: '' }
+  return execFileSync('node_modules/.bin/heartline', args, { cwd: folder, encoding: 'utf8', env })
+}
+
+test('the package holds every module, asset and migration that it runs by', () => {
+  const modules = filesUnder('src').map((file) => `dist/${file.replace(/\.ts$/, '.js')}`)
+  const assets = filesUnder('web').filter((file) => /\.(html|css|svg)$/.test(file))
+
+  expect(modules.length).toBeGreaterThan(200)
+  expect(assets.length).toBeGreaterThan(2)
+  for (const file of [...modules, ...assets, ...filesUnder('migrations')]) expect(paths).toContain(file)
+})
+
+test('the package holds what its reader needs, and nothing of how it is made', () => {
+  const wanted = ['README.md', 'CHANGELOG.md', 'LICENSE', 'heartline.example.yaml', 'docs/operations.md']
+  const unwanted = /^(test|src|bench\/.*\.ts|node_modules)|\.(map|db|log|tsbuildinfo)$|\.d\.ts$|(^|\/)tsconfig/
+
+  for (const file of [...wanted, 'packaging/heartline.service', '.ci/object-wrap.h']) expect(paths).toContain(file)
+  expect(paths.filter((file) => unwanted.test(file) || (file.endsWith('.ts') && !file.startsWith('docs/')))).toEqual([])
+})
+
+test('every page that the README of the package links to is in the package', () => {
+  const links = [...readFileSync(join(checkout, 'README.md'), 'utf8').matchAll(/\]\(([^)#:]+)(?:#[^)]*)?\)/g)]
+
+  expect(links.length).toBeGreaterThan(5)
+  for (const [, link] of links) {
+    expect(
+      paths.some((path) => path === link || path.startsWith(link!)),
+      link,
+    ).toBe(true)
+  }
+})
+
+test('the installed package runs as `heartline` in an empty folder, by what it declares to need alone', () => {
+  const file = join(folder, 'heartline.yaml')
+  const endpoint = { name: 'own-1', url: 'http://127.0.0.1:8545' }
+  writeFileSync(file, JSON.stringify({ networks: [{ name: 'ethereum', family: 'ethereum', endpoints: [endpoint] }] }))
+
+  expect(heartline('--version')).toBe('0.1.0\n')
+  expect(heartline('check-config', '-c', 'heartline.yaml')).toContain('valid, 1 network, 1 endpoint')
+  expect(JSON.parse(heartline('schema'))).toHaveProperty('properties.networks')
+  expect(execFileSync('npx', ['--no-install', 'heartline', '--version'], { cwd: folder, encoding: 'utf8' })).toContain(
+    '0.1.0',
+  )
+})
+
+test(
+  'the installed package shows its page, keeps its history, and leaves when asked to',
+  async () => {
+    const child = spawn(process.execPath, ['node_modules/.bin/heartline', 'demo', '--port', '0'], {
+      cwd: folder,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    let out = ''
+    child.stdout.on('data', (chunk) => {
+      out += String(chunk)
+    })
+    const ended = new Promise((resolve) => child.once('exit', resolve))
+
+    try {
+      await until(() => /^http:\/\/\S+$/m.test(out), 'the address is printed', PATIENCE_MS)
+      const url = out.trim().split('\n').at(-1)!
+      await until(async () => (await fetch(`${url}-/ready`)).status === 200, 'it is ready', PATIENCE_MS)
+      const page = await (await fetch(url)).text()
+      const loaded = [...page.matchAll(/(?:src|href)="(\/assets\/[^"]+)"/g)].map(([, asset]) => asset!)
+
+      expect(loaded.length).toBeGreaterThan(1)
+      for (const asset of loaded) expect((await fetch(new URL(asset, url))).status, asset).toBe(200)
+    } finally {
+      child.kill('SIGTERM')
+    }
+    expect(await ended).toBe(0)
+    expect(existsSync(join(folder, 'heartline.db'))).toBe(false)
+  },
+  2 * PATIENCE_MS,
+)

@@ -1,0 +1,130 @@
+import { spawnSync } from 'node:child_process'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { removeFolder, temporaryFolder } from '../support/daemon.ts'
+import { checkout, runNode } from '../support/project.ts'
+import { requirePackage } from '../support/system-package.ts'
+
+const read = (file: string) => readFileSync(join(checkout, file), 'utf8')
+const hasSystemd = requirePackage('systemd-analyze', 'systemd')
+
+describe('the Dockerfile', () => {
+  const stages = read('Dockerfile')
+    .split(/^FROM /m)
+    .slice(1)
+  const instructions = stages.map((stage) =>
+    stage
+      .replaceAll(/\\\n/g, ' ')
+      .split('\n')
+      .filter((line) => /^[A-Z]+ /.test(line)),
+  )
+  const ofLast = (keyword: string) => instructions.at(-1)!.filter((line) => line.startsWith(`${keyword} `))
+
+  test('copies what exists, and what .dockerignore lets through', () => {
+    const admitted = read('.dockerignore')
+      .split('\n')
+      .filter((line) => line.startsWith('!'))
+      .map((line) => line.slice(1))
+    const sources = instructions
+      .flat()
+      .filter((line) => line.startsWith('COPY ') && !line.includes('--from='))
+      .flatMap((line) => line.split(/\s+/).slice(1, -1))
+
+    expect(sources.length).toBeGreaterThan(5)
+    for (const source of sources) {
+      const path = source.replace(/^\.\//, '')
+      expect(existsSync(join(checkout, path)), path).toBe(true)
+      expect(
+        admitted.some((entry) => path === entry || path.startsWith(`${entry}/`)),
+        path,
+      ).toBe(true)
+    }
+    expect(read('.dockerignore')).toMatch(/^\*$/m)
+  })
+
+  test('ends with an image that holds all that runs, belongs to no root, and keeps its data in a volume', () => {
+    const copied = ofLast('COPY').join('\n')
+
+    for (const part of ['package.json', 'node_modules', 'dist', 'web', 'migrations', 'healthcheck.mjs']) {
+      expect(copied).toContain(part)
+    }
+    expect(ofLast('USER')).toEqual(['USER 65532:65532'])
+    expect(ofLast('VOLUME')).toEqual(['VOLUME /data'])
+    expect(ofLast('RUN')).toEqual([])
+  })
+
+  test('starts and asks for health without a shell, by files that are in the image', () => {
+    const entry = JSON.parse(ofLast('ENTRYPOINT')[0]!.slice('ENTRYPOINT '.length)) as string[]
+    const check = /CMD (\[.*\])/.exec(ofLast('HEALTHCHECK')[0]!)![1]!
+
+    expect(entry.at(-1)).toBe('/app/dist/src/main.js')
+    expect(JSON.parse(check)).toEqual([entry[0], '/app/packaging/healthcheck.mjs'])
+    expect(existsSync(join(checkout, 'packaging/healthcheck.mjs'))).toBe(true)
+  })
+})
+
+describe('the health check of the container', () => {
+  async function check(status: number | null): Promise<number | null> {
+    const server = createServer((_request, response) => {
+      if (status !== null) response.writeHead(status).end()
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    onTestFinished(() => {
+      server.closeAllConnections()
+      server.close()
+    })
+    const { port } = server.address() as AddressInfo
+    const HEARTLINE_HEALTH_URL = `http://127.0.0.1:${port}/-/healthy`
+    return (await runNode(checkout, ['packaging/healthcheck.mjs'], { ...process.env, HEARTLINE_HEALTH_URL }).ended)
+      .status
+  }
+
+  test.each([
+    ['a daemon that is well', 200, 0],
+    ['a daemon that says otherwise', 503, 1],
+    ['a daemon that hangs', null, 1],
+  ])(
+    'of %s ends accordingly',
+    async (_title, status, expected) => {
+      expect(await check(status)).toBe(expected)
+    },
+    60_000,
+  )
+
+  test('where nobody listens ends with 1 and says why', async () => {
+    const env = { ...process.env, HEARTLINE_HEALTH_URL: 'http://127.0.0.1:1/-/healthy' }
+
+    expect(await runNode(checkout, ['packaging/healthcheck.mjs'], env).ended).toMatchObject({
+      status: 1,
+      stderr: expect.stringContaining('ECONNREFUSED'),
+    })
+  })
+})
+
+describe('the systemd unit', () => {
+  const unit = read('packaging/heartline.service')
+
+  test('waits for readiness, watches, and does not start again what starting again cannot cure', () => {
+    for (const line of ['Type=notify', 'NotifyAccess=all', 'WatchdogSec=60', 'RestartPreventExitStatus=64 78']) {
+      expect(unit.split('\n')).toContain(line)
+    }
+    expect(unit).not.toMatch(/^MemoryDenyWriteExecute/m)
+  })
+
+  test.runIf(hasSystemd)('is understood by systemd in every line, and leaves it little to be afraid of', () => {
+    const folder = temporaryFolder()
+    onTestFinished(() => removeFolder(folder))
+    const file = join(folder, 'heartline.service')
+    writeFileSync(file, unit.replaceAll('/usr/bin/node', process.execPath))
+
+    const verified = spawnSync('systemd-analyze', ['verify', file], { encoding: 'utf8' })
+    const exposure = spawnSync('systemd-analyze', ['security', '--offline=true', '--threshold=20', file])
+
+    expect(`${verified.stdout}${verified.stderr}`).toBe('')
+    expect(verified.status).toBe(0)
+    expect(exposure.status).toBe(0)
+  })
+})
