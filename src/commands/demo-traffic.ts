@@ -1,4 +1,8 @@
 import type { Clock, Timer } from '../clock.ts'
+import { createAddress } from '../nodes/address.ts'
+import { createNodeForwarder } from '../nodes/forward.ts'
+import type { WireRequest } from '../nodes/wire.ts'
+import { Secret } from '../secret.ts'
 
 /** Somebody who asks a little all the time, so that the gateway has something to show. */
 export interface DemoTraffic {
@@ -6,13 +10,14 @@ export interface DemoTraffic {
 }
 
 export interface DemoTrafficDeps {
-  /** Of the gateway, with a slash at its end. */
+  /** Of the gateway. */
   readonly url: string
   readonly endpointId: string
-  readonly clock: Pick<Clock, 'after'>
+  readonly clock: Clock
 }
 
 const EVERY_MS = 300
+const LONGEST_MS = 15_000
 
 /** What a wallet, a supervisor and an explorer ask: the newest block, an old one again and again, a node's health, a shard's state. */
 const ASKED: readonly (readonly [network: string, path: string, method: string | null, params?: readonly unknown[]])[] =
@@ -29,6 +34,8 @@ const ASKED: readonly (readonly [network: string, path: string, method: string |
   ]
 
 export function startDemoTraffic({ url, endpointId, clock }: DemoTrafficDeps): DemoTraffic {
+  const gateway = createAddress({ url: new Secret(url), headers: {}, tls: { ca: null, insecure: false } })
+  const forwarder = createNodeForwarder({ clock, maxConnections: 1 })
   const stopping = new AbortController()
   let nth = 0
   let asking: Promise<unknown> = Promise.resolve()
@@ -41,22 +48,14 @@ export function startDemoTraffic({ url, endpointId, clock }: DemoTrafficDeps): D
   }
 
   /** What comes of it is the gateway's to tell. */
-  async function ask(turn: number): Promise<void> {
+  function ask(turn: number): Promise<unknown> {
     const [network, path, method, params = []] = ASKED[turn % ASKED.length] as (typeof ASKED)[number]
-    const init: RequestInit =
-      method === null
-        ? {}
-        : {
-            method: 'POST',
-            headers: { 'content-type': 'application/json' },
-            body: JSON.stringify({ jsonrpc: '2.0', id: turn, method, params }),
-          }
-    try {
-      const answer = await fetch(`${url}${network}/${endpointId}${path}`, { ...init, signal: stopping.signal })
-      await answer.arrayBuffer()
-    } catch {
-      // The demo is ending, or the gateway is: the page shows it.
+    const request: WireRequest = {
+      method: method === null ? 'GET' : 'POST',
+      path: `/${network}/${endpointId}${path}`,
+      body: method === null ? null : JSON.stringify({ jsonrpc: '2.0', id: turn, method, params }),
     }
+    return forwarder.forward(gateway, request, LONGEST_MS, stopping.signal)
   }
 
   return {
@@ -64,6 +63,7 @@ export function startDemoTraffic({ url, endpointId, clock }: DemoTrafficDeps): D
       stopping.abort()
       timer.cancel()
       await asking
+      await forwarder.close()
     },
   }
 }
