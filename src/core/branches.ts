@@ -48,7 +48,9 @@ export interface Branches {
   forget(endpoint: string): void
   /** `null` when it cannot be compared, or a disagreement is not certain yet. */
   standing(endpoint: string): BranchStanding | null
-  /** `null` unless endpoints disagree, and no branch has a majority. */
+  /** Whether endpoints disagree, and no branch has a majority. */
+  isSplit(): boolean
+  /** `null` unless it is. Large networks make it dear. */
   split(): Split | null
   /** How many different blocks are told at the newest height that most have reached; 0 when none is. */
   count(): number
@@ -76,8 +78,6 @@ export function createBranches(deps: BranchesDeps): Branches {
   let meeting: { readonly height: number; since: UnixMs } | null = null
   /** When a disagreement without majority was first seen; certain once both sides have repeated it. */
   let dispute: Dispute | null = null
-  /** What `split` last told, of which dispute and changes. */
-  let told: { readonly of: Dispute; readonly changes: number; readonly split: Split } | null = null
 
   /** What is said of a height: the block of the majority, `split` when none can have one, `null` when it is open. */
   function outcome({ height, branches, count }: VotesAt<Opinion>): Branch<Opinion> | 'split' | null {
@@ -184,12 +184,12 @@ export function createBranches(deps: BranchesDeps): Branches {
 
     standing: (endpoint) => votes.of(endpoint)?.standing ?? null,
 
+    isSplit: () => dispute?.certain === true,
+
     split() {
       if (dispute === null || !dispute.certain) return null
       const { height, since } = dispute
-      if (told?.of !== dispute || told.changes !== votes.changes)
-        told = { of: dispute, changes: votes.changes, split: { height, since, branches: sidesOf(votes.at(height)) } }
-      return told.split
+      return { height, since, branches: sidesOf(votes.at(height)) }
     },
 
     count() {
@@ -214,7 +214,6 @@ export function createBranches(deps: BranchesDeps): Branches {
       for (const opinion of votes.opinions()) if (opinion.againstSince !== null) opinion.againstSince += ms
       if (dispute !== null) dispute.since += ms
       if (meeting !== null) meeting.since += ms
-      told = null
     },
   }
 }

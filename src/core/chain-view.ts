@@ -60,6 +60,7 @@ export interface ChainView {
   /** Since when nobody advances, though endpoints answer: the chain's doing, not theirs. A single endpoint cannot tell it. */
   haltedSince(now: UnixMs): UnixMs | null
   /** The endpoints disagree on which block is the right one, and no branch has a majority. */
+  isSplit(): boolean
   split(): Split | null
   /** How many different blocks are told at the newest height that most have reached. */
   branches(): number
@@ -188,7 +189,8 @@ export function createChainView(options: ChainViewOptions): ChainView {
     },
 
     haltedSince,
-    split: () => branches.split(),
+    isSplit: branches.isSplit,
+    split: branches.split,
     branches: countBranches,
     blockTimeMs: () => reference.blockTimeMs(),
 

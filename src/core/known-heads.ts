@@ -26,6 +26,8 @@ export interface KnownHeads {
   /** When it last told its head; at the latest when that last grew. */
   readAt(endpoint: string): UnixMs
   heads(): Iterable<SeenHead>
+  /** Whether no more stand at another block of its height. Asked of one height again and again it looks at nobody. */
+  isMostTold(height: number, hash: string): boolean
   /** Whether its height grew, beyond a pool's jitter. */
   take(endpoint: string, head: Head, at: UnixMs): boolean
   /** Those that have not answered since then fall silent; who they are. */
@@ -60,17 +62,31 @@ export function createKnownHeads(jitterBlocks: number): KnownHeads {
   const recent = createHeightTally()
   const ends = createEnds()
   let changes = 0
+  /** How many stand at which block, of the height that was asked for last. */
+  const counted = { height: -1, byHash: new Map<string, number>() }
+
+  function count({ height, hash }: Head, by: 1 | -1): void {
+    if (height !== counted.height) return
+    const left = (counted.byHash.get(hash) ?? 0) + by
+    if (left === 0) counted.byHash.delete(hash)
+    else counted.byHash.set(hash, left)
+  }
 
   function add(endpoint: string, seen: SeenHead): Known {
     const one: Known = { endpoint, seen, readAt: null, answeredAt: null, before: ends, after: ends }
     known.set(endpoint, one)
     all.add(seen.head.height)
+    count(seen.head, 1)
     changes++
     return one
   }
 
   function stand(one: Known, seen: SeenHead): void {
-    const { height } = one.seen.head
+    const { height, hash } = one.seen.head
+    if (height !== seen.head.height || hash !== seen.head.hash) {
+      count(one.seen.head, -1)
+      count(seen.head, 1)
+    }
     one.seen = seen
     if (height === seen.head.height) return
     all.remove(height)
@@ -119,6 +135,17 @@ export function createKnownHeads(jitterBlocks: number): KnownHeads {
       for (const { seen } of known.values()) yield seen
     },
 
+    isMostTold(height, hash) {
+      if (counted.height !== height) {
+        counted.height = height
+        counted.byHash.clear()
+        for (const { seen } of known.values()) count(seen.head, 1)
+      }
+      const most = counted.byHash.get(hash) ?? 0
+      for (const [other, standing] of counted.byHash) if (other !== hash && standing > most) return false
+      return most > 0
+    },
+
     take(endpoint, head, at) {
       const one = known.get(endpoint)
       const before = one?.seen
@@ -150,6 +177,7 @@ export function createKnownHeads(jitterBlocks: number): KnownHeads {
       if (one === undefined) return false
       fallSilent(one)
       all.remove(one.seen.head.height)
+      count(one.seen.head, -1)
       known.delete(endpoint)
       changes++
       return true

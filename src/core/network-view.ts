@@ -67,7 +67,9 @@ export interface NetworkView {
   references(now: UnixMs): readonly NetworkReference[]
   /** The shards on which nobody advances, though endpoints answer, and since when. */
   halts(now: UnixMs): readonly { readonly shard: Shard; readonly since: UnixMs }[]
-  /** The first shard whose endpoints disagree without a majority. */
+  /** Whether the endpoints of a shard disagree without a majority. */
+  isSplit(): boolean
+  /** The first shard where they do. Large networks make it dear. */
   split(): NetworkSplit | null
   remember(endpoint: string): EndpointMemory | null
   /** Goes on from an earlier run: the state is unknown until the next poll. */
@@ -91,9 +93,6 @@ export function createNetworkView(network: Network, endpoints: readonly Endpoint
   /** What `references` last told, and of which. */
   let references: readonly NetworkReference[] = []
   let told: readonly ToldOf[] = []
-  /** What `split` last told, and of what. */
-  let splitOf: Split | null = null
-  let split: NetworkSplit | null = null
 
   function standingOn(shard: Shard, previous: Health, at: UnixMs): ShardStanding | null {
     const chain = chains.get(shard)
@@ -218,13 +217,15 @@ export function createNetworkView(network: Network, endpoints: readonly Endpoint
       return halts ?? NOTHING
     },
 
+    isSplit() {
+      for (const chain of chains.values()) if (chain.isSplit()) return true
+      return false
+    },
+
     split() {
       for (const [shard, chain] of chains) {
-        const found = chain.split()
-        if (found === null) continue
-        if (found !== splitOf || split === null) split = { ...found, shard }
-        splitOf = found
-        return split
+        const split = chain.split()
+        if (split !== null) return { ...split, shard }
       }
       return null
     },

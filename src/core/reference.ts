@@ -73,7 +73,13 @@ export function createReference({
 
   function refer(height: number, now: UnixMs, lastAdvanceAt: UnixMs): void {
     const vouched = isVouched(height, now)
-    if (current?.height === height && current.vouched === vouched && !disputed) return
+    if (current?.height === height && current.vouched === vouched) {
+      const stays = !disputed || (current.hash !== null && heads.isMostTold(height, current.hash))
+      if (stays) {
+        disputed = false
+        return
+      }
+    }
     disputed = false
     const block = blockAt(height)
     // As with an endpoint, a swing back by a pool's jitter is no new mark to beat.

@@ -90,12 +90,13 @@ export function createChronicle({ incidents, store, log }: ChronicleDeps): Chron
 
     standing(view, halts, entries, now) {
       const { name } = view.network
-      const split = view.split()
+      const isSplit = view.isSplit()
       const open = book.networkWide(name)
-      if (halts.length === 0 && split === null && open.length === 0) return
-      const goesOn = halts.length > 0 === hasCause(open, 'halted') && (split !== null) === hasCause(open, 'forked')
+      if (halts.length === 0 && !isSplit && open.length === 0) return
+      const goesOn = halts.length > 0 === hasCause(open, 'halted') && isSplit === hasCause(open, 'forked')
       if (goesOn && Math.abs(now - (lookedAt.get(name) ?? 0)) < LOOK_AGAIN_AFTER_MS) return
       lookedAt.set(name, now)
+      const split = view.split()
       const all = entries()
       const heard = all.filter(({ health }) => health.heads.some((head) => headHolds(head, health, now)))
       const events: NetworkEvent[] = []

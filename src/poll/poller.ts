@@ -177,7 +177,7 @@ export function createPoller(deps: PollerDeps): Poller {
     const heads = view.references(now)
     const halts = view.halts(now)
     const halted = halts.length > 0
-    const forked = view.split() !== null
+    const forked = view.isSplit()
     chronicle.standing(view, halts, () => slot.endpoints, now)
     const changed = halted !== before.halted || forked !== before.forked
     if (!changed && heads === before.heads) return

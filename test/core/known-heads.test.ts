@@ -9,6 +9,8 @@ describe('known heads', () => {
     const step = fc.record({
       endpoint: fc.constantFrom(...ENDPOINTS),
       height: fc.integer({ min: 1, max: 6 }),
+      branch: fc.constantFrom('x', 'y'),
+      asked: fc.integer({ min: 1, max: 6 }),
       passesMs: fc.integer({ min: 0, max: 3 }),
       what: fc.constantFrom('take', 'take', 'take', 'forget', 'silence', 'shift'),
     })
@@ -16,14 +18,18 @@ describe('known heads', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
         const heads = createKnownHeads(1)
-        const model = new Map<string, { height: number; answeredAt: number | null }>()
+        const model = new Map<string, { height: number; branch: string; answeredAt: number | null }>()
         let now = 0
 
-        for (const { endpoint, height, passesMs, what } of steps) {
+        for (const { endpoint, height, branch, asked, passesMs, what } of steps) {
           now += passesMs
           if (what === 'take') {
-            heads.take(endpoint, { height, hash: `h${height}`, parentHash: `h${height - 1}`, timestamp: 0 }, now)
-            model.set(endpoint, { height, answeredAt: now })
+            heads.take(
+              endpoint,
+              { height, hash: `${branch}${height}`, parentHash: `${branch}${height - 1}`, timestamp: 0 },
+              now,
+            )
+            model.set(endpoint, { height, branch, answeredAt: now })
           } else if (what === 'forget') {
             expect(heads.forget(endpoint)).toBe(model.delete(endpoint))
           } else if (what === 'shift') {
@@ -39,6 +45,10 @@ describe('known heads', () => {
           const answering = [...model].filter(([, { answeredAt }]) => answeredAt !== null)
           expect([...heads.answering()].sort()).toEqual(answering.map(([name]) => name).sort())
           expect([heads.all.size, heads.recent.size]).toEqual([model.size, answering.length])
+          const standing = (on: string) =>
+            [...model.values()].filter((one) => one.height === asked && one.branch === on)
+          const [xs, ys] = [standing('x').length, standing('y').length]
+          expect(heads.isMostTold(asked, `x${asked}`)).toBe(xs > 0 && xs >= ys)
           for (let at = 1; at <= 6; at++) {
             expect(heads.all.reached(at)).toBe([...model.values()].filter((one) => one.height >= at).length)
             expect(heads.recent.reached(at)).toBe(answering.filter(([, one]) => one.height >= at).length)

@@ -1,0 +1,117 @@
+import { systemClock } from '../dist/src/clock.js'
+import { endpointKey } from '../dist/src/core/endpoint.js'
+import { createObserver } from '../dist/src/core/observer.js'
+import { whereaboutsOf } from '../dist/src/core/reach.js'
+import { createPoller } from '../dist/src/poll/poller.js'
+import { createBoard } from '../dist/src/state/board.js'
+import { createIncidentLog } from '../dist/src/state/incident-log.js'
+import { silentLog } from '../test/support/log.ts'
+import { endpoint, good, head, liveness, network, pollResult } from '../test/support/network.ts'
+import { median } from './support.ts'
+
+/**
+ * What one poll costs from its answer to the board (weighed, judged, put up, its incidents kept), by the size of the network and by
+ * what happens to it: no I/O, and a time that the bench itself lets pass. Every endpoint has a new block at every second poll.
+ * Run with `npx tsx bench/judging.ts`.
+ */
+const BATCHES = 9
+const BATCH = 10_000
+const WARM = 2
+const INTERVAL_MS = 1000
+const BLOCK_MS = 2000
+const STARTED_AT = 1_790_000_000_000
+
+/** Which block the endpoint with this number has there; `height` where it stands. */
+interface Fate {
+  readonly title: string
+  stands(number: number, tip: number): number
+  branch(number: number): string
+}
+
+const on = (branch: string) => () => branch
+const atTip = (_number: number, tip: number) => tip
+const FATES: readonly Fate[] = [
+  { title: 'all is well', stands: atTip, branch: on('') },
+  { title: 'one in ten lags 50 blocks', stands: (number, tip) => (number % 10 === 0 ? tip - 50 : tip), branch: on('') },
+  { title: 'one in ten is on another branch', stands: atTip, branch: (number) => (number % 10 === 0 ? 'b' : '') },
+  { title: 'half and half on two branches', stands: atTip, branch: (number) => (number % 2 === 0 ? 'b' : '') },
+  { title: 'the chain stands still', stands: () => 1000, branch: on('') },
+]
+
+async function perPoll(networks: number, each: number, { stands, branch }: Fate): Promise<number> {
+  const count = networks * each
+  let now = STARTED_AT
+  const clock = { ...systemClock, now: () => now, monotonic: () => now - STARTED_AT }
+  const endpoints = Array.from({ length: count }, (_, at) =>
+    endpoint(`e${at}`, {
+      network: `n${Math.floor(at / each)}`,
+      checks: ['liveness', 'head'],
+      intervalMs: INTERVAL_MS,
+    }),
+  )
+  const numbers = new Map(endpoints.map((one, at) => [one, at]))
+  const heads = new Map<string, ReturnType<typeof head>>()
+  const headAt = (height: number, on: string) => {
+    const known = heads.get(`${on}${height}`)
+    if (known !== undefined) return known
+    if (heads.size > 1000) heads.clear()
+    const fresh = head(height, now, { hash: `0x${on}${height}`, parentHash: `0x${on}${height - 1}` })
+    heads.set(`${on}${height}`, fresh)
+    return fresh
+  }
+  const poller = createPoller({
+    prober: {
+      poll(of, _signal, compare) {
+        const number = numbers.get(of) ?? 0
+        const tip = 1000 + Math.floor((now - STARTED_AT) / BLOCK_MS)
+        const on = branch(number)
+        const read = [{ shard: null, outcome: good(headAt(stands(number, tip), on)) }]
+        const compared = (compare?.(read) ?? []).map((one) => ({ ...one, hash: `0x${on}${one.height}` }))
+        return Promise.resolve(pollResult(of, now, { liveness: good(liveness(now)), heads: read, compared }))
+      },
+    },
+    observer: createObserver(),
+    lookAtOurselves() {},
+    board: createBoard(),
+    incidents: createIncidentLog(),
+    store: { poll() {}, amend() {}, hashChange() {}, saveHealth() {}, saveIncident() {} },
+    metrics: { checkFinished() {} },
+    hasten() {},
+    clock,
+    log: silentLog,
+  })
+  const at = whereaboutsOf('127.0.0.1')
+  const all = Array.from({ length: networks }, (_, index) => ({
+    network: network({ name: `n${index}`, blockTimeMs: BLOCK_MS }),
+    endpoints: endpoints.slice(index * each, (index + 1) * each).map((one) => ({ endpoint: one, at })),
+  }))
+  poller.configure(all, new Set())
+  const keys = endpoints.map(endpointKey)
+  const { signal } = new AbortController()
+  const batches: number[] = []
+  let turn = 0
+  // Ten rounds at least: by then whatever happens is confirmed.
+  const batch = Math.max(BATCH, (count * 10) / WARM)
+  for (let nth = 0; nth < WARM + BATCHES; nth++) {
+    const startedAt = performance.now()
+    for (let polls = 0; polls < batch; polls++) {
+      now = STARTED_AT + Math.floor((turn * INTERVAL_MS) / count)
+      await poller.poll(keys[turn++ % count] ?? '', signal)
+    }
+    if (nth >= WARM) batches.push(((performance.now() - startedAt) / batch) * 1000)
+  }
+  return median(batches)
+}
+
+const SIZES = [
+  [333, 3],
+  [10, 100],
+  [1, 1000],
+  [1, 10_000],
+] as const
+for (const fate of FATES) {
+  const figures: string[] = []
+  for (const [networks, each] of SIZES)
+    figures.push(`${networks} × ${each}: ${(await perPoll(networks, each, fate)).toFixed(1)} µs`)
+  console.log(`${fate.title.padEnd(32)} ${figures.join(' · ')}`)
+}
