@@ -21,9 +21,18 @@ export async function buildPage() {
     target: 'es2023',
     minify: true,
     legalComments: 'none',
+    plugins: [{ name: 'templates', setup: tightened }],
     logLevel: 'error',
   }).catch(({ errors }) => ({ errors }))
   return errors.length === 0
+}
+
+/** Lines between tags are for people: without them 300 endpoints are half as many nodes. The daemon leaves them out too. */
+function tightened({ onLoad }) {
+  onLoad({ filter: /web\/views\/[^/]+\.ts$/ }, ({ path }) => ({
+    contents: readFileSync(path, 'utf8').replace(/>\s*\n\s*</g, '><'),
+    loader: 'ts',
+  }))
 }
 
 /** The files of `web/views/` that are a view, and not a part of one. */

@@ -36,7 +36,7 @@ export function endpointRow({ network, endpoint, strip: of, zone, nowMs }: Endpo
         </div>
       </th>
       <td role="cell" class="n height" data-label=${columns.height}>${height(endpoint, head)}</td>
-      <td role="cell" class="n lag" data-label=${columns.lag}>${lag(head)}</td>
+      <td role="cell" class="n lag" data-label=${columns.lag}>${isHeard(endpoint) ? lag(head) : none()}</td>
       <td role="cell" class="n beat" data-label=${columns.beat}>${beat === null ? none() : duration(beat)}</td>
       <td role="cell" class="n failures" data-label=${columns.failures}>${failures === null ? none() : quietZero(failures)}</td>
       <td role="cell" class="n latency" data-label=${columns.latency}>${p95 === null ? none() : latency(p95)}</td>
@@ -63,10 +63,16 @@ function reason({ code, message }: ConditionView): TemplateResult {
 
 function height(endpoint: EndpointView, head: HeadView | undefined): TemplateResult {
   if (head === undefined) return none()
-  const old = head.lag_blocks === null ? html`<small class="old">${WORDS.lastSeen}</small>` : nothing
+  const old =
+    head.lag_blocks === null || !isHeard(endpoint) ? html`<small class="old">${WORDS.lastSeen}</small>` : nothing
   const shard =
     endpoint.heads.length > 1 && head.shard !== null ? html`<small>${shardName(head.shard)}</small>` : nothing
   return html`${count(head.height)}${shard}${old}`
+}
+
+/** Whether what it says of its head is of now: a result holds for a while after the last answer. */
+function isHeard({ conditions }: EndpointView): boolean {
+  return !conditions.some(({ code }) => code === 'unreachable' || code === 'bad-answer')
 }
 
 function lag(head: HeadView | undefined): TemplateResult {

@@ -124,3 +124,8 @@ export function isWanted(network: NetworkView, endpoint: EndpointView, { filter,
 }
 
 type Wish = Pick<Settings, 'filter' | 'query'>
+
+/** How a group is marked: where somebody is not known, it cannot look well. */
+export function toneOf(state: StateView, endpoints: readonly EndpointView[]): StateView {
+  return state === 'up' && endpoints.some((endpoint) => endpoint.state === 'unknown') ? 'unknown' : state
+}

@@ -4,7 +4,7 @@ import { incidentsSection, maintenanceSection } from './events.ts'
 import { count, unbroken } from './format.ts'
 import { guard, html, nothing, repeat, type TemplateResult } from './lit.ts'
 import { mark } from './mark.ts'
-import { atHead, isWanted, networksWorstFirst, tally, worstFirst } from './model.ts'
+import { atHead, isWanted, networksWorstFirst, tally, toneOf, worstFirst } from './model.ts'
 import { networkPath } from './route.ts'
 import { type Answer, defineView, type Filter, type Model, type Sources } from './view.ts'
 import { verdictSentence, WORDS } from './words.ts'
@@ -30,7 +30,8 @@ function overview(model: Model<Data>): TemplateResult {
   const { status, contact } = model
   if (status === null) return html`<section class="verdict unknown"><h1>${WORDS.connecting} …</h1></section>`
   const stale = contact.kind === 'stale'
-  const tone = stale ? 'unknown' : status.state
+  const everybody = status.networks.flatMap(({ endpoints }) => endpoints)
+  const tone = stale ? 'unknown' : toneOf(status.state, everybody)
   const { incidents, nowMs, settings } = model
   const wanted = networksWorstFirst(status.networks).map((network) => ({
     network,
@@ -40,7 +41,7 @@ function overview(model: Model<Data>): TemplateResult {
   const strips = byKey(model.data)
   return html`
     ${verdict(status, tone, stale)} ${incidentsSection(incidents, status, settings.zone, nowMs)}
-    ${maintenanceSection(status, nowMs)} ${tools(model, shown)}
+    ${maintenanceSection(status, nowMs)} ${tools(model, shown, everybody.length)}
     ${shown === 0 && status.networks.length > 0 ? html`<p class="nobody">${WORDS.nobody}</p>` : nothing}
     ${repeat(
       wanted.filter(({ endpoints }) => shown === 0 || endpoints.length > 0),
@@ -80,8 +81,7 @@ function ownTrouble({ impaired, reasons }: StatusView['observer']): TemplateResu
 }
 
 /** Shown where scripts run: without them they do nothing. */
-function tools({ status, settings }: Model<Data>, shown: number): TemplateResult {
-  const total = status?.networks.reduce((sum, { endpoints }) => sum + endpoints.length, 0) ?? 0
+function tools({ settings }: Model<Data>, shown: number, total: number): TemplateResult {
   const isAll = settings.filter === 'all' && settings.query === ''
   return html`
     <form class="tools" role="search" data-act="none">
@@ -118,7 +118,7 @@ function networkSection(
   return html`
     <section class="network ${network.state}" aria-labelledby=${id}>
       <header>
-        <h2 id=${id}>${mark(network.state)}<a href=${networkPath(network.name)}>${network.title}</a></h2>
+        <h2 id=${id}>${mark(toneOf(network.state, network.endpoints))}<a href=${networkPath(network.name)}>${network.title}</a></h2>
         <p class="facts">
           <span title=${WORDS.atHeadMeaning}>${WORDS.atHeadOf(atHead(network.endpoints), network.endpoints.length)}</span>
           ${facts(network)}
