@@ -3,7 +3,7 @@ import type { AdminCall, AdminOutcome, AliasRecord, StaleReason } from '../core/
 import type { Log } from '../log.ts'
 import type { Board } from '../state/board.ts'
 import { type AliasTarget, aliasTarget, isOwnPath } from './alias-target.ts'
-import type { AliasPlace, AliasRoutes } from './ask.ts'
+import type { AliasPlace, AliasRoutes } from './place.ts'
 import type { Presence } from './presence.ts'
 import type { Answerer, Provenance, Question, Reply } from './question.ts'
 import { type Refusal, refusal } from './refusal.ts'

@@ -4,28 +4,15 @@ import type { ServedNetwork } from './admission.ts'
 import { rateLimited } from './admission.ts'
 import type { Caller } from './callers.ts'
 import { type Entry, readBody } from './envelope.ts'
-import { identify } from './identify.ts'
 import type { AskedOperation, GatewayMetrics, RequestOutcome } from './outcome.ts'
+import { type AliasRoutes, askedBy, type Place, placeOf } from './place.ts'
 import type { Presence } from './presence.ts'
 import type { Answerer, Call, Identified, Question, Reply } from './question.ts'
 import { REFUSALS, type Refusal, refusal, restError, rpcError } from './refusal.ts'
 import { refuseCalls } from './refused-calls.ts'
 import { type Framed, frame, frameBatch, frameError, NOTHING_ASKED, type Summary, summaryOf } from './respond.ts'
 import { readRest } from './rest-target.ts'
-import type { Route, Surface } from './route.ts'
-
-/** Where an alias leads: to the endpoint that took it, and there to what its target is. */
-export interface AliasPlace {
-  readonly kind: 'alias'
-  readonly surface: Surface
-  readonly endpoint: string
-  readonly to: Question['to']
-}
-
-export interface AliasRoutes {
-  /** `path` is what follows `/ext/`. */
-  resolve(network: string, path: string): AliasPlace | Refusal
-}
+import type { Route } from './route.ts'
 
 /** Who asks, and under which rules. */
 export interface AskContext {
@@ -81,15 +68,6 @@ export interface Asker {
 
 /** Elements of one batch that are asked at once: one caller's batch must not crowd out the calls of others. */
 const BATCH_AT_ONCE = 16
-
-/** Where calls of one request go. */
-interface Place {
-  readonly surface: Surface
-  readonly to: Question['to']
-  /** The only endpoint that will do; `null` for any. */
-  readonly endpoint: string | null
-  readonly isAlias: boolean
-}
 
 /** One call's answer; `framed` is null where there is none. */
 interface Told {
@@ -275,31 +253,6 @@ function questionOf(context: AskContext, asked: Identified, to: Question['to'], 
   }
 }
 
-function placeOf({ route, network, pinned }: RpcContext, aliases: AliasRoutes): Place | { refused: Refusal } {
-  if (route.kind === 'alias') {
-    const place = aliases.resolve(network.name, route.path)
-    return place.kind === 'alias' ? { ...place, isAlias: true } : { refused: place }
-  }
-  const { surface, to } = route
-  // The chain is the same wherever it is asked; a node's health, and its aliases, are its own.
-  return { surface, to, endpoint: surface === 'chain' ? null : pinned, isAlias: false }
-}
-
-function askedBy(call: Call, { caller, network, rules }: RpcContext, place: Place): Identified | Refusal {
-  const { surface, endpoint, isAlias } = place
-  const asked = identify({
-    family: network.family,
-    surface,
-    call,
-    extraMethods: caller.methods,
-    adminAllowed: rules.admin && caller.admin,
-  })
-  if (asked.kind !== 'operation' || endpoint === null) return asked
-  if (!network.endpoints.has(endpoint)) return NO_SUCH_ENDPOINT
-  const name = isAlias ? 'alias' : asked.operation.name
-  return { ...asked, operation: { ...asked.operation, name, need: { kind: 'endpoint', endpoint } } }
-}
-
 /** What a caller's own leaving cut short did not fail; what may have been done all the same stays on record. */
 function outcomeOf({ kind }: Refusal, { presence }: AskContext): RequestOutcome {
   return presence.aborted && kind !== 'outcome-unknown' ? 'cancelled' : kind
@@ -332,17 +285,12 @@ function asSuccess(result: Buffer): Buffer {
 }
 const SUCCESS = Buffer.from('{"success":true}')
 
-/** What has been taken is still answered in time: it is at most as much as one process does in a second. */
-export const OVERLOADED: Refusal = {
-  kind: 'overloaded',
-  message: 'too many requests are at work',
-  retryAfterMs: 1000,
-}
+/** What has been taken is still answered in time: it is no more than one process does in a second or two. */
+export const OVERLOADED: Refusal = { ...refusal('overloaded', 'too many requests are at work'), retryAfterMs: 1000 }
 
 const SILENCE: Told = { framed: null, status: 204, summary: NOTHING_ASKED, retryAfterMs: undefined }
 const SKIPPED: Reply = { kind: 'result', result: SUCCESS, ...NOTHING_ASKED, nodeMs: 0 }
 const BROKEN = refusal('all-failed', 'something is wrong in the gateway; its log says more')
-const NO_SUCH_ENDPOINT = refusal('bad-params', 'x-heartline-endpoint must name an endpoint of this network')
 
 function nameOf(error: unknown): string {
   return error instanceof Error ? error.name : typeof error
