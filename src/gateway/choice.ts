@@ -1,11 +1,11 @@
 import type { Clock } from '../clock.ts'
 import type { Shard } from '../core/network.ts'
 import type { Need } from '../core/operation.ts'
-import { type Candidate, type Ranking, rank } from '../core/rank.ts'
 import type { UnixMs } from '../core/time.ts'
-import { type Board, type BoardNetwork, shownState } from '../state/board.ts'
+import { type Board, shownState } from '../state/board.ts'
 import { BEHIND, createHeights, THERE } from './heights.ts'
 import { type EndpointOverview, overviewOf } from './overview.ts'
+import { type Roster, rosterOf } from './roster.ts'
 import type { Chosen, Upstream } from './upstream.ts'
 
 /** Whom to ask on one network. Rebuilt when a verdict changes or time alone changes one; every request reads it as it stands. */
@@ -64,16 +64,6 @@ const STAY_MS = 30_000
 /** Requests that an open breaker lets through all the same when there is nobody else at all. */
 const LAST_RESORT_IN_FLIGHT = 16
 
-interface Route {
-  readonly ranking: Ranking
-  readonly well: readonly Chosen[]
-  readonly leastBad: readonly Chosen[]
-  readonly silent: readonly Chosen[]
-  /** All of them, and who of them is of this chain for certain. */
-  readonly candidates: readonly Candidate[]
-  readonly ours: readonly Upstream[]
-}
-
 interface Present {
   pick: Chosen
   since: number
@@ -81,40 +71,24 @@ interface Present {
 
 export function createChoice({ network, board, clock, upstreamOf }: ChoiceDeps): Choice {
   const heights = createHeights({ network, board, clock })
-  let route: Route | null = null
+  let roster: Roster | null = null
   const present = new Map<Shard, Present>()
   let turn = 0
 
-  function current(): Route {
-    route ??= build()
-    return route
+  function current(): Roster {
+    roster ??= build()
+    return roster
   }
 
-  function build(): Route {
-    const now = clock.now()
-    const standing = board.network(network)
-    const candidates = standing === undefined ? [] : candidatesOf(standing, now)
-    const ranking = rank(candidates)
-    const pickOf = (degraded: boolean, group: number) => (candidate: Candidate) => {
-      const upstream = upstreamOf(candidate.endpoint)
-      return upstream === undefined ? [] : [{ upstream, group, degraded }]
-    }
-    const well = ranking.groups.flatMap((group, index) => group.flatMap(pickOf(false, index)))
-    const leastBad = ranking.leastBad.flatMap(pickOf(true, 0))
-    const silent = ranking.silent.flatMap(pickOf(true, 0))
+  function build(): Roster {
+    const roster = rosterOf(board.network(network), upstreamOf, clock.now())
     // Those that are there still stay present: a verdict of somebody else is no reason to move.
     for (const [shard, { pick, since }] of present) {
-      const again = well.find(({ upstream }) => upstream === pick.upstream)
+      const again = roster.well.find(({ upstream }) => upstream === pick.upstream)
       if (again === undefined) present.delete(shard)
       else present.set(shard, { pick: again, since })
     }
-    const forked = new Set(
-      ranking.leftOut.filter(({ because }) => because === 'forked').map(({ endpoint }) => endpoint),
-    )
-    const ours = [...well, ...leastBad, ...silent]
-      .map(({ upstream }) => upstream)
-      .filter(({ name }) => !forked.has(name))
-    return { ranking, well, leastBad, silent, candidates, ours }
+    return roster
   }
 
   function choose(wish: Wish): Chosen | null {
@@ -230,20 +204,6 @@ export function createChoice({ network, board, clock, upstreamOf }: ChoiceDeps):
     return null
   }
 
-  function candidatesOf({ standing, endpoints }: BoardNetwork, now: UnixMs): Candidate[] {
-    return endpoints.map((entry) => {
-      const { endpoint, heads } = entry.health
-      return {
-        key: entry.key,
-        endpoint: endpoint.name,
-        tier: endpoint.tier,
-        state: shownState(entry, now),
-        health: entry.health,
-        unverified: standing.network.chainId !== null && endpoint.checks.includes('head') && heads.length === 0,
-      }
-    })
-  }
-
   return {
     choose,
     ceiling: heights.ceiling,
@@ -287,16 +247,16 @@ export function createChoice({ network, board, clock, upstreamOf }: ChoiceDeps):
     },
 
     changed() {
-      route = null
+      roster = null
     },
 
     moved: heights.moved,
 
     tick(now) {
       const standing = board.network(network)
-      if (route === null || standing === undefined) return false
-      const isOther = standing.endpoints.some((entry, at) => shownState(entry, now) !== route?.candidates[at]?.state)
-      if (isOther) route = null
+      if (roster === null || standing === undefined) return false
+      const isOther = standing.endpoints.some((entry, at) => shownState(entry, now) !== roster?.candidates[at]?.state)
+      if (isOther) roster = null
       return isOther
     },
   }
