@@ -9,6 +9,7 @@ import { backup } from './backup.ts'
 import { newCaller } from './caller.ts'
 import { checkConfig } from './check-config.ts'
 import { demo } from './demo.ts'
+import { HELP, helpText } from './help.ts'
 import { type CommandIo, EXIT } from './io.ts'
 import { probe } from './probe.ts'
 import { schema } from './schema.ts'
@@ -62,11 +63,11 @@ export async function run(argv: readonly string[], env: NodeJS.ProcessEnv = proc
         .argParser(flag)
         .preset('true'),
     )
-    .showHelpAfterError()
+    .showHelpAfterError('--help says what can be asked.')
     .exitOverride()
     .enablePositionalOptions(false)
     .configureHelp({ showGlobalOptions: true })
-    .addHelpText('after', '\nWithout a command: serve where a configuration file is given, demo otherwise.')
+    .addHelpText('after', helpText(HELP.heartline))
 
   const overrides = (): GlobalOptions => {
     const { config, ...others } = program.opts<GlobalOptions>()
@@ -87,15 +88,18 @@ export async function run(argv: readonly string[], env: NodeJS.ProcessEnv = proc
   program
     .command('serve')
     .description('runs the daemon (the default where a configuration file is given)')
+    .addHelpText('after', helpText(HELP.serve))
     .action(runServe)
   program
     .command('demo')
     .description('simulated nodes of all three families with faults that come and go, and the daemon over them')
+    .addHelpText('after', helpText(HELP.demo))
     .option('--port <port>', 'port of the page (9780 where it is free)', whole(0, 65_535))
     .action(runDemo)
   program
     .command('probe')
     .description('polls once and prints what it finds; exit status 0 all up, 1 some degraded, 2 some down')
+    .addHelpText('after', helpText(HELP.probe))
     .argument('[target...]', 'NETWORK or NETWORK/ENDPOINT; everything by default')
     .option('--json', 'for scripts')
     .action((targets: string[], { json = false }: { json?: boolean }) =>
@@ -104,10 +108,12 @@ export async function run(argv: readonly string[], env: NodeJS.ProcessEnv = proc
   program
     .command('check-config')
     .description('validates the file and prints every problem with its key path; exit status 78 if there is one')
+    .addHelpText('after', helpText(HELP['check-config']))
     .action(() => configured((config) => checkConfig({ config, ...serveOverrides(overrides()) }, io, env)))
   program
     .command('simulate')
     .description('one simulated node, with a control interface to inject faults')
+    .addHelpText('after', helpText(HELP.simulate))
     .addOption(new Option('--family <family>', 'what it speaks').choices(FAMILIES).makeOptionMandatory())
     .requiredOption('--port <port>', 'loopback port; 0 for any', whole(0, 65_535))
     .option('--endpoint-name <name>', 'tells nodes apart: where they err, each errs in its own way', 'own-1')
@@ -129,13 +135,16 @@ export async function run(argv: readonly string[], env: NodeJS.ProcessEnv = proc
   program
     .command('backup')
     .description('a consistent copy of the store, also while the daemon runs')
+    .addHelpText('after', helpText(HELP.backup))
     .argument('<file>', 'where to; must not exist')
     .action((to: string) => configured((file) => backup({ file, to }, io, env)))
   program
     .command('caller')
     .description('`caller new NAME` prints a fresh endpoint_id for a caller of the gateway, and the YAML for it')
+    .addHelpText('after', helpText(HELP.caller))
     .command('new')
     .description('prints a fresh endpoint_id for a caller of this name, and the YAML for it')
+    .addHelpText('after', helpText(HELP.new))
     .argument('<name>', 'the only form in which the caller is logged and shown')
     .action((name: string) => {
       status = newCaller({ name }, io)
@@ -143,6 +152,7 @@ export async function run(argv: readonly string[], env: NodeJS.ProcessEnv = proc
   program
     .command('schema')
     .description('the JSON Schema of the configuration file')
+    .addHelpText('after', helpText(HELP.schema))
     .action(async () => {
       status = await schema({}, io)
     })

@@ -1,0 +1,50 @@
+import { describe, expect, test } from 'vitest'
+import { HELP, helpText } from '../../src/commands/help.ts'
+import { EXIT } from '../../src/commands/io.ts'
+import { heartlineCalls, problemOf } from '../support/command-lines.ts'
+import { runHeartline } from '../support/daemon.ts'
+
+const COMMANDS = ['', 'serve', 'demo', 'probe', 'check-config', 'simulate', 'backup', 'caller', 'caller new', 'schema']
+
+describe.each(COMMANDS)('heartline %s --help', (command) => {
+  test('has options, examples and exit statuses, in lines that fit a terminal', async () => {
+    const { status, out } = await runHeartline([...command.split(' ').filter((word) => word !== ''), '--help'])
+
+    expect(status).toBe(0)
+    for (const section of ['Usage: heartline', 'Options:', 'Examples:', 'Exit status:']) expect(out).toContain(section)
+    expect(out.split('\n').filter((line) => line.length > 84)).toEqual([])
+  })
+})
+
+test('what reads a configuration says where it comes from; what runs on says which signals it hears', () => {
+  for (const name of ['heartline', 'serve', 'probe', 'check-config', 'backup'] as const) {
+    expect(helpText(HELP[name])).toContain('HEARTLINE_CONFIG')
+  }
+  for (const name of ['serve', 'demo', 'simulate'] as const) expect(helpText(HELP[name])).toContain('SIGTERM')
+  expect(helpText(HELP.serve)).toContain('SIGHUP')
+})
+
+test('every exit status that is told is one that there is, and every one that there is is told', () => {
+  const known = new Set([...Object.values(EXIT).map(String), '143'])
+  const told = new Set(Object.values(HELP).flatMap(({ exit }) => exit.flatMap(([status]) => status.split(', '))))
+
+  expect(told).toEqual(known)
+})
+
+test.each(Object.entries(HELP))('the examples of %s are calls that are understood', async (_name, { examples }) => {
+  for (const [example] of examples) {
+    const [call] = heartlineCalls(example)
+
+    expect(call, example).toBeDefined()
+    expect(await problemOf(call!), example).toBeNull()
+  }
+})
+
+test('a wrong call is told in a few lines, and points to the help', async () => {
+  const { status, err } = await runHeartline(['serve', '--no-such-option'])
+
+  expect(status).toBe(EXIT.usage)
+  expect(err).toContain('--no-such-option')
+  expect(err).toContain('--help')
+  expect(err.trim().split('\n').length).toBeLessThan(4)
+})
