@@ -22,7 +22,7 @@ export type Step =
   | 'next'
   /** Keep it, and ask once or twice elsewhere, where they may have what this one has not. */
   | 'absent'
-  /** Keep it, and ask those who may have the method that this one has not. */
+  /** Keep it, and ask those who may have the method that this one has not, or read what it could not. */
   | 'unable'
   /** Give up. */
   | 'stop'
@@ -45,7 +45,7 @@ export function failover(operation: Operation, came: Came, tip: number | null): 
       if (isRateLimit(operation, came) || isRefusedAccess(came)) return 'next'
       if (lacksMethod(came)) return 'unable'
       // The next one may read what this one could not; when nobody can, the request is to blame, and its error is the answer.
-      if (came.toNobody === true) return 'next'
+      if (came.toNobody === true) return 'unable'
       if (isAbsence(came)) return mayExist(operation, tip) ? 'absent' : 'answer'
       // MultiversX says so both of what it has not got and of what it cannot do.
       if (came.code === 'internal_issue') return afterInternalIssue(operation, tip)

@@ -154,8 +154,9 @@ export class Asking {
         if (this.#keptIsAbsence && came.kind === 'error') return null
         return this.#give({ reply, upstream, degraded, nodeId })
       case 'unable':
+        // Any caller can bring this about, and must not use up what failing over needs.
+        if (this.#behind === null) this.#reason = 'absent'
         if (this.#kept === null && reply !== null) this.#kept = { reply, upstream, degraded, nodeId }
-        if (!this.#keptIsAbsence && this.#behind === null) this.#reason = 'failed'
         return null
       case 'absent':
         this.#absences++

@@ -91,6 +91,18 @@ describe('a node that has no such method', () => {
     expect(textOf(first)).toContain('-32601')
   })
 
+  test('takes nothing from what failing over may cost, whatever callers ask for', async () => {
+    const a = await startBareNode(NOT_FOUND)
+    const b = await startBareNode(() => 'from b')
+    const { ask, retries } = await setting({ a, b }, FALLBACK)
+
+    for (let i = 0; i < 100; i++) await ask(extra(`eth_getNonsense${i}`))
+    expect(new Set(retries)).toEqual(new Set(['absent']))
+    await a.stop()
+
+    for (let i = 0; i < 5; i++) expect(await ask()).toMatchObject({ kind: 'result', endpoint: 'b' })
+  })
+
   test('is passed over by what is sent only once as well, the next time', async () => {
     const a = await startBareNode(sayError(-32_601, 'Method not found'))
     const b = await startBareNode(() => '0xhash')
