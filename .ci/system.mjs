@@ -7,6 +7,7 @@ import { which } from './which.mjs'
 const NEEDED = [
   { command: 'promtool', debianPackage: 'prometheus' },
   { command: 'prometheus', debianPackage: 'prometheus' },
+  { command: 'prometheus-alertmanager', debianPackage: 'prometheus-alertmanager' },
   { command: 'chromium', debianPackage: 'chromium' },
   { command: 'faketime', debianPackage: 'faketime' },
   { command: 'systemd-analyze', debianPackage: 'systemd' },
@@ -62,7 +63,8 @@ function withoutStartingServices(packages, install) {
   } finally {
     if (ours) rmSync(POLICY, { force: true })
     // Nor at the next boot. Where no systemd runs this fails, and nothing would be started anyway.
-    const installed = packages.includes('prometheus') && which('systemctl') !== null
-    if (installed) spawnSync('systemctl', ['disable', 'prometheus'], { stdio: 'ignore' })
+    const services = packages.filter((name) => name.startsWith('prometheus'))
+    if (services.length > 0 && which('systemctl') !== null)
+      spawnSync('systemctl', ['disable', ...services], { stdio: 'ignore' })
   }
 }

@@ -15,7 +15,8 @@ export function alertmanagerConfig(): string {
       repeat_interval: '4h',
       routes: [{ receiver: 'operators', matchers: ['severity = critical'], group_wait: '10s', repeat_interval: '1h' }],
     },
-    receivers: [{ name: 'operators', webhook_configs: [{ url: 'http://127.0.0.1:9099/alerts', send_resolved: true }] }],
+    // Whoever is to hear of it: webhook_configs, email_configs, pagerduty_configs.
+    receivers: [{ name: 'operators' }],
     inhibit_rules: [
       inhibition('HeartlineChainHalted', endpoints, ['instance', 'network']),
       inhibition('HeartlineNetworkDown', endpoints, ['instance', 'network']),

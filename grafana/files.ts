@@ -4,6 +4,7 @@ import { dashboards } from './boards/boards.ts'
 import { grafanaRules } from './grafana-rules.ts'
 import { REAL_TIME } from './pace.ts'
 import { prometheusRules } from './prometheus-rules.ts'
+import { contactPointExample, dashboardProvider, dataSource } from './provisioning.ts'
 
 /** Every generated file, by its path in the repository. */
 export function generatedFiles(runbooks?: string): Readonly<Record<string, string>> {
@@ -12,6 +13,9 @@ export function generatedFiles(runbooks?: string): Readonly<Record<string, strin
     'grafana/prometheus/heartline.rules.yml': prometheusRules(groups, runbooks),
     'grafana/prometheus/alertmanager.yml': alertmanagerConfig(),
     'grafana/provisioning/alerting/heartline-rules.yaml': grafanaRules(groups, runbooks),
+    'grafana/provisioning/alerting/contact-points.yaml.example': contactPointExample(),
+    'grafana/provisioning/dashboards/heartline.yaml': dashboardProvider(),
+    'grafana/provisioning/datasources/heartline.yaml': dataSource(),
     ...Object.fromEntries(
       Object.entries(dashboards()).map(([name, dashboard]) => [
         `grafana/dashboards/${name}.json`,

@@ -28,7 +28,7 @@ export function grafanaRules(groups: readonly AlertGroup[], runbooks?: string): 
 }
 
 /** At most 40 characters. */
-export function uidOf({ name }: Pick<Alert, 'name'>): string {
+function uidOf({ name }: Pick<Alert, 'name'>): string {
   const kebab = name
     .replace(/^Heartline/, '')
     .replaceAll(/(?<=[a-z])(?=[A-Z])/g, '-')

@@ -1,5 +1,5 @@
 /** Where the runbooks can be read; `npm run grafana -- --runbooks URL` writes another place, such as your own wiki. */
-export const RUNBOOKS = 'https://heartline.example.org/docs/runbooks'
+const RUNBOOKS = 'https://heartline.example.org/docs/runbooks'
 
 export function runbookUrl(alert: string, base: string = RUNBOOKS): string {
   return `${base.replace(/\/+$/, '')}/${alert}.md`

@@ -6,13 +6,16 @@ export interface Pace {
   window(seconds: number): string
 }
 
+/** Two scrapes one second apart may still see two halves of one change. */
+const SHORTEST_HOLD_SECONDS = 2
 /** Shorter windows hold too few scrapes, even one a second. */
-const SHORTEST_WINDOW_SECONDS = 5
+const SHORTEST_WINDOW_SECONDS = 10
 
 /** `times` 60 makes a second of every minute. */
 export function paceOf(times: number): Pace {
   return {
-    hold: (seconds) => duration(seconds === 0 ? 0 : Math.max(1, Math.round(seconds / times))),
+    hold: (seconds) =>
+      duration(seconds === 0 ? 0 : Math.max(Math.min(seconds, SHORTEST_HOLD_SECONDS), Math.round(seconds / times))),
     window: (seconds) => duration(Math.max(Math.min(seconds, SHORTEST_WINDOW_SECONDS), Math.round(seconds / times))),
   }
 }

@@ -32,7 +32,14 @@ export const endpointAlerts: Alerts = ({ hold, window }) => [
   of({
     name: 'HeartlineEndpointStalled',
     severity: 'warning',
-    number: `time() - heartline_endpoint_last_advance_timestamp_seconds\n> ${threshold('stall_seconds')}`,
+    // While another goes on: a chain of which nobody does is halted, or about to be called so.
+    number: [
+      `time() - heartline_endpoint_last_advance_timestamp_seconds\n> ${threshold('stall_seconds')}`,
+      `and on (${OF_NETWORK}, shard) (`,
+      `  time() - max by (${OF_NETWORK}, shard) (heartline_endpoint_last_advance_timestamp_seconds)`,
+      `  <= ${threshold('stall_seconds')}`,
+      ')',
+    ].join('\n'),
     fires: { above: 0 },
     hold: hold(MINUTE),
     summary: '{{ $labels.network }}/{{ $labels.endpoint }} stands still',

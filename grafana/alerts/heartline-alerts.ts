@@ -63,7 +63,8 @@ export const heartlineAlerts: Alerts = ({ hold, window }) => [
     severity: 'warning',
     number: [
       `${FREE} < ${THRESHOLDS.diskFreeBytes}`,
-      `or (${FREE} and predict_linear(${FREE}[${window(6 * HOUR)}], ${DAY}) < 0)`,
+      // Of a few minutes nothing follows: a store that begins writes its reserve.
+      `or (${FREE} and predict_linear(${FREE}[${window(6 * HOUR)}], ${DAY}) < 0 and ${FREE} offset ${window(30 * MINUTE)})`,
     ].join('\n'),
     // A disk with nothing left must fire as well.
     fires: { above: -1 },

@@ -26,7 +26,7 @@ test('the list of runbooks has them all', () => {
 
   const listed = [...list.matchAll(/\]\((\w+)\.md\)/g)].map(([, name]) => name)
 
-  expect(listed.toSorted()).toEqual(alerts.map(({ name }) => name).toSorted())
+  expect(new Set(listed)).toEqual(new Set(alerts.map(({ name }) => name)))
 })
 
 test('runbooks of another place are written into the rules', () => {

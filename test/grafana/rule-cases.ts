@@ -10,6 +10,7 @@ export interface RuleCase {
 }
 
 const NODE = 'network="avalanche",endpoint="own-1"'
+const OTHER = 'network="avalanche",endpoint="own-2"'
 const OF_NODE = { network: 'avalanche', endpoint: 'own-1' }
 const OF_NETWORK = { network: 'avalanche' }
 const always = (value: number) => `${value}x220`
@@ -54,6 +55,7 @@ export const RULE_CASES: readonly RuleCase[] = [
     alert: 'HeartlineEndpointStalled',
     series: {
       [`heartline_endpoint_last_advance_timestamp_seconds{${NODE},shard=""}`]: TIME,
+      [`heartline_endpoint_last_advance_timestamp_seconds{${OTHER},shard=""}`]: '0+60x220',
       ...threshold('stall_seconds', 90),
     },
     labels: OF_NODE,
@@ -82,7 +84,7 @@ export const RULE_CASES: readonly RuleCase[] = [
     alert: 'HeartlineNodeUnhealthy',
     series: {
       [`heartline_node_healthy{${NODE}}`]: turns(1, 0),
-      'heartline_node_healthy{network="avalanche",endpoint="own-2"}': always(1),
+      [`heartline_node_healthy{${OTHER}}`]: always(1),
     },
     labels: OF_NODE,
     summary: 'avalanche/own-1 says that it is unhealthy',
@@ -216,7 +218,7 @@ export const RULE_CASES: readonly RuleCase[] = [
     alert: 'HeartlineNoEligibleEndpoint',
     series: {
       [`heartline_gateway_eligible{${NODE}}`]: turns(1, 0),
-      'heartline_gateway_eligible{network="avalanche",endpoint="own-2"}': always(0),
+      [`heartline_gateway_eligible{${OTHER}}`]: always(0),
     },
     labels: OF_NETWORK,
     summary: 'The gateway has no endpoint for avalanche',

@@ -58,8 +58,21 @@ describe.skipIf(!hasPromtool)('Prometheus itself', () => {
     expect(status).toBe(0)
   })
 
+  test('an endpoint that stands still as all others do is not called stalled', () => {
+    const stalled = caseOf('HeartlineEndpointStalled')
+    const standing = Object.fromEntries(
+      Object.entries(stalled.series).map(([series, values]) => {
+        return [series, series.includes('own-2') ? '0+60x19 1140x39 3600+60x160' : values]
+      }),
+    )
+
+    const { output } = testRules({ ...stalled, series: standing }, [{ at: ILL, fires: false }])
+
+    expect(output).toContain('SUCCESS')
+  })
+
   test('what happens to one Heartline silences nothing of another', () => {
-    const down = RULE_CASES.find(({ alert }) => alert === 'HeartlineEndpointDown') as RuleCase
+    const down = caseOf('HeartlineEndpointDown')
     const elsewhere = {
       'heartline_network_halted{network="avalanche",job="heartline",instance="other:9780"}': '1x220',
       'heartline_observer_impaired{job="heartline",instance="other:9780"}': '1x220',
@@ -70,6 +83,12 @@ describe.skipIf(!hasPromtool)('Prometheus itself', () => {
     expect(output).toContain('SUCCESS')
   })
 })
+
+function caseOf(name: string): RuleCase {
+  const found = RULE_CASES.find(({ alert }) => alert === name)
+  if (found === undefined) throw new Error(`no case of ${name}`)
+  return found
+}
 
 function alertOf({ alert }: RuleCase) {
   const found = alerts.find(({ name }) => name === alert)

@@ -1,0 +1,123 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { until } from '../support/daemon.ts'
+import { freePort } from '../support/free-port.ts'
+import { checkout } from '../support/project.ts'
+import { requirePackage } from '../support/system-package.ts'
+
+const hasAlertmanager = requirePackage('prometheus-alertmanager', 'prometheus-alertmanager')
+const CONFIG = join(checkout, 'grafana/prometheus/alertmanager.yml')
+
+interface Shown {
+  readonly labels: Readonly<Record<string, string>>
+  readonly status: { readonly state: string; readonly inhibitedBy: readonly string[] }
+}
+
+describe.skipIf(!hasAlertmanager)('a real Alertmanager', () => {
+  let url: string
+  let folder: string
+  let stop: () => Promise<unknown>
+
+  beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'heartline-alertmanager-'))
+    const port = await freePort()
+    url = `http://127.0.0.1:${port}`
+    const child = spawn(
+      'prometheus-alertmanager',
+      [
+        `--config.file=${CONFIG}`,
+        `--storage.path=${folder}`,
+        `--web.listen-address=127.0.0.1:${port}`,
+        '--cluster.listen-address=',
+      ],
+      { stdio: 'ignore' },
+    )
+    const ended = new Promise((resolve) => child.once('exit', resolve))
+    stop = () => {
+      child.kill('SIGTERM')
+      return ended
+    }
+    await until(async () => (await fetch(`${url}/-/ready`).catch(() => null))?.ok === true, 'it is ready', 30_000)
+  }, 60_000)
+
+  afterAll(async () => {
+    await stop?.()
+    rmSync(folder, { recursive: true, force: true })
+  })
+
+  test.each([
+    ['a halted chain', 'HeartlineChainHalted', { network: 'a' }, { a: ['EndpointLagging', 'EndpointSlow'], b: [] }],
+    [
+      'a network that is down',
+      'HeartlineNetworkDown',
+      { network: 'a' },
+      { a: ['EndpointLagging', 'EndpointSlow', 'NetworkDegraded'], b: [] },
+    ],
+    [
+      'an impaired observer',
+      'HeartlineObserverImpaired',
+      {},
+      {
+        a: ['EndpointLagging', 'EndpointSlow', 'NetworkDegraded'],
+        b: ['EndpointLagging', 'EndpointSlow', 'NetworkDegraded'],
+      },
+    ],
+    [
+      'an endpoint that is down',
+      'HeartlineEndpointDown',
+      { network: 'a', endpoint: 'x', scope: 'endpoint', severity: 'warning' },
+      { a: ['EndpointLagging', 'EndpointSlow'], b: [] },
+    ],
+  ])(
+    'holds back what %s explains, and nothing of another network or another Heartline',
+    async (_what, source, where, held) => {
+      const instance = source
+      const warnings = (network: string) => ({ severity: 'warning', instance, network })
+      const others = ['a', 'b'].flatMap((network) => [
+        { alertname: 'HeartlineEndpointSlow', scope: 'endpoint', endpoint: 'x', ...warnings(network) },
+        { alertname: 'HeartlineEndpointLagging', scope: 'endpoint', endpoint: 'x', ...warnings(network) },
+        { alertname: 'HeartlineNetworkDegraded', scope: 'network', ...warnings(network) },
+        { alertname: 'HeartlineGatewayErrors', scope: 'gateway', ...warnings(network) },
+      ])
+      const elsewhere = others.map((labels) => ({ ...labels, instance: `other than ${instance}` }))
+      const cause = { alertname: source, instance, severity: 'critical', ...where }
+
+      await send([cause, ...others, ...elsewhere])
+
+      const expected = Object.entries(held).flatMap(([network, names]) =>
+        names.map((name) => `${network} Heartline${name}`),
+      )
+      await until(async () => (await heldBack(instance)).length >= expected.length, 'they are held back')
+      expect(await heldBack(instance)).toEqual(expected.toSorted())
+      expect(await heldBack(`other than ${instance}`)).toEqual([])
+    },
+  )
+
+  async function send(alerts: readonly Readonly<Record<string, string>>[]): Promise<void> {
+    const answer = await fetch(`${url}/api/v2/alerts`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(alerts.map((labels) => ({ labels }))),
+    })
+    expect(answer.status).toBe(200)
+  }
+
+  async function heldBack(instance: string): Promise<readonly string[]> {
+    const answer = await fetch(`${url}/api/v2/alerts?filter=${encodeURIComponent(`instance="${instance}"`)}`)
+    const shown = (await answer.json()) as readonly Shown[]
+    return shown
+      .filter(({ status }) => status.inhibitedBy.length > 0)
+      .map(({ labels }) => `${labels['network']} ${labels['alertname']}`)
+      .toSorted()
+  }
+
+  test('finds nothing to object to in the configuration', () => {
+    const { stdout, status } = spawnSync('amtool', ['check-config', CONFIG], { encoding: 'utf8' })
+
+    expect(stdout).toContain('SUCCESS')
+    expect(status).toBe(0)
+  })
+})

@@ -1,0 +1,154 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { alertGroups } from '../../grafana/alerts/alerts.ts'
+import { paceOf } from '../../grafana/pace.ts'
+import { prometheusRules } from '../../grafana/prometheus-rules.ts'
+import { until } from '../support/daemon.ts'
+import { mayMount } from '../support/mount.ts'
+import { requirePackage } from '../support/system-package.ts'
+import { type Prometheus, startPrometheus } from './prometheus.ts'
+import { filledIn, keptDashboards } from './queries.ts'
+import { type Rehearsal, startRehearsal } from './rehearsal.ts'
+import { DISK_TROUBLES, LAST_TROUBLES, OWN_TROUBLES, TROUBLES, type Trouble } from './troubles.ts'
+
+const hasPrometheus = requirePackage('prometheus', 'prometheus')
+const hasDisk = hasPrometheus && mayMount()
+/** Ten seconds for an hour; nothing is shorter than Prometheus can see. */
+const PACE = paceOf(360)
+const ALL_ALERTS = alertGroups().flatMap(({ alerts }) => alerts.map(({ name }) => name))
+/** A busy machine takes its time: whatever is waited for comes within seconds elsewhere. */
+const PATIENCE_MS = 180_000
+const LONG = 600_000
+
+const SCRAPES = 'min(count_over_time(heartline_build_info[1h]))'
+
+type Labels = Readonly<Record<string, string>>
+
+let rehearsal: Rehearsal
+let prometheus: Prometheus
+let watching: Promise<void>
+const closing = new AbortController()
+/** Alerts that fire now, and every one that ever did. */
+let firing: readonly Labels[] | null = null
+const everFired: Labels[] = []
+const blamed: Labels[] = []
+const proven = new Set<string>()
+const emptyPanels = new Map<string, string>()
+
+describe.skipIf(!hasPrometheus)('a real Prometheus over two daemons, with the rules loaded', () => {
+  beforeAll(async () => {
+    rehearsal = await startRehearsal({ disk: hasDisk })
+    prometheus = await startPrometheus({ targets: rehearsal.targets, rules: prometheusRules(alertGroups(PACE)) })
+    for (const { file, panels } of keptDashboards()) {
+      for (const { title, targets } of panels) {
+        for (const { refId, expr } of targets) {
+          emptyPanels.set(`${file}: ${title} ${refId}`, filledIn(expr, { rateInterval: '10s', range: '1m' }))
+        }
+      }
+    }
+    await until(
+      async () => (await prometheus.query('heartline_endpoint_up == 1')).length >= 50,
+      'all are up',
+      PATIENCE_MS,
+    )
+    watching = watch()
+  }, LONG)
+
+  afterAll(async () => {
+    closing.abort()
+    await watching
+    await prometheus?.stop()
+    await rehearsal?.stop()
+  }, LONG)
+
+  test(
+    'nothing fires while everybody is well',
+    async () => {
+      const scrapes = async () => Number((await prometheus.query(SCRAPES))[0]?.value[1] ?? 0)
+      // Just started, nothing is known yet, which is told of as well.
+      await until(() => firing?.length === 0, 'quiet', PATIENCE_MS)
+      everFired.length = 0
+      const before = await scrapes()
+
+      await until(async () => (await scrapes()) >= before + 12, 'twelve more scrapes', PATIENCE_MS)
+
+      expect(everFired).toEqual([])
+    },
+    LONG,
+  )
+
+  test(
+    'every fault is told of by its alert, and the alert ends when it is healed',
+    async () => {
+      const ofSecond = hasDisk ? [...OWN_TROUBLES, ...DISK_TROUBLES] : OWN_TROUBLES
+
+      await Promise.all([
+        ...TROUBLES.map((trouble) => prove(trouble)),
+        Promise.all(ofSecond.map((trouble) => prove(trouble))).then(() => Promise.all(LAST_TROUBLES.map(prove))),
+      ])
+
+      const unproven = ALL_ALERTS.filter((name) => !proven.has(name))
+      console.log(`alerts proven: ${proven.size} of ${ALL_ALERTS.length}`)
+      expect(unproven).toEqual(hasDisk ? [] : DISK_TROUBLES.flatMap(({ alerts }) => alerts))
+    },
+    LONG,
+  )
+
+  test('nobody is blamed for a chain that halts, or while Heartline itself is in trouble', () => {
+    expect(blamed).toEqual([])
+  })
+
+  test(
+    'every panel of every dashboard has had data',
+    async () => {
+      const all = keptDashboards().flatMap(({ panels }) => panels.flatMap(({ targets }) => targets)).length
+
+      await until(() => emptyPanels.size === 0, 'all panels', 30_000).catch(() => null)
+
+      console.log(`queries of panels with data: ${all - emptyPanels.size} of ${all}`)
+      expect([...emptyPanels.keys()]).toEqual([])
+    },
+    LONG,
+  )
+})
+
+/** The alerts with these labels are not there, are there when it is injected, and are gone when it is healed. */
+async function prove({ what, alerts, where, blamesNobody, inject, heal }: Trouble): Promise<void> {
+  const [first, second] = rehearsal.targets
+  const own = Object.keys(where).length === 0
+  const labels = { ...where, instance: own ? second : first }
+  const isOf = (alert: Labels, name: string) => has(alert, { ...labels, alertname: name })
+
+  await inject(rehearsal)
+  const heard = (name: string) => everFired.some((alert) => isOf(alert, name))
+  await until(() => alerts.every(heard), `${what}: ${alerts.join(', ')}`, PATIENCE_MS).catch((error: unknown) => {
+    throw new Error(`${what}: not heard of: ${alerts.filter((name) => !heard(name)).join(', ')}`, { cause: error })
+  })
+  if (blamesNobody !== undefined) blamed.push(...everFired.filter((alert) => has(alert, blamesNobody)))
+  await heal(rehearsal)
+  const lasting = () => alerts.filter((name) => firing?.some((alert) => isOf(alert, name)))
+  await until(() => lasting().length === 0, what, PATIENCE_MS).catch((error: unknown) => {
+    throw new Error(`${what}: still heard of: ${lasting().join(', ')}`, { cause: error })
+  })
+  for (const name of alerts) proven.add(name)
+}
+
+function has(alert: Labels, labels: Labels): boolean {
+  return Object.entries(labels).every(([label, value]) => alert[label] === value)
+}
+
+/** Keeps looking at what fires, and at the panels that had no data yet. */
+async function watch(): Promise<void> {
+  while (!closing.signal.aborted) {
+    const now = (await prometheus.query('ALERTS{alertstate="firing"}')).map(({ metric }) => metric)
+    for (const alert of now) {
+      const text = JSON.stringify(alert)
+      if (!everFired.some((known) => JSON.stringify(known) === text)) everFired.push(alert)
+    }
+    firing = now
+    for (const [place, query] of emptyPanels) {
+      const samples = await prometheus.query(query)
+      if (samples.some(({ value }) => value[1] !== 'NaN')) emptyPanels.delete(place)
+    }
+    await new Promise((resolve) => setTimeout(resolve, 500))
+  }
+}

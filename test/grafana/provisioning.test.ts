@@ -1,0 +1,177 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { parse } from 'yaml'
+import { loadConfig } from '../../src/config/load.ts'
+import { checkout } from '../support/project.ts'
+import { requirePackage } from '../support/system-package.ts'
+import { promtool } from './promtool.ts'
+import { keptDashboards } from './queries.ts'
+
+const hasPromtool = requirePackage('promtool', 'prometheus')
+const read = (path: string) => readFileSync(join(checkout, path), 'utf8')
+const readYaml = (path: string) => parse(read(path), { merge: true })
+
+/** What Grafana takes, from `pkg/services/provisioning/alerting/rules_types.go`: what it does not know it ignores in silence. */
+const GROUP_KEYS = ['orgId', 'name', 'folder', 'interval', 'rules']
+const RULE_KEYS =
+  'uid title condition data dashboardUid panelId noDataState execErrState for keepFiringFor annotations labels isPaused notification_settings missing_series_evals_to_resolve'.split(
+    ' ',
+  )
+const QUERY_KEYS = ['refId', 'queryType', 'relativeTimeRange', 'datasourceUid', 'model']
+const DURATION = /^(0s|([1-9]\d*(s|m|h|d))+)$/
+
+interface Rule {
+  readonly uid: string
+  readonly title: string
+  readonly condition: string
+  readonly for: string
+  readonly noDataState: string
+  readonly labels: Readonly<Record<string, string>>
+  readonly annotations: Readonly<Record<string, string>>
+  readonly data: readonly {
+    readonly refId: string
+    readonly datasourceUid: string
+    readonly model: { readonly refId: string; readonly expression?: string; readonly conditions?: readonly unknown[] }
+  }[]
+}
+
+describe('the rules for Grafana', () => {
+  const file = readYaml('grafana/provisioning/alerting/heartline-rules.yaml')
+  const groups: readonly { readonly interval: string; readonly rules: readonly Rule[] }[] = file.groups
+  const rules = groups.flatMap((group) => group.rules)
+  const dataSources: readonly { readonly uid: string }[] = readYaml(
+    'grafana/provisioning/datasources/heartline.yaml',
+  ).datasources
+
+  test('have only keys that Grafana knows, and those that it wants', () => {
+    expect(Object.keys(file)).toEqual(['apiVersion', 'groups'])
+    for (const group of groups) {
+      expect(Object.keys(group)).toEqual(GROUP_KEYS)
+      expect(group.interval).toMatch(DURATION)
+      for (const rule of group.rules) {
+        expect(Object.keys(rule).filter((key) => !RULE_KEYS.includes(key))).toEqual([])
+        expect(rule.for).toMatch(DURATION)
+        for (const query of rule.data) expect(Object.keys(query).filter((key) => !QUERY_KEYS.includes(key))).toEqual([])
+      }
+    }
+  })
+
+  test('have uids that fit, titles of their own, and a condition that is one of their queries', () => {
+    for (const { uid, condition, data } of rules) {
+      expect(uid).toMatch(/^[a-z][a-z-]{0,39}$/)
+      expect(data.map(({ refId }) => refId)).toContain(condition)
+      for (const { refId, model } of data) expect(model.refId).toBe(refId)
+    }
+    expect(new Set(rules.map(({ uid }) => uid)).size).toBe(rules.length)
+    expect(new Set(rules.map(({ title }) => title)).size).toBe(rules.length)
+  })
+
+  test('ask the data source that is provisioned, and compare its number, so that a 0 is normal only where it should be', () => {
+    for (const { data } of rules) {
+      const [number, fires] = data
+      expect(dataSources.map(({ uid }) => uid)).toContain(number?.datasourceUid)
+      expect(fires?.datasourceUid).toBe('__expr__')
+      expect(fires?.model).toMatchObject({ type: 'threshold', expression: 'A' })
+      expect(fires?.model.conditions).toEqual([
+        { evaluator: { type: expect.stringMatching(/^[gl]t$/), params: [expect.any(Number)] } },
+      ])
+    }
+  })
+
+  test('have no template in their labels, and the number by its query in their annotations', () => {
+    for (const { labels, annotations } of rules) {
+      expect(JSON.stringify(labels)).not.toContain('$')
+      expect(JSON.stringify(annotations)).not.toMatch(/\$value\b/)
+      expect(annotations['description']).toContain('$values.A.Value')
+      expect(annotations['runbook_url']).toMatch(/^https:\/\//)
+    }
+  })
+
+  test('take a series that is gone for normal', () => {
+    expect(new Set(rules.map(({ noDataState }) => noDataState))).toEqual(new Set(['OK']))
+  })
+
+  test('are as many as those for Prometheus', () => {
+    const inPrometheus: readonly { rules: readonly { alert: string }[] }[] = readYaml(
+      'grafana/prometheus/heartline.rules.yml',
+    ).groups
+
+    expect(rules.map(({ title }) => title)).toEqual(
+      inPrometheus.flatMap((group) => group.rules.map(({ alert }) => alert)),
+    )
+  })
+})
+
+describe.skipIf(!hasPromtool)('the configurations of Prometheus', () => {
+  test.each([
+    ['prometheus.yml', []],
+    ['http-sd.yml', []],
+    ['agent.yml', ['--agent']],
+  ])('%s is taken', (name, flags) => {
+    // Files with tokens are the reader's own.
+    const text = read(`grafana/prometheus/${name}`).replaceAll(/credentials_file: \S+/g, 'credentials: x')
+
+    const { status, output } = promtool(['check', 'config', ...flags, name], {
+      [name]: text,
+      'heartline.rules.yml': read('grafana/prometheus/heartline.rules.yml'),
+    })
+
+    expect(output).toContain('SUCCESS')
+    expect(status).toBe(0)
+  })
+})
+
+describe('compose.yaml', () => {
+  interface Service {
+    readonly image?: string
+    readonly build?: string
+    readonly command?: readonly string[]
+    readonly volumes?: readonly string[]
+    readonly depends_on?: readonly string[]
+    readonly ports?: readonly string[]
+  }
+  const { services, volumes }: { services: Record<string, Service>; volumes: Record<string, null> } =
+    readYaml('compose.yaml')
+
+  test('mounts what is there', () => {
+    const mounted = Object.values(services).flatMap((service) => service.volumes ?? [])
+
+    expect(mounted.length).toBeGreaterThan(5)
+    for (const mount of mounted) {
+      const [from = ''] = mount.split(':')
+      if (from.startsWith('./')) expect(() => readdirSync(join(checkout, from, '..'))).not.toThrow()
+      if (from.startsWith('./')) expect(readdirSync(join(checkout, from, '..'))).toContain(from.split('/').at(-1))
+      else expect(Object.keys(volumes)).toContain(from)
+    }
+  })
+
+  test('opens ports on this machine alone, and pins what it pulls', () => {
+    for (const { ports = [], image, build } of Object.values(services)) {
+      for (const port of ports) expect(port).toMatch(/^127\.0\.0\.1:/)
+      if (build === undefined && image !== 'heartline') expect(image).toMatch(/^[a-z/]+:v?\d+\.\d+\.\d+$/)
+    }
+  })
+
+  test('puts the dashboards where Grafana is told to look', () => {
+    const { providers } = readYaml('grafana/provisioning/dashboards/heartline.yaml')
+
+    expect(services['grafana']?.volumes).toContain(`./grafana/dashboards:${providers[0].options.path}:ro`)
+    expect(keptDashboards()).toHaveLength(5)
+  })
+
+  test('has a node for every endpoint of its Heartline, whose configuration is valid', () => {
+    const loaded = loadConfig(join(checkout, 'grafana/compose/heartline.yaml'), {})
+    const nodes = Object.values(services).flatMap(({ command = [] }) =>
+      command[0] === 'simulate' ? [`${command[2]}/${command[6]} http://127.0.0.1:${command[4]}`] : [],
+    )
+
+    expect(loaded.ok).toBe(true)
+    const file = readYaml('grafana/compose/heartline.yaml') as {
+      networks: readonly { name: string; endpoints: readonly { name: string; url: string }[] }[]
+    }
+    expect(nodes).toEqual(
+      file.networks.flatMap(({ name, endpoints }) => endpoints.map((one) => `${name}/${one.name} ${one.url}`)),
+    )
+  })
+})

@@ -1,0 +1,257 @@
+import { execFileSync } from 'node:child_process'
+import { closeSync, openSync, rmSync, writeSync } from 'node:fs'
+import { join } from 'node:path'
+import { systemClock } from '../../src/clock.ts'
+import { createChain } from '../../src/simulator/chain.ts'
+import { type NodeOptions, type SimulatedNode, startSimulatedNode } from '../../src/simulator/node.ts'
+import { createAuthority } from '../nodes/certificates.ts'
+import { type RunningDaemon, removeFolder, startDaemon, temporaryFolder, until } from '../support/daemon.ts'
+import { type Relay, startRelay, startTlsFront } from './relay.ts'
+
+/** Two daemons over simulated nodes: most troubles have a network of the first, the second is for trouble with Heartline itself. */
+export interface Rehearsal {
+  /** For Prometheus. */
+  readonly targets: readonly [first: string, second: string]
+  /** By `network/name`. */
+  node(name: string): SimulatedNode
+  nodes(network: string): readonly SimulatedNode[]
+  /** The endpoint `tls/b` serves a certificate that ends in so many days. */
+  certificate(days: number): void
+  readonly second: Second
+  stop(): Promise<void>
+}
+
+export interface Second {
+  readonly relay: Relay
+  /** Without a configuration: the good one. */
+  reload(config?: object): void
+  stop(): Promise<void>
+  start(): Promise<void>
+  readonly disk: { fill(): void; empty(): void }
+}
+
+interface Cast {
+  readonly names: readonly string[]
+  readonly kind?: NodeOptions['kind']
+  readonly hosts?: readonly string[]
+  /** Beside its name, family and endpoints. */
+  readonly config?: object
+}
+
+const BLOCK_MS = 1000
+/** No disk that is watched for a minute must seem to be full within a day. */
+const ROOMY = '4t'
+/** A gigabyte less than an alert wants, and so little memory that a test may take it. */
+const TIGHT = '48m'
+const CALLER = 'rehearsal-0123456789abcdef'
+const AVALANCHE = { family: 'avalanche', checkEveryMs: 1000 } as const
+
+const CASTS: Readonly<Record<string, Cast>> = {
+  down: { names: ['a', 'b', 'c'] },
+  late: { names: ['a', 'b', 'c'] },
+  stall: { names: ['a', 'b', 'c'] },
+  fork: { names: ['a', 'b', 'c'] },
+  wrong: { names: ['a', 'b', 'c'], config: { chain_id: 1 } },
+  self: { names: ['a', 'b', 'c', 'd', 'e'], kind: AVALANCHE, config: { thresholds: { stall: '4s', heartbeat: '4s' } } },
+  flap: { names: ['a', 'b'], config: { thresholds: { stall: '4s', fail_after: 1, recover_after: 1 } } },
+  slow: { names: ['a', 'b'], config: { thresholds: { stall: '4s', latency: '400ms' } } },
+  tls: { names: ['a', 'b'] },
+  half: { names: ['a', 'b', 'c'] },
+  dark: { names: ['a', 'b'] },
+  halt: { names: ['a', 'b', 'c'] },
+  split: { names: ['a', 'b', 'c', 'd'] },
+  mixed: { names: ['a', 'b'], config: { final_depth: 2 } },
+  crowd: { names: ['a'], config: { poll: { concurrency_per_host: 1 } } },
+}
+/** Endpoints that share the one node of `crowd`. */
+const CROWD = 12
+const ASKED = ['dark', 'slow', 'mixed', 'down']
+
+export async function startRehearsal({ disk }: { readonly disk: boolean }): Promise<Rehearsal> {
+  const cleanups: (() => unknown)[] = []
+  try {
+    return await begin(disk, cleanups)
+  } catch (error) {
+    for (const cleanup of cleanups.reverse()) await cleanup()
+    throw error
+  }
+}
+
+async function begin(disk: boolean, cleanups: (() => unknown)[]): Promise<Rehearsal> {
+  const nodes = new Map<string, SimulatedNode>()
+  const networks: object[] = []
+  const authority = createAuthority()
+  cleanups.push(() => authority.remove())
+  const certificateFor = (days: number) =>
+    authority.issue({ san: 'IP:127.0.0.1', until: asn1(Date.now() + days * 86_400_000) })
+
+  async function cast(network: string, { names, kind = { family: 'ethereum' }, hosts }: Cast): Promise<object[]> {
+    const chain = createChain({ clock: systemClock, seed: `rehearsal ${network}`, blockTimeMs: BLOCK_MS })
+    const endpoints: object[] = []
+    for (const [at, name] of names.entries()) {
+      const host = hosts?.[at]
+      const node = await startSimulatedNode({ clock: systemClock, chain, kind, name, ...(host ? { host } : {}) })
+      nodes.set(`${network}/${name}`, node)
+      cleanups.push(() => node.stop())
+      endpoints.push({ name, url: node.url })
+    }
+    return endpoints
+  }
+
+  for (const [name, of] of Object.entries(CASTS)) {
+    const endpoints = await cast(name, of)
+    if (name === 'crowd') {
+      for (let at = 1; at < CROWD; at++) endpoints.push({ ...endpoints[0], name: `a${at}` })
+    }
+    const family = of.kind?.family ?? 'ethereum'
+    networks.push({ name, family, block_time: '1s', thresholds: { stall: '4s' }, ...of.config, endpoints })
+  }
+  const front = await startTlsFront(nodes.get('tls/b')?.url ?? '', certificateFor(90))
+  cleanups.push(() => front.stop())
+  const ofTls = networks.find((network) => 'name' in network && network.name === 'tls') as { endpoints: object[] }
+  ofTls.endpoints[1] = { name: 'b', url: front.url, tls: { insecure: true } }
+
+  const poll = { interval: '1s', timeout: '1s' }
+  const gateway = { enabled: true, listen: '127.0.0.1:0', callers: [{ name: 'rehearsal', endpoint_id: CALLER }] }
+  const first = await startDaemon({ poll, networks, gateway })
+  cleanups.push(
+    () => removeFolder(first.folder),
+    () => first.stop('SIGKILL'),
+  )
+  const gatewayUrl = /"url":"(http[^"]+)\/"[^\n]*"msg":"gateway listening"/.exec(first.log())?.[1]
+  if (gatewayUrl === undefined) throw new Error('no gateway')
+  const asking = askAlways(gatewayUrl)
+  cleanups.push(() => asking.stop())
+
+  const second = await startSecond(
+    await cast('second', { names: ['a', 'b', 'c'], hosts: ['127.0.0.2', '127.0.0.3', '127.0.0.4'] }),
+    disk,
+  )
+  cleanups.push(() => second.close())
+
+  return {
+    targets: [new URL(first.url).host, second.relay.address],
+    node(name) {
+      const found = nodes.get(name)
+      if (found === undefined) throw new Error(`no node ${name}`)
+      return found
+    },
+    nodes: (network) => [...nodes].filter(([name]) => name.startsWith(`${network}/`)).map(([, node]) => node),
+    certificate: (days) => front.serve(certificateFor(days)),
+    second,
+    async stop() {
+      for (const cleanup of cleanups.reverse()) await cleanup()
+    },
+  }
+}
+
+async function startSecond(
+  endpoints: readonly object[],
+  mounted: boolean,
+): Promise<Second & { close(): Promise<void> }> {
+  const folder = temporaryFolder()
+  const mount = (...options: readonly string[]) => execFileSync('mount', [...options, folder])
+  if (mounted) mount('-t', 'tmpfs', '-o', `size=${ROOMY}`, 'tmpfs')
+  const filler = join(folder, 'filler')
+  const config = {
+    poll: { interval: '1s', timeout: '1s' },
+    store: { path: 'heartline.db' },
+    networks: [{ name: 'second', family: 'ethereum', block_time: '1s', endpoints }],
+  }
+  const relay = await startRelay()
+  let daemon: RunningDaemon
+  let filling: NodeJS.Timeout | null = null
+
+  async function start(): Promise<void> {
+    daemon = await startDaemon(config, { folder })
+    relay.to(daemon.url)
+  }
+  async function stop(): Promise<void> {
+    relay.to(null)
+    await daemon.stop()
+  }
+  await start()
+
+  return {
+    relay,
+    start,
+    stop,
+    reload(next = config) {
+      daemon.rewrite(next)
+      daemon.process.kill('SIGHUP')
+    },
+    disk: {
+      fill() {
+        mount('-o', `remount,size=${TIGHT}`)
+        // The store gives up its reserve when the disk is full: that is taken as well.
+        filling = setInterval(() => fill(filler), 200)
+      },
+      empty() {
+        if (filling !== null) clearInterval(filling)
+        rmSync(filler, { force: true })
+        mount('-o', `remount,size=${ROOMY}`)
+      },
+    },
+    async close() {
+      if (filling !== null) clearInterval(filling)
+      await daemon.stop('SIGKILL')
+      await relay.stop()
+      if (mounted) execFileSync('umount', ['-l', folder])
+      removeFolder(folder)
+    },
+  }
+}
+
+/** Until there is not a byte left. */
+function fill(file: string): void {
+  const descriptor = openSync(file, 'a')
+  try {
+    for (let size = 1 << 20; size > 0; size >>= 1) {
+      try {
+        for (;;) if (writeSync(descriptor, Buffer.alloc(size)) < size) break
+      } catch {
+        // Half as much may still fit.
+      }
+    }
+  } finally {
+    closeSync(descriptor)
+  }
+}
+
+/** Somebody who uses the gateway: the newest block, an old one again and again, and what is not allowed. */
+function askAlways(gatewayUrl: string): { stop(): Promise<void> } {
+  const calls = [
+    ['eth_getBlockByNumber', ['latest', false]],
+    ['eth_blockNumber', []],
+    ['eth_getBlockByNumber', ['0x1', false]],
+    ['debug_everything', []],
+  ] as const
+  const waiting = new Set<Promise<unknown>>()
+  let turn = 0
+  const timer = setInterval(() => {
+    const [method, params] = calls[turn++ % calls.length] ?? calls[0]
+    for (const network of ASKED) {
+      if (waiting.size > 100) return
+      const asked = fetch(`${gatewayUrl}/${network}/${CALLER}`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ jsonrpc: '2.0', id: turn, method, params }),
+      })
+        .then((answer) => answer.text())
+        .catch(() => null)
+        .finally(() => waiting.delete(asked))
+      waiting.add(asked)
+    }
+  }, 150)
+  return {
+    async stop() {
+      clearInterval(timer)
+      await until(() => waiting.size === 0, 'every request has ended', 30_000)
+    },
+  }
+}
+
+/** As openssl takes it: `20261231235959Z`. */
+function asn1(at: number): string {
+  return new Date(at).toISOString().replaceAll(/[-:T]|\.\d+/g, '')
+}
