@@ -23,7 +23,13 @@ export default defineConfig({
       },
       {
         extends: true,
-        test: { name: 'real parts', include: OVER_REAL_PARTS, retry: process.env.CI ? 1 : 0 },
+        test: {
+          name: 'real parts',
+          include: OVER_REAL_PARTS,
+          retry: process.env.CI ? 1 : 0,
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+        },
       },
     ],
   },

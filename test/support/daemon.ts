@@ -120,7 +120,7 @@ export async function startDaemon(config: object, options: DaemonOptions = {}): 
 }
 
 /** Looks every 20 ms until it holds; fails with `what` after `withinMs`. */
-export async function until(holds: () => Promise<boolean> | boolean, what: string, withinMs = 15_000): Promise<void> {
+export async function until(holds: () => Promise<boolean> | boolean, what: string, withinMs = 40_000): Promise<void> {
   const end = performance.now() + withinMs
   for (;;) {
     if (await holds()) return

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { BLOCK_MS, INTERVAL_MS, openTheatre, type Theatre } from './stage.ts'
 
 /** The whole daemon over real sockets, in real time. */
-const LONG = 60_000
+const LONG = 120_000
 
 let theatre: Theatre
 beforeAll(async () => {
