@@ -290,11 +290,7 @@ export function createNetworkView(network: Network, endpoints: readonly Endpoint
 
 const NOTHING: readonly never[] = Object.freeze([])
 
-interface ToldOf {
-  readonly shard: Shard
-  readonly reference: ChainReference
-  readonly branches: number
-}
+type ToldOf = Pick<NetworkReference, 'shard' | 'branches'> & { readonly reference: ChainReference }
 
 /** Polls before and after a longer pause are not in a row. */
 function isRecent({ lastPolledAt }: EndpointMemory, { intervalMs }: Endpoint, now: UnixMs): boolean {
