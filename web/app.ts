@@ -60,6 +60,9 @@ function drawNow(): void {
   const drawing = frame(now, view.draw(now))
   if (isOurs) render(drawing, page)
   else page = takeOver(page, drawing)
+  // Typed before anybody listened.
+  const typed = page.querySelector<HTMLInputElement>('#search')?.value ?? ''
+  if (!isOurs && typed !== now.settings.query) choices.change({ query: typed })
   isOurs = true
   document.title = view.title(now)
 }

@@ -30,7 +30,7 @@ export function badgeSvg({ label, value, tone }: Badge): string {
 }
 
 function shortened(text: string): string {
-  const letters = [...text]
+  const letters = Array.from(text)
   return letters.length > MOST_LETTERS ? `${letters.slice(0, MOST_LETTERS - 1).join('')}…` : text
 }
 

@@ -3,9 +3,11 @@ import { gzipSync } from 'node:zlib'
 import { type Browser, chromium, type Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
+import { Secret } from '../../src/secret.ts'
+import type { HistoryBucket } from '../../src/store/store.ts'
 import { NODE, OTHER, OWN, type Setting, setUp } from '../http/setting.ts'
 import { incident } from '../support/incident.ts'
-import { bad, endpoint, good, liveness, network, nodeCheck } from '../support/network.ts'
+import { bad, endpoint, good, head, liveness, network, nodeCheck } from '../support/network.ts'
 import { requirePackage } from '../support/system-package.ts'
 
 const hasChromium = requirePackage('chromium', 'chromium')
@@ -36,10 +38,11 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
   async function show(
     setting: Setting,
     size = { width: 1280, height: 720 },
+    { scripts = true, path = '/' } = {},
   ): Promise<{ page: Page; complaints: string[]; loaded: Buffer[] }> {
     open.push(setting)
     const { port } = await setting.server.listen()
-    const context = await browser.newContext({ viewport: size })
+    const context = await browser.newContext({ viewport: size, javaScriptEnabled: scripts })
     const page = await context.newPage()
     const complaints: string[] = []
     const loaded: Buffer[] = []
@@ -57,8 +60,8 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
         () => {},
       )
     })
-    await page.goto(`http://127.0.0.1:${port}/`)
-    await page.waitForSelector('tbody tr')
+    await page.goto(`http://127.0.0.1:${port}${path}`)
+    await page.waitForSelector(scripts ? '.lamp:is(.on, .off)' : 'h1')
     return { page, complaints, loaded }
   }
 
@@ -124,6 +127,189 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
     expect(await row.evaluate((one) => getComputedStyle(one).backgroundColor)).not.toBe('rgba(0, 0, 0, 0)')
   })
 
+  test('is read without a script: verdict, endpoints, links that lead on, and of which moment it is', async () => {
+    const setting = setUp({ realClock: systemClock })
+    await setting.world.pollAll()
+
+    const { page, complaints } = await show(setting, undefined, { scripts: false })
+
+    expect(await page.locator('h1').innerText()).toBe('All 3 endpoints are up.')
+    expect(await page.locator('.lamp').innerText()).toMatch(/^As of .* UTC$/)
+    expect(await page.locator('.tools').isVisible()).toBe(false)
+    await page.getByRole('link', { name: 'Own node 1' }).click()
+    expect(await page.locator('h1').innerText()).toBe('Own node 1')
+    expect(complaints).toEqual([])
+  })
+
+  test('takes over what the daemon drew without losing the focus, the scroll or what was typed', async () => {
+    const setting = setUp({ realClock: systemClock })
+    await setting.world.pollAll()
+    open.push(setting)
+    const { port } = await setting.server.listen()
+    const page = await (await browser.newContext({ viewport: { width: 1280, height: 300 } })).newPage()
+    let letGo = () => {}
+    const held = new Promise<void>((resolve) => {
+      letGo = resolve
+    })
+    await page.route('**/api/v1/events', async (route) => {
+      await held
+      await route.continue()
+    })
+    await page.goto(`http://127.0.0.1:${port}/`)
+    await page.locator('.lamp.wait').waitFor()
+    await page.locator('#search').fill('node')
+    await page.getByRole('link', { name: 'Own node 2' }).focus()
+    await page.evaluate(() => scrollTo(0, 120))
+
+    letGo()
+
+    await page.locator('.lamp.on').waitFor()
+    expect(await page.evaluate(() => document.activeElement?.textContent)).toBe('Own node 2')
+    expect(await page.evaluate(() => Math.round(scrollY))).toBe(120)
+    expect(await page.locator('#search').inputValue()).toBe('node')
+  })
+
+  test('goes to other views and back without loading anew, says where one is, and puts the focus there', async () => {
+    const setting = setUp({ realClock: systemClock })
+    await setting.world.pollAll()
+    const { page, complaints } = await show(setting)
+    await page.evaluate(() => Object.assign(window, { isSame: true }))
+
+    await page.getByRole('link', { name: 'Avalanche', exact: true }).click()
+    await page.locator('h1', { hasText: 'Avalanche' }).waitFor()
+
+    expect(new URL(page.url()).pathname).toBe('/networks/avalanche')
+    expect(await page.title()).toBe('Avalanche · Heartline')
+    expect(await page.evaluate(() => document.activeElement?.tagName)).toBe('H1')
+    await page.goBack()
+    await page.locator('h1', { hasText: 'All 3 endpoints are up.' }).waitFor()
+    await page.goForward()
+    await page.locator('h1', { hasText: 'Avalanche' }).waitFor()
+    expect(await page.evaluate(() => 'isSame' in window)).toBe(true)
+    expect(complaints).toEqual([])
+  })
+
+  test('is walked by the keyboard: a strip is one stop, arrows read its cells, Home and End its ends', async () => {
+    const history = async ({ from, to, stepMs }: { from: number; to: number; stepMs: number }) =>
+      Array.from({ length: Math.ceil((to - from) / stepMs) }, (_, at) => aBucket(from + at * stepMs, stepMs))
+    const setting = setUp({ realClock: systemClock, store: { history } })
+    await setting.world.pollAll()
+    const { page, complaints } = await show(setting)
+    const strip = page.locator('[role=slider]').first()
+    await strip.waitFor()
+
+    await page.locator('tbody a').first().focus()
+    await page.keyboard.press('Tab')
+    await page.locator('.tipbox').waitFor()
+    const at = () => page.evaluate(() => Number(document.activeElement?.getAttribute('aria-valuenow')))
+    expect(await at()).toBe(96)
+    await page.keyboard.press('ArrowLeft')
+    expect(await at()).toBe(95)
+    await page.keyboard.press('Home')
+    expect(await at()).toBe(1)
+    expect(await page.evaluate(() => document.activeElement?.getAttribute('aria-valuetext'))).toMatch(
+      /^\d\d:\d\d to \d\d:\d\d: up, p95 20 ms$/,
+    )
+    await page.keyboard.press('End')
+    expect(await at()).toBe(96)
+    await page.keyboard.press('Tab')
+    expect(await page.evaluate(() => document.activeElement?.textContent)).toBe('Own node 2')
+    await page.keyboard.press('/')
+    expect(await page.evaluate(() => document.activeElement?.id)).toBe('search')
+    expect(complaints).toEqual([])
+  })
+
+  test('searches, filters and folds, and remembers what is folded, the colours and the rows', async () => {
+    const setting = setUp({ realClock: systemClock })
+    await setting.world.pollAll()
+    const { page, complaints } = await show(setting)
+
+    await page.locator('#search').fill('node 2')
+    await page.getByText('1 of 3 endpoints').waitFor()
+    await page.locator('#search').fill('')
+    await page.locator('#filter').selectOption('troubled')
+    await page.getByText('No endpoint is like that.').waitFor()
+    await page.locator('#filter').selectOption('all')
+    await page.getByRole('button', { name: 'Fold Avalanche' }).click()
+    await page.getByText('2 endpoints folded away').waitFor()
+    await page.getByRole('button', { name: 'Colours' }).click()
+    await page.getByRole('button', { name: 'Colours: light' }).click()
+    await page.getByRole('button', { name: 'Rows: roomy' }).click()
+    await page.getByRole('button', { name: 'Rows: dense' }).waitFor()
+    await page.reload()
+
+    await page.getByText('2 endpoints folded away').waitFor()
+    expect(await page.locator('html').getAttribute('class')).toBe('js dark dense')
+    expect(complaints).toEqual([])
+  })
+
+  test('of three hundred endpoints draws anew only the one that changed', async () => {
+    const endpoints = Array.from({ length: 300 }, (_, at) => endpoint(`node-${at}`, { intervalMs: 600_000 }))
+    const setting = setUp({ realClock: systemClock, networks: [{ network: network(), endpoints }] })
+    await setting.world.pollAll()
+    const { page } = await show(setting)
+    await page.getByText('All 300 endpoints are up.').waitFor()
+    await page.evaluate(() => {
+      const touched = new Set<string>()
+      Object.assign(window, { touched })
+      new MutationObserver((changes) => {
+        for (const { target } of changes) {
+          const element = target instanceof Element ? target : target.parentElement
+          const row = element?.closest('tr')
+          if (row) touched.add(row.id)
+        }
+      }).observe(document.body, { subtree: true, childList: true, characterData: true, attributes: true })
+    })
+
+    const changed = endpoints[7] as (typeof endpoints)[number]
+    await setting.world.poll(changed, { heads: [{ shard: null, outcome: good(head(1001, systemClock.now())) }] })
+
+    await page.getByText('1,001').first().waitFor()
+    const touched = await page.evaluate(() => [...(window as unknown as { touched: Set<string> }).touched])
+    expect(touched).toEqual(['e-ethereum-node-7'])
+  })
+
+  test('shows the public names and states, and to the holder of the token everything, until signed out', async () => {
+    const setting = setUp({ realClock: systemClock, options: { token: new Secret('a-token-of-the-operator') } })
+    await setting.world.pollAll()
+    const { page } = await show(setting)
+    await page.getByText('All 3 endpoints are up.').waitFor()
+    expect(await page.getByText('1,000').count()).toBe(0)
+
+    await page.getByRole('link', { name: 'Sign in' }).click()
+    await page.getByLabel('Token').fill('wrong')
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.getByText('That is not the token.').waitFor()
+    await page.getByLabel('Token').fill('a-token-of-the-operator')
+    await page.keyboard.press('Enter')
+    await page.getByText('The gateway is not enabled.').waitFor()
+    await page.getByRole('link', { name: 'Overview' }).click()
+    await page.getByText('1,000').first().waitFor()
+    expect(page.url()).not.toContain('token')
+    await page.reload()
+    await page.getByText('1,000').first().waitFor()
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByRole('link', { name: 'Sign in' }).waitFor()
+    await page.locator('.lamp.on').waitFor()
+    expect(await page.getByText('1,000').count()).toBe(0)
+  })
+
+  test('that is not public is opened by the token', async () => {
+    const options = { token: new Secret('a-token-of-the-operator'), public: false }
+    const setting = setUp({ realClock: systemClock, options })
+    await setting.world.pollAll()
+    open.push(setting)
+    const { port } = await setting.server.listen()
+    const page = await (await browser.newContext()).newPage()
+    await page.goto(`http://127.0.0.1:${port}/`)
+
+    await page.getByLabel('Token').fill('a-token-of-the-operator')
+    await page.keyboard.press('Enter')
+
+    await page.getByText('All 3 endpoints are up.').waitFor()
+    await page.locator('.lamp.on').waitFor()
+  })
+
   test('says that it is stale, and looks healthy nowhere, when the daemon is gone', async () => {
     const setting = setUp({ realClock: systemClock })
     await setting.world.pollAll()
@@ -132,7 +318,7 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
 
     await setting.server.close()
 
-    await page.locator('.lamp.off').waitFor({ timeout: 15_000 })
+    await page.locator('.lamp.off').waitFor({ timeout: 30_000 })
     expect(await page.locator('.lamp').textContent()).toMatch(/^Stale for /)
     expect(await page.locator('.verdict').getAttribute('class')).toContain('unknown')
     expect(await page.locator('h1').textContent()).toContain('No contact with Heartline')
@@ -206,3 +392,10 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
     expect(bytes).toBeLessThan(25_000)
   })
 })
+
+function aBucket(start: number, widthMs: number): HistoryBucket {
+  const times = { upMs: widthMs, degradedMs: 0, downMs: 0, maintenanceMs: 0, unknownMs: 0 }
+  const latencies = { latencyP50Ms: 10, latencyP95Ms: 20, latencyMaxMs: 30 }
+  const rest = { polls: 60, height: 1000, lagBlocksMax: 0, heartbeatLagMaxMs: null, contiguousFailuresMax: null }
+  return { start, ...times, ...latencies, ...rest }
+}

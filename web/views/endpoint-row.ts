@@ -67,7 +67,7 @@ function height(endpoint: EndpointView, head: HeadView | undefined): TemplateRes
     head.lag_blocks === null || !isHeard(endpoint) ? html`<small class="old">${WORDS.lastSeen}</small>` : nothing
   const shard =
     endpoint.heads.length > 1 && head.shard !== null ? html`<small>${shardName(head.shard)}</small>` : nothing
-  return html`${count(head.height)}${shard}${old}`
+  return html`${count(head.height)} ${shard} ${old}`
 }
 
 /** Whether what it says of its head is of now: a result holds for a while after the last answer. */
@@ -78,7 +78,7 @@ function isHeard({ conditions }: EndpointView): boolean {
 function lag(head: HeadView | undefined): TemplateResult {
   if (head === undefined || head.lag_blocks === null) return none()
   if (head.lag_blocks === 0) return html`<span class="quiet">${WORDS.atHead}</span>`
-  return html`${count(head.lag_blocks)}${head.lag_seconds === null ? nothing : html`<small>${age(head.lag_seconds)}</small>`}`
+  return html`${count(head.lag_blocks)} ${head.lag_seconds === null ? nothing : html`<small>${age(head.lag_seconds)}</small>`}`
 }
 
 function quietZero(value: number): TemplateResult {
@@ -94,7 +94,7 @@ function available({ ratio, coverage }: EndpointView['availability']['30d']): Te
     return html`<small class="quiet" title=${WORDS.coverageMeaning(share)}>${WORDS.notEnough}</small>`
   }
   const known = coverage < ALL_BUT_STARTING ? html`<small>${WORDS.coverage(share)}</small>` : nothing
-  return html`<span title=${WORDS.coverageMeaning(share)}>${percent(ratio)}</span>${known}`
+  return html`<span title=${WORDS.coverageMeaning(share)}>${percent(ratio)}</span> ${known}`
 }
 
 function none(): TemplateResult {

@@ -1,0 +1,197 @@
+import { gunzipSync } from 'node:zlib'
+import { Window } from 'happy-dom'
+import { describe, expect, test } from 'vitest'
+import { Secret } from '../../src/secret.ts'
+import { incident } from '../support/incident.ts'
+import { bad, good, liveness, nodeCheck } from '../support/network.ts'
+import { OWN, setUp } from './setting.ts'
+
+const HTML = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }
+const token = new Secret('a-token-of-the-operator')
+
+function read(body: string): Document {
+  const { document } = new Window()
+  document.documentElement.innerHTML = body.replace(/^<!doctype html>\s*/, '')
+  return document as unknown as Document
+}
+
+const heading = (body: string) => read(body).querySelector('h1')?.textContent?.trim()
+
+describe('the page', () => {
+  test.each([
+    ['/', 'All 3 endpoints are up.', 'Heartline'],
+    ['/networks/avalanche', 'Avalanche', 'Avalanche · Heartline'],
+    ['/endpoints/avalanche/own-1', 'Own node 1', 'Own node 1 · Heartline'],
+    ['/incidents', 'Incidents', 'Incidents · Heartline'],
+    [`/incidents/${incident().id}`, 'Avalanche: Own node 1', 'Avalanche: Own node 1 · Heartline'],
+    ['/observer', 'Observer', 'Observer · Heartline'],
+    ['/gateway', 'Gateway', 'Gateway · Heartline'],
+  ])('has %s, readable as it comes', async (url, first, title) => {
+    const { server, world, incidents } = setUp()
+    await world.pollAll()
+    incidents.put(incident())
+
+    const answer = await server.inject({ url, headers: HTML })
+
+    expect(answer.statusCode).toBe(200)
+    expect(answer.headers['content-type']).toBe('text/html; charset=utf-8')
+    expect(heading(answer.body)).toBe(first)
+    expect(read(answer.body).title).toBe(title)
+    expect(answer.body).not.toMatch(/undefined|\[object|NaN/)
+  })
+
+  test('keeps to its own security policy: nothing inline, nothing from elsewhere', async () => {
+    const { server, world, incidents } = setUp()
+    await world.pollAll()
+    incidents.put(incident())
+
+    for (const url of [
+      '/',
+      '/networks/avalanche',
+      '/endpoints/avalanche/own-1',
+      '/incidents',
+      '/observer',
+      '/gateway',
+    ]) {
+      const document = read((await server.inject(url)).body)
+      const all = [...document.querySelectorAll('*')]
+      const names = new Set(all.flatMap((element) => element.getAttributeNames()))
+
+      expect(
+        [...names].filter((name) => name === 'style' || name.startsWith('on')),
+        url,
+      ).toEqual([])
+      expect(
+        [...document.querySelectorAll('script')].filter(({ textContent }) => textContent !== ''),
+        url,
+      ).toEqual([])
+      expect(document.querySelector('style'), url).toBeNull()
+      const addresses = all
+        .flatMap((one) => [one.getAttribute('href'), one.getAttribute('src')])
+        .filter((one) => one !== null)
+      expect(
+        addresses.filter((one) => !/^[/#]/.test(one) || one.startsWith('//')),
+        url,
+      ).toEqual([])
+    }
+  })
+
+  test('asks only for files that are there, under names that never change their content', async () => {
+    const { server } = setUp()
+    const document = read((await server.inject('/')).body)
+    const files = [
+      ...document.querySelectorAll('script, link[rel=stylesheet], link[rel=modulepreload], link[rel=icon]'),
+    ]
+      .map((one) => one.getAttribute('src') ?? one.getAttribute('href'))
+      .filter((one) => one !== null && !one.endsWith('app.js'))
+
+    expect(files.length).toBeGreaterThan(2)
+    for (const file of files) {
+      const { statusCode, headers } = await server.inject(file ?? '')
+      expect(statusCode, file ?? '').toBe(200)
+      expect(headers['cache-control'], file ?? '').toContain('immutable')
+    }
+    expect((await server.inject('/assets/style.css')).headers['cache-control']).toBe('no-cache')
+  })
+
+  test('is compressed for whoever takes that, and the same page all the same', async () => {
+    const { server } = setUp()
+
+    const plain = await server.inject('/')
+    const packed = await server.inject({ url: '/', headers: { 'accept-encoding': 'gzip' } })
+
+    expect(packed.headers['content-encoding']).toBe('gzip')
+    expect(gunzipSync(packed.rawPayload).toString()).toBe(plain.body)
+    expect(plain.headers['content-encoding']).toBeUndefined()
+  })
+
+  test('is drawn once a second at most for all who ask', async () => {
+    const { server, world, clock } = setUp()
+    await world.pollAll()
+    const before = await server.inject('/')
+
+    const refused = bad({ kind: 'refused' })
+    for (let poll = 0; poll < 2; poll++) await world.poll(OWN, { heads: [{ shard: null, outcome: refused }] })
+
+    expect((await server.inject('/')).body).toBe(before.body)
+    await clock.advance(1001)
+    expect(heading((await server.inject('/')).body)).toContain('Avalanche: 1 of 2 endpoints')
+  })
+
+  test.each([
+    '/networks/nobody',
+    '/endpoints/avalanche/nobody',
+    '/incidents/nobody',
+    '/incidents?cursor=x',
+    '/nothing',
+    '/networks/',
+  ])('says of %s that there is nothing, as a page to people', async (url) => {
+    const { server } = setUp()
+
+    const answer = await server.inject({ url, headers: HTML })
+
+    expect(answer.statusCode).toBe(404)
+    expect(heading(answer.body)).toBe('There is nothing here')
+    expect(read(answer.body).querySelector('main a')?.getAttribute('href')).toBe('/')
+  })
+
+  test('shows what a node says as text', async () => {
+    const { server, world, clock } = setUp()
+    const checks = [nodeCheck('<img src=x onerror=alert(1)>', { contiguousFailures: 5 })]
+    for (let poll = 0; poll < 2; poll++) await world.poll(OWN, { liveness: good(liveness(clock.now(), { checks })) })
+
+    const { body } = await server.inject('/')
+
+    expect(body).toContain('&lt;img src=x')
+    expect(read(body).querySelector('img')).toBeNull()
+    expect(body).not.toContain('<img')
+  })
+})
+
+describe('with a token', () => {
+  test('the public page has names and states, no heights and nothing that a node said, and a way to sign in', async () => {
+    const { server, world, clock } = setUp({ options: { token } })
+    const failing = bad({ kind: 'rpc', code: -32_000, message: 'canary' })
+    for (let poll = 0; poll < 2; poll++) {
+      await clock.advance(10_000)
+      await world.pollAll()
+      for (let again = 0; again < 2; again++) await world.poll(OWN, { liveness: failing })
+    }
+
+    const seen = (await server.inject('/')).body
+    const all = (await server.inject({ url: '/', headers: { authorization: 'Bearer a-token-of-the-operator' } })).body
+
+    expect(seen).toContain('Own node 1')
+    expect(seen).not.toMatch(/-32000|1,000/)
+    expect(seen).toContain('data-access="public"')
+    expect(read(seen).querySelector('footer')?.textContent).toContain('Sign in')
+    expect(all).toContain('answered with error -32000')
+    expect(all).toContain('1,000')
+  })
+
+  test('what is private asks for it with a form', async () => {
+    const { server } = setUp({ options: { token } })
+
+    const answer = await server.inject({ url: '/gateway', headers: HTML })
+
+    expect(answer.statusCode).toBe(401)
+    expect(read(answer.body).querySelector('form input')?.getAttribute('type')).toBe('password')
+  })
+
+  test.each(['/', '/networks/avalanche', '/incidents'])(
+    'and not public, %s is the form and nothing else',
+    async (url) => {
+      const { server, world, incidents } = setUp({ options: { token, public: false } })
+      await world.pollAll()
+      incidents.put(incident())
+
+      const answer = await server.inject({ url, headers: HTML })
+
+      expect(answer.statusCode).toBe(401)
+      expect(answer.headers['www-authenticate']).toMatch(/^Bearer/)
+      expect(read(answer.body).querySelector('form input')?.getAttribute('type')).toBe('password')
+      expect(answer.body).not.toMatch(/Avalanche|Own node|refused/i)
+      expect(answer.body).toContain('data-access="closed"')
+    },
+  )
+})

@@ -1,0 +1,154 @@
+import { describe, expect, test } from 'vitest'
+import { StripsView } from '../../src/http/views.ts'
+import { Secret } from '../../src/secret.ts'
+import type { HistoryBucket, HistoryQuery } from '../../src/store/store.ts'
+import { setUp } from './setting.ts'
+
+const CELL_MS = 900_000
+
+function bucket(start: number, over: Partial<HistoryBucket> = {}): HistoryBucket {
+  return {
+    start,
+    upMs: CELL_MS,
+    degradedMs: 0,
+    downMs: 0,
+    maintenanceMs: 0,
+    unknownMs: 0,
+    polls: 60,
+    latencyP50Ms: 10,
+    latencyP95Ms: 20,
+    latencyMaxMs: 30,
+    height: 1000,
+    lagBlocksMax: 0,
+    heartbeatLagMaxMs: null,
+    contiguousFailuresMax: null,
+    ...over,
+  }
+}
+
+/** A store that has every bucket of `own-1`, as `history` says, and nothing of the others; and remembers what it was asked. */
+function storeOf(history: (start: number) => Partial<HistoryBucket>) {
+  const asked: HistoryQuery[] = []
+  return {
+    asked,
+    async history(query: HistoryQuery) {
+      asked.push(query)
+      if (query.endpoint !== 'avalanche/own-1') return []
+      const count = Math.ceil((query.to - query.from) / query.stepMs)
+      return Array.from({ length: count }, (_, at) => {
+        const start = query.from + at * query.stepMs
+        return bucket(start, history(start))
+      })
+    },
+  }
+}
+
+describe('/api/v1/strips', () => {
+  test('tells a day of every endpoint in 96 letters, the worst of each quarter of an hour', async () => {
+    const store = storeOf((start) => {
+      const hour = new Date(start).getUTCHours()
+      if (hour === 3) return { upMs: CELL_MS - 1000, downMs: 1000, lagBlocksMax: 7 }
+      if (hour === 4) return { upMs: 0, degradedMs: CELL_MS }
+      if (hour === 5) return { upMs: 1000, unknownMs: CELL_MS - 1000 }
+      return hour === 6 ? { upMs: 0, maintenanceMs: CELL_MS } : {}
+    })
+    const { server, clock } = setUp({ store })
+
+    const view = StripsView.strict().parse((await server.inject('/api/v1/strips')).json())
+
+    const [own, other, node] = view.strips
+    expect([own?.endpoint, other?.endpoint, node?.network]).toEqual(['own-1', 'own-2', 'ethereum'])
+    expect(own?.states).toHaveLength(96)
+    const at = (time: string) => (Date.parse(time) - Date.parse(view.from)) / CELL_MS
+    const day = new Date(clock.now()).toISOString().slice(0, 10)
+    const cells = ['03:00', '04:00', '05:00', '06:00'].map((hour) => (at(`${day}T${hour}:00Z`) + 96) % 96)
+    expect(cells.map((cell) => own?.states[cell])).toEqual(['d', 'g', '-', 'm'])
+    expect(own?.states.replace(/[dgm-]/g, '')).toBe('u'.repeat(80))
+    expect(own?.mixed).toContainEqual([cells[0], 0, 1, 0, 0])
+    expect(own?.mixed).toContainEqual([cells[2], 0, 0, 0, 899])
+    expect(own?.mixed).toHaveLength(8)
+    expect(own?.lag_blocks_max[cells[0] ?? -1]).toBe(7)
+    expect(own?.recent_latency_p95_seconds).toBe(0.02)
+    expect(other?.states).toBe('-'.repeat(96))
+  })
+
+  test('tells fewer hours where fewer are asked for, the latest ones', async () => {
+    const { server } = setUp({
+      store: storeOf((start) => (start % 3_600_000 === 0 ? { upMs: 0, downMs: CELL_MS } : {})),
+    })
+
+    const view = StripsView.strict().parse((await server.inject('/api/v1/strips?hours=2')).json())
+
+    expect(view.strips[0]?.states).toHaveLength(8)
+    expect(view.strips[0]?.states.match(/d/g)).toHaveLength(2)
+    expect(Date.parse(view.to) - Date.parse(view.from)).toBeLessThanOrEqual(2 * 3_600_000)
+  })
+
+  test('is read once a minute however many ask, and then only the latest cells of it', async () => {
+    const store = storeOf(() => ({}))
+    const { server, clock } = setUp({ store })
+
+    const first = await server.inject('/api/v1/strips')
+    const again = await server.inject({ url: '/api/v1/strips', headers: { 'if-none-match': first.headers.etag } })
+    const before = store.asked.length
+    await clock.advance(61_000)
+    const later = await server.inject({ url: '/api/v1/strips', headers: { 'if-none-match': first.headers.etag } })
+
+    expect(again.statusCode).toBe(304)
+    expect(before).toBe(6)
+    expect(later.statusCode).toBe(200)
+    const longest = Math.max(...store.asked.slice(before).map(({ from, to }) => to - from))
+    expect(longest).toBeLessThanOrEqual(3_600_000 + 2 * CELL_MS)
+    expect(StripsView.parse(later.json()).strips[0]?.states).toMatch(/^u+$/)
+  })
+
+  test('tells the public states, and no figures', async () => {
+    const { server } = setUp({
+      store: storeOf(() => ({ lagBlocksMax: 7 })),
+      options: { token: new Secret('a-token-of-the-operator') },
+    })
+
+    const view = StripsView.strict().parse((await server.inject('/api/v1/strips')).json())
+
+    expect(view.strips[0]?.states).toMatch(/^u+$/)
+    expect(view.strips[0]?.lag_blocks_max).toEqual([])
+    expect(view.strips[0]?.latency_p95_seconds).toEqual([])
+    expect(view.strips[0]?.recent_latency_p95_seconds).toBeNull()
+  })
+
+  test('stays as it was for a while when the history cannot be read, and then is a problem', async () => {
+    let broken = false
+    const store = storeOf(() => ({}))
+    const { server, clock } = setUp({
+      store: { history: (query) => (broken ? Promise.reject(new Error('canary')) : store.history(query)) },
+    })
+    const first = await server.inject('/api/v1/strips')
+
+    broken = true
+    await clock.advance(61_000)
+    const kept = await server.inject('/api/v1/strips')
+    await clock.advance(300_000)
+    const gone = await server.inject('/api/v1/strips')
+
+    expect(kept.body).toBe(first.body)
+    expect(gone.statusCode).toBe(503)
+    expect(gone.body).not.toContain('canary')
+  })
+
+  test.each(['hours=0', 'hours=25', 'hours=x', 'minutes=5'])('refuses %s', async (query) => {
+    expect((await setUp().server.inject(`/api/v1/strips?${query}`)).statusCode).toBe(400)
+  })
+
+  test('is sent compressed to whoever takes that', async () => {
+    const { server } = setUp({ store: storeOf(() => ({})) })
+
+    const { headers, rawPayload } = await server.inject({
+      url: '/api/v1/strips',
+      headers: { 'accept-encoding': 'gzip' },
+    })
+
+    expect(headers['content-encoding']).toBe('gzip')
+    expect(headers.vary).toContain('Accept-Encoding')
+    expect(rawPayload.length).toBeLessThan(800)
+  })
+})

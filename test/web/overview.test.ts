@@ -1,0 +1,229 @@
+import { Window } from 'happy-dom'
+import { describe, expect, test } from 'vitest'
+import { templateText } from '../../src/http/template-text.ts'
+import type { StatusView, StripsView, StripView } from '../../src/http/views.ts'
+import { frame } from '../../web/views/frame.ts'
+import { view } from '../../web/views/overview.ts'
+import { cellSentence } from '../../web/views/strip-cell.ts'
+import { DEFAULT_SETTINGS, type Model } from '../../web/views/view.ts'
+import { aNetwork, anEndpoint, anIncident, aStatus } from './things.ts'
+
+const NOW = Date.parse('2026-01-01T00:10:00.000Z')
+
+function modelOf(status: StatusView | null, over: Partial<Model> = {}): Model {
+  return {
+    route: { view: 'overview', params: {}, query: {} },
+    status,
+    incidents: [],
+    contact: { kind: 'live', by: 'events' },
+    nowMs: NOW,
+    access: 'open',
+    settings: { ...DEFAULT_SETTINGS, zone: 'utc' },
+    data: null,
+    ...over,
+  }
+}
+
+function draw(status: StatusView | null, over: Partial<Model> = {}): HTMLElement {
+  const model = modelOf(status, over)
+  const { document } = new Window()
+  document.body.innerHTML = templateText(frame(model, view.draw(model)))
+  return document.body as unknown as HTMLElement
+}
+
+const all = (page: HTMLElement, selector: string) => [...page.querySelectorAll(selector)]
+const text = (element: Element | null | undefined) => element?.textContent?.replace(/\s+/g, ' ').trim()
+const rowsOf = (page: HTMLElement) => all(page, 'tbody tr').map((row) => text(row.querySelector('a')))
+
+function aStrip(endpoint: string, states: string, over: Partial<StripView> = {}): StripView {
+  return {
+    network: 'one',
+    endpoint,
+    states,
+    mixed: [],
+    lag_blocks_max: Array.from(states, () => 0),
+    latency_p95_seconds: Array.from(states, () => 0.02),
+    recent_latency_p95_seconds: 0.045,
+    ...over,
+  }
+}
+
+function strips(...of: StripView[]): StripsView {
+  const from = '2025-12-31T23:00:00.000Z'
+  return { generated_at: from, from, to: '2026-01-01T00:00:00.000Z', step_seconds: 900, strips: of }
+}
+
+describe('the overview', () => {
+  test('leads with the sentence, then what is open, then the networks with the worst first', () => {
+    const down = anEndpoint('b', { state: 'down' })
+    const page = draw(
+      aStatus([aNetwork('fine'), aNetwork('one', [anEndpoint('a'), down], { state: 'degraded' })], {
+        state: 'degraded',
+      }),
+      { incidents: [anIncident('x', { endpoint: 'b' })] },
+    )
+
+    expect(text(page.querySelector('h1'))).toBe('ONE: 1 of 2 endpoints is down; the other network is at head.')
+    expect(text(page.querySelector('.incidents li p'))).toBe('ONE: b is down: connection refused')
+    expect(text(page.querySelector('.incidents .when'))).toBe('for 10 min')
+    expect(page.querySelector('.incidents a')?.getAttribute('href')).toBe('/incidents/x')
+    expect(all(page, '.network h2').map(text)).toEqual(['ONE', 'FINE'])
+    expect(rowsOf(page)).toEqual(['b', 'a', 'a'])
+  })
+
+  test('says how many endpoints are at head, how high that is and how old its block', () => {
+    const head = { shard: null, height: 1_234_567, hash: '0x1', timestamp: '2026-01-01T00:09:48.000Z' }
+    const lagging = anEndpoint('b', {
+      state: 'degraded',
+      conditions: [{ code: 'lagging', message: '12 blocks behind', since: '2026-01-01T00:09:00.000Z' }],
+      heads: [{ ...head, height: 1_234_555, lag_blocks: 12, lag_seconds: 144 }],
+    })
+    const well = anEndpoint('a', { heads: [{ ...head, lag_blocks: 0, lag_seconds: 0 }] })
+
+    const page = draw(aStatus([aNetwork('one', [well, lagging], { state: 'degraded', heads: [head] })]))
+
+    expect(text(page.querySelector('.facts'))).toContain('1 of 2 at head')
+    expect(text(page.querySelector('.tips'))).toBe('1,234,567 12 s old')
+    expect(text(page.querySelector('tr.degraded .lag'))).toBe('12 2 min')
+    expect(text(page.querySelector('tr.degraded .why'))).toBe('lagging 12 blocks behind')
+    expect(text(page.querySelector('tr.up .lag'))).toBe('at head')
+  })
+
+  test('does not repeat a height as current of an endpoint that does not answer any more', () => {
+    const head = {
+      shard: null,
+      height: 7,
+      hash: '0x1',
+      timestamp: '2026-01-01T00:00:00Z',
+      lag_blocks: 0,
+      lag_seconds: 0,
+    }
+    const conditions = [{ code: 'unreachable', message: 'connection refused', since: '2026-01-01T00:00:00Z' } as const]
+
+    const page = draw(aStatus([aNetwork('one', [anEndpoint('a', { state: 'down', heads: [head], conditions })])]))
+
+    expect(text(page.querySelector('td.height'))).toBe('7 last seen')
+    expect(page.querySelector('td.lag')?.textContent).not.toContain('at head')
+  })
+
+  test.each([
+    ['half known is enough', { ratio: 0.99999, coverage: 0.5, fresh: 1 }, '99.999 % of 50 %'],
+    ['less is not', { ratio: 1, coverage: 0.499, fresh: 1 }, 'not enough data'],
+    ['all known needs no remark', { ratio: 1, coverage: 1, fresh: 1 }, '100 %'],
+    ['nothing known is no 100 %', { ratio: null, coverage: 0, fresh: null }, 'not enough data'],
+  ])('of availability: %s', (_claim, availability, sentence) => {
+    const endpoint = anEndpoint('a', { availability: { ...anEndpoint('a').availability, '30d': availability } })
+
+    expect(text(draw(aStatus([aNetwork('one', [endpoint])])).querySelector('td.available'))).toBe(sentence)
+  })
+
+  test('looks well nowhere when it is stale', () => {
+    const page = draw(aStatus([aNetwork('one')]), { contact: { kind: 'stale', forSeconds: 12 } })
+
+    expect(text(page.querySelector('.lamp'))).toBe('Stale for 12 s')
+    expect(page.querySelector('main')?.className).toBe('stale')
+    expect(page.querySelector('.verdict')?.className).toBe('verdict unknown')
+    expect(view.title(modelOf(aStatus([]), { contact: { kind: 'stale', forSeconds: 12 } }))).toBe('? Heartline')
+  })
+
+  test('makes no network look well of which somebody is not known', () => {
+    const page = draw(aStatus([aNetwork('one', [anEndpoint('a'), anEndpoint('b', { state: 'unknown' })])]))
+
+    expect(page.querySelector('.verdict')?.className).toBe('verdict unknown')
+    expect(page.querySelector('.network h2 svg')?.getAttribute('aria-label')).toBe('Unknown')
+  })
+
+  test('is a picture of one moment where the daemon drew it, and says of which', () => {
+    const page = draw(aStatus([aNetwork('one')]), { contact: { kind: 'snapshot' } })
+
+    expect(text(page.querySelector('.lamp'))).toBe('As of 1 Jan 2026, 00:10:00 UTC')
+  })
+
+  test.each([
+    [{ query: 'NODE one' }, ['node-b']],
+    [{ filter: 'troubled' as const }, ['a']],
+    [{ filter: 'lagging' as const }, ['a']],
+    [{ filter: 'flapping' as const }, ['node-b']],
+    [{ query: 'nobody' }, []],
+  ])('narrowed down by %o shows those alone', (wish, names) => {
+    const a = anEndpoint('a', { state: 'down' })
+    const status = aStatus([aNetwork('one', [a, anEndpoint('node-b', { flapping: true })]), aNetwork('two', [])])
+
+    const page = draw(status, { settings: { ...DEFAULT_SETTINGS, ...wish } })
+
+    expect(rowsOf(page)).toEqual(names)
+    expect(text(page.querySelector('output'))).toBe(`${names.length} of 2 endpoints`)
+    expect(page.querySelector('.nobody') !== null).toBe(names.length === 0)
+  })
+
+  test('folds a network and still says how it is', () => {
+    const page = draw(aStatus([aNetwork('one', [anEndpoint('a'), anEndpoint('b')])]), {
+      settings: { ...DEFAULT_SETTINGS, folded: ['one'] },
+    })
+
+    expect(all(page, 'tbody tr')).toEqual([])
+    expect(text(page.querySelector('.folded'))).toBe('2 endpoints folded away')
+    expect(page.querySelector('.fold')?.getAttribute('aria-expanded')).toBe('false')
+    expect(text(page.querySelector('.facts'))).toContain('2 of 2 at head')
+  })
+
+  test('offers the public to sign in, and the holder of the token to sign out', () => {
+    expect(text(draw(aStatus([]), { access: 'public' }).querySelector('.foot'))).toContain('Sign in')
+    expect(text(draw(aStatus([]), { access: 'signed-in' }).querySelector('.foot'))).toContain('Sign out')
+    expect(text(draw(aStatus([]), { access: 'open' }).querySelector('.foot'))).not.toContain('Sign')
+  })
+})
+
+describe('a strip', () => {
+  const one = (strip: StripView) => draw(aStatus([aNetwork('one')]), { data: strips(strip) }).querySelector('.strip')
+
+  test('draws a calm day as one shape, and trouble by a shape of its own', () => {
+    const calm = one(aStrip('a', 'uuuu'))
+    const troubled = one(aStrip('a', 'uudgu', { lag_blocks_max: [0, 0, null, 12, 1] }))
+
+    expect(calm?.querySelectorAll('path').length).toBe(2)
+    expect(calm?.querySelector('.up')?.getAttribute('d')).toBe('M0 4h4v10h-4z')
+    expect(troubled?.querySelector('.down')?.getAttribute('d')).toBe('M2 0h1v14h-1z')
+    expect(troubled?.querySelector('.up')?.getAttribute('d')).toBe('M0 4h2v10h-2zM4 4h1v10h-1z')
+    expect(troubled?.querySelector('.lag-much')?.getAttribute('d')).toBe('M3 16h1v6h-1z')
+  })
+
+  test('leaves unknown time to the hatched ground', () => {
+    const strip = one(aStrip('a', '--u-'))
+
+    expect([...(strip?.querySelectorAll('path') ?? [])].map((path) => path.getAttribute('d'))).toEqual([
+      'M2 0h1v22h-1z',
+      'M2 4h1v10h-1z',
+    ])
+  })
+
+  test('is one stop of the tab key, and says in a sentence what it shows', () => {
+    const strip = one(aStrip('a', 'uud-', { lag_blocks_max: [0, 3, 12, null] }))
+
+    expect(strip?.getAttribute('role')).toBe('slider')
+    expect(strip?.getAttribute('aria-valuetext')).toBe(
+      'up 30 min, down 15 min, unknown 15 min, at most 12 blocks behind',
+    )
+    expect(strip?.getAttribute('aria-valuemax')).toBe('4')
+  })
+
+  test('tells of a cell how long it was what, and what was the worst', () => {
+    const strip = aStrip('a', 'ud-', {
+      mixed: [[1, 0, 120, 0, 60]],
+      lag_blocks_max: [0, 3, null],
+      latency_p95_seconds: [0.02, null, null],
+    })
+    const say = (at: number) => cellSentence(strip, at, strips(strip), 'utc')
+
+    expect(say(0)).toBe('23:00 to 23:15: up, p95 20 ms')
+    expect(say(1)).toBe('23:15 to 23:30: up 12 min, down 2 min, unknown 1 min, at most 3 blocks behind')
+    expect(say(2)).toBe('23:30 to 23:45: nothing is known')
+  })
+
+  test('has no place in the table while the past is not known yet', () => {
+    const page = draw(aStatus([aNetwork('one')]))
+
+    expect(page.querySelector('[role=slider]')).toBeNull()
+    expect(page.querySelector('td.latency .none')).not.toBeNull()
+  })
+})
