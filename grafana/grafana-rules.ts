@@ -1,6 +1,7 @@
 import { type Alert, unsilenced } from './alerts/alert.ts'
 import type { AlertGroup } from './alerts/alerts.ts'
 import { runbookUrl } from './links.ts'
+import { placeOf } from './shown-on.ts'
 import { DATA_SOURCE_UID } from './uids.ts'
 import { yaml } from './yaml.ts'
 
@@ -71,6 +72,7 @@ function ruleOf(alert: Alert, runbooks?: string): object {
         },
       },
     ],
+    ...placeOf(alert.name),
     noDataState: 'OK',
     execErrState: 'Error',
     for: alert.hold,

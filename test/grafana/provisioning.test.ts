@@ -27,6 +27,8 @@ interface Rule {
   readonly condition: string
   readonly for: string
   readonly noDataState: string
+  readonly dashboardUid: string
+  readonly panelId: number
   readonly labels: Readonly<Record<string, string>>
   readonly annotations: Readonly<Record<string, string>>
   readonly data: readonly {
@@ -85,6 +87,13 @@ describe('the rules for Grafana', () => {
       expect(JSON.stringify(annotations)).not.toMatch(/\$value\b/)
       expect(annotations['description']).toContain('$values.A.Value')
       expect(annotations['runbook_url']).toMatch(/^https:\/\//)
+    }
+  })
+
+  test('lead to a panel that is there', () => {
+    for (const { title, dashboardUid, panelId } of rules) {
+      const dashboard = keptDashboards().find(({ uid }) => uid === dashboardUid)
+      expect(dashboard?.panels.find(({ id }) => id === panelId)?.title, title).toMatch(/^[A-Z]/)
     }
   })
 
