@@ -1,14 +1,15 @@
 import type { Clock } from '../clock.ts'
 import type { EndpointKey } from '../core/endpoint.ts'
 import { failover, lacksMethod } from '../core/failover.ts'
-import { describeFailure, type Failure } from '../core/failure.ts'
+import type { Failure } from '../core/failure.ts'
 import type { OperationName } from '../core/operation.ts'
 import { type AnswerHeight, answerHeight } from './answer-height.ts'
 import type { Attempted } from './attempt.ts'
 import { type AttemptOutcome, outcomeOf, settle } from './attempt-outcome.ts'
+import { type Kept, passOn } from './kept.ts'
 import type { NodeReply, Question, Reply } from './question.ts'
-import { type Refusal, type RefusalKind, refusal } from './refusal.ts'
 import type { Tips } from './tips.ts'
+import { refused, TOO_SHORT_MS, whyUnanswered } from './unanswered.ts'
 import type { Upstream } from './upstream.ts'
 import type { UpstreamNetwork } from './upstreams.ts'
 
@@ -22,8 +23,6 @@ const MOST_ABSENCES = 3
 /** A node that has not answered by then hangs; there must be time left for another, also where the deadline is short. */
 const ATTEMPT_MS = 4000
 const ATTEMPT_SHARE = 0.4
-/** With less than this left nobody is asked. */
-const TOO_SHORT_MS = 20
 /** Who has the caller's height is away: how long the others are given to get there; blocks travel faster than that. */
 const LONGEST_WAIT_MS = 3000
 const WAIT_STEP_MS = 50
@@ -36,13 +35,6 @@ export interface AskingDeps {
   readonly onDoubt: (key: EndpointKey) => void
   readonly onAttempt?: ((upstream: Upstream, operation: OperationName, outcome: AttemptOutcome) => void) | undefined
   readonly onRetry?: ((network: string, reason: RetryReason) => void) | undefined
-}
-
-interface Kept {
-  readonly reply: NodeReply
-  readonly upstream: Upstream
-  readonly degraded: boolean
-  readonly nodeId: string | null
 }
 
 /** One question on its way from endpoint to endpoint. */
@@ -112,7 +104,7 @@ export class Asking {
   }
 
   #next(now: number) {
-    const { operation, to } = this.#question
+    const { operation } = this.#question
     const forMore = this.#kept !== null || this.#behind !== null
     if (this.#attempts > 0) {
       if (!operation.isRead || this.#tried.length >= MOST_ENDPOINTS) return null
@@ -124,7 +116,7 @@ export class Asking {
       tip: this.#mark('latest'),
       method: this.#question.call?.method ?? null,
       tried: this.#tried,
-      proxiesOnly: to.kind === 'path' && to.observerPath === null,
+      proxiesOnly: needsProxy(this.#question),
       forMore: forMore && !this.#anew,
     })
     this.#anew = false
@@ -152,7 +144,7 @@ export class Asking {
         if (reply === null || isBehind) return null
         // Two that do not know: the first one's words are as good.
         if (this.#keptIsAbsence && came.kind === 'error') return null
-        return this.#give({ reply, upstream, degraded, nodeId })
+        return passOn({ reply, upstream, degraded, nodeId }, this.#attempts, this.#nodeMs)
       case 'unable':
         // Any caller can bring this about, and must not use up what failing over needs.
         if (this.#behind === null) this.#reason = 'absent'
@@ -245,60 +237,24 @@ export class Asking {
       if (tips.get(caller, network, this.#shard, mark) === behind.mark) {
         tips.lower(caller, network, this.#shard, mark, height)
       }
-      return this.#give(behind)
+      return passOn(behind, this.#attempts, this.#nodeMs)
     }
-    return this.#kept === null ? this.#refuse() : this.#give(this.#kept)
+    return this.#kept === null ? this.#refuse() : passOn(this.#kept, this.#attempts, this.#nodeMs)
   }
 
   #refuse(): Reply {
-    const { operation, to, deadlineAt } = this.#question
+    const { need, isRead } = this.#question.operation
     const last = this.#failure
+    const why = whyUnanswered({
+      question: this.#question,
+      last: last === null ? null : { ...last, endpoint: last.upstream.name },
+      asked: this.#tried.length,
+      leftMs: this.#question.deadlineAt - this.#deps.clock.monotonic(),
+      restsForMs: () => this.#network.choice.restsFor({ need, isRead, proxiesOnly: needsProxy(this.#question) }),
+    })
     // Where only one could be asked, who it was matters as much as what came of it.
-    const isOnes = !operation.isRead || operation.need.kind === 'endpoint'
-    const by = isOnes ? (last?.upstream.name ?? null) : null
-    const refuse = (why: Refusal) => refused(why, by, this.#attempts, this.#nodeMs)
-    const isOver = this.#deps.clock.monotonic() + TOO_SHORT_MS > deadlineAt
-    if (last === null) return refuse(isOver ? DEADLINE : (this.#resting('no-endpoint', RESTING) ?? NO_ENDPOINT))
-    const { failure, unsent } = last
-    const what = `${last.upstream.name}: ${describeFailure(failure)}`
-    if (failure.kind === 'http' && failure.status === 404 && to.kind === 'path' && operation.need.kind === 'endpoint') {
-      return refuse(refusal('unknown-route', what))
-    }
-    if (!operation.isRead && !unsent && !isRefusal(failure)) {
-      return refuse(refusal('outcome-unknown', `outcome unknown: it was sent to ${what}`))
-    }
-    const isLate = failure.kind === 'timeout' && this.#deps.clock.monotonic() + 2 * TOO_SHORT_MS > deadlineAt
-    if (isLate) return refuse(DEADLINE)
-    const count = this.#tried.length
-    const words = count === 1 ? what : `every attempt failed: ${count} endpoints were asked, at last ${what}`
-    const resting = failure.kind === 'rate-limited' ? this.#resting('all-failed', words) : null
-    return refuse(resting ?? refusal('all-failed', words))
-  }
-
-  /** Nodes want to be left alone: callers are told for how long, so that they come again no sooner. */
-  #resting(kind: RefusalKind, words: string): Refusal | null {
-    const { operation, to } = this.#question
-    const { need, isRead } = operation
-    const proxiesOnly = to.kind === 'path' && to.observerPath === null
-    const retryAfterMs = this.#network.choice.restsFor({ need, isRead, proxiesOnly })
-    return retryAfterMs === null ? null : { kind, message: words, retryAfterMs }
-  }
-
-  /** Member by member: what is spread at its end costs ten times as much to make, and there is one for every request. */
-  #give({ reply, upstream: { name: endpoint }, degraded, nodeId }: Kept): Reply {
-    const attempts = this.#attempts
-    const nodeMs = this.#nodeMs
-    const cache = 'none'
-    switch (reply.kind) {
-      case 'result':
-        return { kind: 'result', result: reply.result, endpoint, attempts, cache, degraded, nodeMs, nodeId }
-      case 'error':
-        return { kind: 'error', error: reply.error, endpoint, attempts, cache, degraded, nodeMs, nodeId }
-      case 'rest': {
-        const { status, body } = reply
-        return { kind: 'rest', status, body, endpoint, attempts, cache, degraded, nodeMs, nodeId }
-      }
-    }
+    const isOnes = !isRead || need.kind === 'endpoint'
+    return refused(why, isOnes ? (last?.upstream.name ?? null) : null, this.#attempts, this.#nodeMs)
   }
 
   get #shard() {
@@ -322,14 +278,9 @@ export class Asking {
   }
 }
 
-/** The node refused it in so many words, and so has not done it. */
-function isRefusal(failure: Failure): boolean {
-  return (
-    failure.kind === 'redirect' ||
-    failure.kind === 'rate-limited' ||
-    failure.kind === 'local-resources' ||
-    (failure.kind === 'http' && failure.status < 500)
-  )
+/** Of what only a proxy can answer. */
+function needsProxy({ to }: Question): boolean {
+  return to.kind === 'path' && to.observerPath === null
 }
 
 function waitFor(clock: Clock, ms: number, signal: Question['signal']): Promise<void> {
@@ -343,11 +294,3 @@ function waitFor(clock: Clock, ms: number, signal: Question['signal']): Promise<
     signal.addEventListener('abort', done)
   })
 }
-
-export function refused(why: Refusal, endpoint: string | null, attempts: number, nodeMs: number): Reply {
-  return { kind: 'refused', refusal: why, endpoint, attempts, cache: 'none', degraded: false, nodeMs, nodeId: null }
-}
-
-export const NO_ENDPOINT = refusal('no-endpoint', 'no endpoint of this network is usable')
-const RESTING = 'every endpoint of this network that is usable limits our rate just now'
-const DEADLINE = refusal('deadline', 'no endpoint answered in time')

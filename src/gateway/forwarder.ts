@@ -1,10 +1,11 @@
 import type { LookupFunction } from 'node:net'
 import { createNodeForwarder } from '../nodes/forward.ts'
 import type { Board } from '../state/board.ts'
-import { Asking, type AskingDeps, NO_ENDPOINT, refused } from './asking.ts'
+import { Asking, type AskingDeps } from './asking.ts'
 import { type Attempted, attempt } from './attempt.ts'
 import type { EndpointOverview } from './overview.ts'
 import type { Answerer, Question, Reply } from './question.ts'
+import { NO_ENDPOINT, refused } from './unanswered.ts'
 import type { Upstream, UpstreamTarget } from './upstream.ts'
 import { createUpstreams } from './upstreams.ts'
 
