@@ -215,6 +215,7 @@ export function createChoice({ network, board, clock, upstreamOf }: ChoiceDeps):
       const now = clock.monotonic()
       let soonest = Number.POSITIVE_INFINITY
       for (const { upstream } of isRead ? [...well, ...leastBad, ...silent] : well) {
+        if (need.kind === 'endpoint' && need.endpoint !== upstream.name) continue
         const ms = upstream.restsFor(now)
         if (ms > 0 && ms < soonest && canServe(upstream, wish, shard)) soonest = ms
       }

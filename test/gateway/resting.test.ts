@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { ALIAS, type Answering, sayError, sayStatus, setting, startBareNode, textOf } from './nodes.ts'
+import { ALIAS, type Answering, CHAIN_ID, sayError, sayStatus, setting, startBareNode, textOf } from './nodes.ts'
 
 const wait = (seconds: number) => sayStatus(429, '', { 'retry-after': String(seconds) })
 const retryAfterMs = (reply: object) =>
@@ -34,6 +34,17 @@ describe('where every node limits our rate', () => {
     expect(await ask()).toMatchObject({ kind: 'result', endpoint: 'b', degraded: true })
     expect(await ask()).toMatchObject({ kind: 'result', endpoint: 'b', attempts: 1 })
     expect(a.asked).toHaveLength(1)
+  })
+
+  test('who asks one of them by name is told of that one', async () => {
+    const a = await startBareNode(wait(60))
+    const b = await startBareNode(wait(5))
+    const { ask } = await setting({ a, b })
+    await ask()
+
+    const reply = await ask({ operation: { ...CHAIN_ID, need: { kind: 'endpoint', endpoint: 'a' } } })
+
+    expect(retryAfterMs(reply)).toBeGreaterThan(30_000)
   })
 
   test('what is sent once is told the same', async () => {
