@@ -5,7 +5,7 @@ import type { ShardStanding } from './findings.ts'
 import type { Head } from './head.ts'
 import type { Health } from './health.ts'
 import type { Network, Shard } from './network.ts'
-import type { PollResult } from './poll-result.ts'
+import { isOurs, type PollResult } from './poll-result.ts'
 import type { UnixMs } from './time.ts'
 
 /** Where the network stands, as the polls of the schedule have it. */
@@ -55,12 +55,6 @@ function standingOf(shard: Shard, head: Head, known: Health, { network, heads, a
     ageMs: alone.has(shard) ? Math.max(0, now - head.timestamp) : null,
     branch: null,
   } satisfies ShardStanding
-}
-
-/** Nothing was asked, for want of our own resources: that says nothing of the node. */
-function isOurs({ liveness, heads }: PollResult): boolean {
-  const outcomes = [...(liveness === null ? [] : [liveness]), ...heads.map(({ outcome }) => outcome)]
-  return outcomes.some((outcome) => !outcome.ok && outcome.failure.kind === 'local-resources')
 }
 
 function withCondition(health: Health, condition: Condition): Health {

@@ -1,7 +1,7 @@
 import type { Health } from './health.ts'
 import type { Network } from './network.ts'
 import { createNetworkView } from './network-view.ts'
-import type { PollResult } from './poll-result.ts'
+import { isOurs, type PollResult } from './poll-result.ts'
 import type { UnixMs } from './time.ts'
 
 /**
@@ -12,7 +12,8 @@ export function judgeOnce(network: Network, results: readonly PollResult[], now:
   const impatient = { ...network, thresholds: { ...network.thresholds, failAfter: 1, recoverAfter: 1 } }
   const endpoints = results.map((result) => result.endpoint)
   const view = createNetworkView(impatient, endpoints, now)
-  for (const result of results) view.judge(result, now)
-  for (const result of results) view.judge(result, now)
+  const fair = results.filter((result) => !isOurs(result))
+  for (const result of fair) view.judge(result, now)
+  for (const result of fair) view.judge(result, now)
   return endpoints.map((endpoint) => view.health(endpoint.name)).filter((health) => health !== undefined)
 }

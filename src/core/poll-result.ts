@@ -55,3 +55,9 @@ export function checkOutcome(result: PollResult, check: CheckName): Outcome<unkn
   const durationMs = Math.max(...result.heads.map((head) => head.outcome.durationMs))
   return { ...(failed ?? first).outcome, durationMs }
 }
+
+/** Something was not asked, for want of our own resources: that says nothing of the node. */
+export function isOurs({ liveness, heads }: PollResult): boolean {
+  const outcomes = [...(liveness === null ? [] : [liveness]), ...heads.map(({ outcome }) => outcome)]
+  return outcomes.some((outcome) => !outcome.ok && outcome.failure.kind === 'local-resources')
+}
