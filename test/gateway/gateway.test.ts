@@ -74,6 +74,15 @@ describe('a call', () => {
     expect(seen.size).toBe(4)
   })
 
+  test('that nobody may be asked just now says when to come again', async () => {
+    const because = { ...refusal('no-endpoint', 'all limit our rate'), retryAfterMs: 1200 }
+    const { url } = await set({ answer: () => ({ ...FROM_A, endpoint: null, kind: 'refused', refusal: because }) })
+
+    const answer = await post(`${url}/ethereum/${ID}`, BLOCK)
+
+    expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, '2'])
+  })
+
   test('that the least bad endpoint answered says so', async () => {
     const { url, counted } = await set({ answer: (question) => ({ ...echo(question), degraded: true, attempts: 3 }) })
 
