@@ -2,6 +2,7 @@ import type { LookupFunction } from 'node:net'
 import type { Clock } from '../clock.ts'
 import type { UnixMs } from '../core/time.ts'
 import type { NodeAddress } from './address.ts'
+import type { AnswerRoom } from './answer-room.ts'
 import { createConnector } from './connect.ts'
 import { HttpClient } from './http-client.ts'
 
@@ -45,6 +46,7 @@ export interface ConnectionsDeps {
   readonly lookup: LookupFunction | null
   readonly maxConnections: number
   readonly maxAnswerBytes: number
+  readonly room: AnswerRoom
   readonly nextNumber: () => number
 }
 
@@ -57,6 +59,7 @@ export function createConnections({
   lookup,
   maxConnections: allowed,
   maxAnswerBytes,
+  room,
   nextNumber,
 }: ConnectionsDeps): Connections {
   let maxConnections = allowed
@@ -84,6 +87,7 @@ export function createConnections({
     const client = new HttpClient({
       connect,
       maxAnswerBytes,
+      room,
       // Nobody needs to open it again before somebody asks.
       onIdleClosed() {
         const at = idle.indexOf(lane)

@@ -7,7 +7,7 @@ import { decode, isPlain } from './decode.ts'
 import type { Stage } from './exchange.ts'
 import { headerOf, readHttpDate, readRetryAfter } from './header.ts'
 import type { RawAnswer } from './http-client.ts'
-import { MAX_FORWARDED_BYTES } from './limits.ts'
+import { MAX_FORWARDED_BYTES, MAX_INCOMING_BYTES } from './limits.ts'
 import { createWire, type Limit, type WireRequest } from './wire.ts'
 
 /** Sends a caller's request as it is, and brings back the node's own bytes. Never throws, follows no redirect. */
@@ -45,6 +45,8 @@ export interface NodeForwarderDeps {
   readonly clock: Pick<Clock, 'now' | 'monotonic' | 'after'>
   /** Connections to one origin, at most; whoever needs one more waits. */
   readonly maxConnections?: number
+  /** Of all long answers that come in at once. */
+  readonly maxIncomingBytes?: number
   readonly lookup?: LookupFunction | null
 }
 
@@ -57,9 +59,10 @@ const GRAIN_MS = 10
 export function createNodeForwarder({
   clock,
   maxConnections = MAX_CONNECTIONS,
+  maxIncomingBytes = MAX_INCOMING_BYTES,
   lookup = null,
 }: NodeForwarderDeps): NodeForwarder {
-  const wire = createWire({ clock, maxConnections, maxAnswerBytes: MAX_FORWARDED_BYTES, lookup })
+  const wire = createWire({ clock, maxConnections, maxAnswerBytes: MAX_FORWARDED_BYTES, maxIncomingBytes, lookup })
   const alarms = createAlarms(clock)
   const now = () => clock.now()
 

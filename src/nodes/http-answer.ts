@@ -1,3 +1,6 @@
+import type { AnswerRoom } from './answer-room.ts'
+import { shortLived } from './short-lived.ts'
+
 /** Reads one answer of HTTP/1 as its bytes come in; what is not by the grammar of RFC 9112 is refused, never guessed at. */
 export class HttpAnswerReader {
   status = 0
@@ -25,10 +28,19 @@ export class HttpAnswerReader {
   /** Grows by doubling: a node may send its answer byte by byte. */
   #memory: Buffer = NOTHING
   #size = 0
+  readonly #room: AnswerRoom | null
+  #roomTaken = 0
 
-  constructor(maxBodyBytes: number, maxHeadBytes: number) {
+  constructor(maxBodyBytes: number, maxHeadBytes: number, room: AnswerRoom | null = null) {
     this.#maxBodyBytes = maxBodyBytes
     this.#maxHeadBytes = maxHeadBytes
+    this.#room = room
+  }
+
+  /** Nothing more comes in. */
+  leaveRoom(): void {
+    if (this.#roomTaken > 0) this.#room?.giveBack(this.#roomTaken)
+    this.#roomTaken = 0
   }
 
   /** The next bytes. Whoever hands them over may use their memory again afterwards. */
@@ -85,7 +97,9 @@ export class HttpAnswerReader {
     const length = isOpen ? bytes.length : Math.min(bytes.length, this.#left)
     const size = this.#size + length
     if (size > this.#maxBodyBytes) return 'too-large'
-    if (size > this.#memory.length) this.#grow(size, this.#state === 'length' ? this.#size + this.#left : 0)
+    if (size > this.#memory.length && !this.#grow(size, this.#state === 'length' ? this.#size + this.#left : 0)) {
+      return 'no-room'
+    }
     bytes.copy(this.#memory, this.#size, 0, length)
     this.#size = size
     if (isOpen) return length
@@ -95,10 +109,17 @@ export class HttpAnswerReader {
   }
 
   /** What is declared is believed up to a mebibyte. */
-  #grow(needed: number, declared: number): void {
-    const grown = Buffer.allocUnsafe(Math.max(needed, Math.min(declared, BELIEVED_BYTES), 2 * this.#memory.length))
+  #grow(needed: number, declared: number): boolean {
+    const doubled = Math.min(2 * this.#memory.length, this.#maxBodyBytes)
+    const length = Math.max(needed, Math.min(declared, BELIEVED_BYTES), doubled)
+    if (length > BELIEVED_BYTES && this.#room !== null) {
+      if (!this.#room.take(length - this.#roomTaken)) return false
+      this.#roomTaken = length
+    }
+    const grown = shortLived(length)
     this.#memory.copy(grown, 0, 0, this.#size)
     this.#memory = grown
+    return true
   }
 
   #readHead(bytes: Buffer): number | Problem {
@@ -190,7 +211,12 @@ export class HttpAnswerReader {
   }
 }
 
-export type Problem = 'not-http' | 'headers-too-large' | 'too-large'
+export type Problem =
+  | 'not-http'
+  | 'headers-too-large'
+  | 'too-large'
+  /** Others take up all the memory that there is for long answers. */
+  | 'no-room'
 export type Taken = 'more' | 'whole' | Problem
 
 const NONE: readonly string[] = []

@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net'
+import type { AnswerRoom } from './answer-room.ts'
 import { HttpAnswerReader, type Problem } from './http-answer.ts'
 import { MAX_HEADER_BYTES } from './limits.ts'
 
@@ -9,6 +10,7 @@ import { MAX_HEADER_BYTES } from './limits.ts'
 export class HttpClient {
   readonly #connect: Connect
   readonly #maxAnswerBytes: number
+  readonly #room: AnswerRoom
   readonly #onIdleClosed: () => void
   #socket: Socket | null = null
   #isOpen = false
@@ -17,8 +19,9 @@ export class HttpClient {
   #reader: HttpAnswerReader | null = null
   #keptForMs = KEEP_ALIVE_MS
 
-  constructor({ connect, maxAnswerBytes, onIdleClosed }: HttpClientDeps) {
+  constructor({ connect, maxAnswerBytes, room, onIdleClosed }: HttpClientDeps) {
     this.#connect = connect
+    this.#room = room
     this.#maxAnswerBytes = maxAnswerBytes
     this.#onIdleClosed = onIdleClosed
   }
@@ -87,7 +90,7 @@ export class HttpClient {
     if (taker === null || this.#request !== null) return this.#fail(closedError())
     let reader = this.#reader
     if (reader === null) {
-      reader = new HttpAnswerReader(this.#maxAnswerBytes, MAX_HEADER_BYTES)
+      reader = new HttpAnswerReader(this.#maxAnswerBytes, MAX_HEADER_BYTES, this.#room)
       this.#reader = reader
       taker.onStarted()
     }
@@ -109,6 +112,7 @@ export class HttpClient {
   #finish(socket: Socket, reader: HttpAnswerReader, taker: AnswerTaker): void {
     this.#taker = null
     this.#reader = null
+    reader.leaveRoom()
     const keptForMs = reader.keptForMs === null ? KEEP_ALIVE_MS : Math.min(KEEP_ALIVE_MS, reader.keptForMs - SOONER_MS)
     // A request that was answered before all of it was sent would be taken for the beginning of the next.
     if (!reader.keepsAlive || reader.hasExcess || keptForMs <= 0 || socket.writableLength > 0) this.#close()
@@ -130,6 +134,7 @@ export class HttpClient {
     const taker = this.#taker
     const wasIdle = taker === null && this.#isOpen
     this.#taker = null
+    this.#reader?.leaveRoom()
     this.#reader = null
     this.#request = null
     this.#close()
@@ -174,6 +179,7 @@ export type Connect = (take: (bytes: Buffer) => void, done: (error: Error | null
 export interface HttpClientDeps {
   readonly connect: Connect
   readonly maxAnswerBytes: number
+  readonly room: AnswerRoom
   /** The connection was closed while no request was under way. */
   readonly onIdleClosed: () => void
 }

@@ -14,7 +14,15 @@ export function transportFailure(
   const code = error.code ?? ''
   if (error instanceof UntrustedError) return { kind: 'tls', problem: certificateProblem(code) }
   if (error instanceof AnswerProblem) {
-    return error.problem === 'too-large' ? { kind: 'too-large', limitBytes } : { kind: error.problem }
+    switch (error.problem) {
+      case 'too-large':
+        return { kind: 'too-large', limitBytes }
+      case 'no-room':
+        return { kind: 'local-resources', code: 'ENOMEM' }
+      case 'not-http':
+      case 'headers-too-large':
+        return { kind: error.problem }
+    }
   }
   if (error instanceof AggregateError) {
     // Every address of the host was tried: the first one's error stands for all.

@@ -3,9 +3,11 @@ import type { Clock } from '../clock.ts'
 import type { Failure } from '../core/failure.ts'
 import type { UnixMs } from '../core/time.ts'
 import type { NodeAddress } from './address.ts'
+import { AnswerRoom } from './answer-room.ts'
 import { type Connections, createConnections, type Lane } from './connections.ts'
 import { type Ending, Exchange, type Stage } from './exchange.ts'
 import type { RawAnswer } from './http-client.ts'
+import { MAX_INCOMING_BYTES } from './limits.ts'
 import { isKeepAliveRace, transportFailure } from './transport-failure.ts'
 
 /** Bytes to nodes and back, over connections that are kept: what checks and forwarded requests have in common. */
@@ -49,19 +51,28 @@ export interface WireDeps {
   /** Connections to one origin, at most. */
   readonly maxConnections: number
   readonly maxAnswerBytes: number
+  /** Of all answers that come in at once, where they are long. */
+  readonly maxIncomingBytes?: number
   readonly lookup: LookupFunction | null
 }
 
-export function createWire({ clock, maxConnections: allowed, maxAnswerBytes, lookup }: WireDeps): Wire {
+export function createWire({
+  clock,
+  maxConnections: allowed,
+  maxAnswerBytes,
+  maxIncomingBytes = MAX_INCOMING_BYTES,
+  lookup,
+}: WireDeps): Wire {
   const connections = new Map<string, Connections>()
   let maxConnections = allowed
+  const room = new AnswerRoom(maxIncomingBytes)
   let opened = 0
   const nextNumber = () => ++opened
 
   function connectionsTo(address: NodeAddress): Connections {
     let to = connections.get(address.connectionKey)
     if (to === undefined) {
-      to = createConnections({ address, clock, lookup, maxConnections, maxAnswerBytes, nextNumber })
+      to = createConnections({ address, clock, lookup, maxConnections, maxAnswerBytes, room, nextNumber })
       connections.set(address.connectionKey, to)
     }
     return to

@@ -1,7 +1,9 @@
+import type { Socket } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { createNodeForwarder, type Forwarded, type NodeForwarder } from '../../src/nodes/forward.ts'
+import { until } from '../support/daemon.ts'
 import { addressOf, answer, nodeClient, rawNode, send } from './support.ts'
 
 const POST = { method: 'POST', path: '/', body: '{"jsonrpc":"2.0","id":1}' } as const
@@ -100,6 +102,43 @@ describe('a forwarded request', () => {
     expect(announced.ok).toBe(false)
   })
 })
+
+test('long answers that come in at once share a room: those that do not fit are our own lack, and short ones always do', async () => {
+  const MEBIBYTE = 2 ** 20
+  const sockets: Socket[] = []
+  const { url } = await rawNode((socket, request) => {
+    if (request.includes('short')) return socket.write(answer('{}'))
+    sockets.push(socket)
+    return socket.write(`HTTP/1.1 200 OK\r\ncontent-length: ${3 * MEBIBYTE + 1}\r\n\r\n${'a'.repeat(3 * MEBIBYTE)}`)
+  })
+  const nodes = createNodeForwarder({ clock: systemClock, maxConnections: 8, maxIncomingBytes: 10 * MEBIBYTE })
+  onTestFinished(() => nodes.close())
+  const address = addressOf(url)
+  const ask = (path = '/') => nodes.forward(address, { ...POST, path }, 60_000, nobody)
+
+  const many = Array.from({ length: 5 }, () => ask())
+  const settled: Forwarded[] = []
+  for (const one of many) void one.then((forwarded) => settled.push(forwarded))
+  // Who does not fit is told at once; the others wait for their last byte.
+  await until(() => settled.length > 0 && settled.length + 2 >= many.length && sockets.length === 5, 'some do not fit')
+  expect(bodyOf(await ask('/short'))).toBe('{}')
+  for (const socket of sockets) if (!socket.destroyed) socket.write('a')
+  const all = await Promise.all(many)
+
+  const failures = all.filter(({ ok }) => !ok)
+  expect(failures.length).toBeGreaterThan(0)
+  for (const failure of failures) {
+    expect(failure).toMatchObject({ failure: { kind: 'local-resources', code: 'ENOMEM' }, stage: 'body' })
+  }
+  expect(all.filter(({ ok }) => ok).map((one) => bodyOf(one).length)).toEqual(
+    expect.arrayContaining([3 * MEBIBYTE + 1]),
+  )
+  // The room is free again.
+  const again = ask()
+  await until(() => sockets.length === 6, 'it is asked')
+  sockets[5]?.write('a')
+  expect(bodyOf(await again)).toHaveLength(3 * MEBIBYTE + 1)
+}, 60_000)
 
 describe('how far it came is told', () => {
   test('nobody listens', async () => {
