@@ -46,7 +46,7 @@ describe.skipIf(!hasPrometheus)('a real Prometheus over two daemons, with the ru
       }
     }
     await until(
-      async () => (await prometheus.query('heartline_endpoint_up == 1')).length >= 50,
+      async () => (await prometheus.query('heartline_endpoint_up == 1')).length >= 80,
       'all are up',
       PATIENCE_MS,
     )

@@ -65,6 +65,8 @@ const CASTS: Readonly<Record<string, Cast>> = {
 }
 /** Endpoints that share the one node of `crowd`. */
 const CROWD = 12
+/** Times that the second daemon has each of its endpoints: a store that grows slowly takes long to find the disk full. */
+const MANY = 10
 const ASKED = ['dark', 'slow', 'mixed', 'down']
 
 export async function startRehearsal({ disk }: { readonly disk: boolean }): Promise<Rehearsal> {
@@ -123,8 +125,9 @@ async function begin(disk: boolean, cleanups: (() => unknown)[]): Promise<Rehear
   const asking = askAlways(gatewayUrl)
   cleanups.push(() => asking.stop())
 
+  const ofSecond = await cast('second', { names: ['a', 'b', 'c'], hosts: ['127.0.0.2', '127.0.0.3', '127.0.0.4'] })
   const second = await startSecond(
-    await cast('second', { names: ['a', 'b', 'c'], hosts: ['127.0.0.2', '127.0.0.3', '127.0.0.4'] }),
+    Array.from({ length: MANY }, (_, at) => ofSecond.map((one, of) => ({ ...one, name: `n${at}-${of}` }))).flat(),
     disk,
   )
   cleanups.push(() => second.close())

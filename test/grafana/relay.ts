@@ -3,18 +3,19 @@ import { createServer as createHttpsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import type { Certificate } from '../nodes/certificates.ts'
 
-/** Stands before a daemon, so that it keeps its address over a restart; while frozen, one of its metrics stands still. */
+/** Stands before a daemon, so that it keeps its address over a restart; can make it say that something is longer ago than it is. */
 export interface Relay {
   readonly address: string
   /** `null`: nobody is there. */
   to(url: string | null): void
-  freeze(metric: string | null): void
+  /** This time stamp is so many seconds older than the daemon says; `null`: none is. */
+  age(metric: string | null, seconds?: number): void
   stop(): Promise<void>
 }
 
 export async function startRelay(): Promise<Relay> {
   let target: string | null = null
-  let frozen: { readonly metric: string; line: string | null } | null = null
+  let aged: { readonly metric: string; readonly seconds: number } | null = null
   const server = createHttpServer((asked, answer) => {
     if (target === null) return void answer.destroy()
     const forwarded = request(`${target}${asked.url}`, (got) => {
@@ -24,7 +25,7 @@ export async function startRelay(): Promise<Relay> {
       })
       got.on('end', () => {
         answer.writeHead(got.statusCode ?? 502, { 'content-type': got.headers['content-type'] })
-        answer.end(frozen === null ? text : withFrozen(text, frozen))
+        answer.end(aged === null ? text : withAged(text, aged.metric, aged.seconds))
       })
     })
     forwarded.on('error', () => answer.destroy())
@@ -36,8 +37,8 @@ export async function startRelay(): Promise<Relay> {
     to(url) {
       target = url
     },
-    freeze(metric) {
-      frozen = metric === null ? null : { metric, line: null }
+    age(metric, seconds = 0) {
+      aged = metric === null ? null : { metric, seconds }
     },
     stop: () =>
       new Promise((resolve) => {
@@ -47,11 +48,9 @@ export async function startRelay(): Promise<Relay> {
   }
 }
 
-function withFrozen(text: string, frozen: { readonly metric: string; line: string | null }): string {
-  return text.replace(new RegExp(`^${frozen.metric} .*$`, 'm'), (line) => {
-    frozen.line ??= line
-    return frozen.line
-  })
+function withAged(text: string, metric: string, seconds: number): string {
+  const line = new RegExp(`^${metric} (\\S+)$`, 'm')
+  return text.replace(line, (_, value: string) => `${metric} ${Number(value) - seconds}`)
 }
 
 /** HTTPS before a node that speaks plain HTTP. */

@@ -124,11 +124,11 @@ export const OWN_TROUBLES: readonly Trouble[] = [
     heal: ({ second }) => second.reload(),
   },
   {
-    what: 'a scheduler that stands still (its metric, held by a relay)',
+    what: 'a scheduler that stands still (its metric, set back by a relay)',
     alerts: ['HeartlineSchedulerStuck'],
     where: {},
-    inject: ({ second }) => second.relay.freeze('heartline_scheduler_last_round_timestamp_seconds'),
-    heal: ({ second }) => second.relay.freeze(null),
+    inject: ({ second }) => second.relay.age('heartline_scheduler_last_round_timestamp_seconds', 600),
+    heal: ({ second }) => second.relay.age(null),
   },
   {
     what: 'all hosts are gone at once',
