@@ -190,14 +190,13 @@ document.addEventListener('keydown', (event) => {
 addEventListener('popstate', () => void go(new URL(location.href), 'back'))
 
 let isRead = false
-function readStrips({ target }: Event): void {
-  const strip = target instanceof Element ? target.closest<HTMLElement>('[data-strip]') : null
-  if (strip === null || isRead) return
+function readStrips(event: Event): void {
+  if (isRead || !(event.target instanceof Element) || event.target.closest('[data-strip]') === null) return
   isRead = true
   const strips = () =>
     place?.route.view === 'overview' && place.answer.ok ? (place.answer.value as StripsView | null) : null
   void import('./strip-cursor.ts').then(({ watchStrips }) =>
-    watchStrips({ strips, zone: () => choices.look().zone }, strip),
+    watchStrips({ strips, zone: () => choices.look().zone }, event),
   )
 }
 document.addEventListener('pointerover', readStrips)

@@ -11,7 +11,7 @@ export interface StripCursorDeps {
  * Reads strips cell by cell: under the pointer, and with the arrow keys, Home and End; the page keys go an hour. Loaded when
  * one is first touched.
  */
-export function watchStrips({ strips, zone }: StripCursorDeps, first: HTMLElement): void {
+export function watchStrips({ strips, zone }: StripCursorDeps, first: Event): void {
   const tip = document.createElement('div')
   tip.className = 'tipbox'
   tip.hidden = true
@@ -44,19 +44,25 @@ export function watchStrips({ strips, zone }: StripCursorDeps, first: HTMLElemen
     cursor.remove()
   }
 
-  document.addEventListener('pointermove', ({ target, clientX }) => {
+  function point({ target, clientX }: PointerEvent): void {
     const strip = stripOf(target)
     if (strip === null) return void (stripOf(document.activeElement) ?? hide())
     const { left, width } = strip.getBoundingClientRect()
     const cells = Number(strip.getAttribute('aria-valuemax'))
     show(strip, Math.max(0, Math.min(cells - 1, Math.floor(((clientX - left) / width) * cells))))
-  })
-  function enter(strip: HTMLElement | null): void {
+  }
+
+  function enter({ target }: Event): void {
+    const strip = stripOf(target)
     if (strip?.matches(':focus-visible')) show(strip, Number(strip.getAttribute('aria-valuenow')) - 1)
     else hide()
   }
-  document.addEventListener('focusin', ({ target }) => enter(stripOf(target)))
-  enter(first)
+
+  document.addEventListener('pointermove', point)
+  document.addEventListener('focusin', enter)
+  // What had this loaded happened before anybody listened.
+  if (first instanceof PointerEvent) point(first)
+  else enter(first)
   document.addEventListener('focusout', hide)
   document.addEventListener('scroll', hide, { passive: true })
   document.addEventListener('keydown', (event) => {

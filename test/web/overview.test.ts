@@ -71,6 +71,16 @@ describe('the overview', () => {
     expect(rowsOf(page)).toEqual(['b', 'a', 'a'])
   })
 
+  test('tells an open incident in the words of now, not of when it began', () => {
+    const message = 'no network message handled for 24 s'
+    const now = { code: 'unreachable', message, since: '2026-01-01T00:00:00Z' } as const
+    const status = aStatus([aNetwork('one', [anEndpoint('a', { state: 'down', conditions: [now] })])])
+
+    const page = draw(status, { incidents: [anIncident('x')] })
+
+    expect(text(page.querySelector('.incidents li p'))).toBe(`ONE: a is down: ${message}`)
+  })
+
   test('says how many endpoints are at head, how high that is and how old its block', () => {
     const head = { shard: null, height: 1_234_567, hash: '0x1', timestamp: '2026-01-01T00:09:48.000Z' }
     const lagging = anEndpoint('b', {

@@ -63,8 +63,7 @@ function reason({ code, message }: ConditionView): TemplateResult {
 
 function height(endpoint: EndpointView, head: HeadView | undefined): TemplateResult {
   if (head === undefined) return none()
-  const old =
-    head.lag_blocks === null || !isHeard(endpoint) ? html`<small class="old">${WORDS.lastSeen}</small>` : nothing
+  const old = head.lag_blocks === null || !isHeard(endpoint) ? html`<small>${WORDS.lastSeen}</small>` : nothing
   const shard =
     endpoint.heads.length > 1 && head.shard !== null ? html`<small>${shardName(head.shard)}</small>` : nothing
   return html`${count(head.height)} ${shard} ${old}`

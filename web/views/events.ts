@@ -20,7 +20,7 @@ export function incidentsSection(
   if (incidents.length === 0) return nothing
   const more = incidents.length - MOST_INCIDENTS
   return html`
-    <section class="events incidents" aria-labelledby="incidents">
+    <section class="events incidents ${worst(incidents)}" aria-labelledby="incidents">
       <h2 id="incidents">${WORDS.incidents}</h2>
       <ul>
         ${incidents.slice(0, MOST_INCIDENTS).map((incident) => incidentItem(incident, status, zone, nowMs))}
@@ -30,13 +30,28 @@ export function incidentsSection(
   `
 }
 
+function worst(incidents: readonly IncidentSummaryView[]): 'down' | 'degraded' {
+  return incidents.some(({ state }) => state === 'down') ? 'down' : 'degraded'
+}
+
+/** An incident keeps the words of its beginning; how far behind an endpoint is by now is in the status. */
+function asOfNow(incident: IncidentSummaryView, { networks }: StatusView): IncidentSummaryView {
+  const of = networks.find(({ name }) => name === incident.network)
+  const holding = of?.endpoints.find(({ name }) => name === incident.endpoint)?.conditions ?? []
+  const conditions = incident.conditions.map((condition) => {
+    const now = condition.until === null ? holding.find(({ code }) => code === condition.code) : undefined
+    return now === undefined ? condition : { ...condition, message: now.message }
+  })
+  return { ...incident, conditions }
+}
+
 function incidentItem(incident: IncidentSummaryView, status: StatusView, zone: Zone, nowMs: number): TemplateResult {
   const { id, state, network, endpoint, opened_at: openedAt } = incident
   const who = titleOf(status, network, endpoint === null ? null : [endpoint])
   return html`
     <li>
       ${mark(state)}
-      <p><a href=${incidentPath(id)}>${who}</a> ${unbroken(incidentSentence(incident))}</p>
+      <p><a href=${incidentPath(id)}>${who}</a> ${unbroken(incidentSentence(asOfNow(incident, status)))}</p>
       <span class="when">${WORDS.since} ${ticking(openedAt, zone, nowMs)}</span>
     </li>
   `
