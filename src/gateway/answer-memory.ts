@@ -1,3 +1,5 @@
+import { shortLived } from '../nodes/short-lived.ts'
+
 /**
  * The bytes of many answers in few large pieces of memory, which are used again and again. As buffers of their own they would be the
  * collector's: each that is pushed out after a while is found only by going through the whole heap, and at 8,000 blocks a second that
@@ -113,7 +115,7 @@ class PageSlot implements Slot {
   }
 
   copy(): Buffer {
-    const bytes = Buffer.allocUnsafe(this.#length)
+    const bytes = shortLived(this.#length)
     this.#page.memory.copy(bytes, 0, this.#at, this.#at + this.#length)
     return bytes
   }
