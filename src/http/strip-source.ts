@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { Clock } from '../clock.ts'
-import type { EndpointKey } from '../core/endpoint.ts'
+import type { Endpoint, EndpointKey } from '../core/endpoint.ts'
 import type { UnixMs } from '../core/time.ts'
 import type { Log } from '../log.ts'
 import type { Board } from '../state/board.ts'
@@ -42,9 +42,10 @@ const READ_AGAIN_MS = HOUR_MS
 
 interface Known {
   /** By their start. */
-  readonly cells: Map<UnixMs, HistoryBucket>
-  recent: HistoryBucket | null
-  readTo: UnixMs
+  readonly cells: ReadonlyMap<UnixMs, HistoryBucket>
+  readonly readTo: UnixMs
+  /** Made and written as they are read, one after the other: all at once would hold the event loop. */
+  readonly told: Readonly<Record<Audience, { readonly view: StripView; readonly text: string }>>
 }
 
 export function createStripSource({ board, store, clock, log }: StripSourceDeps): StripSource {
@@ -61,7 +62,7 @@ export function createStripSource({ board, store, clock, log }: StripSourceDeps)
     const first = Math.ceil(to / CELL_MS) * CELL_MS - CELLS * CELL_MS
     const next = new Map<EndpointKey, Known>()
     for (const { endpoints } of board.networks()) {
-      for (const { key } of endpoints) next.set(key, await readOne(key, first, to))
+      for (const { key, health } of endpoints) next.set(key, await readOne(key, health.endpoint, first, to))
     }
     known = next
     readAt = { monotonic: clock.monotonic(), to }
@@ -71,14 +72,19 @@ export function createStripSource({ board, store, clock, log }: StripSourceDeps)
   }
 
   /** One after the other: who reads one endpoint's history meanwhile waits for one answer, and not for hundreds. */
-  async function readOne(endpoint: EndpointKey, first: UnixMs, to: UnixMs): Promise<Known> {
+  async function readOne(endpoint: EndpointKey, { network, name }: Named, first: UnixMs, to: UnixMs): Promise<Known> {
     const before = known.get(endpoint)
     const again = before === undefined ? first : Math.floor((before.readTo - READ_AGAIN_MS) / CELL_MS) * CELL_MS
     const from = Math.max(first, again)
     const cells = new Map([...(before?.cells ?? [])].filter(([start]) => start >= first && start < from))
     for (const bucket of await store.history({ endpoint, from, to, stepMs: CELL_MS })) cells.set(bucket.start, bucket)
     const [recent = null] = await store.history({ endpoint, from: to - HOUR_MS, to, stepMs: HOUR_MS })
-    return { cells, recent, readTo: to }
+    const row = Array.from({ length: CELLS }, (_, at) => cells.get(first + at * CELL_MS) ?? null)
+    const tell = (audience: Audience) => {
+      const view = stripView({ network, endpoint: name, row, recent, audience })
+      return { view, text: JSON.stringify(view) }
+    }
+    return { cells, readTo: to, told: { private: tell('private'), public: tell('public') } }
   }
 
   async function refresh(): Promise<void> {
@@ -98,21 +104,30 @@ export function createStripSource({ board, store, clock, log }: StripSourceDeps)
     return readAt !== null && clock.monotonic() - readAt.monotonic < LONGEST_KEPT_MS
   }
 
+  /** Of the endpoints that are configured by now; one that is new has yet to be read. */
+  function toldTo(audience: Audience) {
+    const all = board.networks().flatMap(({ endpoints }) => endpoints)
+    return all.flatMap(({ key }) => known.get(key)?.told[audience] ?? [])
+  }
+
+  function spanOf(hours: number): Omit<StripsView, 'strips'> {
+    const to = readAt?.to ?? clock.now()
+    const first = Math.ceil(to / CELL_MS) * CELL_MS - hours * HOUR_MS
+    return { generated_at: time(to), from: time(first), to: time(to), step_seconds: CELL_MS / 1000 }
+  }
+
   function viewOf(audience: Audience): StripsView {
     const kept = views.get(audience)
     if (kept !== undefined) return kept
-    const to = readAt?.to ?? clock.now()
-    const first = Math.ceil(to / CELL_MS) * CELL_MS - CELLS * CELL_MS
-    const strips = board.networks().flatMap(({ standing, endpoints }) =>
-      endpoints.map(({ key, health }) => {
-        const { cells, recent } = known.get(key) ?? { cells: new Map<UnixMs, HistoryBucket>(), recent: null }
-        const row = Array.from({ length: CELLS }, (_, at) => cells.get(first + at * CELL_MS) ?? null)
-        return stripView({ network: standing.network.name, endpoint: health.endpoint.name, row, recent, audience })
-      }),
-    )
-    const view = { generated_at: time(to), from: time(first), to: time(to), step_seconds: CELL_MS / 1000, strips }
+    const view = { ...spanOf(STRIP_HOURS), strips: toldTo(audience).map((told) => told.view) }
     views.set(audience, view)
     return view
+  }
+
+  function bodyOf(audience: Audience, hours: number): string {
+    const told = toldTo(audience)
+    const texts = told.map(({ view, text }) => (hours === STRIP_HOURS ? text : JSON.stringify(lastHours(view, hours))))
+    return `${JSON.stringify(spanOf(hours)).slice(0, -1)},"strips":[${texts.join(',')}]}`
   }
 
   return {
@@ -127,7 +142,7 @@ export function createStripSource({ board, store, clock, log }: StripSourceDeps)
       await refresh()
       const name = `${audience}-${hours}`
       const written = documents.get(name) ?? {
-        body: JSON.stringify(lastHours(viewOf(audience), hours)),
+        body: bodyOf(audience, hours),
         etag: `"${origin}-${version}-${name}"`,
       }
       documents.set(name, written)
@@ -135,6 +150,8 @@ export function createStripSource({ board, store, clock, log }: StripSourceDeps)
     },
   }
 }
+
+type Named = Pick<Endpoint, 'network' | 'name'>
 
 interface StripParts {
   readonly network: string
@@ -152,9 +169,14 @@ function stripView({ network, endpoint, row, recent, audience }: StripParts): St
     states: row.map((cell) => (cell === null ? '-' : letterOf(cell))).join(''),
     mixed: row.flatMap((cell, at) => (cell === null || isOneState(cell) ? [] : [mixedOf(cell, at)])),
     lag_blocks_max: open ? row.map((cell) => cell?.lagBlocksMax ?? null) : [],
-    latency_p95_seconds: open ? row.map((cell) => seconds(cell?.latencyP95Ms ?? null)) : [],
-    recent_latency_p95_seconds: open ? seconds(recent?.latencyP95Ms ?? null) : null,
+    latency_p95_seconds: open ? row.map((cell) => milliseconds(cell?.latencyP95Ms ?? null)) : [],
+    recent_latency_p95_seconds: open ? milliseconds(recent?.latencyP95Ms ?? null) : null,
   }
+}
+
+/** Percentiles are known to 4.8 %: what is finer would only make it longer. */
+function milliseconds(ms: number | null): number | null {
+  return ms === null ? null : seconds(ms < 10 ? Math.round(ms * 10) / 10 : Math.round(ms))
 }
 
 /** The worst that was. Time that is not known does not count as up, so where there is more of it nothing is. */
@@ -173,18 +195,13 @@ function mixedOf(cell: HistoryBucket, at: number): StripView['mixed'][number] {
   return [at, cell.degradedMs / 1000, cell.downMs / 1000, cell.maintenanceMs / 1000, cell.unknownMs / 1000]
 }
 
-function lastHours(view: StripsView, hours: number): StripsView {
+function lastHours(strip: StripView, hours: number): StripView {
   const left = CELLS - hours * CELLS_AN_HOUR
-  if (left === 0) return view
   return {
-    ...view,
-    from: time(Date.parse(view.from) + left * CELL_MS),
-    strips: view.strips.map((strip) => ({
-      ...strip,
-      states: strip.states.slice(left),
-      mixed: strip.mixed.filter(([at]) => at >= left).map(([at, ...rest]) => [at - left, ...rest]),
-      lag_blocks_max: strip.lag_blocks_max.slice(left),
-      latency_p95_seconds: strip.latency_p95_seconds.slice(left),
-    })),
+    ...strip,
+    states: strip.states.slice(left),
+    mixed: strip.mixed.filter(([at]) => at >= left).map(([at, ...rest]) => [at - left, ...rest]),
+    lag_blocks_max: strip.lag_blocks_max.slice(left),
+    latency_p95_seconds: strip.latency_p95_seconds.slice(left),
   }
 }

@@ -328,6 +328,22 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
     expect(ages.map((age) => Number.parseInt(age, 10)).filter((seconds) => !(seconds < 9))).toEqual([])
   })
 
+  test('asks again and again where events do not get through, and says that it does', async () => {
+    const setting = setUp({ realClock: systemClock })
+    await setting.world.pollAll()
+    open.push(setting)
+    const { port } = await setting.server.listen()
+    const page = await (await browser.newContext()).newPage()
+    await page.route('**/api/v1/events', (route) => route.abort())
+    await page.goto(`http://127.0.0.1:${port}/`)
+
+    await page.getByText('Live, every 5 s').waitFor()
+    const refused = bad({ kind: 'refused' })
+    for (let poll = 0; poll < 2; poll++) await setting.world.poll(NODE, { heads: [{ shard: null, outcome: refused }] })
+
+    await page.getByText('Ethereum: node is down, connection refused').waitFor()
+  })
+
   test('tells that the history cannot be written, and that the verdicts count all the same', async () => {
     const reasons = ['the history cannot be written (full)']
     const setting = setUp({ realClock: systemClock, observer: () => ({ impaired: false, reasons }) })
