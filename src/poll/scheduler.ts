@@ -3,10 +3,12 @@ import type { Clock, Timer } from '../clock.ts'
 import type { SkipReason } from '../metrics/own-series.ts'
 import { createAllowance } from './allowance.ts'
 import { createDueQueue } from './due-queue.ts'
-import { createPlaces, type Lane } from './places.ts'
+import { createPlaces } from './places.ts'
 import { extraTurn, NEVER, newSlot, nextTurn, type ScheduledItem, type Slot, shortestGapMs } from './slot.ts'
+import { createVisits, type Visiting } from './visits.ts'
 
 export type { ScheduledItem } from './slot.ts'
+export type { Visiting } from './visits.ts'
 
 export interface SchedulerDeps {
   readonly clock: Clock
@@ -17,18 +19,6 @@ export interface SchedulerDeps {
   /** How late a poll started after its regular turn, on the monotonic clock. */
   readonly onLag: (ms: number) => void
   readonly onSkip: (key: string, reason: SkipReason, count: number) => void
-}
-
-/** What came of a visit: done, or why it was not begun. */
-export type Visiting =
-  | { readonly kind: 'done' }
-  | { readonly kind: 'unknown-item' }
-  | { readonly kind: 'no-place' }
-  | { readonly kind: 'asked-to-wait'; readonly forMs: number }
-
-interface Guest {
-  readonly lanes: readonly Lane[]
-  begin(): void
 }
 
 /**
@@ -52,8 +42,8 @@ export interface Scheduler {
    */
   hasten(key: string): void
   /**
-   * Does `work`, which must not reject, on this item but beside its turns: as soon as one of the places is free that extra turns
-   * may take, behind all turns that wait for one. Gives up when the signal aborts before that.
+   * Does `work` on this item but beside its turns: as soon as one of the places is free that extra turns may take, behind all turns
+   * that wait for one. Gives up when the signal aborts before that.
    */
   visit(key: string, signal: AbortSignal, work: () => Promise<{ readonly waitMs: number }>): Promise<Visiting>
   /** Ends what runs and resolves when nothing is left running. */
@@ -85,12 +75,12 @@ export function createScheduler({ clock, run, onLag, onSkip, ...options }: Sched
   const extras = createDueQueue<Slot>()
   const waiting: Slot[] = []
   const extrasWaiting: Slot[] = []
-  const guests = new Set<Guest>()
   const allowance = createAllowance()
   const extraAllowance = createAllowance()
   const ended = new AbortController()
   // Every poll in flight listens to it.
   setMaxListeners(0, ended.signal)
+  const visits = createVisits({ places, share: EXTRA_SHARE, ended: ended.signal })
   const inFlight = new Set<Promise<void>>()
   let timer: Timer | null = null
   let wakesAt = NEVER
@@ -211,7 +201,7 @@ export function createScheduler({ clock, run, onLag, onSkip, ...options }: Sched
       }
       extrasWaiting.length = kept
     }
-    for (const guest of guests) if (places.free(guest.lanes, EXTRA_SHARE)) guest.begin()
+    visits.beginWaiting()
   }
 
   /** `due` is `null` in an extra turn. */
@@ -246,20 +236,6 @@ export function createScheduler({ clock, run, onLag, onSkip, ...options }: Sched
       startWaiting(ending)
     })
     inFlight.add(poll)
-  }
-
-  function receive(slot: Slot, work: () => Promise<{ readonly waitMs: number }>): Promise<void> {
-    const { lanes } = slot.item
-    places.take(lanes)
-    const visit = work().then(({ waitMs }) => {
-      const ending = clock.monotonic()
-      inFlight.delete(visit)
-      places.leave(lanes)
-      if (waitMs > 0) slot.notBefore = ending + waitMs
-      if (!ended.signal.aborted) startWaiting(ending)
-    })
-    inFlight.add(visit)
-    return visit
   }
 
   return {
@@ -303,33 +279,22 @@ export function createScheduler({ clock, run, onLag, onSkip, ...options }: Sched
       if (slot !== undefined && !ended.signal.aborted) hurry(slot, clock.monotonic())
     },
 
-    visit(key, signal, work) {
+    async visit(key, signal, work) {
       const slot = slots.get(key)
-      if (slot === undefined) return Promise.resolve({ kind: 'unknown-item' })
+      if (slot === undefined) return { kind: 'unknown-item' }
       const forMs = slot.notBefore - clock.monotonic()
-      if (forMs > 0) return Promise.resolve({ kind: 'asked-to-wait', forMs })
-      const { lanes } = slot.item
-      return new Promise((resolve) => {
-        const leave = (): void => {
-          guests.delete(guest)
-          for (const of of [signal, ended.signal]) of.removeEventListener('abort', giveUp)
-        }
-        const giveUp = (): void => {
-          leave()
-          resolve({ kind: 'no-place' })
-        }
-        const guest: Guest = {
-          lanes,
-          begin() {
-            leave()
-            void receive(slot, work).then(() => resolve({ kind: 'done' }))
-          },
-        }
-        if (signal.aborted || ended.signal.aborted) return giveUp()
-        if (places.free(lanes, EXTRA_SHARE)) return guest.begin()
-        guests.add(guest)
-        for (const of of [signal, ended.signal]) of.addEventListener('abort', giveUp, { once: true })
+      if (forMs > 0) return { kind: 'asked-to-wait', forMs }
+      const visit = visits.add(slot.item.lanes, signal, async () => {
+        const { waitMs } = await work()
+        if (waitMs > 0) slot.notBefore = clock.monotonic() + waitMs
       })
+      const settled = (): void => {
+        inFlight.delete(ending)
+        if (!ended.signal.aborted) startWaiting(clock.monotonic())
+      }
+      const ending = visit.then(settled, settled)
+      inFlight.add(ending)
+      return visit
     },
 
     async stop() {
