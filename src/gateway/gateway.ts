@@ -16,6 +16,7 @@ import { answerAndLinger, type Backlog, declaredLength, hasBody, receive } from 
 import { REFUSALS, type Refusal, restError, rpcError } from './refusal.ts'
 import { refuseCalls } from './refused-calls.ts'
 import { type AnswerHeaders, NOTHING_ASKED, preflightHeaders, requestIdOf, respond, respondEmpty } from './respond.ts'
+import { createUnread } from './unread.ts'
 
 /** What may change while it runs. */
 export interface GatewayRules {
@@ -43,6 +44,8 @@ export interface GatewayDeps {
   readonly log: Log
   /** Calls that may be at work at once. */
   readonly mostAtWork?: number
+  /** Of large answers that callers have not taken yet. */
+  readonly mostUnreadBytes?: number
 }
 
 /** What others may see of a caller. */
@@ -76,6 +79,8 @@ export interface Gateway {
 const MOST_AT_WORK = 4096
 /** Bodies that are still coming in, of all callers. */
 const MOST_BACKLOG_BYTES = 64 * 2 ** 20
+/** Answers that callers have not taken yet. */
+const MOST_UNREAD_BYTES = 512 * 2 ** 20
 /** A request that is refused before its body is read has its id read from it all the same, if it is no longer than this. */
 const SMALL_BODY = 16 * 1024
 /** For requests at work when the daemon stops; supervisors wait for ten seconds at least before they kill. */
@@ -83,9 +88,10 @@ const LONGEST_GRACE_MS = 8000
 const SILENCE_MS = 20_000
 
 export function createGateway({ listen, answerer, aliases, metrics, clock, log, ...deps }: GatewayDeps): Gateway {
-  const { mostAtWork = MOST_AT_WORK } = deps
+  const { mostAtWork = MOST_AT_WORK, mostUnreadBytes = MOST_UNREAD_BYTES } = deps
   const callers = createCallers({ clock })
   const backlog: Backlog = { bytes: 0 }
+  const unread = createUnread(mostUnreadBytes)
   const load: Load = { calls: 0, most: mostAtWork }
   const asker = createAsker({ answerer, aliases, load, metrics, clock, log })
   const nextRequestId = requestIds()
@@ -152,6 +158,7 @@ export function createGateway({ listen, answerer, aliases, metrics, clock, log, 
       closes: headers.closes === true || listener.closing,
       retryAfterMs,
     })
+    if (typeof body !== 'string') unread.add(res, Buffer.isBuffer(body) ? body.length : body.value.length)
   }
 
   /** Counts it until it is answered, or its caller is gone. */

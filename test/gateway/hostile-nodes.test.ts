@@ -1,8 +1,11 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { gzipSync } from 'node:zlib'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { Family } from '../../src/core/network.ts'
+import { until } from '../support/daemon.ts'
 import { brief, get, type HostileOptions, openHostile, post, type Told } from './hostile-setting.ts'
 import { ADMIN_ID, ID } from './setting.ts'
 
@@ -309,7 +312,7 @@ describe('a node that answers REST with', () => {
 })
 
 describe('a node’s own bytes', () => {
-  test.each([
+  const RESULTS = [
     '90071992547409931234567890',
     '-0',
     '1e400',
@@ -323,15 +326,19 @@ describe('a node’s own bytes', () => {
     'null',
     'false',
     '""',
-  ])('%s come through as they are', async (result) => {
-    const rpc = await over('ethereum', ({ id }) => http(said(id, result)))
-    const rest200 = await over('multiversx', () => http(rest(`{"x":${result}}`)))
-    const inUtf8 = Buffer.from(result).toString('latin1')
+  ]
+  test.each(RESULTS.map((result) => [JSON.stringify(result.slice(0, 60)), result]))(
+    '%s come through as they are',
+    async (_what, result) => {
+      const rpc = await over('ethereum', ({ id }) => http(said(id, result)))
+      const rest200 = await over('multiversx', () => http(rest(`{"x":${result}}`)))
+      const inUtf8 = Buffer.from(result).toString('latin1')
 
-    // White space around a value is not a part of it.
-    expect((await rpc.send(askBlock))[0]!.body).toBe(said(1, inUtf8.trim()))
-    expect((await rest200.send(askNonce))[0]!.body).toBe(rest(`{"x":${inUtf8}}`))
-  })
+      // White space around a value is not a part of it.
+      expect((await rpc.send(askBlock))[0]!.body).toBe(said(1, inUtf8.trim()))
+      expect((await rest200.send(askNonce))[0]!.body).toBe(rest(`{"x":${inUtf8}}`))
+    },
+  )
 
   test('come without its headers, and its cookies are not sent back', async () => {
     const headers = [
@@ -475,4 +482,26 @@ describe('a node without an end', () => {
     // A parser may have enough of it before.
     expect(told).toMatch(/^(?:504|502) -32603 1$/)
   })
+})
+
+test('what nodes without an end have sent is forgotten when its callers have been told', {
+  timeout: 120_000,
+}, async () => {
+  // Twice what one answer may have, to each.
+  const { send } = await over('ethereum', (_, socket) => pour(socket, 'HTTP/1.1 200 OK\r\n\r\n', 64))
+  setFlagsFromString('--expose-gc')
+  const collect: () => void = runInNewContext('gc')
+  const held = () => {
+    collect()
+    return process.memoryUsage().arrayBuffers
+  }
+  const before = held()
+
+  const told = await Promise.all(
+    Array.from({ length: 16 }, (_, at) => send(askBlock.replace('0x1', `0x${at.toString(16)}`))),
+  )
+
+  expect(told.flat().map(brief)).toEqual(told.map(() => '502 -32603 1'))
+  // One answer may be on its way to being collected.
+  await until(() => held() - before < 32 * 2 ** 20, 'it is forgotten', 60_000)
 })

@@ -2,7 +2,8 @@ import { once } from 'node:events'
 import { request } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { afterEach, describe, expect, test } from 'vitest'
-import { ask, call, echo, ID, open, post, raw, type Setting, type SettingOptions } from './setting.ts'
+import { until } from '../support/daemon.ts'
+import { ask, call, echo, FROM_A, ID, open, post, raw, type Setting, type SettingOptions } from './setting.ts'
 
 const settings: Setting[] = []
 const sockets: Socket[] = []
@@ -341,6 +342,39 @@ describe('more connections than there may be', () => {
     expect(turnedAway).toBe('')
     expect(next).toContain(' 200 ')
   })
+})
+
+test('callers who take none of their large answers are cut off where they hold too much, the first of them first', {
+  timeout: 60_000,
+}, async () => {
+  const MEBIBYTE = 2 ** 20
+  const result = Buffer.alloc(16 * MEBIBYTE, '7')
+  const answer = () => ({ ...FROM_A, kind: 'result' as const, result })
+  const { port, url, gateway, asked } = await set({ answer, mostUnreadBytes: 64 * MEBIBYTE })
+  const callers: Socket[] = []
+  for (let at = 0; at < 8; at++) {
+    const socket = connect(port, '127.0.0.1').on('error', () => {})
+    sockets.push(socket)
+    callers.push(socket)
+    socket.pause().write(CLOSING)
+    // One after the other: who came first is known.
+    await until(() => asked.length > at, 'it is asked')
+  }
+
+  await until(() => gateway.atWork() <= 4, 'those who hold too much are gone')
+  const { status, text } = await post(`${url}/ethereum/${ID}`, BODY)
+  const taken = await Promise.all(
+    callers.map(async (socket) => {
+      let bytes = 0
+      socket.on('data', (chunk) => (bytes += chunk.length)).resume()
+      await new Promise((resolve) => socket.on('close', resolve))
+      return bytes > 16 * MEBIBYTE
+    }),
+  )
+
+  expect([status, text.length]).toEqual([200, 16 * MEBIBYTE + '{"jsonrpc":"2.0","id":1,"result":}'.length])
+  // The answer to the one who reads may have cost one more.
+  expect([taken[0], taken[3], taken[7]]).toEqual([false, false, true])
 })
 
 describe('closing', () => {
