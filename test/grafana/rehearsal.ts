@@ -54,7 +54,10 @@ const CASTS: Readonly<Record<string, Cast>> = {
   wrong: { names: ['a', 'b', 'c'], config: { chain_id: 1 } },
   self: { names: ['a', 'b', 'c', 'd', 'e'], kind: AVALANCHE, config: { thresholds: { stall: '4s', heartbeat: '4s' } } },
   flap: { names: ['a', 'b'], config: { thresholds: { stall: '4s', fail_after: 1, recover_after: 1 } } },
-  slow: { names: ['a', 'b'], config: { thresholds: { stall: '4s', latency: '400ms' } } },
+  slow: {
+    names: ['a', 'b'],
+    config: { thresholds: { stall: '8s', latency: '1500ms' }, poll: { interval: '2500ms', timeout: '2500ms' } },
+  },
   tls: { names: ['a', 'b'] },
   half: { names: ['a', 'b', 'c'] },
   dark: { names: ['a', 'b'] },

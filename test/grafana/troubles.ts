@@ -53,7 +53,7 @@ export const TROUBLES: readonly Trouble[] = [
     what: 'nodes are slow',
     alerts: ['HeartlineEndpointSlow', 'HeartlineGatewaySlow'],
     where: { network: 'slow' },
-    inject: ({ nodes }) => nodes('slow').forEach((node) => node.inject({ kind: 'slow', delayMs: 700 })),
+    inject: ({ nodes }) => nodes('slow').forEach((node) => node.inject({ kind: 'slow', delayMs: 1800 })),
     heal: ({ nodes }) => nodes('slow').forEach((node) => node.heal()),
   },
   {
