@@ -20,7 +20,7 @@ RUN npm prune --omit=dev --ignore-scripts \
  && node -e "new (require('better-sqlite3'))(':memory:').close()" \
  && rm -rf node_modules/better-sqlite3/deps node_modules/better-sqlite3/src node_modules/better-sqlite3/build/Release/obj* \
  && find dist \( -name '*.map' -o -name '*.d.ts' -o -name '*.tsbuildinfo' \) -delete \
- && mkdir /data
+ && mkdir /state
 
 # Debian's C library and Node, and nothing else: no shell, no package manager.
 FROM gcr.io/distroless/nodejs22-debian12:nonroot
@@ -32,10 +32,11 @@ COPY --from=build /app/web ./web
 COPY migrations ./migrations
 COPY packaging/healthcheck.mjs ./packaging/
 COPY LICENSE ./
-COPY --from=build --chown=65532:65532 --chmod=700 /data /data
-ENV NODE_ENV=production HEARTLINE_CONFIG=/etc/heartline/heartline.yaml
+# A new volume takes owner and mode from what is there.
+COPY --from=build --chown=65532:65532 --chmod=700 /state /var/lib/heartline
+ENV NODE_ENV=production HEARTLINE_CONFIG=/etc/heartline/heartline.yaml PATH=/nodejs/bin:$PATH
 USER 65532:65532
-VOLUME /data
+VOLUME /var/lib/heartline
 EXPOSE 9780 9781
 HEALTHCHECK --interval=30s --timeout=5s --start-period=30s --retries=3 \
   CMD ["/nodejs/bin/node", "/app/packaging/healthcheck.mjs"]

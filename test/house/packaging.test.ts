@@ -4,6 +4,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { parse } from 'yaml'
 import { removeFolder, temporaryFolder } from '../support/daemon.ts'
 import { checkout, runNode } from '../support/project.ts'
 import { requirePackage } from '../support/system-package.ts'
@@ -52,7 +53,7 @@ describe('the Dockerfile', () => {
       expect(copied).toContain(part)
     }
     expect(ofLast('USER')).toEqual(['USER 65532:65532'])
-    expect(ofLast('VOLUME')).toEqual(['VOLUME /data'])
+    expect(ofLast('VOLUME')).toEqual(['VOLUME /var/lib/heartline'])
     expect(ofLast('RUN')).toEqual([])
   })
 
@@ -64,6 +65,15 @@ describe('the Dockerfile', () => {
     expect(JSON.parse(check)).toEqual([entry[0], '/app/packaging/healthcheck.mjs'])
     expect(existsSync(join(checkout, 'packaging/healthcheck.mjs'))).toBe(true)
   })
+})
+
+test('compose.yaml keeps the history where the image lets a user without rights write', () => {
+  const { services } = parse(read('compose.yaml')) as { services: { heartline: { volumes: string[] } } }
+  const config = services.heartline.volumes.find((volume) => volume.includes('/etc/heartline/heartline.yaml'))!
+  const { store } = parse(read(config.split(':')[0]!)) as { store: { path: string } }
+
+  expect(services.heartline.volumes).toContain('heartline:/var/lib/heartline')
+  expect(store.path).toMatch(/^\/var\/lib\/heartline\//)
 })
 
 describe('the health check of the container', () => {
