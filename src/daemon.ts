@@ -9,6 +9,7 @@ import { createHttpServer, type HttpServer } from './http/server.ts'
 import type { Logger } from './logger.ts'
 import type { GatewayState } from './metrics/gateway-series.ts'
 import { createMetrics, type Metrics } from './metrics/metrics.ts'
+import { createRecorder } from './metrics/recorder.ts'
 import { createProber } from './nodes/probe.ts'
 import { earlierIncidents } from './poll/earlier-incidents.ts'
 import { createHousekeeping } from './poll/housekeeping.ts'
@@ -20,6 +21,7 @@ import { createScheduler, type ScheduledItem } from './poll/scheduler.ts'
 import { watchSelf } from './poll/self-watch.ts'
 import { type Board, createBoard } from './state/board.ts'
 import { createIncidentLog } from './state/incident-log.ts'
+import { createJournal } from './state/journal.ts'
 import { openStore } from './store/open-store.ts'
 import { targetsOf } from './targets.ts'
 import { version } from './version.ts'
@@ -27,6 +29,7 @@ import { version } from './version.ts'
 /** Availability changes slowly, and working it out reads much; only at the start it is wanted sooner. */
 const AVAILABILITY_EVERY_MS = 60_000
 const AVAILABILITY_FIRST_MS = 2000
+const OWN_LOOK_EVERY_MS = 1000
 
 export interface DaemonDeps {
   readonly config: Config
@@ -71,11 +74,15 @@ export async function startDaemon({ config, log, clock = systemClock }: DaemonDe
   const board = createBoard()
   const incidents = createIncidentLog()
   const us = createObserver()
+  const journal = createJournal({ clock })
   const store = await openStore({
     ...config.store,
     clock,
     log,
-    onCommit: ({ durationMs }) => metrics.storeCommitted(durationMs),
+    onCommit({ durationMs }) {
+      metrics.storeCommitted(durationMs)
+      recorder.committed(durationMs)
+    },
   })
   const metrics: Metrics = createMetrics({
     board,
@@ -87,6 +94,12 @@ export async function startDaemon({ config, log, clock = systemClock }: DaemonDe
     observer,
     gateway: () => gatewayState(gateway),
   })
+  const recorder = createRecorder({
+    clock,
+    queueRows: () => store.status().queueRows,
+    residentBytes: () => process.memoryUsage.rss(),
+    requests: () => metrics.requests(),
+  })
   const prober = createProber({ clock })
   const selfWatch = watchSelf({
     clock,
@@ -97,9 +110,14 @@ export async function startDaemon({ config, log, clock = systemClock }: DaemonDe
       metrics.clockJumped(direction)
       log.warn({ direction, seconds: Math.abs(seconds) }, 'wall clock jumped')
       us.stepped(clock.monotonic(), 1000 * seconds)
+      journal.stepped(1000 * seconds)
       poller.shift(byMs)
     },
-    onHold: (from, to) => us.held(from, to),
+    onHold(from, to) {
+      us.held(from, to)
+      recorder.held(to - from)
+      journal.held(to - from)
+    },
   })
   const poller = createPoller({
     prober,
@@ -118,8 +136,14 @@ export async function startDaemon({ config, log, clock = systemClock }: DaemonDe
     clock,
     concurrency: config.poll.concurrency,
     run: (key, signal) => poller.poll(key, signal),
-    onLag: (ms) => metrics.schedulerLag(ms),
-    onSkip: (_key, reason, count) => metrics.schedulerSkipped(reason, count),
+    onLag(ms) {
+      metrics.schedulerLag(ms)
+      recorder.pollLate(ms)
+    },
+    onSkip(_key, reason, count) {
+      metrics.schedulerSkipped(reason, count)
+      recorder.pollsSkipped(count)
+    },
   })
   const housekeeping = createHousekeeping({ store, clock, log })
   const calendar = createMaintenanceCalendar({
@@ -145,6 +169,8 @@ export async function startDaemon({ config, log, clock = systemClock }: DaemonDe
     ready: () => scheduler.firstRoundDone && !stopping,
     stopping: () => stopping,
     observer,
+    journal,
+    recorder,
     inspect: createInspector({ board, scheduler, prober, clock }),
     gateway: () => gateway?.report() ?? null,
   })
@@ -153,10 +179,7 @@ export async function startDaemon({ config, log, clock = systemClock }: DaemonDe
   /** Whether it is us. */
   function observer() {
     const { trouble } = store.status()
-    const reasons = [
-      ...us.reasons(clock.monotonic()),
-      ...(trouble === null ? [] : [`the history cannot be written (${trouble})`]),
-    ]
+    const reasons = [...us.reasons(clock.monotonic()), ...(trouble === null ? [] : [unwritten(trouble)])]
     return { impaired: reasons.length > 0, reasons }
   }
 
@@ -184,6 +207,14 @@ export async function startDaemon({ config, log, clock = systemClock }: DaemonDe
     metrics.configReloaded(true, clock.now())
   }
 
+  let ownTimer: Timer | null = null
+  function lookAfterOurselves(): void {
+    const { trouble } = store.status()
+    recorder.look()
+    journal.troubles([...us.lasting(clock.monotonic()), ...(trouble === null ? [] : [unwritten(trouble)])])
+    ownTimer = clock.after(OWN_LOOK_EVERY_MS, lookAfterOurselves)
+  }
+
   let availabilityTimer: Timer | null = null
   async function refreshAvailability(nextMs: number): Promise<void> {
     const keys = current.networks.flatMap(({ endpoints }) => endpoints.map(({ endpoint }) => endpointKey(endpoint)))
@@ -200,7 +231,9 @@ export async function startDaemon({ config, log, clock = systemClock }: DaemonDe
   }
 
   apply(config, new Set())
-  poller.restore(await store.savedHealth(), await earlierIncidents(store))
+  const saved = await store.savedHealth()
+  poller.restore(saved, await earlierIncidents(store))
+  journal.started(saved.reduce((last, { at }) => Math.max(last, at), 0))
   async function giveUp(key: ListenError['key'], cause: unknown): Promise<never> {
     selfWatch.stop()
     calendar.stop()
@@ -232,6 +265,7 @@ export async function startDaemon({ config, log, clock = systemClock }: DaemonDe
   }
   log.info({ url, endpoints: board.networks().reduce((sum, { endpoints }) => sum + endpoints.length, 0) }, 'listening')
   scheduler.start()
+  lookAfterOurselves()
   // Neither may hold up the first polls.
   const housekept = housekeeping
     .start()
@@ -245,6 +279,7 @@ export async function startDaemon({ config, log, clock = systemClock }: DaemonDe
 
     reload(next, kept) {
       apply(next, kept)
+      journal.reloaded(board.networks().reduce((sum, { endpoints }) => sum + endpoints.length, 0))
       log.setLevel(next.log.level)
       const certificate = certificateOf(next.server)
       if (certificate !== null) http.useCertificate(certificate)
@@ -252,7 +287,10 @@ export async function startDaemon({ config, log, clock = systemClock }: DaemonDe
       if (gatewayCertificate !== null) gateway?.useCertificate(gatewayCertificate)
     },
 
-    reloadRefused: () => metrics.configReloaded(false, clock.now()),
+    reloadRefused() {
+      metrics.configReloaded(false, clock.now())
+      journal.reloadRefused()
+    },
 
     async stop() {
       stopping = true
@@ -263,6 +301,7 @@ export async function startDaemon({ config, log, clock = systemClock }: DaemonDe
       await scheduler.stop()
       await Promise.all([prober.close(), housekeeping.stop(), housekept])
       availabilityTimer?.cancel()
+      ownTimer?.cancel()
       poller.saveAll()
       await http.close()
       await store.close()
@@ -307,6 +346,10 @@ function gatewaySetupOf({ gateway, networks }: Config): GatewaySetup {
     cacheMaxBytes: gateway.cacheMaxBytes,
     finalDepths: new Map(networks.map(({ network, finalDepth }) => [network.name, finalDepth])),
   }
+}
+
+function unwritten(trouble: string): string {
+  return `the history cannot be written (${trouble})`
 }
 
 /** What the metrics tell of it besides what they count. */

@@ -11,7 +11,9 @@ export const api: Sources = {
     get(`${endpointAt(network, endpoint)}/history`, { from: fromMs / 1000, to: toMs / 1000, step: stepSeconds }),
   incidents: (filter) => get('/api/v1/incidents', filter),
   incident: (id) => get(`/api/v1/incidents/${encodeURIComponent(id)}`),
+  postMortem: (id) => get(`/api/v1/incidents/${encodeURIComponent(id)}.txt`, {}, (answer) => answer.text()),
   gateway: () => get('/api/v1/gateway'),
+  observer: () => get('/api/v1/observer'),
   strips: () => get('/api/v1/strips'),
 }
 
@@ -19,14 +21,18 @@ function endpointAt(network: string, endpoint: string): string {
   return `/api/v1/endpoints/${encodeURIComponent(network)}/${encodeURIComponent(endpoint)}`
 }
 
-async function get<T>(path: string, query: object = {}): Promise<Answer<T>> {
+async function get<T>(
+  path: string,
+  query: object = {},
+  read: (answer: Response) => Promise<unknown> = (answer) => answer.json(),
+): Promise<Answer<T>> {
   const given = new URLSearchParams(Object.entries(query).map(([name, value]) => [name, String(value)]))
   try {
     const answer = await fetch(given.size === 0 ? path : `${path}?${given}`, {
       headers: authorised(),
       signal: AbortSignal.timeout(PATIENCE_MS),
     })
-    if (answer.ok) return { ok: true, value: (await answer.json()) as T }
+    if (answer.ok) return { ok: true, value: (await read(answer)) as T }
     return { ok: false, why: answer.status === 404 ? 'missing' : answer.status === 401 ? 'locked' : 'away' }
   } catch {
     return { ok: false, why: 'away' }

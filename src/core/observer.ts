@@ -32,10 +32,12 @@ export interface Observer {
   worth(poll: ObservedPoll): Worth
   /** Why we are not fit to judge, or were not a moment ago; empty when all is well. */
   reasons(now: number): readonly string[]
+  /** Of those the ones that last, and not what happened at a moment. */
+  lasting(now: number): readonly string[]
 }
 
 /** A process that is held up for less misses no answer. */
-const SHORTEST_HOLD_MS = 500
+export const SHORTEST_HOLD_MS = 500
 /** A disturbance is told for at least this long, so that whoever looks now and then sees it. */
 const TOLD_FOR_MS = 10_000
 /** More disturbances than this at a time say no more. */
@@ -63,6 +65,21 @@ export function createObserver(): Observer {
     return disturbances.some(
       (disturbance) => disturbance.kind === kind && disturbance.from <= endedAt && disturbance.to >= startedAt,
     )
+  }
+
+  function told(now: number, kinds: readonly Disturbance['kind'][]): readonly string[] {
+    const told = disturbances
+      .filter(({ kind, to }) => kinds.includes(kind) && now - to <= toldForMs)
+      .map(({ reason }) => reason)
+    const cut = reach.cut()
+    if (cut !== null) {
+      told.push(
+        cut.dns
+          ? `none of ${cut.hosts} host names can be resolved: this machine's name server seems to be gone`
+          : `none of ${cut.hosts} hosts can be reached: this machine's network seems to be gone`,
+      )
+    }
+    return [...new Set(told)]
   }
 
   return {
@@ -105,18 +122,8 @@ export function createObserver(): Observer {
       return ruling === 'believed' ? 'fair' : ruling
     },
 
-    reasons(now) {
-      const told = disturbances.filter(({ to }) => now - to <= toldForMs).map(({ reason }) => reason)
-      const cut = reach.cut()
-      if (cut !== null) {
-        told.push(
-          cut.dns
-            ? `none of ${cut.hosts} host names can be resolved: this machine's name server seems to be gone`
-            : `none of ${cut.hosts} hosts can be reached: this machine's network seems to be gone`,
-        )
-      }
-      return [...new Set(told)]
-    },
+    reasons: (now) => told(now, ['held', 'stepped', 'resources']),
+    lasting: (now) => told(now, ['resources']),
   }
 }
 

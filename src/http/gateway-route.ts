@@ -1,25 +1,46 @@
 import type { FastifyInstance } from 'fastify'
 import type { GatewayReport } from '../gateway/service.ts'
+import type { NetworkTraffic, RequestTally } from '../metrics/gateway-traffic.ts'
+import type { Metrics } from '../metrics/metrics.ts'
+import { MINUTE_MS, type Recorder } from '../metrics/recorder.ts'
+import type { Spread } from '../metrics/spread.ts'
 import { readQuery } from './query.ts'
 import { sendBadQuery } from './status-routes.ts'
-import type { GatewayView } from './views.ts'
+import type { GatewayView, RequestTallyView, SpreadView, TrafficView } from './views.ts'
+import { seconds, time } from './wire.ts'
 
 export interface GatewayRouteDeps {
   /** `null` where the gateway is not enabled. */
   readonly gateway: () => GatewayReport | null
+  readonly metrics: Pick<Metrics, 'traffic' | 'ourselves'>
+  readonly recorder: Pick<Recorder, 'minutes' | 'since'>
 }
 
-/** `GET /api/v1/gateway`: who uses it, whom it would ask now and why not the others, and the aliases it knows. */
-export function registerGateway(app: FastifyInstance, { gateway }: GatewayRouteDeps): void {
+/** `GET /api/v1/gateway`: who uses it, whom it would ask now and why not the others, what it did, and the aliases it knows. */
+export function registerGateway(app: FastifyInstance, deps: GatewayRouteDeps): void {
   app.get('/api/v1/gateway', { config: { visibility: 'private' } }, (request, reply) => {
     const read = readQuery<object>(request.query, {})
     if (!read.ok) return sendBadQuery(reply, read.errors)
-    return gatewayView(gateway())
+    return gatewayView(deps)
   })
 }
 
-export function gatewayView(report: GatewayReport | null): GatewayView {
-  if (report === null) return { enabled: false, requests_in_flight: 0, callers: [], networks: [], aliases: [] }
+export function gatewayView({ gateway, metrics, recorder }: GatewayRouteDeps): GatewayView {
+  const report = gateway()
+  const traffic = metrics.traffic()
+  const minutes = report === null ? [] : recorder.minutes()
+  const since = {
+    started_at: time(metrics.ourselves().startedAt),
+    unplaced: traffic.unplaced,
+    course: {
+      from: time(recorder.since()),
+      step_seconds: MINUTE_MS / 1000,
+      requests: minutes.map((minute) => minute?.requests ?? null),
+      failed: minutes.map((minute) => minute?.failed ?? null),
+    },
+  }
+  if (report === null)
+    return { enabled: false, requests_in_flight: 0, callers: [], networks: [], aliases: [], ...since }
   return {
     enabled: true,
     requests_in_flight: report.requestsAtWork,
@@ -32,17 +53,10 @@ export function gatewayView(report: GatewayReport | null): GatewayView {
       requests,
       refused,
     })),
-    networks: report.networks.map(({ name, endpoints }) => ({
-      name,
-      endpoints: endpoints.map(({ endpoint, tier, leftOut, breaker, latencyMs, inFlight }) => ({
-        name: endpoint,
-        tier,
-        left_out: leftOut,
-        breaker,
-        latency_seconds: latencyMs === null ? null : latencyMs / 1000,
-        in_flight: inFlight,
-      })),
-    })),
+    networks: report.networks.map((network) => {
+      const of = traffic.networks.find(({ name }) => name === network.name) ?? NO_TRAFFIC
+      return { name: network.name, endpoints: endpointsOf(network, of), traffic: trafficView(of) }
+    }),
     aliases: report.aliases.map(({ network, alias, target, endpoint, nodeId, caller, at, stale }) => ({
       network,
       alias,
@@ -50,8 +64,75 @@ export function gatewayView(report: GatewayReport | null): GatewayView {
       endpoint,
       node_id: nodeId,
       caller,
-      created_at: new Date(at).toISOString(),
-      stale: stale && { since: new Date(stale.at).toISOString(), reason: stale.reason },
+      created_at: time(at),
+      stale: stale && { since: time(stale.at), reason: stale.reason },
     })),
+    ...since,
   }
+}
+
+const NOTHING: RequestTally = { requests: 0, answered: 0, nodeErrors: 0, failed: 0, refused: 0, cancelled: 0 }
+const NO_SPREAD: Spread = { count: 0, p50Seconds: null, p99Seconds: null }
+/** Of a network that nobody has asked for yet. */
+const NO_TRAFFIC: Omit<NetworkTraffic, 'name'> = {
+  ...NOTHING,
+  durations: NO_SPREAD,
+  overheads: NO_SPREAD,
+  operations: [],
+  endpoints: [],
+  retries: { failed: 0, absent: 0, behind: 0 },
+  cache: { hits: 0, misses: 0 },
+  coalesced: 0,
+  degraded: 0,
+  rejections: [],
+}
+
+function endpointsOf(
+  { endpoints }: GatewayReport['networks'][number],
+  traffic: Pick<NetworkTraffic, 'endpoints'>,
+): GatewayView['networks'][number]['endpoints'] {
+  return endpoints.map(({ endpoint, tier, leftOut, breaker, latencyMs, inFlight }) => {
+    const of = traffic.endpoints.find(({ name }) => name === endpoint)
+    return {
+      name: endpoint,
+      tier,
+      left_out: leftOut,
+      breaker,
+      latency_seconds: latencyMs === null ? null : latencyMs / 1000,
+      in_flight: inFlight,
+      attempts: of?.attempts ?? 0,
+      answered: of?.answered ?? 0,
+    }
+  })
+}
+
+function trafficView(of: Omit<NetworkTraffic, 'name'>): TrafficView {
+  return {
+    ...tallyView(of),
+    duration: spreadView(of.durations),
+    overhead: spreadView(of.overheads),
+    operations: of.operations.map((operation) => ({
+      name: operation.name,
+      ...tallyView(operation),
+      duration: spreadView(operation.durations),
+      overhead: spreadView(operation.overheads),
+    })),
+    retries: { ...of.retries },
+    cache: { ...of.cache },
+    coalesced: of.coalesced,
+    least_bad: of.degraded,
+    rejections: of.rejections.map((rejection) => ({ ...rejection })),
+  }
+}
+
+function tallyView({ requests, answered, nodeErrors, failed, refused, cancelled }: RequestTally): RequestTallyView {
+  return { requests, answered, node_errors: nodeErrors, failed, refused, cancelled }
+}
+
+export function spreadView({ count, p50Seconds, p99Seconds }: Spread): SpreadView {
+  return { count, p50_seconds: rounded(p50Seconds), p99_seconds: rounded(p99Seconds) }
+}
+
+function rounded(inSeconds: number | null): number | null {
+  return inSeconds === null ? null : seconds(inSeconds * 1000)
 }

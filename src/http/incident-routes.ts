@@ -24,6 +24,7 @@ interface ListQuery {
   readonly open: 'true' | 'false'
   readonly limit: number
   readonly cursor: IncidentPlace
+  readonly part_of: string
 }
 
 /**
@@ -40,14 +41,16 @@ export function registerIncidents(app: FastifyInstance, { source, postMortems }:
       open: readOneOf('true', 'false'),
       limit: readCount(1, MOST),
       cursor: readCursor,
+      part_of: readId,
     })
     if (!read.ok) return sendBadQuery(reply, read.errors)
-    const { network, endpoint, open, limit = DEFAULT_LIMIT, cursor } = read.values
+    const { network, endpoint, open, limit = DEFAULT_LIMIT, cursor, part_of: partOf } = read.values
     const { incidents, next } = await source.list({
       network,
       endpoint,
       open: open === undefined ? undefined : open === 'true',
       after: cursor,
+      partOf,
       limit,
     })
     return {
@@ -89,6 +92,9 @@ export function placeOf(cursor: string): IncidentPlace | null {
     []
   return openedAt === undefined || id === undefined ? null : { openedAt: Number(openedAt), id }
 }
+
+const readId: ReadParameter<string> = (text) =>
+  /^\S{1,256}$/.test(text) ? { value: text } : { wrong: 'must be the `id` of an incident' }
 
 const readCursor: ReadParameter<IncidentPlace> = (text) => {
   const place = placeOf(text)

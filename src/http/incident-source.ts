@@ -14,11 +14,13 @@ export interface IncidentFilter {
   readonly endpoint?: string | undefined
   readonly open?: boolean | undefined
   readonly after?: IncidentPlace | undefined
+  /** Those that are part of this one, and no others. */
+  readonly partOf?: string | undefined
   readonly limit: number
 }
 
 export interface IncidentPage {
-  /** Newest first; those that are part of another are left out. */
+  /** Newest first; those that are part of another are left out, unless they are asked for. */
   readonly incidents: readonly Incident[]
   /** `null` where nothing comes after them. */
   readonly next: IncidentPlace | null
@@ -111,20 +113,21 @@ export function createIncidentSource({ store, incidents, clock, log }: IncidentS
   }
 }
 
-function queryOf({ network, endpoint, open }: IncidentFilter, after: IncidentPlace | undefined, limit: number) {
+function queryOf({ network, endpoint, open, partOf }: IncidentFilter, after: IncidentPlace | undefined, limit: number) {
   return {
     limit,
     ...(network === undefined ? {} : { network }),
     ...(endpoint === undefined ? {} : { endpoint }),
     ...(open === undefined ? {} : { open }),
     ...(after === undefined ? {} : { after }),
+    ...(partOf === undefined ? {} : { partOf }),
   } satisfies IncidentQuery
 }
 
 /** What the store does by its indexes. */
-function matches(incident: Incident, { network, endpoint, open, after }: IncidentFilter): boolean {
+function matches(incident: Incident, { network, endpoint, open, after, partOf }: IncidentFilter): boolean {
   return (
-    incident.absorbedBy === null &&
+    incident.absorbedBy === (partOf ?? null) &&
     (network === undefined || incident.network === network) &&
     (endpoint === undefined || incident.endpoint === endpoint) &&
     (open === undefined || (incident.closedAt === null) === open) &&

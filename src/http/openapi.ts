@@ -20,14 +20,19 @@ import {
   NetworkView,
   NodeCheckView,
   ObserverView,
+  OwnEventView,
+  OwnHealthView,
   ProblemView,
   ReferenceHeadView,
+  RequestTallyView,
   RoutedEndpointView,
+  SpreadView,
   StateView,
   StatusEventView,
   StatusView,
   StripsView,
   StripView,
+  TrafficView,
 } from './views.ts'
 
 const SCHEMAS = {
@@ -55,6 +60,11 @@ const SCHEMAS = {
   Gateway: GatewayView,
   Caller: CallerView,
   RoutedEndpoint: RoutedEndpointView,
+  Traffic: TrafficView,
+  RequestTally: RequestTallyView,
+  Spread: SpreadView,
+  OwnHealth: OwnHealthView,
+  OwnEvent: OwnEventView,
   Alias: AliasView,
   Observer: ObserverView,
   State: StateView,
@@ -156,6 +166,11 @@ const PATHS = {
       queryParameter('open', 'Only those that are open, or only those that are closed', { enum: ['true', 'false'] }),
       queryParameter('limit', 'At most so many; default 50', { type: 'integer', minimum: 1, maximum: 200 }),
       queryParameter('cursor', 'The `next_cursor` of the page before', {}),
+      queryParameter(
+        'part_of',
+        'Only those that are part of this network-wide incident, which are not listed otherwise',
+        {},
+      ),
     ],
     {
       200: json('IncidentList', 'One page; `next_cursor` leads to the next, with the same other parameters'),
@@ -201,10 +216,18 @@ const PATHS = {
     304: { description: 'What `If-None-Match` names is still the feed' },
   }),
   '/api/v1/gateway': get(
-    'Who uses the gateway, whom it would ask now and why not the others, and the aliases that it knows; names alone',
+    'Who uses the gateway, whom it would ask now and why not the others, what it has done since the start, and the aliases that it knows; names alone',
     [],
     {
       200: json('Gateway', 'The gateway; `enabled` is false where there is none'),
+      401: problem('The token is missing or wrong'),
+    },
+  ),
+  '/api/v1/observer': get(
+    'How Heartline itself is: event loop, schedule, clock, configuration and store, and what happened to it, so that a gap explains itself',
+    [],
+    {
+      200: json('OwnHealth', 'Heartline itself'),
       401: problem('The token is missing or wrong'),
     },
   ),

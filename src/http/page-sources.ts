@@ -1,32 +1,34 @@
 import type { Answer, Sources } from '../../web/views/view.ts'
 import type { Clock } from '../clock.ts'
 import { endpointKey } from '../core/endpoint.ts'
-import type { GatewayReport } from '../gateway/service.ts'
 import type { Board } from '../state/board.ts'
 import type { IncidentLog } from '../state/incident-log.ts'
 import type { Store } from '../store/store.ts'
-import { gatewayView } from './gateway-route.ts'
+import { type GatewayRouteDeps, gatewayView } from './gateway-route.ts'
 import { cursorOf, placeOf } from './incident-routes.ts'
 import type { IncidentSource } from './incident-source.ts'
 import { incidentSummary, incidentView } from './incident-views.ts'
+import { type ObserverRouteDeps, ownHealthView } from './observer-route.ts'
+import type { PostMortemWriter } from './post-mortem-writer.ts'
 import { endpointView, historyBucketView, networkView } from './status-views.ts'
 import type { StripSource } from './strip-source.ts'
 import type { Audience } from './views.ts'
 import { time } from './wire.ts'
 
-export interface PageSourcesDeps {
+export interface PageSourcesDeps extends GatewayRouteDeps, ObserverRouteDeps {
   readonly board: Board
   readonly incidents: Pick<IncidentLog, 'of'>
   readonly source: IncidentSource
   readonly store: Pick<Store, 'history'>
   readonly strips: StripSource
-  readonly gateway: () => GatewayReport | null
+  readonly postMortems: PostMortemWriter
   readonly clock: Pick<Clock, 'now'>
+  readonly metrics: GatewayRouteDeps['metrics'] & ObserverRouteDeps['metrics']
 }
 
 /** What views ask for, told by the daemon to itself: the same as the API tells the browser, for the same audience. */
 export function pageSources(deps: PageSourcesDeps, audience: Audience): Sources {
-  const { board, incidents, source, store, strips, gateway, clock } = deps
+  const { board, incidents, source, store, strips, postMortems, clock } = deps
   const isPrivate = audience === 'private'
 
   return {
@@ -60,10 +62,10 @@ export function pageSources(deps: PageSourcesDeps, audience: Audience): Sources 
       }
     },
 
-    async incidents({ cursor, limit = 50, ...filter }) {
+    async incidents({ cursor, limit = 50, part_of: partOf, ...filter }) {
       const after = cursor === undefined ? undefined : placeOf(cursor)
       if (after === null) return MISSING
-      const { incidents: list, next } = await source.list({ ...filter, after, limit })
+      const { incidents: list, next } = await source.list({ ...filter, after, partOf, limit })
       return here({
         incidents: list.map((incident) => incidentSummary(incident, audience)),
         next_cursor: next === null ? null : cursorOf(next),
@@ -75,7 +77,13 @@ export function pageSources(deps: PageSourcesDeps, audience: Audience): Sources 
       return incident === null ? MISSING : here(incidentView(incident, audience))
     },
 
-    gateway: async () => (isPrivate ? here(gatewayView(gateway())) : LOCKED),
+    async postMortem(id) {
+      const incident = await source.one(id)
+      return incident === null ? MISSING : here(await postMortems.write(incident, audience))
+    },
+
+    gateway: async () => (isPrivate ? here(gatewayView(deps)) : LOCKED),
+    observer: async () => (isPrivate ? here(ownHealthView(deps)) : LOCKED),
 
     // A page does not wait for a day of history: it comes without, and the browser asks again.
     strips: async () => here(strips.latest(audience)),

@@ -6,8 +6,10 @@ import type { Inspect } from '../core/inspection.ts'
 import type { GatewayReport } from '../gateway/service.ts'
 import type { Log } from '../log.ts'
 import type { Metrics } from '../metrics/metrics.ts'
+import type { Recorder } from '../metrics/recorder.ts'
 import type { Board } from '../state/board.ts'
 import type { IncidentLog } from '../state/incident-log.ts'
+import type { Journal } from '../state/journal.ts'
 import type { Store } from '../store/store.ts'
 import { prefersHtml } from './accept.ts'
 import { type AccessOptions, createAccess, sendRefusal, type Visibility } from './access.ts'
@@ -20,6 +22,7 @@ import { registerHistory } from './history-route.ts'
 import { registerIncidents } from './incident-routes.ts'
 import { createIncidentSource } from './incident-source.ts'
 import { registerMetrics } from './metrics-route.ts'
+import { registerObserver } from './observer-route.ts'
 import { registerOpenApi } from './openapi-route.ts'
 import { registerPage } from './page-routes.ts'
 import { createPostMortemWriter } from './post-mortem-writer.ts'
@@ -60,7 +63,7 @@ export interface HttpServerDeps {
   readonly board: Board
   readonly incidents: IncidentLog
   readonly store: Pick<Store, 'history' | 'incidents' | 'incident'>
-  readonly metrics: Pick<Metrics, 'exposition' | 'httpRequest'>
+  readonly metrics: Pick<Metrics, 'exposition' | 'httpRequest' | 'traffic' | 'ourselves'>
   readonly clock: Clock
   readonly log: Log
   readonly options: HttpServerOptions
@@ -69,6 +72,8 @@ export interface HttpServerDeps {
   readonly ready: () => boolean
   readonly stopping: () => boolean
   readonly observer: () => ObserverView
+  readonly journal: Pick<Journal, 'entries'>
+  readonly recorder: Pick<Recorder, 'minutes' | 'since'>
   /** Polls beside the schedule; none where there is none. */
   readonly inspect?: Inspect
   /** `null` where it is not enabled. */
@@ -102,7 +107,7 @@ const HEADERS = {
 const CLOSING_GRACE_MS = 3000
 
 export function createHttpServer(deps: HttpServerDeps): HttpServer {
-  const { board, incidents, store, metrics, clock, log, options, observer } = deps
+  const { board, incidents, store, metrics, clock, log, options, observer, journal, recorder } = deps
   const app = createApp(options.tls)
   const access = createAccess(options)
   const writers = {
@@ -170,7 +175,8 @@ export function createHttpServer(deps: HttpServerDeps): HttpServer {
   registerIncidents(app, { source, postMortems })
   registerFeed(app, { source, clock })
   registerBadge(app, { board, incidents, clock })
-  registerGateway(app, { gateway })
+  registerGateway(app, { gateway, metrics, recorder })
+  registerObserver(app, { metrics, observer, journal, recorder, clock })
   registerEvents(app, { events, metrics })
   registerOpenApi(app, deps.version)
   registerStrips(app, { strips })
@@ -180,7 +186,12 @@ export function createHttpServer(deps: HttpServerDeps): HttpServer {
     source,
     store,
     strips,
+    postMortems,
     gateway,
+    metrics,
+    observer,
+    journal,
+    recorder,
     clock,
     writers,
     hasToken: options.token !== null,

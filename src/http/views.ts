@@ -1,6 +1,8 @@
 import { z } from 'zod'
 import { STALE_REASONS } from '../core/alias.ts'
 import { CONDITION_CODES, STATES, VERDICTS } from '../core/condition.ts'
+import { FAILURE_KINDS } from '../core/failure.ts'
+import { JOURNAL_KINDS } from '../state/journal.ts'
 
 /**
  * The shapes on the wire: times RFC 3339 UTC, durations in seconds, ratios 0 to 1, snake_case. `null` where a thing is not
@@ -268,6 +270,43 @@ export const CallerView = z.object({
 })
 export type CallerView = z.infer<typeof CallerView>
 
+/** How long things took; from buckets, so that it is as exact as they are. Null where nothing was counted. */
+export const SpreadView = z.object({ count: Count, p50_seconds: Seconds.nullable(), p99_seconds: Seconds.nullable() })
+export type SpreadView = z.infer<typeof SpreadView>
+
+/** Requests since the start, each element of a batch by itself. */
+export const RequestTallyView = z.object({
+  requests: Count,
+  /** With an answer of a node, its own errors too. */
+  answered: Count,
+  /** Of those, errors of a node. */
+  node_errors: Count,
+  /** Nobody could answer: no endpoint, every attempt failed, too late, or overloaded. */
+  failed: Count,
+  /** Not as they should be, or not allowed. */
+  refused: Count,
+  /** Their callers did not wait. */
+  cancelled: Count,
+})
+export type RequestTallyView = z.infer<typeof RequestTallyView>
+
+/** What the gateway has done for one network since the start. */
+export const TrafficView = RequestTallyView.extend({
+  duration: SpreadView,
+  /** How much of that was not waiting for nodes. */
+  overhead: SpreadView,
+  operations: z.array(RequestTallyView.extend({ name: z.string(), duration: SpreadView, overhead: SpreadView })),
+  /** Times that another endpoint was asked: the first one failed, had not got it, or was behind. */
+  retries: z.object({ failed: Count, absent: Count, behind: Count }),
+  cache: z.object({ hits: Count, misses: Count }),
+  /** Answered by the request of another that was under way. */
+  coalesced: Count,
+  /** Answered by an endpoint that is not well, since none is. */
+  least_bad: Count,
+  rejections: z.array(z.object({ reason: z.string(), count: Count })),
+})
+export type TrafficView = z.infer<typeof TrafficView>
+
 /** An endpoint as the gateway would use it now. */
 export const RoutedEndpointView = z.object({
   name: z.string(),
@@ -278,6 +317,9 @@ export const RoutedEndpointView = z.object({
   /** Of polls and answers, a moving average. */
   latency_seconds: Seconds.nullable(),
   in_flight: Count,
+  /** What was asked of it since the start, and how often it answered. */
+  attempts: Count,
+  answered: Count,
 })
 export type RoutedEndpointView = z.infer<typeof RoutedEndpointView>
 
@@ -301,10 +343,83 @@ export const GatewayView = z.object({
   requests_in_flight: Count,
   callers: z.array(CallerView),
   /** The endpoints of each in the order in which they would be asked now, then those left out. */
-  networks: z.array(z.object({ name: z.string(), endpoints: z.array(RoutedEndpointView) })),
+  networks: z.array(z.object({ name: z.string(), endpoints: z.array(RoutedEndpointView), traffic: TrafficView })),
   aliases: z.array(AliasView),
+  /** Since when it is counted. */
+  started_at: Time,
+  /** Requests refused before it was known of which network they are. */
+  unplaced: Count,
+  /** The last three hours at most, minute by minute; null of a minute in which nothing ran. */
+  course: z.object({
+    from: Time,
+    step_seconds: Seconds,
+    requests: z.array(Count.nullable()),
+    failed: z.array(Count.nullable()),
+  }),
 })
 export type GatewayView = z.infer<typeof GatewayView>
+
+/** Something that happened to Heartline itself. `until` null while it holds. */
+export const OwnEventView = z.object({
+  kind: z.enum(JOURNAL_KINDS),
+  from: Time,
+  until: Time.nullable(),
+  text: z.string(),
+})
+export type OwnEventView = z.infer<typeof OwnEventView>
+
+/** How Heartline itself is, so that a gap explains itself. Counts are since the start. */
+export const OwnHealthView = z.object({
+  generated_at: Time,
+  impaired: z.boolean(),
+  reasons: z.array(z.string()),
+  version: z.string(),
+  node_version: z.string(),
+  started_at: Time,
+  uptime_seconds: Seconds,
+  resident_bytes: Count,
+  networks: Count,
+  endpoints: Count,
+  configuration: z.object({
+    /** Whether it was last loaded well. */
+    ok: z.boolean(),
+    loaded_at: Time.nullable(),
+  }),
+  polls: z.object({
+    /** When somebody was last looked for whose turn it is. */
+    last_round_at: Time.nullable(),
+    /** How late they began. */
+    lag: SpreadView,
+    skips: z.object({ overlap: Count, concurrency: Count, late: Count, rate_limited: Count }),
+  }),
+  clock_jumps: z.object({ forward: Count, backward: Count }),
+  store: z.object({
+    trouble: z.string().nullable(),
+    integrity_ok: z.boolean(),
+    queue_rows: Count,
+    rows_written: Count,
+    rows_dropped: Count,
+    write_failures: z.array(z.object({ reason: z.string(), count: Count })),
+    commit: SpreadView,
+    thread_restarts: Count,
+    database_bytes: Count.nullable(),
+    filesystem_free_bytes: Count.nullable(),
+  }),
+  /** The last three hours at most, minute by minute, the most of each; null of a minute in which nothing ran. */
+  course: z.object({
+    from: Time,
+    step_seconds: Seconds,
+    loop_lag_seconds: z.array(Seconds.nullable()),
+    poll_lag_seconds: z.array(Seconds.nullable()),
+    skips: z.array(Count.nullable()),
+    commit_seconds: z.array(Seconds.nullable()),
+    queue_rows: z.array(Count.nullable()),
+    resident_bytes: z.array(Count.nullable()),
+  }),
+  /** The newest first. */
+  events: z.array(OwnEventView),
+})
+export type OwnHealthView = z.infer<typeof OwnHealthView>
 
 /** RFC 9457. `errors` names every bad parameter. */
 export const ProblemView = z.object({

@@ -1,5 +1,7 @@
 import type { Lines } from './endpoint-series.ts'
+import type { OfNetwork, OfOperation, Tree } from './gateway-counts.ts'
 import type { AskedOperation, AttemptOutcome, RejectionReason, RequestOutcome, RetryReason } from './gateway-labels.ts'
+import { type GatewayTraffic, KINDS, trafficOf } from './gateway-traffic.ts'
 import { createHistogram, type Histogram } from './histogram.ts'
 import { labelValue } from './label.ts'
 import { type MetricName, PREFIX } from './registry.ts'
@@ -37,6 +39,10 @@ export interface GatewayState {
 export interface GatewaySeries extends GatewayCounters {
   /** Forgets what is no longer configured. `null`: there is no gateway, and so there are no lines. */
   render(state: GatewayState | null): Lines
+  /** The same for people; of the same names alone. */
+  traffic(state: GatewayState | null): GatewayTraffic
+  /** Of all networks since the start, also of those that are no longer configured. */
+  totals(): { readonly requests: number; readonly failed: number }
 }
 
 /** Our own time is a tenth of a millisecond; what is beyond a few is trouble. */
@@ -45,31 +51,10 @@ const OVERHEAD_BOUNDS_SECONDS = [
 ]
 const DURATION_BOUNDS_SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
-type Tree<T> = Map<string, T>
-
-interface OfOperation {
-  readonly durations: Histogram
-  readonly overheads: Histogram
-  timed: boolean
-  /** By caller, then by outcome. */
-  readonly requests: Tree<Tree<number>>
-}
-
-interface OfNetwork {
-  readonly operations: Tree<OfOperation>
-  /** By endpoint, operation, outcome. */
-  readonly attempts: Tree<Tree<Tree<number>>>
-  readonly rejections: Tree<number>
-  readonly retries: Tree<number>
-  readonly cache: { hit: number; miss: number }
-  degraded: number
-  coalesced: number
-  atWork: number
-}
-
 export function createGatewaySeries(): GatewaySeries {
   const networks = new Map<string, OfNetwork>()
   const unplaced = new Map<string, number>()
+  const totals = { requests: 0, failed: 0 }
 
   function of(network: string): OfNetwork {
     let found = networks.get(network)
@@ -126,6 +111,8 @@ export function createGatewaySeries(): GatewaySeries {
         counts.overheads.observe(overheadMs)
       }
       count(branch(counts.requests, caller, newLeaves), outcome)
+      totals.requests++
+      if (KINDS[outcome] === 'failed') totals.failed++
     },
     rejected: (network, reason) => count(network === null ? unplaced : of(network).rejections, reason),
     cacheAsked(network, result) {
@@ -144,6 +131,14 @@ export function createGatewaySeries(): GatewaySeries {
     },
     atWork(network, by) {
       of(network).atWork += by
+    },
+
+    totals: () => ({ ...totals }),
+
+    traffic(state) {
+      if (state !== null) forget(state)
+      const names = state?.networks.map(({ name }) => name) ?? []
+      return trafficOf(new Map(names.map((name) => [name, of(name)])), unplaced)
     },
 
     render(state) {

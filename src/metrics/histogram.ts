@@ -3,7 +3,11 @@ const BOUNDS_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
 /** Counts durations; made for the hot path: no labels to look up, no allocation. */
 export interface Histogram {
+  /** Upper ones, in seconds. */
+  readonly bounds: readonly number[]
   observe(ms: number): void
+  /** How many are in each bucket; the last one has no bound. */
+  counts(): readonly number[]
   /** Its lines, for a metric of that full name; `labels` is `a="b",c="d"` or empty. */
   render(name: string, labels: string): string
 }
@@ -13,6 +17,8 @@ export function createHistogram(bounds: readonly number[] = BOUNDS_SECONDS): His
   let sumMs = 0
 
   return {
+    bounds,
+    counts: () => counts,
     observe(ms) {
       let bucket = 0
       const seconds = ms / 1000

@@ -7,7 +7,8 @@ import type { StoreStatus } from '../store/store.ts'
 import { collect } from './collect.ts'
 import type { Format } from './format.ts'
 import { createGatewaySeries, type GatewayCounters, type GatewayState } from './gateway-series.ts'
-import { type Counters, createOwnSeries } from './own-series.ts'
+import type { GatewayTraffic } from './gateway-traffic.ts'
+import { type Counters, createOwnSeries, type OwnCounts, type OwnState } from './own-series.ts'
 import { renderProcess } from './process-series.ts'
 
 export interface MetricsDeps {
@@ -30,6 +31,11 @@ export type Exposition = readonly Buffer[]
 /** What Heartline tells Prometheus: counted where it happens, the rest read from the board when asked. */
 export interface Metrics extends Counters {
   readonly gateway: GatewayCounters
+  /** What the gateway has done since the start. */
+  traffic(): GatewayTraffic
+  requests(): { readonly requests: number; readonly failed: number }
+  /** How Heartline itself is, for people. */
+  ourselves(): OwnState & OwnCounts
   /** Requests that come while one is being rendered share it. */
   exposition(format?: Format): Promise<Exposition>
   render(format?: Format): Promise<string>
@@ -42,9 +48,9 @@ export function createMetrics({ board, incidents, clock, version, ...deps }: Met
   const startedAt = clock.now()
   const shared = new Map<Format, Promise<Exposition>>()
 
-  async function collectNow(format: Format): Promise<Exposition> {
+  function stateNow(): OwnState {
     const networks = board.networks()
-    const ownLines = own.render({
+    return {
       version,
       nodeVersion: process.version,
       startedAt,
@@ -53,7 +59,12 @@ export function createMetrics({ board, incidents, clock, version, ...deps }: Met
       store: deps.storeStatus(),
       schedulerLastRoundAt: deps.scheduler().lastRoundAt,
       observerImpaired: deps.observer().impaired,
-    })
+    }
+  }
+
+  async function collectNow(format: Format): Promise<Exposition> {
+    const networks = board.networks()
+    const ownLines = own.render(stateNow())
     const gatewayLines = gateway.render(deps.gateway?.() ?? null)
     return collect({
       networks,
@@ -79,6 +90,9 @@ export function createMetrics({ board, incidents, clock, version, ...deps }: Met
   return {
     ...own,
     gateway,
+    traffic: () => gateway.traffic(deps.gateway?.() ?? null),
+    requests: () => gateway.totals(),
+    ourselves: () => ({ ...stateNow(), ...own.counts() }),
     exposition,
     render: async (format = 'text') => Buffer.concat(await exposition(format)).toString(),
   }

@@ -5,6 +5,7 @@ import type { Lines } from './endpoint-series.ts'
 import { createHistogram, type Histogram } from './histogram.ts'
 import { labelValue } from './label.ts'
 import { type MetricName, PREFIX } from './registry.ts'
+import { type Spread, spreadOf } from './spread.ts'
 
 /** Why a poll did not happen in its turn. */
 export const SKIP_REASONS = ['overlap', 'concurrency', 'late', 'rate-limited'] as const
@@ -39,8 +40,19 @@ export interface OwnState {
   readonly observerImpaired: boolean
 }
 
+/** The same counts for people. */
+export interface OwnCounts {
+  readonly schedulerLag: Spread
+  readonly skips: Readonly<Record<SkipReason, number>>
+  readonly jumps: Readonly<Record<JumpDirection, number>>
+  readonly commits: Spread
+  /** `null` before the first. */
+  readonly reload: { readonly ok: boolean; readonly lastGoodAt: UnixMs | null } | null
+}
+
 export interface OwnSeries extends Counters {
   render(state: OwnState): Lines
+  counts(): OwnCounts
 }
 
 export function createOwnSeries(): OwnSeries {
@@ -99,6 +111,14 @@ export function createOwnSeries(): OwnSeries {
       of.count++
       of.durations.observe(ms)
     },
+
+    counts: () => ({
+      schedulerLag: spreadOf([schedulerLag]),
+      skips: { ...skips },
+      jumps: { ...jumps },
+      commits: spreadOf([commits]),
+      reload,
+    }),
 
     render(state) {
       const lines: Lines = {}

@@ -64,6 +64,8 @@ export interface IncidentQuery {
   readonly during?: { readonly from: UnixMs; readonly to: UnixMs }
   /** Those that come after this one. */
   readonly after?: { readonly openedAt: UnixMs; readonly id: string }
+  /** Those that are part of this one, which are not listed otherwise. */
+  readonly partOf?: string
   readonly limit: number
 }
 

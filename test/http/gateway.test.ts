@@ -1,7 +1,12 @@
 import { expect, test } from 'vitest'
 import type { GatewayReport } from '../../src/gateway/service.ts'
 import { GatewayView } from '../../src/http/views.ts'
+import { createMetrics, type Metrics } from '../../src/metrics/metrics.ts'
 import { Secret } from '../../src/secret.ts'
+import { createBoard } from '../../src/state/board.ts'
+import { createIncidentLog } from '../../src/state/incident-log.ts'
+import { createFakeClock } from '../support/fake-clock.ts'
+import { QUIET_STORE } from '../support/world.ts'
 import { setUp } from './setting.ts'
 
 const AT = Date.UTC(2026, 10, 1)
@@ -48,7 +53,7 @@ test('/api/v1/gateway tells the callers by name, the order of the endpoints, and
 
   const view = answer.json()
   expect(GatewayView.parse(view)).toEqual(view)
-  expect(view).toEqual({
+  expect(view).toMatchObject({
     enabled: true,
     requests_in_flight: 2,
     callers: [
@@ -90,7 +95,38 @@ test('without a gateway it says so', async () => {
   const answer = await setUp().server.inject('/api/v1/gateway')
 
   expect(answer.statusCode).toBe(200)
-  expect(answer.json()).toEqual({ enabled: false, requests_in_flight: 0, callers: [], networks: [], aliases: [] })
+  expect(answer.json()).toMatchObject({ enabled: false, requests_in_flight: 0, callers: [], networks: [], aliases: [] })
+})
+
+test('what it has done is told by network, operation and endpoint, and who was at fault', async () => {
+  const metrics = metricsWith(REPORT)
+  for (const outcome of ['answered', 'answered', 'node-error', 'all-failed', 'bad-params'] as const) {
+    metrics.gateway.answered('avalanche', 'eth_blockNumber', 'wallet', outcome, 8, 0.15)
+  }
+  metrics.gateway.attempted('avalanche', 'own-2', 'eth_blockNumber', 'answered')
+  metrics.gateway.attempted('avalanche', 'own-2', 'eth_blockNumber', 'timeout')
+  metrics.gateway.retried('avalanche', 'failed')
+  metrics.gateway.cacheAsked('avalanche', 'hit')
+  metrics.gateway.rejected('avalanche', 'bad-params')
+  metrics.gateway.rejected(null, 'unauthorized')
+
+  const answer = await setUp({ gateway: () => REPORT, metrics }).server.inject('/api/v1/gateway')
+
+  const view = GatewayView.parse(answer.json())
+  const tally = { requests: 5, answered: 3, node_errors: 1, failed: 1, refused: 1, cancelled: 0 }
+  expect(view.networks[0]?.traffic).toMatchObject({
+    ...tally,
+    overhead: { count: 5, p50_seconds: 0.00015 },
+    operations: [{ name: 'eth_blockNumber', ...tally }],
+    retries: { failed: 1, absent: 0, behind: 0 },
+    cache: { hits: 1, misses: 0 },
+    rejections: [{ reason: 'bad-params', count: 1 }],
+  })
+  expect(view.networks[0]?.endpoints).toMatchObject([
+    { name: 'own-2', attempts: 2, answered: 1 },
+    { name: 'own-1', attempts: 0, answered: 0 },
+  ])
+  expect(view.unplaced).toBe(1)
 })
 
 test('with a token it is for its holder alone, though the page is public', async () => {
@@ -104,3 +140,22 @@ test('with a token it is for its holder alone, though the page is public', async
 test('a parameter is refused', async () => {
   expect((await setUp().server.inject('/api/v1/gateway?x=1')).statusCode).toBe(400)
 })
+
+function metricsWith({ callers, networks }: GatewayReport): Metrics {
+  return createMetrics({
+    board: createBoard(),
+    incidents: createIncidentLog(),
+    clock: createFakeClock(),
+    version: '1.2.3',
+    storeStatus: () => QUIET_STORE,
+    scheduler: () => ({ lastRoundAt: null }),
+    observer: () => ({ impaired: false }),
+    gateway: () => ({
+      callers: callers.map(({ name }) => name),
+      networks: networks.map(({ name, endpoints }) => ({
+        name,
+        endpoints: endpoints.map(({ endpoint, leftOut }) => ({ name: endpoint, eligible: leftOut === null })),
+      })),
+    }),
+  })
+}

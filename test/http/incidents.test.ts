@@ -57,6 +57,11 @@ describe('/api/v1/incidents', () => {
     expect(ids(await list(await kept(FIVE)))).toEqual(['d', 'c', 'b', 'a'])
   })
 
+  test('tells those that are part of another to whoever asks for them', async () => {
+    expect(ids(await list(await kept(FIVE), '?part_of=d'))).toEqual(['e'])
+    expect(ids(await list(await kept(FIVE), '?part_of=a'))).toEqual([])
+  })
+
   test('tells all that the contract names, and nothing of the course', async () => {
     const closed = incident({
       openedAt: START,

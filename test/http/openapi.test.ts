@@ -25,6 +25,7 @@ test('/openapi.json describes every route of the API, and every reference leads 
     '/badge/{network}/{endpoint}.svg',
     '/feed.xml',
     '/api/v1/gateway',
+    '/api/v1/observer',
     '/api/v1/events',
     '/metrics',
     '/probe',

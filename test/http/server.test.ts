@@ -107,6 +107,10 @@ describe('every answer', () => {
       metrics: {
         exposition: () => Promise.reject(new Error('https://key@node')),
         httpRequest() {},
+        traffic: () => ({ networks: [], unplaced: 0 }),
+        ourselves: () => {
+          throw new Error('https://key@node')
+        },
       },
     })
 

@@ -7,7 +7,9 @@ import {
   type HttpServerOptions,
 } from '../../src/http/server.ts'
 import { createMetrics } from '../../src/metrics/metrics.ts'
+import { createRecorder } from '../../src/metrics/recorder.ts'
 import { createIncidentLog, type WritableIncidentLog } from '../../src/state/incident-log.ts'
+import { createJournal } from '../../src/state/journal.ts'
 import { createFakeClock, type FakeClock } from '../support/fake-clock.ts'
 import { recordingLog } from '../support/log.ts'
 import { endpoint, network } from '../support/network.ts'
@@ -68,6 +70,13 @@ export function setUp({ options, networks = NETWORKS, realClock, store, ...over 
     ready: () => true,
     stopping: () => false,
     observer: () => ({ impaired: false, reasons: [] }),
+    journal: createJournal({ clock }),
+    recorder: createRecorder({
+      clock,
+      queueRows: () => 0,
+      residentBytes: () => 0,
+      requests: () => ({ requests: 0, failed: 0 }),
+    }),
     ...over,
     options: { host: '127.0.0.1', port: 0, tls: null, token: null, public: true, ...options },
   })

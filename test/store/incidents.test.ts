@@ -173,6 +173,20 @@ describe('incidents', () => {
     }
   })
 
+  test('that are part of another are found by that other alone', () => {
+    const bench = benchOn()
+    put(
+      bench,
+      incidentOf('whole', { endpoint: null }),
+      incidentOf('part', { openedAt: BASE + 1, absorbed: true, value: { absorbedBy: 'whole' } }),
+      incidentOf('of-another', { absorbed: true, value: { absorbedBy: "who'le" } }),
+    )
+
+    expect(idsOf(bench, { limit: 9, partOf: 'whole' })).toEqual(['part'])
+    expect(idsOf(bench, { limit: 9, partOf: "who'le" })).toEqual(['of-another'])
+    expect(idsOf(bench, { limit: 9 })).toEqual(['whole'])
+  })
+
   test('that are closed go with the hours, open ones never', () => {
     const bench = benchOn()
     const now = BASE + 3 * RETENTION.hourMs

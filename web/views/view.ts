@@ -6,6 +6,7 @@ import type {
   IncidentSummaryView,
   IncidentView,
   NetworkView,
+  OwnHealthView,
   StatusView,
   StripsView,
 } from '../../src/http/views.ts'
@@ -95,7 +96,10 @@ export interface Sources {
   history(of: HistoryAsked): Promise<Answer<HistoryView>>
   incidents(filter: IncidentsAsked): Promise<Answer<IncidentListView>>
   incident(id: string): Promise<Answer<IncidentView>>
+  /** As a text for people. */
+  postMortem(id: string): Promise<Answer<string>>
   gateway(): Promise<Answer<GatewayView>>
+  observer(): Promise<Answer<OwnHealthView>>
   /** The last 24 hours of every endpoint; `null` where they have yet to be worked out. */
   strips(): Promise<Answer<StripsView | null>>
 }
@@ -114,6 +118,8 @@ export interface IncidentsAsked {
   readonly open?: boolean
   readonly limit?: number
   readonly cursor?: string
+  /** Those that are part of this one, which are not listed otherwise. */
+  readonly part_of?: string
 }
 
 /** For a view that needs nothing but the status. */

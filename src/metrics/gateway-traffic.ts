@@ -1,0 +1,138 @@
+import type { OfNetwork, OfOperation, Tree } from './gateway-counts.ts'
+import { type AttemptOutcome, RETRY_REASONS, type RequestOutcome, type RetryReason } from './gateway-labels.ts'
+import { type Spread, spreadOf } from './spread.ts'
+
+/** What the gateway has done since the start, added up for people; each element of a batch counts. */
+export interface GatewayTraffic {
+  readonly networks: readonly NetworkTraffic[]
+  /** Requests to which it said no before it knew their network. */
+  readonly unplaced: number
+}
+
+export interface RequestTally {
+  readonly requests: number
+  /** With an answer of a node, its own errors too. */
+  readonly answered: number
+  /** Of those, errors of a node. */
+  readonly nodeErrors: number
+  /** Nobody could answer: no endpoint, every attempt failed, too late, or overloaded. */
+  readonly failed: number
+  /** Not as they should be, or not allowed. */
+  readonly refused: number
+  /** Their callers did not wait. */
+  readonly cancelled: number
+}
+
+export interface NetworkTraffic extends RequestTally {
+  readonly name: string
+  readonly durations: Spread
+  readonly overheads: Spread
+  readonly operations: readonly (RequestTally & {
+    readonly name: string
+    readonly durations: Spread
+    readonly overheads: Spread
+  })[]
+  /** What was asked of each, and what came of it; hedged and tried again included. */
+  readonly endpoints: readonly { readonly name: string; readonly attempts: number; readonly answered: number }[]
+  readonly retries: Readonly<Record<RetryReason, number>>
+  readonly cache: { readonly hits: number; readonly misses: number }
+  readonly coalesced: number
+  readonly degraded: number
+  readonly rejections: readonly { readonly reason: string; readonly count: number }[]
+}
+
+export function trafficOf(networks: ReadonlyMap<string, OfNetwork>, unplaced: Tree<number>): GatewayTraffic {
+  return {
+    networks: [...networks].map(([name, of]) => networkTraffic(name, of)),
+    unplaced: [...unplaced.values()].reduce((sum, count) => sum + count, 0),
+  }
+}
+
+function networkTraffic(name: string, of: OfNetwork): NetworkTraffic {
+  const timed = [...of.operations.values()].filter((operation) => operation.timed)
+  return {
+    name,
+    ...tally([...of.operations.values()].flatMap(outcomesOf)),
+    durations: spreadOf(timed.map(({ durations }) => durations)),
+    overheads: spreadOf(timed.map(({ overheads }) => overheads)),
+    operations: [...of.operations]
+      .map(([operation, counts]) => ({
+        name: operation,
+        ...tally(outcomesOf(counts)),
+        durations: spreadOf([counts.durations]),
+        overheads: spreadOf([counts.overheads]),
+      }))
+      .sort((a, b) => b.requests - a.requests),
+    endpoints: [...of.attempts].map(([endpoint, byOperation]) => {
+      const outcomes = [...byOperation.values()].flatMap((leaves) => [...leaves])
+      return {
+        name: endpoint,
+        attempts: sum(outcomes),
+        answered: sum(outcomes.filter(([outcome]) => isAnswer(outcome))),
+      }
+    }),
+    retries: Object.fromEntries(RETRY_REASONS.map((reason) => [reason, of.retries.get(reason) ?? 0])) as Record<
+      RetryReason,
+      number
+    >,
+    cache: { hits: of.cache.hit, misses: of.cache.miss },
+    coalesced: of.coalesced,
+    degraded: of.degraded,
+    rejections: [...of.rejections].map(([reason, count]) => ({ reason, count })).sort((a, b) => b.count - a.count),
+  }
+}
+
+type Leaf = readonly [outcome: string, count: number]
+
+function outcomesOf({ requests }: OfOperation): Leaf[] {
+  return [...requests.values()].flatMap((leaves) => [...leaves])
+}
+
+function tally(leaves: readonly Leaf[]): RequestTally {
+  const of = (kind: Kind) => sum(leaves.filter(([outcome]) => KINDS[outcome as RequestOutcome] === kind))
+  const nodeErrors = of('node-error')
+  return {
+    requests: sum(leaves),
+    answered: of('answered') + nodeErrors,
+    nodeErrors,
+    failed: of('failed'),
+    refused: of('refused'),
+    cancelled: of('cancelled'),
+  }
+}
+
+function sum(leaves: readonly Leaf[]): number {
+  return leaves.reduce((total, [, count]) => total + count, 0)
+}
+
+type Kind = 'answered' | 'node-error' | 'failed' | 'refused' | 'cancelled'
+
+/** Whose fault it is: a failure is ours or the nodes', a refusal is the caller's. */
+export const KINDS: Readonly<Record<RequestOutcome, Kind>> = {
+  answered: 'answered',
+  'node-error': 'node-error',
+  cancelled: 'cancelled',
+  unparsable: 'refused',
+  'no-request': 'refused',
+  'unknown-method': 'refused',
+  'bad-params': 'refused',
+  'content-type': 'refused',
+  'http-method': 'refused',
+  'unknown-route': 'refused',
+  'too-large': 'refused',
+  unauthorized: 'refused',
+  forbidden: 'refused',
+  'rate-limited': 'refused',
+  'no-endpoint': 'failed',
+  'all-failed': 'failed',
+  deadline: 'failed',
+  'outcome-unknown': 'failed',
+  overloaded: 'failed',
+}
+
+/** An answer of the node, though perhaps not the one that was wanted. */
+function isAnswer(outcome: string): boolean {
+  return ANSWERS.includes(outcome)
+}
+
+const ANSWERS: readonly string[] = ['answered', 'node-error', 'absent', 'behind'] satisfies readonly AttemptOutcome[]

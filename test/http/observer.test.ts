@@ -1,0 +1,52 @@
+import { expect, test } from 'vitest'
+import { OwnHealthView } from '../../src/http/views.ts'
+import { createRecorder } from '../../src/metrics/recorder.ts'
+import { Secret } from '../../src/secret.ts'
+import { createJournal } from '../../src/state/journal.ts'
+import { createFakeClock } from '../support/fake-clock.ts'
+import { setUp } from './setting.ts'
+
+test('/api/v1/observer tells how Heartline is, and what happened to it, the newest first', async () => {
+  const clock = createFakeClock()
+  const journal = createJournal({ clock })
+  const recorder = createRecorder({
+    clock,
+    queueRows: () => 7,
+    residentBytes: () => 90_000_000,
+    requests: () => ({ requests: 0, failed: 0 }),
+  })
+  journal.started(clock.now() - 3_600_000)
+  journal.held(2500)
+  recorder.held(2500)
+  recorder.look()
+  const reasons = ['this process stood still for 2.5 s']
+  const observer = () => ({ impaired: true, reasons })
+
+  const answer = await setUp({ journal, recorder, observer }).server.inject('/api/v1/observer')
+
+  const view = OwnHealthView.parse(answer.json())
+  expect(view).toMatchObject({
+    impaired: true,
+    reasons,
+    version: '1.2.3',
+    node_version: process.version,
+    networks: 2,
+    endpoints: 3,
+    store: { trouble: null, queue_rows: 0 },
+    course: { step_seconds: 60, loop_lag_seconds: [2.5], queue_rows: [7], resident_bytes: [90_000_000] },
+  })
+  expect(view.events.map(({ kind, text }) => [kind, text])).toEqual([
+    ['start', 'Heartline started'],
+    ['hold', 'this process stood still for 2.5 s'],
+    ['absence', 'Heartline did not run for about 60 min'],
+  ])
+})
+
+test('with a token it is for its holder alone, and a parameter is refused', async () => {
+  const { server } = setUp({ options: { token: new Secret('a-token-of-some-length') } })
+
+  expect((await server.inject('/api/v1/observer')).statusCode).toBe(401)
+  const headers = { authorization: 'Bearer a-token-of-some-length' }
+  expect((await server.inject({ url: '/api/v1/observer', headers })).statusCode).toBe(200)
+  expect((await server.inject({ url: '/api/v1/observer?x=1', headers })).statusCode).toBe(400)
+})

@@ -1,0 +1,68 @@
+import { expect, test } from 'vitest'
+import { createHistogram } from '../../src/metrics/histogram.ts'
+import { createRecorder, MINUTE_MS } from '../../src/metrics/recorder.ts'
+import { spreadOf } from '../../src/metrics/spread.ts'
+import { createFakeClock } from '../support/fake-clock.ts'
+
+function setUp() {
+  const clock = createFakeClock()
+  let requests = 0
+  const recorder = createRecorder({
+    clock,
+    queueRows: () => 3,
+    residentBytes: () => 1000,
+    requests: () => ({ requests, failed: 0 }),
+  })
+  return { clock, recorder, ask: (count: number) => void (requests += count) }
+}
+
+test('a minute has the most of each, and of what is counted how many there were in it', async () => {
+  const { clock, recorder, ask } = setUp()
+
+  recorder.held(20)
+  recorder.held(900)
+  recorder.pollLate(5)
+  recorder.pollsSkipped(2)
+  ask(4)
+  recorder.look()
+  await clock.advance(MINUTE_MS)
+  ask(1)
+  recorder.look()
+
+  expect(recorder.minutes()).toMatchObject([
+    { loopLagMs: 900, pollLagMs: 5, skips: 2, queueRows: 3, requests: 4 },
+    { loopLagMs: 0, skips: 0, requests: 1 },
+  ])
+})
+
+test('a minute in which nothing ran is not known', async () => {
+  const { clock, recorder } = setUp()
+  recorder.look()
+
+  await clock.advance(2 * MINUTE_MS)
+  recorder.look()
+
+  expect(recorder.minutes().map((minute) => minute !== null)).toEqual([true, false, true])
+})
+
+test('three hours are kept, and they end now', async () => {
+  const { clock, recorder } = setUp()
+
+  for (let minute = 0; minute < 200; minute++) {
+    recorder.look()
+    await clock.advance(MINUTE_MS)
+  }
+
+  expect(recorder.minutes()).toHaveLength(180)
+  expect(recorder.since() + 179 * MINUTE_MS).toBe(clock.now())
+})
+
+test('quantiles are within the bucket that they fall into, of several histograms together, and of nothing there are none', () => {
+  const [fast, slow] = [createHistogram([0.01, 0.1]), createHistogram([0.01, 0.1])]
+  for (let n = 0; n < 50; n++) fast.observe(5)
+  for (let n = 0; n < 50; n++) slow.observe(5000)
+
+  expect(spreadOf([fast, slow])).toEqual({ count: 100, p50Seconds: 0.01, p99Seconds: 0.1 })
+  expect(spreadOf([createHistogram()])).toEqual({ count: 0, p50Seconds: null, p99Seconds: null })
+  expect(spreadOf([])).toEqual({ count: 0, p50Seconds: null, p99Seconds: null })
+})
