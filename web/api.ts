@@ -9,6 +9,9 @@ export const api: Sources = {
   endpoint: (network, endpoint) => get(endpointAt(network, endpoint)),
   history: ({ network, endpoint, fromMs, toMs, stepSeconds }) =>
     get(`${endpointAt(network, endpoint)}/history`, { from: fromMs / 1000, to: toMs / 1000, step: stepSeconds }),
+  polls: ({ network, endpoint, fromMs, toMs }) =>
+    get(`${endpointAt(network, endpoint)}/polls`, { from: fromMs / 1000, to: toMs / 1000 }),
+  rules: (network, endpoint) => get(`${endpointAt(network, endpoint)}/rules`),
   incidents: (filter) => get('/api/v1/incidents', filter),
   incident: (id) => get(`/api/v1/incidents/${encodeURIComponent(id)}`),
   postMortem: (id) => get(`/api/v1/incidents/${encodeURIComponent(id)}.txt`, {}, (answer) => answer.text()),

@@ -10,7 +10,8 @@ import type { IncidentSource } from './incident-source.ts'
 import { incidentSummary, incidentView } from './incident-views.ts'
 import { type ObserverRouteDeps, ownHealthView } from './observer-route.ts'
 import type { PostMortemWriter } from './post-mortem-writer.ts'
-import { endpointView, historyBucketView, networkView } from './status-views.ts'
+import { pollsOf } from './polls-route.ts'
+import { endpointView, historyBucketView, networkView, rulesView } from './status-views.ts'
 import type { StripSource } from './strip-source.ts'
 import type { Audience } from './views.ts'
 import { time } from './wire.ts'
@@ -19,7 +20,7 @@ export interface PageSourcesDeps extends GatewayRouteDeps, ObserverRouteDeps {
   readonly board: Board
   readonly incidents: Pick<IncidentLog, 'of'>
   readonly source: IncidentSource
-  readonly store: Pick<Store, 'history'>
+  readonly store: Pick<Store, 'history' | 'polls'>
   readonly strips: StripSource
   readonly postMortems: PostMortemWriter
   readonly clock: Pick<Clock, 'now'>
@@ -60,6 +61,26 @@ export function pageSources(deps: PageSourcesDeps, audience: Audience): Sources 
       } catch {
         return AWAY
       }
+    },
+
+    async polls(asked) {
+      if (!isPrivate) return LOCKED
+      const entry = board.entry(asked.network, asked.endpoint)
+      if (entry === undefined) return MISSING
+      try {
+        return here(await pollsOf(store, entry.health.endpoint, asked.fromMs, asked.toMs))
+      } catch {
+        return AWAY
+      }
+    },
+
+    async rules(network, endpoint) {
+      if (!isPrivate) return LOCKED
+      const of = board.network(network)
+      const entry = board.entry(network, endpoint)
+      return of === undefined || entry === undefined
+        ? MISSING
+        : here(rulesView(of.standing.network, entry.health.endpoint))
     },
 
     async incidents({ cursor, limit = 50, part_of: partOf, ...filter }) {

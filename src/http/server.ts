@@ -25,10 +25,12 @@ import { registerMetrics } from './metrics-route.ts'
 import { registerObserver } from './observer-route.ts'
 import { registerOpenApi } from './openapi-route.ts'
 import { registerPage } from './page-routes.ts'
+import { registerPolls } from './polls-route.ts'
 import { createPostMortemWriter } from './post-mortem-writer.ts'
 import { registerProbe } from './probe-route.ts'
 import { problemBody, sendProblem } from './problem.ts'
 import { registerProcess } from './process-routes.ts'
+import { registerRules } from './rules-route.ts'
 import { registerDiscovery } from './sd-route.ts'
 import { createStatusWriter } from './status-document.ts'
 import { registerStatus } from './status-routes.ts'
@@ -62,7 +64,7 @@ export interface HttpServerOptions extends AccessOptions {
 export interface HttpServerDeps {
   readonly board: Board
   readonly incidents: IncidentLog
-  readonly store: Pick<Store, 'history' | 'incidents' | 'incident'>
+  readonly store: Pick<Store, 'history' | 'polls' | 'incidents' | 'incident'>
   readonly metrics: Pick<Metrics, 'exposition' | 'httpRequest' | 'traffic' | 'ourselves'>
   readonly clock: Clock
   readonly log: Log
@@ -172,6 +174,8 @@ export function createHttpServer(deps: HttpServerDeps): HttpServer {
   registerDiscovery(app, board)
   registerStatus(app, { board, incidents, clock, writers })
   registerHistory(app, { board, store, clock, log })
+  registerPolls(app, { board, store, clock, log })
+  registerRules(app, { board })
   registerIncidents(app, { source, postMortems })
   registerFeed(app, { source, clock })
   registerBadge(app, { board, incidents, clock })

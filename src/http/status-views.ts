@@ -1,9 +1,11 @@
 import type { Condition, ConditionCode, State } from '../core/condition.ts'
+import type { Endpoint } from '../core/endpoint.ts'
 import { type HeadStanding, type Health, stateAt } from '../core/health.ts'
 import type { Incident } from '../core/incident.ts'
 import { headHolds, stateSince } from '../core/known.ts'
 import type { Liveness, NodeCheck } from '../core/liveness.ts'
 import type { MaintenancePeriod } from '../core/maintenance.ts'
+import type { Network } from '../core/network.ts'
 import { networkState } from '../core/network-state.ts'
 import type { UnixMs } from '../core/time.ts'
 import {
@@ -14,7 +16,7 @@ import {
   shownState,
 } from '../state/board.ts'
 import type { IncidentLog } from '../state/incident-log.ts'
-import type { HistoryBucket } from '../store/store.ts'
+import type { HistoryBucket, KeptPoll } from '../store/store.ts'
 import type {
   Audience,
   AvailabilityView,
@@ -26,7 +28,9 @@ import type {
   MaintenanceView,
   NetworkView,
   NodeCheckView,
+  PollView,
   ReferenceHeadView,
+  RulesView,
 } from './views.ts'
 import { seconds, time, timeOrNull } from './wire.ts'
 
@@ -125,6 +129,42 @@ export function historyBucketView(bucket: HistoryBucket): HistoryBucketView {
     lag_blocks_max: bucket.lagBlocksMax,
     heartbeat_lag_seconds_max: seconds(bucket.heartbeatLagMaxMs),
     contiguous_failures_max: bucket.contiguousFailuresMax,
+  }
+}
+
+export function pollView(poll: KeptPoll): PollView {
+  return {
+    at: time(poll.at),
+    state: poll.state,
+    latency_seconds: seconds(poll.latencyMs),
+    height: poll.height,
+    lag_blocks: poll.lagBlocks,
+    heartbeat_lag_seconds: seconds(poll.heartbeatLagMs),
+    contiguous_failures: poll.contiguousFailures,
+    failure: poll.failure,
+  }
+}
+
+export function rulesView({ name, blockTimeMs, thresholds }: Network, endpoint: Endpoint): RulesView {
+  return {
+    network: name,
+    endpoint: endpoint.name,
+    tier: endpoint.tier,
+    checks: [...endpoint.checks],
+    interval_seconds: seconds(endpoint.intervalMs),
+    block_time_seconds: seconds(blockTimeMs),
+    thresholds: {
+      lag_blocks: thresholds.lagBlocks,
+      lag_recover_blocks: thresholds.lagRecoverBlocks,
+      lag_blocks_down: thresholds.lagBlocksDown,
+      stall_seconds: seconds(thresholds.stallMs),
+      heartbeat_seconds: seconds(thresholds.heartbeatMs),
+      contiguous_failures: thresholds.contiguousFailures,
+      latency_seconds: seconds(thresholds.latencyMs),
+      clock_skew_seconds: seconds(thresholds.clockSkewMs),
+      fail_after: thresholds.failAfter,
+      recover_after: thresholds.recoverAfter,
+    },
   }
 }
 

@@ -163,6 +163,54 @@ export const HistoryView = z.object({
 })
 export type HistoryView = z.infer<typeof HistoryView>
 
+/** One poll, as kept: what was confirmed later has been put into its state. */
+export const PollView = z.object({
+  at: Time,
+  state: z.enum(['up', 'degraded', 'down', 'unknown']),
+  latency_seconds: Seconds.nullable(),
+  height: Count.nullable(),
+  lag_blocks: Count.nullable(),
+  heartbeat_lag_seconds: Seconds.nullable(),
+  contiguous_failures: Count.nullable(),
+  /** Why there is no answer; null where there is one. */
+  failure: z.enum(FAILURE_KINDS).nullable(),
+})
+export type PollView = z.infer<typeof PollView>
+
+export const PollsView = z.object({
+  network: z.string(),
+  endpoint: z.string(),
+  from: Time,
+  to: Time,
+  polls: z.array(PollView),
+  /** From where to ask on; null where these are all. */
+  next_from: Time.nullable(),
+})
+export type PollsView = z.infer<typeof PollsView>
+
+/** How an endpoint is polled, and by what it is judged. */
+export const RulesView = z.object({
+  network: z.string(),
+  endpoint: z.string(),
+  tier: z.enum(['primary', 'fallback']),
+  checks: z.array(z.enum(['liveness', 'head'])),
+  interval_seconds: Seconds,
+  block_time_seconds: Seconds,
+  thresholds: z.object({
+    lag_blocks: Count,
+    lag_recover_blocks: Count,
+    lag_blocks_down: Count,
+    stall_seconds: Seconds,
+    heartbeat_seconds: Seconds,
+    contiguous_failures: Count,
+    latency_seconds: Seconds,
+    clock_skew_seconds: Seconds,
+    fail_after: Count,
+    recover_after: Count,
+  }),
+})
+export type RulesView = z.infer<typeof RulesView>
+
 /** One endpoint over time, in cells of one width. */
 export const StripView = z.object({
   network: z.string(),

@@ -2,7 +2,16 @@ import type { Availability, AvailabilityWindow } from '../core/availability.ts'
 import type { EndpointKey } from '../core/endpoint.ts'
 import type { UnixMs } from '../core/time.ts'
 import type { ClockVerdict } from './clock-belief.ts'
-import type { HistoryBucket, HistoryQuery, IncidentQuery, StoreJob, StoreRefusal, StoreTrouble } from './store.ts'
+import type {
+  HistoryBucket,
+  HistoryQuery,
+  IncidentQuery,
+  KeptPoll,
+  PollsQuery,
+  StoreJob,
+  StoreRefusal,
+  StoreTrouble,
+} from './store.ts'
 
 /** How long each tier is kept. */
 export interface Retention {
@@ -120,6 +129,7 @@ export type AvailabilityAnswer = readonly (readonly [EndpointKey, Readonly<Recor
 /** What can be read on either thread. */
 export interface ReadCalls {
   history: { ask: { readonly query: HistoryQuery; readonly now: UnixMs }; answer: readonly HistoryBucket[] }
+  polls: { ask: { readonly query: PollsQuery }; answer: readonly KeptPoll[] }
   availability: {
     ask: { readonly endpoints: readonly EndpointKey[]; readonly now: UnixMs }
     answer: AvailabilityAnswer

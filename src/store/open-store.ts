@@ -214,6 +214,13 @@ export async function openStore(options: StoreOptions): Promise<Store> {
       return unseen(query)
     },
 
+    async polls(query) {
+      const reply = await readings.call('polls', { query })
+      if (reply.ok) return reply.value
+      log.warn({ trouble: reply.trouble, code: reply.code }, 'single polls cannot be read')
+      return []
+    },
+
     async availability(endpoints, now) {
       const reply = await readings.call('availability', { endpoints, now })
       if (reply.ok) return new Map(reply.value)

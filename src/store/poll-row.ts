@@ -14,6 +14,7 @@ export interface PollRow {
   readonly lagBlocks: number | null
   readonly heartbeatLagMs: number | null
   readonly contiguousFailures: number | null
+  readonly failure: FailureKind | null
 }
 
 /** In the order in which `rowOf` wants them. */
@@ -33,6 +34,7 @@ export function rowOf(cells: PollCells): PollRow {
     lagBlocks: cells[5],
     heartbeatLagMs: cells[6],
     contiguousFailures: cells[7],
+    failure: FAILURES.get(Math.floor(outcome / FAILURE_SHIFT)) ?? null,
   }
 }
 
@@ -72,3 +74,4 @@ const FAILURE_NUMBERS: Readonly<Record<FailureKind, number>> = {
   malformed: 20,
   'wrong-network': 21,
 }
+const FAILURES = new Map(Object.entries(FAILURE_NUMBERS).map(([kind, number]) => [number, kind as FailureKind]))

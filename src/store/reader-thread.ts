@@ -56,6 +56,7 @@ if (parentPort !== null) {
       return null
     },
     history: ({ query, now }) => ask(({ reading }) => reading.history(query, now)),
+    polls: ({ query }) => ask(({ reading }) => reading.polls(query)),
     availability: ({ endpoints, now }) => ask(({ reading }) => reading.availability(endpoints, now)),
     incidents: ({ query }) => ask(({ reading }) => reading.incidents(query)),
     incident: ({ id }) => ask(({ reading }) => reading.incident(id)),

@@ -103,6 +103,17 @@ export interface HistoryQuery {
   readonly stepMs: number
 }
 
+/** A poll as it was kept: its state may have been confirmed later. */
+export type KeptPoll = Omit<PollRecord, 'endpoint'>
+
+export interface PollsQuery {
+  readonly endpoint: EndpointKey
+  readonly from: UnixMs
+  readonly to: UnixMs
+  /** The first so many, in the order of time. */
+  readonly limit: number
+}
+
 /** One query answers at most so many buckets; asking for more is a RangeError. */
 export const MAX_HISTORY_BUCKETS = 100_000
 
@@ -186,6 +197,8 @@ export interface Store {
   /** Absorbed ones too. */
   incident(id: string): Promise<IncidentRecord | null>
   history(query: HistoryQuery): Promise<readonly HistoryBucket[]>
+  /** One by one, where they are still kept. */
+  polls(query: PollsQuery): Promise<readonly KeptPoll[]>
   /**
    * Of those endpoints that are known, at the time `now`, until which the windows last. While there are polls from its beginning
    * a window is as long as it is called, to the millisecond; after that it begins with the first bucket that lies all within it:

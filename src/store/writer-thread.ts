@@ -311,6 +311,7 @@ if (parentPort !== null) {
     'last-runs': () => current().writing.lastRuns(),
     measure: ({ now }) => ({ ...measure(now), ...takeNews() }),
     history: ({ query, now }) => current().reading.history(query, now),
+    polls: ({ query }) => current().reading.polls(query),
     availability: ({ endpoints, now }) => current().reading.availability(endpoints, now),
     incidents: ({ query }) => current().reading.incidents(query),
     incident: ({ id }) => current().reading.incident(id),

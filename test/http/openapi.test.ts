@@ -18,6 +18,8 @@ test('/openapi.json describes every route of the API, and every reference leads 
     '/api/v1/networks/{network}',
     '/api/v1/endpoints/{network}/{endpoint}',
     '/api/v1/endpoints/{network}/{endpoint}/history',
+    '/api/v1/endpoints/{network}/{endpoint}/polls',
+    '/api/v1/endpoints/{network}/{endpoint}/rules',
     '/api/v1/strips',
     '/api/v1/incidents',
     '/api/v1/incidents/{id}',

@@ -62,7 +62,7 @@ export function setUp({ options, networks = NETWORKS, realClock, store, ...over 
   const server = createHttpServer({
     board: world.board,
     incidents,
-    store: { history: async () => [], incidents: async () => [], incident: async () => null, ...store },
+    store: { history: async () => [], polls: async () => [], incidents: async () => [], incident: async () => null, ...store },
     metrics,
     clock,
     log,

@@ -6,6 +6,8 @@ import type {
   IncidentSummaryView,
   IncidentView,
   NetworkView,
+  PollsView,
+  RulesView,
   OwnHealthView,
   StatusView,
   StripsView,
@@ -94,6 +96,9 @@ export interface Sources {
   network(name: string): Promise<Answer<NetworkView>>
   endpoint(network: string, endpoint: string): Promise<Answer<EndpointView>>
   history(of: HistoryAsked): Promise<Answer<HistoryView>>
+  /** The first of them, where there are very many. */
+  polls(of: Omit<HistoryAsked, 'stepSeconds'>): Promise<Answer<PollsView>>
+  rules(network: string, endpoint: string): Promise<Answer<RulesView>>
   incidents(filter: IncidentsAsked): Promise<Answer<IncidentListView>>
   incident(id: string): Promise<Answer<IncidentView>>
   /** As a text for people. */

@@ -1,0 +1,91 @@
+import { describe, expect, test } from 'vitest'
+import { PollsView, RulesView } from '../../src/http/views.ts'
+import { Secret } from '../../src/secret.ts'
+import type { KeptPoll, PollsQuery } from '../../src/store/store.ts'
+import { setUp } from './setting.ts'
+
+const URL = '/api/v1/endpoints/avalanche/own-1/polls'
+
+/** A store that has one poll every second. */
+function everySecond() {
+  const asked: PollsQuery[] = []
+  return {
+    asked,
+    async polls(query: PollsQuery): Promise<readonly KeptPoll[]> {
+      asked.push(query)
+      const count = Math.min(query.limit, Math.ceil((query.to - query.from) / 1000))
+      return Array.from({ length: count }, (_, at) => ({
+        at: query.from + at * 1000,
+        state: 'up',
+        fresh: true,
+        latencyMs: 12.5,
+        height: 1000 + at,
+        lagBlocks: 0,
+        heartbeatLagMs: 1500,
+        contiguousFailures: null,
+        failure: null,
+      }))
+    },
+  }
+}
+
+describe('…/polls', () => {
+  test('tells the last hour poll by poll, and where those begin that one answer does not hold', async () => {
+    const store = everySecond()
+    const { server, clock } = setUp({ store })
+
+    const view = PollsView.strict().parse((await server.inject(URL)).json())
+
+    expect(store.asked).toMatchObject([{ endpoint: 'avalanche/own-1', from: clock.now() - 3_600_000, to: clock.now() }])
+    expect(view.polls).toHaveLength(2000)
+    expect(Date.parse(view.next_from ?? '')).toBe(clock.now() - 3_600_000 + 2_000_000)
+    expect(view.polls[1]).toMatchObject({
+      state: 'up',
+      latency_seconds: 0.0125,
+      height: 1001,
+      heartbeat_lag_seconds: 1.5,
+    })
+    const rest = PollsView.parse(
+      (await server.inject(`${URL}?from=${encodeURIComponent(view.next_from ?? '')}`)).json(),
+    )
+    expect(rest.polls).toHaveLength(1600)
+    expect(rest.next_from).toBeNull()
+  })
+
+  test.each(['from=5&to=5', 'from=0&to=90000', 'from=x', 'step=5'])('refuses %s', async (query) => {
+    expect((await setUp().server.inject(`${URL}?${query}`)).statusCode).toBe(400)
+  })
+
+  test('is a problem without the particulars where they cannot be read', async () => {
+    const { server } = setUp({ store: { polls: () => Promise.reject(new Error('canary')) } })
+
+    const answer = await server.inject(URL)
+
+    expect(answer.statusCode).toBe(503)
+    expect(answer.body).not.toContain('canary')
+  })
+
+  test.each(['polls', 'rules'])('and …/rules are for the holder of the token: %s', async (what) => {
+    const { server } = setUp({ options: { token: new Secret('a-token-of-the-operator') } })
+    const url = `/api/v1/endpoints/avalanche/own-1/${what}`
+
+    expect((await server.inject(url)).statusCode).toBe(401)
+    const headers = { authorization: 'Bearer a-token-of-the-operator' }
+    expect((await server.inject({ url, headers })).statusCode).toBe(200)
+    expect((await server.inject({ url: `/api/v1/endpoints/avalanche/nobody/${what}`, headers })).statusCode).toBe(404)
+  })
+})
+
+test('…/rules tells how an endpoint is polled, and by what it is judged', async () => {
+  const { server, world } = setUp()
+
+  const rules = RulesView.strict().parse((await server.inject('/api/v1/endpoints/avalanche/own-1/rules')).json())
+
+  const thresholds = world.board.network('avalanche')?.standing.network.thresholds
+  expect(rules).toMatchObject({ network: 'avalanche', endpoint: 'own-1', checks: ['liveness', 'head'] })
+  expect(rules.thresholds).toMatchObject({
+    lag_blocks: thresholds?.lagBlocks,
+    stall_seconds: (thresholds?.stallMs ?? 0) / 1000,
+    fail_after: thresholds?.failAfter,
+  })
+})
