@@ -11,7 +11,13 @@ export async function buildPage() {
   rmSync(outdir, { recursive: true, force: true })
   const { errors } = await build({
     absWorkingDir: root,
-    entryPoints: ['web/app.ts', ...inFolder('web', '.css'), ...views(), ...inFolder('web/views', '.css')],
+    entryPoints: [
+      'web/app.ts',
+      ...inFolder('web', '.js'),
+      ...inFolder('web', '.css'),
+      ...views(),
+      ...inFolder('web/views', '.css'),
+    ],
     outbase: 'web',
     outdir,
     bundle: true,

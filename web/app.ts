@@ -7,7 +7,6 @@ import { takeOver } from './take-over.ts'
 import { tick } from './ticking.ts'
 import { frame } from './views/frame.ts'
 import { render } from './views/lit.ts'
-import { noticeView } from './views/notice.ts'
 import { type Route, routeOf } from './views/route.ts'
 import { LOADERS } from './views/table.ts'
 import type { Access, Answer, Model, View } from './views/view.ts'
@@ -17,6 +16,8 @@ interface Place {
   readonly route: Route
   readonly view: View
   readonly answer: Answer<unknown>
+  /** The view, or why there is none. */
+  readonly shown: View
 }
 
 const found = document.getElementById('page')
@@ -56,7 +57,7 @@ function drawNow(): void {
   if (place === null || now === null) return
   wasStale = now.contact.kind === 'stale'
   if (now.status === null && !isOurs) return markSnapshot(now)
-  const view = place.answer.ok ? place.view : noticeView(place.answer.why)
+  const view = place.shown
   const drawing = frame(now, view.draw(now))
   if (isOurs) render(drawing, page)
   else page = takeOver(page, drawing)
@@ -82,22 +83,27 @@ async function go(url: URL, how: 'start' | 'push' | 'back'): Promise<void> {
   const route = routeOf(url.pathname, Object.fromEntries(url.searchParams))
   if (route === null) return how === 'start' ? undefined : location.assign(url)
   const mine = ++journey
-  let view: View
+  let next: Place
   try {
-    view = (await LOADERS[route.view]()).view
+    const { view } = await LOADERS[route.view]()
     if (view.hasStyle) await loadStyle(route.view)
+    next = await placeOf(route, view, await view.load(api, route, following?.look().nowMs ?? Date.now()))
   } catch {
     // Its files have gone: the daemon has become another.
     return how === 'start' ? undefined : location.assign(url)
   }
-  const answer = await view.load(api, route, following?.look().nowMs ?? Date.now())
   if (mine !== journey) return
   if (how === 'push') history.pushState(null, '', url)
-  place = { route, view, answer }
+  place = next
   if (how === 'start') return draw()
   drawNow()
   if (how === 'push') scrollTo(0, 0)
   ;(page.querySelector('h1') ?? page.querySelector('main'))?.focus({ preventScroll: true })
+}
+
+async function placeOf(route: Route, view: View, answer: Answer<unknown>): Promise<Place> {
+  const shown = answer.ok ? view : (await import('./views/notice.ts')).noticeView(answer.why)
+  return { route, view, answer, shown }
 }
 
 function loadStyle(name: string): Promise<void> {
@@ -121,7 +127,7 @@ async function refresh(): Promise<void> {
   const answer = await at.view.load(api, at.route, following?.look().nowMs ?? Date.now())
   // What was told stays until something better is.
   if (place !== at || (!answer.ok && answer.why === 'away' && at.answer.ok)) return
-  place = { ...at, answer }
+  place = await placeOf(at.route, at.view, answer)
   draw()
 }
 
@@ -138,13 +144,8 @@ function signOut(): void {
 }
 
 async function signIn(form: HTMLFormElement): Promise<void> {
-  const given = new FormData(form).get('token')
-  keepToken(typeof given === 'string' ? given.trim() : null)
-  const answer = await api.gateway()
-  if (answer.ok) return start()
-  keepToken(null)
-  const refusal = form.querySelector('#refusal')
-  if (refusal !== null) refusal.textContent = answer.why === 'locked' ? WORDS.refused : WORDS.unheard
+  const gate = await import('./sign-in.ts')
+  if (await gate.signIn(form)) start()
 }
 
 document.addEventListener('click', (event) => {

@@ -1,11 +1,12 @@
 import { html, type TemplateResult } from './lit.ts'
 import { nothingMore, type View } from './view.ts'
 import { WORDS } from './words.ts'
+import { NOTICE_WORDS } from './words-notice.ts'
 
 /** Instead of a view: why there is none. Where it takes the token, the form to give it. */
 export function noticeView(why: 'missing' | 'locked' | 'away'): View {
   return {
-    title: () => WORDS.notices[why].title,
+    title: () => NOTICE_WORDS.notices[why].title,
     load: nothingMore,
     draw: () => draw(why),
     refreshMs: null,
@@ -14,12 +15,12 @@ export function noticeView(why: 'missing' | 'locked' | 'away'): View {
 }
 
 function draw(why: 'missing' | 'locked' | 'away'): TemplateResult {
-  const { title, text } = WORDS.notices[why]
+  const { title, text } = NOTICE_WORDS.notices[why]
   return html`
     <section class="notice">
       <h1>${title}</h1>
       <p>${text}</p>
-      ${why === 'locked' ? signIn() : html`<p><a href="/">${WORDS.toOverview}</a></p>`}
+      ${why === 'locked' ? signIn() : html`<p><a href="/">${NOTICE_WORDS.toOverview}</a></p>`}
     </section>
   `
 }
@@ -27,11 +28,11 @@ function draw(why: 'missing' | 'locked' | 'away'): TemplateResult {
 function signIn(): TemplateResult {
   return html`
     <form data-act="token">
-      <label for="token">${WORDS.token}</label>
+      <label for="token">${NOTICE_WORDS.token}</label>
       <input id="token" name="token" type="password" autocomplete="current-password" spellcheck="false" required />
       <button type="submit">${WORDS.signIn}</button>
       <p role="alert" id="refusal"></p>
     </form>
-    <noscript><p>${WORDS.signInNeedsScript}</p></noscript>
+    <noscript><p>${NOTICE_WORDS.signInNeedsScript}</p></noscript>
   `
 }

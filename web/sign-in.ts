@@ -1,0 +1,15 @@
+import { api } from './api.ts'
+import { keepToken } from './session.ts'
+import { NOTICE_WORDS } from './views/words-notice.ts'
+
+/** Tries the token of the form at what is private; says so in the form where that fails. */
+export async function signIn(form: HTMLFormElement): Promise<boolean> {
+  const given = new FormData(form).get('token')
+  keepToken(typeof given === 'string' ? given.trim() : null)
+  const answer = await api.gateway()
+  if (answer.ok) return true
+  keepToken(null)
+  const refusal = form.querySelector('#refusal')
+  if (refusal !== null) refusal.textContent = answer.why === 'locked' ? NOTICE_WORDS.refused : NOTICE_WORDS.unheard
+  return false
+}
