@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { STALE_REASONS } from '../core/alias.ts'
 import { CONDITION_CODES, STATES, VERDICTS } from '../core/condition.ts'
+import { FAILURE_KINDS } from '../core/failure.ts'
 import { JOURNAL_KINDS } from '../state/journal.ts'
 
 /**

@@ -6,9 +6,9 @@ import type {
   IncidentSummaryView,
   IncidentView,
   NetworkView,
+  OwnHealthView,
   PollsView,
   RulesView,
-  OwnHealthView,
   StatusView,
   StripsView,
 } from '../../src/http/views.ts'
