@@ -46,8 +46,8 @@ describe.skipIf(!hasPrometheus)('a real Prometheus over two daemons, with the ru
       }
     }
     await until(
-      async () => (await prometheus.query('heartline_endpoint_up == 1')).length >= 80,
-      'all are up',
+      async () => (await prometheus.query('heartline_endpoint_up == 1')).length >= 75,
+      'nearly all are up',
       PATIENCE_MS,
     )
     watching = watch()

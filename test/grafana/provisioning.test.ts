@@ -136,6 +136,7 @@ describe('compose.yaml', () => {
     readonly image?: string
     readonly build?: string
     readonly command?: readonly string[]
+    readonly entrypoint?: readonly string[]
     readonly volumes?: readonly string[]
     readonly depends_on?: readonly string[]
     readonly ports?: readonly string[]
@@ -167,6 +168,16 @@ describe('compose.yaml', () => {
 
     expect(services['grafana']?.volumes).toContain(`./grafana/dashboards:${providers[0].options.path}:ro`)
     expect(keptDashboards()).toHaveLength(5)
+  })
+
+  test('uses the image as its Dockerfile builds it', () => {
+    const dockerfile = read('Dockerfile')
+    const [, node = '?'] = /^ENTRYPOINT \["([^"]+)"/m.exec(dockerfile) ?? []
+    const [, data = '?'] = /^VOLUME (\S+)$/m.exec(dockerfile) ?? []
+
+    expect(services['trouble']?.entrypoint?.[0]).toBe(node)
+    expect(services['heartline']?.volumes).toContain(`heartline:${data}`)
+    expect(readYaml('grafana/compose/heartline.yaml').store.path).toBe(`${data}/heartline.db`)
   })
 
   test('has a node for every endpoint of its Heartline, whose configuration is valid', () => {

@@ -39,6 +39,8 @@ interface Cast {
 }
 
 const BLOCK_MS = 1000
+/** A busy machine takes its time to answer: whoever is well must not miss two deadlines in a row. */
+const POLL = { interval: '2s', timeout: '2s' }
 /** No disk that is watched for a minute must seem to be full within a day. */
 const ROOMY = '4t'
 /** A gigabyte less than an alert wants, and so little memory that a test may take it. */
@@ -52,11 +54,11 @@ const CASTS: Readonly<Record<string, Cast>> = {
   stall: { names: ['a', 'b', 'c'] },
   fork: { names: ['a', 'b', 'c'] },
   wrong: { names: ['a', 'b', 'c'], config: { chain_id: 1 } },
-  self: { names: ['a', 'b', 'c', 'd', 'e'], kind: AVALANCHE, config: { thresholds: { stall: '4s', heartbeat: '4s' } } },
-  flap: { names: ['a', 'b'], config: { thresholds: { stall: '4s', fail_after: 1, recover_after: 1 } } },
+  self: { names: ['a', 'b', 'c', 'd', 'e'], kind: AVALANCHE, config: { thresholds: { stall: '8s', heartbeat: '8s' } } },
+  flap: { names: ['a', 'b'], config: { thresholds: { stall: '8s', fail_after: 1, recover_after: 1 } } },
   slow: {
     names: ['a', 'b'],
-    config: { thresholds: { stall: '8s', latency: '1500ms' }, poll: { interval: '2500ms', timeout: '2500ms' } },
+    config: { thresholds: { stall: '16s', latency: '2s' }, poll: { interval: '4s', timeout: '4s' } },
   },
   tls: { names: ['a', 'b'] },
   half: { names: ['a', 'b', 'c'] },
@@ -109,14 +111,14 @@ async function begin(disk: boolean, cleanups: (() => unknown)[]): Promise<Rehear
       for (let at = 1; at < CROWD; at++) endpoints.push({ ...endpoints[0], name: `a${at}` })
     }
     const family = of.kind?.family ?? 'ethereum'
-    networks.push({ name, family, block_time: '1s', thresholds: { stall: '4s' }, ...of.config, endpoints })
+    networks.push({ name, family, block_time: '1s', thresholds: { stall: '8s' }, ...of.config, endpoints })
   }
   const front = await startTlsFront(nodes.get('tls/b')?.url ?? '', certificateFor(90))
   cleanups.push(() => front.stop())
   const ofTls = networks.find((network) => 'name' in network && network.name === 'tls') as { endpoints: object[] }
   ofTls.endpoints[1] = { name: 'b', url: front.url, tls: { insecure: true } }
 
-  const poll = { interval: '1s', timeout: '1s' }
+  const poll = POLL
   const gateway = { enabled: true, listen: '127.0.0.1:0', callers: [{ name: 'rehearsal', endpoint_id: CALLER }] }
   const first = await startDaemon({ poll, networks, gateway })
   cleanups.push(
@@ -160,7 +162,7 @@ async function startSecond(
   if (mounted) mount('-t', 'tmpfs', '-o', `size=${ROOMY}`, 'tmpfs')
   const filler = join(folder, 'filler')
   const config = {
-    poll: { interval: '1s', timeout: '1s' },
+    poll: POLL,
     store: { path: 'heartline.db' },
     networks: [{ name: 'second', family: 'ethereum', block_time: '1s', endpoints }],
   }

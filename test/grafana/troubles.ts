@@ -46,14 +46,14 @@ export const TROUBLES: readonly Trouble[] = [
   ),
   onNode('a node hears nothing', 'self', 'd', { kind: 'frozen-heartbeat' }, ['HeartlineHeartbeatStale']),
   onNode("a node's clock is off", 'self', 'e', { kind: 'clock-skew', byMs: -90_000 }, ['HeartlineClockSkew']),
-  onNode('a node comes and goes', 'flap', 'b', { kind: 'flap', upMs: 2500, downMs: 2500 }, [
+  onNode('a node comes and goes', 'flap', 'b', { kind: 'flap', upMs: 4000, downMs: 4000 }, [
     'HeartlineEndpointFlapping',
   ]),
   {
     what: 'nodes are slow',
     alerts: ['HeartlineEndpointSlow', 'HeartlineGatewaySlow'],
     where: { network: 'slow' },
-    inject: ({ nodes }) => nodes('slow').forEach((node) => node.inject({ kind: 'slow', delayMs: 1800 })),
+    inject: ({ nodes }) => nodes('slow').forEach((node) => node.inject({ kind: 'slow', delayMs: 3000 })),
     heal: ({ nodes }) => nodes('slow').forEach((node) => node.heal()),
   },
   {
