@@ -11,6 +11,7 @@ const OVER_REAL_PARTS = [
 
 export default defineConfig({
   test: {
+    setupFiles: ['test/support/lit.ts'],
     testTimeout: 20_000,
     hookTimeout: 30_000,
     pool: 'forks',

@@ -72,6 +72,11 @@ function drawNow(): void {
 function markSnapshot({ contact }: Model): void {
   if (contact.kind !== 'stale') return
   page.querySelector('main')?.classList.add('stale')
+  page.querySelector('.verdict')?.setAttribute('class', 'verdict unknown')
+  page.querySelector('.verdict > .mark')?.remove()
+  const verdict = page.querySelector('.verdict h1')
+  if (verdict !== null) verdict.textContent = WORDS.staleVerdict
+  document.title = '? Heartline'
   const lamp = page.querySelector('.lamp')
   if (lamp === null) return
   lamp.className = 'lamp off'

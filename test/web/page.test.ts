@@ -328,6 +328,24 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
     expect(ages.map((age) => Number.parseInt(age, 10)).filter((seconds) => !(seconds < 9))).toEqual([])
   })
 
+  test('looks well nowhere when it never hears of the daemon that drew it', async () => {
+    const setting = setUp({ realClock: systemClock })
+    await setting.world.pollAll()
+    open.push(setting)
+    const { port } = await setting.server.listen()
+    const page = await (await browser.newContext()).newPage()
+    await page.route('**/api/**', (route) => route.abort())
+    await page.goto(`http://127.0.0.1:${port}/`)
+
+    await page.locator('.lamp.off').waitFor({ timeout: 30_000 })
+
+    expect(await page.locator('.lamp').textContent()).toMatch(/^Stale for /)
+    expect(await page.locator('h1').textContent()).toContain('No contact with Heartline')
+    expect(await page.locator('.verdict .mark').count()).toBe(0)
+    expect(await page.locator('main.stale').count()).toBe(1)
+    expect(await page.title()).toBe('? Heartline')
+  }, 40_000)
+
   test('asks again and again where events do not get through, and says that it does', async () => {
     const setting = setUp({ realClock: systemClock })
     await setting.world.pollAll()
