@@ -50,7 +50,7 @@ test.each([
 
 test('every metric that a page names exists', () => {
   const unknown = [...pages()].flatMap(([page, text]) =>
-    [...text.matchAll(/(?<!begin with `)heartline_[a-z_]*[a-z](?![a-z_]*[…*])/g)]
+    [...text.matchAll(/(?<!begin with `)heartline_[a-z_]*[a-z](?![a-z_]*(?:…|\*|\.\*))/g)]
       .map(([name]) => name)
       .filter((name) => !isKnown(name))
       .map((name) => `${page}: ${name}`),
