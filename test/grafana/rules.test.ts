@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { stringify } from 'yaml'
+import { parse, stringify } from 'yaml'
 import type { Silencer } from '../../grafana/alerts/alert.ts'
 import { alertGroups } from '../../grafana/alerts/alerts.ts'
+import { grafanaRules } from '../../grafana/grafana-rules.ts'
 import { runbookUrl } from '../../grafana/links.ts'
 import { prometheusRules } from '../../grafana/prometheus-rules.ts'
 import { requirePackage } from '../support/system-package.ts'
@@ -15,6 +16,17 @@ const PLACE = { job: 'heartline', instance: 'heartline:9780' }
 const [WELL, ILL, WELL_AGAIN] = ['15m', '55m', '205m']
 /** A certificate is told of after an hour. */
 const later = (alert: string) => (alert === 'HeartlineTlsExpiring' ? '115m' : ILL)
+
+const looksAt = (alert: string): readonly Look[] => [
+  { at: WELL, fires: false },
+  { at: later(alert), fires: true },
+  { at: WELL_AGAIN, fires: false },
+]
+
+interface Look {
+  readonly at: string
+  readonly fires: boolean
+}
 
 const SILENCES: Readonly<Record<Silencer, string>> = {
   halted: 'heartline_network_halted{network="avalanche"}',
@@ -38,14 +50,16 @@ describe.skipIf(!hasPromtool)('Prometheus itself', () => {
   })
 
   test.each(RULE_CASES)('$alert fires with the node and the number, not before, and resolves: $description', (one) => {
-    const { status, output } = testRules(one, [
-      { at: WELL, fires: false },
-      { at: later(one.alert), fires: true },
-      { at: WELL_AGAIN, fires: false },
-    ])
+    const { status, output } = testRules(one, looksAt(one.alert))
 
     expect(output).toContain('SUCCESS')
     expect(status).toBe(0)
+  })
+
+  test.each(RULE_CASES)("Grafana's rule for $alert says the same: $description", (one) => {
+    const { output } = testRules(one, looksAt(one.alert), inGrafana(one.alert))
+
+    expect(output).toContain('SUCCESS')
   })
 
   const silenced = RULE_CASES.flatMap((one) => alertOf(one).silencedBy.map((by) => ({ ...one, by })))
@@ -96,7 +110,11 @@ function alertOf({ alert }: RuleCase) {
   return found
 }
 
-function testRules(one: RuleCase, looks: readonly { readonly at: string; readonly fires: boolean }[]) {
+function testRules(
+  one: RuleCase,
+  looks: readonly Look[],
+  rules = prometheusRules([{ name: 'one', alerts: [alertOf(one)] }]),
+) {
   const { name, severity, scope } = alertOf(one)
   const expected = {
     exp_labels: { ...PLACE, ...one.labels, severity, scope },
@@ -117,8 +135,50 @@ function testRules(one: RuleCase, looks: readonly { readonly at: string; readonl
       },
     ],
   }
-  const rules = prometheusRules([{ name: 'one', alerts: [alertOf(one)] }])
   return promtool(['test', 'rules', 'test.yml'], { 'rules.yml': rules, 'test.yml': stringify(document) })
+}
+
+interface GrafanaRule {
+  readonly title: string
+  readonly for: string
+  readonly labels: object
+  readonly annotations: Readonly<Record<string, string>>
+  readonly data: readonly [
+    { readonly model: { readonly expr: string } },
+    {
+      readonly model: {
+        readonly conditions: readonly [{ readonly evaluator: { type: 'gt' | 'lt'; params: [number] } }]
+      }
+    },
+  ]
+}
+
+/** The rule as Grafana has it, for Prometheus: A, compared as B compares it. */
+function inGrafana(name: string): string {
+  const { groups } = parse(grafanaRules(alertGroups())) as { groups: readonly { rules: readonly GrafanaRule[] }[] }
+  const rule = groups.flatMap(({ rules }) => rules).find(({ title }) => title === name)
+  if (rule === undefined) throw new Error(`no rule ${name}`)
+  const [number, { model }] = rule.data
+  const { type, params } = model.conditions[0].evaluator
+  const annotations = Object.fromEntries(
+    Object.entries(rule.annotations).map(([key, text]) => [key, text.replaceAll('$values.A.Value', '$value')]),
+  )
+  return stringify({
+    groups: [
+      {
+        name,
+        rules: [
+          {
+            alert: name,
+            expr: `(${number.model.expr}) ${type === 'gt' ? '>' : '<'} ${params[0]}`,
+            for: rule.for,
+            labels: rule.labels,
+            annotations,
+          },
+        ],
+      },
+    ],
+  })
 }
 
 /** Where a series does not say whose it is. */
