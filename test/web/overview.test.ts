@@ -177,6 +177,13 @@ describe('the overview', () => {
     expect(text(page.querySelector('.facts'))).toContain('2 of 2 at head')
   })
 
+  test('spares the public the columns that it is told nothing of', () => {
+    const status = aStatus([aNetwork('one')])
+
+    expect(draw(status, { access: 'public' }).querySelector('table')?.className).toBe('bare')
+    expect(draw(status, { access: 'open' }).querySelector('table')?.className).toBe('')
+  })
+
   test('offers the public to sign in, and the holder of the token to sign out', () => {
     expect(text(draw(aStatus([]), { access: 'public' }).querySelector('.foot'))).toContain('Sign in')
     expect(text(draw(aStatus([]), { access: 'signed-in' }).querySelector('.foot'))).toContain('Sign out')

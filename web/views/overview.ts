@@ -111,8 +111,9 @@ function networkSection(
   network: NetworkView,
   endpoints: readonly EndpointView[],
   strips: ReadonlyMap<string, StripView>,
-  { settings, nowMs }: Model<Data>,
+  model: Model<Data>,
 ): TemplateResult {
+  const { settings, nowMs } = model
   const id = `network-${network.name}`
   const isFolded = settings.folded.includes(network.name)
   return html`
@@ -134,7 +135,7 @@ function networkSection(
           aria-label=${isFolded ? WORDS.unfold(network.title) : WORDS.fold(network.title)}
         ></button>
       </header>
-      ${isFolded ? html`<p class="folded">${WORDS.folded(endpoints.length)}</p>` : table(network, endpoints, strips, settings.zone, nowMs)}
+      ${isFolded ? html`<p class="folded">${WORDS.folded(endpoints.length)}</p>` : table(network, endpoints, strips, model)}
     </section>
   `
 }
@@ -146,12 +147,12 @@ function table(
   network: NetworkView,
   endpoints: readonly EndpointView[],
   strips: ReadonlyMap<string, StripView>,
-  zone: Model['settings']['zone'],
-  nowMs: number,
+  { settings: { zone }, nowMs, access }: Model<Data>,
 ): TemplateResult {
   const { columns } = WORDS
+  // Without the token there are no figures, and a table of dashes would look like trouble.
   return html`
-    <table role="table">
+    <table role="table" class=${access === 'public' ? 'bare' : nothing}>
       <colgroup>
         ${(Object.keys(columns) as (keyof typeof columns)[]).map((name) => html`<col class=${name} />`)}
       </colgroup>
