@@ -97,12 +97,12 @@ export function createListener({ options, clock, onRequest }: ListenerDeps): Lis
   server.on('checkContinue', (req: IncomingMessage, res: ServerResponse) => begin(req, res, true))
   // What we do not understand of it need not be met (RFC 9110, section 10.1.1); Node says no with no body at all.
   server.on('checkExpectation', take)
-  server.on('connect', (_req: IncomingMessage, socket: Door) => end(socket, NO_TUNNEL))
+  server.on('connect', (_req: IncomingMessage, socket: Door) => refuseInTurn(socket, NO_TUNNEL))
   server.on('clientError', refuseUnreadable)
   let closing = false
 
   function begin(req: IncomingMessage, res: ServerResponse, awaitsContinue: boolean): void {
-    ;(req.socket as Door)[LATEST] = res
+    queue(req.socket, res)
     onRequest(req, res, awaitsContinue)
   }
 
@@ -151,9 +151,35 @@ export function createListener({ options, clock, onRequest }: ListenerDeps): Lis
 /** The answer to the request that came last on a connection; those to the requests before it go out before it. */
 const LATEST = Symbol('latest')
 const IS_REFUSED = Symbol('is refused')
+/** The answer before it, where that was still due when it was asked for. */
+const BEFORE = Symbol('before')
 interface Door extends Socket {
-  [LATEST]?: ServerResponse
+  [LATEST]?: Due
   [IS_REFUSED]?: boolean
+}
+interface Due extends ServerResponse {
+  [BEFORE]?: Due | null
+}
+
+function queue(door: Door, due: Due): void {
+  const latest = door[LATEST]
+  door[LATEST] = due
+  if (latest === undefined) door.once('close', () => takeAlong(door))
+  else if (!latest.closed) {
+    due[BEFORE] = latest
+    due.once('close', () => {
+      due[BEFORE] = null
+    })
+  }
+}
+
+/** Node tells only the answer whose turn it is that its caller has left: those behind it would count as at work for ever. */
+function takeAlong(door: Door): void {
+  for (let due = door[LATEST] ?? null; due !== null && !due.closed; ) {
+    const before: Due | null = due[BEFORE] ?? null
+    if (due.socket === null) due.destroy().emit('close')
+    due = before
+  }
 }
 
 /**
@@ -162,10 +188,14 @@ interface Door extends Socket {
  */
 function refuseUnreadable(error: Error & { code?: string }, socket: Door): void {
   if (error.code === 'ECONNRESET' || socket.destroyed || !socket.writable) return void socket.destroy()
+  refuseInTurn(socket, unreadable(error.code))
+}
+
+function refuseInTurn(socket: Door, answer: string): void {
   if (socket[IS_REFUSED]) return
   socket[IS_REFUSED] = true
   const latest = socket[LATEST]
-  const refuse = () => end(socket, unreadable(error.code))
+  const refuse = () => end(socket, answer)
   if (latest === undefined || latest.closed) return refuse()
   // Something behind it cannot be read.
   if (latest.req.complete) return void latest.once('close', refuse)

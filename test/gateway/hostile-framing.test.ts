@@ -347,6 +347,25 @@ describe('many requests in one piece', () => {
     await until(() => service.report().requestsAtWork === 0, 'nothing is at work')
   })
 
+  test.each<[string, (talk: Talk) => unknown]>([
+    ['with a reset', ({ socket }) => socket.resetAndDestroy()],
+    ['with an end', ({ socket }) => socket.destroy()],
+    ['with a tunnel and an end', ({ socket }) => socket.end('CONNECT x:1 HTTP/1.1\r\nhost: x\r\n\r\n')],
+  ])('whoever leaves %s takes all of them along, also those whose turn had not come', async (_what, leave) => {
+    const { node, go } = await held()
+    const { open, service } = await openHostile({ nodes: { ethereum: { family: 'ethereum', url: node.url } } })
+    const talk = open()
+    talk.write(numbered(1) + numbered(2) + numbered(3))
+    await until(() => node.asked.length === 3, 'all are asked')
+    expect(service.report().requestsAtWork).toBe(3)
+
+    leave(talk)
+    await talk.closed()
+    go()
+
+    await until(() => service.report().requestsAtWork === 0, 'nothing is at work')
+  })
+
   test('so does one that does not arrive in time', async () => {
     const { node, go } = await held()
     const { open, service } = await openHostile({
