@@ -5,7 +5,7 @@ import { prometheusRules } from '../../grafana/prometheus-rules.ts'
 import { until } from '../support/daemon.ts'
 import { mayMount } from '../support/mount.ts'
 import { requirePackage } from '../support/system-package.ts'
-import { type Prometheus, startPrometheus } from './prometheus.ts'
+import { everySecond, type Prometheus, startPrometheus } from './prometheus.ts'
 import { filledIn, keptDashboards } from './queries.ts'
 import { type Rehearsal, startRehearsal } from './rehearsal.ts'
 import { DISK_TROUBLES, LAST_TROUBLES, OWN_TROUBLES, TROUBLES, type Trouble } from './troubles.ts'
@@ -37,7 +37,12 @@ const emptyPanels = new Map<string, string>()
 describe.skipIf(!hasPrometheus)('a real Prometheus over two daemons, with the rules loaded', () => {
   beforeAll(async () => {
     rehearsal = await startRehearsal({ disk: hasDisk })
-    prometheus = await startPrometheus({ targets: rehearsal.targets, rules: prometheusRules(alertGroups(PACE)) })
+    prometheus = await startPrometheus({
+      files: {
+        'prometheus.yml': everySecond(rehearsal.targets),
+        'heartline.rules.yml': prometheusRules(alertGroups(PACE)),
+      },
+    })
     for (const { file, panels } of keptDashboards()) {
       for (const { title, targets } of panels) {
         for (const { refId, expr } of targets) {

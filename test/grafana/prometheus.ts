@@ -11,39 +11,42 @@ export interface Sample {
   readonly value: readonly [number, string]
 }
 
-/** A real Prometheus that scrapes each second and evaluates rules as often. */
+/** A real Prometheus, in a folder of its own. */
 export interface Prometheus {
+  readonly url: string
   /** Throws what Prometheus says of a query that it does not take. */
   query(expression: string): Promise<readonly Sample[]>
   stop(): Promise<void>
 }
 
 export interface PrometheusOptions {
-  /** Host and port of each. */
-  readonly targets: readonly string[]
-  readonly rules: string
+  /** Files by their names, `prometheus.yml` among them. */
+  readonly files: Readonly<Record<string, string>>
+  readonly flags?: readonly string[]
 }
 
-export async function startPrometheus({ targets, rules }: PrometheusOptions): Promise<Prometheus> {
+/** As a file: these targets, scraped each second, and rules evaluated as often. */
+export function everySecond(targets: readonly string[]): string {
+  return stringify({
+    global: { scrape_interval: '1s', evaluation_interval: '1s' },
+    rule_files: ['*.rules.yml'],
+    scrape_configs: [{ job_name: 'heartline', static_configs: [{ targets }] }],
+  })
+}
+
+export async function startPrometheus({ files, flags = [] }: PrometheusOptions): Promise<Prometheus> {
   const folder = mkdtempSync(join(tmpdir(), 'heartline-prometheus-'))
   const port = await freePort()
-  const file = join(folder, 'prometheus.yml')
-  writeFileSync(join(folder, 'rules.yml'), rules)
-  writeFileSync(
-    file,
-    stringify({
-      global: { scrape_interval: '1s', evaluation_interval: '1s' },
-      rule_files: ['rules.yml'],
-      scrape_configs: [{ job_name: 'heartline', static_configs: [{ targets }] }],
-    }),
-  )
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text)
+  const data = flags.includes('--enable-feature=agent') ? 'agent' : 'tsdb'
   const child = spawn(
     'prometheus',
     [
-      `--config.file=${file}`,
-      `--storage.tsdb.path=${join(folder, 'data')}`,
+      `--config.file=${join(folder, 'prometheus.yml')}`,
+      `--storage.${data}.path=${join(folder, 'data')}`,
       `--web.listen-address=127.0.0.1:${port}`,
       '--log.level=warn',
+      ...flags,
     ],
     { stdio: ['ignore', 'ignore', 'pipe'] },
   )
@@ -57,6 +60,7 @@ export async function startPrometheus({ targets, rules }: PrometheusOptions): Pr
   await until(isReady, `Prometheus is ready: ${log}`, 60_000)
 
   return {
+    url,
     async query(expression) {
       const answer = await fetch(`${url}/api/v1/query`, {
         method: 'POST',
