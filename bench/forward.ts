@@ -103,6 +103,7 @@ async function nginx(): Promise<Measured | null> {
   try {
     execFileSync('nginx', ['-v'], { stdio: 'ignore' })
   } catch {
+    console.log('nginx is not installed, and so not measured: apt-get install nginx-light')
     return null
   }
   const folder = mkdtempSync(join(tmpdir(), 'heartline-nginx-'))
@@ -183,8 +184,11 @@ async function benchCpu(): Promise<void> {
       const runs = new Map<string, Run[]>(all.map(({ name }) => [name, []]))
       if (kind === 'block') runs.set('Heartline, cached', [])
       for (let round = 0; round < ROUNDS; round++) {
-        for (const measured of all) runs.get(measured.name)?.push(await run(measured, kind, pace))
-        runs.get('Heartline, cached')?.push(await run(ours, 'cached', pace))
+        // To and fro: whoever is always after the same one has its garbage, and its luck.
+        for (const measured of round % 2 === 0 ? all : all.toReversed()) {
+          runs.get(measured.name)?.push(await run(measured, kind, pace))
+        }
+        if (kind === 'block') runs.get('Heartline, cached')?.push(await run(ours, 'cached', pace))
       }
       const bares = runs.get(bare.name) ?? []
       const how = pace === null ? 'flat out' : `${pace} requests a second`
@@ -254,7 +258,8 @@ async function benchPolls(): Promise<void> {
       // The others would share its core.
       for (const { pid } of rates.keys()) process.kill(pid, pid === measured.pid ? 'SIGCONT' : 'SIGSTOP')
       if (measured !== alone) {
-        await new Promise((resolve) => setTimeout(resolve, 1500))
+        // Until every poll that was due while it was stopped has been made, and the next are on time.
+        await new Promise((resolve) => setTimeout(resolve, measured === usual ? 17_000 : 3000))
         before.set(measured as typeof usual, await metrics((measured as typeof usual).page))
       }
       of.push((await run(measured, 'transaction')).perSecond)
