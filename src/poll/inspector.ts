@@ -30,9 +30,11 @@ export function createInspector({ board, scheduler, prober, clock }: InspectorDe
   async function inspect(endpoint: Endpoint, withinMs: number): Promise<Inspected> {
     const askedAt = clock.monotonic()
     const outOfTime = new AbortController()
-    const timer = clock.after(withinMs, () => outOfTime.abort())
+    const end = (): void => outOfTime.abort()
+    const timer = clock.after(withinMs, end)
     let inspection: Inspection | null = null
-    const visited = await scheduler.visit(endpointKey(endpoint), outOfTime.signal, async () => {
+    const visited = await scheduler.visit(endpointKey(endpoint), outOfTime.signal, async (ended) => {
+      ended.addEventListener('abort', end, { once: true })
       const waitedMs = clock.monotonic() - askedAt
       const startedAt = clock.now()
       const steps: PollStep[] = []
@@ -41,6 +43,7 @@ export function createInspector({ board, scheduler, prober, clock }: InspectorDe
         atMostMs: Math.max(SHORTEST_CHECK_MS, withinMs - waitedMs),
         onStep: (step) => steps.push(step),
       })
+      ended.removeEventListener('abort', end)
       const slot = board.network(endpoint.network)
       const known = board.entry(endpoint.network, endpoint.name)?.health
       if (slot !== undefined && known !== undefined) {

@@ -21,6 +21,8 @@ export interface SchedulerDeps {
   readonly onSkip: (key: string, reason: SkipReason, count: number) => void
 }
 
+export type VisitWork = (ended: AbortSignal) => Promise<{ readonly waitMs: number }>
+
 /**
  * Runs every item once per interval, on the monotonic clock: steps of the wall clock do not exist here.
  * First runs are spread over the interval. An item never overlaps itself: a turn that comes while it runs waits for its end. Any
@@ -43,9 +45,9 @@ export interface Scheduler {
   hasten(key: string): void
   /**
    * Does `work` on this item but beside its turns: as soon as one of the places is free that extra turns may take, behind all turns
-   * that wait for one. Gives up when the signal aborts before that.
+   * that wait for one. Gives up when the signal aborts before that. `work` is handed the signal that ends everything.
    */
-  visit(key: string, signal: AbortSignal, work: () => Promise<{ readonly waitMs: number }>): Promise<Visiting>
+  visit(key: string, signal: AbortSignal, work: VisitWork): Promise<Visiting>
   /** Ends what runs and resolves when nothing is left running. */
   stop(): Promise<void>
   readonly running: number
@@ -285,7 +287,7 @@ export function createScheduler({ clock, run, onLag, onSkip, ...options }: Sched
       const forMs = slot.notBefore - clock.monotonic()
       if (forMs > 0) return { kind: 'asked-to-wait', forMs }
       const visit = visits.add(slot.item.lanes, signal, async () => {
-        const { waitMs } = await work()
+        const { waitMs } = await work(ended.signal)
         if (waitMs > 0) slot.notBefore = clock.monotonic() + waitMs
       })
       const settled = (): void => {

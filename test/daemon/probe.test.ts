@@ -22,10 +22,13 @@ afterEach(async () => {
 })
 
 /** Polls by the schedule are an hour apart after the first: whatever else is seen, a probe has asked for it. */
-async function watching(url: string, { early = false, ...over }: { early?: boolean; headers?: object } = {}) {
+async function watching(
+  url: string,
+  { early = false, timeout = '5s', ...over }: { early?: boolean; timeout?: string; headers?: object } = {},
+) {
   daemon = await startDaemon(
     {
-      poll: { interval: '1h', timeout: '5s' },
+      poll: { interval: '1h', timeout },
       networks: [{ name: 'net', family: 'ethereum', endpoints: [{ name: 'own', url, ...over }] }],
     },
     { early },
@@ -75,6 +78,19 @@ test('a node that does not answer is told as such within the scraper’s time', 
   expect(text).toMatch(/head: failed, timeout: no complete answer within (1 s|\d+ ms)/)
   expect(text).toContain(`heartline_probe_success{${OWN}} 0\n`)
 }, 30_000)
+
+test('a probe of a node that hangs holds up no stopping', async () => {
+  node.inject({ kind: 'hang' })
+  const { get, stop } = await watching(node.url, { early: true, timeout: '55s' })
+  const asked = get('/probe?target=net/own', { 'x-prometheus-scrape-timeout-seconds': '60' }).catch(() => null)
+  await get('/sd')
+
+  const status = await stop()
+  await asked
+
+  expect(status).toBe(0)
+  // The node would have had 55 s.
+}, 45_000)
 
 test('debug=true shows what was sent and what came back, and nothing of what is secret, though the node repeats it all', async () => {
   const gossip = createServer((request, response) => {
