@@ -2,7 +2,7 @@ import { THRESHOLDS } from '../thresholds.ts'
 import { type Board, BY_ENDPOINT, BY_INSTANCE, BY_NETWORK } from './board.ts'
 import { endpointTable } from './endpoint-table.ts'
 import { graph, stat, timeline } from './panel.ts'
-import { STATE_WORDS, stateOf, YES_IS_BAD } from './words.ts'
+import { FIRING, STATE_WORDS, stateOf, YES_IS_BAD } from './words.ts'
 
 export const FLEET: Board = {
   name: 'fleet',
@@ -49,6 +49,20 @@ export const FLEET: Board = {
       height: 10,
       words: STATE_WORDS,
       queries: [{ expr: stateOf(BY_ENDPOINT, 'network, endpoint'), legend: '{{network}}/{{endpoint}}' }],
+    }),
+    timeline({
+      title: 'Alerts that fire',
+      description:
+        'By the rules of Prometheus; empty when nothing is wrong. Runbooks are linked from the alerts themselves.',
+      width: 24,
+      height: 7,
+      words: FIRING,
+      queries: [
+        {
+          expr: `max by (alertname, instance, network, endpoint) (ALERTS{alertname=~"Heartline.*",alertstate="firing",instance=~"($instance)?",network=~"($network)?"})`,
+          legend: '{{alertname}} {{network}} {{endpoint}} {{instance}}',
+        },
+      ],
     }),
     endpointTable({ width: 24, height: 10 }),
     graph({

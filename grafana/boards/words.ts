@@ -11,6 +11,7 @@ export const STATE_WORDS: Words = {
   3: ['maintenance', 'blue'],
   4: ['unknown', 'gray'],
 }
+export const FIRING: Words = { 1: ['firing', 'red'] }
 export const YES_IS_BAD: Words = { 0: ['no', 'green'], 1: ['yes', 'red'] }
 export const YES_IS_GOOD: Words = { 0: ['no', 'red'], 1: ['yes', 'green'] }
 

@@ -36,6 +36,8 @@ export function createVocabulary(): Vocabulary {
       for (const part of ['sum', 'count']) known.set(`${PREFIX}${name}_${part}`, new Set(all))
     } else known.set(`${PREFIX}${name}`, new Set(all))
   }
+  // What Prometheus says of its rules: the labels of the rule, and of what it rests on.
+  known.set('ALERTS', new Set([...OF_TARGETS, 'alertname', 'alertstate', 'severity', 'scope', 'network', 'endpoint']))
   const ofProcess = new Registry()
   collectDefaultMetrics({ register: ofProcess })
   for (const { name, type } of ofProcess.getMetricsAsArray()) {
