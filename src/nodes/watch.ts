@@ -41,13 +41,8 @@ function stepOf({ method, path, body }: NodeRequest, sent: Sent, afterMs: number
           ok: true,
           status: sent.answer.status,
           bytes: Buffer.byteLength(sent.answer.body),
-          text: shortened(redact(sent.answer.body)),
+          text: redact(sent.answer.body, SHOWN_CHARACTERS),
         }
       : { ok: false, failure: sent.failure },
   } satisfies PollStep
-}
-
-/** Redacted first and cut after: half a key would not be found. */
-function shortened(text: string): string {
-  return text.length > SHOWN_CHARACTERS ? `${text.slice(0, SHOWN_CHARACTERS)}…` : text
 }

@@ -53,3 +53,17 @@ test('no key of four characters or more is ever shown, whatever it is made of an
     ),
   )
 })
+
+test('of a long text the beginning is shown, and no half of a key at its end', () => {
+  const key = 'K'.repeat(300)
+  const short = createRedact({ ...LOCATION, headers: { 'x-api-key': new Secret(key) } })
+
+  expect(short('x'.repeat(2000), 100)).toBe(`${'x'.repeat(100)}…`)
+  expect(short('x'.repeat(100), 100)).toBe('x'.repeat(100))
+  for (let before = 0; before < 320; before++) {
+    const shown = short('.'.repeat(before) + key.repeat(5), 100)
+
+    expect(shown).not.toMatch(/K{4}/)
+    expect(shown.length).toBeLessThanOrEqual(101)
+  }
+})
