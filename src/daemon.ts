@@ -22,6 +22,7 @@ import { watchSelf } from './poll/self-watch.ts'
 import { type Board, createBoard } from './state/board.ts'
 import { createIncidentLog } from './state/incident-log.ts'
 import { createJournal } from './state/journal.ts'
+import { createSightings } from './state/sightings.ts'
 import { openStore } from './store/open-store.ts'
 import { targetsOf } from './targets.ts'
 import { version } from './version.ts'
@@ -75,6 +76,7 @@ export async function startDaemon({ config, log, clock = systemClock }: DaemonDe
   const incidents = createIncidentLog()
   const us = createObserver()
   const journal = createJournal({ clock })
+  const sightings = createSightings()
   const store = await openStore({
     ...config.store,
     clock,
@@ -112,6 +114,7 @@ export async function startDaemon({ config, log, clock = systemClock }: DaemonDe
       us.stepped(clock.monotonic(), 1000 * seconds)
       journal.stepped(1000 * seconds)
       poller.shift(byMs)
+      sightings.shift(byMs)
     },
     onHold(from, to) {
       us.held(from, to)
@@ -128,6 +131,7 @@ export async function startDaemon({ config, log, clock = systemClock }: DaemonDe
     store,
     metrics,
     onChainEvent: (network, event) => gateway?.chainMoved(network, event),
+    onJudged: (result) => sightings.take(result),
     hasten: (key) => scheduler.hasten(key),
     clock,
     log,
@@ -171,6 +175,7 @@ export async function startDaemon({ config, log, clock = systemClock }: DaemonDe
     observer,
     journal,
     recorder,
+    sightings,
     inspect: createInspector({ board, scheduler, prober, clock }),
     gateway: () => gateway?.report() ?? null,
   })
@@ -200,6 +205,7 @@ export async function startDaemon({ config, log, clock = systemClock }: DaemonDe
       endpoint: endpointKey(endpoint),
       holdMs: 2 * endpoint.intervalMs,
     }))
+    sightings.retain(endpoints.map(({ endpoint }) => ({ key: endpointKey(endpoint), shards: endpoint.shards })))
     store.register(holding, clock.now())
     calendar.configure(next.maintenance)
     scheduler.configure(items, next.poll.concurrency)

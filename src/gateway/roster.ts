@@ -33,7 +33,8 @@ export function rosterOf(
   return { ranking, well, leastBad, silent, candidates, ours }
 }
 
-function candidatesOf({ standing, endpoints }: BoardNetwork, now: UnixMs): Candidate[] {
+/** As the monitor sees them now, in the order of the configuration. */
+export function candidatesOf({ standing, endpoints }: BoardNetwork, now: UnixMs): Candidate[] {
   return endpoints.map((entry) => {
     const { endpoint, heads } = entry.health
     return {

@@ -3,11 +3,14 @@ import type { Clock } from '../clock.ts'
 import { endpointKey } from '../core/endpoint.ts'
 import type { Board } from '../state/board.ts'
 import type { IncidentLog } from '../state/incident-log.ts'
+import type { Sightings } from '../state/sightings.ts'
 import type { Store } from '../store/store.ts'
+import { blocksView } from './blocks-view.ts'
 import { type GatewayRouteDeps, gatewayView } from './gateway-route.ts'
 import { cursorOf, placeOf } from './incident-routes.ts'
 import type { IncidentSource } from './incident-source.ts'
 import { incidentSummary, incidentView } from './incident-views.ts'
+import { routingView } from './network-routes.ts'
 import { type ObserverRouteDeps, ownHealthView } from './observer-route.ts'
 import { pollsOf } from './polls-route.ts'
 import type { PostMortemWriter } from './post-mortem-writer.ts'
@@ -22,6 +25,7 @@ export interface PageSourcesDeps extends GatewayRouteDeps, ObserverRouteDeps {
   readonly source: IncidentSource
   readonly store: Pick<Store, 'history' | 'polls'>
   readonly strips: StripSource
+  readonly sightings: Sightings
   readonly postMortems: PostMortemWriter
   readonly clock: Pick<Clock, 'now'>
   readonly metrics: GatewayRouteDeps['metrics'] & ObserverRouteDeps['metrics']
@@ -29,13 +33,25 @@ export interface PageSourcesDeps extends GatewayRouteDeps, ObserverRouteDeps {
 
 /** What views ask for, told by the daemon to itself: the same as the API tells the browser, for the same audience. */
 export function pageSources(deps: PageSourcesDeps, audience: Audience): Sources {
-  const { board, incidents, source, store, strips, postMortems, clock } = deps
+  const { board, incidents, source, store, strips, postMortems, sightings, clock } = deps
   const isPrivate = audience === 'private'
 
   return {
     async network(name) {
       const network = board.network(name)
       return network === undefined ? MISSING : here(networkView(network, incidents, clock.now(), audience))
+    },
+
+    async blocks(name) {
+      if (!isPrivate) return LOCKED
+      const network = board.network(name)
+      return network === undefined ? MISSING : here(blocksView(network, sightings, clock.now()))
+    },
+
+    async routing(name) {
+      if (!isPrivate) return LOCKED
+      const network = board.network(name)
+      return network === undefined ? MISSING : here(routingView(network, deps.gateway(), clock.now()))
     },
 
     async endpoint(network, endpoint) {

@@ -10,6 +10,7 @@ import type { Recorder } from '../metrics/recorder.ts'
 import type { Board } from '../state/board.ts'
 import type { IncidentLog } from '../state/incident-log.ts'
 import type { Journal } from '../state/journal.ts'
+import type { Sightings } from '../state/sightings.ts'
 import type { Store } from '../store/store.ts'
 import { prefersHtml } from './accept.ts'
 import { type AccessOptions, createAccess, sendRefusal, type Visibility } from './access.ts'
@@ -22,6 +23,7 @@ import { registerHistory } from './history-route.ts'
 import { registerIncidents } from './incident-routes.ts'
 import { createIncidentSource } from './incident-source.ts'
 import { registerMetrics } from './metrics-route.ts'
+import { registerNetwork } from './network-routes.ts'
 import { registerObserver } from './observer-route.ts'
 import { registerOpenApi } from './openapi-route.ts'
 import { registerPage } from './page-routes.ts'
@@ -76,6 +78,7 @@ export interface HttpServerDeps {
   readonly observer: () => ObserverView
   readonly journal: Pick<Journal, 'entries'>
   readonly recorder: Pick<Recorder, 'minutes' | 'since'>
+  readonly sightings: Sightings
   /** Polls beside the schedule; none where there is none. */
   readonly inspect?: Inspect
   /** `null` where it is not enabled. */
@@ -109,7 +112,7 @@ const HEADERS = {
 const CLOSING_GRACE_MS = 3000
 
 export function createHttpServer(deps: HttpServerDeps): HttpServer {
-  const { board, incidents, store, metrics, clock, log, options, observer, journal, recorder } = deps
+  const { board, incidents, store, metrics, clock, log, options, observer, journal, recorder, sightings } = deps
   const app = createApp(options.tls)
   const access = createAccess(options)
   const writers = {
@@ -184,6 +187,7 @@ export function createHttpServer(deps: HttpServerDeps): HttpServer {
   registerEvents(app, { events, metrics })
   registerOpenApi(app, deps.version)
   registerStrips(app, { strips })
+  registerNetwork(app, { board, sightings, gateway, clock })
   const pages = registerPage(app, {
     board,
     incidents,
@@ -196,6 +200,7 @@ export function createHttpServer(deps: HttpServerDeps): HttpServer {
     observer,
     journal,
     recorder,
+    sightings,
     clock,
     writers,
     hasToken: options.token !== null,

@@ -32,6 +32,8 @@ export interface PollerDeps {
   readonly metrics: { checkFinished(network: string, check: CheckName, durationMs: number): void }
   /** An endpoint's chain went back, or has other blocks than before. */
   readonly onChainEvent?: (network: string, event: ChainEvent) => void
+  /** A poll says something of the node. */
+  readonly onJudged?: (result: PollResult) => void
   /** Polls this one sooner than its turn. */
   readonly hasten: (key: EndpointKey) => void
   readonly clock: Clock
@@ -79,7 +81,8 @@ interface Case extends ObservedPoll {
 }
 
 export function createPoller(deps: PollerDeps): Poller {
-  const { prober, observer, lookAtOurselves, board, incidents, store, metrics, onChainEvent, hasten, clock, log } = deps
+  const { prober, observer, lookAtOurselves, board, incidents, store, metrics, onChainEvent, onJudged } = deps
+  const { hasten, clock, log } = deps
   const chronicle = createChronicle({ incidents, store, log })
   let polled = new Map<EndpointKey, Polled>()
   let views: readonly NetworkView[] = []
@@ -109,6 +112,7 @@ export function createPoller(deps: PollerDeps): Poller {
     const previous = view.health(endpoint.name)
     const judgement = view.judge(result, now, worth === 'fair')
     if (judgement === null || previous === undefined) return
+    onJudged?.(result)
     const { health, events, suspect } = judgement
     const onBoard = board.put(health, verdictDiffers(previous, health))
     putStanding(view, now)

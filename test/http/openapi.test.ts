@@ -16,6 +16,8 @@ test('/openapi.json describes every route of the API, and every reference leads 
   expect(Object.keys(description.paths)).toEqual([
     '/api/v1/status',
     '/api/v1/networks/{network}',
+    '/api/v1/networks/{network}/blocks',
+    '/api/v1/networks/{network}/routing',
     '/api/v1/endpoints/{network}/{endpoint}',
     '/api/v1/endpoints/{network}/{endpoint}/history',
     '/api/v1/endpoints/{network}/{endpoint}/polls',

@@ -62,7 +62,13 @@ export function setUp({ options, networks = NETWORKS, realClock, store, ...over 
   const server = createHttpServer({
     board: world.board,
     incidents,
-    store: { history: async () => [], polls: async () => [], incidents: async () => [], incident: async () => null, ...store },
+    store: {
+      history: async () => [],
+      polls: async () => [],
+      incidents: async () => [],
+      incident: async () => null,
+      ...store,
+    },
     metrics,
     clock,
     log,
@@ -77,6 +83,7 @@ export function setUp({ options, networks = NETWORKS, realClock, store, ...over 
       residentBytes: () => 0,
       requests: () => ({ requests: 0, failed: 0 }),
     }),
+    sightings: world.sightings,
     ...over,
     options: { host: '127.0.0.1', port: 0, tls: null, token: null, public: true, ...options },
   })

@@ -1,5 +1,5 @@
 import type { Clock } from '../../src/clock.ts'
-import { type Endpoint, endpointKey } from '../../src/core/endpoint.ts'
+import { type Endpoint, type EndpointKey, endpointKey } from '../../src/core/endpoint.ts'
 import type { Network } from '../../src/core/network.ts'
 import { createObserver } from '../../src/core/observer.ts'
 import type { PollResult } from '../../src/core/poll-result.ts'
@@ -7,11 +7,13 @@ import { whereaboutsOf } from '../../src/core/reach.ts'
 import { createPoller, type PolledNetwork, type PollerDeps } from '../../src/poll/poller.ts'
 import { createBoard, type WritableBoard } from '../../src/state/board.ts'
 import { createIncidentLog } from '../../src/state/incident-log.ts'
+import { createSightings, type Sightings } from '../../src/state/sightings.ts'
 import type { StoreStatus } from '../../src/store/store.ts'
 import { good, head, liveness, pollResult } from './network.ts'
 
 export interface World {
   readonly board: WritableBoard
+  readonly sightings: Sightings
   /** The endpoint is polled, and answers so; by default it is well, at height 1000. */
   poll(endpoint: Endpoint, over?: Partial<PollResult>): Promise<void>
   pollAll(over?: Partial<PollResult>): Promise<void>
@@ -36,6 +38,7 @@ export function createWorld(
   deps: Pick<PollerDeps, 'onChainEvent'> = {},
 ): World {
   const board = createBoard()
+  const sightings = createSightings()
   let answer: ((endpoint: Endpoint) => PollResult) | null = null
   const nothing = () => {}
   const poller = createPoller({
@@ -47,6 +50,7 @@ export function createWorld(
     store: { poll: nothing, amend: nothing, hashChange: nothing, saveHealth: nothing, saveIncident: nothing },
     hasten: nothing,
     metrics: { checkFinished: nothing },
+    onJudged: (result) => sightings.take(result),
     ...deps,
     clock,
     log: { debug: nothing, info: nothing, warn: nothing, error: nothing },
@@ -63,7 +67,13 @@ export function createWorld(
   }
 
   const keys = () => new Set(board.networks().flatMap(({ endpoints }) => endpoints.map(({ key }) => key)))
-  poller.configure(polledOf(networks), new Set())
+  configure(networks, new Set())
+
+  function configure(next: readonly WorldNetwork[], kept: ReadonlySet<EndpointKey>): void {
+    const endpoints = next.flatMap((of) => of.endpoints)
+    sightings.retain(endpoints.map((endpoint) => ({ key: endpointKey(endpoint), shards: endpoint.shards })))
+    poller.configure(polledOf(next), kept)
+  }
 
   async function poll(endpoint: Endpoint, over: Partial<PollResult> = {}): Promise<void> {
     answer = (asked) => ({ ...well(asked), ...over })
@@ -72,13 +82,14 @@ export function createWorld(
 
   return {
     board,
+    sightings,
     poll,
     async pollAll(over) {
       for (const { endpoints } of board.networks()) {
         for (const { health } of endpoints) await poll(health.endpoint, over)
       }
     },
-    configure: (next) => poller.configure(polledOf(next), keys()),
+    configure: (next) => configure(next, keys()),
   }
 }
 

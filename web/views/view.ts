@@ -1,4 +1,5 @@
 import type {
+  BlocksView,
   EndpointView,
   GatewayView,
   HistoryView,
@@ -8,6 +9,7 @@ import type {
   NetworkView,
   OwnHealthView,
   PollsView,
+  RoutingView,
   RulesView,
   StatusView,
   StripsView,
@@ -94,6 +96,10 @@ export type Answer<T> =
 /** What views can ask for: of the API in the browser, and in the daemon of what the API is made of. */
 export interface Sources {
   network(name: string): Promise<Answer<NetworkView>>
+  /** Who saw which of its last blocks when. */
+  blocks(network: string): Promise<Answer<BlocksView>>
+  /** Whom the gateway would ask now. */
+  routing(network: string): Promise<Answer<RoutingView>>
   endpoint(network: string, endpoint: string): Promise<Answer<EndpointView>>
   history(of: HistoryAsked): Promise<Answer<HistoryView>>
   /** The first of them, where there are very many. */

@@ -1,0 +1,124 @@
+import type { HeadStanding } from '../core/health.ts'
+import type { Network, Shard } from '../core/network.ts'
+import type { UnixMs } from '../core/time.ts'
+import type { BoardEntry, BoardNetwork } from '../state/board.ts'
+import type { Sighted, Sightings } from '../state/sightings.ts'
+import { toldBlocks } from './told-blocks.ts'
+import type { BlocksView, BlockView, BlockWitnessView, ShardBlocksView } from './views.ts'
+import { seconds, time, timeOrNull } from './wire.ts'
+
+/** So many blocks, back from the newest. */
+const BLOCKS_TOLD = 60
+/** More than a page can show; it bounds what one answer may cost. */
+const WITNESSES_TOLD = 300
+
+interface Witness {
+  readonly entry: BoardEntry
+  readonly head: HeadStanding
+  readonly sighted: Sighted
+}
+
+/** Who of a network saw which of its last blocks when, and which block that was. */
+export function blocksView({ standing, endpoints }: BoardNetwork, sightings: Sightings, now: UnixMs): BlocksView {
+  const { network } = standing
+  const shards = [...new Set(endpoints.flatMap(({ health }) => health.endpoint.shards))]
+  return {
+    network: network.name,
+    generated_at: time(now),
+    thresholds: { lag_blocks: network.thresholds.lagBlocks, stall_seconds: network.thresholds.stallMs / 1000 },
+    shards: shards.map((shard) => {
+      const reference = standing.heads.find((head) => head.shard === shard)
+      const all = endpoints.flatMap((entry) => witnessOf(entry, shard, sightings))
+      // One that claims to be where nobody can be yet must not push everybody else out of sight.
+      const ceiling = (reference?.height ?? Number.POSITIVE_INFINITY) + network.thresholds.lagBlocks
+      return shardView(shard, network, reference?.blockTimeMs ?? null, all, ceiling)
+    }),
+  }
+}
+
+function witnessOf(entry: BoardEntry, shard: Shard, sightings: Sightings): Witness[] {
+  const head = entry.health.heads.find((one) => one.shard === shard)
+  const sighted = sightings.of(entry.key, shard)
+  return head === undefined || sighted === undefined ? [] : [{ entry, head, sighted }]
+}
+
+function shardView(
+  shard: Shard,
+  network: Network,
+  measuredMs: number | null,
+  all: readonly Witness[],
+  ceiling: number,
+): ShardBlocksView {
+  const told = all.length <= WITNESSES_TOLD ? all : furthestBehind(all)
+  const tip = told.reduce((most, { head }) => (head.height <= ceiling ? Math.max(most, head.height) : most), -1)
+  const first = Math.max(0, tip - BLOCKS_TOLD + 1)
+  const heights = Array.from({ length: tip < first ? 0 : tip - first + 1 }, (_, at) => first + at)
+  const seen = told.map(({ sighted }) => arrivalsOf(sighted, first, heights.length))
+  const firstSeen = heights.map((_, at) => earliest(seen, at))
+  const { blocks, words } = toldBlocks(
+    told.map(({ sighted }) => sighted),
+    heights,
+  )
+  // What was before anybody looked is not told.
+  const known = blocks.findIndex(({ hashes }, at) => hashes.length > 0 || firstSeen[at] !== null)
+  const from = known === -1 ? blocks.length : known
+  return {
+    shard,
+    block_time: { expected_seconds: network.blockTimeMs / 1000, measured_seconds: seconds(measuredMs) },
+    blocks: blocks
+      .map(
+        ({ hashes, timestamp }, at): BlockView => ({
+          height: first + at,
+          timestamp: timeOrNull(timestamp),
+          first_seen_at: timeOrNull(firstSeen[at] ?? null),
+          hashes,
+        }),
+      )
+      .slice(from),
+    endpoints: told.map(({ entry, head }, at): BlockWitnessView => {
+      const mine = seen[at] ?? []
+      return {
+        name: entry.health.endpoint.name,
+        interval_seconds: entry.health.endpoint.intervalMs / 1000,
+        height: head.height,
+        advanced_at: time(head.advancedAt),
+        answered_at: time(head.readAt),
+        told: (words[at] ?? []).slice(from),
+        later_seconds: mine.map((one, place) => one && seconds(one.at - (firstSeen[place] ?? one.at))).slice(from),
+        within_seconds: mine.map((one) => one && seconds(Math.max(0, one.at - one.after))).slice(from),
+      }
+    }),
+    endpoints_left_out: all.length - told.length,
+  }
+}
+
+function furthestBehind(all: readonly Witness[]): readonly Witness[] {
+  const chosen = new Set([...all].sort((a, b) => a.head.height - b.head.height).slice(0, WITNESSES_TOLD))
+  return all.filter((witness) => chosen.has(witness))
+}
+
+interface Arrival {
+  readonly at: UnixMs
+  readonly after: UnixMs
+}
+
+/** When it was first seen at each height or beyond; a block that was skipped between two polls came between them. */
+function arrivalsOf({ heads }: Sighted, first: number, count: number): (Arrival | null)[] {
+  const arrivals: (Arrival | null)[] = Array.from({ length: count }, () => null)
+  for (const { head, at, after, before } of heads) {
+    if (after === null || before === null) continue
+    const from = Math.max(first, before + 1)
+    const to = Math.min(first + count - 1, head.height)
+    for (let height = from; height <= to; height++) arrivals[height - first] ??= { at, after }
+  }
+  return arrivals
+}
+
+function earliest(seen: readonly (readonly (Arrival | null)[])[], place: number): UnixMs | null {
+  let least: UnixMs | null = null
+  for (const arrivals of seen) {
+    const at = arrivals[place]?.at
+    if (at !== undefined && (least === null || at < least)) least = at
+  }
+  return least
+}
