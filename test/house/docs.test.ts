@@ -148,10 +148,16 @@ test.each(PAGES)('%s names metrics that there are', (page) => {
 test('the page on security says of every route who may read it', () => {
   const page = readFileSync(join(checkout, 'docs/security.md'), 'utf8')
   const { paths } = openApi('0.0.0') as { paths: object }
-  const routes = Object.keys(paths).map((path) => path.replace(/\/\{.*$/, '').replace('/api/v1/', ''))
+  // `/api/v1/networks/{network}/blocks` is told as `…/blocks`.
+  const routes = Object.keys(paths).map((path) =>
+    path
+      .replace(/^\/api\/v1\//, '')
+      .replace(/^.*\}(?=\/\w)/, '…')
+      .replace(/\/\{.*$/, ''),
+  )
 
   expect(new Set(routes).size).toBeGreaterThan(12)
-  for (const route of [...routes, '…/history']) expect(page).toMatch(new RegExp(`^\\|.*\`[^\`]*${route}\\b`, 'm'))
+  for (const route of routes) expect(page, route).toMatch(new RegExp(`^\\|.*\`[^\`]*${route}\\b`, 'm'))
 })
 
 function leadsSomewhere(page: string, link: string): boolean {
