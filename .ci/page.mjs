@@ -1,25 +1,31 @@
-import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
-import { join } from 'node:path'
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { brotliCompressSync, gzipSync } from 'node:zlib'
 import { root } from './prepare.mjs'
 
-/** Writes `dist/page/`, what browsers load: `web/app.ts`, and by itself every view and style sheet; true when there were no errors. */
+/**
+ * Writes `dist/page/`, what browsers load: `web/app.ts`, and by itself every view and style sheet, each compressed too; true
+ * when there were no errors.
+ */
 export async function buildPage() {
   // Not before: whoever starts for the first time has it installed only by now.
   const { build } = await import('esbuild')
   const outdir = join(root, 'dist/page')
-  rmSync(outdir, { recursive: true, force: true })
-  const { errors } = await build({
+  const { errors, outputFiles = [] } = await build({
     absWorkingDir: root,
     entryPoints: [
       'web/app.ts',
       ...inFolder('web', '.js'),
       ...inFolder('web', '.css'),
+      ...inFolder('web', '.svg'),
       ...views(),
       ...inFolder('web/views', '.css'),
     ],
     outbase: 'web',
     outdir,
+    write: false,
+    loader: { '.svg': 'copy' },
     bundle: true,
     // What several views share is a file of its own, so that none of it is loaded twice.
     splitting: true,
@@ -30,7 +36,31 @@ export async function buildPage() {
     plugins: [{ name: 'templates', setup: tightened }],
     logLevel: 'error',
   }).catch(({ errors }) => ({ errors }))
-  return errors.length === 0
+  if (errors.length > 0) return false
+  putInPlace(outdir, outputFiles)
+  return true
+}
+
+/** Only what is another is written, and in one step: whoever is being served meanwhile misses nothing. */
+function putInPlace(folder, files) {
+  const wanted = new Map()
+  for (const { path, contents } of files) {
+    wanted.set(path, contents)
+    wanted.set(`${path}.gz`, gzipSync(contents, { level: 9 }))
+    wanted.set(`${path}.br`, brotliCompressSync(contents))
+  }
+  for (const [path, contents] of wanted) {
+    if (existsSync(path) && readFileSync(path).equals(contents)) continue
+    mkdirSync(dirname(path), { recursive: true })
+    const draft = `${path}.${process.pid}`
+    writeFileSync(draft, contents)
+    renameSync(draft, path)
+  }
+  for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
+    const path = join(entry.parentPath, entry.name)
+    // Another build's draft is its own.
+    if (entry.isFile() && !wanted.has(path) && !/\.\d+$/.test(path)) rmSync(path, { force: true })
+  }
 }
 
 /** Lines between tags are for people: without them 300 endpoints are half as many nodes. The daemon leaves them out too. */

@@ -6,14 +6,11 @@ import { LOADERS } from '../../web/views/table.ts'
 import { type Access, type Answer, DEFAULT_SETTINGS, type Model, type View } from '../../web/views/view.ts'
 import type { Clock } from '../clock.ts'
 import type { IncidentLog } from '../state/incident-log.ts'
-import { acceptsGzip } from './accept.ts'
-import { addVary, sendCompressed } from './compressed.ts'
-import { isKnown } from './etag.ts'
+import { sendCompressed } from './compressed.ts'
 import { incidentSummary } from './incident-views.ts'
-import { type Assets, readAssets } from './page-assets.ts'
+import { registerAssets } from './page-assets.ts'
 import { pageDocument } from './page-document.ts'
 import { type PageSourcesDeps, pageSources } from './page-sources.ts'
-import { sendProblem } from './problem.ts'
 import type { StatusWriter } from './status-document.ts'
 import { templateText } from './template-text.ts'
 import type { Audience, StatusView } from './views.ts'
@@ -35,12 +32,11 @@ export interface Pages {
 
 /** However many ask for the overview, it is drawn so often. */
 const OVERVIEW_HOLDS_MS = 1000
-const YEAR_S = 31_536_000
 
 /** Every view at its own address, drawn here for the first paint; what a browser then loads, under a name of its content. */
 export function registerPage(app: FastifyInstance, deps: PageRoutesDeps): Pages {
   const { clock, writers, incidents, hasToken } = deps
-  const assets = readAssets()
+  const assets = registerAssets(app)
   const drawn = new Map<Audience, { readonly at: number; readonly html: string }>()
 
   async function draw(view: ViewName, request: FastifyRequest): Promise<{ code: number; html: string }> {
@@ -109,7 +105,6 @@ export function registerPage(app: FastifyInstance, deps: PageRoutesDeps): Pages 
       return send(request, reply, code, html)
     })
   }
-  registerAssets(app, assets)
 
   return {
     async sendMissing(request, reply) {
@@ -127,22 +122,6 @@ export function registerPage(app: FastifyInstance, deps: PageRoutesDeps): Pages 
       return send(request, reply, code, html)
     },
   }
-}
-
-/** They tell nothing of what is watched, so that the form to sign in works for everybody. */
-function registerAssets(app: FastifyInstance, assets: Assets): void {
-  app.get<{ Params: { '*': string } }>('/assets/*', { config: { visibility: 'anybody' } }, async (request, reply) => {
-    const asked = request.params['*']
-    const isNamed = asked.startsWith(`${assets.version}/`)
-    const asset = assets.find(isNamed ? asked.slice(assets.version.length + 1) : asked)
-    if (asset === undefined) return sendProblem(reply, { status: 404, detail: 'There is nothing here.' })
-    reply.header('etag', asset.etag).type(asset.type)
-    if (isNamed) reply.header('cache-control', `public, max-age=${YEAR_S}, immutable`)
-    addVary(reply, 'Accept-Encoding')
-    if (isKnown(request, asset.etag)) return reply.code(304).send()
-    if (!acceptsGzip(request.headers['accept-encoding'])) return reply.send(asset.body)
-    return reply.header('content-encoding', 'gzip').send(await asset.gzipped())
-  })
 }
 
 function lastOfEach(query: Record<string, string | string[]>): Record<string, string> {

@@ -52,12 +52,12 @@ function heartline(...args: string[]): string {
 
 test('the package holds every module, asset and migration that it runs by', () => {
   const modules = filesUnder('src').map((file) => `dist/${file.replace(/\.ts$/, '.js')}`)
-  const assets = filesUnder('web').filter((file) => /\.(html|css|svg)$/.test(file))
+  const assets = filesUnder('dist/page').filter((file) => /\.(css|svg|js)(\.gz|\.br)?$/.test(file))
 
   const built = filesUnder('dist').filter((file) => !/\.(map|d\.ts|tsbuildinfo)$/.test(file))
 
   expect(modules.length).toBeGreaterThan(200)
-  expect(assets.length).toBeGreaterThan(2)
+  expect(assets.length).toBeGreaterThan(30)
   for (const file of [...modules, ...assets, ...built, ...filesUnder('migrations')]) expect(paths).toContain(file)
 })
 

@@ -1,4 +1,4 @@
-import { gunzipSync } from 'node:zlib'
+import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { Window } from 'happy-dom'
 import { describe, expect, test } from 'vitest'
 import { Secret } from '../../src/secret.ts'
@@ -81,17 +81,65 @@ describe('the page', () => {
     const document = read((await server.inject('/')).body)
     const files = [
       ...document.querySelectorAll('script, link[rel=stylesheet], link[rel=modulepreload], link[rel=icon]'),
-    ]
-      .map((one) => one.getAttribute('src') ?? one.getAttribute('href'))
-      .filter((one) => one !== null && !one.endsWith('app.js'))
+    ].map((one) => one.getAttribute('src') ?? one.getAttribute('href'))
 
-    expect(files.length).toBeGreaterThan(2)
+    expect(files.length).toBeGreaterThan(6)
     for (const file of files) {
       const { statusCode, headers } = await server.inject(file ?? '')
       expect(statusCode, file ?? '').toBe(200)
       expect(headers['cache-control'], file ?? '').toContain('immutable')
     }
     expect((await server.inject('/assets/style.css')).headers['cache-control']).toBe('no-cache')
+  })
+
+  test('hands its files out compressed as the browser likes it, and not twice', async () => {
+    const { server } = setUp()
+    const [, file = ''] = /src="([^"]+\/boot\.js)"/.exec((await server.inject('/')).body) ?? []
+
+    const plain = await server.inject(file)
+    const zipped = await server.inject({ url: file, headers: { 'accept-encoding': 'gzip, deflate' } })
+    const smallest = await server.inject({ url: file, headers: { 'accept-encoding': 'gzip, deflate, br, zstd' } })
+    const known = await server.inject({ url: file, headers: { 'if-none-match': plain.headers.etag } })
+    const onlyHead = await server.inject({ method: 'HEAD', url: file })
+
+    expect(plain.headers['content-encoding']).toBeUndefined()
+    expect(zipped.headers['content-encoding']).toBe('gzip')
+    expect(gunzipSync(zipped.rawPayload).toString()).toBe(plain.body)
+    expect(smallest.headers['content-encoding']).toBe('br')
+    expect(brotliDecompressSync(smallest.rawPayload).toString()).toBe(plain.body)
+    expect(known.statusCode).toBe(304)
+    expect(known.body).toBe('')
+    expect([onlyHead.statusCode, onlyHead.body]).toEqual([200, ''])
+    for (const { headers } of [plain, zipped, smallest]) {
+      expect(headers['content-type']).toBe('application/javascript; charset=utf-8')
+      expect(headers['x-content-type-options']).toBe('nosniff')
+      expect(headers.vary).toContain('Accept-Encoding')
+    }
+  })
+
+  test.each([
+    '',
+    'views',
+    'views/',
+    '../src/main.js',
+    '..%2fsrc%2fmain.js',
+    '%2e%2e/%2e%2e/package.json',
+    '..%5c..%5cpackage.json',
+    'boot.js%00',
+    '/etc/passwd',
+    'none.js',
+  ])('hands out nothing that is no file of its own: %j', async (path) => {
+    const { server } = setUp()
+    const [, folder = ''] = /src="([^"]+\/)boot\.js"/.exec((await server.inject('/')).body) ?? []
+
+    for (const from of [folder, '/assets/']) {
+      const answer = await server.inject(from + path)
+
+      expect(answer.statusCode).toBeGreaterThanOrEqual(400)
+      expect(answer.statusCode).toBeLessThan(500)
+      expect(answer.headers['content-type']).toBe('application/problem+json; charset=utf-8')
+      expect(answer.headers['cache-control']).toBe('no-cache')
+    }
   })
 
   test('is compressed for whoever takes that, and the same page all the same', async () => {
