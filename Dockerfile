@@ -28,7 +28,6 @@ WORKDIR /app
 COPY --from=build /app/package.json ./
 COPY --from=build /app/node_modules ./node_modules
 COPY --from=build /app/dist ./dist
-COPY --from=build /app/web ./web
 COPY migrations ./migrations
 COPY packaging/healthcheck.mjs ./packaging/
 COPY LICENSE ./
