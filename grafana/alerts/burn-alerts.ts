@@ -1,42 +1,53 @@
 import { BURN_RATES, OBJECTIVES } from '../thresholds.ts'
-import { type Alert, type Alerts, EXPLAINED, OF_ENDPOINT } from './alert.ts'
+import { type Alert, type Alerts, OF_ENDPOINT, OF_NETWORK } from './alert.ts'
 
-const MAINTAINED = `unless on (${OF_ENDPOINT}) heartline_endpoint_state{state="maintenance"} == 1`
-const AVAILABLE = `(heartline_endpoint_up ${MAINTAINED})`
-
-/** Of each endpoint at each moment, 1 for what the status page counts as available, or as fresh. */
-const GOOD = {
-  availability: AVAILABLE,
-  freshness: [
-    `(${AVAILABLE}`,
-    `* on (${OF_ENDPOINT}) (1 - max by (${OF_ENDPOINT}) (heartline_endpoint_condition{condition=~"lagging|stalled|forked"})))`,
-  ].join(' '),
-} as const
+type Objective = keyof typeof OBJECTIVES
 
 const WORDS = {
-  availability: { title: 'Availability', bad: 'down' },
-  freshness: { title: 'Freshness', bad: 'not at the head of its chain' },
+  availability: { title: 'Availability', bad: 'no endpoint that was up' },
+  freshness: { title: 'Freshness', bad: 'no endpoint at the head of its chain' },
 } as const
 
-/** The error budget of an endpoint is going faster than a month can bear, over a long window and still over a short one. */
+/**
+ * Of each network at each moment, 1 when one of its endpoints at least is available, or fresh, as the status page counts it:
+ * what matters to those who depend on it. One node of several is no reason to wake anybody. Planned maintenance is left out.
+ */
+export function goodOf(kind: Objective, filter = ''): string {
+  const maintenance = [filter, 'state="maintenance"'].filter((part) => part !== '').join(',')
+  const isStale = [filter, 'condition=~"lagging|stalled|forked"'].filter((part) => part !== '').join(',')
+  const available = `heartline_endpoint_up{${filter}} unless on (${OF_ENDPOINT}) heartline_endpoint_state{${maintenance}} == 1`
+  const fresh = `(${available}) * on (${OF_ENDPOINT}) (1 - max by (${OF_ENDPOINT}) (heartline_endpoint_condition{${isStale}}))`
+  return `max by (${OF_NETWORK}) (${kind === 'availability' ? available : fresh})`
+}
+
+/** The share of time that was bad, above which the budget burns at this rate. */
+export function burnBound(kind: Objective, speed: keyof typeof BURN_RATES): number {
+  return Number((BURN_RATES[speed].rate * (1 - OBJECTIVES[kind])).toFixed(6))
+}
+
+/** The error budget of a network is going faster than a month can bear, over a long window and still over a short one. */
 export const burnAlerts: Alerts = ({ hold, window }) =>
   (['availability', 'freshness'] as const).flatMap((kind) =>
     (['fast', 'slow'] as const).map((speed): Alert => {
       const { rate, longSeconds, shortSeconds } = BURN_RATES[speed]
-      const bound = Number((rate * (1 - OBJECTIVES[kind])).toFixed(6))
+      const bound = burnBound(kind, speed)
       const bad = (seconds: number) =>
-        `(1 - avg_over_time(${GOOD[kind]}[${window(seconds)}:${window(Math.max(15, seconds / 60))}]))`
+        `(1 - avg_over_time((${goodOf(kind)})[${window(seconds)}:${window(Math.max(15, seconds / 60))}]))`
       const { title, bad: what } = WORDS[kind]
       return {
         name: `Heartline${title}Burn${speed === 'fast' ? 'Fast' : 'Slow'}`,
-        scope: 'endpoint',
+        scope: 'network',
         severity: speed === 'fast' ? 'critical' : 'warning',
-        number: `${bad(longSeconds)}\nand on (${OF_ENDPOINT}) ${bad(shortSeconds)} > ${bound}`,
+        number: `${bad(longSeconds)}\nand on (${OF_NETWORK}) ${bad(shortSeconds)} > ${bound}`,
         fires: { above: bound },
         hold: hold(120),
-        summary: `{{ $labels.network }}/{{ $labels.endpoint }} misses its objective of ${kind}`,
-        description: `{{ $labels.network }}/{{ $labels.endpoint }} was ${what} for {{ $value | humanizePercentage }} of the last ${longSeconds / 3600} h: ${rate} times as much as ${OBJECTIVES[kind] * 100} % allows is ${Number((bound * 100).toFixed(1))} %.`,
-        silencedBy: EXPLAINED,
+        summary: `{{ $labels.network }} misses its objective of ${kind}`,
+        description: `{{ $labels.network }} had ${what} for {{ $value | humanizePercentage }} of the last ${longSeconds / 3600} h: ${rate} times as much as ${percent(OBJECTIVES[kind])} allows is ${percent(bound)}.`,
+        silencedBy: ['impaired'],
       }
     }),
   )
+
+function percent(share: number): string {
+  return `${Number((share * 100).toFixed(2))} %`
+}

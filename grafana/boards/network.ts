@@ -1,3 +1,4 @@
+import { burnBound, goodOf } from '../alerts/burn-alerts.ts'
 import { type Board, BY_NETWORK } from './board.ts'
 import { graph, timeline } from './panel.ts'
 import { YES_IS_BAD } from './words.ts'
@@ -140,6 +141,19 @@ export const NETWORK: Board = {
           legend: '{{network}} {{state}}',
         },
       ],
+    }),
+    graph({
+      title: 'Time without a good endpoint',
+      description:
+        'Of the hour before: no endpoint up, or none at the head of its chain. From the line on, a month’s budget burns in two days.',
+      unit: 'percentunit',
+      width: 24,
+      height: 8,
+      bad: { above: burnBound('availability', 'fast') },
+      queries: (['availability', 'freshness'] as const).map((kind) => ({
+        expr: `1 - avg_over_time((${goodOf(kind, BY_NETWORK)})[1h:1m])`,
+        legend: `{{network}} ${kind}`,
+      })),
     }),
   ],
 }

@@ -110,7 +110,7 @@ describe.skipIf(!hasPrometheus)('a real Prometheus over two daemons, with the ru
     async () => {
       const all = keptDashboards().flatMap(({ panels }) => panels.flatMap(({ targets }) => targets)).length
 
-      await until(() => emptyPanels.size === 0, 'all panels', 30_000).catch(() => null)
+      await until(() => emptyPanels.size === 0, 'all panels', 90_000).catch(() => null)
 
       console.log(`queries of panels with data: ${all - emptyPanels.size} of ${all}`)
       expect([...emptyPanels.keys()]).toEqual([])

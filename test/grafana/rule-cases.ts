@@ -235,33 +235,55 @@ export const RULE_CASES: readonly RuleCase[] = [
   },
   {
     alert: 'HeartlineAvailabilityBurnFast',
-    series: { [`heartline_endpoint_up{${NODE}}`]: turns(1, 0) },
-    labels: OF_NODE,
-    summary: 'avalanche/own-1 misses its objective of availability',
-    description: 'avalanche/own-1 was down for 64.29% of the last 1 h: 14.4 times as much as 99 % allows is 14.4 %.',
+    series: {
+      [`heartline_endpoint_up{${NODE}}`]: turns(1, 0),
+      // What is maintained is not counted, neither for nor against.
+      [`heartline_endpoint_up{${OTHER}}`]: always(1),
+      [`heartline_endpoint_state{${OTHER},state="maintenance"}`]: always(1),
+    },
+    labels: OF_NETWORK,
+    summary: 'avalanche misses its objective of availability',
+    description:
+      'avalanche had no endpoint that was up for 64.29% of the last 1 h: 14.4 times as much as 99.9 % allows is 1.44 %.',
   },
   {
     alert: 'HeartlineAvailabilityBurnSlow',
-    series: { [`heartline_endpoint_up{${NODE}}`]: turns(1, 0) },
-    labels: OF_NODE,
-    summary: 'avalanche/own-1 misses its objective of availability',
-    description: 'avalanche/own-1 was down for 60% of the last 6 h: 6 times as much as 99 % allows is 6 %.',
+    series: {
+      [`heartline_endpoint_up{${NODE}}`]: turns(1, 0),
+      // What is maintained is not counted, neither for nor against.
+      [`heartline_endpoint_up{${OTHER}}`]: always(1),
+      [`heartline_endpoint_state{${OTHER},state="maintenance"}`]: always(1),
+    },
+    labels: OF_NETWORK,
+    summary: 'avalanche misses its objective of availability',
+    description:
+      'avalanche had no endpoint that was up for 60% of the last 6 h: 6 times as much as 99.9 % allows is 0.6 %.',
   },
   {
     alert: 'HeartlineFreshnessBurnFast',
-    series: { [`heartline_endpoint_up{${NODE}}`]: always(1), ...condition('lagging') },
-    labels: OF_NODE,
-    summary: 'avalanche/own-1 misses its objective of freshness',
+    series: {
+      [`heartline_endpoint_up{${NODE}}`]: always(1),
+      [`heartline_endpoint_up{${OTHER}}`]: always(0),
+      ...condition('lagging'),
+      [`heartline_endpoint_condition{${OTHER},condition="lagging"}`]: always(0),
+    },
+    labels: OF_NETWORK,
+    summary: 'avalanche misses its objective of freshness',
     description:
-      'avalanche/own-1 was not at the head of its chain for 64.29% of the last 1 h: 14.4 times as much as 99 % allows is 14.4 %.',
+      'avalanche had no endpoint at the head of its chain for 64.29% of the last 1 h: 14.4 times as much as 99.9 % allows is 1.44 %.',
   },
   {
     alert: 'HeartlineFreshnessBurnSlow',
-    series: { [`heartline_endpoint_up{${NODE}}`]: always(1), ...condition('lagging') },
-    labels: OF_NODE,
-    summary: 'avalanche/own-1 misses its objective of freshness',
+    series: {
+      [`heartline_endpoint_up{${NODE}}`]: always(1),
+      [`heartline_endpoint_up{${OTHER}}`]: always(0),
+      ...condition('lagging'),
+      [`heartline_endpoint_condition{${OTHER},condition="lagging"}`]: always(0),
+    },
+    labels: OF_NETWORK,
+    summary: 'avalanche misses its objective of freshness',
     description:
-      'avalanche/own-1 was not at the head of its chain for 60% of the last 6 h: 6 times as much as 99 % allows is 6 %.',
+      'avalanche had no endpoint at the head of its chain for 60% of the last 6 h: 6 times as much as 99.9 % allows is 0.6 %.',
   },
   {
     alert: 'HeartlineAbsent',

@@ -85,6 +85,17 @@ describe.skipIf(!hasPromtool)('Prometheus itself', () => {
     expect(output).toContain('SUCCESS')
   })
 
+  test('a network with one good endpoint burns no budget', () => {
+    const burning = caseOf('HeartlineAvailabilityBurnFast')
+    const other = 'heartline_endpoint_up{network="avalanche",endpoint="own-3"}'
+
+    const { output } = testRules({ ...burning, series: { ...burning.series, [other]: '1x220' } }, [
+      { at: ILL, fires: false },
+    ])
+
+    expect(output).toContain('SUCCESS')
+  })
+
   test('what happens to one Heartline silences nothing of another', () => {
     const down = caseOf('HeartlineEndpointDown')
     const elsewhere = {
