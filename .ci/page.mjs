@@ -33,7 +33,7 @@ export async function buildPage() {
     target: 'es2023',
     minify: true,
     legalComments: 'none',
-    plugins: [{ name: 'templates', setup: tightened }],
+    plugins: [{ name: 'prepared', setup: prepared }],
     logLevel: 'error',
   }).catch(({ errors }) => ({ errors }))
   if (errors.length > 0) return false
@@ -63,12 +63,29 @@ function putInPlace(folder, files) {
   }
 }
 
-/** Lines between tags are for people: without them 300 endpoints are half as many nodes. The daemon leaves them out too. */
-function tightened({ onLoad }) {
-  onLoad({ filter: /web\/views\/[^/]+\.ts$/ }, ({ path }) => ({
-    contents: readFileSync(path, 'utf8').replace(/>\s*\n\s*</g, '><'),
-    loader: 'ts',
-  }))
+/**
+ * Lines between tags are for people: without them 300 endpoints are half as many nodes. The daemon leaves them out too. And
+ * whatever is loaded later imports the first view, which is loaded by then: so esbuild sees that all of it is shared by
+ * everybody, and makes one file of it. Eight of them were a tenth larger, compressed.
+ */
+function prepared({ onLoad }) {
+  const later = new Set(loadedLater().map((file) => join(root, file)))
+  const app = join(root, 'web/app.ts')
+  onLoad({ filter: /\/web\/(views\/)?[^/]+\.ts$/ }, ({ path }) => {
+    const text = readFileSync(path, 'utf8')
+    const tight = dirname(path) === join(root, 'web/views') ? text.replace(/>\s*\n\s*</g, '><') : text
+    const first = path === app ? join(root, 'web/views/overview.ts') : later.has(path) ? app : null
+    return { contents: first === null ? tight : `import ${JSON.stringify(first)}\n${tight}`, loader: 'ts' }
+  })
+}
+
+function loadedLater() {
+  const files = [...inFolder('web', '.ts'), ...inFolder('web/views', '.ts')]
+  return files.flatMap((file) =>
+    [...readFileSync(join(root, file), 'utf8').matchAll(/\bimport\('(\.[^']+)'\)/g)].map(([, to]) =>
+      join(dirname(file), to),
+    ),
+  )
 }
 
 /** The files of `web/views/` that are a view, and not a part of one. */

@@ -2,13 +2,16 @@ import { execFileSync } from 'node:child_process'
 import { gzipSync } from 'node:zlib'
 import { chromium } from 'playwright-core'
 import { systemClock } from '../src/clock.ts'
-import type { HistoryBucket, HistoryQuery } from '../src/store/store.ts'
+import { endpointKey } from '../src/core/endpoint.ts'
+import { createStripSource } from '../src/http/strip-source.ts'
 import { setUp } from '../test/http/setting.ts'
+import { recordingLog } from '../test/support/log.ts'
 import { endpoint, good, head, network } from '../test/support/network.ts'
+import { dayOfHistory } from './day-of-history.ts'
 
 /**
- * What the page costs with 300 endpoints and a day of history of each: bytes of the first view, milliseconds to draw it here, to
- * the first paint in Chromium, and of script an event. Prints a table.
+ * What the page costs with 300 endpoints and a day of history of each: bytes of the first view, milliseconds to read the
+ * history and to draw it here, to the first paint in Chromium, and of script an event. Prints a table.
  */
 const ENDPOINTS = 300
 const EVENTS = 40
@@ -19,37 +22,21 @@ function figure(what: string, value: string): void {
   console.log(`${what.padEnd(64)} ${value}`)
 }
 
-function bucket(start: number, widthMs: number): HistoryBucket {
-  const bad = (start / widthMs) % 31 === 0
-  const times = { upMs: bad ? 0 : widthMs, degradedMs: 0, downMs: bad ? widthMs : 0, maintenanceMs: 0, unknownMs: 0 }
-  const latencies = { latencyP50Ms: 10, latencyP95Ms: 20, latencyMaxMs: 30 }
-  return {
-    start,
-    ...times,
-    ...latencies,
-    polls: 60,
-    height: 1,
-    lagBlocksMax: bad ? 12 : 0,
-    heartbeatLagMaxMs: null,
-    contiguousFailuresMax: null,
-  }
-}
-
-const history = async ({ from, to, stepMs }: HistoryQuery) =>
-  Array.from({ length: Math.ceil((to - from) / stepMs) }, (_, at) => bucket(from + at * stepMs, stepMs))
 const endpoints = Array.from({ length: ENDPOINTS }, (_, at) =>
   endpoint(`node-${at}`, { title: `Node ${at}`, intervalMs: 600_000 }),
 )
 
 execFileSync(process.execPath, ['.ci/page.mjs'])
+const { store, remove } = await dayOfHistory(endpoints.map(endpointKey))
 const { server, world } = setUp({
   realClock: systemClock,
   networks: [{ network: network(), endpoints }],
-  store: { history },
+  store: { history: (query) => store.history(query) },
 })
 await world.pollAll()
 const { port } = await server.listen()
 const address = `http://127.0.0.1:${port}/`
+await strips()
 await server.inject('/api/v1/strips')
 
 const drawing: number[] = []
@@ -111,6 +98,46 @@ for (const changed of [1, 30]) {
 }
 await browser.close()
 await server.close()
+await remove()
+
+/** As a page that stays open has them read, each minute; the minutes are skipped. */
+async function strips(): Promise<void> {
+  let skippedMs = 0
+  const clock = { now: systemClock.now, monotonic: () => systemClock.monotonic() + skippedMs }
+  const source = createStripSource({ board: world.board, store, clock, log: recordingLog() })
+  const first = await holding(() => source.read('private', 24))
+  const later: { ms: number; heldMs: number }[] = []
+  const idle: number[] = []
+  for (let minute = 0; minute < 9; minute++) {
+    skippedMs += 61_000
+    later.push(await holding(() => source.read('private', 24)))
+    idle.push((await holding(() => new Promise((resolve) => setTimeout(resolve, 400)))).heldMs)
+  }
+  figure('strips, read the first time', `${first.ms.toFixed(0)} ms`)
+  figure('strips, read again each minute, median', `${median(later.map(({ ms }) => ms)).toFixed(0)} ms`)
+  figure('  longest hold of the event loop by it, median', `${median(later.map(({ heldMs }) => heldMs)).toFixed(1)} ms`)
+  figure('  the same while nothing is done, in 0.4 s', `${median(idle).toFixed(1)} ms`)
+}
+
+/** How long something takes, and how long at most nothing else was done meanwhile. */
+async function holding(task: () => Promise<unknown>): Promise<{ ms: number; heldMs: number }> {
+  const start = systemClock.monotonic()
+  let heldMs = 0
+  let last = start
+  let isOver = false
+  const beat = () => {
+    const now = systemClock.monotonic()
+    heldMs = Math.max(heldMs, now - last)
+    last = now
+    if (!isOver) setImmediate(beat)
+  }
+  beat()
+  await task()
+  const ms = systemClock.monotonic() - start
+  isOver = true
+  beat()
+  return { ms, heldMs }
+}
 
 async function scriptMs(): Promise<number> {
   const { metrics } = await session.send('Performance.getMetrics')

@@ -422,7 +422,7 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
 
     const bytes = loaded.reduce((sum, body) => sum + gzipSync(body).length, 0)
 
-    expect(loaded.length).toBeGreaterThan(6)
+    expect(loaded.length).toBeGreaterThan(4)
     expect(bytes).toBeLessThan(25_000)
   })
 })
