@@ -160,6 +160,7 @@ document.addEventListener('click', (event) => {
   if (set === 'theme' || set === 'zone' || set === 'density') return choices.turn(set)
   if (fold !== undefined) return choices.fold(fold)
   if (act === 'sign-out') return signOut()
+  if (act === 'copy' && button !== null) return void import('./copy.ts').then(({ copy }) => copy(button))
   const isPlain = event.button === 0 && !event.ctrlKey && !event.metaKey && !event.shiftKey && !event.altKey
   const link = event.target.closest('a')
   if (!isPlain || event.defaultPrevented || link === null || link.target !== '' || link.hasAttribute('download')) return
@@ -207,6 +208,15 @@ function readStrips(event: Event): void {
 }
 document.addEventListener('pointerover', readStrips)
 document.addEventListener('focusin', readStrips)
+
+let isCharted = false
+function readCourses(event: Event): void {
+  if (isCharted || !(event.target instanceof Element) || event.target.closest('[data-course]') === null) return
+  isCharted = true
+  void import('./course-cursor.ts').then(({ watchCourses }) => watchCourses(event))
+}
+document.addEventListener('pointerover', readCourses)
+document.addEventListener('focusin', readCourses)
 
 // Ages grow, and silence has to be noticed, without any news.
 setInterval(() => {

@@ -23,7 +23,11 @@ describe('the page', () => {
     ['/networks/avalanche', 'Avalanche', 'Avalanche · Heartline'],
     ['/endpoints/avalanche/own-1', 'Own node 1', 'Own node 1 · Heartline'],
     ['/incidents', 'Incidents', 'Incidents · Heartline'],
-    [`/incidents/${incident().id}`, 'Avalanche: Own node 1', 'Avalanche: Own node 1 · Heartline'],
+    [
+      `/incidents/${incident().id}`,
+      'Avalanche: Own node 1 is down: connection refused',
+      'Avalanche: Own node 1 · Heartline',
+    ],
     ['/observer', 'Observer', 'Observer · Heartline'],
     ['/gateway', 'Gateway', 'Gateway · Heartline'],
   ])('has %s, readable as it comes', async (url, first, title) => {

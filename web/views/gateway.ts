@@ -1,34 +1,129 @@
 import type { GatewayView } from '../../src/http/views.ts'
-import { html, type TemplateResult } from './lit.ts'
-import { endpointPath } from './route.ts'
+import { course, padded } from './course.ts'
+import { ticking } from './endpoint-row.ts'
+import { type Figure, figures, fine } from './figures.ts'
+import { count, percent } from './format.ts'
+import { gatewayCallers } from './gateway-callers.ts'
+import { gatewayNetwork } from './gateway-network.ts'
+import { html, nothing, type TemplateResult } from './lit.ts'
 import { defineView, type Model } from './view.ts'
-import { WORDS } from './words.ts'
+import { GATEWAY_WORDS } from './words-gateway.ts'
 
-/** Whom the gateway would ask now, and why not the others. */
+/** What the gateway does: who asks, who answers, what it costs, and whom it would ask now. */
 export const view = defineView<GatewayView>({
-  title: () => `${WORDS.places.gateway} · Heartline`,
+  title: () => `${GATEWAY_WORDS.title} · Heartline`,
   load: (sources) => sources.gateway(),
-  draw,
+  draw: (model) => (model.data.enabled ? draw(model) : off()),
   refreshMs: 5000,
-  hasStyle: false,
+  hasStyle: true,
 })
 
-function draw({ data }: Model<GatewayView>): TemplateResult {
-  if (!data.enabled) {
-    return html`<header class="subject"><h1 tabindex="-1">${WORDS.places.gateway}</h1><p>${WORDS.noGateway}</p></header>`
-  }
+/** A course of less would look as if it were all there is. */
+const HOUR_MIN = 60
+
+function off(): TemplateResult {
   return html`
-    <header class="subject"><h1 tabindex="-1">${WORDS.places.gateway}</h1></header>
-    ${data.networks.map(
-      ({ name, endpoints }) => html`
-        <h2>${name}</h2>
-        <ol class="plain">
-          ${endpoints.map(
-            (endpoint) =>
-              html`<li><a href=${endpointPath(name, endpoint.name)}>${endpoint.name}</a> ${endpoint.left_out ?? ''}</li>`,
-          )}
-        </ol>
-      `,
-    )}
+    <header class="subject"><h1 tabindex="-1">${GATEWAY_WORDS.title}</h1><p>${GATEWAY_WORDS.off}</p></header>
+    <section class="card off">
+      <p>${GATEWAY_WORDS.offMeaning}</p>
+      <pre tabindex="0" role="region" aria-label=${GATEWAY_WORDS.off}>${GATEWAY_WORDS.offExample}</pre>
+      <p>${GATEWAY_WORDS.offAfter}</p>
+    </section>
   `
+}
+
+function draw({ data, status, settings, nowMs }: Model<GatewayView>): TemplateResult {
+  const { started_at: startedAt, requests_in_flight: inFlight } = data
+  return html`
+    <header class="subject">
+      <h1 tabindex="-1">${GATEWAY_WORDS.title}</h1>
+      <p>${GATEWAY_WORDS.inFlight(inFlight)}</p>
+      <p class="quiet">${GATEWAY_WORDS.since} ${ticking(startedAt, settings.zone, nowMs)} ${GATEWAY_WORDS.ago}</p>
+    </header>
+    <div class="sheet">
+      <section class="card wide" aria-labelledby="requests">
+        <h2 id="requests">${GATEWAY_WORDS.course}</h2>
+        ${figures(totals(data))}
+        ${course(
+          padded(
+            {
+              id: 'requests-course',
+              title: GATEWAY_WORDS.course,
+              startMs: Date.parse(data.course.from),
+              stepMs: data.course.step_seconds * 1000,
+              cells: data.course.requests.length,
+              zone: settings.zone,
+              panels: [
+                {
+                  name: GATEWAY_WORDS.perMinute,
+                  kind: 'bars',
+                  floor: 'zero',
+                  values: data.course.requests,
+                  write: count,
+                },
+                {
+                  name: GATEWAY_WORDS.failedPerMinute,
+                  kind: 'bars',
+                  floor: 'zero',
+                  values: data.course.failed,
+                  write: count,
+                  limit: 1,
+                },
+              ],
+            },
+            HOUR_MIN,
+          ),
+        )}
+      </section>
+      ${data.networks.map((network) => gatewayNetwork(network, status))}
+      ${gatewayCallers(data, settings.zone)}
+      ${
+        data.unplaced === 0
+          ? nothing
+          : html`<p class="quiet wide">${GATEWAY_WORDS.rejections}: ${GATEWAY_WORDS.unplaced(data.unplaced)}</p>`
+      }
+    </div>
+  `
+}
+
+type Traffic = GatewayView['networks'][number]['traffic']
+
+/** Of all networks; what is slowest is told of our own time, as times cannot be added up. */
+function totals({ networks }: GatewayView): Figure[] {
+  const sum = (of: (traffic: Traffic) => number) => networks.reduce((total, { traffic }) => total + of(traffic), 0)
+  const { figures: names } = GATEWAY_WORDS
+  const requests = sum((traffic) => traffic.requests)
+  const failed = sum((traffic) => traffic.failed)
+  const refused = sum((traffic) => traffic.refused)
+  const [hits, misses] = [sum(({ cache }) => cache.hits), sum(({ cache }) => cache.misses)]
+  const slowest = networks.reduce<Traffic | null>(
+    (worst, { traffic }) =>
+      (traffic.overhead.p99_seconds ?? -1) > (worst?.overhead.p99_seconds ?? -1) ? traffic : worst,
+    null,
+  )
+  const busiest = networks.reduce<Traffic | null>(
+    (most, { traffic }) => (traffic.overhead.count > (most?.overhead.count ?? 0) ? traffic : most),
+    null,
+  )
+  return [
+    { name: names.requests, value: count(requests) },
+    {
+      name: names.failed,
+      value: count(failed),
+      beside: failed === 0 ? GATEWAY_WORDS.figures.failedMeaning : percent(failed / requests),
+      tone: failed > 0 ? 'down' : undefined,
+    },
+    { name: names.refused, value: count(refused) },
+    {
+      name: names.overhead,
+      value: fine(busiest?.overhead.p50_seconds ?? null),
+      beside: GATEWAY_WORDS.p99(fine(slowest?.overhead.p99_seconds ?? null)),
+    },
+    { name: names.retries, value: count(sum(({ retries }) => retries.failed + retries.absent + retries.behind)) },
+    {
+      name: names.cache,
+      value: hits + misses === 0 ? '–' : percent(hits / (hits + misses)),
+      beside: GATEWAY_WORDS.of(hits + misses),
+    },
+  ]
 }

@@ -1,36 +1,147 @@
-import type { IncidentView } from '../../src/http/views.ts'
-import { moment, unbroken } from './format.ts'
+import type { IncidentSummaryView } from '../../src/http/views.ts'
+import { ticking } from './endpoint-row.ts'
+import { duration, moment, unbroken } from './format.ts'
+import { incidentChanges } from './incident-changes.ts'
+import { incidentConditions } from './incident-conditions.ts'
+import { type Around, incidentCourses, loadAround, MOST_COURSES } from './incident-courses.ts'
 import { html, nothing, type TemplateResult } from './lit.ts'
 import { mark } from './mark.ts'
-import type { Route } from './route.ts'
+import { endpointPath, incidentPath, networkPath, type Route } from './route.ts'
 import { type Answer, defineView, type Model, type Sources } from './view.ts'
-import { incidentSentence, titleOf, WORDS } from './words.ts'
+import { titleOf } from './words.ts'
+import { INCIDENT_WORDS, offset, storySentence } from './words-incidents.ts'
 
-/** One incident, from its first bad poll on. */
-export const view = defineView<IncidentView>({
+/** One incident, from its first bad poll on: what, why, how it went, and the text to send around. */
+export const view = defineView<Around>({
   title: (model) => `${who(model)} · Heartline`,
-  load: (sources: Sources, { params }: Route): Promise<Answer<IncidentView>> => sources.incident(params.id ?? ''),
+  load,
   draw,
-  refreshMs: 30_000,
-  hasStyle: false,
+  refreshMs: 10_000,
+  hasStyle: true,
 })
 
-function who({ data: { network, endpoint }, status }: Model<IncidentView>): string {
+function load(sources: Sources, { params }: Route, nowMs: number): Promise<Answer<Around>> {
+  return loadAround(sources, params.id ?? '', nowMs)
+}
+
+function who({ data: { incident }, status }: Model<Around>): string {
+  const { network, endpoint } = incident
   return status === null ? network : titleOf(status, network, endpoint === null ? null : [endpoint])
 }
 
-function draw(model: Model<IncidentView>): TemplateResult {
-  const { data: incident, settings } = model
-  const { opened_at: openedAt, closed_at: closedAt } = incident
+/** As the latest event has it; an event is without the course. */
+function draw(model: Model<Around>): TemplateResult {
+  const { data, settings, nowMs } = model
+  const latest = model.incidents.find(({ id }) => id === data.incident.id)
+  const incident = { ...data.incident, ...latest }
+  const { network, endpoint, state, opened_at: openedAt, closed_at: closedAt, absorbed_by: absorbedBy } = incident
+  const { zone } = settings
+  const path = endpoint === null ? networkPath(network) : endpointPath(network, endpoint)
   return html`
-    <header class="subject">
-      <h1 tabindex="-1">${mark(incident.state)}${who(model)}</h1>
-      <p>${unbroken(incidentSentence(incident))}</p>
+    <header class="subject incident">
+      <h1 tabindex="-1">${mark(state)}<span><a href=${path}>${who(model)}</a> ${unbroken(storySentence(incident))}</span></h1>
+      <p class=${closedAt === null ? 'open' : 'over'}>
+        ${
+          closedAt === null
+            ? html`${INCIDENT_WORDS.stillOpen}, ${INCIDENT_WORDS.lasts} ${ticking(openedAt, zone, nowMs)}`
+            : INCIDENT_WORDS.lasted(duration(Math.round(incident.duration_seconds ?? 0)))
+        }
+      </p>
     </header>
-    <p>
-      <time datetime=${openedAt}>${moment(openedAt, settings.zone)}</time>
-      ${closedAt === null ? nothing : html` – <time datetime=${closedAt}>${moment(closedAt, settings.zone)}</time>`}
-    </p>
-    <p><a href="/api/v1/incidents/${encodeURIComponent(incident.id)}.txt">${WORDS.asText}</a></p>
+    ${
+      absorbedBy === null
+        ? nothing
+        : html`<p class="part"><a href=${incidentPath(absorbedBy)}>${INCIDENT_WORDS.partOf}</a></p>`
+    }
+    <div class="sheet">
+      <section class="card" aria-labelledby="facts">
+        <h2 id="facts">${INCIDENT_WORDS.facts}</h2>
+        ${facts(incident, model)}
+      </section>
+      <section class="card" aria-labelledby="why">
+        <h2 id="why">${INCIDENT_WORDS.conditions}</h2>
+        ${incidentConditions(incident, zone, nowMs)}
+      </section>
+      <section class="card wide" aria-labelledby="course">
+        <h2 id="course">${INCIDENT_WORDS.course}</h2>
+        ${incidentCourses(model, incident)}
+        ${
+          incident.affected.length > MOST_COURSES && data.courses !== null
+            ? html`<p class="quiet">${INCIDENT_WORDS.moreCourses(incident.affected.length - MOST_COURSES)}</p>`
+            : nothing
+        }
+      </section>
+      <section class="card" aria-labelledby="changes">
+        <h2 id="changes">${INCIDENT_WORDS.changes}</h2>
+        ${incidentChanges(data.incident, zone)}
+      </section>
+      ${endpoint === null ? whole(model, incident) : nothing}
+      ${
+        data.text === null
+          ? nothing
+          : html`<section class=${endpoint === null ? 'card wide' : 'card'} aria-labelledby="post-mortem-title">
+              <h2 id="post-mortem-title">${INCIDENT_WORDS.postMortem}</h2>
+              <p class="acts">
+                <button type="button" data-act="copy" data-copy="post-mortem" data-copied=${INCIDENT_WORDS.copied}>${INCIDENT_WORDS.copy}</button>
+                <a href="/api/v1/incidents/${encodeURIComponent(incident.id)}.txt">${INCIDENT_WORDS.asFile}</a>
+              </p>
+              <pre id="post-mortem" tabindex="0" role="region" aria-label=${INCIDENT_WORDS.asFile}>${data.text}</pre>
+            </section>`
+      }
+    </div>
+  `
+}
+
+function facts(incident: IncidentSummaryView, { settings: { zone }, nowMs }: Model<Around>): TemplateResult {
+  const { id, endpoint, state, flaps, opened_at: openedAt, confirmed_at: confirmedAt, closed_at: closedAt } = incident
+  const kind = endpoint === null ? 'network' : 'endpoint'
+  const openedMs = Date.parse(openedAt)
+  const at = (time: string) => html`<time datetime=${time}>${moment(time, zone)}</time>`
+  return html`
+    <dl>
+      <dt>${INCIDENT_WORDS.opened[kind]}</dt>
+      <dd>${at(openedAt)}</dd>
+      <dt>${INCIDENT_WORDS.confirmed}</dt>
+      <dd>${at(confirmedAt)} <small>${offset((Date.parse(confirmedAt) - openedMs) / 1000)}</small></dd>
+      <dt>${INCIDENT_WORDS.over[kind]}</dt>
+      <dd>${closedAt === null ? INCIDENT_WORDS.stillOpen : at(closedAt)}</dd>
+      <dt>${INCIDENT_WORDS.duration}</dt>
+      <dd>
+        ${closedAt === null ? html`${ticking(openedAt, zone, nowMs)} ${INCIDENT_WORDS.until}` : duration(Math.round(incident.duration_seconds ?? 0))}
+      </dd>
+      <dt>${INCIDENT_WORDS.worst}</dt>
+      <dd>${state}</dd>
+      ${flaps === 0 ? nothing : html`<dt>${INCIDENT_WORDS.flaps}</dt><dd>${INCIDENT_WORDS.times(flaps)}</dd>`}
+      <dt>${INCIDENT_WORDS.id}</dt>
+      <dd><a class="id" href=${incidentPath(id)}>${id}</a></dd>
+    </dl>
+  `
+}
+
+/** Of the whole network: who showed it, and what of theirs is a part of it. */
+function whole({ data: { parts }, status }: Model<Around>, { network, affected }: IncidentSummaryView): TemplateResult {
+  const endpoints = status?.networks.find(({ name }) => name === network)?.endpoints ?? []
+  return html`
+    <section class="card" aria-labelledby="affected">
+      <h2 id="affected">${INCIDENT_WORDS.affected}</h2>
+      <ul class="plain">
+        ${affected.map((name) => {
+          const title = endpoints.find((one) => one.name === name)?.title ?? name
+          return html`<li><a href=${endpointPath(network, name)}>${title}</a></li>`
+        })}
+      </ul>
+      ${
+        parts.length === 0
+          ? nothing
+          : html`<h2>${INCIDENT_WORDS.parts}</h2>
+              <ul class="plain">
+                ${parts.map(
+                  (part) =>
+                    html`<li>${mark(part.state)} <a href=${incidentPath(part.id)}>${part.endpoint ?? network}</a>
+                      ${unbroken(storySentence(part))}</li>`,
+                )}
+              </ul>`
+      }
+    </section>
   `
 }

@@ -1,37 +1,149 @@
-import type { IncidentListView } from '../../src/http/views.ts'
-import { moment, unbroken } from './format.ts'
-import { html, nothing, type TemplateResult } from './lit.ts'
+import type { IncidentListView, IncidentSummaryView } from '../../src/http/views.ts'
+import { clockOf, dayOf, sinceMidnight } from './calendar.ts'
+import { ticking } from './endpoint-row.ts'
+import { duration, minute, moment, unbroken, type Zone } from './format.ts'
+import { incidentFilters } from './incident-filters.ts'
+import { html, nothing, repeat, svg, type TemplateResult } from './lit.ts'
 import { mark } from './mark.ts'
 import { incidentPath, type Route } from './route.ts'
-import { type Answer, defineView, type Model, type Sources } from './view.ts'
-import { incidentSentence, titleOf, WORDS } from './words.ts'
+import { type Answer, defineView, type IncidentsAsked, type Model, type Sources } from './view.ts'
+import { titleOf } from './words.ts'
+import { INCIDENT_WORDS, storySentence } from './words-incidents.ts'
 
-/** What went wrong, the newest first. */
+/** What went wrong, the newest first, day by day. */
 export const view = defineView<IncidentListView>({
-  title: () => `${WORDS.places.incidents} · Heartline`,
-  load,
+  title: () => `${INCIDENT_WORDS.title} · Heartline`,
+  load: (sources: Sources, route: Route): Promise<Answer<IncidentListView>> => sources.incidents(asked(route)),
   draw,
-  refreshMs: 30_000,
-  hasStyle: false,
+  refreshMs: 5000,
+  hasStyle: true,
 })
 
-function load(sources: Sources, { query }: Route): Promise<Answer<IncidentListView>> {
-  return sources.incidents(query.cursor === undefined ? {} : { cursor: query.cursor })
+function asked({ query: { network, endpoint, open, cursor } }: Route): IncidentsAsked {
+  return {
+    ...(network === undefined ? {} : { network }),
+    ...(endpoint === undefined ? {} : { endpoint }),
+    ...(open === 'true' || open === 'false' ? { open: open === 'true' } : {}),
+    ...(cursor === undefined ? {} : { cursor }),
+  }
 }
 
-function draw({ data, status, settings }: Model<IncidentListView>): TemplateResult {
+function draw(model: Model<IncidentListView>): TemplateResult {
+  const { data, route } = model
+  const list = withNews(model)
+  const { cursor, ...filter } = route.query
+  const isAll = Object.keys(filter).length === 0
   return html`
-    <header class="subject"><h1 tabindex="-1">${WORDS.places.incidents}</h1></header>
-    <ul class="plain">
-      ${data.incidents.map((incident) => {
-        const { id, network, endpoint, state, opened_at: openedAt } = incident
-        const who = status === null ? network : titleOf(status, network, endpoint === null ? null : [endpoint])
-        return html`<li>
-          ${mark(state)} <a href=${incidentPath(id)}>${who}</a> ${unbroken(incidentSentence(incident))}
-          <time datetime=${openedAt}>${moment(openedAt, settings.zone)}</time>
-        </li>`
-      })}
-    </ul>
-    ${data.next_cursor === null ? nothing : html`<p><a href="/incidents?cursor=${data.next_cursor}">${WORDS.older}</a></p>`}
+    <header class="subject"><h1 tabindex="-1">${INCIDENT_WORDS.title}</h1></header>
+    ${incidentFilters(model)}
+    ${list.length === 0 ? html`<p class="nobody">${isAll ? INCIDENT_WORDS.calm : INCIDENT_WORDS.none}</p>` : nothing}
+    ${repeat(
+      byDay(list, model.settings.zone),
+      ([day]) => day,
+      ([day, incidents]) => html`
+        <section class="day">
+          <h2>${day} <small>${INCIDENT_WORDS.ofDay(incidents.length)}</small></h2>
+          <ol>
+            ${repeat(
+              incidents,
+              ({ id }) => id,
+              (incident) => row(incident, model),
+            )}
+          </ol>
+        </section>
+      `,
+    )}
+    <p class="pages">
+      ${cursor === undefined ? nothing : html`<a href="/incidents${searchOf(filter)}">${INCIDENT_WORDS.newest}</a>`}
+      ${
+        data.next_cursor === null
+          ? nothing
+          : html`<a rel="next" href="/incidents${searchOf({ ...filter, cursor: data.next_cursor })}">${INCIDENT_WORDS.older}</a>`
+      }
+    </p>
   `
+}
+
+/** With what events have told since the list was read; only the first page can have new ones. */
+function withNews({ data, incidents, route, contact }: Model<IncidentListView>): readonly IncidentSummaryView[] {
+  if (contact.kind !== 'live') return data.incidents
+  const open = new Map(incidents.map((incident) => [incident.id, incident]))
+  const known = data.incidents.map((incident) => open.get(incident.id) ?? incident)
+  const { network, endpoint, open: isOpen, cursor } = route.query
+  if (cursor !== undefined || isOpen === 'false') return known
+  const news = incidents.filter(
+    (incident) =>
+      known.every(({ id }) => id !== incident.id) &&
+      (network === undefined || incident.network === network) &&
+      (endpoint === undefined || incident.endpoint === endpoint),
+  )
+  return [...news, ...known].sort((a, b) => Date.parse(b.opened_at) - Date.parse(a.opened_at))
+}
+
+function byDay(
+  incidents: readonly IncidentSummaryView[],
+  zone: Zone,
+): readonly (readonly [day: string, incidents: readonly IncidentSummaryView[]])[] {
+  const days = new Map<string, IncidentSummaryView[]>()
+  for (const incident of incidents) {
+    const day = dayOf(Date.parse(incident.opened_at), zone)
+    const of = days.get(day)
+    if (of === undefined) days.set(day, [incident])
+    else of.push(incident)
+  }
+  return [...days]
+}
+
+function searchOf(query: Readonly<Record<string, string>>): string {
+  const search = new URLSearchParams(query)
+  return search.size === 0 ? '' : `?${search.toString()}`
+}
+
+function row(incident: IncidentSummaryView, { status, settings, nowMs }: Model<IncidentListView>): TemplateResult {
+  const { id, network, endpoint, state, opened_at: openedAt, closed_at: closedAt, flapping, flaps } = incident
+  const { zone } = settings
+  const who = status === null ? network : titleOf(status, network, endpoint === null ? null : [endpoint])
+  const codes = [...new Set(incident.conditions.map(({ code }) => code))]
+  const endMs = closedAt === null ? nowMs : Date.parse(closedAt)
+  // Of a short one the minutes would be the same.
+  const told = endMs - Date.parse(openedAt) < SHORT_MS && closedAt !== null ? clockOf : minute
+  return html`
+    <li class="incident ${state} ${closedAt === null ? 'open' : 'over'}">
+      ${mark(state)}
+      <p class="what">
+        <a href=${incidentPath(id)}>${who}</a> ${unbroken(storySentence(incident))}
+        <span class="codes"
+          >${codes.map((code) => html`<span class="code">${code}</span>`)}${
+            flapping ? html`<small>${INCIDENT_WORDS.flapping(flaps)}</small>` : nothing
+          }${endpoint === null ? html`<small>${INCIDENT_WORDS.wholeNetwork}</small>` : nothing}</span
+        >
+      </p>
+      ${hours(Date.parse(openedAt), endMs, state, zone)}
+      <p class="span">
+        <time datetime=${openedAt} title=${moment(openedAt, zone)}>${told(Date.parse(openedAt), zone)}</time
+        >${
+          closedAt === null
+            ? html` <b>${INCIDENT_WORDS.lasts} ${ticking(openedAt, zone, nowMs)}</b>`
+            : html`–<time datetime=${closedAt} title=${moment(closedAt, zone)}>${told(endMs, zone)}</time>
+                <small>${duration(Math.round(incident.duration_seconds ?? 0))}</small>`
+        }
+      </p>
+    </li>
+  `
+}
+
+const SHORT_MS = 600_000
+const DAY_MIN = 1440
+/** Two minutes of a day are a pixel at most. */
+const LEAST_MIN = 8
+
+/** Where in its day it lies; what goes on beyond midnight goes to the edge. The times beside it say the same. */
+function hours(openedMs: number, endMs: number, state: string, zone: Zone): TemplateResult {
+  const from = Math.min(DAY_MIN - LEAST_MIN, Math.round(sinceMidnight(openedMs, zone) / 60_000))
+  const width = Math.min(DAY_MIN - from, Math.max(LEAST_MIN, Math.round((endMs - openedMs) / 60_000)))
+  return html`<svg class="hours" viewBox="0 0 1440 12" preserveAspectRatio="none" aria-hidden="true" focusable="false">
+    <rect class="ground" y="3" width="1440" height="6" />
+    ${[360, 720, 1080].map((at) => svg`<path class="tick" d="M${at} 1v10" vector-effect="non-scaling-stroke" />`)}
+    <rect class=${state} x=${from} y=${state === 'down' ? 0 : 2} width=${width} height=${state === 'down' ? 12 : 8} />
+  </svg>`
 }

@@ -1,25 +1,110 @@
+import type { OwnEventView, OwnHealthView } from '../../src/http/views.ts'
+import { course, padded } from './course.ts'
+import { ticking } from './endpoint-row.ts'
+import { bytes, fine } from './figures.ts'
+import { count, duration, moment } from './format.ts'
 import { html, nothing, type TemplateResult } from './lit.ts'
 import { mark } from './mark.ts'
-import { defineView, type Model, nothingMore } from './view.ts'
-import { WORDS } from './words.ts'
+import { observerFigures } from './observer-figures.ts'
+import { type Answer, defineView, type Model, type Sources } from './view.ts'
+import { EVENT_NAMES, OBSERVER_WORDS } from './words-observer.ts'
+
+/** `null` for whoever may see states only. */
+type Data = OwnHealthView | null
 
 /** Heartline's own health, so that a gap explains itself. */
-export const view = defineView<null>({
-  title: () => `${WORDS.places.observer} · Heartline`,
-  load: nothingMore,
+export const view = defineView<Data>({
+  title: () => `${OBSERVER_WORDS.title} · Heartline`,
+  load,
   draw,
-  refreshMs: null,
-  hasStyle: false,
+  refreshMs: 5000,
+  hasStyle: true,
 })
 
-function draw({ status }: Model<null>): TemplateResult {
-  if (status === null) return html`<h1 tabindex="-1">${WORDS.places.observer}</h1>`
-  const { impaired, reasons } = status.observer
+async function load(sources: Sources): Promise<Answer<Data>> {
+  const answer = await sources.observer()
+  return !answer.ok && answer.why === 'locked' ? { ok: true, value: null } : answer
+}
+
+/** A course of less would look as if it were all there is. */
+const HOUR_MIN = 60
+
+function draw(model: Model<Data>): TemplateResult {
+  const { data, status } = model
+  const { impaired, reasons } = status?.observer ?? data ?? { impaired: false, reasons: [] }
   return html`
     <header class="subject">
-      <h1 tabindex="-1">${mark(impaired ? 'degraded' : 'up')}${WORDS.places.observer}</h1>
-      <p>${impaired ? WORDS.impaired : reasons.length > 0 ? WORDS.ownTrouble : WORDS.observerWell}</p>
+      <h1 tabindex="-1">${mark(impaired || reasons.length > 0 ? 'degraded' : 'up')}${OBSERVER_WORDS.title}</h1>
+      <p class=${impaired ? 'bad' : ''}>
+        ${impaired ? OBSERVER_WORDS.impaired : reasons.length > 0 ? OBSERVER_WORDS.trouble : OBSERVER_WORDS.well}
+      </p>
     </header>
-    ${reasons.length === 0 ? nothing : html`<ul class="plain">${reasons.map((reason) => html`<li>${reason}</li>`)}</ul>`}
+    ${reasons.length === 0 ? nothing : html`<ul class="plain reasons-now">${reasons.map((reason) => html`<li>${reason}</li>`)}</ul>`}
+    ${data === null ? html`<p class="quiet">${OBSERVER_WORDS.locked}</p>` : figuresOf(data, model)}
   `
+}
+
+function figuresOf(data: OwnHealthView, { settings: { zone }, nowMs }: Model<Data>): TemplateResult {
+  const { course: of, events } = data
+  return html`
+    <div class="sheet">
+      ${observerFigures(data, zone, nowMs)}
+      <section class="card wide" aria-labelledby="course">
+        <h2 id="course">${OBSERVER_WORDS.course}</h2>
+        ${course(
+          padded(
+            {
+              id: 'own-course',
+              title: OBSERVER_WORDS.course,
+              startMs: Date.parse(of.from),
+              stepMs: of.step_seconds * 1000,
+              cells: of.loop_lag_seconds.length,
+              zone,
+              panels: [
+                // Half a second is what makes a poll not count, see docs/operations.md.
+                {
+                  name: OBSERVER_WORDS.loopLag,
+                  kind: 'bars',
+                  floor: 'zero',
+                  values: of.loop_lag_seconds,
+                  write: fine,
+                  limit: 0.5,
+                },
+                { name: OBSERVER_WORDS.pollLag, kind: 'bars', floor: 'zero', values: of.poll_lag_seconds, write: fine },
+                { name: OBSERVER_WORDS.skipped, kind: 'bars', floor: 'zero', values: of.skips, write: count, limit: 1 },
+                { name: OBSERVER_WORDS.queue, kind: 'bars', floor: 'zero', values: of.queue_rows, write: count },
+                { name: OBSERVER_WORDS.commits, kind: 'line', floor: 'zero', values: of.commit_seconds, write: fine },
+                { name: OBSERVER_WORDS.memory, kind: 'line', floor: 'zero', values: of.resident_bytes, write: bytes },
+              ],
+            },
+            HOUR_MIN,
+          ),
+        )}
+      </section>
+      <section class="card wide" aria-labelledby="events">
+        <h2 id="events">${OBSERVER_WORDS.events} <small>${OBSERVER_WORDS.eventsMeaning}</small></h2>
+        <ol class="own-events">
+          ${events.map((event) => eventItem(event, zone, nowMs))}
+        </ol>
+      </section>
+    </div>
+  `
+}
+
+function eventItem({ kind, from, until, text }: OwnEventView, zone: 'local' | 'utc', nowMs: number): TemplateResult {
+  const fromMs = Date.parse(from)
+  const lastedS = until === null ? 0 : (Date.parse(until) - fromMs) / 1000
+  return html`<li class=${kind}>
+    <time datetime=${from}>${moment(from, zone)}</time>
+    <span class="code">${EVENT_NAMES[kind]}</span>
+    <span
+      >${text}${
+        until === null
+          ? html`, <b>${OBSERVER_WORDS.holds}, ${ticking(from, zone, nowMs)}</b>`
+          : lastedS >= 1 && kind === 'trouble'
+            ? `, ${OBSERVER_WORDS.lasted(duration(Math.round(lastedS)))}`
+            : nothing
+      }</span
+    >
+  </li>`
 }

@@ -1,0 +1,129 @@
+import { Window } from 'happy-dom'
+import { describe, expect, test } from 'vitest'
+import { templateText } from '../../src/http/template-text.ts'
+import type { GatewayView } from '../../src/http/views.ts'
+import { view } from '../../web/views/gateway.ts'
+import { DEFAULT_SETTINGS, type Model } from '../../web/views/view.ts'
+import { aNetwork, anEndpoint, aStatus } from './things.ts'
+import { told } from './told.ts'
+
+const NOW = Date.parse('2026-01-01T00:10:00.000Z')
+const TALLY = { requests: 10, answered: 8, node_errors: 1, failed: 1, refused: 1, cancelled: 0 }
+const SPREAD = { count: 10, p50_seconds: 0.008, p99_seconds: 0.024 }
+const OURS = { count: 10, p50_seconds: 0.00015, p99_seconds: 0.0009 }
+const ROUTED = { tier: 'primary', left_out: null, breaker: 'closed', latency_seconds: 0.012, in_flight: 0 } as const
+
+function aGateway(over: Partial<GatewayView> = {}): GatewayView {
+  return {
+    enabled: true,
+    requests_in_flight: 2,
+    callers: [
+      {
+        name: 'wallet',
+        networks: ['one'],
+        admin: true,
+        methods: ['eth_call'],
+        rate_limit: { requests: 100, per_seconds: 1 },
+        requests: 10,
+        refused: 1,
+      },
+    ],
+    networks: [
+      {
+        name: 'one',
+        endpoints: [
+          { ...ROUTED, name: 'a', attempts: 7, answered: 6 },
+          { ...ROUTED, name: 'b', tier: 'fallback', attempts: 2, answered: 2 },
+          { ...ROUTED, name: 'c', left_out: 'lagging', attempts: 0, answered: 0 },
+        ],
+        traffic: {
+          ...TALLY,
+          duration: SPREAD,
+          overhead: OURS,
+          operations: [{ name: 'eth_blockNumber', ...TALLY, duration: SPREAD, overhead: OURS }],
+          retries: { failed: 1, absent: 0, behind: 2 },
+          cache: { hits: 3, misses: 1 },
+          coalesced: 0,
+          least_bad: 0,
+          rejections: [{ reason: 'bad-params', count: 1 }],
+        },
+      },
+    ],
+    aliases: [],
+    started_at: '2026-01-01T00:00:00.000Z',
+    unplaced: 0,
+    course: { from: '2026-01-01T00:08:00.000Z', step_seconds: 60, requests: [4, 6, 0], failed: [0, 1, 0] },
+    ...over,
+  }
+}
+
+function draw(data: GatewayView): HTMLElement {
+  const model: Model = {
+    route: { view: 'gateway', params: {}, query: {} },
+    status: aStatus([aNetwork('one', [anEndpoint('a', { title: 'Node A' }), anEndpoint('b')])]),
+    incidents: [],
+    contact: { kind: 'live', by: 'events' },
+    nowMs: NOW,
+    access: 'open',
+    settings: { ...DEFAULT_SETTINGS, zone: 'utc' },
+    data,
+  }
+  const { document } = new Window()
+  document.body.innerHTML = templateText(view.draw(model))
+  return document.body as unknown as HTMLElement
+}
+
+describe('the view of the gateway', () => {
+  test('begins with what was asked, what failed, what it costs, and what was spared', () => {
+    expect(told(draw(aGateway()), '.figures > div')).toEqual([
+      'Requests 10',
+      'Failed 1 10.00 %',
+      'Refused 1',
+      'Our own time, p50 150 µs p99 900 µs',
+      'Asked again 3',
+      'From the cache 75.00 % of 4',
+    ])
+  })
+
+  test('tells whom it would ask, in their order, whose answers they were, and why somebody is left out', () => {
+    const rows = told(draw(aGateway()), '[aria-labelledby=gateway-one] > .scroll tbody tr')
+
+    expect(rows).toEqual([
+      'Node A asked first 75 % 12 ms 7 1 0',
+      'b fallback 2. 25 % 12 ms 2 0 0',
+      'c lagging it is behind 0 % 12 ms 0 0 0',
+    ])
+  })
+
+  test('says so when nobody is well', () => {
+    const [network] = aGateway().networks
+    if (network === undefined) throw new Error('no network')
+    const endpoints = network.endpoints.map((one) => ({ ...one, left_out: 'down' }))
+
+    expect(draw(aGateway({ networks: [{ ...network, endpoints }] })).textContent).toContain('Nobody is well')
+  })
+
+  test('tells callers by their names, and what happened besides only if it did', () => {
+    const of = draw(aGateway())
+
+    expect(told(of, '[aria-labelledby=callers] tbody tr')).toEqual(['wallet 10 1 100 in 1 s one admin.alias, eth_call'])
+    expect(told(of, '.besides')).toEqual([
+      'Asked again: 1 after a failure, 2 for what the first was behind.',
+      'Refused, and why: bad-params 1.',
+    ])
+  })
+
+  test('draws the requests of the last hour, of which what was before the start is not known', () => {
+    const rows = told(draw(aGateway()), '#requests-course-table tbody tr')
+
+    expect(rows).toHaveLength(60)
+    expect(rows.slice(-4)).toEqual(['00:07 – –', '00:08 4 0', '00:09 6 1', '00:10 0 0'])
+  })
+
+  test('that is off says how to switch it on', () => {
+    const of = draw(aGateway({ enabled: false, networks: [], callers: [] }))
+
+    expect(of.textContent).toContain('The gateway is not enabled.')
+    expect(of.querySelector('pre')?.textContent).toContain('enabled: true')
+  })
+})

@@ -1,0 +1,214 @@
+import { execFileSync } from 'node:child_process'
+import axe from 'axe-core'
+import { type Browser, chromium, type Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { systemClock } from '../../src/clock.ts'
+import type { GatewayReport } from '../../src/gateway/service.ts'
+import { Secret } from '../../src/secret.ts'
+import type { HistoryBucket } from '../../src/store/store.ts'
+import { type Setting, setUp } from '../http/setting.ts'
+import { incident } from '../support/incident.ts'
+import { requirePackage } from '../support/system-package.ts'
+
+const hasChromium = requirePackage('chromium', 'chromium')
+const FLAGS = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking']
+const MINUTE_MS = 60_000
+const GATEWAY: GatewayReport = {
+  requestsAtWork: 1,
+  callers: [
+    {
+      name: 'wallet',
+      networks: ['avalanche'],
+      admin: true,
+      methods: ['eth_call'],
+      rateLimit: null,
+      requests: 7,
+      refused: 1,
+    },
+  ],
+  networks: [
+    {
+      name: 'avalanche',
+      endpoints: [
+        { endpoint: 'own-2', tier: 'primary', leftOut: null, breaker: 'closed', latencyMs: 12.5, inFlight: 2 },
+        { endpoint: 'own-1', tier: 'primary', leftOut: 'lagging', breaker: 'open', latencyMs: null, inFlight: 0 },
+      ],
+    },
+  ],
+  aliases: [],
+}
+
+describe.runIf(hasChromium)('incidents, the gateway and the observer in Chromium', () => {
+  let browser: Browser
+  const open: Setting[] = []
+
+  beforeAll(async () => {
+    execFileSync(process.execPath, ['.ci/page.mjs'], { stdio: 'pipe' })
+    browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: FLAGS })
+  }, 120_000)
+  afterAll(() => browser?.close())
+  afterEach(async () => {
+    for (const context of browser.contexts()) await context.close()
+    for (const { server } of open.splice(0)) await server.close()
+  })
+
+  /** With an incident that is over, one that is open, and an hour of history. */
+  async function start(options: { readonly token?: Secret } = {}): Promise<{ setting: Setting; address: string }> {
+    const setting = setUp({ realClock: systemClock, gateway: () => GATEWAY, options, store: { history } })
+    await setting.world.pollAll()
+    const now = systemClock.now()
+    setting.incidents.put(
+      incident({ id: 'over', endpoint: 'own-2', openedAt: now - 20 * MINUTE_MS, closedAt: now - 18 * MINUTE_MS }),
+    )
+    setting.incidents.put(
+      incident({
+        id: 'whole',
+        endpoint: null,
+        cause: 'halted',
+        state: 'degraded',
+        openedAt: now - 2 * MINUTE_MS,
+        affected: ['own-1', 'own-2'],
+      }),
+    )
+    open.push(setting)
+    const { port } = await setting.server.listen()
+    return { setting, address: `http://127.0.0.1:${port}` }
+  }
+
+  interface Look {
+    readonly colorScheme?: 'light' | 'dark'
+    readonly width?: number
+    readonly scripts?: boolean
+  }
+
+  async function show(url: string, { colorScheme = 'light', width = 1280, scripts = true }: Look = {}) {
+    const context = await browser.newContext({
+      colorScheme,
+      javaScriptEnabled: scripts,
+      viewport: { width, height: 800 },
+    })
+    const page = await context.newPage()
+    const complaints: string[] = []
+    page.on('pageerror', (error) => complaints.push(error.message))
+    page.on('console', (message) => {
+      if (message.type() === 'error') complaints.push(message.text())
+    })
+    await page.goto(url)
+    await page.waitForSelector(scripts ? '.lamp.on' : 'h1')
+    return { page, complaints }
+  }
+
+  for (const path of ['/incidents', '/incidents/over', '/incidents/whole', '/gateway', '/observer']) {
+    test.each(['light', 'dark'] as const)(
+      `${path} is without findings of axe in %s, and fits a phone`,
+      async (colorScheme) => {
+        const { address } = await start()
+        const { page, complaints } = await show(`${address}${path}`, { colorScheme })
+
+        expect(await findings(page)).toEqual([])
+        await page.setViewportSize({ width: 390, height: 844 })
+        expect(await findings(page)).toEqual([])
+        expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBeLessThanOrEqual(0)
+        expect(complaints).toEqual([])
+      },
+    )
+  }
+
+  test('the list shows an incident as it opens, and leads to its page without loading anew', async () => {
+    const { setting, address } = await start()
+    const { page, complaints } = await show(`${address}/incidents?open=true`)
+    await page.getByText('Avalanche is halted').waitFor()
+    await page.evaluate(() => Object.assign(window, { isSame: true }))
+
+    setting.incidents.put(incident({ id: 'new', openedAt: systemClock.now() - 1000 }))
+    await page.getByRole('link', { name: 'Avalanche: Own node 1' }).click()
+
+    await page.locator('h1', { hasText: 'Avalanche: Own node 1 is down: connection refused' }).waitFor()
+    expect(new URL(page.url()).pathname).toBe('/incidents/new')
+    expect(await page.evaluate(() => 'isSame' in window)).toBe(true)
+    expect(complaints).toEqual([])
+  })
+
+  test('charts are read by the keyboard, step by step, and their text can be copied or is selected', async () => {
+    const { address } = await start()
+    const { page, complaints } = await show(`${address}/incidents/over`)
+    const value = (name: string) => page.evaluate((of) => document.activeElement?.getAttribute(of), name)
+
+    await page.locator('[role=slider]').focus()
+    // What reads them is loaded at the first touch.
+    await expect
+      .poll(
+        async () => {
+          await page.keyboard.press('Home')
+          return value('aria-valuenow')
+        },
+        { timeout: 20_000 },
+      )
+      .toBe('1')
+    await page.keyboard.press('ArrowRight')
+
+    expect(await value('aria-valuenow')).toBe('2')
+    expect(await value('aria-valuetext')).toMatch(
+      /^\d\d:\d\d(:\d\d)?: State up, Lag 0 blocks, Height 1,000, Latency p95 20 ms$/,
+    )
+    await page.getByRole('button', { name: 'Copy' }).click()
+    await page.waitForFunction(
+      () =>
+        document.querySelector('[data-act=copy]')?.textContent === 'Copied' ||
+        getSelection()?.toString().includes('Began'),
+    )
+    expect(complaints).toEqual([])
+  })
+
+  test('all of it is read without a script', async () => {
+    const { address } = await start()
+
+    for (const [path, text] of [
+      ['/incidents', 'was down: connection refused'],
+      ['/incidents/over', 'What happened'],
+      ['/gateway', 'asked first'],
+      ['/observer', 'Rows written'],
+    ] as const) {
+      const { page, complaints } = await show(`${address}${path}`, { scripts: false })
+      await page.getByText(text).first().waitFor()
+      expect(complaints).toEqual([])
+    }
+  })
+
+  test('the public sees when and why in general, and no figures', async () => {
+    const { address } = await start({ token: new Secret('a-token-of-the-operator') })
+
+    const { page } = await show(`${address}/incidents/over`)
+    expect(await page.getByText('Heights, lags and latencies take the token.').count()).toBe(1)
+    expect(await page.locator('.course').count()).toBe(0)
+    await page.getByRole('link', { name: 'Observer' }).click()
+    await page.getByText('The figures take the token.').waitFor()
+    expect(await page.locator('.figures').count()).toBe(0)
+  })
+})
+
+async function findings(page: Page): Promise<string[]> {
+  // Not as a script of the page, which its security policy would refuse.
+  await page.evaluate(axe.source)
+  const { violations } = await page.evaluate(() => (window as unknown as { axe: typeof axe }).axe.run())
+  return violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html ?? ''}`)
+}
+
+async function history({ from, to, stepMs }: { from: number; to: number; stepMs: number }): Promise<HistoryBucket[]> {
+  return Array.from({ length: Math.ceil((to - from) / stepMs) }, (_, at) => ({
+    start: from + at * stepMs,
+    upMs: stepMs,
+    degradedMs: 0,
+    downMs: 0,
+    maintenanceMs: 0,
+    unknownMs: 0,
+    latencyP50Ms: 10,
+    latencyP95Ms: 20,
+    latencyMaxMs: 30,
+    polls: 60,
+    height: 1000,
+    lagBlocksMax: 0,
+    heartbeatLagMaxMs: null,
+    contiguousFailuresMax: null,
+  }))
+}

@@ -1,0 +1,241 @@
+import { Window } from 'happy-dom'
+import { describe, expect, test } from 'vitest'
+import { templateText } from '../../src/http/template-text.ts'
+import type { HistoryView, IncidentSummaryView, IncidentView } from '../../src/http/views.ts'
+import { view as page } from '../../web/views/incident.ts'
+import { view as list } from '../../web/views/incidents.ts'
+import { DEFAULT_SETTINGS, type Model, type Sources } from '../../web/views/view.ts'
+import { aNetwork, anEndpoint, anIncident, aStatus } from './things.ts'
+import { told } from './told.ts'
+
+const NOW = Date.parse('2026-01-02T00:10:00.000Z')
+const LOCKED = { ok: false, why: 'locked' } as const
+const STATUS = aStatus([aNetwork('one', [anEndpoint('a', { title: 'Node A' }), anEndpoint('b')])])
+const OVER = anIncident('over', {
+  opened_at: '2026-01-01T23:00:00.000Z',
+  closed_at: '2026-01-01T23:02:03.000Z',
+  duration_seconds: 123,
+})
+
+function modelOf(data: unknown, over: Partial<Model> = {}): Model {
+  return {
+    route: { view: 'incidents', params: {}, query: {} },
+    status: STATUS,
+    incidents: [],
+    contact: { kind: 'live', by: 'events' },
+    nowMs: NOW,
+    access: 'open',
+    settings: { ...DEFAULT_SETTINGS, zone: 'utc' },
+    ...over,
+    data,
+  }
+}
+
+function drawn(html: unknown): HTMLElement {
+  const { document } = new Window()
+  document.body.innerHTML = templateText(html)
+  return document.body as unknown as HTMLElement
+}
+
+function drawList(incidents: IncidentSummaryView[], over: Partial<Model> = {}, next: string | null = null) {
+  return drawn(list.draw(modelOf({ incidents, next_cursor: next }, over)))
+}
+
+describe('the list of incidents', () => {
+  test('is in days, tells what was in the past tense and what is in the present', () => {
+    const open = anIncident('open', {
+      opened_at: '2026-01-02T00:08:00.000Z',
+      state: 'degraded',
+      flapping: true,
+      flaps: 4,
+    })
+
+    const of = drawList([open, OVER], { incidents: [open] })
+
+    // With a comma or without: browsers and versions of Node.js differ.
+    expect(told(of, '.day h2').map((day) => day.replace(',', ''))).toEqual([
+      'Friday 2 January 2026 1 incident',
+      'Thursday 1 January 2026 1 incident',
+    ])
+    expect(told(of, '.what')).toEqual([
+      'ONE: Node A is degraded: connection refused unreachable flapping, 4 times',
+      'ONE: Node A was down: connection refused unreachable',
+    ])
+    expect(told(of, '.incident .span')).toEqual(['00:08 for 2 min', '23:00:00 – 23:02:03 2 min 3 s'])
+  })
+
+  test('has what an event told after it was read, if it is of those that are asked for', () => {
+    const news = anIncident('news', { opened_at: '2026-01-02T00:09:00.000Z' })
+    const route = (query: Record<string, string>) => ({ view: 'incidents', params: {}, query }) as const
+
+    const shown = (query: Record<string, string>) =>
+      told(drawList([OVER], { incidents: [news], route: route(query) }), '.what').length
+
+    expect(shown({})).toBe(2)
+    expect(shown({ network: 'one' })).toBe(2)
+    expect(shown({ network: 'two' })).toBe(1)
+    expect(shown({ open: 'false' })).toBe(1)
+    expect(shown({ cursor: 'x' })).toBe(1)
+  })
+
+  test('asks for what its address says', async () => {
+    const asked: unknown[] = []
+    const sources = { incidents: async (filter: unknown) => void asked.push(filter) } as unknown as Sources
+    const query = { network: 'one', endpoint: 'a', open: 'true', cursor: 'x', other: 'y' }
+
+    await list.load(sources, { view: 'incidents', params: {}, query }, NOW)
+
+    expect(asked).toEqual([{ network: 'one', endpoint: 'a', open: true, cursor: 'x' }])
+  })
+
+  test('is sifted by links, which keep what else is chosen, and goes on from page to page', () => {
+    const query = { network: 'one', cursor: 'here' }
+
+    const of = drawList([OVER], { route: { view: 'incidents', params: {}, query } }, 'there')
+
+    const links = [...of.querySelectorAll('a')].map((link) => link.getAttribute('href'))
+    expect(links).toContain('/incidents?network=one&open=true')
+    expect(links).toContain('/incidents?network=one&endpoint=a')
+    expect(links).toContain('/incidents?network=one&cursor=there')
+    expect(links).toContain('/incidents?network=one')
+    expect(told(of, 'summary')).toEqual(['Network: ONE', 'Endpoint: All'])
+  })
+
+  test('that is empty says why', () => {
+    expect(told(drawList([]), '.nobody')).toEqual(['Nothing went wrong yet, as far as is known.'])
+    const route = { view: 'incidents', params: {}, query: { open: 'true' } } as const
+    expect(told(drawList([], { route }), '.nobody')).toEqual(['No incident is like that.'])
+  })
+})
+
+const HISTORY: HistoryView = {
+  network: 'one',
+  endpoint: 'a',
+  from: '2026-01-01T22:50:00.000Z',
+  to: '2026-01-01T22:52:00.000Z',
+  step_seconds: 60,
+  buckets: [bucket('22:50', { up_seconds: 60, height: 100 }), bucket('22:51', { down_seconds: 60 })],
+}
+
+function bucket(at: string, over: Partial<HistoryView['buckets'][number]>): HistoryView['buckets'][number] {
+  return {
+    start: `2026-01-01T${at}:00.000Z`,
+    up_seconds: 0,
+    degraded_seconds: 0,
+    down_seconds: 0,
+    maintenance_seconds: 0,
+    unknown_seconds: 0,
+    polls: 4,
+    latency_p50_seconds: 0.01,
+    latency_p95_seconds: 0.02,
+    latency_max_seconds: 0.03,
+    height: null,
+    lag_blocks_max: 0,
+    heartbeat_lag_seconds_max: null,
+    contiguous_failures_max: null,
+    ...over,
+  }
+}
+
+const CHANGED: IncidentView = {
+  ...OVER,
+  changes: [
+    {
+      at: OVER.opened_at,
+      state: 'down',
+      codes: ['unreachable'],
+      samples: [{ endpoint: 'a', shard: null, height: 1222, lag_blocks: 12, latency_seconds: null }],
+    },
+    { at: '2026-01-01T23:02:03.000Z', state: 'up', codes: [], samples: [] },
+  ],
+}
+
+function sourcesOf(incident: IncidentView, over: Partial<Sources> = {}): Sources {
+  return {
+    incident: async () => ({ ok: true, value: incident }),
+    incidents: async () => ({ ok: true, value: { incidents: [], next_cursor: null } }),
+    postMortem: async () => ({ ok: true, value: 'one/a down for 2 min' }),
+    history: async () => ({ ok: true, value: HISTORY }),
+    rules: async () => LOCKED,
+    ...over,
+  } as unknown as Sources
+}
+
+async function drawPage(sources: Sources, over: Partial<Model> = {}): Promise<HTMLElement> {
+  const route = { view: 'incident', params: { id: 'over' }, query: {} } as const
+  const answer = await page.load(sources, route, NOW)
+  if (!answer.ok) throw new Error(answer.why)
+  return drawn(page.draw(modelOf(answer.value, { route, ...over })))
+}
+
+describe('the page of an incident', () => {
+  test('tells what, why, what happened with what was measured, and has the text to send around', async () => {
+    const of = await drawPage(sourcesOf(CHANGED))
+
+    expect(told(of, 'h1')).toEqual(['ONE: Node A was down: connection refused'])
+    expect(told(of, '.reasons li')).toHaveLength(1)
+    expect(told(of, '.changes > li')).toEqual([
+      '23:00:00 0 s down: unreachable height 1,222, 12 blocks behind, no answer',
+      '23:00:00 0 s Confirmed',
+      '23:02:03 +2 min 3 s up',
+    ])
+    expect(told(of, 'pre')).toEqual(['one/a down for 2 min'])
+    expect(of.querySelector('[data-act=copy]')?.getAttribute('data-copy')).toBe('post-mortem')
+    expect(told(of, '.course tbody tr')).toEqual(['22:50 up 0 blocks 100 20 ms', '22:51 down 0 blocks – 20 ms'])
+  })
+
+  test('asks for as much time around it as it lasted, ten minutes at least, in steps of two polls at least', async () => {
+    const asked: { fromMs: number; toMs: number; stepSeconds: number }[] = []
+    const history: Sources['history'] = async (of) => {
+      asked.push(of)
+      return { ok: true, value: HISTORY }
+    }
+    const rules = (async () => ({
+      ok: true,
+      value: { interval_seconds: 20, thresholds: { lag_blocks: 3, latency_seconds: 2, heartbeat_seconds: 60 } },
+    })) as unknown as Sources['rules']
+
+    await drawPage(sourcesOf(CHANGED, { history, rules }))
+
+    expect(asked).toMatchObject([
+      { fromMs: Date.parse('2026-01-01T22:50:00Z'), toMs: Date.parse('2026-01-01T23:12:03Z'), stepSeconds: 60 },
+    ])
+  })
+
+  test('of a whole network names who showed it and what is a part of it', async () => {
+    const whole = { ...CHANGED, endpoint: null, cause: 'halted' as const, affected: ['a', 'b'] }
+    const part = anIncident('part', { endpoint: 'b', absorbed_by: 'over' })
+    const incidents: Sources['incidents'] = async () => ({ ok: true, value: { incidents: [part], next_cursor: null } })
+
+    const of = await drawPage(sourcesOf(whole, { incidents }))
+
+    expect(told(of, 'h1')).toEqual(['ONE was halted: connection refused'])
+    expect(told(of, '[aria-labelledby=affected] li')).toEqual(['Node A', 'b', 'b is down: connection refused'])
+    expect(of.querySelectorAll('.course')).toHaveLength(2)
+  })
+
+  test('that is part of another leads there', async () => {
+    const of = await drawPage(sourcesOf({ ...CHANGED, absorbed_by: 'whole' }))
+
+    expect(of.querySelector('.part a')?.getAttribute('href')).toBe('/incidents/whole')
+  })
+
+  test('has no figures for those who may not see them, and none where they cannot be read', async () => {
+    const locked = await drawPage(sourcesOf(CHANGED, { history: async () => LOCKED }))
+    const away = await drawPage(sourcesOf(CHANGED, { history: async () => ({ ok: false, why: 'away' }) }))
+
+    expect(locked.textContent).toContain('Heights, lags and latencies take the token.')
+    expect(away.textContent).toContain('No history of that time can be read.')
+    for (const of of [locked, away]) expect(of.querySelector('.course')).toBeNull()
+  })
+
+  test('goes on with what events tell while it is open', async () => {
+    const open = { ...CHANGED, closed_at: null, duration_seconds: null }
+    const worse = anIncident('over', { opened_at: OVER.opened_at, state: 'degraded' })
+
+    const of = await drawPage(sourcesOf(open), { incidents: [worse] })
+
+    expect(told(of, 'h1')).toEqual(['ONE: Node A is degraded: connection refused'])
+    expect(told(of, '.subject p')).toEqual(['still open, for 70 min'])
+  })
+})

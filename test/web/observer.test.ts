@@ -1,0 +1,152 @@
+import { Window } from 'happy-dom'
+import { describe, expect, test } from 'vitest'
+import { templateText } from '../../src/http/template-text.ts'
+import type { OwnHealthView } from '../../src/http/views.ts'
+import { view } from '../../web/views/observer.ts'
+import { DEFAULT_SETTINGS, type Model, type Sources } from '../../web/views/view.ts'
+import { aStatus } from './things.ts'
+import { told } from './told.ts'
+
+const NOW = Date.parse('2026-01-01T00:10:00.000Z')
+const SPREAD = { count: 10, p50_seconds: 0.0025, p99_seconds: 0.09 }
+
+function ourselves(over: Partial<OwnHealthView> = {}): OwnHealthView {
+  return {
+    generated_at: '2026-01-01T00:10:00.000Z',
+    impaired: false,
+    reasons: [],
+    version: '0.1.0',
+    node_version: 'v22.0.0',
+    started_at: '2026-01-01T00:00:00.000Z',
+    uptime_seconds: 600,
+    resident_bytes: 94_371_840,
+    networks: 2,
+    endpoints: 9,
+    configuration: { ok: true, loaded_at: '2026-01-01T00:05:00.000Z' },
+    polls: {
+      last_round_at: '2026-01-01T00:09:59.000Z',
+      lag: SPREAD,
+      skips: { overlap: 0, concurrency: 0, late: 3, rate_limited: 0 },
+    },
+    clock_jumps: { forward: 0, backward: 1 },
+    store: {
+      trouble: 'full',
+      integrity_ok: true,
+      queue_rows: 12,
+      rows_written: 1234,
+      rows_dropped: 5,
+      write_failures: [{ reason: 'full', count: 2 }],
+      commit: SPREAD,
+      thread_restarts: 1,
+      database_bytes: 1_288_490_189,
+      filesystem_free_bytes: 2048,
+    },
+    course: {
+      from: '2026-01-01T00:08:00.000Z',
+      step_seconds: 60,
+      loop_lag_seconds: [0.02, null, 2.5],
+      poll_lag_seconds: [0.001, null, 2.4],
+      skips: [0, null, 3],
+      commit_seconds: [0.002, null, 0.1],
+      queue_rows: [1, null, 12],
+      resident_bytes: [1024, null, 2048],
+    },
+    events: [
+      { kind: 'trouble', from: '2026-01-01T00:09:00.000Z', until: null, text: 'the history cannot be written (full)' },
+      {
+        kind: 'hold',
+        from: '2026-01-01T00:08:00.000Z',
+        until: '2026-01-01T00:08:02.500Z',
+        text: 'this process stood still for 2.5 s',
+      },
+    ],
+    ...over,
+  }
+}
+
+function draw(data: OwnHealthView | null, observer = { impaired: false, reasons: [] as string[] }): HTMLElement {
+  const model: Model = {
+    route: { view: 'observer', params: {}, query: {} },
+    status: aStatus([], { observer }),
+    incidents: [],
+    contact: { kind: 'live', by: 'events' },
+    nowMs: NOW,
+    access: 'open',
+    settings: { ...DEFAULT_SETTINGS, zone: 'utc' },
+    data,
+  }
+  const { document } = new Window()
+  document.body.innerHTML = templateText(view.draw(model))
+  return document.body as unknown as HTMLElement
+}
+
+describe('the view of Heartline itself', () => {
+  test('says whether it is fit to judge, and why not', () => {
+    const well = draw(ourselves())
+    const ill = draw(ourselves(), { impaired: true, reasons: ['this process stood still for 2.5 s'] })
+
+    expect(well.querySelector('.subject')?.textContent).toContain('Heartline is well')
+    expect(ill.querySelector('.subject')?.textContent).toContain('so its verdicts wait')
+    expect(told(ill, '.reasons-now li')).toEqual(['this process stood still for 2.5 s'])
+  })
+
+  test('has the numbers of the process, its polls and its history, and what is wrong stands out', () => {
+    const of = draw(ourselves())
+
+    expect(told(of, '.figures > div')).toEqual([
+      'Running for 10 min',
+      'Version 0.1.0 Node.js v22.0.0',
+      'Watched 9 endpoints in 2 networks',
+      'Configuration loaded 5 min ago',
+      'Memory 90.0 MiB',
+      'Last round 1 s ago',
+      'Began late, p50 2.5 ms p99 90 ms',
+      'Left out 3',
+      'Clock set 0 forward, 1 back',
+      'Trouble full',
+      'Rows written 1,234 12 wait',
+      'Given up 5',
+      'A transaction, p50 2.5 ms p99 90 ms',
+      'Size 1.2 GiB 2.0 KiB free',
+    ])
+    expect(told(of, '.figures .down dt')).toEqual(['Trouble', 'Given up'])
+    expect(told(of, '.figures .degraded dt')).toEqual(['Left out', 'Clock set'])
+    expect(told(of, '.besides')).toEqual([
+      'Left out: 3 this process did not get its turn.',
+      'not written: full 2; threads started again: 1.',
+    ])
+  })
+
+  test('tells what happened, the newest first, so that a gap explains itself', () => {
+    expect(told(draw(ourselves()), '.own-events li')).toEqual([
+      '1 Jan 2026, 00:09:00 UTC trouble the history cannot be written (full), still so, 60 s',
+      '1 Jan 2026, 00:08:00 UTC held up this process stood still for 2.5 s',
+    ])
+  })
+
+  test('leaves a minute in which nothing ran unknown', () => {
+    const rows = told(draw(ourselves()), '#own-course-table tbody tr')
+
+    expect(rows.slice(-3)).toEqual([
+      '00:08 20 ms 1.0 ms 0 1 2.0 ms 1.0 KiB',
+      '00:09 – – – – – –',
+      '00:10 2.5 s 2.4 s 3 12 100 ms 2.0 KiB',
+    ])
+  })
+
+  test('tells a configuration that was refused', () => {
+    const of = draw(ourselves({ configuration: { ok: false, loaded_at: null } }))
+
+    expect(told(of, '.figures .degraded')).toContain('Configuration refused the one before stays in force')
+  })
+
+  test('shows its state alone to those who may not see more', async () => {
+    const sources = { observer: async () => ({ ok: false, why: 'locked' }) } as unknown as Sources
+    const answer = await view.load(sources, { view: 'observer', params: {}, query: {} }, NOW)
+
+    expect(answer).toEqual({ ok: true, value: null })
+    const of = draw(null)
+    expect(of.textContent).toContain('The figures take the token.')
+    expect(of.querySelector('.figures')).toBeNull()
+  })
+})

@@ -1,0 +1,45 @@
+import { html, nothing, type TemplateResult } from './lit.ts'
+
+/** One number that matters, with what it is and what belongs to it. */
+export interface Figure {
+  readonly name: string
+  readonly value: string | TemplateResult
+  readonly beside?: string | TemplateResult
+  /** Why it is as it should not be. */
+  readonly tone?: 'degraded' | 'down' | undefined
+}
+
+/** Numbers side by side, each under its name. */
+export function figures(list: readonly Figure[]): TemplateResult {
+  return html`
+    <dl class="figures">
+      ${list.map(
+        ({ name, value, beside, tone }) => html`<div class=${tone ?? ''}>
+          <dt>${name}</dt>
+          <dd><b>${value}</b> ${beside === undefined ? nothing : html`<small>${beside}</small>`}</dd>
+        </div>`,
+      )}
+    </dl>
+  `
+}
+
+/** `90 MiB`, `1.2 GiB`. */
+export function bytes(many: number): string {
+  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB']
+  let value = many
+  let unit = 0
+  while (value >= 1024 && unit < units.length - 1) {
+    value /= 1024
+    unit++
+  }
+  return `${unit === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${units[unit]}`
+}
+
+/** Of ours: below a millisecond in microseconds. */
+export function fine(seconds: number | null): string {
+  if (seconds === null) return '–'
+  if (seconds < 0.001) return `${Math.round(seconds * 1e6)} µs`
+  const ms = seconds * 1000
+  if (ms < 10) return `${ms.toFixed(1)} ms`
+  return ms < 1000 ? `${Math.round(ms)} ms` : `${seconds.toFixed(1)} s`
+}

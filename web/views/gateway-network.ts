@@ -1,0 +1,138 @@
+import type { GatewayView, StatusView } from '../../src/http/views.ts'
+import { fine } from './figures.ts'
+import { count, latency } from './format.ts'
+import { html, nothing, svg, type TemplateResult } from './lit.ts'
+import { mark } from './mark.ts'
+import { endpointPath, networkPath } from './route.ts'
+import { GATEWAY_WORDS, leftOutSentence } from './words-gateway.ts'
+
+type Network = GatewayView['networks'][number]
+type Routed = Network['endpoints'][number]
+
+/** Whom it would ask of one network, why not the others, and what came of what was asked. */
+export function gatewayNetwork(network: Network, status: StatusView | null): TemplateResult {
+  const { name, endpoints, traffic } = network
+  const of = status?.networks.find((one) => one.name === name)
+  const id = `gateway-${name}`
+  const answers = endpoints.reduce((sum, endpoint) => sum + endpoint.answered, 0)
+  const eligible = endpoints.filter(({ left_out: leftOut }) => leftOut === null).length
+  return html`
+    <section class="card wide" aria-labelledby=${id}>
+      <h2 id=${id}>
+        <a href=${networkPath(name)}>${of?.title ?? name}</a> <small>${GATEWAY_WORDS.order.toLowerCase()}</small>
+      </h2>
+      ${eligible === 0 ? html`<p class="bad">${GATEWAY_WORDS.nobody}</p>` : nothing}
+      <div class="scroll" tabindex="0" role="region" aria-label="${of?.title ?? name}: ${GATEWAY_WORDS.order}">
+        <table class="data">
+          <thead>
+            <tr>
+              <th scope="col">${GATEWAY_WORDS.endpoint}</th>
+              <th scope="col">${GATEWAY_WORDS.place}</th>
+              <th scope="col" class="share">${GATEWAY_WORDS.share}</th>
+              <th scope="col" class="n">${GATEWAY_WORDS.latency}</th>
+              <th scope="col" class="n">${GATEWAY_WORDS.attempts}</th>
+              <th scope="col" class="n">${GATEWAY_WORDS.unanswered}</th>
+              <th scope="col" class="n">${GATEWAY_WORDS.working}</th>
+            </tr>
+          </thead>
+          <tbody>
+            ${endpoints.map((endpoint, place) => {
+              const shown = of?.endpoints.find((one) => one.name === endpoint.name)
+              return html`<tr class=${endpoint.left_out === null ? '' : 'out'}>
+                <th scope="row">
+                  ${shown === undefined ? nothing : mark(shown.state)}
+                  <a href=${endpointPath(name, endpoint.name)}>${shown?.title ?? endpoint.name}</a>
+                  ${endpoint.tier === 'fallback' ? html`<small>${GATEWAY_WORDS.fallback}</small>` : nothing}
+                </th>
+                <td>${standing(endpoint, place)}</td>
+                <td class="share">${share(answers === 0 ? null : endpoint.answered / answers)}</td>
+                <td class="n">${endpoint.latency_seconds === null ? '–' : latency(endpoint.latency_seconds)}</td>
+                <td class="n">${count(endpoint.attempts)}</td>
+                <td class="n">${quietZero(endpoint.attempts - endpoint.answered)}</td>
+                <td class="n">${quietZero(endpoint.in_flight)}</td>
+              </tr>`
+            })}
+          </tbody>
+        </table>
+      </div>
+      ${besides(traffic)} ${traffic.operations.length === 0 ? html`<p class="quiet">${GATEWAY_WORDS.nothing}</p>` : operations(network, of?.title ?? name)}
+    </section>
+  `
+}
+
+function standing({ left_out: leftOut }: Routed, place: number): TemplateResult {
+  if (leftOut !== null) {
+    return html`<span class="why"><span class="code">${leftOut}</span> ${leftOutSentence(leftOut)}</span>`
+  }
+  return place === 0 ? html`<b>${GATEWAY_WORDS.first}</b>` : html`${GATEWAY_WORDS.nth(place + 1)}`
+}
+
+function share(ratio: number | null): TemplateResult {
+  if (ratio === null) return html`–`
+  return html`<span class="part"
+    ><svg viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true" focusable="false">
+      <rect class="ground" width="100" height="8" />${svg`<rect class="got" width=${Math.round(ratio * 1000) / 10} height="8" />`}</svg
+    ><span>${Math.floor(ratio * 100)} %</span></span
+  >`
+}
+
+/** What is worth telling, if it happened. */
+function besides({ retries, coalesced, least_bad: leastBad, rejections }: Network['traffic']): TemplateResult {
+  const { again } = GATEWAY_WORDS
+  const asked = (['failed', 'absent', 'behind'] as const).filter((one) => retries[one] > 0)
+  const lines = [
+    [GATEWAY_WORDS.figures.retries, asked.map((one) => again[one](retries[one]))],
+    [GATEWAY_WORDS.shared, coalesced > 0 ? [GATEWAY_WORDS.coalesced(coalesced)] : []],
+    [GATEWAY_WORDS.unwell, leastBad > 0 ? [GATEWAY_WORDS.leastBad(leastBad)] : []],
+    [GATEWAY_WORDS.rejections, rejections.map(({ reason, count: many }) => `${reason} ${count(many)}`)],
+  ] as const
+  return html`${lines
+    .filter(([, told]) => told.length > 0)
+    .map(([title, told]) => html`<p class="besides"><b>${title}:</b> ${told.join(', ')}.</p>`)}`
+}
+
+function operations({ traffic }: Network, title: string): TemplateResult {
+  return html`
+    <details class="behind" open>
+      <summary>${GATEWAY_WORDS.operations}</summary>
+      <div class="scroll" tabindex="0" role="region" aria-label="${title}: ${GATEWAY_WORDS.operations}">
+        <table class="data">
+          <thead>
+            <tr>
+              <th scope="col">${GATEWAY_WORDS.operation}</th>
+              <th scope="col" class="n">${GATEWAY_WORDS.figures.requests}</th>
+              <th scope="col" class="n">${GATEWAY_WORDS.answered}</th>
+              <th scope="col" class="n">${GATEWAY_WORDS.nodeErrors}</th>
+              <th scope="col" class="n">${GATEWAY_WORDS.figures.failed}</th>
+              <th scope="col" class="n">${GATEWAY_WORDS.figures.refused}</th>
+              <th scope="col" class="n">${GATEWAY_WORDS.time}</th>
+              <th scope="col" class="n">${GATEWAY_WORDS.timeMost}</th>
+              <th scope="col" class="n">${GATEWAY_WORDS.own}</th>
+              <th scope="col" class="n">${GATEWAY_WORDS.ownMost}</th>
+            </tr>
+          </thead>
+          <tbody>
+            ${traffic.operations.map(
+              (operation) => html`<tr>
+                <th scope="row">${operation.name}</th>
+                <td class="n">${count(operation.requests)}</td>
+                <td class="n">${quietZero(operation.answered)}</td>
+                <td class="n">${quietZero(operation.node_errors)}</td>
+                <td class="n">${operation.failed === 0 ? quietZero(0) : html`<b class="bad">${count(operation.failed)}</b>`}</td>
+                <td class="n">${quietZero(operation.refused)}</td>
+                <td class="n">${fine(operation.duration.p50_seconds)}</td>
+                <td class="n">${fine(operation.duration.p99_seconds)}</td>
+                <td class="n">${fine(operation.overhead.p50_seconds)}</td>
+                <td class="n">${fine(operation.overhead.p99_seconds)}</td>
+              </tr>`,
+            )}
+          </tbody>
+        </table>
+      </div>
+    </details>
+  `
+}
+
+function quietZero(value: number): TemplateResult {
+  return value === 0 ? html`<span class="quiet">0</span>` : html`${count(value)}`
+}

@@ -1,0 +1,158 @@
+import type {
+  HistoryBucketView,
+  HistoryView,
+  IncidentSummaryView,
+  IncidentView,
+  RulesView,
+} from '../../src/http/views.ts'
+import { course, type Panel } from './course.ts'
+import { count, duration, latency } from './format.ts'
+import { html, nothing, type TemplateResult } from './lit.ts'
+import type { Answer, Model, Sources } from './view.ts'
+import { blocks, INCIDENT_WORDS } from './words-incidents.ts'
+
+/** An incident with what is around it. */
+export interface Around {
+  readonly incident: IncidentView
+  /** Of a whole network: the endpoints' incidents that are nothing but a part of it. */
+  readonly parts: readonly IncidentSummaryView[]
+  /** `null` for whoever may not see figures. */
+  readonly courses: readonly EndpointCourse[] | null
+  readonly text: string | null
+}
+
+interface EndpointCourse {
+  readonly endpoint: string
+  readonly history: HistoryView
+  readonly rules: RulesView | null
+}
+
+export const MOST_COURSES = 6
+const MOST_PARTS = 100
+const MOST_CELLS = 120
+const MINUTE_MS = 60_000
+/** How much of the time before and after it is drawn: as long as it was, within these. */
+const SHORTEST_MARGIN_MS = 10 * MINUTE_MS
+const LONGEST_MARGIN_MS = 60 * MINUTE_MS
+const STEPS_S = [10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21_600, 43_200, 86_400]
+
+export async function loadAround(sources: Sources, id: string, nowMs: number): Promise<Answer<Around>> {
+  const answer = await sources.incident(id)
+  if (!answer.ok) return answer
+  const incident = answer.value
+  const names = incident.endpoint === null ? incident.affected.slice(0, MOST_COURSES) : [incident.endpoint]
+  const [parts, text, ...courses] = await Promise.all([
+    incident.endpoint === null ? sources.incidents({ part_of: id, limit: MOST_PARTS }) : null,
+    sources.postMortem(id),
+    ...names.map((endpoint) => courseOf(sources, incident, endpoint, nowMs)),
+  ])
+  return {
+    ok: true,
+    value: {
+      incident,
+      parts: parts?.ok ? parts.value.incidents : [],
+      text: text.ok ? text.value : null,
+      courses: courses.includes('locked') ? null : courses.filter((one) => typeof one === 'object'),
+    },
+  }
+}
+
+async function courseOf(
+  sources: Sources,
+  { network, opened_at: openedAt, closed_at: closedAt }: IncidentView,
+  endpoint: string,
+  nowMs: number,
+): Promise<EndpointCourse | 'locked' | 'away'> {
+  const rules = await sources.rules(network, endpoint)
+  const openedMs = Date.parse(openedAt)
+  const endMs = closedAt === null ? nowMs : Date.parse(closedAt)
+  const marginMs = Math.min(LONGEST_MARGIN_MS, Math.max(SHORTEST_MARGIN_MS, endMs - openedMs))
+  const toMs = closedAt === null ? nowMs : Math.min(nowMs, endMs + marginMs)
+  // A step shorter than two polls would show gaps that are none.
+  const atLeast = rules.ok ? 2 * rules.value.interval_seconds : 0
+  const range = (toMs - openedMs + marginMs) / 1000
+  const stepSeconds =
+    STEPS_S.find((step) => step >= atLeast && range / step <= MOST_CELLS) ??
+    Math.ceil(range / MOST_CELLS / 86_400) * 86_400
+  const fromMs = Math.floor((openedMs - marginMs) / 1000 / stepSeconds) * stepSeconds * 1000
+  const history = await sources.history({ network, endpoint, fromMs: Math.max(0, fromMs), toMs, stepSeconds })
+  if (!history.ok) return history.why === 'locked' ? 'locked' : 'away'
+  return { endpoint, history: history.value, rules: rules.ok ? rules.value : null }
+}
+
+/** What every endpoint concerned did before, during and after it. */
+export function incidentCourses(
+  { data: { courses }, settings, status, nowMs }: Model<Around>,
+  { network, state, opened_at: openedAt, closed_at: closedAt }: IncidentSummaryView,
+): TemplateResult {
+  if (courses === null) return html`<p class="quiet">${INCIDENT_WORDS.locked}</p>`
+  if (courses.length === 0) return html`<p class="quiet">${INCIDENT_WORDS.away}</p>`
+  const endpoints = status?.networks.find(({ name }) => name === network)?.endpoints ?? []
+  return html`${courses.map(({ endpoint, history, rules }) => {
+    const title = endpoints.find(({ name }) => name === endpoint)?.title ?? endpoint
+    const drawn = course({
+      id: `course-${endpoint}`,
+      title: `${title}: ${INCIDENT_WORDS.course}`,
+      startMs: Date.parse(history.buckets[0]?.start ?? history.from),
+      stepMs: history.step_seconds * 1000,
+      cells: history.buckets.length,
+      zone: settings.zone,
+      states: history.buckets.map(letterOf).join(''),
+      panels: panelsOf(history.buckets, rules),
+      marked: { fromMs: Date.parse(openedAt), toMs: closedAt === null ? nowMs : Date.parse(closedAt), state },
+    })
+    return html`${courses.length > 1 ? html`<h3>${title}</h3>` : nothing} ${drawn}`
+  })}`
+}
+
+function panelsOf(buckets: readonly HistoryBucketView[], rules: RulesView | null): Panel[] {
+  const limits = rules?.thresholds
+  const beats = buckets.map((bucket) => bucket.heartbeat_lag_seconds_max)
+  return [
+    {
+      name: INCIDENT_WORDS.lag,
+      kind: 'bars',
+      floor: 'zero',
+      values: buckets.map((bucket) => bucket.lag_blocks_max),
+      write: blocks,
+      ...(limits === undefined ? {} : { limit: limits.lag_blocks }),
+    },
+    {
+      name: INCIDENT_WORDS.height,
+      kind: 'line',
+      floor: 'lowest',
+      values: buckets.map(({ height }) => height),
+      write: count,
+    },
+    {
+      name: INCIDENT_WORDS.latency,
+      kind: 'line',
+      floor: 'zero',
+      values: buckets.map((bucket) => bucket.latency_p95_seconds),
+      write: latency,
+      ...(limits === undefined ? {} : { limit: limits.latency_seconds }),
+    },
+    ...(beats.every((beat) => beat === null)
+      ? []
+      : [
+          {
+            name: INCIDENT_WORDS.heartbeat,
+            kind: 'line' as const,
+            floor: 'zero' as const,
+            values: beats,
+            write: duration,
+            ...(limits === undefined ? {} : { limit: limits.heartbeat_seconds }),
+          },
+        ]),
+  ]
+}
+
+/** The worst that was. Time that is not known does not count as up, so where there is more of it nothing is. */
+function letterOf(bucket: HistoryBucketView): string {
+  const { up_seconds: up, degraded_seconds: degraded, down_seconds: down } = bucket
+  const { maintenance_seconds: maintenance, unknown_seconds: unknown } = bucket
+  if (down > 0) return 'd'
+  if (degraded > 0) return 'g'
+  if (unknown > up + maintenance || up + maintenance === 0) return '-'
+  return maintenance > up ? 'm' : 'u'
+}
