@@ -1,4 +1,4 @@
-import { authorised } from './session.ts'
+import { authorised, token } from './session.ts'
 import type { Answer, Sources } from './views/view.ts'
 
 const PATIENCE_MS = 10_000
@@ -10,10 +10,10 @@ export const api: Sources = {
   routing: (network) => get(`/api/v1/networks/${encodeURIComponent(network)}/routing`),
   endpoint: (network, endpoint) => get(endpointAt(network, endpoint)),
   history: ({ network, endpoint, fromMs, toMs, stepSeconds }) =>
-    get(`${endpointAt(network, endpoint)}/history`, { from: fromMs / 1000, to: toMs / 1000, step: stepSeconds }),
+    getPrivate(`${endpointAt(network, endpoint)}/history`, { from: fromMs / 1000, to: toMs / 1000, step: stepSeconds }),
   polls: ({ network, endpoint, fromMs, toMs }) =>
-    get(`${endpointAt(network, endpoint)}/polls`, { from: fromMs / 1000, to: toMs / 1000 }),
-  rules: (network, endpoint) => get(`${endpointAt(network, endpoint)}/rules`),
+    getPrivate(`${endpointAt(network, endpoint)}/polls`, { from: fromMs / 1000, to: toMs / 1000 }),
+  rules: (network, endpoint) => getPrivate(`${endpointAt(network, endpoint)}/rules`),
   incidents: (filter) => get('/api/v1/incidents', filter),
   incident: (id) => get(`/api/v1/incidents/${encodeURIComponent(id)}`),
   postMortem: (id) => get(`/api/v1/incidents/${encodeURIComponent(id)}.txt`, {}, (answer) => answer.text()),
@@ -24,6 +24,12 @@ export const api: Sources = {
 
 function endpointAt(network: string, endpoint: string): string {
   return `/api/v1/endpoints/${encodeURIComponent(network)}/${encodeURIComponent(endpoint)}`
+}
+
+/** Who has no token is not sent where it would be refused: a browser takes that for an error of the page. */
+async function getPrivate<T>(path: string, query: object = {}): Promise<Answer<T>> {
+  const isPublic = document.getElementById('page')?.dataset.access === 'public' && token() === null
+  return isPublic ? { ok: false, why: 'locked' } : get(path, query)
 }
 
 async function get<T>(

@@ -5,6 +5,7 @@ import { keepToken, token } from './session.ts'
 import { createChoices } from './settings.ts'
 import { takeOver } from './take-over.ts'
 import { tick } from './ticking.ts'
+import type { ChartGroup } from './views/chart-group.ts'
 import { frame } from './views/frame.ts'
 import { render } from './views/lit.ts'
 import { type Route, routeOf } from './views/route.ts'
@@ -41,7 +42,7 @@ function model(at: Place): Model | null {
   const live = following?.look()
   if (live === undefined) return null
   const data = at.answer.ok ? at.answer.value : null
-  return { route: at.route, ...live, access: access(), settings: choices.look(), data }
+  return { route: at.route, ...live, access: access(), settings: choices.look(), origin: location.origin, data }
 }
 
 /** Once a frame at most, however much comes in. */
@@ -66,6 +67,13 @@ function drawNow(): void {
   if (!isOurs && typed !== now.settings.query) choices.change({ query: typed })
   isOurs = true
   document.title = view.title(now)
+  const charts = view.charts?.(now)
+  if (charts !== undefined) drawCharts(charts)
+}
+
+function drawCharts(group: ChartGroup): void {
+  const goTo = (path: string) => void go(new URL(path, location.href), 'push')
+  void import('./charts.ts').then(({ showCharts }) => showCharts({ page, group, goTo, theme: choices.look().theme }))
 }
 
 /** What the daemon drew is still all there is; it must not look live for longer than it is. */
@@ -98,10 +106,13 @@ async function go(url: URL, how: 'start' | 'push' | 'back'): Promise<void> {
     return how === 'start' ? undefined : location.assign(url)
   }
   if (mine !== journey) return
+  const isSame = place !== null && how === 'push' && url.pathname === location.pathname
   if (how === 'push') history.pushState(null, '', url)
   place = next
   if (how === 'start') return draw()
   drawNow()
+  // Another part of the same: who looks at it goes on looking.
+  if (isSame) return
   if (how === 'push') scrollTo(0, 0)
   ;(page.querySelector('h1') ?? page.querySelector('main'))?.focus({ preventScroll: true })
 }

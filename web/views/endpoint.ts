@@ -1,41 +1,113 @@
-import type { EndpointView, HistoryView } from '../../src/http/views.ts'
-import { shardName, ticking } from './endpoint-row.ts'
-import { count, unbroken } from './format.ts'
-import { html, nothing, type TemplateResult } from './lit.ts'
+import type { EndpointView, HistoryBucketView, IncidentSummaryView, PollView, RulesView } from '../../src/http/views.ts'
+import { type Cell, cellsOf, cellsOfStrip } from './cells.ts'
+import type { ChartGroup } from './chart-group.ts'
+import { badgePanel, incidentsPanel, rulesPanel } from './endpoint-about.ts'
+import { endpointCharts } from './endpoint-charts.ts'
+import { historySection } from './endpoint-history.ts'
+import { checksSection, disagreement, nowFacts } from './endpoint-now.ts'
+import { ticking } from './endpoint-row.ts'
+import { unbroken, type Zone } from './format.ts'
+import { guard, html, nothing, type TemplateResult } from './lit.ts'
 import { mark } from './mark.ts'
 import { networkPath, type Route } from './route.ts'
+import { type Span, spanOf } from './span.ts'
 import { type Answer, defineView, type Model, type Sources } from './view.ts'
 import { WORDS } from './words.ts'
+import { ENDPOINT } from './words-endpoint.ts'
 
 interface Data {
   readonly endpoint: EndpointView
-  /** `null` for whoever may not see it, and where it cannot be read. */
-  readonly history: HistoryView | null
+  readonly rules: RulesView | null
+  readonly span: Span
+  readonly cells: readonly Cell[]
+  readonly buckets: readonly HistoryBucketView[]
+  readonly polls: readonly PollView[] | null
+  /** Its own, and those of its network that it was part of; the newest first. */
+  readonly incidents: readonly IncidentSummaryView[]
+  /** How much of its history the reader is told: to whom it is locked, the states of the last day. */
+  readonly told: 'all' | 'states' | 'away'
+  readonly loadedMs: number
 }
 
-const DAY_MS = 86_400_000
-const STEP_S = 300
-
-/** One endpoint: what it is now, and how it came to that. */
+/** One endpoint: what it is now, how it came to that, and by what it is judged. */
 export const view = defineView<Data>({
   title: (model) => `${current(model).title} · Heartline`,
   load,
   draw,
-  refreshMs: 60_000,
-  hasStyle: false,
+  charts: (model) => groupOf(model.data, model.settings.zone, model.route),
+  refreshMs: 30_000,
+  hasStyle: true,
 })
 
-async function load(sources: Sources, { params }: Route, nowMs: number): Promise<Answer<Data>> {
-  const { network = '', endpoint = '' } = params
-  // Buckets begin where the clock strikes, so that those of now and of in a minute are the same ones.
-  const fromMs = Math.floor((nowMs - DAY_MS) / (STEP_S * 1000)) * STEP_S * 1000
-  const [answer, history] = await Promise.all([
+const MOST_INCIDENTS = 100
+
+async function load(sources: Sources, route: Route, nowMs: number): Promise<Answer<Data>> {
+  const { network = '', endpoint = '' } = route.params
+  const span = spanOf(route, nowMs)
+  const [answer, rules, past, own, whole] = await Promise.all([
     sources.endpoint(network, endpoint),
-    sources.history({ network, endpoint, fromMs, toMs: nowMs, stepSeconds: STEP_S }),
+    sources.rules(network, endpoint),
+    loadPast(sources, network, endpoint, span),
+    sources.incidents({ network, endpoint, limit: MOST_INCIDENTS }),
+    sources.incidents({ network, limit: MOST_INCIDENTS }),
   ])
-  return answer.ok
-    ? { ok: true, value: { endpoint: answer.value, history: history.ok ? history.value : null } }
-    : answer
+  if (!answer.ok) return answer
+  const ofWhole = whole.ok ? whole.value.incidents.filter((incident) => incident.endpoint === null) : []
+  const incidents = [...(own.ok ? own.value.incidents : []), ...ofWhole]
+  return {
+    ok: true,
+    value: {
+      endpoint: answer.value,
+      rules: rules.ok ? rules.value : null,
+      ...past,
+      incidents: incidents.sort((a, b) => Date.parse(b.opened_at) - Date.parse(a.opened_at)),
+      loadedMs: nowMs,
+    },
+  }
+}
+
+type Past = Pick<Data, 'span' | 'cells' | 'buckets' | 'polls' | 'told'>
+
+async function loadPast(sources: Sources, network: string, endpoint: string, span: Span): Promise<Past> {
+  const asked = { network, endpoint, fromMs: span.fromMs, toMs: span.toMs }
+  const [history, polls] = await Promise.all([
+    sources.history({ ...asked, stepSeconds: span.stepMs / 1000 }),
+    span.isClose ? sources.polls(asked) : null,
+  ])
+  if (history.ok) {
+    const { buckets } = history.value
+    const isAll = polls?.ok === true && polls.value.next_from === null && polls.value.polls.length > 0
+    return { span, cells: cellsOf(buckets, span), buckets, polls: isAll ? polls.value.polls : null, told: 'all' }
+  }
+  const strips = history.why === 'locked' ? await sources.strips() : null
+  if (strips?.ok !== true || strips.value === null) {
+    const told = history.why === 'locked' ? 'states' : 'away'
+    return { span, cells: [], buckets: [], polls: null, told }
+  }
+  const { from, to, step_seconds: step } = strips.value
+  const day: Span = {
+    fromMs: Date.parse(from),
+    toMs: Date.parse(to),
+    stepMs: step * 1000,
+    range: '24h',
+    isClose: false,
+  }
+  return { span: day, cells: cellsOfStrip(strips.value, network, endpoint), buckets: [], polls: null, told: 'states' }
+}
+
+let kept: { readonly data: Data; readonly zone: Zone; readonly group: ChartGroup } | null = null
+
+/** Once for all drawings of the same data. */
+function groupOf(data: Data, zone: Zone, { params }: Route): ChartGroup {
+  if (kept?.data !== data || kept.zone !== zone) {
+    const of = { network: params.network ?? '', endpoint: params.endpoint ?? '' }
+    kept = {
+      data,
+      zone,
+      group: endpointCharts({ ...data, of, canZoom: data.told === 'all', nowMs: data.loadedMs }, zone),
+    }
+  }
+  return kept.group
 }
 
 /** As the latest event has it. */
@@ -46,24 +118,40 @@ function current({ status, route, data }: Model<Data>): EndpointView {
 
 function draw(model: Model<Data>): TemplateResult {
   const endpoint = current(model)
-  const { route, settings, nowMs } = model
-  const network = route.params.network ?? ''
+  const { route, settings, nowMs, data, status, origin = '' } = model
+  const { network = '' } = route.params
+  const { zone } = settings
+  const of = { network, endpoint: endpoint.name }
+  const now = { endpoint, rules: data.rules, zone, nowMs }
+  const group = groupOf(data, zone, route)
+  const title = status?.networks.find(({ name }) => name === network)?.title ?? network
   return html`
-    <header class="subject">
-      <p><a href=${networkPath(network)}>${network}</a></p>
+    <header class="subject endpoint ${endpoint.state}">
+      <p class="within"><a href="/">${WORDS.places.overview}</a> <span aria-hidden="true">/</span> <a href=${networkPath(network)}>${title}</a></p>
       <h1 tabindex="-1">${mark(endpoint.state)}${endpoint.title}</h1>
-      <p>${WORDS.states[endpoint.state]} ${WORDS.since} ${ticking(endpoint.since, settings.zone, nowMs)}</p>
+      <p class="state">
+        <b>${WORDS.states[endpoint.state]}</b>${endpoint.flapping ? `, ${WORDS.flapping},` : ''} ${WORDS.since}
+        ${ticking(endpoint.since, zone, nowMs)}
+      </p>
+      <p class="polled">${endpoint.last_polled_at === null ? ENDPOINT.never : html`${ENDPOINT.polled} ${ticking(endpoint.last_polled_at, zone, nowMs)} ${ENDPOINT.ago}`}</p>
     </header>
-    ${endpoint.conditions.map(
-      ({ code, message }) => html`<p class="why"><span class="code">${code}</span> ${unbroken(message)}</p>`,
-    )}
-    <ul class="plain">
-      ${endpoint.heads.map(
-        ({ shard, height, lag_blocks: lag }) => html`<li>
-          ${shard === null ? nothing : shardName(shard)} <b>${count(height)}</b>
-          ${lag === null ? WORDS.lastSeen : lag === 0 ? WORDS.atHead : WORDS.behind(lag)}
-        </li>`,
-      )}
-    </ul>
+    <div class="endpoint">
+      ${reasons(endpoint)} ${disagreement(now)} ${nowFacts(now)}
+      ${guard([group, JSON.stringify(endpoint.availability), endpoint.title], () => historySection({ of, title: endpoint.title, availability: endpoint.availability, group, ...data }))}
+      <div class="panels">
+        ${checksSection(now)}
+        ${guard([data, zone], () => html`${incidentsPanel(data.incidents, of, zone)}${rulesPanel(data.rules)}`)}
+        ${guard([endpoint.title, origin], () => badgePanel(of, endpoint.title, origin))}
+      </div>
+    </div>
   `
+}
+
+/** What the sentence about who is right says already is not said twice. */
+function reasons({ conditions, liveness, state }: EndpointView): TemplateResult | typeof nothing {
+  const isTold = liveness?.healthy === true && (state === 'down' || state === 'degraded')
+  if (isTold || conditions.length === 0) return nothing
+  return html`<div class="reasons-now ${state}">
+    ${conditions.map(({ code, message }) => html`<p class="why"><span class="code">${code}</span> ${unbroken(message)}</p>`)}
+  </div>`
 }

@@ -14,6 +14,7 @@ import type {
   StatusView,
   StripsView,
 } from '../../src/http/views.ts'
+import type { ChartGroup } from './chart-group.ts'
 import type { TemplateResult } from './lit.ts'
 import type { Route } from './route.ts'
 
@@ -27,6 +28,8 @@ export interface View<Data = unknown> {
   draw(model: Model<Data>): TemplateResult
   /** How often the browser loads anew what `load` told; `null` where the status alone makes it live. */
   readonly refreshMs: number | null
+  /** What `web/charts.ts` draws in its places, where it has any; the same object while nothing has changed. */
+  charts?(model: Model<Data>): ChartGroup
   /** Whether it has a style sheet of its own, `web/views/<name>.css`. */
   readonly hasStyle: boolean
 }
@@ -50,6 +53,8 @@ export interface Model<Data = unknown> {
   readonly nowMs: number
   readonly access: Access
   readonly settings: Settings
+  /** Of this page's address, for whoever wants to quote it; only a browser knows it. */
+  readonly origin?: string
   readonly data: Data
 }
 

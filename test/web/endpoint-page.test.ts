@@ -1,0 +1,211 @@
+import { execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { gzipSync } from 'node:zlib'
+import { type Browser, chromium, type Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { systemClock } from '../../src/clock.ts'
+import { Secret } from '../../src/secret.ts'
+import type { HistoryBucket, HistoryQuery, KeptPoll, PollsQuery } from '../../src/store/store.ts'
+import { type Setting, type SettingOptions, setUp } from '../http/setting.ts'
+import { incident } from '../support/incident.ts'
+import { requirePackage } from '../support/system-package.ts'
+
+const hasChromium = requirePackage('chromium', 'chromium')
+const FLAGS = ['--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-background-networking']
+const AXE = readFileSync('node_modules/axe-core/axe.min.js', 'utf8')
+const PATH = '/endpoints/avalanche/own-1'
+const PATIENCE = { timeout: 30_000 }
+
+/** Of an endpoint that was always well, and fell behind once. */
+const STORE = {
+  async history({ from, to, stepMs }: HistoryQuery): Promise<readonly HistoryBucket[]> {
+    return Array.from({ length: Math.ceil((to - from) / stepMs) }, (_, at) => ({
+      start: from + at * stepMs,
+      upMs: at === 5 ? 0 : stepMs,
+      degradedMs: at === 5 ? stepMs : 0,
+      downMs: 0,
+      maintenanceMs: 0,
+      unknownMs: 0,
+      polls: 20,
+      latencyP50Ms: 10,
+      latencyP95Ms: 20,
+      latencyMaxMs: at === 5 ? 900 : 30,
+      height: 1000 + at,
+      lagBlocksMax: at === 5 ? 7 : 0,
+      heartbeatLagMaxMs: 1500,
+      contiguousFailuresMax: 0,
+    }))
+  },
+  async polls({ from, to }: PollsQuery): Promise<readonly KeptPoll[]> {
+    const measured = { latencyMs: 12.5, height: 1000, lagBlocks: 0, heartbeatLagMs: 1500, contiguousFailures: 0 }
+    return Array.from({ length: Math.ceil((to - from) / 15_000) }, (_, at) => ({
+      at: from + at * 15_000,
+      state: 'up',
+      fresh: true,
+      ...measured,
+      failure: null,
+    }))
+  },
+}
+
+describe.runIf(hasChromium)('an endpoint in Chromium', () => {
+  let browser: Browser
+  const open: Setting[] = []
+
+  beforeAll(async () => {
+    execFileSync(process.execPath, ['.ci/page.mjs'], { stdio: 'pipe' })
+    browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: FLAGS })
+  }, 120_000)
+  afterAll(() => browser?.close())
+  afterEach(async () => {
+    for (const context of browser.contexts()) await context.close()
+    for (const { server } of open.splice(0)) await server.close()
+  })
+
+  interface Wish extends SettingOptions {
+    readonly width?: number
+    readonly scheme?: 'light' | 'dark'
+  }
+
+  async function show({ width = 1280, scheme = 'light', ...over }: Wish = {}) {
+    const setting = setUp({ realClock: systemClock, store: STORE, ...over })
+    await setting.world.pollAll()
+    setting.incidents.put(
+      incident({ openedAt: systemClock.now() - 7_200_000, closedAt: systemClock.now() - 3_600_000 }),
+    )
+    open.push(setting)
+    const { port } = await setting.server.listen()
+    const context = await browser.newContext({ viewport: { width, height: 800 }, colorScheme: scheme })
+    const page = await context.newPage()
+    page.setDefaultTimeout(PATIENCE.timeout)
+    const complaints: string[] = []
+    const loaded = new Map<string, Buffer>()
+    page.on('pageerror', (error) => complaints.push(error.message))
+    page.on('console', (message) => {
+      if (message.type() === 'error') complaints.push(message.text())
+    })
+    page.on('response', (response) => {
+      const { pathname } = new URL(response.url())
+      if (!pathname.startsWith('/assets/')) return
+      response.body().then(
+        (body) => loaded.set(pathname, body),
+        () => {},
+      )
+    })
+    await page.goto(`http://127.0.0.1:${port}${PATH}`)
+    await page.locator('.lamp.on').waitFor()
+    return { page, complaints, loaded, setting }
+  }
+
+  const reading = (page: Page, key: string) => page.locator(`[data-read="${key}"]`)
+  const plots = (page: Page) => page.locator('[data-chart] canvas')
+
+  test('is drawn in five charts, one of which is read by the keys together with all others', async () => {
+    const { page, complaints } = await show()
+    await plots(page).nth(4).waitFor()
+
+    await page.locator('[data-chart="lag"]').focus()
+    await page.keyboard.press('Home')
+    for (let step = 0; step < 5; step++) await page.keyboard.press('ArrowRight')
+
+    await expect.poll(() => reading(page, 'lag').textContent(), PATIENCE).toMatch(/: 7$/)
+    expect(await reading(page, 'latency').textContent()).toMatch(/: max 900 ms, p95 20 ms, p50 10 ms$/)
+    expect(await reading(page, 'timeline').textContent()).toMatch(/: degraded, at most 7 blocks behind/)
+    expect(await page.locator('[data-chart="lag"]').getAttribute('aria-valuenow')).toBe('6')
+    expect(await page.locator('[data-chart="lag"]').getAttribute('aria-valuetext')).toMatch(/: 7$/)
+    expect(complaints).toEqual([])
+  })
+
+  test('is gone closer into by the Enter key, down to single polls, and back by the browser', async () => {
+    const { page, complaints } = await show()
+    await plots(page).nth(4).waitFor()
+    const before = page.url()
+
+    await page.locator('[data-timeline]').focus()
+    await page.keyboard.press('Home')
+    await page.keyboard.press('Enter')
+    await page.getByText('in steps of 1 min').waitFor()
+    expect(new URL(page.url()).searchParams.has('from')).toBe(true)
+    await page.locator('[data-timeline]').press('Enter')
+    await page.getByText('poll by poll').waitFor()
+    expect(await page.evaluate(() => document.activeElement?.hasAttribute('data-timeline'))).toBe(true)
+    await page.goBack()
+    await page.goBack()
+
+    await page.getByText('The last 24 hours').waitFor()
+    expect(page.url()).toBe(before)
+    expect(complaints).toEqual([])
+  })
+
+  test('is gone closer into by dragging over a chart, and by a range', async () => {
+    const { page } = await show()
+    const over = page.locator('[data-chart="latency"] .u-over')
+    await over.waitFor()
+    await over.scrollIntoViewIfNeeded()
+    const box = await over.boundingBox()
+    if (box === null) throw new Error('the chart has no place')
+
+    await page.mouse.move(box.x + 200, box.y + 30)
+    await page.mouse.down()
+    await page.mouse.move(box.x + 300, box.y + 32, { steps: 5 })
+    await page.mouse.up()
+
+    await page.waitForURL(/from=/)
+    await page.getByRole('link', { name: /^7 days/ }).click()
+    await page.waitForURL(/range=7d/)
+    await page.getByText('The last 7 days').waitFor()
+    await plots(page).nth(4).waitFor()
+  })
+
+  test.each(['light', 'dark'] as const)('has nothing that axe-core finds, %s, with its tables open', async (scheme) => {
+    const { page } = await show({ scheme })
+    await plots(page).nth(4).waitFor()
+    await page.evaluate(() => {
+      for (const one of document.querySelectorAll('details')) one.open = true
+    })
+
+    await page.evaluate(AXE)
+    const found = await page.evaluate(async () => {
+      const { axe } = globalThis as unknown as { axe: { run(): Promise<{ violations: { id: string }[] }> } }
+      return (await axe.run()).violations.map(({ id }) => id)
+    })
+
+    expect(found).toEqual([])
+  })
+
+  test.each([390, 1280, 2560])('fits %i px, and is drawn to its width', async (width) => {
+    const { page } = await show({ width })
+    await plots(page).nth(4).waitFor()
+
+    expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBeLessThanOrEqual(0)
+    const [timeline, over] = await Promise.all([
+      page.locator('[data-timeline]').boundingBox(),
+      page.locator('[data-chart="latency"] .u-over').boundingBox(),
+    ])
+    // One axis of time: what is below the other was at the same moment.
+    expect(Math.abs((timeline?.x ?? 0) - (over?.x ?? 99))).toBeLessThanOrEqual(1)
+    expect(Math.abs((timeline?.width ?? 0) - (over?.width ?? 99))).toBeLessThanOrEqual(2)
+  })
+
+  test('asks for nothing that it would be refused where the reader has no token', async () => {
+    const { page, complaints } = await show({ options: { token: new Secret('a-token-of-the-operator') } })
+
+    await page.getByText('are for those who have the token').waitFor()
+
+    expect(complaints).toEqual([])
+    expect(await page.locator('[data-chart]').count()).toBe(0)
+  })
+
+  test('loads less than 55 KB, compressed, beyond what the overview does', async () => {
+    const { page, loaded, setting } = await show()
+    await plots(page).nth(4).waitFor()
+    const { body } = await setting.server.inject('/')
+    const first = new Set([...body.matchAll(/(?:href|src)="(\/assets\/[^"]+)"/g)].map(([, path]) => path))
+
+    await expect.poll(() => [...loaded.keys()].some((path) => path.includes('/charts-')), PATIENCE).toBe(true)
+    const more = [...loaded].filter(([path]) => !first.has(path))
+
+    expect(more.length).toBeGreaterThan(2)
+    expect(more.reduce((sum, [, file]) => sum + gzipSync(file).length, 0)).toBeLessThan(55_000)
+  })
+})

@@ -1,0 +1,374 @@
+import { Window } from 'happy-dom'
+import { describe, expect, test } from 'vitest'
+import { templateText } from '../../src/http/template-text.ts'
+import type {
+  EndpointView,
+  HistoryBucketView,
+  IncidentSummaryView,
+  PollView,
+  RulesView,
+  StripsView,
+} from '../../src/http/views.ts'
+import { view } from '../../web/views/endpoint.ts'
+import type { Route } from '../../web/views/route.ts'
+import { DEFAULT_SETTINGS, type Model, type Sources } from '../../web/views/view.ts'
+import { aNetwork, anEndpoint, anIncident, aStatus } from './things.ts'
+import { told } from './told.ts'
+
+const NOW = Date.parse('2026-01-02T12:00:00.000Z')
+const MINUTE = 60_000
+const LOCKED = { ok: false, why: 'locked' } as const
+
+function aBucket(startMs: number, lasted: Partial<HistoryBucketView>, over: Partial<HistoryBucketView> = {}) {
+  const nothing = { up_seconds: 0, degraded_seconds: 0, down_seconds: 0, maintenance_seconds: 0, unknown_seconds: 0 }
+  return {
+    start: new Date(startMs).toISOString(),
+    ...nothing,
+    ...lasted,
+    polls: 20,
+    latency_p50_seconds: 0.01,
+    latency_p95_seconds: 0.02,
+    latency_max_seconds: 0.03,
+    height: 1000,
+    lag_blocks_max: 0,
+    heartbeat_lag_seconds_max: null,
+    contiguous_failures_max: null,
+    ...over,
+  } satisfies HistoryBucketView
+}
+
+function aPoll(atMs: number, over: Partial<PollView> = {}): PollView {
+  const measured = { latency_seconds: 0.012, height: 1000, lag_blocks: 0 }
+  const rest = { heartbeat_lag_seconds: null, contiguous_failures: null, failure: null }
+  return { at: new Date(atMs).toISOString(), state: 'up', ...measured, ...rest, ...over }
+}
+
+const RULES: RulesView = {
+  network: 'one',
+  endpoint: 'a',
+  tier: 'primary',
+  checks: ['liveness', 'head'],
+  interval_seconds: 15,
+  block_time_seconds: 12,
+  thresholds: {
+    lag_blocks: 3,
+    lag_recover_blocks: 1,
+    lag_blocks_down: 100,
+    stall_seconds: 60,
+    heartbeat_seconds: 60,
+    contiguous_failures: 3,
+    latency_seconds: 2,
+    clock_skew_seconds: 10,
+    fail_after: 2,
+    recover_after: 2,
+  },
+}
+
+interface Told {
+  readonly endpoint?: Partial<EndpointView>
+  readonly buckets?: (startMs: number) => HistoryBucketView
+  readonly polls?: readonly PollView[]
+  readonly nextFrom?: string
+  readonly incidents?: readonly IncidentSummaryView[]
+  readonly strips?: StripsView
+  readonly access?: Model['access']
+  readonly query?: Record<string, string>
+}
+
+/** What the daemon tells; `asked` is what it was asked for. */
+function sourcesOf({ endpoint, buckets, polls = [], nextFrom, incidents = [], strips, access = 'open' }: Told) {
+  const asked: string[] = []
+  const isOpen = access !== 'public'
+  const sources = {
+    endpoint: async () => ({ ok: true, value: anEndpoint('a', { title: 'Node A', ...endpoint }) }),
+    rules: async () => (isOpen ? { ok: true, value: RULES } : LOCKED),
+    async history({ fromMs, toMs, stepSeconds }: { fromMs: number; toMs: number; stepSeconds: number }) {
+      asked.push('history')
+      if (!isOpen) return LOCKED
+      const step = stepSeconds * 1000
+      const starts = Array.from({ length: Math.ceil((toMs - fromMs) / step) }, (_, at) => fromMs + at * step)
+      const value = { buckets: starts.map(buckets ?? ((start) => aBucket(start, { up_seconds: stepSeconds }))) }
+      return { ok: true, value }
+    },
+    async polls() {
+      asked.push('polls')
+      return { ok: true, value: { polls, next_from: nextFrom ?? null } }
+    },
+    incidents: async ({ endpoint }: { endpoint?: string }) => ({
+      ok: true,
+      value: {
+        incidents: incidents.filter((one) => endpoint === undefined || one.endpoint === endpoint),
+        next_cursor: null,
+      },
+    }),
+    strips: async () => ({ ok: true, value: strips ?? null }),
+  }
+  return { asked, sources: sources as unknown as Sources }
+}
+
+async function show(given: Told = {}): Promise<{ page: HTMLElement; model: Model; asked: string[] }> {
+  const route: Route = { view: 'endpoint', params: { network: 'one', endpoint: 'a' }, query: given.query ?? {} }
+  const { sources, asked } = sourcesOf(given)
+  const answer = await view.load(sources, route, NOW)
+  if (!answer.ok) throw new Error(answer.why)
+  const model: Model = {
+    route,
+    status: aStatus([aNetwork('one', [anEndpoint('a', { title: 'Node A', ...given.endpoint })])]),
+    incidents: [],
+    contact: { kind: 'live', by: 'events' },
+    nowMs: NOW,
+    access: given.access ?? 'open',
+    settings: { ...DEFAULT_SETTINGS, zone: 'utc' },
+    origin: 'https://status.example.org',
+    data: answer.value,
+  }
+  const { document } = new Window()
+  document.body.innerHTML = templateText(view.draw(model))
+  return { page: document.body as unknown as HTMLElement, model, asked }
+}
+
+const HEAD = { shard: null, height: 988, hash: '0x1', timestamp: '2026-01-02T11:59:30.000Z' }
+
+describe('an endpoint', () => {
+  test('whose node calls itself healthy though it is far behind has both sentences beside each other', async () => {
+    const { page } = await show({
+      endpoint: {
+        state: 'degraded',
+        since: '2026-01-02T11:50:00.000Z',
+        conditions: [{ code: 'lagging', message: '12,300 blocks (41 h) behind', since: '2026-01-02T11:50:00.000Z' }],
+        liveness: { healthy: true, heartbeat_lag_seconds: 3, contiguous_failures: 0, checks: [] },
+        heads: [{ ...HEAD, lag_blocks: 12_300, lag_seconds: 147_600 }],
+      },
+    })
+
+    expect(told(page, '.disagree')).toEqual([
+      'The node calls itself healthy, and it is not The node says that it is healthy ' +
+        'Heartline says Degraded for 10 min : 12,300 blocks (41 h) behind',
+    ])
+    expect(told(page, '.now .bad')).toEqual(['Lag 12,300 (41 h) limit 3'])
+  })
+
+  test.each(['up', 'maintenance', 'unknown'] as const)('that is %s disagrees with nobody', async (state) => {
+    const liveness = { healthy: true, heartbeat_lag_seconds: 3, contiguous_failures: 0, checks: [] }
+
+    const { page } = await show({ endpoint: { state, liveness } })
+
+    expect(page.querySelector('.disagree')).toBeNull()
+  })
+
+  test('shows the checks of its node, those that fail first, with since when and what that means', async () => {
+    const check = { healthy: true, contiguous_failures: 0, failing_since: null, checked_at: '2026-01-02T11:59:50.000Z' }
+    const failing = { healthy: false, contiguous_failures: 5, failing_since: '2026-01-02T11:55:00.000Z' }
+    const { page } = await show({
+      endpoint: {
+        state: 'degraded',
+        conditions: [
+          { code: 'check-failing', message: 'network failed 5 times in a row', since: '2026-01-02T11:55:00.000Z' },
+        ],
+        liveness: {
+          healthy: false,
+          heartbeat_lag_seconds: null,
+          contiguous_failures: 5,
+          checks: [
+            { ...check, name: 'database' },
+            { ...check, ...failing, name: 'network' },
+          ],
+        },
+      },
+    })
+
+    expect(told(page, '.checks tbody tr')).toEqual([
+      'network network failed 5 times in a row ✕ fails 5 5 min 10 s ago',
+      'database ✓ passes 0 – 10 s ago',
+    ])
+  })
+
+  test('tells availability of every range with its coverage, and no percentage where too little is known', async () => {
+    const { page } = await show({
+      endpoint: {
+        availability: {
+          '24h': { ratio: 0.98754, coverage: 0.94, fresh: 0.9 },
+          '7d': { ratio: 1, coverage: 0.499, fresh: 1 },
+          '30d': { ratio: null, coverage: 0, fresh: null },
+          '90d': { ratio: 0.9999, coverage: 1, fresh: 0.999 },
+        },
+      },
+    })
+
+    expect(told(page, '.ranges a')).toEqual([
+      '24 hours 98.75 % 90.00 % at head , 94 % known',
+      '7 days not enough data 49 % known',
+      '30 days not enough data 0 % known',
+      '90 days 99.990 % 99.900 % at head , 100 % known',
+    ])
+    expect(page.querySelector('.ranges [aria-current]')?.getAttribute('href')).toBe('/endpoints/one/a?range=24h')
+  })
+
+  test('draws time that is not known as nothing, and no incident longer than it was', async () => {
+    const { page, model } = await show({
+      buckets: (start) =>
+        start < NOW - 6 * 3_600_000
+          ? aBucket(start, { unknown_seconds: 300 }, { polls: 0 })
+          : aBucket(start, { up_seconds: 300 }),
+      incidents: [anIncident('i1', { opened_at: '2026-01-02T10:00:00.000Z', closed_at: '2026-01-02T11:00:00.000Z' })],
+    })
+
+    const rects = [...page.querySelectorAll('.past-states rect')]
+    expect(rects.map((one) => one.getAttribute('class'))).toEqual(['ground', 'up'])
+    for (const one of rects) expect([one.getAttribute('x'), one.getAttribute('width')]).toEqual(['75.000%', '25.000%'])
+    const lane = page.querySelector('.past-incidents a')
+    expect(lane?.getAttribute('href')).toBe('/incidents/i1')
+    expect(lane?.querySelector('rect')?.getAttribute('width')).toBe('4.167%')
+    expect(view.charts?.(model).bands.map(({ kind, fromMs, toMs }) => [kind, (toMs - fromMs) / MINUTE])).toEqual([
+      ['unknown', 18 * 60],
+      ['down', 60],
+    ])
+    expect(told(page, '.of-states tbody tr')).toEqual([
+      '1 Jan, 12:00 to 2 Jan, 06:00 Unknown nothing is known',
+      '2 Jan, 06:00 to 12:00 Up up',
+    ])
+  })
+
+  test('has trouble stand out by its place, and a minute of it look like a minute', async () => {
+    const { page } = await show({
+      buckets(start) {
+        if (start === NOW - 3_600_000) return aBucket(start, { up_seconds: 290, down_seconds: 10 })
+        if (start === NOW - 7_200_000) return aBucket(start, { degraded_seconds: 300 })
+        return aBucket(start, { up_seconds: 300 })
+      },
+    })
+
+    const [down] = page.querySelectorAll('.past-states .down')
+    const [degraded] = page.querySelectorAll('.past-states .degraded')
+    expect([down?.getAttribute('y'), down?.getAttribute('height')]).toEqual(['0%', '45%'])
+    expect([degraded?.getAttribute('y'), degraded?.getAttribute('height')]).toEqual(['22%', '78%'])
+  })
+
+  test('has a table behind every chart, in which neighbours that are alike are one row', async () => {
+    const { page } = await show({
+      buckets: (start) => aBucket(start, { up_seconds: 300 }, { lag_blocks_max: start === NOW - 3_600_000 ? 4 : 0 }),
+    })
+
+    expect(told(page, 'figure h3')).toEqual(['States', 'Latency', 'Lag', 'Height'])
+    for (const figure of page.querySelectorAll('figure')) {
+      expect(figure.querySelectorAll('[role=slider][tabindex="0"]')).toHaveLength(1)
+      expect(figure.querySelectorAll('details tbody tr').length).toBeGreaterThan(0)
+    }
+    const lag = [...page.querySelectorAll('figure')][2] as unknown as HTMLElement
+    expect(told(lag, 'tbody tr')).toEqual([
+      '1 Jan, 12:00 to 2 Jan, 11:00 0',
+      '2 Jan, 11:00 to 11:05 4',
+      '2 Jan, 11:05 to 12:00 0',
+    ])
+    expect(lag.querySelector('[role=slider]')?.getAttribute('aria-valuetext')).toBe('Lag: from 0 to 4')
+    expect(told(lag, '.chart-legend span')).toEqual(['degraded from 3', 'down from 100'])
+  })
+
+  test('is shown poll by poll from close by, without a line across time in which nobody looked', async () => {
+    const from = NOW - 3_600_000
+    const query = { from: String(from / 1000), to: String(NOW / 1000) }
+    const polls = [
+      aPoll(from),
+      aPoll(from + 15_000),
+      aPoll(from + 600_000, { latency_seconds: null, failure: 'timeout' }),
+    ]
+
+    const { page, model, asked } = await show({ query, polls })
+
+    expect(asked).toEqual(['history', 'polls'])
+    const latency = view.charts?.(model).charts.find(({ key }) => key === 'latency')
+    expect(latency?.series.map(({ values }) => values)).toEqual([[0.012, 0.012, null, null]])
+    expect(told(page, '.where')).toEqual(['2 Jan, 11:00 to 12:00 poll by poll'])
+  })
+
+  test.each([
+    ['from afar', {}, []],
+    ['where there are too many', { from: String(NOW / 1000 - 3600), to: String(NOW / 1000) }, [aPoll(NOW - 1000)]],
+    ['where they are no longer kept', { from: String(NOW / 1000 - 3600), to: String(NOW / 1000) }, []],
+  ])('is shown in steps %s', async (_, query, polls) => {
+    const { page } = await show({ query, polls, nextFrom: '2026-01-02T11:59:59.000Z' })
+
+    expect(told(page, '.where')[0]).toMatch(/in steps of/)
+  })
+
+  test('can be looked at closer without a script: by links to its parts', async () => {
+    const { page } = await show()
+
+    const parts = [...page.querySelectorAll('.parts a')]
+    expect(told(page, '.parts a')).toEqual(['12:00', '15:00', '18:00', '21:00', '00:00', '03:00', '06:00', '09:00'])
+    const at = Date.parse('2026-01-01T12:00:00.000Z') / 1000
+    expect(parts[0]?.getAttribute('href')).toBe(`/endpoints/one/a?from=${at}&to=${at + 10_800}`)
+  })
+
+  test('lists its incidents and those of its whole network, the newest first', async () => {
+    const opened = (hour: number) => ({ opened_at: `2026-01-02T0${hour}:00:00.000Z` })
+    const { page } = await show({
+      incidents: [
+        anIncident('i2', opened(2)),
+        anIncident('i3', { ...opened(3), endpoint: null, cause: 'halted' }),
+        anIncident('i1', opened(1)),
+        anIncident('other', { ...opened(4), endpoint: 'b' }),
+      ],
+    })
+
+    expect([...page.querySelectorAll('.happened a')].map((one) => one.getAttribute('href'))).toEqual([
+      '/incidents/i3',
+      '/incidents/i2',
+      '/incidents/i1',
+    ])
+  })
+
+  test('says by what it is judged', async () => {
+    const { page } = await show()
+
+    expect(told(page, '.rules dd')[1]).toBe('from 3 blocks behind, until 1; down from 100')
+    expect(told(page, '.rules dt')).toContain('Heartbeat stale')
+  })
+
+  test('has badges with code to embed them, in which a title ends nothing', async () => {
+    const { page } = await show({ endpoint: { title: 'A "quick" [node] <b>' } })
+
+    const html = page.querySelector('#embed-lag-html')?.textContent ?? ''
+    const { document } = new Window()
+    document.body.innerHTML = html
+    const image = document.querySelector('a[href="https://status.example.org/endpoints/one/a"] img')
+    expect(image?.getAttribute('src')).toBe('https://status.example.org/badge/one/a.svg?type=lag')
+    expect(image?.getAttribute('alt')).toBe('A "quick" [node] <b>: lag')
+    expect(page.querySelector('#embed-state-markdown')?.textContent).toBe(
+      '[![A "quick" \\[node\\] <b>: state](https://status.example.org/badge/one/a.svg)](https://status.example.org/endpoints/one/a)',
+    )
+  })
+
+  test('shows the public the states of a day, and the way to the rest', async () => {
+    const from = '2026-01-01T12:00:00.000Z'
+    const strip: StripsView['strips'][number] = {
+      network: 'one',
+      endpoint: 'a',
+      states: `${'u'.repeat(95)}d`,
+      mixed: [[95, 0, 60, 0, 0]],
+      lag_blocks_max: [],
+      latency_p95_seconds: [],
+      recent_latency_p95_seconds: null,
+    }
+    const { page, model } = await show({
+      access: 'public',
+      endpoint: { latency_seconds: null },
+      strips: {
+        generated_at: from,
+        from,
+        to: new Date(NOW).toISOString(),
+        step_seconds: 900,
+        strips: [strip],
+      },
+    })
+
+    expect(told(page, 'figure h3')).toEqual(['States'])
+    expect(told(page, '.of-states tbody tr')).toEqual([
+      '1 Jan, 12:00 to 2 Jan, 11:45 Up up',
+      '2 Jan, 11:45 to 12:00 Down up 14 min, down 1 min',
+    ])
+    expect(page.querySelector('.note a')?.getAttribute('href')).toBe('/gateway')
+    expect(page.querySelector('.now, .rules, .checks, .places')).toBeNull()
+    expect(view.charts?.(model).closer(NOW - MINUTE)).toBeNull()
+  })
+})

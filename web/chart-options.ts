@@ -1,0 +1,231 @@
+import uPlot from 'uplot'
+import { momentAt, UNITS } from './views/chart.ts'
+import type { Band, Chart, ChartGroup, Series } from './views/chart-group.ts'
+
+export interface ChartOptions {
+  readonly chart: Chart
+  readonly group: ChartGroup
+  readonly place: HTMLElement
+  readonly zoom: (fromMs: number, toMs: number) => void
+  readonly point: (atMs: number | null) => void
+}
+
+type Colours = Readonly<Record<(typeof COLOURS)[number], string>>
+const COLOURS = [
+  'ink',
+  'soft',
+  'line',
+  'lane',
+  'hatch',
+  'degraded',
+  'down',
+  'maintenance',
+  'degraded-wash',
+  'down-wash',
+  'maintenance-wash',
+] as const
+
+/** How uPlot draws a chart: on the axis that all share, with what else was at that time behind it. */
+export function optionsOf({ chart, group, place, zoom, point }: ChartOptions): uPlot.Options {
+  const colours = readColours(place)
+  const { height, fontSize, fontFamily } = getComputedStyle(place)
+  const gutter = Number.parseFloat(getComputedStyle(place).getPropertyValue('--gutter'))
+  const font = `${Number.parseFloat(fontSize)}px ${fontFamily}`
+  const text = UNITS[chart.unit]
+  const axis = { stroke: colours.soft, font, ticks: { show: false } } as const
+  return {
+    width: place.clientWidth,
+    height: Number.parseFloat(height),
+    padding: [6, 0, 4, 0],
+    legend: { show: false },
+    cursor: {
+      y: false,
+      dataIdx: (_plot, _series, _closest, atSeconds) => Math.max(0, momentAt(group.times, atSeconds * 1000)),
+      drag: { x: true, y: false, setScale: false, dist: 6 },
+      points: { size: 6, fill: (_, at) => strokeOf(chart.series[at - 1], colours) },
+    },
+    scales: {
+      x: { time: false, range: () => [group.fromMs / 1000, group.toMs / 1000] },
+      y: rangeOf(chart),
+    },
+    axes: [
+      {
+        ...axis,
+        size: 0,
+        splits: () => group.ticks.map(({ ms }) => ms / 1000),
+        values: (_, splits) => splits.map(() => ''),
+        grid: { stroke: colours.line, width: 1 },
+      },
+      {
+        ...axis,
+        size: gutter,
+        gap: 6,
+        space: 26,
+        grid: {
+          stroke: colours.line,
+          width: 1,
+          filter: (_, splits) => splits.filter((value) => isShown(value, chart)),
+        },
+        values: (_, splits) => splits.map((value) => (isShown(value, chart) ? text(value) : '')),
+      },
+    ],
+    series: [{}, ...chart.series.map((series) => seriesOf(series, colours))],
+    hooks: {
+      drawClear: [(plot) => drawBands(plot, group, colours)],
+      draw: [(plot) => drawThresholds(plot, chart, colours)],
+      setSelect: [
+        (plot) => {
+          const { left, width } = plot.select
+          if (width === 0) return
+          const [from, to] = [plot.posToVal(left, 'x'), plot.posToVal(left + width, 'x')]
+          plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false)
+          zoom(from * 1000, to * 1000)
+        },
+      ],
+      setCursor: [
+        (plot) => {
+          // Only the reader's own hand: the others are moved after it.
+          if (plot.cursor.event === undefined || plot.cursor.event === null) return
+          const { left } = plot.cursor
+          point(left === undefined || left === null || left < 0 ? null : plot.posToVal(left, 'x') * 1000)
+        },
+      ],
+    },
+  }
+}
+
+/** uPlot names its kinds of scale in types alone, which say nothing once they are compiled. */
+const LOGARITHMIC: object = { distr: 3, log: 10 }
+
+function rangeOf(chart: Chart): uPlot.Scale {
+  const { scale, thresholds } = chart
+  const limit = thresholds[0]?.value ?? 0
+  if (isWide(chart)) return { ...LOGARITHMIC, range: (_, low, high) => [(low ?? 1) * 0.8, (high ?? 1) * 1.25] }
+  if (scale === 'free') {
+    return { range: (_, low, high) => uPlot.rangeNum(low ?? 0, Math.max(high ?? 1, (low ?? 0) + 1), 0.08, false) }
+  }
+  // The limit is shown where what was measured comes near it.
+  return {
+    range: (_, _low, high) => [
+      0,
+      Math.max((high ?? 0) * 1.12, (high ?? 0) > limit / 4 ? limit * 1.12 : 0, scale === 'wide' ? 0.001 : 1),
+    ],
+  }
+}
+
+/** Of a logarithm's many lines the powers of ten, and of counts the whole ones. */
+function isShown(value: number | null, chart: Chart): value is number {
+  if (value === null) return false
+  if (isWide(chart)) return Number.isInteger(Math.round(Math.log10(value) * 1e6) / 1e6)
+  return chart.unit !== 'count' || Number.isInteger(value)
+}
+
+/** A slow answer of seconds would make a flat line of all the others. */
+function isWide({ scale, series }: Chart): boolean {
+  const known = series.flatMap(({ values }) => values.filter((value) => value !== null))
+  const least = Math.min(...known)
+  return scale === 'wide' && least > 0 && Math.max(...known) / least > 30
+}
+
+function strokeOf(series: Series | undefined, colours: Colours): string {
+  return series?.look === 'second' || series?.look === 'faint' ? colours.soft : colours.ink
+}
+
+function seriesOf(series: Series, colours: Colours): uPlot.Series {
+  const stroke = strokeOf(series, colours)
+  const hidden = { show: false } as const
+  const { stepped } = uPlot.paths
+  switch (series.look) {
+    case 'main':
+      return { stroke, width: 1.6, points: alone }
+    case 'second':
+      return { stroke, width: 1.2, points: alone }
+    case 'faint':
+      return { stroke, width: 1, dash: [1, 3], points: hidden }
+    case 'steps':
+      return {
+        stroke,
+        width: 1.4,
+        fill: `color-mix(in srgb, ${colours.soft} 18%, transparent)`,
+        ...(stepped === undefined ? {} : { paths: stepped({ align: 1 }) }),
+        points: alone,
+      }
+    case 'points':
+      return { stroke, width: 1, points: { show: true, size: 4, fill: stroke, width: 0 } }
+  }
+}
+
+/** A value between two that are not known has no line, and would not be seen. */
+const alone: uPlot.Series.Points = {
+  size: 4,
+  width: 0,
+  filter: (plot, series) => {
+    const values = plot.data[series]
+    return [...(values ?? [])].flatMap((value, at) =>
+      value !== null && (values?.[at - 1] ?? null) === null && (values?.[at + 1] ?? null) === null ? [at] : [],
+    )
+  },
+  show: true,
+}
+
+function drawBands({ ctx, bbox, valToPos }: uPlot, { bands }: ChartGroup, colours: Colours): void {
+  ctx.save()
+  ctx.beginPath()
+  ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height)
+  ctx.clip()
+  for (const { fromMs, toMs, kind } of bands) {
+    const from = valToPos(fromMs / 1000, 'x', true)
+    const width = Math.max(devicePixelRatio, valToPos(toMs / 1000, 'x', true) - from)
+    ctx.fillStyle = fillOf(kind, ctx, colours)
+    ctx.fillRect(from, bbox.top, width, bbox.height)
+    if (kind !== 'down' && kind !== 'degraded') continue
+    ctx.fillStyle = colours[kind]
+    ctx.fillRect(from, bbox.top, width, (kind === 'down' ? 3 : 1.5) * devicePixelRatio)
+  }
+  ctx.restore()
+}
+
+function fillOf(kind: Band['kind'], ctx: CanvasRenderingContext2D, colours: Colours): string | CanvasPattern {
+  if (kind !== 'unknown') return colours[`${kind}-wash`]
+  const tile = document.createElement('canvas')
+  const size = 6 * devicePixelRatio
+  Object.assign(tile, { width: size, height: size })
+  const brush = tile.getContext('2d')
+  if (brush === null) return colours.lane
+  brush.strokeStyle = colours.hatch
+  brush.lineWidth = devicePixelRatio
+  for (const shift of [-size, 0, size]) {
+    brush.moveTo(shift, size)
+    brush.lineTo(shift + size, 0)
+  }
+  brush.stroke()
+  return ctx.createPattern(tile, 'repeat') ?? colours.lane
+}
+
+function drawThresholds({ ctx, bbox, valToPos }: uPlot, { thresholds }: Chart, colours: Colours): void {
+  ctx.save()
+  ctx.lineWidth = devicePixelRatio
+  for (const { value, state } of thresholds) {
+    const y = Math.round(valToPos(value, 'y', true)) + 0.5
+    if (y < bbox.top || y > bbox.top + bbox.height) continue
+    ctx.strokeStyle = colours[state]
+    ctx.setLineDash(state === 'down' ? [] : [5 * devicePixelRatio, 4 * devicePixelRatio])
+    ctx.beginPath()
+    ctx.moveTo(bbox.left, y)
+    ctx.lineTo(bbox.left + bbox.width, y)
+    ctx.stroke()
+  }
+  ctx.restore()
+}
+
+/** As they are in force now: a custom property tells `light-dark(…)`, and only what uses it tells which. */
+function readColours(place: HTMLElement): Colours {
+  const probe = document.createElement('i')
+  place.append(probe)
+  const read = COLOURS.map((name) => {
+    probe.style.color = `var(--${name})`
+    return [name, getComputedStyle(probe).color]
+  })
+  probe.remove()
+  return Object.fromEntries(read) as Colours
+}

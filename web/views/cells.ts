@@ -1,0 +1,117 @@
+import type { HistoryBucketView, StateView, StripsView } from '../../src/http/views.ts'
+import { duration, latency, type Zone } from './format.ts'
+import type { Span } from './span.ts'
+import { LETTERS, word } from './strip.ts'
+import { fromTo } from './when.ts'
+import { WORDS } from './words.ts'
+
+/** A stretch of a timeline: of how much it was what, and what it is called, by the worst that was. */
+export interface Cell {
+  readonly fromMs: number
+  readonly toMs: number
+  readonly state: StateView
+  /** Seconds. */
+  readonly lasted: Readonly<Record<StateView, number>>
+  readonly lagBlocks: number | null
+  readonly latencyP95: number | null
+}
+
+export function cellsOf(
+  buckets: readonly HistoryBucketView[],
+  { stepMs, toMs }: Pick<Span, 'stepMs' | 'toMs'>,
+): Cell[] {
+  return buckets.map((bucket) => {
+    const fromMs = Date.parse(bucket.start)
+    const lasted = {
+      up: bucket.up_seconds,
+      degraded: bucket.degraded_seconds,
+      down: bucket.down_seconds,
+      maintenance: bucket.maintenance_seconds,
+      unknown: bucket.unknown_seconds,
+    }
+    return {
+      fromMs,
+      toMs: Math.min(fromMs + stepMs, toMs),
+      state: worstOf(lasted),
+      lasted,
+      lagBlocks: bucket.lag_blocks_max,
+      latencyP95: bucket.latency_p95_seconds,
+    }
+  })
+}
+
+/** As the public is told it: states alone, of the last day. */
+export function cellsOfStrip(
+  { strips, from, to, step_seconds: step }: StripsView,
+  network: string,
+  endpoint: string,
+): Cell[] {
+  const strip = strips.find((one) => one.network === network && one.endpoint === endpoint)
+  const mixed = new Map(strip?.mixed.map(([at, ...rest]) => [at, rest]))
+  return (strip?.states ?? '').split('').map((letter, at) => {
+    const fromMs = Date.parse(from) + at * step * 1000
+    const state = LETTERS[letter] ?? 'unknown'
+    const toMs = Math.min(fromMs + step * 1000, Date.parse(to))
+    const [degraded = 0, down = 0, maintenance = 0, unknown = 0] = mixed.get(at) ?? []
+    const whole = (toMs - fromMs) / 1000
+    const lasted = {
+      up: Math.max(0, whole - degraded - down - maintenance - unknown),
+      degraded,
+      down,
+      maintenance,
+      unknown,
+    }
+    const pure = { up: 0, degraded: 0, down: 0, maintenance: 0, unknown: 0, [state]: whole }
+    return { fromMs, toMs, state, lasted: mixed.has(at) ? lasted : pure, lagBlocks: null, latencyP95: null }
+  })
+}
+
+/** As in the overview's strips: time that is not known does not count as up, so where there is more of it nothing is. */
+function worstOf({ up, degraded, down, maintenance, unknown }: Cell['lasted']): StateView {
+  if (down > 0) return 'down'
+  if (degraded > 0) return 'degraded'
+  if (unknown > up + maintenance) return 'unknown'
+  return maintenance > up ? 'maintenance' : 'up'
+}
+
+/** How much of it that state was: a minute of six hours looks like a minute, but is seen. */
+export function shareOf({ lasted, state }: Cell): 'little' | 'some' | 'most' {
+  const whole = Object.values(lasted).reduce((sum, seconds) => sum + seconds, 0)
+  const share = whole === 0 ? 1 : lasted[state] / whole
+  return share < 0.2 ? 'little' : share < 0.6 ? 'some' : 'most'
+}
+
+/** Neighbours that are alike, as one. */
+export function stretchesOf<T extends { readonly fromMs: number; readonly toMs: number }>(
+  cells: readonly T[],
+  alike: (a: T, b: T) => boolean,
+): { readonly fromMs: number; readonly toMs: number; readonly first: T; readonly cells: readonly T[] }[] {
+  const stretches: { fromMs: number; toMs: number; first: T; cells: T[] }[] = []
+  for (const cell of cells) {
+    const last = stretches.at(-1)
+    if (last !== undefined && last.toMs === cell.fromMs && alike(last.first, cell)) {
+      last.toMs = cell.toMs
+      last.cells.push(cell)
+    } else stretches.push({ fromMs: cell.fromMs, toMs: cell.toMs, first: cell, cells: [cell] })
+  }
+  return stretches
+}
+
+/** `14:05 to 14:10: up 4 min, down 1 min, at most 3 blocks behind, p95 12 ms`. */
+export function cellText(cell: Cell, zone: Zone): string {
+  const { fromMs, toMs, lagBlocks, latencyP95 } = cell
+  const facts = [
+    ...lastedTexts(cell.lasted),
+    ...(lagBlocks === null || lagBlocks === 0 ? [] : [WORDS.strip.lag(lagBlocks)]),
+    ...(latencyP95 === null ? [] : [WORDS.strip.latency(latency(latencyP95))]),
+  ]
+  return `${fromTo(fromMs, toMs, zone)}: ${facts.join(', ')}`
+}
+
+/** What there was of each state; of one that was all of it, its name alone. */
+export function lastedTexts(lasted: Cell['lasted']): string[] {
+  const there = (Object.keys(lasted) as StateView[]).filter((state) => lasted[state] >= 1)
+  if (there.length === 1) return there.map((state) => (state === 'unknown' ? WORDS.strip.none : word(state)))
+  if (there.length === 0) return [WORDS.strip.none]
+  return there.map((state) => WORDS.strip.lasted(word(state), duration(Math.round(lasted[state]))))
+}

@@ -1,0 +1,108 @@
+import type { Chart, ChartGroup, Moment } from './chart-group.ts'
+import { count, duration, latency, type Zone } from './format.ts'
+import { html, nothing, type TemplateResult } from './lit.ts'
+import { fromTo } from './when.ts'
+import { WORDS } from './words.ts'
+import { ENDPOINT } from './words-endpoint.ts'
+
+export const UNITS = { count, latency, duration } as const satisfies Record<Chart['unit'], (value: number) => string>
+
+/** One chart: its name, what its lines are, the place to draw it in, and all of it as a table. */
+export function chartFigure(chart: Chart, { times, zone }: ChartGroup): TemplateResult {
+  const { key, title, series, thresholds, unit } = chart
+  return html`
+    <figure class="chart" aria-labelledby="chart-${key}">
+      <figcaption>
+        <h3 id="chart-${key}">${title}</h3>
+        <p class="chart-legend">
+          ${series.length > 1 ? series.map(({ label, look }) => html`<span class=${look}>${label}</span>`) : nothing}
+          ${thresholds.map(({ value, state }) => html`<span class=${state}>${ENDPOINT.threshold(WORDS.states[state].toLowerCase(), UNITS[unit](value))}</span>`)}
+        </p>
+        <output data-read=${key} aria-hidden="true"></output>
+      </figcaption>
+      <div
+        class="chart-plot"
+        data-chart=${key}
+        role="slider"
+        tabindex="0"
+        aria-labelledby="chart-${key}"
+        aria-orientation="horizontal"
+        aria-readonly="true"
+        aria-valuemin="1"
+        aria-valuemax=${Math.max(1, times.length)}
+        aria-valuenow=${Math.max(1, times.length)}
+        aria-valuetext=${summary(chart)}
+      ></div>
+      <details>
+        <summary>${ENDPOINT.asTable}<span class="hidden">: ${title}</span></summary>
+        ${table(chart, times, zone)}
+      </details>
+    </figure>
+  `
+}
+
+/** What a chart shows of one moment: `14:05 to 14:10: p50 10 ms, p95 20 ms`. */
+export function readingAt({ series, unit }: Chart, times: readonly Moment[], at: number, zone: Zone): string {
+  const time = times[at]
+  if (time === undefined) return ''
+  const values = series.flatMap(({ label, values }) => {
+    const value = values[at] ?? null
+    return value === null ? [] : [series.length > 1 ? `${label} ${UNITS[unit](value)}` : UNITS[unit](value)]
+  })
+  return `${fromTo(time.fromMs, time.toMs, zone)}: ${values.length === 0 ? WORDS.strip.none : values.join(', ')}`
+}
+
+/** The one that it lies in, or else the nearest before it; -1 where there is none. */
+export function momentAt(moments: readonly Moment[], atMs: number): number {
+  let [low, high] = [0, moments.length]
+  while (low < high) {
+    const between = (low + high) >> 1
+    if ((moments[between]?.fromMs ?? Infinity) <= atMs) low = between + 1
+    else high = between
+  }
+  return low - 1
+}
+
+function summary({ title, series, unit }: Chart): string {
+  const all = series.flatMap(({ values }) => values.filter((value) => value !== null))
+  if (all.length === 0) return ENDPOINT.chartNone(title)
+  const [least, most] = all.reduce(
+    ([low, high], value) => [Math.min(low, value), Math.max(high, value)],
+    [Infinity, -Infinity],
+  )
+  return ENDPOINT.chartSummary(title, UNITS[unit](least), UNITS[unit](most))
+}
+
+/** Times that are alike are one row: of a calm day the lag is told in one. */
+function table({ series, unit }: Chart, times: readonly Moment[], zone: Zone): TemplateResult {
+  const rows: { fromMs: number; toMs: number; values: readonly string[] }[] = []
+  for (const [at, { fromMs, toMs }] of times.entries()) {
+    const values = series.map((one) => {
+      const value = one.values[at] ?? null
+      return value === null ? WORDS.none : UNITS[unit](value)
+    })
+    const last = rows.at(-1)
+    if (last !== undefined && last.values.every((value, column) => value === values[column])) last.toMs = toMs
+    else rows.push({ fromMs, toMs, values })
+  }
+  return html`
+    <div class="chart-scroll" tabindex="0" role="group" aria-label=${ENDPOINT.asTable}>
+      <table class="chart-table">
+        <thead>
+          <tr>
+            <th scope="col">${ENDPOINT.time}</th>
+            ${series.map(({ label }) => html`<th scope="col" class="n">${label}</th>`)}
+          </tr>
+        </thead>
+        <tbody>
+          ${rows.map(
+            ({ fromMs, toMs, values }) => html`<tr>
+              <th scope="row">${fromTo(fromMs, toMs, zone)}</th>
+              ${values.map((value) => html`<td class="n">${value}</td>`)}
+            </tr>`,
+          )}
+        </tbody>
+      </table>
+    </div>
+  `
+}

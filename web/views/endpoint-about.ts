@@ -1,0 +1,109 @@
+import type { IncidentSummaryView, RulesView } from '../../src/http/views.ts'
+import { count, duration, latency, moment, unbroken, type Zone } from './format.ts'
+import { html, nothing, type TemplateResult } from './lit.ts'
+import { mark } from './mark.ts'
+import { incidentPath } from './route.ts'
+import type { Endpoint } from './span.ts'
+import { incidentSentence } from './words.ts'
+import { ENDPOINT } from './words-endpoint.ts'
+
+/** What went wrong with it, the newest first. */
+export function incidentsPanel(
+  incidents: readonly IncidentSummaryView[],
+  { network, endpoint }: Endpoint,
+  zone: Zone,
+): TemplateResult {
+  return html`
+    <section class="panel" aria-labelledby="incidents">
+      <h2 id="incidents">${ENDPOINT.incidents}</h2>
+      ${
+        incidents.length === 0
+          ? html`<p>${ENDPOINT.noIncidents}</p>`
+          : html`<ol class="happened">
+              ${incidents.slice(0, MOST_INCIDENTS).map((incident) => incidentItem(incident, zone))}
+            </ol>`
+      }
+      <p><a href="/incidents?network=${encodeURIComponent(network)}&endpoint=${encodeURIComponent(endpoint)}">${ENDPOINT.allIncidents}</a></p>
+    </section>
+  `
+}
+
+const MOST_INCIDENTS = 8
+
+function incidentItem(incident: IncidentSummaryView, zone: Zone): TemplateResult {
+  const { id, state, opened_at: openedAt, duration_seconds: lasted } = incident
+  return html`
+    <li>
+      ${mark(state)}
+      <p>
+        <a href=${incidentPath(id)}><time datetime=${openedAt}>${moment(openedAt, zone)}</time></a>
+        ${unbroken(incidentSentence(incident))}
+      </p>
+      <span class="when">${lasted === null ? ENDPOINT.ongoing : duration(lasted)}</span>
+    </li>
+  `
+}
+
+/** By what it is judged. */
+export function rulesPanel(rules: RulesView | null): TemplateResult | typeof nothing {
+  if (rules === null) return nothing
+  const { thresholds: limits, checks } = rules
+  const { rule } = ENDPOINT
+  const rows = [
+    rule.polled(duration(rules.interval_seconds), ENDPOINT.tiers[rules.tier]),
+    rule.lagging(count(limits.lag_blocks), count(limits.lag_recover_blocks), count(limits.lag_blocks_down)),
+    rule.stalled(duration(limits.stall_seconds), duration(rules.block_time_seconds)),
+    rule.slow(latency(limits.latency_seconds)),
+    ...(checks.includes('liveness')
+      ? [rule.beat(duration(limits.heartbeat_seconds)), rule.failing(count(limits.contiguous_failures))]
+      : []),
+    rule.skewed(duration(limits.clock_skew_seconds)),
+    rule.confirmed(limits.fail_after, limits.recover_after),
+  ]
+  return html`
+    <section class="panel" aria-labelledby="rules">
+      <h2 id="rules">${ENDPOINT.rules}</h2>
+      <dl class="rules">${rows.map(({ name, text }) => html`<dt>${name}</dt><dd>${unbroken(text)}</dd>`)}</dl>
+    </section>
+  `
+}
+
+const BADGES = ['state', 'availability', 'lag'] as const
+
+/** Its badges, and how to put them elsewhere. Where the address of this page is not known yet, paths stand for it. */
+export function badgePanel({ network, endpoint }: Endpoint, title: string, origin: string): TemplateResult {
+  const path = `/badge/${encodeURIComponent(network)}/${encodeURIComponent(endpoint)}.svg`
+  const page = `${origin}/endpoints/${encodeURIComponent(network)}/${encodeURIComponent(endpoint)}`
+  return html`
+    <section class="panel badges" aria-labelledby="badges">
+      <h2 id="badges">${ENDPOINT.badge}</h2>
+      ${BADGES.map((type, at) => {
+        const address = type === 'state' ? path : `${path}?type=${type}`
+        const alt = ENDPOINT.badgeAlt(title, ENDPOINT.badgeTypes[type].toLowerCase())
+        const codes = {
+          html: `<a href="${attribute(page)}"><img src="${attribute(origin + address)}" alt="${attribute(alt)}"></a>`,
+          markdown: `[![${alt.replace(/[[\]\\]/g, '\\$&')}](${origin}${address})](${page})`,
+        }
+        return html`
+          <details name="badge" ?open=${at === 0}>
+            <summary><img src=${address} alt=${alt} height="20" /> <span>${ENDPOINT.badgeTypes[type]}</span></summary>
+            ${(['html', 'markdown'] as const).map(
+              (markup) => html`
+              <p class="embed">
+                <span>${ENDPOINT.markups[markup]}</span>
+                <code id="embed-${type}-${markup}" tabindex="0">${codes[markup]}</code>
+                <button type="button" data-act="copy" data-copy="embed-${type}-${markup}" data-copied=${ENDPOINT.copied} aria-label="${ENDPOINT.copy}: ${ENDPOINT.badgeTypes[type]}, ${ENDPOINT.markups[markup]}">${ENDPOINT.copy}</button>
+              </p>
+            `,
+            )}
+          </details>
+        `
+      })}
+    </section>
+  `
+}
+
+/** A title may hold what ends an attribute. */
+function attribute(text: string): string {
+  return text.replace(/&/g, '&amp;').replace(/"/g, '&quot;').replace(/</g, '&lt;')
+}

@@ -1,0 +1,133 @@
+import type { EndpointView, IncidentSummaryView, PollView } from '../../src/http/views.ts'
+import type { Cell } from './cells.ts'
+import { chartFigure } from './chart.ts'
+import type { ChartGroup } from './chart-group.ts'
+import { duration, minute, percent } from './format.ts'
+import { html, nothing, type TemplateResult } from './lit.ts'
+import {
+  besidePaths,
+  type Endpoint,
+  type Part,
+  partsOf,
+  RANGE_NAMES,
+  type Range,
+  rangePath,
+  type Span,
+  zoomPath,
+} from './span.ts'
+import { statesTable, timeline } from './timeline.ts'
+import { day, fromTo } from './when.ts'
+import { WORDS } from './words.ts'
+import { ENDPOINT } from './words-endpoint.ts'
+
+export interface History {
+  readonly of: Endpoint
+  readonly title: string
+  readonly availability: EndpointView['availability']
+  readonly group: ChartGroup
+  readonly span: Span
+  readonly cells: readonly Cell[]
+  readonly polls: readonly PollView[] | null
+  readonly incidents: readonly IncidentSummaryView[]
+  readonly told: 'all' | 'states' | 'away'
+  readonly loadedMs: number
+}
+
+/** What was: how much of it was well, the timeline, and what was measured, all on one axis of time. */
+export function historySection(history: History): TemplateResult {
+  const { title, group, cells, incidents, told } = history
+  return html`
+    <section class="history" aria-labelledby="history">
+      <h2 id="history" class="hidden">${ENDPOINT.history}</h2>
+      ${ranges(history)} ${told === 'all' ? places(history) : nothing}
+      ${told === 'away' ? html`<p class="note">${ENDPOINT.away}</p>` : nothing}
+      ${
+        cells.length === 0
+          ? nothing
+          : html`
+              <figure class="chart of-states">
+                <figcaption>
+                  <h3>${ENDPOINT.timeline}</h3>
+                  <p class="chart-legend">${legend(cells)}</p>
+                  <output data-read="timeline" aria-hidden="true"></output>
+                </figcaption>
+                ${timeline({ title, group, cells, incidents })}
+                <details>
+                  <summary>${ENDPOINT.asTable}<span class="hidden">: ${ENDPOINT.timeline}</span></summary>
+                  ${statesTable(cells, group.zone)}
+                </details>
+              </figure>
+            `
+      }
+      ${told === 'states' ? html`<p class="note">${ENDPOINT.locked} <a href="/gateway">${WORDS.signIn}</a></p>` : nothing}
+      ${group.charts.map((chart) => chartFigure(chart, group))}
+      ${group.charts.length === 0 ? nothing : html`<p class="hint">${ENDPOINT.closerHint}</p>`}
+    </section>
+  `
+}
+
+/** Only of the states that are there: a calm day needs none explained. */
+function legend(cells: readonly Cell[]): readonly TemplateResult[] {
+  const there = new Set(cells.map(({ state }) => state))
+  return (['up', 'degraded', 'down', 'maintenance', 'unknown'] as const)
+    .filter((state) => there.has(state))
+    .map((state) => html`<span class="is-${state}">${WORDS.states[state]}</span>`)
+}
+
+const ENOUGH = 0.5
+
+function ranges({ of, availability, span, told }: History): TemplateResult {
+  return html`
+    <div class="ranges" role="navigation" aria-label=${ENDPOINT.spans}>
+      ${RANGE_NAMES.map((range) => {
+        const inside = figures(range, availability[range])
+        const isShown = span.range === range
+        return told === 'states'
+          ? html`<p class=${isShown ? 'shown' : nothing}>${inside}</p>`
+          : html`<a href=${rangePath(of, range)} aria-current=${isShown ? 'true' : nothing}>${inside}</a>`
+      })}
+    </div>
+  `
+}
+
+function figures(range: Range, { ratio, coverage, fresh }: EndpointView['availability']['24h']): TemplateResult {
+  const known = ENDPOINT.known(share(coverage))
+  const isEnough = ratio !== null && coverage >= ENOUGH
+  return html`
+    <span class="range">${ENDPOINT.ranges[range]}</span>
+    ${isEnough ? html`<b>${percent(ratio)}</b>` : html`<b class="quiet">${WORDS.notEnough}</b>`}
+    <small>${fresh === null || !isEnough ? nothing : html`<span title=${ENDPOINT.freshMeaning}>${ENDPOINT.fresh(percent(fresh))}</span>, `}<span title=${WORDS.coverageMeaning(share(coverage))}>${known}</span></small>
+  `
+}
+
+function share(ratio: number): string {
+  return `${Math.floor(ratio * 100)} %`
+}
+
+/** Where one is in time, and where one can go from there: plain links, so that it needs no script. */
+function places({ of, span, polls, group, loadedMs }: History): TemplateResult {
+  const { zone, wider } = group
+  const { earlier, later } = besidePaths(of, span, loadedMs)
+  const parts = partsOf(span, zone)
+  const step = polls === null ? ENDPOINT.each(duration(span.stepMs / 1000)) : ENDPOINT.eachPoll
+  const when = fromTo(span.fromMs, span.toMs, zone)
+  return html`
+    <div class="places" role="navigation" aria-label=${ENDPOINT.places}>
+      <p class="where"><b>${span.range === null ? when : ENDPOINT.last[span.range]}</b> <small>${span.range === null ? step : `${when}, ${step}`}</small></p>
+      <p class="steps">
+        <a href=${earlier}>‹ ${ENDPOINT.earlier}</a>
+        ${wider === null ? nothing : html`<a href=${wider}>${ENDPOINT.wider}</a>`}
+        ${later === null ? nothing : html`<a href=${later}>${ENDPOINT.later} ›</a>`}
+      </p>
+      ${
+        parts.length < 2
+          ? nothing
+          : html`<p class="parts"><span>${ENDPOINT.closer}</span> ${parts.map((part) => html`<a href=${zoomPath(of, part.fromMs, part.toMs)}>${partText(part, zone)}</a>`)}</p>`
+      }
+    </div>
+  `
+}
+
+function partText({ fromMs, by }: Part, zone: ChartGroup['zone']): string {
+  return by === 'day' ? day(fromMs, zone) : minute(fromMs, zone)
+}

@@ -1,0 +1,149 @@
+import type { EndpointView, LivenessView, NodeCheckView, RulesView } from '../../src/http/views.ts'
+import { shardName, ticking } from './endpoint-row.ts'
+import { age, count, duration, latency, unbroken, type Zone } from './format.ts'
+import { html, nothing, type TemplateResult } from './lit.ts'
+import { mark } from './mark.ts'
+import { worstHead } from './model.ts'
+import { WORDS } from './words.ts'
+import { ENDPOINT } from './words-endpoint.ts'
+
+export interface Now {
+  readonly endpoint: EndpointView
+  readonly rules: RulesView | null
+  readonly zone: Zone
+  readonly nowMs: number
+}
+
+/** Where the node calls itself well and is not: both sentences, one above the other. */
+export function disagreement({ endpoint, zone, nowMs }: Now): TemplateResult | typeof nothing {
+  const { liveness, state, since, conditions } = endpoint
+  if (liveness?.healthy !== true || (state !== 'down' && state !== 'degraded')) return nothing
+  const found = conditions.map(({ message }) => unbroken(message)).join('; ')
+  return html`
+    <section class="disagree ${state}" aria-labelledby="disagree">
+      <h2 id="disagree">${ENDPOINT.disagree}</h2>
+      <dl>
+        <dt>${ENDPOINT.node}</dt>
+        <dd>${mark('up')} ${ENDPOINT.healthy}</dd>
+        <dt>${ENDPOINT.we}</dt>
+        <dd>${mark(state)} <span><b>${WORDS.states[state]}</b> ${WORDS.since} ${ticking(since, zone, nowMs)}: ${found}</span></dd>
+      </dl>
+    </section>
+  `
+}
+
+/** What it is at this moment, beside what it may be at most. */
+export function nowFacts({ endpoint, rules, zone, nowMs }: Now): TemplateResult | typeof nothing {
+  const { heads, liveness, latency_seconds: took } = endpoint
+  if (heads.length === 0 && liveness === null && took === null) return nothing
+  const head = worstHead(endpoint)
+  const limits = rules?.thresholds
+  const beat = liveness?.heartbeat_lag_seconds ?? null
+  return html`
+    <dl class="now" aria-label=${ENDPOINT.facts}>
+      ${head === undefined ? nothing : fact(ENDPOINT.height, count(head.height), html`${head.shard === null ? nothing : shardName(head.shard)} ${ticking(head.timestamp, zone, nowMs)} ${WORDS.blockAge}`)}
+      ${head === undefined ? nothing : lagFact(head.lag_blocks, head.lag_seconds, limits?.lag_blocks)}
+      ${beat === null ? nothing : fact(ENDPOINT.beat, duration(beat), limitText(limits?.heartbeat_seconds, duration), beat >= (limits?.heartbeat_seconds ?? Infinity))}
+      ${liveness === null ? nothing : fact(ENDPOINT.failures, count(liveness.contiguous_failures), limitText(limits?.contiguous_failures, count), liveness.contiguous_failures >= (limits?.contiguous_failures ?? Infinity))}
+      ${took === null ? nothing : fact(ENDPOINT.latency, latency(took), limitText(limits?.latency_seconds, latency), took >= (limits?.latency_seconds ?? Infinity))}
+    </dl>
+    ${heads.length > 1 ? headsTable(heads, zone, nowMs) : nothing}
+  `
+}
+
+function lagFact(blocks: number | null, seconds: number | null, limit: number | undefined): TemplateResult {
+  if (blocks === null) return fact(ENDPOINT.lag, WORDS.none, html`${WORDS.lastSeen}`)
+  const isBad = blocks >= (limit ?? Infinity)
+  const value = blocks === 0 ? WORDS.atHead : `${count(blocks)}${seconds === null ? '' : ` (${age(seconds)})`}`
+  return fact(ENDPOINT.lag, value, limitText(limit, count), isBad)
+}
+
+function fact(name: string, value: string, more: TemplateResult | typeof nothing, isBad = false): TemplateResult {
+  return html`<div class=${isBad ? 'bad' : nothing}><dt>${name}</dt><dd><b>${value}</b> <small>${more}</small></dd></div>`
+}
+
+function limitText(limit: number | undefined, text: (value: number) => string): TemplateResult | typeof nothing {
+  return limit === undefined ? nothing : html`${ENDPOINT.limit(text(limit))}`
+}
+
+function headsTable(heads: EndpointView['heads'], zone: Zone, nowMs: number): TemplateResult {
+  return html`
+    <table class="chart-table heads">
+      <thead>
+        <tr>
+          <th scope="col">${ENDPOINT.shard}</th>
+          <th scope="col" class="n">${ENDPOINT.height}</th>
+          <th scope="col" class="n">${ENDPOINT.lag}</th>
+          <th scope="col" class="n">${ENDPOINT.blockAge}</th>
+        </tr>
+      </thead>
+      <tbody>
+        ${heads.map(
+          ({ shard, height, lag_blocks: lag, timestamp }) => html`<tr>
+            <th scope="row">${shard === null ? WORDS.none : shardName(shard)}</th>
+            <td class="n">${count(height)}</td>
+            <td class="n">${lag === null ? WORDS.lastSeen : lag === 0 ? WORDS.atHead : count(lag)}</td>
+            <td class="n">${ticking(timestamp, zone, nowMs)}</td>
+          </tr>`,
+        )}
+      </tbody>
+    </table>
+  `
+}
+
+/** The checks that the node runs on itself, those that fail first. */
+export function checksSection({ endpoint, zone, nowMs }: Now): TemplateResult | typeof nothing {
+  const { liveness } = endpoint
+  if (liveness === null) return nothing
+  const checks = [...liveness.checks].sort((a, b) => badness(b) - badness(a))
+  return html`
+    <section class="panel checks" aria-labelledby="checks">
+      <h2 id="checks">${ENDPOINT.checks}</h2>
+      ${saying(liveness)} ${checks.length === 0 ? html`<p>${ENDPOINT.noChecks}</p>` : checksTable(checks, endpoint, zone, nowMs)}
+    </section>
+  `
+}
+
+function badness({ healthy, contiguous_failures: failures }: NodeCheckView): number {
+  return (healthy ? 0 : 1e12) + failures
+}
+
+function saying({ healthy }: LivenessView): TemplateResult {
+  return html`<p class="saying">${mark(healthy ? 'up' : 'down')} ${ENDPOINT.node} ${healthy ? ENDPOINT.healthy : ENDPOINT.unhealthy}.</p>`
+}
+
+function checksTable(
+  checks: readonly NodeCheckView[],
+  { conditions }: EndpointView,
+  zone: Zone,
+  nowMs: number,
+): TemplateResult {
+  return html`
+    <div class="chart-scroll" tabindex="0" role="group" aria-labelledby="checks">
+      <table class="chart-table">
+        <thead>
+          <tr>
+            <th scope="col">${ENDPOINT.check}</th>
+            <th scope="col">${ENDPOINT.result}</th>
+            <th scope="col" class="n">${ENDPOINT.failures}</th>
+            <th scope="col" class="n">${ENDPOINT.failingSince}</th>
+            <th scope="col" class="n">${ENDPOINT.checkedAt}</th>
+          </tr>
+        </thead>
+        <tbody>
+          ${checks.map((check) => {
+            const { name, healthy, contiguous_failures: failures, failing_since: failing, checked_at: checked } = check
+            const said = conditions.filter(({ message }) => !healthy && message.includes(name))
+            return html`<tr class=${healthy ? nothing : 'fails'}>
+              <th scope="row">${name}${said.map(({ message }) => html`<small>${unbroken(message)}</small>`)}</th>
+              <td>${healthy ? html`<span class="passes">✓ ${ENDPOINT.passes}</span>` : html`<b>✕ ${ENDPOINT.fails}</b>`}</td>
+              <td class="n">${count(failures)}</td>
+              <td class="n">${failing === null ? WORDS.none : ticking(failing, zone, nowMs)}</td>
+              <td class="n">${checked === null ? WORDS.none : html`${ticking(checked, zone, nowMs)} ${ENDPOINT.ago}`}</td>
+            </tr>`
+          })}
+        </tbody>
+      </table>
+    </div>
+  `
+}
