@@ -122,7 +122,9 @@ export class Asking {
     this.#anew = false
     if (pick === null || this.#attempts === 0) return pick
     const { failed, doubtful } = this.#network.budgets
-    if (!(this.#reason === 'failed' ? failed : doubtful).spend(now)) return null
+    // Whoever answers takes over: that load would be its own as soon as the failing one is left out.
+    const isFree = this.#reason === 'failed' && pick.upstream.isAnswering
+    if (!isFree && !(this.#reason === 'failed' ? failed : doubtful).spend(now)) return null
     this.#deps.onRetry?.(this.#network.name, this.#reason)
     return pick
   }

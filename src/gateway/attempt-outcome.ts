@@ -90,6 +90,7 @@ export function settle(
   upstream.end(ended, isAnswer || isLate ? ended - began : null, !isOurs && !isLate)
   const isLimited = came.kind === 'error' ? isRateLimit(operation, came) : isFailure(came, 'rate-limited')
   if (isLimited) upstream.rest(retryAfterMs, ended)
+  if (!isOurs) upstream.isAnswering = isAnswer && !isLimited
   if (isFault) return upstream.breaker.fail(ended)
   if (!isAnswer || isLimited) upstream.breaker.forget()
   else {

@@ -66,6 +66,8 @@ export class Upstream {
   isVerified = false
   /** A poll found another network behind it. */
   isForeign = false
+  /** What it was last asked, it answered; of one that was not asked yet nothing bad is known. */
+  isAnswering = true
   /** Moving average; `null` until there is a poll or an answer. */
   latencyMs: number | null = null
   #sampledAt = Number.NEGATIVE_INFINITY

@@ -573,8 +573,33 @@ describe('traffic', () => {
     for (let i = 0; i < 200; i++) await ask()
 
     const sent = Object.values(nodes).reduce((sum, { asked }) => sum + asked.length, 0)
-    expect(sent).toBeLessThanOrEqual(200 + 40)
+    // Of b and c nothing bad was known at first.
+    expect(sent).toBeLessThanOrEqual(200 + 40 + 2)
     expect(sent).toBeGreaterThanOrEqual(220)
+  })
+
+  test('is answered by the one that answers, however many at once fail at the other', async () => {
+    const a = await startBareNode(sayStatus(502))
+    const b = await startBareNode(() => 'b')
+    const { ask } = await setting({ a, b }, { endpoints: { b: { tier: 'fallback' } } })
+
+    const replies = await Promise.all(Array.from({ length: 100 }, () => ask()))
+
+    expect(a.asked.length).toBeGreaterThan(20)
+    expect(new Set(replies.map(textOf))).toEqual(new Set(['"b"']))
+  })
+
+  test('is answered by the one that answers, however often polls find the other well', async () => {
+    const a = await startBareNode(sayStatus(502))
+    const b = await startBareNode(() => 'b')
+    const { ask, poll } = await setting({ a, b }, { endpoints: { b: { tier: 'fallback' } } })
+
+    for (let round = 0; round < 8; round++) {
+      for (let i = 0; i < 6; i++) expect(textOf(await ask())).toBe('"b"')
+      await poll('a', 1000)
+    }
+
+    expect(a.asked.length).toBeGreaterThan(20)
   })
 
   test('spreads over endpoints that are as good, once one has enough to do', async () => {
