@@ -109,7 +109,7 @@ describe('the view of the gateway', () => {
     expect(told(of, '[aria-labelledby=callers] tbody tr')).toEqual(['wallet 10 1 100 in 1 s one admin.alias, eth_call'])
     expect(told(of, '.besides')).toEqual([
       'Asked again: 1 after a failure, 2 for what the first was behind.',
-      'Refused, and why: bad-params 1.',
+      'The gateway said no: bad-params 1.',
     ])
   })
 

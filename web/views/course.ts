@@ -93,6 +93,10 @@ function stateLane(states: string, of: Course): TemplateResult {
     <div class="lane states">
       <span class="label">${COURSE_WORDS.state}</span>
       <svg viewBox="0 0 ${of.cells} 14" preserveAspectRatio="none" aria-hidden="true" focusable="false">
+        <path class="ground" d=${bars(
+          Array.from(states, (one) => (one === '-' ? null : 14)),
+          14,
+        )} />
         ${Object.entries(LETTERS).map(([letter, state]) => {
           const at = state === 'down' ? 0 : state === 'degraded' ? 2 : state === 'maintenance' ? 6 : 4
           const d =

@@ -21,7 +21,7 @@ export function frame(model: Model, view: TemplateResult): TemplateResult {
       <nav aria-label=${WORDS.pages}>
         ${PLACES.map(
           ({ view: place, href }) =>
-            html`<a href=${href} aria-current=${place === route.view ? 'page' : nothing}>${WORDS.places[place]}</a>`,
+            html`<a href=${href} aria-current=${currentOf(place, route.view)}>${WORDS.places[place]}</a>`,
         )}
       </nav>
       ${lamp(model)}
@@ -36,6 +36,12 @@ export function frame(model: Model, view: TemplateResult): TemplateResult {
       </p>
     </footer>
   `
+}
+
+/** One incident is among the incidents. */
+function currentOf(place: ViewName, shown: ViewName): 'page' | 'true' | typeof nothing {
+  if (place === shown) return 'page'
+  return place === 'incidents' && shown === 'incident' ? 'true' : nothing
 }
 
 function lamp({ contact, nowMs, settings }: Pick<Model, 'contact' | 'nowMs' | 'settings'>): TemplateResult {

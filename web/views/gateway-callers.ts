@@ -14,7 +14,7 @@ export function gatewayCallers({ callers, aliases }: GatewayView, zone: Zone): T
             <tr>
               <th scope="col">${GATEWAY_WORDS.caller}</th>
               <th scope="col" class="n">${GATEWAY_WORDS.figures.requests}</th>
-              <th scope="col" class="n">${GATEWAY_WORDS.figures.refused}</th>
+              <th scope="col" class="n">${GATEWAY_WORDS.notAnswered}</th>
               <th scope="col">${GATEWAY_WORDS.limit}</th>
               <th scope="col">${GATEWAY_WORDS.networks}</th>
               <th scope="col">${GATEWAY_WORDS.allowed}</th>
