@@ -173,7 +173,6 @@ describe('the page of an incident', () => {
     const of = await drawPage(sourcesOf(CHANGED))
 
     expect(told(of, 'h1')).toEqual(['ONE: Node A was down: connection refused'])
-    expect(told(of, '.reasons li')).toHaveLength(1)
     expect(told(of, '.changes > li')).toEqual([
       '23:00:00 0 s down: unreachable height 1,222, 12 blocks behind, no answer',
       '23:00:00 0 s Confirmed',
@@ -182,6 +181,25 @@ describe('the page of an incident', () => {
     expect(told(of, 'pre')).toEqual(['one/a down for 2 min'])
     expect(of.querySelector('[data-act=copy]')?.getAttribute('data-copy')).toBe('post-mortem')
     expect(told(of, '.course tbody tr')).toEqual(['22:50 up 0 blocks 100 20 ms', '22:51 down 0 blocks – 20 ms'])
+  })
+
+  test('tells each reason once, with all the times that it held', async () => {
+    const [condition] = OVER.conditions
+    if (condition === undefined) throw new Error('no condition')
+    const at = (minute: string) => `2026-01-01T23:${minute}.000Z`
+    const conditions = [
+      { ...condition, since: at('00:00'), until: at('00:30') },
+      { ...condition, code: 'slow' as const, state: 'degraded' as const, message: 'took 3 s', until: at('02:00') },
+      { ...condition, message: 'reset', since: at('01:00'), until: at('02:03') },
+    ]
+
+    const of = await drawPage(sourcesOf({ ...CHANGED, conditions: conditions.map((one) => ({ ...one })) }))
+
+    expect(told(of, '.reasons li')).toEqual([
+      'unreachable reset down, 2 times, 1 min 33 s in all, the last one, 23:01:00 – 23:02:03',
+      'slow took 3 s degraded, 23:00:00 – 23:02:00 , 2 min',
+    ])
+    expect(of.querySelectorAll('.reasons li:first-child rect.down')).toHaveLength(2)
   })
 
   test('asks for as much time around it as it lasted, ten minutes at least, in steps of two polls at least', async () => {

@@ -35,7 +35,7 @@ function worst(incidents: readonly IncidentSummaryView[]): 'down' | 'degraded' {
 }
 
 /** An incident keeps the words of its beginning; how far behind an endpoint is by now is in the status. */
-function asOfNow(incident: IncidentSummaryView, { networks }: StatusView): IncidentSummaryView {
+export function asOfNow(incident: IncidentSummaryView, { networks }: StatusView): IncidentSummaryView {
   const of = networks.find(({ name }) => name === incident.network)
   const holding = of?.endpoints.find(({ name }) => name === incident.endpoint)?.conditions ?? []
   const conditions = incident.conditions.map((condition) => {

@@ -1,13 +1,13 @@
-import type { IncidentSummaryView } from '../../src/http/views.ts'
+import type { IncidentConditionView, IncidentSummaryView } from '../../src/http/views.ts'
 import { clockOf } from './calendar.ts'
 import { duration, unbroken, type Zone } from './format.ts'
-import { html, type TemplateResult } from './lit.ts'
+import { html, nothing, svg, type TemplateResult } from './lit.ts'
 import { INCIDENT_WORDS } from './words-incidents.ts'
 
 const WIDTH = 1000
 const LEAST = 6
 
-/** Every reason that it had, and when in its time each held. */
+/** Every reason that it had, once each, and when in its time it held. */
 export function incidentConditions(
   { conditions, opened_at: openedAt, closed_at: closedAt }: IncidentSummaryView,
   zone: Zone,
@@ -15,25 +15,55 @@ export function incidentConditions(
 ): TemplateResult {
   const fromMs = Date.parse(openedAt)
   const toMs = Math.max(fromMs + 1, closedAt === null ? nowMs : Date.parse(closedAt))
-  const place = (ms: number) => Math.round(WIDTH * Math.min(1, Math.max(0, (ms - fromMs) / (toMs - fromMs))) * 10) / 10
   return html`
     <ul class="reasons">
-      ${conditions.map(({ code, state, message, since, until }) => {
-        const [sinceMs, untilMs] = [Date.parse(since), until === null ? toMs : Date.parse(until)]
-        const x = Math.min(WIDTH - LEAST, place(sinceMs))
-        const held = duration(Math.round(Math.max(0, untilMs - sinceMs) / 1000))
-        return html`<li class=${state}>
-          <p><span class="code">${code}</span> ${unbroken(message)}</p>
-          <svg viewBox="0 0 1000 8" preserveAspectRatio="none" aria-hidden="true" focusable="false">
-            <rect class="ground" y="2" width="1000" height="4" />
-            <rect class=${state} x=${x} width=${Math.max(LEAST, place(untilMs) - x)} height="8" />
-          </svg>
-          <p class="quiet">
-            ${state === 'up' ? INCIDENT_WORDS.noChange : state}, <time datetime=${since}>${clockOf(sinceMs, zone)}</time> –
-            ${until === null ? INCIDENT_WORDS.holds : html`<time datetime=${until}>${clockOf(untilMs, zone)}</time>`}, ${held}
-          </p>
-        </li>`
-      })}
+      ${grouped(conditions).map((times) => reason(times, { fromMs, toMs, zone }))}
     </ul>
   `
+}
+
+/** In the order in which they first came up. */
+function grouped(conditions: readonly IncidentConditionView[]): readonly (readonly IncidentConditionView[])[] {
+  const byKind = new Map<string, IncidentConditionView[]>()
+  for (const condition of conditions) {
+    const kind = `${condition.code} ${condition.state}`
+    byKind.set(kind, [...(byKind.get(kind) ?? []), condition])
+  }
+  return [...byKind.values()]
+}
+
+interface Extent {
+  readonly fromMs: number
+  readonly toMs: number
+  readonly zone: Zone
+}
+
+function reason(times: readonly IncidentConditionView[], { fromMs, toMs, zone }: Extent): TemplateResult {
+  const [first] = times
+  const latest = times.at(-1)
+  if (first === undefined || latest === undefined) return html``
+  const place = (ms: number) => Math.round(WIDTH * 10 * Math.min(1, Math.max(0, (ms - fromMs) / (toMs - fromMs)))) / 10
+  const ends = ({ since, until }: IncidentConditionView) =>
+    [Date.parse(since), until === null ? toMs : Date.parse(until)] as const
+  const heldMs = times.map(ends).reduce((sum, [since, until]) => sum + Math.max(0, until - since), 0)
+  const held = duration(Math.round(heldMs / 1000))
+  const { code, state, message } = latest
+  return html`<li class=${state}>
+    <p><span class="code">${code}</span> ${unbroken(message)}</p>
+    <svg viewBox="0 0 1000 8" preserveAspectRatio="none" aria-hidden="true" focusable="false">
+      <rect class="ground" y="2" width="1000" height="4" />
+      ${times.map((one) => {
+        const [since, until] = ends(one)
+        const x = Math.min(WIDTH - LEAST, place(since))
+        return svg`<rect class=${state} x=${x} width=${Math.max(LEAST, place(until) - x)} height="8" />`
+      })}
+    </svg>
+    <p class="quiet">
+      ${state === 'up' ? INCIDENT_WORDS.noChange : state}, ${times.length === 1 ? nothing : `${INCIDENT_WORDS.often(times.length, held)}, `}<time
+        datetime=${latest.since}
+        >${clockOf(Date.parse(latest.since), zone)}</time
+      > –
+      ${latest.until === null ? INCIDENT_WORDS.holds : html`<time datetime=${latest.until}>${clockOf(Date.parse(latest.until), zone)}</time>`}${times.length === 1 ? `, ${held}` : nothing}
+    </p>
+  </li>`
 }

@@ -1,5 +1,6 @@
 import type { IncidentSummaryView } from '../../src/http/views.ts'
 import { ticking } from './endpoint-row.ts'
+import { asOfNow } from './events.ts'
 import { duration, moment, unbroken } from './format.ts'
 import { incidentChanges } from './incident-changes.ts'
 import { incidentConditions } from './incident-conditions.ts'
@@ -31,9 +32,10 @@ function who({ data: { incident }, status }: Model<Around>): string {
 
 /** As the latest event has it; an event is without the course. */
 function draw(model: Model<Around>): TemplateResult {
-  const { data, settings, nowMs } = model
+  const { data, settings, nowMs, status } = model
   const latest = model.incidents.find(({ id }) => id === data.incident.id)
-  const incident = { ...data.incident, ...latest }
+  const known = { ...data.incident, ...latest }
+  const incident = status === null ? known : asOfNow(known, status)
   const { network, endpoint, state, opened_at: openedAt, closed_at: closedAt, absorbed_by: absorbedBy } = incident
   const { zone } = settings
   const path = endpoint === null ? networkPath(network) : endpointPath(network, endpoint)

@@ -1,6 +1,7 @@
 import type { IncidentListView, IncidentSummaryView } from '../../src/http/views.ts'
 import { clockOf, dayOf, sinceMidnight } from './calendar.ts'
 import { ticking } from './endpoint-row.ts'
+import { asOfNow } from './events.ts'
 import { duration, minute, moment, unbroken, type Zone } from './format.ts'
 import { incidentFilters } from './incident-filters.ts'
 import { html, nothing, repeat, svg, type TemplateResult } from './lit.ts'
@@ -111,7 +112,7 @@ function row(incident: IncidentSummaryView, { status, settings, nowMs }: Model<I
     <li class="incident ${state} ${closedAt === null ? 'open' : 'over'}">
       ${mark(state)}
       <p class="what">
-        <a href=${incidentPath(id)}>${who}</a> ${unbroken(storySentence(incident))}
+        <a href=${incidentPath(id)}>${who}</a> ${unbroken(storySentence(status === null ? incident : asOfNow(incident, status)))}
         <span class="codes"
           >${codes.map((code) => html`<span class="code">${code}</span>`)}${
             flapping ? html`<small>${INCIDENT_WORDS.flapping(flaps)}</small>` : nothing

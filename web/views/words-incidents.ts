@@ -35,6 +35,7 @@ export const INCIDENT_WORDS = {
   conditions: 'Why',
   noChange: 'no change of state',
   holds: 'holds',
+  often: (times: number, text: string) => `${times} times, ${text} in all, the last one`,
   course: 'Before, during and after',
   lag: 'Lag',
   height: 'Height',
