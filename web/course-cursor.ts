@@ -14,8 +14,10 @@ export function watchCourses(first: Event): void {
     const rows = tableOf(plot)?.tBodies[0]?.rows
     const text = rows === undefined ? '' : sentence(rows[at], tableOf(plot)?.tHead?.rows[0])
     if (rows === undefined || text === '') return hide()
-    plot.setAttribute('aria-valuenow', String(at + 1))
-    plot.setAttribute('aria-valuetext', text)
+    if (plot.role === 'slider') {
+      plot.setAttribute('aria-valuenow', String(at + 1))
+      plot.setAttribute('aria-valuetext', text)
+    }
     const box = plot.getBoundingClientRect()
     const place = (at + 0.5) / rows.length
     cursor.style.left = `${place * 100}%`
@@ -38,7 +40,7 @@ export function watchCourses(first: Event): void {
     const plot = plotOf(target)
     if (plot === null) return void (plotOf(document.activeElement) ?? hide())
     const { left, width } = plot.getBoundingClientRect()
-    const cells = Number(plot.getAttribute('aria-valuemax'))
+    const cells = tableOf(plot)?.tBodies[0]?.rows.length ?? 0
     show(plot, Math.max(0, Math.min(cells - 1, Math.floor(((clientX - left) / width) * cells))))
   }
 

@@ -144,7 +144,10 @@ const CHANGED: IncidentView = {
       at: OVER.opened_at,
       state: 'down',
       codes: ['unreachable'],
-      samples: [{ endpoint: 'a', shard: null, height: 1222, lag_blocks: 12, latency_seconds: null }],
+      samples: [
+        { endpoint: 'a', shard: 0, height: 1222, lag_blocks: 12, latency_seconds: 0.034 },
+        { endpoint: 'a', shard: 1, height: 1200, lag_blocks: 0, latency_seconds: null },
+      ],
     },
     { at: '2026-01-01T23:02:03.000Z', state: 'up', codes: [], samples: [] },
   ],
@@ -174,7 +177,7 @@ describe('the page of an incident', () => {
 
     expect(told(of, 'h1')).toEqual(['ONE: Node A was down: connection refused'])
     expect(told(of, '.changes > li')).toEqual([
-      '23:00:00 0 s down: unreachable height 1,222, 12 blocks behind, no answer',
+      '23:00:00 0 s down: unreachable shard 0 height 1,222, 12 blocks behind, 34 ms shard 1 no answer, height 1,200 was seen last',
       '23:00:00 0 s Confirmed',
       '23:02:03 +2 min 3 s up',
     ])

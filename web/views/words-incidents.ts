@@ -56,7 +56,7 @@ export const INCIDENT_WORDS = {
   copied: 'Copied',
   asFile: 'As a text of its own',
   atHead: 'at the head',
-  noAnswer: 'no answer',
+  noAnswer: (height: string | null) => (height === null ? 'no answer' : `no answer, height ${height} was seen last`),
 }
 
 /** As a story of its time: `is down: connection refused`, and once it is over `was down`. */
@@ -81,10 +81,12 @@ export function changeSentence({ state, codes }: IncidentChangeView): string {
 /** What was measured: `height 1,234, 12 blocks behind, 34 ms`. */
 export function sampleSentence(sample: IncidentChangeView['samples'][number]): string {
   const { height, lag_blocks: lag, latency_seconds: seconds } = sample
+  // Without an answer the height is the one that it had last, and its lag is nobody's.
+  if (seconds === null) return INCIDENT_WORDS.noAnswer(height === null ? null : count(height))
   const facts = [
     ...(height === null ? [] : [`height ${count(height)}`]),
     ...(lag === null ? [] : [lag === 0 ? INCIDENT_WORDS.atHead : blocksBehind(lag)]),
-    seconds === null ? INCIDENT_WORDS.noAnswer : latency(seconds),
+    latency(seconds),
   ]
   return facts.join(', ')
 }
