@@ -1,7 +1,7 @@
 import { Window } from 'happy-dom'
 import { describe, expect, test } from 'vitest'
 import { templateText } from '../../src/http/template-text.ts'
-import type { StatusView, StripsView, StripView } from '../../src/http/views.ts'
+import type { ConditionView, StatusView, StripsView, StripView } from '../../src/http/views.ts'
 import { frame } from '../../web/views/frame.ts'
 import { view } from '../../web/views/overview.ts'
 import { cellSentence } from '../../web/views/strip-cell.ts'
@@ -53,6 +53,10 @@ function strips(...of: StripView[]): StripsView {
   return { generated_at: from, from, to: '2026-01-01T00:00:00.000Z', step_seconds: 900, strips: of }
 }
 
+function aCondition(code: ConditionView['code']): ConditionView {
+  return { code, message: 'as it is', since: '2026-01-01T00:00:00Z' }
+}
+
 describe('the overview', () => {
   test('leads with the sentence, then what is open, then the networks with the worst first', () => {
     const down = anEndpoint('b', { state: 'down' })
@@ -64,7 +68,9 @@ describe('the overview', () => {
     )
 
     expect(text(page.querySelector('h1'))).toBe('ONE: 1 of 2 endpoints is down; the other network is at head.')
-    expect(text(page.querySelector('.incidents li p'))).toBe('ONE: b is down: connection refused')
+    expect(text(page.querySelector('.incidents li p'))).toBe(
+      'ONE: b is down: connection refused. Not the chain: the other one is at head.',
+    )
     expect(text(page.querySelector('.incidents .when'))).toBe('for 10 min')
     expect(page.querySelector('.incidents a')?.getAttribute('href')).toBe('/incidents/x')
     expect(all(page, '.network h2').map(text)).toEqual(['ONE', 'FINE'])
@@ -78,7 +84,7 @@ describe('the overview', () => {
 
     const page = draw(status, { incidents: [anIncident('x')] })
 
-    expect(text(page.querySelector('.incidents li p'))).toBe(`ONE: a is down: ${message}`)
+    expect(text(page.querySelector('.incidents li p'))).toContain(`ONE: a is down: ${message}.`)
   })
 
   test('says how many endpoints are at head, how high that is and how old its block', () => {
@@ -181,7 +187,46 @@ describe('the overview', () => {
     const status = aStatus([aNetwork('one')])
 
     expect(draw(status, { access: 'public' }).querySelector('table')?.className).toBe('bare')
-    expect(draw(status, { access: 'open' }).querySelector('table')?.className).toBe('')
+    expect(draw(status, { access: 'open' }).querySelector('table')?.className).not.toBe('bare')
+  })
+
+  test('has columns for what nodes tell of themselves where any of them does', () => {
+    const liveness = { healthy: true, heartbeat_lag_seconds: 1, contiguous_failures: 0, checks: [] }
+    const telling = aNetwork('two', [anEndpoint('b', { liveness })])
+
+    expect(draw(aStatus([aNetwork('one')])).querySelector('table')?.className).toBe('silent')
+    expect(all(draw(aStatus([aNetwork('one'), telling])), '.silent')).toEqual([])
+  })
+
+  const bad = anEndpoint('a', { state: 'degraded', conditions: [aCondition('lagging')] })
+  const behind = anEndpoint('c', { conditions: [aCondition('stalled')] })
+  test.each([
+    ['the others are at head', {}, [anEndpoint('b'), anEndpoint('c')], 'Not the chain: the other 2 are at head.'],
+    ['some are', {}, [anEndpoint('b'), behind], 'Not the chain: 1 of the other 2 is at head.'],
+    ['none is', {}, [behind], 'No other endpoint is at head either.'],
+    ['there is no other', {}, [], 'No other endpoint tells whether it is the chain.'],
+    ['the chain itself is halted', { halted: true }, [anEndpoint('b')], ''],
+  ])('says of an incident whether the chain is at fault: %s', (_when, over, others, sentence) => {
+    const status = aStatus([aNetwork('one', [bad, ...others], over)])
+
+    const page = draw(status, { incidents: [anIncident('1')] })
+
+    expect(text(page.querySelector('.incidents li p small')) ?? '').toBe(sentence)
+  })
+
+  test('says of who has caught up, but not for sure yet, that it is at head again', () => {
+    const head = {
+      shard: null,
+      height: 7,
+      hash: '0x1',
+      timestamp: '2026-01-01T00:00:00Z',
+      lag_blocks: 0,
+      lag_seconds: 0,
+    }
+
+    const page = draw(aStatus([aNetwork('one', [{ ...bad, heads: [head] }, anEndpoint('b', { heads: [head] })])]))
+
+    expect(all(page, 'td.lag').map(text)).toEqual(['at head again', 'at head'])
   })
 
   test('offers the public to sign in, and the holder of the token to sign out', () => {

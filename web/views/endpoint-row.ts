@@ -36,7 +36,7 @@ export function endpointRow({ network, endpoint, strip: of, zone, nowMs }: Endpo
         </div>
       </th>
       <td role="cell" class="n height" data-label=${columns.height}>${height(endpoint, head)}</td>
-      <td role="cell" class="n lag" data-label=${columns.lag}>${isHeard(endpoint) ? lag(head) : none()}</td>
+      <td role="cell" class="n lag" data-label=${columns.lag}>${isHeard(endpoint) ? lag(head, endpoint) : none()}</td>
       <td role="cell" class="n beat" data-label=${columns.beat}>${beat === null ? none() : duration(beat)}</td>
       <td role="cell" class="n failures" data-label=${columns.failures}>${failures === null ? none() : quietZero(failures)}</td>
       <td role="cell" class="n latency" data-label=${columns.latency}>${p95 === null ? none() : latency(p95)}</td>
@@ -74,9 +74,13 @@ function isHeard({ conditions }: EndpointView): boolean {
   return !conditions.some(({ code }) => code === 'unreachable' || code === 'bad-answer')
 }
 
-function lag(head: HeadView | undefined): TemplateResult {
+function lag(head: HeadView | undefined, { conditions }: EndpointView): TemplateResult {
   if (head === undefined || head.lag_blocks === null) return none()
-  if (head.lag_blocks === 0) return html`<span class="quiet">${WORDS.atHead}</span>`
+  if (head.lag_blocks === 0) {
+    // A condition holds until it is sure to be over: without a word the two would contradict each other.
+    const again = conditions.some(({ code }) => code === 'lagging') ? html` <small>${WORDS.again}</small>` : nothing
+    return html`<span class="quiet">${WORDS.atHead}${again}</span>`
+  }
   return html`${count(head.lag_blocks)} ${head.lag_seconds === null ? nothing : html`<small>${age(head.lag_seconds)}</small>`}`
 }
 

@@ -5,7 +5,7 @@ import { html, nothing, type TemplateResult } from './lit.ts'
 import { mark } from './mark.ts'
 import { planAt } from './model.ts'
 import { incidentPath } from './route.ts'
-import { incidentSentence, titleOf, WORDS } from './words.ts'
+import { incidentSentence, titleOf, WORDS, whoseFault } from './words.ts'
 
 const MOST_INCIDENTS = 12
 const MOST_AHEAD = 3
@@ -48,10 +48,14 @@ export function asOfNow(incident: IncidentSummaryView, { networks }: StatusView)
 function incidentItem(incident: IncidentSummaryView, status: StatusView, zone: Zone, nowMs: number): TemplateResult {
   const { id, state, network, endpoint, opened_at: openedAt } = incident
   const who = titleOf(status, network, endpoint === null ? null : [endpoint])
+  const fault = whoseFault(
+    incident,
+    status.networks.find(({ name }) => name === network),
+  )
   return html`
     <li>
       ${mark(state)}
-      <p><a href=${incidentPath(id)}>${who}</a> ${unbroken(incidentSentence(asOfNow(incident, status)))}</p>
+      <p><a href=${incidentPath(id)}>${who}</a> ${unbroken(incidentSentence(asOfNow(incident, status)))}${fault === '' ? nothing : html`. <small>${fault}</small>`}</p>
       <span class="when">${WORDS.since} ${ticking(openedAt, zone, nowMs)}</span>
     </li>
   `

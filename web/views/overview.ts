@@ -147,12 +147,15 @@ function table(
   network: NetworkView,
   endpoints: readonly EndpointView[],
   strips: ReadonlyMap<string, StripView>,
-  { settings: { zone }, nowMs, access }: Model<Data>,
+  { settings: { zone }, nowMs, access, status }: Model<Data>,
 ): TemplateResult {
   const { columns } = WORDS
-  // Without the token there are no figures, and a table of dashes would look like trouble.
+  const tellsOfItself = status?.networks.some((one) => one.endpoints.some(({ liveness }) => liveness !== null))
+  // A column of dashes would look like trouble: without the token there are no figures, and not every family's nodes
+  // tell of themselves. All networks have the same columns.
+  const left = access === 'public' ? 'bare' : tellsOfItself ? nothing : 'silent'
   return html`
-    <table role="table" class=${access === 'public' ? 'bare' : nothing}>
+    <table role="table" class=${left}>
       <colgroup>
         ${(Object.keys(columns) as (keyof typeof columns)[]).map((name) => html`<col class=${name} />`)}
       </colgroup>

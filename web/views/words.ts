@@ -1,6 +1,6 @@
 import type { EndpointView, IncidentSummaryView, NetworkView, StateView, StatusView } from '../../src/http/views.ts'
 import { count, duration } from './format.ts'
-import { isTroubled, networksWorstFirst, tally, worstFirst } from './model.ts'
+import { atHead, isTroubled, networksWorstFirst, tally, worstFirst } from './model.ts'
 import type { Filter, Settings } from './view.ts'
 
 export const METACHAIN = 4_294_967_295
@@ -58,6 +58,7 @@ export const WORDS = {
   ahead: (age: string) => `in ${age}`,
   more: (count: number) => `and ${count} more`,
   atHead: 'at head',
+  again: 'again',
   atHeadOf: (count: number, of: number) => `${count} of ${of} at head`,
   atHeadMeaning: 'With a current head, and neither lagging, stalled nor forked',
   behind: (blocks: number) => `${count(blocks)} ${blocks === 1 ? 'block' : 'blocks'} behind`,
@@ -139,6 +140,18 @@ export function incidentSentence({ cause, state, flapping, conditions }: Inciden
   const why = main === undefined ? '' : `: ${main.message}`
   if (cause !== 'endpoint') return `${cause === 'halted' ? 'is halted' : 'is forked'}${why}`
   return `is ${state}${flapping ? ' on and off' : ''}${why}`
+}
+
+/** Whether it is the node or the chain, as far as the others tell; nothing where the incident is of the whole network. */
+export function whoseFault({ cause, endpoint }: IncidentSummaryView, of: NetworkView | undefined): string {
+  if (cause !== 'endpoint' || of === undefined || of.halted || of.forked) return ''
+  const others = of.endpoints.filter(({ name }) => name !== endpoint)
+  if (others.length === 0) return 'No other endpoint tells whether it is the chain.'
+  const well = atHead(others)
+  if (well === 0) return 'No other endpoint is at head either.'
+  if (well < others.length)
+    return `Not the chain: ${well} of the other ${others.length} ${well === 1 ? 'is' : 'are'} at head.`
+  return `Not the chain: the other ${well === 1 ? 'one is' : `${well} are`} at head.`
 }
 
 /** As people call them: `Avalanche: Own node 1`, or the network alone; by name what is no longer configured. */
