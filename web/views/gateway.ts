@@ -5,7 +5,7 @@ import { type Figure, figures, fine } from './figures.ts'
 import { count, percent } from './format.ts'
 import { gatewayCallers } from './gateway-callers.ts'
 import { gatewayNetwork } from './gateway-network.ts'
-import { html, nothing, type TemplateResult } from './lit.ts'
+import { guard, html, nothing, type TemplateResult } from './lit.ts'
 import { defineView, type Model } from './view.ts'
 import { GATEWAY_WORDS } from './words-gateway.ts'
 
@@ -44,34 +44,36 @@ function draw({ data, status, settings, nowMs }: Model<GatewayView>): TemplateRe
       <section class="card wide" aria-labelledby="requests">
         <h2 id="requests">${GATEWAY_WORDS.course}</h2>
         ${figures(totals(data))}
-        ${course(
-          padded(
-            {
-              id: 'requests-course',
-              title: GATEWAY_WORDS.course,
-              startMs: Date.parse(data.course.from),
-              stepMs: data.course.step_seconds * 1000,
-              cells: data.course.requests.length,
-              zone: settings.zone,
-              panels: [
-                {
-                  name: GATEWAY_WORDS.perMinute,
-                  kind: 'bars',
-                  floor: 'zero',
-                  values: data.course.requests,
-                  write: count,
-                },
-                {
-                  name: GATEWAY_WORDS.failedPerMinute,
-                  kind: 'bars',
-                  floor: 'zero',
-                  values: data.course.failed,
-                  write: count,
-                  limit: 1,
-                },
-              ],
-            },
-            HOUR_MIN,
+        ${guard([data, settings.zone], () =>
+          course(
+            padded(
+              {
+                id: 'requests-course',
+                title: GATEWAY_WORDS.course,
+                startMs: Date.parse(data.course.from),
+                stepMs: data.course.step_seconds * 1000,
+                cells: data.course.requests.length,
+                zone: settings.zone,
+                panels: [
+                  {
+                    name: GATEWAY_WORDS.perMinute,
+                    kind: 'bars',
+                    floor: 'zero',
+                    values: data.course.requests,
+                    write: count,
+                  },
+                  {
+                    name: GATEWAY_WORDS.failedPerMinute,
+                    kind: 'bars',
+                    floor: 'zero',
+                    values: data.course.failed,
+                    write: count,
+                    limit: 1,
+                  },
+                ],
+              },
+              HOUR_MIN,
+            ),
           ),
         )}
       </section>

@@ -5,7 +5,7 @@ import { duration, moment, unbroken } from './format.ts'
 import { incidentChanges } from './incident-changes.ts'
 import { incidentConditions } from './incident-conditions.ts'
 import { type Around, incidentCourses, loadAround, MOST_COURSES } from './incident-courses.ts'
-import { html, nothing, type TemplateResult } from './lit.ts'
+import { guard, html, nothing, type TemplateResult } from './lit.ts'
 import { mark } from './mark.ts'
 import { endpointPath, incidentPath, networkPath, type Route } from './route.ts'
 import { type Answer, defineView, type Model, type Sources } from './view.ts'
@@ -66,7 +66,7 @@ function draw(model: Model<Around>): TemplateResult {
       </section>
       <section class="card wide" aria-labelledby="course">
         <h2 id="course">${INCIDENT_WORDS.course}</h2>
-        ${incidentCourses(model, incident)}
+        ${guard([data, zone, closedAt], () => incidentCourses(model, incident))}
         ${
           incident.affected.length > MOST_COURSES && data.courses !== null
             ? html`<p class="quiet">${INCIDENT_WORDS.moreCourses(incident.affected.length - MOST_COURSES)}</p>`

@@ -3,7 +3,7 @@ import { course, padded } from './course.ts'
 import { ticking } from './endpoint-row.ts'
 import { bytes, fine } from './figures.ts'
 import { count, duration, moment } from './format.ts'
-import { html, nothing, type TemplateResult } from './lit.ts'
+import { guard, html, nothing, type TemplateResult } from './lit.ts'
 import { mark } from './mark.ts'
 import { observerFigures } from './observer-figures.ts'
 import { type Answer, defineView, type Model, type Sources } from './view.ts'
@@ -51,33 +51,48 @@ function figuresOf(data: OwnHealthView, { settings: { zone }, nowMs }: Model<Dat
       ${observerFigures(data, zone, nowMs)}
       <section class="card wide" aria-labelledby="course">
         <h2 id="course">${OBSERVER_WORDS.course}</h2>
-        ${course(
-          padded(
-            {
-              id: 'own-course',
-              title: OBSERVER_WORDS.course,
-              startMs: Date.parse(of.from),
-              stepMs: of.step_seconds * 1000,
-              cells: of.loop_lag_seconds.length,
-              zone,
-              panels: [
-                // Half a second is what makes a poll not count, see docs/operations.md.
-                {
-                  name: OBSERVER_WORDS.loopLag,
-                  kind: 'bars',
-                  floor: 'zero',
-                  values: of.loop_lag_seconds,
-                  write: fine,
-                  limit: 0.5,
-                },
-                { name: OBSERVER_WORDS.pollLag, kind: 'bars', floor: 'zero', values: of.poll_lag_seconds, write: fine },
-                { name: OBSERVER_WORDS.skipped, kind: 'bars', floor: 'zero', values: of.skips, write: count, limit: 1 },
-                { name: OBSERVER_WORDS.queue, kind: 'bars', floor: 'zero', values: of.queue_rows, write: count },
-                { name: OBSERVER_WORDS.commits, kind: 'line', floor: 'zero', values: of.commit_seconds, write: fine },
-                { name: OBSERVER_WORDS.memory, kind: 'line', floor: 'zero', values: of.resident_bytes, write: bytes },
-              ],
-            },
-            HOUR_MIN,
+        ${guard([data, zone], () =>
+          course(
+            padded(
+              {
+                id: 'own-course',
+                title: OBSERVER_WORDS.course,
+                startMs: Date.parse(of.from),
+                stepMs: of.step_seconds * 1000,
+                cells: of.loop_lag_seconds.length,
+                zone,
+                panels: [
+                  // Half a second is what makes a poll not count, see docs/operations.md.
+                  {
+                    name: OBSERVER_WORDS.loopLag,
+                    kind: 'bars',
+                    floor: 'zero',
+                    values: of.loop_lag_seconds,
+                    write: fine,
+                    limit: 0.5,
+                  },
+                  {
+                    name: OBSERVER_WORDS.pollLag,
+                    kind: 'bars',
+                    floor: 'zero',
+                    values: of.poll_lag_seconds,
+                    write: fine,
+                  },
+                  {
+                    name: OBSERVER_WORDS.skipped,
+                    kind: 'bars',
+                    floor: 'zero',
+                    values: of.skips,
+                    write: count,
+                    limit: 1,
+                  },
+                  { name: OBSERVER_WORDS.queue, kind: 'bars', floor: 'zero', values: of.queue_rows, write: count },
+                  { name: OBSERVER_WORDS.commits, kind: 'line', floor: 'zero', values: of.commit_seconds, write: fine },
+                  { name: OBSERVER_WORDS.memory, kind: 'line', floor: 'zero', values: of.resident_bytes, write: bytes },
+                ],
+              },
+              HOUR_MIN,
+            ),
           ),
         )}
       </section>
