@@ -1,0 +1,115 @@
+import { execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import type { AxeResults } from 'axe-core'
+import { type Browser, chromium, type Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { systemClock } from '../../src/clock.ts'
+import type { HistoryBucket } from '../../src/store/store.ts'
+import { NODE, OTHER, OWN, type Setting, setUp } from '../http/setting.ts'
+import { incident } from '../support/incident.ts'
+import { bad, good, head, liveness, nodeCheck } from '../support/network.ts'
+import { requirePackage } from '../support/system-package.ts'
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+const SIZES = [
+  { width: 1280, height: 720 },
+  { width: 390, height: 844 },
+]
+const SCHEMES = ['light', 'dark'] as const
+
+/** Over a daemon that has everything to show: each state, open and closed incidents, a history with a gap. */
+describe.runIf(requirePackage('chromium', 'chromium'))('axe finds nothing', () => {
+  let browser: Browser
+  let setting: Setting
+  let page: Page
+  let address: string
+
+  beforeAll(async () => {
+    execFileSync(process.execPath, ['.ci/page.mjs'], { stdio: 'pipe' })
+    setting = setUp({ realClock: systemClock, store: { history } })
+    await fill(setting)
+    const { port } = await setting.server.listen()
+    address = `http://127.0.0.1:${port}`
+    browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox', '--disable-gpu'] })
+    page = await (await browser.newContext({ reducedMotion: 'reduce' })).newPage()
+  }, 120_000)
+  afterAll(async () => {
+    await browser?.close()
+    await setting?.server.close()
+  })
+
+  test.each([
+    '/',
+    '/networks/avalanche',
+    '/networks/ethereum',
+    '/endpoints/avalanche/own-1',
+    '/endpoints/ethereum/node',
+    '/incidents',
+    `/incidents/${incident().id}`,
+    '/gateway',
+    '/observer',
+    '/nothing',
+  ])(
+    'on %s, light and dark, on a screen and a phone',
+    async (path) => {
+      await page.goto(address + path)
+      // A page that says that there is nothing has no events to be live by.
+      await page.waitForSelector(path === '/nothing' ? 'h1' : '.lamp.on')
+      await page.evaluate(AXE)
+
+      for (const size of SIZES) {
+        for (const colorScheme of SCHEMES) {
+          await page.setViewportSize(size)
+          await page.emulateMedia({ colorScheme })
+          expect(await findings(page), `${colorScheme}, ${size.width} px`).toEqual([])
+        }
+      }
+    },
+    120_000,
+  )
+})
+
+async function findings(page: Page): Promise<string[]> {
+  const { violations } = await page.evaluate(() =>
+    (globalThis as unknown as { axe: { run(): Promise<AxeResults> } }).axe.run(),
+  )
+  return violations.flatMap(({ id, nodes }) =>
+    nodes.map(({ html, failureSummary }) => `${id}: ${html}\n${failureSummary}`),
+  )
+}
+
+async function fill({ world, incidents }: Setting): Promise<void> {
+  await world.pollAll()
+  const failing = nodeCheck('bls', { contiguousFailures: 5 })
+  for (let poll = 0; poll < 2; poll++) {
+    await world.poll(OWN, { liveness: good(liveness(systemClock.now(), { checks: [failing] })) })
+    await world.poll(NODE, { heads: [{ shard: null, outcome: bad({ kind: 'refused' }) }] })
+  }
+  await world.poll(OTHER, { heads: [{ shard: null, outcome: good(head(1001, systemClock.now())) }] })
+  incidents.put(incident({ openedAt: systemClock.now() - 90_000 }))
+}
+
+const history = async ({ from, to, stepMs }: { from: number; to: number; stepMs: number }): Promise<HistoryBucket[]> =>
+  Array.from({ length: Math.ceil((to - from) / stepMs) }, (_, at) => bucket(from + at * stepMs, stepMs, at))
+
+/** Of every eight: one unknown, one down, one degraded, one in maintenance. */
+function bucket(start: number, widthMs: number, at: number): HistoryBucket {
+  const of = (place: number) => (at % 8 === place ? widthMs : 0)
+  return {
+    start,
+    upMs: at % 8 < 4 ? widthMs : 0,
+    downMs: of(4),
+    degradedMs: of(5),
+    maintenanceMs: of(6),
+    unknownMs: of(7),
+    latencyP50Ms: 10,
+    latencyP95Ms: 20 + at,
+    latencyMaxMs: 300,
+    polls: 60,
+    height: 1000 + at,
+    lagBlocksMax: at % 5,
+    heartbeatLagMaxMs: 1000 * (at % 9),
+    contiguousFailuresMax: at % 3,
+  }
+}
