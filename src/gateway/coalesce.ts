@@ -1,5 +1,6 @@
 import type { Clock } from '../clock.ts'
 import type { OperationName } from '../core/operation.ts'
+import { shareShortLived } from '../nodes/short-lived.ts'
 import { answerHeight } from './answer-height.ts'
 import type { Answerer, Question, Reply } from './question.ts'
 import type { Tips } from './tips.ts'
@@ -41,6 +42,7 @@ export function createCoalescer(deps: CoalescerDeps): Answerer {
     const land = (reply: Reply | Promise<never>) => {
       if (flights.get(key) === flight) forget(key)
       flight.leader = null
+      if (flight.waiting !== null && !(reply instanceof Promise)) share(reply)
       for (const tell of flight.waiting ?? NOBODY) tell(reply)
       return reply
     }
@@ -133,6 +135,19 @@ interface Flight {
 }
 
 const NOBODY: readonly never[] = []
+
+/** The first of several to send it must not take it from the others. */
+function share(reply: Reply): void {
+  switch (reply.kind) {
+    case 'result':
+      return shareShortLived(reply.result)
+    case 'error':
+      return shareShortLived(reply.error)
+    case 'rest':
+      return shareShortLived(reply.body)
+    case 'refused':
+  }
+}
 
 function landing(flight: Flight): Promise<Reply> {
   return new Promise((resolve) => {

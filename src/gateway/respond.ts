@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { giveBack, LONGEST_PIECE, shortLived } from '../nodes/short-lived.ts'
 import type { Provenance } from './question.ts'
 
 /** The headers that an answer can have, besides those of HTTP itself; a node's own never pass. */
@@ -35,7 +36,10 @@ export interface Framed {
   readonly value: Buffer
 }
 
-/** Writes the whole answer at once, and ends it unless it `lingers`. `body` is JSON. */
+/**
+ * Writes the whole answer at once, and ends it unless it `lingers`. `body` is JSON, and given up with this: its memory is used for the
+ * next answer.
+ */
 export function respond(
   res: ServerResponse,
   status: number,
@@ -50,17 +54,39 @@ export function respond(
   res.writeHead(status, list)
   if (lingers) res.write(bytesOf(body))
   else if (typeof body === 'string') res.end(body)
-  else if (Buffer.isBuffer(body)) res.end(body)
-  // As text it goes out with the headers in one piece.
-  else if (length <= SMALL && isAscii(body.head)) res.end(`${body.head}${body.value.toString('latin1')}}`, 'latin1')
+  else if (Buffer.isBuffer(body)) endWith(res, body)
+  else if (length <= LONGEST_PIECE) endFramed(res, body, length)
   else {
-    // A large value is not worth a copy.
+    // So large a value is not worth a copy.
     res.write(body.head)
     res.write(body.value)
     res.end('}')
   }
 }
 
+function endFramed(res: ServerResponse, { head, value }: Framed, length: number): void {
+  if (length <= SMALL && length === head.length + value.length + 1) {
+    // As text it goes out with the headers in one piece.
+    res.end(`${head}${value.toString('latin1')}}`, 'latin1')
+    giveBack(value)
+    return
+  }
+  const whole = shortLived(length)
+  const valueAt = whole.write(head)
+  value.copy(whole, valueAt)
+  whole[length - 1] = BRACE_END
+  giveBack(value)
+  endWith(res, whole)
+}
+
+/** Where the kernel takes all of it at once, its memory is free for the next answer. */
+function endWith(res: ServerResponse, bytes: Buffer): void {
+  const { socket } = res
+  res.end(bytes)
+  if (socket !== null && socket.writableLength === 0 && res.writableLength === 0) giveBack(bytes)
+}
+
+const BRACE_END = 125
 const SMALL = 4096
 
 function lengthOf(body: Buffer | string | Framed): number {
@@ -70,10 +96,6 @@ function lengthOf(body: Buffer | string | Framed): number {
 
 function bytesOf(body: Buffer | string | Framed): Buffer | string {
   return typeof body === 'string' || Buffer.isBuffer(body) ? body : put(body)
-}
-
-function isAscii(text: string): boolean {
-  return Buffer.byteLength(text) === text.length
 }
 
 /** An answer of which only that it arrived is told. */

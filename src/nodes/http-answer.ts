@@ -1,5 +1,5 @@
 import type { AnswerRoom } from './answer-room.ts'
-import { shortLived } from './short-lived.ts'
+import { giveBack, shortLived } from './short-lived.ts'
 
 /** Reads one answer of HTTP/1 as its bytes come in; what is not by the grammar of RFC 9112 is refused, never guessed at. */
 export class HttpAnswerReader {
@@ -117,7 +117,10 @@ export class HttpAnswerReader {
       this.#roomTaken = length
     }
     const grown = shortLived(length)
-    this.#memory.copy(grown, 0, 0, this.#size)
+    if (this.#size > 0) {
+      this.#memory.copy(grown, 0, 0, this.#size)
+      giveBack(this.#memory)
+    }
     this.#memory = grown
     return true
   }
