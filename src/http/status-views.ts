@@ -229,6 +229,7 @@ function nodeCheckView(check: NodeCheck): NodeCheckView {
     contiguous_failures: check.contiguousFailures,
     failing_since: timeOrNull(check.failingSince),
     checked_at: timeOrNull(check.checkedAt),
+    ...(check.error === null ? {} : { message: check.error }),
   }
 }
 

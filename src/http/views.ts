@@ -46,6 +46,8 @@ export const NodeCheckView = z.object({
   contiguous_failures: Count,
   failing_since: Time.nullable(),
   checked_at: Time.nullable(),
+  /** The node's own words, without what they repeat of our secrets, where the check fails. */
+  message: z.string().optional(),
 })
 export type NodeCheckView = z.infer<typeof NodeCheckView>
 

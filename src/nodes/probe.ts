@@ -9,7 +9,7 @@ import type { PollStep } from '../core/poll-step.ts'
 import { createAddress, type NodeLocation } from './address.ts'
 import { createAlarms } from './alarms.ts'
 import { createNodeClient } from './client.ts'
-import { createRedact } from './redact.ts'
+import { createRedact, type Redact } from './redact.ts'
 import { type Compare, Visit, type Visited } from './visit.ts'
 import { watched } from './watch.ts'
 
@@ -112,12 +112,14 @@ export function createProber({ clock, maxConnections = MAX_CONNECTIONS, lookup =
 }
 
 function createEntry(target: NodeTarget, fingerprint: string, recentBlocks: RecentBlocks): Entry {
+  let redact: Redact | null = null
   return {
     target,
     fingerprint,
     address: createAddress(target),
     chain: chains[target.endpoint.family],
     memory: newChainMemory(recentBlocks),
+    redact: () => (redact ??= createRedact(target)),
   }
 }
 

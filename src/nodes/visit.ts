@@ -1,11 +1,14 @@
 import type { Chain, ChainMemory, ChainTarget, Conversation, NodeAnswer } from '../chains/chain.ts'
 import type { Clock } from '../clock.ts'
 import type { CheckName, Endpoint } from '../core/endpoint.ts'
+import type { Liveness } from '../core/liveness.ts'
 import type { Shard } from '../core/network.ts'
 import type { ComparedBlock, Comparison, Outcome, PollResult, ShardHead } from '../core/poll-result.ts'
 import type { NodeAddress } from './address.ts'
 import type { NodeClient } from './client.ts'
 import { Deadline } from './deadline.ts'
+import { withoutSecrets } from './own-words.ts'
+import type { Redact } from './redact.ts'
 
 /** Whom to visit, and what is remembered of earlier visits. */
 export interface Visited {
@@ -13,6 +16,8 @@ export interface Visited {
   readonly address: NodeAddress
   readonly chain: Chain
   readonly memory: ChainMemory
+  /** Made when it is first needed. */
+  readonly redact: () => Redact
 }
 
 /** Which blocks to ask for besides these heads; no more than one a shard is asked for. */
@@ -59,13 +64,17 @@ export class Visit {
     return {
       endpoint: this.#endpoint,
       startedAt,
-      liveness: liveness === null ? null : await liveness,
+      liveness: liveness === null ? null : this.#clean(await liveness),
       heads,
       compared,
       clockSkewMs: this.#clockSkewMs,
       tlsNotAfter: client.tlsNotAfter(address),
       finishedAt: clock.now(),
     }
+  }
+
+  #clean(outcome: Outcome<Liveness>): Outcome<Liveness> {
+    return outcome.ok ? { ...outcome, value: withoutSecrets(outcome.value, this.#to.redact) } : outcome
   }
 
   #has(name: CheckName): boolean {

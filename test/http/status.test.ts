@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { z } from 'zod'
 import { EndpointView, NetworkView, ProblemView, StatusView } from '../../src/http/views.ts'
+import { Secret } from '../../src/secret.ts'
 import { incident } from '../support/incident.ts'
 import { bad, good, head, liveness, nodeCheck } from '../support/network.ts'
 import { NODE, OTHER, OWN, setUp } from './setting.ts'
@@ -62,6 +63,19 @@ describe('/api/v1/status', () => {
       checks: [{ name: 'network', healthy: true, contiguous_failures: 0, failing_since: null, checked_at: null }],
     })
     expect(own?.latency_seconds).toBe(0.012)
+  })
+
+  test('tells of a check that fails what its node says of it, and that not to the public', async () => {
+    const token = 'a-token-of-the-operator'
+    const { server, world, clock } = setUp({ options: { token: new Secret(token) } })
+    const check = nodeCheck('network', { healthy: false, error: 'no peers', contiguousFailures: 1 })
+    await world.poll(OWN, { liveness: good(liveness(clock.now(), { checks: [check] })) })
+
+    const answer = await server.inject({ url: '/api/v1/status', headers: { authorization: `Bearer ${token}` } })
+
+    const own = StatusView.parse(answer.json()).networks[0]?.endpoints[0]
+    expect(own?.liveness?.checks).toMatchObject([{ name: 'network', healthy: false, message: 'no peers' }])
+    expect((await server.inject('/api/v1/status')).body).not.toContain('no peers')
   })
 
   test('calls a result that ran out unknown since it ran out, and its conditions are gone', async () => {

@@ -156,9 +156,19 @@ describe('an endpoint', () => {
     expect(page.querySelector('.disagree')).toBeNull()
   })
 
-  test('shows the checks of its node, those that fail first, with since when and what that means', async () => {
-    const check = { healthy: true, contiguous_failures: 0, failing_since: null, checked_at: '2026-01-02T11:59:50.000Z' }
-    const failing = { healthy: false, contiguous_failures: 5, failing_since: '2026-01-02T11:55:00.000Z' }
+  test('shows the checks of its node, those that fail first, with since when and what the node says of them', async () => {
+    const check = {
+      healthy: true,
+      contiguous_failures: 0,
+      failing_since: null,
+      checked_at: '2026-01-02T11:59:50.000Z',
+    }
+    const failing = {
+      healthy: false,
+      contiguous_failures: 5,
+      failing_since: '2026-01-02T11:55:00.000Z',
+      message: 'no peers <b>',
+    }
     const { page } = await show({
       endpoint: {
         state: 'degraded',
@@ -178,7 +188,7 @@ describe('an endpoint', () => {
     })
 
     expect(told(page, '.checks tbody tr')).toEqual([
-      'network network failed 5 times in a row ✕ fails 5 5 min 10 s ago',
+      'network “no peers <b>” ✕ fails 5 5 min 10 s ago',
       'database ✓ passes 0 – 10 s ago',
     ])
   })
@@ -279,6 +289,21 @@ describe('an endpoint', () => {
     const latency = view.charts?.(model).charts.find(({ key }) => key === 'latency')
     expect(latency?.series.map(({ values }) => values)).toEqual([[0.012, 0.012, null, null]])
     expect(told(page, '.where')).toEqual(['2 Jan, 11:00 to 12:00 poll by poll'])
+  })
+
+  test('that is watched for minutes only is shown since then, unless a day is asked for', async () => {
+    const buckets = (start: number) =>
+      start < NOW - 20 * MINUTE
+        ? aBucket(start, { unknown_seconds: 300 }, { polls: 0 })
+        : aBucket(start, { up_seconds: 300 })
+    const polls = [aPoll(NOW - 20 * MINUTE), aPoll(NOW - 15_000)]
+
+    const young = await show({ buckets, polls })
+    const asked = await show({ buckets, polls, query: { range: '24h' } })
+
+    expect(told(young.page, '.where')).toEqual(['2 Jan, 11:40 to 12:00 poll by poll'])
+    expect(young.asked).toEqual(['history', 'history', 'polls'])
+    expect(told(asked.page, '.where b')).toEqual(['The last 24 hours'])
   })
 
   test.each([

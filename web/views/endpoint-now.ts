@@ -99,7 +99,7 @@ export function checksSection({ endpoint, zone, nowMs }: Now): TemplateResult | 
   return html`
     <section class="panel checks" aria-labelledby="checks">
       <h2 id="checks">${ENDPOINT.checks}</h2>
-      ${saying(liveness)} ${checks.length === 0 ? html`<p>${ENDPOINT.noChecks}</p>` : checksTable(checks, endpoint, zone, nowMs)}
+      ${saying(liveness)} ${checks.length === 0 ? html`<p>${ENDPOINT.noChecks}</p>` : checksTable(checks, zone, nowMs)}
     </section>
   `
 }
@@ -112,12 +112,7 @@ function saying({ healthy }: LivenessView): TemplateResult {
   return html`<p class="saying">${mark(healthy ? 'up' : 'down')} ${ENDPOINT.node} ${healthy ? ENDPOINT.healthy : ENDPOINT.unhealthy}.</p>`
 }
 
-function checksTable(
-  checks: readonly NodeCheckView[],
-  { conditions }: EndpointView,
-  zone: Zone,
-  nowMs: number,
-): TemplateResult {
+function checksTable(checks: readonly NodeCheckView[], zone: Zone, nowMs: number): TemplateResult {
   return html`
     <div class="chart-scroll" tabindex="0" role="group" aria-labelledby="checks">
       <table class="chart-table">
@@ -132,10 +127,16 @@ function checksTable(
         </thead>
         <tbody>
           ${checks.map((check) => {
-            const { name, healthy, contiguous_failures: failures, failing_since: failing, checked_at: checked } = check
-            const said = conditions.filter(({ message }) => !healthy && message.includes(name))
+            const {
+              name,
+              healthy,
+              contiguous_failures: failures,
+              failing_since: failing,
+              checked_at: checked,
+              message,
+            } = check
             return html`<tr class=${healthy ? nothing : 'fails'}>
-              <th scope="row">${name}${said.map(({ message }) => html`<small>${unbroken(message)}</small>`)}</th>
+              <th scope="row">${name}${message === undefined ? nothing : html`<small>${ENDPOINT.quoted(message)}</small>`}</th>
               <td>${healthy ? html`<span class="passes">✓ ${ENDPOINT.passes}</span>` : html`<b>✕ ${ENDPOINT.fails}</b>`}</td>
               <td class="n">${count(failures)}</td>
               <td class="n">${failing === null ? WORDS.none : ticking(failing, zone, nowMs)}</td>

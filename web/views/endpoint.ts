@@ -10,7 +10,7 @@ import { unbroken, type Zone } from './format.ts'
 import { guard, html, nothing, type TemplateResult } from './lit.ts'
 import { mark } from './mark.ts'
 import { networkPath, type Route } from './route.ts'
-import { type Span, spanOf } from './span.ts'
+import { type Span, spanOf, spanSince } from './span.ts'
 import { type Answer, defineView, type Model, type Sources } from './view.ts'
 import { WORDS } from './words.ts'
 import { ENDPOINT } from './words-endpoint.ts'
@@ -43,11 +43,10 @@ const MOST_INCIDENTS = 100
 
 async function load(sources: Sources, route: Route, nowMs: number): Promise<Answer<Data>> {
   const { network = '', endpoint = '' } = route.params
-  const span = spanOf(route, nowMs)
   const [answer, rules, past, own, whole] = await Promise.all([
     sources.endpoint(network, endpoint),
     sources.rules(network, endpoint),
-    loadPast(sources, network, endpoint, span),
+    loadFitting(sources, route, nowMs),
     sources.incidents({ network, endpoint, limit: MOST_INCIDENTS }),
     sources.incidents({ network, limit: MOST_INCIDENTS }),
   ])
@@ -64,6 +63,18 @@ async function load(sources: Sources, route: Route, nowMs: number): Promise<Answ
       loadedMs: nowMs,
     },
   }
+}
+
+const YOUNG_MS = 6 * 3_600_000
+
+/** Nobody asked for a day of it, and most of that would be nothing: then it is what there is. */
+async function loadFitting(sources: Sources, { params, query }: Route, nowMs: number): Promise<Past> {
+  const { network = '', endpoint = '' } = params
+  const past = await loadPast(sources, network, endpoint, spanOf({ query }, nowMs))
+  if (query.range !== undefined || past.span.range === null || past.told !== 'all') return past
+  const first = past.cells.find(({ state }) => state !== 'unknown')
+  if (first === undefined || first.fromMs <= nowMs - YOUNG_MS) return past
+  return loadPast(sources, network, endpoint, spanSince(first.fromMs, nowMs))
 }
 
 type Past = Pick<Data, 'span' | 'cells' | 'buckets' | 'polls' | 'told'>

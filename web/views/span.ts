@@ -42,6 +42,13 @@ export function spanOf({ query }: Pick<Route, 'query'>, nowMs: number): Span {
   return { fromMs: first, toMs: nowMs, stepMs, range, isClose: false }
 }
 
+/** Of one that has been watched for some hours only: all of that, and no long time of nothing before it. */
+export function spanSince(firstMs: number, nowMs: number): Span {
+  const fromMs = Math.floor(Math.min(firstMs, nowMs - 10 * MINUTE) / MINUTE) * MINUTE
+  const widthMs = nowMs - fromMs
+  return { fromMs, toMs: nowMs, stepMs: stepOf(widthMs), range: null, isClose: widthMs <= CLOSE }
+}
+
 function secondsOf(text: string | undefined): number {
   return text !== undefined && /^\d{1,11}$/.test(text) ? Number(text) * 1000 : Number.NaN
 }

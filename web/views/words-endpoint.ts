@@ -81,7 +81,7 @@ export const ENDPOINT = {
   fails: 'fails',
   failingSince: 'Failing for',
   checkedAt: 'Checked',
-  message: 'What it means',
+  quoted: (text: string) => `“${text}”`,
   noChecks: 'The node names no checks.',
   incidents: 'Incidents',
   noIncidents: 'None is known.',
