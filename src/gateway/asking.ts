@@ -54,6 +54,8 @@ export class Asking {
   #absences = 0
   #waitedMs = 0
   #askedAgain = false
+  /** Whether those that are taken to be behind as well are asked, lest their news be missed. */
+  #others: 'unasked' | 'asking' | 'asked' = 'unasked'
   /** What is passed on when nobody knows better. */
   #kept: Kept | null = null
   #keptIsAbsence = false
@@ -118,6 +120,7 @@ export class Asking {
       tried: this.#tried,
       proxiesOnly: needsProxy(this.#question),
       forMore: forMore && !this.#anew,
+      evenBehind: this.#others === 'asking',
     })
     this.#anew = false
     if (pick === null || this.#attempts === 0) return pick
@@ -198,6 +201,11 @@ export class Asking {
   async #mayAskAgain(): Promise<boolean> {
     const behind = this.#behind
     if (behind === null || behind.height.mark !== 'latest') return false
+    if (this.#others === 'unasked') {
+      this.#others = 'asking'
+      return true
+    }
+    this.#others = 'asked'
     const { clock } = this.#deps
     const { deadlineAt, signal } = this.#question
     const { choice, scout } = this.#network

@@ -44,6 +44,8 @@ export interface Wish {
   readonly proxiesOnly: boolean
   /** Only those who are well and likely to have it: there is an answer already. */
   readonly forMore: boolean
+  /** Also those that were behind when last heard of: they may have got there since. */
+  readonly evenBehind: boolean
 }
 
 export interface ChoiceDeps {
@@ -120,7 +122,7 @@ export function createChoice({ network, board, clock, upstreamOf }: ChoiceDeps):
   }
 
   function bestOf(picks: readonly Chosen[], wish: Wish, shard: Shard, now: number): Chosen | null {
-    const { need, tried, forMore, method } = wish
+    const { need, tried, forMore, evenBehind, method } = wish
     const wanted = wantedHeight(wish)
     const places = wanted === null ? null : heights.places(shard, wanted)
     // Whoever has not found it by its hash yet may be late: the others are asked in the order of their heights.
@@ -140,7 +142,8 @@ export function createChoice({ network, board, clock, upstreamOf }: ChoiceDeps):
       const silent = upstream.isSilent(now)
       const unable = method !== null && upstream.lacks(method, now)
       isPeculiar ||= unable
-      if (forMore && (silent || unable || standing === BEHIND)) continue
+      if (forMore && (silent || unable)) continue
+      if (forMore && standing === BEHIND && (!evenBehind || upstream.height(shard) > heights.ceiling(shard))) continue
       const order =
         (unable ? 20_000 : 0) +
         (silent ? 10_000 : 0) +

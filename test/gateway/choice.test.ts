@@ -44,6 +44,7 @@ async function setting(names: readonly string[], over: Partial<Network> = {}, fa
       tried: [],
       proxiesOnly: false,
       forMore: false,
+      evenBehind: false,
       ...wish,
     })
   const poll = (name: string, height: number | null) =>

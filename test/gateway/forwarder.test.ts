@@ -300,6 +300,25 @@ describe('heights never go backwards for a caller', () => {
     expect(reply.endpoint).toBe('b')
   })
 
+  test('who had it fell, and another got there since it was last heard of: that one is asked', async () => {
+    const a = await startBareNode(at(1002))
+    const b = await startBareNode(at(1000))
+    const { ask, poll } = await setting(
+      { a, b },
+      { network: { blockTimeMs: 60_000 }, endpoints: { b: { tier: 'fallback' } } },
+    )
+    await poll('a', 1002)
+    await poll('b', 1000)
+    await ask(BLOCK_NUMBER)
+    a.answering = at(1000)
+    b.answering = at(1002)
+
+    const replies = []
+    for (let i = 0; i < 6; i++) replies.push(await ask(i % 2 === 0 ? BLOCK_NUMBER : LATEST_BLOCK))
+
+    expect(new Set(replies.map(({ endpoint }) => endpoint))).toEqual(new Set(['b']))
+  })
+
   test('the chain went back for everybody: the caller goes back with it, and nobody waits', async () => {
     const a = await startBareNode(at(1002))
     const b = await startBareNode(at(1002))
@@ -318,7 +337,8 @@ describe('heights never go backwards for a caller', () => {
 
     expect(replies.map(textOf)).toEqual(['"0x3de"', '"0x3de"'])
     expect(systemClock.monotonic() - began).toBeLessThan(50)
-    expect(a.asked.length + b.asked.length - before).toBe(2)
+    // Each of them for the first, and either for the second.
+    expect(a.asked.length + b.asked.length - before).toBe(3)
   })
 
   test('a single node that went back is asked a second time, and believed', async () => {
