@@ -7,9 +7,11 @@ import { toldBlocks } from './told-blocks.ts'
 import type { BlocksView, BlockView, BlockWitnessView, ShardBlocksView } from './views.ts'
 import { seconds, time, timeOrNull } from './wire.ts'
 
-/** So many blocks, back from the newest. */
+/** So many blocks, back from the newest … */
 const BLOCKS_TOLD = 60
-/** More than a page can show; it bounds what one answer may cost. */
+/** … and fewer where many endpoints tell of each: what one answer may cost is bounded. */
+const CELLS_TOLD = 6000
+/** More than a page can show. */
 const WITNESSES_TOLD = 300
 
 interface Witness {
@@ -51,7 +53,8 @@ function shardView(
 ): ShardBlocksView {
   const told = all.length <= WITNESSES_TOLD ? all : furthestBehind(all)
   const tip = told.reduce((most, { head }) => (head.height <= ceiling ? Math.max(most, head.height) : most), -1)
-  const first = Math.max(0, tip - BLOCKS_TOLD + 1)
+  const most = Math.min(BLOCKS_TOLD, Math.floor(CELLS_TOLD / Math.max(1, told.length)))
+  const first = Math.max(0, tip - most + 1)
   const heights = Array.from({ length: tip < first ? 0 : tip - first + 1 }, (_, at) => first + at)
   const seen = told.map(({ sighted }) => arrivalsOf(sighted, first, heights.length))
   const firstSeen = heights.map((_, at) => earliest(seen, at))

@@ -143,7 +143,7 @@ const PATHS = {
     'Which of the last blocks who was seen to have, and when: as sharp as the endpoints are polled often',
     [network],
     {
-      200: json('Blocks', 'The last 60 blocks of each shard, fewer where thousands of endpoints are watched'),
+      200: json('Blocks', 'The last 60 blocks of each shard, fewer where it has more than a hundred endpoints'),
       400: problem('A parameter is wrong; `errors` names each'),
       401: problem('The token is missing or wrong'),
       404: unknown(),

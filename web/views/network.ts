@@ -1,29 +1,53 @@
-import type { NetworkView } from '../../src/http/views.ts'
+import type { BlocksView, EndpointView, NetworkView, RoutingView, ShardBlocksView } from '../../src/http/views.ts'
 import { shardName, ticking } from './endpoint-row.ts'
-import { count, unbroken } from './format.ts'
-import { html, nothing, type TemplateResult } from './lit.ts'
+import { forkLens } from './fork-lens.ts'
+import { unbroken } from './format.ts'
+import { guard, html, nothing, repeat, type TemplateResult } from './lit.ts'
 import { mark } from './mark.ts'
-import { atHead, worstFirst, worstHead } from './model.ts'
+import { atHead, toneOf, worstFirst } from './model.ts'
+import { pulseSentence } from './pulse.ts'
+import { race } from './race.ts'
+import { disputedAt, median, racersOf } from './race-figures.ts'
 import { endpointPath, type Route } from './route.ts'
+import { routingOrder } from './routing-order.ts'
 import { type Answer, defineView, type Model, type Sources } from './view.ts'
 import { WORDS } from './words.ts'
+import { NETWORK, paceText } from './words-network.ts'
 
 interface Data {
   readonly network: NetworkView
+  /** `null` for whoever may not see them. */
+  readonly blocks: BlocksView | null
+  readonly routing: RoutingView | null
 }
 
-/** One network: where its chain is, and who of its endpoints is where. */
+/** One network: where its chain is, who of its endpoints is where and on which block, and whom the gateway would ask. */
 export const view = defineView<Data>({
   title: (model) => `${current(model).title} · Heartline`,
   load,
   draw,
-  refreshMs: null,
-  hasStyle: false,
+  refreshMs: 3000,
+  hasStyle: true,
 })
 
 async function load(sources: Sources, { params }: Route): Promise<Answer<Data>> {
-  const answer = await sources.network(params.network ?? '')
-  return answer.ok ? { ok: true, value: { network: answer.value } } : answer
+  const name = params.network ?? ''
+  const [network, blocks, routing] = await Promise.all([
+    sources.network(name),
+    sources.blocks(name),
+    sources.routing(name),
+  ])
+  if (!network.ok) return network
+  // What was told stays until something better is; whoever may not see it has a page without.
+  if (!blocks.ok && blocks.why === 'away') return blocks
+  return {
+    ok: true,
+    value: {
+      network: network.value,
+      blocks: blocks.ok ? blocks.value : null,
+      routing: routing.ok ? routing.value : null,
+    },
+  }
 }
 
 /** As the latest event has it. */
@@ -33,31 +57,92 @@ function current({ status, data }: Model<Data>): NetworkView {
 
 function draw(model: Model<Data>): TemplateResult {
   const network = current(model)
-  const { settings, nowMs } = model
+  const { blocks, routing } = model.data
   return html`
     <header class="subject">
-      <h1 tabindex="-1">${mark(network.state)}${network.title}</h1>
-      <p>${WORDS.atHeadOf(atHead(network.endpoints), network.endpoints.length)}</p>
+      <h1 tabindex="-1">${mark(toneOf(network.state, network.endpoints))}${network.title}</h1>
+      <p title=${WORDS.atHeadMeaning}>${WORDS.atHeadOf(atHead(network.endpoints), network.endpoints.length)}</p>
       ${network.halted ? html`<p class="alarm">${WORDS.halted}</p>` : nothing}
       ${network.forked ? html`<p class="alarm">${WORDS.forked}</p>` : nothing}
     </header>
-    <ul class="plain">
-      ${network.heads.map(
-        ({ shard, height, timestamp }) => html`<li>
-          ${shard === null ? nothing : shardName(shard)} <b>${count(height)}</b>
-          ${timestamp === null ? nothing : html`<small>${ticking(timestamp, settings.zone, nowMs)} ${WORDS.blockAge}</small>`}
+    ${blocks === null ? names(network, model) : chains(network, blocks, routing, model)}
+  `
+}
+
+/** For whoever sees names and states alone. */
+function names(network: NetworkView, { settings, nowMs }: Model<Data>): TemplateResult {
+  return html`
+    <ul class="plain card">
+      ${worstFirst(network.endpoints).map(
+        (endpoint) => html`<li>
+          ${mark(endpoint.state)} <a href=${endpointPath(network.name, endpoint.name)}>${endpoint.title}</a>
+          <small>${WORDS.states[endpoint.state]} ${WORDS.since} ${ticking(endpoint.since, settings.zone, nowMs)}</small>
+          ${endpoint.conditions.map(({ message }) => html`<p class="why">${unbroken(message)}</p>`)}
         </li>`,
       )}
     </ul>
-    <ul class="plain">
-      ${worstFirst(network.endpoints).map((endpoint) => {
-        const lag = worstHead(endpoint)?.lag_blocks ?? null
-        return html`<li>
-          ${mark(endpoint.state)} <a href=${endpointPath(network.name, endpoint.name)}>${endpoint.title}</a>
-          ${endpoint.conditions.map(({ message }) => unbroken(message)).join(', ')}
-          ${lag === null ? nothing : html`<small>${lag === 0 ? WORDS.atHead : WORDS.behind(lag)}</small>`}
-        </li>`
-      })}
-    </ul>
+    <p class="aside">${NETWORK.reserved}</p>
   `
+}
+
+function chains(
+  network: NetworkView,
+  blocks: BlocksView,
+  routing: RoutingView | null,
+  model: Model<Data>,
+): TemplateResult {
+  const endpoints = worstFirst(network.endpoints)
+  return html`
+    <p class="pulse">${pulseSentence(network, blocks, model.nowMs)}</p>
+    <div class="sheet">
+      ${routing === null ? nothing : routingOrder(routing, network.endpoints)}
+      ${repeat(
+        troubledFirst(blocks),
+        ({ shard }) => shard,
+        (shard) => chain(network, endpoints, shard, blocks, model),
+      )}
+    </div>
+  `
+}
+
+function chain(
+  network: NetworkView,
+  endpoints: readonly EndpointView[],
+  shard: ShardBlocksView,
+  { thresholds, generated_at: told }: BlocksView,
+  { settings, nowMs }: Model<Data>,
+): TemplateResult {
+  const id = `chain-${shard.shard ?? 'all'}`
+  const ofShard = endpoints.filter(
+    ({ name, heads }) =>
+      heads.some((head) => head.shard === shard.shard) || shard.endpoints.some((of) => of.name === name),
+  )
+  const sharpness = median(racersOf(shard, thresholds.lag_blocks).flatMap(({ withinSeconds }) => withinSeconds ?? []))
+  return html`
+    <section class="card wide" aria-labelledby=${id}>
+      <h2 id=${id}>${shard.shard === null ? NETWORK.race : NETWORK.raceOf(shardName(shard.shard))}</h2>
+      ${race({
+        network: network.name,
+        shard,
+        endpoints: ofShard,
+        lagBlocks: thresholds.lag_blocks,
+        stallSeconds: thresholds.stall_seconds,
+        zone: settings.zone,
+        nowMs,
+        toldMs: Date.parse(told),
+      })}
+      ${sharpness === null ? nothing : html`<p class="aside">${NETWORK.resolution(paceText(sharpness))}</p>`}
+      <h3>${NETWORK.lens}</h3>
+      ${guard([shard, ...ofShard.map(({ state }) => state)], () => forkLens({ network: network.name, shard, endpoints: ofShard }))}
+    </section>
+  `
+}
+
+/** Those on which somebody is behind or of another mind, then the others in their own order. */
+function troubledFirst({ shards, thresholds }: BlocksView): readonly ShardBlocksView[] {
+  const isCalm = (shard: ShardBlocksView) =>
+    disputedAt(shard).length === 0 &&
+    racersOf(shard, thresholds.lag_blocks).every(({ places }) => !places.includes('missing'))
+  const calm = new Set(shards.filter(isCalm))
+  return [...shards.filter((shard) => !calm.has(shard)), ...calm]
 }

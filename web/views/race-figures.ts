@@ -1,0 +1,112 @@
+import type { BlockWitnessView, ShardBlocksView } from '../../src/http/views.ts'
+
+/** How one endpoint did in the race for the last blocks. */
+export interface Racer {
+  readonly witness: BlockWitnessView
+  /** Blocks at which it was seen first, and those of them at which surely nobody was sooner. */
+  readonly firsts: number
+  readonly sure: number
+  /** How much later than the first, in the middle of all; `null` where it was seen at none. */
+  readonly laterSeconds: number | null
+  /** How sharp that is: it was there at most so much sooner. */
+  readonly withinSeconds: number | null
+  /** Of every block: how it stands to it. */
+  readonly places: readonly Place[]
+}
+
+/**
+ * `there`: it has it, and nobody saw when it came; `awaited`: it is not there yet, as happens to everybody; `missing`: nor is it at
+ * so many others that it lags; `unknown`: it was not watched then.
+ */
+export type Place = 'first' | 'with' | 'late' | 'there' | 'awaited' | 'missing' | 'unknown'
+
+export function racersOf({ blocks, endpoints }: ShardBlocksView, lagBlocks: number): readonly Racer[] {
+  const newest = blocks.at(-1)?.height ?? 0
+  const sureOf = blocks.map((_, at) => surelyFirst(endpoints, at))
+  return endpoints.map((witness, mine) => {
+    const seen = blocks.flatMap((_, at) => (witness.later_seconds[at] === null ? [] : [at]))
+    const first = seen.filter((at) => witness.later_seconds[at] === 0)
+    return {
+      witness,
+      firsts: first.length,
+      sure: first.filter((at) => sureOf[at] === mine).length,
+      laterSeconds: median(seen.map((at) => witness.later_seconds[at] ?? 0)),
+      withinSeconds: median(seen.map((at) => witness.within_seconds[at] ?? 0)),
+      places: blocks.map(({ height }, at) => placeOf(witness, height, at, newest - witness.height >= lagBlocks)),
+    }
+  })
+}
+
+function placeOf(witness: BlockWitnessView, height: number, at: number, lags: boolean): Place {
+  const later = witness.later_seconds[at] ?? null
+  if (later === null) {
+    if (witness.height < height) return lags ? 'missing' : 'awaited'
+    return (witness.told[at] ?? null) === null ? 'unknown' : 'there'
+  }
+  if (later === 0) return 'first'
+  // It may have been there with the first one, and only been asked later.
+  return later <= (witness.within_seconds[at] ?? 0) ? 'with' : 'late'
+}
+
+/** Whose latest possible time is before everybody else's earliest. */
+function surelyFirst(endpoints: readonly BlockWitnessView[], at: number): number | null {
+  const first = endpoints.findIndex((witness) => witness.later_seconds[at] === 0)
+  if (first === -1) return null
+  const isSure = endpoints.every((witness, place) => {
+    const later = witness.later_seconds[at] ?? null
+    return place === first || later === null || later - (witness.within_seconds[at] ?? 0) >= 0
+  })
+  return isSure ? first : null
+}
+
+/** The time from the block before to each, in seconds: as the blocks say, and where they do not, as they were seen. */
+export function intervalsOf({ blocks }: Pick<ShardBlocksView, 'blocks'>): readonly (number | null)[] {
+  const said = spread(blocks.map(({ timestamp }) => timestamp))
+  const seen = spread(blocks.map(({ first_seen_at: at }) => at))
+  return blocks.map((_, at) => said[at] ?? seen[at] ?? null)
+}
+
+/** What lies between two known times belongs to all the blocks between them alike. */
+function spread(times: readonly (string | null)[]): (number | null)[] {
+  const intervals: (number | null)[] = times.map(() => null)
+  let last: number | null = null
+  for (const [at, time] of times.entries()) {
+    if (time === null) continue
+    if (last !== null) {
+      const each = Math.max(0, Date.parse(time) - Date.parse(times[last] ?? time)) / 1000 / (at - last)
+      intervals.fill(each, last + 1, at + 1)
+    }
+    last = at
+  }
+  return intervals
+}
+
+/** Since the newest block that anybody has; `null` where none was seen to come. */
+export function sinceLastBlock({ blocks, endpoints }: ShardBlocksView, nowMs: number): number | null {
+  const newest = blocks.at(-1)
+  if (newest === undefined) return null
+  const advances = endpoints.filter(({ height }) => height === newest.height).map((of) => Date.parse(of.advanced_at))
+  const at = newest.timestamp === null ? Math.min(...advances) : Date.parse(newest.timestamp)
+  return Number.isFinite(at) ? Math.max(0, (nowMs - at) / 1000) : null
+}
+
+export function median(values: readonly number[]): number | null {
+  if (values.length === 0) return null
+  const sorted = [...values].sort((a, b) => a - b)
+  return sorted[Math.floor((sorted.length - 1) / 2)] ?? null
+}
+
+/** Where the endpoints tell different blocks: the places of those heights. */
+export function disputedAt({ blocks }: Pick<ShardBlocksView, 'blocks'>): readonly number[] {
+  return blocks.flatMap(({ hashes }, at) => (hashes.length > 1 ? [at] : []))
+}
+
+/** Whoever is no further behind than this is about to be there, and may yet say another word. */
+const ABOUT_TO_BE_THERE = 2
+
+/** Whether more than half of those that are at this height, or about to be, tell the first hash. */
+export function hasMajority({ blocks, endpoints }: Pick<ShardBlocksView, 'blocks' | 'endpoints'>, at: number): boolean {
+  const height = blocks[at]?.height ?? 0
+  const near = endpoints.filter((one) => one.height >= height - ABOUT_TO_BE_THERE || (one.told[at] ?? null) !== null)
+  return near.filter(({ told }) => told[at] === 0).length * 2 > near.length
+}

@@ -1,0 +1,252 @@
+import type { EndpointView, ShardBlocksView } from '../../src/http/views.ts'
+import { shardName, ticking } from './endpoint-row.ts'
+import { age, count, duration, unbroken, type Zone } from './format.ts'
+import { guard, html, nothing, repeat, svg, type TemplateResult } from './lit.ts'
+import { mark } from './mark.ts'
+import { intervalsOf, median, type Place, type Racer, racersOf, sinceLastBlock } from './race-figures.ts'
+import { raceTable } from './race-table.ts'
+import { endpointPath } from './route.ts'
+import { WORDS } from './words.ts'
+import { NETWORK, paceText } from './words-network.ts'
+
+export interface Race {
+  readonly network: string
+  readonly shard: ShardBlocksView
+  /** The worst first. */
+  readonly endpoints: readonly EndpointView[]
+  readonly lagBlocks: number
+  readonly stallSeconds: number
+  readonly zone: Zone
+  readonly nowMs: number
+  /** When the blocks were told. */
+  readonly toldMs: number
+}
+
+/** The overview has them all. */
+const MOST_ROWS = 60
+
+/** Who is at which height of one chain now, and who was how soon at each of the last blocks; above them the chain itself. */
+export function race(of: Race): TemplateResult {
+  const { shard, endpoints } = of
+  const { columns } = NETWORK
+  const racers = new Map(racersOf(shard, of.lagBlocks).map((racer) => [racer.witness.name, racer]))
+  const seen = shard.blocks.filter(({ first_seen_at: at }) => at !== null).length
+  const all = endpoints.filter(({ name }) => racers.has(name) || shard.endpoints_left_out === 0)
+  const shown = all.slice(0, MOST_ROWS)
+  const rest = all.length - shown.length + shard.endpoints_left_out
+  return html`
+    <table class="race" role="table">
+      <thead role="rowgroup">
+        <tr role="row">
+          <th role="columnheader" scope="col">${columns.endpoint}</th>
+          <th role="columnheader" scope="col" class="n height">${columns.height}</th>
+          <th role="columnheader" scope="col" class="n lag">${columns.lag}</th>
+          <th role="columnheader" scope="col" class="n first" title=${NETWORK.sureMeaning}>${columns.first}</th>
+          <th role="columnheader" scope="col" class="n later" title=${NETWORK.laterMeaning}>${columns.later}</th>
+          <th role="columnheader" scope="col" class="lanes">${NETWORK.lastBlocks(shard.blocks.length)}</th>
+        </tr>
+      </thead>
+      <tbody role="rowgroup">
+        ${chainRow(of)}
+        ${repeat(
+          shown,
+          ({ name }) => name,
+          (endpoint) => {
+            const racer = racers.get(endpoint.name)
+            return guard([endpoint, shard, of.zone], () => endpointRow(of, endpoint, racer, seen))
+          },
+        )}
+      </tbody>
+    </table>
+    ${rest > 0 ? html`<p class="aside">${NETWORK.leftOut(rest)}</p>` : nothing}
+    ${legend([...racers.values()])} ${guard([shard, endpoints.length], () => raceTable({ shard, id: tableId(shard.shard), titleOf: titleOf(endpoints), nowMs: of.toldMs }))}
+  `
+}
+
+function titleOf(endpoints: readonly EndpointView[]): (name: string) => string {
+  const titles = new Map(endpoints.map(({ name, title }) => [name, title]))
+  return (name) => titles.get(name) ?? name
+}
+
+function tableId(shard: number | null): string {
+  return `blocks-${shard ?? 'all'}`
+}
+
+/** The chain by its own blocks: a bar for the time to each, and one for the time since the last. */
+function chainRow({ shard, stallSeconds, zone, nowMs }: Race): TemplateResult {
+  const { blocks, block_time: pace } = shard
+  const newest = blocks.at(-1)
+  const typical = pace.measured_seconds ?? median(intervalsOf(shard).filter((each) => each !== null))
+  return html`
+    <tr role="row" class="chain">
+      <th role="rowheader" scope="row"><b>${shard.shard === null ? NETWORK.chain : shardName(shard.shard)}</b></th>
+      <td role="cell" class="n height">${newest === undefined ? WORDS.none : count(newest.height)}</td>
+      <td role="cell" class="n lag">
+        ${newest === undefined || newest.timestamp === null ? nothing : html`<small>${ticking(newest.timestamp, zone, nowMs)} ${WORDS.blockAge}</small>`}
+      </td>
+      <td role="cell" class="n pace" colspan="2">
+        ${typical === null ? nothing : html`${NETWORK.every(paceText(typical))}`}
+        <small>${NETWORK.expected(paceText(pace.expected_seconds))}</small>
+      </td>
+      <td role="cell" class="lanes">${chainBand(shard, stallSeconds, nowMs)}</td>
+    </tr>
+  `
+}
+
+const BAND = 44
+/** What stands for longer goes through the roof: the time from block to block is to be seen still. */
+const MOST_STALLS = 2.5
+
+function chainBand(shard: ShardBlocksView, stallSeconds: number, nowMs: number): TemplateResult {
+  const intervals = intervalsOf(shard)
+  const running = sinceLastBlock(shard, nowMs)
+  const known = intervals.filter((each) => each !== null)
+  const typical = median(known)
+  const longest = Math.max(0, ...known)
+  const top = Math.min(Math.max(longest, running ?? 0, stallSeconds), MOST_STALLS * stallSeconds) * 1.08
+  const cells = intervals.length + 1
+  const heightOf = (value: number) => round((Math.min(value, top) / top) * BAND)
+  const bar = (value: number | null, at: number) =>
+    value === null ? '' : `M${at} ${BAND}v-${Math.max(1, heightOf(value))}h.8v${Math.max(1, heightOf(value))}z`
+  const isOver = (value: number | null) => value !== null && value >= stallSeconds
+  const calm = intervals.map((value, at) => (isOver(value) ? '' : bar(value, at))).join('')
+  const over = intervals.map((value, at) => (isOver(value) ? bar(value, at) : '')).join('')
+  const line = (value: number) => `M0 ${round(BAND - heightOf(value))}h${cells}`
+  const text =
+    typical === null ? NETWORK.noBand : NETWORK.bandSummary(intervals.length, paceText(typical), paceText(longest))
+  return html`
+    <div
+      class="track band"
+      role="slider"
+      tabindex="0"
+      data-course=${tableId(shard.shard)}
+      aria-label=${NETWORK.band(shard.shard === null ? NETWORK.chain : shardName(shard.shard))}
+      aria-orientation="horizontal"
+      aria-readonly="true"
+      aria-valuemin="1"
+      aria-valuemax=${cells}
+      aria-valuenow=${cells}
+      aria-valuetext=${text}
+    >
+      <svg viewBox="0 0 ${cells} ${BAND}" preserveAspectRatio="none" aria-hidden="true" focusable="false">
+        <path class="interval" d=${calm} />
+        <path class="over" d=${over} />
+        <path class=${isOver(running) ? 'running over' : 'running'} d=${bar(running, cells - 1)} />
+        <path class="typical" d=${line(typical ?? shard.block_time.expected_seconds)} vector-effect="non-scaling-stroke" />
+        <path class="limit" d=${line(stallSeconds)} vector-effect="non-scaling-stroke" />
+      </svg>
+      <span class="mostly">${NETWORK.threshold(duration(stallSeconds))}</span>
+    </div>
+  `
+}
+
+function endpointRow(
+  { network, shard, zone, nowMs }: Race,
+  endpoint: EndpointView,
+  racer: Racer | undefined,
+  seen: number,
+): TemplateResult {
+  const head = endpoint.heads.find((one) => one.shard === shard.shard)
+  const lag = head?.lag_blocks ?? null
+  const { columns } = NETWORK
+  return html`
+    <tr role="row" class=${endpoint.state}>
+      <th role="rowheader" scope="row">
+        <div class="name">
+          ${mark(endpoint.state)}
+          <div>
+            <a href=${endpointPath(network, endpoint.name)}>${endpoint.title}</a>
+            ${
+              endpoint.state === 'up'
+                ? nothing
+                : html`<small class="standing">${WORDS.states[endpoint.state]} ${WORDS.since} ${ticking(endpoint.since, zone, nowMs)}</small>`
+            }
+            ${conditionsOn(endpoint, shard.shard).map(
+              ({ code, message }) => html`<p class="why"><span class="code">${code}</span> ${unbroken(message)}</p>`,
+            )}
+          </div>
+        </div>
+      </th>
+      <td role="cell" class="n height" data-label=${columns.height}>
+        ${head === undefined ? none() : count(head.height)}
+        ${head !== undefined && lag === null ? html`<small>${WORDS.lastSeen}</small>` : nothing}
+      </td>
+      <td role="cell" class="n lag" data-label=${columns.lag}>
+        ${lag === null ? none() : lag === 0 ? html`<span class="quiet">${WORDS.atHead}</span>` : html`<b>${count(lag)}</b> <small>${lagAge(head?.lag_seconds ?? null)}</small>`}
+      </td>
+      <td role="cell" class="n first" data-label=${columns.first} title=${racer === undefined ? nothing : NETWORK.sure(racer.sure)}>
+        ${racer === undefined || seen === 0 ? none() : html`${NETWORK.firsts(racer.firsts, seen)}${racer.sure > 0 ? html`<small>${NETWORK.sure(racer.sure)}</small>` : nothing}`}
+      </td>
+      <td role="cell" class="n later" data-label=${columns.later}>${racer === undefined ? none() : later(racer)}</td>
+      <td role="cell" class="lanes">${racer === undefined ? html`<div class="track"></div>` : lane(racer, tableId(shard.shard))}</td>
+    </tr>
+  `
+}
+
+/** Without those that tell of another shard. */
+function conditionsOn({ conditions, heads }: EndpointView, shard: number | null): EndpointView['conditions'] {
+  const others = heads.flatMap((head) => (head.shard === null || head.shard === shard ? [] : [shardName(head.shard)]))
+  return conditions.filter(({ message }) => !others.some((other) => message.startsWith(`${other}:`)))
+}
+
+function lagAge(seconds: number | null): string {
+  return seconds === null ? '' : age(seconds)
+}
+
+function later({ laterSeconds, withinSeconds }: Racer): TemplateResult {
+  if (laterSeconds === null) return none()
+  return html`+${paceText(laterSeconds)}
+    <small>${NETWORK.plusMinus(paceText(withinSeconds ?? 0))}</small>`
+}
+
+const LANE = 20
+/** How far up each reaches: what stands out does so by its shape too. */
+const SHAPES: Readonly<Record<Exclude<Place, 'unknown' | 'awaited'>, readonly [from: number, to: number]>> = {
+  first: [2, LANE],
+  with: [8, LANE],
+  late: [13, LANE],
+  there: [17, LANE],
+  missing: [17, LANE],
+}
+
+/** One cell a block, and one for the time since. */
+function lane({ places }: Racer, table: string): TemplateResult {
+  const cells = places.length + 1
+  return html`<div class="track" data-course=${table}>
+    <svg viewBox="0 0 ${cells} ${LANE}" preserveAspectRatio="none" aria-hidden="true" focusable="false">
+      <path class="ground" d=${`${row(places, (place) => place !== 'unknown', 0, LANE, 1)}M${places.length} 0h1v${LANE}h-1z`} />
+      ${(Object.keys(SHAPES) as (keyof typeof SHAPES)[]).map((name) => {
+        const [from, to] = SHAPES[name]
+        const d = row(places, (place) => place === name, from, to, name === 'missing' ? 1 : 0.8)
+        return d === '' ? nothing : svg`<path class=${name} d=${d} />`
+      })}
+    </svg>
+  </div>`
+}
+
+function row(
+  places: readonly Place[],
+  isIn: (place: Place) => boolean,
+  from: number,
+  to: number,
+  width: number,
+): string {
+  return places.map((place, at) => (isIn(place) ? `M${at} ${from}h${width}v${to - from}h-${width}z` : '')).join('')
+}
+
+/** Of what is there to be seen. */
+function legend(racers: readonly Racer[]): TemplateResult {
+  const seen = new Set(racers.flatMap(({ places }) => places))
+  const names = (Object.keys(NETWORK.legend) as (keyof typeof NETWORK.legend)[]).filter((name) => seen.has(name))
+  return html`<ul class="legend">
+    ${names.map((name) => html`<li><i class=${name}></i>${NETWORK.legend[name]}</li>`)}
+  </ul>`
+}
+
+function none(): TemplateResult {
+  return html`<span class="quiet none" role="img" aria-label=${WORDS.notTold}>${WORDS.none}</span>`
+}
+
+function round(value: number): number {
+  return Math.round(value * 100) / 100
+}
