@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { Secret } from '../../src/secret.ts'
 import type { HistoryBucket, HistoryQuery, KeptPoll, PollsQuery } from '../../src/store/store.ts'
-import { type Setting, type SettingOptions, setUp } from '../http/setting.ts'
+import { NETWORKS, type Setting, type SettingOptions, setUp } from '../http/setting.ts'
 import { incident } from '../support/incident.ts'
 import { requirePackage } from '../support/system-package.ts'
 
@@ -174,7 +174,9 @@ describe.runIf(hasChromium)('an endpoint in Chromium', () => {
   })
 
   test.each([390, 1280, 2560])('fits %i px, and is drawn to its width', async (width) => {
-    const { page } = await show({ width })
+    const title = 'A rather long name of a node, which stands in Frankfurt'
+    const networks = NETWORKS.map((of) => ({ ...of, endpoints: of.endpoints.map((one) => ({ ...one, title })) }))
+    const { page } = await show({ width, networks })
     await plots(page).nth(4).waitFor()
 
     expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBeLessThanOrEqual(0)

@@ -44,7 +44,7 @@ export function spanOf({ query }: Pick<Route, 'query'>, nowMs: number): Span {
 
 /** Of one that has been watched for some hours only: all of that, and no long time of nothing before it. */
 export function spanSince(firstMs: number, nowMs: number): Span {
-  const fromMs = Math.floor(Math.min(firstMs, nowMs - 10 * MINUTE) / MINUTE) * MINUTE
+  const fromMs = Math.floor(Math.min(firstMs, nowMs - 5 * MINUTE) / MINUTE) * MINUTE
   const widthMs = nowMs - fromMs
   return { fromMs, toMs: nowMs, stepMs: stepOf(widthMs), range: null, isClose: widthMs <= CLOSE }
 }
