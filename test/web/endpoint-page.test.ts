@@ -65,9 +65,10 @@ describe.runIf(hasChromium)('an endpoint in Chromium', () => {
   interface Wish extends SettingOptions {
     readonly width?: number
     readonly scheme?: 'light' | 'dark'
+    readonly timezoneId?: string
   }
 
-  async function show({ width = 1280, scheme = 'light', ...over }: Wish = {}) {
+  async function show({ width = 1280, scheme = 'light', timezoneId = 'UTC', ...over }: Wish = {}) {
     const setting = setUp({ realClock: systemClock, store: STORE, ...over })
     await setting.world.pollAll()
     setting.incidents.put(
@@ -75,7 +76,7 @@ describe.runIf(hasChromium)('an endpoint in Chromium', () => {
     )
     open.push(setting)
     const { port } = await setting.server.listen()
-    const context = await browser.newContext({ viewport: { width, height: 800 }, colorScheme: scheme })
+    const context = await browser.newContext({ viewport: { width, height: 800 }, colorScheme: scheme, timezoneId })
     const page = await context.newPage()
     page.setDefaultTimeout(PATIENCE.timeout)
     const complaints: string[] = []
@@ -187,6 +188,36 @@ describe.runIf(hasChromium)('an endpoint in Chromium', () => {
     // One axis of time: what is below the other was at the same moment.
     expect(Math.abs((timeline?.x ?? 0) - (over?.x ?? 99))).toBeLessThanOrEqual(1)
     expect(Math.abs((timeline?.width ?? 0) - (over?.width ?? 99))).toBeLessThanOrEqual(2)
+  })
+
+  test('has its times as the reader’s clock has them, or in UTC', async () => {
+    const { page } = await show({ timezoneId: 'Asia/Tokyo' })
+    await plots(page).nth(4).waitFor()
+    const opened = Date.parse((await page.locator('.happened time').first().getAttribute('datetime')) ?? '')
+    const clockOf = (timeZone: string) =>
+      new Intl.DateTimeFormat('en-GB', { timeZone, hour: '2-digit', minute: '2-digit' }).format(opened)
+    const told = () => page.locator('.happened time').first().textContent()
+    expect(await told()).toContain(clockOf('Asia/Tokyo'))
+
+    await page.getByRole('button', { name: 'Times: local' }).click()
+
+    await expect.poll(told, PATIENCE).toContain(clockOf('UTC'))
+    await page.locator('[data-chart="lag"]').press('Home')
+    await expect.poll(() => reading(page, 'lag').textContent(), PATIENCE).not.toBe('')
+  })
+
+  test('has its badge’s code copied by a button, which says so', async () => {
+    const { page } = await show()
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
+    const button = page.getByRole('button', { name: 'Copy: State, Markdown' })
+
+    await button.click()
+
+    await page.getByText('Copied', { exact: true }).waitFor()
+    const copied = await page.evaluate(() => navigator.clipboard.readText())
+    expect(copied).toBe(
+      `[![Own node 1: state](${new URL('/badge/avalanche/own-1.svg', page.url()).href})](${page.url()})`,
+    )
   })
 
   test('asks for nothing that it would be refused where the reader has no token', async () => {
