@@ -257,6 +257,6 @@ describe('the page of an incident', () => {
     const of = await drawPage(sourcesOf(open), { incidents: [worse] })
 
     expect(told(of, 'h1')).toEqual(['ONE: Node A is degraded: connection refused'])
-    expect(told(of, '.subject p')).toEqual(['still open, for 70 min'])
+    expect(told(of, '.subject p')).toEqual(['still open, for 70 min . Not the chain: the other one is at head.'])
   })
 })

@@ -95,7 +95,7 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
 
     await page.locator('.incidents li').waitFor()
     expect(await page.locator('.incidents li').innerText()).toMatch(
-      /^Avalanche: Own node 1 is down: connection refused\s+for 2 min$/,
+      /^Avalanche: Own node 1 is down: connection refused\. Not the chain: the other one is at head\.\s+for 2 min$/,
     )
     expect(await page.locator('.incidents').getByRole('img', { name: 'Down' }).count()).toBe(1)
     setting.incidents.put({ ...open, closedAt: systemClock.now() })

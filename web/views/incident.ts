@@ -9,7 +9,7 @@ import { guard, html, nothing, type TemplateResult } from './lit.ts'
 import { mark } from './mark.ts'
 import { endpointPath, incidentPath, networkPath, type Route } from './route.ts'
 import { type Answer, defineView, type Model, type Sources } from './view.ts'
-import { titleOf } from './words.ts'
+import { titleOf, whoseFault } from './words.ts'
 import { INCIDENT_WORDS, offset, storySentence } from './words-incidents.ts'
 
 /** One incident, from its first bad poll on: what, why, how it went, and the text to send around. */
@@ -38,6 +38,7 @@ function draw(model: Model<Around>): TemplateResult {
   const incident = status === null ? known : asOfNow(known, status)
   const { network, endpoint, state, opened_at: openedAt, closed_at: closedAt, absorbed_by: absorbedBy } = incident
   const { zone } = settings
+  const of = status?.networks.find(({ name }) => name === network)
   const path = endpoint === null ? networkPath(network) : endpointPath(network, endpoint)
   return html`
     <header class="subject incident">
@@ -45,7 +46,7 @@ function draw(model: Model<Around>): TemplateResult {
       <p class=${closedAt === null ? 'open' : 'over'}>
         ${
           closedAt === null
-            ? html`${INCIDENT_WORDS.stillOpen}, ${INCIDENT_WORDS.lasts} ${ticking(openedAt, zone, nowMs)}`
+            ? html`${INCIDENT_WORDS.stillOpen}, ${INCIDENT_WORDS.lasts} ${ticking(openedAt, zone, nowMs)}. <small>${whoseFault(incident, of)}</small>`
             : INCIDENT_WORDS.lasted(duration(Math.round(incident.duration_seconds ?? 0)))
         }
       </p>

@@ -11,7 +11,8 @@ export const GATEWAY_WORDS = {
   listen: 127.0.0.1:9781
   callers:
     - name: wallet
-      endpoint_id: \${WALLET_ENDPOINT_ID}   # 16 to 128 characters, a credential`,
+      # a credential of 16 to 128 characters
+      endpoint_id: \${WALLET_ENDPOINT_ID}`,
   offAfter: 'Callers then ask http://127.0.0.1:9781/<network>/<endpoint_id>.',
   since: 'Counted since the start,',
   ago: 'ago',
