@@ -201,10 +201,13 @@ function parseBaseUrl(text: string): string | undefined {
   return username === '' && password === '' ? text.replace(/\/+$/, '') : undefined
 }
 
-/** A node's URL may carry a key wherever providers want it: user and password (sent as Basic), path, or query. */
+/**
+ * A node's URL may carry a key wherever providers want it: user and password (sent as Basic), path, or query. A path that ends with `/`
+ * is another than one that does not, and is asked as it is written.
+ */
 function parseNodeUrl(text: string): string | undefined {
   if (!/^https?:\/\/[^\s#\\]{1,2000}$/i.test(text) || !URL.canParse(text)) return undefined
-  return text.includes('?') ? text : text.replace(/\/+$/, '')
+  return new URL(text).pathname === '/' && !text.includes('?') ? text.replace(/\/+$/, '') : text
 }
 
 const NODE_URL_EXPECTED = 'an http(s) URL without fragment'

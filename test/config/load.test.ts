@@ -230,6 +230,19 @@ describe('maintenance and callers', () => {
   })
 })
 
+describe("a node's URL", () => {
+  test.each([
+    ['http://127.0.0.1:8545/', 'http://127.0.0.1:8545'],
+    ['https://rpc.example.org/v1/KEY', 'https://rpc.example.org/v1/KEY'],
+    ['https://rpc.example.org/v1/KEY/', 'https://rpc.example.org/v1/KEY/'],
+    ['https://rpc.example.org/v1/?key=KEY', 'https://rpc.example.org/v1/?key=KEY'],
+  ])('%s is asked with the slash at the end of its path, or without, as it is written', (url, used) => {
+    const config = accepted(minimal({ own: { url } }))
+
+    expect(config.networks[0]?.endpoints[0]?.connection.url.reveal()).toBe(used)
+  })
+})
+
 describe('interpolation', () => {
   test('the environment and files fill in texts, once', () => {
     const folder = folderWith({ 'key.txt': 'from-file\n' })
