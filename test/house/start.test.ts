@@ -17,6 +17,7 @@ beforeEach(async () => {
     ...offlinePackage({ part: '1.0.0' }),
     'src/main.ts': WAITING_MAIN,
     'web/app.ts': 'export const page: string = document.title\n',
+    'web/views/overview.ts': "export const view = 'first'\n",
   })
   await runNode(project.folder, ['.ci/prepare.mjs']).ended
   for (const name of ['typescript', '@types/node', 'esbuild']) {
