@@ -6,8 +6,8 @@ const PATIENCE_MS = 10_000
 /** What views ask for, by the API. */
 export const api: Sources = {
   network: (name) => get(`/api/v1/networks/${encodeURIComponent(name)}`),
-  blocks: (network) => get(`/api/v1/networks/${encodeURIComponent(network)}/blocks`),
-  routing: (network) => get(`/api/v1/networks/${encodeURIComponent(network)}/routing`),
+  blocks: (network) => getPrivate(`/api/v1/networks/${encodeURIComponent(network)}/blocks`),
+  routing: (network) => getPrivate(`/api/v1/networks/${encodeURIComponent(network)}/routing`),
   endpoint: (network, endpoint) => get(endpointAt(network, endpoint)),
   history: ({ network, endpoint, fromMs, toMs, stepSeconds }) =>
     getPrivate(`${endpointAt(network, endpoint)}/history`, { from: fromMs / 1000, to: toMs / 1000, step: stepSeconds }),

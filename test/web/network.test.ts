@@ -114,14 +114,14 @@ describe('the race', () => {
     const [near, far, away] = racersOf(
       aShard([
         aWitness('near', { height: 103, later_seconds: [0, 0, 0, 0, null] }),
-        aWitness('far', { height: 101, later_seconds: [0, 0, null, null, null] }),
+        aWitness('far', { height: 100, later_seconds: [0, null, null, null, null] }),
         aWitness('away', { height: 104, later_seconds: [null, null, 0, 0, 0], told: [null, null, 0, 0, 0] }),
       ]),
       LAG_BLOCKS,
     )
 
     expect(near?.places.at(-1)).toBe('awaited')
-    expect(far?.places.slice(2)).toEqual(['missing', 'missing', 'missing'])
+    expect(far?.places.slice(1)).toEqual(['missing', 'missing', 'missing', 'missing'])
     expect(away?.places.slice(0, 2)).toEqual(['unknown', 'unknown'])
   })
 
@@ -141,7 +141,7 @@ describe('the race', () => {
         aShard([
           aWitness('a'),
           aWitness('b', { later_seconds: [1.5, 1.5, 1.5, 1.5, 1.5] }),
-          aWitness('c', { height: 101, later_seconds: [0, 4, null, null, null] }),
+          aWitness('c', { height: 100, later_seconds: [4, null, null, null, null] }),
         ]),
       ],
     })
@@ -301,15 +301,19 @@ describe('the fork lens', () => {
     ])
   })
 
-  test('those who are first at a height are no majority before the others are there', () => {
-    const words = [0, 0, 0, 0, 0]
+  test('while the others have yet to tell theirs, whoever was odd before is so still, and nobody is outvoted', () => {
     const page = lens([
-      aWitness('a', { told: words }),
-      aWitness('b', { told: [0, 0, 0, 1, 1] }),
-      aWitness('c', { height: 103, told: [0, 0, 0, 1, null] }),
+      aWitness('c', { told: [0, 0, 0, 1, 0] }),
+      aWitness('a', { told: [0, 0, 0, 0, 1] }),
+      aWitness('b', { height: 103, told: [0, 0, 0, 0, null] }),
     ])
 
-    expect(told(page, 'p')[0]).toContain('no block has a majority')
+    expect(told(page, 'p')[0]).toBe('At 103 the endpoints tell 2 different blocks; another block than most: Node C.')
+    expect(told(page, 'tbody tr')).toEqual([
+      'Node C 100ab 101ab 102ab another block than most 103ba another block than most 104ab',
+      'Node A 100ab 101ab 102ab 103ab 104ba',
+      'Node B 100ab 101ab 102ab 103ab not told',
+    ])
   })
 
   test('of very many rows it shows those that matter', () => {
@@ -378,7 +382,7 @@ test('on a shard only what concerns it is told of an endpoint', () => {
 })
 
 test('shards on which somebody is behind come first', () => {
-  const behind = aWitness('a', { height: 101, later_seconds: [0, 0, null, null, null] })
+  const behind = aWitness('a', { height: 100, later_seconds: [0, null, null, null, null] })
   const shards = [aShard([aWitness('a')], { shard: 0 }), aShard([behind], { shard: 1 })]
 
   const page = draw({ shards })

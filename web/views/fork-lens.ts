@@ -2,7 +2,7 @@ import type { EndpointView, ShardBlocksView } from '../../src/http/views.ts'
 import { count } from './format.ts'
 import { html, nothing, type TemplateResult } from './lit.ts'
 import { mark } from './mark.ts'
-import { disputedAt, hasMajority } from './race-figures.ts'
+import { disputedAt, verdictAt } from './race-figures.ts'
 import { endpointPath } from './route.ts'
 import { NETWORK } from './words-network.ts'
 
@@ -22,10 +22,11 @@ const ROWS = 16
 export function forkLens({ network, shard, endpoints }: ForkLens): TemplateResult {
   const columns = columnsOf(shard)
   if (columns.length === 0) return html`<p class="aside">${NETWORK.nothingTold}</p>`
-  const rows = rowsOf(shard, endpoints, columns)
+  const dispute = disputeOf(shard)
+  const rows = rowsOf(shard, endpoints, columns, dispute)
   const rest = shard.endpoints.length - rows.length
   return html`
-    <p class=${disputedAt(shard).length > 0 ? 'disputed' : 'aside'}>${sentence(shard, endpoints)}</p>
+    <p class=${dispute === null ? 'aside' : 'disputed'}>${dispute === null ? NETWORK.oneMind : sentence(dispute, shard, endpoints)}</p>
     <div class="heights">
       <table class="lens" role="table">
         <thead role="rowgroup">
@@ -38,7 +39,14 @@ export function forkLens({ network, shard, endpoints }: ForkLens): TemplateResul
           ${rows.map(
             ({ endpoint, told }) => html`<tr role="row">
               <th role="rowheader" scope="row">${mark(endpoint.state)} <a href=${endpointPath(network, endpoint.name)}>${endpoint.title}</a></th>
-              ${columns.map((at, place) => cell(shard, at, told[at] ?? null, age(place, columns)))}
+              ${columns.map((at, place) => {
+                const verdict = verdictAt(shard, at)
+                const word = told[at] ?? null
+                // While it is open who is odd, it is who was so before.
+                const wasOdd = dispute?.verdict === 'majority' ? dispute.odd.has(endpoint.name) : null
+                const isOdd = verdict === 'majority' ? word !== 0 : verdict === 'open' ? wasOdd : null
+                return cell({ hashes: shard.blocks[at]?.hashes ?? [], word, isOdd, when: age(place, columns) })
+              })}
             </tr>`,
           )}
         </tbody>
@@ -68,29 +76,53 @@ function rowsOf(
   shard: ShardBlocksView,
   endpoints: readonly EndpointView[],
   columns: readonly number[],
+  dispute: Dispute | null,
 ): readonly Row[] {
   const told = new Map(shard.endpoints.map((witness) => [witness.name, witness.told]))
   const all = endpoints.flatMap((endpoint) => {
     const of = told.get(endpoint.name)
     return of === undefined ? [] : [{ endpoint, told: of }]
   })
-  const odd = all.filter((row) => columns.some((at) => (row.told[at] ?? 0) > 0))
-  return [...odd, ...all.filter((row) => !odd.includes(row)).slice(0, Math.max(2, ROWS - odd.length))]
+  const named = all.filter(({ endpoint }) => dispute?.odd.has(endpoint.name) === true)
+  const odd = all.filter((row) => !named.includes(row) && columns.some((at) => (row.told[at] ?? 0) > 0))
+  const first = [...named, ...odd]
+  return [...first, ...all.filter((row) => !first.includes(row)).slice(0, Math.max(2, ROWS - first.length))]
 }
 
-function cell(shard: ShardBlocksView, at: number, word: number | null, when: string): TemplateResult {
+/** By the newest height of which anything can be said. */
+interface Dispute {
+  readonly at: number
+  readonly verdict: 'majority' | 'split' | 'open'
+  /** Who has another block than the majority. */
+  readonly odd: ReadonlySet<string>
+}
+
+function disputeOf(shard: ShardBlocksView): Dispute | null {
+  const disputed = disputedAt(shard)
+  const at = disputed.findLast((one) => verdictAt(shard, one) !== 'open') ?? disputed.at(-1)
+  if (at === undefined) return null
+  const verdict = verdictAt(shard, at)
+  const odd = shard.endpoints.filter(({ told }) => verdict === 'majority' && (told[at] ?? 0) > 0)
+  return { at, verdict, odd: new Set(odd.map(({ name }) => name)) }
+}
+
+interface Cell {
+  readonly hashes: readonly string[]
+  readonly word: number | null
+  /** Whether it has another block than most; `null` where there is no majority. */
+  readonly isOdd: boolean | null
+  readonly when: string
+}
+
+function cell({ hashes, word, isOdd, when }: Cell): TemplateResult {
   if (word === null)
     return html`<td role="cell" class="blank ${when}"><span class="unseen">${NETWORK.blank}</span></td>`
-  const hashes = shard.blocks[at]?.hashes ?? []
   const hash = hashes[word] ?? ''
-  const isDisputed = hashes.length > 1
-  if (!isDisputed) return html`<td role="cell" class=${when} title=${hash}>${short(hash)}</td>`
-  const isDecided = hasMajority(shard, at)
-  const isOdd = !isDecided || word > 0
-  const said = isDecided ? NETWORK.otherBlock : NETWORK.branch(letter(word))
-  return html`<td role="cell" class="${isOdd ? `odd b${Math.min(word, 3)}` : 'most'} ${when}" title=${hash}>
-    ${isOdd ? html`<span class="unseen">${said} </span>` : nothing}${short(hash)}
-  </td>`
+  if (hashes.length < 2) return html`<td role="cell" class=${when} title=${hash}>${short(hash)}</td>`
+  if (isOdd === false) return html`<td role="cell" class="most ${when}" title=${hash}>${short(hash)}</td>`
+  const said = isOdd === true ? NETWORK.otherBlock : NETWORK.branch(letter(word))
+  const look = isOdd === true ? Math.max(1, Math.min(word, 3)) : Math.min(word, 3)
+  return html`<td role="cell" class="odd b${look} ${when}" title=${hash}><span class="unseen">${said} </span>${short(hash)}</td>`
 }
 
 function letter(word: number): string {
@@ -117,20 +149,16 @@ function tail(height: number, place: number): TemplateResult | string {
     : html`<span aria-hidden="true">…${text.slice(-3)}</span><span class="unseen">${text}</span>`
 }
 
-function sentence(shard: ShardBlocksView, endpoints: readonly EndpointView[]): string {
-  const disputes = disputedAt(shard)
-  const latest = disputes.at(-1)
-  const first = disputes[0]
-  if (latest === undefined || first === undefined) return NETWORK.oneMind
-  const { height, hashes } = shard.blocks[latest] ?? { height: 0, hashes: [] }
-  const parts = [NETWORK.disputed(height, hashes.length)]
-  if (first !== latest) parts.push(NETWORK.disputedSince(shard.blocks[first]?.height ?? 0))
-  if (!hasMajority(shard, latest)) parts.push(NETWORK.noMajority)
-  else {
-    const odd = shard.endpoints.filter(({ told }) => (told[latest] ?? 0) > 0).map(({ name }) => name)
-    const titles = odd.slice(0, 3).map((name) => endpoints.find((endpoint) => endpoint.name === name)?.title ?? name)
-    const more = odd.length - titles.length
-    parts.push(NETWORK.minority(`${titles.join(', ')}${more > 0 ? ` +${more}` : ''}`))
-  }
+function sentence({ at, verdict, odd }: Dispute, shard: ShardBlocksView, endpoints: readonly EndpointView[]): string {
+  const { height, hashes } = shard.blocks[at] ?? { height: 0, hashes: [] }
+  const first = shard.blocks[disputedAt(shard)[0] ?? at]?.height ?? height
+  const titles = [...odd].slice(0, 3).map((name) => endpoints.find((one) => one.name === name)?.title ?? name)
+  const more = odd.size > titles.length ? ` +${odd.size - titles.length}` : ''
+  const parts = [
+    NETWORK.disputed(height, hashes.length),
+    ...(first === height ? [] : [NETWORK.disputedSince(first)]),
+    ...(verdict === 'split' ? [NETWORK.noMajority] : []),
+    ...(titles.length > 0 ? [NETWORK.minority(`${titles.join(', ')}${more}`)] : []),
+  ]
   return `${parts.join('; ')}.`
 }

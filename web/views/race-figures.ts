@@ -20,7 +20,12 @@ export interface Racer {
  */
 export type Place = 'first' | 'with' | 'late' | 'there' | 'awaited' | 'missing' | 'unknown'
 
-export function racersOf({ blocks, endpoints }: ShardBlocksView, lagBlocks: number): readonly Racer[] {
+export function racersOf(
+  { blocks, endpoints, block_time: pace }: ShardBlocksView,
+  lagBlocks: number,
+): readonly Racer[] {
+  // So many blocks come between two polls: without them nobody is called late.
+  const between = (of: BlockWitnessView) => Math.ceil(of.interval_seconds / Math.max(0.1, pace.expected_seconds))
   const newest = blocks.at(-1)?.height ?? 0
   const sureOf = blocks.map((_, at) => surelyFirst(endpoints, at))
   return endpoints.map((witness, mine) => {
@@ -32,7 +37,9 @@ export function racersOf({ blocks, endpoints }: ShardBlocksView, lagBlocks: numb
       sure: first.filter((at) => sureOf[at] === mine).length,
       laterSeconds: median(seen.map((at) => witness.later_seconds[at] ?? 0)),
       withinSeconds: median(seen.map((at) => witness.within_seconds[at] ?? 0)),
-      places: blocks.map(({ height }, at) => placeOf(witness, height, at, newest - witness.height >= lagBlocks)),
+      places: blocks.map(({ height }, at) =>
+        placeOf(witness, height, at, newest - witness.height >= lagBlocks + between(witness)),
+      ),
     }
   })
 }
@@ -104,9 +111,15 @@ export function disputedAt({ blocks }: Pick<ShardBlocksView, 'blocks'>): readonl
 /** Whoever is no further behind than this is about to be there, and may yet say another word. */
 const ABOUT_TO_BE_THERE = 2
 
-/** Whether more than half of those that are at this height, or about to be, tell the first hash. */
-export function hasMajority({ blocks, endpoints }: Pick<ShardBlocksView, 'blocks' | 'endpoints'>, at: number): boolean {
+/** What is said of a height: `open` while those that have yet to tell theirs could make a majority. */
+export function verdictAt(
+  { blocks, endpoints }: Pick<ShardBlocksView, 'blocks' | 'endpoints'>,
+  at: number,
+): 'majority' | 'split' | 'open' {
   const height = blocks[at]?.height ?? 0
   const near = endpoints.filter((one) => one.height >= height - ABOUT_TO_BE_THERE || (one.told[at] ?? null) !== null)
-  return near.filter(({ told }) => told[at] === 0).length * 2 > near.length
+  const agreeing = near.filter(({ told }) => told[at] === 0).length
+  if (agreeing * 2 > near.length) return 'majority'
+  const undecided = near.filter(({ told }) => (told[at] ?? null) === null).length
+  return (agreeing + undecided) * 2 > near.length ? 'open' : 'split'
 }
