@@ -155,6 +155,12 @@ describe('the overview', () => {
     expect(text(page.querySelector('.lamp'))).toBe('As of 1 Jan 2026, 00:10:00 UTC')
   })
 
+  test('says on paper of which moment it is', () => {
+    const page = draw(aStatus([aNetwork('one')]))
+
+    expect(text(page.querySelector('.printed'))).toBe('As of 1 Jan 2026, 00:10:00 UTC')
+  })
+
   test.each([
     [{ query: 'NODE one' }, ['node-b']],
     [{ filter: 'troubled' as const }, ['a']],

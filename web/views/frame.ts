@@ -25,6 +25,7 @@ export function frame(model: Model, view: TemplateResult): TemplateResult {
         )}
       </nav>
       ${lamp(model)}
+      <p class="printed">${WORDS.asOf(moment(model.nowMs, settings.zone))}</p>
     </header>
     <main id="main" tabindex="-1" class=${contact.kind === 'stale' ? 'stale' : nothing}>${view}</main>
     <footer class="foot">
