@@ -12,12 +12,20 @@ const WORDS = {
  * Of each network at each moment, 1 when one of its endpoints at least is available, or fresh, as the status page counts it:
  * what matters to those who depend on it. One node of several is no reason to wake anybody. Planned maintenance is left out.
  */
-export function goodOf(kind: Objective, filter = ''): string {
+function goodOf(kind: Objective, filter = ''): string {
   const maintenance = [filter, 'state="maintenance"'].filter((part) => part !== '').join(',')
   const isStale = [filter, 'condition=~"lagging|stalled|forked"'].filter((part) => part !== '').join(',')
   const available = `heartline_endpoint_up{${filter}} unless on (${OF_ENDPOINT}) heartline_endpoint_state{${maintenance}} == 1`
   const fresh = `(${available}) * on (${OF_ENDPOINT}) (1 - max by (${OF_ENDPOINT}) (heartline_endpoint_condition{${isStale}}))`
   return `max by (${OF_NETWORK}) (${kind === 'availability' ? available : fresh})`
+}
+
+/**
+ * The share of the window that was bad. Of the whole window: what nobody saw was not bad, and a Heartline that has run for a minute
+ * has not seen an hour.
+ */
+export function badShareOf(kind: Objective, window: string, step: string, filter = ''): string {
+  return `sum_over_time((1 - ${goodOf(kind, filter)})[${window}:${step}]) / scalar(count_over_time(vector(1)[${window}:${step}]))`
 }
 
 /** The share of time that was bad, above which the budget burns at this rate. */
@@ -29,16 +37,15 @@ export function burnBound(kind: Objective, speed: keyof typeof BURN_RATES): numb
 export const burnAlerts: Alerts = ({ hold, window }) =>
   (['availability', 'freshness'] as const).flatMap((kind) =>
     (['fast', 'slow'] as const).map((speed): Alert => {
-      const { rate, longSeconds, shortSeconds } = BURN_RATES[speed]
+      const { rate, longSeconds, shortSeconds, lookSeconds } = BURN_RATES[speed]
       const bound = burnBound(kind, speed)
-      const bad = (seconds: number) =>
-        `(1 - avg_over_time((${goodOf(kind)})[${window(seconds)}:${window(Math.max(15, seconds / 60))}]))`
+      const bad = (seconds: number, every: number) => `(${badShareOf(kind, window(seconds), window(every))})`
       const { title, bad: what } = WORDS[kind]
       return {
         name: `Heartline${title}Burn${speed === 'fast' ? 'Fast' : 'Slow'}`,
         scope: 'network',
         severity: speed === 'fast' ? 'critical' : 'warning',
-        number: `${bad(longSeconds)}\nand on (${OF_NETWORK}) ${bad(shortSeconds)} > ${bound}`,
+        number: `${bad(longSeconds, lookSeconds)}\nand on (${OF_NETWORK}) ${bad(shortSeconds, lookSeconds / 2)} > ${bound}`,
         fires: { above: bound },
         hold: hold(120),
         summary: `{{ $labels.network }} misses its objective of ${kind}`,

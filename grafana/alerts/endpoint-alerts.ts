@@ -32,19 +32,13 @@ export const endpointAlerts: Alerts = ({ hold, window }) => [
   of({
     name: 'HeartlineEndpointStalled',
     severity: 'warning',
-    // While another goes on: a chain of which nobody does is halted, or about to be called so.
-    number: [
-      `time() - heartline_endpoint_last_advance_timestamp_seconds\n> ${threshold('stall_seconds')}`,
-      `and on (${OF_NETWORK}, shard) (`,
-      `  time() - max by (${OF_NETWORK}, shard) (heartline_endpoint_last_advance_timestamp_seconds)`,
-      `  <= ${threshold('stall_seconds')}`,
-      ')',
-    ].join('\n'),
+    // Between two polls time passes without a new block for everybody: only Heartline can tell whether it is the node that stands.
+    number: `time() - heartline_endpoint_last_advance_timestamp_seconds\n> ${threshold('stall_seconds')}\nand ${under('stalled')}`,
     fires: { above: 0 },
     hold: hold(MINUTE),
     summary: '{{ $labels.network }}/{{ $labels.endpoint }} stands still',
     description:
-      '{{ $labels.network }}/{{ $labels.endpoint }} has had no new block for {{ $value | humanizeDuration }}{{ with $labels.shard }} on shard {{ . }}{{ end }}, while its network goes on.',
+      '{{ $labels.network }}/{{ $labels.endpoint }} has had no new block for {{ $value | humanizeDuration }}{{ with $labels.shard }} on shard {{ . }}{{ end }}.',
   }),
   of({
     name: 'HeartlineEndpointForked',
@@ -92,7 +86,8 @@ export const endpointAlerts: Alerts = ({ hold, window }) => [
   of({
     name: 'HeartlineHeartbeatStale',
     severity: 'warning',
-    number: `time() - heartline_node_heartbeat_timestamp_seconds\n> ${threshold('heartbeat_seconds')}`,
+    // Confirmed, since it is read when the node is polled, and seems to age until it is polled again.
+    number: `time() - heartline_node_heartbeat_timestamp_seconds\n> ${threshold('heartbeat_seconds')}\nand ${under('heartbeat-stale')}`,
     fires: { above: 0 },
     hold: hold(MINUTE),
     summary: '{{ $labels.network }}/{{ $labels.endpoint }} hears nothing of its network',

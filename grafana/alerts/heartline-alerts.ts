@@ -4,6 +4,7 @@ import { type Alert, type Alerts, OF_ENDPOINT, OURS } from './alert.ts'
 const MINUTE = 60
 const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR
+const WEEK = 7 * DAY
 const FREE = 'heartline_store_filesystem_free_bytes'
 
 /** What is wrong with Heartline itself: while one of these fires, silence means nothing. */
@@ -12,8 +13,12 @@ export const heartlineAlerts: Alerts = ({ hold, window }) => [
     name: 'HeartlineAbsent',
     severity: 'critical',
     number: [
-      `(group by (${OURS}) (last_over_time(heartline_build_info[${window(HOUR)}])) unless on (${OURS}) heartline_build_info)`,
-      `or absent(last_over_time(heartline_build_info[${window(HOUR)}]))`,
+      '(',
+      `  group by (${OURS}) (last_over_time(heartline_build_info[${window(HOUR)}]))`,
+      `  or ${unreached(window(WEEK))}`,
+      `) unless on (${OURS}) heartline_build_info`,
+      // None at all; once for each that is still a target is enough.
+      `or absent(last_over_time(heartline_build_info[${window(HOUR)}])) unless on () ${unreached(window(WEEK))}`,
     ].join('\n'),
     fires: { above: 0 },
     hold: hold(3 * MINUTE),
@@ -97,6 +102,11 @@ export const heartlineAlerts: Alerts = ({ hold, window }) => [
       '{{ $labels.instance }} is itself not fit to judge its {{ $value | printf "%.0f" }} endpoints: its own network, clock or machine is in trouble.',
   }),
 ]
+
+/** Still a target, so not taken out of service, however long it has been gone. */
+function unreached(within: string): string {
+  return `group by (${OURS}) (up == 0 and on (${OURS}) last_over_time(heartline_build_info[${within}]))`
+}
 
 function of(alert: Omit<Alert, 'scope' | 'silencedBy'> & Partial<Pick<Alert, 'silencedBy'>>): Alert {
   return { silencedBy: [], ...alert, scope: 'heartline' }

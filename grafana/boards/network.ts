@@ -1,4 +1,4 @@
-import { burnBound, goodOf } from '../alerts/burn-alerts.ts'
+import { badShareOf, burnBound } from '../alerts/burn-alerts.ts'
 import { type Board, BY_NETWORK } from './board.ts'
 import { graph, timeline } from './panel.ts'
 import { YES_IS_BAD } from './words.ts'
@@ -151,7 +151,7 @@ export const NETWORK: Board = {
       height: 8,
       bad: { above: burnBound('availability', 'fast') },
       queries: (['availability', 'freshness'] as const).map((kind) => ({
-        expr: `1 - avg_over_time((${goodOf(kind, BY_NETWORK)})[1h:1m])`,
+        expr: badShareOf(kind, '1h', '30s', BY_NETWORK),
         legend: `{{network}} ${kind}`,
       })),
     }),

@@ -5,6 +5,7 @@ import { alertGroups } from '../../grafana/alerts/alerts.ts'
 import { grafanaRules } from '../../grafana/grafana-rules.ts'
 import { runbookUrl } from '../../grafana/links.ts'
 import { prometheusRules } from '../../grafana/prometheus-rules.ts'
+import { BURN_RATES, OBJECTIVES } from '../../grafana/thresholds.ts'
 import { requirePackage } from '../support/system-package.ts'
 import { promtool } from './promtool.ts'
 import { RULE_CASES, type RuleCase } from './rule-cases.ts'
@@ -72,17 +73,59 @@ describe.skipIf(!hasPromtool)('Prometheus itself', () => {
     expect(status).toBe(0)
   })
 
-  test('an endpoint that stands still as all others do is not called stalled', () => {
-    const stalled = caseOf('HeartlineEndpointStalled')
-    const standing = Object.fromEntries(
-      Object.entries(stalled.series).map(([series, values]) => {
-        return [series, series.includes('own-2') ? '0+60x19 1140x39 3600+60x160' : values]
-      }),
-    )
+  test.each(['HeartlineEndpointStalled', 'HeartlineHeartbeatStale'])(
+    '%s is silent while Heartline has not confirmed it: between two rare polls time passes for a node that is well, too',
+    (alert) => {
+      const one = caseOf(alert)
+      const unconfirmed = Object.fromEntries(
+        Object.entries(one.series).filter(([series]) => !series.startsWith('heartline_endpoint_condition')),
+      )
 
-    const { output } = testRules({ ...stalled, series: standing }, [{ at: ILL, fires: false }])
+      const { output } = testRules({ ...one, series: unconfirmed }, [{ at: ILL, fires: false }])
+
+      expect(output).toContain('SUCCESS')
+    },
+  )
+
+  test('a Heartline that is still a target is told of, once, for as long as it is gone', () => {
+    const absent = caseOf('HeartlineAbsent')
+    const up = { 'up{}': '1x19 0x199' }
+
+    const { output } = testRules({ ...absent, series: { ...goneFor(absent), ...up } }, [
+      { at: WELL, fires: false },
+      { at: ILL, fires: true },
+      { at: WELL_AGAIN, fires: true },
+    ])
 
     expect(output).toContain('SUCCESS')
+  })
+
+  test('a Heartline that was taken out of service beside another is forgotten after an hour', () => {
+    const absent = caseOf('HeartlineAbsent')
+    const other = 'heartline_build_info{version="1.2.3",job="heartline",instance="other:9780"}'
+
+    const { output } = testRules({ ...absent, series: { ...goneFor(absent), [other]: '1x220' } }, [
+      { at: ILL, fires: true },
+      { at: WELL_AGAIN, fires: false },
+    ])
+
+    expect(output).toContain('SUCCESS')
+  })
+
+  test('a Heartline that has run for minutes does not speak of hours: two bad minutes are not all of six hours', () => {
+    const slow = caseOf('HeartlineAvailabilityBurnSlow')
+    const series = { 'heartline_endpoint_up{network="avalanche",endpoint="own-1"}': '_x50 0x1 1x168' }
+    const everyMinute = Array.from({ length: 30 }, (_, at) => ({ at: `${50 + at}m`, fires: false }))
+
+    const { output } = testRules({ ...slow, series }, everyMinute)
+
+    expect(output).toContain('SUCCESS')
+  })
+
+  test('one bad look is no burnt budget, whenever it comes', () => {
+    for (const { rate, longSeconds, lookSeconds } of Object.values(BURN_RATES)) {
+      expect(lookSeconds / longSeconds).toBeLessThan(rate * (1 - OBJECTIVES.availability))
+    }
   })
 
   test('a network with one good endpoint burns no budget', () => {
@@ -113,6 +156,10 @@ function caseOf(name: string): RuleCase {
   const found = RULE_CASES.find(({ alert }) => alert === name)
   if (found === undefined) throw new Error(`no case of ${name}`)
   return found
+}
+
+function goneFor({ series }: RuleCase): RuleCase['series'] {
+  return Object.fromEntries(Object.keys(series).map((one) => [one, '1x19 stale _x199']))
 }
 
 function alertOf({ alert }: RuleCase) {

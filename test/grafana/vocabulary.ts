@@ -38,6 +38,8 @@ export function createVocabulary(): Vocabulary {
   }
   // What Prometheus says of its rules: the labels of the rule, and of what it rests on.
   known.set('ALERTS', new Set([...OF_TARGETS, 'alertname', 'alertstate', 'severity', 'scope', 'network', 'endpoint']))
+  // And of each target: whether its scrape succeeded.
+  known.set('up', new Set(OF_TARGETS))
   const ofProcess = new Registry()
   collectDefaultMetrics({ register: ofProcess })
   for (const { name, type } of ofProcess.getMetricsAsArray()) {
