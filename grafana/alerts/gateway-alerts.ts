@@ -46,6 +46,8 @@ export const gatewayAlerts: Alerts = ({ hold, window }) => {
       number: [
         `count by (${OF_NETWORK}) (heartline_gateway_eligible == 0)`,
         `unless on (${OF_NETWORK}) heartline_gateway_eligible == 1`,
+        // Not while all are in maintenance, as planned, or not polled yet: requests that fail are told of by themselves.
+        `and on (${OF_NETWORK}) sum by (${OF_NETWORK}) (heartline_network_endpoints{state=~"up|degraded|down"}) > 0`,
       ].join('\n'),
       fires: { above: 0 },
       hold: hold(MINUTE),

@@ -221,6 +221,8 @@ export const RULE_CASES: readonly RuleCase[] = [
     series: {
       [`heartline_gateway_eligible{${NODE}}`]: turns(1, 0),
       [`heartline_gateway_eligible{${OTHER}}`]: always(0),
+      ...counted('up', turns(1, 0)),
+      ...counted('down', turns(1, 2)),
     },
     labels: OF_NETWORK,
     summary: 'The gateway has no endpoint for avalanche',

@@ -128,6 +128,23 @@ describe.skipIf(!hasPromtool)('Prometheus itself', () => {
     }
   })
 
+  test.each(['maintenance', 'unknown'])(
+    'a network whose endpoints are all in state %s is not said to have none',
+    (state) => {
+      const none = caseOf('HeartlineNoEligibleEndpoint')
+      const judged = Object.entries(none.series).filter(([series]) => !series.startsWith('heartline_network_endpoints'))
+      const series = {
+        ...Object.fromEntries(judged),
+        'heartline_network_endpoints{network="avalanche",state="down"}': '0x220',
+        [`heartline_network_endpoints{network="avalanche",state="${state}"}`]: '2x220',
+      }
+
+      const { output } = testRules({ ...none, series }, [{ at: ILL, fires: false }])
+
+      expect(output).toContain('SUCCESS')
+    },
+  )
+
   test('a network with one good endpoint burns no budget', () => {
     const burning = caseOf('HeartlineAvailabilityBurnFast')
     const other = 'heartline_endpoint_up{network="avalanche",endpoint="own-3"}'
