@@ -1,21 +1,64 @@
 import { spawn } from 'node:child_process'
-import { mkdirSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { setTimeout as pause } from 'node:timers/promises'
 import { chromium } from 'playwright-core'
 import { build } from './build.mjs'
 import { root } from './prepare.mjs'
 import { giveUp, say } from './say.mjs'
+import { smallerPng } from './smaller-png.mjs'
 import { which } from './which.mjs'
 
-// `npm run screenshots`: the README's pictures, taken of the running demo at a moment when one endpoint is down and
-// another degraded. The first such moment comes within two minutes; a whole cycle of the demo's faults takes three.
+// `npm run screenshots`: the pictures of README and documentation, taken of the running demo, each at a moment when there
+// is something to see. The demo's faults come again after three minutes; the history in the pictures is as long as it ran.
 const FOLDER = join(root, 'docs/screenshots')
-const PATIENCE_MS = 200_000
+const RUNS_FIRST_MS = 100_000
+const PATIENCE_MS = 240_000
+const ASKS_EVERY_MS = 250
+const SETTLES_MS = 1500
+const MOST_BYTES = 250_000
+
+const anyEndpoint = (status, is) =>
+  status.networks.flatMap((network) => network.endpoints.map((endpoint) => ({ network, endpoint }))).find(is)
+const holds = ({ conditions }, code) => conditions.some((condition) => condition.code === code)
+const overview = (status) =>
+  anyEndpoint(status, ({ endpoint }) => endpoint.state === 'down') &&
+  anyEndpoint(status, ({ endpoint }) => endpoint.state === 'degraded') &&
+  '/'
+
+/** `at` says, of the status and the incidents, at which address there is something to see by now. */
 const PICTURES = [
-  { file: 'overview.png', width: 1280, colorScheme: 'light' },
-  { file: 'overview-dark.png', width: 1280, colorScheme: 'dark' },
-  { file: 'overview-phone.png', width: 390, colorScheme: 'light' },
+  {
+    at: overview,
+    shots: [{ file: 'overview' }, { file: 'overview-dark', dark: true }, { file: 'overview-phone', phone: true }],
+  },
+  {
+    at(status) {
+      const found = anyEndpoint(status, ({ endpoint }) => endpoint.heads.length === 1 && holds(endpoint, 'lagging'))
+      return found && `/networks/${found.network.name}`
+    },
+    shots: [{ file: 'network' }],
+  },
+  {
+    at(status) {
+      const found = anyEndpoint(
+        status,
+        ({ endpoint }) => endpoint.liveness !== null && holds(endpoint, 'check-failing'),
+      )
+      return found && `/endpoints/${found.network.name}/${found.endpoint.name}`
+    },
+    shots: [{ file: 'endpoint', dark: true, height: 1000 }],
+  },
+  {
+    at(_status, { incidents }) {
+      const over = incidents.filter(({ closed_at: closedAt, cause }) => closedAt !== null && cause === 'endpoint')
+      const longest = over.toSorted((a, b) => b.duration_seconds - a.duration_seconds)[0]
+      return longest && `/incidents/${longest.id}`
+    },
+    shots: [{ file: 'incident' }],
+  },
+  { at: () => '/gateway', shots: [{ file: 'gateway' }] },
 ]
 
 const executablePath = which('chromium')
@@ -25,11 +68,9 @@ if (!(await build())) giveUp('it does not compile; see above.')
 const demo = spawn(process.execPath, [join(root, 'dist/src/main.js'), 'demo', '--port', '0'], {
   stdio: ['ignore', 'pipe', 'inherit'],
 })
-try {
-  await takeAll(await addressOf(demo))
-} finally {
-  demo.kill('SIGTERM')
-}
+process.once('exit', () => demo.kill('SIGTERM'))
+await takeAll(await addressOf(demo))
+demo.kill('SIGTERM')
 
 /** The page's address is the line that is nothing else. */
 async function addressOf({ stdout }) {
@@ -38,40 +79,50 @@ async function addressOf({ stdout }) {
 }
 
 async function takeAll(address) {
+  mkdirSync(FOLDER, { recursive: true })
   const browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-gpu'] })
   try {
-    // All pages are open before the moment comes, so that all show the same.
-    const pages = await Promise.all(PICTURES.map((picture) => open(browser, address, picture)))
-    say('waiting for an endpoint to be down and another to be degraded …')
-    await Promise.all(pages.map(showsTwoFaults))
-    mkdirSync(FOLDER, { recursive: true })
-    await Promise.all(
-      pages.map((page, at) =>
-        page.screenshot({ path: join(FOLDER, PICTURES[at].file), fullPage: true, animations: 'disabled' }),
-      ),
-    )
-    say(`docs/screenshots: ${PICTURES.map(({ file }) => file).join(', ')}`)
+    say('the demo runs for a while, so that there is a history …')
+    await pause(RUNS_FIRST_MS)
+    for (const { at, shots } of PICTURES) {
+      say(`waiting for something to see: ${shots.map(({ file }) => file).join(', ')} …`)
+      const path = await moment(address, at)
+      // At once, so that all show the same.
+      await Promise.all(shots.map((shot) => take(browser, new URL(path, address).href, shot)))
+    }
   } finally {
     await browser.close()
   }
 }
 
-async function open(browser, address, { width, colorScheme }) {
+async function moment(address, at) {
+  for (let waited = 0; waited < PATIENCE_MS; waited += ASKS_EVERY_MS) {
+    const [status, list] = await Promise.all(
+      ['/api/v1/status', '/api/v1/incidents'].map(async (path) => (await fetch(new URL(path, address))).json()),
+    )
+    const path = at(status, list)
+    if (path) return path
+    await pause(ASKS_EVERY_MS)
+  }
+  return giveUp('that moment did not come.')
+}
+
+/** The whole page, or as much of it as `height` says. */
+async function take(browser, address, { file, dark = false, phone = false, height }) {
   const context = await browser.newContext({
-    viewport: { width, height: 600 },
+    viewport: { width: phone ? 390 : 1280, height: height ?? 600 },
     deviceScaleFactor: 1.5,
-    colorScheme,
+    colorScheme: dark ? 'dark' : 'light',
     reducedMotion: 'reduce',
   })
   const page = await context.newPage()
   await page.goto(address)
-  return page
-}
-
-function showsTwoFaults(page) {
-  return page.waitForFunction(
-    () => document.querySelector('tr.down') !== null && document.querySelector('tr.degraded') !== null,
-    undefined,
-    { timeout: PATIENCE_MS, polling: 100 },
-  )
+  await page.waitForSelector('.lamp.on')
+  // Charts are loaded by themselves, and drawn a frame later.
+  await pause(SETTLES_MS)
+  const picture = smallerPng(await page.screenshot({ fullPage: height === undefined, animations: 'disabled' }))
+  await context.close()
+  if (picture.length > MOST_BYTES) giveUp(`${file}.png has ${picture.length} bytes, too much to look at on the way.`)
+  writeFileSync(join(FOLDER, `${file}.png`), picture)
+  say(`docs/screenshots/${file}.png, ${Math.round(picture.length / 1000)} KB`)
 }
