@@ -1,12 +1,12 @@
 /**
  * Walks JSON texts byte by byte without building values: a text is taken by exactly the grammar of RFC 8259, and where its
- * parts lie is told. Inside strings, where nearly all bytes of an answer are, four bytes are looked at in one step.
+ * parts lie is told. Inside strings, where nearly all bytes of an answer are, up to sixteen bytes are looked at in one step.
  */
 export interface Scan {
-  /** The text, and at least four zero bytes behind it: no JSON text goes on at a zero byte, so nothing runs past the end. */
+  /** The text, and a zero byte behind it, at which no JSON text goes on: what reads ahead of it finds memory, and no more text. */
   readonly bytes: Buffer
-  /** The same memory, four bytes at a time. */
-  readonly words: Int32Array
+  /** The same memory, to be read four bytes at a time from anywhere. */
+  readonly view: DataView
   readonly length: number
 }
 
@@ -35,23 +35,22 @@ const BRACE = 123
 const BRACE_END = 125
 
 const SCRATCH_BYTES = 64 * 1024
+/** One byte that ends the text, and what may be read at once from there on. */
+const AHEAD_BYTES = 20
 const scratch = overlay(new ArrayBuffer(SCRATCH_BYTES))
 
-/**
- * A copy of `text` to be walked. Copying is next to free (0.06 µs for 12 KB) and gives aligned words and an end that needs no
- * watching. One scan is under way at a time: that of a small text is overwritten by the next.
- */
+/** A copy of `text` to be walked: 0.06 µs for 12 KB, and its end needs no watching. That of a small text is overwritten by the next. */
 export function openScan(text: Uint8Array): Scan {
   const { length } = text
-  const scan = length + 4 <= SCRATCH_BYTES ? scratch : overlay(new ArrayBuffer((length + 7) & ~3))
+  const scan = length + AHEAD_BYTES <= SCRATCH_BYTES ? scratch : overlay(new ArrayBuffer(length + AHEAD_BYTES))
   scan.bytes.set(text)
-  scan.bytes.fill(0, length, length + 4)
+  scan.bytes[length] = 0
   scan.length = length
   return scan
 }
 
-function overlay(memory: ArrayBuffer): { bytes: Buffer; words: Int32Array; length: number } {
-  return { bytes: Buffer.from(memory), words: new Int32Array(memory), length: 0 }
+function overlay(memory: ArrayBuffer): { bytes: Buffer; view: DataView; length: number } {
+  return { bytes: Buffer.from(memory), view: new DataView(memory), length: 0 }
 }
 
 /** The first place from `at` on that is no white space. */
@@ -66,18 +65,20 @@ function isBlank(byte: number | undefined): boolean {
 }
 
 /** What follows the string whose opening quote is at `at`. */
-function skipString({ bytes, words }: Scan, at: number): number {
+function skipString({ bytes, view }: Scan, at: number): number {
   let here = at + 1
   for (;;) {
-    let byte = bytes[here] as number
-    while ((here & 3) !== 0 && byte !== QUOTE && byte !== BACKSLASH && byte >= 32) byte = bytes[++here] as number
-    if ((here & 3) === 0) {
-      let word = here >> 2
-      while (isLettersOrDigits(words[word] as number) || isPlain(words[word] as number)) word++
-      here = word << 2
-      byte = bytes[here] as number
-      while (byte !== QUOTE && byte !== BACKSLASH && byte >= 32) byte = bytes[++here] as number
+    let word = view.getInt32(here)
+    while (isLettersOrDigits(word)) {
+      here += areLettersOrDigits(view, here + 4) ? 16 : 4
+      word = view.getInt32(here)
     }
+    while (isPlain(word)) {
+      here += 4
+      word = view.getInt32(here)
+    }
+    let byte = bytes[here] as number
+    while (byte !== QUOTE && byte !== BACKSLASH && byte >= 32) byte = bytes[++here] as number
     if (byte === QUOTE) return here + 1
     if (byte !== BACKSLASH) return MALFORMED
     here = skipEscape(bytes, here + 1)
@@ -90,7 +91,17 @@ function skipString({ bytes, words }: Scan, at: number): number {
  * anything in a string. Half the work of the whole test, and enough for nearly all that nodes send: their answers are hexadecimal.
  */
 function isLettersOrDigits(word: number): boolean {
-  return (word & ((word << 1) | (word >>> 1)) & 0x20_20_20_20) === 0x20_20_20_20
+  return (marked(word) & IN_ALL) === IN_ALL
+}
+
+/** The same of twelve bytes: a hash of 66 characters is four steps of sixteen, and the rest. */
+function areLettersOrDigits(view: DataView, at: number): boolean {
+  return (marked(view.getInt32(at)) & marked(view.getInt32(at + 4)) & marked(view.getInt32(at + 8)) & IN_ALL) === IN_ALL
+}
+
+const IN_ALL = 0x20_20_20_20
+function marked(word: number): number {
+  return word & ((word << 1) | (word >>> 1))
 }
 
 /** None of four bytes is a quote, a backslash or a control character: the well-known test for a zero byte, three times. */

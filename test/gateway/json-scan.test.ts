@@ -276,3 +276,29 @@ test('a string is read as JSON.parse reads it', () => {
     ),
   )
 })
+
+test('a string ends where it ends, wherever it begins, whatever is in it, and whatever was read before it', () => {
+  const odd = ['"', '\\', '\u0000', '\u001f', '\\"', '\\u00zz', 'é', 'A', ' ', '']
+  for (let start = 0; start < 4; start++) {
+    for (let length = 0; length < 70; length++) {
+      for (const one of odd) {
+        for (const at of [0, length >> 1, Math.max(0, length - 1), length]) {
+          const inside = 'a'.repeat(at) + one + '7'.repeat(length - at)
+          for (const text of [`${' '.repeat(start)}"${inside}"`, `${' '.repeat(start)}"${inside}`]) {
+            // What a longer answer left behind must not be taken for the rest of this one.
+            openScan(Buffer.alloc(200, 'f"'))
+
+            expect(accepts(text)).toBe(parses(text))
+          }
+        }
+      }
+    }
+  }
+})
+
+test('a text may fill its memory to the last byte', () => {
+  for (let length = 65_500; length < 65_560; length++) {
+    expect(accepts(`"${'f'.repeat(length)}"`)).toBe(true)
+    expect(accepts(`"${'f'.repeat(length)}`)).toBe(false)
+  }
+})
