@@ -8,7 +8,7 @@ import type { AskedOperation, GatewayMetrics, RequestOutcome } from './outcome.t
 import { type AliasRoutes, askedBy, type Place, placeOf } from './place.ts'
 import type { Presence } from './presence.ts'
 import type { Answerer, Call, Identified, Question, Reply } from './question.ts'
-import { REFUSALS, type Refusal, refusal, restError, rpcError } from './refusal.ts'
+import { OVERLOADED, REFUSALS, type Refusal, refusal, restError, rpcError } from './refusal.ts'
 import { refuseCalls } from './refused-calls.ts'
 import { type Framed, frame, frameBatch, frameError, NOTHING_ASKED, type Summary, summaryOf } from './respond.ts'
 import { readRest } from './rest-target.ts'
@@ -286,7 +286,6 @@ function asSuccess(result: Buffer): Buffer {
 const SUCCESS = Buffer.from('{"success":true}')
 
 /** What has been taken is still answered in time: it is no more than one process does in a second or two. */
-export const OVERLOADED: Refusal = { ...refusal('overloaded', 'too many requests are at work'), retryAfterMs: 1000 }
 
 const SILENCE: Told = { framed: null, status: 204, summary: NOTHING_ASKED, retryAfterMs: undefined }
 const SKIPPED: Reply = { kind: 'result', result: SUCCESS, ...NOTHING_ASKED, nodeMs: 0 }

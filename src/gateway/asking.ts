@@ -62,6 +62,8 @@ export class Asking {
   /** The highest of the answers that are below the caller's mark. */
   #behind: (Kept & { readonly height: AnswerHeight; readonly mark: number; readonly fell: boolean }) | null = null
   #failure: { readonly failure: Failure; readonly unsent: boolean; readonly upstream: Upstream } | null = null
+  /** Attempts for which there was a connection in time. */
+  #connected = 0
 
   constructor(question: Question, network: UpstreamNetwork, deps: AskingDeps) {
     this.#question = question
@@ -135,7 +137,8 @@ export class Asking {
   /** `null`: go on. */
   #judge(upstream: Upstream, degraded: boolean, attempted: Attempted): Reply | null {
     const { operation, call } = this.#question
-    const { came, reply, nodeId } = attempted
+    const { came, reply, nodeId, isStarved = false } = attempted
+    if (!isStarved) this.#connected++
     // What is sent once is not sent on, but the next goes to somebody who may have it.
     if (came.kind === 'error' && call !== null && lacksMethod(came)) {
       upstream.lack(call.method, this.#deps.clock.monotonic())
@@ -259,6 +262,7 @@ export class Asking {
       question: this.#question,
       last: last === null ? null : { ...last, endpoint: last.upstream.name },
       asked: this.#tried.length,
+      starved: this.#attempts > 0 && this.#connected === 0,
       leftMs: this.#question.deadlineAt - this.#deps.clock.monotonic(),
       restsForMs: () => this.#network.choice.restsFor({ need, isRead, proxiesOnly: needsProxy(this.#question) }),
     })

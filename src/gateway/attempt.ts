@@ -17,6 +17,8 @@ export interface Attempted {
   readonly isFault: boolean
   /** Nothing of it is the node's doing. */
   readonly isOurs: boolean
+  /** Most of its time went by in want of a connection. */
+  readonly isStarved?: boolean
 }
 
 /** Sends one question to one endpoint; given up `withinMs` from now. Never rejects. */
@@ -41,7 +43,7 @@ export async function attempt(
     // A deadline of hardly any length says nothing of the node that missed it.
     const tooShort = failure.kind === 'timeout' && failure.afterMs < TELLING_MS
     const isOurs = signal.aborted || waited || tooShort
-    return failed(failure, stage === 'unsent', isOurs)
+    return { ...failed(failure, stage === 'unsent', isOurs), isStarved: waited && !signal.aborted }
   }
   const { answer } = forwarded
   const attempted = withoutKeys(call === null ? readRest(answer) : readRpc(answer, String(id)), upstream)

@@ -58,6 +58,8 @@ export function refusal(kind: RefusalKind, message: string): Refusal {
   return { kind, message }
 }
 
+export const OVERLOADED: Refusal = { ...refusal('overloaded', 'too many requests are at work'), retryAfterMs: 1000 }
+
 /** The `error` member of a JSON-RPC answer, as JSON text. */
 export function rpcError({ kind, message }: Refusal): string {
   return JSON.stringify({ code: REFUSALS[kind].code, message })

@@ -1,6 +1,6 @@
 import { describeFailure, type Failure } from '../core/failure.ts'
 import type { Question, Reply } from './question.ts'
-import { type Refusal, type RefusalKind, refusal } from './refusal.ts'
+import { OVERLOADED, type Refusal, type RefusalKind, refusal } from './refusal.ts'
 
 /** A question that no endpoint has answered. */
 export interface Unanswered {
@@ -9,6 +9,8 @@ export interface Unanswered {
   readonly last: { readonly failure: Failure; readonly unsent: boolean; readonly endpoint: string } | null
   /** Different endpoints that were asked. */
   readonly asked: number
+  /** Most of its time went by in want of connections. */
+  readonly starved: boolean
   readonly leftMs: number
   /** How long until the first of those who could be asked wants to be left alone no more; `null` where none does. */
   readonly restsForMs: () => number | null
@@ -17,7 +19,9 @@ export interface Unanswered {
 /** With less than this left nobody is asked. */
 export const TOO_SHORT_MS = 20
 
-export function whyUnanswered({ question, last, asked, leftMs, restsForMs }: Unanswered): Refusal {
+export function whyUnanswered({ question, last, asked, starved, leftMs, restsForMs }: Unanswered): Refusal {
+  // The nodes had no time for it: they are not to blame, and whoever comes again may be luckier.
+  if (starved && (question.operation.isRead || last?.unsent === true)) return OVERLOADED
   const { operation, to } = question
   if (last === null)
     return leftMs < TOO_SHORT_MS ? DEADLINE : (resting('no-endpoint', RESTING, restsForMs) ?? NO_ENDPOINT)

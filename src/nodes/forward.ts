@@ -28,7 +28,7 @@ export interface Leaving {
 
 export type Forwarded =
   | { readonly ok: true; readonly answer: ForwardedAnswer }
-  /** `unsent`: the node cannot have read a byte of it. `waited`: all the time went by in want of a connection. */
+  /** `unsent`: the node cannot have read a byte of it. `waited`: most of the time went by in want of a connection. */
   | { readonly ok: false; readonly failure: Failure; readonly stage: Stage; readonly waited: boolean }
 
 /** A whole answer, whatever its status. */
@@ -74,7 +74,7 @@ export function createNodeForwarder({
           limit.end()
           if (exchanged.ok) return resolve(read(exchanged.raw, now))
           const { failure, stage, waitedMs } = exchanged
-          const waited = failure.kind === 'timeout' && stage === 'unsent' && waitedMs > 0
+          const waited = failure.kind === 'timeout' && 2 * waitedMs > failure.afterMs
           resolve({ ok: false, failure, stage, waited })
         })
       })

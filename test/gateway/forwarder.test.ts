@@ -637,6 +637,19 @@ describe('traffic', () => {
     expect(Math.abs(a.asked.length - b.asked.length)).toBeLessThan(12)
   })
 
+  test('that finds no connection in its time is told of too much at once; nobody blames the node', async () => {
+    const a = await startBareNode(hang)
+    const { ask, forwarder } = await setting({ a })
+    const deadlineAt = systemClock.monotonic() + 1500
+
+    const replies = await Promise.all(Array.from({ length: 160 }, () => ask({ deadlineAt })))
+
+    const told = replies.map(textOf)
+    expect(told.filter((kind) => kind === 'deadline')).toHaveLength(128)
+    expect(told.filter((kind) => kind === 'overloaded')).toHaveLength(32)
+    expect(forwarder.overview('ethereum')).toHaveLength(1)
+  })
+
   test('one after the other stays with one endpoint', async () => {
     const a = await startBareNode(() => 'a')
     const b = await startBareNode(() => 'b')
