@@ -173,6 +173,15 @@ describe('the race', () => {
     expect(sliders[0]?.getAttribute('aria-valuemax')).toBe('6')
   })
 
+  test('tells of the chain what the latest event has, where that is newer than the blocks', () => {
+    const heads = [{ shard: null, height: 106, hash: '0x106', timestamp: at(1) }]
+
+    const page = draw({ network: aNetwork('one', ENDPOINTS, { heads }) })
+
+    expect(told(page, '.chain .height')).toEqual(['106'])
+    expect(told(page, '.chain .lag')).toEqual(['1 s old'])
+  })
+
   test('of hundreds of endpoints it has the worst, and says how many more there are', () => {
     const names = Array.from({ length: 90 }, (_, n) => `n-${n}`)
     const endpoints = names.map((name, n) => anEndpoint(name, n === 88 ? { state: 'down' } : { heads: headAt(104, 0) }))

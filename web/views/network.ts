@@ -124,6 +124,7 @@ function chain(
       ${race({
         network: network.name,
         shard,
+        reference: network.heads.find((head) => head.shard === shard.shard),
         endpoints: ofShard,
         lagBlocks: thresholds.lag_blocks,
         stallSeconds: thresholds.stall_seconds,

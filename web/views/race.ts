@@ -1,4 +1,4 @@
-import type { EndpointView, ShardBlocksView } from '../../src/http/views.ts'
+import type { EndpointView, NetworkView, ShardBlocksView } from '../../src/http/views.ts'
 import { shardName, ticking } from './endpoint-row.ts'
 import { age, count, duration, unbroken, type Zone } from './format.ts'
 import { guard, html, nothing, repeat, svg, type TemplateResult } from './lit.ts'
@@ -12,6 +12,8 @@ import { NETWORK, paceText } from './words-network.ts'
 export interface Race {
   readonly network: string
   readonly shard: ShardBlocksView
+  /** Where its endpoints agree to be, as the latest event has it. */
+  readonly reference: NetworkView['heads'][number] | undefined
   /** The worst first. */
   readonly endpoints: readonly EndpointView[]
   readonly lagBlocks: number
@@ -73,9 +75,11 @@ function tableId(shard: number | null): string {
 }
 
 /** The chain by its own blocks: a bar for the time to each, and one for the time since the last. */
-function chainRow({ shard, stallSeconds, zone, nowMs }: Race): TemplateResult {
+function chainRow({ shard, reference, stallSeconds, zone, nowMs }: Race): TemplateResult {
   const { blocks, block_time: pace } = shard
-  const newest = blocks.at(-1)
+  // Blocks are told every few seconds, and events come between.
+  const told = blocks.at(-1)
+  const newest = reference !== undefined && reference.height > (told?.height ?? -1) ? reference : told
   const typical = pace.measured_seconds ?? median(intervalsOf(shard).filter((each) => each !== null))
   return html`
     <tr role="row" class="chain">
