@@ -4,7 +4,10 @@ import { type Alert, type Alerts, EXPLAINED, OF_ENDPOINT, OF_NETWORK, threshold,
 const MINUTE = 60
 const HOUR = 60 * MINUTE
 
-/** What is wrong with one node. Heartline has confirmed most of it already, so `for` is there for the scrapes alone. */
+/**
+ * What is wrong with one node, once Heartline has confirmed it: a number holds until the next poll, so where polls are rare a single
+ * bad one would outlast any `for`. That is there for the scrapes alone.
+ */
 export const endpointAlerts: Alerts = ({ hold, window }) => [
   of({
     name: 'HeartlineEndpointDown',
@@ -22,7 +25,7 @@ export const endpointAlerts: Alerts = ({ hold, window }) => [
   of({
     name: 'HeartlineEndpointLagging',
     severity: 'warning',
-    number: `heartline_endpoint_block_lag\n>= ${threshold('lag_blocks')}`,
+    number: `heartline_endpoint_block_lag\n>= ${threshold('lag_blocks')}\nand ${under('lagging')}`,
     fires: { above: 0 },
     hold: hold(2 * MINUTE),
     summary: '{{ $labels.network }}/{{ $labels.endpoint }} is behind',
@@ -66,6 +69,7 @@ export const endpointAlerts: Alerts = ({ hold, window }) => [
     number: [
       '(heartline_node_healthy == 0)',
       `+ on (${OF_NETWORK}) group_left () count by (${OF_NETWORK}) (heartline_node_healthy == 0)`,
+      `and ${under('unhealthy')}`,
     ].join('\n'),
     fires: { above: 0 },
     hold: hold(MINUTE),
@@ -110,7 +114,7 @@ export const endpointAlerts: Alerts = ({ hold, window }) => [
   of({
     name: 'HeartlineEndpointSlow',
     severity: 'warning',
-    number: `max by (${OF_ENDPOINT}) (heartline_check_last_duration_seconds)\n>= ${threshold('latency_seconds')}`,
+    number: `max by (${OF_ENDPOINT}) (heartline_check_last_duration_seconds)\n>= ${threshold('latency_seconds')}\nand ${under('slow')}`,
     fires: { above: 0 },
     hold: hold(5 * MINUTE),
     summary: '{{ $labels.network }}/{{ $labels.endpoint }} is slow',
@@ -130,7 +134,7 @@ export const endpointAlerts: Alerts = ({ hold, window }) => [
   of({
     name: 'HeartlineClockSkew',
     severity: 'warning',
-    number: `abs(heartline_endpoint_clock_skew_seconds)\n> ${threshold('clock_skew_seconds')}`,
+    number: `abs(heartline_endpoint_clock_skew_seconds)\n> ${threshold('clock_skew_seconds')}\nand ${under('clock-skewed')}`,
     fires: { above: 0 },
     hold: hold(10 * MINUTE),
     summary: 'The clock of {{ $labels.network }}/{{ $labels.endpoint }} is off',

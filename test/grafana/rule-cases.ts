@@ -43,6 +43,7 @@ export const RULE_CASES: readonly RuleCase[] = [
   {
     alert: 'HeartlineEndpointLagging',
     series: {
+      ...condition('lagging'),
       [`heartline_endpoint_block_lag{${NODE},shard="1"}`]: turns(2, 12),
       [`heartline_endpoint_block_lag{${NODE},shard="2"}`]: always(2),
       ...threshold('lag_blocks', 3),
@@ -84,6 +85,7 @@ export const RULE_CASES: readonly RuleCase[] = [
   {
     alert: 'HeartlineNodeUnhealthy',
     series: {
+      ...condition('unhealthy'),
       [`heartline_node_healthy{${NODE}}`]: turns(1, 0),
       [`heartline_node_healthy{${OTHER}}`]: always(1),
     },
@@ -125,6 +127,7 @@ export const RULE_CASES: readonly RuleCase[] = [
   {
     alert: 'HeartlineEndpointSlow',
     series: {
+      ...condition('slow'),
       [`heartline_check_last_duration_seconds{${NODE},check="head"}`]: turns(0.1, 2.5),
       [`heartline_check_last_duration_seconds{${NODE},check="liveness"}`]: always(0.1),
       ...threshold('latency_seconds', 2),
@@ -146,6 +149,7 @@ export const RULE_CASES: readonly RuleCase[] = [
   {
     alert: 'HeartlineClockSkew',
     series: {
+      ...condition('clock-skewed'),
       [`heartline_endpoint_clock_skew_seconds{${NODE}}`]: turns(1, -90),
       ...threshold('clock_skew_seconds', 10),
     },

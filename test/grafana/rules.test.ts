@@ -73,8 +73,15 @@ describe.skipIf(!hasPromtool)('Prometheus itself', () => {
     expect(status).toBe(0)
   })
 
-  test.each(['HeartlineEndpointStalled', 'HeartlineHeartbeatStale'])(
-    '%s is silent while Heartline has not confirmed it: between two rare polls time passes for a node that is well, too',
+  test.each([
+    'HeartlineEndpointLagging',
+    'HeartlineEndpointStalled',
+    'HeartlineNodeUnhealthy',
+    'HeartlineHeartbeatStale',
+    'HeartlineEndpointSlow',
+    'HeartlineClockSkew',
+  ])(
+    '%s is silent while Heartline has not confirmed it: where polls are rare, time passes between them and one bad one lasts',
     (alert) => {
       const one = caseOf(alert)
       const unconfirmed = Object.fromEntries(
