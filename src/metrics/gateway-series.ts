@@ -1,6 +1,13 @@
 import type { Lines } from './endpoint-series.ts'
 import type { OfNetwork, OfOperation, Tree } from './gateway-counts.ts'
-import type { AskedOperation, AttemptOutcome, RejectionReason, RequestOutcome, RetryReason } from './gateway-labels.ts'
+import {
+  type AskedOperation,
+  type AttemptOutcome,
+  RETRY_REASONS,
+  type RejectionReason,
+  type RequestOutcome,
+  type RetryReason,
+} from './gateway-labels.ts'
 import { type GatewayTraffic, KINDS, trafficOf } from './gateway-traffic.ts'
 import { createHistogram, type Histogram } from './histogram.ts'
 import { labelValue } from './label.ts'
@@ -178,7 +185,10 @@ export function createGatewaySeries(): GatewaySeries {
         for (const { name: endpoint, eligible } of endpoints) {
           add('gateway_eligible', `${bare},endpoint="${labelValue(endpoint)}"`, eligible ? 1 : 0)
         }
-        for (const [reason, value] of retries) add('gateway_retries_total', `${bare},reason="${reason}"`, value)
+        // From 0 on: of a series that appears with its first event, that event is no increase.
+        for (const reason of RETRY_REASONS) {
+          add('gateway_retries_total', `${bare},reason="${reason}"`, retries.get(reason) ?? 0)
+        }
         add('gateway_cache_requests_total', `${bare},result="hit"`, cache.hit)
         add('gateway_cache_requests_total', `${bare},result="miss"`, cache.miss)
         add('gateway_degraded_total', bare, degraded)

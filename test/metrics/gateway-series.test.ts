@@ -80,6 +80,14 @@ test('without a gateway there are no lines', () => {
   expect(textOf(filled(), null)).toBe('')
 })
 
+test('retries are there before the first one, which would else be no increase', () => {
+  const text = textOf(createGatewaySeries(), STATE)
+
+  for (const reason of RETRY_REASONS) {
+    expect(text).toContain(`heartline_gateway_retries_total{network="ethereum",reason="${reason}"} 0\n`)
+  }
+})
+
 test('what is at work is told while it is', () => {
   const series = createGatewaySeries()
   series.atWork('ethereum', 1)
