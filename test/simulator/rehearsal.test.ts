@@ -262,10 +262,15 @@ describe.each([
   })
   afterAll(async () => void (await Promise.all(five.map((node) => node.stop()))))
 
-  /** The hashes of the first shard at this height, node for node. */
+  /** The hashes of the first shard at this height, node for node; asked again while a busy machine leaves one untold. */
   async function hashesAt(height: number): Promise<readonly (string | undefined)[]> {
-    const results = await Promise.all(five.map((node) => poll(kind, node, () => height)))
-    return results.map(({ compared }) => compared[0]?.hash)
+    let hashes: readonly (string | undefined)[] = []
+    await until(async () => {
+      const results = await Promise.all(five.map((node) => poll(kind, node, () => height)))
+      hashes = results.map(({ compared }) => compared[0]?.hash)
+      return !hashes.includes(undefined)
+    }, `all five tell block ${height}`)
+    return hashes
   }
 
   async function reached(height: number): Promise<void> {
