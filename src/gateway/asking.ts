@@ -91,10 +91,12 @@ export class Asking {
       const { upstream, degraded } = pick
       const isLast = this.#tried.length + 1 >= Math.min(MOST_ENDPOINTS, this.#network.size)
       const mayMove = operation.isRead && operation.need.kind !== 'endpoint' && !isLast
+      // Where there is an answer already, a second opinion is not worth all the time that is left.
+      const isShort = mayMove || this.#kept !== null || this.#behind !== null
       upstream.begin(now)
       this.#attempts++
       this.#tried.push(upstream)
-      const attempted = await this.#deps.send(upstream, this.#question, mayMove ? Math.min(leftMs, attemptMs) : leftMs)
+      const attempted = await this.#deps.send(upstream, this.#question, isShort ? Math.min(leftMs, attemptMs) : leftMs)
       const ended = clock.monotonic()
       this.#nodeMs += ended - now
       if (settle(upstream, operation, attempted, now, ended)) {

@@ -221,6 +221,19 @@ describe('what one has not got', () => {
     expect(reply).toMatchObject({ endpoint: 'a', attempts: 3 })
   })
 
+  test('is passed on while there is time, though the other one hangs', async () => {
+    const a = await startBareNode(() => null)
+    const b = await startBareNode(hang)
+    const { ask } = await setting({ a, b }, { endpoints: { b: { tier: 'fallback' } } })
+    const deadlineAt = systemClock.monotonic() + 10_000
+
+    const reply = await ask({ ...TRANSACTION, deadlineAt })
+
+    expect(textOf(reply)).toBe('null')
+    expect(b.asked).toHaveLength(1)
+    expect(systemClock.monotonic()).toBeLessThan(deadlineAt - 2000)
+  })
+
   test('a transaction is looked for elsewhere, and its absence passed on when the others fail', async () => {
     const a = await startBareNode(() => null)
     const b = await startBareNode(sayStatus(503))
