@@ -1,5 +1,6 @@
 import type { StripsView } from '../src/http/views.ts'
 import { api } from './api.ts'
+import { whoIsThere } from './contact.ts'
 import { type Following, follow } from './live.ts'
 import { keepToken, token } from './session.ts'
 import { createChoices } from './settings.ts'
@@ -32,6 +33,8 @@ let journey = 0
 let frameAsked = 0
 let wasStale = false
 let following: Following | null = null
+/** Where the reader wanted to go when nobody was there. */
+let missed: { readonly url: URL; readonly how: 'push' | 'back'; readonly journey: number } | null = null
 const choices = createChoices(draw)
 
 function access(): Access {
@@ -66,7 +69,8 @@ function drawNow(): void {
   const typed = page.querySelector<HTMLInputElement>('#search')?.value ?? ''
   if (!isOurs && typed !== now.settings.query) choices.change({ query: typed })
   isOurs = true
-  document.title = view.title(now)
+  const title = view.title(now)
+  document.title = wasStale && !title.startsWith('?') ? `? ${title}` : title
   const charts = view.charts?.(now)
   if (charts !== undefined) drawCharts(charts)
 }
@@ -84,11 +88,19 @@ function markSnapshot({ contact }: Model): void {
   page.querySelector('.verdict > .mark')?.remove()
   const verdict = page.querySelector('.verdict h1')
   if (verdict !== null) verdict.textContent = WORDS.staleVerdict
-  document.title = '? Heartline'
+  else if (page.querySelector('.lost') === null) page.querySelector('main')?.prepend(lostNote())
+  document.title = `? ${document.title.replace(/^[^\p{L}\p{N}]+/u, '')}`
   const lamp = page.querySelector('.lamp')
   if (lamp === null) return
   lamp.className = 'lamp off'
   lamp.replaceChildren(document.createElement('i'), WORDS.stale(contact.forSeconds))
+}
+
+function lostNote(): HTMLElement {
+  const note = document.createElement('p')
+  note.className = 'lost'
+  note.textContent = WORDS.staleVerdict
+  return note
 }
 
 /** To another view without loading the page anew; where that does not work, by loading it. */
@@ -102,8 +114,11 @@ async function go(url: URL, how: 'start' | 'push' | 'back'): Promise<void> {
     if (view.hasStyle) await loadStyle(route.view)
     next = await placeOf(route, view, await view.load(api, route, following?.look().nowMs ?? Date.now()))
   } catch {
-    // Its files have gone: the daemon has become another.
-    return how === 'start' ? undefined : location.assign(url)
+    if (how === 'start') return
+    // Its files have gone, for the daemon has become another; or the daemon has, and the browser's own page would stay.
+    if ((await whoIsThere()) !== 'nobody') return location.assign(url)
+    if (mine === journey) missed = { url, how, journey }
+    return
   }
   if (mine !== journey) return
   const isSame = place !== null && how === 'push' && url.pathname === location.pathname
@@ -149,8 +164,18 @@ async function refresh(): Promise<void> {
 
 function start(): void {
   following?.stop()
-  following = access() === 'closed' ? null : follow({ changed: draw, refused: signOut })
+  following =
+    access() === 'closed' ? null : follow({ changed: draw, returned: () => void comeBack(), refused: signOut })
   void go(new URL(location.href), 'start')
+}
+
+/** After an update of the daemon, what this page would load later is gone, and what it knows may be otherwise. */
+async function comeBack(): Promise<void> {
+  const wanted = missed?.journey === journey ? missed : null
+  missed = null
+  if ((await whoIsThere()) === 'other') return wanted === null ? location.reload() : location.assign(wanted.url)
+  if (wanted !== null) return go(wanted.url, wanted.how)
+  void refresh()
 }
 
 function signOut(): void {

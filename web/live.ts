@@ -21,24 +21,33 @@ export interface Following {
 export interface FollowOptions {
   /** Called for every news. */
   readonly changed: () => void
+  /** Called when the daemon is heard again after it was lost: it may be another by now. */
+  readonly returned: () => void
   /** The daemon takes the token no more. */
   readonly refused: () => void
 }
 
 /** Follows the daemon by server-sent events, and by polling while those do not get through. */
-export function follow({ changed, refused }: FollowOptions): Following {
-  const startedAt = performance.now()
+export function follow({ changed, returned, refused }: FollowOptions): Following {
+  const startedAt = instant()
   const stopped = new AbortController()
   let status: StatusView | null = null
   let incidents: readonly IncidentSummaryView[] = []
-  let heardAt: number | null = null
+  let heardAt: Instant | null = null
+  let wasLost = false
   let daemonAhead = 0
   let by: 'events' | 'polling' = 'events'
   let lastEventId = ''
 
   function heard(generatedAt: string): void {
-    heardAt = performance.now()
     daemonAhead = Date.parse(generatedAt) - Date.now()
+    answered()
+  }
+
+  function answered(): void {
+    heardAt = instant()
+    if (wasLost) returned()
+    wasLost = false
   }
 
   function told({ name, id, data }: ServerEvent): void {
@@ -88,15 +97,17 @@ export function follow({ changed, refused }: FollowOptions): Following {
         fetch('/api/v1/status', options),
         fetch('/api/v1/incidents?open=true', options),
       ])
+      if (!answer.ok || !list.ok) wasLost = true
       if (!answer.ok || !list.ok || by === 'events') return
       const next = (await answer.json()) as StatusView
       incidents = ((await list.json()) as IncidentListView).incidents
       // What is answered from memory is as old as it says, but the daemon has spoken now.
-      heardAt = performance.now()
+      answered()
       status = next
       changed()
     } catch {
       // As with the stream.
+      wasLost = true
     }
   }
 
@@ -104,6 +115,8 @@ export function follow({ changed, refused }: FollowOptions): Following {
     while (!stopped.signal.aborted) {
       await listen()
       if (stopped.signal.aborted) return
+      // One that never came through is none that was lost.
+      if (by === 'events' && heardAt !== null) wasLost = true
       by = 'polling'
       void poll()
       await pause(RETRY_MS)
@@ -117,7 +130,7 @@ export function follow({ changed, refused }: FollowOptions): Following {
 
   return {
     look() {
-      const silentMs = performance.now() - (heardAt ?? startedAt)
+      const silentMs = since(heardAt ?? startedAt)
       const contact = contactAfter(silentMs, heardAt === null, by)
       const stoodStillMs = contact.kind === 'stale' ? silentMs : 0
       return { status, incidents, contact, nowMs: Date.now() + daemonAhead - stoodStillMs }
@@ -127,6 +140,20 @@ export function follow({ changed, refused }: FollowOptions): Following {
       stopped.abort()
     },
   }
+}
+
+interface Instant {
+  readonly counted: number
+  readonly told: number
+}
+
+function instant(): Instant {
+  return { counted: performance.now(), told: Date.now() }
+}
+
+/** By whichever clock says more: the one stands still while the computer sleeps, the other may be put back. */
+function since({ counted, told }: Instant): number {
+  return Math.max(performance.now() - counted, Date.now() - told)
 }
 
 function contactAfter(silentMs: number, isFirst: boolean, by: 'events' | 'polling'): Contact {

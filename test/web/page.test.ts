@@ -328,6 +328,67 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
     expect(ages.map((age) => Number.parseInt(age, 10)).filter((seconds) => !(seconds < 9))).toEqual([])
   })
 
+  test('stays where it is without the daemon, says on each view that it lost it, and goes on by itself', async () => {
+    const setting = setUp({ realClock: systemClock })
+    await setting.world.pollAll()
+    const { page } = await show(setting, undefined, { path: '/networks/avalanche' })
+    await page.locator('.lamp.on').waitFor()
+    const { port, pathname } = new URL(page.url())
+
+    await setting.server.close()
+    await page.getByRole('link', { name: 'Observer' }).click()
+
+    await page.locator('.lamp.off').waitFor({ timeout: 30_000 })
+    expect(new URL(page.url()).pathname).toBe(pathname)
+    expect(await page.getByRole('alert').textContent()).toContain('No contact with Heartline')
+    expect(await page.locator('.subject').evaluate((one) => getComputedStyle(one).filter)).toBe('grayscale(1)')
+    expect(await page.title()).toBe('? Avalanche · Heartline')
+    const back = setUp({ realClock: systemClock, options: { port: Number(port) } })
+    open.push(back)
+    await back.world.pollAll()
+    await back.server.listen()
+    await page.waitForURL('**/observer', { timeout: 30_000 })
+    await page.locator('.lamp.on').waitFor()
+    expect(await page.locator('.lost').count()).toBe(0)
+  }, 90_000)
+
+  test('loads itself anew when the daemon comes back with other files', async () => {
+    const setting = setUp({ realClock: systemClock })
+    await setting.world.pollAll()
+    const { page } = await show(setting)
+    await page.locator('.lamp.on').waitFor()
+    const { port } = new URL(page.url())
+    await page.evaluate(() => document.body.setAttribute('data-old', ''))
+    await page.route('**/assets/**', (route) =>
+      route.request().method() === 'HEAD' ? route.fulfill({ status: 404 }) : route.continue(),
+    )
+
+    await setting.server.close()
+    const back = setUp({ realClock: systemClock, options: { port: Number(port) } })
+    open.push(back)
+    await back.world.pollAll()
+    await back.server.listen()
+
+    await page.locator('body:not([data-old]) .lamp.on').waitFor({ timeout: 60_000 })
+  }, 90_000)
+
+  test('is stale at once when the computer wakes up without the daemon', async () => {
+    const setting = setUp({ realClock: systemClock })
+    await setting.world.pollAll()
+    const { page } = await show(setting)
+    await page.locator('.lamp.on').waitFor()
+    await setting.server.close()
+
+    // What counts up stands still while it sleeps, the time of day does not.
+    await page.evaluate(() => {
+      const { now } = Date
+      Date.now = () => now() + 3_600_000
+    })
+
+    await page.getByText('Stale for 1 h').waitFor({ timeout: 30_000 })
+    expect(await page.title()).toBe('? Heartline')
+  }, 60_000)
+
   test('looks well nowhere when it never hears of the daemon that drew it', async () => {
     const setting = setUp({ realClock: systemClock })
     await setting.world.pollAll()

@@ -27,7 +27,7 @@ export function frame(model: Model, view: TemplateResult): TemplateResult {
       ${lamp(model)}
       <p class="printed">${WORDS.asOf(moment(model.nowMs, settings.zone))}</p>
     </header>
-    <main id="main" tabindex="-1" class=${contact.kind === 'stale' ? 'stale' : nothing}>${view}</main>
+    <main id="main" tabindex="-1" class=${contact.kind === 'stale' ? 'stale' : nothing}>${staleNote(model)} ${view}</main>
     <footer class="foot">
       <p class="choices">${choices(settings)}</p>
       <p>
@@ -37,6 +37,12 @@ export function frame(model: Model, view: TemplateResult): TemplateResult {
       </p>
     </footer>
   `
+}
+
+/** The overview says so as its verdict. */
+function staleNote({ contact, route }: Model): TemplateResult | typeof nothing {
+  if (contact.kind !== 'stale' || route.view === 'overview') return nothing
+  return html`<p class="lost" role="alert">${WORDS.staleVerdict}</p>`
 }
 
 /** One incident is among the incidents. */
