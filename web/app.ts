@@ -233,26 +233,16 @@ document.addEventListener('keydown', (event) => {
 addEventListener('popstate', () => void go(new URL(location.href), 'back'))
 
 let isRead = false
-function readStrips(event: Event): void {
-  if (isRead || !(event.target instanceof Element) || event.target.closest('[data-strip]') === null) return
+function readOn(event: Event): void {
+  const { target } = event
+  if (isRead || !(target instanceof Element) || target.closest('[data-strip], [data-course]') === null) return
   isRead = true
   const strips = () =>
     place?.route.view === 'overview' && place.answer.ok ? (place.answer.value as StripsView | null) : null
-  void import('./strip-cursor.ts').then(({ watchStrips }) =>
-    watchStrips({ strips, zone: () => choices.look().zone }, event),
-  )
+  void import('./readables.ts').then(({ readAll }) => readAll({ strips, zone: () => choices.look().zone }, event))
 }
-document.addEventListener('pointerover', readStrips)
-document.addEventListener('focusin', readStrips)
-
-let isCharted = false
-function readCourses(event: Event): void {
-  if (isCharted || !(event.target instanceof Element) || event.target.closest('[data-course]') === null) return
-  isCharted = true
-  void import('./course-cursor.ts').then(({ watchCourses }) => watchCourses(event))
-}
-document.addEventListener('pointerover', readCourses)
-document.addEventListener('focusin', readCourses)
+document.addEventListener('pointerover', readOn)
+document.addEventListener('focusin', readOn)
 
 // Ages grow, and silence has to be noticed, without any news.
 setInterval(() => {

@@ -41,7 +41,7 @@ const LEAST = 1.5
 
 /**
  * Small charts, one below the other on one axis of time, with the table of what they show behind them. One stop of the tab
- * key for all: `web/course-cursor.ts` reads the table's rows. Without a script the table is there all the same.
+ * key for all: `web/readables.ts` reads the table's rows. Without a script the table is there all the same.
  */
 export function course(of: Course): TemplateResult {
   const { id, title, startMs, stepMs, cells, zone } = of

@@ -19,7 +19,7 @@ const LAGS = [
 
 /**
  * The last hours of an endpoint, states above and lag below. One stop of the tab key: it is a slider over its cells, which
- * `web/strip-cursor.ts` moves.
+ * `web/cursor.ts` moves.
  */
 export function strip(of: StripView | undefined, key: string, title: string): TemplateResult {
   const cells = of?.states.length ?? 0

@@ -1,0 +1,103 @@
+/** Things with cells side by side, each of which has something to tell. */
+export interface Readable {
+  readonly selector: string
+  /** How many cells the page keys go. */
+  readonly far: number
+  cellsOf(one: HTMLElement): number
+  /** Empty where nothing is known of the cell. */
+  tell(one: HTMLElement, at: number): string
+}
+
+/** Reads them cell by cell: under the pointer, and those that are sliders with the arrow keys, Home and End. */
+export function moveCursor(readables: readonly Readable[], first: Event): void {
+  const tip = document.createElement('div')
+  tip.className = 'tipbox'
+  tip.hidden = true
+  tip.setAttribute('aria-hidden', 'true')
+  const cursor = document.createElement('i')
+  cursor.className = 'cursor'
+
+  function find(target: EventTarget | null): Found | null {
+    if (!(target instanceof Element)) return null
+    for (const by of readables) {
+      const one = target.closest<HTMLElement>(by.selector)
+      if (one !== null) return { one, by, cells: by.cellsOf(one) }
+    }
+    return null
+  }
+
+  function show({ one, by, cells }: Found, wanted: number): void {
+    const at = Math.max(0, Math.min(cells - 1, wanted))
+    const text = by.tell(one, at)
+    if (text === '') return hide()
+    if (one.role === 'slider') {
+      one.setAttribute('aria-valuenow', String(at + 1))
+      one.setAttribute('aria-valuetext', text)
+    }
+    const box = one.getBoundingClientRect()
+    const place = (at + 0.5) / cells
+    cursor.style.left = `${place * 100}%`
+    if (cursor.parentElement !== one) one.append(cursor)
+    tip.textContent = text
+    tip.hidden = false
+    if (!tip.isConnected) document.body.append(tip)
+    const left = box.left + place * box.width - tip.offsetWidth / 2
+    tip.style.left = `${Math.max(4, Math.min(innerWidth - tip.offsetWidth - 4, left))}px`
+    const above = box.top - tip.offsetHeight - 6
+    tip.style.top = `${above < 4 ? box.bottom + 6 : above}px`
+  }
+
+  function hide(): void {
+    tip.hidden = true
+    cursor.remove()
+  }
+
+  function point({ target, clientX }: PointerEvent): void {
+    const found = find(target)
+    if (found === null) return void (find(document.activeElement) ?? hide())
+    const { left, width } = found.one.getBoundingClientRect()
+    show(found, Math.floor(((clientX - left) / width) * found.cells))
+  }
+
+  function enter({ target }: Event): void {
+    const found = find(target)
+    if (found?.one.matches(':focus-visible')) show(found, placeOf(found.one))
+    else hide()
+  }
+
+  document.addEventListener('pointermove', point)
+  document.addEventListener('focusin', enter)
+  document.addEventListener('focusout', hide)
+  document.addEventListener('scroll', hide, { passive: true })
+  document.addEventListener('keydown', (event) => {
+    const found = find(event.target)
+    if (found === null || event.ctrlKey || event.altKey || event.metaKey) return
+    if (event.key === 'Escape') return hide()
+    const next = moved(event.key, placeOf(found.one), found)
+    if (next === null) return
+    event.preventDefault()
+    show(found, next)
+  })
+  // What had this loaded happened before anybody listened.
+  if (first instanceof PointerEvent) point(first)
+  else enter(first)
+}
+
+interface Found {
+  readonly one: HTMLElement
+  readonly by: Readable
+  readonly cells: number
+}
+
+function placeOf(one: HTMLElement): number {
+  return Number(one.getAttribute('aria-valuenow')) - 1
+}
+
+function moved(key: string, at: number, { by, cells }: Found): number | null {
+  if (key === 'ArrowLeft' || key === 'ArrowDown') return at - 1
+  if (key === 'ArrowRight' || key === 'ArrowUp') return at + 1
+  if (key === 'PageDown') return at - by.far
+  if (key === 'PageUp') return at + by.far
+  if (key === 'Home') return 0
+  return key === 'End' ? cells - 1 : null
+}

@@ -1,0 +1,51 @@
+import type { StripsView } from '../src/http/views.ts'
+import { moveCursor, type Readable } from './cursor.ts'
+import { cellSentence } from './views/strip-cell.ts'
+import type { Settings } from './views/view.ts'
+
+export interface ReadablesDeps {
+  readonly strips: () => StripsView | null
+  readonly zone: () => Settings['zone']
+}
+
+/** Has strips and charts read by one cursor. Loaded when one of them is first touched. */
+export function readAll(deps: ReadablesDeps, first: Event): void {
+  moveCursor([strips(deps), COURSES], first)
+}
+
+const AN_HOUR = 4
+
+function strips({ strips, zone }: ReadablesDeps): Readable {
+  return {
+    selector: '[data-strip]',
+    far: AN_HOUR,
+    cellsOf: (strip) => Number(strip.getAttribute('aria-valuemax')),
+    tell(strip, at) {
+      const all = strips()
+      const of = all?.strips.find(({ network, endpoint }) => `${network}/${endpoint}` === strip.dataset.strip)
+      return all === null || of === undefined ? '' : cellSentence(of, at, all, zone())
+    },
+  }
+}
+
+/** What is told of a step is its row of the table behind: `19:03: State up, Lag 0 blocks`. */
+const COURSES: Readable = {
+  selector: '[data-course]',
+  far: 10,
+  cellsOf: (plot) => tableOf(plot)?.tBodies[0]?.rows.length ?? 0,
+  tell(plot, at) {
+    const table = tableOf(plot)
+    const [time, ...cells] = textsOf(table?.tBodies[0]?.rows[at])
+    if (time === undefined) return ''
+    const [, ...names] = textsOf(table?.tHead?.rows[0])
+    return `${time}: ${cells.map((cell, place) => `${names[place] ?? ''} ${cell}`).join(', ')}`
+  },
+}
+
+function tableOf(plot: HTMLElement): HTMLTableElement | null {
+  return document.querySelector<HTMLTableElement>(`#${CSS.escape(plot.dataset.course ?? '')}`)
+}
+
+function textsOf(row: HTMLTableRowElement | undefined): string[] {
+  return [...(row?.cells ?? [])].map((cell) => cell.textContent.trim())
+}
