@@ -1,17 +1,11 @@
-import { execFileSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
-import type { AxeResults } from 'axe-core'
-import { type Browser, chromium, type Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import type { HistoryBucket } from '../../src/store/store.ts'
 import { NODE, OTHER, OWN, type Setting, setUp } from '../http/setting.ts'
+import { findings, hasChromium, openChromium } from '../support/chromium.ts'
 import { incident } from '../support/incident.ts'
 import { bad, good, head, liveness, nodeCheck } from '../support/network.ts'
-import { requirePackage } from '../support/system-package.ts'
 
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 const SIZES = [
   { width: 1280, height: 720 },
   { width: 390, height: 844 },
@@ -19,25 +13,18 @@ const SIZES = [
 const SCHEMES = ['light', 'dark'] as const
 
 /** Over a daemon that has everything to show: each state, open and closed incidents, a history with a gap. */
-describe.runIf(requirePackage('chromium', 'chromium'))('axe finds nothing', () => {
-  let browser: Browser
+describe.runIf(hasChromium)('axe finds nothing', () => {
+  const { show } = openChromium()
   let setting: Setting
-  let page: Page
   let address: string
 
   beforeAll(async () => {
-    execFileSync(process.execPath, ['.ci/page.mjs'], { stdio: 'pipe' })
     setting = setUp({ realClock: systemClock, store: { history } })
     await fill(setting)
     const { port } = await setting.server.listen()
     address = `http://127.0.0.1:${port}`
-    browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox', '--disable-gpu'] })
-    page = await (await browser.newContext({ reducedMotion: 'reduce' })).newPage()
-  }, 120_000)
-  afterAll(async () => {
-    await browser?.close()
-    await setting?.server.close()
   })
+  afterAll(() => setting?.server.close())
 
   test.each([
     '/',
@@ -53,10 +40,11 @@ describe.runIf(requirePackage('chromium', 'chromium'))('axe finds nothing', () =
   ])(
     'on %s, light and dark, on a screen and a phone',
     async (path) => {
-      await page.goto(address + path)
       // A page that says that there is nothing has no events to be live by.
-      await page.waitForSelector(path === '/nothing' ? 'h1' : '.lamp.on')
-      await page.evaluate(AXE)
+      const { page } = await show(address + path, {
+        reducedMotion: 'reduce',
+        ...(path === '/nothing' && { until: 'h1' }),
+      })
 
       for (const size of SIZES) {
         for (const colorScheme of SCHEMES) {
@@ -69,15 +57,6 @@ describe.runIf(requirePackage('chromium', 'chromium'))('axe finds nothing', () =
     120_000,
   )
 })
-
-async function findings(page: Page): Promise<string[]> {
-  const { violations } = await page.evaluate(() =>
-    (globalThis as unknown as { axe: { run(): Promise<AxeResults> } }).axe.run(),
-  )
-  return violations.flatMap(({ id, nodes }) =>
-    nodes.map(({ html, failureSummary }) => `${id}: ${html}\n${failureSummary}`),
-  )
-}
 
 async function fill({ world, incidents }: Setting): Promise<void> {
   await world.pollAll()

@@ -1,18 +1,13 @@
-import { execFileSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
 import { gzipSync } from 'node:zlib'
-import { type Browser, chromium, type Page } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import type { Page } from 'playwright-core'
+import { describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { Secret } from '../../src/secret.ts'
 import type { HistoryBucket, HistoryQuery, KeptPoll, PollsQuery } from '../../src/store/store.ts'
-import { NETWORKS, type Setting, type SettingOptions, setUp } from '../http/setting.ts'
+import { NETWORKS, type SettingOptions, setUp } from '../http/setting.ts'
+import { findings, hasChromium, type Look, openChromium } from '../support/chromium.ts'
 import { incident } from '../support/incident.ts'
-import { requirePackage } from '../support/system-package.ts'
 
-const hasChromium = requirePackage('chromium', 'chromium')
-const FLAGS = ['--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-background-networking']
-const AXE = readFileSync('node_modules/axe-core/axe.min.js', 'utf8')
 const PATH = '/endpoints/avalanche/own-1'
 const PATIENCE = { timeout: 30_000 }
 
@@ -49,60 +44,22 @@ const STORE = {
 }
 
 describe.runIf(hasChromium)('an endpoint in Chromium', () => {
-  let browser: Browser
-  const open: Setting[] = []
+  const { serve, show } = openChromium()
 
-  beforeAll(async () => {
-    execFileSync(process.execPath, ['.ci/page.mjs'], { stdio: 'pipe' })
-    browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: FLAGS })
-  }, 120_000)
-  afterAll(() => browser?.close())
-  afterEach(async () => {
-    for (const context of browser.contexts()) await context.close()
-    for (const { server } of open.splice(0)) await server.close()
-  })
-
-  interface Wish extends SettingOptions {
-    readonly width?: number
-    readonly scheme?: 'light' | 'dark'
-    readonly timezoneId?: string
-  }
-
-  async function show({ width = 1280, scheme = 'light', timezoneId = 'UTC', ...over }: Wish = {}) {
+  async function see(look: Look = {}, over: SettingOptions = {}) {
     const setting = setUp({ realClock: systemClock, store: STORE, ...over })
     await setting.world.pollAll()
     setting.incidents.put(
       incident({ openedAt: systemClock.now() - 7_200_000, closedAt: systemClock.now() - 3_600_000 }),
     )
-    open.push(setting)
-    const { port } = await setting.server.listen()
-    const context = await browser.newContext({ viewport: { width, height: 800 }, colorScheme: scheme, timezoneId })
-    const page = await context.newPage()
-    page.setDefaultTimeout(PATIENCE.timeout)
-    const complaints: string[] = []
-    const loaded = new Map<string, Buffer>()
-    page.on('pageerror', (error) => complaints.push(error.message))
-    page.on('console', (message) => {
-      if (message.type() === 'error') complaints.push(message.text())
-    })
-    page.on('response', (response) => {
-      const { pathname } = new URL(response.url())
-      if (!pathname.startsWith('/assets/')) return
-      response.body().then(
-        (body) => loaded.set(pathname, body),
-        () => {},
-      )
-    })
-    await page.goto(`http://127.0.0.1:${port}${PATH}`)
-    await page.locator('.lamp.on').waitFor()
-    return { page, complaints, loaded, setting }
+    return { setting, ...(await show((await serve(setting)) + PATH, look)) }
   }
 
   const reading = (page: Page, key: string) => page.locator(`[data-read="${key}"]`)
   const plots = (page: Page) => page.locator('[data-chart] canvas')
 
   test('is drawn in five charts, one of which is read by the keys together with all others', async () => {
-    const { page, complaints } = await show()
+    const { page, complaints } = await see()
     await plots(page).nth(4).waitFor()
 
     await page.locator('[data-chart="lag"]').focus()
@@ -118,7 +75,7 @@ describe.runIf(hasChromium)('an endpoint in Chromium', () => {
   })
 
   test('is gone closer into by the Enter key, down to single polls, and back by the browser', async () => {
-    const { page, complaints } = await show()
+    const { page, complaints } = await see()
     await plots(page).nth(4).waitFor()
     const before = page.url()
 
@@ -139,7 +96,7 @@ describe.runIf(hasChromium)('an endpoint in Chromium', () => {
   })
 
   test('is gone closer into by dragging over a chart, and by a range', async () => {
-    const { page } = await show()
+    const { page } = await see()
     const over = page.locator('[data-chart="latency"] .u-over')
     await over.waitFor()
     await over.scrollIntoViewIfNeeded()
@@ -158,26 +115,23 @@ describe.runIf(hasChromium)('an endpoint in Chromium', () => {
     await plots(page).nth(4).waitFor()
   })
 
-  test.each(['light', 'dark'] as const)('has nothing that axe-core finds, %s, with its tables open', async (scheme) => {
-    const { page } = await show({ scheme })
-    await plots(page).nth(4).waitFor()
-    await page.evaluate(() => {
-      for (const one of document.querySelectorAll('details')) one.open = true
-    })
+  test.each(['light', 'dark'] as const)(
+    'has nothing that axe-core finds, %s, with its tables open',
+    async (colorScheme) => {
+      const { page } = await see({ colorScheme })
+      await plots(page).nth(4).waitFor()
+      await page.evaluate(() => {
+        for (const one of document.querySelectorAll('details')) one.open = true
+      })
 
-    await page.evaluate(AXE)
-    const found = await page.evaluate(async () => {
-      const { axe } = globalThis as unknown as { axe: { run(): Promise<{ violations: { id: string }[] }> } }
-      return (await axe.run()).violations.map(({ id }) => id)
-    })
-
-    expect(found).toEqual([])
-  })
+      expect(await findings(page)).toEqual([])
+    },
+  )
 
   test.each([390, 1280, 2560])('fits %i px, and is drawn to its width', async (width) => {
     const title = 'A rather long name of a node, which stands in Frankfurt'
     const networks = NETWORKS.map((of) => ({ ...of, endpoints: of.endpoints.map((one) => ({ ...one, title })) }))
-    const { page } = await show({ width, networks })
+    const { page } = await see({ width }, { networks })
     await plots(page).nth(4).waitFor()
 
     expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBeLessThanOrEqual(0)
@@ -191,7 +145,7 @@ describe.runIf(hasChromium)('an endpoint in Chromium', () => {
   })
 
   test('has its times as the reader’s clock has them, or in UTC', async () => {
-    const { page } = await show({ timezoneId: 'Asia/Tokyo' })
+    const { page } = await see({ timezoneId: 'Asia/Tokyo' })
     await plots(page).nth(4).waitFor()
     const opened = Date.parse((await page.locator('.happened time').first().getAttribute('datetime')) ?? '')
     const clockOf = (timeZone: string) =>
@@ -207,7 +161,7 @@ describe.runIf(hasChromium)('an endpoint in Chromium', () => {
   })
 
   test('has its badge’s code copied by a button, which says so', async () => {
-    const { page } = await show()
+    const { page } = await see()
     await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
     const button = page.getByRole('button', { name: 'Copy: State, Markdown' })
 
@@ -221,7 +175,7 @@ describe.runIf(hasChromium)('an endpoint in Chromium', () => {
   })
 
   test('asks for nothing that it would be refused where the reader has no token', async () => {
-    const { page, complaints } = await show({ options: { token: new Secret('a-token-of-the-operator') } })
+    const { page, complaints } = await see({}, { options: { token: new Secret('a-token-of-the-operator') } })
 
     await page.getByText('are for those who have the token').waitFor()
 
@@ -230,15 +184,15 @@ describe.runIf(hasChromium)('an endpoint in Chromium', () => {
   })
 
   test('loads less than 55 KB, compressed, beyond what the overview does', async () => {
-    const { page, loaded, setting } = await show()
+    const { page, loaded, setting } = await see()
     await plots(page).nth(4).waitFor()
     const { body } = await setting.server.inject('/')
     const first = new Set([...body.matchAll(/(?:href|src)="(\/assets\/[^"]+)"/g)].map(([, path]) => path))
 
-    await expect.poll(() => [...loaded.keys()].some((path) => path.includes('/charts-')), PATIENCE).toBe(true)
-    const more = [...loaded].filter(([path]) => !first.has(path))
+    await expect.poll(() => loaded.some(({ path }) => path.includes('/charts-')), PATIENCE).toBe(true)
+    const more = loaded.filter(({ path }) => path.startsWith('/assets/') && !first.has(path))
 
     expect(more.length).toBeGreaterThan(2)
-    expect(more.reduce((sum, [, file]) => sum + gzipSync(file).length, 0)).toBeLessThan(55_000)
+    expect(more.reduce((sum, { body: file }) => sum + gzipSync(file).length, 0)).toBeLessThan(55_000)
   })
 })

@@ -1,17 +1,12 @@
-import { execFileSync } from 'node:child_process'
-import axe from 'axe-core'
-import { type Browser, chromium, type Page } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import type { GatewayReport } from '../../src/gateway/service.ts'
 import { Secret } from '../../src/secret.ts'
 import type { HistoryBucket } from '../../src/store/store.ts'
 import { type Setting, setUp } from '../http/setting.ts'
+import { findings, hasChromium, openChromium } from '../support/chromium.ts'
 import { incident } from '../support/incident.ts'
-import { requirePackage } from '../support/system-package.ts'
 
-const hasChromium = requirePackage('chromium', 'chromium')
-const FLAGS = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking']
 const MINUTE_MS = 60_000
 const GATEWAY: GatewayReport = {
   requestsAtWork: 1,
@@ -39,18 +34,7 @@ const GATEWAY: GatewayReport = {
 }
 
 describe.runIf(hasChromium)('incidents, the gateway and the observer in Chromium', () => {
-  let browser: Browser
-  const open: Setting[] = []
-
-  beforeAll(async () => {
-    execFileSync(process.execPath, ['.ci/page.mjs'], { stdio: 'pipe' })
-    browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: FLAGS })
-  }, 120_000)
-  afterAll(() => browser?.close())
-  afterEach(async () => {
-    for (const context of browser.contexts()) await context.close()
-    for (const { server } of open.splice(0)) await server.close()
-  })
+  const { serve, show } = openChromium()
 
   /** With an incident that is over, one that is open, and an hour of history. */
   async function start(options: { readonly token?: Secret } = {}): Promise<{ setting: Setting; address: string }> {
@@ -70,32 +54,7 @@ describe.runIf(hasChromium)('incidents, the gateway and the observer in Chromium
         affected: ['own-1', 'own-2'],
       }),
     )
-    open.push(setting)
-    const { port } = await setting.server.listen()
-    return { setting, address: `http://127.0.0.1:${port}` }
-  }
-
-  interface Look {
-    readonly colorScheme?: 'light' | 'dark'
-    readonly width?: number
-    readonly scripts?: boolean
-  }
-
-  async function show(url: string, { colorScheme = 'light', width = 1280, scripts = true }: Look = {}) {
-    const context = await browser.newContext({
-      colorScheme,
-      javaScriptEnabled: scripts,
-      viewport: { width, height: 800 },
-    })
-    const page = await context.newPage()
-    const complaints: string[] = []
-    page.on('pageerror', (error) => complaints.push(error.message))
-    page.on('console', (message) => {
-      if (message.type() === 'error') complaints.push(message.text())
-    })
-    await page.goto(url)
-    await page.waitForSelector(scripts ? '.lamp.on' : 'h1')
-    return { page, complaints }
+    return { setting, address: await serve(setting) }
   }
 
   for (const path of ['/incidents', '/incidents/over', '/incidents/whole', '/gateway', '/observer']) {
@@ -186,13 +145,6 @@ describe.runIf(hasChromium)('incidents, the gateway and the observer in Chromium
     expect(await page.locator('.figures').count()).toBe(0)
   })
 })
-
-async function findings(page: Page): Promise<string[]> {
-  // Not as a script of the page, which its security policy would refuse.
-  await page.evaluate(axe.source)
-  const { violations } = await page.evaluate(() => (window as unknown as { axe: typeof axe }).axe.run())
-  return violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html ?? ''}`)
-}
 
 async function history({ from, to, stepMs }: { from: number; to: number; stepMs: number }): Promise<HistoryBucket[]> {
   return Array.from({ length: Math.ceil((to - from) / stepMs) }, (_, at) => ({

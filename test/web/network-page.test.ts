@@ -1,32 +1,16 @@
-import { execFileSync } from 'node:child_process'
-import axe from 'axe-core'
-import { type Browser, chromium, type Page } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { Secret } from '../../src/secret.ts'
 import { type Setting, setUp } from '../http/setting.ts'
+import { findings, hasChromium, openChromium } from '../support/chromium.ts'
 import { endpoint, good, head, network } from '../support/network.ts'
-import { requirePackage } from '../support/system-package.ts'
 
-const hasChromium = requirePackage('chromium', 'chromium')
-const FLAGS = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking']
 const TOKEN = 'a-token-of-sixteen-and-more'
 const NODES = ['one', 'two', 'three'].map((name) => endpoint(name, { title: `Node ${name}` }))
 const PATH = '/networks/ethereum'
 
 describe.runIf(hasChromium)('a network in Chromium', () => {
-  let browser: Browser
-  const open: Setting[] = []
-
-  beforeAll(async () => {
-    execFileSync(process.execPath, ['.ci/page.mjs'], { stdio: 'pipe' })
-    browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: FLAGS })
-  }, 120_000)
-  afterAll(() => browser?.close())
-  afterEach(async () => {
-    for (const context of browser.contexts()) await context.close()
-    for (const { server } of open.splice(0)) await server.close()
-  })
+  const { serve, show } = openChromium()
 
   /** All are at these heights, one after the other; the third one is on a branch of its own from 1003 on. */
   async function advance({ world }: Setting, ...heights: number[]): Promise<void> {
@@ -44,35 +28,8 @@ describe.runIf(hasChromium)('a network in Chromium', () => {
 
   async function start(options: { readonly token?: Secret } = {}): Promise<{ setting: Setting; address: string }> {
     const setting = setUp({ realClock: systemClock, options, networks: [{ network: network(), endpoints: NODES }] })
-    open.push(setting)
     await advance(setting, 1000, 1001, 1002, 1003, 1004)
-    const { port } = await setting.server.listen()
-    return { setting, address: `http://127.0.0.1:${port}${PATH}` }
-  }
-
-  interface Look {
-    readonly colorScheme?: 'light' | 'dark'
-    readonly width?: number
-    readonly scripts?: boolean
-  }
-
-  async function show(address: string, { colorScheme = 'light', width = 1280, scripts = true }: Look = {}) {
-    const context = await browser.newContext({
-      viewport: { width, height: 800 },
-      colorScheme,
-      javaScriptEnabled: scripts,
-      reducedMotion: 'reduce',
-    })
-    context.setDefaultTimeout(60_000)
-    const page = await context.newPage()
-    const complaints: string[] = []
-    page.on('pageerror', (error) => complaints.push(error.message))
-    page.on('console', (message) => {
-      if (message.type() === 'error') complaints.push(message.text())
-    })
-    await page.goto(address)
-    if (scripts) await page.waitForSelector('.lamp.on')
-    return { page, complaints }
+    return { setting, address: (await serve(setting)) + PATH }
   }
 
   test('is there before and without JavaScript: race, blocks and whom the gateway would ask', async () => {
@@ -147,12 +104,3 @@ describe.runIf(hasChromium)('a network in Chromium', () => {
     120_000,
   )
 })
-
-/** By the debugger's way in: the page's own policy lets nothing inline run. */
-async function findings(page: Page): Promise<string[]> {
-  await page.evaluate(axe.source)
-  return page.evaluate(async () => {
-    const { violations } = await (globalThis as unknown as { axe: typeof axe }).axe.run(document)
-    return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ target }) => target.join(' ')).join(', ')}`)
-  })
-}

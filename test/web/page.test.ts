@@ -1,68 +1,22 @@
-import { execFileSync } from 'node:child_process'
 import { gzipSync } from 'node:zlib'
-import { type Browser, chromium, type Page } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { Secret } from '../../src/secret.ts'
 import type { HistoryBucket } from '../../src/store/store.ts'
 import { NODE, OTHER, OWN, type Setting, setUp } from '../http/setting.ts'
+import { hasChromium, type Look, openChromium, type Seen } from '../support/chromium.ts'
 import { incident } from '../support/incident.ts'
 import { bad, endpoint, good, head, liveness, network, nodeCheck } from '../support/network.ts'
-import { requirePackage } from '../support/system-package.ts'
-
-const hasChromium = requirePackage('chromium', 'chromium')
-const FLAGS = [
-  '--no-sandbox',
-  '--disable-gpu',
-  '--disable-quic',
-  '--no-first-run',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-sync',
-]
 
 describe.runIf(hasChromium)('the page in Chromium', () => {
-  let browser: Browser
-  const open: Setting[] = []
-
-  beforeAll(async () => {
-    execFileSync(process.execPath, ['.ci/page.mjs'], { stdio: 'pipe' })
-    browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: FLAGS })
-  }, 120_000)
-  afterAll(() => browser?.close())
-  afterEach(async () => {
-    for (const context of browser.contexts()) await context.close()
-    for (const { server } of open.splice(0)) await server.close()
-  })
+  const { blank, serve, show: showAt } = openChromium()
 
   async function show(
     setting: Setting,
-    size = { width: 1280, height: 720 },
-    { scripts = true, path = '/' } = {},
-  ): Promise<{ page: Page; complaints: string[]; loaded: Buffer[] }> {
-    open.push(setting)
-    const { port } = await setting.server.listen()
-    const context = await browser.newContext({ viewport: size, javaScriptEnabled: scripts })
-    const page = await context.newPage()
-    const complaints: string[] = []
-    const loaded: Buffer[] = []
-    page.on('pageerror', (error) => complaints.push(error.message))
-    page.on('console', (message) => {
-      if (message.type() === 'error') complaints.push(message.text())
-    })
-    page.on('request', (request) => {
-      if (!request.url().startsWith(`http://127.0.0.1:${port}/`)) complaints.push(request.url())
-    })
-    page.on('response', (response) => {
-      if (response.url().includes('/api/')) return
-      response.body().then(
-        (body) => loaded.push(body),
-        () => {},
-      )
-    })
-    await page.goto(`http://127.0.0.1:${port}${path}`)
-    await page.waitForSelector(scripts ? '.lamp:is(.on, .off)' : 'h1')
-    return { page, complaints, loaded }
+    { path = '/', ...look }: Look & { readonly path?: string } = {},
+  ): Promise<Seen> {
+    const until = look.scripts === false ? 'h1' : '.lamp:is(.on, .off)'
+    return showAt((await serve(setting)) + path, { height: 720, until, ...look })
   }
 
   test('shows an endpoint go down while one watches, and says why, without a complaint of the browser', async () => {
@@ -131,7 +85,7 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
     const setting = setUp({ realClock: systemClock })
     await setting.world.pollAll()
 
-    const { page, complaints } = await show(setting, undefined, { scripts: false })
+    const { page, complaints } = await show(setting, { scripts: false })
 
     expect(await page.locator('h1').innerText()).toBe('All 3 endpoints are up.')
     expect(await page.locator('.lamp').innerText()).toMatch(/^As of .* UTC$/)
@@ -144,9 +98,8 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
   test('takes over what the daemon drew without losing the focus, the scroll or what was typed', async () => {
     const setting = setUp({ realClock: systemClock })
     await setting.world.pollAll()
-    open.push(setting)
-    const { port } = await setting.server.listen()
-    const page = await (await browser.newContext({ viewport: { width: 1280, height: 300 } })).newPage()
+    const address = await serve(setting)
+    const page = await blank({ height: 300 })
     let letGo = () => {}
     const held = new Promise<void>((resolve) => {
       letGo = resolve
@@ -155,7 +108,7 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
       await held
       await route.continue()
     })
-    await page.goto(`http://127.0.0.1:${port}/`)
+    await page.goto(address)
     await page.locator('.lamp.wait').waitFor()
     await page.locator('#search').fill('node')
     await page.getByRole('link', { name: 'Own node 2' }).focus()
@@ -298,10 +251,9 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
     const options = { token: new Secret('a-token-of-the-operator'), public: false }
     const setting = setUp({ realClock: systemClock, options })
     await setting.world.pollAll()
-    open.push(setting)
-    const { port } = await setting.server.listen()
-    const page = await (await browser.newContext()).newPage()
-    await page.goto(`http://127.0.0.1:${port}/`)
+    const address = await serve(setting)
+    const page = await blank()
+    await page.goto(address)
 
     await page.getByLabel('Token').fill('a-token-of-the-operator')
     await page.keyboard.press('Enter')
@@ -331,7 +283,7 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
   test('stays where it is without the daemon, says on each view that it lost it, and goes on by itself', async () => {
     const setting = setUp({ realClock: systemClock })
     await setting.world.pollAll()
-    const { page } = await show(setting, undefined, { path: '/networks/avalanche' })
+    const { page } = await show(setting, { path: '/networks/avalanche' })
     await page.locator('.lamp.on').waitFor()
     const { port, pathname } = new URL(page.url())
 
@@ -344,9 +296,8 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
     expect(await page.locator('.subject').evaluate((one) => getComputedStyle(one).filter)).toBe('grayscale(1)')
     expect(await page.title()).toBe('? Avalanche · Heartline')
     const back = setUp({ realClock: systemClock, options: { port: Number(port) } })
-    open.push(back)
     await back.world.pollAll()
-    await back.server.listen()
+    await serve(back)
     await page.waitForURL('**/observer', { timeout: 30_000 })
     await page.locator('.lamp.on').waitFor()
     expect(await page.locator('.lost').count()).toBe(0)
@@ -365,9 +316,8 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
 
     await setting.server.close()
     const back = setUp({ realClock: systemClock, options: { port: Number(port) } })
-    open.push(back)
     await back.world.pollAll()
-    await back.server.listen()
+    await serve(back)
 
     await page.locator('body:not([data-old]) .lamp.on').waitFor({ timeout: 60_000 })
   }, 90_000)
@@ -392,11 +342,10 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
   test('looks well nowhere when it never hears of the daemon that drew it', async () => {
     const setting = setUp({ realClock: systemClock })
     await setting.world.pollAll()
-    open.push(setting)
-    const { port } = await setting.server.listen()
-    const page = await (await browser.newContext()).newPage()
+    const address = await serve(setting)
+    const page = await blank()
     await page.route('**/api/**', (route) => route.abort())
-    await page.goto(`http://127.0.0.1:${port}/`)
+    await page.goto(address)
 
     await page.locator('.lamp.off').waitFor({ timeout: 30_000 })
 
@@ -410,11 +359,10 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
   test('asks again and again where events do not get through, and says that it does', async () => {
     const setting = setUp({ realClock: systemClock })
     await setting.world.pollAll()
-    open.push(setting)
-    const { port } = await setting.server.listen()
-    const page = await (await browser.newContext()).newPage()
+    const address = await serve(setting)
+    const page = await blank()
     await page.route('**/api/v1/events', (route) => route.abort())
-    await page.goto(`http://127.0.0.1:${port}/`)
+    await page.goto(address)
 
     await page.getByText('Live, every 5 s').waitFor()
     const refused = bad({ kind: 'refused' })
@@ -481,7 +429,7 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
     const { page, loaded } = await show(setting)
     await page.locator('.lamp.on').waitFor()
 
-    const bytes = loaded.reduce((sum, body) => sum + gzipSync(body).length, 0)
+    const bytes = loaded.reduce((sum, { body }) => sum + gzipSync(body).length, 0)
 
     expect(loaded.length).toBeGreaterThan(4)
     expect(bytes).toBeLessThan(25_000)

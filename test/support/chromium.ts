@@ -1,0 +1,114 @@
+import { execFileSync } from 'node:child_process'
+import axe from 'axe-core'
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll } from 'vitest'
+import type { Setting } from '../http/setting.ts'
+import { requirePackage } from './system-package.ts'
+
+export const hasChromium = requirePackage('chromium', 'chromium')
+
+const FLAGS = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+]
+
+/** How one looks: on a screen of 1280 × 800 in light colours, with scripts, in UTC, unless said otherwise. */
+export interface Look extends Pick<BrowserContextOptions, 'colorScheme' | 'reducedMotion' | 'timezoneId'> {
+  readonly width?: number
+  readonly height?: number
+  readonly scripts?: boolean
+  /** What is waited for; without it, that the page is live, or with no scripts that it has a title. */
+  readonly until?: string
+}
+
+export interface Seen {
+  readonly page: Page
+  /** What the browser has to say against the page, and every request that leaves it. */
+  readonly complaints: string[]
+  /** All that was loaded but answers of the API. */
+  readonly loaded: { readonly path: string; readonly body: Buffer }[]
+}
+
+export interface Chromium {
+  /** Where it listens from now on, until the test is over. */
+  serve(setting: Setting): Promise<string>
+  /** An empty page. */
+  blank(look?: Look): Promise<Page>
+  show(url: string, look?: Look): Promise<Seen>
+}
+
+/** The page as it is built now, in a browser for all tests of this `describe`; what a test opened ends with it. */
+export function openChromium(): Chromium {
+  let browser: Browser
+  const settings: Setting[] = []
+
+  beforeAll(async () => {
+    execFileSync(process.execPath, ['.ci/page.mjs'], { stdio: 'pipe' })
+    browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: FLAGS })
+  }, 120_000)
+  afterAll(() => browser?.close())
+  afterEach(async () => {
+    for (const context of browser.contexts()) await context.close()
+    for (const { server } of settings.splice(0)) await server.close()
+  })
+
+  async function blank(look: Look = {}): Promise<Page> {
+    const { width = 1280, height = 800, scripts = true, until: _, timezoneId = 'UTC', ...rest } = look
+    const context = await browser.newContext({
+      viewport: { width, height },
+      javaScriptEnabled: scripts,
+      timezoneId,
+      ...rest,
+    })
+    context.setDefaultTimeout(60_000)
+    return context.newPage()
+  }
+
+  return {
+    blank,
+    async serve(setting) {
+      settings.push(setting)
+      const { port } = await setting.server.listen()
+      return `http://127.0.0.1:${port}`
+    },
+    async show(url, look = {}) {
+      const page = await blank(look)
+      const complaints: string[] = []
+      const loaded: Seen['loaded'] = []
+      const { origin } = new URL(url)
+      page.on('pageerror', (error) => complaints.push(error.message))
+      page.on('console', (message) => {
+        if (message.type() === 'error') complaints.push(message.text())
+      })
+      page.on('request', (request) => {
+        if (new URL(request.url()).origin !== origin) complaints.push(request.url())
+      })
+      page.on('response', (response) => {
+        const { pathname: path } = new URL(response.url())
+        if (path.startsWith('/api/')) return
+        response.body().then(
+          (body) => loaded.push({ path, body }),
+          () => {},
+        )
+      })
+      await page.goto(url)
+      await page.waitForSelector(look.until ?? (look.scripts === false ? 'h1' : '.lamp.on'))
+      return { page, complaints, loaded }
+    },
+  }
+}
+
+/** What axe-core finds, none of it where all is well. */
+export async function findings(page: Page): Promise<string[]> {
+  // By the debugger's way in: the page's own policy lets nothing inline run.
+  await page.evaluate(axe.source)
+  const { violations } = await page.evaluate(() => (globalThis as unknown as { axe: typeof axe }).axe.run())
+  return violations.flatMap(({ id, nodes }) =>
+    nodes.map(({ html, failureSummary }) => `${id}: ${html}\n${failureSummary}`),
+  )
+}
