@@ -58,6 +58,19 @@ function aCondition(code: ConditionView['code']): ConditionView {
 }
 
 describe('the overview', () => {
+  test('of a chain that is halted or forked looks well nowhere, though no endpoint is to blame', () => {
+    for (const trouble of [{ halted: true }, { forked: true }]) {
+      const status = aStatus([aNetwork('one', [anEndpoint('a'), anEndpoint('b')], trouble), aNetwork('two', [])])
+
+      const page = draw(status)
+
+      expect(page.querySelector('.verdict')?.className).toBe('verdict degraded')
+      expect(page.querySelector('.verdict > .mark')?.getAttribute('class')).toContain('degraded')
+      expect(page.querySelector('.network h2 .mark')?.getAttribute('class')).toContain('degraded')
+      expect(view.title(modelOf(status))).toBe('▲ Heartline')
+    }
+  })
+
   test('leads with the sentence, then what is open, then the networks with the worst first', () => {
     const down = anEndpoint('b', { state: 'down' })
     const page = draw(

@@ -125,7 +125,13 @@ export function isWanted(network: NetworkView, endpoint: EndpointView, { filter,
 
 type Wish = Pick<Settings, 'filter' | 'query'>
 
-/** How a group is marked: where somebody is not known, it cannot look well. */
-export function toneOf(state: StateView, endpoints: readonly EndpointView[]): StateView {
-  return state === 'up' && endpoints.some((endpoint) => endpoint.state === 'unknown') ? 'unknown' : state
+type Marked = Pick<NetworkView, 'state' | 'halted' | 'forked' | 'endpoints'>
+
+/** How networks are marked: where somebody is not known, or the chain itself is in trouble, they cannot look well. */
+export function toneOf(state: StateView, networks: readonly Marked[]): StateView {
+  if (state === 'down' || state === 'degraded') return state
+  // As its incident is.
+  if (networks.some(({ halted, forked }) => halted || forked)) return 'degraded'
+  const isAnyUnknown = networks.some(({ endpoints }) => endpoints.some((endpoint) => endpoint.state === 'unknown'))
+  return state === 'up' && isAnyUnknown ? 'unknown' : state
 }

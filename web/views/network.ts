@@ -60,7 +60,7 @@ function draw(model: Model<Data>): TemplateResult {
   const { blocks, routing } = model.data
   return html`
     <header class="subject">
-      <h1 tabindex="-1">${mark(toneOf(network.state, network.endpoints))}${network.title}</h1>
+      <h1 tabindex="-1">${mark(toneOf(network.state, [network]))}${network.title}</h1>
       <p title=${WORDS.atHeadMeaning}>${WORDS.atHeadOf(atHead(network.endpoints), network.endpoints.length)}</p>
       ${network.halted ? html`<p class="alarm">${WORDS.halted}</p>` : nothing}
       ${network.forked ? html`<p class="alarm">${WORDS.forked}</p>` : nothing}

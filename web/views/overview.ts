@@ -17,7 +17,8 @@ export const view = defineView<Data>({ title, load, draw: overview, refreshMs: 6
 const TITLE_MARK = { up: '', degraded: '▲ ', down: '✕ ', maintenance: '', unknown: '? ' }
 
 function title({ status, contact }: Model<Data>): string {
-  return contact.kind === 'stale' ? '? Heartline' : `${TITLE_MARK[status?.state ?? 'unknown']}Heartline`
+  const tone = contact.kind === 'stale' || status === null ? 'unknown' : toneOf(status.state, status.networks)
+  return `${TITLE_MARK[tone]}Heartline`
 }
 
 /** Without the history the present is shown all the same. */
@@ -31,7 +32,7 @@ function overview(model: Model<Data>): TemplateResult {
   if (status === null) return html`<section class="verdict unknown"><h1>${WORDS.connecting} …</h1></section>`
   const stale = contact.kind === 'stale'
   const everybody = status.networks.flatMap(({ endpoints }) => endpoints)
-  const tone = stale ? 'unknown' : toneOf(status.state, everybody)
+  const tone = stale ? 'unknown' : toneOf(status.state, status.networks)
   const { incidents, nowMs, settings } = model
   const wanted = networksWorstFirst(status.networks).map((network) => ({
     network,
@@ -119,7 +120,7 @@ function networkSection(
   return html`
     <section class="network ${network.state}" aria-labelledby=${id}>
       <header>
-        <h2 id=${id}>${mark(toneOf(network.state, network.endpoints))}<a href=${networkPath(network.name)}>${network.title}</a></h2>
+        <h2 id=${id}>${mark(toneOf(network.state, [network]))}<a href=${networkPath(network.name)}>${network.title}</a></h2>
         <p class="facts">
           <span title=${WORDS.atHeadMeaning}>${WORDS.atHeadOf(atHead(network.endpoints), network.endpoints.length)}</span>
           ${facts(network)}
