@@ -3,7 +3,7 @@ import Database from 'better-sqlite3'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { isOwnPath } from '../../src/gateway/alias-target.ts'
-import { createGatewayService, type ServiceMetrics } from '../../src/gateway/service.ts'
+import { createGatewayService } from '../../src/gateway/service.ts'
 import { Secret } from '../../src/secret.ts'
 import { createChain } from '../../src/simulator/chain.ts'
 import { type NodeOptions, type SimulatedNode, startSimulatedNode } from '../../src/simulator/node.ts'
@@ -12,7 +12,7 @@ import { recordingLog } from '../support/log.ts'
 import { bad, endpoint, network } from '../support/network.ts'
 import { createWorld } from '../support/world.ts'
 import { type BareNode, startBareNode } from './nodes.ts'
-import { ADMIN_ID, caller, ID } from './setting.ts'
+import { ADMIN_ID, caller, ID, UNCOUNTED } from './setting.ts'
 
 const chain = createChain({ clock: systemClock, seed: 'aliases', blockTimeMs: 2000 })
 
@@ -34,17 +34,6 @@ async function start(name: string, over: Partial<NodeOptions> = {}): Promise<Run
   })
   onTestFinished(() => node.stop())
   return { node, asked }
-}
-
-const METRICS: ServiceMetrics = {
-  answered() {},
-  rejected() {},
-  cacheAsked() {},
-  degraded() {},
-  atWork() {},
-  attempted() {},
-  retried() {},
-  coalesced() {},
 }
 
 interface Answer {
@@ -90,7 +79,7 @@ async function open(
     store,
     aliases: await store.aliases(),
     onDoubt() {},
-    metrics: METRICS,
+    metrics: UNCOUNTED,
     clock: systemClock,
     log,
   })

@@ -10,7 +10,8 @@ import { Secret } from '../../src/secret.ts'
 import { type Anvil, startAnvil } from '../support/anvil.ts'
 import { endpoint, network } from '../support/network.ts'
 import { createWorld } from '../support/world.ts'
-import { BLOCK_NUMBER, LATEST_BLOCK, textOf } from './nodes.ts'
+import { textOf } from './chain.ts'
+import { BLOCK_NUMBER, LATEST_BLOCK } from './nodes.ts'
 
 const REQUESTS_A_SECOND = 500
 const LENGTH_MS = 14_000

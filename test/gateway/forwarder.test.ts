@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import type { Need } from '../../src/core/operation.ts'
 import { createPresence } from '../../src/gateway/presence.ts'
+import { textOf } from './chain.ts'
 import {
   ALIAS,
   type Answering,
@@ -15,7 +16,6 @@ import {
   setting,
   startBareNode,
   TRANSACTION,
-  textOf,
 } from './nodes.ts'
 
 const hang: Answering = () => undefined

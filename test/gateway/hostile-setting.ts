@@ -6,12 +6,12 @@ import { systemClock } from '../../src/clock.ts'
 import type { Family } from '../../src/core/network.ts'
 import type { CallerSettings } from '../../src/gateway/callers.ts'
 import type { ListenerOptions } from '../../src/gateway/listener.ts'
-import { createGatewayService, type GatewayService, type ServiceMetrics } from '../../src/gateway/service.ts'
+import { createGatewayService, type GatewayService } from '../../src/gateway/service.ts'
 import { Secret } from '../../src/secret.ts'
 import { recordingLog } from '../support/log.ts'
 import { endpoint, network } from '../support/network.ts'
 import { createWorld } from '../support/world.ts'
-import { ADMIN_ID, caller, ID } from './setting.ts'
+import { ADMIN_ID, caller, ID, UNCOUNTED } from './setting.ts'
 
 /** What a node was asked: all that came over the wire. */
 export interface Asked {
@@ -63,17 +63,6 @@ export interface HostileOptions {
   /** Sent along with every request to a node. */
   readonly headers?: Readonly<Record<string, string>>
   readonly cacheMaxBytes?: number
-}
-
-const METRICS: ServiceMetrics = {
-  answered() {},
-  rejected() {},
-  cacheAsked() {},
-  degraded() {},
-  atWork() {},
-  attempted() {},
-  retried() {},
-  coalesced() {},
 }
 
 const BLOCK = `{"number":"0x3e8","hash":"0x${'ab'.repeat(32)}","transactions":[]}`
@@ -157,7 +146,7 @@ export async function openHostile(options: HostileOptions = {}): Promise<Hostile
     store: { saveAlias() {}, adminCall() {} },
     aliases: [],
     onDoubt() {},
-    metrics: METRICS,
+    metrics: UNCOUNTED,
     clock: systemClock,
     log,
   })

@@ -178,19 +178,6 @@ export const ALIAS = {
   call: call('admin.alias', '{"endpoint":"bc/C","alias":"mine"}'),
 } as const
 
-export function textOf(reply: Reply): string {
-  switch (reply.kind) {
-    case 'result':
-      return reply.result.toString()
-    case 'error':
-      return reply.error.toString()
-    case 'rest':
-      return reply.body.toString()
-    case 'refused':
-      return reply.refusal.kind
-  }
-}
-
 /** Answers with this error, in the node's own words. */
 export const sayError =
   (code: number, message: string): Answering =>

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { ALIAS, type Answering, CHAIN_ID, sayError, sayStatus, setting, startBareNode, textOf } from './nodes.ts'
+import { textOf } from './chain.ts'
+import { ALIAS, type Answering, CHAIN_ID, sayError, sayStatus, setting, startBareNode } from './nodes.ts'
 
 const wait = (seconds: number) => sayStatus(429, '', { 'retry-after': String(seconds) })
 const retryAfterMs = (reply: object) =>

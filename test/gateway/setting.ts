@@ -7,6 +7,7 @@ import type { GatewayMetrics } from '../../src/gateway/outcome.ts'
 import type { AliasRoutes } from '../../src/gateway/place.ts'
 import type { Provenance, Question, Reply } from '../../src/gateway/question.ts'
 import { refusal } from '../../src/gateway/refusal.ts'
+import type { ServiceMetrics } from '../../src/gateway/service.ts'
 import { Secret } from '../../src/secret.ts'
 import { recordingLog } from '../support/log.ts'
 
@@ -19,6 +20,18 @@ export function caller(name: string, id: string, over: Partial<CallerSettings> =
   const networks = ['ethereum', 'avalanche', 'multiversx']
   const common = { networks, admin: false, rateLimit: null, methods: [], cors: [] }
   return { name, endpointId: new Secret(id), ...common, ...over }
+}
+
+/** For what is of no interest to a test. */
+export const UNCOUNTED: ServiceMetrics = {
+  answered() {},
+  rejected() {},
+  cacheAsked() {},
+  degraded() {},
+  atWork() {},
+  attempted() {},
+  retried() {},
+  coalesced() {},
 }
 
 export const RULES: GatewayRules = {

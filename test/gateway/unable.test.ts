@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Need, Operation } from '../../src/core/operation.ts'
-import { ALIAS, type Answering, sayError, setting, startBareNode, textOf } from './nodes.ts'
+import { textOf } from './chain.ts'
+import { ALIAS, type Answering, sayError, setting, startBareNode } from './nodes.ts'
 
 const FALLBACK = { endpoints: { b: { tier: 'fallback' } } } as const
 const NOT_FOUND = sayError(-32_601, 'the method eth_getProof does not exist/is not available')
