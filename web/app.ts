@@ -1,4 +1,4 @@
-import type { StripsView } from '../src/http/views.ts'
+import type { StripsView } from '../src/http/wire-history.ts'
 import { api } from './api.ts'
 import { whoIsThere } from './contact.ts'
 import { type Following, follow } from './live.ts'

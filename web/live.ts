@@ -1,4 +1,5 @@
-import type { IncidentListView, IncidentSummaryView, StatusEventView, StatusView } from '../src/http/views.ts'
+import type { IncidentListView, IncidentSummaryView } from '../src/http/wire-incidents.ts'
+import type { StatusEventView, StatusView } from '../src/http/wire-status.ts'
 import { readEvents, type ServerEvent } from './event-reader.ts'
 import { authorised } from './session.ts'
 import { applyEvent, applyIncident } from './views/model.ts'

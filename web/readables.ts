@@ -1,4 +1,4 @@
-import type { StripsView } from '../src/http/views.ts'
+import type { StripsView } from '../src/http/wire-history.ts'
 import { moveCursor, type Readable } from './cursor.ts'
 import { cellSentence } from './views/strip-cell.ts'
 import type { Settings } from './views/view.ts'

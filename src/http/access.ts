@@ -2,7 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Secret } from '../secret.ts'
 import { sendProblem } from './problem.ts'
-import type { Audience } from './views.ts'
+import type { Audience } from './wire-status.ts'
 
 /** Who may see a route: anybody, always; the public (in a reduced form where there is a token); or the holder of the token. */
 export type Visibility = 'anybody' | 'public' | 'private'

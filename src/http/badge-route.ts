@@ -9,7 +9,7 @@ import { isKnown } from './etag.ts'
 import { readOneOf, readQuery } from './query.ts'
 import { sendBadQuery, sendUnknown } from './status-routes.ts'
 import { endpointView } from './status-views.ts'
-import type { Audience, EndpointView } from './views.ts'
+import type { Audience, EndpointView } from './wire-status.ts'
 
 export interface BadgeRouteDeps {
   readonly board: Board

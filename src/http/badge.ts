@@ -1,5 +1,5 @@
 import { escaped } from './template-text.ts'
-import type { StateView } from './views.ts'
+import type { StateView } from './wire-status.ts'
 
 export interface Badge {
   readonly label: string

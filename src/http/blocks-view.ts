@@ -4,8 +4,8 @@ import type { UnixMs } from '../core/time.ts'
 import type { BoardEntry, BoardNetwork } from '../state/board.ts'
 import type { Sighted, Sightings } from '../state/sightings.ts'
 import { toldBlocks } from './told-blocks.ts'
-import type { BlocksView, BlockView, BlockWitnessView, ShardBlocksView } from './views.ts'
 import { seconds, time, timeOrNull } from './wire.ts'
+import type { BlocksView, BlockView, BlockWitnessView, ShardBlocksView } from './wire-blocks.ts'
 
 /** So many blocks, back from the newest … */
 const BLOCKS_TOLD = 60

@@ -7,7 +7,7 @@ import type { UnixMs } from '../core/time.ts'
 import { type BoardEntry, shownState } from '../state/board.ts'
 import type { IncidentLog } from '../state/incident-log.ts'
 import { endpointView, shownSince } from './status-views.ts'
-import type { Audience } from './views.ts'
+import type { Audience } from './wire-status.ts'
 
 /** The text of an endpoint, and all that it depends on. */
 interface Written {

@@ -7,7 +7,7 @@ import { type Board, type BoardChange, shownState } from '../state/board.ts'
 import type { IncidentLog } from '../state/incident-log.ts'
 import { incidentSummary } from './incident-views.ts'
 import type { Changed, StatusWriter } from './status-document.ts'
-import type { Audience } from './views.ts'
+import type { Audience } from './wire-status.ts'
 
 /** Somebody who listens. */
 export interface EventClient {

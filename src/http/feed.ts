@@ -4,8 +4,8 @@ import type { UnixMs } from '../core/time.ts'
 import { sentenceOf } from './incident-views.ts'
 import { span, stamp } from './plain-text.ts'
 import { kindOf, mainCondition, subjectOf } from './post-mortem.ts'
-import type { Audience } from './views.ts'
 import { time } from './wire.ts'
+import type { Audience } from './wire-status.ts'
 
 /** Incidents as an Atom 1.0 feed (RFC 4287). `startedAt` is its age while there is none. */
 export function renderFeed(incidents: readonly Incident[], audience: Audience, startedAt: UnixMs): string {

@@ -6,8 +6,9 @@ import { MINUTE_MS, type Recorder } from '../metrics/recorder.ts'
 import type { Spread } from '../metrics/spread.ts'
 import { readQuery } from './query.ts'
 import { sendBadQuery } from './status-routes.ts'
-import type { GatewayView, RequestTallyView, SpreadView, TrafficView } from './views.ts'
 import { seconds, time } from './wire.ts'
+import type { SpreadView } from './wire-common.ts'
+import type { GatewayView, RequestTallyView, TrafficView } from './wire-gateway.ts'
 
 export interface GatewayRouteDeps {
   /** `null` where the gateway is not enabled. */

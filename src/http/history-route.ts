@@ -8,8 +8,8 @@ import { sendProblem } from './problem.ts'
 import { type QueryErrors, readDuration, readQuery, readTime } from './query.ts'
 import { sendBadQuery, sendUnknown } from './status-routes.ts'
 import { historyBucketView } from './status-views.ts'
-import type { HistoryView } from './views.ts'
 import { time } from './wire.ts'
+import type { HistoryView } from './wire-history.ts'
 
 export interface HistoryRouteDeps {
   readonly board: Board

@@ -7,7 +7,7 @@ import type { PostMortemWriter } from './post-mortem-writer.ts'
 import { sendProblem } from './problem.ts'
 import { type ReadParameter, readCount, readName, readOneOf, readQuery } from './query.ts'
 import { sendBadQuery } from './status-routes.ts'
-import type { IncidentListView } from './views.ts'
+import type { IncidentListView } from './wire-incidents.ts'
 
 export interface IncidentRoutesDeps {
   readonly source: IncidentSource

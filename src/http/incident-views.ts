@@ -1,7 +1,8 @@
 import type { Incident, IncidentChange, IncidentCondition } from '../core/incident.ts'
 import { GENERIC } from './status-views.ts'
-import type { Audience, IncidentChangeView, IncidentConditionView, IncidentSummaryView, IncidentView } from './views.ts'
 import { seconds, time, timeOrNull } from './wire.ts'
+import type { IncidentChangeView, IncidentConditionView, IncidentSummaryView, IncidentView } from './wire-incidents.ts'
+import type { Audience } from './wire-status.ts'
 
 /** The public learns who, when and why in general; what a node said and what was measured stays with those who have the token. */
 export function incidentSummary(incident: Incident, audience: Audience): IncidentSummaryView {

@@ -8,8 +8,8 @@ import { blocksView } from './blocks-view.ts'
 import { sendCompressed } from './compressed.ts'
 import { readQuery } from './query.ts'
 import { sendBadQuery, sendUnknown } from './status-routes.ts'
-import type { RoutingView } from './views.ts'
 import { seconds } from './wire.ts'
+import type { RoutingView } from './wire-gateway.ts'
 
 export interface NetworkRoutesDeps {
   readonly board: Board

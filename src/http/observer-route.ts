@@ -6,8 +6,9 @@ import type { Journal } from '../state/journal.ts'
 import { spreadView } from './gateway-route.ts'
 import { readQuery } from './query.ts'
 import { sendBadQuery } from './status-routes.ts'
-import type { ObserverView, OwnHealthView } from './views.ts'
 import { seconds, time, timeOrNull } from './wire.ts'
+import type { OwnHealthView } from './wire-own-health.ts'
+import type { ObserverView } from './wire-status.ts'
 
 export interface ObserverRouteDeps {
   readonly metrics: Pick<Metrics, 'ourselves'>

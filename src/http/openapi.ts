@@ -1,92 +1,4 @@
-import { z } from 'zod'
-import {
-  AliasView,
-  AvailabilityView,
-  BlocksView,
-  BlockView,
-  BlockWitnessView,
-  CallerView,
-  ConditionView,
-  EndpointView,
-  GatewayView,
-  HeadView,
-  HistoryBucketView,
-  HistoryView,
-  IncidentChangeView,
-  IncidentConditionView,
-  IncidentListView,
-  IncidentSampleView,
-  IncidentSummaryView,
-  IncidentView,
-  LivenessView,
-  MaintenanceView,
-  NetworkView,
-  NodeCheckView,
-  ObserverView,
-  OwnEventView,
-  OwnHealthView,
-  PollsView,
-  PollView,
-  ProblemView,
-  ReferenceHeadView,
-  RequestTallyView,
-  RoutedEndpointView,
-  RoutingView,
-  RulesView,
-  ShardBlocksView,
-  SpreadView,
-  StateView,
-  StatusEventView,
-  StatusView,
-  StripsView,
-  StripView,
-  TrafficView,
-} from './views.ts'
-
-const SCHEMAS = {
-  Status: StatusView,
-  StatusEvent: StatusEventView,
-  Network: NetworkView,
-  Endpoint: EndpointView,
-  History: HistoryView,
-  HistoryBucket: HistoryBucketView,
-  Polls: PollsView,
-  Poll: PollView,
-  Rules: RulesView,
-  Strips: StripsView,
-  Strip: StripView,
-  Blocks: BlocksView,
-  ShardBlocks: ShardBlocksView,
-  Block: BlockView,
-  BlockWitness: BlockWitnessView,
-  Condition: ConditionView,
-  ReferenceHead: ReferenceHeadView,
-  Head: HeadView,
-  Liveness: LivenessView,
-  NodeCheck: NodeCheckView,
-  Availability: AvailabilityView,
-  Maintenance: MaintenanceView,
-  Incident: IncidentView,
-  IncidentSummary: IncidentSummaryView,
-  IncidentList: IncidentListView,
-  IncidentCondition: IncidentConditionView,
-  IncidentChange: IncidentChangeView,
-  IncidentSample: IncidentSampleView,
-  Gateway: GatewayView,
-  Caller: CallerView,
-  RoutedEndpoint: RoutedEndpointView,
-  Routing: RoutingView,
-  Traffic: TrafficView,
-  RequestTally: RequestTallyView,
-  Spread: SpreadView,
-  OwnHealth: OwnHealthView,
-  OwnEvent: OwnEventView,
-  Alias: AliasView,
-  Observer: ObserverView,
-  State: StateView,
-  Problem: ProblemView,
-}
-type SchemaName = keyof typeof SCHEMAS
+import { componentSchemas, reference, type SchemaName } from './openapi-schemas.ts'
 
 /** The OpenAPI 3.1 description; its schemas are those that the answers are made by. */
 export function openApi(version: string): object {
@@ -107,15 +19,6 @@ export function openApi(version: string): object {
       securitySchemes: { token: { type: 'http', scheme: 'bearer', description: 'server.token of the configuration' } },
     },
   }
-}
-
-function componentSchemas(): Record<string, unknown> {
-  const registry = z.registry<{ id: string }>()
-  for (const [id, schema] of Object.entries(SCHEMAS)) registry.add(schema as z.ZodType, { id })
-  const { schemas } = z.toJSONSchema(registry, { uri: (id) => `#/components/schemas/${id}` })
-  return Object.fromEntries(
-    Object.entries(schemas).map(([id, { $schema: _schema, $id: _id, id: _name, ...schema }]) => [id, schema]),
-  )
 }
 
 const network = pathParameter('network')
@@ -373,10 +276,6 @@ function pathParameter(name: string): object {
 
 function queryParameter(name: string, description: string, schema: object): object {
   return { name, in: 'query', required: false, description, schema: { type: 'string', ...schema } }
-}
-
-function reference(name: SchemaName): object {
-  return { $ref: `#/components/schemas/${name}` }
 }
 
 function json(name: SchemaName, description: string): object {

@@ -13,7 +13,7 @@ import { pageDocument } from './page-document.ts'
 import { type PageSourcesDeps, pageSources } from './page-sources.ts'
 import type { StatusWriter } from './status-document.ts'
 import { templateText } from './template-text.ts'
-import type { Audience, StatusView } from './views.ts'
+import type { Audience, StatusView } from './wire-status.ts'
 
 export interface PageRoutesDeps extends PageSourcesDeps {
   readonly incidents: Pick<IncidentLog, 'of' | 'open'>

@@ -16,8 +16,8 @@ import { pollsOf } from './polls-route.ts'
 import type { PostMortemWriter } from './post-mortem-writer.ts'
 import { endpointView, historyBucketView, networkView, rulesView } from './status-views.ts'
 import type { StripSource } from './strip-source.ts'
-import type { Audience } from './views.ts'
 import { time } from './wire.ts'
+import type { Audience } from './wire-status.ts'
 
 export interface PageSourcesDeps extends GatewayRouteDeps, ObserverRouteDeps {
   readonly board: Board

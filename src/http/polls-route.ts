@@ -10,8 +10,8 @@ import { sendProblem } from './problem.ts'
 import { type QueryErrors, readQuery, readTime } from './query.ts'
 import { sendBadQuery, sendUnknown } from './status-routes.ts'
 import { pollView } from './status-views.ts'
-import type { PollsView } from './views.ts'
 import { time } from './wire.ts'
+import type { PollsView } from './wire-history.ts'
 
 export interface PollsRouteDeps {
   readonly board: Board

@@ -7,7 +7,7 @@ import type { Log } from '../log.ts'
 import type { Board } from '../state/board.ts'
 import type { HistoryBucket, Store } from '../store/store.ts'
 import { type EndpointFigures, renderPostMortem } from './post-mortem.ts'
-import type { Audience } from './views.ts'
+import type { Audience } from './wire-status.ts'
 
 /** Gathers what an incident's text needs, and writes it. */
 export interface PostMortemWriter {

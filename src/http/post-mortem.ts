@@ -6,7 +6,7 @@ import { humanDuration, type UnixMs } from '../core/time.ts'
 import type { HistoryBucket } from '../store/store.ts'
 import { sentenceOf } from './incident-views.ts'
 import { blocks, milliseconds, number, printable, span, stamp, table, wrap } from './plain-text.ts'
-import type { Audience } from './views.ts'
+import type { Audience } from './wire-status.ts'
 
 /** What the history says of one endpoint; `null` where there is no such time (yet), or it could not be read. */
 export interface EndpointFigures {

@@ -1,5 +1,5 @@
 import type { FastifyReply } from 'fastify'
-import type { ProblemView } from './views.ts'
+import type { ProblemView } from './wire-common.ts'
 
 /** An error as RFC 9457 has it. The details are ours: nothing of the request and nothing of a node is repeated in them. */
 export type Problem = Omit<ProblemView, 'type' | 'title'>

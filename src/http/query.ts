@@ -1,4 +1,4 @@
-import type { ProblemView } from './views.ts'
+import type { ProblemView } from './wire-common.ts'
 
 export type QueryErrors = NonNullable<ProblemView['errors']>
 

@@ -38,7 +38,7 @@ import { createStatusWriter } from './status-document.ts'
 import { registerStatus } from './status-routes.ts'
 import { createStripSource } from './strip-source.ts'
 import { registerStrips } from './strips-route.ts'
-import type { Audience, ObserverView } from './views.ts'
+import type { Audience, ObserverView } from './wire-status.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {

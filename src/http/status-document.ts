@@ -8,8 +8,8 @@ import type { Board, BoardNetwork } from '../state/board.ts'
 import type { IncidentLog } from '../state/incident-log.ts'
 import { createEndpointWriter } from './endpoint-json.ts'
 import { maintenanceView, networkSummary, overallState } from './status-views.ts'
-import type { Audience, ObserverView } from './views.ts'
 import { time } from './wire.ts'
+import type { Audience, ObserverView } from './wire-status.ts'
 
 export interface StatusDocument {
   readonly body: string

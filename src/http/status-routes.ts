@@ -7,7 +7,7 @@ import { sendProblem } from './problem.ts'
 import { readOneOf, readQuery } from './query.ts'
 import type { StatusWriter } from './status-document.ts'
 import { endpointView, networkView } from './status-views.ts'
-import type { Audience } from './views.ts'
+import type { Audience } from './wire-status.ts'
 
 export interface StatusRoutesDeps {
   readonly board: Board

@@ -17,22 +17,20 @@ import {
 } from '../state/board.ts'
 import type { IncidentLog } from '../state/incident-log.ts'
 import type { HistoryBucket, KeptPoll } from '../store/store.ts'
+import { seconds, time, timeOrNull } from './wire.ts'
+import type { HistoryBucketView, PollView, RulesView } from './wire-history.ts'
 import type {
   Audience,
   AvailabilityView,
   ConditionView,
   EndpointView,
   HeadView,
-  HistoryBucketView,
   LivenessView,
   MaintenanceView,
   NetworkView,
   NodeCheckView,
-  PollView,
   ReferenceHeadView,
-  RulesView,
-} from './views.ts'
-import { seconds, time, timeOrNull } from './wire.ts'
+} from './wire-status.ts'
 
 /** A node may name any number of checks; this many are shown, failing ones first. */
 const MAX_CHECKS = 128

@@ -5,8 +5,9 @@ import type { UnixMs } from '../core/time.ts'
 import type { Log } from '../log.ts'
 import type { Board } from '../state/board.ts'
 import type { HistoryBucket, Store } from '../store/store.ts'
-import type { Audience, StripsView, StripView } from './views.ts'
 import { seconds, time } from './wire.ts'
+import type { StripsView, StripView } from './wire-history.ts'
+import type { Audience } from './wire-status.ts'
 
 /** A day of every endpoint in quarters of an hour, for all who ask at once. */
 export interface StripSource {

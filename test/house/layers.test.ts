@@ -122,7 +122,7 @@ test('core may import neither a package nor a part of Node', async () => {
 test('the page may import types of the wire shapes, and nothing else of the daemon', async () => {
   project.write({
     'web/bad.ts':
-      "import type { A } from '../src/http/views.ts'\nimport { b } from '../src/http/views.ts'\nimport type { C } from '../src/core/it.ts'\n",
+      "import type { A } from '../src/http/wire-status.ts'\nimport { b } from '../src/http/wire-status.ts'\nimport type { C } from '../src/core/it.ts'\n",
   })
 
   const refused = (await lint('web')).filter(({ code }) => code === 'eslint(no-restricted-imports)')
@@ -133,9 +133,9 @@ test('the page may import types of the wire shapes, and nothing else of the daem
 test('a view may import views and types of the wire shapes, and nothing that only the daemon or only the browser has', async () => {
   project.write({
     'web/views/fine.ts':
-      "import { bad } from './bad.ts'\nimport type { A } from '../../src/http/views.ts'\nexport const a: A = bad\n",
+      "import { bad } from './bad.ts'\nimport type { A } from '../../src/http/wire-status.ts'\nexport const a: A = bad\n",
     'web/views/bad.ts': [
-      "import { a } from '../../src/http/views.ts'",
+      "import { a } from '../../src/http/wire-status.ts'",
       "import type { B } from '../../src/core/it.ts'",
       "import '../app.ts'",
       "import 'node:fs'",

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { OwnHealthView } from '../../src/http/views.ts'
+import { OwnHealthView } from '../../src/http/wire-own-health.ts'
 import { createRecorder } from '../../src/metrics/recorder.ts'
 import { Secret } from '../../src/secret.ts'
 import { createJournal } from '../../src/state/journal.ts'

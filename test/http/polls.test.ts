@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { PollsView, RulesView } from '../../src/http/views.ts'
+import { PollsView, RulesView } from '../../src/http/wire-history.ts'
 import { Secret } from '../../src/secret.ts'
 import type { KeptPoll, PollsQuery } from '../../src/store/store.ts'
 import { setUp } from './setting.ts'

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { z } from 'zod'
-import { EndpointView, NetworkView, ProblemView, StatusView } from '../../src/http/views.ts'
+import { ProblemView } from '../../src/http/wire-common.ts'
+import { EndpointView, NetworkView, StatusView } from '../../src/http/wire-status.ts'
 import { Secret } from '../../src/secret.ts'
 import { incident } from '../support/incident.ts'
 import { bad, good, head, liveness, nodeCheck } from '../support/network.ts'

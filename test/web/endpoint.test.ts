@@ -1,14 +1,9 @@
 import { Window } from 'happy-dom'
 import { describe, expect, test } from 'vitest'
 import { templateText } from '../../src/http/template-text.ts'
-import type {
-  EndpointView,
-  HistoryBucketView,
-  IncidentSummaryView,
-  PollView,
-  RulesView,
-  StripsView,
-} from '../../src/http/views.ts'
+import type { HistoryBucketView, PollView, RulesView, StripsView } from '../../src/http/wire-history.ts'
+import type { IncidentSummaryView } from '../../src/http/wire-incidents.ts'
+import type { EndpointView } from '../../src/http/wire-status.ts'
 import { view } from '../../web/views/endpoint.ts'
 import type { Route } from '../../web/views/route.ts'
 import { DEFAULT_SETTINGS, type Model, type Sources } from '../../web/views/view.ts'

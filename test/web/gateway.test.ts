@@ -1,7 +1,7 @@
 import { Window } from 'happy-dom'
 import { describe, expect, test } from 'vitest'
 import { templateText } from '../../src/http/template-text.ts'
-import type { GatewayView } from '../../src/http/views.ts'
+import type { GatewayView } from '../../src/http/wire-gateway.ts'
 import { view } from '../../web/views/gateway.ts'
 import { DEFAULT_SETTINGS, type Model } from '../../web/views/view.ts'
 import { aNetwork, anEndpoint, aStatus } from './things.ts'

@@ -1,7 +1,7 @@
 import { Window } from 'happy-dom'
 import { describe, expect, test } from 'vitest'
 import { templateText } from '../../src/http/template-text.ts'
-import type { OwnHealthView } from '../../src/http/views.ts'
+import type { OwnHealthView } from '../../src/http/wire-own-health.ts'
 import { view } from '../../web/views/observer.ts'
 import { DEFAULT_SETTINGS, type Model, type Sources } from '../../web/views/view.ts'
 import { aStatus } from './things.ts'

@@ -1,4 +1,5 @@
-import type { EndpointView, IncidentSummaryView, NetworkView, StatusView } from '../../src/http/views.ts'
+import type { IncidentSummaryView } from '../../src/http/wire-incidents.ts'
+import type { EndpointView, NetworkView, StatusView } from '../../src/http/wire-status.ts'
 
 const NOTHING = { ratio: null, coverage: 0, fresh: null }
 

@@ -1,4 +1,5 @@
-import type { HistoryBucketView, StateView, StripsView } from '../../src/http/views.ts'
+import type { HistoryBucketView, StripsView } from '../../src/http/wire-history.ts'
+import type { StateView } from '../../src/http/wire-status.ts'
 import { duration, latency, type Zone } from './format.ts'
 import type { Span } from './span.ts'
 import { LETTERS, word } from './strip.ts'

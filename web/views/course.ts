@@ -1,4 +1,4 @@
-import type { StateView } from '../../src/http/views.ts'
+import type { StateView } from '../../src/http/wire-status.ts'
 import { clockOf } from './calendar.ts'
 import { duration, minute, type Zone } from './format.ts'
 import { html, nothing, svg, type TemplateResult } from './lit.ts'

@@ -1,4 +1,5 @@
-import type { IncidentSummaryView, RulesView } from '../../src/http/views.ts'
+import type { RulesView } from '../../src/http/wire-history.ts'
+import type { IncidentSummaryView } from '../../src/http/wire-incidents.ts'
 import { count, duration, latency, moment, unbroken, type Zone } from './format.ts'
 import { html, nothing, type TemplateResult } from './lit.ts'
 import { mark } from './mark.ts'

@@ -1,4 +1,5 @@
-import type { HistoryBucketView, IncidentSummaryView, PollView, RulesView } from '../../src/http/views.ts'
+import type { HistoryBucketView, PollView, RulesView } from '../../src/http/wire-history.ts'
+import type { IncidentSummaryView } from '../../src/http/wire-incidents.ts'
 import { type Cell, cellText, stretchesOf } from './cells.ts'
 import type { Band, Chart, ChartGroup, Moment, Series } from './chart-group.ts'
 import type { Zone } from './format.ts'

@@ -1,4 +1,6 @@
-import type { EndpointView, IncidentSummaryView, PollView } from '../../src/http/views.ts'
+import type { PollView } from '../../src/http/wire-history.ts'
+import type { IncidentSummaryView } from '../../src/http/wire-incidents.ts'
+import type { EndpointView } from '../../src/http/wire-status.ts'
 import type { Cell } from './cells.ts'
 import { chartFigure } from './chart.ts'
 import type { ChartGroup } from './chart-group.ts'

@@ -1,4 +1,5 @@
-import type { EndpointView, LivenessView, NodeCheckView, RulesView } from '../../src/http/views.ts'
+import type { RulesView } from '../../src/http/wire-history.ts'
+import type { EndpointView, LivenessView, NodeCheckView } from '../../src/http/wire-status.ts'
 import { shardName, ticking } from './endpoint-row.ts'
 import { age, count, duration, latency, unbroken, type Zone } from './format.ts'
 import { html, nothing, type TemplateResult } from './lit.ts'

@@ -1,4 +1,5 @@
-import type { ConditionView, EndpointView, HeadView, NetworkView, StripView } from '../../src/http/views.ts'
+import type { StripView } from '../../src/http/wire-history.ts'
+import type { ConditionView, EndpointView, HeadView, NetworkView } from '../../src/http/wire-status.ts'
 import { age, count, duration, latency, moment, percent, since, unbroken, type Zone } from './format.ts'
 import { html, nothing, type TemplateResult } from './lit.ts'
 import { mark } from './mark.ts'

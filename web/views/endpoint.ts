@@ -1,4 +1,6 @@
-import type { EndpointView, HistoryBucketView, IncidentSummaryView, PollView, RulesView } from '../../src/http/views.ts'
+import type { HistoryBucketView, PollView, RulesView } from '../../src/http/wire-history.ts'
+import type { IncidentSummaryView } from '../../src/http/wire-incidents.ts'
+import type { EndpointView } from '../../src/http/wire-status.ts'
 import { type Cell, cellsOf, cellsOfStrip } from './cells.ts'
 import type { ChartGroup } from './chart-group.ts'
 import { badgePanel, incidentsPanel, rulesPanel } from './endpoint-about.ts'

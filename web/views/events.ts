@@ -1,4 +1,5 @@
-import type { IncidentSummaryView, MaintenanceView, StatusView } from '../../src/http/views.ts'
+import type { IncidentSummaryView } from '../../src/http/wire-incidents.ts'
+import type { MaintenanceView, StatusView } from '../../src/http/wire-status.ts'
 import { ticking } from './endpoint-row.ts'
 import { age, unbroken, type Zone } from './format.ts'
 import { html, nothing, type TemplateResult } from './lit.ts'

@@ -1,4 +1,5 @@
-import type { EndpointView, ShardBlocksView } from '../../src/http/views.ts'
+import type { ShardBlocksView } from '../../src/http/wire-blocks.ts'
+import type { EndpointView } from '../../src/http/wire-status.ts'
 import { count } from './format.ts'
 import { html, nothing, type TemplateResult } from './lit.ts'
 import { mark } from './mark.ts'

@@ -1,4 +1,4 @@
-import type { GatewayView } from '../../src/http/views.ts'
+import type { GatewayView } from '../../src/http/wire-gateway.ts'
 import { count, moment, type Zone } from './format.ts'
 import { html, nothing, type TemplateResult } from './lit.ts'
 import { GATEWAY_WORDS } from './words-gateway.ts'

@@ -1,4 +1,4 @@
-import type { GatewayView } from '../../src/http/views.ts'
+import type { GatewayView } from '../../src/http/wire-gateway.ts'
 import { course, padded } from './course.ts'
 import { ticking } from './endpoint-row.ts'
 import { type Figure, figures, fine } from './figures.ts'

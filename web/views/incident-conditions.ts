@@ -1,4 +1,4 @@
-import type { IncidentConditionView, IncidentSummaryView } from '../../src/http/views.ts'
+import type { IncidentConditionView, IncidentSummaryView } from '../../src/http/wire-incidents.ts'
 import { clockOf } from './calendar.ts'
 import { duration, unbroken, type Zone } from './format.ts'
 import { html, nothing, svg, type TemplateResult } from './lit.ts'

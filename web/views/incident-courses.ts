@@ -1,10 +1,5 @@
-import type {
-  HistoryBucketView,
-  HistoryView,
-  IncidentSummaryView,
-  IncidentView,
-  RulesView,
-} from '../../src/http/views.ts'
+import type { HistoryBucketView, HistoryView, RulesView } from '../../src/http/wire-history.ts'
+import type { IncidentSummaryView, IncidentView } from '../../src/http/wire-incidents.ts'
 import { course, type Panel } from './course.ts'
 import { count, duration, latency } from './format.ts'
 import { html, nothing, type TemplateResult } from './lit.ts'

@@ -1,4 +1,4 @@
-import type { IncidentListView } from '../../src/http/views.ts'
+import type { IncidentListView } from '../../src/http/wire-incidents.ts'
 import { html, nothing, repeat, type TemplateResult } from './lit.ts'
 import type { Model } from './view.ts'
 import { INCIDENT_WORDS } from './words-incidents.ts'

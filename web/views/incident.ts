@@ -1,4 +1,4 @@
-import type { IncidentSummaryView } from '../../src/http/views.ts'
+import type { IncidentSummaryView } from '../../src/http/wire-incidents.ts'
 import { ticking } from './endpoint-row.ts'
 import { asOfNow } from './events.ts'
 import { duration, moment, unbroken } from './format.ts'

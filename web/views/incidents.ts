@@ -1,4 +1,4 @@
-import type { IncidentListView, IncidentSummaryView } from '../../src/http/views.ts'
+import type { IncidentListView, IncidentSummaryView } from '../../src/http/wire-incidents.ts'
 import { clockOf, dayOf, sinceMidnight } from './calendar.ts'
 import { ticking } from './endpoint-row.ts'
 import { asOfNow } from './events.ts'

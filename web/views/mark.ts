@@ -1,4 +1,4 @@
-import type { StateView } from '../../src/http/views.ts'
+import type { StateView } from '../../src/http/wire-status.ts'
 import { html, svg, type TemplateResult } from './lit.ts'
 import { WORDS } from './words.ts'
 

@@ -1,12 +1,12 @@
+import type { IncidentSummaryView } from '../../src/http/wire-incidents.ts'
 import type {
   EndpointView,
-  IncidentSummaryView,
   MaintenanceView,
   NetworkView,
   StateView,
   StatusEventView,
   StatusView,
-} from '../../src/http/views.ts'
+} from '../../src/http/wire-status.ts'
 import type { Settings } from './view.ts'
 
 /** The status after an event: networks and endpoints that it holds take the place of those of the same name. */

@@ -1,4 +1,6 @@
-import type { BlocksView, EndpointView, NetworkView, RoutingView, ShardBlocksView } from '../../src/http/views.ts'
+import type { BlocksView, ShardBlocksView } from '../../src/http/wire-blocks.ts'
+import type { RoutingView } from '../../src/http/wire-gateway.ts'
+import type { EndpointView, NetworkView } from '../../src/http/wire-status.ts'
 import { shardName, ticking } from './endpoint-row.ts'
 import { forkLens } from './fork-lens.ts'
 import { unbroken } from './format.ts'

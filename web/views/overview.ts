@@ -1,4 +1,5 @@
-import type { EndpointView, NetworkView, StateView, StatusView, StripsView, StripView } from '../../src/http/views.ts'
+import type { StripsView, StripView } from '../../src/http/wire-history.ts'
+import type { EndpointView, NetworkView, StateView, StatusView } from '../../src/http/wire-status.ts'
 import { endpointRow, shardName, ticking } from './endpoint-row.ts'
 import { incidentsSection, maintenanceSection } from './events.ts'
 import { count, unbroken } from './format.ts'

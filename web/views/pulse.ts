@@ -1,4 +1,5 @@
-import type { BlocksView, NetworkView } from '../../src/http/views.ts'
+import type { BlocksView } from '../../src/http/wire-blocks.ts'
+import type { NetworkView } from '../../src/http/wire-status.ts'
 import { shardName } from './endpoint-row.ts'
 import { duration, since, unbroken } from './format.ts'
 import { sinceLastBlock } from './race-figures.ts'

@@ -1,4 +1,4 @@
-import type { BlockWitnessView, ShardBlocksView } from '../../src/http/views.ts'
+import type { BlockWitnessView, ShardBlocksView } from '../../src/http/wire-blocks.ts'
 
 /** How one endpoint did in the race for the last blocks. */
 export interface Racer {

@@ -1,4 +1,5 @@
-import type { EndpointView, NetworkView, ShardBlocksView } from '../../src/http/views.ts'
+import type { ShardBlocksView } from '../../src/http/wire-blocks.ts'
+import type { EndpointView, NetworkView } from '../../src/http/wire-status.ts'
 import { shardName, ticking } from './endpoint-row.ts'
 import { age, count, duration, unbroken, type Zone } from './format.ts'
 import { guard, html, nothing, repeat, svg, type TemplateResult } from './lit.ts'

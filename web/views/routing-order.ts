@@ -1,4 +1,5 @@
-import type { EndpointView, RoutingView } from '../../src/http/views.ts'
+import type { RoutingView } from '../../src/http/wire-gateway.ts'
+import type { EndpointView } from '../../src/http/wire-status.ts'
 import { latency, unbroken } from './format.ts'
 import { html, nothing, type TemplateResult } from './lit.ts'
 import { mark } from './mark.ts'

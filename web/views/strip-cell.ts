@@ -1,4 +1,5 @@
-import type { StateView, StripsView, StripView } from '../../src/http/views.ts'
+import type { StripsView, StripView } from '../../src/http/wire-history.ts'
+import type { StateView } from '../../src/http/wire-status.ts'
 import { duration, latency, minute, type Zone } from './format.ts'
 import { LETTERS, word } from './strip.ts'
 import { WORDS } from './words.ts'

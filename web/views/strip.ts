@@ -1,4 +1,5 @@
-import type { StateView, StripView } from '../../src/http/views.ts'
+import type { StripView } from '../../src/http/wire-history.ts'
+import type { StateView } from '../../src/http/wire-status.ts'
 import { duration } from './format.ts'
 import { html, nothing, svg, type TemplateResult } from './lit.ts'
 import { WORDS } from './words.ts'

@@ -1,4 +1,5 @@
-import type { IncidentSummaryView, StateView } from '../../src/http/views.ts'
+import type { IncidentSummaryView } from '../../src/http/wire-incidents.ts'
+import type { StateView } from '../../src/http/wire-status.ts'
 import { type Cell, lastedTexts, shareOf, stretchesOf } from './cells.ts'
 import type { ChartGroup } from './chart-group.ts'
 import { html, nothing, svg, type TemplateResult } from './lit.ts'

@@ -1,19 +1,9 @@
-import type {
-  BlocksView,
-  EndpointView,
-  GatewayView,
-  HistoryView,
-  IncidentListView,
-  IncidentSummaryView,
-  IncidentView,
-  NetworkView,
-  OwnHealthView,
-  PollsView,
-  RoutingView,
-  RulesView,
-  StatusView,
-  StripsView,
-} from '../../src/http/views.ts'
+import type { BlocksView } from '../../src/http/wire-blocks.ts'
+import type { GatewayView, RoutingView } from '../../src/http/wire-gateway.ts'
+import type { HistoryView, PollsView, RulesView, StripsView } from '../../src/http/wire-history.ts'
+import type { IncidentListView, IncidentSummaryView, IncidentView } from '../../src/http/wire-incidents.ts'
+import type { OwnHealthView } from '../../src/http/wire-own-health.ts'
+import type { EndpointView, NetworkView, StatusView } from '../../src/http/wire-status.ts'
 import type { ChartGroup } from './chart-group.ts'
 import type { TemplateResult } from './lit.ts'
 import type { Route } from './route.ts'

@@ -1,4 +1,4 @@
-import type { IncidentChangeView, IncidentSummaryView } from '../../src/http/views.ts'
+import type { IncidentChangeView, IncidentSummaryView } from '../../src/http/wire-incidents.ts'
 import { count, duration, latency } from './format.ts'
 
 /** Sentences and labels of the list of incidents and of the page of one. */

@@ -1,4 +1,4 @@
-import type { OwnEventView } from '../../src/http/views.ts'
+import type { OwnEventView } from '../../src/http/wire-own-health.ts'
 import { count } from './format.ts'
 
 /** Sentences and labels of the view of Heartline itself. */

@@ -1,4 +1,5 @@
-import type { EndpointView, IncidentSummaryView, NetworkView, StateView, StatusView } from '../../src/http/views.ts'
+import type { IncidentSummaryView } from '../../src/http/wire-incidents.ts'
+import type { EndpointView, NetworkView, StateView, StatusView } from '../../src/http/wire-status.ts'
 import { count, duration } from './format.ts'
 import { atHead, isTroubled, networksWorstFirst, tally, worstFirst } from './model.ts'
 import type { Filter, Settings } from './view.ts'

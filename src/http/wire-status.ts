@@ -1,0 +1,130 @@
+import { z } from 'zod'
+import { CONDITION_CODES, STATES } from '../core/condition.ts'
+import { Count, Seconds, Shard, Time } from './wire-common.ts'
+
+export const StateView = z.enum(STATES)
+export type StateView = z.infer<typeof StateView>
+
+export const ConditionView = z.object({ code: z.enum(CONDITION_CODES), message: z.string(), since: Time })
+export type ConditionView = z.infer<typeof ConditionView>
+
+/** The head that the endpoints of a network agree on. */
+export const ReferenceHeadView = z.object({
+  shard: Shard,
+  height: Count,
+  hash: z.string().nullable(),
+  timestamp: Time.nullable(),
+})
+export type ReferenceHeadView = z.infer<typeof ReferenceHeadView>
+
+/** The newest head seen on an endpoint. The lag is null when the head has not been read for two intervals. */
+export const HeadView = z.object({
+  shard: Shard,
+  height: Count,
+  hash: z.string(),
+  timestamp: Time,
+  lag_blocks: Count.nullable(),
+  lag_seconds: Seconds.nullable(),
+})
+export type HeadView = z.infer<typeof HeadView>
+
+/** One check that a node runs on itself. */
+export const NodeCheckView = z.object({
+  name: z.string(),
+  healthy: z.boolean(),
+  contiguous_failures: Count,
+  failing_since: Time.nullable(),
+  checked_at: Time.nullable(),
+  /** The node's own words, without what they repeat of our secrets, where the check fails. */
+  message: z.string().optional(),
+})
+export type NodeCheckView = z.infer<typeof NodeCheckView>
+
+export const LivenessView = z.object({
+  healthy: z.boolean(),
+  /** At the time of the poll. */
+  heartbeat_lag_seconds: Seconds.nullable(),
+  /** The most of any check. */
+  contiguous_failures: Count,
+  checks: z.array(NodeCheckView),
+})
+export type LivenessView = z.infer<typeof LivenessView>
+
+export const AvailabilityView = z.object({
+  ratio: z.number().min(0).max(1).nullable(),
+  coverage: z.number().min(0).max(1),
+  fresh: z.number().min(0).max(1).nullable(),
+})
+export type AvailabilityView = z.infer<typeof AvailabilityView>
+
+export const EndpointView = z.object({
+  name: z.string(),
+  title: z.string(),
+  state: StateView,
+  since: Time,
+  /** The id of its open incident. */
+  incident: z.string().nullable(),
+  /** Whether that incident is one of becoming well and ill again and again. */
+  flapping: z.boolean(),
+  last_polled_at: Time.nullable(),
+  conditions: z.array(ConditionView),
+  heads: z.array(HeadView),
+  liveness: LivenessView.nullable(),
+  latency_seconds: Seconds.nullable(),
+  availability: z.object({
+    '24h': AvailabilityView,
+    '7d': AvailabilityView,
+    '30d': AvailabilityView,
+    '90d': AvailabilityView,
+  }),
+})
+export type EndpointView = z.infer<typeof EndpointView>
+
+export const NetworkView = z.object({
+  name: z.string(),
+  title: z.string(),
+  family: z.enum(['ethereum', 'avalanche', 'multiversx']),
+  state: StateView,
+  halted: z.boolean(),
+  forked: z.boolean(),
+  heads: z.array(ReferenceHeadView),
+  endpoints: z.array(EndpointView),
+})
+export type NetworkView = z.infer<typeof NetworkView>
+
+/** Whether Heartline itself is fit to judge. */
+export const ObserverView = z.object({ impaired: z.boolean(), reasons: z.array(z.string()) })
+export type ObserverView = z.infer<typeof ObserverView>
+
+/** Planned maintenance, under way or ahead. `endpoints` null is all of the network. */
+export const MaintenanceView = z.object({
+  name: z.string(),
+  network: z.string(),
+  endpoints: z.array(z.string()).nullable(),
+  from: Time,
+  until: Time,
+})
+export type MaintenanceView = z.infer<typeof MaintenanceView>
+
+export const StatusView = z.object({
+  generated_at: Time,
+  state: StateView,
+  observer: ObserverView,
+  /** In the order of time. */
+  maintenance: z.array(MaintenanceView),
+  networks: z.array(NetworkView),
+})
+export type StatusView = z.infer<typeof StatusView>
+
+/**
+ * What an event `status` carries: everything when `complete`, else only the networks and endpoints that changed, and the
+ * maintenance if the plan did.
+ */
+export const StatusEventView = StatusView.extend({
+  complete: z.boolean(),
+  maintenance: z.array(MaintenanceView).optional(),
+})
+export type StatusEventView = z.infer<typeof StatusEventView>
+
+/** Who looks. `public`: without the token where there is one: names and states only, nothing that a node or a URL says. */
+export type Audience = 'private' | 'public'
