@@ -3,18 +3,16 @@ import type { EndpointKey } from '../core/endpoint.ts'
 import { failover, lacksMethod } from '../core/failover.ts'
 import type { Failure } from '../core/failure.ts'
 import type { OperationName } from '../core/operation.ts'
+import type { AttemptOutcome, RetryReason } from '../core/outcome.ts'
 import { type AnswerHeight, answerHeight } from './answer-height.ts'
 import type { Attempted } from './attempt.ts'
-import { type AttemptOutcome, outcomeOf, settle } from './attempt-outcome.ts'
+import { outcomeOf, settle } from './attempt-outcome.ts'
 import { type Kept, passOn } from './kept.ts'
 import type { NodeReply, Question, Reply } from './question.ts'
 import type { Tips } from './tips.ts'
 import { refused, TOO_SHORT_MS, whyUnanswered } from './unanswered.ts'
 import type { Upstream } from './upstream.ts'
 import type { UpstreamNetwork } from './upstreams.ts'
-
-/** Why another endpoint was asked: the one before failed, had not got it, or was behind what the caller has seen. */
-export type RetryReason = 'failed' | 'absent' | 'behind'
 
 /** Different endpoints, the first included. */
 const MOST_ENDPOINTS = 3

@@ -1,31 +1,10 @@
 import { isRateLimit, type Step } from '../core/failover.ts'
 import type { Failure } from '../core/failure.ts'
 import type { Operation } from '../core/operation.ts'
+import type { AttemptOutcome } from '../core/outcome.ts'
 import type { Attempted } from './attempt.ts'
 import type { Question } from './question.ts'
 import type { Upstream } from './upstream.ts'
-
-/** What came of one attempt, for the `outcome` label of `heartline_gateway_attempts_total`. */
-export const ATTEMPT_OUTCOMES = [
-  'answered',
-  /** The node's own error, passed on or kept. */
-  'node-error',
-  /** Null or "not found", of which others may know better. */
-  'absent',
-  /** A lower height than the caller has seen. */
-  'behind',
-  'rate-limited',
-  'timeout',
-  /** It could not be reached, or the connection broke. */
-  'connection',
-  'http-status',
-  'bad-answer',
-  /** Our own machine's limits. */
-  'local',
-  /** The caller left. */
-  'cancelled',
-] as const
-export type AttemptOutcome = (typeof ATTEMPT_OUTCOMES)[number]
 
 export function outcomeOf(
   { came, isOurs }: Attempted,

@@ -9,7 +9,8 @@ import {
 import { createServer as createSecureServer, type Server as SecureServer } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Clock, Timer } from '../clock.ts'
-import { type RefusalKind, refusal, rpcError } from './refusal.ts'
+import type { RejectionReason } from '../core/outcome.ts'
+import { refusal, rpcError } from './refusal.ts'
 
 /** PEM texts. */
 export interface Certificate {
@@ -218,7 +219,7 @@ const NO_HTTP = 'the request cannot be read as HTTP'
 const NO_TUNNEL = whole('405 Method Not Allowed', 'http-method', 'this is no proxy', 'allow: POST, GET, HEAD\r\n')
 
 /** A whole answer that ends its connection, as it goes over the wire. */
-function whole(status: string, kind: RefusalKind, message: string, headers = ''): string {
+function whole(status: string, kind: RejectionReason, message: string, headers = ''): string {
   const body = `{"jsonrpc":"2.0","id":null,"error":${rpcError(refusal(kind, message))}}`
   return `HTTP/1.1 ${status}\r\ncontent-type: application/json\r\n${headers}content-length: ${body.length}\r\nconnection: close\r\n\r\n${body}`
 }

@@ -1,11 +1,4 @@
-import type { OperationName } from '../core/operation.ts'
-import type { RefusalKind } from './refusal.ts'
-
-/** What became of a request: a node's answer, a node's own error, its caller gone before either, or why the gateway said no. */
-export type RequestOutcome = 'answered' | 'node-error' | 'cancelled' | RefusalKind
-
-/** `none`: it was refused before it was known what it asks. */
-export type AskedOperation = OperationName | 'none'
+import type { AskedOperation, RejectionReason, RequestOutcome } from '../core/outcome.ts'
 
 /** What the gateway tells of its requests; every method is called for every request, and must cost next to nothing. */
 export interface GatewayMetrics {
@@ -19,7 +12,7 @@ export interface GatewayMetrics {
     overheadMs: number | null,
   ): void
   /** The gateway itself said no; `null` where the network is not known. */
-  rejected(network: string | null, reason: RefusalKind): void
+  rejected(network: string | null, reason: RejectionReason): void
   /** Of an answer that can be cached. */
   cacheAsked(network: string, result: 'hit' | 'miss'): void
   /** Nobody was well, and the least bad answered. */

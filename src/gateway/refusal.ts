@@ -1,24 +1,7 @@
-/** Why the gateway itself says no, or cannot do it: every row of the contract's section 6. */
-export type RefusalKind =
-  | 'unparsable'
-  | 'no-request'
-  | 'unknown-method'
-  | 'bad-params'
-  | 'content-type'
-  | 'http-method'
-  | 'unknown-route'
-  | 'too-large'
-  | 'unauthorized'
-  | 'forbidden'
-  | 'rate-limited'
-  | 'no-endpoint'
-  | 'all-failed'
-  | 'deadline'
-  | 'outcome-unknown'
-  | 'overloaded'
+import type { RejectionReason } from '../core/outcome.ts'
 
 export interface Refusal {
-  readonly kind: RefusalKind
+  readonly kind: RejectionReason
   /** A sentence for people: names members and limits, never values of the caller's, never a URL. */
   readonly message: string
   /** When it is worth to come again, where that is known: always for `rate-limited` and `overloaded`. */
@@ -35,7 +18,7 @@ interface RefusalRow {
   readonly restStatus: number
 }
 
-export const REFUSALS: Readonly<Record<RefusalKind, RefusalRow>> = {
+export const REFUSALS: Readonly<Record<RejectionReason, RefusalRow>> = {
   unparsable: { code: -32_700, status: 400, restCode: 'bad_request', restStatus: 400 },
   'no-request': { code: -32_600, status: 400, restCode: 'bad_request', restStatus: 400 },
   'unknown-method': { code: -32_601, status: 200, restCode: 'bad_request', restStatus: 404 },
@@ -54,7 +37,7 @@ export const REFUSALS: Readonly<Record<RefusalKind, RefusalRow>> = {
   overloaded: { code: -32_603, status: 503, restCode: 'internal_issue', restStatus: 503 },
 }
 
-export function refusal(kind: RefusalKind, message: string): Refusal {
+export function refusal(kind: RejectionReason, message: string): Refusal {
   return { kind, message }
 }
 

@@ -1,6 +1,7 @@
 import { describeFailure, type Failure } from '../core/failure.ts'
+import type { RejectionReason } from '../core/outcome.ts'
 import type { Question, Reply } from './question.ts'
-import { OVERLOADED, type Refusal, type RefusalKind, refusal } from './refusal.ts'
+import { OVERLOADED, type Refusal, refusal } from './refusal.ts'
 
 /** A question that no endpoint has answered. */
 export interface Unanswered {
@@ -40,7 +41,7 @@ export function whyUnanswered({ question, last, asked, starved, leftMs, restsFor
 }
 
 /** Nodes want to be left alone: callers are told for how long, so that they come again no sooner. */
-function resting(kind: RefusalKind, message: string, restsForMs: () => number | null): Refusal | null {
+function resting(kind: RejectionReason, message: string, restsForMs: () => number | null): Refusal | null {
   const retryAfterMs = restsForMs()
   return retryAfterMs === null ? null : { kind, message, retryAfterMs }
 }

@@ -1,5 +1,3 @@
-import type { Lines } from './endpoint-series.ts'
-import type { OfNetwork, OfOperation, Tree } from './gateway-counts.ts'
 import {
   type AskedOperation,
   type AttemptOutcome,
@@ -7,7 +5,9 @@ import {
   type RejectionReason,
   type RequestOutcome,
   type RetryReason,
-} from './gateway-labels.ts'
+} from '../core/outcome.ts'
+import type { Lines } from './endpoint-series.ts'
+import type { OfNetwork, OfOperation, Tree } from './gateway-counts.ts'
 import { type GatewayTraffic, KINDS, trafficOf } from './gateway-traffic.ts'
 import { createHistogram, type Histogram } from './histogram.ts'
 import { labelValue } from './label.ts'

@@ -1,5 +1,5 @@
+import { type AttemptOutcome, RETRY_REASONS, type RequestOutcome, type RetryReason } from '../core/outcome.ts'
 import type { OfNetwork, OfOperation, Tree } from './gateway-counts.ts'
-import { type AttemptOutcome, RETRY_REASONS, type RequestOutcome, type RetryReason } from './gateway-labels.ts'
 import { type Spread, spreadOf } from './spread.ts'
 
 /** What the gateway has done since the start, added up for people; each element of a batch counts. */

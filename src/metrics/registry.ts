@@ -1,6 +1,6 @@
 import { FAILURE_KINDS } from '../core/failure.ts'
+import { ATTEMPT_OUTCOMES, REJECTION_REASONS, REQUEST_OUTCOMES, RETRY_REASONS } from '../core/outcome.ts'
 import { type Format, headerLines } from './format.ts'
-import { ATTEMPT_OUTCOMES, REJECTION_REASONS, REQUEST_OUTCOMES, RETRY_REASONS } from './gateway-labels.ts'
 
 /** One metric: what stands in its HELP and TYPE lines, and in `docs/metrics.md`. */
 export interface MetricRow {

@@ -1,7 +1,5 @@
 import { expect, test } from 'vitest'
-import { ATTEMPT_OUTCOMES as GATEWAY_OUTCOMES } from '../../src/gateway/attempt-outcome.ts'
-import { REFUSALS } from '../../src/gateway/refusal.ts'
-import { ATTEMPT_OUTCOMES, REJECTION_REASONS, RETRY_REASONS } from '../../src/metrics/gateway-labels.ts'
+import { RETRY_REASONS } from '../../src/core/outcome.ts'
 import { createGatewaySeries, type GatewayState } from '../../src/metrics/gateway-series.ts'
 
 const STATE: GatewayState = {
@@ -95,10 +93,4 @@ test('what is at work is told while it is', () => {
   series.atWork('ethereum', -1)
 
   expect(textOf(series, STATE)).toContain('heartline_gateway_requests_in_flight{network="ethereum"} 1\n')
-})
-
-test('the closed lists of the labels are those of the gateway', () => {
-  expect([...REJECTION_REASONS].sort()).toEqual(Object.keys(REFUSALS).sort())
-  expect([...ATTEMPT_OUTCOMES].sort()).toEqual([...GATEWAY_OUTCOMES].sort())
-  expect(RETRY_REASONS).toHaveLength(3)
 })
