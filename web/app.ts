@@ -106,7 +106,11 @@ function lostNote(): HTMLElement {
 /** To another view without loading the page anew; where that does not work, by loading it. */
 async function go(url: URL, how: 'start' | 'push' | 'back'): Promise<void> {
   const route = routeOf(url.pathname, Object.fromEntries(url.searchParams))
-  if (route === null) return how === 'start' ? undefined : location.assign(url)
+  if (route === null) {
+    if (how !== 'start') return location.assign(url)
+    // Behind the sign-in there is nothing at this address.
+    return given === 'closed' && access() !== 'closed' ? location.replace('/') : undefined
+  }
   const mine = ++journey
   let next: Place
   try {

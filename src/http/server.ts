@@ -1,6 +1,6 @@
 import type { Server as HttpsServer } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
-import fastify, { type FastifyInstance } from 'fastify'
+import fastify, { type FastifyInstance, type FastifyRequest } from 'fastify'
 import type { Clock } from '../clock.ts'
 import type { Inspect } from '../core/inspection.ts'
 import type { GatewayReport } from '../gateway/service.ts'
@@ -133,7 +133,7 @@ export function createHttpServer(deps: HttpServerDeps): HttpServer {
     if (options.token !== null) reply.header('vary', 'Authorization')
     const audience = access.judge(request, request.routeOptions.config.visibility ?? 'public')
     if (audience === 'refused') {
-      const isPage = request.routeOptions.config.isPage === true
+      const isPage = request.is404 ? wantsPage(request) : request.routeOptions.config.isPage === true
       return isPage ? pages.sendLocked(request, reply) : sendRefusal(reply)
     }
     request.audience = audience
@@ -148,7 +148,7 @@ export function createHttpServer(deps: HttpServerDeps): HttpServer {
   })
   app.setNotFoundHandler((request, reply) => {
     const path = request.url.split('?', 1)[0] ?? ''
-    if (request.method === 'GET' && prefersHtml(request.headers.accept ?? '')) return pages.sendMissing(request, reply)
+    if (wantsPage(request)) return pages.sendMissing(request, reply)
     if (request.method === 'GET' || request.method === 'HEAD' || !routes.some((route) => route.test(path))) {
       return sendProblem(reply, { status: 404, detail: 'There is nothing here.' })
     }
@@ -223,6 +223,10 @@ export function createHttpServer(deps: HttpServerDeps): HttpServer {
     },
     inject: app.inject.bind(app),
   }
+}
+
+function wantsPage({ method, headers }: FastifyRequest): boolean {
+  return method === 'GET' && prefersHtml(headers.accept ?? '')
 }
 
 /** Fastify's defaults are for servers behind a proxy; these hold on their own. */

@@ -301,6 +301,17 @@ describe('with a token', () => {
     expect((await server.inject({ url, headers: { authorization: 'Basic eDp5' } })).statusCode).toBe(401)
   })
 
+  test('and not public, a browser is asked to sign in wherever it goes, and offered nothing that would refuse it', async () => {
+    const { server } = setting({ options: { token, public: false } })
+    const open = async (url: string) => {
+      const { statusCode, body } = await server.inject({ url, headers: { accept: 'text/html,*/*;q=0.8' } })
+      return { statusCode, asks: body.includes('data-act="token"'), offers: body.includes('<a href="/feed.xml"') }
+    }
+
+    const refused = { statusCode: 401, asks: true, offers: false }
+    expect([await open('/nothing'), await open('/')]).toEqual([refused, refused])
+  })
+
   test.each(ALWAYS)('and not public, %s needs none', async (url) => {
     expect((await setting({ options: { token, public: false } }).server.inject(url)).statusCode).toBe(200)
   })

@@ -157,6 +157,15 @@ describe('the verdict', () => {
   const down = anEndpoint('c', { state: 'down' })
   const up = anEndpoint('a')
   const unknown = anEndpoint('d', { state: 'unknown' })
+  const neverPolled = anEndpoint('n', { state: 'unknown', last_polled_at: null })
+  const limiting = anEndpoint('l', {
+    state: 'degraded',
+    conditions: [{ code: 'rate-limited', message: 'the node limits our rate', since: '2026-01-01T00:00:00Z' }],
+  })
+  const slow = anEndpoint('s', {
+    state: 'degraded',
+    conditions: [{ code: 'slow', message: 'took 5 s to answer', since: '2026-01-01T00:00:00Z' }],
+  })
 
   test.each([
     ['nothing to watch', aStatus([]), 'Nothing is configured to be watched.'],
@@ -169,8 +178,23 @@ describe('the verdict', () => {
     ['some not known', aStatus([aNetwork('one', [up, unknown])]), '1 of 2 endpoints are up; the others are not known.'],
     [
       'nothing known',
-      aStatus([aNetwork('one', [unknown], { state: 'unknown' })], { state: 'unknown' }),
+      aStatus([aNetwork('one', [unknown, neverPolled], { state: 'unknown' })], { state: 'unknown' }),
       'Nothing is known yet: the first polls are under way.',
+    ],
+    [
+      'everybody polled, and nobody confirmed',
+      aStatus([aNetwork('one', [unknown], { state: 'unknown' })], { state: 'unknown' }),
+      'Nothing is known yet: the first answers are being confirmed.',
+    ],
+    [
+      'one that limits our rate',
+      aStatus([aNetwork('one', [up, limiting], { state: 'degraded' })], { state: 'degraded' }),
+      'ONE: 1 of 2 endpoints is rate limited.',
+    ],
+    [
+      'one that is slow',
+      aStatus([aNetwork('one', [up, slow], { state: 'degraded' })], { state: 'degraded' }),
+      'ONE: 1 of 2 endpoints took 5 s to answer.',
     ],
     [
       'one lagging',
@@ -222,4 +246,13 @@ test('a number and its unit stay on one line', () => {
   expect(unbroken('12 blocks (3 min 20 s) behind, 3 checks')).toBe(
     '12\u00a0blocks (3\u00a0min 20\u00a0s) behind, 3 checks',
   )
+})
+
+test.each([
+  ['another block than the majority at height 23456789', 'another block than the majority at height 23,456,789'],
+  ['1200 blocks (40 min) behind', '1,200\u00a0blocks (40\u00a0min) behind'],
+  ['1,200 blocks behind', '1,200\u00a0blocks behind'],
+  ['error 32000 of 2026', 'error 32000 of 2026'],
+])('of "%s" only heights and blocks are grouped', (told, drawn) => {
+  expect(unbroken(told)).toBe(drawn)
 })

@@ -72,6 +72,15 @@ describe('the overview', () => {
     }
   })
 
+  test('of a halted chain says who is at its last block, for there is no head that goes on', () => {
+    const unheard = anEndpoint('b', { state: 'down' })
+    const drawn = (of: ReturnType<typeof anEndpoint>[]) =>
+      text(draw(aStatus([aNetwork('one', of, { halted: true })])).querySelector('.facts'))
+
+    expect(drawn([anEndpoint('a'), anEndpoint('c')])).toBe('all at the last block')
+    expect(drawn([anEndpoint('a'), unheard])).toContain('1 of 2 at the last block')
+  })
+
   test('leads with the sentence, then what is open, then the networks with the worst first', () => {
     const down = anEndpoint('b', { state: 'down' })
     const page = draw(

@@ -247,13 +247,13 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
     expect(await page.getByText('1,000').count()).toBe(0)
   })
 
-  test('that is not public is opened by the token', async () => {
+  test.each(['/', '/nothing'])('that is not public is opened by the token at %s', async (path) => {
     const options = { token: new Secret('a-token-of-the-operator'), public: false }
     const setting = setUp({ realClock: systemClock, options })
     await setting.world.pollAll()
     const address = await serve(setting)
     const page = await blank()
-    await page.goto(address)
+    await page.goto(address + path)
 
     await page.getByLabel('Token').fill('a-token-of-the-operator')
     await page.keyboard.press('Enter')

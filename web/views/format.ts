@@ -36,9 +36,13 @@ export function latency(seconds: number): string {
   return ms < 1000 ? `${Math.round(ms)} ms` : `${seconds.toFixed(1)} s`
 }
 
-/** Keeps a number and its unit on one line. */
+const HEIGHT = /(?<=\bheight )\d{4,15}\b|(?<![\w.,])\d{4,15}(?= blocks?\b)/g
+
+/** Keeps a number and its unit on one line, and writes heights and blocks as the page does. */
 export function unbroken(sentence: string): string {
-  return sentence.replace(/(\d) (?=(?:ms|s|min|h|d|blocks?)\b)/g, '$1\u00a0')
+  return sentence
+    .replace(HEIGHT, (digits) => count(Number(digits)))
+    .replace(/(\d) (?=(?:ms|s|min|h|d|blocks?)\b)/g, '$1\u00a0')
 }
 
 /** Seconds from an RFC 3339 time to now, never negative. */

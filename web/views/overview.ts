@@ -123,8 +123,7 @@ function networkSection(
       <header>
         <h2 id=${id}>${mark(toneOf(network.state, [network]))}<a href=${networkPath(network.name)}>${network.title}</a></h2>
         <p class="facts">
-          <span title=${WORDS.atHeadMeaning}>${WORDS.atHeadOf(atHead(network.endpoints), network.endpoints.length)}</span>
-          ${facts(network)}
+          <span title=${WORDS.atHeadMeaning}>${whereTheyAre(network)}</span> ${facts(network)}
         </p>
         ${network.halted ? html`<p class="alarm">${WORDS.halted}</p>` : nothing}
         ${network.forked ? html`<p class="alarm">${WORDS.forked}</p>` : nothing}
@@ -182,6 +181,11 @@ function table(
       </tbody>
     </table>
   `
+}
+
+function whereTheyAre({ endpoints, halted }: NetworkView): string {
+  const tell = halted ? WORDS.atLastOf : WORDS.atHeadOf
+  return tell(atHead(endpoints), endpoints.length)
 }
 
 function facts({ endpoints }: NetworkView): TemplateResult {

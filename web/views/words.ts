@@ -61,6 +61,8 @@ export const WORDS = {
   atHead: 'at head',
   again: 'again',
   atHeadOf: (count: number, of: number) => `${count} of ${of} at head`,
+  /** Where there is no newer block to be had, nobody is at a head that goes on. */
+  atLastOf: (count: number, of: number) => `${count === of ? 'all' : `${count} of ${of}`} at the last block`,
   atHeadMeaning: 'With a current head, and neither lagging, stalled nor forked',
   behind: (blocks: number) => `${count(blocks)} ${blocks === 1 ? 'block' : 'blocks'} behind`,
   lastSeen: 'last seen',
@@ -96,21 +98,26 @@ export const WORDS = {
 }
 
 /** The whole in one sentence, with the names of the networks that are not well. */
-export function verdictSentence({ networks, state }: StatusView): string {
+export function verdictSentence(status: StatusView): string {
+  const { networks } = status
   if (networks.length === 0) return 'Nothing is configured to be watched.'
   const troubled = networksWorstFirst(networks.filter((network) => isTroubled(network)))
   const [first, ...others] = troubled
-  if (first === undefined) return calmSentence(networks, state)
+  if (first === undefined) return calmSentence(status)
   const fine = networks.length - troubled.length
   const rest = fine === 0 ? '' : `; ${othersSentence(networks.filter((network) => !isTroubled(network)))}`
   return `${networkSentence(first)}${alsoIn(others)}${rest}.`
 }
 
-function calmSentence(networks: readonly NetworkView[], state: StateView): string {
-  if (state === 'unknown') return 'Nothing is known yet: the first polls are under way.'
+function calmSentence({ networks, state, observer }: StatusView): string {
+  const everybody = networks.flatMap(({ endpoints }) => endpoints)
+  if (state === 'unknown') {
+    const isPolled = !observer.impaired && everybody.every(({ last_polled_at: at }) => at !== null)
+    return `Nothing is known yet: the first ${isPolled ? 'answers are being confirmed' : 'polls are under way'}.`
+  }
   if (state === 'maintenance') return 'Everything is in maintenance.'
-  const total = networks.reduce((sum, network) => sum + network.endpoints.length, 0)
-  const { up, maintenance, unknown } = tally(networks.flatMap(({ endpoints }) => endpoints))
+  const total = everybody.length
+  const { up, maintenance, unknown } = tally(everybody)
   if (up === total) return total === 1 ? 'The one endpoint is up.' : `All ${total} endpoints are up.`
   const planned = maintenance === 0 ? '' : `; ${maintenance} ${maintenance === 1 ? 'is' : 'are'} in maintenance`
   return `${up} of ${total} endpoints are up${planned}${unknown > 0 ? '; the others are not known' : ''}.`
@@ -182,9 +189,11 @@ function networkSentence({ title, endpoints, halted, forked }: NetworkView): str
 function complaint({ state, conditions }: EndpointView): string {
   const [worst] = conditions
   if (worst === undefined) return `is ${state}`
-  // How far behind says all that the state would.
-  if (worst.code === 'lagging' && state === 'degraded') {
-    return worst.message.startsWith('is ') ? worst.message : `is ${worst.message}`
+  // What these say makes the state plain.
+  if (state === 'degraded') {
+    if (worst.code === 'lagging') return worst.message.startsWith('is ') ? worst.message : `is ${worst.message}`
+    if (worst.code === 'rate-limited') return 'is rate limited'
+    if (worst.code === 'slow') return worst.message
   }
   return `is ${state}, ${worst.message}`
 }
