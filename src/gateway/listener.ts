@@ -66,8 +66,6 @@ const LIMITS: ServerOptions = {
 /** How long what has just come in, and not yet been counted, has to become a request. */
 const LOOK_EVERY_MS = 250
 const MAX_REQUESTS_PER_SOCKET = 100_000
-/** Node drops those beyond without a word, and with them what they say; admission refuses what has more. */
-export const MOST_HEADERS = 200
 /** Each takes a file descriptor and some 10 KB. */
 const MOST_CONNECTIONS = 8192
 /** Connections that wait to be taken: a burst of callers must not wait for the network to try again after a second. */
@@ -88,7 +86,8 @@ export function createListener({ options, clock, onRequest }: ListenerDeps): Lis
     tls === null
       ? createServer(limits, take)
       : createSecureServer({ ...limits, ...TLS, cert: tls.cert, key: tls.key }, take)
-  server.maxHeadersCount = MOST_HEADERS
+  // Versions of Node that count drop those beyond without a word, or refuse them in words of their own; admission counts.
+  server.maxHeadersCount = 0
   server.maxRequestsPerSocket = MAX_REQUESTS_PER_SOCKET
   server.maxConnections = mostConnections
   // Whoever keeps thousands open, and asks for nothing, must not keep everybody else out.
@@ -174,11 +173,14 @@ function queue(door: Door, due: Due): void {
   }
 }
 
-/** Node tells only the answer whose turn it is that its caller has left: those behind it would count as at work for ever. */
+/**
+ * Node 20 tells only the answer whose turn it is that its caller has left: those behind it would count as at work for ever.
+ * Later ones destroy them all, and are about to tell.
+ */
 function takeAlong(door: Door): void {
   for (let due = door[LATEST] ?? null; due !== null && !due.closed; ) {
     const before: Due | null = due[BEFORE] ?? null
-    if (due.socket === null) due.destroy().emit('close')
+    if (due.socket === null && !due.destroyed) due.destroy().emit('close')
     due = before
   }
 }
