@@ -13,7 +13,7 @@ COPY tsconfig.json ./
 COPY .ci ./.ci
 COPY src ./src
 COPY web ./web
-RUN node .ci/build.mjs
+RUN node scripts/build.mjs
 # Compiled here, against this image's own headers and C library: nothing ready-made is downloaded.
 RUN npm prune --omit=dev --ignore-scripts \
  && npm_config_nodedir=/usr/local npm rebuild better-sqlite3 --build-from-source --foreground-scripts \

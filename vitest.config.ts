@@ -16,7 +16,7 @@ export default defineConfig({
     hookTimeout: 30_000,
     pool: 'forks',
     maxWorkers: 2,
-    reporters: ['default', './.ci/counts.mjs'],
+    reporters: ['default', './scripts/counts.mjs'],
     projects: [
       {
         extends: true,

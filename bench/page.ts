@@ -26,7 +26,7 @@ const endpoints = Array.from({ length: ENDPOINTS }, (_, at) =>
   endpoint(`node-${at}`, { title: `Node ${at}`, intervalMs: 600_000 }),
 )
 
-execFileSync(process.execPath, ['.ci/page.mjs'])
+execFileSync(process.execPath, ['scripts/page.mjs'])
 const { store, remove } = await dayOfHistory(endpoints.map(endpointKey))
 const { server, world } = setUp({
   realClock: systemClock,

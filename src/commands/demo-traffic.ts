@@ -1,7 +1,7 @@
 import type { Clock, Timer } from '../clock.ts'
 import { createAddress } from '../nodes/address.ts'
 import { createNodeForwarder } from '../nodes/forward.ts'
-import type { WireRequest } from '../nodes/wire.ts'
+import type { WireRequest } from '../nodes/transport.ts'
 import { Secret } from '../secret.ts'
 
 /** Somebody who asks a little all the time, so that the gateway has something to show. */

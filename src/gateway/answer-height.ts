@@ -1,5 +1,5 @@
-import type { NodeReply, Question } from './question.ts'
-import type { Mark } from './tips.ts'
+import type { Mark } from './caller-heights.ts'
+import type { NodeReply, Question } from './upstream-request.ts'
 
 /** Which of a caller's marks an answer moves, and how high; `null` where it tells of no height. */
 export interface AnswerHeight {

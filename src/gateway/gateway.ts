@@ -3,20 +3,27 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Clock } from '../clock.ts'
 import type { Network, Shard } from '../core/network.ts'
 import type { Log } from '../log.ts'
-import { type Admission, admit, type Rules, type ServedNetwork } from './admission.ts'
-import { createAsker, type Load, type RpcAnswered } from './ask.ts'
-import { type Caller, type CallerSettings, createCallers } from './callers.ts'
-import { readBody } from './envelope.ts'
-import { type Certificate, createListener, type ListenerOptions } from './listener.ts'
-import type { GatewayMetrics } from './outcome.ts'
-import type { AliasRoutes } from './place.ts'
-import { createPresence, type Presence } from './presence.ts'
-import type { Answerer } from './question.ts'
-import { answerAndLinger, type Backlog, declaredLength, hasBody, receive } from './receive.ts'
-import { OVERLOADED, REFUSALS, type Refusal, restError, rpcError } from './refusal.ts'
-import { refuseCalls } from './refused-calls.ts'
-import { type AnswerHeaders, NOTHING_ASKED, preflightHeaders, requestIdOf, respond, respondEmpty } from './respond.ts'
-import { createUnread } from './unread.ts'
+import { createPresence, type Presence } from './cancellation.ts'
+import { OVERLOADED, REFUSALS, type Refusal, restError, rpcError } from './errors.ts'
+import type { GatewayMetrics } from './gateway-metrics.ts'
+import { type Admission, admit, type Rules, type ServedNetwork } from './request/admission.ts'
+import { type Caller, type CallerSettings, createCallers } from './request/callers.ts'
+import { readBody } from './request/envelope.ts'
+import { type Certificate, createListener, type ListenerOptions } from './request/listener.ts'
+import { refuseCalls } from './request/refused-calls.ts'
+import { answerAndLinger, type Backlog, declaredLength, hasBody, receive } from './request/request-body.ts'
+import { createAsker, type Load, type RpcAnswered } from './request/request-handler.ts'
+import {
+  type AnswerHeaders,
+  NOTHING_ASKED,
+  preflightHeaders,
+  requestIdOf,
+  respond,
+  respondEmpty,
+} from './request/respond.ts'
+import type { AliasRoutes } from './request/route-target.ts'
+import { createUnread } from './request/slow-readers.ts'
+import type { Answerer } from './upstream-request.ts'
 
 /** What may change while it runs. */
 export interface GatewayRules {

@@ -1,10 +1,10 @@
-import type { HeadStanding } from '../core/health.ts'
 import type { Network, Shard } from '../core/network.ts'
 import type { UnixMs } from '../core/time.ts'
+import type { HeadStanding } from '../core/verdict/health.ts'
 import type { BoardEntry, BoardNetwork } from '../state/board.ts'
 import type { Sighted, Sightings } from '../state/sightings.ts'
+import { seconds, time, timeOrNull } from './rfc3339.ts'
 import { toldBlocks } from './told-blocks.ts'
-import { seconds, time, timeOrNull } from './wire.ts'
 import type { BlocksView, BlockView, BlockWitnessView, ShardBlocksView } from './wire-blocks.ts'
 
 /** So many blocks, back from the newest … */

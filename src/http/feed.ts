@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
-import type { Incident } from '../core/incident.ts'
+import type { Incident } from '../core/incident/incident.ts'
 import type { UnixMs } from '../core/time.ts'
 import { sentenceOf } from './incident-views.ts'
 import { span, stamp } from './plain-text.ts'
 import { kindOf, mainCondition, subjectOf } from './post-mortem.ts'
-import { time } from './wire.ts'
+import { time } from './rfc3339.ts'
 import type { Audience } from './wire-status.ts'
 
 /** Incidents as an Atom 1.0 feed (RFC 4287). `startedAt` is its age while there is none. */

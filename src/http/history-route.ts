@@ -6,9 +6,9 @@ import type { Board } from '../state/board.ts'
 import type { Store } from '../store/store.ts'
 import { sendProblem } from './problem.ts'
 import { type QueryErrors, readDuration, readQuery, readTime } from './query.ts'
+import { time } from './rfc3339.ts'
 import { sendBadQuery, sendUnknown } from './status-routes.ts'
 import { historyBucketView } from './status-views.ts'
-import { time } from './wire.ts'
 import type { HistoryView } from './wire-history.ts'
 
 export interface HistoryRouteDeps {

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Clock } from '../clock.ts'
-import type { Incident } from '../core/incident.ts'
+import type { Incident } from '../core/incident/incident.ts'
 import type { Log } from '../log.ts'
 import { readIncident } from '../state/incident-codec.ts'
 import type { IncidentLog } from '../state/incident-log.ts'

@@ -1,14 +1,14 @@
 import type { FastifyInstance } from 'fastify'
 import type { Clock } from '../clock.ts'
-import { previewOf } from '../gateway/preview.ts'
+import { previewOf } from '../gateway/failover/preview.ts'
 import type { GatewayReport } from '../gateway/service.ts'
 import type { Board, BoardNetwork } from '../state/board.ts'
 import type { Sightings } from '../state/sightings.ts'
 import { blocksView } from './blocks-view.ts'
 import { sendCompressed } from './compressed.ts'
 import { readQuery } from './query.ts'
+import { seconds } from './rfc3339.ts'
 import { sendBadQuery, sendUnknown } from './status-routes.ts'
-import { seconds } from './wire.ts'
 import type { RoutingView } from './wire-gateway.ts'
 
 export interface NetworkRoutesDeps {

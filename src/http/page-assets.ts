@@ -6,7 +6,7 @@ import type { FastifyInstance } from 'fastify'
 import { packageRoot } from '../version.ts'
 import { addVary } from './compressed.ts'
 
-/** What a browser loads besides the page: style, scripts and icon, as `.ci/page.mjs` put them together and compressed them. */
+/** What a browser loads besides the page: style, scripts and icon, as `scripts/page.mjs` put them together and compressed them. */
 export interface Assets {
   /** The address of one; what is there never changes. */
   href(path: string): string

@@ -14,9 +14,9 @@ import { routingView } from './network-routes.ts'
 import { type ObserverRouteDeps, ownHealthView } from './observer-route.ts'
 import { pollsOf } from './polls-route.ts'
 import type { PostMortemWriter } from './post-mortem-writer.ts'
+import { time } from './rfc3339.ts'
 import { endpointView, historyBucketView, networkView, rulesView } from './status-views.ts'
 import type { StripSource } from './strip-source.ts'
-import { time } from './wire.ts'
 import type { Audience } from './wire-status.ts'
 
 export interface PageSourcesDeps extends GatewayRouteDeps, ObserverRouteDeps {

@@ -1,5 +1,5 @@
 import type { UnixMs } from '../core/time.ts'
-import { time } from './wire.ts'
+import { time } from './rfc3339.ts'
 
 /** Words, times and tables for texts that are read in a mail or a terminal. */
 

@@ -8,9 +8,9 @@ import type { Store } from '../store/store.ts'
 import { sendCompressed } from './compressed.ts'
 import { sendProblem } from './problem.ts'
 import { type QueryErrors, readQuery, readTime } from './query.ts'
+import { time } from './rfc3339.ts'
 import { sendBadQuery, sendUnknown } from './status-routes.ts'
 import { pollView } from './status-views.ts'
-import { time } from './wire.ts'
 import type { PollsView } from './wire-history.ts'
 
 export interface PollsRouteDeps {

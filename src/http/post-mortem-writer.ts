@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts'
 import { endpointKey } from '../core/endpoint.ts'
-import type { Incident } from '../core/incident.ts'
+import type { Incident } from '../core/incident/incident.ts'
 import type { MaintenancePeriod } from '../core/maintenance.ts'
 import type { UnixMs } from '../core/time.ts'
 import type { Log } from '../log.ts'

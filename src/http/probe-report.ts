@@ -1,9 +1,9 @@
 import { describeFailure } from '../core/failure.ts'
-import type { Inspection } from '../core/inspection.ts'
 import { checkOutcome } from '../core/poll-result.ts'
-import type { PollStep } from '../core/poll-step.ts'
+import type { Inspection } from '../core/verdict/inspection.ts'
+import type { PollStep } from '../core/verdict/poll-step.ts'
 import type { BoardEntry } from '../state/board.ts'
-import { time } from './wire.ts'
+import { time } from './rfc3339.ts'
 
 /** What `/probe?debug=true` answers: every step of the poll, what it found, and the metrics that would have been the answer. */
 export function probeReport(

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { Clock } from '../clock.ts'
-import type { Inspect, Inspection } from '../core/inspection.ts'
+import type { Inspect, Inspection } from '../core/verdict/inspection.ts'
 import { CONTENT_TYPES, type Format } from '../metrics/format.ts'
 import { renderProbe } from '../metrics/probe-series.ts'
 import type { Board, BoardEntry } from '../state/board.ts'

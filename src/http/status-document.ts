@@ -1,14 +1,14 @@
 import { randomBytes } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import type { Clock } from '../clock.ts'
-import type { State } from '../core/condition.ts'
 import type { EndpointKey } from '../core/endpoint.ts'
 import type { UnixMs } from '../core/time.ts'
+import type { State } from '../core/verdict/condition.ts'
 import type { Board, BoardNetwork } from '../state/board.ts'
 import type { IncidentLog } from '../state/incident-log.ts'
 import { createEndpointWriter } from './endpoint-json.ts'
+import { time } from './rfc3339.ts'
 import { maintenanceView, networkSummary, overallState } from './status-views.ts'
-import { time } from './wire.ts'
 import type { Audience, ObserverView } from './wire-status.ts'
 
 export interface StatusDocument {

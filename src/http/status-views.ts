@@ -1,13 +1,13 @@
-import type { Condition, ConditionCode, State } from '../core/condition.ts'
 import type { Endpoint } from '../core/endpoint.ts'
-import { type HeadStanding, type Health, stateAt } from '../core/health.ts'
-import type { Incident } from '../core/incident.ts'
-import { headHolds, stateSince } from '../core/known.ts'
+import type { Incident } from '../core/incident/incident.ts'
 import type { Liveness, NodeCheck } from '../core/liveness.ts'
 import type { MaintenancePeriod } from '../core/maintenance.ts'
 import type { Network } from '../core/network.ts'
-import { networkState } from '../core/network-state.ts'
 import type { UnixMs } from '../core/time.ts'
+import type { Condition, ConditionCode, State } from '../core/verdict/condition.ts'
+import { type HeadStanding, type Health, stateAt } from '../core/verdict/health.ts'
+import { headHolds, stateSince } from '../core/verdict/known.ts'
+import { networkState } from '../core/verdict/network-state.ts'
 import {
   type Availability,
   type BoardEntry,
@@ -17,7 +17,7 @@ import {
 } from '../state/board.ts'
 import type { IncidentLog } from '../state/incident-log.ts'
 import type { HistoryBucket, KeptPoll } from '../store/store.ts'
-import { seconds, time, timeOrNull } from './wire.ts'
+import { seconds, time, timeOrNull } from './rfc3339.ts'
 import type { HistoryBucketView, PollView, RulesView } from './wire-history.ts'
 import type {
   Audience,

@@ -5,7 +5,7 @@ import type { UnixMs } from '../core/time.ts'
 import type { Log } from '../log.ts'
 import type { Board } from '../state/board.ts'
 import type { HistoryBucket, Store } from '../store/store.ts'
-import { seconds, time } from './wire.ts'
+import { seconds, time } from './rfc3339.ts'
 import type { StripsView, StripView } from './wire-history.ts'
 import type { Audience } from './wire-status.ts'
 

@@ -204,7 +204,7 @@ function endsInTag(text: string, startsInTag: boolean): boolean {
   return inTag
 }
 
-/** Templates are indented for people: between two tags that is nothing (as `.ci/page.mjs` has it too), elsewhere a space. */
+/** Templates are indented for people: between two tags that is nothing (as `scripts/page.mjs` has it too), elsewhere a space. */
 function compact(text: string): string {
   return text.replace(/>\s*\n\s*</g, '><').replace(/\s*\n\s*/g, '\n')
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { STALE_REASONS } from '../core/alias.ts'
+import { STALE_REASONS } from '../core/routing/alias.ts'
 import { Count, Seconds, SpreadView, Time } from './wire-common.ts'
 
 /** A caller of the gateway. Its endpoint_id is nowhere. */

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { CONDITION_CODES, VERDICTS } from '../core/condition.ts'
+import { CONDITION_CODES, VERDICTS } from '../core/verdict/condition.ts'
 import { Count, Seconds, Shard, Time } from './wire-common.ts'
 
 /** A reason of an incident, and when it held. */

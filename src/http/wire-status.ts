@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { CONDITION_CODES, STATES } from '../core/condition.ts'
+import { CONDITION_CODES, STATES } from '../core/verdict/condition.ts'
 import { Count, Seconds, Shard, Time } from './wire-common.ts'
 
 export const StateView = z.enum(STATES)

@@ -1,6 +1,6 @@
-import { CONDITION_CODES, type ConditionCode, STATES, type State } from '../core/condition.ts'
 import type { CheckName, Endpoint } from '../core/endpoint.ts'
 import type { Shard } from '../core/network.ts'
+import { CONDITION_CODES, type ConditionCode, STATES, type State } from '../core/verdict/condition.ts'
 import { labelValue } from './label.ts'
 
 /** The labels of one endpoint, written once for as long as it is configured. */

@@ -5,7 +5,7 @@ import {
   type RejectionReason,
   type RequestOutcome,
   type RetryReason,
-} from '../core/outcome.ts'
+} from '../core/routing/request-outcome.ts'
 import type { Lines } from './endpoint-series.ts'
 import type { OfNetwork, OfOperation, Tree } from './gateway-counts.ts'
 import { type GatewayTraffic, KINDS, trafficOf } from './gateway-traffic.ts'

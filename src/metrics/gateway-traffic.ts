@@ -1,4 +1,9 @@
-import { type AttemptOutcome, RETRY_REASONS, type RequestOutcome, type RetryReason } from '../core/outcome.ts'
+import {
+  type AttemptOutcome,
+  RETRY_REASONS,
+  type RequestOutcome,
+  type RetryReason,
+} from '../core/routing/request-outcome.ts'
 import type { OfNetwork, OfOperation, Tree } from './gateway-counts.ts'
 import { type Spread, spreadOf } from './spread.ts'
 

@@ -1,5 +1,5 @@
-import { STATES, type State } from '../core/condition.ts'
 import type { UnixMs } from '../core/time.ts'
+import { STATES, type State } from '../core/verdict/condition.ts'
 import { type BoardNetwork, shownState } from '../state/board.ts'
 import type { IncidentLog } from '../state/incident-log.ts'
 import { shardLabel } from './endpoint-labels.ts'

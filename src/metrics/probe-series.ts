@@ -1,6 +1,6 @@
-import type { Inspection } from '../core/inspection.ts'
 import { checkOutcome } from '../core/poll-result.ts'
 import type { UnixMs } from '../core/time.ts'
+import type { Inspection } from '../core/verdict/inspection.ts'
 import type { BoardEntry } from '../state/board.ts'
 import type { CheckTally, Tally } from '../state/tally.ts'
 import { labelsOf } from './endpoint-labels.ts'

@@ -1,5 +1,10 @@
 import { FAILURE_KINDS } from '../core/failure.ts'
-import { ATTEMPT_OUTCOMES, REJECTION_REASONS, REQUEST_OUTCOMES, RETRY_REASONS } from '../core/outcome.ts'
+import {
+  ATTEMPT_OUTCOMES,
+  REJECTION_REASONS,
+  REQUEST_OUTCOMES,
+  RETRY_REASONS,
+} from '../core/routing/request-outcome.ts'
 import { type Format, headerLines } from './format.ts'
 
 /** One metric: what stands in its HELP and TYPE lines, and in `docs/metrics.md`. */

@@ -10,7 +10,7 @@ import { headerOf, readHttpDate, readRetryAfter } from './header.ts'
 import type { RawAnswer } from './http-client.ts'
 import { MAX_DEPTH, nestsDeeper } from './json-depth.ts'
 import { MAX_ANSWER_BYTES } from './limits.ts'
-import { createWire } from './wire.ts'
+import { createWire } from './transport.ts'
 
 /** `waitedMs`: how long our own limit of connections kept the request back. That is no time of the node's. */
 export type Sent =

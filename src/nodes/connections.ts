@@ -2,9 +2,9 @@ import type { LookupFunction } from 'node:net'
 import type { Clock } from '../clock.ts'
 import type { UnixMs } from '../core/time.ts'
 import type { NodeAddress } from './address.ts'
-import type { AnswerRoom } from './answer-room.ts'
 import { createConnector } from './connect.ts'
 import { HttpClient } from './http-client.ts'
+import type { AnswerRoom } from './memory-budget.ts'
 
 /** One connection, opened again when it was closed. Whoever has taken it is alone on it. */
 export interface Lane {

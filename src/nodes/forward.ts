@@ -2,13 +2,13 @@ import type { LookupFunction } from 'node:net'
 import type { Clock, Timer } from '../clock.ts'
 import type { Failure } from '../core/failure.ts'
 import type { NodeAddress } from './address.ts'
-import { type Alarms, createAlarms } from './alarms.ts'
 import { decode, isPlain } from './decode.ts'
 import type { Stage } from './exchange.ts'
 import { headerOf, readHttpDate, readRetryAfter } from './header.ts'
 import type { RawAnswer } from './http-client.ts'
 import { MAX_FORWARDED_BYTES, MAX_INCOMING_BYTES } from './limits.ts'
-import { createWire, type Limit, type WireRequest } from './wire.ts'
+import { type Alarms, createAlarms } from './timer-queue.ts'
+import { createWire, type Limit, type WireRequest } from './transport.ts'
 
 /** Sends a caller's request as it is, and brings back the node's own bytes. Never throws, follows no redirect. */
 export interface NodeForwarder {

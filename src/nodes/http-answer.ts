@@ -1,5 +1,5 @@
-import type { AnswerRoom } from './answer-room.ts'
-import { giveBack, shortLived } from './short-lived.ts'
+import { giveBack, shortLived } from './buffer-pool.ts'
+import type { AnswerRoom } from './memory-budget.ts'
 
 /** Reads one answer of HTTP/1 as its bytes come in; what is not by the grammar of RFC 9112 is refused, never guessed at. */
 export class HttpAnswerReader {

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
-import type { AnswerRoom } from './answer-room.ts'
 import { HttpAnswerReader, type Problem } from './http-answer.ts'
 import { MAX_HEADER_BYTES } from './limits.ts'
+import type { AnswerRoom } from './memory-budget.ts'
 
 /**
  * One connection of HTTP/1.1, opened when a request needs it, for one request at a time. It does what a request to a node takes and no

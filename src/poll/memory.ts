@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { CONDITION_CODES, VERDICTS } from '../core/condition.ts'
-import type { EndpointMemory } from '../core/network-view.ts'
 import type { UnixMs } from '../core/time.ts'
+import { CONDITION_CODES, VERDICTS } from '../core/verdict/condition.ts'
+import type { EndpointMemory } from '../core/verdict/network-view.ts'
 
 const Time = z.number().int()
 const Head = z.object({ height: z.number().int(), hash: z.string(), parentHash: z.string(), timestamp: Time })

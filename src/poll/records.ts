@@ -1,7 +1,7 @@
 import type { EndpointKey } from '../core/endpoint.ts'
 import type { FailureKind } from '../core/failure.ts'
-import type { HeadStanding, Health } from '../core/health.ts'
 import { checkOutcome, type PollResult } from '../core/poll-result.ts'
+import type { HeadStanding, Health } from '../core/verdict/health.ts'
 import type { PollRecord } from '../store/store.ts'
 
 /** A judged poll, as kept: of a sharded endpoint the worst shard. */

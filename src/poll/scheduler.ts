@@ -1,14 +1,14 @@
 import { setMaxListeners } from 'node:events'
 import type { Clock, Timer } from '../clock.ts'
 import type { SkipReason } from '../metrics/own-series.ts'
-import { createAllowance } from './allowance.ts'
+import { createPlaces } from './concurrency-limit.ts'
 import { createDueQueue } from './due-queue.ts'
-import { createPlaces } from './places.ts'
-import { extraTurn, NEVER, newSlot, nextTurn, type ScheduledItem, type Slot, shortestGapMs } from './slot.ts'
-import { createVisits, type Visiting } from './visits.ts'
+import { createVisits, type Visiting } from './on-demand-polls.ts'
+import { extraTurn, NEVER, newSlot, nextTurn, type ScheduledItem, type Slot, shortestGapMs } from './schedule-entry.ts'
+import { createAllowance } from './start-rate.ts'
 
-export type { ScheduledItem } from './slot.ts'
-export type { Visiting } from './visits.ts'
+export type { Visiting } from './on-demand-polls.ts'
+export type { ScheduledItem } from './schedule-entry.ts'
 
 export interface SchedulerDeps {
   readonly clock: Clock

@@ -1,14 +1,14 @@
-import type { Availability, AvailabilityWindow } from '../core/availability.ts'
-import type { State } from '../core/condition.ts'
 import type { EndpointKey } from '../core/endpoint.ts'
 import { endpointKey } from '../core/endpoint.ts'
-import { type Health, stateAt } from '../core/health.ts'
 import { concerns, type MaintenancePeriod, periodAt } from '../core/maintenance.ts'
 import type { Network, Shard } from '../core/network.ts'
 import type { UnixMs } from '../core/time.ts'
+import type { Availability, AvailabilityWindow } from '../core/verdict/availability.ts'
+import type { State } from '../core/verdict/condition.ts'
+import { type Health, stateAt } from '../core/verdict/health.ts'
 import type { Tally } from './tally.ts'
 
-export type { Availability, AvailabilityWindow } from '../core/availability.ts'
+export type { Availability, AvailabilityWindow } from '../core/verdict/availability.ts'
 
 /** The head that a network's endpoints agree on, for one shard. */
 export interface ReferenceHead {

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { CONDITION_CODES, VERDICTS } from '../core/condition.ts'
-import type { Incident } from '../core/incident.ts'
+import type { Incident } from '../core/incident/incident.ts'
+import { CONDITION_CODES, VERDICTS } from '../core/verdict/condition.ts'
 
 const Name = z.string().min(1).max(128)
 /** What `Date` can hold, from 1970 on. */

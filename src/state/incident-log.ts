@@ -1,6 +1,6 @@
 import type { EndpointKey } from '../core/endpoint.ts'
 import { endpointKey } from '../core/endpoint.ts'
-import type { Incident } from '../core/incident.ts'
+import type { Incident } from '../core/incident/incident.ts'
 
 /** What is wrong now: the open incidents, and those that changed lately, before the store has them. */
 export interface IncidentLog {

@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.ts'
-import { SHORTEST_HOLD_MS } from '../core/observer.ts'
+import { SHORTEST_HOLD_MS } from '../core/observer/observer.ts'
 import { humanDuration, type UnixMs } from '../core/time.ts'
 
 /** What happened to Heartline itself and its machine, in the order of time: where a history has a gap, it tells why. */

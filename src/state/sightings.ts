@@ -1,9 +1,9 @@
+import type { Block } from '../core/chain/votes.ts'
 import { type EndpointKey, endpointKey } from '../core/endpoint.ts'
 import type { Head } from '../core/head.ts'
 import type { Shard } from '../core/network.ts'
 import type { PollResult } from '../core/poll-result.ts'
 import type { UnixMs } from '../core/time.ts'
-import type { Block } from '../core/votes.ts'
 
 /** When each endpoint was first seen at which of the last blocks: kept in memory alone, and bounded whatever is configured. */
 export interface Sightings {

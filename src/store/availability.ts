@@ -1,4 +1,5 @@
 import type Database from 'better-sqlite3'
+import type { EndpointKey } from '../core/endpoint.ts'
 import {
   AVAILABILITY_WINDOWS,
   type Availability,
@@ -11,10 +12,9 @@ import {
   shareOf,
   type TimeParts,
   withMaintenance,
-} from '../core/availability.ts'
-import type { EndpointKey } from '../core/endpoint.ts'
+} from '../core/verdict/availability.ts'
+import { createReachReader, type Reach, readableRawFrom, rolledDaysTo, rolledHoursTo } from './cursors.ts'
 import { createMaintainedTimes } from './maintained.ts'
-import { createReachReader, type Reach, readableRawFrom, rolledDaysTo, rolledHoursTo } from './marks.ts'
 import type { AvailabilityAnswer } from './messages.ts'
 import type { PollRow } from './poll-row.ts'
 import { createRawPolls, type HeldPoll, type Holds, hold } from './raw-polls.ts'

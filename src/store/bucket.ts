@@ -1,4 +1,3 @@
-import { mergeTime, noTime, portionOf, type TimeParts } from '../core/availability.ts'
 import {
   addLatency,
   decodeHistogram,
@@ -7,6 +6,7 @@ import {
   mergeHistogram,
   newHistogram,
 } from '../core/latency-histogram.ts'
+import { mergeTime, noTime, portionOf, type TimeParts } from '../core/verdict/availability.ts'
 import type { PollRow } from './poll-row.ts'
 
 /** What is kept of a stretch of one endpoint's time; of maintenance nothing, for that is kept by itself. */

@@ -1,4 +1,4 @@
-import { coveredMs, portionOf, type Stretch } from '../core/availability.ts'
+import { coveredMs, portionOf, type Stretch } from '../core/verdict/availability.ts'
 import { newBucket } from './bucket.ts'
 import type { TierTable } from './tier-table.ts'
 import type { Tier } from './tiers.ts'

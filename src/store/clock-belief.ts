@@ -1,5 +1,5 @@
 import type Database from 'better-sqlite3'
-import { createReachReader, markOf, readableRawFrom, removeMark, setMark } from './marks.ts'
+import { createReachReader, markOf, readableRawFrom, removeMark, setMark } from './cursors.ts'
 import { createRawPolls } from './raw-polls.ts'
 import { DAY, HOURS_PER_DAY, LATE_MS, SLOTS_PER_HOUR, slotOf } from './tiers.ts'
 

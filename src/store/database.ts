@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, renameSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import Database from 'better-sqlite3'
 import type { UnixMs } from '../core/time.ts'
-import { markOf, setMark } from './marks.ts'
+import { markOf, setMark } from './cursors.ts'
 import { type Migration, migrate, refuseNewerSchema } from './migrate.ts'
 import { StoreError } from './store.ts'
 

@@ -1,6 +1,13 @@
 import type Database from 'better-sqlite3'
-import { addTime, coveredMs, type Interval, intervalsOf, type Stretch, withMaintenance } from '../core/availability.ts'
 import { quantile } from '../core/latency-histogram.ts'
+import {
+  addTime,
+  coveredMs,
+  type Interval,
+  intervalsOf,
+  type Stretch,
+  withMaintenance,
+} from '../core/verdict/availability.ts'
 import {
   addPoll,
   BUCKET_COLUMNS,
@@ -12,8 +19,8 @@ import {
   newBucket,
   type Portion,
 } from './bucket.ts'
+import { createReachReader, type Reach, readableRawFrom } from './cursors.ts'
 import { createMaintainedTimes } from './maintained.ts'
-import { createReachReader, type Reach, readableRawFrom } from './marks.ts'
 import { createRawPolls, type HeldPoll } from './raw-polls.ts'
 import { type HistoryBucket, type HistoryQuery, MAX_HISTORY_BUCKETS } from './store.ts'
 import { DAY, FIVE_MINUTES, HOUR, SLOT_MS, slotOf, type Tier } from './tiers.ts'

@@ -1,5 +1,5 @@
 import type Database from 'better-sqlite3'
-import { type Stretch, unitedStretches } from '../core/availability.ts'
+import { type Stretch, unitedStretches } from '../core/verdict/availability.ts'
 
 /** Planned maintenance as kept, endpoint by endpoint. */
 export interface MaintainedTimes {

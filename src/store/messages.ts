@@ -1,6 +1,6 @@
-import type { Availability, AvailabilityWindow } from '../core/availability.ts'
 import type { EndpointKey } from '../core/endpoint.ts'
 import type { UnixMs } from '../core/time.ts'
+import type { Availability, AvailabilityWindow } from '../core/verdict/availability.ts'
 import type { ClockVerdict } from './clock-belief.ts'
 import type {
   HistoryBucket,

@@ -1,7 +1,7 @@
 import type { Worker } from 'node:worker_threads'
 import type { Clock } from '../clock.ts'
-import { type AliasRecord, STALE_REASONS } from '../core/alias.ts'
 import type { EndpointKey } from '../core/endpoint.ts'
+import { type AliasRecord, STALE_REASONS } from '../core/routing/alias.ts'
 import type { Log } from '../log.ts'
 import { checkApart, type Soundness } from './check-apart.ts'
 import { IN_MEMORY } from './database.ts'

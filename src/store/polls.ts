@@ -1,5 +1,5 @@
 import type Database from 'better-sqlite3'
-import { createReachReader } from './marks.ts'
+import { createReachReader } from './cursors.ts'
 import { createRawPolls } from './raw-polls.ts'
 import type { KeptPoll, PollsQuery } from './store.ts'
 import { slotOf } from './tiers.ts'

@@ -1,6 +1,6 @@
 import type Database from 'better-sqlite3'
-import type { HeldResult } from '../core/availability.ts'
 import type { UnixMs } from '../core/time.ts'
+import type { HeldResult } from '../core/verdict/availability.ts'
 import { POLL_COLUMNS, type PollCells, type PollRow, rowOf } from './poll-row.ts'
 import { SLOT_MS, slotOf } from './tiers.ts'
 

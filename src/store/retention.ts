@@ -1,6 +1,6 @@
 import type Database from 'better-sqlite3'
 import { createClockBelief } from './clock-belief.ts'
-import { createReachReader, type Reach, rolledDaysTo, setMark } from './marks.ts'
+import { createReachReader, type Reach, rolledDaysTo, setMark } from './cursors.ts'
 import type { Retention } from './messages.ts'
 import { DAY, FIVE_MINUTES, HOUR, HOURS_PER_DAY, SLOT_MS, SLOTS_PER_HOUR, slotOf } from './tiers.ts'
 

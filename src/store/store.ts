@@ -1,10 +1,10 @@
-import type { AdminCall, AliasRecord } from '../core/alias.ts'
-import type { Availability, AvailabilityWindow } from '../core/availability.ts'
-import type { State } from '../core/condition.ts'
 import type { EndpointKey } from '../core/endpoint.ts'
 import type { FailureKind } from '../core/failure.ts'
 import type { Shard } from '../core/network.ts'
+import type { AdminCall, AliasRecord } from '../core/routing/alias.ts'
 import type { UnixMs } from '../core/time.ts'
+import type { Availability, AvailabilityWindow } from '../core/verdict/availability.ts'
+import type { State } from '../core/verdict/condition.ts'
 
 /** One poll, as kept. */
 export interface PollRecord {

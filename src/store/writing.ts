@@ -1,7 +1,7 @@
 import type Database from 'better-sqlite3'
-import type { Stretch } from '../core/availability.ts'
+import type { Stretch } from '../core/verdict/availability.ts'
+import { createReachReader, markOf } from './cursors.ts'
 import { createMaintainedTimes, onlyIn, replanned } from './maintained.ts'
-import { createReachReader, markOf } from './marks.ts'
 import {
   type AliasRow,
   type Batch,

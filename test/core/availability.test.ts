@@ -14,8 +14,8 @@ import {
   type TimeParts,
   unitedStretches,
   withMaintenance,
-} from '../../src/core/availability.ts'
-import { STATES, type State } from '../../src/core/condition.ts'
+} from '../../src/core/verdict/availability.ts'
+import { STATES, type State } from '../../src/core/verdict/condition.ts'
 
 const results = fc
   .array(

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type ChainView, createChainView } from '../../src/core/chain-view.ts'
+import { type ChainView, createChainView } from '../../src/core/chain/chain-view.ts'
+import { createHeightTally } from '../../src/core/chain/height-tally.ts'
 import type { Head } from '../../src/core/head.ts'
-import { createHeightTally } from '../../src/core/height-tally.ts'
 
 const OPTIONS = {
   blockTimeMs: 12_000,

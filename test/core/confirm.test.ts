@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { ConditionCode, Finding, Verdict } from '../../src/core/condition.ts'
-import { severity, VERDICTS } from '../../src/core/condition.ts'
-import { conditionsOf, confirm, newStreaks, type Patience, type Streaks } from '../../src/core/confirm.ts'
+import type { ConditionCode, Finding, Verdict } from '../../src/core/verdict/condition.ts'
+import { severity, VERDICTS } from '../../src/core/verdict/condition.ts'
+import { conditionsOf, confirm, newStreaks, type Patience, type Streaks } from '../../src/core/verdict/confirm.ts'
 
 const TWICE: Patience = { failAfter: 2, recoverAfter: 2 }
 

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { type Came, failover, isFault, isRateLimit } from '../../src/core/failover.ts'
 import { FAILURE_KINDS, type Failure } from '../../src/core/failure.ts'
-import { type Need, OPERATIONS, type Operation } from '../../src/core/operation.ts'
+import { type Came, failover, isFault, isRateLimit } from '../../src/core/routing/failover.ts'
+import { type Need, OPERATIONS, type Operation } from '../../src/core/routing/operation.ts'
 
 const read: Operation = { name: 'eth_chainId', need: { kind: 'any' }, isRead: true, absenceIsDoubtful: false }
 const block = (height: number): Operation => ({

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { createKnownHeads } from '../../src/core/known-heads.ts'
+import { createKnownHeads } from '../../src/core/chain/known-heads.ts'
 
 const ENDPOINTS = ['a', 'b', 'c', 'd']
 

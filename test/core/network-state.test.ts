@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { STATES, type State } from '../../src/core/condition.ts'
-import { networkState } from '../../src/core/network-state.ts'
+import { STATES, type State } from '../../src/core/verdict/condition.ts'
+import { networkState } from '../../src/core/verdict/network-state.ts'
 
 test.each<[readonly State[], State]>([
   [[], 'unknown'],

@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Failure } from '../../src/core/failure.ts'
-import { createObserver, type ObservedPoll, type Observer } from '../../src/core/observer.ts'
+import { createObserver, type ObservedPoll, type Observer } from '../../src/core/observer/observer.ts'
+import { whereaboutsOf } from '../../src/core/observer/own-network.ts'
 import type { PollResult } from '../../src/core/poll-result.ts'
-import { whereaboutsOf } from '../../src/core/reach.ts'
 import { bad, endpoint, good, head, liveness, pollResult } from '../support/network.ts'
 
 const INTERVAL = 10_000

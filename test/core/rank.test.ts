@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { CONDITION_CODES, type Condition, type ConditionCode, STATES } from '../../src/core/condition.ts'
-import { type Health, unpolled } from '../../src/core/health.ts'
-import { type Candidate, rank } from '../../src/core/rank.ts'
+import { type Candidate, rank } from '../../src/core/routing/rank.ts'
+import { CONDITION_CODES, type Condition, type ConditionCode, STATES } from '../../src/core/verdict/condition.ts'
+import { type Health, unpolled } from '../../src/core/verdict/health.ts'
 import { endpoint } from '../support/network.ts'
 
 const condition = (code: ConditionCode): Condition => ({ code, verdict: 'degraded', message: code, since: 0 })

@@ -1,8 +1,8 @@
 import { connect } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
-import { createCache } from '../../src/gateway/cache.ts'
-import { createCoalescer } from '../../src/gateway/coalesce.ts'
+import { createCache } from '../../src/gateway/cache/cache.ts'
+import { createCoalescer } from '../../src/gateway/cache/coalesce.ts'
 import { setting, startBareNode } from './nodes.ts'
 import { call, ID, open, post } from './setting.ts'
 

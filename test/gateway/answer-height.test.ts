@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { answerHeight } from '../../src/gateway/answer-height.ts'
-import type { Question } from '../../src/gateway/question.ts'
-import { createTips } from '../../src/gateway/tips.ts'
+import { createTips } from '../../src/gateway/caller-heights.ts'
+import type { Question } from '../../src/gateway/upstream-request.ts'
 import { BLOCK_NUMBER, blockAt, CHAIN_ID, FINALIZED_BLOCK, LATEST_BLOCK, TRANSACTION } from './nodes.ts'
 
 const result = (text: string) => ({ kind: 'result', result: Buffer.from(text) }) as const

@@ -1,6 +1,6 @@
 import { inspect } from 'node:util'
 import { expect, test } from 'vitest'
-import { type CallerSettings, createCallers } from '../../src/gateway/callers.ts'
+import { type CallerSettings, createCallers } from '../../src/gateway/request/callers.ts'
 import { Secret } from '../../src/secret.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
 

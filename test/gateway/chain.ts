@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import type { Head } from '../../src/core/head.ts'
-import type { Operation } from '../../src/core/operation.ts'
-import { createPresence } from '../../src/gateway/presence.ts'
-import type { Answerer, Provenance, Question, Reply } from '../../src/gateway/question.ts'
+import type { Operation } from '../../src/core/routing/operation.ts'
+import { createPresence } from '../../src/gateway/cancellation.ts'
+import type { Answerer, Provenance, Question, Reply } from '../../src/gateway/upstream-request.ts'
 
 /** What the tests of cache and coalescer share: a chain that reorganises, a node that tells of it, and questions. */
 export interface TrueChain {

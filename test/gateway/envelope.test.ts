@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type Entry, readBody } from '../../src/gateway/envelope.ts'
+import { type Entry, readBody } from '../../src/gateway/request/envelope.ts'
 
 const LIMITS = { batchLimit: 100 }
 const read = (text: string | Buffer) => readBody(Buffer.from(text as string), LIMITS)

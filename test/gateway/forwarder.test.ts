@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
-import type { Need } from '../../src/core/operation.ts'
-import { createPresence } from '../../src/gateway/presence.ts'
+import type { Need } from '../../src/core/routing/operation.ts'
+import { createPresence } from '../../src/gateway/cancellation.ts'
 import { textOf } from './chain.ts'
 import {
   ALIAS,

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from 'vitest'
-import type { Question, Reply } from '../../src/gateway/question.ts'
-import { refusal } from '../../src/gateway/refusal.ts'
+import { refusal } from '../../src/gateway/errors.ts'
+import type { Question, Reply } from '../../src/gateway/upstream-request.ts'
 import {
   ADMIN_ID,
   type Answer,

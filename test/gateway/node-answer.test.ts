@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { isNullResult, readNodeAnswer } from '../../src/gateway/node-answer.ts'
+import { isNullResult, readNodeAnswer } from '../../src/gateway/failover/node-answer.ts'
 
 const ID = '7'
 

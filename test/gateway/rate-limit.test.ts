@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { createBucket } from '../../src/gateway/rate-limit.ts'
+import { createBucket } from '../../src/gateway/request/rate-limit.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
 
 test('as many at once as the limit says, then one for each share of the time', async () => {

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { readTarget } from '../../src/gateway/request-target.ts'
-import { readRoute } from '../../src/gateway/route.ts'
+import { readTarget } from '../../src/gateway/request/request-target.ts'
+import { readRoute } from '../../src/gateway/request/route.ts'
 
 const ID = 'wallet-0123456789.ABC_~'
 const PLACES = {

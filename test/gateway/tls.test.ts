@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { connect as connectSecurely, type TLSSocket } from 'node:tls'
 import { expect, test } from 'vitest'
-import type { Certificate } from '../../src/gateway/listener.ts'
+import type { Certificate } from '../../src/gateway/request/listener.ts'
 import { ID, open } from './setting.ts'
 
 const FOLDER = join(import.meta.dirname, '../config/tls')

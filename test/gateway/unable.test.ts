@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { Need, Operation } from '../../src/core/operation.ts'
+import type { Need, Operation } from '../../src/core/routing/operation.ts'
 import { textOf } from './chain.ts'
 import { ALIAS, type Answering, sayError, setting, startBareNode } from './nodes.ts'
 

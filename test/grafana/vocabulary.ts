@@ -1,9 +1,14 @@
 import type { SyntaxNode } from '@lezer/common'
 import { parser } from '@prometheus-io/lezer-promql'
 import { collectDefaultMetrics, Registry } from 'prom-client'
-import { CONDITION_CODES, STATES } from '../../src/core/condition.ts'
 import { FAILURE_KINDS } from '../../src/core/failure.ts'
-import { ATTEMPT_OUTCOMES, REJECTION_REASONS, REQUEST_OUTCOMES, RETRY_REASONS } from '../../src/core/outcome.ts'
+import {
+  ATTEMPT_OUTCOMES,
+  REJECTION_REASONS,
+  REQUEST_OUTCOMES,
+  RETRY_REASONS,
+} from '../../src/core/routing/request-outcome.ts'
+import { CONDITION_CODES, STATES } from '../../src/core/verdict/condition.ts'
 import { SKIP_REASONS } from '../../src/metrics/own-series.ts'
 import { METRICS, PREFIX, PROBE_METRICS } from '../../src/metrics/registry.ts'
 

@@ -12,7 +12,7 @@ beforeEach(() => {
 afterEach(() => project.remove())
 
 const prepare = (args: string[] = [], env: NodeJS.ProcessEnv = {}) =>
-  runNode(project.folder, ['.ci/prepare.mjs', ...args], { ...process.env, ...env }).ended
+  runNode(project.folder, ['scripts/prepare.mjs', ...args], { ...process.env, ...env }).ended
 
 test('a fresh checkout gets its packages, with a word about how long it may take', async () => {
   const { status, stderr } = await prepare()
@@ -69,7 +69,7 @@ test('where Debian packages cannot be installed, each missing command is one lou
 
   const lines = stderr.trimEnd().split('\n')
   expect(status).toBe(0)
-  const needed = readFileSync(join(checkout, '.ci/system.mjs'), 'utf8').matchAll(/\{ command: '([\w-]+)'/g)
+  const needed = readFileSync(join(checkout, 'scripts/system.mjs'), 'utf8').matchAll(/\{ command: '([\w-]+)'/g)
   expect(lines.map((line) => / !!! (\S+) is missing/.exec(line)?.[1])).toEqual([...needed].map(([, name]) => name))
   expect(lines[0]).toBe(
     'heartline: !!! promtool is missing: its tests will be SKIPPED. As root: apt-get install prometheus',

@@ -19,7 +19,7 @@ beforeEach(async () => {
     'web/app.ts': 'export const page: string = document.title\n',
     'web/views/overview.ts': "export const view = 'first'\n",
   })
-  await runNode(project.folder, ['.ci/prepare.mjs']).ended
+  await runNode(project.folder, ['scripts/prepare.mjs']).ended
   for (const name of ['typescript', '@types/node', 'esbuild']) {
     const link = join(project.folder, 'node_modules', name)
     mkdirSync(dirname(link), { recursive: true })
@@ -28,8 +28,8 @@ beforeEach(async () => {
 })
 afterEach(() => project.remove())
 
-const start = (...args: string[]) => runNode(project.folder, ['.ci/start.mjs', ...args])
-const build = () => runNode(project.folder, ['.ci/build.mjs']).ended
+const start = (...args: string[]) => runNode(project.folder, ['scripts/start.mjs', ...args])
+const build = () => runNode(project.folder, ['scripts/build.mjs']).ended
 const exists = (file: string) => existsSync(join(project.folder, file))
 
 function npmCli(): string {

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { afterEach, describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
-import type { Incident } from '../../src/core/incident.ts'
+import type { Incident } from '../../src/core/incident/incident.ts'
 import { createIncidentSource } from '../../src/http/incident-source.ts'
 import { ProblemView } from '../../src/http/wire-common.ts'
 import { IncidentListView, IncidentView } from '../../src/http/wire-incidents.ts'

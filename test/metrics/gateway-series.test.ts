@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { RETRY_REASONS } from '../../src/core/outcome.ts'
+import { RETRY_REASONS } from '../../src/core/routing/request-outcome.ts'
 import { createGatewaySeries, type GatewayState } from '../../src/metrics/gateway-series.ts'
 
 const STATE: GatewayState = {

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { coveredMs, flooredRatio, type Stretch, unitedStretches } from '../../src/core/availability.ts'
+import { coveredMs, flooredRatio, type Stretch, unitedStretches } from '../../src/core/verdict/availability.ts'
 import type { PlannedWindow } from '../../src/poll/maintenance-calendar.ts'
 import type { HistoryBucket, Store } from '../../src/store/store.ts'
 import { opened, temporaryDirectory } from '../store/setting.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { type Incident, MAX_CHANGES } from '../../src/core/incident.ts'
+import { type Incident, MAX_CHANGES } from '../../src/core/incident/incident.ts'
 import type { Liveness } from '../../src/core/liveness.ts'
 import { createStage, type Node, type Stage, type StageNetwork } from '../support/stage.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { Incident } from '../../src/core/incident.ts'
+import type { Incident } from '../../src/core/incident/incident.ts'
 import {
   createStage,
   type Node,

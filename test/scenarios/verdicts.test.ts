@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import type { Endpoint } from '../../src/core/endpoint.ts'
 import { FAILURE_KINDS, type Failure, type FailureKind } from '../../src/core/failure.ts'
-import { stateAt } from '../../src/core/health.ts'
 import type { Network } from '../../src/core/network.ts'
-import { createNetworkView, type NetworkView } from '../../src/core/network-view.ts'
 import type { PollResult } from '../../src/core/poll-result.ts'
+import { stateAt } from '../../src/core/verdict/health.ts'
+import { createNetworkView, type NetworkView } from '../../src/core/verdict/network-view.ts'
 import { bad, endpoint, good, head, liveness, network, nodeCheck, pollResult, THRESHOLDS } from '../support/network.ts'
 
 const START = Date.UTC(2026, 0, 1)

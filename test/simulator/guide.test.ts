@@ -4,7 +4,7 @@ import { readFileSync, symlinkSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { CONDITION_CODES } from '../../src/core/condition.ts'
+import { CONDITION_CODES } from '../../src/core/verdict/condition.ts'
 import { type EndpointView, removeFolder, type StatusView, temporaryFolder, until } from '../support/daemon.ts'
 import { checkout } from '../support/project.ts'
 

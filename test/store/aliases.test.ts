@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { describe, expect, test } from 'vitest'
-import type { AdminCall, AliasRecord } from '../../src/core/alias.ts'
+import type { AdminCall, AliasRecord } from '../../src/core/routing/alias.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
 import { BASE, batchOf, benchOn, DAY_MS, finish, opened, RETENTION, temporaryDirectory } from './setting.ts'
 

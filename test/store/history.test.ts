@@ -1,8 +1,14 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
-import { AVAILABILITY_WINDOWS, type AvailabilityWindow, addTime, noTime, shareOf } from '../../src/core/availability.ts'
 import { addLatency, newHistogram, quantile } from '../../src/core/latency-histogram.ts'
+import {
+  AVAILABILITY_WINDOWS,
+  type AvailabilityWindow,
+  addTime,
+  noTime,
+  shareOf,
+} from '../../src/core/verdict/availability.ts'
 import type { Retention } from '../../src/store/messages.ts'
 import type { HistoryBucket, HistoryQuery, PollRecord } from '../../src/store/store.ts'
 import { BASE, type Bench, batchOf, benchOn, DAY_MS, finish, HOUR_MS, pollOf, RETENTION } from './setting.ts'

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { unitedStretches } from '../../src/core/availability.ts'
+import { unitedStretches } from '../../src/core/verdict/availability.ts'
 import { createMaintainedTimes, onlyIn } from '../../src/store/maintained.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
 import {

@@ -48,7 +48,7 @@ export function openChromium(): Chromium {
   const settings: Setting[] = []
 
   beforeAll(async () => {
-    execFileSync(process.execPath, ['.ci/page.mjs'], { stdio: 'pipe' })
+    execFileSync(process.execPath, ['scripts/page.mjs'], { stdio: 'pipe' })
     browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: FLAGS })
   }, 120_000)
   afterAll(() => browser?.close())

@@ -1,4 +1,4 @@
-import type { Incident, IncidentChange, IncidentCondition } from '../../src/core/incident.ts'
+import type { Incident, IncidentChange, IncidentCondition } from '../../src/core/incident/incident.ts'
 import type { IncidentRecord } from '../../src/store/store.ts'
 
 /** 2026-01-01: where the fake clock begins. */

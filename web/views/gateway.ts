@@ -1,11 +1,11 @@
 import type { GatewayView } from '../../src/http/wire-gateway.ts'
-import { course, padded } from './course.ts'
 import { ticking } from './endpoint-row.ts'
 import { type Figure, figures, fine } from './figures.ts'
 import { count, percent } from './format.ts'
 import { gatewayCallers } from './gateway-callers.ts'
 import { gatewayNetwork } from './gateway-network.ts'
 import { guard, html, nothing, type TemplateResult } from './lit.ts'
+import { course, padded } from './small-charts.ts'
 import { defineView, type Model } from './view.ts'
 import { GATEWAY_WORDS } from './words-gateway.ts'
 

@@ -1,8 +1,8 @@
 import type { HistoryBucketView, HistoryView, RulesView } from '../../src/http/wire-history.ts'
 import type { IncidentSummaryView, IncidentView } from '../../src/http/wire-incidents.ts'
-import { course, type Panel } from './course.ts'
 import { count, duration, latency } from './format.ts'
 import { html, nothing, type TemplateResult } from './lit.ts'
+import { course, type Panel } from './small-charts.ts'
 import type { Answer, Model, Sources } from './view.ts'
 import { blocks, INCIDENT_WORDS } from './words-incidents.ts'
 

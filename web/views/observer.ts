@@ -1,11 +1,11 @@
 import type { OwnEventView, OwnHealthView } from '../../src/http/wire-own-health.ts'
-import { course, padded } from './course.ts'
 import { ticking } from './endpoint-row.ts'
 import { bytes, fine } from './figures.ts'
 import { count, duration, moment } from './format.ts'
 import { guard, html, nothing, type TemplateResult } from './lit.ts'
 import { mark } from './mark.ts'
 import { observerFigures } from './observer-figures.ts'
+import { course, padded } from './small-charts.ts'
 import { type Answer, defineView, type Model, type Sources } from './view.ts'
 import { EVENT_NAMES, OBSERVER_WORDS } from './words-observer.ts'
 

@@ -2,8 +2,8 @@ import type { ShardBlocksView } from '../../src/http/wire-blocks.ts'
 import { count } from './format.ts'
 import { html, type TemplateResult } from './lit.ts'
 import { intervalsOf, median, sinceLastBlock } from './race-figures.ts'
-import { COURSE_WORDS } from './words-course.ts'
 import { NETWORK, paceText } from './words-network.ts'
+import { COURSE_WORDS } from './words-small-charts.ts'
 
 export interface RaceTable {
   readonly shard: ShardBlocksView

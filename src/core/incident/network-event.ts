@@ -1,0 +1,57 @@
+import type { UnixMs } from '../time.ts'
+import type { Incident, IncidentCause, IncidentChange, IncidentSample } from './incident.ts'
+import { withChange } from './incident-changes.ts'
+
+/** An event of a whole network, while it lasts. */
+export interface NetworkEvent {
+  readonly cause: Exclude<IncidentCause, 'endpoint'>
+  readonly since: UnixMs
+  /** A sentence for people. */
+  readonly message: string
+  /** The endpoints that show it, by name. */
+  readonly affected: readonly string[]
+  /** Those that show it are all in planned maintenance, the first of them until then: nothing opens before. */
+  readonly maintainedUntil: UnixMs | null
+}
+
+/** The incident that it is from then on. */
+export function beginEvent(
+  network: string,
+  { cause, message, affected }: NetworkEvent,
+  samples: readonly IncidentSample[],
+  openedAt: UnixMs,
+  now: UnixMs,
+): Incident {
+  return {
+    id: `${openedAt.toString(36)}-${network}_${cause}`,
+    network,
+    endpoint: null,
+    cause,
+    state: 'degraded',
+    openedAt,
+    confirmedAt: Math.max(now, openedAt),
+    closedAt: null,
+    conditions: [{ code: cause, state: 'degraded', message, since: openedAt, until: null }],
+    changes: [{ at: openedAt, state: 'degraded', codes: [cause], samples }],
+    flaps: 0,
+    flapping: false,
+    absorbedBy: null,
+    affected,
+  }
+}
+
+/** The same incident where nobody joined: how long it lasts by now is no news. */
+export function goOnEvent(
+  incident: Incident,
+  { cause, message, affected }: NetworkEvent,
+  samples: readonly IncidentSample[],
+  at: UnixMs,
+): Incident {
+  const before = new Set(incident.affected)
+  const joined = affected.filter((name) => !before.has(name))
+  if (joined.length === 0) return incident
+  const all = [...incident.affected, ...joined].sort()
+  const change: IncidentChange = { at, state: 'degraded', codes: [cause], samples }
+  const conditions = incident.conditions.map((condition) => ({ ...condition, message }))
+  return { ...incident, affected: all, conditions, changes: withChange(incident.changes, change) }
+}

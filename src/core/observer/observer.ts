@@ -1,0 +1,180 @@
+import { endpointKey } from '../endpoint.ts'
+import type { Outcome, PollResult } from '../poll-result.ts'
+import { humanDuration } from '../time.ts'
+import { createReach, type Reach, type Whereabouts } from './own-network.ts'
+
+/** A poll as the observer sees it, on the monotonic clock. */
+export interface ObservedPoll {
+  readonly at: Whereabouts
+  readonly startedAt: number
+  readonly endedAt: number
+  readonly result: PollResult
+}
+
+/**
+ * What a poll is worth. `fair`: judge it. `untimed`: judge it, but not how long it took. `ours`: it says nothing of the node.
+ * `undecided`: to be asked again when other polls have ended.
+ */
+export type Worth = 'fair' | 'untimed' | 'ours' | 'undecided'
+
+/** Is it us? Every time is of the monotonic clock, in ms. */
+export interface Observer {
+  /** The endpoints' hosts, and the longest interval. */
+  configure(hosts: readonly Whereabouts[], longestIntervalMs: number): void
+  /** Nothing of ours ran from then to then: a blocked event loop, a process or machine that was stopped. */
+  held(from: number, to: number): void
+  /** The wall clock was set. */
+  stepped(at: number, byMs: number): void
+  expect(at: Whereabouts, now: number): void
+  /** Comes once for every poll, when it ends. Whether the worth of polls that were undecided may have become clear. */
+  note(poll: ObservedPoll): boolean
+  /** May be asked again. */
+  worth(poll: ObservedPoll): Worth
+  /** Why we are not fit to judge, or were not a moment ago; empty when all is well. */
+  reasons(now: number): readonly string[]
+  /** Of those the ones that last, and not what happened at a moment. */
+  lasting(now: number): readonly string[]
+}
+
+/** A process that is held up for less misses no answer. */
+export const SHORTEST_HOLD_MS = 500
+/** A disturbance is told for at least this long, so that whoever looks now and then sees it. */
+const TOLD_FOR_MS = 10_000
+/** More disturbances than this at a time say no more. */
+const MOST_KEPT = 32
+
+interface Disturbance {
+  readonly from: number
+  readonly to: number
+  readonly kind: 'held' | 'stepped' | 'resources'
+  readonly reason: string
+}
+
+export function createObserver(): Observer {
+  const reach: Reach = createReach()
+  let disturbances: Disturbance[] = []
+  let toldForMs = TOLD_FOR_MS
+
+  function disturb(disturbance: Disturbance): void {
+    // A lack of resources lasts for many polls, and is one disturbance.
+    const isRepeated = (earlier: Disturbance) => earlier.kind === 'resources' && earlier.reason === disturbance.reason
+    disturbances = [...disturbances.filter((earlier) => !isRepeated(earlier)), disturbance].slice(-MOST_KEPT)
+  }
+
+  function isSpoiltBy(kind: Disturbance['kind'], { startedAt, endedAt }: ObservedPoll): boolean {
+    return disturbances.some(
+      (disturbance) => disturbance.kind === kind && disturbance.from <= endedAt && disturbance.to >= startedAt,
+    )
+  }
+
+  function told(now: number, kinds: readonly Disturbance['kind'][]): readonly string[] {
+    const told = disturbances
+      .filter(({ kind, to }) => kinds.includes(kind) && now - to <= toldForMs)
+      .map(({ reason }) => reason)
+    const cut = reach.cut()
+    if (cut !== null) {
+      told.push(
+        cut.dns
+          ? `none of ${cut.hosts} host names can be resolved: this machine's name server seems to be gone`
+          : `none of ${cut.hosts} hosts can be reached: this machine's network seems to be gone`,
+      )
+    }
+    return [...new Set(told)]
+  }
+
+  return {
+    configure(hosts, longestIntervalMs) {
+      toldForMs = Math.max(TOLD_FOR_MS, longestIntervalMs)
+      reach.configure(hosts, 3 * longestIntervalMs)
+    },
+
+    held(from, to) {
+      if (to - from < SHORTEST_HOLD_MS) return
+      disturb({ from, to, kind: 'held', reason: `this process stood still for ${humanDuration(to - from)}` })
+    },
+
+    stepped(at, byMs) {
+      const direction = byMs > 0 ? 'forward' : 'back'
+      const reason = `this machine's clock was set ${direction} by ${humanDuration(Math.abs(byMs))}`
+      disturb({ from: at, to: at, kind: 'stepped', reason })
+    },
+
+    expect: (at, now) => reach.expect(at, now),
+
+    note({ at, startedAt, endedAt, result }) {
+      const ending = endingOf(result)
+      const of = endpointKey(result.endpoint)
+      if (ending.kind !== 'ours') return reach.note({ at, of, startedAt, endedAt, outcome: ending.kind })
+      const reason = `this machine is out of resources (${ending.code})`
+      disturb({ from: startedAt, to: endedAt, kind: 'resources', reason })
+      return false
+    },
+
+    worth(poll) {
+      const ending = endingOf(poll.result)
+      if (ending.kind === 'ours' || (disturbances.length > 0 && isSpoiltBy('stepped', poll))) return 'ours'
+      const wasHeld = disturbances.length > 0 && isSpoiltBy('held', poll)
+      if (wasHeld) return ending.kind === 'answered' && !ending.partly ? 'untimed' : 'ours'
+      if (ending.kind === 'answered') return 'fair'
+      const { at, startedAt, endedAt } = poll
+      const of = endpointKey(poll.result.endpoint)
+      const ruling = reach.rule({ at, of, startedAt, endedAt, outcome: ending.kind })
+      return ruling === 'believed' ? 'fair' : ruling
+    },
+
+    reasons: (now) => told(now, ['held', 'stepped', 'resources']),
+    lasting: (now) => told(now, ['resources']),
+  }
+}
+
+type Ending =
+  | { readonly kind: 'answered'; readonly partly: boolean }
+  | { readonly kind: 'unreached' | 'dns' }
+  | { readonly kind: 'ours'; readonly code: string }
+
+const ALL_ANSWERED: Ending = { kind: 'answered', partly: false }
+
+/** How far the poll got: an endpoint that answers one of its checks was reached. */
+function endingOf(result: PollResult): Ending {
+  const { heads, liveness } = result
+  const asked = heads.length + Number(liveness !== null)
+  let answered = 0
+  let unresolved = 0
+  for (let at = 0; at < asked; at++) {
+    const outcome: Outcome<unknown> | null = heads[at]?.outcome ?? liveness
+    if (outcome === null) continue
+    if (outcome.ok) answered++
+    else
+      switch (outcome.failure.kind) {
+        case 'local-resources':
+          return { kind: 'ours', code: outcome.failure.code }
+        case 'dns':
+          unresolved++
+          break
+        case 'timeout':
+        case 'refused':
+        case 'unroutable':
+        case 'reset':
+        case 'tls':
+          break
+        case 'truncated':
+        case 'not-http':
+        case 'headers-too-large':
+        case 'too-large':
+        case 'redirect':
+        case 'http':
+        case 'rate-limited':
+        case 'bad-encoding':
+        case 'not-json':
+        case 'too-deep':
+        case 'rpc':
+        case 'wrong-id':
+        case 'malformed':
+        case 'wrong-network':
+          answered++
+      }
+  }
+  if (answered === asked) return ALL_ANSWERED
+  if (answered > 0) return { kind: 'answered', partly: true }
+  return { kind: unresolved === asked ? 'dns' : 'unreached' }
+}

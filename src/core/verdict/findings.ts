@@ -1,0 +1,253 @@
+import type { ChainStanding } from '../chain/chain-view.ts'
+import { describeFailure, type Failure } from '../failure.ts'
+import type { Liveness } from '../liveness.ts'
+import { type Shard, shardName, type Thresholds } from '../network.ts'
+import { checkOutcome, type PollResult } from '../poll-result.ts'
+import { humanDuration, type UnixMs } from '../time.ts'
+import type { ConditionCode, Finding } from './condition.ts'
+
+/** One shard of a poll whose head was read, beside the chain that it belongs to. */
+export interface ShardStanding extends ChainStanding {
+  readonly shard: Shard
+  /** Lagging by the enter and leave thresholds. */
+  readonly lagging: boolean
+  readonly lagMs: number
+  readonly blockTimeMs: number
+}
+
+/**
+ * What one poll says of an endpoint, before any of it is confirmed: every rule of the contract's section 7 that makes a condition.
+ * `timed`: we were awake while it lasted, so that how long it took is the node's doing.
+ */
+export function findingsOf(
+  result: PollResult,
+  standings: readonly ShardStanding[],
+  thresholds: Thresholds,
+  now: UnixMs,
+  timed: boolean,
+): readonly Finding[] {
+  const findings: Finding[] = []
+  const { liveness } = result
+  if (liveness !== null) {
+    // The heartbeat is on our clock: the node's was taken out where it was read, or the hour by which one is off would count twice.
+    if (liveness.ok) pushLiveness(findings, liveness.value, thresholds, now)
+    else push(findings, ofFailure(liveness.failure, ''))
+  }
+  const alike = failAlike(result.heads)
+  for (const { shard, outcome } of result.heads) {
+    if (!outcome.ok) push(findings, ofFailure(outcome.failure, alike ? '' : ofShard(shard)))
+  }
+  for (const standing of standings) {
+    pushStanding(findings, standing, thresholds)
+    if (standing.ageMs !== null) {
+      const ageMs = Math.max(0, standing.ageMs + aheadMs(result.clockSkewMs, thresholds))
+      pushAge(findings, standing, ageMs, thresholds, now)
+    }
+    push(findings, ofBranch(standing))
+  }
+  if (timed) push(findings, ofLatency(latencyOf(result), thresholds))
+  push(findings, ofClock(skewOf(result, standings, now), thresholds))
+  return oneOfEachCode(findings)
+}
+
+function pushLiveness(findings: Finding[], liveness: Liveness, thresholds: Thresholds, now: UnixMs): void {
+  if (!liveness.healthy) {
+    findings.push({ code: 'unhealthy', verdict: 'down', message: unhealthyMessage(liveness) })
+  }
+  if (liveness.checks.length === 0) {
+    findings.push({ code: 'no-evidence', verdict: 'up', message: 'the node names no check behind its health' })
+  }
+  const isFailing = (check: Liveness['checks'][number]) => check.contiguousFailures >= thresholds.contiguousFailures
+  if (liveness.checks.some(isFailing)) {
+    const failing = liveness.checks.filter(isFailing)
+    const [worstCheck] = failing.sort((a, b) => b.contiguousFailures - a.contiguousFailures)
+    const others = failing.length > 1 ? ` and ${failing.length - 1} more` : ''
+    findings.push({
+      code: 'check-failing',
+      verdict: 'degraded',
+      message: `the node's check ${worstCheck?.name}${others} failed ${worstCheck?.contiguousFailures} times in a row`,
+    })
+  }
+  const heartbeatLagMs = liveness.heartbeatAt === null ? 0 : now - liveness.heartbeatAt
+  if (heartbeatLagMs >= thresholds.heartbeatMs) {
+    findings.push({
+      code: 'heartbeat-stale',
+      verdict: 'degraded',
+      message: `no network message handled for ${humanDuration(heartbeatLagMs)}`,
+    })
+  }
+}
+
+function unhealthyMessage({ checks }: Liveness): string {
+  const failing = checks.filter((check) => !check.healthy).map((check) => check.name)
+  if (failing.length === 0) return 'the node says that it is unhealthy'
+  const named = failing.slice(0, 3).join(', ')
+  return `the node says that it is unhealthy: ${named}${failing.length > 3 ? ` and ${failing.length - 3} more` : ''}`
+}
+
+function pushStanding(findings: Finding[], standing: ShardStanding, thresholds: Thresholds): void {
+  if (!standing.lagging && standing.stalledForMs === null) return
+  const where = ofShard(standing.shard)
+  if (standing.lagging) {
+    const blocks = standing.lagBlocks === 1 ? '1 block' : `${standing.lagBlocks} blocks`
+    findings.push({
+      code: 'lagging',
+      verdict: standing.lagBlocks >= thresholds.lagBlocksDown ? 'down' : 'degraded',
+      message: `${where}${blocks} (${humanDuration(standing.lagMs)}) behind`,
+    })
+  }
+  if (standing.stalledForMs !== null) {
+    findings.push({
+      code: 'stalled',
+      verdict: 'degraded',
+      message: `${where}no new block for ${humanDuration(standing.stalledForMs)} while the network went on`,
+    })
+  }
+}
+
+/** Where our clock is ahead of the node's it may be ours that is wrong: blocks are not old for that. Negative, or zero. */
+function aheadMs(skewMs: number | null, thresholds: Thresholds): number {
+  return skewMs !== null && skewMs <= -thresholds.clockSkewMs ? skewMs : 0
+}
+
+/** With nobody to compare it with, the age of its newest block is all there is: whether it still comes nearer tells late from stuck. */
+function pushAge(
+  findings: Finding[],
+  standing: ShardStanding,
+  ageMs: number,
+  thresholds: Thresholds,
+  now: UnixMs,
+): void {
+  const { blockTimeMs, shard } = standing
+  const where = ofShard(shard)
+  const stands = now - standing.advancedAt >= thresholds.stallMs
+  const isFarBehind = ageMs >= Math.max(thresholds.stallMs, thresholds.lagBlocksDown * blockTimeMs)
+  const isBehind = ageMs >= Math.max(thresholds.stallMs, thresholds.lagBlocks * blockTimeMs)
+  if (isFarBehind || (isBehind && !stands)) {
+    findings.push({
+      code: 'lagging',
+      verdict: isFarBehind ? 'down' : 'degraded',
+      message: `${where}its newest block is ${humanDuration(ageMs)} old`,
+    })
+  }
+  if (stands && ageMs >= thresholds.stallMs) {
+    findings.push({
+      code: 'stalled',
+      verdict: 'degraded',
+      message: `${where}no new block for ${humanDuration(ageMs)}, and no other endpoint to compare it with`,
+    })
+  }
+}
+
+function ofBranch({ branch, shard }: ShardStanding): Finding | null {
+  if (branch?.side !== 'against') return null
+  const parted = branch.agreedAt === null ? '' : `, and parted from it after block ${branch.agreedAt}`
+  return {
+    code: 'forked',
+    verdict: 'degraded',
+    message: `${ofShard(shard)}another block than the majority at height ${branch.height}${parted}`,
+  }
+}
+
+function ofLatency(latencyMs: number | null, thresholds: Thresholds): Finding | null {
+  if (latencyMs === null || latencyMs < thresholds.latencyMs) return null
+  return { code: 'slow', verdict: 'degraded', message: `took ${humanDuration(latencyMs)} to answer` }
+}
+
+function ofClock(skewMs: number | null, thresholds: Thresholds): Finding | null {
+  if (skewMs === null || Math.abs(skewMs) < thresholds.clockSkewMs) return null
+  const direction = skewMs > 0 ? 'ahead of' : 'behind'
+  return {
+    code: 'clock-skewed',
+    verdict: 'up',
+    message: `the node's clock is ${humanDuration(Math.abs(skewMs))} ${direction} ours`,
+  }
+}
+
+/** The one table of which failure is called what. `null`: it says nothing of the node. */
+function conditionOf(failure: Failure): { code: ConditionCode; verdict: Finding['verdict'] } | null {
+  switch (failure.kind) {
+    case 'timeout':
+    case 'dns':
+    case 'refused':
+    case 'unroutable':
+    case 'reset':
+    case 'tls':
+      return { code: 'unreachable', verdict: 'down' }
+    case 'truncated':
+    case 'not-http':
+    case 'headers-too-large':
+    case 'too-large':
+    case 'redirect':
+    case 'http':
+    case 'bad-encoding':
+    case 'not-json':
+    case 'too-deep':
+    case 'rpc':
+    case 'wrong-id':
+    case 'malformed':
+      return { code: 'bad-answer', verdict: 'down' }
+    case 'wrong-network':
+      return { code: 'wrong-network', verdict: 'down' }
+    case 'rate-limited':
+      return { code: 'rate-limited', verdict: 'degraded' }
+    case 'local-resources':
+      return null
+  }
+}
+
+function ofFailure(failure: Failure, where: string): Finding | null {
+  const condition = conditionOf(failure)
+  return condition === null ? null : { ...condition, message: `${where}${describeFailure(failure)}` }
+}
+
+/** How long the slowest check took that was answered; `null` when none was. */
+export function latencyOf(result: PollResult): number | null {
+  let slowest: number | null = null
+  for (const check of result.endpoint.checks) {
+    const outcome = checkOutcome(result, check)
+    if (outcome?.ok) slowest = Math.max(slowest ?? 0, outcome.durationMs)
+  }
+  return slowest
+}
+
+/**
+ * The node's clock minus ours. A block or a heartbeat from the future is as good a sign as the Date header: whichever
+ * says the most counts.
+ */
+export function skewOf(result: PollResult, standings: readonly ShardStanding[], now: UnixMs): number | null {
+  const heartbeatAt = result.liveness?.ok ? result.liveness.value.heartbeatAt : null
+  let future = Math.max(0, (heartbeatAt ?? now) - now)
+  for (const { head } of standings) future = Math.max(future, head.timestamp - now)
+  const dated = result.clockSkewMs
+  if (dated === null) return future > 0 ? future : null
+  return future > Math.abs(dated) ? future : dated
+}
+
+/** When every shard fails in the same way it is the endpoint that fails, not a shard of it. */
+function failAlike(heads: PollResult['heads']): boolean {
+  const [first] = heads
+  if (first === undefined || first.outcome.ok) return false
+  const { kind } = first.outcome.failure
+  return heads.every(({ outcome }) => !outcome.ok && outcome.failure.kind === kind)
+}
+
+function ofShard(shard: Shard): string {
+  return shard === null ? '' : `${shardName(shard)}: `
+}
+
+function push(findings: Finding[], finding: Finding | null): void {
+  if (finding !== null) findings.push(finding)
+}
+
+/** The worst finding of each code, the first where they are alike: a sharded endpoint is judged by its worst shard. */
+function oneOfEachCode(findings: readonly Finding[]): readonly Finding[] {
+  if (findings.length < 2) return findings
+  const byCode = new Map<ConditionCode, Finding>()
+  for (const finding of findings) {
+    const first = byCode.get(finding.code)
+    if (first === undefined || (first.verdict !== 'down' && finding.verdict === 'down'))
+      byCode.set(finding.code, finding)
+  }
+  return [...byCode.values()]
+}

@@ -1,0 +1,29 @@
+import type { Endpoint } from '../endpoint.ts'
+import type { PollResult } from '../poll-result.ts'
+import type { UnixMs } from '../time.ts'
+import type { Health } from './health.ts'
+import type { PollStep } from './poll-step.ts'
+
+/** One poll beside the schedule, and what it says by itself. */
+export interface Inspection {
+  readonly result: PollResult
+  /** Unconfirmed: this one poll decides. */
+  readonly health: Health
+  readonly steps: readonly PollStep[]
+  readonly startedAt: UnixMs
+  /** From being asked to the end of the poll, and how much of it was waiting for a place. */
+  readonly tookMs: number
+  readonly waitedMs: number
+}
+
+/** What came of asking for one. */
+export type Inspected =
+  | { readonly kind: 'polled'; readonly inspection: Inspection }
+  /** As many polls as may are under way, and none of them ended in time. */
+  | { readonly kind: 'no-place' }
+  /** The node limits our rate, and wants to be left alone. */
+  | { readonly kind: 'asked-to-wait'; readonly forMs: number }
+  | { readonly kind: 'unknown-endpoint' }
+
+/** Polls an endpoint now, to its end, and never rejects. Who asks while it is under way shares it. */
+export type Inspect = (endpoint: Endpoint, withinMs: number) => Promise<Inspected>

@@ -1,0 +1,62 @@
+import { describeFailure, type Failure } from '../../core/failure.ts'
+import type { RejectionReason } from '../../core/routing/request-outcome.ts'
+import { OVERLOADED, type Refusal, refusal } from '../errors.ts'
+import type { Question, Reply } from '../upstream-request.ts'
+
+/** A question that no endpoint has answered. */
+export interface Unanswered {
+  readonly question: Question
+  /** The last that failed; `null` where nobody was asked. */
+  readonly last: { readonly failure: Failure; readonly unsent: boolean; readonly endpoint: string } | null
+  /** Different endpoints that were asked. */
+  readonly asked: number
+  /** Most of its time went by in want of connections. */
+  readonly starved: boolean
+  readonly leftMs: number
+  /** How long until the first of those who could be asked wants to be left alone no more; `null` where none does. */
+  readonly restsForMs: () => number | null
+}
+
+/** With less than this left nobody is asked. */
+export const TOO_SHORT_MS = 20
+
+export function whyUnanswered({ question, last, asked, starved, leftMs, restsForMs }: Unanswered): Refusal {
+  // The nodes had no time for it: they are not to blame, and whoever comes again may be luckier.
+  if (starved && (question.operation.isRead || last?.unsent === true)) return OVERLOADED
+  const { operation, to } = question
+  if (last === null)
+    return leftMs < TOO_SHORT_MS ? DEADLINE : (resting('no-endpoint', RESTING, restsForMs) ?? NO_ENDPOINT)
+  const { failure, unsent, endpoint } = last
+  const what = `${endpoint}: ${describeFailure(failure)}`
+  if (failure.kind === 'http' && failure.status === 404 && to.kind === 'path' && operation.need.kind === 'endpoint') {
+    return refusal('unknown-route', what)
+  }
+  if (!operation.isRead && !unsent && !isRefusal(failure)) {
+    return refusal('outcome-unknown', `outcome unknown: it was sent to ${what}`)
+  }
+  if (failure.kind === 'timeout' && leftMs < 2 * TOO_SHORT_MS) return DEADLINE
+  const words = asked === 1 ? what : `every attempt failed: ${asked} endpoints were asked, at last ${what}`
+  const rests = failure.kind === 'rate-limited' ? resting('all-failed', words, restsForMs) : null
+  return rests ?? refusal('all-failed', words)
+}
+
+/** Nodes want to be left alone: callers are told for how long, so that they come again no sooner. */
+function resting(kind: RejectionReason, message: string, restsForMs: () => number | null): Refusal | null {
+  const retryAfterMs = restsForMs()
+  return retryAfterMs === null ? null : { kind, message, retryAfterMs }
+}
+
+/** The node refused it in so many words, and so has not done it. */
+function isRefusal(failure: Failure): boolean {
+  return (
+    failure.kind === 'redirect' || failure.kind === 'rate-limited' || (failure.kind === 'http' && failure.status < 500)
+  )
+}
+
+export function refused(why: Refusal, endpoint: string | null, attempts: number, nodeMs: number): Reply {
+  return { kind: 'refused', refusal: why, endpoint, attempts, cache: 'none', degraded: false, nodeMs, nodeId: null }
+}
+
+export const NO_ENDPOINT = refusal('no-endpoint', 'no endpoint of this network is usable')
+const RESTING = 'every endpoint of this network that is usable limits our rate just now'
+const DEADLINE = refusal('deadline', 'no endpoint answered in time')

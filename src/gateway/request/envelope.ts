@@ -1,0 +1,135 @@
+import { isUtf8 } from 'node:buffer'
+import { type Refusal, refusal } from '../errors.ts'
+import {
+  MALFORMED,
+  openScan,
+  readString,
+  type Scan,
+  scanObject,
+  skipBlank,
+  skipValue,
+  TOO_DEEP,
+  TWICE,
+} from '../json-scan.ts'
+import type { Call } from '../upstream-request.ts'
+
+/** One element of what a caller sent: a call, or something that is none and is told so under its id. */
+export type Entry =
+  | { readonly kind: 'call'; readonly call: Call }
+  | { readonly kind: 'refused'; readonly id: string; readonly refusal: Refusal }
+
+export type Body =
+  | { readonly kind: 'single'; readonly entry: Entry }
+  /** In the order of the caller; never empty. */
+  | { readonly kind: 'batch'; readonly entries: readonly Entry[] }
+  /** As a whole, and answered under the id `null`. */
+  | { readonly kind: 'refused'; readonly refusal: Refusal }
+
+export interface BodyLimits {
+  readonly batchLimit: number
+  /** Levels of objects and arrays, those of the envelope among them. */
+  readonly maxDepth?: number
+}
+
+/** No request that a node understands nests deeper: a call with access lists has 6 levels. */
+const MAX_DEPTH = 64
+
+/**
+ * Reads JSON-RPC 2.0 requests without changing a byte of them. The whole body must be one JSON text in UTF-8 without byte order
+ * mark; what is in `params` is not looked at here. A name given twice is refused, for nodes differ in which they take.
+ */
+export function readBody(body: Buffer, { batchLimit, maxDepth = MAX_DEPTH }: BodyLimits): Body {
+  if (!isUtf8(body)) return NOT_UTF8
+  const scan = openScan(body)
+  const start = skipBlank(scan, 0)
+  if (scan.bytes[start] === BRACKET) return readBatch(scan, start, batchLimit, maxDepth)
+  const end = scanEntry(scan, start, maxDepth)
+  if (end < 0 || skipBlank(scan, end) !== scan.length) return unreadable(end)
+  return { kind: 'single', entry: entryAt(scan, start) }
+}
+
+function readBatch(scan: Scan, start: number, batchLimit: number, maxDepth: number): Body {
+  const { bytes } = scan
+  const entries: Entry[] = []
+  let here = skipBlank(scan, start + 1)
+  if (bytes[here] === BRACKET_END) {
+    return skipBlank(scan, here + 1) === scan.length ? EMPTY_BATCH : unreadable(MALFORMED)
+  }
+  for (;;) {
+    // What comes after the limit is not worth reading.
+    if (entries.length === batchLimit) {
+      return { kind: 'refused', refusal: refusal('too-large', `a batch may hold ${batchLimit} requests`) }
+    }
+    const end = scanEntry(scan, here, maxDepth - 1)
+    if (end < 0) return unreadable(end)
+    entries.push(entryAt(scan, here))
+    here = skipBlank(scan, end)
+    if (bytes[here] === BRACKET_END) break
+    if (bytes[here] !== COMMA) return unreadable(MALFORMED)
+    here = skipBlank(scan, here + 1)
+  }
+  return skipBlank(scan, here + 1) === scan.length ? { kind: 'batch', entries } : unreadable(MALFORMED)
+}
+
+const COMMA = 44
+const BRACKET = 91
+const BRACKET_END = 93
+const BRACE = 123
+const QUOTE = 34
+
+const NAMES = [Buffer.from('jsonrpc'), Buffer.from('id'), Buffer.from('method'), Buffer.from('params')]
+/** Where those of the entry at hand lie, in this order. */
+const spans = new Int32Array(2 * NAMES.length + 1)
+const [JSONRPC, ID, METHOD, PARAMS] = [0, 2, 4, 6] as const
+
+function scanEntry(scan: Scan, at: number, maxDepth: number): number {
+  return scan.bytes[at] === BRACE ? scanObject(scan, at, NAMES, spans, maxDepth) : skipValue(scan, at, maxDepth)
+}
+
+/** What `scanEntry` has just passed. */
+function entryAt(scan: Scan, at: number): Entry {
+  const { bytes } = scan
+  if (bytes[at] !== BRACE) return { kind: 'refused', id: 'null', refusal: NO_OBJECT }
+  const idAt = spans[ID] as number
+  if (idAt === TWICE) return { kind: 'refused', id: 'null', refusal: GIVEN_TWICE }
+  if (idAt > 0 && !isIdStart(bytes[idAt] as number)) return { kind: 'refused', id: 'null', refusal: BAD_ID }
+  const id = idAt === 0 ? 'null' : bytes.toString('utf8', idAt, spans[ID + 1])
+  const problem = problemOf(bytes)
+  if (problem !== null) return { kind: 'refused', id, refusal: problem }
+  const method = readString(bytes, spans[METHOD] as number, spans[METHOD + 1] as number)
+  const params = spans[PARAMS] === 0 ? null : bytes.toString('utf8', spans[PARAMS], spans[PARAMS + 1])
+  return { kind: 'call', call: { id, isNotification: idAt === 0, method, params } }
+}
+
+/** A string, a number or null, told by its first byte. */
+function isIdStart(byte: number): boolean {
+  return byte === QUOTE || byte === 45 || byte === 110 || (byte >= 48 && byte <= 57)
+}
+
+function problemOf(bytes: Buffer): Refusal | null {
+  const jsonrpc = spans[JSONRPC] as number
+  const method = spans[METHOD] as number
+  const params = spans[PARAMS] as number
+  if (jsonrpc === TWICE || method === TWICE || params === TWICE) return GIVEN_TWICE
+  if (jsonrpc === 0 || bytes[jsonrpc] !== QUOTE) return BAD_VERSION
+  if (readString(bytes, jsonrpc, spans[JSONRPC + 1] as number) !== '2.0') return BAD_VERSION
+  if (method === 0 || bytes[method] !== QUOTE) return BAD_METHOD
+  if (params > 0 && bytes[params] !== BRACKET && bytes[params] !== BRACE) return BAD_PARAMS
+  return null
+}
+
+const NO_OBJECT = refusal('no-request', 'a request must be an object')
+const GIVEN_TWICE = refusal('no-request', 'jsonrpc, id, method and params must be given once')
+const BAD_ID = refusal('no-request', 'id must be a string, a number or null')
+const BAD_VERSION = refusal('no-request', 'jsonrpc must be "2.0"')
+const BAD_METHOD = refusal('no-request', 'method must be a string')
+const BAD_PARAMS = refusal('no-request', 'params must be an array or an object')
+
+const NOT_UTF8: Body = { kind: 'refused', refusal: refusal('unparsable', 'the body must be UTF-8') }
+const NOT_JSON: Body = { kind: 'refused', refusal: refusal('unparsable', 'the body must be JSON') }
+const NESTS_TOO_DEEP: Body = { kind: 'refused', refusal: refusal('unparsable', 'the body nests too deep') }
+const EMPTY_BATCH: Body = { kind: 'refused', refusal: refusal('no-request', 'a batch must hold a request') }
+
+function unreadable(end: number): Body {
+  return end === TOO_DEEP ? NESTS_TOO_DEEP : NOT_JSON
+}

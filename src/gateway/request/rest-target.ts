@@ -1,0 +1,129 @@
+import type { Operation } from '../../core/routing/operation.ts'
+import { type Refusal, refusal } from '../errors.ts'
+import type { Identified, Question } from '../upstream-request.ts'
+import { isAllowed } from './extra-methods.ts'
+
+/** A REST request that a node may be asked. */
+export interface RestRequest extends Identified {
+  readonly to: Extract<Question['to'], { readonly kind: 'path' }>
+}
+
+export interface RestTarget {
+  /** Those of a `Target`. */
+  readonly rest: string
+  readonly query: string | null
+  /** Those of the network. */
+  readonly shards: readonly number[]
+  /** The caller's `methods`, of which those that begin with `GET ` are for here. */
+  readonly extraMethods: readonly string[]
+}
+
+/** MultiversX's routes as its proxy has them (mx-chain-proxy-go, api/groups). What is sent is spelled in one way. */
+export function readRest({ rest, query, shards, extraMethods }: RestTarget): RestRequest | Refusal {
+  const [, group, second, third, fourth, ...more] = rest.split('/')
+  if (group === 'block' && fourth !== undefined && more.length === 0) {
+    if (third === 'by-hash') return blockBy('hash', second, fourth, query, shards)
+    if (third === 'by-nonce') return blockBy('nonce', second, fourth, query, shards)
+  }
+  if (group === 'network' && second === 'status' && third !== undefined && fourth === undefined) {
+    return networkStatus(third, query, shards)
+  }
+  if (rest === '/network/config') return query === null ? NETWORK_CONFIG : NO_QUERY
+  return extraRoute(rest, query, extraMethods)
+}
+
+function blockBy(
+  kind: 'hash' | 'nonce',
+  shardText: string | undefined,
+  text: string,
+  query: string | null,
+  shards: readonly number[],
+): RestRequest | Refusal {
+  const shard = readShard(shardText, shards)
+  if (shard === null) return BAD_SHARD
+  const flags = readFlags(query)
+  if (flags === null) return BAD_FLAGS
+  let operation: Operation
+  if (kind === 'hash') {
+    if (!HASH.test(text)) return BAD_HASH
+    operation = { name: 'block_by_hash', need: { kind: 'hash', shard }, isRead: true, absenceIsDoubtful: true }
+  } else {
+    const height = readWhole(text)
+    if (height === null) return BAD_NONCE
+    operation = {
+      name: 'block_by_nonce',
+      need: { kind: 'height', shard, height },
+      isRead: true,
+      absenceIsDoubtful: true,
+    }
+  }
+  const tail = `by-${kind}/${text.toLowerCase()}${flags}`
+  return restRequest(operation, `/block/${shard}/${tail}`, `/block/${tail}`)
+}
+
+function networkStatus(shardText: string, query: string | null, shards: readonly number[]): RestRequest | Refusal {
+  const shard = readShard(shardText, shards)
+  if (shard === null) return BAD_SHARD
+  if (query !== null) return NO_QUERY
+  const operation: Operation = {
+    name: 'network_status',
+    need: { kind: 'latest', shard },
+    isRead: true,
+    absenceIsDoubtful: false,
+  }
+  return restRequest(operation, `/network/status/${shard}`, '/network/status')
+}
+
+/** What only a caller's `methods` allow is asked of proxies alone: which shard's observer could answer is not known. */
+function extraRoute(rest: string, query: string | null, extraMethods: readonly string[]): RestRequest | Refusal {
+  if (!isAllowed(`GET ${rest}`, extraMethods)) return UNKNOWN
+  return restRequest(OTHER, query === null ? rest : `${rest}?${query}`, null)
+}
+
+function restRequest(operation: Operation, path: string, observerPath: string | null): RestRequest {
+  return { kind: 'operation', operation, canonical: path, to: { kind: 'path', path, observerPath } }
+}
+
+const OTHER: Operation = { name: 'other', need: { kind: 'any' }, isRead: true, absenceIsDoubtful: false }
+const NETWORK_CONFIG = restRequest(
+  { name: 'network_config', need: { kind: 'any' }, isRead: true, absenceIsDoubtful: false },
+  '/network/config',
+  '/network/config',
+)
+
+const HASH = /^[0-9a-fA-F]{64}$/
+const WHOLE = /^(?:0|[1-9][0-9]{0,15})$/
+
+function readWhole(text: string): number | null {
+  const number = WHOLE.test(text) ? Number(text) : Number.NaN
+  return Number.isSafeInteger(number) ? number : null
+}
+
+function readShard(text: string | undefined, shards: readonly number[]): number | null {
+  const shard = readWhole(text ?? '')
+  return shard !== null && shards.includes(shard) ? shard : null
+}
+
+/** In the order in which they are sent. */
+const FLAGS = ['forHyperblock', 'withLogs', 'withTxs'] as const
+
+/** The flags that are set, as a query; `null` when one is unknown, given twice, or neither true nor false, which is the default. */
+function readFlags(query: string | null): string | null {
+  if (query === null) return ''
+  const given = new Map<string, string>()
+  for (const pair of query.split('&')) {
+    const [name = '', value = '', ...more] = pair.split('=')
+    if (more.length > 0 || given.has(name) || !(FLAGS as readonly string[]).includes(name)) return null
+    if (value !== 'true' && value !== 'false') return null
+    given.set(name, value)
+  }
+  const set = FLAGS.filter((flag) => given.get(flag) === 'true').map((flag) => `${flag}=true`)
+  return set.length === 0 ? '' : `?${set.join('&')}`
+}
+
+const UNKNOWN = refusal('unknown-route', 'unknown route')
+const BAD_SHARD = refusal('bad-params', "shard must be one of the network's")
+const BAD_HASH = refusal('bad-params', 'hash must be 64 hex digits')
+const BAD_NONCE = refusal('bad-params', 'nonce must be a whole number without leading zeros, up to 2^53 - 1')
+const BAD_FLAGS = refusal('bad-params', `the query may hold ${FLAGS.join(', ')}, each once and true or false`)
+const NO_QUERY = refusal('bad-params', 'this route takes no query')

@@ -1,0 +1,66 @@
+import { type Refusal, refusal } from '../errors.ts'
+import type { Call, Identified, Question } from '../upstream-request.ts'
+import type { ServedNetwork } from './admission.ts'
+import type { Caller } from './callers.ts'
+import { identify } from './classify.ts'
+import type { Route, Surface } from './route.ts'
+
+/** Where calls of one request go. */
+export interface Place {
+  readonly surface: Surface
+  readonly to: Question['to']
+  /** The only endpoint that will do; `null` for any. */
+  readonly endpoint: string | null
+  readonly isAlias: boolean
+}
+
+/** Where an alias leads: to the endpoint that took it, and there to what its target is. */
+export interface AliasPlace {
+  readonly kind: 'alias'
+  readonly surface: Surface
+  readonly endpoint: string
+  readonly to: Question['to']
+}
+
+export interface AliasRoutes {
+  /** `path` is what follows `/ext/`. */
+  resolve(network: string, path: string): AliasPlace | Refusal
+}
+
+/** Of whom, of what network, and by which route. */
+export interface Comer {
+  readonly caller: Caller
+  readonly network: ServedNetwork
+  readonly route: Exclude<Route, { kind: 'rest' }>
+  readonly rules: { readonly admin: boolean }
+  /** The endpoint that `x-heartline-endpoint` names. */
+  readonly pinned: string | null
+}
+
+export function placeOf({ route, network, pinned }: Comer, aliases: AliasRoutes): Place | { refused: Refusal } {
+  if (route.kind === 'alias') {
+    const place = aliases.resolve(network.name, route.path)
+    return place.kind === 'alias' ? { ...place, isAlias: true } : { refused: place }
+  }
+  const { surface, to } = route
+  // The chain is the same wherever it is asked; a node's health, and its aliases, are its own.
+  return { surface, to, endpoint: surface === 'chain' ? null : pinned, isAlias: false }
+}
+
+/** What a call asks for there, and that it may. */
+export function askedBy(call: Call, { caller, network, rules }: Comer, place: Place): Identified | Refusal {
+  const { surface, endpoint, isAlias } = place
+  const asked = identify({
+    family: network.family,
+    surface,
+    call,
+    extraMethods: caller.methods,
+    adminAllowed: rules.admin && caller.admin,
+  })
+  if (asked.kind !== 'operation' || endpoint === null) return asked
+  if (!network.endpoints.has(endpoint)) return NO_SUCH_ENDPOINT
+  const name = isAlias ? 'alias' : asked.operation.name
+  return { ...asked, operation: { ...asked.operation, name, need: { kind: 'endpoint', endpoint } } }
+}
+
+const NO_SUCH_ENDPOINT = refusal('bad-params', 'x-heartline-endpoint must name an endpoint of this network')

@@ -1,0 +1,203 @@
+import type { EndpointKey } from '../core/endpoint.ts'
+import type { Incident, IncidentSample } from '../core/incident/incident.ts'
+import { createIncidentBook } from '../core/incident/incident-book.ts'
+import type { NetworkEvent } from '../core/incident/network-event.ts'
+import { periodAt } from '../core/maintenance.ts'
+import { shardName } from '../core/network.ts'
+import type { UnixMs } from '../core/time.ts'
+import { headHolds } from '../core/verdict/known.ts'
+import type { NetworkSplit, NetworkView } from '../core/verdict/network-view.ts'
+import type { Log } from '../log.ts'
+import type { BoardEntry } from '../state/board.ts'
+import { readIncident } from '../state/incident-codec.ts'
+import type { WritableIncidentLog } from '../state/incident-log.ts'
+import type { IncidentRecord, Store } from '../store/store.ts'
+
+export interface ChronicleDeps {
+  readonly incidents: WritableIncidentLog
+  readonly store: Pick<Store, 'saveIncident'>
+  readonly log: Log
+}
+
+/** Writes down what happens: incidents go to the log of open ones, to the store, and to whoever reads our log. */
+export interface Chronicle {
+  /** Goes on where an earlier run ended; `maintained`: the end of the maintenance in which endpoints were last. */
+  restore(records: readonly IncidentRecord[], maintained: ReadonlyMap<EndpointKey, UnixMs>): void
+  /** After a judged poll, which began at `at`. */
+  judged(view: NetworkView, entry: BoardEntry, at: UnixMs, now: UnixMs): void
+  /** After a judged poll of this network: `entries` are all its endpoints. */
+  standing(view: NetworkView, halts: Halts, entries: () => readonly BoardEntry[], now: UnixMs): void
+  /** Only these are watched from now on; maintenance may be planned otherwise. */
+  retain(endpoints: ReadonlySet<EndpointKey>, networks: ReadonlySet<string>, now: UnixMs): void
+}
+
+type Halts = ReturnType<NetworkView['halts']>
+
+/** A picture of a large network needs no more. */
+const MOST_SAMPLES = 64
+const MOST_NAMED = 8
+/** Who joins what goes on is no hurry, and looking at thousands of endpoints after every poll of one costs much. */
+const LOOK_AGAIN_AFTER_MS = 1000
+/** Both sides of a fork have to say it twice: after a start, a reload or silence that is not known before. */
+const SPLIT_KNOWN_AFTER_INTERVALS = 4
+
+export function createChronicle({ incidents, store, log }: ChronicleDeps): Chronicle {
+  const book = createIncidentBook()
+
+  /** Since when branches can be compared, or all over again; of networks whose endpoints disagree. */
+  const comparedSince = new Map<string, UnixMs>()
+  /** When all endpoints of a network were last looked at, for what happens to all of it. */
+  const lookedAt = new Map<string, UnixMs>()
+
+  function keep(changed: readonly Incident[]): void {
+    for (const incident of changed) {
+      const { id, network, endpoint, openedAt, closedAt, absorbedBy } = incident
+      const before = incidents.recent().find((known) => known.id === id)
+      incidents.put(incident)
+      store.saveIncident({
+        id,
+        network,
+        endpoint,
+        openedAt,
+        closedAt,
+        absorbed: absorbedBy !== null,
+        value: incident,
+      })
+      // One that nobody has changed for long may not be among the recent ones any more.
+      const wasOpen = before === undefined ? incident.changes.length > 1 : before.closedAt === null
+      if (wasOpen !== (closedAt === null)) tell(incident)
+    }
+  }
+
+  function tell({ id, network, endpoint, cause, state, openedAt, closedAt, flapping }: Incident): void {
+    const fields = { incident: id, network, ...(endpoint === null ? { cause } : { endpoint }), state }
+    if (closedAt === null) log.warn({ ...fields, ...(flapping && { flapping }) }, 'incident opened')
+    else log.info({ ...fields, seconds: Math.round((closedAt - openedAt) / 1000) }, 'incident closed')
+  }
+
+  return {
+    restore(records, maintained) {
+      const known = records.flatMap((record) => readIncident(record.value) ?? [])
+      book.restore(known, maintained)
+      for (const incident of known) incidents.put(incident)
+    },
+
+    judged(view, entry, at, now) {
+      const { health } = entry
+      const goneSince = health.streaks.recent.at(-view.network.thresholds.recoverAfter)?.at ?? at
+      keep(book.endpoint({ health, at, now, goneSince, maintainedUntil: maintainedUntil(entry, now) }))
+    },
+
+    standing(view, halts, entries, now) {
+      const { name } = view.network
+      const isSplit = view.isSplit()
+      const open = book.networkWide(name)
+      if (halts.length === 0 && !isSplit && open.length === 0) return
+      const goesOn = halts.length > 0 === hasCause(open, 'halted') && isSplit === hasCause(open, 'forked')
+      if (goesOn && Math.abs(now - (lookedAt.get(name) ?? 0)) < LOOK_AGAIN_AFTER_MS) return
+      lookedAt.set(name, now)
+      const split = view.split()
+      const all = entries()
+      const heard = all.filter(({ health }) => health.heads.some((head) => headHolds(head, health, now)))
+      const events: NetworkEvent[] = []
+      if (halts.length > 0) events.push(haltEvent(halts, heard, now))
+      if (split !== null) events.push(splitEvent(split, heard, now))
+      const longestMs = Math.max(...all.map(({ health }) => health.endpoint.intervalMs))
+      if (split !== null) comparedSince.set(name, Number.NEGATIVE_INFINITY)
+      else if (heard.length < 2 || !comparedSince.has(name)) comparedSince.set(name, now)
+      const isSplitKnown = now - (comparedSince.get(name) ?? now) > SPLIT_KNOWN_AFTER_INTERVALS * longestMs
+      const isOver = (incident: Incident) => {
+        if (incident.cause === 'forked') return all.length < 2 || (heard.length >= 2 && isSplitKnown)
+        return hasGoneOn(incident, all, heard)
+      }
+      keep(book.network({ name, now, events, samples: samplesOf(heard), isOver }))
+    },
+
+    retain(endpoints, networks, now) {
+      comparedSince.clear()
+      lookedAt.clear()
+      keep(book.retain(endpoints, networks, now))
+    },
+  }
+}
+
+function hasCause(incidents: readonly Incident[], cause: Incident['cause']): boolean {
+  return incidents.some((incident) => incident.cause === cause)
+}
+
+/**
+ * Somebody who stood still with the others has gone on, on every shard: to further blocks, or to new ones where the chain was
+ * set back. Where none of them is there any more, nobody can say it.
+ */
+function hasGoneOn({ changes, openedAt }: Incident, all: readonly BoardEntry[], heard: readonly BoardEntry[]): boolean {
+  const stood = (changes[0]?.samples ?? []).filter(({ endpoint }) =>
+    all.some(({ health }) => health.endpoint.name === endpoint),
+  )
+  const shards = [...new Set(stood.map(({ shard }) => shard))]
+  return shards.every((shard) =>
+    stood.some((sample) => {
+      const now = heard.find(({ health }) => health.endpoint.name === sample.endpoint)?.health
+      const head = now?.heads.find((one) => one.shard === shard)
+      if (sample.shard !== shard || sample.height === null || head === undefined) return false
+      return head.height > sample.height || (head.height < sample.height && head.advancedAt > openedAt)
+    }),
+  )
+}
+
+function haltEvent(halts: Halts, heard: readonly BoardEntry[], now: UnixMs): NetworkEvent {
+  const shards = halts.flatMap(({ shard }) => (shard === null ? [] : [shardName(shard)]))
+  const where = shards.length === 0 ? '' : ` on ${shards.join(', ')},`
+  const untils = heard.map((entry) => maintainedUntil(entry, now))
+  return {
+    cause: 'halted',
+    since: Math.min(...halts.map((halt) => halt.since)),
+    message: `no new block${where} on any of ${heard.length} endpoints`,
+    affected: heard.map(({ health }) => health.endpoint.name).sort(),
+    maintainedUntil: untils.some((until) => until === null) ? null : soonest(untils),
+  }
+}
+
+/** Where one side is in maintenance, the others agree. */
+function splitEvent(
+  { shard, height, since, branches }: NetworkSplit,
+  heard: readonly BoardEntry[],
+  now: UnixMs,
+): NetworkEvent {
+  const where = shard === null ? '' : `${shardName(shard)}: `
+  const sides = branches.slice(0, MOST_NAMED).map(({ hash, endpoints }) => `${shortHash(hash)} (${named(endpoints)})`)
+  const untils = new Map(heard.map((entry) => [entry.health.endpoint.name, maintainedUntil(entry, now)]))
+  const judged = branches.filter(({ endpoints }) => endpoints.some((name) => (untils.get(name) ?? null) === null))
+  return {
+    cause: 'forked',
+    since,
+    message: `${where}${branches.length} different blocks at height ${height}, none of them a majority's: ${sides.join(', ')}`,
+    affected: branches.flatMap(({ endpoints }) => endpoints).sort(),
+    maintainedUntil: judged.length > 1 ? null : soonest([...untils.values()]),
+  }
+}
+
+function maintainedUntil({ maintenance }: BoardEntry, now: UnixMs): UnixMs | null {
+  return periodAt(maintenance, now)?.until ?? null
+}
+
+function soonest(untils: readonly (UnixMs | null)[]): UnixMs | null {
+  const known = untils.filter((until) => until !== null)
+  return known.length === 0 ? null : Math.min(...known)
+}
+
+function named(endpoints: readonly string[]): string {
+  const rest = endpoints.length - MOST_NAMED
+  return `${endpoints.slice(0, MOST_NAMED).join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`
+}
+
+function shortHash(hash: string): string {
+  return hash.length <= 12 ? hash : `${hash.slice(0, 10)}…`
+}
+
+function samplesOf(entries: readonly BoardEntry[]): IncidentSample[] {
+  return entries
+    .flatMap(({ health: { endpoint, heads, latencyMs } }) =>
+      heads.map(({ shard, height, lagBlocks }) => ({ endpoint: endpoint.name, shard, height, lagBlocks, latencyMs })),
+    )
+    .slice(0, MOST_SAMPLES)
+}

@@ -1,0 +1,75 @@
+import type { Lane } from './concurrency-limit.ts'
+
+/** Something that is polled again and again. Names are unique. */
+export interface ScheduledItem {
+  readonly key: string
+  readonly intervalMs: number
+  /** What it shares with others: a host, a network. */
+  readonly lanes: readonly Lane[]
+}
+
+/** An item's place in the schedule. All times are of the monotonic clock. */
+export interface Slot {
+  item: ScheduledItem
+  /** Its next regular turn. */
+  due: number
+  running: boolean
+  /** When its regular turn was due, while that waits for a free place; `null` when none does. */
+  waitingSince: number | null
+  ran: boolean
+  /** When its last poll started, and whether in an extra turn. */
+  startedAt: number
+  extra: boolean
+  /** When its last poll ended. */
+  endedAt: number
+  /** The node asked to be left alone until then. */
+  notBefore: number
+  /** When its extra turn comes; `NEVER` without one. */
+  extraDue: number
+  /** Whether the extra turn has come, and waits for a free place. */
+  extraWaits: boolean
+  /** It was hastened while it ran. */
+  hastened: boolean
+  gone: boolean
+}
+
+export const NEVER = Number.POSITIVE_INFINITY
+
+export function newSlot(item: ScheduledItem): Slot {
+  return {
+    item,
+    due: 0,
+    running: false,
+    waitingSince: null,
+    ran: false,
+    startedAt: Number.NEGATIVE_INFINITY,
+    extra: false,
+    endedAt: Number.NEGATIVE_INFINITY,
+    notBefore: 0,
+    extraDue: NEVER,
+    extraWaits: false,
+    hastened: false,
+    gone: false,
+  }
+}
+
+/** The item's next regular turn after `now`, in its own rhythm. */
+export function nextTurn({ due, item: { intervalMs } }: Slot, now: number): number {
+  return due + Math.max(1, Math.floor((now - due) / intervalMs) + 1) * intervalMs
+}
+
+/** How soon after the start of a poll an extra one may start. */
+export function shortestGapMs({ item }: Slot): number {
+  return item.intervalMs / 4
+}
+
+/** When an item that does not run may have an extra turn; `NEVER` where a turn that it has anyway comes sooner. */
+export function extraTurn(slot: Slot, now: number): number {
+  const { due, notBefore, item } = slot
+  const waits = slot.extraWaits || (slot.waitingSince !== null && notBefore <= now)
+  if (slot.gone || waits) return NEVER
+  const at = Math.max(now, slot.startedAt + shortestGapMs(slot), notBefore)
+  // Regular turns before `notBefore` come to nothing.
+  const turn = due + Math.max(0, Math.ceil((notBefore - due) / item.intervalMs)) * item.intervalMs
+  return at < turn && at < slot.extraDue ? at : NEVER
+}

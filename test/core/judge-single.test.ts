@@ -1,0 +1,81 @@
+import { expect, test } from 'vitest'
+import { type Health, unpolled } from '../../src/core/verdict/health.ts'
+import { type Beside, judgeBeside } from '../../src/core/verdict/judge-single.ts'
+import { bad, endpoint, good, head, network, pollResult } from '../support/network.ts'
+
+const NOW = Date.UTC(2026, 0, 1)
+const OWN = endpoint('own-1')
+const UNPOLLED = unpolled(OWN, NOW - 100_000)
+const BESIDE: Beside = { network: network(), heads: [{ shard: null, height: 1000 }], alone: new Set() }
+
+function judged(
+  height: number,
+  { known = UNPOLLED, beside = BESIDE }: { known?: Health; beside?: Beside } = {},
+): Health {
+  const heads = [{ shard: null, outcome: good(head(height, NOW - 3000)) }]
+  return judgeBeside(pollResult(OWN, NOW, { heads }), known, beside, NOW)
+}
+
+/** As the schedule's polls knew it a while ago. */
+const knownAt = (height: number, agoMs: number, over: Partial<Health> = {}): Health => ({
+  ...UNPOLLED,
+  verdict: 'up',
+  heads: [
+    { shard: null, ...head(height, NOW - agoMs), lagBlocks: 0, lagMs: 0, advancedAt: NOW - agoMs, readAt: NOW - 1000 },
+  ],
+  ...over,
+})
+const codes = ({ conditions }: Health) => conditions.map(({ code }) => code)
+
+test('a single good poll is up, a single bad one down: nothing waits to be confirmed', () => {
+  const failed = pollResult(OWN, NOW, { heads: [{ shard: null, outcome: bad({ kind: 'refused' }) }] })
+
+  expect(judged(1000)).toMatchObject({ verdict: 'up', conditions: [] })
+  expect(judgeBeside(failed, knownAt(1000, 5000), BESIDE, NOW)).toMatchObject({
+    verdict: 'down',
+    conditions: [{ code: 'unreachable' }],
+    heads: [],
+  })
+})
+
+test('a height is held to what the others have reached', () => {
+  expect(judged(997)).toMatchObject({ verdict: 'degraded', heads: [{ lagBlocks: 3, lagMs: 36_000 }] })
+  expect(judged(900)).toMatchObject({ verdict: 'down' })
+  expect(judged(1004)).toMatchObject({ verdict: 'up', heads: [{ lagBlocks: 0 }] })
+})
+
+test('one that lagged goes on lagging until it is nearer, as in the schedule', () => {
+  expect(codes(judged(998))).toEqual([])
+  expect(codes(judged(998, { known: knownAt(990, 5000, { laggingShards: [null] }) }))).toEqual(['lagging'])
+  expect(codes(judged(999, { known: knownAt(990, 5000, { laggingShards: [null] }) }))).toEqual([])
+})
+
+test('one that has stood still while the others went on is stalled; one that moved since is not', () => {
+  expect(codes(judged(998, { known: knownAt(998, 61_000) }))).toEqual(['stalled'])
+  expect(codes(judged(998, { known: knownAt(998, 59_000) }))).toEqual([])
+  expect(codes(judged(998, { known: knownAt(997, 61_000) }))).toEqual([])
+})
+
+test('with nobody to compare it with, the age of its block speaks', () => {
+  const alone = { ...BESIDE, heads: [], alone: new Set([null]) }
+  const old = pollResult(OWN, NOW, { heads: [{ shard: null, outcome: good(head(1000, NOW - 3_600_000)) }] })
+
+  expect(judgeBeside(old, UNPOLLED, alone, NOW).verdict).toBe('down')
+  expect(judged(1000, { beside: alone }).verdict).toBe('up')
+})
+
+test('a fork that the schedule found stays, since one poll cannot tell', () => {
+  const forked = { code: 'forked', verdict: 'degraded', message: 'another block', since: NOW - 9000 } as const
+
+  const health = judged(1000, { known: knownAt(1000, 5000, { verdict: 'degraded', conditions: [forked] }) })
+
+  expect(health).toMatchObject({ verdict: 'degraded', conditions: [{ code: 'forked', since: NOW - 9000 }] })
+})
+
+test('a poll for which our own machine had no means says nothing of the node', () => {
+  const outcome = bad({ kind: 'local-resources', code: 'EMFILE' })
+
+  const health = judgeBeside(pollResult(OWN, NOW, { heads: [{ shard: null, outcome }] }), UNPOLLED, BESIDE, NOW)
+
+  expect(health.verdict).toBeNull()
+})

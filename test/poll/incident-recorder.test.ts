@@ -1,0 +1,139 @@
+import { describe, expect, test } from 'vitest'
+import { type Endpoint, endpointKey } from '../../src/core/endpoint.ts'
+import { createNetworkView, type NetworkView } from '../../src/core/verdict/network-view.ts'
+import { type Chronicle, createChronicle } from '../../src/poll/incident-recorder.ts'
+import type { BoardEntry } from '../../src/state/board.ts'
+import { createIncidentLog } from '../../src/state/incident-log.ts'
+import { newTally } from '../../src/state/tally.ts'
+import type { IncidentRecord } from '../../src/store/store.ts'
+import { incident, incidentRecord, START } from '../support/incident.ts'
+import { recordingLog } from '../support/log.ts'
+import { bad, endpoint, good, head, network, pollResult } from '../support/network.ts'
+
+const INTERVAL = 10_000
+
+interface House {
+  readonly chronicle: Chronicle
+  readonly view: NetworkView
+  readonly kept: IncidentRecord[]
+  readonly incidents: ReturnType<typeof createIncidentLog>
+  readonly log: ReturnType<typeof recordingLog>
+  /** All of them are polled, so many times; `height` of one is `null` where it does not answer. */
+  poll(rounds: number, height: (of: string) => number | null): void
+}
+
+function house(names = ['a', 'b', 'c']): House {
+  const endpoints: Endpoint[] = names.map((name) => endpoint(name))
+  const view = createNetworkView(network(), endpoints, START)
+  const incidents = createIncidentLog()
+  const log = recordingLog()
+  const kept: IncidentRecord[] = []
+  const chronicle = createChronicle({ incidents, store: { saveIncident: (record) => kept.push(record) }, log })
+  let now = START
+  const entries = (): BoardEntry[] =>
+    endpoints.map((of) => {
+      const health = view.health(of.name)
+      if (health === undefined) throw new Error('no health')
+      const tally = newTally(of.checks, of.shards)
+      return { key: endpointKey(of), health, tally, availability: null, maintenance: [] }
+    })
+
+  function poll(rounds: number, height: (of: string) => number | null): void {
+    for (let round = 0; round < rounds; round++) {
+      now += INTERVAL
+      for (const [index, of] of endpoints.entries()) {
+        const at = height(of.name)
+        const outcome = at === null ? bad({ kind: 'refused' }) : good(head(at, now))
+        view.judge(pollResult(of, now, { heads: [{ shard: null, outcome }] }), now)
+        chronicle.standing(view, view.halts(now), entries, now)
+        const entry = entries()[index]
+        if (entry !== undefined) chronicle.judged(view, entry, now, now)
+      }
+    }
+  }
+
+  return { chronicle, view, kept, incidents, log, poll }
+}
+
+const lines = ({ log }: House) => log.lines.map(({ level, message }) => `${level} ${message}`)
+
+describe('what is written down', () => {
+  test('goes to the log of open incidents, to the store and to whoever reads our log, once for each change', () => {
+    const here = house()
+    let height = 1000
+    here.poll(5, () => height++)
+    here.poll(10, (of) => (of === 'a' ? null : height++))
+    here.poll(3, () => height++)
+
+    expect(here.kept).toHaveLength(2)
+    expect(here.kept.map(({ closedAt }) => closedAt === null)).toEqual([true, false])
+    expect(here.kept[1]).toMatchObject({ id: here.kept[0]?.id, network: 'ethereum', endpoint: 'a', absorbed: false })
+    expect(here.incidents.recent()).toEqual([here.kept[1]?.value])
+    expect(lines(here)).toEqual(['warn incident opened', 'info incident closed'])
+    expect(here.log.lines[1]?.fields).toMatchObject({ endpoint: 'a', seconds: 100 })
+  })
+
+  test('is no secret and nothing that a node said', () => {
+    const here = house()
+    here.poll(5, () => 1000)
+    here.poll(5, (of) => (of === 'a' ? null : 1001))
+
+    for (const { fields } of here.log.lines)
+      expect(Object.keys(fields).sort()).toEqual(['endpoint', 'incident', 'network', 'state'])
+  })
+
+  test('names the shards, the sides and the endpoints of what happens to a whole network', () => {
+    const here = house()
+    here.poll(20, (of) => (of === 'c' ? null : 1000))
+
+    const [wide] = here.incidents.open().filter((one) => one.endpoint === null)
+    expect(wide).toMatchObject({ cause: 'halted', affected: ['a', 'b'] })
+    expect(wide?.conditions[0]?.message).toBe('no new block on any of 2 endpoints')
+    expect(wide?.changes[0]?.samples.map((sample) => [sample.endpoint, sample.height])).toEqual([
+      ['a', 1000],
+      ['b', 1000],
+    ])
+  })
+})
+
+describe('what an earlier run has left', () => {
+  test('is gone on with, and told again only when it ends', () => {
+    const here = house()
+    const open = incident({ network: 'ethereum', endpoint: 'a' })
+    here.chronicle.restore([incidentRecord(open)], new Map())
+    let height = 1000
+    here.poll(2, (of) => (of === 'a' ? null : height++))
+    expect([here.incidents.open(), lines(here)]).toEqual([[open], []])
+
+    here.poll(3, () => height++)
+
+    expect(here.incidents.open()).toEqual([])
+    expect(lines(here)).toEqual(['info incident closed'])
+    expect(here.kept.at(-1)?.value).toMatchObject({ id: open.id })
+  })
+
+  test('is left out where it cannot be understood', () => {
+    const here = house()
+    const odd = { ...incidentRecord(incident()), value: { id: 'incident-1', network: 7 } }
+
+    here.chronicle.restore([odd], new Map())
+
+    expect(here.incidents.recent()).toEqual([])
+  })
+
+  test('of an endpoint or a network that is gone is closed, and kept so', () => {
+    const here = house()
+    const gone = incident({ id: 'one', network: 'ethereum', endpoint: 'gone' })
+    const halt = incident({ id: 'two', network: 'other', endpoint: null, cause: 'halted', state: 'degraded' })
+    here.chronicle.restore([gone, halt].map(incidentRecord), new Map())
+    const at = START + 60_000
+
+    here.chronicle.retain(new Set(['ethereum/a']), new Set(['ethereum']), at)
+
+    expect(here.kept.map(({ id, closedAt }) => [id, closedAt])).toEqual([
+      ['one', at],
+      ['two', at],
+    ])
+    expect(here.incidents.open()).toEqual([])
+  })
+})

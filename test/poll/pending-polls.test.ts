@@ -1,0 +1,109 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { createDocket } from '../../src/poll/pending-polls.ts'
+
+interface Item {
+  readonly key: string
+  readonly number: number
+}
+
+/** Items are open until `known` says what they are. */
+function house() {
+  const known = new Map<number, 'fair' | 'ours'>()
+  const decided: [key: string, number: number, as: string][] = []
+  const waited: number[] = []
+  const docket = createDocket<Item, 'fair' | 'ours'>({
+    decide: ({ number }) => known.get(number) ?? 'undecided',
+    onDecided: ({ key, number }, as) => void decided.push([key, number, as]),
+    onWaiting: (_key, { number }) => void waited.push(number),
+  })
+  return { docket, known, decided, waited }
+}
+
+describe('a case', () => {
+  test('that is clear is decided at once, and nobody is asked for help', () => {
+    const { docket, known, decided, waited } = house()
+    known.set(1, 'fair')
+
+    docket.add('a', { key: 'a', number: 1 })
+
+    expect(decided).toEqual([['a', 1, 'fair']])
+    expect(waited).toEqual([])
+    expect(docket.size).toBe(0)
+  })
+
+  test('that is not waits until more is known', () => {
+    const { docket, known, decided, waited } = house()
+    docket.add('a', { key: 'a', number: 1 })
+    docket.review()
+    expect([docket.size, decided, waited]).toEqual([1, [], [1]])
+
+    known.set(1, 'ours')
+    docket.review()
+
+    expect([docket.size, decided]).toEqual([0, [['a', 1, 'ours']]])
+  })
+
+  test('waits for the earlier ones of its key, and not for those of others', () => {
+    const { docket, known, decided } = house()
+    known.set(2, 'fair').set(3, 'fair')
+    docket.add('a', { key: 'a', number: 1 })
+    docket.add('a', { key: 'a', number: 2 })
+    docket.add('b', { key: 'b', number: 3 })
+    expect(decided).toEqual([['b', 3, 'fair']])
+
+    known.set(1, 'fair')
+    docket.review()
+
+    expect(decided.map(([, number]) => number)).toEqual([3, 1, 2])
+  })
+
+  test('of a key that is gone is of no interest any more', () => {
+    const { docket, known, decided } = house()
+    docket.add('a', { key: 'a', number: 1 })
+    docket.add('b', { key: 'b', number: 2 })
+    docket.retain(new Set(['b']))
+    known.set(1, 'fair').set(2, 'fair')
+
+    docket.review()
+
+    expect(decided).toEqual([['b', 2, 'fair']])
+    expect(docket.size).toBe(0)
+  })
+})
+
+test('however what is known comes in, each is decided once, and those of one key in their order', () => {
+  const steps = fc.array(
+    fc.oneof(
+      fc.record({ kind: fc.constant('add' as const), key: fc.constantFrom('a', 'b', 'c') }),
+      fc.record({ kind: fc.constant('learn' as const), number: fc.nat(60) }),
+      fc.record({ kind: fc.constant('review' as const) }),
+    ),
+    { maxLength: 80, size: 'max' },
+  )
+  fc.assert(
+    fc.property(steps, (script) => {
+      const { docket, known, decided } = house()
+      const added: Item[] = []
+      for (const step of script) {
+        if (step.kind === 'review') docket.review()
+        else if (step.kind === 'learn') known.set(step.number, step.number % 2 === 0 ? 'fair' : 'ours')
+        else {
+          const item = { key: step.key, number: added.length }
+          added.push(item)
+          docket.add(step.key, item)
+        }
+      }
+      for (const { number } of added) known.set(number, 'fair')
+      docket.review()
+
+      expect(docket.size).toBe(0)
+      for (const key of ['a', 'b', 'c']) {
+        const of = (numbers: readonly { key: string; number: number }[]) =>
+          numbers.filter((item) => item.key === key).map(({ number }) => number)
+        expect(of(decided.map(([of, number]) => ({ key: of, number })))).toEqual(of(added))
+      }
+    }),
+    { numRuns: 300, seed: 20_261_121 },
+  )
+})

@@ -1,0 +1,91 @@
+import { Window } from 'happy-dom'
+import { describe, expect, test } from 'vitest'
+import { templateText } from '../../src/http/template-text.ts'
+import { type Course, course, padded } from '../../web/views/small-charts.ts'
+
+const START = Date.parse('2026-01-01T10:00:00.000Z')
+
+function aCourse(values: readonly (number | null)[], over: Partial<Course> = {}): Course {
+  return {
+    id: 'lag',
+    title: 'A lag',
+    startMs: START,
+    stepMs: 60_000,
+    cells: values.length,
+    zone: 'utc',
+    panels: [{ name: 'Lag', kind: 'bars', floor: 'zero', values, write: (value) => `${value} blocks` }],
+    ...over,
+  }
+}
+
+function draw(of: Course): HTMLElement {
+  const { document } = new Window()
+  document.body.innerHTML = templateText(course(of))
+  return document.body as unknown as HTMLElement
+}
+
+const rows = (page: HTMLElement) =>
+  [...page.querySelectorAll('tbody tr')].map((row) => [...row.children].map((cell) => cell.textContent?.trim()))
+const shape = (page: HTMLElement, name: string) => page.querySelector(`path.${name}`)?.getAttribute('d')
+
+describe('a course', () => {
+  test('is one stop of the tab key, and its table has every step, also what is not known', () => {
+    const page = draw(aCourse([0, null, 3], { states: 'u-d' }))
+
+    expect(page.querySelectorAll('[role=slider][tabindex="0"]')).toHaveLength(1)
+    expect(page.querySelector('[role=slider]')?.getAttribute('aria-valuemax')).toBe('3')
+    expect(rows(page)).toEqual([
+      ['10:00', 'up', '0 blocks'],
+      ['10:01', 'unknown', '–'],
+      ['10:02', 'down', '3 blocks'],
+    ])
+  })
+
+  test('has no ground where nothing is known, which leaves it hatched', () => {
+    const page = draw(aCourse([1, null, 1]))
+
+    expect(shape(page, 'ground')).toBe('M0 40v-40h1v40zM2 40v-40h1v40z')
+  })
+
+  test('shows what is too much by itself, and the limit once it is near', () => {
+    const near = aCourse([2, 5])
+    const [panel] = near.panels
+    const of = (limit: number) => draw({ ...near, panels: panel === undefined ? [] : [{ ...panel, limit }] })
+
+    expect(shape(of(5), 'over')).toMatch(/^M1 /)
+    expect(of(5).querySelector('path.limit')).not.toBeNull()
+    expect(of(500).querySelector('path.limit')).toBeNull()
+    expect(of(500).querySelector('path.over')).toBeNull()
+  })
+
+  test('breaks its line where nothing is known', () => {
+    const page = draw(
+      aCourse([], {
+        cells: 3,
+        panels: [{ name: 'Height', kind: 'line', floor: 'lowest', values: [10, null, 20], write: String }],
+      }),
+    )
+
+    expect(shape(page, 'trace')).toBe('M0 40h1M2 3h1')
+    expect(page.querySelector('.most')?.textContent).toBe('10 to 20')
+  })
+
+  test('marks what it is about, within its borders', () => {
+    const marked = { fromMs: START - 60_000, toMs: START + 90_000, state: 'down' as const }
+
+    const band = draw(aCourse([1, 2, 3], { marked })).querySelector('rect.band.down')
+
+    expect([band?.getAttribute('x'), band?.getAttribute('width')]).toEqual(['0', '1.5'])
+  })
+
+  test('of which nothing is known at all says so', () => {
+    expect(draw(aCourse([null, null])).querySelector('.most')?.textContent).toBe('not known')
+  })
+
+  test('that is short is padded with time of which nothing is known', () => {
+    const of = padded(aCourse([7]), 3)
+
+    expect([of.startMs, of.cells, of.panels[0]?.values]).toEqual([START - 120_000, 3, [null, null, 7]])
+    expect(padded(of, 2)).toEqual(of)
+  })
+})

@@ -1,0 +1,226 @@
+import type { StateView } from '../../src/http/wire-status.ts'
+import { clockOf } from './calendar.ts'
+import { duration, minute, type Zone } from './format.ts'
+import { html, nothing, svg, type TemplateResult } from './lit.ts'
+import { LETTERS, word } from './strip.ts'
+import { COURSE_WORDS } from './words-small-charts.ts'
+
+/** Figures over one stretch of time, in cells of one width. */
+export interface Course {
+  /** Of the document. */
+  readonly id: string
+  /** What it is, for those who do not see it. */
+  readonly title: string
+  readonly startMs: number
+  readonly stepMs: number
+  readonly cells: number
+  readonly zone: Zone
+  /** A letter a cell, as in a strip; none where there are no states. */
+  readonly states?: string
+  readonly panels: readonly Panel[]
+  /** What it is about. */
+  readonly marked?: { readonly fromMs: number; readonly toMs: number; readonly state: StateView }
+}
+
+export interface Panel {
+  readonly name: string
+  readonly kind: 'bars' | 'line'
+  /** `null` where nothing is known. */
+  readonly values: readonly (number | null)[]
+  readonly write: (value: number) => string
+  /** Where the scale begins. */
+  readonly floor: 'zero' | 'lowest'
+  /** From here on it is too much. */
+  readonly limit?: number
+}
+
+const HEIGHT = 40
+const TOP = 3
+/** A bar that is there must be seen. */
+const LEAST = 1.5
+
+/**
+ * Small charts, one below the other on one axis of time, with the table of what they show behind them. One stop of the tab
+ * key for all: `web/readables.ts` reads the table's rows. Without a script the table is there all the same.
+ */
+export function course(of: Course): TemplateResult {
+  const { id, title, startMs, stepMs, cells, zone } = of
+  const endMs = startMs + cells * stepMs
+  const span = COURSE_WORDS.span(stamp(startMs, of), stamp(endMs, of))
+  return html`
+    <figure class="course">
+      <div
+        class="plot"
+        role="slider"
+        tabindex="0"
+        data-course="${id}-table"
+        aria-label=${title}
+        aria-orientation="horizontal"
+        aria-readonly="true"
+        aria-valuemin="1"
+        aria-valuemax=${cells}
+        aria-valuenow=${cells}
+        aria-valuetext="${span}, ${COURSE_WORDS.cells(cells, duration(stepMs / 1000))}"
+      >
+        ${of.states === undefined ? nothing : stateLane(of.states, of)} ${of.panels.map((panel) => lane(panel, of))}
+      </div>
+      <p class="axis" aria-hidden="true">
+        <span>${stamp(startMs, of)}</span><span>${stamp(startMs + (cells * stepMs) / 2, of)}</span
+        ><span>${stamp(endMs, of)}${zone === 'utc' ? ' UTC' : ''}</span>
+      </p>
+      <details class="behind">
+        <summary>${COURSE_WORDS.table}</summary>
+        <div class="scroll" tabindex="0" role="region" aria-label=${title}>${table(of)}</div>
+      </details>
+    </figure>
+  `
+}
+
+/** Begun so much earlier that it has so many cells; nothing is known of that time. */
+export function padded(of: Course, atLeast: number): Course {
+  const more = Math.max(0, atLeast - of.cells)
+  const before = Array.from({ length: more }, () => null)
+  return {
+    ...of,
+    startMs: of.startMs - more * of.stepMs,
+    cells: of.cells + more,
+    panels: of.panels.map((panel) => ({ ...panel, values: [...before, ...panel.values] })),
+  }
+}
+
+function stateLane(states: string, of: Course): TemplateResult {
+  return html`
+    <div class="lane states">
+      <span class="label">${COURSE_WORDS.state}</span>
+      <svg viewBox="0 0 ${of.cells} 14" preserveAspectRatio="none" aria-hidden="true" focusable="false">
+        <path class="ground" d=${bars(
+          Array.from(states, (one) => (one === '-' ? null : 14)),
+          14,
+        )} />
+        ${Object.entries(LETTERS).map(([letter, state]) => {
+          const at = state === 'down' ? 0 : state === 'degraded' ? 2 : state === 'maintenance' ? 6 : 4
+          const d =
+            state === 'unknown'
+              ? ''
+              : bars(
+                  Array.from(states, (one) => (one === letter ? 14 - at : null)),
+                  14,
+                )
+          return d === '' ? nothing : svg`<path class=${state} d=${d} />`
+        })}
+        ${band(of, 14)}
+      </svg>
+    </div>
+  `
+}
+
+function lane({ name, kind, values, write, floor, limit }: Panel, of: Course): TemplateResult {
+  const known = values.filter((value) => value !== null)
+  const most = known.reduce((a, b) => Math.max(a, b), 0)
+  const lowest = known.reduce((a, b) => Math.min(a, b), Number.POSITIVE_INFINITY)
+  const bottom = floor === 'lowest' && known.length > 0 ? lowest : 0
+  const top = Math.max(most, limit !== undefined && most > limit / 2 ? limit : 0, bottom + 1e-9)
+  const heightOf = (value: number) => {
+    const height = ((value - bottom) / (top - bottom)) * (HEIGHT - TOP)
+    return value > bottom ? Math.max(LEAST, height) : 0
+  }
+  const heights = values.map((value) => (value === null ? null : heightOf(value)))
+  const ground = bars(
+    values.map((value) => (value === null ? null : HEIGHT)),
+    HEIGHT,
+  )
+  const isOver = (value: number | null) => limit !== undefined && value !== null && value >= limit
+  const over = bars(
+    heights.map((height, at) => (isOver(values[at] ?? null) ? height : null)),
+    HEIGHT,
+  )
+  return html`
+    <div class="lane ${kind}">
+      <span class="label">${name}</span>
+      <span class="most">${known.length === 0 ? COURSE_WORDS.unknown : scaleText(bottom, most, floor, write)}</span>
+      <svg viewBox="0 0 ${of.cells} ${HEIGHT}" preserveAspectRatio="none" aria-hidden="true" focusable="false">
+        <path class="ground" d=${ground} />
+        ${band(of, HEIGHT)} <path class="area" d=${bars(heights, HEIGHT)} />
+        ${kind === 'line' ? svg`<path class="trace" d=${trace(heights)} vector-effect="non-scaling-stroke" />` : nothing}
+        ${over === '' ? nothing : svg`<path class="over" d=${over} />`}
+        ${
+          limit === undefined || limit > top
+            ? nothing
+            : svg`<path class="limit" d="M0 ${round(HEIGHT - heightOf(limit))}h${of.cells}" vector-effect="non-scaling-stroke" />`
+        }
+      </svg>
+    </div>
+  `
+}
+
+function scaleText(bottom: number, most: number, floor: Panel['floor'], write: Panel['write']): string {
+  return floor === 'lowest' ? COURSE_WORDS.span(write(bottom), write(most)) : `${COURSE_WORDS.most} ${write(most)}`
+}
+
+function band({ marked, startMs, stepMs, cells }: Course, height: number): TemplateResult | typeof nothing {
+  if (marked === undefined) return nothing
+  const place = (ms: number) => Math.min(cells, Math.max(0, (ms - startMs) / stepMs))
+  const [from, to] = [place(marked.fromMs), place(marked.toMs)]
+  return svg`<rect class="band ${marked.state}" x=${round(from)} y="0" width=${round(Math.max(0.3, to - from))} height=${height} />`
+}
+
+/** From the ground up; neighbours of one height are one. */
+function bars(heights: readonly (number | null)[], ground: number): string {
+  let d = ''
+  for (let at = 0; at < heights.length; at++) {
+    const height = heights[at] ?? null
+    if (height === null || height === 0) continue
+    const start = at
+    while (heights[at + 1] === height) at++
+    const width = at + 1 - start
+    d += `M${start} ${ground}v-${round(height)}h${width}v${round(height)}z`
+  }
+  return d
+}
+
+/** In steps, broken where nothing is known. */
+function trace(heights: readonly (number | null)[]): string {
+  let d = ''
+  let isDrawing = false
+  for (const [at, height] of heights.entries()) {
+    if (height !== null) d += `${isDrawing ? 'L' : 'M'}${at} ${round(HEIGHT - height)}h1`
+    isDrawing = height !== null
+  }
+  return d
+}
+
+function round(value: number): number {
+  return Math.round(value * 100) / 100
+}
+
+function stamp(ms: number, { stepMs, zone }: Course): string {
+  return stepMs < 60_000 ? clockOf(ms, zone) : minute(ms, zone)
+}
+
+function table(of: Course): TemplateResult {
+  const { id, states, panels, cells, startMs, stepMs } = of
+  return html`
+    <table class="data" id="${id}-table">
+      <thead>
+        <tr>
+          <th scope="col">${COURSE_WORDS.time}</th>
+          ${states === undefined ? nothing : html`<th scope="col">${COURSE_WORDS.state}</th>`}
+          ${panels.map(({ name }) => html`<th scope="col" class="n">${name}</th>`)}
+        </tr>
+      </thead>
+      <tbody>
+        ${Array.from({ length: cells }, (_, at) => {
+          const state = LETTERS[states?.[at] ?? '-'] ?? 'unknown'
+          return html`<tr>
+            <th scope="row">${stamp(startMs + at * stepMs, of)}</th>
+            ${states === undefined ? nothing : html`<td>${word(state)}</td>`}
+            ${panels.map(({ values, write }) => {
+              const value = values[at] ?? null
+              return html`<td class="n">${value === null ? COURSE_WORDS.none : write(value)}</td>`
+            })}
+          </tr>`
+        })}
+      </tbody>
+    </table>
+  `
+}
