@@ -1,7 +1,7 @@
 import type { Clock, Timer } from '../clock.ts'
 import { createAddress } from '../nodes/address.ts'
 import { createNodeForwarder } from '../nodes/forward.ts'
-import type { WireRequest } from '../nodes/transport.ts'
+import type { TransportRequest } from '../nodes/transport.ts'
 import { Secret } from '../secret.ts'
 
 /** Somebody who asks a little all the time, so that the gateway has something to show. */
@@ -50,7 +50,7 @@ export function startDemoTraffic({ url, endpointId, clock }: DemoTrafficDeps): D
   /** What comes of it is the gateway's to tell. */
   function ask(turn: number): Promise<unknown> {
     const [network, path, method, params = []] = ASKED[turn % ASKED.length] as (typeof ASKED)[number]
-    const request: WireRequest = {
+    const request: TransportRequest = {
       method: method === null ? 'GET' : 'POST',
       path: `/${network}/${endpointId}${path}`,
       body: method === null ? null : JSON.stringify({ jsonrpc: '2.0', id: turn, method, params }),

@@ -1,5 +1,5 @@
 import type { Mark } from './caller-heights.ts'
-import type { NodeReply, Question } from './upstream-request.ts'
+import type { NodeReply, UpstreamRequest } from './upstream-request.ts'
 
 /** Which of a caller's marks an answer moves, and how high; `null` where it tells of no height. */
 export interface AnswerHeight {
@@ -10,7 +10,7 @@ export interface AnswerHeight {
 }
 
 /** Reads nothing but the one number: a block may be megabytes. */
-export function answerHeight({ operation, call }: Question, reply: NodeReply): AnswerHeight | null {
+export function answerHeight({ operation, call }: UpstreamRequest, reply: NodeReply): AnswerHeight | null {
   switch (operation.name) {
     case 'eth_blockNumber':
       return reply.kind === 'result' ? latest(quantityAt(reply.result, 1)) : null
@@ -47,7 +47,7 @@ function extraHeight(method: string, result: Buffer): AnswerHeight | null {
   return method === 'eth_getBlockByHash' ? told(quantityOf(result, NUMBER)) : null
 }
 
-function blockHeight(need: Question['operation']['need'], params: string, result: Buffer): AnswerHeight | null {
+function blockHeight(need: UpstreamRequest['operation']['need'], params: string, result: Buffer): AnswerHeight | null {
   if (isNull(result)) return null
   if (need.kind === 'height') return told(need.height)
   if (need.kind === 'latest') return latest(quantityOf(result, NUMBER))

@@ -4,7 +4,7 @@ import type { Shard } from '../core/network.ts'
  * The highest blocks that each caller was given, so that none of them sees a chain go backwards. `finalized` is a mark of its own.
  * The forwarder notes what it answers; whoever answers in its place (one answer for several callers) notes it likewise.
  */
-export interface Tips {
+export interface CallerHeights {
   /** `null` where the caller was given none yet. */
   get(caller: string, network: string, shard: Shard, mark: Mark): number | null
   /** The caller is given this height: its mark rises, or stays. */
@@ -18,7 +18,7 @@ export type Mark = 'latest' | 'finalized'
 /** Callers, networks and shards are configured: only reloads with ever new names could fill this. */
 const MOST = 10_000
 
-export function createTips(most = MOST): Tips {
+export function createCallerHeights(most = MOST): CallerHeights {
   /** The least recently raised first. */
   const marks = new Map<string, number>()
 

@@ -2,22 +2,22 @@
  * Whether somebody still waits for the answer. An AbortSignal is one; `createPresence` makes one that costs next to nothing, where a
  * signal takes 4 microseconds to make, a tenth of a whole request.
  */
-export interface Presence {
+export interface Cancellation {
   readonly aborted: boolean
   addEventListener(type: 'abort', task: () => void): void
   removeEventListener(type: 'abort', task: () => void): void
 }
 
-export interface OwnPresence extends Presence {
+export interface OwnCancellation extends Cancellation {
   /** The caller is gone: tells everybody who listens, once. */
   abort(): void
 }
 
-export function createPresence(): OwnPresence {
+export function createCancellation(): OwnCancellation {
   return new PlainPresence()
 }
 
-class PlainPresence implements OwnPresence {
+class PlainPresence implements OwnCancellation {
   aborted = false
   #tasks: (() => void)[] | null = null
 

@@ -1,6 +1,6 @@
 import type { RejectionReason } from '../core/routing/request-outcome.ts'
 
-export interface Refusal {
+export interface GatewayError {
   readonly kind: RejectionReason
   /** A sentence for people: names members and limits, never values of the caller's, never a URL. */
   readonly message: string
@@ -18,7 +18,7 @@ interface RefusalRow {
   readonly restStatus: number
 }
 
-export const REFUSALS: Readonly<Record<RejectionReason, RefusalRow>> = {
+export const ERRORS: Readonly<Record<RejectionReason, RefusalRow>> = {
   unparsable: { code: -32_700, status: 400, restCode: 'bad_request', restStatus: 400 },
   'no-request': { code: -32_600, status: 400, restCode: 'bad_request', restStatus: 400 },
   'unknown-method': { code: -32_601, status: 200, restCode: 'bad_request', restStatus: 404 },
@@ -37,18 +37,21 @@ export const REFUSALS: Readonly<Record<RejectionReason, RefusalRow>> = {
   overloaded: { code: -32_603, status: 503, restCode: 'internal_issue', restStatus: 503 },
 }
 
-export function refusal(kind: RejectionReason, message: string): Refusal {
+export function gatewayError(kind: RejectionReason, message: string): GatewayError {
   return { kind, message }
 }
 
-export const OVERLOADED: Refusal = { ...refusal('overloaded', 'too many requests are at work'), retryAfterMs: 1000 }
+export const OVERLOADED: GatewayError = {
+  ...gatewayError('overloaded', 'too many requests are at work'),
+  retryAfterMs: 1000,
+}
 
 /** The `error` member of a JSON-RPC answer, as JSON text. */
-export function rpcError({ kind, message }: Refusal): string {
-  return JSON.stringify({ code: REFUSALS[kind].code, message })
+export function rpcError({ kind, message }: GatewayError): string {
+  return JSON.stringify({ code: ERRORS[kind].code, message })
 }
 
 /** The whole body of a REST answer. */
-export function restError({ kind, message }: Refusal): string {
-  return JSON.stringify({ data: null, error: message, code: REFUSALS[kind].restCode })
+export function restError({ kind, message }: GatewayError): string {
+  return JSON.stringify({ data: null, error: message, code: ERRORS[kind].restCode })
 }

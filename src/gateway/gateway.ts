@@ -3,8 +3,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Clock } from '../clock.ts'
 import type { Network, Shard } from '../core/network.ts'
 import type { Log } from '../log.ts'
-import { createPresence, type Presence } from './cancellation.ts'
-import { OVERLOADED, REFUSALS, type Refusal, restError, rpcError } from './errors.ts'
+import { type Cancellation, createCancellation } from './cancellation.ts'
+import { ERRORS, type GatewayError, OVERLOADED, restError, rpcError } from './errors.ts'
 import type { GatewayMetrics } from './gateway-metrics.ts'
 import { type Admission, admit, type Rules, type ServedNetwork } from './request/admission.ts'
 import { type Caller, type CallerSettings, createCallers } from './request/callers.ts'
@@ -12,7 +12,7 @@ import { readBody } from './request/envelope.ts'
 import { type Certificate, createListener, type ListenerOptions } from './request/listener.ts'
 import { refuseCalls } from './request/refused-calls.ts'
 import { answerAndLinger, type Backlog, declaredLength, hasBody, receive } from './request/request-body.ts'
-import { createAsker, type Load, type RpcAnswered } from './request/request-handler.ts'
+import { createRequestHandler, type Load, type RpcAnswered } from './request/request-handler.ts'
 import {
   type AnswerHeaders,
   NOTHING_ASKED,
@@ -22,8 +22,8 @@ import {
   respondEmpty,
 } from './request/respond.ts'
 import type { AliasRoutes } from './request/route-target.ts'
-import { createUnread } from './request/slow-readers.ts'
-import type { Answerer } from './upstream-request.ts'
+import { createSlowReaders } from './request/slow-readers.ts'
+import type { UpstreamHandler } from './upstream-request.ts'
 
 /** What may change while it runs. */
 export interface GatewayRules {
@@ -44,7 +44,7 @@ export interface GatewayDeps {
   readonly listen: Omit<ListenerOptions, 'silenceMs'>
   readonly rules: GatewayRules
   /** The row of those who can answer, from the aliases to the nodes themselves. */
-  readonly answerer: Answerer
+  readonly answerer: UpstreamHandler
   readonly aliases: AliasRoutes
   readonly metrics: GatewayMetrics
   readonly clock: Clock
@@ -98,9 +98,9 @@ export function createGateway({ listen, answerer, aliases, metrics, clock, log, 
   const { mostAtWork = MOST_AT_WORK, mostUnreadBytes = MOST_UNREAD_BYTES } = deps
   const callers = createCallers({ clock })
   const backlog: Backlog = { bytes: 0 }
-  const unread = createUnread(mostUnreadBytes)
+  const unread = createSlowReaders(mostUnreadBytes)
   const load: Load = { calls: 0, most: mostAtWork }
-  const asker = createAsker({ answerer, aliases, load, metrics, clock, log })
+  const asker = createRequestHandler({ answerer, aliases, load, metrics, clock, log })
   const nextRequestId = requestIds()
   let rules = deps.rules
   let served = servedBy(rules)
@@ -169,8 +169,8 @@ export function createGateway({ listen, answerer, aliases, metrics, clock, log, 
   }
 
   /** Counts it until it is answered, or its caller is gone. */
-  function begin(res: ServerResponse, network: string): Presence {
-    const presence = createPresence()
+  function begin(res: ServerResponse, network: string): Cancellation {
+    const presence = createCancellation()
     atWork++
     load.calls++
     metrics.atWork(network, 1)
@@ -191,7 +191,7 @@ export function createGateway({ listen, answerer, aliases, metrics, clock, log, 
     readonly awaitsContinue: boolean
   }
 
-  function turnAway(unwanted: Unwanted, because: Refusal, shape: 'rpc' | 'rest'): void {
+  function turnAway(unwanted: Unwanted, because: GatewayError, shape: 'rpc' | 'rest'): void {
     const { req, res, admission, awaitsContinue } = unwanted
     const { caller, network } = admission
     metrics.rejected(network?.name ?? null, because.kind)
@@ -200,7 +200,7 @@ export function createGateway({ listen, answerer, aliases, metrics, clock, log, 
       caller.tally.refused++
       if (network !== null) metrics.answered(network.name, 'none', caller.name, because.kind, null, null)
     }
-    const row = REFUSALS[because.kind]
+    const row = ERRORS[because.kind]
     const { retryAfterMs, allow } = because
     // Of what is no request, whoever is in front of us may see another end than we do.
     const closes = unwanted.headers.closes === true || because.kind === 'no-request'
@@ -240,7 +240,7 @@ export function createGateway({ listen, answerer, aliases, metrics, clock, log, 
   }
 }
 
-function tooLarge(limit: number): Refusal {
+function tooLarge(limit: number): GatewayError {
   return { kind: 'too-large', message: `the body may have ${limit} bytes` }
 }
 

@@ -8,7 +8,7 @@ import type { Log } from '../log.ts'
 import type { Board } from '../state/board.ts'
 import { createCache } from './cache/cache.ts'
 import { createCoalescer } from './cache/coalesce.ts'
-import { createTips } from './caller-heights.ts'
+import { createCallerHeights } from './caller-heights.ts'
 import { createForwarder } from './failover/forwarder.ts'
 import type { EndpointOverview } from './failover/routing-order.ts'
 import type { UpstreamTarget } from './failover/upstream.ts'
@@ -72,7 +72,7 @@ export function createGatewayService(deps: GatewayServiceDeps): GatewayService {
   const { listen, board, store, onDoubt, metrics, clock, log } = deps
   let { setup } = deps
   let rpcPaths = rpcPathsOf(setup)
-  const tips = createTips()
+  const tips = createCallerHeights()
   const forwarder = createForwarder({
     board,
     clock,

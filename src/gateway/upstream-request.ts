@@ -1,6 +1,6 @@
 import type { Operation } from '../core/routing/operation.ts'
-import type { Presence } from './cancellation.ts'
-import type { Refusal } from './errors.ts'
+import type { Cancellation } from './cancellation.ts'
+import type { GatewayError } from './errors.ts'
 
 /** One JSON-RPC request of a caller, its envelope read and nothing else. */
 export interface Call {
@@ -13,7 +13,7 @@ export interface Call {
 }
 
 /** What a request asks for, and that it may. */
-export interface Identified {
+export interface ClassifiedRequest {
   readonly kind: 'operation'
   readonly operation: Operation
   /**
@@ -24,7 +24,7 @@ export interface Identified {
 }
 
 /** One thing to ask of a network, already allowed. */
-export interface Question {
+export interface UpstreamRequest {
   readonly network: string
   /** The caller's name: its endpoint_id is known to `callers.ts` alone. */
   readonly caller: string
@@ -41,7 +41,7 @@ export interface Question {
   /** On the monotonic clock. */
   readonly deadlineAt: number
   /** Aborts when the caller is gone. */
-  readonly signal: Presence
+  readonly signal: Cancellation
 }
 
 /** How an answer came about. */
@@ -67,9 +67,9 @@ export type NodeReply =
   /** A REST answer, envelope and all. */
   | { readonly kind: 'rest'; readonly status: number; readonly body: Buffer }
 
-export type Reply = (NodeReply | { readonly kind: 'refused'; readonly refusal: Refusal }) & Provenance
+export type Reply = (NodeReply | { readonly kind: 'refused'; readonly refusal: GatewayError }) & Provenance
 
 /** Something that answers questions: the nodes themselves, the cache before them, the aliases beside them. Never rejects. */
-export interface Answerer {
-  ask(question: Question): Promise<Reply>
+export interface UpstreamHandler {
+  ask(question: UpstreamRequest): Promise<Reply>
 }

@@ -10,7 +10,7 @@ import { headerOf, readHttpDate, readRetryAfter } from './header.ts'
 import type { RawAnswer } from './http-client.ts'
 import { MAX_DEPTH, nestsDeeper } from './json-depth.ts'
 import { MAX_ANSWER_BYTES } from './limits.ts'
-import { createWire } from './transport.ts'
+import { createTransport } from './transport.ts'
 
 /** `waitedMs`: how long our own limit of connections kept the request back. That is no time of the node's. */
 export type Sent =
@@ -37,7 +37,7 @@ export interface NodeClientDeps {
 }
 
 export function createNodeClient({ clock, maxConnections, lookup }: NodeClientDeps): NodeClient {
-  const wire = createWire({ clock, maxConnections, maxAnswerBytes: MAX_ANSWER_BYTES, lookup })
+  const wire = createTransport({ clock, maxConnections, maxAnswerBytes: MAX_ANSWER_BYTES, lookup })
 
   function readAnswer(raw: RawAnswer, connection: number, waitedMs: number): Sent | Promise<Sent> {
     const receivedAt = clock.now()

@@ -4,7 +4,7 @@ import type { UnixMs } from '../core/time.ts'
 import type { NodeAddress } from './address.ts'
 import { createConnector } from './connect.ts'
 import { HttpClient } from './http-client.ts'
-import type { AnswerRoom } from './memory-budget.ts'
+import type { MemoryBudget } from './memory-budget.ts'
 
 /** One connection, opened again when it was closed. Whoever has taken it is alone on it. */
 export interface Lane {
@@ -46,7 +46,7 @@ export interface ConnectionsDeps {
   readonly lookup: LookupFunction | null
   readonly maxConnections: number
   readonly maxAnswerBytes: number
-  readonly room: AnswerRoom
+  readonly room: MemoryBudget
   readonly nextNumber: () => number
 }
 

@@ -7,13 +7,13 @@ import type { Stage } from './exchange.ts'
 import { headerOf, readHttpDate, readRetryAfter } from './header.ts'
 import type { RawAnswer } from './http-client.ts'
 import { MAX_FORWARDED_BYTES, MAX_INCOMING_BYTES } from './limits.ts'
-import { type Alarms, createAlarms } from './timer-queue.ts'
-import { createWire, type Limit, type WireRequest } from './transport.ts'
+import { createTimerQueue, type TimerQueue } from './timer-queue.ts'
+import { createTransport, type Limit, type TransportRequest } from './transport.ts'
 
 /** Sends a caller's request as it is, and brings back the node's own bytes. Never throws, follows no redirect. */
 export interface NodeForwarder {
   /** Given up `withinMs` from now, or when `leaving` aborts. */
-  forward(address: NodeAddress, request: WireRequest, withinMs: number, leaving: Leaving): Promise<Forwarded>
+  forward(address: NodeAddress, request: TransportRequest, withinMs: number, leaving: Leaving): Promise<Forwarded>
   /** Closes the connections that none of these addresses uses, when what is under way has ended. */
   retain(addresses: readonly NodeAddress[]): void
   close(): Promise<void>
@@ -62,8 +62,8 @@ export function createNodeForwarder({
   maxIncomingBytes = MAX_INCOMING_BYTES,
   lookup = null,
 }: NodeForwarderDeps): NodeForwarder {
-  const wire = createWire({ clock, maxConnections, maxAnswerBytes: MAX_FORWARDED_BYTES, maxIncomingBytes, lookup })
-  const alarms = createAlarms(clock)
+  const wire = createTransport({ clock, maxConnections, maxAnswerBytes: MAX_FORWARDED_BYTES, maxIncomingBytes, lookup })
+  const alarms = createTimerQueue(clock)
   const now = () => clock.now()
 
   return {
@@ -101,7 +101,7 @@ class AttemptLimit implements Limit {
   #task: (() => void) | null = null
   passed: boolean
 
-  constructor(alarms: Alarms, withinMs: number, leaving: Leaving) {
+  constructor(alarms: TimerQueue, withinMs: number, leaving: Leaving) {
     this.afterMs = Math.max(1, withinMs < GRAIN_MS ? withinMs : Math.floor(withinMs / GRAIN_MS) * GRAIN_MS)
     this.#leaving = leaving
     this.passed = leaving.aborted

@@ -1,5 +1,5 @@
 import { giveBack, shortLived } from './buffer-pool.ts'
-import type { AnswerRoom } from './memory-budget.ts'
+import type { MemoryBudget } from './memory-budget.ts'
 
 /** Reads one answer of HTTP/1 as its bytes come in; what is not by the grammar of RFC 9112 is refused, never guessed at. */
 export class HttpAnswerReader {
@@ -28,10 +28,10 @@ export class HttpAnswerReader {
   /** Grows by doubling: a node may send its answer byte by byte. */
   #memory: Buffer = NOTHING
   #size = 0
-  readonly #room: AnswerRoom | null
+  readonly #room: MemoryBudget | null
   #roomTaken = 0
 
-  constructor(maxBodyBytes: number, maxHeadBytes: number, room: AnswerRoom | null = null) {
+  constructor(maxBodyBytes: number, maxHeadBytes: number, room: MemoryBudget | null = null) {
     this.#maxBodyBytes = maxBodyBytes
     this.#maxHeadBytes = maxHeadBytes
     this.#room = room

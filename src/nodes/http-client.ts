@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import { HttpAnswerReader, type Problem } from './http-answer.ts'
 import { MAX_HEADER_BYTES } from './limits.ts'
-import type { AnswerRoom } from './memory-budget.ts'
+import type { MemoryBudget } from './memory-budget.ts'
 
 /**
  * One connection of HTTP/1.1, opened when a request needs it, for one request at a time. It does what a request to a node takes and no
@@ -10,7 +10,7 @@ import type { AnswerRoom } from './memory-budget.ts'
 export class HttpClient {
   readonly #connect: Connect
   readonly #maxAnswerBytes: number
-  readonly #room: AnswerRoom
+  readonly #room: MemoryBudget
   readonly #onIdleClosed: () => void
   #socket: Socket | null = null
   #isOpen = false
@@ -179,7 +179,7 @@ export type Connect = (take: (bytes: Buffer) => void, done: (error: Error | null
 export interface HttpClientDeps {
   readonly connect: Connect
   readonly maxAnswerBytes: number
-  readonly room: AnswerRoom
+  readonly room: MemoryBudget
   /** The connection was closed while no request was under way. */
   readonly onIdleClosed: () => void
 }

@@ -2,7 +2,7 @@
  * Memory for long answers while they come in, of all nodes together: a node may send 32 MiB to each of a hundred requests at once,
  * and must not take the daemon with it.
  */
-export class AnswerRoom {
+export class MemoryBudget {
   readonly #mostBytes: number
   #takenBytes = 0
 

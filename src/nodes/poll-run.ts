@@ -41,7 +41,7 @@ const NOTHING_COMPARED: readonly ComparedBlock[] = []
 const NO_HEADS = { heads: [], compared: NOTHING_COMPARED }
 
 /** One poll of one endpoint. */
-export class Visit {
+export class PollRun {
   readonly #to: Visited
   readonly #endpoint: Endpoint
   readonly #deps: VisitDeps

@@ -1,7 +1,7 @@
 import type { Clock, Timer } from '../clock.ts'
 
 /** Many alarms for the price of few timers: thousands of one length are under way, and nearly all are cancelled unheard. */
-export interface Alarms extends Pick<Clock, 'after'> {
+export interface TimerQueue extends Pick<Clock, 'after'> {
   /** Rings all that are set, and times nothing any more: what is set later rings at once. */
   close(): void
 }
@@ -33,7 +33,7 @@ const LATE_MS = 50
 
 const RUNG: Timer = { cancel() {} }
 
-export function createAlarms(clock: Pick<Clock, 'after' | 'monotonic'>): Alarms {
+export function createTimerQueue(clock: Pick<Clock, 'after' | 'monotonic'>): TimerQueue {
   const queues = new Map<number, Queue>()
   let closed = false
 

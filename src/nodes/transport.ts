@@ -7,13 +7,13 @@ import { type Connections, createConnections, type Lane } from './connections.ts
 import { type Ending, Exchange, type Stage } from './exchange.ts'
 import type { RawAnswer } from './http-client.ts'
 import { MAX_INCOMING_BYTES } from './limits.ts'
-import { AnswerRoom } from './memory-budget.ts'
+import { MemoryBudget } from './memory-budget.ts'
 import { isKeepAliveRace, transportFailure } from './transport-failure.ts'
 
 /** Bytes to nodes and back, over connections that are kept: what checks and forwarded requests have in common. */
-export interface Wire {
+export interface Transport {
   /** Waits for a connection, then for the answer; when the limit passes both are given up at once. Calls `done` once. */
-  exchange(address: NodeAddress, request: WireRequest, limit: Limit, done: (exchanged: Exchanged) => void): void
+  exchange(address: NodeAddress, request: TransportRequest, limit: Limit, done: (exchanged: Exchanged) => void): void
   /** When the certificate last seen there ends. */
   tlsNotAfter(address: NodeAddress): UnixMs | null
   /** Connections to one origin, at most, from now on. */
@@ -23,7 +23,7 @@ export interface Wire {
   close(): void
 }
 
-export interface WireRequest {
+export interface TransportRequest {
   readonly method: 'GET' | 'POST'
   /** Appended to the base URL. */
   readonly path: string
@@ -46,7 +46,7 @@ export type Exchanged =
   | { readonly ok: true; readonly raw: RawAnswer; readonly connection: number; readonly waitedMs: number }
   | { readonly ok: false; readonly failure: Failure; readonly stage: Stage; readonly waitedMs: number }
 
-export interface WireDeps {
+export interface TransportDeps {
   readonly clock: Pick<Clock, 'monotonic'>
   /** Connections to one origin, at most. */
   readonly maxConnections: number
@@ -56,16 +56,16 @@ export interface WireDeps {
   readonly lookup: LookupFunction | null
 }
 
-export function createWire({
+export function createTransport({
   clock,
   maxConnections: allowed,
   maxAnswerBytes,
   maxIncomingBytes = MAX_INCOMING_BYTES,
   lookup,
-}: WireDeps): Wire {
+}: TransportDeps): Transport {
   const connections = new Map<string, Connections>()
   let maxConnections = allowed
-  const room = new AnswerRoom(maxIncomingBytes)
+  const room = new MemoryBudget(maxIncomingBytes)
   let opened = 0
   const nextNumber = () => ++opened
 

@@ -5,7 +5,7 @@ export interface Lane {
 }
 
 /** Who may run at once: so many in all, and so many in each lane. */
-export interface Places {
+export interface ConcurrencyLimit {
   configure(concurrency: number): void
   /** Whether one with these lanes may start, if only this share of the places were there. */
   free(lanes: readonly Lane[], share: number): boolean
@@ -14,7 +14,7 @@ export interface Places {
   leave(lanes: readonly Lane[]): void
 }
 
-export function createPlaces(concurrency: number): Places {
+export function createConcurrencyLimit(concurrency: number): ConcurrencyLimit {
   let most = concurrency
   let taken = 0
   const inLane = new Map<string, number>()

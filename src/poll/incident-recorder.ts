@@ -13,14 +13,14 @@ import { readIncident } from '../state/incident-codec.ts'
 import type { WritableIncidentLog } from '../state/incident-log.ts'
 import type { IncidentRecord, Store } from '../store/store.ts'
 
-export interface ChronicleDeps {
+export interface IncidentRecorderDeps {
   readonly incidents: WritableIncidentLog
   readonly store: Pick<Store, 'saveIncident'>
   readonly log: Log
 }
 
 /** Writes down what happens: incidents go to the log of open ones, to the store, and to whoever reads our log. */
-export interface Chronicle {
+export interface IncidentRecorder {
   /** Goes on where an earlier run ended; `maintained`: the end of the maintenance in which endpoints were last. */
   restore(records: readonly IncidentRecord[], maintained: ReadonlyMap<EndpointKey, UnixMs>): void
   /** After a judged poll, which began at `at`. */
@@ -41,7 +41,7 @@ const LOOK_AGAIN_AFTER_MS = 1000
 /** Both sides of a fork have to say it twice: after a start, a reload or silence that is not known before. */
 const SPLIT_KNOWN_AFTER_INTERVALS = 4
 
-export function createChronicle({ incidents, store, log }: ChronicleDeps): Chronicle {
+export function createIncidentRecorder({ incidents, store, log }: IncidentRecorderDeps): IncidentRecorder {
   const book = createIncidentBook()
 
   /** Since when branches can be compared, or all over again; of networks whose endpoints disagree. */

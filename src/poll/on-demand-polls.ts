@@ -1,4 +1,4 @@
-import type { Lane, Places } from './concurrency-limit.ts'
+import type { ConcurrencyLimit, Lane } from './concurrency-limit.ts'
 
 /** What came of a visit: done, or why it was not begun. */
 export type Visiting =
@@ -8,15 +8,15 @@ export type Visiting =
   | { readonly kind: 'asked-to-wait'; readonly forMs: number }
 
 /** What takes places beside the schedule, and waits for one where none is free. */
-export interface Visits {
+export interface OnDemandPolls {
   /** Does `work` as soon as there is a place; gives up when the signal aborts before that. */
   add(lanes: readonly Lane[], signal: AbortSignal, work: () => Promise<void>): Promise<Visiting>
   /** Begins what waits and has a place by now. */
   beginWaiting(): void
 }
 
-export interface VisitsDeps {
-  readonly places: Places
+export interface OnDemandPollsDeps {
+  readonly places: ConcurrencyLimit
   /** Of all places, at most. */
   readonly share: number
   /** Nothing is begun from then on. */
@@ -28,7 +28,7 @@ interface Guest {
   begin(): void
 }
 
-export function createVisits({ places, share, ended }: VisitsDeps): Visits {
+export function createOnDemandPolls({ places, share, ended }: OnDemandPollsDeps): OnDemandPolls {
   const guests = new Set<Guest>()
 
   async function receive(lanes: readonly Lane[], work: () => Promise<void>): Promise<Visiting> {

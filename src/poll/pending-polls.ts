@@ -2,7 +2,7 @@
 export type Decision<D> = D | 'undecided'
 
 /** Cases that cannot be decided yet wait; those of one key are decided in the order in which they came. */
-export interface Docket<T> {
+export interface PendingPolls<T> {
   /** How many wait. */
   readonly size: number
   /** Decides it at once where that can be done, else it waits. */
@@ -13,14 +13,18 @@ export interface Docket<T> {
   retain(keys: ReadonlySet<string>): void
 }
 
-export interface DocketDeps<T, D extends string> {
+export interface PendingPollsDeps<T, D extends string> {
   readonly decide: (item: T) => Decision<D>
   readonly onDecided: (item: T, decision: D) => void
   /** It waits: somebody may be able to help. */
   readonly onWaiting: (key: string, item: T) => void
 }
 
-export function createDocket<T, D extends string>({ decide, onDecided, onWaiting }: DocketDeps<T, D>): Docket<T> {
+export function createPendingPolls<T, D extends string>({
+  decide,
+  onDecided,
+  onWaiting,
+}: PendingPollsDeps<T, D>): PendingPolls<T> {
   const waiting = new Map<string, T[]>()
 
   /** Whether all of them are decided. */

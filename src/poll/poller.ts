@@ -16,9 +16,9 @@ import type { WritableBoard } from '../state/board.ts'
 import type { WritableIncidentLog } from '../state/incident-log.ts'
 import { newTally, type Tally } from '../state/tally.ts'
 import type { IncidentRecord, SavedHealth, Store } from '../store/store.ts'
-import { createChronicle } from './incident-recorder.ts'
+import { createIncidentRecorder } from './incident-recorder.ts'
 import { readMaintainedUntil, readMemory, sameStreaks } from './memory.ts'
-import { createDocket } from './pending-polls.ts'
+import { createPendingPolls } from './pending-polls.ts'
 import { firstFailure, lostRecord, recordOf } from './records.ts'
 
 export interface PollerDeps {
@@ -83,7 +83,7 @@ interface Case extends ObservedPoll {
 export function createPoller(deps: PollerDeps): Poller {
   const { prober, observer, lookAtOurselves, board, incidents, store, metrics, onChainEvent, onJudged } = deps
   const { hasten, clock, log } = deps
-  const chronicle = createChronicle({ incidents, store, log })
+  const chronicle = createIncidentRecorder({ incidents, store, log })
   let polled = new Map<EndpointKey, Polled>()
   let views: readonly NetworkView[] = []
   /** In the order in which they are asked for help. */
@@ -91,7 +91,7 @@ export function createPoller(deps: PollerDeps): Poller {
   let nextWitness = 0
   /** Polls per ms. */
   let pace = 0
-  const docket = createDocket<Case, Exclude<Worth, 'undecided'>>({
+  const docket = createPendingPolls<Case, Exclude<Worth, 'undecided'>>({
     decide: (poll) => observer.worth(poll),
     onDecided: (poll, worth) => (worth === 'ours' ? lose(poll) : judge(poll, worth)),
     onWaiting: (_key, poll) => callWitness(poll.entry),

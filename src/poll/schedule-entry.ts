@@ -9,7 +9,7 @@ export interface ScheduledItem {
 }
 
 /** An item's place in the schedule. All times are of the monotonic clock. */
-export interface Slot {
+export interface ScheduleEntry {
   item: ScheduledItem
   /** Its next regular turn. */
   due: number
@@ -35,7 +35,7 @@ export interface Slot {
 
 export const NEVER = Number.POSITIVE_INFINITY
 
-export function newSlot(item: ScheduledItem): Slot {
+export function newScheduleEntry(item: ScheduledItem): ScheduleEntry {
   return {
     item,
     due: 0,
@@ -54,17 +54,17 @@ export function newSlot(item: ScheduledItem): Slot {
 }
 
 /** The item's next regular turn after `now`, in its own rhythm. */
-export function nextTurn({ due, item: { intervalMs } }: Slot, now: number): number {
+export function nextTurn({ due, item: { intervalMs } }: ScheduleEntry, now: number): number {
   return due + Math.max(1, Math.floor((now - due) / intervalMs) + 1) * intervalMs
 }
 
 /** How soon after the start of a poll an extra one may start. */
-export function shortestGapMs({ item }: Slot): number {
+export function shortestGapMs({ item }: ScheduleEntry): number {
   return item.intervalMs / 4
 }
 
 /** When an item that does not run may have an extra turn; `NEVER` where a turn that it has anyway comes sooner. */
-export function extraTurn(slot: Slot, now: number): number {
+export function extraTurn(slot: ScheduleEntry, now: number): number {
   const { due, notBefore, item } = slot
   const waits = slot.extraWaits || (slot.waitingSince !== null && notBefore <= now)
   if (slot.gone || waits) return NEVER

@@ -1,11 +1,19 @@
 import { setMaxListeners } from 'node:events'
 import type { Clock, Timer } from '../clock.ts'
 import type { SkipReason } from '../metrics/own-series.ts'
-import { createPlaces } from './concurrency-limit.ts'
+import { createConcurrencyLimit } from './concurrency-limit.ts'
 import { createDueQueue } from './due-queue.ts'
-import { createVisits, type Visiting } from './on-demand-polls.ts'
-import { extraTurn, NEVER, newSlot, nextTurn, type ScheduledItem, type Slot, shortestGapMs } from './schedule-entry.ts'
-import { createAllowance } from './start-rate.ts'
+import { createOnDemandPolls, type Visiting } from './on-demand-polls.ts'
+import {
+  extraTurn,
+  NEVER,
+  newScheduleEntry,
+  nextTurn,
+  type ScheduledItem,
+  type ScheduleEntry,
+  shortestGapMs,
+} from './schedule-entry.ts'
+import { createStartRate } from './start-rate.ts'
 
 export type { Visiting } from './on-demand-polls.ts'
 export type { ScheduledItem } from './schedule-entry.ts'
@@ -71,18 +79,18 @@ const NONE: readonly never[] = []
 const GOLDEN_RATIO = 0.618_033_988_749_895
 
 export function createScheduler({ clock, run, onLag, onSkip, ...options }: SchedulerDeps): Scheduler {
-  const places = createPlaces(options.concurrency)
-  let slots = new Map<string, Slot>()
-  const queue = createDueQueue<Slot>()
-  const extras = createDueQueue<Slot>()
-  const waiting: Slot[] = []
-  const extrasWaiting: Slot[] = []
-  const allowance = createAllowance()
-  const extraAllowance = createAllowance()
+  const places = createConcurrencyLimit(options.concurrency)
+  let slots = new Map<string, ScheduleEntry>()
+  const queue = createDueQueue<ScheduleEntry>()
+  const extras = createDueQueue<ScheduleEntry>()
+  const waiting: ScheduleEntry[] = []
+  const extrasWaiting: ScheduleEntry[] = []
+  const allowance = createStartRate()
+  const extraAllowance = createStartRate()
   const ended = new AbortController()
   // Every poll in flight listens to it.
   setMaxListeners(0, ended.signal)
-  const visits = createVisits({ places, share: EXTRA_SHARE, ended: ended.signal })
+  const visits = createOnDemandPolls({ places, share: EXTRA_SHARE, ended: ended.signal })
   const inFlight = new Set<Promise<void>>()
   let timer: Timer | null = null
   let wakesAt = NEVER
@@ -92,7 +100,7 @@ export function createScheduler({ clock, run, onLag, onSkip, ...options }: Sched
   let firstRoundDone = false
   let placed = 0
 
-  function enqueue(slot: Slot, due: number): void {
+  function enqueue(slot: ScheduleEntry, due: number): void {
     slot.due = due
     queue.push(due, slot)
   }
@@ -135,7 +143,7 @@ export function createScheduler({ clock, run, onLag, onSkip, ...options }: Sched
     wakeForNext(now)
   }
 
-  function takeTurn(slot: Slot, now: number): void {
+  function takeTurn(slot: ScheduleEntry, now: number): void {
     const { key, intervalMs } = slot.item
     const missed = Math.floor((now - slot.due) / intervalMs)
     if (missed > 0) onSkip(key, 'late', missed)
@@ -155,7 +163,7 @@ export function createScheduler({ clock, run, onLag, onSkip, ...options }: Sched
   }
 
   /** It begins when the regular turns have what they need; its own has perhaps come meanwhile. */
-  function takeExtraTurn(slot: Slot, now: number): void {
+  function takeExtraTurn(slot: ScheduleEntry, now: number): void {
     slot.extraDue = NEVER
     if (slot.waitingSince !== null || slot.due <= now) return
     extraAllowance.spend()
@@ -164,7 +172,7 @@ export function createScheduler({ clock, run, onLag, onSkip, ...options }: Sched
   }
 
   /** Its next poll as soon as it may come, in an extra turn if no regular one comes sooner. */
-  function hurry(slot: Slot, now: number): void {
+  function hurry(slot: ScheduleEntry, now: number): void {
     if (slot.running) {
       slot.hastened = true
       return
@@ -176,7 +184,7 @@ export function createScheduler({ clock, run, onLag, onSkip, ...options }: Sched
     if (started && at < wakesAt) wakeAt(at)
   }
 
-  function mayStart({ item, running }: Slot, share: number): boolean {
+  function mayStart({ item, running }: ScheduleEntry, share: number): boolean {
     return !running && places.free(item.lanes, share)
   }
 
@@ -207,7 +215,7 @@ export function createScheduler({ clock, run, onLag, onSkip, ...options }: Sched
   }
 
   /** `due` is `null` in an extra turn. */
-  function begin(slot: Slot, due: number | null, now: number): void {
+  function begin(slot: ScheduleEntry, due: number | null, now: number): void {
     const { key, lanes } = slot.item
     // A node that is slower than its interval keeps only itself waiting: that is no lag of ours.
     if (due !== null && due > slot.endedAt) onLag(now - due)
@@ -252,7 +260,7 @@ export function createScheduler({ clock, run, onLag, onSkip, ...options }: Sched
         const slot = before.get(item.key)
         before.delete(item.key)
         const keepsPlace = slot?.item.intervalMs === item.intervalMs
-        const kept = slot ?? newSlot(item)
+        const kept = slot ?? newScheduleEntry(item)
         kept.item = item
         slots.set(item.key, kept)
         // Multiples of the golden ratio fill an interval evenly, however many come and go.

@@ -1,5 +1,5 @@
 /** How many polls may be started now: what keeps a crowd that is due at once from starting at once. */
-export interface Allowance {
+export interface StartRate {
   /** So many starts come in per millisecond; what has come in stays. */
   configure(perMs: number, now: number): void
   /** Adds what has come in since the last time. */
@@ -16,7 +16,7 @@ const SMALLEST_BURST = 8
 /** At a fast pace, as many as come in within this time. */
 const BURST_MS = 50
 
-export function createAllowance(): Allowance {
+export function createStartRate(): StartRate {
   let perMs = 0
   let left = SMALLEST_BURST
   let filledAt = 0

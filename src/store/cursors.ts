@@ -1,7 +1,7 @@
 import type Database from 'better-sqlite3'
 import { DAY, FIVE_MINUTES, HOUR } from './tiers.ts'
 
-export type Mark =
+export type Cursor =
   | 'rolled_to'
   | 'raw_from'
   | 'five_minutes_from'
@@ -11,18 +11,18 @@ export type Mark =
   | 'doubted_ms'
   | 'clean'
 
-export function markOf(db: Database.Database, mark: Mark): number | null {
+export function markOf(db: Database.Database, mark: Cursor): number | null {
   const value = db.prepare('SELECT value FROM marks WHERE name = ?').pluck().get(mark)
   return typeof value === 'number' ? value : null
 }
 
-export function setMark(db: Database.Database, mark: Mark, value: number): void {
+export function setMark(db: Database.Database, mark: Cursor, value: number): void {
   db.prepare(
     'INSERT INTO marks (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value',
   ).run(mark, value)
 }
 
-export function removeMark(db: Database.Database, mark: Mark): void {
+export function removeMark(db: Database.Database, mark: Cursor): void {
   db.prepare('DELETE FROM marks WHERE name = ?').run(mark)
 }
 

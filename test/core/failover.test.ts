@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { FAILURE_KINDS, type Failure } from '../../src/core/failure.ts'
-import { type Came, failover, isFault, isRateLimit } from '../../src/core/routing/failover.ts'
+import { type AttemptResult, failover, isFault, isRateLimit } from '../../src/core/routing/failover.ts'
 import { type Need, OPERATIONS, type Operation } from '../../src/core/routing/operation.ts'
 
 const read: Operation = { name: 'eth_chainId', need: { kind: 'any' }, isRead: true, absenceIsDoubtful: false }
@@ -12,14 +12,14 @@ const block = (height: number): Operation => ({
   absenceIsDoubtful: true,
 })
 const write: Operation = { ...read, name: 'admin.alias', isRead: false }
-const error = (code: number | string | null, message = ''): Came & { kind: 'error' } => ({
+const error = (code: number | string | null, message = ''): AttemptResult & { kind: 'error' } => ({
   kind: 'error',
   code,
   message,
 })
-const NULL: Came = { kind: 'result', isNull: true }
+const NULL: AttemptResult = { kind: 'result', isNull: true }
 
-test.each<[string, Operation, Came, number | null, string]>([
+test.each<[string, Operation, AttemptResult, number | null, string]>([
   ['an answer is passed on', read, { kind: 'result', isNull: false }, 10, 'answer'],
   ['null is an answer where nothing is looked for', read, NULL, 10, 'answer'],
   ['null at the tip is doubted', block(10), NULL, 10, 'absent'],
@@ -80,7 +80,7 @@ const operations: fc.Arbitrary<Operation> = fc.record({
   isRead: fc.boolean(),
   absenceIsDoubtful: fc.boolean(),
 })
-const cames: fc.Arbitrary<Came> = fc.oneof(
+const cames: fc.Arbitrary<AttemptResult> = fc.oneof(
   fc.record({ kind: fc.constant('failed' as const), failure: failures, unsent: fc.boolean() }),
   fc.record({ kind: fc.constant('result' as const), isNull: fc.boolean() }),
   fc.record({

@@ -1,13 +1,19 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { canVouch, createReach, type Reach, type Visit, whereaboutsOf } from '../../src/core/observer/own-network.ts'
+import {
+  canVouch,
+  createOwnNetwork,
+  type OwnNetwork,
+  type Visit,
+  whereaboutsOf,
+} from '../../src/core/observer/own-network.ts'
 
 const at = (name: string) => whereaboutsOf(name.includes('.') ? name : `${name}.example.org`)
 const INTERVAL = 10_000
 
 /** Hosts that are asked in turn, a second each. */
 function scene(...names: string[]) {
-  const reach: Reach = createReach()
+  const reach: OwnNetwork = createOwnNetwork()
   reach.configure(names.map(at), 3 * INTERVAL)
   let now = 0
   function visit(name: string, outcome: Visit['outcome'], lastsMs = 100, of = 'one'): Visit {
@@ -79,7 +85,7 @@ describe('whose fault it is that a host was not reached', () => {
   })
 
   test('is its own for hosts that never answered', () => {
-    const reach = createReach()
+    const reach = createOwnNetwork()
     reach.configure([at('a'), at('b')], 3 * INTERVAL)
     const visits = ['a', 'b'].map((name) => ({
       at: at(name),
@@ -95,7 +101,7 @@ describe('whose fault it is that a host was not reached', () => {
   })
 
   test('is ours for hosts that answered in an earlier run', () => {
-    const reach = createReach()
+    const reach = createOwnNetwork()
     reach.configure([at('a'), at('b')], 3 * INTERVAL)
     for (const name of ['a', 'b']) reach.expect(at(name), 0)
     const visits = ['a', 'b'].map((name) => ({

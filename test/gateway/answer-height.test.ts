@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { answerHeight } from '../../src/gateway/answer-height.ts'
-import { createTips } from '../../src/gateway/caller-heights.ts'
-import type { Question } from '../../src/gateway/upstream-request.ts'
+import { createCallerHeights } from '../../src/gateway/caller-heights.ts'
+import type { UpstreamRequest } from '../../src/gateway/upstream-request.ts'
 import { BLOCK_NUMBER, blockAt, CHAIN_ID, FINALIZED_BLOCK, LATEST_BLOCK, TRANSACTION } from './nodes.ts'
 
 const result = (text: string) => ({ kind: 'result', result: Buffer.from(text) }) as const
@@ -12,7 +12,7 @@ const extra = (method: string) => ({
 })
 const RECEIPT = extra('eth_getTransactionReceipt')
 const BLOCK_BY_HASH = extra('eth_getBlockByHash')
-const of = (question: Partial<Question>, text: string) => answerHeight(question as Question, result(text))
+const of = (question: Partial<UpstreamRequest>, text: string) => answerHeight(question as UpstreamRequest, result(text))
 
 test.each([
   ['eth_blockNumber', BLOCK_NUMBER, '"0x3e8"', { mark: 'latest', height: 1000, isTip: true }],
@@ -54,7 +54,7 @@ test('every height is read as it was written', () => {
 })
 
 test('a mark only rises, until it is lowered, and is the caller’s own', () => {
-  const tips = createTips()
+  const tips = createCallerHeights()
   tips.give('a', 'ethereum', null, 'latest', 5)
   tips.give('a', 'ethereum', null, 'latest', 4)
 
@@ -68,7 +68,7 @@ test('a mark only rises, until it is lowered, and is the caller’s own', () => 
 })
 
 test('marks are bounded: the least recently raised goes first', () => {
-  const tips = createTips(2)
+  const tips = createCallerHeights(2)
   tips.give('a', 'n', null, 'latest', 1)
   tips.give('b', 'n', null, 'latest', 1)
   tips.give('a', 'n', null, 'latest', 2)

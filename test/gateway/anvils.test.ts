@@ -1,8 +1,8 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { systemClock as clock } from '../../src/clock.ts'
 import type { Endpoint } from '../../src/core/endpoint.ts'
-import { createTips } from '../../src/gateway/caller-heights.ts'
-import { createPresence } from '../../src/gateway/cancellation.ts'
+import { createCallerHeights } from '../../src/gateway/caller-heights.ts'
+import { createCancellation } from '../../src/gateway/cancellation.ts'
 import { createForwarder } from '../../src/gateway/failover/forwarder.ts'
 import type { Reply } from '../../src/gateway/upstream-request.ts'
 import { createProber } from '../../src/nodes/probe.ts'
@@ -103,7 +103,7 @@ async function watched(anvils: readonly Anvil[]) {
   const forwarder = createForwarder({
     board: world.board,
     clock,
-    tips: createTips(),
+    tips: createCallerHeights(),
     onDoubt(key) {
       const of = endpoints.find(({ name }) => key.endsWith(`/${name}`))
       if (of !== undefined) void pollOne(of)
@@ -119,7 +119,7 @@ async function watched(anvils: readonly Anvil[]) {
         canonical: '',
         to: { kind: 'rpc' },
         deadlineAt: clock.monotonic() + 10_000,
-        signal: createPresence(),
+        signal: createCancellation(),
         ...(turn % 2 === 0 ? BLOCK_NUMBER : LATEST_BLOCK),
       }),
     poll: (isOver: () => boolean) =>

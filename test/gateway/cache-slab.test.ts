@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { createAnswerMemory, type Slot } from '../../src/gateway/cache/cache-slab.ts'
+import { createCacheSlab, type Slot } from '../../src/gateway/cache/cache-slab.ts'
 
 const KIB = 1024
 const MIB = KIB * KIB
@@ -13,7 +13,7 @@ test('what is put in comes out again, whatever else comes and goes, and no more 
   const step = fc.record({ length: fc.integer({ min: 0, max: 60 * KIB }), freed: fc.nat(), byte: fc.nat(255) })
   fc.assert(
     fc.property(fc.array(step, { maxLength: 200 }), fc.integer({ min: 4 * KIB, max: 512 * KIB }), (steps, maxBytes) => {
-      const memory = createAnswerMemory(maxBytes)
+      const memory = createCacheSlab(maxBytes)
       const kept: { slot: Slot; bytes: Buffer }[] = []
       for (const { length, freed, byte } of steps) {
         const bytes = filled(length, byte)
@@ -28,7 +28,7 @@ test('what is put in comes out again, whatever else comes and goes, and no more 
 })
 
 test('what was given out stays as it was when its place is used again', () => {
-  const memory = createAnswerMemory(MIB)
+  const memory = createCacheSlab(MIB)
   const slot = memory.put(filled(1000, 1))
   const given = slot?.copy()
 
@@ -39,7 +39,7 @@ test('what was given out stays as it was when its place is used again', () => {
 })
 
 test('memory that short answers took is there for long ones once they are gone', () => {
-  const memory = createAnswerMemory(MIB)
+  const memory = createCacheSlab(MIB)
   const short: Slot[] = []
   for (let slot = memory.put(filled(200, 1)); slot !== null; slot = memory.put(filled(200, 1))) short.push(slot)
   const whileFull = memory.put(filled(300 * KIB, 2))
@@ -51,7 +51,7 @@ test('memory that short answers took is there for long ones once they are gone',
 })
 
 test('a hundred thousand answers that come and go take the memory of those that are there', () => {
-  const memory = createAnswerMemory(MIB)
+  const memory = createCacheSlab(MIB)
   const kept: Slot[] = []
   const taken = new Set<number>()
 
@@ -66,5 +66,5 @@ test('a hundred thousand answers that come and go take the memory of those that 
 })
 
 test('with no memory at all nothing is kept', () => {
-  expect(createAnswerMemory(0).put(filled(1, 1))).toBeNull()
+  expect(createCacheSlab(0).put(filled(1, 1))).toBeNull()
 })

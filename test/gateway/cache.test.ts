@@ -2,8 +2,8 @@ import fc from 'fast-check'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { Network } from '../../src/core/network.ts'
 import { createCache } from '../../src/gateway/cache/cache.ts'
-import { createTips } from '../../src/gateway/caller-heights.ts'
-import type { Answerer, Question, Reply } from '../../src/gateway/upstream-request.ts'
+import { createCallerHeights } from '../../src/gateway/caller-heights.ts'
+import type { Reply, UpstreamHandler, UpstreamRequest } from '../../src/gateway/upstream-request.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
 import { endpoint, good, network } from '../support/network.ts'
 import { createWorld } from '../support/world.ts'
@@ -29,7 +29,7 @@ interface SceneOptions {
   readonly network?: Partial<Network>
   readonly finalDepth?: number
   readonly maxBytes?: number
-  readonly next?: Answerer
+  readonly next?: UpstreamHandler
   readonly endpoints?: readonly string[]
 }
 
@@ -46,7 +46,7 @@ function scene(options: SceneOptions = {}) {
     onChainEvent: (name, event) => cache.chainMoved(name, event),
   })
   const node = nodeOn(chain)
-  const tips = createTips()
+  const tips = createCallerHeights()
   const cache = createCache({ next: options.next ?? node, board: world.board, clock, tips })
   onTestFinished(() => cache.stop())
   cache.configure({ maxBytes, finalDepths: new Map([[of.name, finalDepth]]) })
@@ -56,7 +56,7 @@ function scene(options: SceneOptions = {}) {
       await world.poll(one, { heads: [{ shard, outcome: good(chain.head(clock.now())) }] })
     }
   }
-  const outcomeOf = async (asked: Question) => (await cache.ask(asked)).cache
+  const outcomeOf = async (asked: UpstreamRequest) => (await cache.ask(asked)).cache
 
   return { chain, clock, world, node, tips, cache, poll, outcomeOf, of, configured }
 }
@@ -171,7 +171,7 @@ describe('a block that is mined and not final', () => {
   test('is not kept when the chain moved while the answer was on its way', async () => {
     const chain = createTrueChain(1000)
     let release = () => {}
-    const slow: Answerer = {
+    const slow: UpstreamHandler = {
       async ask() {
         const text = chain.block(1000)
         await new Promise<void>((resolve) => {
@@ -206,7 +206,7 @@ describe('a block that is mined and not final', () => {
 })
 
 test('a block that no chain can have yet is nothing that other callers know of', async () => {
-  const lie: Answerer = { ask: () => Promise.resolve(resultOf('{"number":"0x3b9aca00","hash":"0x1"}')) }
+  const lie: UpstreamHandler = { ask: () => Promise.resolve(resultOf('{"number":"0x3b9aca00","hash":"0x1"}')) }
   const { cache, poll, tips, outcomeOf } = scene({ next: lie })
   await poll()
   await cache.ask(byNumber(1_000_000_000))
@@ -282,7 +282,7 @@ describe('what a network is', () => {
     eth_chainId: question(),
     net_version: question({ operation: read('net_version', { kind: 'any' }) }),
   }
-  const answering = (text: string): Answerer => ({ ask: () => Promise.resolve(resultOf(text)) })
+  const answering = (text: string): UpstreamHandler => ({ ask: () => Promise.resolve(resultOf(text)) })
 
   test('is kept for a moment when it is what the configuration says', async () => {
     for (const [name, text] of [['eth_chainId', '"0x1"'] as const, ['net_version', '"1"'] as const]) {
@@ -327,7 +327,7 @@ describe('a MultiversX block', () => {
   const finalIs = (nonce: number) => rest({ status: { erd_nonce: 1000, erd_highest_final_nonce: nonce } })
 
   function shard(answer: Reply, toStatus = finalIs(0)) {
-    const next: Answerer = {
+    const next: UpstreamHandler = {
       ask: ({ operation: { name } }) => Promise.resolve(name === 'network_status' ? toStatus : answer),
     }
     return scene({ network: { family: 'multiversx', blockTimeMs: 6000, chainId: null }, finalDepth: 32, next })
@@ -379,7 +379,7 @@ describe('a MultiversX block', () => {
 
   test('is final where one node says so, though another has told a lie before', async () => {
     const told = [finalIs(5000), finalIs(999)]
-    const next: Answerer = {
+    const next: UpstreamHandler = {
       ask: ({ operation: { name } }) =>
         Promise.resolve(name === 'network_status' ? (told.shift() ?? finalIs(0)) : rest(block(998))),
     }

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import type { Head } from '../../src/core/head.ts'
 import type { Operation } from '../../src/core/routing/operation.ts'
-import { createPresence } from '../../src/gateway/cancellation.ts'
-import type { Answerer, Provenance, Question, Reply } from '../../src/gateway/upstream-request.ts'
+import { createCancellation } from '../../src/gateway/cancellation.ts'
+import type { Provenance, Reply, UpstreamHandler, UpstreamRequest } from '../../src/gateway/upstream-request.ts'
 
 /** What the tests of cache and coalescer share: a chain that reorganises, a node that tells of it, and questions. */
 export interface TrueChain {
@@ -76,13 +76,13 @@ export const resultOf = (text: string, over: Partial<Provenance> = {}): Reply =>
   ...over,
 })
 
-export interface Node extends Answerer {
-  readonly asked: Question[]
+export interface Node extends UpstreamHandler {
+  readonly asked: UpstreamRequest[]
 }
 
 /** Answers at once, from the chain as it is. */
 export function nodeOn(chain: TrueChain): Node {
-  const asked: Question[] = []
+  const asked: UpstreamRequest[] = []
   return {
     asked,
     ask(question) {
@@ -103,7 +103,7 @@ export const read = (name: Operation['name'], need: Operation['need']): Operatio
   absenceIsDoubtful: false,
 })
 
-const QUESTION: Question = {
+const QUESTION: UpstreamRequest = {
   network: 'ethereum',
   caller: 'wallet',
   operation: read('eth_chainId', { kind: 'any' }),
@@ -111,24 +111,24 @@ const QUESTION: Question = {
   to: { kind: 'rpc' },
   call: { id: '1', isNotification: false, method: 'eth_chainId', params: null },
   deadlineAt: Number.POSITIVE_INFINITY,
-  signal: createPresence(),
+  signal: createCancellation(),
 }
 
-export const question = (over: Partial<Question> = {}): Question => ({ ...QUESTION, ...over })
+export const question = (over: Partial<UpstreamRequest> = {}): UpstreamRequest => ({ ...QUESTION, ...over })
 
-export function byNumber(height: number, over: Partial<Question> = {}): Question {
+export function byNumber(height: number, over: Partial<UpstreamRequest> = {}): UpstreamRequest {
   const operation = read('eth_getBlockByNumber', { kind: 'height', shard: null, height })
   const canonical = `["${hex(height)}",false]`
   const call = { id: '1', isNotification: false, method: operation.name, params: canonical }
   return question({ operation, canonical, call, ...over })
 }
 
-export function byHash(hash: string): Question {
+export function byHash(hash: string): UpstreamRequest {
   const operation = read('eth_getTransactionByHash', { kind: 'hash', shard: null })
   return question({ operation, canonical: `["${hash}"]` })
 }
 
-export const latest = (over: Partial<Question> = {}): Question =>
+export const latest = (over: Partial<UpstreamRequest> = {}): UpstreamRequest =>
   question({
     operation: read('eth_getBlockByNumber', { kind: 'latest', shard: null }),
     canonical: '["latest",false]',

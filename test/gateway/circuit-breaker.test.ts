@@ -1,15 +1,15 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type Breaker, createBreaker } from '../../src/gateway/failover/circuit-breaker.ts'
+import { type CircuitBreaker, createCircuitBreaker } from '../../src/gateway/failover/circuit-breaker.ts'
 import { createRetryBudget } from '../../src/gateway/failover/retry-budget.ts'
 
-function fail(breaker: Breaker, now: number, times: number): boolean[] {
+function fail(breaker: CircuitBreaker, now: number, times: number): boolean[] {
   return Array.from({ length: times }, () => breaker.fail(now))
 }
 
 describe('a breaker', () => {
   test('opens at the fifth failure of the last ten, and not before', () => {
-    const breaker = createBreaker()
+    const breaker = createCircuitBreaker()
 
     expect(fail(breaker, 0, 4)).toEqual([false, false, false, false])
     for (let i = 0; i < 6; i++) breaker.succeed()
@@ -20,7 +20,7 @@ describe('a breaker', () => {
   })
 
   test('lets one through after ten seconds, and closes when that is answered', () => {
-    const breaker = createBreaker()
+    const breaker = createCircuitBreaker()
     fail(breaker, 0, 5)
 
     expect(breaker.mayAsk(9999)).toBe(false)
@@ -33,7 +33,7 @@ describe('a breaker', () => {
   })
 
   test('stays open twice as long each time, five minutes at most', () => {
-    const breaker = createBreaker()
+    const breaker = createCircuitBreaker()
     fail(breaker, 0, 5)
     let now = 0
     const lengths: number[] = []
@@ -50,7 +50,7 @@ describe('a breaker', () => {
   })
 
   test('forgets the doubling only after lasting health', () => {
-    const breaker = createBreaker()
+    const breaker = createCircuitBreaker()
     fail(breaker, 0, 5)
     breaker.close()
     fail(breaker, 0, 5)
@@ -64,7 +64,7 @@ describe('a breaker', () => {
   })
 
   test('a trial whose caller left makes room for another', () => {
-    const breaker = createBreaker()
+    const breaker = createCircuitBreaker()
     fail(breaker, 0, 5)
     breaker.begin(10_000)
     breaker.forget()
@@ -76,7 +76,7 @@ describe('a breaker', () => {
     const steps = fc.array(fc.constantFrom('ok', 'fail', 'begin', 'forget', 'wait', 'close'), { maxLength: 200 })
     fc.assert(
       fc.property(steps, (taken) => {
-        const breaker = createBreaker()
+        const breaker = createCircuitBreaker()
         let now = 0
         let failures = 0
         for (const step of taken) {

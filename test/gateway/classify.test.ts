@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Family } from '../../src/core/network.ts'
-import { identify, type Unidentified } from '../../src/gateway/request/classify.ts'
+import { classify, type UnclassifiedRequest } from '../../src/gateway/request/classify.ts'
 import type { Surface } from '../../src/gateway/request/route.ts'
 
-interface Circumstances extends Partial<Omit<Unidentified, 'call'>> {
+interface Circumstances extends Partial<Omit<UnclassifiedRequest, 'call'>> {
   readonly method: string
   readonly params?: unknown
   /** The JSON text, where it matters how it is written. */
@@ -13,7 +13,7 @@ interface Circumstances extends Partial<Omit<Unidentified, 'call'>> {
 
 function ask({ method, params, text, ...others }: Circumstances) {
   const written = text ?? (params === undefined ? null : JSON.stringify(params))
-  return identify({
+  return classify({
     family: 'avalanche',
     surface: 'chain',
     extraMethods: [],

@@ -1,22 +1,22 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { type CoalescerDeps, createCoalescer } from '../../src/gateway/cache/coalesce.ts'
-import { createTips } from '../../src/gateway/caller-heights.ts'
-import { createPresence } from '../../src/gateway/cancellation.ts'
-import { refusal } from '../../src/gateway/errors.ts'
-import type { Question, Reply } from '../../src/gateway/upstream-request.ts'
+import { createCallerHeights } from '../../src/gateway/caller-heights.ts'
+import { createCancellation } from '../../src/gateway/cancellation.ts'
+import { gatewayError } from '../../src/gateway/errors.ts'
+import type { Reply, UpstreamRequest } from '../../src/gateway/upstream-request.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
 import { byNumber, FROM_OWN, latest, question, read, resultOf, textOf } from './chain.ts'
 
 const BLOCK = (height: number) => resultOf(`{"number":"0x${height.toString(16)}"}`)
-const LOST: Reply = { kind: 'refused', refusal: refusal('all-failed', 'x'), ...FROM_OWN, endpoint: null }
-const LATE: Reply = { kind: 'refused', refusal: refusal('deadline', 'x'), ...FROM_OWN, endpoint: null }
+const LOST: Reply = { kind: 'refused', refusal: gatewayError('all-failed', 'x'), ...FROM_OWN, endpoint: null }
+const LATE: Reply = { kind: 'refused', refusal: gatewayError('deadline', 'x'), ...FROM_OWN, endpoint: null }
 
 /** A node that answers when it is told to. */
 function scene(deps: Partial<CoalescerDeps> = {}) {
   const clock = createFakeClock()
-  const tips = createTips()
-  const asked: Question[] = []
+  const tips = createCallerHeights()
+  const asked: UpstreamRequest[] = []
   const waiting: ((reply: Reply) => void)[] = []
   const coalesced: string[] = []
   const { ask } = createCoalescer({
@@ -109,7 +109,7 @@ describe('what differs goes by itself:', () => {
       to: { kind: 'path', path },
       call: { id: '1', isNotification: false, method, params: null },
     })
-  const pairs: Record<string, readonly [Question, Question]> = {
+  const pairs: Record<string, readonly [UpstreamRequest, UpstreamRequest]> = {
     params: [byNumber(7), byNumber(8)],
     networks: [byNumber(7), byNumber(7, { network: 'other' })],
     methods: [question(), question({ operation: read('net_version', { kind: 'any' }) })],
@@ -185,7 +185,7 @@ describe('a leader that fails', () => {
 
   test('because its caller left is no failure at all: however many leave, whoever stays is answered', async () => {
     const { ask, asked, answer } = scene()
-    const presences = Array.from({ length: 5 }, () => createPresence())
+    const presences = Array.from({ length: 5 }, () => createCancellation())
     const answers = presences.map((signal) => ask(byNumber(7, { signal })))
 
     for (const leaving of presences.slice(0, 4)) {
@@ -200,7 +200,7 @@ describe('a leader that fails', () => {
 
   test('for callers that left together asks once more, for whoever stays', async () => {
     const { ask, asked, answer } = scene()
-    const presences = Array.from({ length: 5 }, () => createPresence())
+    const presences = Array.from({ length: 5 }, () => createCancellation())
     const answers = presences.map((signal) => ask(byNumber(7, { signal })))
 
     for (const leaving of presences.slice(0, 4)) leaving.abort()
@@ -289,10 +289,10 @@ describe('whoever leaves, fails and is late', () => {
         const { ask, asked, answer, waiting, clock } = scene()
         const askers: {
           readonly height: number
-          readonly signal: ReturnType<typeof createPresence>
+          readonly signal: ReturnType<typeof createCancellation>
           reply: Reply | null
         }[] = []
-        const heightOf = ({ operation: { need } }: Question) => (need.kind === 'height' ? need.height : -1)
+        const heightOf = ({ operation: { need } }: UpstreamRequest) => (need.kind === 'height' ? need.height : -1)
         let answered = 0
         const answerNext = async (fails: boolean) => {
           const one = asked[answered]
@@ -303,7 +303,7 @@ describe('whoever leaves, fails and is late', () => {
         for (const it of events) {
           switch (it.kind) {
             case 'ask': {
-              const asker = { height: it.height, signal: createPresence(), reply: null as Reply | null }
+              const asker = { height: it.height, signal: createCancellation(), reply: null as Reply | null }
               askers.push(asker)
               const deadlineAt = clock.monotonic() + it.within
               void ask(byNumber(it.height, { signal: asker.signal, deadlineAt })).then((reply) => {

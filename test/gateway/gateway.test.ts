@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from 'vitest'
-import { refusal } from '../../src/gateway/errors.ts'
-import type { Question, Reply } from '../../src/gateway/upstream-request.ts'
+import { gatewayError } from '../../src/gateway/errors.ts'
+import type { Reply, UpstreamRequest } from '../../src/gateway/upstream-request.ts'
 import {
   ADMIN_ID,
   type Answer,
@@ -75,7 +75,7 @@ describe('a call', () => {
   })
 
   test('that nobody may be asked just now says when to come again', async () => {
-    const because = { ...refusal('no-endpoint', 'all limit our rate'), retryAfterMs: 1200 }
+    const because = { ...gatewayError('no-endpoint', 'all limit our rate'), retryAfterMs: 1200 }
     const { url } = await set({ answer: () => ({ ...FROM_A, endpoint: null, kind: 'refused', refusal: because }) })
 
     const answer = await post(`${url}/ethereum/${ID}`, BLOCK)
@@ -344,7 +344,7 @@ describe('the table of errors, as JSON-RPC', () => {
       503,
       1,
       eth(BLOCK),
-      { answer: () => ({ ...FROM_A, endpoint: null, kind: 'refused', refusal: refusal('no-endpoint', 'none') }) },
+      { answer: () => ({ ...FROM_A, endpoint: null, kind: 'refused', refusal: gatewayError('no-endpoint', 'none') }) },
     ],
     [
       'failed attempts',
@@ -352,7 +352,7 @@ describe('the table of errors, as JSON-RPC', () => {
       502,
       1,
       eth(BLOCK),
-      { answer: () => ({ ...FROM_A, kind: 'refused', refusal: refusal('all-failed', 'all') }) },
+      { answer: () => ({ ...FROM_A, kind: 'refused', refusal: gatewayError('all-failed', 'all') }) },
     ],
     [
       'a passed deadline',
@@ -360,7 +360,7 @@ describe('the table of errors, as JSON-RPC', () => {
       504,
       1,
       eth(BLOCK),
-      { answer: () => ({ ...FROM_A, kind: 'refused', refusal: refusal('deadline', 'late') }) },
+      { answer: () => ({ ...FROM_A, kind: 'refused', refusal: gatewayError('deadline', 'late') }) },
     ],
     [
       'an unknown outcome',
@@ -368,7 +368,7 @@ describe('the table of errors, as JSON-RPC', () => {
       504,
       1,
       eth(BLOCK),
-      { answer: () => ({ ...FROM_A, kind: 'refused', refusal: refusal('outcome-unknown', 'outcome unknown') }) },
+      { answer: () => ({ ...FROM_A, kind: 'refused', refusal: gatewayError('outcome-unknown', 'outcome unknown') }) },
     ],
     ['a bug of ours', -32603, 502, 1, eth(BLOCK), { answer: () => Promise.reject(new Error(`a bug about ${ID}`)) }],
   ])('%s: %i, HTTP %i, id %j', async (_what, code, status, id, send, over = {}) => {
@@ -457,7 +457,7 @@ describe('REST', () => {
   })
 
   const failing = (kind: 'no-endpoint' | 'all-failed' | 'deadline') => ({
-    answer: () => ({ ...FROM_A, kind: 'refused' as const, refusal: refusal(kind, 'because') }),
+    answer: () => ({ ...FROM_A, kind: 'refused' as const, refusal: gatewayError(kind, 'because') }),
   })
   test.each<[string, number, string, string, RequestInit?, SettingOptions?]>([
     ['a bad shard', 400, 'bad_request', `/multiversx/${ID}/block/7/by-hash/${HASH}`],
@@ -568,7 +568,7 @@ describe('at an alias', () => {
         resolve: (_network, path) =>
           path === 'mine/rpc'
             ? { kind: 'alias', surface: 'chain', endpoint: 'b', to: { kind: 'path', path: '/ext/mine/rpc' } }
-            : refusal('unknown-route', 'no such alias'),
+            : gatewayError('unknown-route', 'no such alias'),
       },
     })
 
@@ -683,10 +683,10 @@ test('a request whose caller leaves is counted as that, and held against nobody'
   const here = new Promise<void>((resolve) => {
     arrived = resolve
   })
-  const answer = (question: Question) =>
+  const answer = (question: UpstreamRequest) =>
     new Promise<Reply>((resolve) => {
       question.signal.addEventListener('abort', () =>
-        resolve({ ...FROM_A, kind: 'refused', refusal: refusal('all-failed', 'cut short') }),
+        resolve({ ...FROM_A, kind: 'refused', refusal: gatewayError('all-failed', 'cut short') }),
       )
       arrived()
     })

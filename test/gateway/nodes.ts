@@ -7,10 +7,10 @@ import type { Endpoint, EndpointKey } from '../../src/core/endpoint.ts'
 import type { Network } from '../../src/core/network.ts'
 import type { Need, Operation } from '../../src/core/routing/operation.ts'
 import type { AttemptOutcome, RetryReason } from '../../src/core/routing/request-outcome.ts'
-import { createTips, type Tips } from '../../src/gateway/caller-heights.ts'
-import { createPresence } from '../../src/gateway/cancellation.ts'
+import { type CallerHeights, createCallerHeights } from '../../src/gateway/caller-heights.ts'
+import { createCancellation } from '../../src/gateway/cancellation.ts'
 import { createForwarder, type Forwarder } from '../../src/gateway/failover/forwarder.ts'
-import type { Question, Reply } from '../../src/gateway/upstream-request.ts'
+import type { Reply, UpstreamRequest } from '../../src/gateway/upstream-request.ts'
 import { Secret } from '../../src/secret.ts'
 import { bad, endpoint, good, head, network } from '../support/network.ts'
 import { createWorld, type World } from '../support/world.ts'
@@ -69,11 +69,11 @@ export interface SettingOptions {
 export interface Setting {
   readonly world: World
   readonly forwarder: Forwarder
-  readonly tips: Tips
+  readonly tips: CallerHeights
   readonly doubted: EndpointKey[]
   readonly attempts: string[]
   readonly retries: RetryReason[]
-  ask(over?: Partial<Question> & { readonly operation?: Operation }): Promise<Reply>
+  ask(over?: Partial<UpstreamRequest> & { readonly operation?: Operation }): Promise<Reply>
   /** The endpoint is polled, and stands there; `null`: it does not answer. */
   poll(name: string, height: number | null): Promise<void>
 }
@@ -93,7 +93,7 @@ export async function setting(
   const doubted: EndpointKey[] = []
   const attempts: string[] = []
   const retries: RetryReason[] = []
-  const tips = createTips()
+  const tips = createCallerHeights()
   const forwarder = createForwarder({
     board: world.board,
     clock,
@@ -130,7 +130,7 @@ export async function setting(
         to: { kind: 'rpc' },
         call: { id: '"mine"', isNotification: false, method: 'eth_chainId', params: null },
         deadlineAt: clock.monotonic() + 5000,
-        signal: createPresence(),
+        signal: createCancellation(),
         ...question,
       }),
     async poll(name, height) {

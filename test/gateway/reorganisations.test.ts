@@ -5,7 +5,7 @@ import { createObserver } from '../../src/core/observer/observer.ts'
 import { whereaboutsOf } from '../../src/core/observer/own-network.ts'
 import { createCache } from '../../src/gateway/cache/cache.ts'
 import { createCoalescer } from '../../src/gateway/cache/coalesce.ts'
-import { createTips } from '../../src/gateway/caller-heights.ts'
+import { createCallerHeights } from '../../src/gateway/caller-heights.ts'
 import { createForwarder } from '../../src/gateway/failover/forwarder.ts'
 import { createProber, type NodeTarget } from '../../src/nodes/probe.ts'
 import { createPoller } from '../../src/poll/poller.ts'
@@ -57,7 +57,7 @@ async function open(family: 'ethereum' | 'avalanche', finalDepth: number) {
     log: silentLog,
   })
   poller.configure([{ network: of, endpoints: [{ endpoint: own, at: whereaboutsOf('127.0.0.1') }] }], new Set())
-  const tips = createTips()
+  const tips = createCallerHeights()
   const forwarder = createForwarder({ board, clock: systemClock, tips, onDoubt: nothing })
   forwarder.retarget([target])
   const coalescer = createCoalescer({ next: forwarder, clock: systemClock, tips })

@@ -1,13 +1,13 @@
 import { connect, type Socket } from 'node:net'
 import type { Clock } from '../../src/clock.ts'
 import { systemClock } from '../../src/clock.ts'
-import { refusal } from '../../src/gateway/errors.ts'
+import { gatewayError } from '../../src/gateway/errors.ts'
 import { createGateway, type Gateway, type GatewayDeps, type GatewayRules } from '../../src/gateway/gateway.ts'
 import type { GatewayMetrics } from '../../src/gateway/gateway-metrics.ts'
 import type { CallerSettings } from '../../src/gateway/request/callers.ts'
 import type { AliasRoutes } from '../../src/gateway/request/route-target.ts'
 import type { ServiceMetrics } from '../../src/gateway/service.ts'
-import type { Provenance, Question, Reply } from '../../src/gateway/upstream-request.ts'
+import type { Provenance, Reply, UpstreamRequest } from '../../src/gateway/upstream-request.ts'
 import { Secret } from '../../src/secret.ts'
 import { recordingLog } from '../support/log.ts'
 
@@ -56,7 +56,7 @@ export interface Setting {
   readonly gateway: Gateway
   readonly url: string
   readonly port: number
-  readonly asked: Question[]
+  readonly asked: UpstreamRequest[]
   readonly log: ReturnType<typeof recordingLog>
   readonly counted: string[]
   close(): Promise<void>
@@ -65,11 +65,11 @@ export interface Setting {
 export interface SettingOptions extends Partial<Omit<GatewayDeps, 'rules' | 'answerer'>> {
   readonly rules?: Partial<GatewayRules>
   readonly clock?: Clock
-  readonly answer?: (question: Question) => Reply | Promise<Reply>
+  readonly answer?: (question: UpstreamRequest) => Reply | Promise<Reply>
 }
 
 /** By itself every node says how it was asked. */
-export function echo({ call, to }: Question): Reply {
+export function echo({ call, to }: UpstreamRequest): Reply {
   if (call === null) {
     const path = to.kind === 'path' ? to.path : ''
     return {
@@ -82,11 +82,11 @@ export function echo({ call, to }: Question): Reply {
   return { ...FROM_A, kind: 'result', result: Buffer.from(`{"method":"${call.method}","params":${call.params}}`) }
 }
 
-const noAliases: AliasRoutes = { resolve: () => refusal('unknown-route', 'no such alias') }
+const noAliases: AliasRoutes = { resolve: () => gatewayError('unknown-route', 'no such alias') }
 
 /** A gateway on a real socket, over nodes that answer as told. */
 export async function open({ answer = echo, rules, ...over }: SettingOptions = {}): Promise<Setting> {
-  const asked: Question[] = []
+  const asked: UpstreamRequest[] = []
   const counted: string[] = []
   const log = recordingLog()
   const metrics: GatewayMetrics = {

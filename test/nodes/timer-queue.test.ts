@@ -3,7 +3,7 @@ import { Worker } from 'node:worker_threads'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
-import { createAlarms } from '../../src/nodes/timer-queue.ts'
+import { createTimerQueue } from '../../src/nodes/timer-queue.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
 
 const LENGTHS = [100, 2500, 5000]
@@ -13,7 +13,7 @@ const LATEST_MS = 20
 function setting() {
   const clock = createFakeClock()
   let timers = 0
-  const alarms = createAlarms({
+  const alarms = createTimerQueue({
     monotonic: clock.monotonic,
     after(delayMs, task) {
       timers++
@@ -116,7 +116,7 @@ test('what has arrived while our event loop was held is read before an alarm rin
   const port = await new Promise<number>((resolve) => echo.once('message', resolve))
   const socket = connect(port, '127.0.0.1')
   await new Promise((resolve) => socket.once('connect', resolve))
-  const alarms = createAlarms(systemClock)
+  const alarms = createTimerQueue(systemClock)
   const happened: string[] = []
 
   const rung = new Promise<void>((resolve) => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { type Endpoint, endpointKey } from '../../src/core/endpoint.ts'
 import { createNetworkView, type NetworkView } from '../../src/core/verdict/network-view.ts'
-import { type Chronicle, createChronicle } from '../../src/poll/incident-recorder.ts'
+import { createIncidentRecorder, type IncidentRecorder } from '../../src/poll/incident-recorder.ts'
 import type { BoardEntry } from '../../src/state/board.ts'
 import { createIncidentLog } from '../../src/state/incident-log.ts'
 import { newTally } from '../../src/state/tally.ts'
@@ -13,7 +13,7 @@ import { bad, endpoint, good, head, network, pollResult } from '../support/netwo
 const INTERVAL = 10_000
 
 interface House {
-  readonly chronicle: Chronicle
+  readonly chronicle: IncidentRecorder
   readonly view: NetworkView
   readonly kept: IncidentRecord[]
   readonly incidents: ReturnType<typeof createIncidentLog>
@@ -28,7 +28,7 @@ function house(names = ['a', 'b', 'c']): House {
   const incidents = createIncidentLog()
   const log = recordingLog()
   const kept: IncidentRecord[] = []
-  const chronicle = createChronicle({ incidents, store: { saveIncident: (record) => kept.push(record) }, log })
+  const chronicle = createIncidentRecorder({ incidents, store: { saveIncident: (record) => kept.push(record) }, log })
   let now = START
   const entries = (): BoardEntry[] =>
     endpoints.map((of) => {

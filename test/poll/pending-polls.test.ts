@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { createDocket } from '../../src/poll/pending-polls.ts'
+import { createPendingPolls } from '../../src/poll/pending-polls.ts'
 
 interface Item {
   readonly key: string
@@ -12,7 +12,7 @@ function house() {
   const known = new Map<number, 'fair' | 'ours'>()
   const decided: [key: string, number: number, as: string][] = []
   const waited: number[] = []
-  const docket = createDocket<Item, 'fair' | 'ours'>({
+  const docket = createPendingPolls<Item, 'fair' | 'ours'>({
     decide: ({ number }) => known.get(number) ?? 'undecided',
     onDecided: ({ key, number }, as) => void decided.push([key, number, as]),
     onWaiting: (_key, { number }) => void waited.push(number),

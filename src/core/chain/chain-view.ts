@@ -5,7 +5,7 @@ import type { HeightTally } from './height-tally.ts'
 import { createKnownHeads, type SeenHead } from './known-heads.ts'
 import { createParents, parentOf } from './parents.ts'
 import { createProgress } from './progress.ts'
-import { type ChainReference, createReference } from './reference-head.ts'
+import { type ChainReference, createReferenceHead } from './reference-head.ts'
 import type { Block } from './votes.ts'
 
 export interface ChainViewOptions {
@@ -83,7 +83,7 @@ export function createChainView(options: ChainViewOptions): ChainView {
   const { lagBlocks, lagBlocksDown, stallMs, recentMs, isAlone } = options
   const heads = createKnownHeads(lagBlocks)
   const answering = () => heads.recent.size
-  const reference = createReference({ ...options, heads })
+  const reference = createReferenceHead({ ...options, heads })
   const progress = createProgress({ reference, answering, stallMs })
   const branches = createBranches({
     reached: (height) => heads.recent.reached(height),

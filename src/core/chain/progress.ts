@@ -1,10 +1,10 @@
 import type { Head } from '../head.ts'
 import type { UnixMs } from '../time.ts'
 import type { SeenHead } from './known-heads.ts'
-import type { Reference } from './reference-head.ts'
+import type { ReferenceHead } from './reference-head.ts'
 
 export interface ProgressOptions {
-  readonly reference: Reference
+  readonly reference: ReferenceHead
   /** How many answer now. */
   readonly answering: () => number
   readonly stallMs: number

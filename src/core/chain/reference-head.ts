@@ -22,7 +22,7 @@ export interface ReferenceOptions {
 }
 
 /** Works out the reference head: where the endpoints of one chain agree that it is. */
-export interface Reference {
+export interface ReferenceHead {
   /** `null` until somebody has told a head. */
   readonly current: ChainReference | null
   /** Somebody stands elsewhere than when it was last worked out. `head`: what was told, if anything. */
@@ -54,13 +54,13 @@ interface Agreed extends ChainReference {
   readonly vouched: boolean
 }
 
-export function createReference({
+export function createReferenceHead({
   heads,
   blockTimeMs,
   lagBlocks,
   lagBlocksDown,
   stallMs,
-}: ReferenceOptions): Reference {
+}: ReferenceOptions): ReferenceHead {
   const blockClock = createBlockClock()
   let current: Agreed | null = null
   /** The highest height that both had, where there are two. */

@@ -1,7 +1,7 @@
 import { endpointKey } from '../endpoint.ts'
 import type { Outcome, PollResult } from '../poll-result.ts'
 import { humanDuration } from '../time.ts'
-import { createReach, type Reach, type Whereabouts } from './own-network.ts'
+import { createOwnNetwork, type OwnNetwork, type Whereabouts } from './own-network.ts'
 
 /** A poll as the observer sees it, on the monotonic clock. */
 export interface ObservedPoll {
@@ -51,7 +51,7 @@ interface Disturbance {
 }
 
 export function createObserver(): Observer {
-  const reach: Reach = createReach()
+  const reach: OwnNetwork = createOwnNetwork()
   let disturbances: Disturbance[] = []
   let toldForMs = TOLD_FOR_MS
 

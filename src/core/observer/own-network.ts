@@ -53,7 +53,7 @@ export type Ruling = 'believed' | 'ours' | 'undecided'
  * that began after it. It is ours when nobody does: every host that answered before fails, two or more of them since the last
  * answer. With one host there is no other to ask: its failures are its own.
  */
-export interface Reach {
+export interface OwnNetwork {
   /** Must be told of every poll, in the order in which they end. Whether rulings that were undecided may have become clear. */
   note(visit: Visit): boolean
   /** The same question may get an answer later. */
@@ -95,7 +95,7 @@ interface Group {
   cutUntil: number
 }
 
-export function createReach(): Reach {
+export function createOwnNetwork(): OwnNetwork {
   const hosts = new Map<string, Host>()
   const groups: Group[] = (['loopback', 'private', 'public'] as const).flatMap((zone) =>
     [false, true].map((dns) => ({

@@ -2,7 +2,7 @@ import type { Failure } from '../failure.ts'
 import type { Operation } from './operation.ts'
 
 /** What came of asking one endpoint. */
-export type Came =
+export type AttemptResult =
   /** `unsent`: the node cannot have read a byte of the request. */
   | { readonly kind: 'failed'; readonly failure: Failure; readonly unsent: boolean }
   | { readonly kind: 'result'; readonly isNull: boolean }
@@ -31,7 +31,7 @@ export type Step =
  * What to do next: a read goes to the next endpoint where this one failed, and is passed on where it answered, errors and all.
  * `tip`: the highest block that is known to exist; above it, "not found" is the truth.
  */
-export function failover(operation: Operation, came: Came, tip: number | null): Step {
+export function failover(operation: Operation, came: AttemptResult, tip: number | null): Step {
   switch (came.kind) {
     case 'failed':
       // Another node would send as much.
@@ -70,7 +70,7 @@ const ABSENT_WORDS =
   /cannot query unfinalized data|header not found|header for hash not found|block not found|unknown block|missing trie node|historical state .* is not available|state .* is not available|pruned/i
 
 /** Tags of blocks that the node names for itself: "unknown" is then its answer (-39001). */
-function isAbsence({ code, message }: Came & { kind: 'error' }): boolean {
+function isAbsence({ code, message }: AttemptResult & { kind: 'error' }): boolean {
   if (typeof code === 'string' || code === -39_001) return false
   return ABSENT_CODES.has(code) || ABSENT_WORDS.test(message)
 }
@@ -88,7 +88,7 @@ const RATE_LIMIT_CODES: ReadonlySet<number | string | null> = new Set([
 const RATE_WORDS = /rate|per second|per day|daily|too many requests|throttl|capacity|quota|compute units/i
 
 /** The node limits our rate: it wants to be left alone for a while. */
-export function isRateLimit({ name }: Operation, { code, message }: Came & { kind: 'error' }): boolean {
+export function isRateLimit({ name }: Operation, { code, message }: AttemptResult & { kind: 'error' }): boolean {
   return RATE_LIMIT_CODES.has(code) && (code !== -32_005 || name !== 'other' || RATE_WORDS.test(message))
 }
 
@@ -96,12 +96,12 @@ export function isRateLimit({ name }: Operation, { code, message }: Came & { kin
 const NO_METHOD_WORDS = /^rpc: can't find (?:method|service) /
 
 /** This node, or the plan at this provider, has no such method; others may. */
-export function lacksMethod({ code, message }: Came & { kind: 'error' }): boolean {
+export function lacksMethod({ code, message }: AttemptResult & { kind: 'error' }): boolean {
   return code === -32_601 || code === -32_004 || (code === -32_000 && NO_METHOD_WORDS.test(message))
 }
 
 /** Of our key, not of the caller's request. */
-function isRefusedAccess({ code }: Came & { kind: 'error' }): boolean {
+function isRefusedAccess({ code }: AttemptResult & { kind: 'error' }): boolean {
   return code === -32_099 || code === -32_098 || code === 'unauthorized' || code === 'forbidden'
 }
 

@@ -20,7 +20,7 @@ export interface Beside {
  * What a single poll says of an endpoint, without waiting for a second one to confirm it and without changing what is known:
  * the head is held to what the others have said, and whether it is on another branch stays as the schedule's polls found it.
  */
-export function judgeBeside(result: PollResult, known: Health, beside: Beside, now: UnixMs): Health {
+export function judgeSingle(result: PollResult, known: Health, beside: Beside, now: UnixMs): Health {
   const { network } = beside
   const standings = result.heads.flatMap(({ shard, outcome }) =>
     outcome.ok ? [standingOf(shard, outcome.value, known, beside, now)] : [],

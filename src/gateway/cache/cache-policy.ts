@@ -1,14 +1,14 @@
-import type { Question, Reply } from '../upstream-request.ts'
+import type { Reply, UpstreamRequest } from '../upstream-request.ts'
 
 /** What an answer tells of, as far as it decides how long it may be kept. */
-export type Keepable =
+export type CacheEntryKind =
   /** Of a block, or of something in it. */
   | { readonly kind: 'block'; readonly height: number }
   /** Of the network itself. */
   | { readonly kind: 'network' }
 
 /** Whether its answer may be kept at all, whatever it is. Tags are each time another block; what is asked of one endpoint is its own. */
-export function isKeepable({ operation: { name, need }, call }: Question): boolean {
+export function isCacheable({ operation: { name, need }, call }: UpstreamRequest): boolean {
   if (call?.isNotification === true) return false
   switch (name) {
     case 'eth_getBlockByNumber':
@@ -38,7 +38,7 @@ export function isKeepable({ operation: { name, need }, call }: Question): boole
  * What may be kept of this answer to a question that is keepable; `null`: nothing. An answer is kept only where it can be seen to be
  * to the question: that costs a search of its bytes, and no parsing where JSON-RPC is spoken.
  */
-export function readKeepable(question: Question, reply: Reply, chainId: number | null): Keepable | null {
+export function readCacheable(question: UpstreamRequest, reply: Reply, chainId: number | null): CacheEntryKind | null {
   switch (reply.kind) {
     case 'result':
       return readResult(question, reply.result, chainId)
@@ -50,7 +50,11 @@ export function readKeepable(question: Question, reply: Reply, chainId: number |
   }
 }
 
-function readResult({ operation, canonical }: Question, result: Buffer, chainId: number | null): Keepable | null {
+function readResult(
+  { operation, canonical }: UpstreamRequest,
+  result: Buffer,
+  chainId: number | null,
+): CacheEntryKind | null {
   // `null`, and whatever else is no object and no text.
   if (result.length < 3 || (result[0] !== BRACE && result[0] !== QUOTE)) return null
   const { name, need } = operation
@@ -68,11 +72,11 @@ function readResult({ operation, canonical }: Question, result: Buffer, chainId:
 
 const BRACE = 0x7b
 const QUOTE = 0x22
-const NETWORK: Keepable = { kind: 'network' }
+const NETWORK: CacheEntryKind = { kind: 'network' }
 /** Within a string its quotes would be escaped: it is a member, and no other in a transaction has this name. */
 const BLOCK_NUMBER = Buffer.from('"blockNumber":"0x')
 
-function block(height: number): Keepable {
+function block(height: number): CacheEntryKind {
   return { kind: 'block', height }
 }
 
@@ -93,7 +97,7 @@ function quantityAfter(text: Buffer, name: Buffer): number | null {
 }
 
 /** MultiversX's answers are JSON of a shape of their own: a block that was reverted is told all the same. */
-function readBlock({ operation: { name, need }, canonical }: Question, body: Buffer): Keepable | null {
+function readBlock({ operation: { name, need }, canonical }: UpstreamRequest, body: Buffer): CacheEntryKind | null {
   const read = readEnvelope(body)
   if (read === null || read.status !== 'on-chain' || !Number.isSafeInteger(read.nonce)) return null
   const height = read.nonce as number

@@ -5,7 +5,7 @@ import { shortLived } from '../../nodes/buffer-pool.ts'
  * collector's: each that is pushed out after a while is found only by going through the whole heap, and at 8,000 blocks a second that
  * took a third of all processor time.
  */
-export interface AnswerMemory {
+export interface CacheSlab {
   /** `null`: there is no room until something is given back. */
   put(bytes: Buffer): Slot | null
   /** What a slot for so many bytes takes. */
@@ -38,7 +38,7 @@ interface Page {
   readonly slots: number
 }
 
-export function createAnswerMemory(maxBytes: number): AnswerMemory {
+export function createCacheSlab(maxBytes: number): CacheSlab {
   const pageBytes = Math.min(PAGE_BYTES, Math.floor(maxBytes / FEWEST_PAGES))
   const lengths = lengthsUpTo(Math.floor(pageBytes / FEWEST_SLOTS))
   /** By the length of their slots, those that have a free one. */

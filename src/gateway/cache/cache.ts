@@ -3,17 +3,17 @@ import type { Clock } from '../../clock.ts'
 import type { Shard } from '../../core/network.ts'
 import type { ChainEvent } from '../../core/verdict/network-view.ts'
 import type { Board, NetworkStanding } from '../../state/board.ts'
-import type { Tips } from '../caller-heights.ts'
-import type { Answerer, Question, Reply } from '../upstream-request.ts'
-import { isKeepable, readKeepable } from './cache-policy.ts'
-import { type AnswerMemory, createAnswerMemory, type Slot } from './cache-slab.ts'
+import type { CallerHeights } from '../caller-heights.ts'
+import type { Reply, UpstreamHandler, UpstreamRequest } from '../upstream-request.ts'
+import { isCacheable, readCacheable } from './cache-policy.ts'
+import { type CacheSlab, createCacheSlab, type Slot } from './cache-slab.ts'
 import { finalHeight, finalNonceIn } from './finality.ts'
 
 /**
  * Answers that cannot change any more, and for a moment those that hardly will. Kept are a node's own bytes, never an error, never
  * a `null`, nothing of an endpoint that is not well, and nothing of before a reorganisation.
  */
-export interface Cache extends Answerer {
+export interface Cache extends UpstreamHandler {
   /** Forgets everything; called before the first question and after every reload. */
   configure(settings: CacheSettings): void
   /** The monitor saw an endpoint's chain go back, or change its blocks. */
@@ -31,11 +31,11 @@ export interface CacheSettings {
 }
 
 export interface CacheDeps {
-  readonly next: Answerer
+  readonly next: UpstreamHandler
   readonly board: Pick<Board, 'network' | 'subscribe'>
   readonly clock: Pick<Clock, 'monotonic'>
   /** A block from here is one that the caller knows of. */
-  readonly tips: Pick<Tips, 'give'>
+  readonly tips: Pick<CallerHeights, 'give'>
 }
 
 /** What is larger is seldom asked twice, and would push out a thousand others. */
@@ -80,7 +80,7 @@ const OLD = -1
 
 export function createCache({ next, board, clock, tips }: CacheDeps): Cache {
   let entries: LRUCache<string, Entry> | null = null
-  let memory: AnswerMemory = createAnswerMemory(0)
+  let memory: CacheSlab = createCacheSlab(0)
   let finalDepths: ReadonlyMap<string, number> = new Map()
   let chains = new Map<string, ChainState>()
   const unsubscribe = board.subscribe(({ network, endpoint }) => {
@@ -112,7 +112,7 @@ export function createCache({ next, board, clock, tips }: CacheDeps): Cache {
     chains = new Map()
     finalDepths = settings.finalDepths
     const { maxBytes } = settings
-    memory = createAnswerMemory(maxBytes)
+    memory = createCacheSlab(maxBytes)
     entries = maxBytes === 0 ? null : new LRUCache({ maxSize: maxBytes, dispose: ({ slot }) => slot.free() })
   }
 
@@ -159,7 +159,7 @@ export function createCache({ next, board, clock, tips }: CacheDeps): Cache {
     return null
   }
 
-  function keep(key: string, question: Question, reply: Reply, chain: ChainState): void {
+  function keep(key: string, question: UpstreamRequest, reply: Reply, chain: ChainState): void {
     if (reply.degraded || (reply.kind !== 'result' && reply.kind !== 'rest')) return
     const bytes = reply.kind === 'result' ? reply.result : reply.body
     if (entries === null || bytes.length > MAX_ENTRY_BYTES) return
@@ -167,7 +167,7 @@ export function createCache({ next, board, clock, tips }: CacheDeps): Cache {
     if (size > entries.maxSize) return
     const standing = board.network(question.network)?.standing
     if (standing === undefined) return
-    const keepable = readKeepable(question, reply, standing.network.chainId)
+    const keepable = readCacheable(question, reply, standing.network.chainId)
     if (keepable === null) return
     const { height, ttlMs, isOld } = lifeOf(keepable.kind === 'block' ? keepable.height : null, chain, standing)
     const slot = makeRoom(bytes, entries)
@@ -209,7 +209,7 @@ export function createCache({ next, board, clock, tips }: CacheDeps): Cache {
     return { height, ttlMs: Number.POSITIVE_INFINITY, isOld: depth > 0 || height <= reference - YOUNG_BLOCKS }
   }
 
-  async function askNext(key: string, question: Question): Promise<Reply> {
+  async function askNext(key: string, question: UpstreamRequest): Promise<Reply> {
     const chain = chainOf(question.network, shardOf(question))
     const { generation } = chain
     const reply = await next.ask(question)
@@ -218,7 +218,7 @@ export function createCache({ next, board, clock, tips }: CacheDeps): Cache {
   }
 
   /** Nodes of MultiversX say themselves what is final, to whoever asks for the status. */
-  async function askStatus(question: Question): Promise<Reply> {
+  async function askStatus(question: UpstreamRequest): Promise<Reply> {
     const chain = chainOf(question.network, shardOf(question))
     const { generation } = chain
     const reply = await next.ask(question)
@@ -234,7 +234,7 @@ export function createCache({ next, board, clock, tips }: CacheDeps): Cache {
       if (entries === null) return next.ask(question)
       const { network, operation } = question
       if (operation.name === 'network_status' && operation.need.kind !== 'endpoint') return askStatus(question)
-      if (!isKeepable(question)) return next.ask(question)
+      if (!isCacheable(question)) return next.ask(question)
       const key = `${network} ${operation.name} ${question.canonical}`
       const entry = find(key)
       if (entry === null) return askNext(key, question)
@@ -294,6 +294,6 @@ function missed(reply: Reply): Reply {
   return { kind, result, endpoint, attempts, cache: 'miss', degraded, nodeMs, nodeId }
 }
 
-function shardOf({ operation: { need } }: Question): Shard {
+function shardOf({ operation: { need } }: UpstreamRequest): Shard {
   return need.kind === 'any' || need.kind === 'endpoint' ? null : need.shard
 }

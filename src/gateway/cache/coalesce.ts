@@ -2,13 +2,13 @@ import type { Clock } from '../../clock.ts'
 import type { OperationName } from '../../core/routing/operation.ts'
 import { shareShortLived } from '../../nodes/buffer-pool.ts'
 import { answerHeight } from '../answer-height.ts'
-import type { Tips } from '../caller-heights.ts'
-import type { Answerer, Question, Reply } from '../upstream-request.ts'
+import type { CallerHeights } from '../caller-heights.ts'
+import type { Reply, UpstreamHandler, UpstreamRequest } from '../upstream-request.ts'
 
 export interface CoalescerDeps {
-  readonly next: Answerer
+  readonly next: UpstreamHandler
   readonly clock: Pick<Clock, 'monotonic'>
-  readonly tips: Pick<Tips, 'get' | 'give'>
+  readonly tips: Pick<CallerHeights, 'get' | 'give'>
   /** A question was answered with another one's request. */
   readonly onCoalesced?: (network: string, operation: OperationName) => void
   readonly mostFlights?: number
@@ -31,12 +31,12 @@ const MOST_TRIES = 2
  * one may go away, or its time run out before the others'. So what fails for it fails for nobody else before a try of their own. A
  * follower is given an answer only where that does not undercut a height which its caller was given before.
  */
-export function createCoalescer(deps: CoalescerDeps): Answerer {
+export function createCoalescer(deps: CoalescerDeps): UpstreamHandler {
   const { next, clock, tips, onCoalesced, mostFlights = MOST_FLIGHTS } = deps
   let flights = new Map<string, Flight>()
   let landed = 0
 
-  function lead(key: string, leader: Question): Promise<Reply> {
+  function lead(key: string, leader: UpstreamRequest): Promise<Reply> {
     const flight: Flight = { leader, waiting: null }
     flights.set(key, flight)
     const land = (reply: Reply | Promise<never>) => {
@@ -56,7 +56,7 @@ export function createCoalescer(deps: CoalescerDeps): Answerer {
     flights = new Map(flights)
   }
 
-  async function follow(key: string, question: Question, first: Flight): Promise<Reply> {
+  async function follow(key: string, question: UpstreamRequest, first: Flight): Promise<Reply> {
     const joinedAt = clock.monotonic()
     let flight = first
     for (let tries = 0; ; ) {
@@ -83,7 +83,11 @@ export function createCoalescer(deps: CoalescerDeps): Answerer {
   }
 
   /** Not an answer that is below what this caller knows of; with one that is given, the caller knows of that. */
-  function accepts(question: Question, leader: Question | null, reply: Exclude<Reply, { kind: 'refused' }>): boolean {
+  function accepts(
+    question: UpstreamRequest,
+    leader: UpstreamRequest | null,
+    reply: Exclude<Reply, { kind: 'refused' }>,
+  ): boolean {
     const told = answerHeight(question, reply)
     if (told === null) return true
     const { caller, network, operation } = question
@@ -100,7 +104,7 @@ export function createCoalescer(deps: CoalescerDeps): Answerer {
   /**
    * What was asked of the newest block, and does not say of which: its answer is only for those who have seen as much of the chain.
    */
-  function markOf({ operation: { name, need }, caller, network }: Question): number | '' {
+  function markOf({ operation: { name, need }, caller, network }: UpstreamRequest): number | '' {
     return name === 'other' && need.kind === 'latest' ? (tips.get(caller, network, need.shard, 'latest') ?? '') : ''
   }
 
@@ -119,7 +123,7 @@ export function createCoalescer(deps: CoalescerDeps): Answerer {
 }
 
 /** At an alias every method is called the same, and so are all aliases. */
-function keyOf({ network, operation: { name, need }, canonical, to, call }: Question): string {
+function keyOf({ network, operation: { name, need }, canonical, to, call }: UpstreamRequest): string {
   const pin = need.kind === 'endpoint' ? need.endpoint : ''
   const at = name === 'alias' && to.kind === 'path' ? `${to.path} ${call?.method ?? ''} ` : ''
   return `${network} ${name} ${pin} ${at}${canonical}`
@@ -130,7 +134,7 @@ function keyOf({ network, operation: { name, need }, canonical, to, call }: Ques
  * outlives its moment by a garbage collection, and that cost 7 microseconds a request.
  */
 interface Flight {
-  leader: Question | null
+  leader: UpstreamRequest | null
   waiting: ((reply: Reply | Promise<never>) => void)[] | null
 }
 
@@ -159,8 +163,8 @@ function landing(flight: Flight): Promise<Reply> {
 /** The leader's caller left, or its time ran out before this one's: that says nothing of the nodes. */
 function isLeadersOwn(
   reply: Extract<Reply, { kind: 'refused' }>,
-  leader: Question | null,
-  question: Question,
+  leader: UpstreamRequest | null,
+  question: UpstreamRequest,
 ): boolean {
   if (leader === null) return false
   return leader.signal.aborted || (reply.refusal.kind === 'deadline' && leader.deadlineAt < question.deadlineAt)

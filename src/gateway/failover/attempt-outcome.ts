@@ -2,15 +2,15 @@ import type { Failure } from '../../core/failure.ts'
 import { isRateLimit, type Step } from '../../core/routing/failover.ts'
 import type { Operation } from '../../core/routing/operation.ts'
 import type { AttemptOutcome } from '../../core/routing/request-outcome.ts'
-import type { Question } from '../upstream-request.ts'
-import type { Attempted } from './attempt.ts'
+import type { UpstreamRequest } from '../upstream-request.ts'
+import type { Attempt } from './attempt.ts'
 import type { Upstream } from './upstream.ts'
 
 export function outcomeOf(
-  { came, isOurs }: Attempted,
+  { came, isOurs }: Attempt,
   step: Step,
   isBehind: boolean,
-  { operation, signal }: Question,
+  { operation, signal }: UpstreamRequest,
 ): AttemptOutcome {
   if (came.kind === 'failed') {
     if (signal.aborted) return 'cancelled'
@@ -58,7 +58,7 @@ function failureOutcome(failure: Failure): AttemptOutcome {
 export function settle(
   upstream: Upstream,
   operation: Operation,
-  attempted: Attempted,
+  attempted: Attempt,
   began: number,
   ended: number,
 ): boolean {
@@ -79,6 +79,6 @@ export function settle(
   return false
 }
 
-function isFailure(came: Attempted['came'], kind: Failure['kind']): boolean {
+function isFailure(came: Attempt['came'], kind: Failure['kind']): boolean {
   return came.kind === 'failed' && came.failure.kind === kind
 }

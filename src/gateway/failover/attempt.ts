@@ -1,14 +1,14 @@
 import type { Failure } from '../../core/failure.ts'
-import { type Came, isFault } from '../../core/routing/failover.ts'
+import { type AttemptResult, isFault } from '../../core/routing/failover.ts'
 import type { ForwardedAnswer, NodeForwarder } from '../../nodes/forward.ts'
-import type { WireRequest } from '../../nodes/transport.ts'
-import type { NodeReply, Question } from '../upstream-request.ts'
+import type { TransportRequest } from '../../nodes/transport.ts'
+import type { NodeReply, UpstreamRequest } from '../upstream-request.ts'
 import { isNullResult, readNodeAnswer, readRestAnswer } from './node-answer.ts'
 import type { Upstream } from './upstream.ts'
 
 /** What came of asking one endpoint: how it is to be judged, and the node's own bytes where it answered. */
-export interface Attempted {
-  readonly came: Came
+export interface Attempt {
+  readonly came: AttemptResult
   readonly reply: NodeReply | null
   /** For a node that limits our rate. */
   readonly retryAfterMs: number | null
@@ -25,13 +25,13 @@ export interface Attempted {
 export async function attempt(
   nodes: Pick<NodeForwarder, 'forward'>,
   upstream: Upstream,
-  question: Question,
+  question: UpstreamRequest,
   id: number,
   withinMs: number,
-): Promise<Attempted> {
+): Promise<Attempt> {
   const { call, operation, signal } = question
   const path = pathFor(upstream, question)
-  const request: WireRequest = {
+  const request: TransportRequest = {
     method: call === null ? 'GET' : 'POST',
     path,
     body: call === null ? null : bodyOf(call, id),
@@ -61,7 +61,7 @@ export async function attempt(
 const TELLING_MS = 500
 
 /** "Project 7f3a… has no access": a provider may name our key in its error, which goes to callers who must not have it. */
-function withoutKeys(attempted: Attempted, upstream: Upstream): Attempted {
+function withoutKeys(attempted: Attempt, upstream: Upstream): Attempt {
   const { came, reply } = attempted
   if (came.kind !== 'error' || reply === null || reply.kind === 'result') return attempted
   const said = reply.kind === 'error' ? reply.error : reply.body
@@ -81,13 +81,13 @@ function withoutKeys(attempted: Attempted, upstream: Upstream): Attempted {
 /** What a reverted call returns may be long; nobody writes a megabyte of reasons. */
 const LONGEST_TOLD = 2 ** 20
 
-function pathFor({ target, isObserver }: Upstream, { to }: Question): string {
+function pathFor({ target, isObserver }: Upstream, { to }: UpstreamRequest): string {
   if (to.kind === 'rpc') return target.rpcPath
   return isObserver ? (to.observerPath ?? to.path) : to.path
 }
 
 /** With an id of ours: another request of the caller's may carry the same one. */
-function bodyOf({ method, params }: NonNullable<Question['call']>, id: number): string {
+function bodyOf({ method, params }: NonNullable<UpstreamRequest['call']>, id: number): string {
   const name = PLAIN_NAME.test(method) ? `"${method}"` : JSON.stringify(method)
   return params === null
     ? `{"jsonrpc":"2.0","id":${id},"method":${name}}`
@@ -96,7 +96,7 @@ function bodyOf({ method, params }: NonNullable<Question['call']>, id: number): 
 
 const PLAIN_NAME = /^[\w.]{1,128}$/
 
-function readRpc(answer: ForwardedAnswer, id: string): Attempted {
+function readRpc(answer: ForwardedAnswer, id: string): Attempt {
   const { status, body } = answer
   // An error of the node's own may come with a status of its own; anything else that is no 200 says nothing.
   if (status !== 200 && (status < 400 || status >= 500 || REFUSING.has(status))) return refused(answer)
@@ -110,7 +110,7 @@ function readRpc(answer: ForwardedAnswer, id: string): Attempted {
       )
     case 'error': {
       const error = body.subarray(read.start, read.end)
-      const came: Came = { kind: 'error', code: read.code, message: messageOf(error), toNobody: read.idIsNull }
+      const came: AttemptResult = { kind: 'error', code: read.code, message: messageOf(error), toNobody: read.idIsNull }
       return { ...answered(came, { kind: 'error', error }), retryAfterMs: answer.retryAfterMs() }
     }
     case 'wrong-id':
@@ -123,7 +123,7 @@ function readRpc(answer: ForwardedAnswer, id: string): Attempted {
 /** Of us, not of the request. */
 const REFUSING: ReadonlySet<number> = new Set([401, 403, 407, 408, 425, 429])
 
-function readRest(answer: ForwardedAnswer): Attempted {
+function readRest(answer: ForwardedAnswer): Attempt {
   const { status, body } = answer
   if (status >= 300 && status < 400) return refused(answer)
   const envelope = readRestAnswer(body)
@@ -139,18 +139,18 @@ function readRest(answer: ForwardedAnswer): Attempted {
   return answered({ kind: 'error', code, message }, { kind: 'rest', status, body })
 }
 
-function refused(answer: ForwardedAnswer): Attempted {
+function refused(answer: ForwardedAnswer): Attempt {
   const { status } = answer
   if (status === 429) return limited(answer)
   return failed(status >= 300 && status < 400 ? { kind: 'redirect', status } : { kind: 'http', status }, false, false)
 }
 
-function limited(answer: ForwardedAnswer): Attempted {
+function limited(answer: ForwardedAnswer): Attempt {
   const retryAfterMs = answer.retryAfterMs()
   return { ...failed({ kind: 'rate-limited', retryAfterMs }, false, false), retryAfterMs }
 }
 
-function failed(failure: Failure, unsent: boolean, isOurs: boolean): Attempted {
+function failed(failure: Failure, unsent: boolean, isOurs: boolean): Attempt {
   return {
     came: { kind: 'failed', failure, unsent },
     reply: null,
@@ -161,7 +161,7 @@ function failed(failure: Failure, unsent: boolean, isOurs: boolean): Attempted {
   }
 }
 
-function answered(came: Came, reply: NodeReply): Attempted {
+function answered(came: AttemptResult, reply: NodeReply): Attempt {
   return { came, reply, retryAfterMs: null, nodeId: null, isFault: false, isOurs: false }
 }
 

@@ -4,7 +4,7 @@ import { type BoardNetwork, shownState } from '../../state/board.ts'
 import type { Chosen, Upstream } from './upstream.ts'
 
 /** The endpoints of one network by how they are ranked, as requests read them. */
-export interface Roster {
+export interface CandidateList {
   readonly ranking: Ranking
   readonly well: readonly Chosen[]
   readonly leastBad: readonly Chosen[]
@@ -14,11 +14,11 @@ export interface Roster {
   readonly ours: readonly Upstream[]
 }
 
-export function rosterOf(
+export function candidateListOf(
   network: BoardNetwork | undefined,
   upstreamOf: (endpoint: string) => Upstream | undefined,
   now: UnixMs,
-): Roster {
+): CandidateList {
   const candidates = network === undefined ? [] : candidatesOf(network, now)
   const ranking = rank(candidates)
   const pickOf = (degraded: boolean, group: number) => (candidate: Candidate) => {

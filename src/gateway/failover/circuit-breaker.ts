@@ -2,7 +2,7 @@
  * Keeps traffic away from an endpoint that keeps failing, before the polls confirm it. Closed, it counts; open, it lets nobody
  * through for a while; then one request tries. Times are on the monotonic clock.
  */
-export interface Breaker {
+export interface CircuitBreaker {
   /** Whether a request may be sent. */
   mayAsk(now: number): boolean
   /** One is being sent. */
@@ -28,7 +28,7 @@ const LONGEST_OPEN_MS = 300_000
 /** A trial that nobody heard of again does not keep all others out for ever. */
 const TRIAL_MS = 15_000
 
-export function createBreaker(): Breaker {
+export function createCircuitBreaker(): CircuitBreaker {
   /** The last ten as bits, the latest lowest: 1 failed. */
   let last = 0
   let openUntil: number | null = null

@@ -5,12 +5,12 @@ import { failover, lacksMethod } from '../../core/routing/failover.ts'
 import type { OperationName } from '../../core/routing/operation.ts'
 import type { AttemptOutcome, RetryReason } from '../../core/routing/request-outcome.ts'
 import { type AnswerHeight, answerHeight } from '../answer-height.ts'
-import type { Tips } from '../caller-heights.ts'
-import type { NodeReply, Question, Reply } from '../upstream-request.ts'
-import type { Attempted } from './attempt.ts'
+import type { CallerHeights } from '../caller-heights.ts'
+import type { NodeReply, Reply, UpstreamRequest } from '../upstream-request.ts'
+import type { Attempt } from './attempt.ts'
 import { outcomeOf, settle } from './attempt-outcome.ts'
-import { refused, TOO_SHORT_MS, whyUnanswered } from './failure-reply.ts'
-import { type Kept, passOn } from './fallback-reply.ts'
+import { failureReply, refused, TOO_SHORT_MS } from './failure-reply.ts'
+import { type FallbackReply, passOn } from './fallback-reply.ts'
 import type { Upstream } from './upstream.ts'
 import type { UpstreamNetwork } from './upstreams.ts'
 
@@ -25,10 +25,10 @@ const ATTEMPT_SHARE = 0.4
 const LONGEST_WAIT_MS = 3000
 const WAIT_STEP_MS = 50
 
-export interface AskingDeps {
+export interface FailoverLoopDeps {
   readonly clock: Clock
-  readonly tips: Tips
-  readonly send: (upstream: Upstream, question: Question, withinMs: number) => Promise<Attempted>
+  readonly tips: CallerHeights
+  readonly send: (upstream: Upstream, question: UpstreamRequest, withinMs: number) => Promise<Attempt>
   /** Its traffic fails: it should be polled at once. */
   readonly onDoubt: (key: EndpointKey) => void
   readonly onAttempt?: ((upstream: Upstream, operation: OperationName, outcome: AttemptOutcome) => void) | undefined
@@ -36,10 +36,10 @@ export interface AskingDeps {
 }
 
 /** One question on its way from endpoint to endpoint. */
-export class Asking {
-  readonly #question: Question
+export class FailoverLoop {
+  readonly #question: UpstreamRequest
   readonly #network: UpstreamNetwork
-  readonly #deps: AskingDeps
+  readonly #deps: FailoverLoopDeps
   #attempts = 0
   #nodeMs = 0
   #tried: Upstream[] = []
@@ -55,15 +55,16 @@ export class Asking {
   /** Whether those that are taken to be behind as well are asked, lest their news be missed. */
   #others: 'unasked' | 'asking' | 'asked' = 'unasked'
   /** What is passed on when nobody knows better. */
-  #kept: Kept | null = null
+  #kept: FallbackReply | null = null
   #keptIsAbsence = false
   /** The highest of the answers that are below the caller's mark. */
-  #behind: (Kept & { readonly height: AnswerHeight; readonly mark: number; readonly fell: boolean }) | null = null
+  #behind: (FallbackReply & { readonly height: AnswerHeight; readonly mark: number; readonly fell: boolean }) | null =
+    null
   #failure: { readonly failure: Failure; readonly unsent: boolean; readonly upstream: Upstream } | null = null
   /** Attempts for which there was a connection in time. */
   #connected = 0
 
-  constructor(question: Question, network: UpstreamNetwork, deps: AskingDeps) {
+  constructor(question: UpstreamRequest, network: UpstreamNetwork, deps: FailoverLoopDeps) {
     this.#question = question
     this.#network = network
     this.#deps = deps
@@ -135,7 +136,7 @@ export class Asking {
   }
 
   /** `null`: go on. */
-  #judge(upstream: Upstream, degraded: boolean, attempted: Attempted): Reply | null {
+  #judge(upstream: Upstream, degraded: boolean, attempted: Attempt): Reply | null {
     const { operation, call } = this.#question
     const { came, reply, nodeId, isStarved = false } = attempted
     if (!isStarved) this.#connected++
@@ -258,7 +259,7 @@ export class Asking {
   #refuse(): Reply {
     const { need, isRead } = this.#question.operation
     const last = this.#failure
-    const why = whyUnanswered({
+    const why = failureReply({
       question: this.#question,
       last: last === null ? null : { ...last, endpoint: last.upstream.name },
       asked: this.#tried.length,
@@ -293,11 +294,11 @@ export class Asking {
 }
 
 /** Of what only a proxy can answer. */
-function needsProxy({ to }: Question): boolean {
+function needsProxy({ to }: UpstreamRequest): boolean {
   return to.kind === 'path' && to.observerPath === null
 }
 
-function waitFor(clock: Clock, ms: number, signal: Question['signal']): Promise<void> {
+function waitFor(clock: Clock, ms: number, signal: UpstreamRequest['signal']): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {
       timer.cancel()

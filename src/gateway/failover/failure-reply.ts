@@ -1,11 +1,11 @@
 import { describeFailure, type Failure } from '../../core/failure.ts'
 import type { RejectionReason } from '../../core/routing/request-outcome.ts'
-import { OVERLOADED, type Refusal, refusal } from '../errors.ts'
-import type { Question, Reply } from '../upstream-request.ts'
+import { type GatewayError, gatewayError, OVERLOADED } from '../errors.ts'
+import type { Reply, UpstreamRequest } from '../upstream-request.ts'
 
 /** A question that no endpoint has answered. */
-export interface Unanswered {
-  readonly question: Question
+export interface FailedRequest {
+  readonly question: UpstreamRequest
   /** The last that failed; `null` where nobody was asked. */
   readonly last: { readonly failure: Failure; readonly unsent: boolean; readonly endpoint: string } | null
   /** Different endpoints that were asked. */
@@ -20,7 +20,7 @@ export interface Unanswered {
 /** With less than this left nobody is asked. */
 export const TOO_SHORT_MS = 20
 
-export function whyUnanswered({ question, last, asked, starved, leftMs, restsForMs }: Unanswered): Refusal {
+export function failureReply({ question, last, asked, starved, leftMs, restsForMs }: FailedRequest): GatewayError {
   // The nodes had no time for it: they are not to blame, and whoever comes again may be luckier.
   if (starved && (question.operation.isRead || last?.unsent === true)) return OVERLOADED
   const { operation, to } = question
@@ -29,19 +29,19 @@ export function whyUnanswered({ question, last, asked, starved, leftMs, restsFor
   const { failure, unsent, endpoint } = last
   const what = `${endpoint}: ${describeFailure(failure)}`
   if (failure.kind === 'http' && failure.status === 404 && to.kind === 'path' && operation.need.kind === 'endpoint') {
-    return refusal('unknown-route', what)
+    return gatewayError('unknown-route', what)
   }
   if (!operation.isRead && !unsent && !isRefusal(failure)) {
-    return refusal('outcome-unknown', `outcome unknown: it was sent to ${what}`)
+    return gatewayError('outcome-unknown', `outcome unknown: it was sent to ${what}`)
   }
   if (failure.kind === 'timeout' && leftMs < 2 * TOO_SHORT_MS) return DEADLINE
   const words = asked === 1 ? what : `every attempt failed: ${asked} endpoints were asked, at last ${what}`
   const rests = failure.kind === 'rate-limited' ? resting('all-failed', words, restsForMs) : null
-  return rests ?? refusal('all-failed', words)
+  return rests ?? gatewayError('all-failed', words)
 }
 
 /** Nodes want to be left alone: callers are told for how long, so that they come again no sooner. */
-function resting(kind: RejectionReason, message: string, restsForMs: () => number | null): Refusal | null {
+function resting(kind: RejectionReason, message: string, restsForMs: () => number | null): GatewayError | null {
   const retryAfterMs = restsForMs()
   return retryAfterMs === null ? null : { kind, message, retryAfterMs }
 }
@@ -53,10 +53,10 @@ function isRefusal(failure: Failure): boolean {
   )
 }
 
-export function refused(why: Refusal, endpoint: string | null, attempts: number, nodeMs: number): Reply {
+export function refused(why: GatewayError, endpoint: string | null, attempts: number, nodeMs: number): Reply {
   return { kind: 'refused', refusal: why, endpoint, attempts, cache: 'none', degraded: false, nodeMs, nodeId: null }
 }
 
-export const NO_ENDPOINT = refusal('no-endpoint', 'no endpoint of this network is usable')
+export const NO_ENDPOINT = gatewayError('no-endpoint', 'no endpoint of this network is usable')
 const RESTING = 'every endpoint of this network that is usable limits our rate just now'
-const DEADLINE = refusal('deadline', 'no endpoint answered in time')
+const DEADLINE = gatewayError('deadline', 'no endpoint answered in time')

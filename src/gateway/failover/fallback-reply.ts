@@ -2,7 +2,7 @@ import type { NodeReply, Reply } from '../upstream-request.ts'
 import type { Upstream } from './upstream.ts'
 
 /** A node's answer that may be passed on. */
-export interface Kept {
+export interface FallbackReply {
   readonly reply: NodeReply
   readonly upstream: Upstream
   readonly degraded: boolean
@@ -10,7 +10,7 @@ export interface Kept {
 }
 
 /** Member by member: what is spread at its end costs ten times as much to make, and there is one for every request. */
-export function passOn({ reply, upstream, degraded, nodeId }: Kept, attempts: number, nodeMs: number): Reply {
+export function passOn({ reply, upstream, degraded, nodeId }: FallbackReply, attempts: number, nodeMs: number): Reply {
   const endpoint = upstream.name
   const cache = 'none'
   switch (reply.kind) {

@@ -1,16 +1,16 @@
 import type { LookupFunction } from 'node:net'
 import { createNodeForwarder } from '../../nodes/forward.ts'
 import type { Board } from '../../state/board.ts'
-import type { Answerer, Question, Reply } from '../upstream-request.ts'
-import { type Attempted, attempt } from './attempt.ts'
-import { Asking, type AskingDeps } from './failover-loop.ts'
+import type { Reply, UpstreamHandler, UpstreamRequest } from '../upstream-request.ts'
+import { type Attempt, attempt } from './attempt.ts'
+import { FailoverLoop, type FailoverLoopDeps } from './failover-loop.ts'
 import { NO_ENDPOINT, refused } from './failure-reply.ts'
 import type { EndpointOverview } from './routing-order.ts'
 import type { Upstream, UpstreamTarget } from './upstream.ts'
 import { createUpstreams } from './upstreams.ts'
 
 /** The nodes themselves: asks the best endpoint, and where that fails the next, within the question's deadline. */
-export interface Forwarder extends Answerer {
+export interface Forwarder extends UpstreamHandler {
   /** The new whole set of endpoints. What is known of one is kept where nothing of how it is asked has changed. */
   retarget(targets: readonly UpstreamTarget[]): void
   /** In the order in which they would be asked now, then those left out; empty for a network that is not there. */
@@ -18,7 +18,7 @@ export interface Forwarder extends Answerer {
   close(): Promise<void>
 }
 
-export interface ForwarderDeps extends Omit<AskingDeps, 'send'> {
+export interface ForwarderDeps extends Omit<FailoverLoopDeps, 'send'> {
   readonly board: Board
   readonly lookup?: LookupFunction | null
 }
@@ -27,16 +27,16 @@ export function createForwarder(deps: ForwarderDeps): Forwarder {
   const { board, clock, lookup = null } = deps
   const nodes = createNodeForwarder({ clock, lookup })
   const upstreams = createUpstreams({ board, clock })
-  const asking: AskingDeps = { ...deps, send }
+  const asking: FailoverLoopDeps = { ...deps, send }
   let lastId = 0
 
-  function ask(question: Question): Promise<Reply> {
+  function ask(question: UpstreamRequest): Promise<Reply> {
     const network = upstreams.network(question.network)
     if (network === undefined) return Promise.resolve(refused(NO_ENDPOINT, null, 0, 0))
-    return new Asking(question, network, asking).run()
+    return new FailoverLoop(question, network, asking).run()
   }
 
-  function send(upstream: Upstream, question: Question, withinMs: number): Promise<Attempted> {
+  function send(upstream: Upstream, question: UpstreamRequest, withinMs: number): Promise<Attempt> {
     lastId = lastId >= Number.MAX_SAFE_INTEGER ? 1 : lastId + 1
     return attempt(nodes, upstream, question, lastId, withinMs)
   }

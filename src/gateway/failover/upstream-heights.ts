@@ -4,9 +4,9 @@ import type { Board } from '../../state/board.ts'
 import type { Upstream } from './upstream.ts'
 
 /** Who has a height, by what is known of the endpoints and of the chain: polls tell it now and then, time passes in between. */
-export interface Heights {
+export interface UpstreamHeights {
   /** Where endpoints stand beside this height. */
-  places(shard: Shard, wanted: number): { of(upstream: Upstream): Place }
+  places(shard: Shard, wanted: number): { of(upstream: Upstream): HeightStanding }
   /** No endpoint can be as high as that: it is a lie, or another chain. */
   ceiling(shard: Shard): number
   /** The reference head may be another. */
@@ -14,12 +14,12 @@ export interface Heights {
 }
 
 /** It has it; at the chain's pace it will by now; it has not, as far as anybody knows. */
-export type Place = typeof THERE | typeof LIKELY | typeof BEHIND
+export type HeightStanding = typeof THERE | typeof LIKELY | typeof BEHIND
 export const THERE = 0
 const LIKELY = 1
 export const BEHIND = 2
 
-export interface HeightsDeps {
+export interface UpstreamHeightsDeps {
   readonly network: string
   readonly board: Board
   readonly clock: Pick<Clock, 'now' | 'monotonic'>
@@ -29,7 +29,7 @@ export interface HeightsDeps {
 const FASTEST_BLOCK_MS = 250
 const SLACK_BLOCKS = 5
 
-export function createHeights({ network, board, clock }: HeightsDeps): Heights {
+export function createUpstreamHeights({ network, board, clock }: UpstreamHeightsDeps): UpstreamHeights {
   /** When the reference head was last seen to be another, by shard; on the monotonic clock. */
   const references = new Map<Shard, { readonly height: number; readonly at: number }>()
 

@@ -3,13 +3,13 @@ import type { Shard } from '../../core/network.ts'
 import type { Need } from '../../core/routing/operation.ts'
 import type { UnixMs } from '../../core/time.ts'
 import { type Board, shownState } from '../../state/board.ts'
-import { type Roster, rosterOf } from './candidates.ts'
+import { type CandidateList, candidateListOf } from './candidates.ts'
 import { type EndpointOverview, overviewOf } from './routing-order.ts'
 import type { Chosen, Upstream } from './upstream.ts'
-import { BEHIND, createHeights, THERE } from './upstream-heights.ts'
+import { BEHIND, createUpstreamHeights, THERE } from './upstream-heights.ts'
 
 /** Whom to ask on one network. Rebuilt when a verdict changes or time alone changes one; every request reads it as it stands. */
-export interface Choice {
+export interface UpstreamSelector {
   /** `null`: nobody who was not tried yet may be asked. */
   choose(wish: Wish): Chosen | null
   /** How long until the first of those who could be asked wants to be left alone no more; `null` where none rests. */
@@ -48,7 +48,7 @@ export interface Wish {
   readonly evenBehind: boolean
 }
 
-export interface ChoiceDeps {
+export interface UpstreamSelectorDeps {
   readonly network: string
   readonly board: Board
   readonly clock: Pick<Clock, 'now' | 'monotonic'>
@@ -71,19 +71,19 @@ interface Present {
   since: number
 }
 
-export function createChoice({ network, board, clock, upstreamOf }: ChoiceDeps): Choice {
-  const heights = createHeights({ network, board, clock })
-  let roster: Roster | null = null
+export function createUpstreamSelector({ network, board, clock, upstreamOf }: UpstreamSelectorDeps): UpstreamSelector {
+  const heights = createUpstreamHeights({ network, board, clock })
+  let roster: CandidateList | null = null
   const present = new Map<Shard, Present>()
   let turn = 0
 
-  function current(): Roster {
+  function current(): CandidateList {
     roster ??= build()
     return roster
   }
 
-  function build(): Roster {
-    const roster = rosterOf(board.network(network), upstreamOf, clock.now())
+  function build(): CandidateList {
+    const roster = candidateListOf(board.network(network), upstreamOf, clock.now())
     // Those that are there still stay present: a verdict of somebody else is no reason to move.
     for (const [shard, { pick, since }] of present) {
       const again = roster.well.find(({ upstream }) => upstream === pick.upstream)

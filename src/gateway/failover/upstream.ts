@@ -3,7 +3,7 @@ import type { Shard } from '../../core/network.ts'
 import type { UnixMs } from '../../core/time.ts'
 import { createAddress, type NodeAddress, type NodeLocation } from '../../nodes/address.ts'
 import { createRedact, type Redact } from '../../nodes/redact.ts'
-import { type Breaker, createBreaker } from './circuit-breaker.ts'
+import { type CircuitBreaker, createCircuitBreaker } from './circuit-breaker.ts'
 
 /** What must be known of an endpoint to forward to it. All but the endpoint is secret. */
 export interface UpstreamTarget extends NodeLocation {
@@ -58,7 +58,7 @@ export class Upstream {
   readonly target: UpstreamTarget
   readonly address: NodeAddress
   readonly isObserver: boolean
-  readonly breaker: Breaker = createBreaker()
+  readonly breaker: CircuitBreaker = createCircuitBreaker()
   inFlight = 0
   /** When its breaker was last opened, on the wall clock: a poll that began later may close it. */
   doubtedAt: UnixMs = Number.NEGATIVE_INFINITY

@@ -4,7 +4,7 @@ import type { Health } from '../../core/verdict/health.ts'
 import type { Board } from '../../state/board.ts'
 import { createRetryBudget, type RetryBudget } from './retry-budget.ts'
 import { Upstream, type UpstreamTarget } from './upstream.ts'
-import { type Choice, createChoice } from './upstream-selector.ts'
+import { createUpstreamSelector, type UpstreamSelector } from './upstream-selector.ts'
 
 /** The endpoints of all networks as traffic knows them, kept up to date by the board. */
 export interface Upstreams {
@@ -17,7 +17,7 @@ export interface Upstreams {
 
 export interface UpstreamNetwork {
   readonly name: string
-  readonly choice: Choice
+  readonly choice: UpstreamSelector
   readonly size: number
   /** Of many callers who wait for the same thing one asks, now and then. */
   readonly scout: { mayGo(now: number): boolean }
@@ -53,7 +53,7 @@ export function createUpstreams({ board, clock }: UpstreamsDeps): Upstreams {
   })
 
   /** What a poll says goes before what was concluded from traffic. */
-  function learn(upstream: Upstream, health: Health, choice: Choice): void {
+  function learn(upstream: Upstream, health: Health, choice: UpstreamSelector): void {
     for (const { shard, height, readAt } of health.heads) upstream.polled(shard, height, readAt)
     if (health.latencyMs !== null) upstream.seed(health.latencyMs, clock.monotonic())
     // Before it is a verdict: one poll is enough to begin asking, or to stop.
@@ -99,7 +99,7 @@ export function createUpstreams({ board, clock }: UpstreamsDeps): Upstreams {
             name,
             size,
             scout: createScout(),
-            choice: createChoice({
+            choice: createUpstreamSelector({
               network: name,
               board,
               clock,

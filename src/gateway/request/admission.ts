@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { Family } from '../../core/network.ts'
-import { type Refusal, refusal } from '../errors.ts'
+import { type GatewayError, gatewayError } from '../errors.ts'
 import type { Caller, Callers } from './callers.ts'
 import { type GatewayPlaces, readTarget } from './request-target.ts'
 import { type Route, readRoute } from './route.ts'
@@ -43,7 +43,7 @@ export type Admission = {
       readonly query: string | null
     }
   | { readonly kind: 'preflight'; readonly allow: string }
-  | { readonly kind: 'turned-away'; readonly shape: Shape; readonly refusal: Refusal }
+  | { readonly kind: 'turned-away'; readonly shape: Shape; readonly refusal: GatewayError }
 )
 
 /** Who asks, of which network and by which route; the body is not looked at. What is wrong first is what is told. */
@@ -83,7 +83,7 @@ export function admit(req: IncomingMessage, { callers, networks, places }: Rules
   return { kind: 'admitted', caller, network, origin, route, rest: target.rest, query: target.query }
 }
 
-export function rateLimited(waitMs: number): Refusal {
+export function rateLimited(waitMs: number): GatewayError {
   return { kind: 'rate-limited', message: 'rate limit reached', retryAfterMs: waitMs }
 }
 
@@ -92,16 +92,16 @@ function turnedAway(
   network: ServedNetwork | null,
   origin: string | null,
   shape: Shape,
-  because: Refusal,
+  because: GatewayError,
 ): Admission {
   return { kind: 'turned-away', caller, network, origin, shape, refusal: because }
 }
 
-function isRoute(route: Route | Refusal): route is Route {
+function isRoute(route: Route | GatewayError): route is Route {
   return route.kind === 'rpc' || route.kind === 'alias' || route.kind === 'rest'
 }
 
-function methodsOf(route: Route | Refusal): string {
+function methodsOf(route: Route | GatewayError): string {
   return route.kind === 'rest' ? 'GET, HEAD' : 'POST'
 }
 
@@ -143,11 +143,11 @@ function isPlainJson(headers: IncomingMessage['headers']): boolean {
   return (end === -1 ? type : type.slice(0, end)).trim().toLowerCase() === JSON_TYPE
 }
 
-const UNAUTHORIZED = refusal('unauthorized', 'Authentication failed')
-const OTHER_NETWORK = refusal('forbidden', 'this network is not allowed')
-const NO_JSON = refusal('content-type', 'the content type must be application/json, and not encoded')
+const UNAUTHORIZED = gatewayError('unauthorized', 'Authentication failed')
+const OTHER_NETWORK = gatewayError('forbidden', 'this network is not allowed')
+const NO_JSON = gatewayError('content-type', 'the content type must be application/json, and not encoded')
 /** No client of ours sends a tenth of it. */
 const MOST_HEADERS = 200
-const TOO_MANY_HEADERS = refusal('no-request', `a request may have ${MOST_HEADERS} headers`)
-const CODED = refusal('no-request', 'a body may come in chunks, and in no other transfer coding')
-const NOT_ONE_HOST = refusal('no-request', 'a request must have one Host')
+const TOO_MANY_HEADERS = gatewayError('no-request', `a request may have ${MOST_HEADERS} headers`)
+const CODED = gatewayError('no-request', 'a body may come in chunks, and in no other transfer coding')
+const NOT_ONE_HOST = gatewayError('no-request', 'a request must have one Host')

@@ -2,14 +2,14 @@ import type { Clock } from '../../clock.ts'
 import type { AdminCall, AdminOutcome, AliasRecord, StaleReason } from '../../core/routing/alias.ts'
 import type { Log } from '../../log.ts'
 import type { Board } from '../../state/board.ts'
-import type { Presence } from '../cancellation.ts'
-import { type Refusal, refusal } from '../errors.ts'
-import type { Answerer, Provenance, Question, Reply } from '../upstream-request.ts'
+import type { Cancellation } from '../cancellation.ts'
+import { type GatewayError, gatewayError } from '../errors.ts'
+import type { Provenance, Reply, UpstreamHandler, UpstreamRequest } from '../upstream-request.ts'
 import { type AliasTarget, aliasTarget, isOwnPath } from './alias-target.ts'
-import type { AliasPlace, AliasRoutes } from './route-target.ts'
+import type { AliasRoutes, AliasRouteTarget } from './route-target.ts'
 
 /** The book of aliases, and what it takes to keep it true: admin.alias goes through here, and whatever is asked at an alias. */
-export interface Aliases extends Answerer, AliasRoutes {
+export interface Aliases extends UpstreamHandler, AliasRoutes {
   /** What an earlier run wrote down. */
   restore(records: readonly AliasRecord[]): void
   /** By network and alias, stale ones too. */
@@ -17,7 +17,7 @@ export interface Aliases extends Answerer, AliasRoutes {
 }
 
 export interface AliasesDeps {
-  readonly next: Answerer
+  readonly next: UpstreamHandler
   readonly board: Pick<Board, 'entry'>
   /** Where this endpoint's JSON-RPC goes; `null` where there is no such endpoint any more. */
   readonly rpcPathOf: (network: string, endpoint: string) => string | null
@@ -71,7 +71,7 @@ export function createAliases({ next, board, rpcPathOf, store, clock, log }: Ali
     return conditions?.some(({ code }) => code === 'unreachable' || code === 'wrong-network') ?? true
   }
 
-  function resolve(network: string, path: string): AliasPlace | Refusal {
+  function resolve(network: string, path: string): AliasRouteTarget | GatewayError {
     const found = isOwnPath(path) ? null : find(network, path)
     if (found === null) return UNKNOWN_ALIAS
     const { record, suffix } = found
@@ -86,7 +86,7 @@ export function createAliases({ next, board, rpcPathOf, store, clock, log }: Ali
   }
 
   /** The node may have restarted a moment ago, and the monitor not have seen it yet. */
-  async function askAlias(question: Question): Promise<Reply> {
+  async function askAlias(question: UpstreamRequest): Promise<Reply> {
     const path = question.to.kind === 'path' ? question.to.path.slice(EXT.length) : ''
     const asked = find(question.network, path)?.record
     const reply = await next.ask(question)
@@ -110,7 +110,7 @@ export function createAliases({ next, board, rpcPathOf, store, clock, log }: Ali
   }
 
   /** One call after the other for one alias: the second finds what came of the first. */
-  async function askAdmin(question: Question): Promise<Reply> {
+  async function askAdmin(question: UpstreamRequest): Promise<Reply> {
     const wanted = JSON.parse(question.canonical) as Wanted
     const key = keyOf(question.network, wanted.alias)
     const before = turns.get(key)
@@ -126,7 +126,7 @@ export function createAliases({ next, board, rpcPathOf, store, clock, log }: Ali
     }
   }
 
-  async function makeAlias(question: Question, { endpoint: target, alias }: Wanted): Promise<Reply> {
+  async function makeAlias(question: UpstreamRequest, { endpoint: target, alias }: Wanted): Promise<Reply> {
     const { network, caller, operation, deadlineAt } = question
     const named = operation.need.kind === 'endpoint' ? operation.need.endpoint : null
     const known = records.get(keyOf(network, alias)) ?? null
@@ -192,10 +192,10 @@ export function createAliases({ next, board, rpcPathOf, store, clock, log }: Ali
 
 /** To the endpoint that is named, else to that which has it or may have it: there its node says what is wrong. */
 function placed(
-  operation: Question['operation'],
+  operation: UpstreamRequest['operation'],
   known: AliasRecord | null,
   named: string | null,
-): Question['operation'] {
+): UpstreamRequest['operation'] {
   const mayHaveIt = known !== null && (known.stale === null || known.stale.reason === 'unconfirmed')
   const endpoint = named ?? (mayHaveIt ? known.endpoint : null)
   return endpoint === null ? operation : { ...operation, need: { kind: 'endpoint', endpoint } }
@@ -232,7 +232,7 @@ function provenanceOf({ endpoint, attempts, cache, degraded, nodeMs, nodeId = nu
   return { endpoint, attempts, cache, degraded, nodeMs, nodeId }
 }
 
-function refused(why: Refusal, reply: Reply): Reply {
+function refused(why: GatewayError, reply: Reply): Reply {
   return { kind: 'refused', refusal: why, ...provenanceOf(reply) }
 }
 
@@ -241,14 +241,17 @@ const DONE = Buffer.from('{}')
 const OURS: Provenance = { endpoint: null, attempts: 0, cache: 'none', degraded: false, nodeMs: 0 }
 
 /** What a node was told to do is waited for, also when its caller is gone: it must be written down. */
-const NOBODY_LEAVES: Presence = { aborted: false, addEventListener() {}, removeEventListener() {} }
+const NOBODY_LEAVES: Cancellation = { aborted: false, addEventListener() {}, removeEventListener() {} }
 
-const UNKNOWN_ALIAS = refusal('unknown-route', 'unknown route')
-const NOT_OPENED = refusal('unknown-route', 'the target of this alias has no such route here')
-const AWAY = refusal('no-endpoint', 'the alias lives on an endpoint that is unavailable')
-const TOO_LATE = refusal('deadline', 'another call for the same alias took all the time')
-const STALE: Readonly<Record<StaleReason, Refusal>> = {
-  lost: refusal('unknown-route', 'the alias is stale: its node has restarted and no longer knows it'),
-  'other-node': refusal('unknown-route', 'the alias is stale: another node answers at its endpoint now'),
-  unconfirmed: refusal('unknown-route', 'the alias is unconfirmed: what came of admin.alias is unknown; call it again'),
+const UNKNOWN_ALIAS = gatewayError('unknown-route', 'unknown route')
+const NOT_OPENED = gatewayError('unknown-route', 'the target of this alias has no such route here')
+const AWAY = gatewayError('no-endpoint', 'the alias lives on an endpoint that is unavailable')
+const TOO_LATE = gatewayError('deadline', 'another call for the same alias took all the time')
+const STALE: Readonly<Record<StaleReason, GatewayError>> = {
+  lost: gatewayError('unknown-route', 'the alias is stale: its node has restarted and no longer knows it'),
+  'other-node': gatewayError('unknown-route', 'the alias is stale: another node answers at its endpoint now'),
+  unconfirmed: gatewayError(
+    'unknown-route',
+    'the alias is unconfirmed: what came of admin.alias is unknown; call it again',
+  ),
 }

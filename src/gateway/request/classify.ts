@@ -1,6 +1,6 @@
 import type { Family } from '../../core/network.ts'
-import { type Refusal, refusal } from '../errors.ts'
-import type { Call, Identified } from '../upstream-request.ts'
+import { type GatewayError, gatewayError } from '../errors.ts'
+import type { Call, ClassifiedRequest } from '../upstream-request.ts'
 import { extraOperation, isAllowed } from './extra-methods.ts'
 import {
   healthParams,
@@ -12,7 +12,7 @@ import {
 } from './params.ts'
 import type { Surface } from './route.ts'
 
-export interface Unidentified {
+export interface UnclassifiedRequest {
   readonly family: Family
   /** Where it came in, or what the alias stands for by which it came. */
   readonly surface: Surface
@@ -24,7 +24,13 @@ export interface Unidentified {
 }
 
 /** Decides what a call is, by the surface that it came in by: the method of another surface is as unknown as any. */
-export function identify({ family, surface, call, extraMethods, adminAllowed }: Unidentified): Identified | Refusal {
+export function classify({
+  family,
+  surface,
+  call,
+  extraMethods,
+  adminAllowed,
+}: UnclassifiedRequest): ClassifiedRequest | GatewayError {
   if (family === 'multiversx' || (family === 'ethereum' && surface !== 'chain')) return UNKNOWN_METHOD
   const readParams = DEFAULT_LIST[surface].get(call.method)
   if (readParams !== undefined) {
@@ -66,5 +72,5 @@ const EXTRA_METHOD: Readonly<Record<Surface, RegExp>> = {
   admin: /^(?!)/,
 }
 
-const UNKNOWN_METHOD = refusal('unknown-method', 'the method asked for does not exist, or is not allowed')
-const ADMIN_FORBIDDEN = refusal('forbidden', 'admin.alias is not allowed')
+const UNKNOWN_METHOD = gatewayError('unknown-method', 'the method asked for does not exist, or is not allowed')
+const ADMIN_FORBIDDEN = gatewayError('forbidden', 'admin.alias is not allowed')

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { type Refusal, refusal } from '../errors.ts'
+import { type GatewayError, gatewayError } from '../errors.ts'
 import {
   MALFORMED,
   openScan,
@@ -16,14 +16,14 @@ import type { Call } from '../upstream-request.ts'
 /** One element of what a caller sent: a call, or something that is none and is told so under its id. */
 export type Entry =
   | { readonly kind: 'call'; readonly call: Call }
-  | { readonly kind: 'refused'; readonly id: string; readonly refusal: Refusal }
+  | { readonly kind: 'refused'; readonly id: string; readonly refusal: GatewayError }
 
 export type Body =
   | { readonly kind: 'single'; readonly entry: Entry }
   /** In the order of the caller; never empty. */
   | { readonly kind: 'batch'; readonly entries: readonly Entry[] }
   /** As a whole, and answered under the id `null`. */
-  | { readonly kind: 'refused'; readonly refusal: Refusal }
+  | { readonly kind: 'refused'; readonly refusal: GatewayError }
 
 export interface BodyLimits {
   readonly batchLimit: number
@@ -58,7 +58,7 @@ function readBatch(scan: Scan, start: number, batchLimit: number, maxDepth: numb
   for (;;) {
     // What comes after the limit is not worth reading.
     if (entries.length === batchLimit) {
-      return { kind: 'refused', refusal: refusal('too-large', `a batch may hold ${batchLimit} requests`) }
+      return { kind: 'refused', refusal: gatewayError('too-large', `a batch may hold ${batchLimit} requests`) }
     }
     const end = scanEntry(scan, here, maxDepth - 1)
     if (end < 0) return unreadable(end)
@@ -106,7 +106,7 @@ function isIdStart(byte: number): boolean {
   return byte === QUOTE || byte === 45 || byte === 110 || (byte >= 48 && byte <= 57)
 }
 
-function problemOf(bytes: Buffer): Refusal | null {
+function problemOf(bytes: Buffer): GatewayError | null {
   const jsonrpc = spans[JSONRPC] as number
   const method = spans[METHOD] as number
   const params = spans[PARAMS] as number
@@ -118,17 +118,17 @@ function problemOf(bytes: Buffer): Refusal | null {
   return null
 }
 
-const NO_OBJECT = refusal('no-request', 'a request must be an object')
-const GIVEN_TWICE = refusal('no-request', 'jsonrpc, id, method and params must be given once')
-const BAD_ID = refusal('no-request', 'id must be a string, a number or null')
-const BAD_VERSION = refusal('no-request', 'jsonrpc must be "2.0"')
-const BAD_METHOD = refusal('no-request', 'method must be a string')
-const BAD_PARAMS = refusal('no-request', 'params must be an array or an object')
+const NO_OBJECT = gatewayError('no-request', 'a request must be an object')
+const GIVEN_TWICE = gatewayError('no-request', 'jsonrpc, id, method and params must be given once')
+const BAD_ID = gatewayError('no-request', 'id must be a string, a number or null')
+const BAD_VERSION = gatewayError('no-request', 'jsonrpc must be "2.0"')
+const BAD_METHOD = gatewayError('no-request', 'method must be a string')
+const BAD_PARAMS = gatewayError('no-request', 'params must be an array or an object')
 
-const NOT_UTF8: Body = { kind: 'refused', refusal: refusal('unparsable', 'the body must be UTF-8') }
-const NOT_JSON: Body = { kind: 'refused', refusal: refusal('unparsable', 'the body must be JSON') }
-const NESTS_TOO_DEEP: Body = { kind: 'refused', refusal: refusal('unparsable', 'the body nests too deep') }
-const EMPTY_BATCH: Body = { kind: 'refused', refusal: refusal('no-request', 'a batch must hold a request') }
+const NOT_UTF8: Body = { kind: 'refused', refusal: gatewayError('unparsable', 'the body must be UTF-8') }
+const NOT_JSON: Body = { kind: 'refused', refusal: gatewayError('unparsable', 'the body must be JSON') }
+const NESTS_TOO_DEEP: Body = { kind: 'refused', refusal: gatewayError('unparsable', 'the body nests too deep') }
+const EMPTY_BATCH: Body = { kind: 'refused', refusal: gatewayError('no-request', 'a batch must hold a request') }
 
 function unreadable(end: number): Body {
   return end === TOO_DEEP ? NESTS_TOO_DEEP : NOT_JSON

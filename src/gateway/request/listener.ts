@@ -10,7 +10,7 @@ import { createServer as createSecureServer, type Server as SecureServer } from 
 import type { AddressInfo, Socket } from 'node:net'
 import type { Clock, Timer } from '../../clock.ts'
 import type { RejectionReason } from '../../core/routing/request-outcome.ts'
-import { refusal, rpcError } from '../errors.ts'
+import { gatewayError, rpcError } from '../errors.ts'
 
 /** PEM texts. */
 export interface Certificate {
@@ -222,7 +222,7 @@ const NO_TUNNEL = whole('405 Method Not Allowed', 'http-method', 'this is no pro
 
 /** A whole answer that ends its connection, as it goes over the wire. */
 function whole(status: string, kind: RejectionReason, message: string, headers = ''): string {
-  const body = `{"jsonrpc":"2.0","id":null,"error":${rpcError(refusal(kind, message))}}`
+  const body = `{"jsonrpc":"2.0","id":null,"error":${rpcError(gatewayError(kind, message))}}`
   return `HTTP/1.1 ${status}\r\ncontent-type: application/json\r\n${headers}content-length: ${body.length}\r\nconnection: close\r\n\r\n${body}`
 }
 

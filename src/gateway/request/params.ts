@@ -1,10 +1,10 @@
 import type { Need, Operation, OperationName } from '../../core/routing/operation.ts'
-import { type Refusal, refusal } from '../errors.ts'
+import { type GatewayError, gatewayError } from '../errors.ts'
 import { openScan, scanObject, skipBlank } from '../json-scan.ts'
-import type { Identified } from '../upstream-request.ts'
+import type { ClassifiedRequest } from '../upstream-request.ts'
 
 /** `text` is the JSON text of an array or an object; `null` where there are no params. A refusal names the member that is wrong. */
-export type ReadParams = (text: string | null) => Identified | Refusal
+export type ReadParams = (text: string | null) => ClassifiedRequest | GatewayError
 
 /** None at all: absent, as viem leaves them, or `[]`, as ethers and web3 send them. */
 export function noParams(name: OperationName, need: Need): ReadParams {
@@ -76,7 +76,7 @@ export const readAlias: ReadParams = (text) => {
 
 const ANY: Need = { kind: 'any' }
 
-function asked(operation: Operation, canonical: string): Identified {
+function asked(operation: Operation, canonical: string): ClassifiedRequest {
   return { kind: 'operation', operation, canonical }
 }
 
@@ -158,8 +158,8 @@ function argumentOf(text: string, members: readonly Buffer[]): Record<string, un
 /** That of a whole request, of which params are a part. */
 const MAX_DEPTH = 64
 
-function bad(message: string): Refusal {
-  return refusal('bad-params', message)
+function bad(message: string): GatewayError {
+  return gatewayError('bad-params', message)
 }
 const NO_ARRAY = bad('params must be an array')
 const BAD_BLOCK = bad(

@@ -1,9 +1,9 @@
-import { type Refusal, rpcError } from '../errors.ts'
+import { type GatewayError, rpcError } from '../errors.ts'
 import type { Body, Entry } from './envelope.ts'
 import { type Framed, frameBatch, frameError } from './respond.ts'
 
 /** Refuses a whole body for one reason: every call is told under its own id, and what has no id once, under `null`. */
-export function refuseCalls(body: Body, because: Refusal): Buffer | Framed {
+export function refuseCalls(body: Body, because: GatewayError): Buffer | Framed {
   const error = rpcError(because)
   if (body.kind === 'refused') return frameError('null', error)
   if (body.kind === 'single') return frameError(idOf(body.entry), error)

@@ -1,10 +1,10 @@
 import type { Clock } from '../../clock.ts'
 import type { AskedOperation, RequestOutcome } from '../../core/routing/request-outcome.ts'
 import type { Log } from '../../log.ts'
-import type { Presence } from '../cancellation.ts'
-import { OVERLOADED, REFUSALS, type Refusal, refusal, restError, rpcError } from '../errors.ts'
+import type { Cancellation } from '../cancellation.ts'
+import { ERRORS, type GatewayError, gatewayError, OVERLOADED, restError, rpcError } from '../errors.ts'
 import type { GatewayMetrics } from '../gateway-metrics.ts'
-import type { Answerer, Call, Identified, Question, Reply } from '../upstream-request.ts'
+import type { Call, ClassifiedRequest, Reply, UpstreamHandler, UpstreamRequest } from '../upstream-request.ts'
 import type { ServedNetwork } from './admission.ts'
 import { rateLimited } from './admission.ts'
 import type { Caller } from './callers.ts'
@@ -13,25 +13,25 @@ import { refuseCalls } from './refused-calls.ts'
 import { type Framed, frame, frameBatch, frameError, NOTHING_ASKED, type Summary, summaryOf } from './respond.ts'
 import { readRest } from './rest-target.ts'
 import type { Route } from './route.ts'
-import { type AliasRoutes, askedBy, type Place, placeOf } from './route-target.ts'
+import { type AliasRoutes, classifyCall, type RouteTarget, routeTargetOf } from './route-target.ts'
 
 /** Who asks, and under which rules. */
-export interface AskContext {
+export interface RequestContext {
   readonly caller: Caller
   readonly network: ServedNetwork
   readonly rules: { readonly admin: boolean; readonly timeoutMs: number; readonly batchLimit: number }
-  readonly presence: Presence
+  readonly presence: Cancellation
   /** On the monotonic clock. */
   readonly receivedAt: number
   /** The endpoint that `x-heartline-endpoint` names. */
   readonly pinned: string | null
 }
 
-export interface RpcContext extends AskContext {
+export interface RpcContext extends RequestContext {
   readonly route: Exclude<Route, { kind: 'rest' }>
 }
 
-export interface RestContext extends AskContext {
+export interface RestContext extends RequestContext {
   readonly rest: string
   readonly query: string | null
 }
@@ -52,9 +52,9 @@ export interface Load {
   readonly most: number
 }
 
-export interface AskerDeps {
+export interface RequestHandlerDeps {
   readonly load: Load
-  readonly answerer: Answerer
+  readonly answerer: UpstreamHandler
   readonly aliases: AliasRoutes
   readonly metrics: GatewayMetrics
   readonly clock: Pick<Clock, 'monotonic'>
@@ -62,7 +62,7 @@ export interface AskerDeps {
 }
 
 /** From an admitted request to the bytes of its answer. Never rejects. */
-export interface Asker {
+export interface RequestHandler {
   rpc(context: RpcContext, body: Buffer): Promise<RpcAnswered>
   rest(context: RestContext): Promise<Answered>
 }
@@ -78,9 +78,16 @@ interface Told {
   readonly retryAfterMs: number | undefined
 }
 
-export function createAsker({ answerer, aliases, load, metrics, clock, log }: AskerDeps): Asker {
+export function createRequestHandler({
+  answerer,
+  aliases,
+  load,
+  metrics,
+  clock,
+  log,
+}: RequestHandlerDeps): RequestHandler {
   /** A bug must not leave a caller without an answer. */
-  async function answerOf(question: Question): Promise<Reply> {
+  async function answerOf(question: UpstreamRequest): Promise<Reply> {
     try {
       return await answerer.ask(question)
     } catch (error) {
@@ -93,7 +100,7 @@ export function createAsker({ answerer, aliases, load, metrics, clock, log }: As
   }
 
   function note(
-    { caller, network }: AskContext,
+    { caller, network }: RequestContext,
     operation: AskedOperation,
     outcome: RequestOutcome,
     startedAt: number,
@@ -112,15 +119,21 @@ export function createAsker({ answerer, aliases, load, metrics, clock, log }: As
     log.debug({ caller: caller.name, network: network.name, operation, endpoint, outcome, ms }, 'request')
   }
 
-  function refuse(context: AskContext, id: string, because: Refusal, operation: AskedOperation, at: number): Told {
+  function refuse(
+    context: RequestContext,
+    id: string,
+    because: GatewayError,
+    operation: AskedOperation,
+    at: number,
+  ): Told {
     note(context, operation, because.kind, at, null)
-    return told(frameError(id, rpcError(because)), REFUSALS[because.kind].status, NOTHING_ASKED, because.retryAfterMs)
+    return told(frameError(id, rpcError(because)), ERRORS[because.kind].status, NOTHING_ASKED, because.retryAfterMs)
   }
 
-  async function answerEntry(entry: Entry, context: RpcContext, place: Place, startedAt: number): Promise<Told> {
+  async function answerEntry(entry: Entry, context: RpcContext, place: RouteTarget, startedAt: number): Promise<Told> {
     if (entry.kind === 'refused') return refuse(context, entry.id, entry.refusal, 'none', startedAt)
     const { call } = entry
-    const asked = askedBy(call, context, place)
+    const asked = classifyCall(call, context, place)
     if (asked.kind !== 'operation') {
       const answer = refuse(context, call.id, asked, 'none', startedAt)
       return call.isNotification ? SILENCE : answer
@@ -134,7 +147,13 @@ export function createAsker({ answerer, aliases, load, metrics, clock, log }: As
     return tellCall(call, asked, reply, context, startedAt)
   }
 
-  function tellCall(call: Call, { operation }: Identified, reply: Reply, context: AskContext, startedAt: number): Told {
+  function tellCall(
+    call: Call,
+    { operation }: ClassifiedRequest,
+    reply: Reply,
+    context: RequestContext,
+    startedAt: number,
+  ): Told {
     switch (reply.kind) {
       case 'result': {
         note(context, operation.name, 'answered', startedAt, reply)
@@ -150,7 +169,7 @@ export function createAsker({ answerer, aliases, load, metrics, clock, log }: As
         note(context, operation.name, outcomeOf(because, context), startedAt, reply)
         if (call.isNotification) return SILENCE
         const error = frameError(call.id, rpcError(because))
-        return told(error, REFUSALS[because.kind].status, reply, because.retryAfterMs)
+        return told(error, ERRORS[because.kind].status, reply, because.retryAfterMs)
       }
       case 'rest':
         // No answerer gives one to a call.
@@ -158,7 +177,7 @@ export function createAsker({ answerer, aliases, load, metrics, clock, log }: As
     }
   }
 
-  async function answerBatch(entries: readonly Entry[], context: RpcContext, place: Place): Promise<RpcAnswered> {
+  async function answerBatch(entries: readonly Entry[], context: RpcContext, place: RouteTarget): Promise<RpcAnswered> {
     const answers = new Array<Told>(entries.length)
     let next = 0
     const work = async () => {
@@ -182,7 +201,7 @@ export function createAsker({ answerer, aliases, load, metrics, clock, log }: As
         const { framed, ...answer } = refuse(context, 'null', body.refusal, 'none', receivedAt)
         return { ...answer, body: framed as Framed }
       }
-      const place = placeOf(context, aliases)
+      const place = routeTargetOf(context, aliases)
       if ('refused' in place) return refuseAll(place.refused)
       if (body.kind === 'single') {
         const { framed, status, summary, retryAfterMs } = await answerEntry(body.entry, context, place, receivedAt)
@@ -200,14 +219,14 @@ export function createAsker({ answerer, aliases, load, metrics, clock, log }: As
         load.calls -= more
       }
 
-      function refuseAll(because: Refusal): Answered {
+      function refuseAll(because: GatewayError): Answered {
         const calls = body.kind === 'batch' ? body.entries.length : 1
         caller.tally.requests += calls
         caller.tally.refused += calls
         metrics.rejected(network.name, because.kind)
         metrics.answered(network.name, 'none', caller.name, because.kind, null, null)
         return {
-          status: REFUSALS[because.kind].status,
+          status: ERRORS[because.kind].status,
           body: refuseCalls(body, because),
           summary: NOTHING_ASKED,
           retryAfterMs: because.retryAfterMs,
@@ -241,7 +260,12 @@ export function createAsker({ answerer, aliases, load, metrics, clock, log }: As
   }
 }
 
-function questionOf(context: AskContext, asked: Identified, to: Question['to'], call: Call | null): Question {
+function questionOf(
+  context: RequestContext,
+  asked: ClassifiedRequest,
+  to: UpstreamRequest['to'],
+  call: Call | null,
+): UpstreamRequest {
   return {
     network: context.network.name,
     caller: context.caller.name,
@@ -255,12 +279,12 @@ function questionOf(context: AskContext, asked: Identified, to: Question['to'], 
 }
 
 /** What a caller's own leaving cut short did not fail; what may have been done all the same stays on record. */
-function outcomeOf({ kind }: Refusal, { presence }: AskContext): RequestOutcome {
+function outcomeOf({ kind }: GatewayError, { presence }: RequestContext): RequestOutcome {
   return presence.aborted && kind !== 'outcome-unknown' ? 'cancelled' : kind
 }
 
 /** Why a batch of so many is too much for its caller's limit; its first element has been counted already. */
-function overLimit({ bucket }: Caller, count: number): Refusal | null {
+function overLimit({ bucket }: Caller, count: number): GatewayError | null {
   if (bucket === null) return null
   const { requests, perMs } = bucket.limit
   // What can never pass is told so in words: clients know the code.
@@ -275,8 +299,8 @@ function told(framed: Framed, status: number, summary: Summary, retryAfterMs: nu
   return { framed, status, summary, retryAfterMs }
 }
 
-function tellRest(because: Refusal, summary: Summary): Answered {
-  const status = REFUSALS[because.kind].restStatus
+function tellRest(because: GatewayError, summary: Summary): Answered {
+  const status = ERRORS[because.kind].restStatus
   return { status, body: restError(because), summary, retryAfterMs: because.retryAfterMs }
 }
 
@@ -290,7 +314,7 @@ const SUCCESS = Buffer.from('{"success":true}')
 
 const SILENCE: Told = { framed: null, status: 204, summary: NOTHING_ASKED, retryAfterMs: undefined }
 const SKIPPED: Reply = { kind: 'result', result: SUCCESS, ...NOTHING_ASKED, nodeMs: 0 }
-const BROKEN = refusal('all-failed', 'something is wrong in the gateway; its log says more')
+const BROKEN = gatewayError('all-failed', 'something is wrong in the gateway; its log says more')
 
 function nameOf(error: unknown): string {
   return error instanceof Error ? error.name : typeof error

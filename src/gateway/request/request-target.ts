@@ -1,4 +1,4 @@
-import { type Refusal, refusal } from '../errors.ts'
+import { type GatewayError, gatewayError } from '../errors.ts'
 
 /** Which networks requests may be for. */
 export interface GatewayPlaces {
@@ -30,7 +30,7 @@ const MAX_TARGET = 8192
  * Reads a request target strictly: nothing is decoded, cut or put right, for whatever two readers understand differently is a way
  * around a rule. What is not in the plain alphabet of our routes is refused, before and regardless of who asks.
  */
-export function readTarget(url: string, host: string | undefined, places: GatewayPlaces): Target | Refusal {
+export function readTarget(url: string, host: string | undefined, places: GatewayPlaces): Target | GatewayError {
   if (url.length > MAX_TARGET) return TOO_LONG
   const pathEnd = plainPathEnd(url)
   if (pathEnd < 0) return UNKNOWN
@@ -57,7 +57,7 @@ function targetAt(
   pathEnd: number,
   network: string | null,
   query: string | null,
-): Target | Refusal {
+): Target | GatewayError {
   const slash = url.indexOf('/', at)
   const end = slash === -1 ? pathEnd : slash
   if (end === at || (url.charCodeAt(pathEnd - 1) === SLASH && end !== pathEnd - 1)) return UNKNOWN
@@ -121,5 +121,5 @@ function isPort(host: string, at: number): boolean {
   return host.length <= at + 5
 }
 
-const UNKNOWN = refusal('unknown-route', 'unknown route')
-const TOO_LONG = refusal('unknown-route', `the request target is longer than ${MAX_TARGET} characters`)
+const UNKNOWN = gatewayError('unknown-route', 'unknown route')
+const TOO_LONG = gatewayError('unknown-route', `the request target is longer than ${MAX_TARGET} characters`)

@@ -1,11 +1,11 @@
 import type { Operation } from '../../core/routing/operation.ts'
-import { type Refusal, refusal } from '../errors.ts'
-import type { Identified, Question } from '../upstream-request.ts'
+import { type GatewayError, gatewayError } from '../errors.ts'
+import type { ClassifiedRequest, UpstreamRequest } from '../upstream-request.ts'
 import { isAllowed } from './extra-methods.ts'
 
 /** A REST request that a node may be asked. */
-export interface RestRequest extends Identified {
-  readonly to: Extract<Question['to'], { readonly kind: 'path' }>
+export interface RestRequest extends ClassifiedRequest {
+  readonly to: Extract<UpstreamRequest['to'], { readonly kind: 'path' }>
 }
 
 export interface RestTarget {
@@ -19,7 +19,7 @@ export interface RestTarget {
 }
 
 /** MultiversX's routes as its proxy has them (mx-chain-proxy-go, api/groups). What is sent is spelled in one way. */
-export function readRest({ rest, query, shards, extraMethods }: RestTarget): RestRequest | Refusal {
+export function readRest({ rest, query, shards, extraMethods }: RestTarget): RestRequest | GatewayError {
   const [, group, second, third, fourth, ...more] = rest.split('/')
   if (group === 'block' && fourth !== undefined && more.length === 0) {
     if (third === 'by-hash') return blockBy('hash', second, fourth, query, shards)
@@ -38,7 +38,7 @@ function blockBy(
   text: string,
   query: string | null,
   shards: readonly number[],
-): RestRequest | Refusal {
+): RestRequest | GatewayError {
   const shard = readShard(shardText, shards)
   if (shard === null) return BAD_SHARD
   const flags = readFlags(query)
@@ -61,7 +61,7 @@ function blockBy(
   return restRequest(operation, `/block/${shard}/${tail}`, `/block/${tail}`)
 }
 
-function networkStatus(shardText: string, query: string | null, shards: readonly number[]): RestRequest | Refusal {
+function networkStatus(shardText: string, query: string | null, shards: readonly number[]): RestRequest | GatewayError {
   const shard = readShard(shardText, shards)
   if (shard === null) return BAD_SHARD
   if (query !== null) return NO_QUERY
@@ -75,7 +75,7 @@ function networkStatus(shardText: string, query: string | null, shards: readonly
 }
 
 /** What only a caller's `methods` allow is asked of proxies alone: which shard's observer could answer is not known. */
-function extraRoute(rest: string, query: string | null, extraMethods: readonly string[]): RestRequest | Refusal {
+function extraRoute(rest: string, query: string | null, extraMethods: readonly string[]): RestRequest | GatewayError {
   if (!isAllowed(`GET ${rest}`, extraMethods)) return UNKNOWN
   return restRequest(OTHER, query === null ? rest : `${rest}?${query}`, null)
 }
@@ -121,9 +121,9 @@ function readFlags(query: string | null): string | null {
   return set.length === 0 ? '' : `?${set.join('&')}`
 }
 
-const UNKNOWN = refusal('unknown-route', 'unknown route')
-const BAD_SHARD = refusal('bad-params', "shard must be one of the network's")
-const BAD_HASH = refusal('bad-params', 'hash must be 64 hex digits')
-const BAD_NONCE = refusal('bad-params', 'nonce must be a whole number without leading zeros, up to 2^53 - 1')
-const BAD_FLAGS = refusal('bad-params', `the query may hold ${FLAGS.join(', ')}, each once and true or false`)
-const NO_QUERY = refusal('bad-params', 'this route takes no query')
+const UNKNOWN = gatewayError('unknown-route', 'unknown route')
+const BAD_SHARD = gatewayError('bad-params', "shard must be one of the network's")
+const BAD_HASH = gatewayError('bad-params', 'hash must be 64 hex digits')
+const BAD_NONCE = gatewayError('bad-params', 'nonce must be a whole number without leading zeros, up to 2^53 - 1')
+const BAD_FLAGS = gatewayError('bad-params', `the query may hold ${FLAGS.join(', ')}, each once and true or false`)
+const NO_QUERY = gatewayError('bad-params', 'this route takes no query')

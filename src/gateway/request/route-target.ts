@@ -1,34 +1,34 @@
-import { type Refusal, refusal } from '../errors.ts'
-import type { Call, Identified, Question } from '../upstream-request.ts'
+import { type GatewayError, gatewayError } from '../errors.ts'
+import type { Call, ClassifiedRequest, UpstreamRequest } from '../upstream-request.ts'
 import type { ServedNetwork } from './admission.ts'
 import type { Caller } from './callers.ts'
-import { identify } from './classify.ts'
+import { classify } from './classify.ts'
 import type { Route, Surface } from './route.ts'
 
 /** Where calls of one request go. */
-export interface Place {
+export interface RouteTarget {
   readonly surface: Surface
-  readonly to: Question['to']
+  readonly to: UpstreamRequest['to']
   /** The only endpoint that will do; `null` for any. */
   readonly endpoint: string | null
   readonly isAlias: boolean
 }
 
 /** Where an alias leads: to the endpoint that took it, and there to what its target is. */
-export interface AliasPlace {
+export interface AliasRouteTarget {
   readonly kind: 'alias'
   readonly surface: Surface
   readonly endpoint: string
-  readonly to: Question['to']
+  readonly to: UpstreamRequest['to']
 }
 
 export interface AliasRoutes {
   /** `path` is what follows `/ext/`. */
-  resolve(network: string, path: string): AliasPlace | Refusal
+  resolve(network: string, path: string): AliasRouteTarget | GatewayError
 }
 
 /** Of whom, of what network, and by which route. */
-export interface Comer {
+export interface RoutedRequest {
   readonly caller: Caller
   readonly network: ServedNetwork
   readonly route: Exclude<Route, { kind: 'rest' }>
@@ -37,7 +37,10 @@ export interface Comer {
   readonly pinned: string | null
 }
 
-export function placeOf({ route, network, pinned }: Comer, aliases: AliasRoutes): Place | { refused: Refusal } {
+export function routeTargetOf(
+  { route, network, pinned }: RoutedRequest,
+  aliases: AliasRoutes,
+): RouteTarget | { refused: GatewayError } {
   if (route.kind === 'alias') {
     const place = aliases.resolve(network.name, route.path)
     return place.kind === 'alias' ? { ...place, isAlias: true } : { refused: place }
@@ -48,9 +51,13 @@ export function placeOf({ route, network, pinned }: Comer, aliases: AliasRoutes)
 }
 
 /** What a call asks for there, and that it may. */
-export function askedBy(call: Call, { caller, network, rules }: Comer, place: Place): Identified | Refusal {
+export function classifyCall(
+  call: Call,
+  { caller, network, rules }: RoutedRequest,
+  place: RouteTarget,
+): ClassifiedRequest | GatewayError {
   const { surface, endpoint, isAlias } = place
-  const asked = identify({
+  const asked = classify({
     family: network.family,
     surface,
     call,
@@ -63,4 +70,4 @@ export function askedBy(call: Call, { caller, network, rules }: Comer, place: Pl
   return { ...asked, operation: { ...asked.operation, name, need: { kind: 'endpoint', endpoint } } }
 }
 
-const NO_SUCH_ENDPOINT = refusal('bad-params', 'x-heartline-endpoint must name an endpoint of this network')
+const NO_SUCH_ENDPOINT = gatewayError('bad-params', 'x-heartline-endpoint must name an endpoint of this network')

@@ -1,20 +1,20 @@
 import type { Family } from '../../core/network.ts'
-import { type Refusal, refusal } from '../errors.ts'
-import type { Question } from '../upstream-request.ts'
+import { type GatewayError, gatewayError } from '../errors.ts'
+import type { UpstreamRequest } from '../upstream-request.ts'
 
 /** Which calls belong here: those of the chain, of a node's health API, or of its admin API. */
 export type Surface = 'chain' | 'health' | 'admin'
 
 /** What is behind the `endpoint_id`, and by which HTTP method it is asked. */
 export type Route =
-  | { readonly kind: 'rpc'; readonly allow: 'POST'; readonly surface: Surface; readonly to: Question['to'] }
+  | { readonly kind: 'rpc'; readonly allow: 'POST'; readonly surface: Surface; readonly to: UpstreamRequest['to'] }
   /** Anything else below `/ext/`: `path` is what follows that, in which an alias may be what it begins with. */
   | { readonly kind: 'alias'; readonly allow: 'POST'; readonly path: string }
   /** To be read by `readRest`. */
   | { readonly kind: 'rest'; readonly allow: 'GET' }
 
 /** `rest` and `query` are those of a `Target`. Only REST routes take a query. */
-export function readRoute(family: Family, rest: string, query: string | null): Route | Refusal {
+export function readRoute(family: Family, rest: string, query: string | null): Route | GatewayError {
   switch (family) {
     case 'ethereum':
       if (rest !== '' && rest !== '/') return UNKNOWN
@@ -28,7 +28,7 @@ export function readRoute(family: Family, rest: string, query: string | null): R
   }
 }
 
-function avalancheRoute(rest: string): Route | Refusal {
+function avalancheRoute(rest: string): Route | GatewayError {
   switch (rest) {
     case '':
     case '/':
@@ -46,5 +46,5 @@ const CHAIN: Route = { kind: 'rpc', allow: 'POST', surface: 'chain', to: { kind:
 const HEALTH: Route = { kind: 'rpc', allow: 'POST', surface: 'health', to: { kind: 'path', path: '/ext/health' } }
 const ADMIN: Route = { kind: 'rpc', allow: 'POST', surface: 'admin', to: { kind: 'path', path: '/ext/admin' } }
 const REST: Route = { kind: 'rest', allow: 'GET' }
-const UNKNOWN = refusal('unknown-route', 'unknown route')
-const NO_QUERY = refusal('unknown-route', 'this route takes no query')
+const UNKNOWN = gatewayError('unknown-route', 'unknown route')
+const NO_QUERY = gatewayError('unknown-route', 'this route takes no query')

@@ -1,13 +1,13 @@
 import type { ServerResponse } from 'node:http'
 
 /** Large answers that their callers have not taken yet, of all callers together. */
-export interface Unread {
+export interface SlowReaders {
   /** This answer has been written. Where there are too many bytes now, those who have been at theirs for longest are cut off. */
   add(res: ServerResponse, bytes: number): void
 }
 
 /** Whoever asks for blocks and reads none of them holds the memory that they take, and a thousand of them would take all. */
-export function createUnread(mostBytes: number): Unread {
+export function createSlowReaders(mostBytes: number): SlowReaders {
   const waiting = new Map<ServerResponse, number>()
   let total = 0
 
