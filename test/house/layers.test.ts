@@ -9,7 +9,7 @@ const SMALL = ['clock', 'log', 'secret', 'version']
 const POLLING = ['core', 'chains', 'state', 'store', 'metrics', 'nodes', 'poll']
 const BELOW_DAEMON = [...POLLING, 'config', 'gateway', 'http', 'logger', ...SMALL]
 
-/** Who may import whom, besides itself. The same table as docs/architecture.md, and what .oxlintrc.json must enforce. */
+/** Which room may import which, besides itself: the table of docs/architecture.md, enforced by .oxlintrc.json. */
 const MAY_IMPORT: Record<string, readonly string[]> = {
   core: [],
   chains: ['core'],
@@ -32,8 +32,13 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   secret: ['core', 'clock', 'log', 'logger', 'version'],
   version: ['core', 'clock', 'log', 'logger', 'secret'],
 }
-/** Edges that carry types and nothing else. */
+/** Imports of types alone. */
 const MAY_IMPORT_TYPES: Record<string, readonly string[]> = { metrics: ['store'] }
+/** Rooms inside a room: the files directly in `core` and `gateway` are shared by all of that room. */
+const MAY_IMPORT_WITHIN: Record<string, Record<string, readonly string[]>> = {
+  core: { chain: [], observer: [], verdict: ['chain'], incident: ['verdict'], routing: ['verdict'] },
+  gateway: { request: [], failover: [], cache: [] },
+}
 
 const ROOMS = Object.keys(MAY_IMPORT)
 const FILES = ['targets', 'daemon', 'main', 'clock', 'log', 'logger', 'secret', 'version']
@@ -109,6 +114,40 @@ test('a dynamic import does not get around the layers', async () => {
   const allowed = await allowedBy('await import')
 
   expect(sorted(allowed)).toEqual(sorted(MAY_IMPORT))
+})
+
+test.each(Object.entries(MAY_IMPORT_WITHIN))(
+  'the rooms of %s import each other in one direction',
+  async (room, table) => {
+    const inner = Object.keys(table)
+    for (const from of inner) {
+      const lines = inner.filter((to) => to !== from).map((to) => `import { ${to} } from '../${to}/it.ts'`)
+      project.write({
+        [`src/${room}/${from}/it.ts`]: `import { shared } from '../shared.ts'\n${lines.join('\n')}\n`,
+      })
+    }
+
+    const refused = (await lint(`src/${room}`)).filter(({ code }) => code === 'eslint(no-restricted-imports)')
+
+    for (const from of inner) {
+      const others = inner.filter((to) => to !== from)
+      const lines = refused.filter(({ filename }) => filename === `src/${room}/${from}/it.ts`).map(lineOf)
+      const allowed = others.filter((_, index) => !lines.includes(index + 2))
+      expect([from, lines.includes(1), allowed.toSorted()]).toEqual([from, false, (table[from] ?? []).toSorted()])
+    }
+  },
+)
+
+test('a room of the gateway may not import what puts the gateway together', async () => {
+  project.write({
+    'src/gateway/request/bad.ts': "import '../gateway.ts'\nimport '../service.ts'\nimport '../errors.ts'\n",
+  })
+
+  const refused = (await lint('src/gateway/request/bad.ts')).filter(
+    ({ code }) => code === 'eslint(no-restricted-imports)',
+  )
+
+  expect(refused.map(lineOf)).toEqual([1, 2])
 })
 
 test('core may import neither a package nor a part of Node', async () => {
