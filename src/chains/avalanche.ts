@@ -9,7 +9,6 @@ import { statusFailure } from './status.ts'
 /** avalanchego: the health API for liveness, a chain's own JSON-RPC (the C-Chain's, as a rule) for the head. */
 export const avalanche: Chain = {
   family: 'avalanche',
-  defaultChecks: ['liveness', 'head'],
   liveness: avalancheLiveness,
   head: evmHead,
   blockHash: evmBlockHash,

@@ -1,4 +1,3 @@
-import type { CheckName } from '../core/endpoint.ts'
 import type { Failure } from '../core/failure.ts'
 import type { Head } from '../core/head.ts'
 import type { Liveness } from '../core/liveness.ts'
@@ -66,7 +65,6 @@ export interface ChainTarget {
 /** What differs between families: codecs only, no I/O. */
 export interface Chain {
   readonly family: Family
-  readonly defaultChecks: readonly CheckName[]
   /** `null` where the family's nodes do not tell of themselves. */
   readonly liveness: ((target: ChainTarget, memory: ChainMemory) => Conversation<Liveness>) | null
   head(target: ChainTarget, shard: Shard, memory: ChainMemory): Conversation<Head>

@@ -10,7 +10,6 @@ import { statusFailure } from './status.ts'
 /** Any EVM node: JSON-RPC at `rpcPath`. */
 export const ethereum: Chain = {
   family: 'ethereum',
-  defaultChecks: ['head'],
   liveness: null,
   head: evmHead,
   blockHash: evmBlockHash,

@@ -1,4 +1,5 @@
 import type { Failure } from '../core/failure.ts'
+import { RATE_LIMIT_CODES } from '../core/routing/failover.ts'
 import type { ChainMemory, NodeAnswer, NodeRequest, Reading } from './chain.ts'
 import { isObject, type JsonObject, parseJson, printable } from './json.ts'
 import { statusFailure } from './status.ts'
@@ -8,9 +9,6 @@ export interface Call {
   readonly request: NodeRequest
   readonly id: number
 }
-
-/** EIP-1474 "limit exceeded", and what providers use in its place. */
-const RATE_LIMIT_CODES: ReadonlySet<unknown> = new Set([-32005, -32097, 429])
 
 export function createCall(path: string, method: string, params: readonly unknown[], memory: ChainMemory): Call {
   memory.lastId = memory.lastId >= Number.MAX_SAFE_INTEGER ? 1 : memory.lastId + 1

@@ -9,7 +9,6 @@ import { readData } from './rest.ts'
 /** MultiversX: REST, one chain for each shard, behind a proxy or on an observer of one shard. */
 export const multiversx: Chain = {
   family: 'multiversx',
-  defaultChecks: ['head'],
   liveness: null,
   head: shardHead,
   blockHash: shardBlockHash,

@@ -1,3 +1,4 @@
+import { RATE_LIMIT_CODES } from '../core/routing/failover.ts'
 import type { NodeAnswer, Reading } from './chain.ts'
 import { isObject, parseJson, printable } from './json.ts'
 import { fail, malformed } from './json-rpc.ts'
@@ -5,7 +6,6 @@ import { statusFailure } from './status.ts'
 
 /** Codes of MultiversX's own; any other would put the node's text into our sentences. */
 const CODES: ReadonlySet<unknown> = new Set(['bad_request', 'internal_issue', 'unauthorized', 'forbidden'])
-const RATE_LIMIT_CODES: ReadonlySet<unknown> = new Set(['system_busy', 'rate_limited'])
 
 /** The `data` of MultiversX's envelope `{ data, error, code }`; an envelope that says that it failed says more than its HTTP status. */
 export function readData(answer: NodeAnswer): Reading<unknown> {

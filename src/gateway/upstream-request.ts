@@ -35,7 +35,7 @@ export interface UpstreamRequest {
   readonly to:
     | { readonly kind: 'rpc' }
     /** `observerPath` is how a MultiversX observer is asked, which has no shards in its paths; `null` where only a proxy can answer. */
-    | { readonly kind: 'path'; readonly path: string; readonly observerPath?: string | null }
+    | { readonly kind: 'path'; readonly path: string; readonly singleShardPath?: string | null }
   /** `null` for a REST request, which is a GET without body. */
   readonly call: Call | null
   /** On the monotonic clock. */

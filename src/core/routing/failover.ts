@@ -76,13 +76,7 @@ function isAbsence({ code, message }: AttemptResult & { kind: 'error' }): boolea
 }
 
 /** EIP-1474 "limit exceeded", what providers use in its place, and MultiversX's words. */
-const RATE_LIMIT_CODES: ReadonlySet<number | string | null> = new Set([
-  -32_005,
-  -32_097,
-  429,
-  'system_busy',
-  'rate_limited',
-])
+export const RATE_LIMIT_CODES: ReadonlySet<unknown> = new Set([-32_005, -32_097, 429, 'system_busy', 'rate_limited'])
 
 /** "Limit exceeded" is also said of a query that asks for too much, which is no rate. */
 const RATE_WORDS = /rate|per second|per day|daily|too many requests|throttl|capacity|quota|compute units/i

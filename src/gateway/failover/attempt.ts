@@ -1,5 +1,5 @@
 import type { Failure } from '../../core/failure.ts'
-import { type AttemptResult, isFault } from '../../core/routing/failover.ts'
+import { type AttemptResult, isFault, RATE_LIMIT_CODES } from '../../core/routing/failover.ts'
 import type { ForwardedAnswer, NodeForwarder } from '../../nodes/forward.ts'
 import type { TransportRequest } from '../../nodes/transport.ts'
 import type { NodeReply, UpstreamRequest } from '../upstream-request.ts'
@@ -81,9 +81,9 @@ function withoutKeys(attempted: Attempt, upstream: Upstream): Attempt {
 /** What a reverted call returns may be long; nobody writes a megabyte of reasons. */
 const LONGEST_TOLD = 2 ** 20
 
-function pathFor({ target, isObserver }: Upstream, { to }: UpstreamRequest): string {
+function pathFor({ target, servesOneShard }: Upstream, { to }: UpstreamRequest): string {
   if (to.kind === 'rpc') return target.rpcPath
-  return isObserver ? (to.observerPath ?? to.path) : to.path
+  return servesOneShard ? (to.singleShardPath ?? to.path) : to.path
 }
 
 /** With an id of ours: another request of the caller's may carry the same one. */
@@ -134,7 +134,7 @@ function readRest(answer: ForwardedAnswer): Attempt {
     return status === 200 ? answered({ kind: 'result', isNull }, { kind: 'rest', status, body }) : refused(answer)
   }
   // Whoever limits our rate says so to us: callers have limits of their own.
-  if (status === 429 || code === 'system_busy' || code === 'rate_limited') return limited(answer)
+  if (status === 429 || RATE_LIMIT_CODES.has(code)) return limited(answer)
   if (REFUSING.has(status) || (status >= 500 && code !== 'internal_issue')) return refused(answer)
   return answered({ kind: 'error', code, message }, { kind: 'rest', status, body })
 }

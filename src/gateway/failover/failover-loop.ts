@@ -295,7 +295,7 @@ export class FailoverLoop {
 
 /** Of what only a proxy can answer. */
 function needsProxy({ to }: UpstreamRequest): boolean {
-  return to.kind === 'path' && to.observerPath === null
+  return to.kind === 'path' && to.singleShardPath === null
 }
 
 function waitFor(clock: Clock, ms: number, signal: UpstreamRequest['signal']): Promise<void> {

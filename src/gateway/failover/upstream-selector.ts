@@ -278,5 +278,5 @@ function wantedHeight({ need, tip }: Wish): number | null {
 }
 
 function canServe(upstream: Upstream, { proxiesOnly }: Pick<Wish, 'proxiesOnly'>, shard: Shard): boolean {
-  return upstream.serves(shard) && !(proxiesOnly && upstream.isObserver)
+  return upstream.serves(shard) && !(proxiesOnly && upstream.servesOneShard)
 }

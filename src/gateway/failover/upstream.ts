@@ -57,7 +57,7 @@ export class Upstream {
   readonly endpoint: Endpoint
   readonly target: UpstreamTarget
   readonly address: NodeAddress
-  readonly isObserver: boolean
+  readonly servesOneShard: boolean
   readonly breaker: CircuitBreaker = createCircuitBreaker()
   inFlight = 0
   /** When its breaker was last opened, on the wall clock: a poll that began later may close it. */
@@ -90,7 +90,7 @@ export class Upstream {
     this.name = target.endpoint.name
     this.network = target.endpoint.network
     this.address = createAddress(target)
-    this.isObserver = target.kind === 'observer'
+    this.servesOneShard = target.kind === 'observer'
   }
 
   /** All that decides whom we talk to, and how. It holds secrets. */
@@ -108,7 +108,7 @@ export class Upstream {
 
   /** An observer serves one shard, a proxy all. `null`: it does not matter which. */
   serves(shard: Shard): boolean {
-    return shard === null || !this.isObserver || this.endpoint.shards.includes(shard)
+    return shard === null || !this.servesOneShard || this.endpoint.shards.includes(shard)
   }
 
   begin(now: number): void {

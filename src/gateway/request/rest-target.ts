@@ -80,8 +80,8 @@ function extraRoute(rest: string, query: string | null, extraMethods: readonly s
   return restRequest(OTHER, query === null ? rest : `${rest}?${query}`, null)
 }
 
-function restRequest(operation: Operation, path: string, observerPath: string | null): RestRequest {
-  return { kind: 'operation', operation, canonical: path, to: { kind: 'path', path, observerPath } }
+function restRequest(operation: Operation, path: string, singleShardPath: string | null): RestRequest {
+  return { kind: 'operation', operation, canonical: path, to: { kind: 'path', path, singleShardPath } }
 }
 
 const OTHER: Operation = { name: 'other', need: { kind: 'any' }, isRead: true, absenceIsDoubtful: false }
