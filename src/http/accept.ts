@@ -1,4 +1,4 @@
-import type { Format } from '../metrics/format.ts'
+import type { Format } from '../metrics/registry.ts'
 
 /** Whether plain text is wanted rather than JSON, by the `Accept` header (RFC 9110, 12.5.1); JSON where both are alike. */
 export function prefersText(accept: string): boolean {

@@ -2,9 +2,8 @@ import type { Clock } from '../clock.ts'
 import type { BoardEntry, BoardNetwork } from '../state/board.ts'
 import type { IncidentLog } from '../state/incident-log.ts'
 import { type Lines, renderEndpoints } from './endpoint-series.ts'
-import { endOf, type Format } from './format.ts'
 import { renderNetworks } from './network-series.ts'
-import { headerOf, METRIC_NAMES, type MetricName } from './registry.ts'
+import { endOf, type Format, headerOf, METRIC_NAMES, type MetricName } from './registry.ts'
 
 export interface CollectDeps {
   readonly networks: readonly BoardNetwork[]

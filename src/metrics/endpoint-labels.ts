@@ -1,7 +1,6 @@
 import type { CheckName, Endpoint } from '../core/endpoint.ts'
 import type { Shard } from '../core/network.ts'
 import { CONDITION_CODES, type ConditionCode, STATES, type State } from '../core/verdict/condition.ts'
-import { labelValue } from './label.ts'
 
 /** The labels of one endpoint, written once for as long as it is configured. */
 export interface EndpointLabels {
@@ -37,3 +36,14 @@ export const CHECK_ENDS: Readonly<Record<CheckName, string>> = {
   liveness: ',check="liveness"} ',
   head: ',check="head"} ',
 }
+
+const MAX_LABEL_LENGTH = 128
+
+/** A label's value as the text format wants it. What comes from a node is cut and made printable, so it can break no line. */
+export function labelValue(value: string): string {
+  const cut = value.length > MAX_LABEL_LENGTH ? `${value.slice(0, MAX_LABEL_LENGTH - 1)}…` : value
+  return cut.replaceAll(UNPRINTABLE, '�').replaceAll('\\', '\\\\').replaceAll('"', '\\"')
+}
+
+/** Control and format characters, halves of surrogate pairs, and what ends a line. */
+const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}]/gu

@@ -6,11 +6,11 @@ import {
   type RequestOutcome,
   type RetryReason,
 } from '../core/routing/request-outcome.ts'
+import { labelValue } from './endpoint-labels.ts'
 import type { Lines } from './endpoint-series.ts'
-import type { OfNetwork, OfOperation, Tree } from './gateway-counts.ts'
+import type { OfNetwork, OfOperation, Tree } from './gateway-traffic.ts'
 import { type GatewayTraffic, KINDS, trafficOf } from './gateway-traffic.ts'
 import { createHistogram, type Histogram } from './histogram.ts'
-import { labelValue } from './label.ts'
 import { type MetricName, PREFIX } from './registry.ts'
 
 /** What happens in the gateway, noted where it happens: every method costs a few lookups of short names. */

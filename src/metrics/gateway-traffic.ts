@@ -4,8 +4,8 @@ import {
   type RequestOutcome,
   type RetryReason,
 } from '../core/routing/request-outcome.ts'
-import type { OfNetwork, OfOperation, Tree } from './gateway-counts.ts'
-import { type Spread, spreadOf } from './spread.ts'
+import type { Histogram } from './histogram.ts'
+import { type Spread, spreadOf } from './histogram.ts'
 
 /** What the gateway has done since the start, added up for people; each element of a batch counts. */
 export interface GatewayTraffic {
@@ -141,3 +141,26 @@ function isAnswer(outcome: string): boolean {
 }
 
 const ANSWERS: readonly string[] = ['answered', 'node-error', 'absent', 'behind'] satisfies readonly AttemptOutcome[]
+
+/** What is counted of one network: names are looked up one after the other, so that counting allocates nothing. */
+export interface OfNetwork {
+  readonly operations: Tree<OfOperation>
+  /** By endpoint, operation, outcome. */
+  readonly attempts: Tree<Tree<Tree<number>>>
+  readonly rejections: Tree<number>
+  readonly retries: Tree<number>
+  readonly cache: { hit: number; miss: number }
+  degraded: number
+  coalesced: number
+  atWork: number
+}
+
+export interface OfOperation {
+  readonly durations: Histogram
+  readonly overheads: Histogram
+  timed: boolean
+  /** By caller, then by outcome. */
+  readonly requests: Tree<Tree<number>>
+}
+
+export type Tree<T> = Map<string, T>

@@ -5,11 +5,11 @@ import type { Board } from '../state/board.ts'
 import type { IncidentLog } from '../state/incident-log.ts'
 import type { StoreStatus } from '../store/store.ts'
 import { collect } from './collect.ts'
-import type { Format } from './format.ts'
 import { createGatewaySeries, type GatewayCounters, type GatewayState } from './gateway-series.ts'
 import type { GatewayTraffic } from './gateway-traffic.ts'
 import { type Counters, createOwnSeries, type OwnCounts, type OwnState } from './own-series.ts'
 import { renderProcess } from './process-series.ts'
+import type { Format } from './registry.ts'
 
 export interface MetricsDeps {
   readonly board: Board

@@ -2,9 +2,8 @@ import type { UnixMs } from '../core/time.ts'
 import { STATES, type State } from '../core/verdict/condition.ts'
 import { type BoardNetwork, shownState } from '../state/board.ts'
 import type { IncidentLog } from '../state/incident-log.ts'
-import { shardLabel } from './endpoint-labels.ts'
+import { labelValue, shardLabel } from './endpoint-labels.ts'
 import type { Lines } from './endpoint-series.ts'
-import { labelValue } from './label.ts'
 import { type MetricName, PREFIX } from './registry.ts'
 
 /** Renders what the board says of the networks themselves, and how many incidents are open. */

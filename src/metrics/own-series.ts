@@ -1,11 +1,10 @@
 import type { CheckName } from '../core/endpoint.ts'
 import type { UnixMs } from '../core/time.ts'
 import type { StoreStatus, StoreTrouble } from '../store/store.ts'
+import { labelValue } from './endpoint-labels.ts'
 import type { Lines } from './endpoint-series.ts'
-import { createHistogram, type Histogram } from './histogram.ts'
-import { labelValue } from './label.ts'
+import { createHistogram, type Histogram, type Spread, spreadOf } from './histogram.ts'
 import { type MetricName, PREFIX } from './registry.ts'
-import { type Spread, spreadOf } from './spread.ts'
 
 /** Why a poll did not happen in its turn. */
 export const SKIP_REASONS = ['overlap', 'concurrency', 'late', 'rate-limited'] as const

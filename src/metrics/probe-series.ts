@@ -5,8 +5,7 @@ import type { BoardEntry } from '../state/board.ts'
 import type { CheckTally, Tally } from '../state/tally.ts'
 import { labelsOf } from './endpoint-labels.ts'
 import { type OpenIncidents, renderEndpoints } from './endpoint-series.ts'
-import { endOf, type Format } from './format.ts'
-import { headerOf, METRIC_NAMES, PREFIX } from './registry.ts'
+import { endOf, type Format, headerOf, METRIC_NAMES, PREFIX } from './registry.ts'
 
 /** The metrics of one endpoint as a single poll beside the schedule found it. Counters are those of the schedule's polls. */
 export function renderProbe(

@@ -1,7 +1,7 @@
 import { collectDefaultMetrics, type MetricObjectWithValues, type MetricValue, Registry } from 'prom-client'
-import { type Format, headerLines } from './format.ts'
+import { labelValue } from './endpoint-labels.ts'
 import { boundLabel } from './histogram.ts'
-import { labelValue } from './label.ts'
+import { type Format, headerLines } from './registry.ts'
 
 /** prom-client's gauges that end in `_total`, which promtool rejects with good reason. */
 const REJECTED = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total']

@@ -5,7 +5,6 @@ import {
   REQUEST_OUTCOMES,
   RETRY_REASONS,
 } from '../core/routing/request-outcome.ts'
-import { type Format, headerLines } from './format.ts'
 
 /** One metric: what stands in its HELP and TYPE lines, and in `docs/metrics.md`. */
 export interface MetricRow {
@@ -186,4 +185,34 @@ function counter(labels: readonly string[], help: string): MetricRow {
 
 function histogram(labels: readonly string[], help: string): MetricRow {
   return { type: 'histogram', labels, help }
+}
+
+/** How metrics are written: the Prometheus text format 0.0.4, or OpenMetrics 1.0.0. */
+export type Format = 'text' | 'openmetrics'
+
+export const CONTENT_TYPES: Readonly<Record<Format, string>> = {
+  text: 'text/plain; version=0.0.4; charset=utf-8',
+  openmetrics: 'application/openmetrics-text; version=1.0.0; charset=utf-8',
+}
+
+/** A unit that ends a name; nothing else ends with one. */
+const UNIT = /_(seconds|bytes)$/
+
+/** The lines before a metric's series. In OpenMetrics a counter is named without `_total`, and a unit is said. */
+export function headerLines(name: string, type: string, help: string, format: Format): string {
+  switch (format) {
+    case 'text':
+      return `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n`
+    case 'openmetrics': {
+      const family = type === 'counter' ? name.replace(/_total$/, '') : name
+      const unit = UNIT.exec(family)?.[1]
+      const unitLine = unit === undefined ? '' : `# UNIT ${family} ${unit}\n`
+      return `# TYPE ${family} ${type}\n${unitLine}# HELP ${family} ${help.replaceAll('"', '\\"')}\n`
+    }
+  }
+}
+
+/** What ends the whole: in OpenMetrics an answer that was cut off can be told from one that is complete. */
+export function endOf(format: Format): string {
+  return format === 'openmetrics' ? '# EOF\n' : ''
 }

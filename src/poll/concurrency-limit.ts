@@ -42,3 +42,75 @@ export function createConcurrencyLimit(concurrency: number): ConcurrencyLimit {
     },
   }
 }
+
+/** What came of a visit: done, or why it was not begun. */
+export type Visiting =
+  | { readonly kind: 'done' }
+  | { readonly kind: 'unknown-item' }
+  | { readonly kind: 'no-place' }
+  | { readonly kind: 'asked-to-wait'; readonly forMs: number }
+
+/** What takes places beside the schedule, and waits for one where none is free. */
+export interface OnDemandPolls {
+  /** Does `work` as soon as there is a place; gives up when the signal aborts before that. */
+  add(lanes: readonly Lane[], signal: AbortSignal, work: () => Promise<void>): Promise<Visiting>
+  /** Begins what waits and has a place by now. */
+  beginWaiting(): void
+}
+
+export interface OnDemandPollsDeps {
+  readonly places: ConcurrencyLimit
+  /** Of all places, at most. */
+  readonly share: number
+  /** Nothing is begun from then on. */
+  readonly ended: AbortSignal
+}
+
+interface Guest {
+  readonly lanes: readonly Lane[]
+  begin(): void
+}
+
+export function createOnDemandPolls({ places, share, ended }: OnDemandPollsDeps): OnDemandPolls {
+  const guests = new Set<Guest>()
+
+  async function receive(lanes: readonly Lane[], work: () => Promise<void>): Promise<Visiting> {
+    places.take(lanes)
+    try {
+      await work()
+    } finally {
+      places.leave(lanes)
+    }
+    return { kind: 'done' }
+  }
+
+  return {
+    add(lanes, signal, work) {
+      return new Promise((resolve) => {
+        const leave = (): void => {
+          guests.delete(guest)
+          for (const of of [signal, ended]) of.removeEventListener('abort', giveUp)
+        }
+        const giveUp = (): void => {
+          leave()
+          resolve({ kind: 'no-place' })
+        }
+        const guest: Guest = {
+          lanes,
+          begin() {
+            leave()
+            resolve(receive(lanes, work))
+          },
+        }
+        if (signal.aborted || ended.aborted) return giveUp()
+        if (places.free(lanes, share)) return guest.begin()
+        guests.add(guest)
+        for (const of of [signal, ended]) of.addEventListener('abort', giveUp, { once: true })
+      })
+    },
+
+    beginWaiting() {
+      for (const guest of guests) if (places.free(guest.lanes, share)) guest.begin()
+    },
+  }
+}

@@ -1,9 +1,8 @@
 import { setMaxListeners } from 'node:events'
 import type { Clock, Timer } from '../clock.ts'
 import type { SkipReason } from '../metrics/own-series.ts'
-import { createConcurrencyLimit } from './concurrency-limit.ts'
+import { createConcurrencyLimit, createOnDemandPolls, type Visiting } from './concurrency-limit.ts'
 import { createDueQueue } from './due-queue.ts'
-import { createOnDemandPolls, type Visiting } from './on-demand-polls.ts'
 import {
   extraTurn,
   NEVER,
@@ -15,7 +14,7 @@ import {
 } from './schedule-entry.ts'
 import { createStartRate } from './start-rate.ts'
 
-export type { Visiting } from './on-demand-polls.ts'
+export type { Visiting } from './concurrency-limit.ts'
 export type { ScheduledItem } from './schedule-entry.ts'
 
 export interface SchedulerDeps {

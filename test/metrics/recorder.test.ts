@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
-import { createHistogram } from '../../src/metrics/histogram.ts'
+import { createHistogram, spreadOf } from '../../src/metrics/histogram.ts'
 import { createRecorder, MINUTE_MS } from '../../src/metrics/recorder.ts'
-import { spreadOf } from '../../src/metrics/spread.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
 
 function setUp() {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { earlierIncidents } from '../../src/poll/earlier-incidents.ts'
+import { earlierIncidents } from '../../src/poll/incident-recorder.ts'
 import { opened } from '../store/setting.ts'
 import { incident, incidentRecord, START } from '../support/incident.ts'
 
