@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { Clock } from '../clock.ts'
 import type { Metrics } from '../metrics/metrics.ts'
-import { MINUTE_MS, type Minute, type Recorder } from '../metrics/recorder.ts'
+import { MINUTE_MS, type Minute, type Recorder } from '../metrics/minute-stats.ts'
 import type { Journal } from '../state/journal.ts'
 import { spreadView } from './gateway-route.ts'
 import { readQuery } from './query.ts'

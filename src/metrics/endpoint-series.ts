@@ -4,7 +4,7 @@ import { stateAt } from '../core/verdict/health.ts'
 import { headHolds, resultHolds } from '../core/verdict/known.ts'
 import { type BoardEntry, shownState } from '../state/board.ts'
 import type { IncidentLog } from '../state/incident-log.ts'
-import { CHECK_ENDS, CONDITION_ENDS, labelsOf, labelValue, STATE_ENDS } from './endpoint-labels.ts'
+import { CHECK_ENDS, CONDITION_ENDS, labelsOf, labelValue, STATE_ENDS } from './labels.ts'
 import { type MetricName, PREFIX } from './registry.ts'
 
 /** The lines of some endpoints, by metric. */

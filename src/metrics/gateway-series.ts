@@ -6,7 +6,7 @@ import {
   type RequestOutcome,
   type RetryReason,
 } from '../core/routing/request-outcome.ts'
-import { labelValue } from './endpoint-labels.ts'
+import { labelValue } from './labels.ts'
 import type { Lines } from './endpoint-series.ts'
 import type { OfNetwork, OfOperation, Tree } from './gateway-traffic.ts'
 import { type GatewayTraffic, KINDS, trafficOf } from './gateway-traffic.ts'

@@ -7,7 +7,7 @@ import type { StoreStatus } from '../store/store.ts'
 import { collect } from './collect.ts'
 import { createGatewaySeries, type GatewayCounters, type GatewayState } from './gateway-series.ts'
 import type { GatewayTraffic } from './gateway-traffic.ts'
-import { type Counters, createOwnSeries, type OwnCounts, type OwnState } from './own-series.ts'
+import { type Counters, createOwnSeries, type OwnCounts, type OwnState } from './daemon-series.ts'
 import { renderProcess } from './process-series.ts'
 import type { Format } from './registry.ts'
 

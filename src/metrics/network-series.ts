@@ -2,7 +2,7 @@ import type { UnixMs } from '../core/time.ts'
 import { STATES, type State } from '../core/verdict/condition.ts'
 import { type BoardNetwork, shownState } from '../state/board.ts'
 import type { IncidentLog } from '../state/incident-log.ts'
-import { labelValue, shardLabel } from './endpoint-labels.ts'
+import { labelValue, shardLabel } from './labels.ts'
 import type { Lines } from './endpoint-series.ts'
 import { type MetricName, PREFIX } from './registry.ts'
 

@@ -3,7 +3,7 @@ import type { UnixMs } from '../core/time.ts'
 import type { Inspection } from '../core/verdict/inspection.ts'
 import type { BoardEntry } from '../state/board.ts'
 import type { CheckTally, Tally } from '../state/tally.ts'
-import { labelsOf } from './endpoint-labels.ts'
+import { labelsOf } from './labels.ts'
 import { type OpenIncidents, renderEndpoints } from './endpoint-series.ts'
 import { endOf, type Format, headerOf, METRIC_NAMES, PREFIX } from './registry.ts'
 

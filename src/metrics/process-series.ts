@@ -1,5 +1,5 @@
 import { collectDefaultMetrics, type MetricObjectWithValues, type MetricValue, Registry } from 'prom-client'
-import { labelValue } from './endpoint-labels.ts'
+import { labelValue } from './labels.ts'
 import { boundLabel } from './histogram.ts'
 import { type Format, headerLines } from './registry.ts'
 

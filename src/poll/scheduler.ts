@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events'
 import type { Clock, Timer } from '../clock.ts'
-import type { SkipReason } from '../metrics/own-series.ts'
+import type { SkipReason } from '../metrics/daemon-series.ts'
 import { createConcurrencyLimit, createOnDemandPolls, type Visiting } from './concurrency-limit.ts'
 import { createDueQueue } from './due-queue.ts'
 import {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { OwnHealthView } from '../../src/http/wire-own-health.ts'
-import { createRecorder } from '../../src/metrics/recorder.ts'
+import { createRecorder } from '../../src/metrics/minute-stats.ts'
 import { Secret } from '../../src/secret.ts'
 import { createJournal } from '../../src/state/journal.ts'
 import { createFakeClock } from '../support/fake-clock.ts'

@@ -7,7 +7,7 @@ import {
   type HttpServerOptions,
 } from '../../src/http/server.ts'
 import { createMetrics } from '../../src/metrics/metrics.ts'
-import { createRecorder } from '../../src/metrics/recorder.ts'
+import { createRecorder } from '../../src/metrics/minute-stats.ts'
 import { createIncidentLog, type WritableIncidentLog } from '../../src/state/incident-log.ts'
 import { createJournal } from '../../src/state/journal.ts'
 import { createFakeClock, type FakeClock } from '../support/fake-clock.ts'

@@ -1,7 +1,7 @@
 import type { CheckName } from '../core/endpoint.ts'
 import type { UnixMs } from '../core/time.ts'
 import type { StoreStatus, StoreTrouble } from '../store/store.ts'
-import { labelValue } from './endpoint-labels.ts'
+import { labelValue } from './labels.ts'
 import type { Lines } from './endpoint-series.ts'
 import { createHistogram, type Histogram, type Spread, spreadOf } from './histogram.ts'
 import { type MetricName, PREFIX } from './registry.ts'

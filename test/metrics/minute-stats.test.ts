@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { createHistogram, spreadOf } from '../../src/metrics/histogram.ts'
-import { createRecorder, MINUTE_MS } from '../../src/metrics/recorder.ts'
+import { createRecorder, MINUTE_MS } from '../../src/metrics/minute-stats.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
 
 function setUp() {
