@@ -116,12 +116,12 @@ export async function simulateMonth(days: number, random: () => number): Promise
         }),
     },
     observer: createObserver(),
-    lookAtOurselves: nothing,
+    checkSelf: nothing,
     board,
     incidents,
     store: { poll: nothing, amend: nothing, hashChange: nothing, saveHealth: nothing, saveIncident: nothing },
     metrics: { checkFinished: nothing },
-    hasten(key) {
+    pollSoon(key) {
       const node = all.get(key)
       if (node === undefined || node.extraAt !== null) return
       const at = Math.max(time, node.startedAt + INTERVAL_MS / 4)

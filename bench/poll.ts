@@ -67,16 +67,16 @@ prober.retarget(
   })),
 )
 const observer = createObserver()
-const selfWatch = watchSelf({ clock, onJump() {}, onHold: (from, to) => observer.held(from, to) })
+const selfWatch = watchSelf({ clock, onJump() {}, onBlocked: (from, to) => observer.held(from, to) })
 const poller = createPoller({
   prober,
   observer,
-  lookAtOurselves: () => selfWatch.look(),
+  checkSelf: () => selfWatch.check(),
   board,
   incidents: createIncidentLog(),
   store,
   metrics,
-  hasten() {},
+  pollSoon() {},
   clock,
   log: silentLog,
 })

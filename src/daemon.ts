@@ -9,7 +9,7 @@ import { createHttpServer, type HttpServer } from './http/server.ts'
 import type { Logger } from './logger.ts'
 import type { GatewayState } from './metrics/gateway-series.ts'
 import { createMetrics, type Metrics } from './metrics/metrics.ts'
-import { createRecorder } from './metrics/minute-stats.ts'
+import { createMinuteStats } from './metrics/minute-stats.ts'
 import { createProber } from './nodes/probe.ts'
 import { createHousekeeping } from './poll/housekeeping.ts'
 import { earlierIncidents } from './poll/incident-recorder.ts'
@@ -96,7 +96,7 @@ export async function startDaemon({ config, log, clock = systemClock }: DaemonDe
     observer,
     gateway: () => gatewayState(gateway),
   })
-  const recorder = createRecorder({
+  const recorder = createMinuteStats({
     clock,
     queueRows: () => store.status().queueRows,
     residentBytes: () => process.memoryUsage.rss(),
@@ -116,23 +116,23 @@ export async function startDaemon({ config, log, clock = systemClock }: DaemonDe
       poller.shift(byMs)
       sightings.shift(byMs)
     },
-    onHold(from, to) {
+    onBlocked(from, to) {
       us.held(from, to)
-      recorder.held(to - from)
+      recorder.loopBlocked(to - from)
       journal.held(to - from)
     },
   })
   const poller = createPoller({
     prober,
     observer: us,
-    lookAtOurselves: () => selfWatch.look(),
+    checkSelf: () => selfWatch.check(),
     board,
     incidents,
     store,
     metrics,
     onChainEvent: (network, event) => gateway?.chainMoved(network, event),
     onJudged: (result) => sightings.take(result),
-    hasten: (key) => scheduler.hasten(key),
+    pollSoon: (key) => scheduler.pollSoon(key),
     clock,
     log,
   })
@@ -216,7 +216,7 @@ export async function startDaemon({ config, log, clock = systemClock }: DaemonDe
   let ownTimer: Timer | null = null
   function lookAfterOurselves(): void {
     const { trouble } = store.status()
-    recorder.look()
+    recorder.sample()
     journal.troubles([...us.lasting(clock.monotonic()), ...(trouble === null ? [] : [unwritten(trouble)])])
     ownTimer = clock.after(OWN_LOOK_EVERY_MS, lookAfterOurselves)
   }
@@ -255,7 +255,7 @@ export async function startDaemon({ config, log, clock = systemClock }: DaemonDe
       board,
       store,
       aliases: await store.aliases(),
-      onDoubt: (key) => scheduler.hasten(key),
+      onDoubt: (key) => scheduler.pollSoon(key),
       metrics: metrics.gateway,
       clock,
       log,
@@ -329,7 +329,7 @@ function itemsOf(config: Config): ScheduledItem[] {
     endpoints.map(({ endpoint, connection }) => ({
       key: endpointKey(endpoint),
       intervalMs: endpoint.intervalMs,
-      lanes: [
+      limits: [
         { name: `host ${new URL(connection.url.reveal()).host}`, concurrency: poll.concurrencyPerHost },
         { name: `network ${network.name}`, concurrency: poll.concurrency },
       ],

@@ -14,9 +14,9 @@ export interface GatewayMetrics {
   /** The gateway itself said no; `null` where the network is not known. */
   rejected(network: string | null, reason: RejectionReason): void
   /** Of an answer that can be cached. */
-  cacheAsked(network: string, result: 'hit' | 'miss'): void
+  cacheLookup(network: string, result: 'hit' | 'miss'): void
   /** Nobody was well, and the least bad answered. */
   degraded(network: string): void
   /** Requests at work have become so many more. */
-  atWork(network: string, by: 1 | -1): void
+  inFlight(network: string, by: 1 | -1): void
 }

@@ -173,11 +173,11 @@ export function createGateway({ listen, answerer, aliases, metrics, clock, log, 
     const presence = createCancellation()
     atWork++
     load.calls++
-    metrics.atWork(network, 1)
+    metrics.inFlight(network, 1)
     res.on('close', () => {
       atWork--
       load.calls--
-      metrics.atWork(network, -1)
+      metrics.inFlight(network, -1)
       if (!res.writableFinished) presence.abort()
     })
     return presence

@@ -1,9 +1,9 @@
 import type { FastifyInstance } from 'fastify'
 import type { GatewayReport } from '../gateway/service.ts'
 import type { NetworkTraffic, RequestTally } from '../metrics/gateway-traffic.ts'
-import type { Spread } from '../metrics/histogram.ts'
+import type { DurationSummary } from '../metrics/histogram.ts'
 import type { Metrics } from '../metrics/metrics.ts'
-import { MINUTE_MS, type Recorder } from '../metrics/minute-stats.ts'
+import { MINUTE_MS, type MinuteStats } from '../metrics/minute-stats.ts'
 import { readQuery } from './query.ts'
 import { seconds, time } from './rfc3339.ts'
 import { sendBadQuery } from './status-routes.ts'
@@ -13,8 +13,8 @@ import type { GatewayView, RequestTallyView, TrafficView } from './wire-gateway.
 export interface GatewayRouteDeps {
   /** `null` where the gateway is not enabled. */
   readonly gateway: () => GatewayReport | null
-  readonly metrics: Pick<Metrics, 'traffic' | 'ourselves'>
-  readonly recorder: Pick<Recorder, 'minutes' | 'since'>
+  readonly metrics: Pick<Metrics, 'traffic' | 'daemonStatus'>
+  readonly recorder: Pick<MinuteStats, 'minutes' | 'since'>
 }
 
 /** `GET /api/v1/gateway`: who uses it, whom it would ask now and why not the others, what it did, and the aliases it knows. */
@@ -31,7 +31,7 @@ export function gatewayView({ gateway, metrics, recorder }: GatewayRouteDeps): G
   const traffic = metrics.traffic()
   const minutes = report === null ? [] : recorder.minutes()
   const since = {
-    started_at: time(metrics.ourselves().startedAt),
+    started_at: time(metrics.daemonStatus().startedAt),
     unplaced: traffic.unplaced,
     course: {
       from: time(recorder.since()),
@@ -73,7 +73,7 @@ export function gatewayView({ gateway, metrics, recorder }: GatewayRouteDeps): G
 }
 
 const NOTHING: RequestTally = { requests: 0, answered: 0, nodeErrors: 0, failed: 0, refused: 0, cancelled: 0 }
-const NO_SPREAD: Spread = { count: 0, p50Seconds: null, p99Seconds: null }
+const NO_SPREAD: DurationSummary = { count: 0, p50Seconds: null, p99Seconds: null }
 /** Of a network that nobody has asked for yet. */
 const NO_TRAFFIC: Omit<NetworkTraffic, 'name'> = {
   ...NOTHING,
@@ -130,7 +130,7 @@ function tallyView({ requests, answered, nodeErrors, failed, refused, cancelled 
   return { requests, answered, node_errors: nodeErrors, failed, refused, cancelled }
 }
 
-export function spreadView({ count, p50Seconds, p99Seconds }: Spread): SpreadView {
+export function spreadView({ count, p50Seconds, p99Seconds }: DurationSummary): SpreadView {
   return { count, p50_seconds: rounded(p50Seconds), p99_seconds: rounded(p99Seconds) }
 }
 

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { Clock } from '../clock.ts'
 import type { Metrics } from '../metrics/metrics.ts'
-import { MINUTE_MS, type Minute, type Recorder } from '../metrics/minute-stats.ts'
+import { MINUTE_MS, type Minute, type MinuteStats } from '../metrics/minute-stats.ts'
 import type { Journal } from '../state/journal.ts'
 import { spreadView } from './gateway-route.ts'
 import { readQuery } from './query.ts'
@@ -11,10 +11,10 @@ import type { OwnHealthView } from './wire-own-health.ts'
 import type { ObserverView } from './wire-status.ts'
 
 export interface ObserverRouteDeps {
-  readonly metrics: Pick<Metrics, 'ourselves'>
+  readonly metrics: Pick<Metrics, 'daemonStatus'>
   readonly observer: () => ObserverView
   readonly journal: Pick<Journal, 'entries'>
-  readonly recorder: Pick<Recorder, 'minutes' | 'since'>
+  readonly recorder: Pick<MinuteStats, 'minutes' | 'since'>
   readonly clock: Pick<Clock, 'now'>
 }
 
@@ -29,7 +29,7 @@ export function registerObserver(app: FastifyInstance, deps: ObserverRouteDeps):
 
 export function ownHealthView({ metrics, observer, journal, recorder, clock }: ObserverRouteDeps): OwnHealthView {
   const now = clock.now()
-  const { version, nodeVersion, startedAt, networks, endpoints, store, reload, ...ours } = metrics.ourselves()
+  const { version, nodeVersion, startedAt, networks, endpoints, store, reload, ...ours } = metrics.daemonStatus()
   const { impaired, reasons } = observer()
   const minutes = recorder.minutes()
   const each = <T>(of: (minute: Minute) => T) => minutes.map((minute) => (minute === null ? null : of(minute)))

@@ -6,7 +6,7 @@ import type { Inspect } from '../core/verdict/inspection.ts'
 import type { GatewayReport } from '../gateway/service.ts'
 import type { Log } from '../log.ts'
 import type { Metrics } from '../metrics/metrics.ts'
-import type { Recorder } from '../metrics/minute-stats.ts'
+import type { MinuteStats } from '../metrics/minute-stats.ts'
 import type { Board } from '../state/board.ts'
 import type { IncidentLog } from '../state/incident-log.ts'
 import type { Journal } from '../state/journal.ts'
@@ -67,7 +67,7 @@ export interface HttpServerDeps {
   readonly board: Board
   readonly incidents: IncidentLog
   readonly store: Pick<Store, 'history' | 'polls' | 'incidents' | 'incident'>
-  readonly metrics: Pick<Metrics, 'exposition' | 'httpRequest' | 'traffic' | 'ourselves'>
+  readonly metrics: Pick<Metrics, 'exposition' | 'httpRequest' | 'traffic' | 'daemonStatus'>
   readonly clock: Clock
   readonly log: Log
   readonly options: HttpServerOptions
@@ -77,7 +77,7 @@ export interface HttpServerDeps {
   readonly stopping: () => boolean
   readonly observer: () => ObserverView
   readonly journal: Pick<Journal, 'entries'>
-  readonly recorder: Pick<Recorder, 'minutes' | 'since'>
+  readonly recorder: Pick<MinuteStats, 'minutes' | 'since'>
   readonly sightings: Sightings
   /** Polls beside the schedule; none where there is none. */
   readonly inspect?: Inspect

@@ -1,9 +1,9 @@
 import type { CheckName } from '../core/endpoint.ts'
 import type { UnixMs } from '../core/time.ts'
 import type { StoreStatus, StoreTrouble } from '../store/store.ts'
-import { labelValue } from './labels.ts'
 import type { Lines } from './endpoint-series.ts'
-import { createHistogram, type Histogram, type Spread, spreadOf } from './histogram.ts'
+import { createHistogram, type DurationSummary, type Histogram, summaryOf } from './histogram.ts'
+import { labelValue } from './labels.ts'
 import { type MetricName, PREFIX } from './registry.ts'
 
 /** Why a poll did not happen in its turn. */
@@ -14,7 +14,7 @@ export type JumpDirection = (typeof JUMP_DIRECTIONS)[number]
 const STORE_TROUBLES: readonly StoreTrouble[] = ['full', 'read-only', 'busy', 'io', 'corrupt', 'other']
 
 /** What happens in the daemon, noted where it happens: every method costs well under a microsecond. */
-export interface Counters {
+export interface DaemonCounters {
   checkFinished(network: string, check: CheckName, durationMs: number): void
   /** How late a poll started. */
   schedulerLag(ms: number): void
@@ -28,7 +28,7 @@ export interface Counters {
 }
 
 /** What others keep count of, read when rendering. */
-export interface OwnState {
+export interface DaemonState {
   readonly version: string
   readonly nodeVersion: string
   readonly startedAt: UnixMs
@@ -40,21 +40,21 @@ export interface OwnState {
 }
 
 /** The same counts for people. */
-export interface OwnCounts {
-  readonly schedulerLag: Spread
+export interface DaemonCounts {
+  readonly schedulerLag: DurationSummary
   readonly skips: Readonly<Record<SkipReason, number>>
   readonly jumps: Readonly<Record<JumpDirection, number>>
-  readonly commits: Spread
+  readonly commits: DurationSummary
   /** `null` before the first. */
   readonly reload: { readonly ok: boolean; readonly lastGoodAt: UnixMs | null } | null
 }
 
-export interface OwnSeries extends Counters {
-  render(state: OwnState): Lines
-  counts(): OwnCounts
+export interface DaemonSeries extends DaemonCounters {
+  render(state: DaemonState): Lines
+  counts(): DaemonCounts
 }
 
-export function createOwnSeries(): OwnSeries {
+export function createDaemonSeries(): DaemonSeries {
   const checks = new Map<string, Record<CheckName, Histogram | null>>()
   const schedulerLag = createHistogram()
   const commits = createHistogram()
@@ -112,10 +112,10 @@ export function createOwnSeries(): OwnSeries {
     },
 
     counts: () => ({
-      schedulerLag: spreadOf([schedulerLag]),
+      schedulerLag: summaryOf([schedulerLag]),
       skips: { ...skips },
       jumps: { ...jumps },
-      commits: spreadOf([commits]),
+      commits: summaryOf([commits]),
       reload,
     }),
 

@@ -6,11 +6,11 @@ import {
   type RequestOutcome,
   type RetryReason,
 } from '../core/routing/request-outcome.ts'
-import { labelValue } from './labels.ts'
 import type { Lines } from './endpoint-series.ts'
-import type { OfNetwork, OfOperation, Tree } from './gateway-traffic.ts'
-import { type GatewayTraffic, KINDS, trafficOf } from './gateway-traffic.ts'
+import type { NetworkCounts, OperationCounts, Tree } from './gateway-traffic.ts'
+import { type GatewayTraffic, OUTCOME_KINDS, trafficOf } from './gateway-traffic.ts'
 import { createHistogram, type Histogram } from './histogram.ts'
+import { labelValue } from './labels.ts'
 import { type MetricName, PREFIX } from './registry.ts'
 
 /** What happens in the gateway, noted where it happens: every method costs a few lookups of short names. */
@@ -26,12 +26,12 @@ export interface GatewayCounters {
   ): void
   /** `null`: the network is not known, or not the caller's. */
   rejected(network: string | null, reason: RejectionReason): void
-  cacheAsked(network: string, result: 'hit' | 'miss'): void
+  cacheLookup(network: string, result: 'hit' | 'miss'): void
   degraded(network: string): void
   coalesced(network: string): void
   retried(network: string, reason: RetryReason): void
   attempted(network: string, endpoint: string, operation: AskedOperation, outcome: AttemptOutcome): void
-  atWork(network: string, by: 1 | -1): void
+  inFlight(network: string, by: 1 | -1): void
 }
 
 /** What the gateway is now, read when rendering. */
@@ -59,11 +59,11 @@ const OVERHEAD_BOUNDS_SECONDS = [
 const DURATION_BOUNDS_SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
 export function createGatewaySeries(): GatewaySeries {
-  const networks = new Map<string, OfNetwork>()
+  const networks = new Map<string, NetworkCounts>()
   const unplaced = new Map<string, number>()
   const totals = { requests: 0, failed: 0 }
 
-  function of(network: string): OfNetwork {
+  function of(network: string): NetworkCounts {
     let found = networks.get(network)
     if (found === undefined) {
       found = {
@@ -74,14 +74,14 @@ export function createGatewaySeries(): GatewaySeries {
         cache: { hit: 0, miss: 0 },
         degraded: 0,
         coalesced: 0,
-        atWork: 0,
+        inFlight: 0,
       }
       networks.set(network, found)
     }
     return found
   }
 
-  function ofOperation(network: string, operation: string): OfOperation {
+  function ofOperation(network: string, operation: string): OperationCounts {
     return branch(of(network).operations, operation, () => ({
       durations: createHistogram(DURATION_BOUNDS_SECONDS),
       overheads: createHistogram(OVERHEAD_BOUNDS_SECONDS),
@@ -95,7 +95,7 @@ export function createGatewaySeries(): GatewaySeries {
     const known = new Map(
       state.networks.map(({ name, endpoints }) => [name, new Set(endpoints.map((one) => one.name))]),
     )
-    for (const [name, { operations, attempts, atWork }] of networks) {
+    for (const [name, { operations, attempts, inFlight: atWork }] of networks) {
       const endpoints = known.get(name)
       if (endpoints === undefined) {
         // What is still at work must find its number again.
@@ -119,10 +119,10 @@ export function createGatewaySeries(): GatewaySeries {
       }
       count(branch(counts.requests, caller, newLeaves), outcome)
       totals.requests++
-      if (KINDS[outcome] === 'failed') totals.failed++
+      if (OUTCOME_KINDS[outcome] === 'failed') totals.failed++
     },
     rejected: (network, reason) => count(network === null ? unplaced : of(network).rejections, reason),
-    cacheAsked(network, result) {
+    cacheLookup(network, result) {
       of(network).cache[result]++
     },
     degraded(network) {
@@ -136,8 +136,8 @@ export function createGatewaySeries(): GatewaySeries {
       const byOperation = branch(of(network).attempts, endpoint, newTwigs)
       count(branch(byOperation, operation, newOutcomes), outcome)
     },
-    atWork(network, by) {
-      of(network).atWork += by
+    inFlight(network, by) {
+      of(network).inFlight += by
     },
 
     totals: () => ({ ...totals }),
@@ -162,7 +162,7 @@ export function createGatewaySeries(): GatewaySeries {
       for (const [reason, value] of unplaced) add('gateway_rejections_total', `network="",reason="${reason}"`, value)
       for (const { name, endpoints } of state.networks) {
         const bare = `network="${labelValue(name)}"`
-        const { operations, attempts, rejections, retries, cache, degraded, coalesced, atWork } = of(name)
+        const { operations, attempts, rejections, retries, cache, degraded, coalesced, inFlight: atWork } = of(name)
         for (const [operation, { durations, overheads, timed, requests }] of operations) {
           const labels = `${bare},operation="${operation}"`
           if (timed) addHistogram('gateway_request_duration_seconds', labels, durations)

@@ -5,7 +5,7 @@ import {
   type RetryReason,
 } from '../core/routing/request-outcome.ts'
 import type { Histogram } from './histogram.ts'
-import { type Spread, spreadOf } from './histogram.ts'
+import { type DurationSummary, summaryOf } from './histogram.ts'
 
 /** What the gateway has done since the start, added up for people; each element of a batch counts. */
 export interface GatewayTraffic {
@@ -30,12 +30,12 @@ export interface RequestTally {
 
 export interface NetworkTraffic extends RequestTally {
   readonly name: string
-  readonly durations: Spread
-  readonly overheads: Spread
+  readonly durations: DurationSummary
+  readonly overheads: DurationSummary
   readonly operations: readonly (RequestTally & {
     readonly name: string
-    readonly durations: Spread
-    readonly overheads: Spread
+    readonly durations: DurationSummary
+    readonly overheads: DurationSummary
   })[]
   /** What was asked of each, and what came of it; hedged and tried again included. */
   readonly endpoints: readonly { readonly name: string; readonly attempts: number; readonly answered: number }[]
@@ -46,26 +46,26 @@ export interface NetworkTraffic extends RequestTally {
   readonly rejections: readonly { readonly reason: string; readonly count: number }[]
 }
 
-export function trafficOf(networks: ReadonlyMap<string, OfNetwork>, unplaced: Tree<number>): GatewayTraffic {
+export function trafficOf(networks: ReadonlyMap<string, NetworkCounts>, unplaced: Tree<number>): GatewayTraffic {
   return {
     networks: [...networks].map(([name, of]) => networkTraffic(name, of)),
     unplaced: [...unplaced.values()].reduce((sum, count) => sum + count, 0),
   }
 }
 
-function networkTraffic(name: string, of: OfNetwork): NetworkTraffic {
+function networkTraffic(name: string, of: NetworkCounts): NetworkTraffic {
   const timed = [...of.operations.values()].filter((operation) => operation.timed)
   return {
     name,
     ...tally([...of.operations.values()].flatMap(outcomesOf)),
-    durations: spreadOf(timed.map(({ durations }) => durations)),
-    overheads: spreadOf(timed.map(({ overheads }) => overheads)),
+    durations: summaryOf(timed.map(({ durations }) => durations)),
+    overheads: summaryOf(timed.map(({ overheads }) => overheads)),
     operations: [...of.operations]
       .map(([operation, counts]) => ({
         name: operation,
         ...tally(outcomesOf(counts)),
-        durations: spreadOf([counts.durations]),
-        overheads: spreadOf([counts.overheads]),
+        durations: summaryOf([counts.durations]),
+        overheads: summaryOf([counts.overheads]),
       }))
       .sort((a, b) => b.requests - a.requests),
     endpoints: [...of.attempts].map(([endpoint, byOperation]) => {
@@ -89,12 +89,12 @@ function networkTraffic(name: string, of: OfNetwork): NetworkTraffic {
 
 type Leaf = readonly [outcome: string, count: number]
 
-function outcomesOf({ requests }: OfOperation): Leaf[] {
+function outcomesOf({ requests }: OperationCounts): Leaf[] {
   return [...requests.values()].flatMap((leaves) => [...leaves])
 }
 
 function tally(leaves: readonly Leaf[]): RequestTally {
-  const of = (kind: Kind) => sum(leaves.filter(([outcome]) => KINDS[outcome as RequestOutcome] === kind))
+  const of = (kind: OutcomeKind) => sum(leaves.filter(([outcome]) => OUTCOME_KINDS[outcome as RequestOutcome] === kind))
   const nodeErrors = of('node-error')
   return {
     requests: sum(leaves),
@@ -110,10 +110,10 @@ function sum(leaves: readonly Leaf[]): number {
   return leaves.reduce((total, [, count]) => total + count, 0)
 }
 
-type Kind = 'answered' | 'node-error' | 'failed' | 'refused' | 'cancelled'
+type OutcomeKind = 'answered' | 'node-error' | 'failed' | 'refused' | 'cancelled'
 
 /** Whose fault it is: a failure is ours or the nodes', a refusal is the caller's. */
-export const KINDS: Readonly<Record<RequestOutcome, Kind>> = {
+export const OUTCOME_KINDS: Readonly<Record<RequestOutcome, OutcomeKind>> = {
   answered: 'answered',
   'node-error': 'node-error',
   cancelled: 'cancelled',
@@ -143,8 +143,8 @@ function isAnswer(outcome: string): boolean {
 const ANSWERS: readonly string[] = ['answered', 'node-error', 'absent', 'behind'] satisfies readonly AttemptOutcome[]
 
 /** What is counted of one network: names are looked up one after the other, so that counting allocates nothing. */
-export interface OfNetwork {
-  readonly operations: Tree<OfOperation>
+export interface NetworkCounts {
+  readonly operations: Tree<OperationCounts>
   /** By endpoint, operation, outcome. */
   readonly attempts: Tree<Tree<Tree<number>>>
   readonly rejections: Tree<number>
@@ -152,10 +152,10 @@ export interface OfNetwork {
   readonly cache: { hit: number; miss: number }
   degraded: number
   coalesced: number
-  atWork: number
+  inFlight: number
 }
 
-export interface OfOperation {
+export interface OperationCounts {
   readonly durations: Histogram
   readonly overheads: Histogram
   timed: boolean

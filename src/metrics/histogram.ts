@@ -48,14 +48,14 @@ export function boundLabel(bound: number): string {
 }
 
 /** How long things took, all of them together, as far as the buckets tell. */
-export interface Spread {
+export interface DurationSummary {
   readonly count: number
   /** `null` where nothing was counted. */
   readonly p50Seconds: number | null
   readonly p99Seconds: number | null
 }
 
-export function spreadOf(histograms: readonly Histogram[]): Spread {
+export function summaryOf(histograms: readonly Histogram[]): DurationSummary {
   const [first] = histograms
   if (first === undefined) return { count: 0, p50Seconds: null, p99Seconds: null }
   const counts = first

@@ -15,14 +15,14 @@ export function labelsOf(endpoint: Endpoint): EndpointLabels {
   const known = written.get(endpoint)
   if (known !== undefined) return known
   const bare = `network="${labelValue(endpoint.network)}",endpoint="${labelValue(endpoint.name)}"`
-  const onShard = endpoint.shards.map((shard) => ({ shard, labels: `{${bare},${shardLabel(shard)}} ` }))
+  const onShard = endpoint.shards.map((shard) => ({ shard, labels: `{${bare},${shardPair(shard)}} ` }))
   const labels = { bare, onShard }
   written.set(endpoint, labels)
   return labels
 }
 
 /** Empty where the chain is not sharded, so that every series has the label. */
-export function shardLabel(shard: Shard): string {
+export function shardPair(shard: Shard): string {
   return `shard="${shard ?? ''}"`
 }
 

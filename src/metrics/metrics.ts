@@ -5,9 +5,9 @@ import type { Board } from '../state/board.ts'
 import type { IncidentLog } from '../state/incident-log.ts'
 import type { StoreStatus } from '../store/store.ts'
 import { collect } from './collect.ts'
+import { createDaemonSeries, type DaemonCounters, type DaemonCounts, type DaemonState } from './daemon-series.ts'
 import { createGatewaySeries, type GatewayCounters, type GatewayState } from './gateway-series.ts'
 import type { GatewayTraffic } from './gateway-traffic.ts'
-import { type Counters, createOwnSeries, type OwnCounts, type OwnState } from './daemon-series.ts'
 import { renderProcess } from './process-series.ts'
 import type { Format } from './registry.ts'
 
@@ -29,13 +29,13 @@ export interface MetricsDeps {
 export type Exposition = readonly Buffer[]
 
 /** What Heartline tells Prometheus: counted where it happens, the rest read from the board when asked. */
-export interface Metrics extends Counters {
+export interface Metrics extends DaemonCounters {
   readonly gateway: GatewayCounters
   /** What the gateway has done since the start. */
   traffic(): GatewayTraffic
   requests(): { readonly requests: number; readonly failed: number }
   /** How Heartline itself is, for people. */
-  ourselves(): OwnState & OwnCounts
+  daemonStatus(): DaemonState & DaemonCounts
   /** Requests that come while one is being rendered share it. */
   exposition(format?: Format): Promise<Exposition>
   render(format?: Format): Promise<string>
@@ -43,12 +43,12 @@ export interface Metrics extends Counters {
 
 export function createMetrics({ board, incidents, clock, version, ...deps }: MetricsDeps): Metrics {
   const yieldToLoop = deps.yieldToLoop ?? setImmediate
-  const own = createOwnSeries()
+  const own = createDaemonSeries()
   const gateway = createGatewaySeries()
   const startedAt = clock.now()
   const shared = new Map<Format, Promise<Exposition>>()
 
-  function stateNow(): OwnState {
+  function stateNow(): DaemonState {
     const networks = board.networks()
     return {
       version,
@@ -92,7 +92,7 @@ export function createMetrics({ board, incidents, clock, version, ...deps }: Met
     gateway,
     traffic: () => gateway.traffic(deps.gateway?.() ?? null),
     requests: () => gateway.totals(),
-    ourselves: () => ({ ...stateNow(), ...own.counts() }),
+    daemonStatus: () => ({ ...stateNow(), ...own.counts() }),
     exposition,
     render: async (format = 'text') => Buffer.concat(await exposition(format)).toString(),
   }

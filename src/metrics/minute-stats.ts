@@ -2,16 +2,16 @@ import type { Clock } from '../clock.ts'
 import type { UnixMs } from '../core/time.ts'
 
 /** Keeps what happened to us minute by minute, so that a gap in the history of nodes explains itself. In memory, of this run. */
-export interface Recorder {
+export interface MinuteStats {
   /** Nothing of ours ran for so long. */
-  held(ms: number): void
+  loopBlocked(ms: number): void
   /** A poll started so long after it was due. */
   pollLate(ms: number): void
   pollsSkipped(count: number): void
   /** The store took so long for a transaction. */
   committed(ms: number): void
   /** Reads what is kept count of elsewhere; comes every second or so. */
-  look(): void
+  sample(): void
   /** The oldest first; the last one is not over. `null` of a minute in which nothing ran. */
   minutes(): readonly (Minute | null)[]
   /** When the first of them began. */
@@ -30,7 +30,7 @@ export interface Minute {
   readonly failed: number
 }
 
-export interface RecorderDeps {
+export interface MinuteStatsDeps {
   readonly clock: Pick<Clock, 'now' | 'monotonic'>
   readonly queueRows: () => number
   readonly residentBytes: () => number
@@ -43,7 +43,7 @@ const KEPT = 180
 
 type Writable<T> = { -readonly [key in keyof T]: T[key] }
 
-export function createRecorder({ clock, queueRows, residentBytes, requests }: RecorderDeps): Recorder {
+export function createMinuteStats({ clock, queueRows, residentBytes, requests }: MinuteStatsDeps): MinuteStats {
   const begun = clock.monotonic()
   const minutes = new Map<number, Writable<Minute>>()
   let counted = { requests: 0, failed: 0 }
@@ -77,7 +77,7 @@ export function createRecorder({ clock, queueRows, residentBytes, requests }: Re
   }
 
   return {
-    held(ms) {
+    loopBlocked(ms) {
       const minute = current()
       minute.loopLagMs = Math.max(minute.loopLagMs, ms)
     },
@@ -92,7 +92,7 @@ export function createRecorder({ clock, queueRows, residentBytes, requests }: Re
       const minute = current()
       minute.commitMs = Math.max(minute.commitMs, ms)
     },
-    look() {
+    sample() {
       const minute = current()
       minute.queueRows = Math.max(minute.queueRows, queueRows())
       minute.residentBytes = Math.max(minute.residentBytes, residentBytes())

@@ -2,8 +2,8 @@ import type { UnixMs } from '../core/time.ts'
 import { STATES, type State } from '../core/verdict/condition.ts'
 import { type BoardNetwork, shownState } from '../state/board.ts'
 import type { IncidentLog } from '../state/incident-log.ts'
-import { labelValue, shardLabel } from './labels.ts'
 import type { Lines } from './endpoint-series.ts'
+import { labelValue, shardPair } from './labels.ts'
 import { type MetricName, PREFIX } from './registry.ts'
 
 /** Renders what the board says of the networks themselves, and how many incidents are open. */
@@ -23,7 +23,7 @@ export function renderNetworks(
     const { thresholds } = standing.network
     const bare = `network="${labelValue(standing.network.name)}"`
     for (const { shard, height, timestamp, branches, blockTimeMs } of standing.heads) {
-      const labels = `${bare},${shardLabel(shard)}`
+      const labels = `${bare},${shardPair(shard)}`
       add('network_block_height', labels, height)
       if (timestamp !== null) add('network_block_timestamp_seconds', labels, timestamp / 1000)
       if (blockTimeMs !== null) add('network_block_time_seconds', labels, blockTimeMs / 1000)

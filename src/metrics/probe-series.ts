@@ -3,8 +3,8 @@ import type { UnixMs } from '../core/time.ts'
 import type { Inspection } from '../core/verdict/inspection.ts'
 import type { BoardEntry } from '../state/board.ts'
 import type { CheckTally, Tally } from '../state/tally.ts'
-import { labelsOf } from './labels.ts'
 import { type OpenIncidents, renderEndpoints } from './endpoint-series.ts'
+import { labelsOf } from './labels.ts'
 import { endOf, type Format, headerOf, METRIC_NAMES, PREFIX } from './registry.ts'
 
 /** The metrics of one endpoint as a single poll beside the schedule found it. Counters are those of the schedule's polls. */

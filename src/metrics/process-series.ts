@@ -1,6 +1,6 @@
 import { collectDefaultMetrics, type MetricObjectWithValues, type MetricValue, Registry } from 'prom-client'
-import { labelValue } from './labels.ts'
 import { boundLabel } from './histogram.ts'
+import { labelValue } from './labels.ts'
 import { type Format, headerLines } from './registry.ts'
 
 /** prom-client's gauges that end in `_total`, which promtool rejects with good reason. */

@@ -1,20 +1,20 @@
 /** So many polls at once of all that have a lane of this name. */
-export interface Lane {
+export interface SharedLimit {
   readonly name: string
   readonly concurrency: number
 }
 
 /** Who may run at once: so many in all, and so many in each lane. */
-export interface ConcurrencyLimit {
+export interface ConcurrencyLimiter {
   configure(concurrency: number): void
   /** Whether one with these lanes may start, if only this share of the places were there. */
-  free(lanes: readonly Lane[], share: number): boolean
-  take(lanes: readonly Lane[]): void
+  hasRoom(lanes: readonly SharedLimit[], share: number): boolean
+  acquire(lanes: readonly SharedLimit[]): void
   /** Gives back what `take` took, also when the lanes have been configured anew meanwhile. */
-  leave(lanes: readonly Lane[]): void
+  release(lanes: readonly SharedLimit[]): void
 }
 
-export function createConcurrencyLimit(concurrency: number): ConcurrencyLimit {
+export function createConcurrencyLimiter(concurrency: number): ConcurrencyLimiter {
   let most = concurrency
   let taken = 0
   const inLane = new Map<string, number>()
@@ -24,15 +24,15 @@ export function createConcurrencyLimit(concurrency: number): ConcurrencyLimit {
       most = next
     },
 
-    free: (lanes, share) =>
+    hasRoom: (lanes, share) =>
       taken < most * share && lanes.every((lane) => (inLane.get(lane.name) ?? 0) < lane.concurrency * share),
 
-    take(lanes) {
+    acquire(lanes) {
       taken++
       for (const { name } of lanes) inLane.set(name, (inLane.get(name) ?? 0) + 1)
     },
 
-    leave(lanes) {
+    release(lanes) {
       taken--
       for (const { name } of lanes) {
         const others = (inLane.get(name) ?? 1) - 1
@@ -44,7 +44,7 @@ export function createConcurrencyLimit(concurrency: number): ConcurrencyLimit {
 }
 
 /** What came of a visit: done, or why it was not begun. */
-export type Visiting =
+export type OnDemandResult =
   | { readonly kind: 'done' }
   | { readonly kind: 'unknown-item' }
   | { readonly kind: 'no-place' }
@@ -53,13 +53,13 @@ export type Visiting =
 /** What takes places beside the schedule, and waits for one where none is free. */
 export interface OnDemandPolls {
   /** Does `work` as soon as there is a place; gives up when the signal aborts before that. */
-  add(lanes: readonly Lane[], signal: AbortSignal, work: () => Promise<void>): Promise<Visiting>
+  run(lanes: readonly SharedLimit[], signal: AbortSignal, work: () => Promise<void>): Promise<OnDemandResult>
   /** Begins what waits and has a place by now. */
-  beginWaiting(): void
+  startWaiting(): void
 }
 
 export interface OnDemandPollsDeps {
-  readonly places: ConcurrencyLimit
+  readonly places: ConcurrencyLimiter
   /** Of all places, at most. */
   readonly share: number
   /** Nothing is begun from then on. */
@@ -67,25 +67,25 @@ export interface OnDemandPollsDeps {
 }
 
 interface Guest {
-  readonly lanes: readonly Lane[]
+  readonly lanes: readonly SharedLimit[]
   begin(): void
 }
 
 export function createOnDemandPolls({ places, share, ended }: OnDemandPollsDeps): OnDemandPolls {
   const guests = new Set<Guest>()
 
-  async function receive(lanes: readonly Lane[], work: () => Promise<void>): Promise<Visiting> {
-    places.take(lanes)
+  async function receive(lanes: readonly SharedLimit[], work: () => Promise<void>): Promise<OnDemandResult> {
+    places.acquire(lanes)
     try {
       await work()
     } finally {
-      places.leave(lanes)
+      places.release(lanes)
     }
     return { kind: 'done' }
   }
 
   return {
-    add(lanes, signal, work) {
+    run(lanes, signal, work) {
       return new Promise((resolve) => {
         const leave = (): void => {
           guests.delete(guest)
@@ -103,14 +103,14 @@ export function createOnDemandPolls({ places, share, ended }: OnDemandPollsDeps)
           },
         }
         if (signal.aborted || ended.aborted) return giveUp()
-        if (places.free(lanes, share)) return guest.begin()
+        if (places.hasRoom(lanes, share)) return guest.begin()
         guests.add(guest)
         for (const of of [signal, ended]) of.addEventListener('abort', giveUp, { once: true })
       })
     },
 
-    beginWaiting() {
-      for (const guest of guests) if (places.free(guest.lanes, share)) guest.begin()
+    startWaiting() {
+      for (const guest of guests) if (places.hasRoom(guest.lanes, share)) guest.begin()
     },
   }
 }

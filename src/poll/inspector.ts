@@ -11,7 +11,7 @@ import type { Scheduler } from './scheduler.ts'
 
 export interface InspectorDeps {
   readonly board: Pick<Board, 'entry' | 'network'>
-  readonly scheduler: Pick<Scheduler, 'visit'>
+  readonly scheduler: Pick<Scheduler, 'pollOnDemand'>
   readonly prober: Pick<TargetedProber, 'inspect'>
   readonly clock: Clock
 }
@@ -33,7 +33,7 @@ export function createInspector({ board, scheduler, prober, clock }: InspectorDe
     const end = (): void => outOfTime.abort()
     const timer = clock.after(withinMs, end)
     let inspection: Inspection | null = null
-    const visited = await scheduler.visit(endpointKey(endpoint), outOfTime.signal, async (ended) => {
+    const visited = await scheduler.pollOnDemand(endpointKey(endpoint), outOfTime.signal, async (ended) => {
       ended.addEventListener('abort', end, { once: true })
       const waitedMs = clock.monotonic() - askedAt
       const startedAt = clock.now()

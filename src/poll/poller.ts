@@ -25,7 +25,7 @@ export interface PollerDeps {
   readonly prober: Pick<Prober, 'poll'>
   readonly observer: Observer
   /** What has happened to ourselves up to this moment: asked before a poll is judged. */
-  readonly lookAtOurselves: () => void
+  readonly checkSelf: () => void
   readonly board: WritableBoard
   readonly incidents: WritableIncidentLog
   readonly store: Pick<Store, 'poll' | 'amend' | 'hashChange' | 'saveHealth' | 'saveIncident'>
@@ -35,7 +35,7 @@ export interface PollerDeps {
   /** A poll says something of the node. */
   readonly onJudged?: (result: PollResult) => void
   /** Polls this one sooner than its turn. */
-  readonly hasten: (key: EndpointKey) => void
+  readonly pollSoon: (key: EndpointKey) => void
   readonly clock: Clock
   readonly log: Log
 }
@@ -65,7 +65,7 @@ const SAVE_EVERY_MS = 300_000
 const ENOUGH_WITNESSES = 8
 
 /** Kept over a reload that does not touch the endpoint, so that a poll under way still counts. */
-interface Polled {
+interface PolledEndpoint {
   endpoint: Endpoint
   at: Whereabouts
   view: NetworkView
@@ -75,29 +75,39 @@ interface Polled {
   answers: boolean
 }
 
-interface Case extends ObservedPoll {
+interface CompletedPoll extends ObservedPoll {
   readonly key: EndpointKey
-  readonly entry: Polled
+  readonly entry: PolledEndpoint
 }
 
 export function createPoller(deps: PollerDeps): Poller {
-  const { prober, observer, lookAtOurselves, board, incidents, store, metrics, onChainEvent, onJudged } = deps
-  const { hasten, clock, log } = deps
+  const {
+    prober,
+    observer,
+    checkSelf: lookAtOurselves,
+    board,
+    incidents,
+    store,
+    metrics,
+    onChainEvent,
+    onJudged,
+  } = deps
+  const { pollSoon: hasten, clock, log } = deps
   const chronicle = createIncidentRecorder({ incidents, store, log })
-  let polled = new Map<EndpointKey, Polled>()
+  let polled = new Map<EndpointKey, PolledEndpoint>()
   let views: readonly NetworkView[] = []
   /** In the order in which they are asked for help. */
-  let witnesses: readonly Polled[] = []
+  let witnesses: readonly PolledEndpoint[] = []
   let nextWitness = 0
   /** Polls per ms. */
   let pace = 0
-  const docket = createPendingPolls<Case, Exclude<Worth, 'undecided'>>({
+  const docket = createPendingPolls<CompletedPoll, Exclude<Worth, 'undecided'>>({
     decide: (poll) => observer.worth(poll),
     onDecided: (poll, worth) => (worth === 'ours' ? lose(poll) : judge(poll, worth)),
     onWaiting: (_key, poll) => callWitness(poll.entry),
   })
 
-  function take(poll: Case): void {
+  function take(poll: CompletedPoll): void {
     count(poll.result, poll.entry.tally)
     poll.entry.answers = poll.result.heads.some(({ outcome }) => outcome.ok) || poll.result.liveness?.ok === true
     const changed = observer.note(poll)
@@ -105,7 +115,7 @@ export function createPoller(deps: PollerDeps): Poller {
     if (changed && docket.size > 0) docket.review()
   }
 
-  function judge({ key, entry, result }: Case, worth: 'fair' | 'untimed'): void {
+  function judge({ key, entry, result }: CompletedPoll, worth: 'fair' | 'untimed'): void {
     const { endpoint, view } = entry
     if (polled.get(key) !== entry) return
     const now = clock.now()
@@ -127,7 +137,7 @@ export function createPoller(deps: PollerDeps): Poller {
   }
 
   /** The poll says nothing of the node: from here on its state is unknown. */
-  function lose({ key, entry, result }: Case): void {
+  function lose({ key, entry, result }: CompletedPoll): void {
     const { endpoint, view } = entry
     if (polled.get(key) !== entry) return
     const now = clock.now()
@@ -141,7 +151,7 @@ export function createPoller(deps: PollerDeps): Poller {
   }
 
   /** Where few are polled, somebody else is asked at once whether our own network works. */
-  function callWitness({ endpoint, at, view }: Polled): void {
+  function callWitness({ endpoint, at, view }: PolledEndpoint): void {
     const verdict = view.health(endpoint.name)?.verdict ?? 'up'
     if (severity(verdict) === severity('down') || (pace * endpoint.intervalMs) / 4 > ENOUGH_WITNESSES) return
     for (let tried = 0; tried < witnesses.length; tried++) {
@@ -193,7 +203,7 @@ export function createPoller(deps: PollerDeps): Poller {
 
   /** Everything that is queued for the disk; nothing here waits or fails. */
   function keep(
-    entry: Polled,
+    entry: PolledEndpoint,
     key: EndpointKey,
     previous: Health,
     health: Health,
@@ -214,7 +224,7 @@ export function createPoller(deps: PollerDeps): Poller {
     if (!sameStreaks(previous.streaks, health.streaks) || at - entry.savedAt >= SAVE_EVERY_MS) save(entry, key, at)
   }
 
-  function save(entry: Polled, key: EndpointKey, at: UnixMs): void {
+  function save(entry: PolledEndpoint, key: EndpointKey, at: UnixMs): void {
     const memory = entry.view.remember(entry.endpoint.name)
     if (memory === null || memory.lastPolledAt === null) return
     entry.savedAt = at
@@ -329,7 +339,7 @@ export function createPoller(deps: PollerDeps): Poller {
 const NOTHING_ASKED = Object.freeze({ waitMs: 0 })
 
 /** Counters go on as long as they count the same things. */
-function tallyFor(endpoint: Endpoint, earlier: Polled | undefined): Tally {
+function tallyFor(endpoint: Endpoint, earlier: PolledEndpoint | undefined): Tally {
   const same = (a: readonly unknown[], b: readonly unknown[]) =>
     a.length === b.length && a.every((x, at) => x === b[at])
   return earlier !== undefined &&

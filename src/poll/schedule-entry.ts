@@ -1,11 +1,11 @@
-import type { Lane } from './concurrency-limit.ts'
+import type { SharedLimit } from './concurrency-limit.ts'
 
 /** Something that is polled again and again. Names are unique. */
 export interface ScheduledItem {
   readonly key: string
   readonly intervalMs: number
   /** What it shares with others: a host, a network. */
-  readonly lanes: readonly Lane[]
+  readonly limits: readonly SharedLimit[]
 }
 
 /** An item's place in the schedule. All times are of the monotonic clock. */
@@ -16,21 +16,21 @@ export interface ScheduleEntry {
   running: boolean
   /** When its regular turn was due, while that waits for a free place; `null` when none does. */
   waitingSince: number | null
-  ran: boolean
+  hasRun: boolean
   /** When its last poll started, and whether in an extra turn. */
   startedAt: number
-  extra: boolean
+  startedEarly: boolean
   /** When its last poll ended. */
   endedAt: number
   /** The node asked to be left alone until then. */
   notBefore: number
   /** When its extra turn comes; `NEVER` without one. */
-  extraDue: number
+  earlyDue: number
   /** Whether the extra turn has come, and waits for a free place. */
-  extraWaits: boolean
+  earlyWaits: boolean
   /** It was hastened while it ran. */
-  hastened: boolean
-  gone: boolean
+  pollAgainSoon: boolean
+  removed: boolean
 }
 
 export const NEVER = Number.POSITIVE_INFINITY
@@ -41,15 +41,15 @@ export function newScheduleEntry(item: ScheduledItem): ScheduleEntry {
     due: 0,
     running: false,
     waitingSince: null,
-    ran: false,
+    hasRun: false,
     startedAt: Number.NEGATIVE_INFINITY,
-    extra: false,
+    startedEarly: false,
     endedAt: Number.NEGATIVE_INFINITY,
     notBefore: 0,
-    extraDue: NEVER,
-    extraWaits: false,
-    hastened: false,
-    gone: false,
+    earlyDue: NEVER,
+    earlyWaits: false,
+    pollAgainSoon: false,
+    removed: false,
   }
 }
 
@@ -59,17 +59,17 @@ export function nextTurn({ due, item: { intervalMs } }: ScheduleEntry, now: numb
 }
 
 /** How soon after the start of a poll an extra one may start. */
-export function shortestGapMs({ item }: ScheduleEntry): number {
+export function earlyGapMs({ item }: ScheduleEntry): number {
   return item.intervalMs / 4
 }
 
 /** When an item that does not run may have an extra turn; `NEVER` where a turn that it has anyway comes sooner. */
-export function extraTurn(slot: ScheduleEntry, now: number): number {
+export function earlyTurn(slot: ScheduleEntry, now: number): number {
   const { due, notBefore, item } = slot
-  const waits = slot.extraWaits || (slot.waitingSince !== null && notBefore <= now)
-  if (slot.gone || waits) return NEVER
-  const at = Math.max(now, slot.startedAt + shortestGapMs(slot), notBefore)
+  const waits = slot.earlyWaits || (slot.waitingSince !== null && notBefore <= now)
+  if (slot.removed || waits) return NEVER
+  const at = Math.max(now, slot.startedAt + earlyGapMs(slot), notBefore)
   // Regular turns before `notBefore` come to nothing.
   const turn = due + Math.max(0, Math.ceil((notBefore - due) / item.intervalMs)) * item.intervalMs
-  return at < turn && at < slot.extraDue ? at : NEVER
+  return at < turn && at < slot.earlyDue ? at : NEVER
 }

@@ -1,20 +1,20 @@
 import { setMaxListeners } from 'node:events'
 import type { Clock, Timer } from '../clock.ts'
 import type { SkipReason } from '../metrics/daemon-series.ts'
-import { createConcurrencyLimit, createOnDemandPolls, type Visiting } from './concurrency-limit.ts'
+import { createConcurrencyLimiter, createOnDemandPolls, type OnDemandResult } from './concurrency-limit.ts'
 import { createDueQueue } from './due-queue.ts'
 import {
-  extraTurn,
+  earlyGapMs,
+  earlyTurn,
   NEVER,
   newScheduleEntry,
   nextTurn,
   type ScheduledItem,
   type ScheduleEntry,
-  shortestGapMs,
 } from './schedule-entry.ts'
 import { createStartRate } from './start-rate.ts'
 
-export type { Visiting } from './concurrency-limit.ts'
+export type { OnDemandResult } from './concurrency-limit.ts'
 export type { ScheduledItem } from './schedule-entry.ts'
 
 export interface SchedulerDeps {
@@ -28,7 +28,7 @@ export interface SchedulerDeps {
   readonly onSkip: (key: string, reason: SkipReason, count: number) => void
 }
 
-export type VisitWork = (ended: AbortSignal) => Promise<{ readonly waitMs: number }>
+export type OnDemandWork = (ended: AbortSignal) => Promise<{ readonly waitMs: number }>
 
 /**
  * Runs every item once per interval, on the monotonic clock: steps of the wall clock do not exist here.
@@ -49,12 +49,12 @@ export interface Scheduler {
    * The item's next poll comes as soon as it may: a quarter of its interval after the start of its last one, when that has
    * ended, and when the node no longer wants to be left alone. Nothing changes where its turn comes sooner anyway.
    */
-  hasten(key: string): void
+  pollSoon(key: string): void
   /**
    * Does `work` on this item but beside its turns: as soon as one of the places is free that extra turns may take, behind all turns
    * that wait for one. Gives up when the signal aborts before that. `work` is handed the signal that ends everything.
    */
-  visit(key: string, signal: AbortSignal, work: VisitWork): Promise<Visiting>
+  pollOnDemand(key: string, signal: AbortSignal, work: OnDemandWork): Promise<OnDemandResult>
   /** Ends what runs and resolves when nothing is left running. */
   stop(): Promise<void>
   readonly running: number
@@ -78,7 +78,7 @@ const NONE: readonly never[] = []
 const GOLDEN_RATIO = 0.618_033_988_749_895
 
 export function createScheduler({ clock, run, onLag, onSkip, ...options }: SchedulerDeps): Scheduler {
-  const places = createConcurrencyLimit(options.concurrency)
+  const places = createConcurrencyLimiter(options.concurrency)
   let slots = new Map<string, ScheduleEntry>()
   const queue = createDueQueue<ScheduleEntry>()
   const extras = createDueQueue<ScheduleEntry>()
@@ -126,7 +126,7 @@ export function createScheduler({ clock, run, onLag, onSkip, ...options }: Sched
     for (let next = queue.peek(); next !== undefined && next.due <= now && allowance.left >= 1; next = queue.peek()) {
       queue.pop()
       const slot = next.item
-      if (!slot.gone && slot.due === next.due) takeTurn(slot, now)
+      if (!slot.removed && slot.due === next.due) takeTurn(slot, now)
     }
     extraAllowance.fill(now)
     for (
@@ -136,7 +136,7 @@ export function createScheduler({ clock, run, onLag, onSkip, ...options }: Sched
     ) {
       extras.pop()
       const slot = next.item
-      if (!slot.gone && slot.extraDue === next.due) takeExtraTurn(slot, now)
+      if (!slot.removed && slot.earlyDue === next.due) takeExtraTurn(slot, now)
     }
     startWaiting(now)
     wakeForNext(now)
@@ -152,7 +152,7 @@ export function createScheduler({ clock, run, onLag, onSkip, ...options }: Sched
     if (slot.notBefore > now) return onSkip(key, 'rate-limited', 1)
     // Two polls at nearly the same time are one piece of evidence, and must not confirm each other. Left out altogether, the
     // turn would leave a suspect alone for an interval: it gives way to an extra turn a quarter after the extra poll.
-    if (slot.extra && now < slot.startedAt + shortestGapMs(slot)) return hurry(slot, now)
+    if (slot.startedEarly && now < slot.startedAt + earlyGapMs(slot)) return hurry(slot, now)
     allowance.spend()
     if (mayStart(slot, 1)) begin(slot, due, now)
     else {
@@ -163,36 +163,36 @@ export function createScheduler({ clock, run, onLag, onSkip, ...options }: Sched
 
   /** It begins when the regular turns have what they need; its own has perhaps come meanwhile. */
   function takeExtraTurn(slot: ScheduleEntry, now: number): void {
-    slot.extraDue = NEVER
+    slot.earlyDue = NEVER
     if (slot.waitingSince !== null || slot.due <= now) return
     extraAllowance.spend()
-    slot.extraWaits = true
+    slot.earlyWaits = true
     extrasWaiting.push(slot)
   }
 
   /** Its next poll as soon as it may come, in an extra turn if no regular one comes sooner. */
   function hurry(slot: ScheduleEntry, now: number): void {
     if (slot.running) {
-      slot.hastened = true
+      slot.pollAgainSoon = true
       return
     }
-    const at = extraTurn(slot, now)
+    const at = earlyTurn(slot, now)
     if (at === NEVER) return
-    slot.extraDue = at
+    slot.earlyDue = at
     extras.push(at, slot)
     if (started && at < wakesAt) wakeAt(at)
   }
 
   function mayStart({ item, running }: ScheduleEntry, share: number): boolean {
-    return !running && places.free(item.lanes, share)
+    return !running && places.hasRoom(item.limits, share)
   }
 
   /** First come, first served, but a full lane holds up nobody else's. */
   function startWaiting(now: number): void {
-    if (waiting.length > 0 && places.free(NONE, 1)) {
+    if (waiting.length > 0 && places.hasRoom(NONE, 1)) {
       let kept = 0
       for (const slot of waiting) {
-        if (slot.gone || slot.waitingSince === null) continue
+        if (slot.removed || slot.waitingSince === null) continue
         if (slot.notBefore > now) {
           slot.waitingSince = null
           onSkip(slot.item.key, 'rate-limited', 1)
@@ -201,45 +201,45 @@ export function createScheduler({ clock, run, onLag, onSkip, ...options }: Sched
       }
       waiting.length = kept
     }
-    if (extrasWaiting.length > 0 && places.free(NONE, EXTRA_SHARE)) {
+    if (extrasWaiting.length > 0 && places.hasRoom(NONE, EXTRA_SHARE)) {
       let kept = 0
       for (const slot of extrasWaiting) {
-        if (slot.gone || !slot.extraWaits) continue
+        if (slot.removed || !slot.earlyWaits) continue
         if (mayStart(slot, EXTRA_SHARE)) begin(slot, null, now)
         else extrasWaiting[kept++] = slot
       }
       extrasWaiting.length = kept
     }
-    visits.beginWaiting()
+    visits.startWaiting()
   }
 
   /** `due` is `null` in an extra turn. */
   function begin(slot: ScheduleEntry, due: number | null, now: number): void {
-    const { key, lanes } = slot.item
+    const { key, limits: lanes } = slot.item
     // A node that is slower than its interval keeps only itself waiting: that is no lag of ours.
     if (due !== null && due > slot.endedAt) onLag(now - due)
     slot.running = true
     slot.startedAt = now
-    slot.extra = due === null
+    slot.startedEarly = due === null
     slot.waitingSince = null
-    slot.extraDue = NEVER
-    slot.extraWaits = false
-    places.take(lanes)
+    slot.earlyDue = NEVER
+    slot.earlyWaits = false
+    places.acquire(lanes)
     const poll = run(key, ended.signal).then(({ waitMs }) => {
       const ending = clock.monotonic()
       slot.running = false
       slot.endedAt = ending
       inFlight.delete(poll)
-      places.leave(lanes)
-      if (!slot.ran) {
-        slot.ran = true
-        if (!slot.gone) notYetRun--
+      places.release(lanes)
+      if (!slot.hasRun) {
+        slot.hasRun = true
+        if (!slot.removed) notYetRun--
         if (notYetRun === 0) firstRoundDone = true
       }
       if (waitMs > 0) slot.notBefore = ending + waitMs
       if (ended.signal.aborted) return
-      if (slot.hastened) {
-        slot.hastened = false
+      if (slot.pollAgainSoon) {
+        slot.pollAgainSoon = false
         hurry(slot, ending)
       }
       startWaiting(ending)
@@ -265,15 +265,15 @@ export function createScheduler({ clock, run, onLag, onSkip, ...options }: Sched
         // Multiples of the golden ratio fill an interval evenly, however many come and go.
         if (keepsPlace) continue
         enqueue(kept, now + ((placed++ * GOLDEN_RATIO) % 1) * item.intervalMs)
-        if (kept.extraDue < NEVER) {
-          kept.extraDue = NEVER
+        if (kept.earlyDue < NEVER) {
+          kept.earlyDue = NEVER
           hurry(kept, now)
         }
       }
       allowance.configure(CATCH_UP_PACE * pace, now)
       extraAllowance.configure(EXTRA_PACE * pace, now)
-      for (const slot of before.values()) slot.gone = true
-      notYetRun = [...slots.values()].filter((slot) => !slot.ran).length
+      for (const slot of before.values()) slot.removed = true
+      notYetRun = [...slots.values()].filter((slot) => !slot.hasRun).length
       if (started && notYetRun === 0) firstRoundDone = true
       if (started) wakeForNext(now)
     },
@@ -283,17 +283,17 @@ export function createScheduler({ clock, run, onLag, onSkip, ...options }: Sched
       round()
     },
 
-    hasten(key) {
+    pollSoon(key) {
       const slot = slots.get(key)
       if (slot !== undefined && !ended.signal.aborted) hurry(slot, clock.monotonic())
     },
 
-    async visit(key, signal, work) {
+    async pollOnDemand(key, signal, work) {
       const slot = slots.get(key)
       if (slot === undefined) return { kind: 'unknown-item' }
       const forMs = slot.notBefore - clock.monotonic()
       if (forMs > 0) return { kind: 'asked-to-wait', forMs }
-      const visit = visits.add(slot.item.lanes, signal, async () => {
+      const visit = visits.run(slot.item.limits, signal, async () => {
         const { waitMs } = await work(ended.signal)
         if (waitMs > 0) slot.notBefore = clock.monotonic() + waitMs
       })

@@ -9,17 +9,17 @@ export interface SelfWatchDeps {
   /** The wall clock was set by so much; negative: back. */
   readonly onJump: (byMs: number) => void
   /** Nothing of ours could run between these moments of the monotonic clock: the event loop was blocked, or the process stopped. */
-  readonly onHold: (from: number, to: number) => void
+  readonly onBlocked: (from: number, to: number) => void
 }
 
 /** Notices what happens to ourselves. A slow drift is no jump. */
 export interface SelfWatch {
   /** Looks now: whoever judges by time asks first. */
-  look(): void
+  check(): void
   stop(): void
 }
 
-export function watchSelf({ clock, onJump, onHold }: SelfWatchDeps): SelfWatch {
+export function watchSelf({ clock, onJump, onBlocked: onHold }: SelfWatchDeps): SelfWatch {
   let offset = clock.now() - clock.monotonic()
   let lookedAt = clock.monotonic()
   let timer: Timer
@@ -41,5 +41,5 @@ export function watchSelf({ clock, onJump, onHold }: SelfWatchDeps): SelfWatch {
   }
 
   timer = clock.after(LOOK_EVERY_MS, lookAgain)
-  return { look, stop: () => timer.cancel() }
+  return { check: look, stop: () => timer.cancel() }
 }

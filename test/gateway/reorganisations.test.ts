@@ -46,13 +46,13 @@ async function open(family: 'ethereum' | 'avalanche', finalDepth: number) {
   const poller = createPoller({
     prober,
     observer: createObserver(),
-    lookAtOurselves: nothing,
+    checkSelf: nothing,
     board,
     incidents: createIncidentLog(),
     store: { poll: nothing, amend: nothing, hashChange: nothing, saveHealth: nothing, saveIncident: nothing },
     metrics: { checkFinished: nothing },
     onChainEvent: (name, event) => cache.chainMoved(name, event),
-    hasten: nothing,
+    pollSoon: nothing,
     clock: systemClock,
     log: silentLog,
   })

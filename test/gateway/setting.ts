@@ -26,9 +26,9 @@ export function caller(name: string, id: string, over: Partial<CallerSettings> =
 export const UNCOUNTED: ServiceMetrics = {
   answered() {},
   rejected() {},
-  cacheAsked() {},
+  cacheLookup() {},
   degraded() {},
-  atWork() {},
+  inFlight() {},
   attempted() {},
   retried() {},
   coalesced() {},
@@ -92,9 +92,9 @@ export async function open({ answer = echo, rules, ...over }: SettingOptions = {
   const metrics: GatewayMetrics = {
     answered: (network, operation, name, outcome) => void counted.push(`${network} ${operation} ${name} ${outcome}`),
     rejected: (network, reason) => void counted.push(`rejected ${network} ${reason}`),
-    cacheAsked: (network, result) => void counted.push(`cache ${network} ${result}`),
+    cacheLookup: (network, result) => void counted.push(`cache ${network} ${result}`),
     degraded: (network) => void counted.push(`degraded ${network}`),
-    atWork() {},
+    inFlight() {},
   }
   const gateway = createGateway({
     listen: { host: '127.0.0.1', port: 0, tls: null },

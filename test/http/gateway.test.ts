@@ -106,7 +106,7 @@ test('what it has done is told by network, operation and endpoint, and who was a
   metrics.gateway.attempted('avalanche', 'own-2', 'eth_blockNumber', 'answered')
   metrics.gateway.attempted('avalanche', 'own-2', 'eth_blockNumber', 'timeout')
   metrics.gateway.retried('avalanche', 'failed')
-  metrics.gateway.cacheAsked('avalanche', 'hit')
+  metrics.gateway.cacheLookup('avalanche', 'hit')
   metrics.gateway.rejected('avalanche', 'bad-params')
   metrics.gateway.rejected(null, 'unauthorized')
 

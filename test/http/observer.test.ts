@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { OwnHealthView } from '../../src/http/wire-own-health.ts'
-import { createRecorder } from '../../src/metrics/minute-stats.ts'
+import { createMinuteStats } from '../../src/metrics/minute-stats.ts'
 import { Secret } from '../../src/secret.ts'
 import { createJournal } from '../../src/state/journal.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
@@ -9,7 +9,7 @@ import { setUp } from './setting.ts'
 test('/api/v1/observer tells how Heartline is, and what happened to it, the newest first', async () => {
   const clock = createFakeClock()
   const journal = createJournal({ clock })
-  const recorder = createRecorder({
+  const recorder = createMinuteStats({
     clock,
     queueRows: () => 7,
     residentBytes: () => 90_000_000,
@@ -17,8 +17,8 @@ test('/api/v1/observer tells how Heartline is, and what happened to it, the newe
   })
   journal.started(clock.now() - 3_600_000)
   journal.held(2500)
-  recorder.held(2500)
-  recorder.look()
+  recorder.loopBlocked(2500)
+  recorder.sample()
   const reasons = ['this process stood still for 2.5 s']
   const observer = () => ({ impaired: true, reasons })
 

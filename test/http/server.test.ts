@@ -110,7 +110,7 @@ describe('every answer', () => {
         exposition: () => Promise.reject(new Error('https://key@node')),
         httpRequest() {},
         traffic: () => ({ networks: [], unplaced: 0 }),
-        ourselves: () => {
+        daemonStatus: () => {
           throw new Error('https://key@node')
         },
       },

@@ -7,7 +7,7 @@ import {
   type HttpServerOptions,
 } from '../../src/http/server.ts'
 import { createMetrics } from '../../src/metrics/metrics.ts'
-import { createRecorder } from '../../src/metrics/minute-stats.ts'
+import { createMinuteStats } from '../../src/metrics/minute-stats.ts'
 import { createIncidentLog, type WritableIncidentLog } from '../../src/state/incident-log.ts'
 import { createJournal } from '../../src/state/journal.ts'
 import { createFakeClock, type FakeClock } from '../support/fake-clock.ts'
@@ -77,7 +77,7 @@ export function setUp({ options, networks = NETWORKS, realClock, store, ...over 
     stopping: () => false,
     observer: () => ({ impaired: false, reasons: [] }),
     journal: createJournal({ clock }),
-    recorder: createRecorder({
+    recorder: createMinuteStats({
       clock,
       queueRows: () => 0,
       residentBytes: () => 0,

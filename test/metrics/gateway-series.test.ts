@@ -27,7 +27,7 @@ function filled() {
     series.rejected(network, 'unknown-method')
     series.retried(network, 'failed')
     series.coalesced(network)
-    series.cacheAsked(network, 'hit')
+    series.cacheLookup(network, 'hit')
     series.degraded(network)
   }
   series.rejected(null, 'unauthorized')
@@ -88,9 +88,9 @@ test('retries are there before the first one, which would else be no increase', 
 
 test('what is at work is told while it is', () => {
   const series = createGatewaySeries()
-  series.atWork('ethereum', 1)
-  series.atWork('ethereum', 1)
-  series.atWork('ethereum', -1)
+  series.inFlight('ethereum', 1)
+  series.inFlight('ethereum', 1)
+  series.inFlight('ethereum', -1)
 
   expect(textOf(series, STATE)).toContain('heartline_gateway_requests_in_flight{network="ethereum"} 1\n')
 })

@@ -1,7 +1,7 @@
 import { execFileSync, spawnSync } from 'node:child_process'
 import { describe, expect, test } from 'vitest'
-import { createMetrics, type Metrics, type MetricsDeps } from '../../src/metrics/metrics.ts'
 import { SKIP_REASONS } from '../../src/metrics/daemon-series.ts'
+import { createMetrics, type Metrics, type MetricsDeps } from '../../src/metrics/metrics.ts'
 import { METRIC_NAMES, METRICS, PREFIX } from '../../src/metrics/registry.ts'
 import type { ReferenceHead } from '../../src/state/board.ts'
 import { createIncidentLog, type WritableIncidentLog } from '../../src/state/incident-log.ts'

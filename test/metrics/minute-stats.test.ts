@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
-import { createHistogram, spreadOf } from '../../src/metrics/histogram.ts'
-import { createRecorder, MINUTE_MS } from '../../src/metrics/minute-stats.ts'
+import { createHistogram, summaryOf } from '../../src/metrics/histogram.ts'
+import { createMinuteStats, MINUTE_MS } from '../../src/metrics/minute-stats.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
 
 function setUp() {
   const clock = createFakeClock()
   let requests = 0
-  const recorder = createRecorder({
+  const recorder = createMinuteStats({
     clock,
     queueRows: () => 3,
     residentBytes: () => 1000,
@@ -18,15 +18,15 @@ function setUp() {
 test('a minute has the most of each, and of what is counted how many there were in it', async () => {
   const { clock, recorder, ask } = setUp()
 
-  recorder.held(20)
-  recorder.held(900)
+  recorder.loopBlocked(20)
+  recorder.loopBlocked(900)
   recorder.pollLate(5)
   recorder.pollsSkipped(2)
   ask(4)
-  recorder.look()
+  recorder.sample()
   await clock.advance(MINUTE_MS)
   ask(1)
-  recorder.look()
+  recorder.sample()
 
   expect(recorder.minutes()).toMatchObject([
     { loopLagMs: 900, pollLagMs: 5, skips: 2, queueRows: 3, requests: 4 },
@@ -36,10 +36,10 @@ test('a minute has the most of each, and of what is counted how many there were 
 
 test('a minute in which nothing ran is not known', async () => {
   const { clock, recorder } = setUp()
-  recorder.look()
+  recorder.sample()
 
   await clock.advance(2 * MINUTE_MS)
-  recorder.look()
+  recorder.sample()
 
   expect(recorder.minutes().map((minute) => minute !== null)).toEqual([true, false, true])
 })
@@ -48,7 +48,7 @@ test('three hours are kept, and they end now', async () => {
   const { clock, recorder } = setUp()
 
   for (let minute = 0; minute < 200; minute++) {
-    recorder.look()
+    recorder.sample()
     await clock.advance(MINUTE_MS)
   }
 
@@ -61,7 +61,7 @@ test('quantiles are within the bucket that they fall into, of several histograms
   for (let n = 0; n < 50; n++) fast.observe(5)
   for (let n = 0; n < 50; n++) slow.observe(5000)
 
-  expect(spreadOf([fast, slow])).toEqual({ count: 100, p50Seconds: 0.01, p99Seconds: 0.1 })
-  expect(spreadOf([createHistogram()])).toEqual({ count: 0, p50Seconds: null, p99Seconds: null })
-  expect(spreadOf([])).toEqual({ count: 0, p50Seconds: null, p99Seconds: null })
+  expect(summaryOf([fast, slow])).toEqual({ count: 100, p50Seconds: 0.01, p99Seconds: 0.1 })
+  expect(summaryOf([createHistogram()])).toEqual({ count: 0, p50Seconds: null, p99Seconds: null })
+  expect(summaryOf([])).toEqual({ count: 0, p50Seconds: null, p99Seconds: null })
 })

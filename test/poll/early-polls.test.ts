@@ -32,7 +32,7 @@ interface Setting {
 }
 
 function items(count: number, over: Partial<ScheduledItem> = {}): ScheduledItem[] {
-  return Array.from({ length: count }, (_, at) => ({ key: `e${at}`, intervalMs: INTERVAL_MS, lanes: [], ...over }))
+  return Array.from({ length: count }, (_, at) => ({ key: `e${at}`, intervalMs: INTERVAL_MS, limits: [], ...over }))
 }
 
 function world(of: readonly ScheduledItem[], { concurrency = 256, started = true, poll = () => ({}) }: Setting = {}) {
@@ -52,7 +52,7 @@ function world(of: readonly ScheduledItem[], { concurrency = 256, started = true
       await clock.sleep(durationMs, signal)
       running--
       run.end = clock.monotonic()
-      if (suspect) scheduler.hasten(key)
+      if (suspect) scheduler.pollSoon(key)
       return { waitMs }
     },
     onLag: (ms) => made.lags.push(ms),
@@ -135,8 +135,8 @@ describe('an item that is hastened', () => {
     const made = world(items(1))
     await made.clock.advance(100 + 1.5 * QUARTER_MS)
 
-    made.scheduler.hasten('e0')
-    made.scheduler.hasten('e0')
+    made.scheduler.pollSoon('e0')
+    made.scheduler.pollSoon('e0')
     await made.clock.advance(INTERVAL_MS)
 
     expect(quarters(made)).toEqual([0, expect.closeTo(1.5, 1), 4])
@@ -147,7 +147,7 @@ describe('an item that is hastened', () => {
     const made = world(items(1))
     await made.clock.advance(100)
 
-    made.scheduler.hasten('e0')
+    made.scheduler.pollSoon('e0')
     await made.clock.advance(INTERVAL_MS)
 
     expect(quarters(made)).toEqual([0, 1, 4])
@@ -157,7 +157,7 @@ describe('an item that is hastened', () => {
     const made = world(items(1), { poll: () => ({ durationMs: 2 * QUARTER_MS }) })
     await made.clock.advance(QUARTER_MS)
 
-    made.scheduler.hasten('e0')
+    made.scheduler.pollSoon('e0')
     await made.clock.advance(INTERVAL_MS)
 
     expect(made.most).toBe(1)
@@ -168,7 +168,7 @@ describe('an item that is hastened', () => {
     const made = world(items(1), { poll: (_, number) => ({ waitMs: number === 1 ? 3 * QUARTER_MS : 0 }) })
     await made.clock.advance(100 + 2 * QUARTER_MS)
 
-    made.scheduler.hasten('e0')
+    made.scheduler.pollSoon('e0')
     await made.clock.advance(INTERVAL_MS)
 
     expect(quarters(made)).toEqual([0, 3, 4])
@@ -178,7 +178,7 @@ describe('an item that is hastened', () => {
     const made = world(items(1))
     await made.clock.advance(100 + 3.5 * QUARTER_MS)
 
-    made.scheduler.hasten('e0')
+    made.scheduler.pollSoon('e0')
     await made.clock.advance(2 * INTERVAL_MS)
 
     const [, hastened = 0, moved = 0, regular] = quarters(made)
@@ -189,7 +189,7 @@ describe('an item that is hastened', () => {
 
   test('before its first turn, or before the scheduler starts, has it sooner', async () => {
     const made = world(items(2), { started: false })
-    made.scheduler.hasten('e1')
+    made.scheduler.pollSoon('e1')
 
     made.scheduler.start()
     await made.clock.advance(100)
@@ -200,12 +200,12 @@ describe('an item that is hastened', () => {
   test('and is not known, or no longer, is nobody', async () => {
     const made = world(items(2))
     await made.clock.advance(INTERVAL_MS)
-    made.scheduler.hasten('e1')
+    made.scheduler.pollSoon('e1')
     made.scheduler.configure(items(1))
     made.runs.length = 0
 
-    made.scheduler.hasten('e1')
-    made.scheduler.hasten('nobody')
+    made.scheduler.pollSoon('e1')
+    made.scheduler.pollSoon('nobody')
     await made.clock.advance(INTERVAL_MS)
 
     expect(made.runs.map((run) => run.key)).toEqual(['e0'])
@@ -217,7 +217,7 @@ describe('an item that is hastened', () => {
     await made.scheduler.stop()
     made.runs.length = 0
 
-    made.scheduler.hasten('e0')
+    made.scheduler.pollSoon('e0')
     await made.clock.advance(INTERVAL_MS)
 
     expect(made.runs).toEqual([])
@@ -231,7 +231,7 @@ describe('extra turns and the others', () => {
     const from = made.clock.monotonic()
     made.lags.length = 0
 
-    for (const { key } of items(1000)) made.scheduler.hasten(key)
+    for (const { key } of items(1000)) made.scheduler.pollSoon(key)
     await made.clock.advance(INTERVAL_MS)
 
     const inTenth = Array.from({ length: 10 }, (_, tenth) => {
@@ -264,7 +264,7 @@ describe('extra turns and the others', () => {
 
   test('one that finds no place in its lane until the regular turn is forgotten without a trace', async () => {
     const lanes = [{ name: 'host one', concurrency: 3 }]
-    const made = world(items(3, { lanes }), {
+    const made = world(items(3, { limits: lanes }), {
       // The others always take two of the three places.
       poll: (key) => (key === 'e1' ? { suspect: true } : { durationMs: 1.2 * INTERVAL_MS }),
     })
@@ -359,11 +359,11 @@ describe('whatever polls come to', () => {
               if (quiet) return {}
               const next = script[polls++ % script.length]
               // Also from within a poll.
-              if (next?.hasten === true) made.scheduler.hasten(key === 'e0' ? 'e1' : 'e0')
+              if (next?.hasten === true) made.scheduler.pollSoon(key === 'e0' ? 'e1' : 'e0')
               return next ?? {}
             },
           })
-          for (const [item, afterMs] of hastened) made.clock.after(afterMs, () => made.scheduler.hasten(`e${item}`))
+          for (const [item, afterMs] of hastened) made.clock.after(afterMs, () => made.scheduler.pollSoon(`e${item}`))
 
           const start = made.clock.monotonic()
           made.scheduler.start()

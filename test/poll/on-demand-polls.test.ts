@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createScheduler, type ScheduledItem, type Visiting } from '../../src/poll/scheduler.ts'
+import { createScheduler, type OnDemandResult, type ScheduledItem } from '../../src/poll/scheduler.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
 
 const HOST = { name: 'host', concurrency: 2 }
@@ -33,13 +33,13 @@ function world({ items = [item('a')], concurrency = 8, pollMs = 10, waitMs = 0 }
   })
   scheduler.configure(items)
   const began = clock.monotonic()
-  const visit = (key: string, signal: AbortSignal = NEVER): Promise<Visiting> =>
-    scheduler.visit(key, signal, () => work(`visit of ${key}`))
+  const visit = (key: string, signal: AbortSignal = NEVER): Promise<OnDemandResult> =>
+    scheduler.pollOnDemand(key, signal, () => work(`visit of ${key}`))
   return { clock, scheduler, events, skips, lags, visit }
 }
 
 function item(key: string, over: Partial<ScheduledItem> = {}): ScheduledItem {
-  return { key, intervalMs: 1000, lanes: [], ...over }
+  return { key, intervalMs: 1000, limits: [], ...over }
 }
 
 test('a visit begins at once where there is a place, and is no turn', async () => {
@@ -77,7 +77,7 @@ test('a visit beside a poll of the same endpoint that hangs begins all the same,
 })
 
 test('visits take half of the places at most, so that turns have theirs', async () => {
-  const items = ['a', 'b', 'c', 'd'].map((key) => item(key, { lanes: [HOST], intervalMs: 100_000 }))
+  const items = ['a', 'b', 'c', 'd'].map((key) => item(key, { limits: [HOST], intervalMs: 100_000 }))
   const { clock, events, visit } = world({ items, pollMs: 100 })
 
   const visits = items.map(({ key }) => visit(key))
@@ -90,7 +90,7 @@ test('visits take half of the places at most, so that turns have theirs', async 
 })
 
 test('a visit that finds no place until it is given up was not begun', async () => {
-  const items = [item('a', { lanes: [{ name: 'host', concurrency: 1 }] })]
+  const items = [item('a', { limits: [{ name: 'host', concurrency: 1 }] })]
   const { clock, scheduler, events, visit } = world({ items, pollMs: 5000 })
   scheduler.start()
   const patience = new AbortController()
@@ -117,7 +117,7 @@ test('a node that asked to be left alone is not visited, and one that asks so in
 })
 
 test('nobody visits what is not configured, and stopping ends the waiting', async () => {
-  const items = [item('a', { lanes: [{ name: 'host', concurrency: 1 }] })]
+  const items = [item('a', { limits: [{ name: 'host', concurrency: 1 }] })]
   const { clock, scheduler, visit } = world({ items, pollMs: 5000 })
   scheduler.start()
   await clock.advance(1)

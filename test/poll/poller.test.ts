@@ -44,7 +44,7 @@ function house(endpoints = [own, other]) {
   const poller = createPoller({
     prober: { poll: async (polled) => pollResult(polled, clock.now(), next) },
     observer: createObserver(),
-    lookAtOurselves: () => {},
+    checkSelf: () => {},
     board,
     incidents: createIncidentLog(),
     store: {
@@ -54,7 +54,7 @@ function house(endpoints = [own, other]) {
       saveHealth: (saved) => kept.saved.push(saved),
       saveIncident: (incident) => kept.incidents.push(incident),
     },
-    hasten: (key) => kept.hastened.push(key),
+    pollSoon: (key) => kept.hastened.push(key),
     metrics: { checkFinished: (...of) => kept.durations.push(of) },
     clock,
     log,

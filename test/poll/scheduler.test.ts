@@ -20,7 +20,7 @@ function items(count: number, intervalMs: number, over: Partial<ScheduledItem> =
   return Array.from({ length: count }, (_, at) => ({
     key: `e${at}`,
     intervalMs,
-    lanes: [{ name: `host ${at}`, concurrency: 8 }],
+    limits: [{ name: `host ${at}`, concurrency: 8 }],
     ...over,
   }))
 }
@@ -128,7 +128,7 @@ describe('limits', () => {
   })
 
   test('a busy host holds up nobody else', async () => {
-    const busy = items(20, 1000, { lanes: [{ name: 'host one', concurrency: 2 }] })
+    const busy = items(20, 1000, { limits: [{ name: 'host one', concurrency: 2 }] })
     const others = items(20, 1000).map((item) => ({ ...item, key: `other-${item.key}` }))
     const made = world([...busy, ...others], { durationMs: 400 })
 
@@ -146,7 +146,7 @@ describe('limits', () => {
       { name: 'host one', concurrency: 8 },
       { name: 'network one', concurrency: 3 },
     ]
-    const made = world(items(20, 1000, { lanes }), { durationMs: 500 })
+    const made = world(items(20, 1000, { limits: lanes }), { durationMs: 500 })
 
     await made.clock.advance(5000)
 

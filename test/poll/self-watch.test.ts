@@ -11,7 +11,7 @@ function watched() {
   const watch = watchSelf({
     clock,
     onJump: (byMs) => jumps.push(byMs),
-    onHold: (from, to) => {
+    onBlocked: (from, to) => {
       if (to - from > LONG_MS) holds.push(Math.round((to - from) / 1000))
     },
   })
@@ -35,7 +35,7 @@ test('a blocked loop is told once, as soon as anybody looks; it is no step, nor 
   const { clock, jumps, holds, watch } = watched()
 
   clock.blockLoop(60_000)
-  watch.look()
+  watch.check()
   expect(holds).toEqual([60])
   await clock.advance(5000)
   for (let second = 0; second < 600; second++) {

@@ -159,7 +159,7 @@ type Compare = (heads: readonly ShardHead[]) => readonly Comparison[]
 
 const FIRST_HEIGHT = 1000
 const TIMEOUT_MS = 5000
-const UNWATCHED: SelfWatch = { look() {}, stop() {} }
+const UNWATCHED: SelfWatch = { check() {}, stop() {} }
 const LONGEST_POLL_MS = 60_000
 
 export function createStage(options: StageOptions = {}): Stage {
@@ -309,12 +309,12 @@ export function createStage(options: StageOptions = {}): Stage {
       observer.stepped(clock.monotonic(), byMs)
       poller.shift(byMs)
     },
-    onHold: (from, to) => observer.held(from, to),
+    onBlocked: (from, to) => observer.held(from, to),
   })
   const poller = createPoller({
     prober: { poll: (of, _signal, compare) => poll(of, compare) },
     observer,
-    lookAtOurselves: () => selfWatch.look(),
+    checkSelf: () => selfWatch.check(),
     board,
     incidents,
     store: {
@@ -344,7 +344,7 @@ export function createStage(options: StageOptions = {}): Stage {
       },
     },
     metrics: { checkFinished() {} },
-    hasten: (key) => scheduler.hasten(key),
+    pollSoon: (key) => scheduler.pollSoon(key),
     clock,
     log,
   })
@@ -405,7 +405,7 @@ export function createStage(options: StageOptions = {}): Stage {
       all.map(({ endpoint: one, at }) => ({
         key: endpointKey(one),
         intervalMs: one.intervalMs,
-        lanes: [{ name: `host ${at.host}`, concurrency: 8 }],
+        limits: [{ name: `host ${at.host}`, concurrency: 8 }],
       })),
     )
   }

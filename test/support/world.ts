@@ -44,11 +44,11 @@ export function createWorld(
   const poller = createPoller({
     prober: { poll: async (endpoint) => (answer ?? well)(endpoint) },
     observer: createObserver(),
-    lookAtOurselves: nothing,
+    checkSelf: nothing,
     board,
     incidents: createIncidentLog(),
     store: { poll: nothing, amend: nothing, hashChange: nothing, saveHealth: nothing, saveIncident: nothing },
-    hasten: nothing,
+    pollSoon: nothing,
     metrics: { checkFinished: nothing },
     onJudged: (result) => sightings.take(result),
     ...deps,

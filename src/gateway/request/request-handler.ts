@@ -112,7 +112,7 @@ export function createRequestHandler({
       caller.tally.refused++
       if (outcome !== 'answered' && outcome !== 'node-error') metrics.rejected(network.name, outcome)
     }
-    if (reply !== null && reply.cache !== 'none') metrics.cacheAsked(network.name, reply.cache)
+    if (reply !== null && reply.cache !== 'none') metrics.cacheLookup(network.name, reply.cache)
     if (reply?.degraded === true) metrics.degraded(network.name)
     metrics.answered(network.name, operation, caller.name, outcome, ms, Math.max(0, ms - (reply?.nodeMs ?? 0)))
     const endpoint = reply?.endpoint ?? null
