@@ -1,7 +1,7 @@
 const inspected = Symbol.for('nodejs.util.inspect.custom')
 const REDACTED = '[redacted]'
 
-/** A value that no log, page, metric, error or row may hold: it prints as `[redacted]` however it is printed. */
+/** A value that must not appear in any log, page, metric, error or row: it always prints as `[redacted]`. */
 export class Secret {
   readonly #value: string
 
@@ -9,7 +9,7 @@ export class Secret {
     this.#value = value
   }
 
-  /** The value itself: only for the wire, and for comparing. */
+  /** The value itself, for requests and comparisons only. */
   reveal(): string {
     return this.#value
   }

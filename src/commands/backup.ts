@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs'
 import { backupStore } from '../store/backup.ts'
+import { readConfig } from './check-config.ts'
 import { type CommandIo, EXIT } from './io.ts'
-import { readConfig } from './read-config.ts'
 
-/** A consistent copy of the store that the configuration names, whether a daemon has it open or not. */
+/** Writes a consistent copy of the configured store, also while a daemon has it open. */
 export async function backup(
   { file, to }: { readonly file: string; readonly to: string },
   io: CommandIo,
@@ -13,19 +13,19 @@ export async function backup(
   if (loaded === null) return EXIT.badConfig
   const { path } = loaded.config.store
   if (path === ':memory:') {
-    io.err('heartline: store.path: a store in memory cannot be copied from outside')
+    io.err('heartline: store.path: a store in memory cannot be backed up')
     return EXIT.badConfig
   }
   if (existsSync(to)) {
-    io.err(`heartline: ${to} exists; a backup never replaces a file`)
+    io.err(`heartline: ${to} exists; a backup never overwrites a file`)
     return EXIT.usage
   }
   try {
     await backupStore(path, to)
   } catch (error) {
-    io.err(`heartline: no backup was made: ${error instanceof Error ? error.message : String(error)}`)
+    io.err(`heartline: backup failed: ${error instanceof Error ? error.message : String(error)}`)
     return EXIT.software
   }
-  io.out(`${to}: a consistent copy, checked`)
+  io.out(`${to}: consistent copy, verified`)
   return EXIT.ok
 }

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { callerName } from '../config/scalars.ts'
 import { type CommandIo, EXIT } from './io.ts'
 
-/** Prints a fresh endpoint_id, and what to put into the configuration for it. Nothing is kept: it stands in the printed lines alone. */
+/** Prints a new endpoint_id and the YAML for it. The id is stored nowhere. */
 export function newCaller({ name }: { readonly name: string }, io: Pick<CommandIo, 'out' | 'err'>): number {
   if (!callerName({ description: '' }).safeParse(name).success) {
     io.err('heartline: expected a name of 1 to 64 characters of A-Z, a-z, 0-9, ., _ and -')
@@ -12,12 +12,12 @@ export function newCaller({ name }: { readonly name: string }, io: Pick<CommandI
   const variable = `CALLER_${name.replace(/[^A-Za-z0-9]/g, '_').toUpperCase()}`
   io.out(
     [
-      `# The endpoint_id is a password. ${name} needs it for its URLs; it is printed this once.`,
-      `# To keep it out of the file, set ${variable} in the environment of the daemon, and write "\${${variable}}" below.`,
+      `# The endpoint_id is a password. ${name} needs it for its URLs. It is not shown again.`,
+      `# To keep it out of the file, set ${variable} in the daemon's environment and write "\${${variable}}" below.`,
       'gateway:',
       '  enabled: true',
       '  callers:',
-      // Quoted: `1e5` and `true` would be no texts.
+      // Quoted: YAML reads 1e5 and true as a number and a boolean.
       `    - name: "${name}"`,
       `      endpoint_id: "${id}"`,
     ].join('\n'),
@@ -25,7 +25,7 @@ export function newCaller({ name }: { readonly name: string }, io: Pick<CommandI
   return EXIT.ok
 }
 
-/** 256 bits: 43 characters of base64url, all of which an endpoint_id may hold. */
+/** 256 bits: 43 characters of base64url, all of them valid in an endpoint_id. */
 const ID_BYTES = 32
 
 export function freshEndpointId(): string {

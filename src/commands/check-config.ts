@@ -1,10 +1,10 @@
+import type { Config } from '../config/config.ts'
 import { type Environment } from '../config/interpolate.ts'
-import type { Overrides } from '../config/load.ts'
-import { formatProblem } from '../config/problem.ts'
+import { loadConfig, type Overrides } from '../config/load.ts'
+import { formatProblem, type Problem } from '../config/problem.ts'
 import { type CommandIo, EXIT } from './io.ts'
-import { readConfig } from './read-config.ts'
 
-/** Validates a configuration file and prints everything that is wrong or doubtful; 78 if anything is wrong. */
+/** Validates a configuration file and prints every problem and warning; exit status 78 if there is a problem. */
 export async function checkConfig(
   options: { readonly config: string } & Overrides,
   io: Pick<CommandIo, 'out' | 'err'>,
@@ -22,4 +22,21 @@ export async function checkConfig(
 
 function count(number: number, noun: string): string {
   return `${number} ${noun}${number === 1 ? '' : 's'}`
+}
+
+/** Loads the configuration; `null` after printing every problem of an invalid one. */
+export function readConfig(
+  file: string,
+  io: Pick<CommandIo, 'err'>,
+  env: Environment,
+  overrides: Overrides = {},
+): { readonly config: Config; readonly warnings: readonly Problem[] } | null {
+  const loaded = loadConfig(file, env, overrides)
+  if (loaded.ok) return loaded
+  printProblems(file, loaded.problems, io)
+  return null
+}
+
+export function printProblems(file: string, problems: readonly Problem[], io: Pick<CommandIo, 'err'>): void {
+  for (const problem of problems) io.err(formatProblem(file, problem))
 }

@@ -4,13 +4,13 @@ import { createNodeForwarder } from '../nodes/forward.ts'
 import type { TransportRequest } from '../nodes/transport.ts'
 import { Secret } from '../secret.ts'
 
-/** Somebody who asks a little all the time, so that the gateway has something to show. */
+/** A few requests every second, so that the demo's gateway has traffic to show. */
 export interface DemoTraffic {
   stop(): Promise<void>
 }
 
 export interface DemoTrafficDeps {
-  /** Of the gateway. */
+  /** The gateway's base URL. */
   readonly url: string
   readonly endpointId: string
   readonly clock: Clock
@@ -19,37 +19,41 @@ export interface DemoTrafficDeps {
 const EVERY_MS = 300
 const LONGEST_MS = 15_000
 
-/** What a wallet, a supervisor and an explorer ask: the newest block, an old one again and again, a node's health, a shard's state. */
-const ASKED: readonly (readonly [network: string, path: string, method: string | null, params?: readonly unknown[]])[] =
-  [
-    ['ethereum', '', 'eth_blockNumber'],
-    ['multiversx', '/network/status/1', null],
-    ['avalanche', '', 'eth_getBlockByNumber', ['latest', false]],
-    ['ethereum', '', 'eth_getBlockByNumber', ['latest', false]],
-    ['multiversx', '/block/0/by-nonce/1', null],
-    ['avalanche', '/ext/health', 'health.health'],
-    ['ethereum', '', 'eth_getBlockByNumber', ['0x1', false]],
-    ['avalanche', '', 'eth_blockNumber'],
-    ['multiversx', '/network/status/4294967295', null],
-  ]
+/** Requests of a wallet, a process supervisor and a block explorer: the newest block, an old block, a node's health, a shard's status. */
+const REQUESTS: readonly (readonly [
+  network: string,
+  path: string,
+  method: string | null,
+  params?: readonly unknown[],
+])[] = [
+  ['ethereum', '', 'eth_blockNumber'],
+  ['multiversx', '/network/status/1', null],
+  ['avalanche', '', 'eth_getBlockByNumber', ['latest', false]],
+  ['ethereum', '', 'eth_getBlockByNumber', ['latest', false]],
+  ['multiversx', '/block/0/by-nonce/1', null],
+  ['avalanche', '/ext/health', 'health.health'],
+  ['ethereum', '', 'eth_getBlockByNumber', ['0x1', false]],
+  ['avalanche', '', 'eth_blockNumber'],
+  ['multiversx', '/network/status/4294967295', null],
+]
 
 export function startDemoTraffic({ url, endpointId, clock }: DemoTrafficDeps): DemoTraffic {
   const gateway = createAddress({ url: new Secret(url), headers: {}, tls: { ca: null, insecure: false } })
   const forwarder = createNodeForwarder({ clock, maxConnections: 1 })
   const stopping = new AbortController()
   let nth = 0
-  let asking: Promise<unknown> = Promise.resolve()
+  let inFlight: Promise<unknown> = Promise.resolve()
   let timer: Timer = clock.after(EVERY_MS, next)
 
   function next(): void {
-    asking = ask(nth++).finally(() => {
+    inFlight = send(nth++).finally(() => {
       if (!stopping.signal.aborted) timer = clock.after(EVERY_MS, next)
     })
   }
 
-  /** What comes of it is the gateway's to tell. */
-  function ask(turn: number): Promise<unknown> {
-    const [network, path, method, params = []] = ASKED[turn % ASKED.length] as (typeof ASKED)[number]
+  /** The result is ignored: the gateway's own metrics count it. */
+  function send(turn: number): Promise<unknown> {
+    const [network, path, method, params = []] = REQUESTS[turn % REQUESTS.length] as (typeof REQUESTS)[number]
     const request: TransportRequest = {
       method: method === null ? 'GET' : 'POST',
       path: `/${network}/${endpointId}${path}`,
@@ -62,7 +66,7 @@ export function startDemoTraffic({ url, endpointId, clock }: DemoTrafficDeps): D
     async stop() {
       stopping.abort()
       timer.cancel()
-      await asking
+      await inFlight
       await forwarder.close()
     },
   }

@@ -7,12 +7,12 @@ import { type Daemon, ListenError, startDaemon } from '../daemon.ts'
 import { createLogger } from '../logger.ts'
 import { startDemoNodes } from '../simulator/demo.ts'
 import { freshEndpointId } from './caller.ts'
+import { printProblems } from './check-config.ts'
 import { startDemoTraffic } from './demo-traffic.ts'
 import { aborted, type CommandIo, EXIT } from './io.ts'
-import { tellProblems } from './read-config.ts'
 
 export interface DemoOptions extends Overrides {
-  /** Of the page; by default the usual one where it is free, else any. */
+  /** Port of the page; by default 9780 if it is free, else any free port. */
   readonly port?: number
 }
 
@@ -20,8 +20,8 @@ const USUAL_PORT = 9780
 const USUAL_GATEWAY_PORT = 9781
 
 /**
- * Simulated nodes of all three families with faults that come and go, the daemon over them, and a gateway that somebody uses. Leaves
- * nothing behind: the ids of its callers are made for each start, and end with it.
+ * Runs simulated nodes of all three families with recurring faults, the daemon, and its gateway with traffic. Leaves no files
+ * behind; the callers' ids are valid for this run only.
  */
 export async function demo(
   { port, ...overrides }: DemoOptions,
@@ -49,7 +49,7 @@ export async function demo(
       }
       const loaded = configFromObject(file, folder, env, { logLevel: 'error', ...overrides })
       if (!loaded.ok) {
-        tellProblems('demo', loaded.problems, io)
+        printProblems('demo', loaded.problems, io)
         return null
       }
       const log = createLogger({ ...loaded.config.log, format: 'pretty' })
@@ -66,8 +66,8 @@ export async function demo(
     if (daemon === null) return EXIT.software
     const url = daemon.gatewayUrl ?? ''
     const traffic = startDemoTraffic({ url, endpointId: background, clock: systemClock })
-    io.out('Nine simulated nodes with faults that come and go; the page shows them. Ctrl-C ends it.')
-    io.out('The gateway has whoever is well answer. With an endpoint_id that ends with this demo:')
+    io.out('Nine simulated nodes with recurring faults. Press Ctrl-C to stop.')
+    io.out('The gateway forwards to a healthy node. This endpoint_id is valid until the demo stops:')
     io.out(`  curl ${url}ethereum/${own} -H 'content-type: application/json' -d '${CALL}'`)
     io.out(`  curl ${url}multiversx/${own}/network/status/1`)
     io.out(daemon.url)

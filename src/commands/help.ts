@@ -1,4 +1,4 @@
-/** What `--help` says of a command beyond its options. One entry a section, in the order in which manual pages have them. */
+/** The text of `--help` after the options: one entry per section, in the order of a manual page. */
 export interface HelpPage {
   readonly about?: string
   readonly examples: readonly (readonly [command: string, does: string])[]
@@ -8,95 +8,95 @@ export interface HelpPage {
   readonly signals?: readonly (readonly [name: string, does: string])[]
 }
 
-const USAGE = ['64', 'the command line is wrong'] as const
-const BAD_CONFIG = ['78', 'the configuration is wrong; every problem is told with its key path'] as const
-const CONFIG = ['HEARTLINE_CONFIG', 'the configuration file, where -c is not given'] as const
-const REFERENCES = ['NAME', 'whatever the configuration refers to as ${NAME}'] as const
+const USAGE = ['64', 'invalid command line'] as const
+const BAD_CONFIG = ['78', 'the configuration is invalid; every problem is printed with its key path'] as const
+const CONFIG = ['HEARTLINE_CONFIG', 'the configuration file, if -c is not given'] as const
+const REFERENCES = ['NAME', 'value of ${NAME} in the configuration'] as const
 const ENVIRONMENT = [CONFIG, REFERENCES]
 
 export const HELP = {
   heartline: {
-    about: `Without a command: serve where a configuration file is given, demo otherwise.
+    about: `Without a command: serve if a configuration file is given, demo otherwise.
 The file is YAML; \`heartline schema\` describes it.
 Every command has a --help of its own.`,
     examples: [
-      ['heartline', 'simulated nodes with faults, and the page over them'],
-      ['heartline check-config -c heartline.yaml', 'is the file good?'],
-      ['heartline probe -c heartline.yaml', 'are the nodes well, now?'],
+      ['heartline', 'simulated nodes with faults, and the page'],
+      ['heartline check-config -c heartline.yaml', 'is the file valid?'],
+      ['heartline probe -c heartline.yaml', 'are the nodes healthy now?'],
       ['heartline serve -c heartline.yaml', 'the daemon; its page is at 127.0.0.1:9780'],
     ],
     exit: [
-      ['0', 'it did what it should'],
-      ['1, 2', 'of probe alone: some endpoints degraded, some down'],
+      ['0', 'success'],
+      ['1, 2', 'probe only: some endpoints degraded, some down'],
       USAGE,
       ['70', 'the command failed'],
-      ['75', 'another daemon has the store: later it may work'],
-      ['78', 'the configuration must be changed first'],
+      ['75', 'another daemon uses the store; retry later'],
+      ['78', 'the configuration is invalid'],
     ],
     environment: ENVIRONMENT,
   },
   serve: {
-    about: `Polls the nodes, serves page, API and metrics, and is the gateway where that
-is enabled. Logs to stderr, one JSON object a line; writes nothing but its store.`,
+    about: `Polls the nodes, serves the page, API and metrics, and runs the gateway if it is
+enabled. Logs to stderr, one JSON object per line; writes only its store.`,
     examples: [
-      ['heartline serve -c heartline.yaml', 'until it is asked to stop'],
-      ['heartline serve -c heartline.yaml --log-level debug', 'and tells more'],
+      ['heartline serve -c heartline.yaml', 'run until SIGTERM or SIGINT'],
+      ['heartline serve -c heartline.yaml --log-level debug', 'with debug logs'],
     ],
     exit: [
-      ['0', 'asked to stop by SIGTERM or SIGINT, and did'],
+      ['0', 'stopped by SIGTERM or SIGINT'],
       USAGE,
-      ['75', 'another daemon has the store'],
-      ['78', 'the configuration is wrong, an address or the store cannot be used'],
-      ['143', 'asked a second time, a second or more later: left at once'],
+      ['75', 'another daemon uses the store'],
+      ['78', 'the configuration is invalid, or an address or the store cannot be used'],
+      ['143', 'a second signal, at least one second later, ended it at once'],
     ],
     environment: [
       ...ENVIRONMENT,
-      ['NOTIFY_SOCKET', 'set by systemd: it is told of readiness, by systemd-notify'],
-      ['WATCHDOG_USEC', 'set by systemd: it gets signs of life three times in that'],
+      ['NOTIFY_SOCKET', 'set by systemd: readiness is reported with systemd-notify'],
+      ['WATCHDOG_USEC', 'set by systemd: three signs of life are sent in this time'],
     ],
     files: [
-      ['heartline.db', 'the history, where store.path says nothing else'],
+      ['heartline.db', 'the history (store.path)'],
       ['heartline.db-wal, -shm', 'part of it while the daemon runs, and after a crash'],
-      ['heartline.db.lock', 'held while a daemon has the store'],
-      ['heartline.db.reserve', '2 MiB that are given up on a full disk'],
+      ['heartline.db.lock', 'locked while a daemon uses the store'],
+      ['heartline.db.reserve', '2 MiB that are freed when the disk is full'],
     ],
     signals: [
-      ['SIGTERM, SIGINT', 'stops: answers what is asked, writes the history, leaves'],
-      ['SIGHUP', 'reads the configuration again; a bad one changes nothing'],
+      ['SIGTERM, SIGINT', 'stops: finishes open requests, writes the history, exits'],
+      ['SIGHUP', 'reloads the configuration; an invalid file changes nothing'],
     ],
   },
   demo: {
-    about: `Nine nodes on loopback ports whose faults come and go in three minutes. The
-last line printed is the page's address. Leaves nothing behind.`,
+    about: `Nine nodes on loopback ports; their faults repeat every three minutes. The last
+line printed is the page's address. Leaves no files behind.`,
     examples: [
       ['heartline demo', 'page at 127.0.0.1:9780, or at any free port'],
       ['heartline demo --port 8080', 'page at 127.0.0.1:8080'],
     ],
-    exit: [['0', 'asked to stop, and did'], USAGE, ['70', 'it could not be started']],
-    environment: [['TMPDIR', 'where its store lives while it runs']],
+    exit: [['0', 'stopped by a signal'], USAGE, ['70', 'the start failed']],
+    environment: [['TMPDIR', 'folder of its store while it runs']],
     signals: [['SIGTERM, SIGINT', 'stops']],
   },
   probe: {
-    about: `Asks each endpoint once and judges by that alone, while the daemon waits for
-several polls in a row. Of a network all endpoints are polled, since a lag shows
-only beside the others; shown are those that were asked for.`,
+    about: `Polls each endpoint once and prints the verdict of that single poll; the daemon
+waits for several polls in a row. All endpoints of a network are polled, because
+lag is relative to the other endpoints; only the selected ones are printed.`,
     examples: [
-      ['heartline probe -c heartline.yaml', 'everything'],
-      ['heartline probe -c heartline.yaml ethereum avalanche/own-1', 'a network and an endpoint'],
+      ['heartline probe -c heartline.yaml', 'all endpoints'],
+      ['heartline probe -c heartline.yaml ethereum avalanche/own-1', 'one network and one endpoint'],
       ['heartline probe -c heartline.yaml --json | jq .endpoints', 'for scripts'],
     ],
     exit: [
-      ['0', 'all are up'],
-      ['1', 'some are degraded'],
-      ['2', 'some are down'],
-      ['64', 'no such network or endpoint, or the command line is wrong'],
+      ['0', 'all up'],
+      ['1', 'some degraded'],
+      ['2', 'some down'],
+      ['64', 'no such network or endpoint, or invalid command line'],
       BAD_CONFIG,
     ],
     environment: ENVIRONMENT,
   },
   'check-config': {
-    about: `Reads the file as serve would, with the environment and all files that it
-names, and asks no node. Values are never printed: any may be a secret.`,
+    about: `Reads the file as serve does, with the environment and all files that it names.
+Sends no requests. Values are never printed, because any value may be a secret.`,
     examples: [
       ['heartline check-config -c heartline.yaml', 'every mistake at once, or "valid"'],
       ['heartline check-config -c new.yaml && systemctl reload heartline', 'before a reload'],
@@ -105,54 +105,54 @@ names, and asks no node. Values are never printed: any may be a secret.`,
     environment: ENVIRONMENT,
   },
   simulate: {
-    about: `A node on a loopback port that answers as a real one does, and fails as told at
-its control address: for rehearsing alerts. docs/simulator.md has every fault.`,
+    about: `A node on a loopback port that answers like a real one, with faults that you
+inject at its control address. docs/simulator.md lists every fault.`,
     examples: [
-      ['heartline simulate --family ethereum --port 8545', 'a node; prints its url and control'],
-      ['heartline simulate --family avalanche --port 9650 --block-time 500ms', 'a fast one'],
+      ['heartline simulate --family ethereum --port 8545', 'a node; prints its URL and control address'],
+      ['heartline simulate --family avalanche --port 9650 --block-time 500ms', 'a node with fast blocks'],
       ['heartline simulate --family multiversx --port 8080 --kind observer --shard 1', 'an observer'],
     ],
-    exit: [['0', 'asked to stop, and did'], USAGE, ['70', 'it could not listen on the port']],
+    exit: [['0', 'stopped by a signal'], USAGE, ['70', 'cannot listen on the port']],
     signals: [['SIGTERM, SIGINT', 'stops']],
   },
   backup: {
-    about: `One consistent moment of the store, checked and flushed to disk, whether a
-daemon runs or not. FILE gets its name last, and is never replaced. To restore:
-stop the daemon, move heartline.db, -wal and -shm away, copy FILE to heartline.db.`,
-    examples: [['heartline backup -c heartline.yaml /backup/heartline-$(date +%F).db', 'a copy with its day']],
+    about: `Writes a consistent, verified copy of the store, also while a daemon runs. FILE
+appears when it is complete; an existing file is never overwritten. To restore:
+stop the daemon, move heartline.db, -wal and -shm away, copy FILE to its place.`,
+    examples: [['heartline backup -c heartline.yaml /backup/heartline-$(date +%F).db', 'a copy named by date']],
     exit: [
-      ['0', 'the copy is there'],
-      ['64', 'FILE exists, or the command line is wrong'],
-      ['70', 'no copy could be made'],
-      ['78', 'the configuration is wrong, or its store is in memory'],
+      ['0', 'the copy is complete'],
+      ['64', 'FILE exists, or invalid command line'],
+      ['70', 'the copy failed'],
+      ['78', 'the configuration is invalid, or its store is in memory'],
     ],
     environment: ENVIRONMENT,
   },
   caller: {
-    about: 'Callers are those who may use the gateway: each has a name and an endpoint_id.',
-    examples: [['heartline caller new wallet', 'a fresh endpoint_id, and the YAML for it']],
-    exit: [['0', 'it is printed'], USAGE],
+    about: 'A caller may use the gateway: it has a name and an endpoint_id.',
+    examples: [['heartline caller new wallet', 'a new endpoint_id and the YAML for it']],
+    exit: [['0', 'printed'], USAGE],
   },
   new: {
-    about: 'The endpoint_id is a password: it is printed this once, and kept nowhere.',
+    about: 'The endpoint_id is a password: it is printed once and stored nowhere.',
     examples: [
-      ['heartline caller new wallet', 'what to put into the configuration'],
-      ['heartline caller new wallet >> heartline.yaml', 'where it has no gateway: yet'],
+      ['heartline caller new wallet', 'prints the YAML for the configuration'],
+      ['heartline caller new wallet >> heartline.yaml', 'if the file has no gateway section yet'],
     ],
     exit: [
-      ['0', 'it is printed'],
-      ['64', 'the name is none, or the command line is wrong'],
+      ['0', 'printed'],
+      ['64', 'invalid name or command line'],
     ],
   },
   schema: {
-    about: `For completion and checks while you type. First line of the configuration:
+    about: `For completion and validation in an editor. First line of the configuration:
 # yaml-language-server: $schema=heartline.schema.json`,
-    examples: [['heartline schema > heartline.schema.json', 'for your editor']],
-    exit: [['0', 'it is printed'], USAGE],
+    examples: [['heartline schema > heartline.schema.json', 'the schema for an editor']],
+    exit: [['0', 'printed'], USAGE],
   },
 } as const satisfies Record<string, HelpPage>
 
-/** The sections as text, for after the options. */
+/** The sections as text, printed after the options. */
 export function helpText({ about, examples, exit, environment, files, signals }: HelpPage): string {
   return [
     about === undefined ? null : `\n${about}`,
@@ -166,7 +166,7 @@ export function helpText({ about, examples, exit, environment, files, signals }:
     .join('\n')
 }
 
-/** What does it comes under the command: together they are too long for a line. */
+/** The explanation goes below its command: both do not fit on one line. */
 function commands(examples: HelpPage['examples']): string {
   return `\nExamples:\n${examples.map(([command, does]) => `  ${command}\n      ${does}`).join('\n')}`
 }

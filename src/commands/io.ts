@@ -1,4 +1,4 @@
-/** Where a command answers, and what ends it. */
+/** A command's output, and the signal that stops it. */
 export interface CommandIo {
   out(text: string): void
   err(text: string): void
@@ -6,10 +6,10 @@ export interface CommandIo {
   readonly signal: AbortSignal
 }
 
-/** Exit statuses; the numbers are sysexits.h's. */
+/** Exit statuses, numbered as in sysexits.h. */
 export const EXIT = { ok: 0, degraded: 1, down: 2, usage: 64, software: 70, storeInUse: 75, badConfig: 78 } as const
 
-/** Resolves when the command is asked to end. */
+/** Resolves when the command is to stop. */
 export function aborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) resolve()

@@ -6,9 +6,8 @@ import type { Health } from '../core/verdict/health.ts'
 import { judgeOnce } from '../core/verdict/judge-once.ts'
 import { createProber } from '../nodes/probe.ts'
 import { targetsOf } from '../targets.ts'
+import { readConfig } from './check-config.ts'
 import { type CommandIo, EXIT } from './io.ts'
-import { readConfig } from './read-config.ts'
-import { table } from './table.ts'
 
 export interface ProbeOptions {
   readonly file: string
@@ -18,8 +17,8 @@ export interface ProbeOptions {
 }
 
 /**
- * Polls once and prints what it finds, unconfirmed: a single poll decides. Of every network that is asked for all endpoints
- * are polled, since a lag shows only beside the others; shown are those that were asked for.
+ * Polls once and prints the verdict of that single poll. All endpoints of a selected network are polled, because lag is relative
+ * to the other endpoints; only the selected ones are printed.
  */
 export async function probe(
   { file, targets, json }: ProbeOptions,
@@ -34,9 +33,11 @@ export async function probe(
     for (const target of unknown) io.err(`heartline: ${target}: no such network or endpoint in ${file}`)
     return EXIT.usage
   }
-  const asked = ({ network }: ConfiguredNetwork, endpoint: string) =>
+  const isSelected = ({ network }: ConfiguredNetwork, endpoint: string) =>
     targets.length === 0 || targets.includes(network.name) || targets.includes(`${network.name}/${endpoint}`)
-  const polled = networks.filter((network) => network.endpoints.some(({ endpoint }) => asked(network, endpoint.name)))
+  const polled = networks.filter((network) =>
+    network.endpoints.some(({ endpoint }) => isSelected(network, endpoint.name)),
+  )
 
   const prober = createProber({ clock: systemClock })
   prober.retarget(targetsOf(polled))
@@ -44,7 +45,7 @@ export async function probe(
     polled.map(async (network) => {
       const results = await Promise.all(network.endpoints.map(({ endpoint }) => prober.poll(endpoint, io.signal)))
       return judgeOnce(network.network, results, systemClock.now()).filter(({ endpoint }) =>
-        asked(network, endpoint.name),
+        isSelected(network, endpoint.name),
       )
     }),
   )
@@ -69,14 +70,14 @@ function namesOf({ network, endpoints }: ConfiguredNetwork): string[] {
   return [network.name, ...endpoints.map(({ endpoint }) => `${network.name}/${endpoint.name}`)]
 }
 
-/** A poll that says nothing of the node leaves it without a verdict. */
-const NOT_ASKED = 'not asked: this machine is out of resources'
+/** A poll that failed for a local reason gives no verdict. */
+const NO_VERDICT = 'not polled: this machine is out of resources'
 
 function asTable(healths: readonly Health[], now: UnixMs): string {
   const rows = healths.map((health) => {
     const { endpoint, verdict, heads, liveness, latencyMs, conditions } = health
     const heartbeatAt = liveness?.heartbeatAt ?? null
-    const why = verdict === null ? NOT_ASKED : conditions.map(({ message }) => message).join('; ')
+    const why = verdict === null ? NO_VERDICT : conditions.map(({ message }) => message).join('; ')
     return [
       endpoint.network,
       endpoint.name,
@@ -91,7 +92,21 @@ function asTable(healths: readonly Health[], now: UnixMs): string {
   return table([['NETWORK', 'ENDPOINT', 'STATE', 'HEIGHT', 'LAG', 'HEARTBEAT', 'LATENCY', 'WHY'], ...rows])
 }
 
-/** The names of the status API where it says the same. */
+/** Rows as aligned columns, two spaces apart. */
+function table(rows: readonly (readonly string[])[]): string {
+  const widths: number[] = []
+  for (const row of rows) row.forEach((cell, at) => (widths[at] = Math.max(widths[at] ?? 0, cell.length)))
+  return rows
+    .map((row) =>
+      row
+        .map((cell, at) => (at === row.length - 1 ? cell : cell.padEnd(widths[at] ?? 0)))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n')
+}
+
+/** Uses the status API's field names. */
 function asJson(health: Health, now: UnixMs): object {
   const { endpoint, verdict, conditions, heads, liveness, latencyMs, clockSkewMs } = health
   const heartbeatAt = liveness?.heartbeatAt ?? null

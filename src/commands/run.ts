@@ -22,10 +22,10 @@ interface GlobalOptions {
   readonly apiAdminEnabled?: boolean
 }
 
-/** Two signals closer than this are one. */
-const SECOND_ASKING_MS = 1000
+/** Two signals within this time count as one: a terminal and npm both forward a single Ctrl-C. */
+const SECOND_SIGNAL_MS = 1000
 
-/** Reads the command line, runs the command, and gives its exit status. */
+/** Parses the command line, runs the command, and returns its exit status. */
 export async function run(argv: readonly string[], env: NodeJS.ProcessEnv = process.env): Promise<number> {
   const stopping = new AbortController()
   const io: CommandIo = {
@@ -36,15 +36,14 @@ export async function run(argv: readonly string[], env: NodeJS.ProcessEnv = proc
   let stoppingSince = 0
   const stop = () => {
     const now = systemClock.monotonic()
-    // Asked twice, it is meant; but a terminal and npm both pass one Ctrl-C on.
-    if (stopping.signal.aborted && now - stoppingSince >= SECOND_ASKING_MS) process.exit(128 + 15)
+    if (stopping.signal.aborted && now - stoppingSince >= SECOND_SIGNAL_MS) process.exit(128 + 15)
     if (stopping.signal.aborted) return
     stoppingSince = now
     stopping.abort()
   }
   process.on('SIGTERM', stop).on('SIGINT', stop)
 
-  // `heartline … | head` has read enough: that is no bug of ours. The status is that of a process that SIGPIPE ends.
+  // `heartline … | head` closes the pipe early. The exit status is that of a process ended by SIGPIPE.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') throw error
     process.exit(128 + 13)
@@ -55,15 +54,13 @@ export async function run(argv: readonly string[], env: NodeJS.ProcessEnv = proc
     .description('Health monitoring daemon with a dashboard, for blockchain nodes.')
     .version(version)
     .addOption(new Option('-c, --config <file>', 'the configuration file').env('HEARTLINE_CONFIG'))
-    .addOption(
-      new Option('--log-level <level>', 'how much is logged, whatever the configuration says').choices(LOG_LEVELS),
-    )
+    .addOption(new Option('--log-level <level>', 'log level; overrides the configuration').choices(LOG_LEVELS))
     .addOption(
       new Option('--api-admin-enabled <bool>', 'allows admin.alias, as gateway.admin does')
         .argParser(flag)
         .preset('true'),
     )
-    .showHelpAfterError('--help says what can be asked.')
+    .showHelpAfterError('Run with --help for usage.')
     .exitOverride()
     .enablePositionalOptions(false)
     .configureHelp({ showGlobalOptions: true })
@@ -71,13 +68,13 @@ export async function run(argv: readonly string[], env: NodeJS.ProcessEnv = proc
 
   const overrides = (): GlobalOptions => {
     const { config, ...others } = program.opts<GlobalOptions>()
-    // An empty variable is as good as none.
+    // An empty HEARTLINE_CONFIG counts as not set.
     return config ? { ...others, config } : others
   }
-  /** The commands that cannot do without a file. */
+  /** Runs a command that needs a configuration file. */
   const configured = async (command: (file: string) => Promise<number>) => {
     const { config: file } = overrides()
-    if (file === undefined) io.err('heartline: a configuration file is needed: -c FILE, or HEARTLINE_CONFIG')
+    if (file === undefined) io.err('heartline: a configuration file is required: -c FILE, or HEARTLINE_CONFIG')
     status = file === undefined ? EXIT.usage : await command(file)
   }
   const runServe = () => configured((file) => serve({ file, ...serveOverrides(overrides()) }, io, env))
@@ -87,43 +84,45 @@ export async function run(argv: readonly string[], env: NodeJS.ProcessEnv = proc
 
   program
     .command('serve')
-    .description('runs the daemon (the default where a configuration file is given)')
+    .description('run the daemon (the default if a configuration file is given)')
     .addHelpText('after', helpText(HELP.serve))
     .action(runServe)
   program
     .command('demo')
-    .description('simulated nodes of all three families with faults that come and go, and the daemon over them')
+    .description('run simulated nodes of all three families with recurring faults, and the daemon')
     .addHelpText('after', helpText(HELP.demo))
-    .option('--port <port>', 'port of the page (9780 where it is free)', whole(0, 65_535))
+    .option('--port <port>', 'port of the page (default: 9780 if it is free)', whole(0, 65_535))
     .action(runDemo)
   program
     .command('probe')
-    .description('polls once and prints what it finds; exit status 0 all up, 1 some degraded, 2 some down')
+    .description('poll once and print the results; exit status 0 all up, 1 some degraded, 2 some down')
     .addHelpText('after', helpText(HELP.probe))
-    .argument('[target...]', 'NETWORK or NETWORK/ENDPOINT; everything by default')
-    .option('--json', 'for scripts')
+    .argument('[target...]', 'NETWORK or NETWORK/ENDPOINT; default: all')
+    .option('--json', 'print JSON')
     .action((targets: string[], { json = false }: { json?: boolean }) =>
       configured((file) => probe({ file, targets, json }, io, env)),
     )
   program
     .command('check-config')
-    .description('validates the file and prints every problem with its key path; exit status 78 if there is one')
+    .description('validate the file and print every problem with its key path; exit status 78 if there is one')
     .addHelpText('after', helpText(HELP['check-config']))
     .action(() => configured((config) => checkConfig({ config, ...serveOverrides(overrides()) }, io, env)))
   program
     .command('simulate')
-    .description('one simulated node, with a control interface to inject faults')
+    .description('run one simulated node, with a control interface to inject faults')
     .addHelpText('after', helpText(HELP.simulate))
-    .addOption(new Option('--family <family>', 'what it speaks').choices(FAMILIES).makeOptionMandatory())
-    .requiredOption('--port <port>', 'loopback port; 0 for any', whole(0, 65_535))
-    .option('--endpoint-name <name>', 'tells nodes apart: where they err, each errs in its own way', 'own-1')
-    .option('--block-time <duration>', 'from block to block (ethereum 12s, avalanche 2s, multiversx 6s)', duration)
-    .option('--seed <text>', 'nodes of one seed and block time are on one chain, also in other processes')
+    .addOption(new Option('--family <family>', 'interface of the node').choices(FAMILIES).makeOptionMandatory())
+    .requiredOption('--port <port>', 'loopback port; 0 for any free port', whole(0, 65_535))
+    .option('--endpoint-name <name>', 'name of the node; nodes of different names fail differently', 'own-1')
+    .option('--block-time <duration>', 'time between blocks (ethereum 12s, avalanche 2s, multiversx 6s)', duration)
+    .option('--seed <text>', 'nodes with the same seed and block time share a chain, also across processes')
     .option('--chain-id <number>', 'ethereum (1), avalanche (43114)', whole(1, Number.MAX_SAFE_INTEGER))
-    .addOption(new Option('--generation <age>', 'avalanche: before 1.2.1, or now').choices(['old', 'new']))
-    .option('--check-every <duration>', 'avalanche: how often it checks its own health (30s)', duration)
+    .addOption(
+      new Option('--generation <age>', 'avalanche: old answers as before version 1.2.1').choices(['old', 'new']),
+    )
+    .option('--check-every <duration>', 'avalanche: interval of its own health checks (30s)', duration)
     .addOption(new Option('--kind <kind>', 'multiversx').choices(['proxy', 'observer']))
-    .option('--shard <number>', 'multiversx: the one that an observer serves', whole(0, METACHAIN))
+    .option('--shard <number>', 'multiversx: the shard that an observer serves', whole(0, METACHAIN))
     .action(async ({ blockTime, checkEvery, ...options }) => {
       const { apiAdminEnabled: adminEnabled } = overrides()
       status = await simulate(
@@ -134,24 +133,24 @@ export async function run(argv: readonly string[], env: NodeJS.ProcessEnv = proc
     })
   program
     .command('backup')
-    .description('a consistent copy of the store, also while the daemon runs')
+    .description('write a consistent copy of the store, also while the daemon runs')
     .addHelpText('after', helpText(HELP.backup))
-    .argument('<file>', 'where to; must not exist')
+    .argument('<file>', 'target file; must not exist')
     .action((to: string) => configured((file) => backup({ file, to }, io, env)))
   program
     .command('caller')
-    .description('`caller new NAME` prints a fresh endpoint_id for a caller of the gateway, and the YAML for it')
+    .description('`caller new NAME` prints a new endpoint_id for a caller of the gateway, and the YAML for it')
     .addHelpText('after', helpText(HELP.caller))
     .command('new')
-    .description('prints a fresh endpoint_id for a caller of this name, and the YAML for it')
+    .description('print a new endpoint_id for a caller of this name, and the YAML for it')
     .addHelpText('after', helpText(HELP.new))
-    .argument('<name>', 'the only form in which the caller is logged and shown')
+    .argument('<name>', 'name of the caller in logs, metrics and on the page')
     .action((name: string) => {
       status = newCaller({ name }, io)
     })
   program
     .command('schema')
-    .description('the JSON Schema of the configuration file')
+    .description('print the JSON Schema of the configuration file')
     .addHelpText('after', helpText(HELP.schema))
     .action(async () => {
       status = await schema({}, io)

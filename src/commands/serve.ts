@@ -5,15 +5,15 @@ import { createReloader } from '../config/reload.ts'
 import { type Daemon, ListenError, startDaemon } from '../daemon.ts'
 import { createLogger } from '../logger.ts'
 import { StoreError, type StoreRefusal } from '../store/store.ts'
+import { readConfig } from './check-config.ts'
 import { aborted, type CommandIo, EXIT } from './io.ts'
-import { readConfig } from './read-config.ts'
 import { createServiceManager } from './service-manager.ts'
 
 export interface ServeOptions extends Overrides {
   readonly file: string
 }
 
-/** Runs the daemon until it is asked to stop. SIGHUP reads the file again; a bad one changes nothing. */
+/** Runs the daemon until SIGTERM or SIGINT. SIGHUP reloads the configuration; an invalid file changes nothing. */
 export async function serve(
   { file, ...overrides }: ServeOptions,
   io: CommandIo,
@@ -27,18 +27,21 @@ export async function serve(
 
   const manager = createServiceManager({ env, clock: systemClock, log, pid: process.pid })
   let daemon: Daemon | null = null
-  // While starting: the file may have changed since it was read.
-  let asked = false
+  // A SIGHUP during the start is applied after it.
+  let reloadRequested = false
   const reloader = createReloader({ initial: config, load: () => loadConfig(file, env, overrides) })
   const reload = () => {
     if (daemon === null) {
-      asked = true
+      reloadRequested = true
       return
     }
     const result = reloader.reload()
     if (!result.ok) {
       for (const problem of result.problems) log.error({}, formatProblem(file, problem))
-      log.error({ problems: result.problems.length }, 'configuration not reloaded: nothing has changed')
+      log.error(
+        { problems: result.problems.length },
+        'configuration not reloaded: the file is invalid, the running configuration stays',
+      )
       return daemon.reloadRefused()
     }
     for (const warning of result.warnings) log.warn({}, formatProblem(file, warning))
@@ -51,12 +54,12 @@ export async function serve(
       unchanged: unchanged.length,
     }
     log.info(counts, 'configuration reloaded')
-    if (needsRestart.length > 0) log.warn({ keys: needsRestart }, 'these keys take effect with the next start')
+    if (needsRestart.length > 0) log.warn({ keys: needsRestart }, 'these keys take effect after a restart')
   }
   process.on('SIGHUP', reload)
   try {
     daemon = await startDaemon({ config, log })
-    if (asked) reload()
+    if (reloadRequested) reload()
     manager.ready(`the page is at ${daemon.url}`)
     await aborted(io.signal)
     manager.stopping()
@@ -72,7 +75,7 @@ export async function serve(
   }
 }
 
-/** What a person has to put right ends the start with a sentence; anything else is a bug, and says so. */
+/** Errors that an operator can fix end with one sentence; anything else is a bug and is thrown. */
 function refused(error: unknown, io: Pick<CommandIo, 'err'>): number {
   if (error instanceof StoreError) {
     io.err(`heartline: store.path: ${error.message}`)
@@ -83,7 +86,7 @@ function refused(error: unknown, io: Pick<CommandIo, 'err'>): number {
   return EXIT.badConfig
 }
 
-/** 75 says that trying again later may help; 78 that something must be changed first. */
+/** 75: retrying later may help. 78: something must be changed first. */
 function statusOf(kind: StoreRefusal): number {
   switch (kind) {
     case 'store-in-use':

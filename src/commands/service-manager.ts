@@ -2,9 +2,9 @@ import { spawn } from 'node:child_process'
 import type { Clock, Timer } from '../clock.ts'
 import type { Log } from '../log.ts'
 
-/** Tells systemd how it goes with us (sd_notify(3)): that we are ready, that we are still alive, that we are stopping. */
+/** Reports to systemd (sd_notify(3)): ready, alive, stopping. */
 export interface ServiceManager {
-  /** `status` is shown by `systemctl status`. From here on the watchdog is fed, if there is one. */
+  /** `status` is shown by `systemctl status`. Starts the watchdog's signs of life, if there is a watchdog. */
   ready(status: string): void
   stopping(): void
 }
@@ -16,24 +16,24 @@ export interface ServiceManagerDeps {
   readonly pid: number
 }
 
-/** Node can open no datagram socket of the file system, so systemd's own tool is asked to. It is there wherever systemd is. */
+/** Node cannot open Unix datagram sockets, so systemd's own tool sends. It is installed wherever systemd is. */
 const TOOL = 'systemd-notify'
-/** systemd asks for one sign of life in half of the time at least; the third leaves room for one that is late. */
+/** systemd expects a sign of life at least every half of WATCHDOG_USEC; a third leaves room for a late one. */
 const SIGNS_OF_LIFE = 3
 
-/** Does nothing where no systemd waits for it. */
+/** Does nothing where systemd does not listen. */
 export function createServiceManager({ env, clock, log, pid }: ServiceManagerDeps): ServiceManager {
   const listens = (env.NOTIFY_SOCKET ?? '') !== ''
   const everyMs = watchdogMs(env, pid) / SIGNS_OF_LIFE
   let timer: Timer | null = null
   let complained = false
 
-  function tell(...states: readonly string[]): void {
+  function notify(...states: readonly string[]): void {
     if (!listens) return
     const complain = (problem: string) => {
       if (complained) return
       complained = true
-      log.warn({ problem }, 'systemd could not be told how it goes: Type=notify and WatchdogSec= need systemd-notify')
+      log.warn({ problem }, 'systemd-notify failed; Type=notify and WatchdogSec= need it')
     }
     const child = spawn(TOOL, states, { stdio: 'ignore', env })
     child.on('error', (error: NodeJS.ErrnoException) => complain(error.code ?? error.name))
@@ -43,27 +43,27 @@ export function createServiceManager({ env, clock, log, pid }: ServiceManagerDep
     child.unref()
   }
 
-  /** A timer: where the event loop hangs none runs, systemd hears nothing, and starts us anew. */
+  /** A timer, so that a blocked event loop stops the signs of life and systemd restarts the process. */
   function feed(): void {
     timer = clock.after(everyMs, () => {
-      tell('WATCHDOG=1')
+      notify('WATCHDOG=1')
       feed()
     })
   }
 
   return {
     ready(status) {
-      tell('READY=1', `STATUS=${status}`)
+      notify('READY=1', `STATUS=${status}`)
       if (listens && Number.isFinite(everyMs)) feed()
     },
     stopping() {
       timer?.cancel()
-      tell('STOPPING=1')
+      notify('STOPPING=1')
     },
   }
 }
 
-/** `WATCHDOG_PID` names whom it is about; a process that merely inherited the variables has no watchdog. */
+/** `WATCHDOG_PID` names the supervised process; a child that inherited the variables has no watchdog. */
 function watchdogMs({ WATCHDOG_USEC, WATCHDOG_PID }: NodeJS.ProcessEnv, pid: number): number {
   const ms = Number(WATCHDOG_USEC) / 1000
   const isOurs = WATCHDOG_PID === undefined || WATCHDOG_PID === String(pid)

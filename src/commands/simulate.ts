@@ -5,18 +5,17 @@ import { MULTIVERSX_SHARDS } from '../simulator/multiversx.ts'
 import { type NodeOptions, startSimulatedNode } from '../simulator/node.ts'
 import { type CommandIo, EXIT } from './io.ts'
 
-/** `heartline simulate`: one simulated node, to rehearse alerts on. Runs until the signal aborts. */
 export interface SimulateOptions {
   readonly family: Family
-  /** 0 is any free one. */
+  /** 0: any free port. */
   readonly port: number
-  /** Tells nodes apart; where they err, they err each in their own way. */
+  /** Also seeds its faults: nodes of different names fail differently. */
   readonly endpointName?: string | undefined
   readonly blockTimeMs?: number | undefined
-  /** Nodes of the same seed and block time are on the same chain, also in different processes. */
+  /** Nodes with the same seed and block time share a chain, also across processes. */
   readonly seed?: string | undefined
   readonly chainId?: number | undefined
-  /** Avalanche: before 1.2.1, or now. */
+  /** Avalanche: `old` answers as before version 1.2.1. */
   readonly generation?: 'old' | 'new' | undefined
   /** Avalanche: how often it checks its own health. */
   readonly checkEveryMs?: number | undefined
@@ -31,6 +30,7 @@ export interface SimulateOptions {
 const A_DAY_MS = 86_400_000
 const BLOCK_TIMES_MS: Record<Family, number> = { ethereum: 12_000, avalanche: 2000, multiversx: 6000 }
 
+/** Runs one simulated node until the signal aborts: to rehearse alerts. */
 export async function simulate(
   options: SimulateOptions,
   io: Pick<CommandIo, 'out' | 'err'>,
@@ -45,13 +45,13 @@ export async function simulate(
     (error: unknown) => (error instanceof Error ? error : new Error(String(error))),
   )
   if (started instanceof Error) {
-    io.err(`heartline simulate: can not listen on port ${port}: ${started.message}`)
+    io.err(`heartline simulate: cannot listen on port ${port}: ${started.message}`)
     return EXIT.software
   }
   io.out(`${endpointName}: a simulated ${family} node`)
   io.out(`  url      ${started.url}`)
   io.out(`  control  ${started.controlUrl}`)
-  // A node whose port is closed for a while has nothing but this to keep the process alive.
+  // Keeps the process alive while a fault has the port closed.
   while (!signal.aborted) await clock.sleep(A_DAY_MS, signal)
   await started.stop()
   return EXIT.ok

@@ -4,7 +4,7 @@ import type { UnixMs } from '../core/time.ts'
 import type { Secret } from '../secret.ts'
 import type { Listen } from './scalars.ts'
 
-/** A whole, valid configuration: every default filled in, every path absolute, every file read. */
+/** A valid configuration: every default filled in, every path absolute, every file read. */
 export interface Config {
   readonly server: {
     readonly listen: Listen
@@ -33,7 +33,7 @@ export interface ServerTls {
 
 export interface PollSettings {
   readonly intervalMs: number
-  /** The whole deadline of one check. */
+  /** Deadline of one check. */
   readonly timeoutMs: number
   readonly concurrency: number
   readonly concurrencyPerHost: number
@@ -41,11 +41,11 @@ export interface PollSettings {
 
 export interface ConfiguredNetwork {
   readonly network: Network
-  /** `[null]` where the chain is not sharded. */
+  /** `[null]` if the chain is not sharded. */
   readonly shards: readonly Shard[]
-  /** The Host whose gateway requests are for this network. */
+  /** Gateway requests with this Host are for this network. */
   readonly host: string | null
-  /** So many blocks on top of one make it final; 0: every block is final at once. */
+  /** A block is final under this many newer blocks; 0: every block is final at once. */
   readonly finalDepth: number
   readonly poll: PollSettings
   readonly endpoints: readonly ConfiguredEndpoint[]
@@ -56,15 +56,15 @@ export interface ConfiguredEndpoint {
   readonly connection: Connection
 }
 
-/** How an endpoint is reached. */
+/** How to connect to an endpoint. */
 export interface Connection {
-  /** Without `/` at its end, without query. */
+  /** Without trailing `/`. */
   readonly url: Secret
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, Secret>>
   readonly rpcPath: string
   readonly kind: 'proxy' | 'observer'
-  /** An observer's own. */
+  /** The shard that an observer serves; `null` for other endpoints. */
   readonly shard: Shard
   readonly tls: { readonly ca: string | null; readonly insecure: boolean }
   readonly timeoutMs: number
@@ -91,7 +91,7 @@ export interface Caller {
   readonly admin: boolean
   readonly rateLimit: { readonly requests: number; readonly perMs: number } | null
   readonly methods: readonly string[]
-  /** Origins whose pages may call from a browser; `*` is any. */
+  /** Origins whose pages may call from a browser; `*` allows any. */
   readonly cors: readonly string[]
 }
 
@@ -99,7 +99,7 @@ export interface MaintenanceWindow {
   readonly name: string
   /** Names of networks. */
   readonly networks: readonly string[]
-  /** Names of endpoints in them; `null` is all. */
+  /** Names of their endpoints; `null` means all. */
   readonly endpoints: readonly string[] | null
   readonly when:
     | { readonly kind: 'repeated'; readonly schedule: string; readonly durationMs: number; readonly timeZone: string }

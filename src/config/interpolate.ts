@@ -10,8 +10,8 @@ interface From {
 }
 
 /**
- * The same data with `${NAME}` and `${file:PATH}` put in, in texts alone: after YAML is read, so that no value can become structure.
- * `$${` is a literal `${`. Data that YAML can make and a configuration cannot be (cycles, `__proto__`) is a problem here.
+ * Replaces `${NAME}` and `${file:PATH}` in strings, after YAML is parsed, so that no value can become structure. `$${` is a
+ * literal `${`. Cycles and `__proto__`, which YAML allows, are problems here.
  */
 export function interpolate(
   value: unknown,
@@ -26,14 +26,14 @@ export function interpolate(
     if (typeof node === 'string') return fill(node, path)
     if (typeof node !== 'object' || node === null) return node
     if (above.includes(node)) {
-      complain(path, 'an alias that contains itself')
+      complain(path, 'an alias that refers to itself')
       return undefined
     }
     const within = [...above, node]
     if (Array.isArray(node)) return node.map((item, at) => visit(item, [...path, at], within))
     const copy: Record<string, unknown> = {}
     for (const [key, item] of Object.entries(node)) {
-      if (key === '__proto__') complain(path, 'a key named __proto__ is unknown')
+      if (key === '__proto__') complain(path, 'unknown key __proto__')
       else copy[key] = visit(item, [...path, key], within)
     }
     return copy
@@ -61,24 +61,23 @@ function lookUp(
   { baseDir, env }: From,
 ): { ok: true; text: string } | { ok: false; message: string } {
   if (reference.startsWith('file:')) return readSecretFile(resolve(baseDir, reference.slice('file:'.length)))
-  // What stands in the braces is shown only if it can be a name: `${` may be part of a password.
+  // The text in the braces is shown only if it is a valid name: `${` may be part of a password.
   if (!NAME.test(reference)) {
     return { ok: false, message: 'expected ${NAME} or ${file:PATH} here; $${ is a literal ${' }
   }
   const text = Object.hasOwn(env, reference) ? env[reference] : undefined
-  if (text === undefined) return { ok: false, message: `the environment has no ${reference}` }
+  if (text === undefined) return { ok: false, message: `the environment variable ${reference} is not set` }
   return { ok: true, text }
 }
 
 function readSecretFile(path: string): { ok: true; text: string } | { ok: false; message: string } {
   try {
     const stat = statSync(path)
-    // A pipe would block, a device may never end.
-    if (!stat.isFile()) return { ok: false, message: 'what ${file:…} names is no file' }
-    if (stat.size > FILE_LIMIT_BYTES)
-      return { ok: false, message: 'the file that ${file:…} names is larger than 64 KiB' }
+    // Reading a pipe would block; a device may never end.
+    if (!stat.isFile()) return { ok: false, message: '${file:…} is not a regular file' }
+    if (stat.size > FILE_LIMIT_BYTES) return { ok: false, message: 'the file of ${file:…} is larger than 64 KiB' }
     return { ok: true, text: readFileSync(path, 'utf8').replace(/\r?\n$/, '') }
   } catch {
-    return { ok: false, message: 'the file that ${file:…} names cannot be read' }
+    return { ok: false, message: 'the file of ${file:…} cannot be read' }
   }
 }

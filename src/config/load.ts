@@ -11,18 +11,18 @@ import { salvage } from './salvage.ts'
 import { ConfigFile } from './schema.ts'
 import { readTlsFiles } from './tls-files.ts'
 
-/** A whole configuration with what is doubtful in it, or everything that is wrong. */
+/** A valid configuration with its warnings, or every problem. */
 export type ConfigResult =
   | { readonly ok: true; readonly config: Config; readonly warnings: readonly Problem[] }
   | { readonly ok: false; readonly problems: readonly Problem[] }
 
-/** What the command line says instead of the file. */
+/** Command line options that override the file. */
 export interface Overrides {
   readonly admin?: boolean
   readonly logLevel?: Config['log']['level']
 }
 
-/** Reads, interpolates and checks a file. Never throws; no message holds a value. */
+/** Reads, interpolates and checks a file. Never throws; no message contains a value. */
 export function loadConfig(file: string, env: Environment, overrides: Overrides = {}): ConfigResult {
   const text = readText(file)
   if (!text.ok) return { ok: false, problems: [{ path: '', message: text.message }] }
@@ -31,7 +31,7 @@ export function loadConfig(file: string, env: Environment, overrides: Overrides 
   return configFromObject(parsed.value, dirname(resolvePath(file)), env, overrides)
 }
 
-/** The same for what is no file: `value` is what YAML would have given. Relative paths start at `baseDir`. */
+/** The same for parsed YAML. Relative paths are relative to `baseDir`. */
 export function configFromObject(
   value: unknown,
   baseDir: string,
@@ -41,7 +41,7 @@ export function configFromObject(
   const filled = interpolate(value, { baseDir, env })
   const raw = override(withoutEmptySections(filled.value), overrides)
   const parsed = ConfigFile.safeParse(raw)
-  // The rules across keys are tried even on a file with bad keys: all problems at once.
+  // Rules across keys run even if some keys are invalid, so that all problems are reported at once.
   const draft = parsed.success ? parsed.data : (salvage(ConfigFile, raw) ?? {})
   const misread = parsed.success ? [] : parsed.error.issues.flatMap(describe)
   const rules = checkRules(draft, {
@@ -59,11 +59,11 @@ export function configFromObject(
   return { ok: true, config: freeze(resolve(parsed.data, { baseDir, files: tls.files })), warnings: rules.warnings }
 }
 
-/** A folder can never be the history, whatever heals. */
+/** A folder can never become the store, unlike a path that cannot be written yet. */
 function storeProblems(path: string | undefined, baseDir: string): readonly Problem[] {
   if (path === undefined || path === ':memory:') return []
   const stat = statSync(resolvePath(baseDir, path), { throwIfNoEntry: false })
-  return stat?.isDirectory() ? [{ path: 'store.path', message: 'is a folder; expected a file' }] : []
+  return stat?.isDirectory() ? [{ path: 'store.path', message: 'is a folder, expected a file' }] : []
 }
 
 /** 10,000 endpoints take 1 MB. */
@@ -72,7 +72,7 @@ const LIMIT_BYTES = 4 * 2 ** 20
 function readText(file: string): { ok: true; text: string } | { ok: false; message: string } {
   try {
     const stat = statSync(file)
-    if (!stat.isFile()) return { ok: false, message: 'is no file' }
+    if (!stat.isFile()) return { ok: false, message: 'is not a regular file' }
     if (stat.size > LIMIT_BYTES) return { ok: false, message: 'is larger than 4 MiB' }
     return { ok: true, text: readFileSync(file, 'utf8') }
   } catch (error) {
@@ -88,7 +88,7 @@ function isMapping(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** `gateway:` with everything under it commented out is as if it were not there. */
+/** `gateway:` with all of its keys commented out counts as not given. */
 function withoutEmptySections(value: unknown): unknown {
   if (!isMapping(value)) return value
   return Object.fromEntries(Object.entries(value).filter(([, section]) => section !== null))
@@ -110,14 +110,14 @@ function describe(issue: z.core.$ZodIssue): Problem[] {
   if (issue.code === 'unrecognized_keys') {
     return issue.keys.map((key) => {
       const path = [...issue.path, key]
-      return { path: formatPath(path), message: safeKey(key) === null ? 'a key here is unknown' : 'unknown key' }
+      return { path: formatPath(path), message: safeKey(key) === null ? 'unknown key' : 'unknown key' }
     })
   }
   if (issue.code === 'invalid_key') return [{ path: formatPath(issue.path), message: 'expected a header name' }]
   return [{ path: formatPath(issue.path), message: issue.message }]
 }
 
-/** What an earlier stage complained of, a later one leaves alone: a value that could not be filled in is not also the wrong kind. */
+/** One problem per path, from the earliest stage: a value that could not be interpolated is not also of the wrong type. */
 function firstStagePerPath(stages: readonly (readonly Problem[])[]): readonly Problem[] {
   const seen = new Set<string>()
   return stages.flatMap((stage) => {

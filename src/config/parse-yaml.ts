@@ -1,7 +1,7 @@
 import { type ErrorCode, LineCounter, parseDocument, visit } from 'yaml'
 import type { Problem } from './problem.ts'
 
-/** A YAML text as plain data, or every problem with its line. The parser's own messages quote the source, so ours replace them. */
+/** Parses YAML into plain data, or returns every problem with its line. The parser's messages quote the source, so they are replaced. */
 export function parseYaml(
   text: string,
 ): { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly problems: readonly Problem[] } {
@@ -11,7 +11,7 @@ export function parseYaml(
       lineCounter,
       prettyErrors: false,
       stringKeys: true,
-      // A %YAML 1.1 directive would bring merge keys, sets, timestamps and `yes` for true.
+      // A %YAML 1.1 directive would enable merge keys, sets, timestamps, and `yes` for true.
       version: '1.2',
       schema: 'core',
       merge: false,
@@ -20,10 +20,10 @@ export function parseYaml(
     const problems = new Map<string, Problem>()
     for (const { code, pos } of [...document.errors, ...document.warnings]) {
       const { line, col } = lineCounter.linePos(pos[0])
-      // The parser may find one mistake twice.
+      // The parser may report one mistake twice.
       problems.set(`${line} ${col} ${code}`, { path: `line ${line}, column ${col}`, message: MESSAGES[code] })
     }
-    // One mistake often makes a whole trail of them.
+    // One mistake often causes many follow-up errors.
     if (problems.size > 0) return { ok: false, problems: [...problems.values()].slice(0, SHOWN_PROBLEMS) }
     visit(document, {
       Scalar(_key, node) {
@@ -32,7 +32,7 @@ export function parseYaml(
     })
     return { ok: true, value: document.toJS({ maxAliasCount: MAX_ALIASES }) as unknown }
   } catch (error) {
-    // Found only when the aliases are followed. Anything else: too many of them, or nesting that exhausts the stack.
+    // Unresolved aliases throw only here. Anything else: too many aliases, or nesting that exhausts the stack.
     const unresolved = error instanceof ReferenceError && error.message.startsWith('Unresolved alias')
     const message = unresolved ? MESSAGES.BAD_ALIAS : 'nested too deeply, or too many aliases'
     return { ok: false, problems: [{ path: '', message }] }
@@ -42,8 +42,8 @@ export function parseYaml(
 const SHOWN_PROBLEMS = 5
 
 /**
- * `{ x-api-key: ${KEY} }` is what anybody would write, but to YAML the brace of `${KEY}` opens a mapping. While YAML is read,
- * characters of no meaning, as many as they replace, stand in for it.
+ * In `{ x-api-key: ${KEY} }` YAML takes the brace of `${KEY}` for a mapping. Private-use characters replace it, one for one,
+ * while YAML is parsed.
  */
 function withoutBraces(text: string): string {
   return text.replace(/\$\{([^{}\n]*)\}/g, '\uE000\uE000$1\uE001')
@@ -53,18 +53,18 @@ function withBraces(text: string): string {
   return text.replace(/\uE000\uE000([^\uE001]*)\uE001/g, '${$1}')
 }
 
-/** Enough to share a list of thresholds; a "billion laughs" needs more. */
+/** Enough to share thresholds; a "billion laughs" attack needs more. */
 const MAX_ALIASES = 100
 
 const MESSAGES: Record<ErrorCode, string> = {
   ALIAS_PROPS: 'an alias can have neither anchor nor tag',
-  BAD_ALIAS: 'an alias without its anchor (text that begins with * belongs in quotes)',
-  BAD_COLLECTION_TYPE: 'a tag that does not fit',
+  BAD_ALIAS: 'an alias without its anchor (quote text that begins with *)',
+  BAD_COLLECTION_TYPE: 'a tag of the wrong type',
   BAD_DIRECTIVE: 'an unknown % directive',
   BAD_DQ_ESCAPE: 'an unknown \\ escape in double quotes (single quotes take \\ as it is)',
   BAD_INDENT: 'wrong indentation',
-  BAD_PROP_ORDER: 'an anchor or tag in the wrong place',
-  BAD_SCALAR_START: 'text that begins with this character belongs in quotes',
+  BAD_PROP_ORDER: 'a misplaced anchor or tag',
+  BAD_SCALAR_START: 'quote text that begins with this character',
   BLOCK_AS_IMPLICIT_KEY: 'a mapping inside a mapping on one line',
   BLOCK_IN_FLOW: 'an indented block inside brackets',
   DUPLICATE_KEY: 'this key is given twice',
@@ -72,12 +72,12 @@ const MESSAGES: Record<ErrorCode, string> = {
   KEY_OVER_1024_CHARS: 'a key longer than 1024 characters (a missing line break?)',
   MISSING_CHAR: 'a closing quote, bracket, comma or colon is missing',
   MULTILINE_IMPLICIT_KEY: 'a key over several lines (a missing colon?)',
-  MULTIPLE_ANCHORS: 'two anchors at one place',
+  MULTIPLE_ANCHORS: 'two anchors on one node',
   MULTIPLE_DOCS: 'a second document: one file holds one configuration',
-  MULTIPLE_TAGS: 'two tags at one place',
+  MULTIPLE_TAGS: 'two tags on one node',
   NON_STRING_KEY: 'a key that is not text',
   RESOURCE_EXHAUSTION: 'nested too deeply',
-  TAB_AS_INDENT: 'a tab as indentation: use blanks',
-  TAG_RESOLVE_FAILED: 'an unknown tag (text that begins with ! belongs in quotes)',
-  UNEXPECTED_TOKEN: 'something is in the wrong place here (a missing quote or line break?)',
+  TAB_AS_INDENT: 'a tab as indentation: use spaces',
+  TAG_RESOLVE_FAILED: 'an unknown tag (quote text that begins with !)',
+  UNEXPECTED_TOKEN: 'unexpected text (a missing quote or line break?)',
 }

@@ -1,19 +1,19 @@
-/** What is wrong with a configuration, and where. Holds no value of it. */
+/** One mistake in a configuration. Contains no value of it. */
 export interface Problem {
-  /** A key path such as `networks[1].endpoints[0].url`, a place such as `line 3, column 5`, or empty for the whole. */
+  /** A key path such as `networks[1].endpoints[0].url`, a position such as `line 3, column 5`, or empty for the whole file. */
   readonly path: string
   readonly message: string
 }
 
-/** A key path in pieces, as zod gives it. */
+/** A key path in pieces, as zod returns it. */
 export type Path = readonly PropertyKey[]
 
-/** The one sentence of a problem: `heartline.yaml: networks[1].endpoints[0].url: expected an http(s) URL`. */
+/** One line for people: `heartline.yaml: networks[1].endpoints[0].url: expected an http(s) URL`. */
 export function formatProblem(file: string, { path, message }: Problem): string {
   return path === '' ? `${file}: ${message}` : `${file}: ${path}: ${message}`
 }
 
-// A key is the user's text too: somebody may have written a secret where a key belongs. What looks like words is shown.
+// A secret may stand where a key belongs, so only keys that look like words are shown.
 const WORDS = /^[A-Za-z]{1,20}(?:[_-][A-Za-z]{1,20}){0,4}$/
 
 export function safeKey(key: PropertyKey): string | null {

@@ -1,11 +1,13 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
 import { ConfigFile } from './schema.ts'
 
-/** The JSON Schema of the configuration file, for editors: what people write, before `${NAME}` is filled in. */
+/** The JSON Schema of the configuration file for editors, before interpolation. */
 export function configJsonSchema(): Record<string, unknown> {
   const schema = z.toJSONSchema(ConfigFile, {
     io: 'input',
-    // A scalar reads anything and says what it expected: its own schema is in its metadata.
+    // A scalar accepts `unknown` and reports what it expected: its JSON Schema is in its metadata.
     override: ({ jsonSchema }) => {
       const own = jsonSchema as Node
       if (own.jsonSchema !== undefined) Object.assign(own, own.jsonSchema)
@@ -37,7 +39,7 @@ interface Described extends Node {
 export function configTable(): string {
   const root = z.toJSONSchema(ConfigFile, { io: 'input' }) as Described
   const rows = rowsOf(root, '')
-  return ['| key | type | default | what it is |', '|---|---|---|---|', ...rows].join('\n')
+  return ['| key | type | default | description |', '|---|---|---|---|', ...rows].join('\n')
 }
 
 function rowsOf(node: Described, prefix: string): string[] {
@@ -72,10 +74,16 @@ function cell(text: string): string {
 const BEGIN = '<!-- The table is generated from src/config/schema.ts: npm run docs -->'
 const END = '<!-- End of the generated table -->'
 
-/** The page with its table as the schema has it now. */
+/** The page with its table regenerated. */
 export function withConfigTable(page: string): string {
   const begin = page.indexOf(BEGIN)
   const end = page.indexOf(END)
-  if (begin === -1 || end < begin) throw new Error('docs/configuration.md has lost the markers of its table')
+  if (begin === -1 || end < begin) throw new Error('docs/configuration.md lacks the markers of its table')
   return `${page.slice(0, begin + BEGIN.length)}\n\n${configTable()}\n\n${page.slice(end)}`
+}
+
+// `npm run docs`
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const page = new URL('../../docs/configuration.md', import.meta.url)
+  writeFileSync(page, withConfigTable(readFileSync(page, 'utf8')))
 }

@@ -12,19 +12,19 @@ import type {
   ServerTls,
 } from './config.ts'
 import { parseDuration } from './scalars.ts'
-import { type ConfigFile, FAMILY_DEFAULTS, YIELDING_DEFAULTS } from './schema.ts'
+import { type ConfigFile, DERIVED_DEFAULTS, FAMILY_DEFAULTS } from './schema.ts'
 import type { Files } from './tls-files.ts'
 
 type NetworkFile = ConfigFile['networks'][number]
 type EndpointFile = NetworkFile['endpoints'][number]
 
-interface Place {
+interface Source {
   readonly baseDir: string
   readonly files: Files
 }
 
-/** A file that obeys every rule -> what the daemon works with: defaults that depend on neighbours, absolute paths, files as texts. */
-export function resolve(file: ConfigFile, place: Place): Config {
+/** Turns a valid file into the daemon's configuration: derived defaults, absolute paths, file contents. */
+export function resolve(file: ConfigFile, source: Source): Config {
   const poll = pollSettings(file.poll, file.poll.timeout !== undefined)
   const names = file.networks.map((network) => network.name)
   return {
@@ -32,10 +32,10 @@ export function resolve(file: ConfigFile, place: Place): Config {
       listen: file.server.listen,
       token: file.server.token ?? null,
       public: file.server.public,
-      tls: serverTls(file.server.tls, place),
+      tls: serverTls(file.server.tls, source),
     },
     store: {
-      path: file.store.path === ':memory:' ? file.store.path : resolvePath(place.baseDir, file.store.path),
+      path: file.store.path === ':memory:' ? file.store.path : resolvePath(source.baseDir, file.store.path),
       retention: {
         rawMs: file.store.retention.raw,
         fiveMinutesMs: file.store.retention.five_minutes,
@@ -44,28 +44,28 @@ export function resolve(file: ConfigFile, place: Place): Config {
       maxSizeBytes: file.store.max_size,
     },
     poll,
-    networks: file.networks.map((network) => configuredNetwork(network, file.poll, place)),
-    gateway: gatewaySettings(file.gateway, names, place),
+    networks: file.networks.map((network) => configuredNetwork(network, file.poll, source)),
+    gateway: gatewaySettings(file.gateway, names, source),
     maintenance: file.maintenance.map((window) => maintenanceWindow(window, names)),
     log: file.log,
   }
 }
 
 /**
- * A timeout that nobody set, or set for a longer interval, leaves room before the next poll, so that a node that hangs is still polled
- * in every turn; a number per host is cut to the number of all. Who shortens one key need not know the other.
+ * A default timeout, or one set for a longer interval, is cut to leave room before the next poll, so that a hanging node is still
+ * polled in every interval. The limit per host is cut to the total limit.
  */
-function pollSettings(keys: ConfigFile['poll'], timeoutIsMeant: boolean): PollSettings {
-  const { interval, timeout = ms(YIELDING_DEFAULTS.timeout), concurrency } = keys
+function pollSettings(keys: ConfigFile['poll'], timeoutIsChosen: boolean): PollSettings {
+  const { interval, timeout = ms(DERIVED_DEFAULTS.timeout), concurrency } = keys
   return {
     intervalMs: interval,
-    timeoutMs: Math.min(timeout, timeoutIsMeant ? interval : Math.floor(YIELDING_DEFAULTS.timeoutShare * interval)),
+    timeoutMs: Math.min(timeout, timeoutIsChosen ? interval : Math.floor(DERIVED_DEFAULTS.timeoutShare * interval)),
     concurrency,
-    concurrencyPerHost: Math.min(keys.concurrency_per_host ?? YIELDING_DEFAULTS.concurrencyPerHost, concurrency),
+    concurrencyPerHost: Math.min(keys.concurrency_per_host ?? DERIVED_DEFAULTS.concurrencyPerHost, concurrency),
   }
 }
 
-function configuredNetwork(network: NetworkFile, inherited: ConfigFile['poll'], place: Place): ConfiguredNetwork {
+function configuredNetwork(network: NetworkFile, inherited: ConfigFile['poll'], source: Source): ConfiguredNetwork {
   const { family } = network
   const own = network.poll
   const settings = {
@@ -74,11 +74,11 @@ function configuredNetwork(network: NetworkFile, inherited: ConfigFile['poll'], 
     concurrency: own.concurrency ?? inherited.concurrency,
     concurrency_per_host: own.concurrency_per_host ?? inherited.concurrency_per_host,
   }
-  // A timeout is meant for the interval that it stands beside.
-  const timeoutIsMeant = own.timeout !== undefined || (own.interval === undefined && inherited.timeout !== undefined)
-  const poll = pollSettings(settings, timeoutIsMeant)
+  // A timeout counts as chosen for the interval at the same level.
+  const timeoutIsChosen = own.timeout !== undefined || (own.interval === undefined && inherited.timeout !== undefined)
+  const poll = pollSettings(settings, timeoutIsChosen)
   const blockTimeMs = network.block_time ?? ms(FAMILY_DEFAULTS[family].blockTime)
-  const shards = family === 'multiversx' ? (network.shards ?? YIELDING_DEFAULTS.shards) : [null]
+  const shards = family === 'multiversx' ? (network.shards ?? DERIVED_DEFAULTS.shards) : [null]
   return {
     network: {
       name: network.name,
@@ -93,7 +93,7 @@ function configuredNetwork(network: NetworkFile, inherited: ConfigFile['poll'], 
     host: network.host ?? null,
     finalDepth: network.final_depth ?? FAMILY_DEFAULTS[family].finalDepth,
     poll,
-    endpoints: network.endpoints.map((endpoint) => configuredEndpoint(endpoint, network, { poll, shards, place })),
+    endpoints: network.endpoints.map((endpoint) => configuredEndpoint(endpoint, network, { poll, shards, source })),
   }
 }
 
@@ -101,9 +101,9 @@ function thresholds(keys: NetworkFile['thresholds'], blockTimeMs: number): Thres
   const { lag_blocks: lagBlocks } = keys
   return {
     lagBlocks,
-    lagRecoverBlocks: keys.lag_recover_blocks ?? Math.min(YIELDING_DEFAULTS.lagRecoverBlocks, lagBlocks - 1),
-    lagBlocksDown: keys.lag_blocks_down ?? Math.max(YIELDING_DEFAULTS.lagBlocksDown, 2 * lagBlocks),
-    stallMs: keys.stall ?? Math.max(ms(YIELDING_DEFAULTS.stall), YIELDING_DEFAULTS.stallBlocks * blockTimeMs),
+    lagRecoverBlocks: keys.lag_recover_blocks ?? Math.min(DERIVED_DEFAULTS.lagRecoverBlocks, lagBlocks - 1),
+    lagBlocksDown: keys.lag_blocks_down ?? Math.max(DERIVED_DEFAULTS.lagBlocksDown, 2 * lagBlocks),
+    stallMs: keys.stall ?? Math.max(ms(DERIVED_DEFAULTS.stall), DERIVED_DEFAULTS.stallBlocks * blockTimeMs),
     heartbeatMs: keys.heartbeat,
     contiguousFailures: keys.contiguous_failures,
     latencyMs: keys.latency,
@@ -116,7 +116,7 @@ function thresholds(keys: NetworkFile['thresholds'], blockTimeMs: number): Thres
 function configuredEndpoint(
   file: EndpointFile,
   { name: network, family }: NetworkFile,
-  { poll, shards, place }: { poll: PollSettings; shards: readonly Shard[]; place: Place },
+  { poll, shards, source }: { poll: PollSettings; shards: readonly Shard[]; source: Source },
 ): ConfiguredEndpoint {
   const kind = file.kind ?? 'proxy'
   const shard = file.shard ?? null
@@ -138,17 +138,17 @@ function configuredEndpoint(
       rpcPath: file.rpc_path ?? FAMILY_DEFAULTS[family].rpcPath,
       kind,
       shard,
-      tls: { ca: file.tls.ca === undefined ? null : textOf(file.tls.ca, place), insecure: file.tls.insecure },
+      tls: { ca: file.tls.ca === undefined ? null : textOf(file.tls.ca, source), insecure: file.tls.insecure },
       timeoutMs: poll.timeoutMs,
     },
   }
 }
 
-function gatewaySettings(file: ConfigFile['gateway'], names: readonly string[], place: Place): GatewaySettings {
+function gatewaySettings(file: ConfigFile['gateway'], names: readonly string[], source: Source): GatewaySettings {
   return {
     enabled: file.enabled,
     listen: file.listen,
-    tls: serverTls(file.tls, place),
+    tls: serverTls(file.tls, source),
     admin: file.admin,
     publicUrl: file.public_url ?? null,
     callers: file.callers.map(
@@ -182,18 +182,18 @@ function maintenanceWindow(file: ConfigFile['maintenance'][number], names: reado
   }
 }
 
-function serverTls(tls: { cert: string; key: string } | undefined, place: Place): ServerTls | null {
-  return tls === undefined ? null : { cert: textOf(tls.cert, place), key: new Secret(textOf(tls.key, place)) }
+function serverTls(tls: { cert: string; key: string } | undefined, source: Source): ServerTls | null {
+  return tls === undefined ? null : { cert: textOf(tls.cert, source), key: new Secret(textOf(tls.key, source)) }
 }
 
-function textOf(file: string, { baseDir, files }: Place): string {
+function textOf(file: string, { baseDir, files }: Source): string {
   const text = files.get(resolvePath(baseDir, file))
-  if (text === undefined) throw new Error('a file of the configuration was not read')
+  if (text === undefined) throw new Error('a file named in the configuration was not read')
   return text
 }
 
 function ms(text: string): number {
   const parsed = parseDuration(text)
-  if (parsed === undefined) throw new Error('a default is no duration')
+  if (parsed === undefined) throw new Error('a default is not a duration')
   return parsed
 }

@@ -1,77 +1,70 @@
+import { Secret } from '../secret.ts'
 import { formatPath, type Path, type Problem } from './problem.ts'
 import type { Draft } from './salvage.ts'
 import type { Listen } from './scalars.ts'
 import type { ConfigFile } from './schema.ts'
-import { FAMILY_DEFAULTS, YIELDING_DEFAULTS } from './schema.ts'
+import { DERIVED_DEFAULTS, FAMILY_DEFAULTS } from './schema.ts'
 
-type Complain = (path: Path, message: string) => void
-/** Whether a key was given, and wrong: then it is no reason to say that it is missing. */
-type IsWrong = (path: Path) => boolean
-type NetworkDraft = NonNullable<NonNullable<Draft<ConfigFile>['networks']>[number]>
-type EndpointDraft = NonNullable<NonNullable<NetworkDraft['endpoints']>[number]>
-type MaintenanceDraft = NonNullable<NonNullable<Draft<ConfigFile>['maintenance']>[number]>
-
-/** What keys must not say together. `problems` stop the daemon; `warnings` are for its log. */
+/** Rules across keys. `problems` stop the daemon; `warnings` go to its log. */
 export function checkRules(
   draft: Draft<ConfigFile>,
   { gatewayListenGiven, wrong }: { readonly gatewayListenGiven: boolean; readonly wrong: ReadonlySet<string> },
 ): { readonly problems: readonly Problem[]; readonly warnings: readonly Problem[] } {
   const problems: Problem[] = []
   const warnings: Problem[] = []
-  const complain: Complain = (path, message) => problems.push({ path: formatPath(path), message })
-  const warn: Complain = (path, message) => warnings.push({ path: formatPath(path), message })
-
-  const isWrong: IsWrong = (path) => wrong.has(formatPath(path))
-
-  serverRules(draft, isWrong, complain, warn)
-  retentionRules(draft, complain)
-  pollRules(draft.poll, draft.poll, ['poll'], complain)
-  const networks = draft.networks ?? []
-  unique(
-    networks,
-    (network) => network.name,
-    (at) => ['networks', at, 'name'],
-    complain,
-  )
-  unique(
-    networks,
-    (network) => network.host,
-    (at) => ['networks', at, 'host'],
-    complain,
-  )
+  const report: Report = {
+    complain: (path, message) => problems.push({ path: formatPath(path), message }),
+    warn: (path, message) => warnings.push({ path: formatPath(path), message }),
+    isWrong: (path) => wrong.has(formatPath(path)),
+  }
+  const { networks = [], maintenance = [] } = draft
+  serverRules(draft, report)
+  retentionRules(draft, report)
+  pollRules(draft.poll, draft.poll, ['poll'], report)
+  uniqueBy('name', networks, ['networks'], report)
+  uniqueBy('host', networks, ['networks'], report)
   networks.forEach((network, at) => {
     if (network === undefined) return
-    pollRules(network.poll, { ...draft.poll, ...given(network.poll) }, ['networks', at, 'poll'], complain)
-    networkRules(network, ['networks', at], isWrong, complain, warn)
+    pollRules(network.poll, { ...draft.poll, ...given(network.poll) }, ['networks', at, 'poll'], report)
+    networkRules(network, ['networks', at], report)
   })
-  gatewayRules(draft, gatewayListenGiven, complain, warn)
-  const windows = draft.maintenance ?? []
-  unique(
-    windows,
-    (window) => window.name,
-    (at) => ['maintenance', at, 'name'],
-    complain,
-  )
-  windows.forEach((window, at) => {
-    if (window !== undefined) maintenanceRules(window, networks, ['maintenance', at], isWrong, complain)
+  gatewayRules(draft, gatewayListenGiven, report)
+  uniqueBy('name', maintenance, ['maintenance'], report)
+  maintenance.forEach((window, at) => {
+    if (window !== undefined) maintenanceRules(window, networks, ['maintenance', at], report)
   })
   return { problems, warnings }
 }
 
-/** The second of two that are the same is named, with where the first is. */
-function unique<T>(
-  items: readonly (T | undefined)[],
-  valueOf: (item: T) => string | number | undefined,
-  pathOf: (at: number) => Path,
-  complain: Complain,
+interface Report {
+  complain(path: Path, message: string): void
+  warn(path: Path, message: string): void
+  /** Whether a key was given but is invalid: then it is not also reported as missing. */
+  isWrong(path: Path): boolean
+}
+
+type NetworkDraft = NonNullable<NonNullable<Draft<ConfigFile>['networks']>[number]>
+type EndpointDraft = NonNullable<NonNullable<NetworkDraft['endpoints']>[number]>
+type MaintenanceDraft = NonNullable<NonNullable<Draft<ConfigFile>['maintenance']>[number]>
+
+/** No two items may have the same value of `key`: the second one is reported, with the path of the first. */
+function uniqueBy<K extends string>(
+  key: K,
+  items: readonly ({ readonly [Key in K]?: unknown } | undefined)[],
+  path: Path,
+  report: Report,
 ): void {
-  const seen = new Map<string | number, number>()
-  items.forEach((item, at) => {
-    const value = item === undefined ? undefined : valueOf(item)
-    if (value === undefined) return
-    const first = seen.get(value)
-    if (first === undefined) seen.set(value, at)
-    else complain(pathOf(at), `the same as ${formatPath(pathOf(first))}`)
+  const values = items.map((item) => {
+    const value = item?.[key]
+    return value instanceof Secret ? value.reveal() : value
+  })
+  unique(values, (at) => [...path, at, key], report)
+}
+
+function unique(values: readonly unknown[], pathOf: (at: number) => Path, { complain }: Report): void {
+  values.forEach((value, at) => {
+    const first = value === undefined ? at : values.indexOf(value)
+    if (first !== at) complain(pathOf(at), `the same as ${formatPath(pathOf(first))}`)
   })
 }
 
@@ -79,25 +72,22 @@ function given<T extends object>(keys: T | undefined): Partial<T> {
   return Object.fromEntries(Object.entries(keys ?? {}).filter(([, value]) => value !== undefined)) as Partial<T>
 }
 
-/** Characters that a token needs to keep guessing hopeless. */
-const UNGUESSABLE = 16
+/** Shorter tokens can be guessed. */
+const MIN_TOKEN_LENGTH = 16
 
-function serverRules({ server }: Draft<ConfigFile>, isWrong: IsWrong, complain: Complain, warn: Complain): void {
+function serverRules({ server }: Draft<ConfigFile>, { complain, warn, isWrong }: Report): void {
   if (server?.public === false && server.token === undefined && !isWrong(['server', 'token'])) {
-    complain(['server', 'public'], 'false needs server.token: without one nobody could read the page')
+    complain(['server', 'public'], 'false needs server.token: without a token the page could not be read')
   }
-  if (server?.token !== undefined && server.token.reveal().length < UNGUESSABLE) {
-    warn(['server', 'token'], `is shorter than ${UNGUESSABLE} characters: it may be guessed`)
+  if (server?.token !== undefined && server.token.reveal().length < MIN_TOKEN_LENGTH) {
+    warn(['server', 'token'], `is shorter than ${MIN_TOKEN_LENGTH} characters and can be guessed`)
   }
   if (server?.listen !== undefined && server.token === undefined && !isLoopback(server.listen)) {
-    warn(
-      ['server', 'listen'],
-      'is reachable from other machines, and without server.token everything on it is readable',
-    )
+    warn(['server', 'listen'], 'is reachable from other machines; without server.token everything on it is readable')
   }
 }
 
-function retentionRules({ store }: Draft<ConfigFile>, complain: Complain): void {
+function retentionRules({ store }: Draft<ConfigFile>, { complain }: Report): void {
   const { raw, five_minutes: fiveMinutes, hour } = store?.retention ?? {}
   if (raw !== undefined && fiveMinutes !== undefined && raw > fiveMinutes) {
     complain(['store', 'retention', 'five_minutes'], 'expected to be at least as long as store.retention.raw')
@@ -109,8 +99,8 @@ function retentionRules({ store }: Draft<ConfigFile>, complain: Complain): void 
 
 type PollDraft = NetworkDraft['poll'] | undefined
 
-/** Only what is set here is judged: inherited values give way (`resolve.ts`). */
-function pollRules(own: PollDraft, effective: PollDraft, path: Path, complain: Complain): void {
+/** Only keys set here are checked: inherited values adapt (`resolve.ts`). */
+function pollRules(own: PollDraft, effective: PollDraft, path: Path, { complain }: Report): void {
   if (own?.timeout !== undefined && effective?.interval !== undefined && own.timeout > effective.interval) {
     complain([...path, 'timeout'], 'expected to be at most the interval')
   }
@@ -120,37 +110,27 @@ function pollRules(own: PollDraft, effective: PollDraft, path: Path, complain: C
   }
 }
 
-function networkRules(network: NetworkDraft, path: Path, isWrong: IsWrong, complain: Complain, warn: Complain): void {
-  const { family, endpoints = [], shards, thresholds } = network
-  unique(
-    endpoints,
-    (endpoint) => endpoint.name,
-    (at) => [...path, 'endpoints', at, 'name'],
-    complain,
-  )
-  unique(
-    shards ?? [],
-    (shard) => shard,
-    (at) => [...path, 'shards', at],
-    complain,
-  )
-  thresholdRules(thresholds, [...path, 'thresholds'], complain)
-  if (family !== undefined && family !== 'multiversx' && shards !== undefined) {
-    complain([...path, 'shards'], 'only multiversx has shards')
+function networkRules(network: NetworkDraft, path: Path, report: Report): void {
+  const { family, endpoints = [], shards = [], thresholds } = network
+  uniqueBy('name', endpoints, [...path, 'endpoints'], report)
+  unique(shards, (at) => [...path, 'shards', at], report)
+  thresholdRules(thresholds, [...path, 'thresholds'], report)
+  if (family !== undefined && family !== 'multiversx' && network.shards !== undefined) {
+    report.complain([...path, 'shards'], 'only multiversx has shards')
   }
   if (family === 'multiversx' && network.chain_id !== undefined) {
-    complain([...path, 'chain_id'], 'multiversx has no chain id of this kind')
+    report.complain([...path, 'chain_id'], 'multiversx has no numeric chain id')
   }
   endpoints.forEach((endpoint, at) => {
     if (endpoint === undefined) return
-    endpointRules(endpoint, network, [...path, 'endpoints', at], isWrong, complain)
+    endpointRules(endpoint, network, [...path, 'endpoints', at], report)
     if (endpoint.tls?.insecure === true) {
-      warn([...path, 'endpoints', at, 'tls', 'insecure'], 'any certificate is accepted: answers may be anybody’s')
+      report.warn([...path, 'endpoints', at, 'tls', 'insecure'], 'any certificate is accepted: answers can be forged')
     }
   })
 }
 
-function thresholdRules(thresholds: NetworkDraft['thresholds'], path: Path, complain: Complain): void {
+function thresholdRules(thresholds: NetworkDraft['thresholds'], path: Path, { complain }: Report): void {
   const { lag_blocks: lag, lag_recover_blocks: recover, lag_blocks_down: down } = thresholds ?? {}
   if (lag === undefined) return
   if (recover !== undefined && recover >= lag)
@@ -158,33 +138,24 @@ function thresholdRules(thresholds: NetworkDraft['thresholds'], path: Path, comp
   if (down !== undefined && down <= lag) complain([...path, 'lag_blocks_down'], 'expected to be more than lag_blocks')
 }
 
-function endpointRules(
-  endpoint: EndpointDraft,
-  network: NetworkDraft,
-  path: Path,
-  isWrong: IsWrong,
-  complain: Complain,
-): void {
+function endpointRules(endpoint: EndpointDraft, network: NetworkDraft, path: Path, report: Report): void {
+  const { complain } = report
   const { family } = network
-  unique(
-    endpoint.checks ?? [],
-    (check) => check,
-    (at) => [...path, 'checks', at],
-    complain,
-  )
+  const checks = endpoint.checks ?? []
+  unique(checks, (at) => [...path, 'checks', at], report)
   if (family === undefined) return
   const offered: readonly string[] = FAMILY_DEFAULTS[family].offered
-  endpoint.checks?.forEach((check, at) => {
+  checks.forEach((check, at) => {
     if (check !== undefined && !offered.includes(check))
       complain([...path, 'checks', at], `${family} nodes offer no ${check}`)
   })
-  headerRules(endpoint, path, complain)
-  if (family === 'multiversx') return shardRules(endpoint, network, path, isWrong, complain)
+  headerRules(endpoint, path, report)
+  if (family === 'multiversx') return shardRules(endpoint, network, path, report)
   if (endpoint.kind !== undefined) complain([...path, 'kind'], 'only multiversx has kinds of endpoints')
   if (endpoint.shard !== undefined) complain([...path, 'shard'], 'only multiversx has shards')
 }
 
-/** Headers that frame the request or are ours to set: a node would answer something else, or the connection would break. */
+/** Headers that frame the request, or that the daemon sets: overriding them would break requests. */
 const RESERVED_HEADERS: ReadonlySet<string> = new Set([
   'accept-encoding',
   'connection',
@@ -199,68 +170,48 @@ const RESERVED_HEADERS: ReadonlySet<string> = new Set([
   'upgrade',
 ])
 
-function headerRules({ headers = {} }: EndpointDraft, path: Path, complain: Complain): void {
+function headerRules({ headers = {} }: EndpointDraft, path: Path, { complain }: Report): void {
   const seen = new Set<string>()
   for (const key of Object.keys(headers)) {
     const lower = key.toLowerCase()
     if (RESERVED_HEADERS.has(lower)) complain([...path, 'headers', key], 'is set by the daemon itself')
-    if (seen.has(lower)) complain([...path, 'headers', key], 'given twice (upper and lower case are the same here)')
+    if (seen.has(lower)) complain([...path, 'headers', key], 'given twice (header names ignore case)')
     seen.add(lower)
   }
 }
 
-function shardRules(
-  endpoint: EndpointDraft,
-  network: NetworkDraft,
-  path: Path,
-  isWrong: IsWrong,
-  complain: Complain,
-): void {
+function shardRules(endpoint: EndpointDraft, network: NetworkDraft, path: Path, { complain, isWrong }: Report): void {
   const { kind, shard } = endpoint
   if (kind === 'observer' && shard === undefined)
-    complain([...path, 'shard'], 'an observer needs the shard that it serves')
+    complain([...path, 'shard'], 'required for an observer: the shard that it serves')
   if (kind !== 'observer' && shard !== undefined && !isWrong([...path, 'kind']))
-    complain([...path, 'shard'], 'only an observer has one: kind: observer')
-  const shards: readonly (number | undefined)[] = network.shards ?? YIELDING_DEFAULTS.shards
+    complain([...path, 'shard'], 'only an observer (kind: observer) has a shard')
+  const shards: readonly (number | undefined)[] = network.shards ?? DERIVED_DEFAULTS.shards
   if (kind === 'observer' && shard !== undefined && !shards.includes(shard)) {
     complain([...path, 'shard'], 'is not among the shards of its network')
   }
 }
 
-function gatewayRules(draft: Draft<ConfigFile>, listenGiven: boolean, complain: Complain, warn: Complain): void {
+function gatewayRules(draft: Draft<ConfigFile>, listenGiven: boolean, report: Report): void {
+  const { complain, warn } = report
   const { gateway, server } = draft
   if (gateway === undefined) return
-  const callers = gateway.callers ?? []
+  const { enabled, listen, callers = [] } = gateway
   const known = new Set(draft.networks?.map((network) => network?.name))
-  if (gateway.enabled === true && gateway.callers?.length === 0) {
-    complain(['gateway', 'callers'], 'expected at least one caller: without any, nobody may use the gateway')
+  if (enabled === true && gateway.callers?.length === 0) {
+    complain(['gateway', 'callers'], 'expected at least one caller: without one, every request is refused')
   }
-  if (
-    (gateway.enabled === true || listenGiven) &&
-    gateway.listen &&
-    server?.listen &&
-    collide(gateway.listen, server.listen)
-  ) {
+  if ((enabled === true || listenGiven) && listen && server?.listen && collide(listen, server.listen)) {
     complain(['gateway', 'listen'], 'the same as server.listen')
   }
-  if (gateway.enabled === true && gateway.listen && gateway.tls === undefined && !isLoopback(gateway.listen)) {
+  if (enabled === true && listen && gateway.tls === undefined && !isLoopback(listen)) {
     warn(
       ['gateway', 'listen'],
-      'is reachable from other machines without TLS: endpoint_ids cross the network in the clear',
+      'is reachable from other machines without TLS: endpoint_ids cross the network unencrypted',
     )
   }
-  unique(
-    callers,
-    (caller) => caller.name,
-    (at) => ['gateway', 'callers', at, 'name'],
-    complain,
-  )
-  unique(
-    callers,
-    (caller) => caller.endpoint_id?.reveal(),
-    (at) => ['gateway', 'callers', at, 'endpoint_id'],
-    complain,
-  )
+  uniqueBy('name', callers, ['gateway', 'callers'], report)
+  uniqueBy('endpoint_id', callers, ['gateway', 'callers'], report)
   callers.forEach((caller, at) => {
     const path = ['gateway', 'callers', at]
     caller?.networks?.forEach((name, index) => {
@@ -276,8 +227,7 @@ function maintenanceRules(
   window: MaintenanceDraft,
   networks: readonly (NetworkDraft | undefined)[],
   path: Path,
-  isWrong: IsWrong,
-  complain: Complain,
+  { complain, isWrong }: Report,
 ): void {
   const repeated = window.schedule !== undefined || isWrong([...path, 'schedule'])
   const once =

@@ -1,13 +1,13 @@
 import { z } from 'zod'
 
-/** What is left of a value when everything invalid in it is taken out: the rules across keys are tried on it, so that all problems show at once. */
+/** A value without its invalid parts. Rules across keys run on it, so that all problems are reported at once. */
 export type Draft<T> = T extends readonly (infer Item)[]
   ? readonly (Draft<Item> | undefined)[]
   : T extends Leaf
     ? T
     : { readonly [Key in keyof T]?: Draft<T[Key]> | undefined }
 
-/** Anything with a method is one value, as are texts and numbers. */
+/** Values with methods count as leaves, like strings and numbers. */
 type Leaf = string | number | boolean | null | undefined | { reveal(): string } | { host: string; port: number }
 
 export function salvage<T extends z.ZodType>(schema: T, value: unknown): Draft<z.output<T>> | undefined {

@@ -2,16 +2,16 @@ import { validate as isCron } from 'node-cron'
 import { z } from 'zod'
 import { Secret } from '../secret.ts'
 
-/** The kinds of single values in the configuration file: each reads one scalar and says what it expected. Values are never echoed. */
+/** Types of single values in the configuration file. Each parses one scalar or reports what it expected, never the value. */
 
-/** What a key is for, in one sentence, and the unit that its default and its bounds are in. */
+/** What a key is for, in one sentence. */
 export interface About {
   readonly description: string
-  /** Shown in the table where the default depends on something else. */
+  /** Shown in the documentation if the default depends on other keys. */
   readonly defaultText?: string
 }
 
-/** Keyword set that editors get for a value that may also be written `${NAME}`. */
+/** JSON Schema of a value written as `${NAME}`. */
 const INTERPOLATED = { type: 'string', pattern: '\\$\\{[^}]+\\}' } as const
 
 type Read<T> = (value: unknown) => T | undefined
@@ -39,7 +39,7 @@ function scalar<T>(expected: string, kind: string, jsonSchema: Record<string, un
 const MS_OF = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000, y: 365 * 86_400_000 } as const
 const DURATION = /^(\d{1,15}(?:\.\d{1,6})?)(ms|s|m|h|d|y)$/
 
-/** `500ms`, `15s`, `2m`, `48h`, `90d`, `2y` (365 days each) in milliseconds; `undefined` if it is none, or no whole positive number of them. */
+/** `500ms`, `15s`, `2m`, `48h`, `90d`, `2y` (365 days each) in milliseconds; `undefined` if invalid or not positive. */
 export function parseDuration(text: string): number | undefined {
   const [, count, unit] = DURATION.exec(text) ?? []
   if (count === undefined || unit === undefined) return undefined
@@ -61,7 +61,7 @@ const BYTES_OF = {
 } as const
 const SIZE = /^(\d{1,15}(?:\.\d{1,6})?)(B|[kKMGT]B|[KMGT]iB)$/
 
-/** `1KiB`, `64MiB`, `10GiB`, `500MB` in bytes; `undefined` if it is none, or no positive number of them. */
+/** `1KiB`, `64MiB`, `10GiB`, `500MB` in bytes; `undefined` if invalid or not positive. */
 export function parseSize(text: string): number | undefined {
   const [, count, unit] = SIZE.exec(text) ?? []
   if (count === undefined || unit === undefined) return undefined
@@ -69,8 +69,8 @@ export function parseSize(text: string): number | undefined {
   return Number.isSafeInteger(bytes) && bytes > 0 ? bytes : undefined
 }
 
-/** Longer makes no sense, and would not fit a timer (24.8 days) or a date. */
 interface Span {
+  /** A longer duration would not fit a timer (24.8 days) or a date. */
   readonly max?: string
 }
 
@@ -96,7 +96,7 @@ export function size(about: About) {
   )(about)
 }
 
-/** A whole number; also as text, since that is what `${NAME}` gives. */
+/** A whole number; also as text, because `${NAME}` is text. */
 export function whole(about: About, min: number, max: number) {
   return scalar(
     `a whole number from ${min} to ${max}`,
@@ -111,7 +111,7 @@ export function whole(about: About, min: number, max: number) {
   )(about)
 }
 
-/** true or false; also as text, since that is what `${NAME}` gives. */
+/** true or false; also as text, because `${NAME}` is text. */
 export function flag(about: About) {
   return scalar('true or false', 'boolean', { anyOf: [{ type: 'boolean' }, INTERPOLATED] }, (value) => {
     if (typeof value === 'boolean') return value
@@ -128,7 +128,7 @@ export function choice<const T extends string>(values: readonly T[], about: Abou
   )(about)
 }
 
-/** Text of one shape. `expected` says which, since the value itself is never shown. */
+/** Text that matches a pattern. */
 function shaped(expected: string, kind: string, pattern: RegExp) {
   return scalar(
     expected,
@@ -167,7 +167,7 @@ export const host = (about: About) =>
     (value) => (typeof value === 'string' && HOST_NAME.test(value) ? value.toLowerCase() : undefined),
   )(about)
 
-/** Where to listen. Port 0 is any free one. */
+/** Address to listen on. Port 0: any free port. */
 export interface Listen {
   readonly host: string
   readonly port: number
@@ -181,7 +181,7 @@ function parseListen(text: string): Listen | undefined {
   const address = v6 ?? v4OrName
   if (address === undefined || port > 65_535) return undefined
   if (v6 !== undefined && !URL.canParse(`http://[${v6}]`)) return undefined
-  // `256.1.1.1` is neither an address nor a name that DNS could hold.
+  // `256.1.1.1` is neither an address nor a valid DNS name.
   if (v6 === undefined && !(HOST_NAME.test(address) && URL.canParse(`http://${address}`))) return undefined
   return { host: address.toLowerCase(), port }
 }
@@ -194,7 +194,7 @@ export const listen = (about: About) =>
     (value) => (typeof value === 'string' ? parseListen(value) : undefined),
   )(about)
 
-/** A base URL: what is asked is appended, so it ends before any query; its end is without `/`. */
+/** A base URL without query and without trailing `/`: paths are appended to it. */
 function parseBaseUrl(text: string): string | undefined {
   if (!/^https?:\/\/[^\s?#\\]{1,2000}$/i.test(text) || !URL.canParse(text)) return undefined
   const { username, password } = new URL(text)
@@ -202,8 +202,8 @@ function parseBaseUrl(text: string): string | undefined {
 }
 
 /**
- * A node's URL may carry a key wherever providers want it: user and password (sent as Basic), path, or query. A path that ends with `/`
- * is another than one that does not, and is asked as it is written.
+ * A node's URL may contain a key where the provider wants it: user and password (sent as Basic), path, or query. A trailing `/` of
+ * a path is significant and kept.
  */
 function parseNodeUrl(text: string): string | undefined {
   if (!/^https?:\/\/[^\s#\\]{1,2000}$/i.test(text) || !URL.canParse(text)) return undefined
@@ -223,7 +223,7 @@ export const publicUrl = scalar(URL_EXPECTED, 'url', URL_JSON, (value) =>
   typeof value === 'string' ? parseBaseUrl(value) : undefined,
 )
 
-/** What a browser calls the place that a page came from: `*`, or a URL of scheme, host and port alone. */
+/** A web origin (RFC 6454): scheme, host and port; or `*`. */
 export const origin = scalar(
   'an origin such as https://app.example.org (scheme, host and perhaps a port, without a path), or *',
   'origin',
@@ -236,17 +236,17 @@ export const origin = scalar(
   },
 )
 
-/** A secret text of one shape. */
+/** A secret that matches a pattern. */
 function secret(expected: string, pattern: RegExp) {
   return scalar(expected, 'text (secret)', { type: 'string' }, (value) =>
     typeof value === 'string' && pattern.test(value) ? new Secret(value) : undefined,
   )
 }
 
-// It goes after `Bearer ` in one header.
+// Sent after `Bearer ` in a header.
 export const token = secret('1 to 512 visible ASCII characters', /^[!-~]{1,512}$/)
 export const endpointId = secret('16 to 128 characters of A-Z, a-z, 0-9 and . _ ~ -', /^[A-Za-z0-9._~-]{16,128}$/)
-// Visible ASCII, and blanks inside (RFC 9110 section 5.5): no line break can smuggle a second header in.
+// RFC 9110 section 5.5, visible ASCII and inner spaces: a line break could smuggle in a second header.
 export const headerValue = secret(
   'a header value: visible ASCII on one line (in quotes, if it is a number)',
   /^[!-~](?:[ \t!-~]{0,8190}[!-~])?$/,
@@ -271,7 +271,7 @@ export const timeZone = scalar('a time zone such as UTC or Europe/Berlin', 'time
 
 const INSTANT = /^(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d)(?::(\d\d)(?:\.\d{1,3})?)?(?:Z|[+-]\d\d:\d\d)$/
 
-/** `Date.parse` takes 30 February for 2 March: a day that the month does not have is refused here. */
+/** `Date.parse` reads 30 February as 2 March; such a day is refused here. */
 function parseInstant(text: string): number | undefined {
   const [, year, month, day] = INSTANT.exec(text) ?? []
   const ms = Date.parse(text)

@@ -3,9 +3,9 @@ import type { CheckName } from '../core/endpoint.ts'
 import { type Family, METACHAIN } from '../core/network.ts'
 import * as s from './scalars.ts'
 
-/** Every key of the configuration file: its type, unit, default and description. Every default is here and nowhere else. */
+/** Every key of the configuration file: type, unit, default and description. Every default is here and nowhere else. */
 
-/** Defaults that depend on what the nodes speak. */
+/** Defaults that depend on the family. */
 export const FAMILY_DEFAULTS = {
   ethereum: { blockTime: '12s', finalDepth: 1024, checks: ['head'], offered: ['head'], rpcPath: '/' },
   avalanche: {
@@ -28,12 +28,12 @@ export const FAMILY_DEFAULTS = {
 >
 export const FAMILIES = ['ethereum', 'avalanche', 'multiversx'] as const satisfies readonly Family[]
 
-/** Defaults that give way to a neighbour that was set: `resolve.ts` says how. */
-export const YIELDING_DEFAULTS = {
+/** Defaults that depend on other keys; `resolve.ts` applies them. */
+export const DERIVED_DEFAULTS = {
   stall: '60s',
   stallBlocks: 5,
   timeout: '5s',
-  /** Of a shorter interval. */
+  /** Share of `interval`, if that is shorter than `timeout`. */
   timeoutShare: 0.8,
   concurrencyPerHost: 8,
   lagBlocks: 3,
@@ -49,7 +49,7 @@ const expected = (what: string) => ({
   error: ({ input }: { readonly input?: unknown }) => (input === undefined ? 'required' : `expected ${what}`),
 })
 
-/** A key whose value is a mapping; all of its keys have defaults, so it may be left out as a whole. */
+/** A mapping whose keys all have defaults: it may be omitted. */
 function section<T extends z.ZodRawShape>(description: string, shape: T) {
   return z
     .strictObject(shape, expected('a mapping'))
@@ -65,25 +65,25 @@ function list<T extends z.ZodType>(item: T, about: s.About) {
 }
 
 const serverTls = (listener: string) =>
-  mapping(`Serves HTTPS on ${listener} itself. Both files are read again on reload.`, {
+  mapping(`Serves HTTPS on ${listener}. Both files are read again on reload.`, {
     cert: s.file({ description: 'PEM file with the certificate and its chain.' }),
     key: s.file({ description: 'PEM file with the private key.' }),
   }).optional()
 
 const pollKeys = {
-  interval: s.duration({ description: 'From one poll of an endpoint to its next.' }, { max: '1d' }),
+  interval: s.duration({ description: 'Time between two polls of an endpoint.' }, { max: '1d' }),
   timeout: s.duration(
     {
-      description: 'The whole deadline of one check, from connecting to the last byte.',
-      defaultText: `\`${YIELDING_DEFAULTS.timeout}\`, or 80 % of \`interval\` if that is shorter`,
+      description: 'Deadline of one check, from connecting to the last byte.',
+      defaultText: `\`${DERIVED_DEFAULTS.timeout}\`, or 80 % of \`interval\` if that is shorter`,
     },
     { max: '1d' },
   ),
-  concurrency: s.whole({ description: 'Polls under way at once, over all endpoints.' }, 1, 65_535),
+  concurrency: s.whole({ description: 'Maximum number of concurrent polls.' }, 1, 65_535),
   concurrency_per_host: s.whole(
     {
-      description: 'Polls under way at once against one host and port.',
-      defaultText: `\`${YIELDING_DEFAULTS.concurrencyPerHost}\`, or \`concurrency\` if that is less`,
+      description: 'Maximum number of concurrent polls of one host and port.',
+      defaultText: `\`${DERIVED_DEFAULTS.concurrencyPerHost}\`, or \`concurrency\` if that is less`,
     },
     1,
     65_535,
@@ -91,18 +91,18 @@ const pollKeys = {
 }
 
 function inherited<T extends z.ZodType>(key: T) {
-  return key.optional().meta({ defaultText: 'that of `poll`' })
+  return key.optional().meta({ defaultText: 'value of `poll`' })
 }
 
-const thresholds = section('When an endpoint is called what.', {
+const thresholds = section('Limits of the verdict rules.', {
   lag_blocks: s
-    .whole({ description: 'Lagging from this many blocks behind the reference head on …' }, 1, 1e9)
-    .prefault(YIELDING_DEFAULTS.lagBlocks),
+    .whole({ description: 'An endpoint this many blocks behind the reference head is `lagging` …' }, 1, 1e9)
+    .prefault(DERIVED_DEFAULTS.lagBlocks),
   lag_recover_blocks: s
     .whole(
       {
-        description: '… until it is this many or fewer behind.',
-        defaultText: `\`${YIELDING_DEFAULTS.lagRecoverBlocks}\`, or \`lag_blocks\` - 1 if that is less`,
+        description: '… until it is at most this many blocks behind.',
+        defaultText: `\`${DERIVED_DEFAULTS.lagRecoverBlocks}\`, or \`lag_blocks\` - 1 if that is less`,
       },
       0,
       1e9,
@@ -111,8 +111,8 @@ const thresholds = section('When an endpoint is called what.', {
   lag_blocks_down: s
     .whole(
       {
-        description: 'This many blocks behind is down, not degraded.',
-        defaultText: `\`${YIELDING_DEFAULTS.lagBlocksDown}\`, or 2 x \`lag_blocks\` if that is more`,
+        description: 'An endpoint this many blocks behind is down, not degraded.',
+        defaultText: `\`${DERIVED_DEFAULTS.lagBlocksDown}\`, or 2 x \`lag_blocks\` if that is more`,
       },
       2,
       1e9,
@@ -120,33 +120,39 @@ const thresholds = section('When an endpoint is called what.', {
     .optional(),
   stall: s
     .duration({
-      description: 'Stalled when it has no new block for this long, while another endpoint advances.',
-      defaultText: `\`${YIELDING_DEFAULTS.stall}\`, or ${YIELDING_DEFAULTS.stallBlocks} x \`block_time\` if that is more`,
+      description: 'An endpoint without a new block for this long is `stalled` if another endpoint advances.',
+      defaultText: `\`${DERIVED_DEFAULTS.stall}\`, or ${DERIVED_DEFAULTS.stallBlocks} x \`block_time\` if that is more`,
     })
     .optional(),
   heartbeat: s
-    .duration({ description: 'The last handled network message may be this old (avalanche).' })
+    .duration({ description: 'Maximum age of the last handled network message (avalanche).' })
     .prefault('60s'),
   contiguous_failures: s
-    .whole({ description: "One of the node's own checks failed this many times in a row (avalanche)." }, 1, 1e6)
+    .whole(
+      { description: "Consecutive failures of one of the node's own checks before it counts (avalanche)." },
+      1,
+      1e6,
+    )
     .prefault(3),
   latency: s.duration({ description: 'A poll slower than this is `slow`.' }).prefault('2s'),
-  clock_skew: s.duration({ description: "The node's clock may be this far from ours, either way." }).prefault('10s'),
-  fail_after: s.whole({ description: 'Polls in a row before a worse state is confirmed.' }, 1, 1000).prefault(2),
-  recover_after: s.whole({ description: 'Polls in a row before a better state is confirmed.' }, 1, 1000).prefault(2),
+  clock_skew: s
+    .duration({ description: "Maximum difference between the node's clock and this machine's clock." })
+    .prefault('10s'),
+  fail_after: s.whole({ description: 'Consecutive polls before a worse state is confirmed.' }, 1, 1000).prefault(2),
+  recover_after: s.whole({ description: 'Consecutive polls before a better state is confirmed.' }, 1, 1000).prefault(2),
 })
 
 /** RFC 9110 token. */
 const HEADER_NAME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$/
 
-const endpoint = mapping('One URL at which a node, or a pool of them, answers.', {
+const endpoint = mapping('One URL at which a node, or a pool of nodes, answers.', {
   name: s.name({ description: 'Unique within its network.' }),
   title: s.title({ description: 'Shown to people.', defaultText: 'the name' }).optional(),
   url: s.nodeUrl({
-    description: "The node's base URL; paths are appended to it. It may carry the provider's key: it is never shown.",
+    description: "The node's base URL; paths are appended to it. It may contain the provider's key and is never shown.",
   }),
   rpc_path: s
-    .rpcPath({ description: 'Where JSON-RPC goes, appended to `url`.', defaultText: familyText('rpcPath') })
+    .rpcPath({ description: 'Path of JSON-RPC, appended to `url`.', defaultText: familyText('rpcPath') })
     .optional(),
   headers: z
     .record(
@@ -159,7 +165,7 @@ const endpoint = mapping('One URL at which a node, or a pool of them, answers.',
     .default({})
     .meta({ description: 'Sent with every request. Values are never shown.', defaultText: 'none' }),
   checks: list(s.choice(['liveness', 'head'] as const satisfies readonly CheckName[], { description: 'A check.' }), {
-    description: 'What a poll asks; `liveness` only of avalanche nodes.',
+    description: 'Checks of a poll; `liveness` is for avalanche only.',
     defaultText: FAMILIES.map((family) => `${family} \`[${FAMILY_DEFAULTS[family].checks.join(', ')}]\``).join(', '),
   })
     .min(1, { error: 'expected at least one check' })
@@ -176,10 +182,10 @@ const endpoint = mapping('One URL at which a node, or a pool of them, answers.',
     })
     .optional(),
   shard: s.whole({ description: 'The shard that an observer serves.', defaultText: 'none' }, 0, METACHAIN).optional(),
-  tls: section('How an https `url` is trusted.', {
+  tls: section('Trust in the certificate of an https `url`.', {
     ca: s
       .file({
-        description: "PEM file with the authorities to trust instead of the system's.",
+        description: "PEM file with the certificate authorities to trust instead of the system's.",
         defaultText: "the system's",
       })
       .optional(),
@@ -191,19 +197,16 @@ const network = mapping('One blockchain.', {
   name: s.name({ description: 'Unique.' }),
   title: s.title({ description: 'Shown to people.', defaultText: 'the name' }).optional(),
   family: s.choice(FAMILIES, {
-    description: "The interface that its nodes speak: JSON-RPC, avalanchego's, or sharded REST.",
+    description: "The interface of its nodes: JSON-RPC, avalanchego's APIs, or sharded REST.",
   }),
   block_time: s
-    .duration(
-      { description: 'The usual time from block to block.', defaultText: familyText('blockTime') },
-      { max: '1d' },
-    )
+    .duration({ description: 'Usual time between blocks.', defaultText: familyText('blockTime') }, { max: '1d' })
     .optional(),
   final_depth: s
     .whole(
       {
         description:
-          'So many blocks on top of one make it final, and its answers are kept; 0 where every block is final at once.',
+          'Number of newer blocks that make a block final, so that answers about it are cached; 0 if every block is final at once.',
         defaultText: familyText('finalDepth'),
       },
       0,
@@ -219,7 +222,7 @@ const network = mapping('One blockchain.', {
     .optional(),
   shards: list(s.whole({ description: 'A shard number.' }, 0, METACHAIN), {
     description: 'multiversx only: the shards whose heads are polled; 4294967295 is the metachain.',
-    defaultText: `\`[${YIELDING_DEFAULTS.shards.join(', ')}]\``,
+    defaultText: `\`[${DERIVED_DEFAULTS.shards.join(', ')}]\``,
   })
     .min(1, { error: 'expected at least one shard' })
     .optional(),
@@ -237,11 +240,11 @@ const network = mapping('One blockchain.', {
     concurrency_per_host: inherited(pollKeys.concurrency_per_host),
   }),
   thresholds,
-  endpoints: list(endpoint, { description: 'What is polled.' }).min(1, { error: 'expected at least one endpoint' }),
+  endpoints: list(endpoint, { description: 'Its endpoints.' }).min(1, { error: 'expected at least one endpoint' }),
 })
 
-const caller = mapping('Somebody who may use the gateway.', {
-  name: s.callerName({ description: 'The only form that is logged or shown. Unique.' }),
+const caller = mapping('A client of the gateway.', {
+  name: s.callerName({ description: 'Its name in logs, metrics and on the page. Unique.' }),
   endpoint_id: s.endpointId({
     description:
       'The credential: the first path segment after the network. 16 to 128 characters of A-Z a-z 0-9 . _ ~ -',
@@ -249,18 +252,18 @@ const caller = mapping('Somebody who may use the gateway.', {
   networks: list(s.name({ description: 'A network.' }), { description: 'The networks it may use.', defaultText: 'all' })
     .min(1, { error: 'expected at least one network' })
     .optional(),
-  admin: s.flag({ description: 'May call admin.alias, while `gateway.admin` is true as well.' }).prefault(false),
-  rate_limit: mapping('Requests that it may make; each element of a batch counts.', {
-    requests: s.whole({ description: 'This many …' }, 1, 1e9),
-    per: s.duration({ description: '… in this time.' }, { max: '1d' }),
+  admin: s.flag({ description: 'May call admin.alias if `gateway.admin` is true as well.' }).prefault(false),
+  rate_limit: mapping('Maximum rate of requests; each element of a batch counts.', {
+    requests: s.whole({ description: 'Number of requests …' }, 1, 1e9),
+    per: s.duration({ description: '… per this time.' }, { max: '1d' }),
   }).optional(),
   methods: list(s.allowedMethod({ description: 'A method.' }), {
     description:
-      'Methods beyond the default list; `*` as suffix allowed. `*` alone is all but those that rule a node: docs/gateway.md.',
+      'Methods beyond the default list; `*` is allowed as a suffix. `*` alone allows all but those that control a node: docs/gateway.md.',
     defaultText: 'none',
   }).default([]),
   cors: list(s.origin({ description: 'An origin.' }), {
-    description: 'Origins whose pages may call from a browser; `*` is any. The id is then readable in the page.',
+    description: 'Origins whose pages may call from a browser; `*` allows any. Such a page can read the endpoint_id.',
     defaultText: 'none',
   }).default([]),
 })
@@ -268,39 +271,39 @@ const caller = mapping('Somebody who may use the gateway.', {
 const maintenance = mapping('A planned window: either `schedule` and `duration`, or `from` and `until`.', {
   name: s.title({ description: 'Shown to people. Unique.' }),
   networks: list(s.name({ description: 'A network.' }), {
-    description: 'The networks it is about.',
+    description: 'Networks in maintenance.',
     defaultText: 'all',
   })
     .min(1, { error: 'expected at least one network' })
     .optional(),
   endpoints: list(s.name({ description: 'An endpoint.' }), {
-    description: 'Their endpoints it is about.',
+    description: 'Endpoints of these networks in maintenance.',
     defaultText: 'all',
   })
     .min(1, { error: 'expected at least one endpoint' })
     .optional(),
-  schedule: s.cron({ description: 'When it begins, again and again: a cron pattern.', defaultText: 'none' }).optional(),
-  duration: s.duration({ description: 'How long each lasts.', defaultText: 'none' }, { max: '30d' }).optional(),
+  schedule: s.cron({ description: 'Cron pattern of its starts.', defaultText: 'none' }).optional(),
+  duration: s.duration({ description: 'Length of each window.', defaultText: 'none' }, { max: '30d' }).optional(),
   timezone: s.timeZone({ description: 'The time zone of `schedule`.', defaultText: '`UTC`' }).optional(),
-  from: s.instant({ description: 'When it begins, once.', defaultText: 'none' }).optional(),
-  until: s.instant({ description: 'When it ends.', defaultText: 'none' }).optional(),
+  from: s.instant({ description: 'Start of a single window.', defaultText: 'none' }).optional(),
+  until: s.instant({ description: 'End of a single window.', defaultText: 'none' }).optional(),
 })
 
 export const ConfigFile = z.strictObject(
   {
     server: section("The daemon's own HTTP: page, API, metrics.", {
-      listen: s.listen({ description: 'Where it listens; port 0 is any free one.' }).prefault('127.0.0.1:9780'),
+      listen: s.listen({ description: 'Address to listen on; port 0 means any free port.' }).prefault('127.0.0.1:9780'),
       token: s
         .token({
           description:
-            'Without it everything on this listener is readable; with it the private parts need `Authorization: Bearer`.',
+            'Without a token everything on this listener is readable; with a token the private parts need `Authorization: Bearer`.',
           defaultText: 'none',
         })
         .optional(),
       public: s
         .flag({
           description:
-            'With a token: the page is readable without it (names and states only, never URLs or raw errors).',
+            'With a token: whether the page is readable without it (names and states only, never URLs or raw errors).',
         })
         .prefault(true),
       tls: serverTls('`server.listen`'),
@@ -315,46 +318,50 @@ export const ConfigFile = z.strictObject(
         hour: s.duration({ description: 'Hourly buckets.' }).prefault('2y'),
       }),
       max_size: s
-        .size({ description: 'The oldest rows go early when the file would grow beyond this.' })
+        .size({ description: 'The oldest rows are deleted early if the file would grow beyond this size.' })
         .prefault('10GiB'),
     }),
-    poll: section('How often endpoints are asked.', {
+    poll: section('Polling.', {
       interval: pollKeys.interval.prefault('15s'),
       timeout: pollKeys.timeout.optional(),
       concurrency: pollKeys.concurrency.prefault(256),
       concurrency_per_host: pollKeys.concurrency_per_host.optional(),
     }),
-    networks: list(network, { description: 'What is watched.' }).min(1, { error: 'expected at least one network' }),
+    networks: list(network, { description: 'The monitored blockchains.' }).min(1, {
+      error: 'expected at least one network',
+    }),
     gateway: section('The health-aware gateway.', {
       enabled: s.flag({ description: 'Whether it runs.' }).prefault(false),
-      listen: s.listen({ description: 'Where it listens; port 0 is any free one.' }).prefault('127.0.0.1:9781'),
+      listen: s.listen({ description: 'Address to listen on; port 0 means any free port.' }).prefault('127.0.0.1:9781'),
       tls: serverTls('`gateway.listen`'),
       admin: s
         .flag({
           description:
-            'admin.alias is refused unless this is true (or `--api-admin-enabled=true` given) and the caller is allowed to.',
+            'admin.alias is refused unless this is true (or `--api-admin-enabled=true` is given) and the caller has `admin: true`.',
         })
         .prefault(false),
       public_url: s
-        .publicUrl({ description: 'How callers reach it, where a proxy is in front.', defaultText: 'none' })
+        .publicUrl({ description: 'URL for callers, if a proxy is in front.', defaultText: 'none' })
         .optional(),
-      callers: list(caller, { description: 'Who may use it.', defaultText: 'none' }).default([]),
-      cache: section('Answers that cannot change any more.', {
-        max_size: s.size({ description: 'Memory for them.' }).prefault('64MiB'),
+      callers: list(caller, { description: 'Its clients.', defaultText: 'none' }).default([]),
+      cache: section('Cache of answers that can no longer change.', {
+        max_size: s.size({ description: 'Maximum memory.' }).prefault('64MiB'),
       }),
       timeout: s
-        .duration({ description: 'The whole deadline of one request, all attempts included.' }, { max: '10m' })
+        .duration({ description: 'Deadline of one request, including all attempts.' }, { max: '10m' })
         .prefault('10s'),
-      body_limit: s.size({ description: 'The largest request body.' }).prefault('1MiB'),
-      batch_limit: s.whole({ description: 'The most requests in one JSON-RPC batch.' }, 1, 10_000).prefault(100),
+      body_limit: s.size({ description: 'Maximum size of a request body.' }).prefault('1MiB'),
+      batch_limit: s
+        .whole({ description: 'Maximum number of requests in one JSON-RPC batch.' }, 1, 10_000)
+        .prefault(100),
     }),
     maintenance: list(maintenance, { description: 'Planned windows.', defaultText: 'none' }).default([]),
     log: section('The log, on stderr.', {
       level: s
-        .choice(['debug', 'info', 'warn', 'error'] as const, { description: 'The least that is logged.' })
+        .choice(['debug', 'info', 'warn', 'error'] as const, { description: 'Lowest level that is logged.' })
         .prefault('info'),
       format: s
-        .choice(['json', 'pretty'] as const, { description: 'One JSON object a line, or text for people.' })
+        .choice(['json', 'pretty'] as const, { description: 'One JSON object per line, or text for people.' })
         .prefault('json'),
     }),
   },

@@ -6,10 +6,10 @@ import { formatPath, type Path, type Problem } from './problem.ts'
 import type { Draft } from './salvage.ts'
 import type { ConfigFile } from './schema.ts'
 
-/** The text of every file that a configuration names, by absolute path. */
+/** The text of every file that the configuration names, by absolute path. */
 export type Files = ReadonlyMap<string, string>
 
-/** Reads the certificates and keys, and tries them: one that cannot serve is found now, not at the first connection. */
+/** Reads and tries certificates and keys, so that an unusable one is reported at start and not at the first connection. */
 export function readTlsFiles(
   draft: Draft<ConfigFile>,
   baseDir: string,
@@ -25,7 +25,7 @@ export function readTlsFiles(
     if (known !== undefined) return known
     try {
       const stat = statSync(absolute)
-      if (!stat.isFile() || stat.size > LIMIT_BYTES) throw new Error('no file')
+      if (!stat.isFile() || stat.size > LIMIT_BYTES) throw new Error('not a regular file')
       const text = readFileSync(absolute, 'utf8')
       files.set(absolute, text)
       return text
@@ -41,7 +41,7 @@ export function readTlsFiles(
     if (cert !== undefined && !areCertificates(cert))
       complain([listener, 'tls', 'cert'], 'the file holds no PEM certificate')
     else if (cert !== undefined && key !== undefined && !canServe(cert, key)) {
-      complain([listener, 'tls', 'key'], 'the file holds no PEM private key of this certificate')
+      complain([listener, 'tls', 'key'], 'the file holds no PEM private key for this certificate')
     }
   }
   draft.networks?.forEach((network, at) => {
@@ -54,7 +54,7 @@ export function readTlsFiles(
   return { files, problems }
 }
 
-/** The system's whole bundle is 220 KB. */
+/** The system's CA bundle is 220 KB. */
 const LIMIT_BYTES = 4 * 2 ** 20
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g
 

@@ -126,7 +126,7 @@ describe('defaults', () => {
 
     const result = configFromObject(minimal({ rest: { store: { path: '.' } } }), folder, {})
 
-    expect(result).toEqual({ ok: false, problems: [{ path: 'store.path', message: 'is a folder; expected a file' }] })
+    expect(result).toEqual({ ok: false, problems: [{ path: 'store.path', message: 'is a folder, expected a file' }] })
   })
 
   test('a reference in braces and brackets needs no quotes', () => {
@@ -277,7 +277,9 @@ describe('interpolation', () => {
 
     expect(result).toEqual({
       ok: false,
-      problems: [{ path: 'networks[0].endpoints[0].title', message: 'the environment has no constructor' }],
+      problems: [
+        { path: 'networks[0].endpoints[0].title', message: 'the environment variable constructor is not set' },
+      ],
     })
   })
 
@@ -285,7 +287,10 @@ describe('interpolation', () => {
     const result = configFromObject(minimal({ own: { url: '${ONE}${TWO}' } }), '/', {})
 
     expect(result).toMatchObject({
-      problems: [{ message: 'the environment has no ONE' }, { message: 'the environment has no TWO' }],
+      problems: [
+        { message: 'the environment variable ONE is not set' },
+        { message: 'the environment variable TWO is not set' },
+      ],
     })
   })
 })
@@ -347,7 +352,7 @@ describe('TLS files', () => {
     expect(config.networks[0]?.endpoints[0]?.connection.tls.ca).toContain('BEGIN CERTIFICATE')
     expect(configFromObject(bad, folder, {})).toEqual({
       ok: false,
-      problems: [{ path: 'server.tls.key', message: 'the file holds no PEM private key of this certificate' }],
+      problems: [{ path: 'server.tls.key', message: 'the file holds no PEM private key for this certificate' }],
     })
   })
 })
@@ -355,7 +360,7 @@ describe('TLS files', () => {
 describe('what is no configuration at all', () => {
   test.each([
     ['a file that is not there', 'absent.yaml', 'cannot be read (ENOENT)'],
-    ['a folder', '.', 'is no file'],
+    ['a folder', '.', 'is not a regular file'],
     ['an empty file', 'empty.yaml', 'expected a mapping with at least networks'],
     ['more than 4 MiB', 'large.yaml', 'is larger than 4 MiB'],
     ['brackets without end', 'deep.yaml', 'nested too deeply'],

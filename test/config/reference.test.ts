@@ -31,7 +31,7 @@ function schemaPaths(schema: Schema, prefix = ''): string[] {
 }
 
 describe('the page about the configuration', () => {
-  test('has the table that the schema gives now (`npx tsx src/config/write-reference.ts` writes it)', () => {
+  test('has the table that the schema gives now (`npm run docs` writes it)', () => {
     expect(withConfigTable(PAGE)).toBe(PAGE)
   })
 
