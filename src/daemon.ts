@@ -366,7 +366,7 @@ function gatewayState(gateway: GatewayService | null): GatewayState | null {
     callers: callers.map(({ name }) => name),
     networks: networks.map(({ name, endpoints }) => ({
       name,
-      endpoints: endpoints.map(({ endpoint, leftOut }) => ({ name: endpoint, eligible: leftOut === null })),
+      endpoints: endpoints.map(({ endpoint, excluded }) => ({ name: endpoint, eligible: excluded === null })),
     })),
   }
 }

@@ -1,5 +1,5 @@
 import type { Failure } from '../core/failure.ts'
-import { RATE_LIMIT_CODES } from '../core/routing/failover.ts'
+import { RATE_LIMIT_CODES } from '../core/routing/retry-policy.ts'
 import type { ChainMemory, NodeAnswer, NodeRequest, Reading } from './chain.ts'
 import { isObject, type JsonObject, parseJson, printable } from './json.ts'
 import { statusFailure } from './status.ts'

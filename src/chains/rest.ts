@@ -1,4 +1,4 @@
-import { RATE_LIMIT_CODES } from '../core/routing/failover.ts'
+import { RATE_LIMIT_CODES } from '../core/routing/retry-policy.ts'
 import type { NodeAnswer, Reading } from './chain.ts'
 import { isObject, parseJson, printable } from './json.ts'
 import { fail, malformed } from './json-rpc.ts'

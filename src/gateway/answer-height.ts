@@ -1,12 +1,12 @@
-import type { Mark } from './caller-heights.ts'
+import type { HeightTag } from './caller-heights.ts'
 import type { NodeReply, UpstreamRequest } from './upstream-request.ts'
 
 /** Which of a caller's marks an answer moves, and how high; `null` where it tells of no height. */
 export interface AnswerHeight {
-  readonly mark: Mark
+  readonly tag: HeightTag
   readonly height: number
   /** It says where the chain is: a lower one than the caller's mark would be a step back. Others only tell of a block. */
-  readonly isTip: boolean
+  readonly isHead: boolean
 }
 
 /** Reads nothing but the one number: a block may be megabytes. */
@@ -53,15 +53,15 @@ function blockHeight(need: UpstreamRequest['operation']['need'], params: string,
   if (need.kind === 'latest') return latest(quantityOf(result, NUMBER))
   if (!params.includes('"finalized"')) return null
   const height = quantityOf(result, NUMBER)
-  return height === null ? null : { mark: 'finalized', height, isTip: true }
+  return height === null ? null : { tag: 'finalized', height, isHead: true }
 }
 
 function latest(height: number | null): AnswerHeight | null {
-  return height === null ? null : { mark: 'latest', height, isTip: true }
+  return height === null ? null : { tag: 'latest', height, isHead: true }
 }
 
 function told(height: number | null): AnswerHeight | null {
-  return height === null ? null : { mark: 'latest', height, isTip: false }
+  return height === null ? null : { tag: 'latest', height, isHead: false }
 }
 
 /** As every node writes it; withdrawals and transactions within a block have no member of this name. */

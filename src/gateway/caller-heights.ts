@@ -6,14 +6,14 @@ import type { Shard } from '../core/network.ts'
  */
 export interface CallerHeights {
   /** `null` where the caller was given none yet. */
-  get(caller: string, network: string, shard: Shard, mark: Mark): number | null
+  get(caller: string, network: string, shard: Shard, mark: HeightTag): number | null
   /** The caller is given this height: its mark rises, or stays. */
-  give(caller: string, network: string, shard: Shard, mark: Mark, height: number): void
+  raise(caller: string, network: string, shard: Shard, mark: HeightTag, height: number): void
   /** Nobody has what the caller was given any more: the chain went back, and the mark with it. */
-  lower(caller: string, network: string, shard: Shard, mark: Mark, height: number): void
+  lower(caller: string, network: string, shard: Shard, mark: HeightTag, height: number): void
 }
 
-export type Mark = 'latest' | 'finalized'
+export type HeightTag = 'latest' | 'finalized'
 
 /** Callers, networks and shards are configured: only reloads with ever new names could fill this. */
 const MOST = 10_000
@@ -34,7 +34,7 @@ export function createCallerHeights(most = MOST): CallerHeights {
 
   return {
     get: (caller, network, shard, mark) => marks.get(keyOf(caller, network, shard, mark)) ?? null,
-    give(caller, network, shard, mark, height) {
+    raise(caller, network, shard, mark, height) {
       const key = keyOf(caller, network, shard, mark)
       const before = marks.get(key)
       if (before === undefined || height > before) put(key, height)
@@ -46,6 +46,6 @@ export function createCallerHeights(most = MOST): CallerHeights {
 }
 
 /** Names of networks hold no blanks, and a caller's comes last. */
-function keyOf(caller: string, network: string, shard: Shard, mark: Mark): string {
+function keyOf(caller: string, network: string, shard: Shard, mark: HeightTag): string {
   return `${mark === 'latest' ? '' : mark} ${network} ${shard ?? ''} ${caller}`
 }

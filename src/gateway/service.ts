@@ -76,7 +76,7 @@ export function createGatewayService(deps: GatewayServiceDeps): GatewayService {
   const forwarder = createForwarder({
     board,
     clock,
-    tips,
+    callerHeights: tips,
     onDoubt,
     onAttempt: ({ network, name }, operation, outcome) => metrics.attempted(network, name, operation, outcome),
     onRetry: (network, reason) => metrics.retried(network, reason),
@@ -84,10 +84,10 @@ export function createGatewayService(deps: GatewayServiceDeps): GatewayService {
   const coalescer = createCoalescer({
     next: forwarder,
     clock,
-    tips,
+    callerHeights: tips,
     onCoalesced: (network) => metrics.coalesced(network),
   })
-  const cache = createCache({ next: coalescer, board, clock, tips })
+  const cache = createCache({ next: coalescer, board, clock, callerHeights: tips })
   const aliases = createAliases({
     next: cache,
     board,

@@ -92,12 +92,12 @@ function endpointsOf(
   { endpoints }: GatewayReport['networks'][number],
   traffic: Pick<NetworkTraffic, 'endpoints'>,
 ): GatewayView['networks'][number]['endpoints'] {
-  return endpoints.map(({ endpoint, tier, leftOut, breaker, latencyMs, inFlight }) => {
+  return endpoints.map(({ endpoint, tier, excluded, breaker, latencyMs, inFlight }) => {
     const of = traffic.endpoints.find(({ name }) => name === endpoint)
     return {
       name: endpoint,
       tier,
-      left_out: leftOut,
+      left_out: excluded,
       breaker,
       latency_seconds: latencyMs === null ? null : latencyMs / 1000,
       in_flight: inFlight,

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import type { Clock } from '../clock.ts'
-import { previewOf } from '../gateway/failover/preview.ts'
+import { previewOf } from '../gateway/failover/routing-order.ts'
 import type { GatewayReport } from '../gateway/service.ts'
 import type { Board, BoardNetwork } from '../state/board.ts'
 import type { Sightings } from '../state/sightings.ts'
@@ -47,10 +47,10 @@ export function routingView(network: BoardNetwork, report: GatewayReport | null,
   return {
     network: name,
     enabled: report !== null,
-    endpoints: routed.map(({ endpoint, tier, leftOut, latencyMs }) => ({
+    endpoints: routed.map(({ endpoint, tier, excluded, latencyMs }) => ({
       name: endpoint,
       tier,
-      left_out: leftOut,
+      left_out: excluded,
       latency_seconds: seconds(latencyMs),
     })),
   }

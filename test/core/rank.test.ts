@@ -45,17 +45,17 @@ describe('the well', () => {
   test.each<ConditionCode>(['unreachable', 'bad-answer', 'unhealthy', 'forked', 'stalled', 'lagging', 'wrong-network'])(
     '%s is one to leave it out',
     (code) => {
-      const { groups, leftOut } = rank([candidate('a', [code])])
+      const { groups, excluded } = rank([candidate('a', [code])])
 
       expect(groups).toEqual([])
-      expect(leftOut).toEqual([{ endpoint: 'a', because: code }])
+      expect(excluded).toEqual([{ endpoint: 'a', reason: code }])
     },
   )
 })
 
 describe('when nobody is well', () => {
   test('the least bad comes first, and those who did not answer stand apart', () => {
-    const { leastBad, silent } = rank([
+    const { unhealthy: leastBad, unresponsive: silent } = rank([
       candidate('forked', ['forked']),
       candidate('gone', ['unreachable'], { state: 'down' }),
       candidate('planned', [], { state: 'maintenance' }),
@@ -70,14 +70,18 @@ describe('when nobody is well', () => {
   })
 
   test('one in maintenance that is known to be gone is as bad as that', () => {
-    const { leastBad, silent, leftOut } = rank([candidate('a', ['unreachable'], { state: 'maintenance' })])
+    const {
+      unhealthy: leastBad,
+      unresponsive: silent,
+      excluded,
+    } = rank([candidate('a', ['unreachable'], { state: 'maintenance' })])
 
     expect([leastBad, names(silent)]).toEqual([[], ['a']])
-    expect(leftOut).toEqual([{ endpoint: 'a', because: 'maintenance' }])
+    expect(excluded).toEqual([{ endpoint: 'a', reason: 'maintenance' }])
   })
 
   test('of two that are as late, the primary is asked first', () => {
-    const { leastBad } = rank([
+    const { unhealthy: leastBad } = rank([
       lagging('f', 5, { tier: 'fallback' }),
       lagging('p', 5),
       lagging('near', 4, { tier: 'fallback' }),
@@ -89,10 +93,14 @@ describe('when nobody is well', () => {
 
 describe('never asked', () => {
   test('is who serves another network, even in maintenance', () => {
-    const { leastBad, silent, leftOut } = rank([candidate('a', ['wrong-network'], { state: 'maintenance' })])
+    const {
+      unhealthy: leastBad,
+      unresponsive: silent,
+      excluded,
+    } = rank([candidate('a', ['wrong-network'], { state: 'maintenance' })])
 
     expect([...leastBad, ...silent]).toEqual([])
-    expect(leftOut).toEqual([{ endpoint: 'a', because: 'wrong-network' }])
+    expect(excluded).toEqual([{ endpoint: 'a', reason: 'wrong-network' }])
   })
 
   test('is who did so in its latest poll, before it is a verdict', () => {
@@ -104,20 +112,25 @@ describe('never asked', () => {
   })
 
   test('is whose network nobody has verified yet', () => {
-    const { groups, leastBad, silent, leftOut } = rank([candidate('a', [], { unverified: true })])
+    const {
+      groups,
+      unhealthy: leastBad,
+      unresponsive: silent,
+      excluded,
+    } = rank([candidate('a', [], { unverified: true })])
 
     expect([groups, leastBad, silent]).toEqual([[], [], []])
-    expect(leftOut).toEqual([{ endpoint: 'a', because: 'unverified' }])
+    expect(excluded).toEqual([{ endpoint: 'a', reason: 'unverified' }])
   })
 
   test.each(['bad-answer', 'unreachable'] as const)(
     'is who could never be verified, and the reason is what the monitor says: %s',
     (code) => {
       const it = candidate('a', [code], { unverified: true, state: 'down' })
-      const { groups, leastBad, silent, leftOut } = rank([it])
+      const { groups, unhealthy: leastBad, unresponsive: silent, excluded } = rank([it])
 
       expect([groups, leastBad, silent]).toEqual([[], [], []])
-      expect(leftOut).toEqual([{ endpoint: 'a', because: code }])
+      expect(excluded).toEqual([{ endpoint: 'a', reason: code }])
     },
   )
 })
@@ -135,9 +148,12 @@ test('everybody is in exactly one place, and those left out are told', () => {
   )
   fc.assert(
     fc.property(candidates, (given) => {
-      const { groups, leastBad, silent, leftOut } = rank(
-        given.map(({ name, codes, ...over }) => candidate(name, codes, over)),
-      )
+      const {
+        groups,
+        unhealthy: leastBad,
+        unresponsive: silent,
+        excluded,
+      } = rank(given.map(({ name, codes, ...over }) => candidate(name, codes, over)))
 
       const well = groups.flat()
       const asked = names([...well, ...leastBad, ...silent])

@@ -25,8 +25,8 @@ const answerTo = (height: number, id: number) => ({ jsonrpc: '2.0', id, result: 
 async function gateway() {
   const node = await startBareNode(({ text }) => blockAt(Number(/"(0x[0-9a-f]+)"/.exec(text)?.[1])))
   const { world, forwarder, tips } = await setting({ a: node })
-  const coalescer = createCoalescer({ next: forwarder, clock: systemClock, tips })
-  const cache = createCache({ next: coalescer, board: world.board, clock: systemClock, tips })
+  const coalescer = createCoalescer({ next: forwarder, clock: systemClock, callerHeights: tips })
+  const cache = createCache({ next: coalescer, board: world.board, clock: systemClock, callerHeights: tips })
   onTestFinished(() => cache.stop())
   // A dozen of the blocks: they come and go.
   cache.configure({ maxBytes: 256 * 1024, finalDepths: new Map([['ethereum', 20]]) })

@@ -55,8 +55,8 @@ test('every height is read as it was written', () => {
 
 test('a mark only rises, until it is lowered, and is the caller’s own', () => {
   const tips = createCallerHeights()
-  tips.give('a', 'ethereum', null, 'latest', 5)
-  tips.give('a', 'ethereum', null, 'latest', 4)
+  tips.raise('a', 'ethereum', null, 'latest', 5)
+  tips.raise('a', 'ethereum', null, 'latest', 4)
 
   expect(tips.get('a', 'ethereum', null, 'latest')).toBe(5)
   expect(tips.get('b', 'ethereum', null, 'latest')).toBeNull()
@@ -69,10 +69,10 @@ test('a mark only rises, until it is lowered, and is the caller’s own', () => 
 
 test('marks are bounded: the least recently raised goes first', () => {
   const tips = createCallerHeights(2)
-  tips.give('a', 'n', null, 'latest', 1)
-  tips.give('b', 'n', null, 'latest', 1)
-  tips.give('a', 'n', null, 'latest', 2)
-  tips.give('c', 'n', null, 'latest', 1)
+  tips.raise('a', 'n', null, 'latest', 1)
+  tips.raise('b', 'n', null, 'latest', 1)
+  tips.raise('a', 'n', null, 'latest', 2)
+  tips.raise('c', 'n', null, 'latest', 1)
 
   expect(['a', 'b', 'c'].map((caller) => tips.get(caller, 'n', null, 'latest'))).toEqual([2, null, 1])
 })

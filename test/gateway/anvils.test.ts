@@ -103,7 +103,7 @@ async function watched(anvils: readonly Anvil[]) {
   const forwarder = createForwarder({
     board: world.board,
     clock,
-    tips: createCallerHeights(),
+    callerHeights: createCallerHeights(),
     onDoubt(key) {
       const of = endpoints.find(({ name }) => key.endsWith(`/${name}`))
       if (of !== undefined) void pollOne(of)

@@ -47,7 +47,7 @@ function scene(options: SceneOptions = {}) {
   })
   const node = nodeOn(chain)
   const tips = createCallerHeights()
-  const cache = createCache({ next: options.next ?? node, board: world.board, clock, tips })
+  const cache = createCache({ next: options.next ?? node, board: world.board, clock, callerHeights: tips })
   onTestFinished(() => cache.stop())
   cache.configure({ maxBytes, finalDepths: new Map([[of.name, finalDepth]]) })
 

@@ -13,23 +13,23 @@ describe('a breaker', () => {
 
     expect(fail(breaker, 0, 4)).toEqual([false, false, false, false])
     for (let i = 0; i < 6; i++) breaker.succeed()
-    expect(breaker.mayAsk(0)).toBe(true)
+    expect(breaker.allows(0)).toBe(true)
     expect(breaker.fail(0)).toBe(false)
     expect(fail(breaker, 0, 4).at(-1)).toBe(true)
-    expect(breaker.mayAsk(0)).toBe(false)
+    expect(breaker.allows(0)).toBe(false)
   })
 
   test('lets one through after ten seconds, and closes when that is answered', () => {
     const breaker = createCircuitBreaker()
     fail(breaker, 0, 5)
 
-    expect(breaker.mayAsk(9999)).toBe(false)
-    expect([breaker.mayAsk(10_000), breaker.state(10_000)]).toEqual([true, 'half-open'])
+    expect(breaker.allows(9999)).toBe(false)
+    expect([breaker.allows(10_000), breaker.state(10_000)]).toEqual([true, 'half-open'])
     breaker.begin(10_000)
-    expect(breaker.mayAsk(10_001)).toBe(false)
+    expect(breaker.allows(10_001)).toBe(false)
     breaker.succeed()
 
-    expect([breaker.mayAsk(10_002), breaker.state(10_002)]).toEqual([true, 'closed'])
+    expect([breaker.allows(10_002), breaker.state(10_002)]).toEqual([true, 'closed'])
   })
 
   test('stays open twice as long each time, five minutes at most', () => {
@@ -39,7 +39,7 @@ describe('a breaker', () => {
     const lengths: number[] = []
     for (let round = 0; round < 7; round++) {
       let length = 0
-      while (!breaker.mayAsk(now + length)) length += 1000
+      while (!breaker.allows(now + length)) length += 1000
       lengths.push(length / 1000)
       now += length
       breaker.begin(now)
@@ -54,22 +54,22 @@ describe('a breaker', () => {
     fail(breaker, 0, 5)
     breaker.close()
     fail(breaker, 0, 5)
-    expect(breaker.mayAsk(19_999)).toBe(false)
+    expect(breaker.allows(19_999)).toBe(false)
 
     breaker.close()
     for (let i = 0; i < 20; i++) breaker.succeed()
     fail(breaker, 0, 5)
 
-    expect(breaker.mayAsk(10_000)).toBe(true)
+    expect(breaker.allows(10_000)).toBe(true)
   })
 
   test('a trial whose caller left makes room for another', () => {
     const breaker = createCircuitBreaker()
     fail(breaker, 0, 5)
     breaker.begin(10_000)
-    breaker.forget()
+    breaker.ignore()
 
-    expect(breaker.mayAsk(10_001)).toBe(true)
+    expect(breaker.allows(10_001)).toBe(true)
   })
 
   test('is never open with fewer than five failures since it was closed, and never longer than five minutes', () => {
@@ -86,14 +86,14 @@ describe('a breaker', () => {
             failures++
             breaker.fail(now)
           }
-          if (step === 'begin' && breaker.mayAsk(now)) breaker.begin(now)
-          if (step === 'forget') breaker.forget()
+          if (step === 'begin' && breaker.allows(now)) breaker.begin(now)
+          if (step === 'forget') breaker.ignore()
           if (step === 'wait') now += 7000
           if (step === 'close') breaker.close()
           if (was === 'closed' && breaker.state(now) === 'open') expect(failures).toBeGreaterThanOrEqual(5)
           if (breaker.state(now) === 'closed' && was !== 'closed') failures = 0
         }
-        expect(breaker.mayAsk(now + 315_000)).toBe(true)
+        expect(breaker.allows(now + 315_000)).toBe(true)
       }),
     )
   })

@@ -27,7 +27,7 @@ function scene(deps: Partial<CoalescerDeps> = {}) {
       },
     },
     clock,
-    tips,
+    callerHeights: tips,
     onCoalesced: (network, operation) => coalesced.push(`${network} ${operation}`),
     ...deps,
   })
@@ -57,8 +57,8 @@ describe('identical reads under way', () => {
     const { ask, asked, tips } = scene()
     const operation = read('other', { kind: 'latest', shard: null })
     const balance = (caller: string) => ask(question({ operation, canonical: 'eth_getBalance ["0x1"]', caller }))
-    for (const caller of ['a', 'b']) tips.give(caller, 'ethereum', null, 'latest', 1000)
-    tips.give('c', 'ethereum', null, 'latest', 1001)
+    for (const caller of ['a', 'b']) tips.raise(caller, 'ethereum', null, 'latest', 1000)
+    tips.raise('c', 'ethereum', null, 'latest', 1001)
 
     for (const caller of ['a', 'b', 'c']) void balance(caller)
 
@@ -240,11 +240,11 @@ describe('a leader that fails', () => {
 describe('the newest block', () => {
   test('is shared with callers that have seen no higher one, who have seen it then', async () => {
     const { ask, asked, answer, tips } = scene()
-    tips.give('other', 'ethereum', null, 'latest', 9)
+    tips.raise('other', 'ethereum', null, 'latest', 9)
     const answers = [ask(latest()), ask(latest({ caller: 'other' }))]
 
     // As the forwarder does.
-    tips.give('wallet', 'ethereum', null, 'latest', 10)
+    tips.raise('wallet', 'ethereum', null, 'latest', 10)
     await answer(BLOCK(10))
     await Promise.all(answers)
 
@@ -264,7 +264,7 @@ describe('the newest block', () => {
 
   test('is not shared with one that has seen a higher one: that one asks for itself', async () => {
     const { ask, asked, answer, tips } = scene()
-    tips.give('other', 'ethereum', null, 'latest', 11)
+    tips.raise('other', 'ethereum', null, 'latest', 11)
     const answers = [ask(latest()), ask(latest({ caller: 'other' }))]
 
     await answer(BLOCK(10))

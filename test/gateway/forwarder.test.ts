@@ -271,7 +271,7 @@ describe('heights never go backwards for a caller', () => {
     const { ask, tips, poll } = await setting({ a, b })
     await poll('a', 1003)
     await poll('b', 1003)
-    tips.give('wallet', 'ethereum', null, 'latest', 1003)
+    tips.raise('wallet', 'ethereum', null, 'latest', 1003)
 
     const replies = await Promise.all(
       Array.from({ length: 40 }, (_, i) => ask(i % 2 === 0 ? BLOCK_NUMBER : LATEST_BLOCK)),
@@ -286,7 +286,7 @@ describe('heights never go backwards for a caller', () => {
     const { ask, poll, tips } = await setting({ a, b }, { network: { blockTimeMs: 60_000 } })
     await poll('a', 1002)
     await poll('b', 1001)
-    tips.give('wallet', 'ethereum', null, 'latest', 1002)
+    tips.raise('wallet', 'ethereum', null, 'latest', 1002)
 
     const replies = []
     for (let i = 0; i < 20; i++) replies.push(await ask(BLOCK_NUMBER))
@@ -435,7 +435,7 @@ describe('heights never go backwards for a caller', () => {
     const a = await startBareNode(() => ({ number: '0x3b0' }))
     const b = await startBareNode(() => ({ number: '0x3d0' }))
     const { ask, tips } = await setting({ a, b }, { endpoints: { b: { tier: 'fallback' } } })
-    tips.give('wallet', 'ethereum', null, 'finalized', 0x3c8)
+    tips.raise('wallet', 'ethereum', null, 'finalized', 0x3c8)
 
     const reply = await ask(FINALIZED_BLOCK)
 
@@ -563,8 +563,8 @@ describe('traffic', () => {
     expect(a.asked).toHaveLength(5)
     expect(doubted).toEqual(['ethereum/a'])
     expect(forwarder.overview('ethereum')).toMatchObject([
-      { endpoint: 'b', leftOut: null },
-      { endpoint: 'a', leftOut: 'breaker-open', breaker: 'open' },
+      { endpoint: 'b', excluded: null },
+      { endpoint: 'a', excluded: 'breaker-open', breaker: 'open' },
     ])
 
     a.answering = () => 'a'
@@ -593,7 +593,7 @@ describe('traffic', () => {
     expect(a.asked).toHaveLength(1)
     expect(doubted).toEqual([])
     expect(forwarder.overview('ethereum').find(({ endpoint }) => endpoint === 'a')).toMatchObject({
-      leftOut: 'resting',
+      excluded: 'resting',
       breaker: 'closed',
     })
   })

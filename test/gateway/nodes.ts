@@ -97,7 +97,7 @@ export async function setting(
   const forwarder = createForwarder({
     board: world.board,
     clock,
-    tips,
+    callerHeights: tips,
     onDoubt: (key) => doubted.push(key),
     onAttempt: (upstream, _operation, outcome: AttemptOutcome) => attempts.push(`${upstream.name} ${outcome}`),
     onRetry: (_network, reason) => retries.push(reason),

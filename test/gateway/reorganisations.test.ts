@@ -58,10 +58,10 @@ async function open(family: 'ethereum' | 'avalanche', finalDepth: number) {
   })
   poller.configure([{ network: of, endpoints: [{ endpoint: own, at: whereaboutsOf('127.0.0.1') }] }], new Set())
   const tips = createCallerHeights()
-  const forwarder = createForwarder({ board, clock: systemClock, tips, onDoubt: nothing })
+  const forwarder = createForwarder({ board, clock: systemClock, callerHeights: tips, onDoubt: nothing })
   forwarder.retarget([target])
-  const coalescer = createCoalescer({ next: forwarder, clock: systemClock, tips })
-  const cache = createCache({ next: coalescer, board, clock: systemClock, tips })
+  const coalescer = createCoalescer({ next: forwarder, clock: systemClock, callerHeights: tips })
+  const cache = createCache({ next: coalescer, board, clock: systemClock, callerHeights: tips })
   cache.configure({ maxBytes: 2 ** 20, finalDepths: new Map([[of.name, finalDepth]]) })
   onTestFinished(async () => {
     cache.stop()

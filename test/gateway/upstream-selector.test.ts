@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { Network } from '../../src/core/network.ts'
 import type { Need } from '../../src/core/routing/operation.ts'
 import type { Upstream } from '../../src/gateway/failover/upstream.ts'
-import type { Wish } from '../../src/gateway/failover/upstream-selector.ts'
+import type { SelectionCriteria } from '../../src/gateway/failover/upstream-selector.ts'
 import { createUpstreams } from '../../src/gateway/failover/upstreams.ts'
 import { Secret } from '../../src/secret.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
@@ -29,22 +29,22 @@ async function setting(names: readonly string[], over: Partial<Network> = {}, fa
     })),
   )
   await world.pollAll()
-  const { choice } = upstreams.network('ethereum') ?? {}
+  const { selector: choice } = upstreams.network('ethereum') ?? {}
   if (choice === undefined) throw new Error('no choice')
   const of = (name: string): Upstream => {
     for (const upstream of upstreams.all()) if (upstream.name === name) return upstream
     throw new Error(name)
   }
-  const choose = (wish: Partial<Wish> = {}) =>
-    choice.choose({
+  const choose = (wish: Partial<SelectionCriteria> = {}) =>
+    choice.select({
       need: ANY,
       isRead: true,
-      tip: null,
+      minHeight: null,
       method: null,
       tried: [],
       proxiesOnly: false,
-      forMore: false,
-      evenBehind: false,
+      needsImprovement: false,
+      includeBehind: false,
       ...wish,
     })
   const poll = (name: string, height: number | null) =>
@@ -58,7 +58,7 @@ async function setting(names: readonly string[], over: Partial<Network> = {}, fa
       of(name).end(clock.monotonic(), ms, true)
     }
   }
-  const name = (wish: Partial<Wish> = {}) => choose(wish)?.upstream.name ?? null
+  const name = (wish: Partial<SelectionCriteria> = {}) => choose(wish)?.upstream.name ?? null
   return { clock, world, choice, choose, name, of, poll, take }
 }
 
@@ -67,13 +67,13 @@ describe('time alone', () => {
     const { clock, choose, poll, choice } = await setting(['a', 'b'])
     await clock.advance(15_000)
     await poll('b', 1000)
-    expect(choice.overview().map(({ leftOut }) => leftOut)).toEqual([null, null])
+    expect(choice.overview().map(({ excluded }) => excluded)).toEqual([null, null])
 
     await clock.advance(6000)
 
     expect(choice.overview()).toMatchObject([
-      { endpoint: 'b', leftOut: null },
-      { endpoint: 'a', leftOut: 'unknown' },
+      { endpoint: 'b', excluded: null },
+      { endpoint: 'a', excluded: 'unknown' },
     ])
     expect(choose()).toMatchObject({ upstream: { name: 'b' }, degraded: false })
   })
@@ -117,7 +117,7 @@ describe('among the well', () => {
 
   test('who has not got a method is asked for it last, for ten minutes; of hundreds the latest are remembered', async () => {
     const { clock, name, of, poll } = await setting(['a', 'b'], {}, ['b'])
-    for (let i = 0; i < 300; i++) of('a').lack(`eth_${i}`, clock.monotonic())
+    for (let i = 0; i < 300; i++) of('a').markUnsupported(`eth_${i}`, clock.monotonic())
 
     expect(name({ method: 'eth_299' })).toBe('b')
     expect(name({ method: 'eth_0' })).toBe('a')
@@ -201,32 +201,32 @@ describe('heights', () => {
     await poll('b', 1002)
     await poll('f', 1004)
 
-    expect(name({ need: LATEST, tip: 1002 })).toBe('b')
-    expect(name({ need: LATEST, tip: 1004 })).toBe('f')
+    expect(name({ need: LATEST, minHeight: 1002 })).toBe('b')
+    expect(name({ need: LATEST, minHeight: 1004 })).toBe('f')
     await clock.advance(5000)
-    expect(name({ need: LATEST, tip: 1004 })).toBe('b')
+    expect(name({ need: LATEST, minHeight: 1004 })).toBe('b')
     expect(name({ need: { kind: 'height', shard: null, height: 1004 }, tried: [of('b')] })).toBe('f')
   })
 
   test('a poll that finds an endpoint lower goes before what it answered earlier, not before what it answered since', async () => {
     const { clock, of, poll, choice } = await setting(['a'])
-    of('a').stands(null, 1005, clock.now())
+    of('a').setHeight(null, 1005, clock.now())
     await clock.advance(1000)
     await poll('a', 1003)
-    expect(choice.knownTip(null)).toBe(1003)
+    expect(choice.highestKnown(null)).toBe(1003)
 
-    of('a').stands(null, 1004, clock.now() + 1)
-    of('a').polled(null, 1003, clock.now())
-    expect(choice.knownTip(null)).toBe(1004)
+    of('a').setHeight(null, 1004, clock.now() + 1)
+    of('a').setPolledHeight(null, 1003, clock.now())
+    expect(choice.highestKnown(null)).toBe(1004)
   })
 
   test('nobody can be higher than blocks come', async () => {
     const { clock, choice, of } = await setting(['a', 'b', 'c'])
-    of('c').stands(null, 5000, clock.now())
+    of('c').setHeight(null, 5000, clock.now())
 
     expect(choice.ceiling(null)).toBe(1000 + 3 + 5)
-    expect(choice.knownTip(null)).toBe(1000)
-    expect(choice.isElsewhere(null, 1001)).toBe(false)
+    expect(choice.highestKnown(null)).toBe(1000)
+    expect(choice.isReachedByAny(null, 1001)).toBe(false)
     await clock.advance(10_000)
     expect(choice.ceiling(null)).toBe(1000 + 3 + 5 + 40)
   })

@@ -150,8 +150,8 @@ describe('…/networks/:network/routing', () => {
 
   test('with one tells what it would do', async () => {
     const endpoints = [
-      { endpoint: 'own-2', tier: 'primary', leftOut: null, breaker: 'closed', latencyMs: 12.5, inFlight: 2 },
-      { endpoint: 'own-1', tier: 'primary', leftOut: 'resting', breaker: 'closed', latencyMs: null, inFlight: 0 },
+      { endpoint: 'own-2', tier: 'primary', excluded: null, breaker: 'closed', latencyMs: 12.5, inFlight: 2 },
+      { endpoint: 'own-1', tier: 'primary', excluded: 'resting', breaker: 'closed', latencyMs: null, inFlight: 0 },
     ] as const
     const gateway = () => ({
       requestsAtWork: 0,

@@ -27,8 +27,8 @@ const REPORT: GatewayReport = {
     {
       name: 'avalanche',
       endpoints: [
-        { endpoint: 'own-2', tier: 'primary', leftOut: null, breaker: 'closed', latencyMs: 12.5, inFlight: 2 },
-        { endpoint: 'own-1', tier: 'primary', leftOut: 'lagging', breaker: 'open', latencyMs: null, inFlight: 0 },
+        { endpoint: 'own-2', tier: 'primary', excluded: null, breaker: 'closed', latencyMs: 12.5, inFlight: 2 },
+        { endpoint: 'own-1', tier: 'primary', excluded: 'lagging', breaker: 'open', latencyMs: null, inFlight: 0 },
       ],
     },
   ],
@@ -154,7 +154,7 @@ function metricsWith({ callers, networks }: GatewayReport): Metrics {
       callers: callers.map(({ name }) => name),
       networks: networks.map(({ name, endpoints }) => ({
         name,
-        endpoints: endpoints.map(({ endpoint, leftOut }) => ({ name: endpoint, eligible: leftOut === null })),
+        endpoints: endpoints.map(({ endpoint, excluded }) => ({ name: endpoint, eligible: excluded === null })),
       })),
     }),
   })

@@ -25,8 +25,8 @@ const GATEWAY: GatewayReport = {
     {
       name: 'avalanche',
       endpoints: [
-        { endpoint: 'own-2', tier: 'primary', leftOut: null, breaker: 'closed', latencyMs: 12.5, inFlight: 2 },
-        { endpoint: 'own-1', tier: 'primary', leftOut: 'lagging', breaker: 'open', latencyMs: null, inFlight: 0 },
+        { endpoint: 'own-2', tier: 'primary', excluded: null, breaker: 'closed', latencyMs: 12.5, inFlight: 2 },
+        { endpoint: 'own-1', tier: 'primary', excluded: 'lagging', breaker: 'open', latencyMs: null, inFlight: 0 },
       ],
     },
   ],

@@ -35,7 +35,7 @@ export interface CacheDeps {
   readonly board: Pick<Board, 'network' | 'subscribe'>
   readonly clock: Pick<Clock, 'monotonic'>
   /** A block from here is one that the caller knows of. */
-  readonly tips: Pick<CallerHeights, 'give'>
+  readonly callerHeights: Pick<CallerHeights, 'raise'>
 }
 
 /** What is larger is seldom asked twice, and would push out a thousand others. */
@@ -78,7 +78,7 @@ interface Entry {
 
 const OLD = -1
 
-export function createCache({ next, board, clock, tips }: CacheDeps): Cache {
+export function createCache({ next, board, clock, callerHeights: tips }: CacheDeps): Cache {
   let entries: LRUCache<string, Entry> | null = null
   let memory: CacheSlab = createCacheSlab(0)
   let finalDepths: ReadonlyMap<string, number> = new Map()
@@ -241,7 +241,7 @@ export function createCache({ next, board, clock, tips }: CacheDeps): Cache {
       const { chain, height, endpoint } = entry
       // Not what is so far ahead that it can be no block: one lie must not bind everybody.
       if (entry.generation !== OLD && height >= 0 && height <= chain.height + YOUNG_BLOCKS) {
-        tips.give(question.caller, network, chain.shard, 'latest', height)
+        tips.raise(question.caller, network, chain.shard, 'latest', height)
       }
       const { kind, status } = entry
       const bytes = entry.slot.copy()

@@ -8,7 +8,7 @@ import type { Reply, UpstreamHandler, UpstreamRequest } from '../upstream-reques
 export interface CoalescerDeps {
   readonly next: UpstreamHandler
   readonly clock: Pick<Clock, 'monotonic'>
-  readonly tips: Pick<CallerHeights, 'get' | 'give'>
+  readonly callerHeights: Pick<CallerHeights, 'get' | 'raise'>
   /** A question was answered with another one's request. */
   readonly onCoalesced?: (network: string, operation: OperationName) => void
   readonly mostFlights?: number
@@ -32,7 +32,7 @@ const MOST_TRIES = 2
  * follower is given an answer only where that does not undercut a height which its caller was given before.
  */
 export function createCoalescer(deps: CoalescerDeps): UpstreamHandler {
-  const { next, clock, tips, onCoalesced, mostFlights = MOST_FLIGHTS } = deps
+  const { next, clock, callerHeights: tips, onCoalesced, mostFlights = MOST_FLIGHTS } = deps
   let flights = new Map<string, Flight>()
   let landed = 0
 
@@ -93,11 +93,11 @@ export function createCoalescer(deps: CoalescerDeps): UpstreamHandler {
     const { caller, network, operation } = question
     const { need } = operation
     const shard = need.kind === 'any' || need.kind === 'endpoint' ? null : need.shard
-    const known = told.isTip ? tips.get(caller, network, shard, told.mark) : null
+    const known = told.isHead ? tips.get(caller, network, shard, told.tag) : null
     if (known !== null && told.height < known) return false
     // A height that cannot be was not given to the leader either: one lie must not bind everybody.
-    const given = leader === null ? null : tips.get(leader.caller, network, shard, told.mark)
-    if (given !== null && told.height <= given) tips.give(caller, network, shard, told.mark, told.height)
+    const given = leader === null ? null : tips.get(leader.caller, network, shard, told.tag)
+    if (given !== null && told.height <= given) tips.raise(caller, network, shard, told.tag, told.height)
     return true
   }
 

@@ -1,14 +1,14 @@
 import type { Failure } from '../../core/failure.ts'
-import { isRateLimit, type Step } from '../../core/routing/failover.ts'
 import type { Operation } from '../../core/routing/operation.ts'
 import type { AttemptOutcome } from '../../core/routing/request-outcome.ts'
+import { isRateLimit, type RetryStep } from '../../core/routing/retry-policy.ts'
 import type { UpstreamRequest } from '../upstream-request.ts'
 import type { Attempt } from './attempt.ts'
 import type { Upstream } from './upstream.ts'
 
 export function outcomeOf(
-  { came, isOurs }: Attempt,
-  step: Step,
+  { result: came, isLocal: isOurs }: Attempt,
+  step: RetryStep,
   isBehind: boolean,
   { operation, signal }: UpstreamRequest,
 ): AttemptOutcome {
@@ -62,23 +62,23 @@ export function settle(
   began: number,
   ended: number,
 ): boolean {
-  const { came, isOurs, isFault, retryAfterMs } = attempted
+  const { result: came, isLocal: isOurs, isFault, retryAfterMs } = attempted
   const isAnswer = came.kind !== 'failed'
   const isLate = came.kind === 'failed' && came.failure.kind === 'timeout' && !isOurs
   // How soon a connection is refused says nothing of how soon a request is answered.
   upstream.end(ended, isAnswer || isLate ? ended - began : null, !isOurs && !isLate)
   const isLimited = came.kind === 'error' ? isRateLimit(operation, came) : isFailure(came, 'rate-limited')
-  if (isLimited) upstream.rest(retryAfterMs, ended)
+  if (isLimited) upstream.limitRate(retryAfterMs, ended)
   if (!isOurs) upstream.isAnswering = isAnswer && !isLimited
   if (isFault) return upstream.breaker.fail(ended)
-  if (!isAnswer || isLimited) upstream.breaker.forget()
+  if (!isAnswer || isLimited) upstream.breaker.ignore()
   else {
     upstream.breaker.succeed()
-    upstream.awake()
+    upstream.clearRateLimit()
   }
   return false
 }
 
-function isFailure(came: Attempt['came'], kind: Failure['kind']): boolean {
+function isFailure(came: Attempt['result'], kind: Failure['kind']): boolean {
   return came.kind === 'failed' && came.failure.kind === kind
 }

@@ -1,5 +1,5 @@
 import type { Failure } from '../../core/failure.ts'
-import { type AttemptResult, isFault, RATE_LIMIT_CODES } from '../../core/routing/failover.ts'
+import { type AttemptResult, isFault, RATE_LIMIT_CODES } from '../../core/routing/retry-policy.ts'
 import type { ForwardedAnswer, NodeForwarder } from '../../nodes/forward.ts'
 import type { TransportRequest } from '../../nodes/transport.ts'
 import type { NodeReply, UpstreamRequest } from '../upstream-request.ts'
@@ -8,7 +8,7 @@ import type { Upstream } from './upstream.ts'
 
 /** What came of asking one endpoint: how it is to be judged, and the node's own bytes where it answered. */
 export interface Attempt {
-  readonly came: AttemptResult
+  readonly result: AttemptResult
   readonly reply: NodeReply | null
   /** For a node that limits our rate. */
   readonly retryAfterMs: number | null
@@ -16,9 +16,9 @@ export interface Attempt {
   /** It says that the endpoint is not well. */
   readonly isFault: boolean
   /** Nothing of it is the node's doing. */
-  readonly isOurs: boolean
+  readonly isLocal: boolean
   /** Most of its time went by in want of a connection. */
-  readonly isStarved?: boolean
+  readonly waitedForConnection?: boolean
 }
 
 /** Sends one question to one endpoint; given up `withinMs` from now. Never rejects. */
@@ -43,7 +43,7 @@ export async function attempt(
     // A deadline of hardly any length says nothing of the node that missed it.
     const tooShort = failure.kind === 'timeout' && failure.afterMs < TELLING_MS
     const isOurs = signal.aborted || waited || tooShort
-    return { ...failed(failure, stage === 'unsent', isOurs), isStarved: waited && !signal.aborted }
+    return { ...failed(failure, stage === 'unsent', isOurs), waitedForConnection: waited && !signal.aborted }
   }
   const { answer } = forwarded
   const attempted = withoutKeys(call === null ? readRest(answer) : readRpc(answer, String(id)), upstream)
@@ -62,7 +62,7 @@ const TELLING_MS = 500
 
 /** "Project 7f3a… has no access": a provider may name our key in its error, which goes to callers who must not have it. */
 function withoutKeys(attempted: Attempt, upstream: Upstream): Attempt {
-  const { came, reply } = attempted
+  const { result: came, reply } = attempted
   if (came.kind !== 'error' || reply === null || reply.kind === 'result') return attempted
   const said = reply.kind === 'error' ? reply.error : reply.body
   if (said.length > LONGEST_TOLD) return failed({ kind: 'too-large', limitBytes: LONGEST_TOLD }, false, false)
@@ -152,17 +152,17 @@ function limited(answer: ForwardedAnswer): Attempt {
 
 function failed(failure: Failure, unsent: boolean, isOurs: boolean): Attempt {
   return {
-    came: { kind: 'failed', failure, unsent },
+    result: { kind: 'failed', failure, unsent },
     reply: null,
     retryAfterMs: null,
     nodeId: null,
     isFault: !isOurs && isFault(failure),
-    isOurs: isOurs || failure.kind === 'local-resources',
+    isLocal: isOurs || failure.kind === 'local-resources',
   }
 }
 
 function answered(came: AttemptResult, reply: NodeReply): Attempt {
-  return { came, reply, retryAfterMs: null, nodeId: null, isFault: false, isOurs: false }
+  return { result: came, reply, retryAfterMs: null, nodeId: null, isFault: false, isLocal: false }
 }
 
 function messageOf(error: Buffer): string {

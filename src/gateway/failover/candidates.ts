@@ -1,19 +1,9 @@
 import { type Candidate, type Ranking, rank } from '../../core/routing/rank.ts'
 import type { UnixMs } from '../../core/time.ts'
 import { type BoardNetwork, shownState } from '../../state/board.ts'
-import type { Chosen, Upstream } from './upstream.ts'
+import type { RankedUpstream, Upstream } from './upstream.ts'
 
-/** The endpoints of one network by how they are ranked, as requests read them. */
-export interface CandidateList {
-  readonly ranking: Ranking
-  readonly well: readonly Chosen[]
-  readonly leastBad: readonly Chosen[]
-  readonly silent: readonly Chosen[]
-  /** All of them, and who of them is of this chain for certain. */
-  readonly candidates: readonly Candidate[]
-  readonly ours: readonly Upstream[]
-}
-
+/** Ranks one network's endpoints for the selector, from what the board says of them now. */
 export function candidateListOf(
   network: BoardNetwork | undefined,
   upstreamOf: (endpoint: string) => Upstream | undefined,
@@ -21,19 +11,33 @@ export function candidateListOf(
 ): CandidateList {
   const candidates = network === undefined ? [] : candidatesOf(network, now)
   const ranking = rank(candidates)
-  const pickOf = (degraded: boolean, group: number) => (candidate: Candidate) => {
+  const ranked = (degraded: boolean, group: number) => (candidate: Candidate) => {
     const upstream = upstreamOf(candidate.endpoint)
     return upstream === undefined ? [] : [{ upstream, group, degraded }]
   }
-  const well = ranking.groups.flatMap((group, index) => group.flatMap(pickOf(false, index)))
-  const leastBad = ranking.leastBad.flatMap(pickOf(true, 0))
-  const silent = ranking.silent.flatMap(pickOf(true, 0))
-  const forked = new Set(ranking.leftOut.filter(({ because }) => because === 'forked').map(({ endpoint }) => endpoint))
-  const ours = [...well, ...leastBad, ...silent].map(({ upstream }) => upstream).filter(({ name }) => !forked.has(name))
-  return { ranking, well, leastBad, silent, candidates, ours }
+  const healthy = ranking.groups.flatMap((group, index) => group.flatMap(ranked(false, index)))
+  const unhealthy = ranking.unhealthy.flatMap(ranked(true, 0))
+  const unresponsive = ranking.unresponsive.flatMap(ranked(true, 0))
+  const all = [...healthy, ...unhealthy, ...unresponsive]
+  const forked = new Set(ranking.excluded.filter(({ reason }) => reason === 'forked').map(({ endpoint }) => endpoint))
+  const onThisChain = all.map(({ upstream }) => upstream).filter(({ name }) => !forked.has(name))
+  return { ranking, healthy, unhealthy, unresponsive, all, candidates, onThisChain }
 }
 
-/** As the monitor sees them now, in the order of the configuration. */
+export interface CandidateList {
+  readonly ranking: Ranking
+  readonly healthy: readonly RankedUpstream[]
+  readonly unhealthy: readonly RankedUpstream[]
+  readonly unresponsive: readonly RankedUpstream[]
+  /** The three above, in this order. */
+  readonly all: readonly RankedUpstream[]
+  /** Every endpoint of the network, in the order of the configuration. */
+  readonly candidates: readonly Candidate[]
+  /** Those whose heights are heights of this chain: all but the forked ones. */
+  readonly onThisChain: readonly Upstream[]
+}
+
+/** Every endpoint with its health and state, in the order of the configuration. */
 export function candidatesOf({ standing, endpoints }: BoardNetwork, now: UnixMs): Candidate[] {
   return endpoints.map((entry) => {
     const { endpoint, heads } = entry.health

@@ -4,7 +4,7 @@
  */
 export interface CircuitBreaker {
   /** Whether a request may be sent. */
-  mayAsk(now: number): boolean
+  allows(now: number): boolean
   /** One is being sent. */
   begin(now: number): void
   /** It was answered, whatever the answer. */
@@ -12,7 +12,7 @@ export interface CircuitBreaker {
   /** It failed by the endpoint's fault; whether this opened the breaker. */
   fail(now: number): boolean
   /** It came to nothing that says anything of the endpoint: the caller left, or we were out of resources. */
-  forget(): void
+  ignore(): void
   /** A poll found the endpoint well. */
   close(): void
   state(now: number): 'closed' | 'open' | 'half-open'
@@ -53,7 +53,7 @@ export function createCircuitBreaker(): CircuitBreaker {
   let answered = 0
 
   return {
-    mayAsk(now) {
+    allows(now) {
       if (openUntil === null) return true
       return now >= openUntil && (triedAt === null || now - triedAt >= TRIAL_MS)
     },
@@ -80,7 +80,7 @@ export function createCircuitBreaker(): CircuitBreaker {
       open(now)
       return true
     },
-    forget() {
+    ignore() {
       triedAt = null
     },
     close,

@@ -1,9 +1,9 @@
 import type { Clock } from '../../clock.ts'
 import type { EndpointKey } from '../../core/endpoint.ts'
 import type { Failure } from '../../core/failure.ts'
-import { failover, lacksMethod } from '../../core/routing/failover.ts'
 import type { OperationName } from '../../core/routing/operation.ts'
 import type { AttemptOutcome, RetryReason } from '../../core/routing/request-outcome.ts'
+import { lacksMethod, nextStep } from '../../core/routing/retry-policy.ts'
 import { type AnswerHeight, answerHeight } from '../answer-height.ts'
 import type { CallerHeights } from '../caller-heights.ts'
 import type { NodeReply, Reply, UpstreamRequest } from '../upstream-request.ts'
@@ -27,7 +27,7 @@ const WAIT_STEP_MS = 50
 
 export interface FailoverLoopDeps {
   readonly clock: Clock
-  readonly tips: CallerHeights
+  readonly callerHeights: CallerHeights
   readonly send: (upstream: Upstream, question: UpstreamRequest, withinMs: number) => Promise<Attempt>
   /** Its traffic fails: it should be polled at once. */
   readonly onDoubt: (key: EndpointKey) => void
@@ -99,7 +99,7 @@ export class FailoverLoop {
       const ended = clock.monotonic()
       this.#nodeMs += ended - now
       if (settle(upstream, operation, attempted, now, ended)) {
-        upstream.doubtedAt = clock.now()
+        upstream.breakerOpenedAt = clock.now()
         this.#deps.onDoubt(upstream.key)
       }
       const reply = this.#judge(upstream, degraded, attempted)
@@ -115,15 +115,15 @@ export class FailoverLoop {
       if (!operation.isRead || this.#tried.length >= MOST_ENDPOINTS) return null
       if (this.#keptIsAbsence && this.#absences >= MOST_ABSENCES) return null
     }
-    const pick = this.#network.choice.choose({
+    const pick = this.#network.selector.select({
       need: operation.need,
       isRead: operation.isRead,
-      tip: this.#mark('latest'),
+      minHeight: this.#mark('latest'),
       method: this.#question.call?.method ?? null,
       tried: this.#tried,
       proxiesOnly: needsProxy(this.#question),
-      forMore: forMore && !this.#anew,
-      evenBehind: this.#others === 'asking',
+      needsImprovement: forMore && !this.#anew,
+      includeBehind: this.#others === 'asking',
     })
     this.#anew = false
     if (pick === null || this.#attempts === 0) return pick
@@ -138,14 +138,14 @@ export class FailoverLoop {
   /** `null`: go on. */
   #judge(upstream: Upstream, degraded: boolean, attempted: Attempt): Reply | null {
     const { operation, call } = this.#question
-    const { came, reply, nodeId, isStarved = false } = attempted
+    const { result: came, reply, nodeId, waitedForConnection: isStarved = false } = attempted
     if (!isStarved) this.#connected++
     // What is sent once is not sent on, but the next goes to somebody who may have it.
     if (came.kind === 'error' && call !== null && lacksMethod(came)) {
-      upstream.lack(call.method, this.#deps.clock.monotonic())
+      upstream.markUnsupported(call.method, this.#deps.clock.monotonic())
     }
     const isAbsence = came.kind === 'error' || (came.kind === 'result' && came.isNull)
-    const step = failover(operation, came, isAbsence ? this.#knownTip() : null)
+    const step = nextStep(operation, came, isAbsence ? this.#knownTip() : null)
     const isBehind = step === 'answer' && reply !== null && this.#isBehind(upstream, degraded, reply, nodeId)
     this.#deps.onAttempt?.(upstream, operation.name, outcomeOf(attempted, step, isBehind, this.#question))
     switch (step) {
@@ -179,32 +179,32 @@ export class FailoverLoop {
   #isBehind(upstream: Upstream, degraded: boolean, reply: NodeReply, nodeId: string | null): boolean {
     const height = answerHeight(this.#question, reply)
     if (height === null) return false
-    const { clock, tips } = this.#deps
+    const { clock, callerHeights: tips } = this.#deps
     const { caller, network } = this.#question
     const shard = this.#shard
-    const { choice } = this.#network
+    const { selector: choice } = this.#network
     const known = upstream.height(shard)
-    if (height.mark === 'latest') {
-      if (height.isTip) upstream.stands(shard, height.height, clock.now())
-      else upstream.has(shard, height.height, clock.now())
+    if (height.tag === 'latest') {
+      if (height.isHead) upstream.setHeight(shard, height.height, clock.now())
+      else upstream.raiseHeight(shard, height.height, clock.now())
     }
-    const mark = height.isTip ? tips.get(caller, network, shard, height.mark) : null
+    const mark = height.isHead ? tips.get(caller, network, shard, height.tag) : null
     if (mark !== null && height.height < mark) {
-      const fell = height.mark === 'latest' && known >= mark
+      const fell = height.tag === 'latest' && known >= mark
       if (this.#behind === null || height.height > this.#behind.height.height) {
         this.#behind = { reply, upstream, degraded, nodeId, height, mark, fell }
       }
       this.#reason = 'behind'
       return true
     }
-    if (height.height <= choice.ceiling(shard)) tips.give(caller, network, shard, height.mark, height.height)
+    if (height.height <= choice.ceiling(shard)) tips.raise(caller, network, shard, height.tag, height.height)
     return false
   }
 
   /** Nobody is left to ask for something better than is there: perhaps somebody is in a moment. */
   async #mayAskAgain(): Promise<boolean> {
     const behind = this.#behind
-    if (behind === null || behind.height.mark !== 'latest') return false
+    if (behind === null || behind.height.tag !== 'latest') return false
     if (this.#others === 'unasked') {
       this.#others = 'asking'
       return true
@@ -212,7 +212,7 @@ export class FailoverLoop {
     this.#others = 'asked'
     const { clock } = this.#deps
     const { deadlineAt, signal } = this.#question
-    const { choice, scout } = this.#network
+    const { selector: choice, scout } = this.#network
     const shard = this.#shard
     const again = (): true => {
       this.#tried = [...this.#failed]
@@ -220,18 +220,18 @@ export class FailoverLoop {
       return true
     }
     // It had it itself a moment ago: a pool of nodes, of which another may answer.
-    if (behind.fell && !this.#askedAgain && !choice.isElsewhere(shard, behind.mark)) {
+    if (behind.fell && !this.#askedAgain && !choice.isReachedByAny(shard, behind.mark)) {
       this.#askedAgain = true
       return again()
     }
-    while (this.#isStillBehind(behind.height) && choice.isElsewhere(shard, behind.mark)) {
+    while (this.#isStillBehind(behind.height) && choice.isReachedByAny(shard, behind.mark)) {
       const stepMs = Math.min(WAIT_STEP_MS + this.#waitedMs / 4, 4 * WAIT_STEP_MS)
       const isLong = this.#waitedMs + stepMs > LONGEST_WAIT_MS
       if (isLong || signal.aborted || deadlineAt - clock.monotonic() < stepMs + TOO_SHORT_MS) return false
       await waitFor(clock, stepMs, signal)
       this.#waitedMs += stepMs
       // All who wait learn from the one that asks.
-      if (choice.isThere(shard, behind.mark) || scout.mayGo(clock.monotonic())) return again()
+      if (choice.isReachedByHealthy(shard, behind.mark) || scout.mayGo(clock.monotonic())) return again()
     }
     return false
   }
@@ -245,8 +245,8 @@ export class FailoverLoop {
     const behind = this.#behind
     if (behind !== null) {
       const { caller, network } = this.#question
-      const { tips } = this.#deps
-      const { mark, height } = behind.height
+      const { callerHeights: tips } = this.#deps
+      const { tag: mark, height } = behind.height
       // The chain went back, or whoever was higher is gone: from now on this is where it is.
       if (tips.get(caller, network, this.#shard, mark) === behind.mark) {
         tips.lower(caller, network, this.#shard, mark, height)
@@ -265,7 +265,8 @@ export class FailoverLoop {
       asked: this.#tried.length,
       starved: this.#attempts > 0 && this.#connected === 0,
       leftMs: this.#question.deadlineAt - this.#deps.clock.monotonic(),
-      restsForMs: () => this.#network.choice.restsFor({ need, isRead, proxiesOnly: needsProxy(this.#question) }),
+      restsForMs: () =>
+        this.#network.selector.rateLimitedForMs({ need, isRead, proxiesOnly: needsProxy(this.#question) }),
     })
     // Where only one could be asked, who it was matters as much as what came of it.
     const isOnes = !isRead || need.kind === 'endpoint'
@@ -279,7 +280,9 @@ export class FailoverLoop {
 
   #mark(mark: 'latest'): number | null {
     const { caller, network, operation } = this.#question
-    return operation.need.kind === 'latest' ? this.#deps.tips.get(caller, network, operation.need.shard, mark) : null
+    return operation.need.kind === 'latest'
+      ? this.#deps.callerHeights.get(caller, network, operation.need.shard, mark)
+      : null
   }
 
   /** The highest block that is known to exist, for what may be found elsewhere. */
@@ -287,8 +290,8 @@ export class FailoverLoop {
     const { caller, network, operation } = this.#question
     if (operation.need.kind !== 'height') return null
     const { shard } = operation.need
-    const known = this.#network.choice.knownTip(shard)
-    const seen = this.#deps.tips.get(caller, network, shard, 'latest')
+    const known = this.#network.selector.highestKnown(shard)
+    const seen = this.#deps.callerHeights.get(caller, network, shard, 'latest')
     return known === null || seen === null ? (known ?? seen) : Math.max(known, seen)
   }
 }

@@ -47,7 +47,7 @@ export function createForwarder(deps: ForwarderDeps): Forwarder {
       upstreams.retarget(targets)
       nodes.retain([...upstreams.all()].map(({ address }) => address))
     },
-    overview: (network) => upstreams.network(network)?.choice.overview() ?? [],
+    overview: (network) => upstreams.network(network)?.selector.overview() ?? [],
     async close() {
       upstreams.close()
       await nodes.close()

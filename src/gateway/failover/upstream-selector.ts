@@ -5,47 +5,47 @@ import type { UnixMs } from '../../core/time.ts'
 import { type Board, shownState } from '../../state/board.ts'
 import { type CandidateList, candidateListOf } from './candidates.ts'
 import { type EndpointOverview, overviewOf } from './routing-order.ts'
-import type { Chosen, Upstream } from './upstream.ts'
+import type { RankedUpstream, Upstream } from './upstream.ts'
 import { BEHIND, createUpstreamHeights, THERE } from './upstream-heights.ts'
 
 /** Whom to ask on one network. Rebuilt when a verdict changes or time alone changes one; every request reads it as it stands. */
 export interface UpstreamSelector {
   /** `null`: nobody who was not tried yet may be asked. */
-  choose(wish: Wish): Chosen | null
+  select(wish: SelectionCriteria): RankedUpstream | null
   /** How long until the first of those who could be asked wants to be left alone no more; `null` where none rests. */
-  restsFor(wish: Pick<Wish, 'need' | 'isRead' | 'proxiesOnly'>): number | null
+  rateLimitedForMs(wish: Pick<SelectionCriteria, 'need' | 'isRead' | 'proxiesOnly'>): number | null
   /** The highest block of which anybody of this network is known to have it; `null` where nothing is known. */
-  knownTip(shard: Shard): number | null
+  highestKnown(shard: Shard): number | null
   /** No endpoint can be as high as that: it is a lie, or another chain. */
   ceiling(shard: Shard): number
   /** Somebody is known to stand there who is only away, so that the others will soon. */
-  isElsewhere(shard: Shard, height: number): boolean
+  isReachedByAny(shard: Shard, height: number): boolean
   /** Somebody who is well is known to stand there. */
-  isThere(shard: Shard, height: number): boolean
+  isReachedByHealthy(shard: Shard, height: number): boolean
   /** In the order in which they would be asked now, then those left out. */
   overview(): readonly EndpointOverview[]
   /** A verdict changed, or the set of endpoints did. */
-  changed(): void
+  invalidate(): void
   /** The reference head did. */
-  moved(): void
+  referenceMoved(): void
   /** Time went on. Whether somebody's state became another by that alone. */
   tick(now: UnixMs): boolean
 }
 
-export interface Wish {
+export interface SelectionCriteria {
   readonly need: Need
   readonly isRead: boolean
   /** The caller's mark: asked are those at or above it, if there are any. */
-  readonly tip: number | null
+  readonly minHeight: number | null
   /** Of JSON-RPC: those that are known not to have it are asked last. */
   readonly method: string | null
   readonly tried: readonly Upstream[]
   /** Observers have no such path. */
   readonly proxiesOnly: boolean
   /** Only those who are well and likely to have it: there is an answer already. */
-  readonly forMore: boolean
+  readonly needsImprovement: boolean
   /** Also those that were behind when last heard of: they may have got there since. */
-  readonly evenBehind: boolean
+  readonly includeBehind: boolean
 }
 
 export interface UpstreamSelectorDeps {
@@ -67,7 +67,7 @@ const STAY_MS = 30_000
 const LAST_RESORT_IN_FLIGHT = 16
 
 interface Present {
-  pick: Chosen
+  pick: RankedUpstream
   since: number
 }
 
@@ -86,15 +86,15 @@ export function createUpstreamSelector({ network, board, clock, upstreamOf }: Up
     const roster = candidateListOf(board.network(network), upstreamOf, clock.now())
     // Those that are there still stay present: a verdict of somebody else is no reason to move.
     for (const [shard, { pick, since }] of present) {
-      const again = roster.well.find(({ upstream }) => upstream === pick.upstream)
+      const again = roster.healthy.find(({ upstream }) => upstream === pick.upstream)
       if (again === undefined) present.delete(shard)
       else present.set(shard, { pick: again, since })
     }
     return roster
   }
 
-  function choose(wish: Wish): Chosen | null {
-    const { well, leastBad, silent } = current()
+  function choose(wish: SelectionCriteria): RankedUpstream | null {
+    const { healthy: well, unhealthy: leastBad, unresponsive: silent } = current()
     const { need } = wish
     if (need.kind === 'endpoint') return pinned(need.endpoint, wish.tried)
     const shard = need.kind === 'any' ? null : need.shard
@@ -103,7 +103,7 @@ export function createUpstreamSelector({ network, board, clock, upstreamOf }: Up
       well.length > COMPARE_ALL
         ? (someOf(well, wish, shard, now) ?? bestOf(well, wish, shard, now))
         : bestOf(well, wish, shard, now)
-    if (best !== null || wish.forMore) return best
+    if (best !== null || wish.needsImprovement) return best
     // What writes goes to nobody in doubt.
     if (!wish.isRead) return null
     return (
@@ -115,32 +115,38 @@ export function createUpstreamSelector({ network, board, clock, upstreamOf }: Up
     )
   }
 
-  function pinned(name: string, tried: readonly Upstream[]): Chosen | null {
-    const { well, leastBad, silent } = current()
-    const isIt = ({ upstream }: Chosen) => upstream.name === name && !tried.includes(upstream)
+  function pinned(name: string, tried: readonly Upstream[]): RankedUpstream | null {
+    const { healthy: well, unhealthy: leastBad, unresponsive: silent } = current()
+    const isIt = ({ upstream }: RankedUpstream) => upstream.name === name && !tried.includes(upstream)
     return well.find(isIt) ?? leastBad.find(isIt) ?? silent.find(isIt) ?? null
   }
 
-  function bestOf(picks: readonly Chosen[], wish: Wish, shard: Shard, now: number): Chosen | null {
-    const { need, tried, forMore, evenBehind, method } = wish
+  function bestOf(
+    picks: readonly RankedUpstream[],
+    wish: SelectionCriteria,
+    shard: Shard,
+    now: number,
+  ): RankedUpstream | null {
+    const { need, tried, needsImprovement: forMore, includeBehind: evenBehind, method } = wish
     const wanted = wantedHeight(wish)
     const places = wanted === null ? null : heights.places(shard, wanted)
     // Whoever has not found it by its hash yet may be late: the others are asked in the order of their heights.
     const freshest = need.kind === 'hash' && forMore
     const here = present.get(shard)
-    let best: Chosen | null = null
+    let best: RankedUpstream | null = null
     let bestClass = Number.POSITIVE_INFINITY
     let bestCost = Number.POSITIVE_INFINITY
     let hereClass = Number.POSITIVE_INFINITY
     let isPeculiar = false
     for (const pick of picks) {
       const { upstream } = pick
-      if (!canServe(upstream, wish, shard) || !upstream.breaker.mayAsk(now) || upstream.restsFor(now) > 0) continue
+      if (!canServe(upstream, wish, shard) || !upstream.breaker.allows(now) || upstream.rateLimitedForMs(now) > 0)
+        continue
       if (!wish.isRead && upstream.breaker.state(now) !== 'closed') continue
       if (tried.length > 0 && tried.includes(upstream)) continue
       const standing = places === null ? THERE : places.of(upstream)
-      const silent = upstream.isSilent(now)
-      const unable = method !== null && upstream.lacks(method, now)
+      const silent = upstream.isUnresponsive(now)
+      const unable = method !== null && upstream.isUnsupported(method, now)
       isPeculiar ||= unable
       if (forMore && (silent || unable)) continue
       if (forMore && standing === BEHIND && (!evenBehind || upstream.height(shard) > heights.ceiling(shard))) continue
@@ -170,10 +176,15 @@ export function createUpstreamSelector({ network, board, clock, upstreamOf }: Up
   }
 
   /** Among very many: the present one and two others of the first group, each next time others. */
-  function someOf(well: readonly Chosen[], wish: Wish, shard: Shard, now: number): Chosen | null {
+  function someOf(
+    well: readonly RankedUpstream[],
+    wish: SelectionCriteria,
+    shard: Shard,
+    now: number,
+  ): RankedUpstream | null {
     const first = well.findIndex(({ group }) => group > 0)
     const size = first === -1 ? well.length : first
-    const few: Chosen[] = []
+    const few: RankedUpstream[] = []
     const here = present.get(shard)
     if (here !== undefined && here.pick.group === 0) few.push(here.pick)
     // 7919 is a prime: one after the other, all have their turn.
@@ -183,78 +194,91 @@ export function createUpstreamSelector({ network, board, clock, upstreamOf }: Up
       if (pick !== undefined && !few.includes(pick)) few.push(pick)
     }
     const best = bestOf(few, wish, shard, now)
-    if (best === null || best.upstream.isSilent(now)) return null
-    if (wish.method !== null && best.upstream.lacks(wish.method, now)) return null
+    if (best === null || best.upstream.isUnresponsive(now)) return null
+    if (wish.method !== null && best.upstream.isUnsupported(wish.method, now)) return null
     const wanted = wantedHeight(wish)
     return wanted !== null && heights.places(shard, wanted).of(best.upstream) === BEHIND ? null : best
   }
 
-  function firstOf(picks: readonly Chosen[], wish: Wish, shard: Shard, now: number): Chosen | null {
+  function firstOf(
+    picks: readonly RankedUpstream[],
+    wish: SelectionCriteria,
+    shard: Shard,
+    now: number,
+  ): RankedUpstream | null {
     for (const pick of picks) {
       const { upstream } = pick
-      if (!canServe(upstream, wish, shard) || !upstream.breaker.mayAsk(now) || upstream.restsFor(now) > 0) continue
+      if (!canServe(upstream, wish, shard) || !upstream.breaker.allows(now) || upstream.rateLimitedForMs(now) > 0)
+        continue
       if (!wish.tried.includes(upstream)) return pick
     }
     return null
   }
 
-  function lastOf(picks: readonly Chosen[], wish: Wish, shard: Shard, now: number): Chosen | null {
+  function lastOf(
+    picks: readonly RankedUpstream[],
+    wish: SelectionCriteria,
+    shard: Shard,
+    now: number,
+  ): RankedUpstream | null {
     for (const pick of picks) {
       const { upstream } = pick
-      if (!canServe(upstream, wish, shard) || !upstream.mayBeWoken(now) || wish.tried.includes(upstream)) continue
+      if (!canServe(upstream, wish, shard) || !upstream.mayTestRateLimit(now) || wish.tried.includes(upstream)) continue
       if (upstream.inFlight < LAST_RESORT_IN_FLIGHT) return pick.degraded ? pick : { ...pick, degraded: true }
     }
     return null
   }
 
   return {
-    choose,
+    select: choose,
     ceiling: heights.ceiling,
 
-    restsFor(wish) {
-      const { well, leastBad, silent } = current()
+    rateLimitedForMs(wish) {
+      const { healthy: well, unhealthy: leastBad, unresponsive: silent } = current()
       const { need, isRead } = wish
       const shard = need.kind === 'any' || need.kind === 'endpoint' ? null : need.shard
       const now = clock.monotonic()
       let soonest = Number.POSITIVE_INFINITY
       for (const { upstream } of isRead ? [...well, ...leastBad, ...silent] : well) {
         if (need.kind === 'endpoint' && need.endpoint !== upstream.name) continue
-        const ms = upstream.restsFor(now)
+        const ms = upstream.rateLimitedForMs(now)
         if (ms > 0 && ms < soonest && canServe(upstream, wish, shard)) soonest = ms
       }
       return soonest === Number.POSITIVE_INFINITY ? null : soonest
     },
 
-    knownTip(shard) {
+    highestKnown(shard) {
       const highest = heights.ceiling(shard)
       let tip = -1
-      for (const upstream of current().ours) {
+      for (const upstream of current().onThisChain) {
         const height = upstream.height(shard)
         if (height > tip && height <= highest) tip = height
       }
       return tip === -1 ? null : tip
     },
 
-    isElsewhere(shard, height) {
+    isReachedByAny(shard, height) {
       const highest = heights.ceiling(shard)
-      return current().ours.some((upstream) => upstream.height(shard) >= height && upstream.height(shard) <= highest)
+      return current().onThisChain.some(
+        (upstream) => upstream.height(shard) >= height && upstream.height(shard) <= highest,
+      )
     },
 
-    isThere(shard, height) {
+    isReachedByHealthy(shard, height) {
       const places = heights.places(shard, height)
-      return current().well.some(({ upstream }) => upstream.serves(shard) && places.of(upstream) === THERE)
+      return current().healthy.some(({ upstream }) => upstream.serves(shard) && places.of(upstream) === THERE)
     },
 
     overview() {
-      const { well, candidates, ranking } = current()
-      return overviewOf({ well, candidates, ranking, upstreamOf, costOf, now: clock.monotonic() })
+      const { healthy: well, candidates, ranking } = current()
+      return overviewOf({ healthy: well, candidates, ranking, upstreamOf, costOf, now: clock.monotonic() })
     },
 
-    changed() {
+    invalidate() {
       roster = null
     },
 
-    moved: heights.moved,
+    referenceMoved: heights.moved,
 
     tick(now) {
       const standing = board.network(network)
@@ -265,18 +289,18 @@ export function createUpstreamSelector({ network, board, clock, upstreamOf }: Up
     },
   }
 
-  function costOf({ upstream }: Chosen): number {
+  function costOf({ upstream }: RankedUpstream): number {
     const isHere = [...present.values()].some(({ pick }) => pick.upstream === upstream)
     return upstream.cost() * (isHere ? STICKY : 1)
   }
 }
 
 /** `null`: any will do. Where the chain is now, nobody who is higher than it can be is asked, whatever the caller has seen. */
-function wantedHeight({ need, tip }: Wish): number | null {
+function wantedHeight({ need, minHeight: tip }: SelectionCriteria): number | null {
   if (need.kind === 'height') return need.height
   return need.kind === 'latest' ? (tip ?? -1) : null
 }
 
-function canServe(upstream: Upstream, { proxiesOnly }: Pick<Wish, 'proxiesOnly'>, shard: Shard): boolean {
+function canServe(upstream: Upstream, { proxiesOnly }: Pick<SelectionCriteria, 'proxiesOnly'>, shard: Shard): boolean {
   return upstream.serves(shard) && !(proxiesOnly && upstream.servesOneShard)
 }

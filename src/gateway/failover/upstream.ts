@@ -13,7 +13,7 @@ export interface UpstreamTarget extends NodeLocation {
 }
 
 /** An endpoint in its place among the others. */
-export interface Chosen {
+export interface RankedUpstream {
   readonly upstream: Upstream
   /** Which group of the well it is in; those of the first are asked first. */
   readonly group: number
@@ -61,11 +61,11 @@ export class Upstream {
   readonly breaker: CircuitBreaker = createCircuitBreaker()
   inFlight = 0
   /** When its breaker was last opened, on the wall clock: a poll that began later may close it. */
-  doubtedAt: UnixMs = Number.NEGATIVE_INFINITY
+  breakerOpenedAt: UnixMs = Number.NEGATIVE_INFINITY
   /** A poll has read a head of it, and with it verified its chain id where that is configured. */
   isVerified = false
   /** A poll found another network behind it. */
-  isForeign = false
+  isOnWrongNetwork = false
   /** What it was last asked, it answered; of one that was not asked yet nothing bad is known. */
   isAnswering = true
   /** Moving average; `null` until there is a poll or an answer. */
@@ -126,12 +126,12 @@ export class Upstream {
   }
 
   /** Requests lie there, and nothing comes back. */
-  isSilent(now: number): boolean {
+  isUnresponsive(now: number): boolean {
     return this.inFlight > 0 && now - this.#progressAt > SILENT_AFTER_MS
   }
 
   /** What a poll took, which says more than answers of long ago. */
-  seed(latencyMs: number, now: number): void {
+  setPolledLatency(latencyMs: number, now: number): void {
     if (this.latencyMs === null || now - this.#sampledAt > SAMPLE_HOLDS_MS) this.latencyMs = latencyMs
   }
 
@@ -140,7 +140,7 @@ export class Upstream {
     return ((this.latencyMs ?? 0) + 1) * (this.inFlight + 1)
   }
 
-  rest(retryAfterMs: number | null, now: number): void {
+  limitRate(retryAfterMs: number | null, now: number): void {
     // Those under way when the first was refused are refused as well: that is no reason to wait twice as long.
     if (now < this.#restUntil) return
     const ms = retryAfterMs ?? this.#restMs
@@ -150,17 +150,17 @@ export class Upstream {
   }
 
   /** It answered something, so it does not limit us any more. */
-  awake(): void {
+  clearRateLimit(): void {
     this.#restMs = FIRST_REST_MS
   }
 
   /** How long it still wants to be left alone; 0 where it does not. */
-  restsFor(now: number): number {
+  rateLimitedForMs(now: number): number {
     return Math.max(0, this.#restUntil - now)
   }
 
   /** It says that it has no such method. */
-  lack(method: string, now: number): void {
+  markUnsupported(method: string, now: number): void {
     this.#lacked ??= new Map()
     this.#lacked.delete(method)
     this.#lacked.set(method, now + LACKS_FOR_MS)
@@ -171,19 +171,19 @@ export class Upstream {
     }
   }
 
-  lacks(method: string, now: number): boolean {
+  isUnsupported(method: string, now: number): boolean {
     if (this.#lacked === null) return false
     const until = this.#lacked.get(method)
     return until !== undefined && now < until
   }
 
   /** It rests for a time that is only our guess, and nobody is trying whether it still has to. */
-  mayBeWoken(now: number): boolean {
-    return this.restsFor(now) === 0 || (!this.#restIsTold && this.inFlight === 0)
+  mayTestRateLimit(now: number): boolean {
+    return this.rateLimitedForMs(now) === 0 || (!this.#restIsTold && this.inFlight === 0)
   }
 
   /** It answered so: its latest block, be it lower than what was known. */
-  stands(shard: Shard, height: number, at: UnixMs): void {
+  setHeight(shard: Shard, height: number, at: UnixMs): void {
     const known = this.#heights.get(shard)
     if (known === undefined) this.#heights.set(shard, { height, at })
     else {
@@ -193,15 +193,15 @@ export class Upstream {
   }
 
   /** It has this block, and so stands there or higher. */
-  has(shard: Shard, height: number, at: UnixMs): void {
+  raiseHeight(shard: Shard, height: number, at: UnixMs): void {
     const known = this.#heights.get(shard)
-    if (known === undefined || height > known.height) this.stands(shard, height, at)
+    if (known === undefined || height > known.height) this.setHeight(shard, height, at)
   }
 
   /** A poll that began at `readAt` found it there. */
-  polled(shard: Shard, height: number, readAt: UnixMs): void {
+  setPolledHeight(shard: Shard, height: number, readAt: UnixMs): void {
     const known = this.#heights.get(shard)
-    if (known === undefined || readAt >= known.at || height > known.height) this.stands(shard, height, readAt)
+    if (known === undefined || readAt >= known.at || height > known.height) this.setHeight(shard, height, readAt)
   }
 
   /** -1 where nothing is known. */

@@ -17,7 +17,7 @@ export interface Upstreams {
 
 export interface UpstreamNetwork {
   readonly name: string
-  readonly choice: UpstreamSelector
+  readonly selector: UpstreamSelector
   readonly size: number
   /** Of many callers who wait for the same thing one asks, now and then. */
   readonly scout: { mayGo(now: number): boolean }
@@ -43,10 +43,10 @@ export function createUpstreams({ board, clock }: UpstreamsDeps): Upstreams {
   let networks = new Map<string, UpstreamNetwork>()
 
   const unsubscribe = board.subscribe(({ network, endpoint, verdictChanged }) => {
-    const { choice } = networks.get(network) ?? {}
+    const { selector: choice } = networks.get(network) ?? {}
     if (choice === undefined) return
-    if (verdictChanged) choice.changed()
-    if (endpoint === null) return choice.moved()
+    if (verdictChanged) choice.invalidate()
+    if (endpoint === null) return choice.referenceMoved()
     const health = board.entry(network, endpoint)?.health
     const upstream = upstreams.get(`${network}/${endpoint}`)
     if (health !== undefined && upstream !== undefined) learn(upstream, health, choice)
@@ -54,18 +54,18 @@ export function createUpstreams({ board, clock }: UpstreamsDeps): Upstreams {
 
   /** What a poll says goes before what was concluded from traffic. */
   function learn(upstream: Upstream, health: Health, choice: UpstreamSelector): void {
-    for (const { shard, height, readAt } of health.heads) upstream.polled(shard, height, readAt)
-    if (health.latencyMs !== null) upstream.seed(health.latencyMs, clock.monotonic())
+    for (const { shard, height, readAt } of health.heads) upstream.setPolledHeight(shard, height, readAt)
+    if (health.latencyMs !== null) upstream.setPolledLatency(health.latencyMs, clock.monotonic())
     // Before it is a verdict: one poll is enough to begin asking, or to stop.
     const isVerified = health.heads.length > 0
     const isForeign = health.streaks.traces.some(({ finding }) => finding.code === 'wrong-network')
-    if (upstream.isVerified !== isVerified || upstream.isForeign !== isForeign) {
+    if (upstream.isVerified !== isVerified || upstream.isOnWrongNetwork !== isForeign) {
       upstream.isVerified = isVerified
-      upstream.isForeign = isForeign
-      choice.changed()
+      upstream.isOnWrongNetwork = isForeign
+      choice.invalidate()
     }
     const latest = health.streaks.recent.at(-1)
-    const isNews = health.lastPolledAt !== null && health.lastPolledAt >= upstream.doubtedAt
+    const isNews = health.lastPolledAt !== null && health.lastPolledAt >= upstream.breakerOpenedAt
     if (isNews && health.latencyMs !== null && latest !== undefined && latest.verdict !== 'down') {
       upstream.breaker.close()
     }
@@ -74,7 +74,7 @@ export function createUpstreams({ board, clock }: UpstreamsDeps): Upstreams {
   let timer = clock.after(TICK_MS, tick)
   function tick(): void {
     const now = clock.now()
-    for (const { choice } of networks.values()) choice.tick(now)
+    for (const { selector: choice } of networks.values()) choice.tick(now)
     timer = clock.after(TICK_MS, tick)
   }
 
@@ -99,7 +99,7 @@ export function createUpstreams({ board, clock }: UpstreamsDeps): Upstreams {
             name,
             size,
             scout: createScout(),
-            choice: createUpstreamSelector({
+            selector: createUpstreamSelector({
               network: name,
               board,
               clock,
@@ -114,7 +114,7 @@ export function createUpstreams({ board, clock }: UpstreamsDeps): Upstreams {
       )
       for (const upstream of upstreams.values()) {
         const health = board.entry(upstream.network, upstream.name)?.health
-        const choice = networks.get(upstream.network)?.choice
+        const choice = networks.get(upstream.network)?.selector
         if (health !== undefined && choice !== undefined) learn(upstream, health, choice)
       }
     },

@@ -15,7 +15,7 @@ export type AttemptResult =
       readonly toNobody?: boolean
     }
 
-export type Step =
+export type RetryStep =
   /** Pass it on. */
   | 'answer'
   /** Ask another endpoint; a node's own error is kept, in case that nobody knows better. */
@@ -31,7 +31,7 @@ export type Step =
  * What to do next: a read goes to the next endpoint where this one failed, and is passed on where it answered, errors and all.
  * `tip`: the highest block that is known to exist; above it, "not found" is the truth.
  */
-export function failover(operation: Operation, came: AttemptResult, tip: number | null): Step {
+export function nextStep(operation: Operation, came: AttemptResult, tip: number | null): RetryStep {
   switch (came.kind) {
     case 'failed':
       // Another node would send as much.
@@ -53,7 +53,7 @@ export function failover(operation: Operation, came: AttemptResult, tip: number 
   }
 }
 
-function afterInternalIssue(operation: Operation, tip: number | null): Step {
+function afterInternalIssue(operation: Operation, tip: number | null): RetryStep {
   if (!operation.absenceIsDoubtful) return 'next'
   return mayExist(operation, tip) ? 'absent' : 'answer'
 }

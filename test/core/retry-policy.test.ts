@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { FAILURE_KINDS, type Failure } from '../../src/core/failure.ts'
-import { type AttemptResult, failover, isFault, isRateLimit } from '../../src/core/routing/failover.ts'
 import { type Need, OPERATIONS, type Operation } from '../../src/core/routing/operation.ts'
+import { type AttemptResult, isFault, isRateLimit, nextStep } from '../../src/core/routing/retry-policy.ts'
 
 const read: Operation = { name: 'eth_chainId', need: { kind: 'any' }, isRead: true, absenceIsDoubtful: false }
 const block = (height: number): Operation => ({
@@ -49,7 +49,7 @@ test.each<[string, Operation, AttemptResult, number | null, string]>([
   ['a write that failed stops', write, { kind: 'failed', failure: { kind: 'refused' }, unsent: true }, 10, 'stop'],
   ["a write's own error is passed on", write, error(-32_005, 'rate'), 10, 'answer'],
 ])('%s', (_, operation, came, tip, step) => {
-  expect(failover(operation, came, tip)).toBe(step)
+  expect(nextStep(operation, came, tip)).toBe(step)
 })
 
 test('a query that asks for too much is no limit of our rate', () => {
@@ -96,7 +96,7 @@ const cames: fc.Arbitrary<AttemptResult> = fc.oneof(
 test('what is no read is never asked of another', () => {
   fc.assert(
     fc.property(operations, cames, fc.option(fc.nat(100)), (operation, came, tip) => {
-      const step = failover({ ...operation, isRead: false }, came, tip)
+      const step = nextStep({ ...operation, isRead: false }, came, tip)
       expect(step).toBe(came.kind === 'failed' ? 'stop' : 'answer')
     }),
   )
@@ -106,7 +106,7 @@ test('nothing above the tip is looked for elsewhere', () => {
   fc.assert(
     fc.property(operations, cames, fc.nat(50), (operation, came, tip) => {
       const above: Operation = { ...operation, need: { kind: 'height', shard: null, height: tip + 1 } }
-      expect(failover(above, came, tip)).not.toBe('absent')
+      expect(nextStep(above, came, tip)).not.toBe('absent')
     }),
   )
 })
@@ -114,7 +114,7 @@ test('nothing above the tip is looked for elsewhere', () => {
 test('a failed read is always asked of the next, unless it would be as large there', () => {
   fc.assert(
     fc.property(operations, failures, fc.boolean(), (operation, failure, unsent) => {
-      const step = failover({ ...operation, isRead: true }, { kind: 'failed', failure, unsent }, null)
+      const step = nextStep({ ...operation, isRead: true }, { kind: 'failed', failure, unsent }, null)
       expect(step).toBe(failure.kind === 'too-large' ? 'stop' : 'next')
     }),
   )
