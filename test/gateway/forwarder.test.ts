@@ -676,14 +676,14 @@ describe('traffic', () => {
 
 describe('multiversx', () => {
   const CODE = '"error":"","code":"successful"}'
-  const rest = (name: 'network_status' | 'block_by_hash', path: string, observerPath: string) => ({
+  const rest = (name: 'network_status' | 'block_by_hash', path: string, singleShardPath: string) => ({
     operation: {
       name,
       need: name === 'network_status' ? ({ kind: 'latest', shard: 1 } as const) : ({ kind: 'hash', shard: 1 } as const),
       isRead: true,
       absenceIsDoubtful: name === 'block_by_hash',
     },
-    to: { kind: 'path', path, observerPath } as const,
+    to: { kind: 'path', path, singleShardPath } as const,
     call: null,
   })
   const STATUS = rest('network_status', '/network/status/1', '/network/status')

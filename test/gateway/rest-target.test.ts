@@ -17,7 +17,7 @@ describe('what a proxy is asked, and an observer, which has no shards in its pat
       kind: 'operation',
       operation: { name: 'block_by_hash', need: { kind: 'hash', shard: 1 }, isRead: true, absenceIsDoubtful: true },
       canonical: `/block/1/by-hash/${HASH}`,
-      to: { kind: 'path', path: `/block/1/by-hash/${HASH}`, observerPath: `/block/by-hash/${HASH}` },
+      to: { kind: 'path', path: `/block/1/by-hash/${HASH}`, singleShardPath: `/block/by-hash/${HASH}` },
     })
   })
 
@@ -27,7 +27,10 @@ describe('what a proxy is asked, and an observer, which has no shards in its pat
         name: 'block_by_nonce',
         need: { kind: 'height', shard: METACHAIN, height: Number.MAX_SAFE_INTEGER },
       },
-      to: { path: `/block/${METACHAIN}/by-nonce/9007199254740991`, observerPath: '/block/by-nonce/9007199254740991' },
+      to: {
+        path: `/block/${METACHAIN}/by-nonce/9007199254740991`,
+        singleShardPath: '/block/by-nonce/9007199254740991',
+      },
     })
     expect(read('/block/0/by-nonce/0')).toMatchObject({ operation: { need: { height: 0 } } })
   })
@@ -35,11 +38,11 @@ describe('what a proxy is asked, and an observer, which has no shards in its pat
   test('the status of a shard, and the configuration of the network', () => {
     expect(read('/network/status/2')).toMatchObject({
       operation: { name: 'network_status', need: { kind: 'latest', shard: 2 }, isRead: true },
-      to: { path: '/network/status/2', observerPath: '/network/status' },
+      to: { path: '/network/status/2', singleShardPath: '/network/status' },
     })
     expect(read('/network/config')).toMatchObject({
       operation: { name: 'network_config', need: { kind: 'any' }, isRead: true },
-      to: { path: '/network/config', observerPath: '/network/config' },
+      to: { path: '/network/config', singleShardPath: '/network/config' },
     })
   })
 })
@@ -55,7 +58,7 @@ describe('what means the same is asked in one way', () => {
 
     expect(request).toMatchObject({
       canonical: `/block/1/by-nonce/5${sent}`,
-      to: { path: `/block/1/by-nonce/5${sent}`, observerPath: `/block/by-nonce/5${sent}` },
+      to: { path: `/block/1/by-nonce/5${sent}`, singleShardPath: `/block/by-nonce/5${sent}` },
     })
   })
 
@@ -128,7 +131,7 @@ describe("a caller's methods", () => {
       kind: 'operation',
       operation: { name: 'other', need: { kind: 'any' }, isRead: true, absenceIsDoubtful: false },
       canonical: '/address/erd1abc?fields=a,b',
-      to: { kind: 'path', path: '/address/erd1abc?fields=a,b', observerPath: null },
+      to: { kind: 'path', path: '/address/erd1abc?fields=a,b', singleShardPath: null },
     })
     expect(read('/transaction/x', ['*'])).toMatchObject({ operation: { name: 'other' } })
     expect(read('/network/economics', ['eth_call', 'GET /network/economics'])).toMatchObject({
