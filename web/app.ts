@@ -1,6 +1,6 @@
 import type { StripsView } from '../src/http/wire-history.ts'
 import { api } from './api.ts'
-import { whoIsThere } from './contact.ts'
+import { checkDaemon } from './contact.ts'
 import { type Following, follow } from './live.ts'
 import { keepToken, token } from './session.ts'
 import { createChoices } from './settings.ts'
@@ -14,7 +14,7 @@ import { LOADERS } from './views/table.ts'
 import type { Access, Answer, Model, View } from './views/view.ts'
 import { WORDS } from './views/words.ts'
 
-interface Place {
+interface Shown {
   readonly route: Route
   readonly view: View
   readonly answer: Answer<unknown>
@@ -28,7 +28,7 @@ let page: HTMLElement = found
 const given = page.dataset.access as Access
 
 let isOurs = false
-let place: Place | null = null
+let place: Shown | null = null
 let journey = 0
 let frameAsked = 0
 let wasStale = false
@@ -41,7 +41,7 @@ function access(): Access {
   return given !== 'open' && token() !== null ? 'signed-in' : given
 }
 
-function model(at: Place): Model | null {
+function model(at: Shown): Model | null {
   const live = following?.look()
   if (live === undefined) return null
   const data = at.answer.ok ? at.answer.value : null
@@ -112,7 +112,7 @@ async function go(url: URL, how: 'start' | 'push' | 'back'): Promise<void> {
     return given === 'closed' && access() !== 'closed' ? location.replace('/') : undefined
   }
   const mine = ++journey
-  let next: Place
+  let next: Shown
   try {
     const { view } = await LOADERS[route.view]()
     if (view.hasStyle) await loadStyle(route.view)
@@ -120,7 +120,7 @@ async function go(url: URL, how: 'start' | 'push' | 'back'): Promise<void> {
   } catch {
     if (how === 'start') return
     // Its files have gone, for the daemon has become another; or the daemon has, and the browser's own page would stay.
-    if ((await whoIsThere()) !== 'nobody') return location.assign(url)
+    if ((await checkDaemon()) !== 'nobody') return location.assign(url)
     if (mine === journey) missed = { url, how, journey }
     return
   }
@@ -136,7 +136,7 @@ async function go(url: URL, how: 'start' | 'push' | 'back'): Promise<void> {
   ;(page.querySelector('h1') ?? page.querySelector('main'))?.focus({ preventScroll: true })
 }
 
-async function placeOf(route: Route, view: View, answer: Answer<unknown>): Promise<Place> {
+async function placeOf(route: Route, view: View, answer: Answer<unknown>): Promise<Shown> {
   const shown = answer.ok ? view : (await import('./views/notice.ts')).noticeView(answer.why)
   return { route, view, answer, shown }
 }
@@ -177,7 +177,7 @@ function start(): void {
 async function comeBack(): Promise<void> {
   const wanted = missed?.journey === journey ? missed : null
   missed = null
-  if ((await whoIsThere()) === 'other') return wanted === null ? location.reload() : location.assign(wanted.url)
+  if ((await checkDaemon()) === 'other') return wanted === null ? location.reload() : location.assign(wanted.url)
   if (wanted !== null) return go(wanted.url, wanted.how)
   void refresh()
 }
@@ -239,7 +239,7 @@ addEventListener('popstate', () => void go(new URL(location.href), 'back'))
 let isRead = false
 function readOn(event: Event): void {
   const { target } = event
-  if (isRead || !(target instanceof Element) || target.closest('[data-strip], [data-course]') === null) return
+  if (isRead || !(target instanceof Element) || target.closest('[data-strip], [data-chart-table]') === null) return
   isRead = true
   const strips = () =>
     place?.route.view === 'overview' && place.answer.ok ? (place.answer.value as StripsView | null) : null

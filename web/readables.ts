@@ -10,7 +10,7 @@ export interface ReadablesDeps {
 
 /** Has strips and charts read by one cursor. Loaded when one of them is first touched. */
 export function readAll(deps: ReadablesDeps, first: Event): void {
-  moveCursor([strips(deps), COURSES], first)
+  moveCursor([strips(deps), CHART_TABLES], first)
 }
 
 const AN_HOUR = 4
@@ -29,8 +29,8 @@ function strips({ strips, zone }: ReadablesDeps): Readable {
 }
 
 /** What is told of a step is its row of the table behind: `19:03: State up, Lag 0 blocks`. */
-const COURSES: Readable = {
-  selector: '[data-course]',
+const CHART_TABLES: Readable = {
+  selector: '[data-chart-table]',
   far: 10,
   cellsOf: (plot) => tableOf(plot)?.tBodies[0]?.rows.length ?? 0,
   tell(plot, at) {
@@ -43,7 +43,7 @@ const COURSES: Readable = {
 }
 
 function tableOf(plot: HTMLElement): HTMLTableElement | null {
-  return document.querySelector<HTMLTableElement>(`#${CSS.escape(plot.dataset.course ?? '')}`)
+  return document.querySelector<HTMLTableElement>(`#${CSS.escape(plot.dataset.chartTable ?? '')}`)
 }
 
 function textsOf(row: HTMLTableRowElement | undefined): string[] {

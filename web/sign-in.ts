@@ -10,6 +10,7 @@ export async function signIn(form: HTMLFormElement): Promise<boolean> {
   if (answer.ok) return true
   keepToken(null)
   const refusal = form.querySelector('#refusal')
-  if (refusal !== null) refusal.textContent = answer.why === 'locked' ? NOTICE_WORDS.refused : NOTICE_WORDS.unheard
+  if (refusal !== null)
+    refusal.textContent = answer.why === 'locked' ? NOTICE_WORDS.wrongToken : NOTICE_WORDS.noResponse
   return false
 }

@@ -183,7 +183,7 @@ describe('the page', () => {
     const answer = await server.inject({ url, headers: HTML })
 
     expect(answer.statusCode).toBe(404)
-    expect(heading(answer.body)).toBe('There is nothing here')
+    expect(heading(answer.body)).toBe('Not found')
     expect(read(answer.body).querySelector('main a')?.getAttribute('href')).toBe('/')
   })
 

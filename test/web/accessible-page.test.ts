@@ -13,7 +13,7 @@ const SIZES = [
 const SCHEMES = ['light', 'dark'] as const
 
 /** Over a daemon that has everything to show: each state, open and closed incidents, a history with a gap. */
-describe.runIf(hasChromium)('axe finds nothing', () => {
+describe.runIf(hasChromium)('axe finds no violation', () => {
   const { show } = openChromium()
   let setting: Setting
   let address: string

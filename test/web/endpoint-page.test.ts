@@ -58,7 +58,7 @@ describe.runIf(hasChromium)('an endpoint in Chromium', () => {
   const reading = (page: Page, key: string) => page.locator(`[data-read="${key}"]`)
   const plots = (page: Page) => page.locator('[data-chart] canvas')
 
-  test('is drawn in five charts, one of which is read by the keys together with all others', async () => {
+  test('draws five charts with one shared cursor that the keyboard moves', async () => {
     const { page, complaints } = await see()
     await plots(page).nth(4).waitFor()
 
@@ -68,13 +68,13 @@ describe.runIf(hasChromium)('an endpoint in Chromium', () => {
 
     await expect.poll(() => reading(page, 'lag').textContent(), PATIENCE).toMatch(/: 7$/)
     expect(await reading(page, 'latency').textContent()).toMatch(/: max 900 ms, p95 20 ms, p50 10 ms$/)
-    expect(await reading(page, 'timeline').textContent()).toMatch(/: degraded, at most 7 blocks behind/)
+    expect(await reading(page, 'timeline').textContent()).toMatch(/: degraded, up to 7 blocks behind/)
     expect(await page.locator('[data-chart="lag"]').getAttribute('aria-valuenow')).toBe('6')
     expect(await page.locator('[data-chart="lag"]').getAttribute('aria-valuetext')).toMatch(/: 7$/)
     expect(complaints).toEqual([])
   })
 
-  test('is gone closer into by the Enter key, down to single polls, and back by the browser', async () => {
+  test('Enter zooms in, down to single polls, and the Back button zooms out', async () => {
     const { page, complaints } = await see()
     await plots(page).nth(4).waitFor()
     const before = page.url()
@@ -85,7 +85,7 @@ describe.runIf(hasChromium)('an endpoint in Chromium', () => {
     await page.getByText('in steps of 1 min').waitFor()
     expect(new URL(page.url()).searchParams.has('from')).toBe(true)
     await page.locator('[data-timeline]').press('Enter')
-    await page.getByText('poll by poll').waitFor()
+    await page.getByText('one point per poll').waitFor()
     expect(await page.evaluate(() => document.activeElement?.hasAttribute('data-timeline'))).toBe(true)
     await page.goBack()
     await page.goBack()
@@ -95,7 +95,7 @@ describe.runIf(hasChromium)('an endpoint in Chromium', () => {
     expect(complaints).toEqual([])
   })
 
-  test('is gone closer into by dragging over a chart, and by a range', async () => {
+  test('dragging over a chart zooms in, and a range link changes the range', async () => {
     const { page } = await see()
     const over = page.locator('[data-chart="latency"] .u-over')
     await over.waitFor()
@@ -128,7 +128,7 @@ describe.runIf(hasChromium)('an endpoint in Chromium', () => {
     },
   )
 
-  test.each([390, 1280, 2560])('fits %i px, and is drawn to its width', async (width) => {
+  test.each([390, 1280, 2560])('fits %i px, with charts as wide as the page', async (width) => {
     const title = 'A rather long name of a node, which stands in Frankfurt'
     const networks = NETWORKS.map((of) => ({ ...of, endpoints: of.endpoints.map((one) => ({ ...one, title })) }))
     const { page } = await see({ width }, { networks })
@@ -144,7 +144,7 @@ describe.runIf(hasChromium)('an endpoint in Chromium', () => {
     expect(Math.abs((timeline?.width ?? 0) - (over?.width ?? 99))).toBeLessThanOrEqual(2)
   })
 
-  test('has its times as the reader’s clock has them, or in UTC', async () => {
+  test('shows times in the time zone of the browser, or in UTC', async () => {
     const { page } = await see({ timezoneId: 'Asia/Tokyo' })
     await plots(page).nth(4).waitFor()
     const opened = Date.parse((await page.locator('.happened time').first().getAttribute('datetime')) ?? '')
@@ -160,7 +160,7 @@ describe.runIf(hasChromium)('an endpoint in Chromium', () => {
     await expect.poll(() => reading(page, 'lag').textContent(), PATIENCE).not.toBe('')
   })
 
-  test('has its badge’s code copied by a button, which says so', async () => {
+  test('a button copies the code of a badge and confirms it', async () => {
     const { page } = await see()
     await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
     const button = page.getByRole('button', { name: 'Copy: State, Markdown' })
@@ -174,16 +174,16 @@ describe.runIf(hasChromium)('an endpoint in Chromium', () => {
     )
   })
 
-  test('asks for nothing that it would be refused where the reader has no token', async () => {
+  test('sends no request that would be rejected without a token', async () => {
     const { page, complaints } = await see({}, { options: { token: new Secret('a-token-of-the-operator') } })
 
-    await page.getByText('are for those who have the token').waitFor()
+    await page.getByText('are visible after signing in').waitFor()
 
     expect(complaints).toEqual([])
     expect(await page.locator('[data-chart]').count()).toBe(0)
   })
 
-  test('loads less than 55 KB, compressed, beyond what the overview does', async () => {
+  test('loads less than 55 KB, compressed, on top of the overview', async () => {
     const { page, loaded, setting } = await see()
     await plots(page).nth(4).waitFor()
     const { body } = await setting.server.inject('/')

@@ -7,8 +7,8 @@ import type { EndpointView } from '../../src/http/wire-status.ts'
 import { view } from '../../web/views/endpoint.ts'
 import type { Route } from '../../web/views/route.ts'
 import { DEFAULT_SETTINGS, type Model, type Sources } from '../../web/views/view.ts'
-import { aNetwork, anEndpoint, anIncident, aStatus } from './things.ts'
-import { told } from './told.ts'
+import { textsOf } from './texts.ts'
+import { aNetwork, anEndpoint, anIncident, aStatus } from './views.ts'
 
 const NOW = Date.parse('2026-01-02T12:00:00.000Z')
 const MINUTE = 60_000
@@ -125,7 +125,7 @@ async function show(given: Told = {}): Promise<{ page: HTMLElement; model: Model
 const HEAD = { shard: null, height: 988, hash: '0x1', timestamp: '2026-01-02T11:59:30.000Z' }
 
 describe('an endpoint', () => {
-  test('whose node calls itself healthy though it is far behind has both sentences beside each other', async () => {
+  test('shows both statements if its node reports itself healthy but is far behind', async () => {
     const { page } = await show({
       endpoint: {
         state: 'degraded',
@@ -136,14 +136,14 @@ describe('an endpoint', () => {
       },
     })
 
-    expect(told(page, '.disagree')).toEqual([
-      'The node calls itself healthy, and it is not The node says that it is healthy ' +
-        'Heartline says Degraded for 10 min : 12,300 blocks (41 h) behind',
+    expect(textsOf(page, '.disagree')).toEqual([
+      'The node reports itself healthy, but it is not Node reports itself healthy ' +
+        'Heartline Degraded for 10 min : 12,300 blocks (41 h) behind',
     ])
-    expect(told(page, '.now .bad')).toEqual(['Lag 12,300 (41 h) limit 3'])
+    expect(textsOf(page, '.now .bad')).toEqual(['Lag 12,300 (41 h) limit 3'])
   })
 
-  test.each(['up', 'maintenance', 'unknown'] as const)('that is %s disagrees with nobody', async (state) => {
+  test.each(['up', 'maintenance', 'unknown'] as const)('that is %s shows no disagreement', async (state) => {
     const liveness = { healthy: true, heartbeat_lag_seconds: 3, contiguous_failures: 0, checks: [] }
 
     const { page } = await show({ endpoint: { state, liveness } })
@@ -151,7 +151,7 @@ describe('an endpoint', () => {
     expect(page.querySelector('.disagree')).toBeNull()
   })
 
-  test('shows the checks of its node, those that fail first, with since when and what the node says of them', async () => {
+  test('lists the checks of its node, failing ones first, with their start and message', async () => {
     const check = {
       healthy: true,
       contiguous_failures: 0,
@@ -182,13 +182,13 @@ describe('an endpoint', () => {
       },
     })
 
-    expect(told(page, '.checks tbody tr')).toEqual([
+    expect(textsOf(page, '.checks tbody tr')).toEqual([
       'network “no peers <b>” ✕ fails 5 5 min 10 s ago',
       'database ✓ passes 0 – 10 s ago',
     ])
   })
 
-  test('tells availability of every range with its coverage, and no percentage where too little is known', async () => {
+  test('shows availability and coverage for every range, but no percentage without enough data', async () => {
     const { page } = await show({
       endpoint: {
         availability: {
@@ -200,16 +200,16 @@ describe('an endpoint', () => {
       },
     })
 
-    expect(told(page, '.ranges a')).toEqual([
-      '24 hours 98.75 % 90.00 % at head , 94 % known',
-      '7 days not enough data 49 % known',
-      '30 days not enough data 0 % known',
-      '90 days 99.990 % 99.900 % at head , 100 % known',
+    expect(textsOf(page, '.ranges a')).toEqual([
+      '24 hours 98.75 % 90.00 % at head , 94 % covered',
+      '7 days not enough data 49 % covered',
+      '30 days not enough data 0 % covered',
+      '90 days 99.990 % 99.900 % at head , 100 % covered',
     ])
     expect(page.querySelector('.ranges [aria-current]')?.getAttribute('href')).toBe('/endpoints/one/a?range=24h')
   })
 
-  test('draws time that is not known as nothing, and no incident longer than it was', async () => {
+  test('draws nothing for unknown time, and no incident longer than it was', async () => {
     const { page, model } = await show({
       buckets: (start) =>
         start < NOW - 6 * 3_600_000
@@ -228,13 +228,13 @@ describe('an endpoint', () => {
       ['unknown', 18 * 60],
       ['down', 60],
     ])
-    expect(told(page, '.of-states tbody tr')).toEqual([
-      '1 Jan, 12:00 to 2 Jan, 06:00 Unknown nothing is known',
+    expect(textsOf(page, '.of-states tbody tr')).toEqual([
+      '1 Jan, 12:00 to 2 Jan, 06:00 Unknown no data',
       '2 Jan, 06:00 to 12:00 Up up',
     ])
   })
 
-  test('has trouble stand out by its place, and a minute of it look like a minute', async () => {
+  test('marks bad states by position, and a bad minute is as wide as a minute', async () => {
     const { page } = await show({
       buckets(start) {
         if (start === NOW - 3_600_000) return aBucket(start, { up_seconds: 290, down_seconds: 10 })
@@ -249,27 +249,27 @@ describe('an endpoint', () => {
     expect([degraded?.getAttribute('y'), degraded?.getAttribute('height')]).toEqual(['22%', '78%'])
   })
 
-  test('has a table behind every chart, in which neighbours that are alike are one row', async () => {
+  test('has a table for every chart, with equal neighbours in one row', async () => {
     const { page } = await show({
       buckets: (start) => aBucket(start, { up_seconds: 300 }, { lag_blocks_max: start === NOW - 3_600_000 ? 4 : 0 }),
     })
 
-    expect(told(page, 'figure h3')).toEqual(['States', 'Latency', 'Lag', 'Height'])
+    expect(textsOf(page, 'figure h3')).toEqual(['States', 'Latency', 'Lag', 'Height'])
     for (const figure of page.querySelectorAll('figure')) {
       expect(figure.querySelectorAll('[role=slider][tabindex="0"]')).toHaveLength(1)
       expect(figure.querySelectorAll('details tbody tr').length).toBeGreaterThan(0)
     }
     const lag = [...page.querySelectorAll('figure')][2] as unknown as HTMLElement
-    expect(told(lag, 'tbody tr')).toEqual([
+    expect(textsOf(lag, 'tbody tr')).toEqual([
       '1 Jan, 12:00 to 2 Jan, 11:00 0',
       '2 Jan, 11:00 to 11:05 4',
       '2 Jan, 11:05 to 12:00 0',
     ])
     expect(lag.querySelector('[role=slider]')?.getAttribute('aria-valuetext')).toBe('Lag: from 0 to 4')
-    expect(told(lag, '.chart-legend span')).toEqual(['degraded from 3', 'down from 100'])
+    expect(textsOf(lag, '.chart-legend span')).toEqual(['degraded from 3', 'down from 100'])
   })
 
-  test('is shown poll by poll from close by, without a line across time in which nobody looked', async () => {
+  test('shows single polls when zoomed in, without a line across gaps', async () => {
     const from = NOW - 3_600_000
     const query = { from: String(from / 1000), to: String(NOW / 1000) }
     const polls = [
@@ -283,10 +283,10 @@ describe('an endpoint', () => {
     expect(asked).toEqual(['history', 'polls'])
     const latency = view.charts?.(model).charts.find(({ key }) => key === 'latency')
     expect(latency?.series.map(({ values }) => values)).toEqual([[0.012, 0.012, null, null]])
-    expect(told(page, '.where')).toEqual(['2 Jan, 11:00 to 12:00 poll by poll'])
+    expect(textsOf(page, '.where')).toEqual(['2 Jan, 11:00 to 12:00 one point per poll'])
   })
 
-  test('that is watched for minutes only is shown since then, unless a day is asked for', async () => {
+  test('that is new is shown since its first poll, unless the address asks for a day', async () => {
     const buckets = (start: number) =>
       start < NOW - 20 * MINUTE
         ? aBucket(start, { unknown_seconds: 300 }, { polls: 0 })
@@ -296,9 +296,9 @@ describe('an endpoint', () => {
     const young = await show({ buckets, polls })
     const asked = await show({ buckets, polls, query: { range: '24h' } })
 
-    expect(told(young.page, '.where')).toEqual(['2 Jan, 11:40 to 12:00 poll by poll'])
+    expect(textsOf(young.page, '.where')).toEqual(['2 Jan, 11:40 to 12:00 one point per poll'])
     expect(young.asked).toEqual(['history', 'history', 'polls'])
-    expect(told(asked.page, '.where b')).toEqual(['The last 24 hours'])
+    expect(textsOf(asked.page, '.where b')).toEqual(['The last 24 hours'])
   })
 
   test.each([
@@ -308,19 +308,19 @@ describe('an endpoint', () => {
   ])('is shown in steps %s', async (_, query, polls) => {
     const { page } = await show({ query, polls, nextFrom: '2026-01-02T11:59:59.000Z' })
 
-    expect(told(page, '.where')[0]).toMatch(/in steps of/)
+    expect(textsOf(page, '.where')[0]).toMatch(/in steps of/)
   })
 
-  test('can be looked at closer without a script: by links to its parts', async () => {
+  test('has links that zoom in without a script', async () => {
     const { page } = await show()
 
     const parts = [...page.querySelectorAll('.parts a')]
-    expect(told(page, '.parts a')).toEqual(['12:00', '15:00', '18:00', '21:00', '00:00', '03:00', '06:00', '09:00'])
+    expect(textsOf(page, '.parts a')).toEqual(['12:00', '15:00', '18:00', '21:00', '00:00', '03:00', '06:00', '09:00'])
     const at = Date.parse('2026-01-01T12:00:00.000Z') / 1000
     expect(parts[0]?.getAttribute('href')).toBe(`/endpoints/one/a?from=${at}&to=${at + 10_800}`)
   })
 
-  test('lists its incidents and those of its whole network, the newest first', async () => {
+  test('lists its incidents and those of its whole network, newest first', async () => {
     const opened = (hour: number) => ({ opened_at: `2026-01-02T0${hour}:00:00.000Z` })
     const { page } = await show({
       incidents: [
@@ -338,14 +338,14 @@ describe('an endpoint', () => {
     ])
   })
 
-  test('says by what it is judged', async () => {
+  test('lists its thresholds', async () => {
     const { page } = await show()
 
-    expect(told(page, '.rules dd')[1]).toBe('from 3 blocks behind, until 1; down from 100')
-    expect(told(page, '.rules dt')).toContain('Heartbeat stale')
+    expect(textsOf(page, '.rules dd')[1]).toBe('from 3 blocks behind, until 1; down from 100')
+    expect(textsOf(page, '.rules dt')).toContain('Heartbeat stale')
   })
 
-  test('has badges with code to embed them, in which a title ends nothing', async () => {
+  test('has embed code for badges, with titles escaped', async () => {
     const { page } = await show({ endpoint: { title: 'A "quick" [node] <b>' } })
 
     const html = page.querySelector('#embed-lag-html')?.textContent ?? ''
@@ -359,7 +359,7 @@ describe('an endpoint', () => {
     )
   })
 
-  test('shows the public the states of a day, and the way to the rest', async () => {
+  test('shows the states of one day and a sign-in link to the public', async () => {
     const from = '2026-01-01T12:00:00.000Z'
     const strip: StripsView['strips'][number] = {
       network: 'one',
@@ -382,8 +382,8 @@ describe('an endpoint', () => {
       },
     })
 
-    expect(told(page, 'figure h3')).toEqual(['States'])
-    expect(told(page, '.of-states tbody tr')).toEqual([
+    expect(textsOf(page, 'figure h3')).toEqual(['States'])
+    expect(textsOf(page, '.of-states tbody tr')).toEqual([
       '1 Jan, 12:00 to 2 Jan, 11:45 Up up',
       '2 Jan, 11:45 to 12:00 Down up 14 min, down 1 min',
     ])

@@ -4,8 +4,8 @@ import { templateText } from '../../src/http/template-text.ts'
 import type { GatewayView } from '../../src/http/wire-gateway.ts'
 import { view } from '../../web/views/gateway.ts'
 import { DEFAULT_SETTINGS, type Model } from '../../web/views/view.ts'
-import { aNetwork, anEndpoint, aStatus } from './things.ts'
-import { told } from './told.ts'
+import { textsOf } from './texts.ts'
+import { aNetwork, anEndpoint, aStatus } from './views.ts'
 
 const NOW = Date.parse('2026-01-01T00:10:00.000Z')
 const TALLY = { requests: 10, answered: 8, node_errors: 1, failed: 1, refused: 1, cancelled: 0 }
@@ -73,54 +73,56 @@ function draw(data: GatewayView): HTMLElement {
   return document.body as unknown as HTMLElement
 }
 
-describe('the view of the gateway', () => {
-  test('begins with what was asked, what failed, what it costs, and what was spared', () => {
-    expect(told(draw(aGateway()), '.figures > div')).toEqual([
+describe('the gateway page', () => {
+  test('begins with totals: requests, failures, overhead, retries and cache hits', () => {
+    expect(textsOf(draw(aGateway()), '.figures > div')).toEqual([
       'Requests 10',
       'Failed 1 10.00 %',
-      'Refused 1',
-      'Our own time, p50 150 µs p99 900 µs',
-      'Asked again 3',
-      'From the cache 75.00 % of 4',
+      'Rejected 1',
+      'Overhead p50 150 µs p99 900 µs',
+      'Retried 3',
+      'Cache hits 75.00 % of 4 lookups',
     ])
   })
 
-  test('tells whom it would ask, in their order, whose answers they were, and why somebody is left out', () => {
-    const rows = told(draw(aGateway()), '[aria-labelledby=gateway-one] > .scroll tbody tr')
+  test('lists endpoints in routing order with their share of answers, and why others are excluded', () => {
+    const rows = textsOf(draw(aGateway()), '[aria-labelledby=gateway-one] > .scroll tbody tr')
 
     expect(rows).toEqual([
-      'Node A asked first 75 % 12 ms 7 1 0',
-      'b fallback 2. 25 % 12 ms 2 0 0',
-      'c lagging it is behind 0 % 12 ms 0 0 0',
+      'Node A 1st 75 % 12 ms 7 1 0',
+      'b fallback 2nd 25 % 12 ms 2 0 0',
+      'c lagging behind the other endpoints 0 % 12 ms 0 0 0',
     ])
   })
 
-  test('says so when nobody is well', () => {
+  test('says so when no endpoint is healthy', () => {
     const [network] = aGateway().networks
     if (network === undefined) throw new Error('no network')
     const endpoints = network.endpoints.map((one) => ({ ...one, left_out: 'down' }))
 
-    expect(draw(aGateway({ networks: [{ ...network, endpoints }] })).textContent).toContain('Nobody is well')
+    expect(draw(aGateway({ networks: [{ ...network, endpoints }] })).textContent).toContain('No healthy endpoint')
   })
 
-  test('tells callers by their names, and what happened besides only if it did', () => {
+  test('lists callers by name, and retries and rejections only if there were any', () => {
     const of = draw(aGateway())
 
-    expect(told(of, '[aria-labelledby=callers] tbody tr')).toEqual(['wallet 10 1 100 in 1 s one admin.alias, eth_call'])
-    expect(told(of, '.besides')).toEqual([
-      'Asked again: 1 after a failure, 2 for what the first was behind.',
-      'The gateway said no: bad-params 1.',
+    expect(textsOf(of, '[aria-labelledby=callers] tbody tr')).toEqual([
+      'wallet 10 1 100 in 1 s one admin.alias, eth_call',
+    ])
+    expect(textsOf(of, '.besides')).toEqual([
+      'Retried: 1 after a failure, 2 because the first endpoint was behind.',
+      'Rejected: 1 × bad-params.',
     ])
   })
 
-  test('draws the requests of the last hour, of which what was before the start is not known', () => {
-    const rows = told(draw(aGateway()), '#requests-course-table tbody tr')
+  test('charts the requests of the last hour; the time before the start is unknown', () => {
+    const rows = textsOf(draw(aGateway()), '#requests-chart-table tbody tr')
 
     expect(rows).toHaveLength(60)
     expect(rows.slice(-4)).toEqual(['00:07 – –', '00:08 4 0', '00:09 6 1', '00:10 0 0'])
   })
 
-  test('that is off says how to switch it on', () => {
+  test('explains how to enable the gateway if it is off', () => {
     const of = draw(aGateway({ enabled: false, networks: [], callers: [] }))
 
     expect(of.textContent).toContain('The gateway is not enabled.')

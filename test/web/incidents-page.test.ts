@@ -73,7 +73,7 @@ describe.runIf(hasChromium)('incidents, the gateway and the observer in Chromium
     )
   }
 
-  test('the list shows an incident as it opens, and leads to its page without loading anew', async () => {
+  test('the list shows an incident as it opens, and links to its page without a reload', async () => {
     const { setting, address } = await start()
     const { page, complaints } = await show(`${address}/incidents?open=true`)
     await page.getByText('Avalanche is halted').waitFor()
@@ -88,7 +88,7 @@ describe.runIf(hasChromium)('incidents, the gateway and the observer in Chromium
     expect(complaints).toEqual([])
   })
 
-  test('charts are read by the keyboard, step by step, and their text can be copied or is selected', async () => {
+  test('the keyboard moves through charts step by step; the post-mortem is copied, or selected', async () => {
     const { address } = await start()
     const { page, complaints } = await show(`${address}/incidents/over`)
     const value = (name: string) => page.evaluate((of) => document.activeElement?.getAttribute(of), name)
@@ -119,12 +119,12 @@ describe.runIf(hasChromium)('incidents, the gateway and the observer in Chromium
     expect(complaints).toEqual([])
   })
 
-  test('all of it is read without a script', async () => {
+  test('all pages are readable without a script', async () => {
     const { address } = await start()
 
     for (const [path, text] of [
       ['/incidents', 'was down: connection refused'],
-      ['/incidents/over', 'What happened'],
+      ['/incidents/over', 'Timeline'],
       ['/gateway', 'asked first'],
       ['/observer', 'Rows written'],
     ] as const) {
@@ -134,14 +134,14 @@ describe.runIf(hasChromium)('incidents, the gateway and the observer in Chromium
     }
   })
 
-  test('the public sees when and why in general, and no figures', async () => {
+  test('the public sees times and causes, but no figures', async () => {
     const { address } = await start({ token: new Secret('a-token-of-the-operator') })
 
     const { page } = await show(`${address}/incidents/over`)
-    expect(await page.getByText('Heights, lags and latencies take the token.').count()).toBe(1)
-    expect(await page.locator('.course').count()).toBe(0)
+    expect(await page.getByText('Sign in to see heights, lag and latency.').count()).toBe(1)
+    expect(await page.locator('.small-charts').count()).toBe(0)
     await page.getByRole('link', { name: 'Observer' }).click()
-    await page.getByText('The figures take the token.').waitFor()
+    await page.getByText('Sign in to see figures.').waitFor()
     expect(await page.locator('.figures').count()).toBe(0)
   })
 })

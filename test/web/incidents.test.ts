@@ -6,8 +6,8 @@ import type { IncidentSummaryView, IncidentView } from '../../src/http/wire-inci
 import { view as page } from '../../web/views/incident.ts'
 import { view as list } from '../../web/views/incidents.ts'
 import { DEFAULT_SETTINGS, type Model, type Sources } from '../../web/views/view.ts'
-import { aNetwork, anEndpoint, anIncident, aStatus } from './things.ts'
-import { told } from './told.ts'
+import { textsOf } from './texts.ts'
+import { aNetwork, anEndpoint, anIncident, aStatus } from './views.ts'
 
 const NOW = Date.parse('2026-01-02T00:10:00.000Z')
 const LOCKED = { ok: false, why: 'locked' } as const
@@ -42,8 +42,8 @@ function drawList(incidents: IncidentSummaryView[], over: Partial<Model> = {}, n
   return drawn(list.draw(modelOf({ incidents, next_cursor: next }, over)))
 }
 
-describe('the list of incidents', () => {
-  test('is in days, tells what was in the past tense and what is in the present', () => {
+describe('the incident list', () => {
+  test('groups incidents by day; closed ones are in the past tense, open ones in the present', () => {
     const open = anIncident('open', {
       opened_at: '2026-01-02T00:08:00.000Z',
       state: 'degraded',
@@ -54,23 +54,23 @@ describe('the list of incidents', () => {
     const of = drawList([open, OVER], { incidents: [open] })
 
     // With a comma or without: browsers and versions of Node.js differ.
-    expect(told(of, '.day h2').map((day) => day.replace(',', ''))).toEqual([
+    expect(textsOf(of, '.day h2').map((day) => day.replace(',', ''))).toEqual([
       'Friday 2 January 2026 1 incident',
       'Thursday 1 January 2026 1 incident',
     ])
-    expect(told(of, '.what')).toEqual([
+    expect(textsOf(of, '.what')).toEqual([
       'ONE: Node A is degraded: connection refused unreachable flapping, 4 times',
       'ONE: Node A was down: connection refused unreachable',
     ])
-    expect(told(of, '.incident .span')).toEqual(['00:08 for 2 min', '23:00:00 – 23:02:03 2 min 3 s'])
+    expect(textsOf(of, '.incident .span')).toEqual(['00:08 for 2 min', '23:00:00 – 23:02:03 2 min 3 s'])
   })
 
-  test('has what an event told after it was read, if it is of those that are asked for', () => {
+  test('includes incidents from later events if they match the filter', () => {
     const news = anIncident('news', { opened_at: '2026-01-02T00:09:00.000Z' })
     const route = (query: Record<string, string>) => ({ view: 'incidents', params: {}, query }) as const
 
     const shown = (query: Record<string, string>) =>
-      told(drawList([OVER], { incidents: [news], route: route(query) }), '.what').length
+      textsOf(drawList([OVER], { incidents: [news], route: route(query) }), '.what').length
 
     expect(shown({})).toBe(2)
     expect(shown({ network: 'one' })).toBe(2)
@@ -79,7 +79,7 @@ describe('the list of incidents', () => {
     expect(shown({ cursor: 'x' })).toBe(1)
   })
 
-  test('asks for what its address says', async () => {
+  test('loads what its address asks for', async () => {
     const asked: unknown[] = []
     const sources = { incidents: async (filter: unknown) => void asked.push(filter) } as unknown as Sources
     const query = { network: 'one', endpoint: 'a', open: 'true', cursor: 'x', other: 'y' }
@@ -89,7 +89,7 @@ describe('the list of incidents', () => {
     expect(asked).toEqual([{ network: 'one', endpoint: 'a', open: true, cursor: 'x' }])
   })
 
-  test('is sifted by links, which keep what else is chosen, and goes on from page to page', () => {
+  test('has filter links that keep other filters, and links to older and newest', () => {
     const query = { network: 'one', cursor: 'here' }
 
     const of = drawList([OVER], { route: { view: 'incidents', params: {}, query } }, 'there')
@@ -99,13 +99,13 @@ describe('the list of incidents', () => {
     expect(links).toContain('/incidents?network=one&endpoint=a')
     expect(links).toContain('/incidents?network=one&cursor=there')
     expect(links).toContain('/incidents?network=one')
-    expect(told(of, 'summary')).toEqual(['Network: ONE', 'Endpoint: All'])
+    expect(textsOf(of, 'summary')).toEqual(['Network: ONE', 'Endpoint: All'])
   })
 
-  test('that is empty says why', () => {
-    expect(told(drawList([]), '.nobody')).toEqual(['Nothing went wrong yet, as far as is known.'])
+  test('says why it is empty', () => {
+    expect(textsOf(drawList([]), '.nobody')).toEqual(['No incidents recorded.'])
     const route = { view: 'incidents', params: {}, query: { open: 'true' } } as const
-    expect(told(drawList([], { route }), '.nobody')).toEqual(['No incident is like that.'])
+    expect(textsOf(drawList([], { route }), '.nobody')).toEqual(['No matching incidents.'])
   })
 })
 
@@ -172,22 +172,25 @@ async function drawPage(sources: Sources, over: Partial<Model> = {}): Promise<HT
   return drawn(page.draw(modelOf(answer.value, { route, ...over })))
 }
 
-describe('the page of an incident', () => {
-  test('tells what, why, what happened with what was measured, and has the text to send around', async () => {
+describe('the incident page', () => {
+  test('shows summary, conditions, timeline with measurements, and the post-mortem', async () => {
     const of = await drawPage(sourcesOf(CHANGED))
 
-    expect(told(of, 'h1')).toEqual(['ONE: Node A was down: connection refused'])
-    expect(told(of, '.changes > li')).toEqual([
-      '23:00:00 0 s down: unreachable shard 0 height 1,222, 12 blocks behind, 34 ms shard 1 no answer, height 1,200 was seen last',
+    expect(textsOf(of, 'h1')).toEqual(['ONE: Node A was down: connection refused'])
+    expect(textsOf(of, '.changes > li')).toEqual([
+      '23:00:00 0 s down: unreachable shard 0 height 1,222, 12 blocks behind, 34 ms shard 1 no response, last height 1,200',
       '23:00:00 0 s Confirmed',
       '23:02:03 +2 min 3 s up',
     ])
-    expect(told(of, 'pre')).toEqual(['one/a down for 2 min'])
+    expect(textsOf(of, 'pre')).toEqual(['one/a down for 2 min'])
     expect(of.querySelector('[data-act=copy]')?.getAttribute('data-copy')).toBe('post-mortem')
-    expect(told(of, '.course tbody tr')).toEqual(['22:50 up 0 blocks 100 20 ms', '22:51 down 0 blocks – 20 ms'])
+    expect(textsOf(of, '.small-charts tbody tr')).toEqual([
+      '22:50 up 0 blocks 100 20 ms',
+      '22:51 down 0 blocks – 20 ms',
+    ])
   })
 
-  test('tells each reason once, with all the times that it held', async () => {
+  test('shows each condition once, with all times that it held', async () => {
     const [condition] = OVER.conditions
     if (condition === undefined) throw new Error('no condition')
     const at = (minute: string) => `2026-01-01T23:${minute}.000Z`
@@ -199,14 +202,14 @@ describe('the page of an incident', () => {
 
     const of = await drawPage(sourcesOf({ ...CHANGED, conditions: conditions.map((one) => ({ ...one })) }))
 
-    expect(told(of, '.reasons li')).toEqual([
-      'unreachable reset down, 2 times, 1 min 33 s in all, the last one, 23:01:00 – 23:02:03',
+    expect(textsOf(of, '.reasons li')).toEqual([
+      'unreachable reset down, 2 times, 1 min 33 s in total, most recently, 23:01:00 – 23:02:03',
       'slow took 3 s degraded, 23:00:00 – 23:02:00 , 2 min',
     ])
     expect(of.querySelectorAll('.reasons li:first-child rect.down')).toHaveLength(2)
   })
 
-  test('asks for as much time around it as it lasted, ten minutes at least, in steps of two polls at least', async () => {
+  test('loads its own length of history on both sides, at least ten minutes, in steps of at least two polls', async () => {
     const asked: { fromMs: number; toMs: number; stepSeconds: number }[] = []
     const history: Sources['history'] = async (of) => {
       asked.push(of)
@@ -224,40 +227,40 @@ describe('the page of an incident', () => {
     ])
   })
 
-  test('of a whole network names who showed it and what is a part of it', async () => {
+  test('of a whole network names the affected endpoints and the incidents that are part of it', async () => {
     const whole = { ...CHANGED, endpoint: null, cause: 'halted' as const, affected: ['a', 'b'] }
     const part = anIncident('part', { endpoint: 'b', absorbed_by: 'over' })
     const incidents: Sources['incidents'] = async () => ({ ok: true, value: { incidents: [part], next_cursor: null } })
 
     const of = await drawPage(sourcesOf(whole, { incidents }))
 
-    expect(told(of, 'h1')).toEqual(['ONE was halted: connection refused'])
-    expect(told(of, '[aria-labelledby=affected] li')).toEqual(['Node A', 'b', 'b is down: connection refused'])
-    expect(of.querySelectorAll('.course')).toHaveLength(2)
+    expect(textsOf(of, 'h1')).toEqual(['ONE was halted: connection refused'])
+    expect(textsOf(of, '[aria-labelledby=affected] li')).toEqual(['Node A', 'b', 'b is down: connection refused'])
+    expect(of.querySelectorAll('.small-charts')).toHaveLength(2)
   })
 
-  test('that is part of another leads there', async () => {
+  test('links to the incident that it is part of', async () => {
     const of = await drawPage(sourcesOf({ ...CHANGED, absorbed_by: 'whole' }))
 
     expect(of.querySelector('.part a')?.getAttribute('href')).toBe('/incidents/whole')
   })
 
-  test('has no figures for those who may not see them, and none where they cannot be read', async () => {
+  test('shows no figures to the public, and none if the history cannot be read', async () => {
     const locked = await drawPage(sourcesOf(CHANGED, { history: async () => LOCKED }))
     const away = await drawPage(sourcesOf(CHANGED, { history: async () => ({ ok: false, why: 'away' }) }))
 
-    expect(locked.textContent).toContain('Heights, lags and latencies take the token.')
-    expect(away.textContent).toContain('No history of that time can be read.')
-    for (const of of [locked, away]) expect(of.querySelector('.course')).toBeNull()
+    expect(locked.textContent).toContain('Sign in to see heights, lag and latency.')
+    expect(away.textContent).toContain('The history of that time cannot be read.')
+    for (const of of [locked, away]) expect(of.querySelector('.small-charts')).toBeNull()
   })
 
-  test('goes on with what events tell while it is open', async () => {
+  test('follows events while it is open', async () => {
     const open = { ...CHANGED, closed_at: null, duration_seconds: null }
     const worse = anIncident('over', { opened_at: OVER.opened_at, state: 'degraded' })
 
     const of = await drawPage(sourcesOf(open), { incidents: [worse] })
 
-    expect(told(of, 'h1')).toEqual(['ONE: Node A is degraded: connection refused'])
-    expect(told(of, '.subject p')).toEqual(['still open, for 70 min . Not the chain: the other one is at head.'])
+    expect(textsOf(of, 'h1')).toEqual(['ONE: Node A is degraded: connection refused'])
+    expect(textsOf(of, '.subject p')).toEqual(['still open, for 70 min . Not the chain: the other one is at head.'])
   })
 })

@@ -2,16 +2,16 @@ import { describe, expect, test } from 'vitest'
 import { age, duration, latency, unbroken } from '../../web/views/format.ts'
 import { applyEvent, applyIncident, networksWorstFirst, planAt, worstFirst, worstHead } from '../../web/views/model.ts'
 import { incidentSentence, titleOf, verdictSentence } from '../../web/views/words.ts'
-import { aNetwork, anEndpoint, anIncident, aStatus } from './things.ts'
+import { aNetwork, anEndpoint, anIncident, aStatus } from './views.ts'
 
 describe('an event', () => {
-  test('that is complete takes the place of all that was known', () => {
+  test('that is complete replaces the whole status', () => {
     const next = applyEvent(aStatus([aNetwork('old')]), { ...aStatus([aNetwork('new')]), complete: true })
 
     expect(next).toEqual(aStatus([aNetwork('new')]))
   })
 
-  test('changes the endpoints that it names, and leaves the others and their order', () => {
+  test('changes the endpoints that it names, and keeps the others and their order', () => {
     const a = anEndpoint('a')
     const b = anEndpoint('b')
     const down = anEndpoint('b', { state: 'down' })
@@ -35,7 +35,7 @@ describe('an event', () => {
     expect(next).toEqual({ ...known, generated_at: '2026-01-01T00:00:05.000Z' })
   })
 
-  test('that tells no plan keeps the one that is known, and one that does takes its place', () => {
+  test('keeps the known maintenance, unless it brings a new plan', () => {
     const plan = [
       { name: 'upgrade', network: 'one', endpoints: null, from: '2026-01-01T01:00:00Z', until: '2026-01-01T02:00:00Z' },
     ]
@@ -46,12 +46,12 @@ describe('an event', () => {
     expect(applyEvent(known, { ...quiet, maintenance: [], complete: false })?.maintenance).toEqual([])
   })
 
-  test('of changes to what is not known yet says nothing', () => {
+  test('with changes is ignored before a complete one', () => {
     expect(applyEvent(null, { ...aStatus([]), complete: false })).toBeNull()
   })
 })
 
-test('an incident comes in by its time, changes in its place, and goes when it is closed or part of another', () => {
+test('an incident is sorted by time, updated in place, and removed once closed or absorbed', () => {
   const old = anIncident('old', { opened_at: '2026-01-01T00:00:00.000Z' })
   const young = anIncident('young', { opened_at: '2026-01-01T00:05:00.000Z' })
   const worse = { ...old, flapping: true }
@@ -62,7 +62,7 @@ test('an incident comes in by its time, changes in its place, and goes when it i
   expect(applyIncident([young, old], { ...young, absorbed_by: 'x' })).toEqual([old])
 })
 
-test('maintenance is under way from its first moment on, and over at its last', () => {
+test('maintenance runs from its first moment up to its last', () => {
   const period = {
     name: 'upgrade',
     network: 'one',
@@ -80,7 +80,7 @@ test('maintenance is under way from its first moment on, and over at its last', 
   expect(at('2026-01-01T02:00:00Z')).toEqual([0, 0])
 })
 
-test('of a window that comes again and again only the next time is told', () => {
+test('only the next occurrence of a recurring window is listed', () => {
   const night = { name: 'night', network: 'one', endpoints: null }
   const first = { ...night, from: '2026-01-01T03:00:00Z', until: '2026-01-01T04:00:00Z' }
   const other = { ...first, name: 'upgrade' }
@@ -90,7 +90,7 @@ test('of a window that comes again and again only the next time is told', () => 
   expect(planAt([first, other, second], Date.parse('2026-01-01T03:30:00Z')).ahead).toEqual([second])
 })
 
-test('an incident is told by the worst reason that still holds', () => {
+test('an incident is described by its worst condition that still holds', () => {
   const [reason] = anIncident('a').conditions
   const lagging = { ...reason, code: 'lagging', state: 'degraded', message: '3 blocks behind' } as const
   const over = { ...reason, until: '2026-01-01T00:01:00Z' } as NonNullable<typeof reason>
@@ -98,13 +98,13 @@ test('an incident is told by the worst reason that still holds', () => {
   const held = lagging as NonNullable<typeof reason>
 
   expect(sentence({})).toBe('is down: connection refused')
-  expect(sentence({ flapping: true })).toBe('is down on and off: connection refused')
+  expect(sentence({ flapping: true })).toBe('is flapping between up and down: connection refused')
   expect(sentence({ conditions: [over, held] })).toBe('is down: 3 blocks behind')
   expect(sentence({ conditions: [] })).toBe('is down')
   expect(sentence({ cause: 'halted', state: 'degraded' })).toBe('is halted: connection refused')
 })
 
-test('what is no longer configured is called by its name', () => {
+test('a network or endpoint that is no longer configured is called by its name', () => {
   const status = aStatus([aNetwork('one', [anEndpoint('a', { title: 'Node A' })])])
 
   expect(titleOf(status, 'one', ['a', 'gone'])).toBe('ONE: Node A, gone')
@@ -112,7 +112,7 @@ test('what is no longer configured is called by its name', () => {
   expect(titleOf(status, 'gone', null)).toBe('gone')
 })
 
-test('the worst comes first, and the unknown before the healthy', () => {
+test('the worst comes first, and unknown before healthy', () => {
   const states = ['up', 'unknown', 'maintenance', 'down', 'degraded'] as const
 
   expect(worstFirst(states.map((state) => ({ state }))).map(({ state }) => state)).toEqual([
@@ -124,7 +124,7 @@ test('the worst comes first, and the unknown before the healthy', () => {
   ])
 })
 
-test('of degraded networks the one with an endpoint down comes first, and a halted chain before both', () => {
+test('among degraded networks one with a down endpoint comes first, and a halted chain before both', () => {
   const degraded = aNetwork('degraded', [anEndpoint('a', { state: 'degraded' })], { state: 'degraded' })
   const partlyDown = aNetwork('partly-down', [anEndpoint('a'), anEndpoint('b', { state: 'down' })], {
     state: 'degraded',
@@ -138,7 +138,7 @@ test('of degraded networks the one with an endpoint down comes first, and a halt
   expect(names).toEqual(['down', 'halted', 'partly-down', 'degraded', 'up'])
 })
 
-test('a sharded endpoint is told by the shard that is the furthest behind', () => {
+test('a sharded endpoint is represented by its furthest lagging shard', () => {
   const head = { hash: '0x1', timestamp: '2026-01-01T00:00:00Z', height: 1, lag_seconds: 0 }
   const heads = [
     { ...head, shard: 0, lag_blocks: null },
@@ -168,23 +168,27 @@ describe('the verdict', () => {
   })
 
   test.each([
-    ['nothing to watch', aStatus([]), 'Nothing is configured to be watched.'],
+    ['no endpoints', aStatus([]), 'No endpoints are configured.'],
     ['all well', aStatus([aNetwork('one', [up, up])]), 'All 2 endpoints are up.'],
     [
       'one in maintenance',
       aStatus([aNetwork('one', [up, anEndpoint('m', { state: 'maintenance' })])]),
       '1 of 2 endpoints are up; 1 is in maintenance.',
     ],
-    ['some not known', aStatus([aNetwork('one', [up, unknown])]), '1 of 2 endpoints are up; the others are not known.'],
     [
-      'nothing known',
-      aStatus([aNetwork('one', [unknown, neverPolled], { state: 'unknown' })], { state: 'unknown' }),
-      'Nothing is known yet: the first polls are under way.',
+      'a mix of up and unknown',
+      aStatus([aNetwork('one', [up, unknown])]),
+      '1 of 2 endpoints are up; the state of the others is unknown.',
     ],
     [
-      'everybody polled, and nobody confirmed',
+      'no data',
+      aStatus([aNetwork('one', [unknown, neverPolled], { state: 'unknown' })], { state: 'unknown' }),
+      'No data yet: the first polls are under way.',
+    ],
+    [
+      'polled but unconfirmed endpoints',
       aStatus([aNetwork('one', [unknown], { state: 'unknown' })], { state: 'unknown' }),
-      'Nothing is known yet: the first answers are being confirmed.',
+      'No data yet: the first answers are being confirmed.',
     ],
     [
       'one that limits our rate',
@@ -207,7 +211,7 @@ describe('the verdict', () => {
       'ONE: 1 of 3 endpoints is down, 1 degraded.',
     ],
     [
-      'trouble in two networks',
+      'two unhealthy networks',
       aStatus(
         [
           aNetwork('first', [up, lagging], { state: 'degraded' }),
@@ -223,7 +227,7 @@ describe('the verdict', () => {
       aStatus([aNetwork('one', [up, up], { halted: true })]),
       'ONE: the chain is halted, no endpoint advances.',
     ],
-  ])('on %s is a sentence', (_situation, status, sentence) => {
+  ])('for %s is one sentence', (_situation, status, sentence) => {
     expect(verdictSentence(status)).toBe(sentence)
   })
 })
@@ -234,11 +238,11 @@ test.each([
   [200, '3 min 20 s', '3 min'],
   [7500, '2 h 5 min', '2 h'],
   [266_400, '3 d 2 h', '3 d'],
-])('%d seconds read %s, or %s where there is little room', (seconds, long, short) => {
+])('%d seconds are written %s, or %s in little space', (seconds, long, short) => {
   expect([duration(seconds), age(seconds)]).toEqual([long, short])
 })
 
-test('a latency keeps three digits at most', () => {
+test('a latency has at most three digits', () => {
   expect([latency(0.00123), latency(0.0123), latency(1.234)]).toEqual(['1.2 ms', '12 ms', '1.2 s'])
 })
 
@@ -253,6 +257,6 @@ test.each([
   ['1200 blocks (40 min) behind', '1,200\u00a0blocks (40\u00a0min) behind'],
   ['1,200 blocks behind', '1,200\u00a0blocks behind'],
   ['error 32000 of 2026', 'error 32000 of 2026'],
-])('of "%s" only heights and blocks are grouped', (told, drawn) => {
+])('in "%s" only heights and blocks get separators', (told, drawn) => {
   expect(unbroken(told)).toBe(drawn)
 })

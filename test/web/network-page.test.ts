@@ -32,18 +32,18 @@ describe.runIf(hasChromium)('a network in Chromium', () => {
     return { setting, address: (await serve(setting)) + PATH }
   }
 
-  test('is there before and without JavaScript: race, blocks and whom the gateway would ask', async () => {
+  test('shows block arrival, hashes and routing order without JavaScript', async () => {
     const { address } = await start()
 
     const { page } = await show(address, { scripts: false })
 
     expect(await page.locator('h1').innerText()).toBe('Ethereum')
     expect(await page.locator('.race tbody tr').count()).toBe(4)
-    expect(await page.locator('.disputed').innerText()).toContain('another block than most: Node three')
+    expect(await page.locator('.disputed').innerText()).toContain('different block than the majority: Node three')
     expect(await page.locator('.routing ol li').count()).toBeGreaterThan(1)
   }, 120_000)
 
-  test('goes on by itself when blocks come', async () => {
+  test('updates when blocks arrive', async () => {
     const { setting, address } = await start()
     const { page, complaints } = await show(address)
     await page.locator('.race .chain .height', { hasText: '1,004' }).waitFor()
@@ -54,7 +54,7 @@ describe.runIf(hasChromium)('a network in Chromium', () => {
     expect(complaints).toEqual([])
   }, 120_000)
 
-  test('is walked block by block with the keys, one stop for the whole race, and read under the pointer', async () => {
+  test('the keyboard moves block by block, with one tab stop for all lanes; the pointer reads them too', async () => {
     const { address } = await start()
     const { page } = await show(address)
     const band = page.getByRole('slider')
@@ -68,18 +68,18 @@ describe.runIf(hasChromium)('a network in Chromium', () => {
     await page.keyboard.press('ArrowRight')
     await expect.poll(at, { timeout: 60_000 }).toBe('2')
 
-    expect(await band.getAttribute('aria-valuetext')).toMatch(/^1,\d{3}: After the one before .*, Node one /)
+    expect(await band.getAttribute('aria-valuetext')).toMatch(/^1,\d{3}: Since previous block .*, Node one /)
     await page.keyboard.press('Escape')
     await page.locator('.race tr:not(.chain) .track').first().hover()
     await page.locator('.tipbox:not([hidden])', { hasText: 'Node one' }).waitFor()
   }, 120_000)
 
-  test('shows the public names and states alone', async () => {
+  test('shows only names and states to the public', async () => {
     const { address } = await start({ token: new Secret(TOKEN) })
 
     const { page, complaints } = await show(address)
 
-    await page.getByText('shown to who signs in').waitFor()
+    await page.getByText('Sign in to see heights').waitFor()
     const text = await page.locator('main').innerText()
     expect(text).toContain('Node one')
     expect(text).not.toMatch(/1,004|bad1004|0x/)

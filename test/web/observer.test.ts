@@ -4,8 +4,8 @@ import { templateText } from '../../src/http/template-text.ts'
 import type { OwnHealthView } from '../../src/http/wire-own-health.ts'
 import { view } from '../../web/views/observer.ts'
 import { DEFAULT_SETTINGS, type Model, type Sources } from '../../web/views/view.ts'
-import { aStatus } from './things.ts'
-import { told } from './told.ts'
+import { textsOf } from './texts.ts'
+import { aStatus } from './views.ts'
 
 const NOW = Date.parse('2026-01-01T00:10:00.000Z')
 const SPREAD = { count: 10, p50_seconds: 0.0025, p99_seconds: 0.09 }
@@ -80,52 +80,52 @@ function draw(data: OwnHealthView | null, observer = { impaired: false, reasons:
   return document.body as unknown as HTMLElement
 }
 
-describe('the view of Heartline itself', () => {
-  test('says whether it is fit to judge, and why not', () => {
+describe('the observer page', () => {
+  test('says whether Heartline is impaired, and why', () => {
     const well = draw(ourselves())
     const ill = draw(ourselves(), { impaired: true, reasons: ['this process stood still for 2.5 s'] })
 
-    expect(well.querySelector('.subject')?.textContent).toContain('Heartline is well')
-    expect(ill.querySelector('.subject')?.textContent).toContain('so its verdicts wait')
-    expect(told(ill, '.reasons-now li')).toEqual(['this process stood still for 2.5 s'])
+    expect(well.querySelector('.subject')?.textContent).toContain('Heartline is healthy')
+    expect(ill.querySelector('.subject')?.textContent).toContain('health states are not updated')
+    expect(textsOf(ill, '.reasons-now li')).toEqual(['this process stood still for 2.5 s'])
   })
 
-  test('has the numbers of the process, its polls and its history, and what is wrong stands out', () => {
+  test('has figures of the process, polls and history, with problems highlighted', () => {
     const of = draw(ourselves())
 
-    expect(told(of, '.figures > div')).toEqual([
-      'Running for 10 min',
+    expect(textsOf(of, '.figures > div')).toEqual([
+      'Uptime 10 min',
       'Version 0.1.0 Node.js v22.0.0',
-      'Watched 9 endpoints in 2 networks',
+      'Monitored 9 endpoints in 2 networks',
       'Configuration loaded 5 min ago',
       'Memory 90.0 MiB',
       'Last round 1 s ago',
-      'Began late, p50 2.5 ms p99 90 ms',
-      'Left out 3',
-      'Clock set 0 forward, 1 back',
-      'Trouble full',
-      'Rows written 1,234 12 wait',
-      'Given up 5',
-      'A transaction, p50 2.5 ms p99 90 ms',
+      'Start delay p50 2.5 ms p99 90 ms',
+      'Skipped 3',
+      'Clock changes 0 forward, 1 back',
+      'Problem full',
+      'Rows written 1,234 12 queued',
+      'Rows dropped 5',
+      'Commit p50 2.5 ms p99 90 ms',
       'Size 1.2 GiB 2.0 KiB free',
     ])
-    expect(told(of, '.figures .down dt')).toEqual(['Trouble', 'Given up'])
-    expect(told(of, '.figures .degraded dt')).toEqual(['Left out', 'Clock set'])
-    expect(told(of, '.besides')).toEqual([
-      'Left out: 3 this process did not get its turn.',
-      'not written: full 2; threads started again: 1.',
+    expect(textsOf(of, '.figures .down dt')).toEqual(['Problem', 'Rows dropped'])
+    expect(textsOf(of, '.figures .degraded dt')).toEqual(['Skipped', 'Clock changes'])
+    expect(textsOf(of, '.besides')).toEqual([
+      'Skipped: 3 because this process was stalled.',
+      'failed writes: 2 × full; 1 restarts of a worker thread.',
     ])
   })
 
-  test('tells what happened, the newest first, so that a gap explains itself', () => {
-    expect(told(draw(ourselves()), '.own-events li')).toEqual([
-      '1 Jan 2026, 00:09:00 UTC trouble the history cannot be written (full), still so, 60 s',
-      '1 Jan 2026, 00:08:00 UTC held up this process stood still for 2.5 s',
+  test('lists events, newest first, which explain gaps', () => {
+    expect(textsOf(draw(ourselves()), '.own-events li')).toEqual([
+      '1 Jan 2026, 00:09:00 UTC problem the history cannot be written (full), ongoing, 60 s',
+      '1 Jan 2026, 00:08:00 UTC stalled this process stood still for 2.5 s',
     ])
   })
 
-  test('leaves a minute in which nothing ran unknown', () => {
-    const rows = told(draw(ourselves()), '#own-course-table tbody tr')
+  test('leaves a minute without data unknown', () => {
+    const rows = textsOf(draw(ourselves()), '#own-charts-table tbody tr')
 
     expect(rows.slice(-3)).toEqual([
       '00:08 20 ms 1.0 ms 0 1 2.0 ms 1.0 KiB',
@@ -134,19 +134,19 @@ describe('the view of Heartline itself', () => {
     ])
   })
 
-  test('tells a configuration that was refused', () => {
+  test('shows that a configuration was rejected', () => {
     const of = draw(ourselves({ configuration: { ok: false, loaded_at: null } }))
 
-    expect(told(of, '.figures .degraded')).toContain('Configuration refused the one before stays in force')
+    expect(textsOf(of, '.figures .degraded')).toContain('Configuration rejected the previous one stays in use')
   })
 
-  test('shows its state alone to those who may not see more', async () => {
+  test('shows only its state to the public', async () => {
     const sources = { observer: async () => ({ ok: false, why: 'locked' }) } as unknown as Sources
     const answer = await view.load(sources, { view: 'observer', params: {}, query: {} }, NOW)
 
     expect(answer).toEqual({ ok: true, value: null })
     const of = draw(null)
-    expect(of.textContent).toContain('The figures take the token.')
+    expect(of.textContent).toContain('Sign in to see figures.')
     expect(of.querySelector('.figures')).toBeNull()
   })
 })

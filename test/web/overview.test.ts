@@ -7,7 +7,7 @@ import { frame } from '../../web/views/frame.ts'
 import { view } from '../../web/views/overview.ts'
 import { cellSentence } from '../../web/views/strip-cell.ts'
 import { DEFAULT_SETTINGS, type Model } from '../../web/views/view.ts'
-import { aNetwork, anEndpoint, anIncident, aStatus } from './things.ts'
+import { aNetwork, anEndpoint, anIncident, aStatus } from './views.ts'
 
 const NOW = Date.parse('2026-01-01T00:10:00.000Z')
 
@@ -59,7 +59,7 @@ function aCondition(code: ConditionView['code']): ConditionView {
 }
 
 describe('the overview', () => {
-  test('of a chain that is halted or forked looks well nowhere, though no endpoint is to blame', () => {
+  test('with a halted or forked chain looks healthy nowhere, though no endpoint is at fault', () => {
     for (const trouble of [{ halted: true }, { forked: true }]) {
       const status = aStatus([aNetwork('one', [anEndpoint('a'), anEndpoint('b')], trouble), aNetwork('two', [])])
 
@@ -72,7 +72,7 @@ describe('the overview', () => {
     }
   })
 
-  test('of a halted chain says who is at its last block, for there is no head that goes on', () => {
+  test('counts the endpoints at the last block of a halted chain', () => {
     const unheard = anEndpoint('b', { state: 'down' })
     const drawn = (of: ReturnType<typeof anEndpoint>[]) =>
       text(draw(aStatus([aNetwork('one', of, { halted: true })])).querySelector('.facts'))
@@ -81,7 +81,7 @@ describe('the overview', () => {
     expect(drawn([anEndpoint('a'), unheard])).toContain('1 of 2 at the last block')
   })
 
-  test('leads with the sentence, then what is open, then the networks with the worst first', () => {
+  test('starts with the verdict, then open incidents, then networks, worst first', () => {
     const down = anEndpoint('b', { state: 'down' })
     const page = draw(
       aStatus([aNetwork('fine'), aNetwork('one', [anEndpoint('a'), down], { state: 'degraded' })], {
@@ -100,7 +100,7 @@ describe('the overview', () => {
     expect(rowsOf(page)).toEqual(['b', 'a', 'a'])
   })
 
-  test('tells an open incident in the words of now, not of when it began', () => {
+  test('describes an open incident by its current condition', () => {
     const message = 'no network message handled for 24 s'
     const now = { code: 'unreachable', message, since: '2026-01-01T00:00:00Z' } as const
     const status = aStatus([aNetwork('one', [anEndpoint('a', { state: 'down', conditions: [now] })])])
@@ -110,7 +110,7 @@ describe('the overview', () => {
     expect(text(page.querySelector('.incidents li p'))).toContain(`ONE: a is down: ${message}.`)
   })
 
-  test('says how many endpoints are at head, how high that is and how old its block', () => {
+  test('shows how many endpoints are at head, and the height and age of the head', () => {
     const head = { shard: null, height: 1_234_567, hash: '0x1', timestamp: '2026-01-01T00:09:48.000Z' }
     const lagging = anEndpoint('b', {
       state: 'degraded',
@@ -128,7 +128,7 @@ describe('the overview', () => {
     expect(text(page.querySelector('tr.up .lag'))).toBe('at head')
   })
 
-  test('does not repeat a height as current of an endpoint that does not answer any more', () => {
+  test('does not show the height of an unreachable endpoint as current', () => {
     const head = {
       shard: null,
       height: 7,
@@ -150,13 +150,13 @@ describe('the overview', () => {
     ['less is not', { ratio: 1, coverage: 0.499, fresh: 1 }, 'not enough data'],
     ['all known needs no remark', { ratio: 1, coverage: 1, fresh: 1 }, '100 %'],
     ['nothing known is no 100 %', { ratio: null, coverage: 0, fresh: null }, 'not enough data'],
-  ])('of availability: %s', (_claim, availability, sentence) => {
+  ])('availability: %s', (_claim, availability, sentence) => {
     const endpoint = anEndpoint('a', { availability: { ...anEndpoint('a').availability, '30d': availability } })
 
     expect(text(draw(aStatus([aNetwork('one', [endpoint])])).querySelector('td.available'))).toBe(sentence)
   })
 
-  test('looks well nowhere when it is stale', () => {
+  test('looks healthy nowhere when it is stale', () => {
     const page = draw(aStatus([aNetwork('one')]), { contact: { kind: 'stale', forSeconds: 12 } })
 
     expect(text(page.querySelector('.lamp'))).toBe('Stale for 12 s')
@@ -165,20 +165,20 @@ describe('the overview', () => {
     expect(view.title(modelOf(aStatus([]), { contact: { kind: 'stale', forSeconds: 12 } }))).toBe('? Heartline')
   })
 
-  test('makes no network look well of which somebody is not known', () => {
+  test('does not show a network with an unknown endpoint as healthy', () => {
     const page = draw(aStatus([aNetwork('one', [anEndpoint('a'), anEndpoint('b', { state: 'unknown' })])]))
 
     expect(page.querySelector('.verdict')?.className).toBe('verdict unknown')
     expect(page.querySelector('.network h2 svg')?.getAttribute('aria-label')).toBe('Unknown')
   })
 
-  test('is a picture of one moment where the daemon drew it, and says of which', () => {
+  test('drawn by the daemon has the time of its data', () => {
     const page = draw(aStatus([aNetwork('one')]), { contact: { kind: 'snapshot' } })
 
     expect(text(page.querySelector('.lamp'))).toBe('As of 1 Jan 2026, 00:10:00 UTC')
   })
 
-  test('says on paper of which moment it is', () => {
+  test('has the time of its data when printed', () => {
     const page = draw(aStatus([aNetwork('one')]))
 
     expect(text(page.querySelector('.printed'))).toBe('As of 1 Jan 2026, 00:10:00 UTC')
@@ -190,7 +190,7 @@ describe('the overview', () => {
     [{ filter: 'lagging' as const }, ['a']],
     [{ filter: 'flapping' as const }, ['node-b']],
     [{ query: 'nobody' }, []],
-  ])('narrowed down by %o shows those alone', (wish, names) => {
+  ])('filtered by %o shows only matching endpoints', (wish, names) => {
     const a = anEndpoint('a', { state: 'down' })
     const status = aStatus([aNetwork('one', [a, anEndpoint('node-b', { flapping: true })]), aNetwork('two', [])])
 
@@ -201,25 +201,25 @@ describe('the overview', () => {
     expect(page.querySelector('.nobody') !== null).toBe(names.length === 0)
   })
 
-  test('folds a network and still says how it is', () => {
+  test('collapses a network and still shows its state', () => {
     const page = draw(aStatus([aNetwork('one', [anEndpoint('a'), anEndpoint('b')])]), {
       settings: { ...DEFAULT_SETTINGS, folded: ['one'] },
     })
 
     expect(all(page, 'tbody tr')).toEqual([])
-    expect(text(page.querySelector('.folded'))).toBe('2 endpoints folded away')
+    expect(text(page.querySelector('.folded'))).toBe('2 endpoints hidden')
     expect(page.querySelector('.fold')?.getAttribute('aria-expanded')).toBe('false')
     expect(text(page.querySelector('.facts'))).toContain('2 of 2 at head')
   })
 
-  test('spares the public the columns that it is told nothing of', () => {
+  test('omits private columns for the public', () => {
     const status = aStatus([aNetwork('one')])
 
     expect(draw(status, { access: 'public' }).querySelector('table')?.className).toBe('bare')
     expect(draw(status, { access: 'open' }).querySelector('table')?.className).not.toBe('bare')
   })
 
-  test('has columns for what nodes tell of themselves where any of them does', () => {
+  test('has columns for node reports if any node reports on itself', () => {
     const liveness = { healthy: true, heartbeat_lag_seconds: 1, contiguous_failures: 0, checks: [] }
     const telling = aNetwork('two', [anEndpoint('b', { liveness })])
 
@@ -233,9 +233,9 @@ describe('the overview', () => {
     ['the others are at head', {}, [anEndpoint('b'), anEndpoint('c')], 'Not the chain: the other 2 are at head.'],
     ['some are', {}, [anEndpoint('b'), behind], 'Not the chain: 1 of the other 2 is at head.'],
     ['none is', {}, [behind], 'No other endpoint is at head either.'],
-    ['there is no other', {}, [], 'No other endpoint tells whether it is the chain.'],
+    ['there is no other endpoint', {}, [], 'There is no other endpoint to compare with.'],
     ['the chain itself is halted', { halted: true }, [anEndpoint('b')], ''],
-  ])('says of an incident whether the chain is at fault: %s', (_when, over, others, sentence) => {
+  ])('says whether the chain is at fault: %s', (_when, over, others, sentence) => {
     const status = aStatus([aNetwork('one', [bad, ...others], over)])
 
     const page = draw(status, { incidents: [anIncident('1')] })
@@ -243,7 +243,7 @@ describe('the overview', () => {
     expect(text(page.querySelector('.incidents li p small')) ?? '').toBe(sentence)
   })
 
-  test('says of who has caught up, but not for sure yet, that it is at head again', () => {
+  test('says that an endpoint is at head again before its recovery is confirmed', () => {
     const head = {
       shard: null,
       height: 7,
@@ -258,7 +258,7 @@ describe('the overview', () => {
     expect(all(page, 'td.lag').map(text)).toEqual(['at head again', 'at head'])
   })
 
-  test('offers the public to sign in, and the holder of the token to sign out', () => {
+  test('offers sign-in to the public, and sign-out after signing in', () => {
     expect(text(draw(aStatus([]), { access: 'public' }).querySelector('.foot'))).toContain('Sign in')
     expect(text(draw(aStatus([]), { access: 'signed-in' }).querySelector('.foot'))).toContain('Sign out')
     expect(text(draw(aStatus([]), { access: 'open' }).querySelector('.foot'))).not.toContain('Sign')
@@ -268,7 +268,7 @@ describe('the overview', () => {
 describe('a strip', () => {
   const one = (strip: StripView) => draw(aStatus([aNetwork('one')]), { data: strips(strip) }).querySelector('.strip')
 
-  test('draws a calm day as one shape, and trouble by a shape of its own', () => {
+  test('draws a healthy day as one shape, and bad states as shapes of their own', () => {
     const calm = one(aStrip('a', 'uuuu'))
     const troubled = one(aStrip('a', 'uudgu', { lag_blocks_max: [0, 0, null, 12, 1] }))
 
@@ -279,7 +279,7 @@ describe('a strip', () => {
     expect(troubled?.querySelector('.lag-much')?.getAttribute('d')).toBe('M3 16h1v6h-1z')
   })
 
-  test('leaves unknown time to the hatched ground', () => {
+  test('leaves unknown time hatched', () => {
     const strip = one(aStrip('a', '--u-'))
 
     expect([...(strip?.querySelectorAll('path') ?? [])].map((path) => path.getAttribute('d'))).toEqual([
@@ -288,17 +288,15 @@ describe('a strip', () => {
     ])
   })
 
-  test('is one stop of the tab key, and says in a sentence what it shows', () => {
+  test('is one tab stop, and has a summary sentence', () => {
     const strip = one(aStrip('a', 'uud-', { lag_blocks_max: [0, 3, 12, null] }))
 
     expect(strip?.getAttribute('role')).toBe('slider')
-    expect(strip?.getAttribute('aria-valuetext')).toBe(
-      'up 30 min, down 15 min, unknown 15 min, at most 12 blocks behind',
-    )
+    expect(strip?.getAttribute('aria-valuetext')).toBe('up 30 min, down 15 min, unknown 15 min, up to 12 blocks behind')
     expect(strip?.getAttribute('aria-valuemax')).toBe('4')
   })
 
-  test('tells of a cell how long it was what, and what was the worst', () => {
+  test('describes a cell by the time in each state and its worst values', () => {
     const strip = aStrip('a', 'ud-', {
       mixed: [[1, 0, 120, 0, 60]],
       lag_blocks_max: [0, 3, null],
@@ -307,11 +305,11 @@ describe('a strip', () => {
     const say = (at: number) => cellSentence(strip, at, strips(strip), 'utc')
 
     expect(say(0)).toBe('23:00 to 23:15: up, p95 20 ms')
-    expect(say(1)).toBe('23:15 to 23:30: up 12 min, down 2 min, unknown 1 min, at most 3 blocks behind')
-    expect(say(2)).toBe('23:30 to 23:45: nothing is known')
+    expect(say(1)).toBe('23:15 to 23:30: up 12 min, down 2 min, unknown 1 min, up to 3 blocks behind')
+    expect(say(2)).toBe('23:30 to 23:45: no data')
   })
 
-  test('has no place in the table while the past is not known yet', () => {
+  test('is empty while the history is not loaded', () => {
     const page = draw(aStatus([aNetwork('one')]))
 
     expect(page.querySelector('[role=slider]')).toBeNull()

@@ -19,7 +19,7 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
     return showAt((await serve(setting)) + path, { height: 720, until, ...look })
   }
 
-  test('shows an endpoint go down while one watches, and says why, without a complaint of the browser', async () => {
+  test('shows live that an endpoint goes down and why, without browser errors', async () => {
     const setting = setUp({ realClock: systemClock })
     await setting.world.pollAll()
     const { page, complaints } = await show(setting)
@@ -37,7 +37,7 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
     expect(complaints).toEqual([])
   })
 
-  test('shows open incidents on top while one watches, until they are closed', async () => {
+  test('shows open incidents live until they are closed', async () => {
     const setting = setUp({ realClock: systemClock })
     await setting.world.pollAll()
     const { page, complaints } = await show(setting)
@@ -57,7 +57,7 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
     expect(complaints).toEqual([])
   })
 
-  test('shows maintenance ahead of time, and while it lasts with a shape of its own', async () => {
+  test('announces maintenance, and marks running maintenance with its own shape', async () => {
     const setting = setUp({ realClock: systemClock })
     await setting.world.pollAll()
     const now = systemClock.now()
@@ -81,7 +81,7 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
     expect(await row.evaluate((one) => getComputedStyle(one).backgroundColor)).not.toBe('rgba(0, 0, 0, 0)')
   })
 
-  test('is read without a script: verdict, endpoints, links that lead on, and of which moment it is', async () => {
+  test('is readable without a script: verdict, endpoints, links and the time of the data', async () => {
     const setting = setUp({ realClock: systemClock })
     await setting.world.pollAll()
 
@@ -95,7 +95,7 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
     expect(complaints).toEqual([])
   })
 
-  test('takes over what the daemon drew without losing the focus, the scroll or what was typed', async () => {
+  test('replaces what the daemon drew without losing focus, scroll position or typed text', async () => {
     const setting = setUp({ realClock: systemClock })
     await setting.world.pollAll()
     const address = await serve(setting)
@@ -122,7 +122,7 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
     expect(await page.locator('#search').inputValue()).toBe('node')
   })
 
-  test('goes to other views and back without loading anew, says where one is, and puts the focus there', async () => {
+  test('changes views and goes back without a reload, with title, address and focus', async () => {
     const setting = setUp({ realClock: systemClock })
     await setting.world.pollAll()
     const { page, complaints } = await show(setting)
@@ -142,7 +142,7 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
     expect(complaints).toEqual([])
   })
 
-  test('is walked by the keyboard: a strip is one stop, arrows read its cells, Home and End its ends', async () => {
+  test('works with the keyboard: a strip is one tab stop, arrows move, Home and End jump', async () => {
     const history = async ({ from, to, stepMs }: { from: number; to: number; stepMs: number }) =>
       Array.from({ length: Math.ceil((to - from) / stepMs) }, (_, at) => aBucket(from + at * stepMs, stepMs))
     const setting = setUp({ realClock: systemClock, store: { history } })
@@ -172,7 +172,7 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
     expect(complaints).toEqual([])
   })
 
-  test('searches, filters and folds, and remembers what is folded, the colours and the rows', async () => {
+  test('searches, filters and collapses, and remembers collapsed networks, theme and density', async () => {
     const setting = setUp({ realClock: systemClock })
     await setting.world.pollAll()
     const { page, complaints } = await show(setting)
@@ -181,22 +181,22 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
     await page.getByText('1 of 3 endpoints').waitFor()
     await page.locator('#search').fill('')
     await page.locator('#filter').selectOption('troubled')
-    await page.getByText('No endpoint is like that.').waitFor()
+    await page.getByText('No matching endpoints.').waitFor()
     await page.locator('#filter').selectOption('all')
-    await page.getByRole('button', { name: 'Fold Avalanche' }).click()
-    await page.getByText('2 endpoints folded away').waitFor()
-    await page.getByRole('button', { name: 'Colours' }).click()
-    await page.getByRole('button', { name: 'Colours: light' }).click()
-    await page.getByRole('button', { name: 'Rows: roomy' }).click()
-    await page.getByRole('button', { name: 'Rows: dense' }).waitFor()
+    await page.getByRole('button', { name: 'Collapse Avalanche' }).click()
+    await page.getByText('2 endpoints hidden').waitFor()
+    await page.getByRole('button', { name: 'Theme' }).click()
+    await page.getByRole('button', { name: 'Theme: light' }).click()
+    await page.getByRole('button', { name: 'Density: comfortable' }).click()
+    await page.getByRole('button', { name: 'Density: compact' }).waitFor()
     await page.reload()
 
-    await page.getByText('2 endpoints folded away').waitFor()
+    await page.getByText('2 endpoints hidden').waitFor()
     expect(await page.locator('html').getAttribute('class')).toBe('js dark dense')
     expect(complaints).toEqual([])
   })
 
-  test('of three hundred endpoints draws anew only the one that changed', async () => {
+  test('redraws only the changed one of three hundred endpoints', async () => {
     const endpoints = Array.from({ length: 300 }, (_, at) => endpoint(`node-${at}`, { intervalMs: 600_000 }))
     const setting = setUp({ realClock: systemClock, networks: [{ network: network(), endpoints }] })
     await setting.world.pollAll()
@@ -222,7 +222,7 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
     expect(touched).toEqual(['e-ethereum-node-7'])
   })
 
-  test('shows the public names and states, and to the holder of the token everything, until signed out', async () => {
+  test('shows names and states to the public, and everything from sign-in to sign-out', async () => {
     const setting = setUp({ realClock: systemClock, options: { token: new Secret('a-token-of-the-operator') } })
     await setting.world.pollAll()
     const { page } = await show(setting)
@@ -232,7 +232,7 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
     await page.getByRole('link', { name: 'Sign in' }).click()
     await page.getByLabel('Token').fill('wrong')
     await page.getByRole('button', { name: 'Sign in' }).click()
-    await page.getByText('That is not the token.').waitFor()
+    await page.getByText('Wrong token.').waitFor()
     await page.getByLabel('Token').fill('a-token-of-the-operator')
     await page.keyboard.press('Enter')
     await page.getByText('The gateway is not enabled.').waitFor()
@@ -247,7 +247,7 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
     expect(await page.getByText('1,000').count()).toBe(0)
   })
 
-  test.each(['/', '/nothing'])('that is not public is opened by the token at %s', async (path) => {
+  test.each(['/', '/nothing'])('that is not public opens with the token at %s', async (path) => {
     const options = { token: new Secret('a-token-of-the-operator'), public: false }
     const setting = setUp({ realClock: systemClock, options })
     await setting.world.pollAll()
@@ -262,7 +262,7 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
     await page.locator('.lamp.on').waitFor()
   })
 
-  test('says that it is stale, and looks healthy nowhere, when the daemon is gone', async () => {
+  test('is marked stale, and looks healthy nowhere, when the daemon is gone', async () => {
     const setting = setUp({ realClock: systemClock })
     await setting.world.pollAll()
     const { page } = await show(setting)
@@ -273,14 +273,14 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
     await page.locator('.lamp.off').waitFor({ timeout: 30_000 })
     expect(await page.locator('.lamp').textContent()).toMatch(/^Stale for /)
     expect(await page.locator('.verdict').getAttribute('class')).toContain('unknown')
-    expect(await page.locator('h1').textContent()).toContain('No contact with Heartline')
+    expect(await page.locator('h1').textContent()).toContain('Cannot reach Heartline')
     expect(await page.locator('main.stale').count()).toBe(1)
     expect(await page.title()).toBe('? Heartline')
     const ages = await page.locator('tbody time').allTextContents()
     expect(ages.map((age) => Number.parseInt(age, 10)).filter((seconds) => !(seconds < 9))).toEqual([])
   })
 
-  test('stays where it is without the daemon, says on each view that it lost it, and goes on by itself', async () => {
+  test('stays on its view without the daemon, says so, and continues by itself', async () => {
     const setting = setUp({ realClock: systemClock })
     await setting.world.pollAll()
     const { page } = await show(setting, { path: '/networks/avalanche' })
@@ -292,7 +292,7 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
 
     await page.locator('.lamp.off').waitFor({ timeout: 30_000 })
     expect(new URL(page.url()).pathname).toBe(pathname)
-    expect(await page.getByRole('alert').textContent()).toContain('No contact with Heartline')
+    expect(await page.getByRole('alert').textContent()).toContain('Cannot reach Heartline')
     expect(await page.locator('.subject').evaluate((one) => getComputedStyle(one).filter)).toBe('grayscale(1)')
     expect(await page.title()).toBe('? Avalanche · Heartline')
     const back = setUp({ realClock: systemClock, options: { port: Number(port) } })
@@ -303,7 +303,7 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
     expect(await page.locator('.lost').count()).toBe(0)
   }, 90_000)
 
-  test('loads itself anew when the daemon comes back with other files', async () => {
+  test('reloads when the daemon comes back with other files', async () => {
     const setting = setUp({ realClock: systemClock })
     await setting.world.pollAll()
     const { page } = await show(setting)
@@ -339,7 +339,7 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
     expect(await page.title()).toBe('? Heartline')
   }, 60_000)
 
-  test('looks well nowhere when it never hears of the daemon that drew it', async () => {
+  test('looks healthy nowhere if it never reaches the daemon that drew it', async () => {
     const setting = setUp({ realClock: systemClock })
     await setting.world.pollAll()
     const address = await serve(setting)
@@ -350,13 +350,13 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
     await page.locator('.lamp.off').waitFor({ timeout: 30_000 })
 
     expect(await page.locator('.lamp').textContent()).toMatch(/^Stale for /)
-    expect(await page.locator('h1').textContent()).toContain('No contact with Heartline')
+    expect(await page.locator('h1').textContent()).toContain('Cannot reach Heartline')
     expect(await page.locator('.verdict .mark').count()).toBe(0)
     expect(await page.locator('main.stale').count()).toBe(1)
     expect(await page.title()).toBe('? Heartline')
   }, 40_000)
 
-  test('asks again and again where events do not get through, and says that it does', async () => {
+  test('polls if events do not get through, and says so', async () => {
     const setting = setUp({ realClock: systemClock })
     await setting.world.pollAll()
     const address = await serve(setting)
@@ -371,7 +371,7 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
     await page.getByText('Ethereum: node is down, connection refused').waitFor()
   })
 
-  test('tells that the history cannot be written, and that the verdicts count all the same', async () => {
+  test('says that the history cannot be written, but health states are valid', async () => {
     const reasons = ['the history cannot be written (full)']
     const setting = setUp({ realClock: systemClock, observer: () => ({ impaired: false, reasons }) })
     await setting.world.pollAll()
@@ -379,18 +379,18 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
     const { page } = await show(setting)
 
     expect(await page.locator('.impaired').textContent()).toBe(
-      'Heartline has trouble of its own, its verdicts still count: the history cannot be written (full).',
+      'Heartline has a problem of its own; health states are still valid: the history cannot be written (full).',
     )
   })
 
-  test('shows what was never polled as unknown', async () => {
+  test('shows an endpoint that was never polled as unknown', async () => {
     const { page } = await show(setUp({ realClock: systemClock }))
 
-    expect(await page.locator('h1').textContent()).toBe('Nothing is known yet: the first polls are under way.')
+    expect(await page.locator('h1').textContent()).toBe('No data yet: the first polls are under way.')
     expect(await page.locator('tr.unknown').count()).toBe(3)
   })
 
-  test('shows the names that a node gives to its checks as text', async () => {
+  test('shows check names from a node as plain text', async () => {
     const setting = setUp({ realClock: systemClock })
     const hostile = nodeCheck('<img src=x onerror=alert(1)>', { contiguousFailures: 5 })
     for (let poll = 0; poll < 2; poll++) {
@@ -405,26 +405,30 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
     expect(complaints).toEqual([])
   })
 
-  test.each([390, 768, 1280])('fits %i px with three hundred endpoints: nothing is cut off sideways', async (width) => {
-    const endpoints = Array.from({ length: 300 }, (_, at) =>
-      endpoint(`node-${at}`, { title: `A rather long name of node ${at}` }),
-    )
-    const setting = setUp({ realClock: systemClock, networks: [{ network: network(), endpoints }] })
-    await setting.world.pollAll()
+  test.each([390, 768, 1280])(
+    'fits %i px with three hundred endpoints, nothing cut off at the sides',
+    async (width) => {
+      const endpoints = Array.from({ length: 300 }, (_, at) =>
+        endpoint(`node-${at}`, { title: `A rather long name of node ${at}` }),
+      )
+      const setting = setUp({ realClock: systemClock, networks: [{ network: network(), endpoints }] })
+      await setting.world.pollAll()
 
-    const { page } = await show(setting, { width, height: 800 })
+      const { page } = await show(setting, { width, height: 800 })
 
-    expect(await page.locator('tbody tr').count()).toBe(300)
-    expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBeLessThanOrEqual(0)
-    const cut = await page.evaluate(
-      () =>
-        [...document.querySelectorAll('tbody td')].filter((cell) => cell.getBoundingClientRect().right > innerWidth + 1)
-          .length,
-    )
-    expect(cut).toBe(0)
-  })
+      expect(await page.locator('tbody tr').count()).toBe(300)
+      expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBeLessThanOrEqual(0)
+      const cut = await page.evaluate(
+        () =>
+          [...document.querySelectorAll('tbody td')].filter(
+            (cell) => cell.getBoundingClientRect().right > innerWidth + 1,
+          ).length,
+      )
+      expect(cut).toBe(0)
+    },
+  )
 
-  test('loads less than 25 KB, compressed, for all of the first view', async () => {
+  test('loads less than 25 KB, compressed, for the first view', async () => {
     const setting = setUp({ realClock: systemClock })
     const { page, loaded } = await show(setting)
     await page.locator('.lamp.on').waitFor()

@@ -1,11 +1,11 @@
 import { Window } from 'happy-dom'
 import { describe, expect, test } from 'vitest'
 import { templateText } from '../../src/http/template-text.ts'
-import { type Course, course, padded } from '../../web/views/small-charts.ts'
+import { padded, type SmallCharts, smallCharts } from '../../web/views/small-charts.ts'
 
 const START = Date.parse('2026-01-01T10:00:00.000Z')
 
-function aCourse(values: readonly (number | null)[], over: Partial<Course> = {}): Course {
+function aCourse(values: readonly (number | null)[], over: Partial<SmallCharts> = {}): SmallCharts {
   return {
     id: 'lag',
     title: 'A lag',
@@ -18,9 +18,9 @@ function aCourse(values: readonly (number | null)[], over: Partial<Course> = {})
   }
 }
 
-function draw(of: Course): HTMLElement {
+function draw(of: SmallCharts): HTMLElement {
   const { document } = new Window()
-  document.body.innerHTML = templateText(course(of))
+  document.body.innerHTML = templateText(smallCharts(of))
   return document.body as unknown as HTMLElement
 }
 
@@ -28,8 +28,8 @@ const rows = (page: HTMLElement) =>
   [...page.querySelectorAll('tbody tr')].map((row) => [...row.children].map((cell) => cell.textContent?.trim()))
 const shape = (page: HTMLElement, name: string) => page.querySelector(`path.${name}`)?.getAttribute('d')
 
-describe('a course', () => {
-  test('is one stop of the tab key, and its table has every step, also what is not known', () => {
+describe('small charts', () => {
+  test('are one tab stop, with a table of every step, unknown ones included', () => {
     const page = draw(aCourse([0, null, 3], { states: 'u-d' }))
 
     expect(page.querySelectorAll('[role=slider][tabindex="0"]')).toHaveLength(1)
@@ -41,13 +41,13 @@ describe('a course', () => {
     ])
   })
 
-  test('has no ground where nothing is known, which leaves it hatched', () => {
+  test('leave unknown time hatched', () => {
     const page = draw(aCourse([1, null, 1]))
 
     expect(shape(page, 'ground')).toBe('M0 40v-40h1v40zM2 40v-40h1v40z')
   })
 
-  test('shows what is too much by itself, and the limit once it is near', () => {
+  test('mark values above the limit, and draw the limit once values come near it', () => {
     const near = aCourse([2, 5])
     const [panel] = near.panels
     const of = (limit: number) => draw({ ...near, panels: panel === undefined ? [] : [{ ...panel, limit }] })
@@ -58,7 +58,7 @@ describe('a course', () => {
     expect(of(500).querySelector('path.over')).toBeNull()
   })
 
-  test('breaks its line where nothing is known', () => {
+  test('break their line at unknown values', () => {
     const page = draw(
       aCourse([], {
         cells: 3,
@@ -70,7 +70,7 @@ describe('a course', () => {
     expect(page.querySelector('.most')?.textContent).toBe('10 to 20')
   })
 
-  test('marks what it is about, within its borders', () => {
+  test('mark the time of the incident, cut to the chart', () => {
     const marked = { fromMs: START - 60_000, toMs: START + 90_000, state: 'down' as const }
 
     const band = draw(aCourse([1, 2, 3], { marked })).querySelector('rect.band.down')
@@ -78,11 +78,11 @@ describe('a course', () => {
     expect([band?.getAttribute('x'), band?.getAttribute('width')]).toEqual(['0', '1.5'])
   })
 
-  test('of which nothing is known at all says so', () => {
-    expect(draw(aCourse([null, null])).querySelector('.most')?.textContent).toBe('not known')
+  test('say so if there is no data at all', () => {
+    expect(draw(aCourse([null, null])).querySelector('.most')?.textContent).toBe('no data')
   })
 
-  test('that is short is padded with time of which nothing is known', () => {
+  test('are padded with unknown time if they are short', () => {
     const of = padded(aCourse([7]), 3)
 
     expect([of.startMs, of.cells, of.panels[0]?.values]).toEqual([START - 120_000, 3, [null, null, 7]])

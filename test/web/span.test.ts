@@ -20,8 +20,8 @@ function spanAt(path: string): Span {
   return spanOf({ query: Object.fromEntries(new URL(path, 'http://page').searchParams) }, NOW)
 }
 
-describe('the time that is shown', () => {
-  test('is the last day, unless the address says another', () => {
+describe('the time range', () => {
+  test('is the last day by default', () => {
     expect(spanOf({ query: {} }, NOW)).toMatchObject({ range: '24h', toMs: NOW, stepMs: 300_000, isClose: false })
     expect(spanOf({ query: { range: '90d' } }, NOW)).toMatchObject({ range: '90d', stepMs: 6 * HOUR })
     const from = NOW / 1000 - 3600
@@ -37,11 +37,11 @@ describe('the time that is shown', () => {
     ['a second', { from: '1763751784', to: '1763751785' }],
     ['what is yet to come', { from: String(NOW / 1000 + 10), to: String(NOW / 1000 + 7210) }],
     ['a lifetime', { from: '0', to: String(NOW / 1000) }],
-  ])('is the last day where the address has %s', (_, query) => {
+  ])('is the last day if the address has %s', (_, query) => {
     expect(spanOf({ query }, NOW).range).toBe('24h')
   })
 
-  test('has steps that the daemon tells at most 401 of, and that begin where the clock strikes', () => {
+  test('has at most 401 steps, which begin at round times', () => {
     const minutes = fc.integer({ min: 1, max: 366 * 1440 })
     fc.assert(
       fc.property(minutes, (width) => {
@@ -57,7 +57,7 @@ describe('the time that is shown', () => {
     }
   })
 
-  test('leads closer around a moment until single polls are told, and no further than a minute', () => {
+  test('zooms in around a moment down to single polls, to one minute at most', () => {
     const at = NOW - 5 * HOUR
     let span = spanOf({ query: {} }, NOW)
     let steps = 0
@@ -74,7 +74,7 @@ describe('the time that is shown', () => {
     expect(span.toMs - span.fromMs).toBeGreaterThanOrEqual(60_000)
   })
 
-  test('leads wider until the longest range, and to both sides', () => {
+  test('zooms out to the longest range, and moves to both sides', () => {
     let span = spanAt(`/?from=${NOW / 1000 - 90_600}&to=${NOW / 1000 - 90_000}`)
     const { earlier, later } = besidePaths(OF, span, NOW)
     expect(spanAt(earlier).toMs).toBe(span.fromMs)
@@ -91,7 +91,7 @@ describe('the time that is shown', () => {
     expect(besidePaths(OF, spanOf({ query: {} }, NOW), NOW).later).toBeNull()
   })
 
-  test('is made of parts without gaps, and has few round ticks', () => {
+  test('consists of parts without gaps, and has few round ticks', () => {
     for (const width of [0.5, 2, 5, 24, 60, 168, 720, 2160, 8000]) {
       const span = spanAt(`/?from=${Math.floor(NOW / 1000 - width * 3600)}&to=${NOW / 1000}`)
       const parts = partsOf(span, 'utc')

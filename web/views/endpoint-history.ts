@@ -31,18 +31,18 @@ export interface History {
   readonly cells: readonly Cell[]
   readonly polls: readonly PollView[] | null
   readonly incidents: readonly IncidentSummaryView[]
-  readonly told: 'all' | 'states' | 'away'
+  readonly detail: 'all' | 'states' | 'away'
   readonly loadedMs: number
 }
 
 /** What was: how much of it was well, the timeline, and what was measured, all on one axis of time. */
 export function historySection(history: History): TemplateResult {
-  const { title, group, cells, incidents, told } = history
+  const { title, group, cells, incidents, detail } = history
   return html`
     <section class="history" aria-labelledby="history">
       <h2 id="history" class="hidden">${ENDPOINT.history}</h2>
-      ${ranges(history)} ${told === 'all' ? places(history) : nothing}
-      ${told === 'away' ? html`<p class="note">${ENDPOINT.away}</p>` : nothing}
+      ${ranges(history)} ${detail === 'all' ? navigation(history) : nothing}
+      ${detail === 'away' ? html`<p class="note">${ENDPOINT.away}</p>` : nothing}
       ${
         cells.length === 0
           ? nothing
@@ -61,9 +61,9 @@ export function historySection(history: History): TemplateResult {
               </figure>
             `
       }
-      ${told === 'states' ? html`<p class="note">${ENDPOINT.locked} <a href="/gateway">${WORDS.signIn}</a></p>` : nothing}
+      ${detail === 'states' ? html`<p class="note">${ENDPOINT.locked} <a href="/gateway">${WORDS.signIn}</a></p>` : nothing}
       ${group.charts.map((chart) => chartFigure(chart, group))}
-      ${group.charts.length === 0 ? nothing : html`<p class="hint">${ENDPOINT.closerHint}</p>`}
+      ${group.charts.length === 0 ? nothing : html`<p class="hint">${ENDPOINT.zoomHint}</p>`}
     </section>
   `
 }
@@ -78,13 +78,13 @@ function legend(cells: readonly Cell[]): readonly TemplateResult[] {
 
 const ENOUGH = 0.5
 
-function ranges({ of, availability, span, told }: History): TemplateResult {
+function ranges({ of, availability, span, detail }: History): TemplateResult {
   return html`
     <div class="ranges" role="navigation" aria-label=${ENDPOINT.spans}>
       ${RANGE_NAMES.map((range) => {
         const inside = figures(range, availability[range])
         const isShown = span.range === range
-        return told === 'states'
+        return detail === 'states'
           ? html`<p class=${isShown ? 'shown' : nothing}>${inside}</p>`
           : html`<a href=${rangePath(of, range)} aria-current=${isShown ? 'true' : nothing}>${inside}</a>`
       })}
@@ -93,12 +93,12 @@ function ranges({ of, availability, span, told }: History): TemplateResult {
 }
 
 function figures(range: Range, { ratio, coverage, fresh }: EndpointView['availability']['24h']): TemplateResult {
-  const known = ENDPOINT.known(share(coverage))
+  const covered = ENDPOINT.covered(share(coverage))
   const isEnough = ratio !== null && coverage >= ENOUGH
   return html`
     <span class="range">${ENDPOINT.ranges[range]}</span>
     ${isEnough ? html`<b>${percent(ratio)}</b>` : html`<b class="quiet">${WORDS.notEnough}</b>`}
-    <small>${fresh === null || !isEnough ? nothing : html`<span title=${ENDPOINT.freshMeaning}>${ENDPOINT.fresh(percent(fresh))}</span>, `}<span title=${WORDS.coverageMeaning(share(coverage))}>${known}</span></small>
+    <small>${fresh === null || !isEnough ? nothing : html`<span title=${ENDPOINT.freshMeaning}>${ENDPOINT.fresh(percent(fresh))}</span>, `}<span title=${WORDS.coverageMeaning(share(coverage))}>${covered}</span></small>
   `
 }
 
@@ -107,24 +107,24 @@ function share(ratio: number): string {
 }
 
 /** Where one is in time, and where one can go from there: plain links, so that it needs no script. */
-function places({ of, span, polls, group, loadedMs }: History): TemplateResult {
+function navigation({ of, span, polls, group, loadedMs }: History): TemplateResult {
   const { zone, wider } = group
   const { earlier, later } = besidePaths(of, span, loadedMs)
   const parts = partsOf(span, zone)
   const step = polls === null ? ENDPOINT.each(duration(span.stepMs / 1000)) : ENDPOINT.eachPoll
   const when = fromTo(span.fromMs, span.toMs, zone)
   return html`
-    <div class="places" role="navigation" aria-label=${ENDPOINT.places}>
+    <div class="places" role="navigation" aria-label=${ENDPOINT.navigation}>
       <p class="where"><b>${span.range === null ? when : ENDPOINT.last[span.range]}</b> <small>${span.range === null ? step : `${when}, ${step}`}</small></p>
       <p class="steps">
         <a href=${earlier}>‹ ${ENDPOINT.earlier}</a>
-        ${wider === null ? nothing : html`<a href=${wider}>${ENDPOINT.wider}</a>`}
+        ${wider === null ? nothing : html`<a href=${wider}>${ENDPOINT.zoomOut}</a>`}
         ${later === null ? nothing : html`<a href=${later}>${ENDPOINT.later} ›</a>`}
       </p>
       ${
         parts.length < 2
           ? nothing
-          : html`<p class="parts"><span>${ENDPOINT.closer}</span> ${parts.map((part) => html`<a href=${zoomPath(of, part.fromMs, part.toMs)}>${partText(part, zone)}</a>`)}</p>`
+          : html`<p class="parts"><span>${ENDPOINT.zoomIn}</span> ${parts.map((part) => html`<a href=${zoomPath(of, part.fromMs, part.toMs)}>${partText(part, zone)}</a>`)}</p>`
       }
     </div>
   `

@@ -26,7 +26,7 @@ export function disagreement({ endpoint, zone, nowMs }: Now): TemplateResult | t
       <dl>
         <dt>${ENDPOINT.node}</dt>
         <dd>${mark('up')} ${ENDPOINT.healthy}</dd>
-        <dt>${ENDPOINT.we}</dt>
+        <dt>${ENDPOINT.heartline}</dt>
         <dd>${mark(state)} <span><b>${WORDS.states[state]}</b> ${WORDS.since} ${ticking(since, zone, nowMs)}: ${found}</span></dd>
       </dl>
     </section>
@@ -110,7 +110,7 @@ function badness({ healthy, contiguous_failures: failures }: NodeCheckView): num
 }
 
 function saying({ healthy }: LivenessView): TemplateResult {
-  return html`<p class="saying">${mark(healthy ? 'up' : 'down')} ${ENDPOINT.node} ${healthy ? ENDPOINT.healthy : ENDPOINT.unhealthy}.</p>`
+  return html`<p class="saying">${mark(healthy ? 'up' : 'down')} ${ENDPOINT.theNode(healthy ? ENDPOINT.healthy : ENDPOINT.unhealthy)}</p>`
 }
 
 function checksTable(checks: readonly NodeCheckView[], zone: Zone, nowMs: number): TemplateResult {

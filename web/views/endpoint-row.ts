@@ -102,7 +102,7 @@ function available({ ratio, coverage }: EndpointView['availability']['30d']): Te
 }
 
 function none(): TemplateResult {
-  return html`<span class="quiet none" role="img" aria-label=${WORDS.notTold}>${WORDS.none}</span>`
+  return html`<span class="quiet none" role="img" aria-label=${WORDS.notKnown}>${WORDS.none}</span>`
 }
 
 export function shardName(shard: number): string {

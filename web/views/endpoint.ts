@@ -27,7 +27,7 @@ interface Data {
   /** Its own, and those of its network that it was part of; the newest first. */
   readonly incidents: readonly IncidentSummaryView[]
   /** How much of its history the reader is told: to whom it is locked, the states of the last day. */
-  readonly told: 'all' | 'states' | 'away'
+  readonly detail: 'all' | 'states' | 'away'
   readonly loadedMs: number
 }
 
@@ -73,13 +73,13 @@ const YOUNG_MS = 6 * 3_600_000
 async function loadFitting(sources: Sources, { params, query }: Route, nowMs: number): Promise<Past> {
   const { network = '', endpoint = '' } = params
   const past = await loadPast(sources, network, endpoint, spanOf({ query }, nowMs))
-  if (query.range !== undefined || past.span.range === null || past.told !== 'all') return past
+  if (query.range !== undefined || past.span.range === null || past.detail !== 'all') return past
   const first = past.cells.find(({ state }) => state !== 'unknown')
   if (first === undefined || first.fromMs <= nowMs - YOUNG_MS) return past
   return loadPast(sources, network, endpoint, spanSince(first.fromMs, nowMs))
 }
 
-type Past = Pick<Data, 'span' | 'cells' | 'buckets' | 'polls' | 'told'>
+type Past = Pick<Data, 'span' | 'cells' | 'buckets' | 'polls' | 'detail'>
 
 async function loadPast(sources: Sources, network: string, endpoint: string, span: Span): Promise<Past> {
   const asked = { network, endpoint, fromMs: span.fromMs, toMs: span.toMs }
@@ -90,12 +90,12 @@ async function loadPast(sources: Sources, network: string, endpoint: string, spa
   if (history.ok) {
     const { buckets } = history.value
     const isAll = polls?.ok === true && polls.value.next_from === null && polls.value.polls.length > 0
-    return { span, cells: cellsOf(buckets, span), buckets, polls: isAll ? polls.value.polls : null, told: 'all' }
+    return { span, cells: cellsOf(buckets, span), buckets, polls: isAll ? polls.value.polls : null, detail: 'all' }
   }
   const strips = history.why === 'locked' ? await sources.strips() : null
   if (strips?.ok !== true || strips.value === null) {
-    const told = history.why === 'locked' ? 'states' : 'away'
-    return { span, cells: [], buckets: [], polls: null, told }
+    const detail = history.why === 'locked' ? 'states' : 'away'
+    return { span, cells: [], buckets: [], polls: null, detail }
   }
   const { from, to, step_seconds: step } = strips.value
   const day: Span = {
@@ -105,7 +105,7 @@ async function loadPast(sources: Sources, network: string, endpoint: string, spa
     range: '24h',
     isClose: false,
   }
-  return { span: day, cells: cellsOfStrip(strips.value, network, endpoint), buckets: [], polls: null, told: 'states' }
+  return { span: day, cells: cellsOfStrip(strips.value, network, endpoint), buckets: [], polls: null, detail: 'states' }
 }
 
 let kept: { readonly data: Data; readonly zone: Zone; readonly group: ChartGroup } | null = null
@@ -117,7 +117,7 @@ function groupOf(data: Data, zone: Zone, { params }: Route): ChartGroup {
     kept = {
       data,
       zone,
-      group: endpointCharts({ ...data, of, canZoom: data.told === 'all', nowMs: data.loadedMs }, zone),
+      group: endpointCharts({ ...data, of, canZoom: data.detail === 'all', nowMs: data.loadedMs }, zone),
     }
   }
   return kept.group

@@ -17,7 +17,7 @@ export function gatewayCallers({ callers, aliases }: GatewayView, zone: Zone): T
               <th scope="col" class="n">${GATEWAY_WORDS.notAnswered}</th>
               <th scope="col">${GATEWAY_WORDS.limit}</th>
               <th scope="col">${GATEWAY_WORDS.networks}</th>
-              <th scope="col">${GATEWAY_WORDS.allowed}</th>
+              <th scope="col">${GATEWAY_WORDS.permissions}</th>
             </tr>
           </thead>
           <tbody>
@@ -50,8 +50,8 @@ function aliasTable(aliases: GatewayView['aliases'], zone: Zone): TemplateResult
             <th scope="col">${GATEWAY_WORDS.alias}</th>
             <th scope="col">${GATEWAY_WORDS.target}</th>
             <th scope="col">${GATEWAY_WORDS.endpoint}</th>
-            <th scope="col">${GATEWAY_WORDS.made}</th>
-            <th scope="col">${GATEWAY_WORDS.holds}</th>
+            <th scope="col">${GATEWAY_WORDS.createdBy}</th>
+            <th scope="col">${GATEWAY_WORDS.status}</th>
           </tr>
         </thead>
         <tbody>
@@ -61,7 +61,7 @@ function aliasTable(aliases: GatewayView['aliases'], zone: Zone): TemplateResult
               <td>${target}</td>
               <td>${network}/${endpoint}</td>
               <td>${caller}, <time datetime=${at}>${moment(at, zone)}</time></td>
-              <td>${stale === null ? GATEWAY_WORDS.holds : `${GATEWAY_WORDS.stale}: ${stale.reason}`}</td>
+              <td>${stale === null ? GATEWAY_WORDS.active : `${GATEWAY_WORDS.inactive}: ${stale.reason}`}</td>
             </tr>`,
           )}
         </tbody>

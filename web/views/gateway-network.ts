@@ -5,7 +5,8 @@ import { count, latency } from './format.ts'
 import { html, nothing, svg, type TemplateResult } from './lit.ts'
 import { mark } from './mark.ts'
 import { endpointPath, networkPath } from './route.ts'
-import { GATEWAY_WORDS, leftOutSentence } from './words-gateway.ts'
+import { GATEWAY_WORDS } from './words-gateway.ts'
+import { exclusionText, ROUTING_WORDS } from './words-routing.ts'
 
 type Network = GatewayView['networks'][number]
 type Routed = Network['endpoints'][number]
@@ -22,7 +23,7 @@ export function gatewayNetwork(network: Network, status: StatusView | null): Tem
       <h2 id=${id}>
         <a href=${networkPath(name)}>${of?.title ?? name}</a> <small>${GATEWAY_WORDS.order.toLowerCase()}</small>
       </h2>
-      ${eligible === 0 ? html`<p class="bad">${GATEWAY_WORDS.nobody}</p>` : nothing}
+      ${eligible === 0 ? html`<p class="bad">${ROUTING_WORDS.noneHealthy}</p>` : nothing}
       <div class="scroll" tabindex="0" role="region" aria-label="${of?.title ?? name}: ${GATEWAY_WORDS.order}">
         <table class="data">
           <thead>
@@ -32,8 +33,8 @@ export function gatewayNetwork(network: Network, status: StatusView | null): Tem
               <th scope="col" class="share">${GATEWAY_WORDS.share}</th>
               <th scope="col" class="n">${GATEWAY_WORDS.latency}</th>
               <th scope="col" class="n">${GATEWAY_WORDS.attempts}</th>
-              <th scope="col" class="n">${GATEWAY_WORDS.unanswered}</th>
-              <th scope="col" class="n">${GATEWAY_WORDS.working}</th>
+              <th scope="col" class="n">${GATEWAY_WORDS.failedAttempts}</th>
+              <th scope="col" class="n">${GATEWAY_WORDS.inFlightColumn}</th>
             </tr>
           </thead>
           <tbody>
@@ -43,7 +44,7 @@ export function gatewayNetwork(network: Network, status: StatusView | null): Tem
                 <th scope="row">
                   ${shown === undefined ? nothing : mark(shown.state)}
                   <a href=${endpointPath(name, endpoint.name)}>${shown?.title ?? endpoint.name}</a>
-                  ${endpoint.tier === 'fallback' ? html`<small>${GATEWAY_WORDS.fallback}</small>` : nothing}
+                  ${endpoint.tier === 'fallback' ? html`<small>${ROUTING_WORDS.fallback}</small>` : nothing}
                 </th>
                 <td>${standing(endpoint, place)}</td>
                 <td class="share">${share(answers === 0 ? null : endpoint.answered / answers)}</td>
@@ -63,9 +64,10 @@ export function gatewayNetwork(network: Network, status: StatusView | null): Tem
 
 function standing({ left_out: leftOut }: Routed, place: number): TemplateResult {
   if (leftOut !== null) {
-    return html`<span class="why"><span class="code">${leftOut}</span> ${leftOutSentence(leftOut)}</span>`
+    return html`<span class="why"><span class="code">${leftOut}</span> ${exclusionText(leftOut)}</span>`
   }
-  return place === 0 ? html`<b>${GATEWAY_WORDS.first}</b>` : html`${GATEWAY_WORDS.nth(place + 1)}`
+  const nth = ROUTING_WORDS.nth(place + 1)
+  return place === 0 ? html`<b>${nth}</b>` : html`${nth}`
 }
 
 function share(ratio: number | null): TemplateResult {
@@ -79,17 +81,17 @@ function share(ratio: number | null): TemplateResult {
 
 /** What is worth telling, if it happened. */
 function besides({ retries, coalesced, least_bad: leastBad, rejections }: Network['traffic']): TemplateResult {
-  const { again } = GATEWAY_WORDS
-  const asked = (['failed', 'absent', 'behind'] as const).filter((one) => retries[one] > 0)
+  const { retries: texts } = GATEWAY_WORDS
+  const retried = (['failed', 'absent', 'behind'] as const).filter((one) => retries[one] > 0)
   const lines = [
-    [GATEWAY_WORDS.figures.retries, asked.map((one) => again[one](retries[one]))],
-    [GATEWAY_WORDS.shared, coalesced > 0 ? [GATEWAY_WORDS.coalesced(coalesced)] : []],
-    [GATEWAY_WORDS.unwell, leastBad > 0 ? [GATEWAY_WORDS.leastBad(leastBad)] : []],
-    [GATEWAY_WORDS.rejections, rejections.map(({ reason, count: many }) => `${reason} ${count(many)}`)],
+    [GATEWAY_WORDS.figures.retries, retried.map((one) => texts[one](retries[one]))],
+    [GATEWAY_WORDS.coalesced, coalesced > 0 ? [GATEWAY_WORDS.coalescedText(coalesced)] : []],
+    [GATEWAY_WORDS.leastUnhealthy, leastBad > 0 ? [GATEWAY_WORDS.leastUnhealthyText(leastBad)] : []],
+    [GATEWAY_WORDS.rejections, rejections.map(({ reason, count: many }) => GATEWAY_WORDS.rejection(many, reason))],
   ] as const
   return html`${lines
-    .filter(([, told]) => told.length > 0)
-    .map(([title, told]) => html`<p class="besides"><b>${title}:</b> ${told.join(', ')}.</p>`)}`
+    .filter(([, texts]) => texts.length > 0)
+    .map(([title, texts]) => html`<p class="besides"><b>${title}:</b> ${texts.join(', ')}.</p>`)}`
 }
 
 function operations({ traffic }: Network, title: string): TemplateResult {
@@ -105,11 +107,11 @@ function operations({ traffic }: Network, title: string): TemplateResult {
               <th scope="col" class="n">${GATEWAY_WORDS.answered}</th>
               <th scope="col" class="n">${GATEWAY_WORDS.nodeErrors}</th>
               <th scope="col" class="n">${GATEWAY_WORDS.figures.failed}</th>
-              <th scope="col" class="n">${GATEWAY_WORDS.figures.refused}</th>
+              <th scope="col" class="n">${GATEWAY_WORDS.figures.rejected}</th>
               <th scope="col" class="n">${GATEWAY_WORDS.time}</th>
-              <th scope="col" class="n">${GATEWAY_WORDS.timeMost}</th>
-              <th scope="col" class="n">${GATEWAY_WORDS.own}</th>
-              <th scope="col" class="n">${GATEWAY_WORDS.ownMost}</th>
+              <th scope="col" class="n">${GATEWAY_WORDS.p99Column}</th>
+              <th scope="col" class="n">${GATEWAY_WORDS.overhead}</th>
+              <th scope="col" class="n">${GATEWAY_WORDS.p99Column}</th>
             </tr>
           </thead>
           <tbody>

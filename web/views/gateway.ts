@@ -5,7 +5,7 @@ import { count, percent } from './format.ts'
 import { gatewayCallers } from './gateway-callers.ts'
 import { gatewayNetwork } from './gateway-network.ts'
 import { guard, html, nothing, type TemplateResult } from './lit.ts'
-import { course, padded } from './small-charts.ts'
+import { padded, smallCharts } from './small-charts.ts'
 import { defineView, type Model } from './view.ts'
 import { GATEWAY_WORDS } from './words-gateway.ts'
 
@@ -42,28 +42,28 @@ function draw({ data, status, settings, nowMs }: Model<GatewayView>): TemplateRe
     </header>
     <div class="sheet">
       <section class="card wide" aria-labelledby="requests">
-        <h2 id="requests">${GATEWAY_WORDS.course}</h2>
+        <h2 id="requests">${GATEWAY_WORDS.charts}</h2>
         ${figures(totals(data))}
         ${guard([data, settings.zone], () =>
-          course(
+          smallCharts(
             padded(
               {
-                id: 'requests-course',
-                title: GATEWAY_WORDS.course,
+                id: 'requests-chart',
+                title: GATEWAY_WORDS.charts,
                 startMs: Date.parse(data.course.from),
                 stepMs: data.course.step_seconds * 1000,
                 cells: data.course.requests.length,
                 zone: settings.zone,
                 panels: [
                   {
-                    name: GATEWAY_WORDS.perMinute,
+                    name: GATEWAY_WORDS.requestsChart,
                     kind: 'bars',
                     floor: 'zero',
                     values: data.course.requests,
                     write: count,
                   },
                   {
-                    name: GATEWAY_WORDS.failedPerMinute,
+                    name: GATEWAY_WORDS.failedChart,
                     kind: 'bars',
                     floor: 'zero',
                     values: data.course.failed,
@@ -115,7 +115,7 @@ function totals({ networks }: GatewayView): Figure[] {
       beside: failed === 0 ? GATEWAY_WORDS.figures.failedMeaning : percent(failed / requests),
       tone: failed > 0 ? 'down' : undefined,
     },
-    { name: names.refused, value: count(refused) },
+    { name: names.rejected, value: count(refused) },
     {
       name: names.overhead,
       value: fine(busiest?.overhead.p50_seconds ?? null),
@@ -125,7 +125,7 @@ function totals({ networks }: GatewayView): Figure[] {
     {
       name: names.cache,
       value: hits + misses === 0 ? '–' : percent(hits / (hits + misses)),
-      beside: GATEWAY_WORDS.of(hits + misses),
+      beside: GATEWAY_WORDS.lookups(hits + misses),
     },
   ]
 }

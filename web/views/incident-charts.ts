@@ -2,44 +2,44 @@ import type { HistoryBucketView, HistoryView, RulesView } from '../../src/http/w
 import type { IncidentSummaryView, IncidentView } from '../../src/http/wire-incidents.ts'
 import { count, duration, latency } from './format.ts'
 import { html, nothing, type TemplateResult } from './lit.ts'
-import { course, type Panel } from './small-charts.ts'
+import { type Panel, smallCharts } from './small-charts.ts'
 import type { Answer, Model, Sources } from './view.ts'
 import { blocks, INCIDENT_WORDS } from './words-incidents.ts'
 
 /** An incident with what is around it. */
-export interface Around {
+export interface IncidentData {
   readonly incident: IncidentView
   /** Of a whole network: the endpoints' incidents that are nothing but a part of it. */
   readonly parts: readonly IncidentSummaryView[]
   /** `null` for whoever may not see figures. */
-  readonly courses: readonly EndpointCourse[] | null
+  readonly histories: readonly EndpointHistory[] | null
   readonly text: string | null
 }
 
-interface EndpointCourse {
+interface EndpointHistory {
   readonly endpoint: string
   readonly history: HistoryView
   readonly rules: RulesView | null
 }
 
-export const MOST_COURSES = 6
-const MOST_PARTS = 100
-const MOST_CELLS = 120
+export const MAX_CHARTED = 6
+const MAX_PARTS = 100
+const MAX_CELLS = 120
 const MINUTE_MS = 60_000
 /** How much of the time before and after it is drawn: as long as it was, within these. */
 const SHORTEST_MARGIN_MS = 10 * MINUTE_MS
 const LONGEST_MARGIN_MS = 60 * MINUTE_MS
 const STEPS_S = [10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21_600, 43_200, 86_400]
 
-export async function loadAround(sources: Sources, id: string, nowMs: number): Promise<Answer<Around>> {
+export async function loadIncident(sources: Sources, id: string, nowMs: number): Promise<Answer<IncidentData>> {
   const answer = await sources.incident(id)
   if (!answer.ok) return answer
   const incident = answer.value
-  const names = incident.endpoint === null ? incident.affected.slice(0, MOST_COURSES) : [incident.endpoint]
-  const [parts, text, ...courses] = await Promise.all([
-    incident.endpoint === null ? sources.incidents({ part_of: id, limit: MOST_PARTS }) : null,
+  const names = incident.endpoint === null ? incident.affected.slice(0, MAX_CHARTED) : [incident.endpoint]
+  const [parts, text, ...histories] = await Promise.all([
+    incident.endpoint === null ? sources.incidents({ part_of: id, limit: MAX_PARTS }) : null,
     sources.postMortem(id),
-    ...names.map((endpoint) => courseOf(sources, incident, endpoint, nowMs)),
+    ...names.map((endpoint) => loadHistory(sources, incident, endpoint, nowMs)),
   ])
   return {
     ok: true,
@@ -47,17 +47,17 @@ export async function loadAround(sources: Sources, id: string, nowMs: number): P
       incident,
       parts: parts?.ok ? parts.value.incidents : [],
       text: text.ok ? text.value : null,
-      courses: courses.includes('locked') ? null : courses.filter((one) => typeof one === 'object'),
+      histories: histories.includes('locked') ? null : histories.filter((one) => typeof one === 'object'),
     },
   }
 }
 
-async function courseOf(
+async function loadHistory(
   sources: Sources,
   { network, opened_at: openedAt, closed_at: closedAt }: IncidentView,
   endpoint: string,
   nowMs: number,
-): Promise<EndpointCourse | 'locked' | 'away'> {
+): Promise<EndpointHistory | 'locked' | 'away'> {
   const rules = await sources.rules(network, endpoint)
   const openedMs = Date.parse(openedAt)
   const endMs = closedAt === null ? nowMs : Date.parse(closedAt)
@@ -67,8 +67,8 @@ async function courseOf(
   const atLeast = rules.ok ? 2 * rules.value.interval_seconds : 0
   const range = (toMs - openedMs + marginMs) / 1000
   const stepSeconds =
-    STEPS_S.find((step) => step >= atLeast && range / step <= MOST_CELLS) ??
-    Math.ceil(range / MOST_CELLS / 86_400) * 86_400
+    STEPS_S.find((step) => step >= atLeast && range / step <= MAX_CELLS) ??
+    Math.ceil(range / MAX_CELLS / 86_400) * 86_400
   const fromMs = Math.floor((openedMs - marginMs) / 1000 / stepSeconds) * stepSeconds * 1000
   const history = await sources.history({ network, endpoint, fromMs: Math.max(0, fromMs), toMs, stepSeconds })
   if (!history.ok) return history.why === 'locked' ? 'locked' : 'away'
@@ -76,18 +76,18 @@ async function courseOf(
 }
 
 /** What every endpoint concerned did before, during and after it. */
-export function incidentCourses(
-  { data: { courses }, settings, status, nowMs }: Model<Around>,
+export function incidentCharts(
+  { data: { histories }, settings, status, nowMs }: Model<IncidentData>,
   { network, state, opened_at: openedAt, closed_at: closedAt }: IncidentSummaryView,
 ): TemplateResult {
-  if (courses === null) return html`<p class="quiet">${INCIDENT_WORDS.locked}</p>`
-  if (courses.length === 0) return html`<p class="quiet">${INCIDENT_WORDS.away}</p>`
+  if (histories === null) return html`<p class="quiet">${INCIDENT_WORDS.locked}</p>`
+  if (histories.length === 0) return html`<p class="quiet">${INCIDENT_WORDS.away}</p>`
   const endpoints = status?.networks.find(({ name }) => name === network)?.endpoints ?? []
-  return html`${courses.map(({ endpoint, history, rules }) => {
+  return html`${histories.map(({ endpoint, history, rules }) => {
     const title = endpoints.find(({ name }) => name === endpoint)?.title ?? endpoint
-    const drawn = course({
-      id: `course-${endpoint}`,
-      title: `${title}: ${INCIDENT_WORDS.course}`,
+    const drawn = smallCharts({
+      id: `charts-${endpoint}`,
+      title: `${title}: ${INCIDENT_WORDS.charts}`,
       startMs: Date.parse(history.buckets[0]?.start ?? history.from),
       stepMs: history.step_seconds * 1000,
       cells: history.buckets.length,
@@ -96,7 +96,7 @@ export function incidentCourses(
       panels: panelsOf(history.buckets, rules),
       marked: { fromMs: Date.parse(openedAt), toMs: closedAt === null ? nowMs : Date.parse(closedAt), state },
     })
-    return html`${courses.length > 1 ? html`<h3>${title}</h3>` : nothing} ${drawn}`
+    return html`${histories.length > 1 ? html`<h3>${title}</h3>` : nothing} ${drawn}`
   })}`
 }
 

@@ -63,7 +63,7 @@ function reason(times: readonly IncidentConditionView[], { fromMs, toMs, zone }:
         datetime=${latest.since}
         >${clockOf(Date.parse(latest.since), zone)}</time
       > –
-      ${latest.until === null ? INCIDENT_WORDS.holds : html`<time datetime=${latest.until}>${clockOf(Date.parse(latest.until), zone)}</time>`}${times.length === 1 ? `, ${held}` : nothing}
+      ${latest.until === null ? INCIDENT_WORDS.ongoing : html`<time datetime=${latest.until}>${clockOf(Date.parse(latest.until), zone)}</time>`}${times.length === 1 ? `, ${held}` : nothing}
     </p>
   </li>`
 }

@@ -18,7 +18,7 @@ export function incidentFilters({ route, status }: Model<IncidentListView>): Tem
   )
   const chosen = network?.endpoints.find(({ name }) => name === query.endpoint)
   return html`
-    <nav class="sieve" aria-label=${INCIDENT_WORDS.which}>
+    <nav class="sieve" aria-label=${INCIDENT_WORDS.filters}>
       <p class="choice">
         ${[
           [INCIDENT_WORDS.all, undefined],

@@ -3,8 +3,8 @@ import { ticking } from './endpoint-row.ts'
 import { asOfNow } from './events.ts'
 import { duration, moment, unbroken } from './format.ts'
 import { incidentChanges } from './incident-changes.ts'
+import { type IncidentData, incidentCharts, loadIncident, MAX_CHARTED } from './incident-charts.ts'
 import { incidentConditions } from './incident-conditions.ts'
-import { type Around, incidentCourses, loadAround, MOST_COURSES } from './incident-charts.ts'
 import { guard, html, nothing, type TemplateResult } from './lit.ts'
 import { mark } from './mark.ts'
 import { endpointPath, incidentPath, networkPath, type Route } from './route.ts'
@@ -13,7 +13,7 @@ import { titleOf, whoseFault } from './words.ts'
 import { INCIDENT_WORDS, offset, storySentence } from './words-incidents.ts'
 
 /** One incident, from its first bad poll on: what, why, how it went, and the text to send around. */
-export const view = defineView<Around>({
+export const view = defineView<IncidentData>({
   title: (model) => `${who(model)} · Heartline`,
   load,
   draw,
@@ -21,17 +21,17 @@ export const view = defineView<Around>({
   hasStyle: true,
 })
 
-function load(sources: Sources, { params }: Route, nowMs: number): Promise<Answer<Around>> {
-  return loadAround(sources, params.id ?? '', nowMs)
+function load(sources: Sources, { params }: Route, nowMs: number): Promise<Answer<IncidentData>> {
+  return loadIncident(sources, params.id ?? '', nowMs)
 }
 
-function who({ data: { incident }, status }: Model<Around>): string {
+function who({ data: { incident }, status }: Model<IncidentData>): string {
   const { network, endpoint } = incident
   return status === null ? network : titleOf(status, network, endpoint === null ? null : [endpoint])
 }
 
 /** As the latest event has it; an event is without the course. */
-function draw(model: Model<Around>): TemplateResult {
+function draw(model: Model<IncidentData>): TemplateResult {
   const { data, settings, nowMs, status } = model
   const latest = model.incidents.find(({ id }) => id === data.incident.id)
   const known = { ...data.incident, ...latest }
@@ -65,12 +65,12 @@ function draw(model: Model<Around>): TemplateResult {
         <h2 id="why">${INCIDENT_WORDS.conditions}</h2>
         ${incidentConditions(incident, zone, nowMs)}
       </section>
-      <section class="card wide" aria-labelledby="course">
-        <h2 id="course">${INCIDENT_WORDS.course}</h2>
-        ${guard([data, zone, closedAt], () => incidentCourses(model, incident))}
+      <section class="card wide" aria-labelledby="charts">
+        <h2 id="charts">${INCIDENT_WORDS.charts}</h2>
+        ${guard([data, zone, closedAt], () => incidentCharts(model, incident))}
         ${
-          incident.affected.length > MOST_COURSES && data.courses !== null
-            ? html`<p class="quiet">${INCIDENT_WORDS.moreCourses(incident.affected.length - MOST_COURSES)}</p>`
+          incident.affected.length > MAX_CHARTED && data.histories !== null
+            ? html`<p class="quiet">${INCIDENT_WORDS.moreEndpoints(incident.affected.length - MAX_CHARTED)}</p>`
             : nothing
         }
       </section>
@@ -95,7 +95,7 @@ function draw(model: Model<Around>): TemplateResult {
   `
 }
 
-function facts(incident: IncidentSummaryView, { settings: { zone }, nowMs }: Model<Around>): TemplateResult {
+function facts(incident: IncidentSummaryView, { settings: { zone }, nowMs }: Model<IncidentData>): TemplateResult {
   const { id, endpoint, state, flaps, opened_at: openedAt, confirmed_at: confirmedAt, closed_at: closedAt } = incident
   const kind = endpoint === null ? 'network' : 'endpoint'
   const openedMs = Date.parse(openedAt)
@@ -122,7 +122,10 @@ function facts(incident: IncidentSummaryView, { settings: { zone }, nowMs }: Mod
 }
 
 /** Of the whole network: who showed it, and what of theirs is a part of it. */
-function whole({ data: { parts }, status }: Model<Around>, { network, affected }: IncidentSummaryView): TemplateResult {
+function whole(
+  { data: { parts }, status }: Model<IncidentData>,
+  { network, affected }: IncidentSummaryView,
+): TemplateResult {
   const endpoints = status?.networks.find(({ name }) => name === network)?.endpoints ?? []
   return html`
     <section class="card" aria-labelledby="affected">

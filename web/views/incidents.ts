@@ -7,7 +7,7 @@ import { incidentFilters } from './incident-filters.ts'
 import { html, nothing, repeat, svg, type TemplateResult } from './lit.ts'
 import { mark } from './mark.ts'
 import { incidentPath, type Route } from './route.ts'
-import { type Answer, defineView, type IncidentsAsked, type Model, type Sources } from './view.ts'
+import { type Answer, defineView, type IncidentQuery, type Model, type Sources } from './view.ts'
 import { titleOf } from './words.ts'
 import { INCIDENT_WORDS, storySentence } from './words-incidents.ts'
 
@@ -20,7 +20,7 @@ export const view = defineView<IncidentListView>({
   hasStyle: true,
 })
 
-function asked({ query: { network, endpoint, open, cursor } }: Route): IncidentsAsked {
+function asked({ query: { network, endpoint, open, cursor } }: Route): IncidentQuery {
   return {
     ...(network === undefined ? {} : { network }),
     ...(endpoint === undefined ? {} : { endpoint }),

@@ -1,15 +1,15 @@
 import type { BlocksView, ShardBlocksView } from '../../src/http/wire-blocks.ts'
 import type { RoutingView } from '../../src/http/wire-gateway.ts'
 import type { EndpointView, NetworkView } from '../../src/http/wire-status.ts'
+import { blockArrival } from './block-arrival.ts'
+import { arrivalsOf, disputedAt, median } from './block-arrival-figures.ts'
+import { blockHashes } from './block-hashes.ts'
+import { chainSentence } from './chain-sentence.ts'
 import { shardName, ticking } from './endpoint-row.ts'
-import { forkLens } from './fork-lens.ts'
 import { unbroken } from './format.ts'
 import { guard, html, nothing, repeat, type TemplateResult } from './lit.ts'
 import { mark } from './mark.ts'
 import { atHead, toneOf, worstFirst } from './model.ts'
-import { pulseSentence } from './pulse.ts'
-import { race } from './race.ts'
-import { disputedAt, median, racersOf } from './race-figures.ts'
 import { endpointPath, type Route } from './route.ts'
 import { routingOrder } from './routing-order.ts'
 import { type Answer, defineView, type Model, type Sources } from './view.ts'
@@ -95,7 +95,7 @@ function chains(
 ): TemplateResult {
   const endpoints = worstFirst(network.endpoints)
   return html`
-    <p class="pulse">${pulseSentence(network, blocks, model.nowMs)}</p>
+    <p class="pulse">${chainSentence(network, blocks, model.nowMs)}</p>
     <div class="sheet">
       ${routing === null ? nothing : routingOrder(routing, network.endpoints)}
       ${repeat(
@@ -119,11 +119,11 @@ function chain(
     ({ name, heads }) =>
       heads.some((head) => head.shard === shard.shard) || shard.endpoints.some((of) => of.name === name),
   )
-  const sharpness = median(racersOf(shard, thresholds.lag_blocks).flatMap(({ withinSeconds }) => withinSeconds ?? []))
+  const sharpness = median(arrivalsOf(shard, thresholds.lag_blocks).flatMap(({ withinSeconds }) => withinSeconds ?? []))
   return html`
     <section class="card wide" aria-labelledby=${id}>
-      <h2 id=${id}>${shard.shard === null ? NETWORK.race : NETWORK.raceOf(shardName(shard.shard))}</h2>
-      ${race({
+      <h2 id=${id}>${shard.shard === null ? NETWORK.arrival : NETWORK.arrivalOf(shardName(shard.shard))}</h2>
+      ${blockArrival({
         network: network.name,
         shard,
         reference: network.heads.find((head) => head.shard === shard.shard),
@@ -135,8 +135,8 @@ function chain(
         toldMs: Date.parse(told),
       })}
       ${sharpness === null ? nothing : html`<p class="aside">${NETWORK.resolution(paceText(sharpness))}</p>`}
-      <h3>${NETWORK.lens}</h3>
-      ${guard([shard, ...ofShard.map(({ state }) => state)], () => forkLens({ network: network.name, shard, endpoints: ofShard }))}
+      <h3>${NETWORK.hashes}</h3>
+      ${guard([shard, ...ofShard.map(({ state }) => state)], () => blockHashes({ network: network.name, shard, endpoints: ofShard }))}
     </section>
   `
 }
@@ -145,7 +145,7 @@ function chain(
 function troubledFirst({ shards, thresholds }: BlocksView): readonly ShardBlocksView[] {
   const isCalm = (shard: ShardBlocksView) =>
     disputedAt(shard).length === 0 &&
-    racersOf(shard, thresholds.lag_blocks).every(({ places }) => !places.includes('missing'))
+    arrivalsOf(shard, thresholds.lag_blocks).every(({ arrivals: places }) => !places.includes('missing'))
   const calm = new Set(shards.filter(isCalm))
   return [...shards.filter((shard) => !calm.has(shard)), ...calm]
 }

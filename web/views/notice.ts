@@ -1,5 +1,5 @@
 import { html, type TemplateResult } from './lit.ts'
-import { nothingMore, type View } from './view.ts'
+import { loadNothing, type View } from './view.ts'
 import { WORDS } from './words.ts'
 import { NOTICE_WORDS } from './words-notice.ts'
 
@@ -7,7 +7,7 @@ import { NOTICE_WORDS } from './words-notice.ts'
 export function noticeView(why: 'missing' | 'locked' | 'away'): View {
   return {
     title: () => NOTICE_WORDS.notices[why].title,
-    load: nothingMore,
+    load: loadNothing,
     draw: () => draw(why),
     refreshMs: null,
     hasStyle: false,

@@ -42,7 +42,7 @@ export function observerFigures(data: OwnHealthView, zone: Zone, nowMs: number):
                 ...(failures.length > 0
                   ? [
                       OBSERVER_WORDS.failures(
-                        failures.map(({ reason, count: many }) => `${reason} ${count(many)}`).join(', '),
+                        failures.map(({ reason, count: many }) => `${count(many)} × ${reason}`).join(', '),
                       ),
                     ]
                   : []),
@@ -61,7 +61,7 @@ function ofProcess(data: OwnHealthView, zone: Zone, nowMs: number): Figure[] {
     { name: OBSERVER_WORDS.uptime, value: ticking(data.started_at, zone, nowMs) },
     { name: OBSERVER_WORDS.version, value: data.version, beside: OBSERVER_WORDS.node(data.node_version) },
     {
-      name: OBSERVER_WORDS.watched,
+      name: OBSERVER_WORDS.monitored,
       value: OBSERVER_WORDS.endpoints(data.endpoints),
       beside: OBSERVER_WORDS.networks(data.networks),
     },
@@ -73,8 +73,8 @@ function ofProcess(data: OwnHealthView, zone: Zone, nowMs: number): Figure[] {
         }
       : {
           name: OBSERVER_WORDS.configuration,
-          value: OBSERVER_WORDS.refused,
-          beside: OBSERVER_WORDS.refusedMeaning,
+          value: OBSERVER_WORDS.rejected,
+          beside: OBSERVER_WORDS.rejectedMeaning,
           tone: 'degraded',
         },
     { name: OBSERVER_WORDS.memory, value: bytes(data.resident_bytes) },
@@ -105,14 +105,14 @@ function ofStore(store: OwnHealthView['store']): Figure[] {
   const { database_bytes: size, filesystem_free_bytes: free } = store
   return [
     {
-      name: OBSERVER_WORDS.troubles,
+      name: OBSERVER_WORDS.problem,
       value: store.trouble ?? (store.integrity_ok ? OBSERVER_WORDS.none : OBSERVER_WORDS.damaged),
       tone: store.trouble !== null || !store.integrity_ok ? 'down' : undefined,
     },
     {
       name: OBSERVER_WORDS.written,
       value: count(store.rows_written),
-      beside: OBSERVER_WORDS.waiting(store.queue_rows),
+      beside: OBSERVER_WORDS.queued(store.queue_rows),
     },
     {
       name: OBSERVER_WORDS.dropped,

@@ -5,8 +5,9 @@ import { count, duration, moment } from './format.ts'
 import { guard, html, nothing, type TemplateResult } from './lit.ts'
 import { mark } from './mark.ts'
 import { observerFigures } from './observer-figures.ts'
-import { course, padded } from './small-charts.ts'
+import { padded, smallCharts } from './small-charts.ts'
 import { type Answer, defineView, type Model, type Sources } from './view.ts'
+import { WORDS } from './words.ts'
 import { EVENT_NAMES, OBSERVER_WORDS } from './words-observer.ts'
 
 /** `null` for whoever may see states only. */
@@ -36,7 +37,7 @@ function draw(model: Model<Data>): TemplateResult {
     <header class="subject">
       <h1 tabindex="-1">${mark(impaired || reasons.length > 0 ? 'degraded' : 'up')}${OBSERVER_WORDS.title}</h1>
       <p class=${impaired ? 'bad' : ''}>
-        ${impaired ? OBSERVER_WORDS.impaired : reasons.length > 0 ? OBSERVER_WORDS.trouble : OBSERVER_WORDS.well}
+        ${impaired ? WORDS.impaired : reasons.length > 0 ? WORDS.ownTrouble : OBSERVER_WORDS.healthy}
       </p>
     </header>
     ${reasons.length === 0 ? nothing : html`<ul class="plain reasons-now">${reasons.map((reason) => html`<li>${reason}</li>`)}</ul>`}
@@ -49,14 +50,14 @@ function figuresOf(data: OwnHealthView, { settings: { zone }, nowMs }: Model<Dat
   return html`
     <div class="sheet">
       ${observerFigures(data, zone, nowMs)}
-      <section class="card wide" aria-labelledby="course">
-        <h2 id="course">${OBSERVER_WORDS.course}</h2>
+      <section class="card wide" aria-labelledby="charts">
+        <h2 id="charts">${OBSERVER_WORDS.charts}</h2>
         ${guard([data, zone], () =>
-          course(
+          smallCharts(
             padded(
               {
-                id: 'own-course',
-                title: OBSERVER_WORDS.course,
+                id: 'own-charts',
+                title: OBSERVER_WORDS.charts,
                 startMs: Date.parse(of.from),
                 stepMs: of.step_seconds * 1000,
                 cells: of.loop_lag_seconds.length,
@@ -115,7 +116,7 @@ function eventItem({ kind, from, until, text }: OwnEventView, zone: 'local' | 'u
     <span
       >${text}${
         until === null
-          ? html`, <b>${OBSERVER_WORDS.holds}, ${ticking(from, zone, nowMs)}</b>`
+          ? html`, <b>${OBSERVER_WORDS.ongoing}, ${ticking(from, zone, nowMs)}</b>`
           : lastedS >= 1 && kind === 'trouble'
             ? `, ${OBSERVER_WORDS.lasted(duration(Math.round(lastedS)))}`
             : nothing

@@ -44,7 +44,7 @@ function overview(model: Model<Data>): TemplateResult {
   return html`
     ${verdict(status, tone, stale)} ${incidentsSection(incidents, status, settings.zone, nowMs)}
     ${maintenanceSection(status, nowMs)} ${tools(model, shown, everybody.length)}
-    ${shown === 0 && status.networks.length > 0 ? html`<p class="nobody">${WORDS.nobody}</p>` : nothing}
+    ${shown === 0 && status.networks.length > 0 ? html`<p class="nobody">${WORDS.noMatch}</p>` : nothing}
     ${repeat(
       wanted.filter(({ endpoints }) => shown === 0 || endpoints.length > 0),
       ({ network }) => network.name,

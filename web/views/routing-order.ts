@@ -4,25 +4,26 @@ import { latency, unbroken } from './format.ts'
 import { html, nothing, type TemplateResult } from './lit.ts'
 import { mark } from './mark.ts'
 import { endpointPath } from './route.ts'
-import { NETWORK, reasonText } from './words-network.ts'
+import { NETWORK } from './words-network.ts'
+import { exclusionText, ROUTING_WORDS } from './words-routing.ts'
 
 type Routed = RoutingView['endpoints'][number]
 
-/** Who comes later is hardly ever asked. */
-const MOST_ASKED = 6
-const MOST_LEFT_OUT = 12
+/** The gateway hardly ever reaches a later endpoint. */
+const MAX_ELIGIBLE = 6
+const MAX_EXCLUDED = 12
 
-/** Whom the gateway would ask now, in which order, and why it leaves out the others. */
+/** The endpoints in the order in which the gateway would try them now, and why the others are excluded. */
 export function routingOrder(routing: RoutingView, endpoints: readonly EndpointView[]): TemplateResult {
-  const asked = routing.endpoints.filter(({ left_out: because }) => because === null)
-  const leftOut = routing.endpoints.filter(({ left_out: because }) => because !== null)
-  const item = (of: Routed, text: TemplateResult | string) => {
+  const eligible = routing.endpoints.filter(({ left_out: because }) => because === null)
+  const excluded = routing.endpoints.filter(({ left_out: because }) => because !== null)
+  const item = (of: Routed, text: string) => {
     const endpoint = endpoints.find(({ name }) => name === of.name)
     return html`<li>
       ${mark(endpoint?.state ?? 'unknown')}
       <p>
         <a href=${endpointPath(routing.network, of.name)}>${endpoint?.title ?? of.name}</a>
-        ${of.tier === 'fallback' ? html`<span class="tier">${NETWORK.fallback}</span>` : nothing}
+        ${of.tier === 'fallback' ? html`<span class="tier">${ROUTING_WORDS.fallback}</span>` : nothing}
         <span class="reason">${text}</span>
       </p>
     </li>`
@@ -34,34 +35,29 @@ export function routingOrder(routing: RoutingView, endpoints: readonly EndpointV
       <h2 id="routing">${NETWORK.routing}</h2>
       <div class="sides">
         ${
-          asked.length === 0
-            ? html`<p>${NETWORK.nobody}</p>`
+          eligible.length === 0
+            ? html`<p>${ROUTING_WORDS.noneHealthy}</p>`
             : html`<div>
-                <h3>${NETWORK.askedTitle}</h3>
+                <h3>${NETWORK.order}</h3>
                 <ol>
-                  ${asked.slice(0, MOST_ASKED).map((of, at) => item(of, turn(of, at)))}
+                  ${eligible.slice(0, MAX_ELIGIBLE).map((of) => item(of, of.latency_seconds === null ? '' : unbroken(latency(of.latency_seconds))))}
                 </ol>
-                ${more(asked, MOST_ASKED)}
+                ${more(eligible, MAX_ELIGIBLE)}
               </div>`
         }
         ${
-          leftOut.length === 0
+          excluded.length === 0
             ? nothing
             : html`<div>
-                <h3>${NETWORK.leftOutTitle}</h3>
+                <h3>${NETWORK.excluded}</h3>
                 <ul>
-                  ${leftOut.slice(0, MOST_LEFT_OUT).map((of) => item(of, reasonText(of.left_out ?? '')))}
+                  ${excluded.slice(0, MAX_EXCLUDED).map((of) => item(of, exclusionText(of.left_out ?? '')))}
                 </ul>
-                ${more(leftOut, MOST_LEFT_OUT)}
+                ${more(excluded, MAX_EXCLUDED)}
               </div>`
         }
       </div>
       <p class="aside">${routing.enabled ? html`${NETWORK.gatewayOn} <a href="/gateway">${NETWORK.toGateway}</a>` : NETWORK.gatewayOff}</p>
     </section>
   `
-}
-
-function turn({ latency_seconds: seconds }: Routed, at: number): TemplateResult {
-  const how = at === 0 ? html`<b>${NETWORK.first}</b>` : NETWORK.afterwards
-  return html`${how}${seconds === null ? nothing : `, ${unbroken(latency(seconds))}`}`
 }

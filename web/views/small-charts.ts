@@ -3,10 +3,10 @@ import { clockOf } from './calendar.ts'
 import { duration, minute, type Zone } from './format.ts'
 import { html, nothing, svg, type TemplateResult } from './lit.ts'
 import { LETTERS, word } from './strip.ts'
-import { COURSE_WORDS } from './words-small-charts.ts'
+import { CHART_WORDS } from './words-small-charts.ts'
 
 /** Figures over one stretch of time, in cells of one width. */
-export interface Course {
+export interface SmallCharts {
   /** Of the document. */
   readonly id: string
   /** What it is, for those who do not see it. */
@@ -43,24 +43,24 @@ const LEAST = 1.5
  * Small charts, one below the other on one axis of time, with the table of what they show behind them. One stop of the tab
  * key for all: `web/readables.ts` reads the table's rows. Without a script the table is there all the same.
  */
-export function course(of: Course): TemplateResult {
+export function smallCharts(of: SmallCharts): TemplateResult {
   const { id, title, startMs, stepMs, cells, zone } = of
   const endMs = startMs + cells * stepMs
-  const span = COURSE_WORDS.span(stamp(startMs, of), stamp(endMs, of))
+  const span = CHART_WORDS.span(stamp(startMs, of), stamp(endMs, of))
   return html`
-    <figure class="course">
+    <figure class="small-charts">
       <div
         class="plot"
         role="slider"
         tabindex="0"
-        data-course="${id}-table"
+        data-chart-table="${id}-table"
         aria-label=${title}
         aria-orientation="horizontal"
         aria-readonly="true"
         aria-valuemin="1"
         aria-valuemax=${cells}
         aria-valuenow=${cells}
-        aria-valuetext="${span}, ${COURSE_WORDS.cells(cells, duration(stepMs / 1000))}"
+        aria-valuetext="${span}, ${CHART_WORDS.cells(cells, duration(stepMs / 1000))}"
       >
         ${of.states === undefined ? nothing : stateLane(of.states, of)} ${of.panels.map((panel) => lane(panel, of))}
       </div>
@@ -69,7 +69,7 @@ export function course(of: Course): TemplateResult {
         ><span>${stamp(endMs, of)}${zone === 'utc' ? ' UTC' : ''}</span>
       </p>
       <details class="behind">
-        <summary>${COURSE_WORDS.table}</summary>
+        <summary>${CHART_WORDS.table}</summary>
         <div class="scroll" tabindex="0" role="region" aria-label=${title}>${table(of)}</div>
       </details>
     </figure>
@@ -77,7 +77,7 @@ export function course(of: Course): TemplateResult {
 }
 
 /** Begun so much earlier that it has so many cells; nothing is known of that time. */
-export function padded(of: Course, atLeast: number): Course {
+export function padded(of: SmallCharts, atLeast: number): SmallCharts {
   const more = Math.max(0, atLeast - of.cells)
   const before = Array.from({ length: more }, () => null)
   return {
@@ -88,10 +88,10 @@ export function padded(of: Course, atLeast: number): Course {
   }
 }
 
-function stateLane(states: string, of: Course): TemplateResult {
+function stateLane(states: string, of: SmallCharts): TemplateResult {
   return html`
     <div class="lane states">
-      <span class="label">${COURSE_WORDS.state}</span>
+      <span class="label">${CHART_WORDS.state}</span>
       <svg viewBox="0 0 ${of.cells} 14" preserveAspectRatio="none" aria-hidden="true" focusable="false">
         <path class="ground" d=${bars(
           Array.from(states, (one) => (one === '-' ? null : 14)),
@@ -114,7 +114,7 @@ function stateLane(states: string, of: Course): TemplateResult {
   `
 }
 
-function lane({ name, kind, values, write, floor, limit }: Panel, of: Course): TemplateResult {
+function lane({ name, kind, values, write, floor, limit }: Panel, of: SmallCharts): TemplateResult {
   const known = values.filter((value) => value !== null)
   const most = known.reduce((a, b) => Math.max(a, b), 0)
   const lowest = known.reduce((a, b) => Math.min(a, b), Number.POSITIVE_INFINITY)
@@ -137,7 +137,7 @@ function lane({ name, kind, values, write, floor, limit }: Panel, of: Course): T
   return html`
     <div class="lane ${kind}">
       <span class="label">${name}</span>
-      <span class="most">${known.length === 0 ? COURSE_WORDS.unknown : scaleText(bottom, most, floor, write)}</span>
+      <span class="most">${known.length === 0 ? CHART_WORDS.unknown : scaleText(bottom, most, floor, write)}</span>
       <svg viewBox="0 0 ${of.cells} ${HEIGHT}" preserveAspectRatio="none" aria-hidden="true" focusable="false">
         <path class="ground" d=${ground} />
         ${band(of, HEIGHT)} <path class="area" d=${bars(heights, HEIGHT)} />
@@ -154,10 +154,10 @@ function lane({ name, kind, values, write, floor, limit }: Panel, of: Course): T
 }
 
 function scaleText(bottom: number, most: number, floor: Panel['floor'], write: Panel['write']): string {
-  return floor === 'lowest' ? COURSE_WORDS.span(write(bottom), write(most)) : `${COURSE_WORDS.most} ${write(most)}`
+  return floor === 'lowest' ? CHART_WORDS.span(write(bottom), write(most)) : `${CHART_WORDS.max} ${write(most)}`
 }
 
-function band({ marked, startMs, stepMs, cells }: Course, height: number): TemplateResult | typeof nothing {
+function band({ marked, startMs, stepMs, cells }: SmallCharts, height: number): TemplateResult | typeof nothing {
   if (marked === undefined) return nothing
   const place = (ms: number) => Math.min(cells, Math.max(0, (ms - startMs) / stepMs))
   const [from, to] = [place(marked.fromMs), place(marked.toMs)]
@@ -193,18 +193,18 @@ function round(value: number): number {
   return Math.round(value * 100) / 100
 }
 
-function stamp(ms: number, { stepMs, zone }: Course): string {
+function stamp(ms: number, { stepMs, zone }: SmallCharts): string {
   return stepMs < 60_000 ? clockOf(ms, zone) : minute(ms, zone)
 }
 
-function table(of: Course): TemplateResult {
+function table(of: SmallCharts): TemplateResult {
   const { id, states, panels, cells, startMs, stepMs } = of
   return html`
     <table class="data" id="${id}-table">
       <thead>
         <tr>
-          <th scope="col">${COURSE_WORDS.time}</th>
-          ${states === undefined ? nothing : html`<th scope="col">${COURSE_WORDS.state}</th>`}
+          <th scope="col">${CHART_WORDS.time}</th>
+          ${states === undefined ? nothing : html`<th scope="col">${CHART_WORDS.state}</th>`}
           ${panels.map(({ name }) => html`<th scope="col" class="n">${name}</th>`)}
         </tr>
       </thead>
@@ -216,7 +216,7 @@ function table(of: Course): TemplateResult {
             ${states === undefined ? nothing : html`<td>${word(state)}</td>`}
             ${panels.map(({ values, write }) => {
               const value = values[at] ?? null
-              return html`<td class="n">${value === null ? COURSE_WORDS.none : write(value)}</td>`
+              return html`<td class="n">${value === null ? CHART_WORDS.none : write(value)}</td>`
             })}
           </tr>`
         })}

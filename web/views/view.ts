@@ -96,11 +96,11 @@ export interface Sources {
   /** Whom the gateway would ask now. */
   routing(network: string): Promise<Answer<RoutingView>>
   endpoint(network: string, endpoint: string): Promise<Answer<EndpointView>>
-  history(of: HistoryAsked): Promise<Answer<HistoryView>>
+  history(of: HistoryQuery): Promise<Answer<HistoryView>>
   /** The first of them, where there are very many. */
-  polls(of: Omit<HistoryAsked, 'stepSeconds'>): Promise<Answer<PollsView>>
+  polls(of: Omit<HistoryQuery, 'stepSeconds'>): Promise<Answer<PollsView>>
   rules(network: string, endpoint: string): Promise<Answer<RulesView>>
-  incidents(filter: IncidentsAsked): Promise<Answer<IncidentListView>>
+  incidents(filter: IncidentQuery): Promise<Answer<IncidentListView>>
   incident(id: string): Promise<Answer<IncidentView>>
   /** As a text for people. */
   postMortem(id: string): Promise<Answer<string>>
@@ -110,7 +110,7 @@ export interface Sources {
   strips(): Promise<Answer<StripsView | null>>
 }
 
-export interface HistoryAsked {
+export interface HistoryQuery {
   readonly network: string
   readonly endpoint: string
   readonly fromMs: number
@@ -118,7 +118,7 @@ export interface HistoryAsked {
   readonly stepSeconds: number
 }
 
-export interface IncidentsAsked {
+export interface IncidentQuery {
   readonly network?: string
   readonly endpoint?: string
   readonly open?: boolean
@@ -129,6 +129,6 @@ export interface IncidentsAsked {
 }
 
 /** For a view that needs nothing but the status. */
-export async function nothingMore(): Promise<Answer<null>> {
+export async function loadNothing(): Promise<Answer<null>> {
   return { ok: true, value: null }
 }

@@ -1,13 +1,19 @@
-/** What stands in the place of a view, and the form to sign in. */
+/** What a page says in place of a view that cannot be shown, and the sign-in form. */
 export const NOTICE_WORDS = {
-  signInNeedsScript: 'Signing in takes JavaScript. The API takes the token too, as Authorization: Bearer.',
+  signInNeedsScript: 'Signing in needs JavaScript. The API also accepts the token, as Authorization: Bearer.',
   token: 'Token',
-  refused: 'That is not the token.',
-  unheard: 'Heartline does not answer.',
-  toOverview: 'To the overview',
+  wrongToken: 'Wrong token.',
+  noResponse: 'Heartline does not respond.',
+  toOverview: 'Back to the overview',
   notices: {
-    missing: { title: 'There is nothing here', text: 'What was asked for is not configured, or not any more.' },
-    locked: { title: 'This takes the token', text: 'It is kept for this tab, and sent to nobody else.' },
-    away: { title: 'Not just now', text: 'This cannot be read at the moment. The overview still can.' },
+    missing: { title: 'Not found', text: 'This page does not exist, or what it showed is no longer configured.' },
+    locked: {
+      title: 'Sign in to view this page',
+      text: 'The token is the value of server.token. It is kept for this tab only and sent only to this Heartline.',
+    },
+    away: {
+      title: 'Temporarily unavailable',
+      text: 'This data cannot be read at the moment. The overview still works.',
+    },
   },
 }

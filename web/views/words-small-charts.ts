@@ -1,13 +1,11 @@
-/** What is written around every chart. */
-export const COURSE_WORDS = {
+/** Labels around small charts and their tables. */
+export const CHART_WORDS = {
   table: 'As a table',
   time: 'Time',
   state: 'State',
-  unknown: 'not known',
+  unknown: 'no data',
   none: '–',
-  now: 'now',
-  limit: (text: string) => `limit ${text}`,
-  most: 'most',
+  max: 'max',
   span: (from: string, to: string) => `${from} to ${to}`,
   cells: (count: number, step: string) => `${count} steps of ${step}`,
 }

@@ -6,7 +6,7 @@ import type { Filter, Settings } from './view.ts'
 
 export const METACHAIN = 4_294_967_295
 
-/** Every sentence and label of the frame and the overview; a view has its own in `words-<view>.ts`. */
+/** Labels and sentences of the frame and the overview; each other view has its own in `words-<view>.ts`. */
 export const WORDS = {
   states: {
     up: 'Up',
@@ -27,27 +27,27 @@ export const WORDS = {
   },
   places: { overview: 'Overview', incidents: 'Incidents', gateway: 'Gateway', observer: 'Observer' },
   pages: 'Pages',
-  skip: 'To the content',
-  themes: { auto: 'Colours: as the system', light: 'Colours: light', dark: 'Colours: dark' } satisfies Record<
+  skip: 'Skip to content',
+  themes: { auto: 'Theme: system', light: 'Theme: light', dark: 'Theme: dark' } satisfies Record<
     Settings['theme'],
     string
   >,
   zones: { local: 'Times: local', utc: 'Times: UTC' } satisfies Record<Settings['zone'], string>,
-  densities: { roomy: 'Rows: roomy', dense: 'Rows: dense' } satisfies Record<Settings['density'], string>,
+  densities: { roomy: 'Density: comfortable', dense: 'Density: compact' } satisfies Record<Settings['density'], string>,
   filters: {
     all: 'All endpoints',
-    troubled: 'Not well',
+    troubled: 'Unhealthy',
     lagging: 'Lagging',
     flapping: 'Flapping',
   } satisfies Record<Filter, string>,
   filter: 'Show',
   search: 'Search (press /)',
   shown: (shown: number, of: number) => `${shown} of ${of} endpoints`,
-  nobody: 'No endpoint is like that.',
-  fold: (title: string) => `Fold ${title}`,
-  unfold: (title: string) => `Unfold ${title}`,
-  folded: (count: number) => `${count} ${count === 1 ? 'endpoint' : 'endpoints'} folded away`,
-  feed: 'Feed of incidents',
+  noMatch: 'No matching endpoints.',
+  fold: (title: string) => `Collapse ${title}`,
+  unfold: (title: string) => `Expand ${title}`,
+  folded: (count: number) => `${count} ${count === 1 ? 'endpoint' : 'endpoints'} hidden`,
+  feed: 'Incident feed',
   api: 'API',
   signIn: 'Sign in',
   signOut: 'Sign out',
@@ -61,20 +61,16 @@ export const WORDS = {
   atHead: 'at head',
   again: 'again',
   atHeadOf: (count: number, of: number) => `${count} of ${of} at head`,
-  /** Where there is no newer block to be had, nobody is at a head that goes on. */
+  /** Of a halted chain, which has no current head. */
   atLastOf: (count: number, of: number) => `${count === of ? 'all' : `${count} of ${of}`} at the last block`,
-  atHeadMeaning: 'With a current head, and neither lagging, stalled nor forked',
+  atHeadMeaning: 'Endpoints with a current head that are not lagging, stalled or forked',
   behind: (blocks: number) => `${count(blocks)} ${blocks === 1 ? 'block' : 'blocks'} behind`,
   lastSeen: 'last seen',
   none: '–',
-  notTold: 'not known',
+  notKnown: 'not known',
   notEnough: 'not enough data',
   coverage: (share: string) => `of ${share}`,
-  coverageMeaning: (share: string) => `Known for ${share} of the time`,
-  older: 'Older ones',
-  asText: 'As text',
-  observerWell: 'Heartline is well.',
-  noGateway: 'The gateway is not enabled.',
+  coverageMeaning: (share: string) => `Data covers ${share} of the time`,
   halted: 'Chain halted',
   forked: 'Chain forked',
   blockAge: 'old',
@@ -83,24 +79,24 @@ export const WORDS = {
   asOf: (time: string) => `As of ${time}`,
   stale: (seconds: number) => `Stale for ${duration(seconds)}`,
   connecting: 'Connecting',
-  staleVerdict: 'No contact with Heartline. What follows is what it said last.',
-  ownTrouble: 'Heartline has trouble of its own, its verdicts still count',
-  impaired: 'Heartline itself is impaired, so its verdicts wait',
+  staleVerdict: 'Cannot reach Heartline. This page shows the last data received.',
+  ownTrouble: 'Heartline has a problem of its own; health states are still valid',
+  impaired: 'Heartline is impaired; health states are not updated',
   metachain: 'metachain',
   shard: (shard: number) => `shard ${shard}`,
   strip: {
     label: (title: string) => `${title}, the last 24 hours`,
-    none: 'nothing is known',
-    lag: (blocks: number) => `at most ${count(blocks)} ${blocks === 1 ? 'block' : 'blocks'} behind`,
+    none: 'no data',
+    lag: (blocks: number) => `up to ${count(blocks)} ${blocks === 1 ? 'block' : 'blocks'} behind`,
     latency: (text: string) => `p95 ${text}`,
     lasted: (state: string, text: string) => `${state} ${text}`,
   },
 }
 
-/** The whole in one sentence, with the names of the networks that are not well. */
+/** The state of all networks in one sentence; names those that are unhealthy. */
 export function verdictSentence(status: StatusView): string {
   const { networks } = status
-  if (networks.length === 0) return 'Nothing is configured to be watched.'
+  if (networks.length === 0) return 'No endpoints are configured.'
   const troubled = networksWorstFirst(networks.filter((network) => isTroubled(network)))
   const [first, ...others] = troubled
   if (first === undefined) return calmSentence(status)
@@ -110,23 +106,23 @@ export function verdictSentence(status: StatusView): string {
 }
 
 function calmSentence({ networks, state, observer }: StatusView): string {
-  const everybody = networks.flatMap(({ endpoints }) => endpoints)
+  const endpoints = networks.flatMap(({ endpoints }) => endpoints)
   if (state === 'unknown') {
-    const isPolled = !observer.impaired && everybody.every(({ last_polled_at: at }) => at !== null)
-    return `Nothing is known yet: the first ${isPolled ? 'answers are being confirmed' : 'polls are under way'}.`
+    const isPolled = !observer.impaired && endpoints.every(({ last_polled_at: at }) => at !== null)
+    return `No data yet: the first ${isPolled ? 'answers are being confirmed' : 'polls are under way'}.`
   }
   if (state === 'maintenance') return 'Everything is in maintenance.'
-  const total = everybody.length
-  const { up, maintenance, unknown } = tally(everybody)
-  if (up === total) return total === 1 ? 'The one endpoint is up.' : `All ${total} endpoints are up.`
+  const total = endpoints.length
+  const { up, maintenance, unknown } = tally(endpoints)
+  if (up === total) return total === 1 ? 'The endpoint is up.' : `All ${total} endpoints are up.`
   const planned = maintenance === 0 ? '' : `; ${maintenance} ${maintenance === 1 ? 'is' : 'are'} in maintenance`
-  return `${up} of ${total} endpoints are up${planned}${unknown > 0 ? '; the others are not known' : ''}.`
+  return `${up} of ${total} endpoints are up${planned}${unknown > 0 ? '; the state of the others is unknown' : ''}.`
 }
 
 function othersSentence(fine: readonly NetworkView[]): string {
   const known = fine.every(({ state }) => state !== 'unknown')
   const which = fine.length === 1 ? 'the other network is' : `the other ${fine.length} networks are`
-  return `${which} ${known ? 'at head' : 'not in trouble'}`
+  return `${which} ${known ? 'at head' : 'not unhealthy'}`
 }
 
 const MOST_NAMED = 3
@@ -137,24 +133,24 @@ function alsoIn(others: readonly NetworkView[]): string {
   if (others.length === 1 && second !== undefined) return `; ${networkSentence(second)}`
   const named = others.slice(0, MOST_NAMED).map(({ title }) => title)
   const more = others.length - named.length
-  if (more > 0) return `; trouble in ${named.join(', ')} and ${more} more too`
-  return `; trouble in ${named.slice(0, -1).join(', ')} and ${named.at(-1)} too`
+  if (more > 0) return `; also unhealthy: ${named.join(', ')} and ${more} more`
+  return `; also unhealthy: ${named.slice(0, -1).join(', ')} and ${named.at(-1)}`
 }
 
-/** An incident in words: `is down: connection refused`. Of the worst reasons that hold, the first; none may hold just now. */
+/** `is down: connection refused`. Prefers a condition that holds now and explains the incident's state. */
 export function incidentSentence({ cause, state, flapping, conditions }: IncidentSummaryView): string {
   const holding = conditions.filter(({ until }) => until === null)
   const main = holding.find((condition) => condition.state === state) ?? holding[0] ?? conditions.at(-1)
   const why = main === undefined ? '' : `: ${main.message}`
   if (cause !== 'endpoint') return `${cause === 'halted' ? 'is halted' : 'is forked'}${why}`
-  return `is ${state}${flapping ? ' on and off' : ''}${why}`
+  return `is ${flapping ? `flapping between up and ${state}` : state}${why}`
 }
 
-/** Whether it is the node or the chain, as far as the others tell; nothing where the incident is of the whole network. */
+/** Whether the node or the chain is at fault, judged by the other endpoints; empty for an incident of the whole network. */
 export function whoseFault({ cause, endpoint }: IncidentSummaryView, of: NetworkView | undefined): string {
   if (cause !== 'endpoint' || of === undefined || of.halted || of.forked) return ''
   const others = of.endpoints.filter(({ name }) => name !== endpoint)
-  if (others.length === 0) return 'No other endpoint tells whether it is the chain.'
+  if (others.length === 0) return 'There is no other endpoint to compare with.'
   const well = atHead(others)
   if (well === 0) return 'No other endpoint is at head either.'
   if (well < others.length)
@@ -162,7 +158,7 @@ export function whoseFault({ cause, endpoint }: IncidentSummaryView, of: Network
   return `Not the chain: the other ${well === 1 ? 'one is' : `${well} are`} at head.`
 }
 
-/** As people call them: `Avalanche: Own node 1`, or the network alone; by name what is no longer configured. */
+/** `Avalanche: Own node 1`, or the network's title alone. What is no longer configured has no title, so its name is used. */
 export function titleOf({ networks }: StatusView, network: string, endpoints: readonly string[] | null): string {
   const of = networks.find(({ name }) => name === network)
   const title = of?.title ?? network
@@ -189,7 +185,7 @@ function networkSentence({ title, endpoints, halted, forked }: NetworkView): str
 function complaint({ state, conditions }: EndpointView): string {
   const [worst] = conditions
   if (worst === undefined) return `is ${state}`
-  // What these say makes the state plain.
+  // The messages of these conditions already imply the state.
   if (state === 'degraded') {
     if (worst.code === 'lagging') return worst.message.startsWith('is ') ? worst.message : `is ${worst.message}`
     if (worst.code === 'rate-limited') return 'is rate limited'

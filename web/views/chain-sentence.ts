@@ -1,27 +1,28 @@
 import type { BlocksView } from '../../src/http/wire-blocks.ts'
 import type { NetworkView } from '../../src/http/wire-status.ts'
+import { sinceLastBlock } from './block-arrival-figures.ts'
 import { shardName } from './endpoint-row.ts'
 import { duration, since, unbroken } from './format.ts'
-import { sinceLastBlock } from './race-figures.ts'
 import { NETWORK, paceText } from './words-network.ts'
 
 /** Whether it is the chain that is not well, or a node: the one thing that a height alone does not tell. */
-export function pulseSentence(network: NetworkView, blocks: BlocksView, nowMs: number): string {
+export function chainSentence(network: NetworkView, blocks: BlocksView, nowMs: number): string {
   const { endpoints, halted, forked } = network
-  if (blocks.shards.every((shard) => shard.blocks.length === 0)) return NETWORK.nothingTold
+  if (blocks.shards.every((shard) => shard.blocks.length === 0)) return NETWORK.noBlocks
   if (halted) return haltedSentence(blocks, nowMs)
   if (forked) return NETWORK.split
-  if (endpoints.every(({ heads }) => heads.every(({ lag_blocks: lag }) => lag === null))) return NETWORK.silent
+  if (endpoints.every(({ heads }) => heads.every(({ lag_blocks: lag }) => lag === null))) return NETWORK.noHeads
   const stuck = suffering(network, 'stalled')
   const [one] = stuck
   if (one !== undefined) {
     const stood = duration(Math.floor(since(advancedAt(blocks, one.name), nowMs)))
-    return stuck.length === 1 ? unbroken(NETWORK.stuck(one.title, stood)) : NETWORK.stuckMany(stuck.length)
+    return stuck.length === 1 ? unbroken(NETWORK.stalled(one.title, stood)) : NETWORK.manyStalled(stuck.length)
   }
   const astray = suffering(network, 'forked')
   const [stray] = astray
-  if (stray !== undefined) return astray.length === 1 ? NETWORK.astray(stray.title) : NETWORK.astrayMany(astray.length)
-  return NETWORK.goesOn(paceOf(blocks))
+  if (stray !== undefined)
+    return astray.length === 1 ? NETWORK.onMinority(stray.title) : NETWORK.manyOnMinority(astray.length)
+  return NETWORK.advancing(paceOf(blocks))
 }
 
 function suffering({ endpoints }: NetworkView, from: 'stalled' | 'forked') {

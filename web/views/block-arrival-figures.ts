@@ -1,7 +1,7 @@
 import type { BlockWitnessView, ShardBlocksView } from '../../src/http/wire-blocks.ts'
 
 /** How one endpoint did in the race for the last blocks. */
-export interface Racer {
+export interface EndpointArrivals {
   readonly witness: BlockWitnessView
   /** Blocks at which it was seen first, and those of them at which surely nobody was sooner. */
   readonly firsts: number
@@ -11,19 +11,19 @@ export interface Racer {
   /** How sharp that is: it was there at most so much sooner. */
   readonly withinSeconds: number | null
   /** Of every block: how it stands to it. */
-  readonly places: readonly Place[]
+  readonly arrivals: readonly Arrival[]
 }
 
 /**
  * `there`: it has it, and nobody saw when it came; `awaited`: it is not there yet, as happens to everybody; `missing`: nor is it at
  * so many others that it lags; `unknown`: it was not watched then.
  */
-export type Place = 'first' | 'with' | 'late' | 'there' | 'awaited' | 'missing' | 'unknown'
+export type Arrival = 'first' | 'with' | 'late' | 'there' | 'awaited' | 'missing' | 'unknown'
 
-export function racersOf(
+export function arrivalsOf(
   { blocks, endpoints, block_time: pace }: ShardBlocksView,
   lagBlocks: number,
-): readonly Racer[] {
+): readonly EndpointArrivals[] {
   // So many blocks come between two polls: without them nobody is called late.
   const between = (of: BlockWitnessView) => Math.ceil(of.interval_seconds / Math.max(0.1, pace.expected_seconds))
   const newest = blocks.at(-1)?.height ?? 0
@@ -37,14 +37,14 @@ export function racersOf(
       sure: first.filter((at) => sureOf[at] === mine).length,
       laterSeconds: median(seen.map((at) => witness.later_seconds[at] ?? 0)),
       withinSeconds: median(seen.map((at) => witness.within_seconds[at] ?? 0)),
-      places: blocks.map(({ height }, at) =>
-        placeOf(witness, height, at, newest - witness.height >= lagBlocks + between(witness)),
+      arrivals: blocks.map(({ height }, at) =>
+        arrivalOf(witness, height, at, newest - witness.height >= lagBlocks + between(witness)),
       ),
     }
   })
 }
 
-function placeOf(witness: BlockWitnessView, height: number, at: number, lags: boolean): Place {
+function arrivalOf(witness: BlockWitnessView, height: number, at: number, lags: boolean): Arrival {
   const later = witness.later_seconds[at] ?? null
   if (later === null) {
     if (witness.height < height) return lags ? 'missing' : 'awaited'
@@ -109,7 +109,7 @@ export function disputedAt({ blocks }: Pick<ShardBlocksView, 'blocks'>): readonl
 }
 
 /** Whoever is no further behind than this is about to be there, and may yet say another word. */
-const ABOUT_TO_BE_THERE = 2
+const CATCHING_UP_BLOCKS = 2
 
 /** What is said of a height: `open` while those that have yet to tell theirs could make a majority. */
 export function verdictAt(
@@ -117,7 +117,7 @@ export function verdictAt(
   at: number,
 ): 'majority' | 'split' | 'open' {
   const height = blocks[at]?.height ?? 0
-  const near = endpoints.filter((one) => one.height >= height - ABOUT_TO_BE_THERE || (one.told[at] ?? null) !== null)
+  const near = endpoints.filter((one) => one.height >= height - CATCHING_UP_BLOCKS || (one.told[at] ?? null) !== null)
   const agreeing = near.filter(({ told }) => told[at] === 0).length
   if (agreeing * 2 > near.length) return 'majority'
   const undecided = near.filter(({ told }) => (told[at] ?? null) === null).length

@@ -1,16 +1,23 @@
 import type { ShardBlocksView } from '../../src/http/wire-blocks.ts'
 import type { EndpointView, NetworkView } from '../../src/http/wire-status.ts'
+import {
+  type Arrival,
+  arrivalsOf,
+  type EndpointArrivals,
+  intervalsOf,
+  median,
+  sinceLastBlock,
+} from './block-arrival-figures.ts'
+import { blockArrivalTable } from './block-arrival-table.ts'
 import { shardName, ticking } from './endpoint-row.ts'
 import { age, count, duration, unbroken, type Zone } from './format.ts'
 import { guard, html, nothing, repeat, svg, type TemplateResult } from './lit.ts'
 import { mark } from './mark.ts'
-import { intervalsOf, median, type Place, type Racer, racersOf, sinceLastBlock } from './race-figures.ts'
-import { raceTable } from './race-table.ts'
 import { endpointPath } from './route.ts'
 import { WORDS } from './words.ts'
 import { NETWORK, paceText } from './words-network.ts'
 
-export interface Race {
+export interface BlockArrival {
   readonly network: string
   readonly shard: ShardBlocksView
   /** Where its endpoints agree to be, as the latest event has it. */
@@ -26,16 +33,16 @@ export interface Race {
 }
 
 /** The overview has them all. */
-const MOST_ROWS = 60
+const MAX_ROWS = 60
 
 /** Who is at which height of one chain now, and who was how soon at each of the last blocks; above them the chain itself. */
-export function race(of: Race): TemplateResult {
+export function blockArrival(of: BlockArrival): TemplateResult {
   const { shard, endpoints } = of
   const { columns } = NETWORK
-  const racers = new Map(racersOf(shard, of.lagBlocks).map((racer) => [racer.witness.name, racer]))
+  const racers = new Map(arrivalsOf(shard, of.lagBlocks).map((racer) => [racer.witness.name, racer]))
   const seen = shard.blocks.filter(({ first_seen_at: at }) => at !== null).length
   const all = endpoints.filter(({ name }) => racers.has(name) || shard.endpoints_left_out === 0)
-  const shown = all.slice(0, MOST_ROWS)
+  const shown = all.slice(0, MAX_ROWS)
   const rest = all.length - shown.length + shard.endpoints_left_out
   return html`
     <table class="race" role="table">
@@ -45,7 +52,7 @@ export function race(of: Race): TemplateResult {
           <th role="columnheader" scope="col" class="n height">${columns.height}</th>
           <th role="columnheader" scope="col" class="n lag">${columns.lag}</th>
           <th role="columnheader" scope="col" class="n first" title=${NETWORK.sureMeaning}>${columns.first}</th>
-          <th role="columnheader" scope="col" class="n later" title=${NETWORK.laterMeaning}>${columns.later}</th>
+          <th role="columnheader" scope="col" class="n later" title=${NETWORK.delayMeaning}>${columns.delay}</th>
           <th role="columnheader" scope="col" class="lanes">${NETWORK.lastBlocks(shard.blocks.length)}</th>
         </tr>
       </thead>
@@ -61,8 +68,8 @@ export function race(of: Race): TemplateResult {
         )}
       </tbody>
     </table>
-    ${rest > 0 ? html`<p class="aside">${NETWORK.leftOut(rest)}</p>` : nothing}
-    ${legend([...racers.values()])} ${guard([shard, endpoints.length], () => raceTable({ shard, id: tableId(shard.shard), titleOf: titleOf(endpoints), nowMs: of.toldMs }))}
+    ${rest > 0 ? html`<p class="aside">${NETWORK.notListed(rest)}</p>` : nothing}
+    ${legend([...racers.values()])} ${guard([shard, endpoints.length], () => blockArrivalTable({ shard, id: tableId(shard.shard), titleOf: titleOf(endpoints), nowMs: of.toldMs }))}
   `
 }
 
@@ -76,7 +83,7 @@ function tableId(shard: number | null): string {
 }
 
 /** The chain by its own blocks: a bar for the time to each, and one for the time since the last. */
-function chainRow({ shard, reference, stallSeconds, zone, nowMs }: Race): TemplateResult {
+function chainRow({ shard, reference, stallSeconds, zone, nowMs }: BlockArrival): TemplateResult {
   const { blocks, block_time: pace } = shard
   // Blocks are told every few seconds, and events come between.
   const told = blocks.at(-1)
@@ -124,7 +131,7 @@ function chainBand(shard: ShardBlocksView, stallSeconds: number, nowMs: number):
       class="track band"
       role="slider"
       tabindex="0"
-      data-course=${tableId(shard.shard)}
+      data-chart-table=${tableId(shard.shard)}
       aria-label=${NETWORK.band(shard.shard === null ? NETWORK.chain : shardName(shard.shard))}
       aria-orientation="horizontal"
       aria-readonly="true"
@@ -146,9 +153,9 @@ function chainBand(shard: ShardBlocksView, stallSeconds: number, nowMs: number):
 }
 
 function endpointRow(
-  { network, shard, zone, nowMs }: Race,
+  { network, shard, zone, nowMs }: BlockArrival,
   endpoint: EndpointView,
-  racer: Racer | undefined,
+  racer: EndpointArrivals | undefined,
   seen: number,
 ): TemplateResult {
   const head = endpoint.heads.find((one) => one.shard === shard.shard)
@@ -182,7 +189,7 @@ function endpointRow(
       <td role="cell" class="n first" data-label=${columns.first} title=${racer === undefined ? nothing : NETWORK.sure(racer.sure)}>
         ${racer === undefined || seen === 0 ? none() : html`${NETWORK.firsts(racer.firsts, seen)}${racer.sure > 0 ? html`<small>${NETWORK.sure(racer.sure)}</small>` : nothing}`}
       </td>
-      <td role="cell" class="n later" data-label=${columns.later}>${racer === undefined ? none() : later(racer)}</td>
+      <td role="cell" class="n later" data-label=${columns.delay}>${racer === undefined ? none() : later(racer)}</td>
       <td role="cell" class="lanes">${racer === undefined ? html`<div class="track"></div>` : lane(racer, tableId(shard.shard))}</td>
     </tr>
   `
@@ -198,7 +205,7 @@ function lagAge(seconds: number | null): string {
   return seconds === null ? '' : age(seconds)
 }
 
-function later({ laterSeconds, withinSeconds }: Racer): TemplateResult {
+function later({ laterSeconds, withinSeconds }: EndpointArrivals): TemplateResult {
   if (laterSeconds === null) return none()
   return html`+${paceText(laterSeconds)}
     <small>${NETWORK.plusMinus(paceText(withinSeconds ?? 0))}</small>`
@@ -206,7 +213,7 @@ function later({ laterSeconds, withinSeconds }: Racer): TemplateResult {
 
 const LANE = 20
 /** How far up each reaches: what stands out does so by its shape too. */
-const SHAPES: Readonly<Record<Exclude<Place, 'unknown' | 'awaited'>, readonly [from: number, to: number]>> = {
+const SHAPES: Readonly<Record<Exclude<Arrival, 'unknown' | 'awaited'>, readonly [from: number, to: number]>> = {
   first: [2, LANE],
   with: [8, LANE],
   late: [13, LANE],
@@ -215,9 +222,9 @@ const SHAPES: Readonly<Record<Exclude<Place, 'unknown' | 'awaited'>, readonly [f
 }
 
 /** One cell a block, and one for the time since. */
-function lane({ places }: Racer, table: string): TemplateResult {
+function lane({ arrivals: places }: EndpointArrivals, table: string): TemplateResult {
   const cells = places.length + 1
-  return html`<div class="track" data-course=${table}>
+  return html`<div class="track" data-chart-table=${table}>
     <svg viewBox="0 0 ${cells} ${LANE}" preserveAspectRatio="none" aria-hidden="true" focusable="false">
       <path class="ground" d=${`${row(places, (place) => place !== 'unknown', 0, LANE, 1)}M${places.length} 0h1v${LANE}h-1z`} />
       ${(Object.keys(SHAPES) as (keyof typeof SHAPES)[]).map((name) => {
@@ -230,8 +237,8 @@ function lane({ places }: Racer, table: string): TemplateResult {
 }
 
 function row(
-  places: readonly Place[],
-  isIn: (place: Place) => boolean,
+  places: readonly Arrival[],
+  isIn: (place: Arrival) => boolean,
   from: number,
   to: number,
   width: number,
@@ -240,8 +247,8 @@ function row(
 }
 
 /** Of what is there to be seen. */
-function legend(racers: readonly Racer[]): TemplateResult {
-  const seen = new Set(racers.flatMap(({ places }) => places))
+function legend(racers: readonly EndpointArrivals[]): TemplateResult {
+  const seen = new Set(racers.flatMap(({ arrivals: places }) => places))
   const names = (Object.keys(NETWORK.legend) as (keyof typeof NETWORK.legend)[]).filter((name) => seen.has(name))
   return html`<ul class="legend">
     ${names.map((name) => html`<li><i class=${name}></i>${NETWORK.legend[name]}</li>`)}
@@ -249,7 +256,7 @@ function legend(racers: readonly Racer[]): TemplateResult {
 }
 
 function none(): TemplateResult {
-  return html`<span class="quiet none" role="img" aria-label=${WORDS.notTold}>${WORDS.none}</span>`
+  return html`<span class="quiet none" role="img" aria-label=${WORDS.notKnown}>${WORDS.none}</span>`
 }
 
 function round(value: number): number {

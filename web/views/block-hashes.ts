@@ -1,13 +1,13 @@
 import type { ShardBlocksView } from '../../src/http/wire-blocks.ts'
 import type { EndpointView } from '../../src/http/wire-status.ts'
+import { disputedAt, verdictAt } from './block-arrival-figures.ts'
 import { count } from './format.ts'
 import { html, nothing, type TemplateResult } from './lit.ts'
 import { mark } from './mark.ts'
-import { disputedAt, verdictAt } from './race-figures.ts'
 import { endpointPath } from './route.ts'
 import { NETWORK } from './words-network.ts'
 
-export interface ForkLens {
+export interface BlockHashes {
   readonly network: string
   readonly shard: ShardBlocksView
   /** The worst first. */
@@ -20,14 +20,14 @@ const HEIGHTS = 14
 const ROWS = 16
 
 /** Which block each endpoint has at each of the last heights: who has another one stands out. */
-export function forkLens({ network, shard, endpoints }: ForkLens): TemplateResult {
+export function blockHashes({ network, shard, endpoints }: BlockHashes): TemplateResult {
   const columns = columnsOf(shard)
-  if (columns.length === 0) return html`<p class="aside">${NETWORK.nothingTold}</p>`
+  if (columns.length === 0) return html`<p class="aside">${NETWORK.noBlocks}</p>`
   const dispute = disputeOf(shard)
   const rows = rowsOf(shard, endpoints, columns, dispute)
   const rest = shard.endpoints.length - rows.length
   return html`
-    <p class=${dispute === null ? 'aside' : 'disputed'}>${dispute === null ? NETWORK.oneMind : sentence(dispute, shard, endpoints)}</p>
+    <p class=${dispute === null ? 'aside' : 'disputed'}>${dispute === null ? NETWORK.agree : sentence(dispute, shard, endpoints)}</p>
     <div class="heights">
       <table class="lens" role="table">
         <thead role="rowgroup">
@@ -117,7 +117,7 @@ interface Cell {
 
 function cell({ hashes, word, isOdd, when }: Cell): TemplateResult {
   if (word === null)
-    return html`<td role="cell" class="blank ${when}"><span class="unseen">${NETWORK.blank}</span></td>`
+    return html`<td role="cell" class="blank ${when}"><span class="unseen">${NETWORK.notReported}</span></td>`
   const hash = hashes[word] ?? ''
   if (hashes.length < 2) return html`<td role="cell" class=${when} title=${hash}>${short(hash)}</td>`
   if (isOdd === false) return html`<td role="cell" class="most ${when}" title=${hash}>${short(hash)}</td>`

@@ -1,11 +1,11 @@
 import type { ShardBlocksView } from '../../src/http/wire-blocks.ts'
+import { intervalsOf, median, sinceLastBlock } from './block-arrival-figures.ts'
 import { count } from './format.ts'
 import { html, type TemplateResult } from './lit.ts'
-import { intervalsOf, median, sinceLastBlock } from './race-figures.ts'
 import { NETWORK, paceText } from './words-network.ts'
-import { COURSE_WORDS } from './words-small-charts.ts'
+import { CHART_WORDS } from './words-small-charts.ts'
 
-export interface RaceTable {
+export interface BlockArrivalTable {
   readonly shard: ShardBlocksView
   readonly id: string
   readonly titleOf: (name: string) => string
@@ -14,15 +14,15 @@ export interface RaceTable {
 }
 
 /** More columns than that nobody reads. */
-const MOST_COLUMNS = 6
+const MAX_COLUMNS = 6
 
 /** What the lanes show, block by block: for who does not see them, and for whoever walks along them. */
-export function raceTable({ shard, id, titleOf, nowMs }: RaceTable): TemplateResult {
-  const isWide = shard.endpoints.length <= MOST_COLUMNS
+export function blockArrivalTable({ shard, id, titleOf, nowMs }: BlockArrivalTable): TemplateResult {
+  const isWide = shard.endpoints.length <= MAX_COLUMNS
   return html`
     <details class="behind">
-      <summary>${COURSE_WORDS.table}</summary>
-      <div class="scroll" tabindex="0" role="region" aria-label=${NETWORK.race}>
+      <summary>${CHART_WORDS.table}</summary>
+      <div class="scroll" tabindex="0" role="region" aria-label=${NETWORK.arrival}>
         <table class="data" id=${id}>
           <thead>
             <tr>
@@ -32,7 +32,7 @@ export function raceTable({ shard, id, titleOf, nowMs }: RaceTable): TemplateRes
                 isWide
                   ? shard.endpoints.map(({ name }) => html`<th scope="col" class="n">${titleOf(name)}</th>`)
                   : html`<th scope="col">${NETWORK.firstBy}</th>
-                      <th scope="col" class="n">${NETWORK.columns.later}</th>
+                      <th scope="col" class="n">${NETWORK.columns.delay}</th>
                       <th scope="col">${NETWORK.lastBy}</th>`
               }
             </tr>
@@ -53,7 +53,7 @@ function rows(shard: ShardBlocksView, isWide: boolean, titleOf: (name: string) =
     const interval = intervals[at] ?? null
     return html`<tr>
       <th scope="row">${count(height)}</th>
-      <td class="n">${interval === null ? COURSE_WORDS.none : paceText(interval)}</td>
+      <td class="n">${interval === null ? CHART_WORDS.none : paceText(interval)}</td>
       ${isWide ? shard.endpoints.map((_, of) => html`<td class="n">${cell(shard, of, at)}</td>`) : summary(shard, at, titleOf)}
     </tr>`
   })
@@ -75,16 +75,16 @@ function summary({ endpoints }: ShardBlocksView, at: number, titleOf: (name: str
   const [first] = seen
   const last = seen.at(-1)
   const middle = median(seen.map(({ by }) => by))
-  return html`<td>${first === undefined ? COURSE_WORDS.none : titleOf(first.name)}</td>
-    <td class="n">${middle === null ? COURSE_WORDS.none : NETWORK.laterBy(paceText(middle))}</td>
-    <td>${last === undefined ? COURSE_WORDS.none : `${titleOf(last.name)} ${NETWORK.laterBy(paceText(last.by))}`}</td>`
+  return html`<td>${first === undefined ? CHART_WORDS.none : titleOf(first.name)}</td>
+    <td class="n">${middle === null ? CHART_WORDS.none : NETWORK.laterBy(paceText(middle))}</td>
+    <td>${last === undefined ? CHART_WORDS.none : `${titleOf(last.name)} ${NETWORK.laterBy(paceText(last.by))}`}</td>`
 }
 
 /** The block that is yet to come. */
 function waiting(seconds: number | null, columns: number): TemplateResult {
   return html`<tr>
     <th scope="row">${NETWORK.next}</th>
-    <td class="n">${seconds === null ? COURSE_WORDS.none : paceText(Math.round(seconds))}</td>
+    <td class="n">${seconds === null ? CHART_WORDS.none : paceText(Math.round(seconds))}</td>
     ${Array.from({ length: columns }, () => html`<td class="n">${NETWORK.notThere}</td>`)}
   </tr>`
 }

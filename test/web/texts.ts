@@ -1,5 +1,5 @@
 /** What is read of each, piece by piece with a space between: elements that stand side by side have none in their text. */
-export function told(of: HTMLElement, selector: string): string[] {
+export function textsOf(of: HTMLElement, selector: string): string[] {
   return [...of.querySelectorAll(selector)].map((one) => pieces(one).join(' ').replace(/\s+/g, ' ').trim())
 }
 
