@@ -1,7 +1,7 @@
 import { systemClock } from '../dist/src/clock.js'
 import { endpointKey } from '../dist/src/core/endpoint.js'
 import { createObserver } from '../dist/src/core/observer/observer.js'
-import { whereaboutsOf } from '../dist/src/core/observer/own-network.js'
+import { locationOf } from '../dist/src/core/observer/own-network.js'
 import { createPoller } from '../dist/src/poll/poller.js'
 import { createBoard } from '../dist/src/state/board.js'
 import { createIncidentLog } from '../dist/src/state/incident-log.js'
@@ -80,7 +80,7 @@ async function perPoll(networks: number, each: number, { stands, branch }: Fate)
     clock,
     log: silentLog,
   })
-  const at = whereaboutsOf('127.0.0.1')
+  const at = locationOf('127.0.0.1')
   const all = Array.from({ length: networks }, (_, index) => ({
     network: network({ name: `n${index}`, blockTimeMs: BLOCK_MS }),
     endpoints: endpoints.slice(index * each, (index + 1) * each).map((one) => ({ endpoint: one, at })),

@@ -2,7 +2,7 @@ import type { Clock } from '../src/clock.ts'
 import { type EndpointKey, endpointKey } from '../src/core/endpoint.ts'
 import type { Failure } from '../src/core/failure.ts'
 import { createObserver } from '../src/core/observer/observer.ts'
-import { whereaboutsOf } from '../src/core/observer/own-network.ts'
+import { locationOf } from '../src/core/observer/own-network.ts'
 import type { PollResult } from '../src/core/poll-result.ts'
 import { createPoller } from '../src/poll/poller.ts'
 import { createBoard } from '../src/state/board.ts'
@@ -221,7 +221,7 @@ export async function simulateMonth(days: number, random: () => number): Promise
         events.push(((placed++ * 0.618_033_988_749_895) % 1) * INTERVAL_MS, turn)
         // Providers serve several networks from one host; own nodes have one each.
         const host = number < ENDPOINTS / 2 ? `provider-${number}.example.org` : `node-${number}.${name}.example.org`
-        return { endpoint: one, at: whereaboutsOf(host) }
+        return { endpoint: one, at: locationOf(host) }
       })
       return { network: network({ name, blockTimeMs, thresholds: { ...THRESHOLDS, stallMs } }), endpoints }
     }),

@@ -5,7 +5,7 @@ import { Pool } from 'undici'
 import { systemClock } from '../dist/src/clock.js'
 import { endpointKey } from '../dist/src/core/endpoint.js'
 import { createObserver } from '../dist/src/core/observer/observer.js'
-import { whereaboutsOf } from '../dist/src/core/observer/own-network.js'
+import { locationOf } from '../dist/src/core/observer/own-network.js'
 import { createMetrics } from '../dist/src/metrics/metrics.js'
 import { createProber } from '../dist/src/nodes/probe.js'
 import { createPoller } from '../dist/src/poll/poller.js'
@@ -67,7 +67,7 @@ prober.retarget(
   })),
 )
 const observer = createObserver()
-const selfWatch = watchSelf({ clock, onJump() {}, onBlocked: (from, to) => observer.held(from, to) })
+const selfWatch = watchSelf({ clock, onJump() {}, onBlocked: (from, to) => observer.stalled(from, to) })
 const poller = createPoller({
   prober,
   observer,
@@ -80,7 +80,7 @@ const poller = createPoller({
   clock,
   log: silentLog,
 })
-const polled = endpoints.map((one) => ({ endpoint: one, at: whereaboutsOf('127.0.0.1') }))
+const polled = endpoints.map((one) => ({ endpoint: one, at: locationOf('127.0.0.1') }))
 poller.configure([{ network: chain, endpoints: polled }], new Set())
 store.register(
   endpoints.map((of) => ({ endpoint: endpointKey(of), holdMs: 2000 })),

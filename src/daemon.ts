@@ -3,7 +3,7 @@ import { systemClock } from './clock.ts'
 import type { Config } from './config/config.ts'
 import { endpointKey } from './core/endpoint.ts'
 import { createObserver } from './core/observer/observer.ts'
-import { whereaboutsOf } from './core/observer/own-network.ts'
+import { locationOf } from './core/observer/own-network.ts'
 import { createGatewayService, type GatewayService, type GatewaySetup } from './gateway/service.ts'
 import { createHttpServer, type HttpServer } from './http/server.ts'
 import type { Logger } from './logger.ts'
@@ -111,13 +111,13 @@ export async function startDaemon({ config, log, clock = systemClock }: DaemonDe
       const seconds = Math.round(byMs / 1000)
       metrics.clockJumped(direction)
       log.warn({ direction, seconds: Math.abs(seconds) }, 'wall clock jumped')
-      us.stepped(clock.monotonic(), 1000 * seconds)
+      us.clockStepped(clock.monotonic(), 1000 * seconds)
       journal.stepped(1000 * seconds)
       poller.shift(byMs)
       sightings.shift(byMs)
     },
     onBlocked(from, to) {
-      us.held(from, to)
+      us.stalled(from, to)
       recorder.loopBlocked(to - from)
       journal.held(to - from)
     },
@@ -197,7 +197,7 @@ export async function startDaemon({ config, log, clock = systemClock }: DaemonDe
       network,
       endpoints: configured.map(({ endpoint, connection }) => ({
         endpoint,
-        at: whereaboutsOf(new URL(connection.url.reveal()).hostname),
+        at: locationOf(new URL(connection.url.reveal()).hostname),
       })),
     }))
     poller.configure(networks, kept)
@@ -217,7 +217,7 @@ export async function startDaemon({ config, log, clock = systemClock }: DaemonDe
   function lookAfterOurselves(): void {
     const { trouble } = store.status()
     recorder.sample()
-    journal.troubles([...us.lasting(clock.monotonic()), ...(trouble === null ? [] : [unwritten(trouble)])])
+    journal.troubles([...us.lastingReasons(clock.monotonic()), ...(trouble === null ? [] : [unwritten(trouble)])])
     ownTimer = clock.after(OWN_LOOK_EVERY_MS, lookAfterOurselves)
   }
 

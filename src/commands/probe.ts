@@ -3,7 +3,7 @@ import type { ConfiguredNetwork } from '../config/config.ts'
 import { humanDuration, type UnixMs } from '../core/time.ts'
 import { worst } from '../core/verdict/condition.ts'
 import type { Health } from '../core/verdict/health.ts'
-import { judgeOnce } from '../core/verdict/judge-once.ts'
+import { judgeRound } from '../core/verdict/judge-once.ts'
 import { createProber } from '../nodes/probe.ts'
 import { targetsOf } from '../targets.ts'
 import { readConfig } from './check-config.ts'
@@ -44,7 +44,7 @@ export async function probe(
   const rounds = await Promise.all(
     polled.map(async (network) => {
       const results = await Promise.all(network.endpoints.map(({ endpoint }) => prober.poll(endpoint, io.signal)))
-      return judgeOnce(network.network, results, systemClock.now()).filter(({ endpoint }) =>
+      return judgeRound(network.network, results, systemClock.now()).filter(({ endpoint }) =>
         isSelected(network, endpoint.name),
       )
     }),

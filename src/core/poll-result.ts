@@ -57,7 +57,7 @@ export function checkOutcome(result: PollResult, check: CheckName): Outcome<unkn
 }
 
 /** Something was not asked, for want of our own resources: that says nothing of the node. */
-export function isOurs({ liveness, heads }: PollResult): boolean {
+export function isOwnFault({ liveness, heads }: PollResult): boolean {
   const outcomes = [...(liveness === null ? [] : [liveness]), ...heads.map(({ outcome }) => outcome)]
   return outcomes.some((outcome) => !outcome.ok && outcome.failure.kind === 'local-resources')
 }

@@ -6,7 +6,7 @@ import { periodAt } from '../core/maintenance.ts'
 import { shardName } from '../core/network.ts'
 import type { UnixMs } from '../core/time.ts'
 import { headHolds } from '../core/verdict/known.ts'
-import type { NetworkSplit, NetworkView } from '../core/verdict/network-view.ts'
+import type { NetworkFork, NetworkView } from '../core/verdict/network-view.ts'
 import type { Log } from '../log.ts'
 import type { BoardEntry } from '../state/board.ts'
 import { readIncident } from '../state/incident-codec.ts'
@@ -84,19 +84,19 @@ export function createIncidentRecorder({ incidents, store, log }: IncidentRecord
 
     judged(view, entry, at, now) {
       const { health } = entry
-      const goneSince = health.streaks.recent.at(-view.network.thresholds.recoverAfter)?.at ?? at
+      const goneSince = health.confirmation.recent.at(-view.network.thresholds.recoverAfter)?.at ?? at
       keep(book.endpoint({ health, at, now, goneSince, maintainedUntil: maintainedUntil(entry, now) }))
     },
 
     standing(view, halts, entries, now) {
       const { name } = view.network
-      const isSplit = view.isSplit()
+      const isSplit = view.isForked()
       const open = book.networkWide(name)
       if (halts.length === 0 && !isSplit && open.length === 0) return
       const goesOn = halts.length > 0 === hasCause(open, 'halted') && isSplit === hasCause(open, 'forked')
       if (goesOn && Math.abs(now - (lookedAt.get(name) ?? 0)) < LOOK_AGAIN_AFTER_MS) return
       lookedAt.set(name, now)
-      const split = view.split()
+      const split = view.fork()
       const all = entries()
       const heard = all.filter(({ health }) => health.heads.some((head) => headHolds(head, health, now)))
       const events: NetworkEvent[] = []
@@ -159,7 +159,7 @@ function haltEvent(halts: Halts, heard: readonly BoardEntry[], now: UnixMs): Net
 
 /** Where one side is in maintenance, the others agree. */
 function splitEvent(
-  { shard, height, since, branches }: NetworkSplit,
+  { shard, height, since, branches }: NetworkFork,
   heard: readonly BoardEntry[],
   now: UnixMs,
 ): NetworkEvent {

@@ -3,7 +3,7 @@ import { type Endpoint, type EndpointKey, endpointKey } from '../core/endpoint.t
 import type { Shard } from '../core/network.ts'
 import { waitMs } from '../core/verdict/assess.ts'
 import type { Inspect, Inspected, Inspection } from '../core/verdict/inspection.ts'
-import { type Beside, judgeSingle } from '../core/verdict/judge-single.ts'
+import { judgeSinglePoll, type NetworkContext } from '../core/verdict/judge-single.ts'
 import type { PollStep } from '../core/verdict/poll-step.ts'
 import type { TargetedProber } from '../nodes/probe.ts'
 import type { Board, BoardNetwork } from '../state/board.ts'
@@ -47,7 +47,7 @@ export function createInspector({ board, scheduler, prober, clock }: InspectorDe
       const slot = board.network(endpoint.network)
       const known = board.entry(endpoint.network, endpoint.name)?.health
       if (slot !== undefined && known !== undefined) {
-        const health = judgeSingle(result, known, besideOf(slot, endpoint), clock.now())
+        const health = judgeSinglePoll(result, known, besideOf(slot, endpoint), clock.now())
         inspection = { result, health, steps, startedAt, waitedMs, tookMs: clock.monotonic() - askedAt }
       }
       return { waitMs: waitMs(result) }
@@ -74,7 +74,7 @@ export function createInspector({ board, scheduler, prober, clock }: InspectorDe
   }
 }
 
-function besideOf({ standing, endpoints }: BoardNetwork, endpoint: Endpoint): Beside {
+function besideOf({ standing, endpoints }: BoardNetwork, endpoint: Endpoint): NetworkContext {
   const others = new Set<Shard>(
     endpoints
       .filter(({ health }) => health.endpoint.name !== endpoint.name)

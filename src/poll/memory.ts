@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { UnixMs } from '../core/time.ts'
 import { CONDITION_CODES, VERDICTS } from '../core/verdict/condition.ts'
-import type { EndpointMemory } from '../core/verdict/network-view.ts'
+import type { SavedEndpoint } from '../core/verdict/network-view.ts'
 
 const Time = z.number().int()
 const Head = z.object({ height: z.number().int(), hash: z.string(), parentHash: z.string(), timestamp: Time })
@@ -34,7 +34,7 @@ const Memory = z.object({
 const Planned = z.object({ maintainedUntil: Time.nullable() })
 
 /** Reads what an earlier run, perhaps of another version, has saved of an endpoint; `null` when it cannot be understood. */
-export function readMemory(value: unknown): EndpointMemory | null {
+export function readMemory(value: unknown): SavedEndpoint | null {
   const parsed = Memory.safeParse(value)
   return parsed.success ? parsed.data : null
 }
@@ -46,7 +46,7 @@ export function readMaintainedUntil(value: unknown): UnixMs | null {
 }
 
 /** Two memories of which a restart would make the same: heights and times go on, the streaks are alike. */
-export function sameStreaks(a: EndpointMemory['streaks'], b: EndpointMemory['streaks']): boolean {
+export function sameStreaks(a: SavedEndpoint['streaks'], b: SavedEndpoint['streaks']): boolean {
   if (a === b) return true
   if (a.verdict !== b.verdict || a.traces.length !== b.traces.length || a.recent.length !== b.recent.length)
     return false

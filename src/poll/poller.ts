@@ -2,8 +2,8 @@ import type { Clock } from '../clock.ts'
 import { type CheckName, type Endpoint, type EndpointKey, endpointKey } from '../core/endpoint.ts'
 import { periodAt } from '../core/maintenance.ts'
 import type { Network } from '../core/network.ts'
-import type { ObservedPoll, Observer, Worth } from '../core/observer/observer.ts'
-import { canVouch, type Whereabouts } from '../core/observer/own-network.ts'
+import type { ObservedPoll, Observer, PollValidity } from '../core/observer/observer.ts'
+import { type HostLocation, isWitnessFor } from '../core/observer/own-network.ts'
 import { checkOutcome, type PollResult } from '../core/poll-result.ts'
 import type { UnixMs } from '../core/time.ts'
 import { waitMs } from '../core/verdict/assess.ts'
@@ -42,7 +42,7 @@ export interface PollerDeps {
 
 export interface PolledNetwork {
   readonly network: Network
-  readonly endpoints: readonly { readonly endpoint: Endpoint; readonly at: Whereabouts }[]
+  readonly endpoints: readonly { readonly endpoint: Endpoint; readonly at: HostLocation }[]
 }
 
 /** One poll with all its hops: ask, weigh, judge, put on the board, hand to the store, count. */
@@ -67,7 +67,7 @@ const ENOUGH_WITNESSES = 8
 /** Kept over a reload that does not touch the endpoint, so that a poll under way still counts. */
 interface PolledEndpoint {
   endpoint: Endpoint
-  at: Whereabouts
+  at: HostLocation
   view: NetworkView
   tally: Tally
   savedAt: UnixMs
@@ -101,26 +101,26 @@ export function createPoller(deps: PollerDeps): Poller {
   let nextWitness = 0
   /** Polls per ms. */
   let pace = 0
-  const docket = createPendingPolls<CompletedPoll, Exclude<Worth, 'undecided'>>({
-    decide: (poll) => observer.worth(poll),
-    onDecided: (poll, worth) => (worth === 'ours' ? lose(poll) : judge(poll, worth)),
+  const docket = createPendingPolls<CompletedPoll, Exclude<PollValidity, 'undecided'>>({
+    decide: (poll) => observer.validity(poll),
+    onDecided: (poll, validity) => (validity === 'own-fault' ? discard(poll) : judge(poll, validity)),
     onWaiting: (_key, poll) => callWitness(poll.entry),
   })
 
   function take(poll: CompletedPoll): void {
     count(poll.result, poll.entry.tally)
     poll.entry.answers = poll.result.heads.some(({ outcome }) => outcome.ok) || poll.result.liveness?.ok === true
-    const changed = observer.note(poll)
+    const changed = observer.record(poll)
     docket.add(poll.key, poll)
     if (changed && docket.size > 0) docket.review()
   }
 
-  function judge({ key, entry, result }: CompletedPoll, worth: 'fair' | 'untimed'): void {
+  function judge({ key, entry, result }: CompletedPoll, validity: 'valid' | 'untimed'): void {
     const { endpoint, view } = entry
     if (polled.get(key) !== entry) return
     const now = clock.now()
     const previous = view.health(endpoint.name)
-    const judgement = view.judge(result, now, worth === 'fair')
+    const judgement = view.judge(result, now, validity === 'valid')
     if (judgement === null || previous === undefined) return
     onJudged?.(result)
     const { health, events, suspect } = judgement
@@ -137,12 +137,12 @@ export function createPoller(deps: PollerDeps): Poller {
   }
 
   /** The poll says nothing of the node: from here on its state is unknown. */
-  function lose({ key, entry, result }: CompletedPoll): void {
+  function discard({ key, entry, result }: CompletedPoll): void {
     const { endpoint, view } = entry
     if (polled.get(key) !== entry) return
     const now = clock.now()
     const previous = view.health(endpoint.name)
-    const health = view.lose(endpoint.name, result.startedAt)
+    const health = view.discardPoll(endpoint.name, result.startedAt)
     if (health === null || previous === undefined) return
     const wasKnown = stateAt(previous, now) !== 'unknown'
     board.put(health, wasKnown)
@@ -156,7 +156,7 @@ export function createPoller(deps: PollerDeps): Poller {
     if (severity(verdict) === severity('down') || (pace * endpoint.intervalMs) / 4 > ENOUGH_WITNESSES) return
     for (let tried = 0; tried < witnesses.length; tried++) {
       const witness = witnesses[nextWitness++ % witnesses.length]
-      if (witness === undefined || !witness.answers || !canVouch(witness.at, at)) continue
+      if (witness === undefined || !witness.answers || !isWitnessFor(witness.at, at)) continue
       hasten(endpointKey(witness.endpoint))
       return
     }
@@ -191,7 +191,7 @@ export function createPoller(deps: PollerDeps): Poller {
     const heads = view.references(now)
     const halts = view.halts(now)
     const halted = halts.length > 0
-    const forked = view.isSplit()
+    const forked = view.isForked()
     chronicle.standing(view, halts, () => slot.endpoints, now)
     const changed = halted !== before.halted || forked !== before.forked
     if (!changed && heads === before.heads) return
@@ -221,11 +221,12 @@ export function createPoller(deps: PollerDeps): Poller {
       const { shard, height, hash, previousHash } = event
       store.hashChange({ endpoint: key, at, shard, height, hash, previousHash })
     }
-    if (!sameStreaks(previous.streaks, health.streaks) || at - entry.savedAt >= SAVE_EVERY_MS) save(entry, key, at)
+    if (!sameStreaks(previous.confirmation, health.confirmation) || at - entry.savedAt >= SAVE_EVERY_MS)
+      save(entry, key, at)
   }
 
   function save(entry: PolledEndpoint, key: EndpointKey, at: UnixMs): void {
-    const memory = entry.view.remember(entry.endpoint.name)
+    const memory = entry.view.snapshot(entry.endpoint.name)
     if (memory === null || memory.lastPolledAt === null) return
     entry.savedAt = at
     const { network, name } = entry.endpoint
@@ -258,7 +259,7 @@ export function createPoller(deps: PollerDeps): Poller {
           const key = endpointKey(endpoint)
           const earlier = before.get(key)
           const stays = earlier !== undefined && kept.has(key)
-          if (stays) view.adopt(endpoint.name, earlier.view)
+          if (stays) view.takeOver(endpoint.name, earlier.view)
           const tally = tallyFor(endpoint, earlier)
           const answers = earlier?.answers ?? false
           const next = { endpoint, at, view, tally, savedAt: earlier?.savedAt ?? 0, answers }
@@ -287,7 +288,7 @@ export function createPoller(deps: PollerDeps): Poller {
         const entry = polled.get(key)
         const memory = readMemory(value)
         if (entry === undefined || memory === null) continue
-        entry.view.recall(entry.endpoint.name, memory, now)
+        entry.view.restore(entry.endpoint.name, memory, now)
         const until = readMaintainedUntil(value)
         if (until !== null) maintained.set(key, until)
         const health = entry.view.health(entry.endpoint.name)
@@ -312,7 +313,7 @@ export function createPoller(deps: PollerDeps): Poller {
         const result = isCurrent ? answered : { ...answered, endpoint: entry.endpoint }
         // Before the poll ends: what is noticed only now happened while it lasted.
         lookAtOurselves()
-        take({ key, entry, at: entry.at, startedAt, endedAt: clock.monotonic(), result })
+        take({ key, entry, location: entry.at, startedAt, endedAt: clock.monotonic(), result })
         return { waitMs: waitMs(result) }
       } catch (error) {
         // A bug of ours: it must neither end the other polls nor count against the node.

@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.ts'
-import { SHORTEST_HOLD_MS } from '../core/observer/observer.ts'
+import { MIN_STALL_MS } from '../core/observer/observer.ts'
 import { humanDuration, type UnixMs } from '../core/time.ts'
 
 /** What happened to Heartline itself and its machine, in the order of time: where a history has a gap, it tells why. */
@@ -61,7 +61,7 @@ export function createJournal({ clock }: { readonly clock: Pick<Clock, 'now'> })
     },
 
     held(ms) {
-      if (ms < SHORTEST_HOLD_MS) return
+      if (ms < MIN_STALL_MS) return
       const until = clock.now()
       note({ kind: 'hold', from: until - ms, until, text: `this process stood still for ${humanDuration(ms)}` })
     },

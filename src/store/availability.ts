@@ -5,11 +5,11 @@ import {
   type Availability,
   type AvailabilityWindow,
   addTime,
+  availabilityOf,
   type Interval,
   intervalsOf,
   mergeTime,
   noTime,
-  shareOf,
   type TimeParts,
   withMaintenance,
 } from '../core/verdict/availability.ts'
@@ -132,7 +132,7 @@ export function createAvailabilityReader(db: Database.Database): AvailabilityRea
           addIntervals(all, withMaintenance(lead, maintained.between(endpointId, from, border)), from)
         }
         addIntervals(all, intervals, from)
-        return [window, shareOf(all, now - from)]
+        return [window, availabilityOf(all, now - from)]
       })
       return [name, Object.fromEntries(shares) as Record<AvailabilityWindow, Availability>]
     })

@@ -1,4 +1,4 @@
-import { coveredMs, portionOf, type Stretch } from '../core/verdict/availability.ts'
+import { coveredMs, portionOf, type TimeRange } from '../core/verdict/availability.ts'
 import { newBucket } from './bucket.ts'
 import type { TierTable } from './tier-table.ts'
 import type { Tier } from './tiers.ts'
@@ -6,12 +6,17 @@ import type { Tier } from './tiers.ts'
 /** Other time is in maintenance than before. */
 export interface Replan {
   readonly endpointId: number
-  readonly before: readonly Stretch[]
-  readonly after: readonly Stretch[]
+  readonly before: readonly TimeRange[]
+  readonly after: readonly TimeRange[]
 }
 
 /** Buckets that lie all in maintenance since now hold nothing else, and nothing needs to be read for it. */
-export function blankCovered(table: TierTable, { widthMs }: Tier, { endpointId, after }: Replan, added: Stretch): void {
+export function blankCovered(
+  table: TierTable,
+  { widthMs }: Tier,
+  { endpointId, after }: Replan,
+  added: TimeRange,
+): void {
   const whole = after.find(({ from, until }) => from <= added.from && added.until <= until) ?? added
   const first = Math.max(Math.floor(added.from / widthMs), Math.ceil(whole.from / widthMs))
   const end = Math.min(Math.ceil(added.until / widthMs), Math.floor(whole.until / widthMs))

@@ -5,7 +5,7 @@ import {
   coveredMs,
   type Interval,
   intervalsOf,
-  type Stretch,
+  type TimeRange,
   withMaintenance,
 } from '../core/verdict/availability.ts'
 import {
@@ -114,7 +114,7 @@ export function createHistoryReader(db: Database.Database): HistoryReader {
 interface Reading {
   readonly endpointId: number
   /** All that may lie in a bucket of which a part is asked for. */
-  readonly maintenance: readonly Stretch[]
+  readonly maintenance: readonly TimeRange[]
   readonly steps: Steps
 }
 
@@ -127,7 +127,13 @@ function addInterval({ from, to, state, fresh }: Interval, steps: Steps): void {
   }
 }
 
-function portionAt(from: number, to: number, start: number, wholeMs: number, maintenance: readonly Stretch[]): Portion {
+function portionAt(
+  from: number,
+  to: number,
+  start: number,
+  wholeMs: number,
+  maintenance: readonly TimeRange[],
+): Portion {
   const open = (until: number) => until - start - coveredMs(maintenance, start, until)
   return {
     fromMs: from - start,

@@ -1,14 +1,14 @@
 import type Database from 'better-sqlite3'
-import { type Stretch, unitedStretches } from '../core/verdict/availability.ts'
+import { mergeRanges, type TimeRange } from '../core/verdict/availability.ts'
 
 /** Planned maintenance as kept, endpoint by endpoint. */
 export interface MaintainedTimes {
   /** Those that reach into [from, to), in the order of time, united. */
-  between(endpointId: number, from: number, to: number): Stretch[]
+  between(endpointId: number, from: number, to: number): TimeRange[]
   /** Who has maintenance that ends after this moment. */
   endpointsAfter(at: number): number[]
   /** Of one endpoint, instead of all that was kept from `from` on, what of it began before included. */
-  replace(endpointId: number, from: number, stretches: readonly Stretch[]): void
+  replace(endpointId: number, from: number, stretches: readonly TimeRange[]): void
 }
 
 export function createMaintainedTimes(db: Database.Database): MaintainedTimes {
@@ -37,15 +37,15 @@ export function createMaintainedTimes(db: Database.Database): MaintainedTimes {
 }
 
 /** What is planned once the plan was told at this moment: of what was kept only the past counts on, and what is named again. */
-export function replanned(kept: readonly Stretch[], planned: readonly Stretch[], at: number): Stretch[] {
+export function replanned(kept: readonly TimeRange[], planned: readonly TimeRange[], at: number): TimeRange[] {
   const past = kept.map(({ from, until }) => ({ from, until: Math.min(until, at) }))
-  return unitedStretches([...past, ...planned])
+  return mergeRanges([...past, ...planned])
 }
 
 /** What is in the first list and not in the second; both are united, and so is the outcome. */
-export function onlyIn(stretches: readonly Stretch[], others: readonly Stretch[]): Stretch[] {
+export function onlyIn(stretches: readonly TimeRange[], others: readonly TimeRange[]): TimeRange[] {
   return stretches.flatMap(({ from, until }) => {
-    const left: Stretch[] = []
+    const left: TimeRange[] = []
     let reached = from
     for (const other of others) {
       if (other.until <= reached || other.from >= until) continue

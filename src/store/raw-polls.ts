@@ -1,6 +1,6 @@
 import type Database from 'better-sqlite3'
 import type { UnixMs } from '../core/time.ts'
-import type { HeldResult } from '../core/verdict/availability.ts'
+import type { TimedState } from '../core/verdict/availability.ts'
 import { POLL_COLUMNS, type PollCells, type PollRow, rowOf } from './poll-row.ts'
 import { SLOT_MS, slotOf } from './tiers.ts'
 
@@ -10,7 +10,7 @@ export interface Holds {
   readonly longestMs: number
 }
 
-export type HeldPoll = PollRow & HeldResult
+export type HeldPoll = PollRow & TimedState
 
 /** Reads raw polls, of one endpoint or of many, together with how long each of them holds. */
 export interface RawPolls {

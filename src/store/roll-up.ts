@@ -1,5 +1,5 @@
 import type Database from 'better-sqlite3'
-import { addTime, intervalsOf, type Stretch, withMaintenance } from '../core/verdict/availability.ts'
+import { addTime, intervalsOf, type TimeRange, withMaintenance } from '../core/verdict/availability.ts'
 import { addPoll, type Bucket, mergeBucket, newBucket } from './bucket.ts'
 import { blankCovered, carve } from './carve.ts'
 import { createClockBelief } from './clock-belief.ts'
@@ -24,7 +24,7 @@ export interface RollUp {
    * Other time is in maintenance than before. Where its borders lie within a bucket whose polls are gone, as much of the sum
    * goes as of the time. Runs inside the caller's transaction, after the new plan was written.
    */
-  replan(endpointId: number, before: readonly Stretch[], after: readonly Stretch[]): void
+  replan(endpointId: number, before: readonly TimeRange[], after: readonly TimeRange[]): void
 }
 
 /** Endpoints to a transaction. */
@@ -226,7 +226,7 @@ export function createRollUp(db: Database.Database, belief = createClockBelief(d
 }
 
 /** The buckets in which the stretches begin and end. */
-function edgesOf(stretches: readonly Stretch[], widthMs: number): number[] {
+function edgesOf(stretches: readonly TimeRange[], widthMs: number): number[] {
   const borders = stretches.flatMap(({ from, until }) => [from, until - 1])
   return [...new Set(borders.map((at) => Math.floor(at / widthMs)))]
 }

@@ -1,5 +1,5 @@
 import type Database from 'better-sqlite3'
-import type { Stretch } from '../core/verdict/availability.ts'
+import type { TimeRange } from '../core/verdict/availability.ts'
 import { createReachReader, markOf } from './cursors.ts'
 import { createMaintainedTimes, onlyIn, replanned } from './maintained.ts'
 import {
@@ -103,7 +103,7 @@ export function createWriting(db: Database.Database, rollUp: RollUp): Writing {
     const believed = markOf(db, 'clock_ms')
     // A clock that begins in 1970 must not call everything planned since then off.
     const cutAt = believed !== null && at < believed - DAY.widthMs ? Number.MAX_SAFE_INTEGER : at
-    const planned = new Map<number, Stretch[]>(maintained.endpointsAfter(cutAt).map((endpointId) => [endpointId, []]))
+    const planned = new Map<number, TimeRange[]>(maintained.endpointsAfter(cutAt).map((endpointId) => [endpointId, []]))
     for (const [endpoint, from, until] of periods) {
       if (!Number.isSafeInteger(from) || !Number.isSafeInteger(until) || from >= until) continue
       const endpointId = idOf(endpoint)

@@ -2,17 +2,17 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
   addTime,
+  availabilityOf,
   coveredMs,
   flooredRatio,
-  type HeldResult,
   intervalsOf,
   knownMs,
+  mergeRanges,
   mergeTime,
   noTime,
   portionOf,
-  shareOf,
+  type TimedState,
   type TimeParts,
-  unitedStretches,
   withMaintenance,
 } from '../../src/core/verdict/availability.ts'
 import { STATES, type State } from '../../src/core/verdict/condition.ts'
@@ -27,7 +27,7 @@ const results = fc
     }),
     { maxLength: 30 },
   )
-  .map((list): HeldResult[] => {
+  .map((list): TimedState[] => {
     let at = 0
     return list.map(({ gap, ...result }) => {
       at += gap
@@ -37,12 +37,12 @@ const results = fc
 const window = fc.tuple(fc.nat(200), fc.nat(300)).map(([from, length]) => ({ from, to: from + length }))
 
 /** Millisecond by millisecond: the latest result at or before it, if it still holds. */
-function stateAt(list: readonly HeldResult[], time: number): State {
+function stateAt(list: readonly TimedState[], time: number): State {
   const latest = list.filter((result) => result.at <= time).at(-1)
   return latest !== undefined && time < latest.at + latest.holdMs ? latest.state : 'unknown'
 }
 
-function sum(list: readonly HeldResult[], from: number, to: number): TimeParts {
+function sum(list: readonly TimedState[], from: number, to: number): TimeParts {
   const parts = noTime()
   for (const interval of intervalsOf(list, from, to)) {
     addTime(parts, interval.state, interval.fresh, interval.to - interval.from)
@@ -102,7 +102,7 @@ describe('maintenance', () => {
     fc.assert(
       fc.property(results, window, planned, (list, { from, to }, periods) => {
         let reached = from
-        for (const interval of withMaintenance(intervalsOf(list, from, to), unitedStretches(periods))) {
+        for (const interval of withMaintenance(intervalsOf(list, from, to), mergeRanges(periods))) {
           expect(interval.from).toBe(reached)
           expect(interval.to).toBeGreaterThan(interval.from)
           for (let time = interval.from; time < interval.to; time++) {
@@ -119,7 +119,7 @@ describe('maintenance', () => {
   test('is counted once where two windows overlap, and the parts sum to the window', () => {
     fc.assert(
       fc.property(results, window, planned, (list, { from, to }, periods) => {
-        const united = unitedStretches(periods)
+        const united = mergeRanges(periods)
         // An interval may say so by itself, too: here only the plan does.
         const polled = list.filter(({ state }) => state !== 'maintenance')
 
@@ -143,13 +143,13 @@ describe('maintenance', () => {
   test('united is one list in order, in which nothing overlaps or touches, and nothing is empty', () => {
     fc.assert(
       fc.property(planned, (periods) => {
-        const united = unitedStretches(periods)
+        const united = mergeRanges(periods)
 
         for (const [index, { from, until }] of united.entries()) {
           expect(until).toBeGreaterThan(from)
           expect(from).toBeGreaterThan(united[index - 1]?.until ?? Number.NEGATIVE_INFINITY)
         }
-        expect(unitedStretches(united)).toEqual(united)
+        expect(mergeRanges(united)).toEqual(united)
       }),
     )
   })
@@ -158,12 +158,12 @@ describe('maintenance', () => {
     fc.assert(
       fc.property(results, window, planned, (list, { from, to }, periods) => {
         const parts = noTime()
-        for (const interval of withMaintenance(intervalsOf(list, from, to), unitedStretches(periods))) {
+        for (const interval of withMaintenance(intervalsOf(list, from, to), mergeRanges(periods))) {
           addTime(parts, interval.state, interval.fresh, interval.to - interval.from)
         }
         const without = { ...parts, maintenanceMs: 0 }
 
-        expect(shareOf(parts, Math.max(1, to - from))).toEqual(shareOf(without, Math.max(1, to - from)))
+        expect(availabilityOf(parts, Math.max(1, to - from))).toEqual(availabilityOf(without, Math.max(1, to - from)))
       }),
     )
   })
@@ -184,14 +184,14 @@ describe('a calendar', () => {
       expect(Intl.DateTimeFormat().resolvedOptions().timeZone).toBe(zone)
       // Half an hour of every hour down, across the moment.
       const start = moment - 12 * HOUR
-      const polls = Array.from({ length: 2 * hours }, (_, half): HeldResult => {
+      const polls = Array.from({ length: 2 * hours }, (_, half): TimedState => {
         return { at: start + half * (HOUR / 2), state: half % 2 === 0 ? 'up' : 'down', fresh: true, holdMs: HOUR / 2 }
       })
 
       const parts = sum(polls, start, start + hours * HOUR)
 
       expect(parts).toMatchObject({ upMs: (hours * HOUR) / 2, downMs: (hours * HOUR) / 2 })
-      expect(shareOf(parts, hours * HOUR)).toEqual({ ratio: 0.5, coverage: 1, fresh: 0.5 })
+      expect(availabilityOf(parts, hours * HOUR)).toEqual({ ratio: 0.5, coverage: 1, fresh: 0.5 })
     } finally {
       if (before === undefined) delete process.env.TZ
       else process.env.TZ = before
@@ -207,7 +207,7 @@ describe('shares', () => {
         const parts = { upMs, degradedMs, downMs, maintenanceMs, freshMs: upMs }
         const known = knownMs(parts)
 
-        const share = shareOf(parts, known + maintenanceMs + unknownMs + 1)
+        const share = availabilityOf(parts, known + maintenanceMs + unknownMs + 1)
 
         expect(share.ratio).toBe(known === 0 ? null : flooredRatio(upMs + degradedMs, known))
         expect(share.coverage).toBeLessThan(1)
@@ -219,19 +219,22 @@ describe('shares', () => {
   test('one second of downtime in ninety days is not 1', () => {
     const windowMs = 90 * 86_400_000
 
-    const share = shareOf({ ...noTime(), upMs: windowMs - 1000, downMs: 1000, freshMs: windowMs - 1000 }, windowMs)
+    const share = availabilityOf(
+      { ...noTime(), upMs: windowMs - 1000, downMs: 1000, freshMs: windowMs - 1000 },
+      windowMs,
+    )
 
     expect(share).toEqual({ ratio: 0.999999, coverage: 1, fresh: 0.999999 })
   })
 
   test('neither maintenance nor unknown time is in the ratio', () => {
-    const share = shareOf({ upMs: 30, degradedMs: 10, downMs: 10, maintenanceMs: 40, freshMs: 25 }, 100)
+    const share = availabilityOf({ upMs: 30, degradedMs: 10, downMs: 10, maintenanceMs: 40, freshMs: 25 }, 100)
 
     expect(share).toEqual({ ratio: 0.8, coverage: 0.5, fresh: 0.5 })
   })
 
   test('where nothing is known there is no ratio', () => {
-    expect(shareOf(noTime(), 100)).toEqual({ ratio: null, coverage: 0, fresh: null })
+    expect(availabilityOf(noTime(), 100)).toEqual({ ratio: null, coverage: 0, fresh: null })
   })
 
   test('are never above the true value, and within a millionth of it', () => {

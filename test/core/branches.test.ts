@@ -12,9 +12,9 @@ function scene(names: readonly string[]) {
     reached: (at) => [...stands.values()].filter((stood) => stood >= at).length,
     answering: () => stands.size,
     agreedHeight: () => height,
-    slack: () => 3,
-    reachBack: 100,
-    patienceMs: 20_000,
+    slackBlocks: () => 3,
+    maxBacktrackBlocks: 100,
+    maxWaitMs: 20_000,
   })
   function tell(name: string, hashOf: (height: number) => string, at = height): void {
     now += 1000
@@ -46,7 +46,7 @@ describe('branches', () => {
     round()
 
     expect(sides()).toEqual(['with', 'with', 'with'])
-    expect([branches.split(), branches.count()]).toEqual([null, 1])
+    expect([branches.fork(), branches.count()]).toEqual([null, 1])
   })
 
   test('one against two is against the majority once both sides have said it again, and tells where it parted', () => {
@@ -62,7 +62,7 @@ describe('branches', () => {
 
     expect(sides()).toEqual(['with', 'with', 'against'])
     expect(branches.standing('c')).toMatchObject({ height: 1001, hash: '0xother1001', agreedAt: 1000 })
-    expect([branches.split(), branches.count()]).toEqual([null, 2])
+    expect([branches.fork(), branches.count()]).toEqual([null, 2])
   })
 
   test('one against one is a split of both, and no longer when one of them falls silent', () => {
@@ -70,12 +70,12 @@ describe('branches', () => {
     for (let time = 0; time < 3; time++) round({ b: theirs })
 
     expect(sides()).toEqual(['split', 'split'])
-    expect(branches.split()?.branches).toEqual([
+    expect(branches.fork()?.branches).toEqual([
       { hash: '0x1000', endpoints: ['a'] },
       { hash: '0xother1000', endpoints: ['b'] },
     ])
     silence('b')
-    expect(branches.split()).toBeNull()
+    expect(branches.fork()).toBeNull()
   })
 
   test('a block that everybody leaves is no disagreement with whoever was asked first', () => {
@@ -83,7 +83,7 @@ describe('branches', () => {
     round()
     round()
     tell('a', theirs)
-    expect([sides()[0], branches.split()]).toEqual([null, null])
+    expect([sides()[0], branches.fork()]).toEqual([null, null])
     tell('b', theirs)
     tell('c', theirs)
     round({ a: theirs, b: theirs, c: theirs })
@@ -93,13 +93,13 @@ describe('branches', () => {
 
   test('asks for a block only where what was told cannot be compared, and never for one above the head', () => {
     const { branches, round, tell } = scene(['a', 'b', 'c'])
-    expect(branches.ask('a', [1000, 999])).toBeNull()
+    expect(branches.heightToCompare('a', [1000, 999])).toBeNull()
     round()
-    expect(branches.ask('a', [1000, 999])).toBeNull()
+    expect(branches.heightToCompare('a', [1000, 999])).toBeNull()
 
     tell('a', ours)
-    expect(branches.ask('b', [1050, 1049])).toBe(1000)
-    expect(branches.ask('b', [900, 899])).toBeNull()
+    expect(branches.heightToCompare('b', [1050, 1049])).toBe(1000)
+    expect(branches.heightToCompare('b', [900, 899])).toBeNull()
   })
 
   test('a step of the wall clock changes nothing', () => {
@@ -136,7 +136,7 @@ describe('for any endpoints on any branches', () => {
         const majority = counts.findIndex((count) => count * 2 > votes.length)
 
         expect(sides).toEqual(votes.map((vote) => (majority < 0 ? 'split' : vote === majority ? 'with' : 'against')))
-        expect(branches.split() === null).toBe(majority >= 0)
+        expect(branches.fork() === null).toBe(majority >= 0)
         expect(branches.count()).toBe(counts.filter((count) => count > 0).length)
       }),
     )
@@ -152,7 +152,7 @@ describe('for any endpoints on any branches', () => {
         for (let time = 0; time < 4; time++) for (const name of names) tell(name, ours)
 
         expect(sides().every((side) => side === 'with')).toBe(true)
-        expect([branches.split(), branches.count()]).toEqual([null, 1])
+        expect([branches.fork(), branches.count()]).toEqual([null, 1])
       }),
     )
   })

@@ -330,8 +330,8 @@ describe('what an endpoint says of the parent of its block', () => {
         c: (turn) => block(1000 + turn, { parentHash: `${parentHash}${turn}` }),
       })
 
-      expect(standing.split()).toBeNull()
-      expect(advancing.split()).toBeNull()
+      expect(standing.fork()).toBeNull()
+      expect(advancing.fork()).toBeNull()
       for (const name of ['a', 'b', 'c'])
         expect(advancing.standing(name, NOW + 40_000)?.branch?.side).not.toBe('against')
     }
@@ -341,15 +341,15 @@ describe('what an endpoint says of the parent of its block', () => {
     const other = (height: number) => block(height, { hash: `0xother${height}`, parentHash: `0xother${height - 1}` })
     const chain = told({ a: (turn) => block(1000 + turn), b: (turn) => other(1001 + turn) })
 
-    expect(chain.split()).toMatchObject({ branches: [{ endpoints: ['a'] }, { endpoints: ['b'] }] })
+    expect(chain.fork()).toMatchObject({ branches: [{ endpoints: ['a'] }, { endpoints: ['b'] }] })
   })
 
   test('is asked for where it is not believed', () => {
     const chain = view({ a: 1000, b: 1000 })
     chain.take('a', block(1000), NOW + 1000)
 
-    expect(chain.ask('b', block(1001, { parentHash: '0xunheard' }))).toBe(1000)
-    expect(chain.ask('b', block(1001))).toBeNull()
+    expect(chain.heightToCompare('b', block(1001, { parentHash: '0xunheard' }))).toBe(1000)
+    expect(chain.heightToCompare('b', block(1001))).toBeNull()
   })
 })
 

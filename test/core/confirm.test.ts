@@ -2,9 +2,15 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { ConditionCode, Finding, Verdict } from '../../src/core/verdict/condition.ts'
 import { severity, VERDICTS } from '../../src/core/verdict/condition.ts'
-import { conditionsOf, confirm, newStreaks, type Patience, type Streaks } from '../../src/core/verdict/confirm.ts'
+import {
+  type ConfirmationState,
+  type ConfirmationThresholds,
+  conditionsOf,
+  confirm,
+  unconfirmed,
+} from '../../src/core/verdict/confirm.ts'
 
-const TWICE: Patience = { failAfter: 2, recoverAfter: 2 }
+const TWICE: ConfirmationThresholds = { failAfter: 2, recoverAfter: 2 }
 
 function finding(code: ConditionCode, verdict: Verdict): Finding {
   return { code, verdict, message: code }
@@ -16,13 +22,13 @@ const LAGGING = finding('lagging', 'degraded')
 const SKEWED = finding('clock-skewed', 'up')
 
 /** One poll a second, from 1000 on. */
-function after(polls: readonly (readonly Finding[])[], patience = TWICE): Streaks {
-  return polls.reduce<Streaks>(
+function after(polls: readonly (readonly Finding[])[], patience = TWICE): ConfirmationState {
+  return polls.reduce<ConfirmationState>(
     (streaks, found, at) => confirm(streaks, found, (at + 1) * 1000, patience),
-    newStreaks(0),
+    unconfirmed(0),
   )
 }
-const codes = (streaks: Streaks) => conditionsOf(streaks).map((condition) => condition.code)
+const codes = (streaks: ConfirmationState) => conditionsOf(streaks).map((condition) => condition.code)
 
 describe('confirming', () => {
   test('an endpoint is unknown until polled, and up at its first good poll', () => {
@@ -129,7 +135,7 @@ describe('for any run of polls', () => {
         fc.array(fc.constantFrom(...VERDICTS), { minLength: 1, maxLength: 40 }),
         anyPatience,
         (polls, patience) => {
-          let streaks = newStreaks(0)
+          let streaks = unconfirmed(0)
           polls.forEach((verdict, at) => {
             const before = streaks.verdict
             const found = verdict === 'up' ? [] : [finding(verdict === 'down' ? 'unreachable' : 'slow', verdict)]
@@ -162,7 +168,7 @@ describe('for any run of polls', () => {
     fc.assert(
       fc.property(fc.array(anyFindings, { maxLength: 20 }), anyFindings, (polls, next) => {
         const streaks = after(polls)
-        const read = JSON.parse(JSON.stringify(streaks)) as Streaks
+        const read = JSON.parse(JSON.stringify(streaks)) as ConfirmationState
         expect(confirm(read, next, 99_000, TWICE)).toEqual(confirm(streaks, next, 99_000, TWICE))
       }),
     )

@@ -5,7 +5,7 @@ import { type Incident, MAX_CHANGES } from '../../src/core/incident/incident.ts'
 import { createIncidentBook, type IncidentBook } from '../../src/core/incident/incident-book.ts'
 import type { NetworkEvent } from '../../src/core/incident/network-event.ts'
 import type { ConditionCode, Finding } from '../../src/core/verdict/condition.ts'
-import { conditionsOf, confirm, settled } from '../../src/core/verdict/confirm.ts'
+import { conditionsOf, confirm, confirmedOnly } from '../../src/core/verdict/confirm.ts'
 import { type Health, unpolled } from '../../src/core/verdict/health.ts'
 import { readIncident } from '../../src/state/incident-codec.ts'
 import { endpoint } from '../support/network.ts'
@@ -112,13 +112,13 @@ function play(
     if (before === undefined || !there.has(of)) return
     const at = Math.floor(now)
     const findings = codes.map((code) => ({ code, verdict: VERDICTS[code] ?? 'up', message: code }))
-    const streaks = confirm(before.streaks, findings, at, PATIENCE)
+    const streaks = confirm(before.confirmation, findings, at, PATIENCE)
     const health = {
       ...before,
       verdict: streaks.verdict,
       since: streaks.since,
       conditions: conditionsOf(streaks),
-      streaks,
+      confirmation: streaks,
     }
     healths.set(of, health)
     const until = planned.get(of) ?? 0
@@ -143,7 +143,8 @@ function play(
         break
       case 'lost': {
         const health = healths.get(step.name)
-        if (health !== undefined) healths.set(step.name, { ...health, streaks: settled(health.streaks) })
+        if (health !== undefined)
+          healths.set(step.name, { ...health, confirmation: confirmedOnly(health.confirmation) })
         break
       }
       case 'event':

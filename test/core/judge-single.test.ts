@@ -1,19 +1,19 @@
 import { expect, test } from 'vitest'
 import { type Health, unpolled } from '../../src/core/verdict/health.ts'
-import { type Beside, judgeSingle } from '../../src/core/verdict/judge-single.ts'
+import { judgeSinglePoll, type NetworkContext } from '../../src/core/verdict/judge-single.ts'
 import { bad, endpoint, good, head, network, pollResult } from '../support/network.ts'
 
 const NOW = Date.UTC(2026, 0, 1)
 const OWN = endpoint('own-1')
 const UNPOLLED = unpolled(OWN, NOW - 100_000)
-const BESIDE: Beside = { network: network(), heads: [{ shard: null, height: 1000 }], alone: new Set() }
+const BESIDE: NetworkContext = { network: network(), heads: [{ shard: null, height: 1000 }], alone: new Set() }
 
 function judged(
   height: number,
-  { known = UNPOLLED, beside = BESIDE }: { known?: Health; beside?: Beside } = {},
+  { known = UNPOLLED, beside = BESIDE }: { known?: Health; beside?: NetworkContext } = {},
 ): Health {
   const heads = [{ shard: null, outcome: good(head(height, NOW - 3000)) }]
-  return judgeSingle(pollResult(OWN, NOW, { heads }), known, beside, NOW)
+  return judgeSinglePoll(pollResult(OWN, NOW, { heads }), known, beside, NOW)
 }
 
 /** As the schedule's polls knew it a while ago. */
@@ -31,7 +31,7 @@ test('a single good poll is up, a single bad one down: nothing waits to be confi
   const failed = pollResult(OWN, NOW, { heads: [{ shard: null, outcome: bad({ kind: 'refused' }) }] })
 
   expect(judged(1000)).toMatchObject({ verdict: 'up', conditions: [] })
-  expect(judgeSingle(failed, knownAt(1000, 5000), BESIDE, NOW)).toMatchObject({
+  expect(judgeSinglePoll(failed, knownAt(1000, 5000), BESIDE, NOW)).toMatchObject({
     verdict: 'down',
     conditions: [{ code: 'unreachable' }],
     heads: [],
@@ -60,7 +60,7 @@ test('with nobody to compare it with, the age of its block speaks', () => {
   const alone = { ...BESIDE, heads: [], alone: new Set([null]) }
   const old = pollResult(OWN, NOW, { heads: [{ shard: null, outcome: good(head(1000, NOW - 3_600_000)) }] })
 
-  expect(judgeSingle(old, UNPOLLED, alone, NOW).verdict).toBe('down')
+  expect(judgeSinglePoll(old, UNPOLLED, alone, NOW).verdict).toBe('down')
   expect(judged(1000, { beside: alone }).verdict).toBe('up')
 })
 
@@ -75,7 +75,7 @@ test('a fork that the schedule found stays, since one poll cannot tell', () => {
 test('a poll for which our own machine had no means says nothing of the node', () => {
   const outcome = bad({ kind: 'local-resources', code: 'EMFILE' })
 
-  const health = judgeSingle(pollResult(OWN, NOW, { heads: [{ shard: null, outcome }] }), UNPOLLED, BESIDE, NOW)
+  const health = judgeSinglePoll(pollResult(OWN, NOW, { heads: [{ shard: null, outcome }] }), UNPOLLED, BESIDE, NOW)
 
   expect(health.verdict).toBeNull()
 })

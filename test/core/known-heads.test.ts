@@ -38,17 +38,17 @@ describe('known heads', () => {
             for (const one of model.values()) if (one.answeredAt !== null) one.answeredAt += 100
           } else {
             const late = [...model].filter(([, { answeredAt }]) => answeredAt !== null && answeredAt < now - 2)
-            expect([...heads.silence(now - 2)].sort()).toEqual(late.map(([name]) => name).sort())
+            expect([...heads.expire(now - 2)].sort()).toEqual(late.map(([name]) => name).sort())
             for (const [, one] of late) one.answeredAt = null
           }
 
           const answering = [...model].filter(([, { answeredAt }]) => answeredAt !== null)
-          expect([...heads.answering()].sort()).toEqual(answering.map(([name]) => name).sort())
+          expect([...heads.recentEndpoints()].sort()).toEqual(answering.map(([name]) => name).sort())
           expect([heads.all.size, heads.recent.size]).toEqual([model.size, answering.length])
           const standing = (on: string) =>
             [...model.values()].filter((one) => one.height === asked && one.branch === on)
           const [xs, ys] = [standing('x').length, standing('y').length]
-          expect(heads.isMostTold(asked, `x${asked}`)).toBe(xs > 0 && xs >= ys)
+          expect(heads.isMostReported(asked, `x${asked}`)).toBe(xs > 0 && xs >= ys)
           for (let at = 1; at <= 6; at++) {
             expect(heads.all.reached(at)).toBe([...model.values()].filter((one) => one.height >= at).length)
             expect(heads.recent.reached(at)).toBe(answering.filter(([, one]) => one.height >= at).length)

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Failure } from '../../src/core/failure.ts'
 import { createObserver, type ObservedPoll, type Observer } from '../../src/core/observer/observer.ts'
-import { whereaboutsOf } from '../../src/core/observer/own-network.ts'
+import { locationOf } from '../../src/core/observer/own-network.ts'
 import type { PollResult } from '../../src/core/poll-result.ts'
 import { bad, endpoint, good, head, liveness, pollResult } from '../support/network.ts'
 
@@ -12,27 +12,27 @@ const well = { heads: [{ shard: null, outcome: good(head(1000, 0)) }] }
 const failed = (failure: Failure) => ({ heads: [{ shard: null, outcome: bad(failure) }] })
 
 function poll(host: string, startedAt: number, endedAt: number, over: Partial<PollResult> = well): ObservedPoll {
-  return { at: whereaboutsOf(`${host}.example.org`), startedAt, endedAt, result: pollResult(of, startedAt, over) }
+  return { location: locationOf(`${host}.example.org`), startedAt, endedAt, result: pollResult(of, startedAt, over) }
 }
 
 /** An observer that has heard `a`, `b` and `c`, up to 3000. */
 function scene(): Observer {
   const observer = createObserver()
   observer.configure(
-    ['a', 'b', 'c'].map((host) => whereaboutsOf(`${host}.example.org`)),
+    ['a', 'b', 'c'].map((host) => locationOf(`${host}.example.org`)),
     INTERVAL,
   )
-  for (const [at, host] of ['a', 'b', 'c'].entries()) observer.note(poll(host, at * 1000, at * 1000 + 100))
+  for (const [at, host] of ['a', 'b', 'c'].entries()) observer.record(poll(host, at * 1000, at * 1000 + 100))
   return observer
 }
 const ended = (observer: Observer, one: ObservedPoll) => {
-  observer.note(one)
-  return observer.worth(one)
+  observer.record(one)
+  return observer.validity(one)
 }
 
 describe('what a poll is worth', () => {
   test('an answer is fair', () => {
-    expect(ended(scene(), poll('a', 5000, 5100))).toBe('fair')
+    expect(ended(scene(), poll('a', 5000, 5100))).toBe('valid')
   })
 
   test('with nothing heard from others a failure is undecided, and fair once another host has answered', () => {
@@ -40,8 +40,8 @@ describe('what a poll is worth', () => {
     const one = poll('a', 5000, 5100, failed({ kind: 'refused' }))
     expect(ended(observer, one)).toBe('undecided')
 
-    observer.note(poll('b', 5200, 5300))
-    expect(observer.worth(one)).toBe('fair')
+    observer.record(poll('b', 5200, 5300))
+    expect(observer.validity(one)).toBe('valid')
   })
 
   test.each<[string, Failure]>([
@@ -51,58 +51,58 @@ describe('what a poll is worth', () => {
     ['half an answer', { kind: 'truncated' }],
     ['another chain', { kind: 'wrong-network', expected: 1, actual: '5' }],
   ])('%s came over the network: fair at once', (_title, failure) => {
-    expect(ended(scene(), poll('a', 5000, 5100, failed(failure)))).toBe('fair')
+    expect(ended(scene(), poll('a', 5000, 5100, failed(failure)))).toBe('valid')
   })
 
   test('one check of two that is answered came over the network', () => {
     const over = { ...failed({ kind: 'timeout', afterMs: 5000 }), liveness: good(liveness(0)) }
-    expect(ended(scene(), poll('a', 5000, 10_000, over))).toBe('fair')
+    expect(ended(scene(), poll('a', 5000, 10_000, over))).toBe('valid')
   })
 
   test('for want of our own resources is ours, and tells which', () => {
     const observer = scene()
     const one = poll('a', 5000, 5001, failed({ kind: 'local-resources', code: 'EMFILE' }))
 
-    expect(ended(observer, one)).toBe('ours')
+    expect(ended(observer, one)).toBe('own-fault')
     expect(observer.reasons(5001)).toEqual(['this machine is out of resources (EMFILE)'])
     expect(observer.reasons(5001 + INTERVAL + 1)).toEqual([])
   })
 
   test('while the process stood still a failure is ours, and an answer counts but not how long it took', () => {
     const observer = scene()
-    observer.held(6000, 11_000)
+    observer.stalled(6000, 11_000)
 
-    expect(ended(observer, poll('a', 5000, 11_000, failed({ kind: 'timeout', afterMs: 5000 })))).toBe('ours')
+    expect(ended(observer, poll('a', 5000, 11_000, failed({ kind: 'timeout', afterMs: 5000 })))).toBe('own-fault')
     expect(ended(observer, poll('b', 5000, 11_000))).toBe('untimed')
-    expect(ended(observer, poll('c', 11_001, 11_100))).toBe('fair')
+    expect(ended(observer, poll('c', 11_001, 11_100))).toBe('valid')
     expect(observer.reasons(11_100)).toEqual(['this process stood still for 5 s'])
   })
 
   test('a process held for less than half a second misses nothing', () => {
     const observer = scene()
-    observer.held(6000, 6499)
+    observer.stalled(6000, 6499)
 
-    expect(ended(observer, poll('a', 5000, 7000))).toBe('fair')
+    expect(ended(observer, poll('a', 5000, 7000))).toBe('valid')
     expect(observer.reasons(7000)).toEqual([])
   })
 
   test('across a step of the wall clock everything is ours, before and after it nothing', () => {
     const observer = scene()
-    observer.stepped(6000, -3_600_000)
+    observer.clockStepped(6000, -3_600_000)
 
-    expect(ended(observer, poll('a', 5900, 6100))).toBe('ours')
-    expect(ended(observer, poll('a', 6101, 6200))).toBe('fair')
+    expect(ended(observer, poll('a', 5900, 6100))).toBe('own-fault')
+    expect(ended(observer, poll('a', 6101, 6200))).toBe('valid')
     expect(observer.reasons(6200)).toEqual(["this machine's clock was set back by 60 min"])
   })
 
   test('when all hosts fail it is ours, and over when one answers', () => {
     const observer = scene()
     const all = ['a', 'b', 'c'].map((host, at) => poll(host, 5000 + at, 5100 + at, failed({ kind: 'unroutable' })))
-    for (const one of all) observer.note(one)
+    for (const one of all) observer.record(one)
 
-    expect(all.map((one) => observer.worth(one))).toEqual(['ours', 'ours', 'ours'])
+    expect(all.map((one) => observer.validity(one))).toEqual(['own-fault', 'own-fault', 'own-fault'])
     expect(observer.reasons(5200).join()).toContain('network seems to be gone')
-    observer.note(poll('a', 6000, 6100))
+    observer.record(poll('a', 6000, 6100))
     expect(observer.reasons(6100)).toEqual([])
   })
 })
@@ -113,7 +113,7 @@ test('disturbances without end are not kept without end, and every reason is tol
       const observer = scene()
       let now = 10_000
       for (const ms of holds) {
-        observer.held(now, now + ms)
+        observer.stalled(now, now + ms)
         now += ms + 1
       }
       const reasons = observer.reasons(now)

@@ -1,14 +1,14 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
-  canVouch,
   createOwnNetwork,
+  type HostPoll,
+  isWitnessFor,
+  locationOf,
   type OwnNetwork,
-  type Visit,
-  whereaboutsOf,
 } from '../../src/core/observer/own-network.ts'
 
-const at = (name: string) => whereaboutsOf(name.includes('.') ? name : `${name}.example.org`)
+const at = (name: string) => locationOf(name.includes('.') ? name : `${name}.example.org`)
 const INTERVAL = 10_000
 
 /** Hosts that are asked in turn, a second each. */
@@ -16,10 +16,10 @@ function scene(...names: string[]) {
   const reach: OwnNetwork = createOwnNetwork()
   reach.configure(names.map(at), 3 * INTERVAL)
   let now = 0
-  function visit(name: string, outcome: Visit['outcome'], lastsMs = 100, of = 'one'): Visit {
+  function visit(name: string, outcome: HostPoll['outcome'], lastsMs = 100, of = 'one'): HostPoll {
     now += 1000
-    const one = { at: at(name), of: `${name}/${of}`, startedAt: now - lastsMs, endedAt: now, outcome }
-    reach.note(one)
+    const one = { location: at(name), endpoint: `${name}/${of}`, startedAt: now - lastsMs, endedAt: now, outcome }
+    reach.record(one)
     return one
   }
   for (const name of names) visit(name, 'answered')
@@ -43,20 +43,20 @@ describe('where a host is', () => {
     ['node.lan', 'private', true],
     ['rpc.example.org', 'public', true],
     ['8.8.8.8', 'public', false],
-  ])('%s is %s', (host, zone, named) => {
-    expect(whereaboutsOf(host)).toMatchObject({ zone, named })
+  ])('%s is %s', (host, zone, hasName) => {
+    expect(locationOf(host)).toMatchObject({ zone, hasName })
   })
 
   test('this machine is one host however it is written, but other loopback addresses are others', () => {
-    expect(new Set(['localhost', '127.0.0.1', '[::1]'].map((host) => whereaboutsOf(host).host)).size).toBe(1)
-    expect(whereaboutsOf('127.0.0.2').host).not.toBe(whereaboutsOf('127.0.0.1').host)
+    expect(new Set(['localhost', '127.0.0.1', '[::1]'].map((host) => locationOf(host).host)).size).toBe(1)
+    expect(locationOf('127.0.0.2').host).not.toBe(locationOf('127.0.0.1').host)
   })
 
   test('who is further away can vouch for who is nearer, never for itself, never the other way round', () => {
-    expect(canVouch(at('a'), at('10.0.0.1'))).toBe(true)
-    expect(canVouch(at('10.0.0.1'), at('a'))).toBe(false)
-    expect(canVouch(at('a'), at('a'))).toBe(false)
-    expect(canVouch(at('a'), at('b'))).toBe(true)
+    expect(isWitnessFor(at('a'), at('10.0.0.1'))).toBe(true)
+    expect(isWitnessFor(at('10.0.0.1'), at('a'))).toBe(false)
+    expect(isWitnessFor(at('a'), at('a'))).toBe(false)
+    expect(isWitnessFor(at('a'), at('b'))).toBe(true)
   })
 })
 
@@ -64,40 +64,40 @@ describe('whose fault it is that a host was not reached', () => {
   test('is open until another host has been asked, and its own when that one answers', () => {
     const { reach, visit } = scene('a', 'b')
     const failed = visit('a', 'unreached')
-    expect(reach.rule(failed)).toBe('undecided')
+    expect(reach.faultOf(failed)).toBe('undecided')
 
     visit('b', 'answered')
-    expect([reach.rule(failed), reach.cut()]).toEqual(['believed', null])
+    expect([reach.faultOf(failed), reach.outage()]).toEqual(['node', null])
   })
 
   test('is ours when no host is left that answers', () => {
     const { reach, visit } = scene('a', 'b', 'c')
     const failed = [visit('a', 'unreached'), visit('b', 'unreached'), visit('c', 'unreached')]
 
-    expect(failed.map(reach.rule)).toEqual(['ours', 'ours', 'ours'])
-    expect(reach.cut()).toEqual({ dns: false, hosts: 3 })
+    expect(failed.map(reach.faultOf)).toEqual(['own', 'own', 'own'])
+    expect(reach.outage()).toEqual({ dns: false, hosts: 3 })
   })
 
   test('is its own where there is no other', () => {
     const { reach, visit } = scene('a')
-    expect(reach.rule(visit('a', 'unreached'))).toBe('believed')
-    expect(reach.cut()).toBeNull()
+    expect(reach.faultOf(visit('a', 'unreached'))).toBe('node')
+    expect(reach.outage()).toBeNull()
   })
 
   test('is its own for hosts that never answered', () => {
     const reach = createOwnNetwork()
     reach.configure([at('a'), at('b')], 3 * INTERVAL)
     const visits = ['a', 'b'].map((name) => ({
-      at: at(name),
-      of: name,
+      location: at(name),
+      endpoint: name,
       startedAt: 0,
       endedAt: 10,
       outcome: 'unreached' as const,
     }))
-    for (const one of visits) reach.note(one)
+    for (const one of visits) reach.record(one)
 
-    expect(visits.map(reach.rule)).toEqual(['believed', 'believed'])
-    expect(reach.cut()).toBeNull()
+    expect(visits.map(reach.faultOf)).toEqual(['node', 'node'])
+    expect(reach.outage()).toBeNull()
   })
 
   test('is ours for hosts that answered in an earlier run', () => {
@@ -105,15 +105,15 @@ describe('whose fault it is that a host was not reached', () => {
     reach.configure([at('a'), at('b')], 3 * INTERVAL)
     for (const name of ['a', 'b']) reach.expect(at(name), 0)
     const visits = ['a', 'b'].map((name) => ({
-      at: at(name),
-      of: name,
+      location: at(name),
+      endpoint: name,
       startedAt: 1,
       endedAt: 10,
       outcome: 'unreached' as const,
     }))
-    for (const one of visits) reach.note(one)
+    for (const one of visits) reach.record(one)
 
-    expect(visits.map(reach.rule)).toEqual(['ours', 'ours'])
+    expect(visits.map(reach.faultOf)).toEqual(['own', 'own'])
   })
 
   test('is ours for what began before our network was back, however late it ends', () => {
@@ -123,17 +123,17 @@ describe('whose fault it is that a host was not reached', () => {
     const late = visit('b', 'unreached', 4000)
     visit('c', 'answered')
 
-    expect(reach.rule(late)).toBe('ours')
+    expect(reach.faultOf(late)).toBe('own')
     const fair = visit('b', 'unreached')
     visit('a', 'answered')
-    expect(reach.rule(fair)).toBe('believed')
+    expect(reach.faultOf(fair)).toBe('node')
   })
 
   test('a near host that answers says nothing of distant ones', () => {
     const { reach, visit } = scene('127.0.0.1', 'a', 'b')
     const failed = [visit('a', 'unreached'), visit('127.0.0.1', 'answered'), visit('b', 'unreached')]
 
-    expect([reach.rule(failed[0] as Visit), reach.rule(failed[2] as Visit)]).toEqual(['ours', 'ours'])
+    expect([reach.faultOf(failed[0] as HostPoll), reach.faultOf(failed[2] as HostPoll)]).toEqual(['own', 'own'])
   })
 
   test('names that cannot be found, while addresses answer, are our name server’s fault', () => {
@@ -142,14 +142,14 @@ describe('whose fault it is that a host was not reached', () => {
     visit('198.51.100.1', 'answered')
     visit('b', 'dns')
 
-    expect([reach.rule(failed), reach.cut()]).toEqual(['ours', { dns: true, hosts: 2 }])
+    expect([reach.faultOf(failed), reach.outage()]).toEqual(['own', { dns: true, hosts: 2 }])
   })
 
   test('one name that cannot be found, while another can, is its own', () => {
     const { reach, visit } = scene('a', 'b')
     const failed = visit('a', 'dns')
     visit('b', 'unreached')
-    expect(reach.rule(failed)).toBe('believed')
+    expect(reach.faultOf(failed)).toBe('node')
   })
 
   test('a host that is no longer configured is not waited for', () => {
@@ -157,7 +157,7 @@ describe('whose fault it is that a host was not reached', () => {
     reach.configure([at('a'), at('b')], 3 * INTERVAL)
     for (const name of ['a', 'b']) visit(name, 'unreached')
 
-    expect(reach.cut()).toEqual({ dns: false, hosts: 2 })
+    expect(reach.outage()).toEqual({ dns: false, hosts: 2 })
   })
 
   test('a dead endpoint on each of two hosts that answer otherwise is no outage of ours', () => {
@@ -166,9 +166,9 @@ describe('whose fault it is that a host was not reached', () => {
       visit('a', 'answered', 100, 'one')
       visit('b', 'answered', 100, 'one')
       const failed = [visit('a', 'unreached', 100, 'dead'), visit('b', 'unreached', 100, 'dead')]
-      expect(reach.cut()).toBeNull()
+      expect(reach.outage()).toBeNull()
       visit('a', 'answered', 100, 'one')
-      expect(failed.map(reach.rule)).toEqual(['believed', 'believed'])
+      expect(failed.map(reach.faultOf)).toEqual(['node', 'node'])
     }
   })
 
@@ -178,7 +178,7 @@ describe('whose fault it is that a host was not reached', () => {
       visit('a', 'unreached')
       visit('b', 'unreached')
     }
-    expect(reach.cut()).toEqual({ dns: false, hosts: 2 })
+    expect(reach.outage()).toEqual({ dns: false, hosts: 2 })
   })
 })
 
@@ -187,7 +187,7 @@ describe('for any visits', () => {
   const anyVisits = fc.array(
     fc.record({
       name: fc.constantFrom(...NAMES),
-      outcome: fc.constantFrom<Visit['outcome']>('answered', 'unreached', 'dns'),
+      outcome: fc.constantFrom<HostPoll['outcome']>('answered', 'unreached', 'dns'),
       lastsMs: fc.integer({ min: 1, max: 5000 }),
     }),
     { maxLength: 60 },
@@ -199,15 +199,15 @@ describe('for any visits', () => {
         const { reach, visit } = scene(...NAMES)
         for (const { name, outcome, lastsMs } of visits) {
           const one = visit(name, outcome, lastsMs)
-          if (outcome === 'answered') expect(reach.rule(one)).toBe('believed')
+          if (outcome === 'answered') expect(reach.faultOf(one)).toBe('node')
         }
         // Two rounds of answers end whatever cut there was.
         for (let round = 0; round < 2; round++) for (const name of NAMES) visit(name, 'answered')
-        expect(reach.cut()).toBeNull()
+        expect(reach.outage()).toBeNull()
         const failed = visit('a', 'unreached')
-        expect(reach.rule(failed)).toBe('undecided')
+        expect(reach.faultOf(failed)).toBe('undecided')
         visit('b', 'answered')
-        expect(reach.rule(failed)).toBe('believed')
+        expect(reach.faultOf(failed)).toBe('node')
       }),
     )
   })
@@ -219,8 +219,8 @@ describe('for any visits', () => {
         for (const { name, outcome, lastsMs } of visits) {
           const one = visit(name, outcome, Math.min(lastsMs, 900))
           visit('well', 'answered')
-          if (outcome === 'unreached') expect(reach.rule(one)).toBe('believed')
-          expect(reach.cut()?.dns ?? true).toBe(true)
+          if (outcome === 'unreached') expect(reach.faultOf(one)).toBe('node')
+          expect(reach.outage()?.dns ?? true).toBe(true)
         }
       }),
     )

@@ -100,7 +100,7 @@ describe('never asked', () => {
     const finding = { code: 'wrong-network', verdict: 'down', message: '' } as const
     const traces = [{ finding, since: 0, seen: 1, missed: 0, confirmed: false }]
 
-    expect(groups({ ...it, health: { ...it.health, streaks: { ...it.health.streaks, traces } } })).toEqual([])
+    expect(groups({ ...it, health: { ...it.health, confirmation: { ...it.health.confirmation, traces } } })).toEqual([])
   })
 
   test('is whose network nobody has verified yet', () => {

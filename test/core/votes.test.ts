@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type Block, createVotes } from '../../src/core/chain/votes.ts'
+import { type Block, createBlockReports } from '../../src/core/chain/votes.ts'
 
 const ENDPOINTS = ['a', 'b', 'c', 'd']
 const block = fc.record({ height: fc.integer({ min: 1, max: 5 }), hash: fc.constantFrom('x', 'y', 'z') })
@@ -15,7 +15,7 @@ describe('votes', () => {
 
     fc.assert(
       fc.property(fc.array(poll, { maxLength: 40 }), (polls) => {
-        const votes = createVotes<null>()
+        const votes = createBlockReports<null>()
         const told = new Map<string, { block: Block; at: number }[][]>()
 
         polls.forEach(({ endpoint, blocks, leaves }, at) => {
@@ -34,7 +34,7 @@ describe('votes', () => {
   })
 
   test('saying the same again changes nothing but when it was said', () => {
-    const votes = createVotes<null>()
+    const votes = createBlockReports<null>()
     const blocks = [
       { height: 7, hash: 'x' },
       { height: 6, hash: 'w' },
@@ -50,12 +50,12 @@ describe('votes', () => {
 })
 
 /** `height endpoint hash at`, sorted. */
-function seenIn(votes: ReturnType<typeof createVotes<null>>): string[] {
+function seenIn(votes: ReturnType<typeof createBlockReports<null>>): string[] {
   const words: string[] = []
   for (const { height, branches, count } of votes.all()) {
-    expect(branches.reduce((sum, { said }) => sum + said.length, 0)).toBe(count)
-    for (const { hash, said } of branches) {
-      said.forEach(({ by, at, place }, index) => {
+    expect(branches.reduce((sum, { reports: said }) => sum + said.length, 0)).toBe(count)
+    for (const { hash, reports: said } of branches) {
+      said.forEach(({ by, at, index: place }, index) => {
         expect(place).toBe(index)
         words.push(`${height} ${by.endpoint} ${hash} ${at}`)
       })

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { systemClock } from '../../src/clock.ts'
 import { endpointKey } from '../../src/core/endpoint.ts'
 import { createObserver } from '../../src/core/observer/observer.ts'
-import { whereaboutsOf } from '../../src/core/observer/own-network.ts'
+import { locationOf } from '../../src/core/observer/own-network.ts'
 import { createCache } from '../../src/gateway/cache/cache.ts'
 import { createCoalescer } from '../../src/gateway/cache/coalesce.ts'
 import { createCallerHeights } from '../../src/gateway/caller-heights.ts'
@@ -56,7 +56,7 @@ async function open(family: 'ethereum' | 'avalanche', finalDepth: number) {
     clock: systemClock,
     log: silentLog,
   })
-  poller.configure([{ network: of, endpoints: [{ endpoint: own, at: whereaboutsOf('127.0.0.1') }] }], new Set())
+  poller.configure([{ network: of, endpoints: [{ endpoint: own, at: locationOf('127.0.0.1') }] }], new Set())
   const tips = createCallerHeights()
   const forwarder = createForwarder({ board, clock: systemClock, callerHeights: tips, onDoubt: nothing })
   forwarder.retarget([target])

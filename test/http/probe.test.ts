@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { Endpoint } from '../../src/core/endpoint.ts'
 import type { PollResult } from '../../src/core/poll-result.ts'
 import type { Inspected } from '../../src/core/verdict/inspection.ts'
-import { judgeSingle } from '../../src/core/verdict/judge-single.ts'
+import { judgeSinglePoll } from '../../src/core/verdict/judge-single.ts'
 import { Secret } from '../../src/secret.ts'
 import { bad, good, head, liveness, pollResult } from '../support/network.ts'
 import { NODE, OWN, type SettingOptions, setUp } from './setting.ts'
@@ -25,7 +25,7 @@ function probing(over: Partial<PollResult> = {}, options: SettingOptions = {}) {
       })
       const { standing } = setting.world.board.network(endpoint.network)!
       const known = setting.world.board.entry(endpoint.network, endpoint.name)!.health
-      const health = judgeSingle(result, known, { ...standing, alone: new Set() }, now)
+      const health = judgeSinglePoll(result, known, { ...standing, alone: new Set() }, now)
       const step = { afterMs: 0.2, tookMs: 3, waitedMs: 0, method: 'POST', path: '/ext/health', body: '{}' } as const
       const answer = { ok: true, status: 200, bytes: 12, text: '{"a":\n1}\u001b[2J' } as const
       const steps = [{ ...step, answer }]

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { type Endpoint, endpointKey } from '../../src/core/endpoint.ts'
 import type { Failure } from '../../src/core/failure.ts'
 import { createObserver } from '../../src/core/observer/observer.ts'
-import { whereaboutsOf } from '../../src/core/observer/own-network.ts'
+import { locationOf } from '../../src/core/observer/own-network.ts'
 import type { PollResult } from '../../src/core/poll-result.ts'
 import { stateAt } from '../../src/core/verdict/health.ts'
 import { createPoller } from '../../src/poll/poller.ts'
@@ -23,7 +23,7 @@ const refused: Answer = { heads: [{ shard: null, outcome: bad(REFUSED) }] }
 const signal = new AbortController().signal
 
 const polledOf = (endpoints: readonly Endpoint[]) => [
-  { network: network(), endpoints: endpoints.map((one) => ({ endpoint: one, at: whereaboutsOf('127.0.0.1') })) },
+  { network: network(), endpoints: endpoints.map((one) => ({ endpoint: one, at: locationOf('127.0.0.1') })) },
 ]
 
 function house(endpoints = [own, other]) {

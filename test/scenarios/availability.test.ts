@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { coveredMs, flooredRatio, type Stretch, unitedStretches } from '../../src/core/verdict/availability.ts'
+import { coveredMs, flooredRatio, mergeRanges, type TimeRange } from '../../src/core/verdict/availability.ts'
 import type { PlannedWindow } from '../../src/poll/maintenance-calendar.ts'
 import type { HistoryBucket, Store } from '../../src/store/store.ts'
 import { opened, temporaryDirectory } from '../store/setting.ts'
@@ -52,7 +52,7 @@ async function passTo(at: Place, wall: number): Promise<void> {
 }
 
 /** The endpoint is ill from now on for so long; when it was down, by its first bad poll and its first good one. */
-async function outage(at: Place, ms: number, ill: Node = REFUSED): Promise<Stretch> {
+async function outage(at: Place, ms: number, ill: Node = REFUSED): Promise<TimeRange> {
   const { stage } = at
   const fromTo = [stage.clock.now(), stage.clock.now() + ms] as const
   stage.set(KEY, ill)
@@ -238,7 +238,7 @@ test('ninety days: outages, nights of maintenance and days off, rolled up and re
   const when = { kind: 'repeated', schedule: '0 3 * * 0', durationMs: 2 * HOUR, timeZone: 'America/New_York' } as const
   const window: PlannedWindow = { name: 'weekly', networks: ['ethereum'], endpoints: null, when }
   const at = await place(from, { intervalMs, windows: [window], unwatched: true })
-  const down: Stretch[] = []
+  const down: TimeRange[] = []
   let random = 7
   const next = () => (random = (random * 48_271) % 2_147_483_647) / 2_147_483_647
 
@@ -257,7 +257,7 @@ test('ninety days: outages, nights of maintenance and days off, rolled up and re
   await pass(at, from + 91 * DAY - at.stage.clock.now())
 
   const now = at.stage.clock.now()
-  const windows = unitedStretches(
+  const windows = mergeRanges(
     Array.from({ length: 14 }, (_, week) => {
       // Sundays; New York is at UTC-4 until 1 November 2026.
       const sunday = Date.UTC(2026, 7, 2) + week * 7 * DAY

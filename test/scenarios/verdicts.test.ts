@@ -125,7 +125,7 @@ describe('an endpoint that cannot be asked', () => {
     const told = story(THREE)
     told.poll(5)
 
-    told.view.lose('a', told.now())
+    told.view.discardPoll('a', told.now())
 
     expect(stateAt(told.view.health('a')!, told.now() + 1)).toBe('unknown')
     expect(told.codes('a')).toEqual([])
@@ -187,7 +187,7 @@ describe('an endpoint behind the others', () => {
       ['liar', 'b'].map((name) => endpoint(name)),
       alone.now(),
     )
-    for (const name of ['liar', 'b']) again.adopt(name, alone.view)
+    for (const name of ['liar', 'b']) again.takeOver(name, alone.view)
     const later = alone.now() + INTERVAL
     again.judge(pollResult(endpoint('liar'), later, lying(1100, later, endpoint('liar'))), later)
     again.judge(pollResult(endpoint('b'), later, honest(1100, later, endpoint('b'))), later)
@@ -325,7 +325,7 @@ describe('the rest of the rules', () => {
     const told = story(THREE)
     told.poll(5)
     told.poll(1, { a: failing({ kind: 'refused' }) })
-    const memory = JSON.parse(JSON.stringify(told.view.remember('a')))
+    const memory = JSON.parse(JSON.stringify(told.view.snapshot('a')))
     const later = told.now() + 30 * 86_400_000
     const again = createNetworkView(
       network(),
@@ -333,7 +333,7 @@ describe('the rest of the rules', () => {
       later,
     )
 
-    again.recall('a', memory, later)
+    again.restore('a', memory, later)
     again.judge(pollResult(endpoint('a'), later, failing({ kind: 'refused' })(0, 0, endpoint('a'))), later)
 
     expect(stateAt(again.health('a')!, later)).toBe('up')
@@ -354,7 +354,7 @@ describe('the rest of the rules', () => {
     told.poll(5)
     told.poll(3, { a: failing({ kind: 'refused' }) })
     const since = told.view.health('a')!.since
-    const memory = JSON.parse(JSON.stringify(told.view.remember('a')))
+    const memory = JSON.parse(JSON.stringify(told.view.snapshot('a')))
     const later = told.now() + 3_600_000
     const again = createNetworkView(
       network(),
@@ -362,7 +362,7 @@ describe('the rest of the rules', () => {
       later,
     )
 
-    again.recall('a', memory, later)
+    again.restore('a', memory, later)
     expect(stateAt(again.health('a')!, later)).toBe('unknown')
     again.judge(pollResult(endpoint('a'), later, failing({ kind: 'refused' })(0, 0, endpoint('a'))), later)
 

@@ -6,8 +6,8 @@ import {
   AVAILABILITY_WINDOWS,
   type AvailabilityWindow,
   addTime,
+  availabilityOf,
   noTime,
-  shareOf,
 } from '../../src/core/verdict/availability.ts'
 import type { Retention } from '../../src/store/messages.ts'
 import type { HistoryBucket, HistoryQuery, PollRecord } from '../../src/store/store.ts'
@@ -395,9 +395,9 @@ describe('availability', () => {
         const [answer] = bench.reading.availability([ENDPOINT, 'nobody/knows'], at)
 
         expect(answer?.[0]).toBe(ENDPOINT)
-        expect(answer?.[1]['24h']).toEqual(shareOf(timeOf(naive, at - DAY_MS, at), DAY_MS))
+        expect(answer?.[1]['24h']).toEqual(availabilityOf(timeOf(naive, at - DAY_MS, at), DAY_MS))
         for (const [name, ms] of Object.entries(AVAILABILITY_WINDOWS)) {
-          const ratio = shareOf(timeOf(naive, at - ms, at), ms).ratio
+          const ratio = availabilityOf(timeOf(naive, at - ms, at), ms).ratio
           expect(answer?.[1]).toHaveProperty([name, 'ratio'], ratio)
         }
         bench.db.close()
@@ -422,7 +422,7 @@ describe('availability', () => {
           const [answer] = bench.reading.availability([ENDPOINT], at)
 
           const from = Math.ceil((at - ms) / gridMs) * gridMs
-          expect(answer?.[1][name]).toEqual(shareOf(timeOf(naive, from, at), at - from))
+          expect(answer?.[1][name]).toEqual(availabilityOf(timeOf(naive, from, at), at - from))
           bench.db.close()
         }),
         { numRuns: 60 },
@@ -446,7 +446,7 @@ describe('availability', () => {
 
         expect(history).toEqual(naiveHistory(naive, query, at))
         for (const [name, ms] of Object.entries(AVAILABILITY_WINDOWS)) {
-          expect(answer?.[1]).toHaveProperty(name, shareOf(timeOf(naive, at - ms, at), ms))
+          expect(answer?.[1]).toHaveProperty(name, availabilityOf(timeOf(naive, at - ms, at), ms))
         }
         bench.db.close()
       }),
@@ -469,7 +469,7 @@ describe('availability', () => {
 
     const [answer] = bench.reading.availability([ENDPOINT], now)
     const from = Math.ceil((now - AVAILABILITY_WINDOWS['30d']) / (5 * MINUTE_MS)) * 5 * MINUTE_MS
-    expect(answer?.[1]['30d']).toEqual(shareOf(timeOf(naive, from, now), now - from))
+    expect(answer?.[1]['30d']).toEqual(availabilityOf(timeOf(naive, from, now), now - from))
     expect(answer?.[1]['30d'].coverage).toBeGreaterThan(0.99)
     expect(RETENTION.rawMs).toBeLessThan(now - from)
   })

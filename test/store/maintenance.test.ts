@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { unitedStretches } from '../../src/core/verdict/availability.ts'
+import { mergeRanges } from '../../src/core/verdict/availability.ts'
 import { createMaintainedTimes, onlyIn } from '../../src/store/maintained.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
 import {
@@ -240,7 +240,7 @@ describe('kept maintenance', () => {
       fc.tuple(fc.nat(200), fc.integer({ min: 1, max: 30 })).map(([from, ms]) => ({ from, until: from + ms })),
       { maxLength: 12 },
     )
-    .map(unitedStretches)
+    .map(mergeRanges)
 
   test('is found by any time that it reaches into', () => {
     fc.assert(
@@ -266,7 +266,7 @@ describe('kept maintenance', () => {
 
         const alone = onlyIn(one, other)
 
-        expect(unitedStretches(alone)).toEqual(alone)
+        expect(mergeRanges(alone)).toEqual(alone)
         for (let time = 0; time < 240; time++) expect(isIn(alone, time)).toBe(isIn(one, time) && !isIn(other, time))
       }),
     )

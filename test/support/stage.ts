@@ -4,7 +4,7 @@ import type { Incident } from '../../src/core/incident/incident.ts'
 import type { Liveness } from '../../src/core/liveness.ts'
 import type { Network, Shard, Thresholds } from '../../src/core/network.ts'
 import { createObserver } from '../../src/core/observer/observer.ts'
-import { whereaboutsOf } from '../../src/core/observer/own-network.ts'
+import { locationOf } from '../../src/core/observer/own-network.ts'
 import type { Comparison, PollResult, ShardHead } from '../../src/core/poll-result.ts'
 import { type Interval, intervalsOf } from '../../src/core/verdict/availability.ts'
 import { createMaintenanceCalendar, type PlannedWindow } from '../../src/poll/maintenance-calendar.ts'
@@ -306,10 +306,10 @@ export function createStage(options: StageOptions = {}): Stage {
   const selfWatch = (options.unwatched === true ? () => UNWATCHED : watchSelf)({
     clock,
     onJump(byMs) {
-      observer.stepped(clock.monotonic(), byMs)
+      observer.clockStepped(clock.monotonic(), byMs)
       poller.shift(byMs)
     },
-    onBlocked: (from, to) => observer.held(from, to),
+    onBlocked: (from, to) => observer.stalled(from, to),
   })
   const poller = createPoller({
     prober: { poll: (of, _signal, compare) => poll(of, compare) },
@@ -387,7 +387,7 @@ export function createStage(options: StageOptions = {}): Stage {
       const endpoints = of.endpoints.map((one) => {
         const { name, host, ...over } = typeof one === 'string' ? { name: one } : one
         hosts++
-        const at = whereaboutsOf(host ?? `node-${hosts}.example.org`)
+        const at = locationOf(host ?? `node-${hosts}.example.org`)
         return { endpoint: endpoint(name, { network: of.name, family: made.family, ...of.endpoint, ...over }), at }
       })
       return { network: made, endpoints }

@@ -2,7 +2,7 @@ import type { Clock } from '../../src/clock.ts'
 import { type Endpoint, type EndpointKey, endpointKey } from '../../src/core/endpoint.ts'
 import type { Network } from '../../src/core/network.ts'
 import { createObserver } from '../../src/core/observer/observer.ts'
-import { whereaboutsOf } from '../../src/core/observer/own-network.ts'
+import { locationOf } from '../../src/core/observer/own-network.ts'
 import type { PollResult } from '../../src/core/poll-result.ts'
 import { createPoller, type PolledNetwork, type PollerDeps } from '../../src/poll/poller.ts'
 import { createBoard, type WritableBoard } from '../../src/state/board.ts'
@@ -28,7 +28,7 @@ export interface WorldNetwork {
 const polledOf = (networks: readonly WorldNetwork[]): PolledNetwork[] =>
   networks.map(({ network, endpoints }) => ({
     network,
-    endpoints: endpoints.map((endpoint) => ({ endpoint, at: whereaboutsOf('127.0.0.1') })),
+    endpoints: endpoints.map((endpoint) => ({ endpoint, at: locationOf('127.0.0.1') })),
   }))
 
 /** A board that the real poller fills from answers given by hand. */

@@ -1,5 +1,5 @@
 import type { UnixMs } from '../time.ts'
-import { type Block, type Branch, createVotes, type Voter, type VotesAt } from './votes.ts'
+import { type Block, type Branch, createBlockReports, type HeightReports, type Reporter } from './votes.ts'
 
 /** On which branch an endpoint is, by the newest height at which it can be compared. */
 export interface BranchStanding {
@@ -12,7 +12,7 @@ export interface BranchStanding {
 }
 
 /** Several branches, none of them a majority's. */
-export interface Split {
+export interface Fork {
   readonly height: number
   readonly since: UnixMs
   readonly branches: readonly { readonly hash: string; readonly endpoints: readonly string[] }[]
@@ -26,11 +26,11 @@ export interface BranchesDeps {
   /** The height that they agree on; `null` when there is none. */
   readonly agreedHeight: () => number | null
   /** One that is no further behind than this is about to be there, or is there already and has not been asked since. */
-  readonly slack: () => number
+  readonly slackBlocks: () => number
   /** One that is further behind than this is not gone back for. */
-  readonly reachBack: number
+  readonly maxBacktrackBlocks: number
   /** An endpoint that has not told its block at the common height for this long is not waited for. */
-  readonly patienceMs: number
+  readonly maxWaitMs: number
 }
 
 /**
@@ -49,19 +49,19 @@ export interface Branches {
   /** `null` when it cannot be compared, or a disagreement is not certain yet. */
   standing(endpoint: string): BranchStanding | null
   /** Whether endpoints disagree, and no branch has a majority. */
-  isSplit(): boolean
+  isForked(): boolean
   /** `null` unless it is. Large networks make it dear. */
-  split(): Split | null
+  fork(): Fork | null
   /** How many different blocks are told at the newest height that most have reached; 0 when none is. */
   count(): number
   /** Grows whenever somebody tells a block that it did not tell before, or no longer tells one. */
   readonly changes: number
   /** Whether an endpoint that is compared has told this block. */
-  isTold(height: number, hash: string): boolean
+  isReported(height: number, hash: string): boolean
   /** Whether one whose head is at this height may have to be asked for an older block. */
-  asksBelow(height: number): boolean
+  mayNeedComparison(height: number): boolean
   /** Which block an endpoint must be asked for to be compared; `null` when those that it has told just now will do. */
-  ask(endpoint: string, told: readonly number[]): number | null
+  heightToCompare(endpoint: string, told: readonly number[]): number | null
   shift(ms: number): void
 }
 
@@ -72,29 +72,36 @@ interface Dispute {
 }
 
 export function createBranches(deps: BranchesDeps): Branches {
-  const { reached, answering, agreedHeight, slack, reachBack, patienceMs } = deps
-  const votes = createVotes<Opinion>()
+  const {
+    reached,
+    answering,
+    agreedHeight,
+    slackBlocks: slack,
+    maxBacktrackBlocks: reachBack,
+    maxWaitMs: patienceMs,
+  } = deps
+  const votes = createBlockReports<Opinion>()
   /** The height at which all are asked to be compared, and since when. */
   let meeting: { readonly height: number; since: UnixMs } | null = null
   /** When a disagreement without majority was first seen; certain once both sides have repeated it. */
   let dispute: Dispute | null = null
 
   /** What is said of a height: the block of the majority, `split` when none can have one, `null` when it is open. */
-  function outcome({ height, branches, count }: VotesAt<Opinion>): Branch<Opinion> | 'split' | null {
+  function outcome({ height, branches, count }: HeightReports<Opinion>): Branch<Opinion> | 'split' | null {
     if (count < 2) return null
     // The first that reach a height do not speak for those that are about to.
     const eligible = Math.max(reached(height - slack()), count)
     if (eligible * 2 <= answering()) return null
     const most = mostVoted(branches)
-    const agreeing = most?.said.length ?? 0
+    const agreeing = most?.reports.length ?? 0
     if (most !== null && agreeing * 2 > eligible) return most
     const undecided = eligible - count
     return (agreeing + undecided) * 2 <= eligible ? 'split' : null
   }
 
   /** By the newest of its blocks at which it can be compared: often the others tell theirs only after it has. */
-  function standingOf({ said, of }: Voter<Opinion>): BranchStanding | null {
-    for (const { votes: all, branch, at } of said) {
+  function standingOf({ reports: said, state: of }: Reporter<Opinion>): BranchStanding | null {
+    for (const { height: all, branch, at } of said) {
       const found = outcome(all)
       if (found === null) continue
       const { height } = all
@@ -119,7 +126,7 @@ export function createBranches(deps: BranchesDeps): Branches {
   }
 
   /** Whether more than half of `needed` have said it since. */
-  function isSaidSince({ said }: Branch<Opinion>, since: UnixMs, needed: number): boolean {
+  function isSaidSince({ reports: said }: Branch<Opinion>, since: UnixMs, needed: number): boolean {
     let count = 0
     for (const { at } of said) if (at > since && ++count * 2 > needed) return true
     return false
@@ -145,7 +152,7 @@ export function createBranches(deps: BranchesDeps): Branches {
   function isComparable(endpoint: string, heights: readonly number[]): boolean {
     return heights.some((height) => {
       const of = votes.at(height)
-      return of !== undefined && (of.count - Number(votes.hasSaid(endpoint, of))) * 2 >= answering()
+      return of !== undefined && (of.count - Number(votes.hasReported(endpoint, of))) * 2 >= answering()
     })
   }
 
@@ -174,36 +181,36 @@ export function createBranches(deps: BranchesDeps): Branches {
     take(endpoint, blocks, at) {
       const voter = votes.take(endpoint, blocks, at, undecided)
       if (dispute !== null || isDisputed(voter)) seekDispute(at)
-      voter.of.standing = standingOf(voter)
+      voter.state.standing = standingOf(voter)
       moveMeeting(endpoint, blocks, at)
     },
 
     forget(endpoint) {
-      if (votes.forget(endpoint) && votes.voters < 2) dispute = null
+      if (votes.forget(endpoint) && votes.reporters < 2) dispute = null
     },
 
-    standing: (endpoint) => votes.of(endpoint)?.standing ?? null,
+    standing: (endpoint) => votes.stateOf(endpoint)?.standing ?? null,
 
-    isSplit: () => dispute?.certain === true,
+    isForked: () => dispute?.certain === true,
 
-    split() {
+    fork() {
       if (dispute === null || !dispute.certain) return null
       const { height, since } = dispute
       return { height, since, branches: sidesOf(votes.at(height)) }
     },
 
     count() {
-      let newest: VotesAt<Opinion> | null = null
+      let newest: HeightReports<Opinion> | null = null
       for (const of of votes.all())
         if (of.height > (newest?.height ?? -1) && reached(of.height) * 2 > answering()) newest = of
       return newest?.branches.length ?? 0
     },
 
-    isTold: (height, hash) => votes.at(height)?.branches.some((branch) => branch.hash === hash) === true,
+    isReported: (height, hash) => votes.at(height)?.branches.some((branch) => branch.hash === hash) === true,
 
-    asksBelow: (height) => meeting !== null && height > meeting.height && answering() >= 2,
+    mayNeedComparison: (height) => meeting !== null && height > meeting.height && answering() >= 2,
 
-    ask(endpoint, heights) {
+    heightToCompare(endpoint, heights) {
       if (meeting === null || answering() < 2 || heights.includes(meeting.height)) return null
       const canTell = heights.some((height) => height > (meeting?.height ?? 0))
       return canTell && !isComparable(endpoint, heights) ? meeting.height : null
@@ -211,7 +218,7 @@ export function createBranches(deps: BranchesDeps): Branches {
 
     shift(ms) {
       votes.shift(ms)
-      for (const opinion of votes.opinions()) if (opinion.againstSince !== null) opinion.againstSince += ms
+      for (const opinion of votes.states()) if (opinion.againstSince !== null) opinion.againstSince += ms
       if (dispute !== null) dispute.since += ms
       if (meeting !== null) meeting.since += ms
     },
@@ -231,8 +238,8 @@ function undecided(): Opinion {
 }
 
 /** Somebody tells another block than it at one of the heights of its latest poll. */
-function isDisputed({ said, polls }: Voter<Opinion>): boolean {
-  return said.some(({ poll, votes }) => poll === polls && votes.branches.length > 1)
+function isDisputed({ reports: said, polls }: Reporter<Opinion>): boolean {
+  return said.some(({ poll, height: votes }) => poll === polls && votes.branches.length > 1)
 }
 
 /** The same object while it says the same. */
@@ -249,13 +256,13 @@ function standsAs(
 
 function mostVoted(branches: readonly Branch<Opinion>[]): Branch<Opinion> | null {
   let most: Branch<Opinion> | null = null
-  for (const branch of branches) if (branch.said.length > (most?.said.length ?? 0)) most = branch
+  for (const branch of branches) if (branch.reports.length > (most?.reports.length ?? 0)) most = branch
   return most
 }
 
 /** The largest first. */
-function sidesOf(votes: VotesAt<Opinion> | undefined): Split['branches'] {
+function sidesOf(votes: HeightReports<Opinion> | undefined): Fork['branches'] {
   return (votes?.branches ?? [])
-    .map(({ hash, said }) => ({ hash, endpoints: said.map(({ by }) => by.endpoint).sort() }))
+    .map(({ hash, reports: said }) => ({ hash, endpoints: said.map(({ by }) => by.endpoint).sort() }))
     .sort((a, b) => b.endpoints.length - a.endpoints.length || (String(a.endpoints) < String(b.endpoints) ? -1 : 1))
 }

@@ -1,9 +1,9 @@
 import type { Head } from '../head.ts'
 import type { UnixMs } from '../time.ts'
-import { type BranchStanding, createBranches, type Split } from './branches.ts'
+import { type BranchStanding, createBranches, type Fork } from './branches.ts'
 import type { HeightTally } from './height-tally.ts'
 import { createKnownHeads, type SeenHead } from './known-heads.ts'
-import { createParents, parentOf } from './parents.ts'
+import { createParentTrust, parentOf } from './parents.ts'
 import { createProgress } from './progress.ts'
 import { type ChainReference, createReferenceHead } from './reference-head.ts'
 import type { Block } from './votes.ts'
@@ -51,7 +51,7 @@ export interface ChainView {
   /** `compared`: blocks that it was asked for besides. */
   take(endpoint: string, head: Head, at: UnixMs, compared?: readonly Block[]): HeadMove
   /** The height at which this endpoint, whose head was just read, must be asked for its block to be compared; `null`: none. */
-  ask(endpoint: string, head: Head): number | null
+  heightToCompare(endpoint: string, head: Head): number | null
   /** An endpoint that is gone, or serves another chain, has no say. */
   forget(endpoint: string): void
   /** `null` while nobody answers. */
@@ -60,8 +60,8 @@ export interface ChainView {
   /** Since when nobody advances, though endpoints answer: the chain's doing, not theirs. A single endpoint cannot tell it. */
   haltedSince(now: UnixMs): UnixMs | null
   /** The endpoints disagree on which block is the right one, and no branch has a majority. */
-  isSplit(): boolean
-  split(): Split | null
+  isForked(): boolean
+  fork(): Fork | null
   /** How many different blocks are told at the newest height that most have reached. */
   branches(): number
   /** From block to block, by the timestamps of the last ones; `null` until enough have been seen. */
@@ -89,11 +89,11 @@ export function createChainView(options: ChainViewOptions): ChainView {
     reached: (height) => heads.recent.reached(height),
     answering,
     agreedHeight: () => reference.current?.height ?? null,
-    slack: () => lagBlocks + Math.ceil(recentMs / 2 / reference.paceMs()),
-    reachBack: lagBlocksDown,
-    patienceMs: PATIENCE * recentMs,
+    slackBlocks: () => lagBlocks + Math.ceil(recentMs / 2 / reference.paceMs()),
+    maxBacktrackBlocks: lagBlocksDown,
+    maxWaitMs: PATIENCE * recentMs,
   })
-  const parents = createParents({ isTold: branches.isTold })
+  const parents = createParentTrust({ isTold: branches.isReported })
 
   /** What follows from where everybody stands, and of whose changes. */
   let tallied = -1
@@ -102,10 +102,10 @@ export function createChainView(options: ChainViewOptions): ChainView {
   let count = 0
 
   function settle(now: UnixMs): void {
-    const silenced = heads.silence(now - recentMs)
+    const silenced = heads.expire(now - recentMs)
     for (const endpoint of silenced) branches.forget(endpoint)
-    if (silenced.length > 0) reference.moved(null)
-    reference.settle(now, progress.lastAdvanceAt)
+    if (silenced.length > 0) reference.markChanged(null)
+    reference.update(now, progress.lastAdvanceAt)
   }
 
   function haltedSince(now: UnixMs): UnixMs | null {
@@ -136,10 +136,10 @@ export function createChainView(options: ChainViewOptions): ChainView {
     take(endpoint, head, at, compared = NOTHING_COMPARED) {
       const before = heads.seen(endpoint)
       const advanced = heads.take(endpoint, head, at)
-      progress.answered(endpoint, advanced, at)
-      reference.moved(head)
+      progress.noteAnswer(endpoint, advanced, at)
+      reference.markChanged(head)
       settle(at)
-      if (advanced) progress.follow(endpoint, before, head, at)
+      if (advanced) progress.updateLeader(endpoint, before, head, at)
       const blocks: Block[] = [head]
       if (parents.take(endpoint, before?.head, head)) blocks.push(parentOf(head))
       if (compared.length > 0) blocks.push(...compared)
@@ -147,11 +147,11 @@ export function createChainView(options: ChainViewOptions): ChainView {
       return moveOf(before, head)
     },
 
-    ask(endpoint, head) {
+    heightToCompare(endpoint, head) {
       const { height } = head
-      if (!branches.asksBelow(height)) return null
-      const withParent = parents.believes(endpoint, heads.seen(endpoint)?.head, head)
-      return branches.ask(endpoint, withParent ? [height, height - 1] : [height])
+      if (!branches.mayNeedComparison(height)) return null
+      const withParent = parents.isTrusted(endpoint, heads.seen(endpoint)?.head, head)
+      return branches.heightToCompare(endpoint, withParent ? [height, height - 1] : [height])
     },
 
     forget(endpoint) {
@@ -159,7 +159,7 @@ export function createChainView(options: ChainViewOptions): ChainView {
       branches.forget(endpoint)
       parents.forget(endpoint)
       progress.forget(endpoint)
-      reference.moved(null)
+      reference.markChanged(null)
     },
 
     reference(now) {
@@ -173,9 +173,9 @@ export function createChainView(options: ChainViewOptions): ChainView {
       const agreed = reference.current
       if (seen === undefined || agreed === null) return null
       const { head, advancedAt } = seen
-      const leftMs = progress.wentOnAt(head.height) - advancedAt
+      const leftMs = progress.advancedPastAt(head.height) - advancedAt
       // The last that answers has nobody left to go on without it.
-      const leftAlone = answering() === 1 && heads.answers(endpoint) && haltedSince(now) === null
+      const leftAlone = answering() === 1 && heads.isRecent(endpoint) && haltedSince(now) === null
       const standsAlone = leftAlone && now - advancedAt >= stallMs
       return {
         head,
@@ -189,8 +189,8 @@ export function createChainView(options: ChainViewOptions): ChainView {
     },
 
     haltedSince,
-    isSplit: branches.isSplit,
-    split: branches.split,
+    isForked: branches.isForked,
+    fork: branches.fork,
     branches: countBranches,
     blockTimeMs: () => reference.blockTimeMs(),
 
@@ -200,7 +200,7 @@ export function createChainView(options: ChainViewOptions): ChainView {
       if (heads.seen(endpoint) !== undefined) return
       heads.restore(endpoint, seen, answeredAt)
       progress.restore(seen.advancedAt)
-      reference.moved(null)
+      reference.markChanged(null)
     },
 
     shift(ms) {

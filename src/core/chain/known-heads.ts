@@ -20,18 +20,18 @@ export interface KnownHeads {
   /** Grows whenever somebody stands elsewhere, comes or falls silent: while it is the same, so are both tallies. */
   readonly changes: number
   endpoints(): Iterable<string>
-  answering(): Iterable<string>
-  answers(endpoint: string): boolean
+  recentEndpoints(): Iterable<string>
+  isRecent(endpoint: string): boolean
   seen(endpoint: string): SeenHead | undefined
   /** When it last told its head; at the latest when that last grew. */
   readAt(endpoint: string): UnixMs
   heads(): Iterable<SeenHead>
   /** Whether no more stand at another block of its height. Asked of one height again and again it looks at nobody. */
-  isMostTold(height: number, hash: string): boolean
+  isMostReported(height: number, hash: string): boolean
   /** Whether its height grew, beyond a pool's jitter. */
   take(endpoint: string, head: Head, at: UnixMs): boolean
   /** Those that have not answered since then fall silent; who they are. */
-  silence(before: UnixMs): readonly string[]
+  expire(before: UnixMs): readonly string[]
   forget(endpoint: string): boolean
   /** Without `answeredAt` it counts as silent until it answers again. */
   restore(endpoint: string, seen: SeenHead, answeredAt?: UnixMs): void
@@ -122,10 +122,10 @@ export function createKnownHeads(jitterBlocks: number): KnownHeads {
       return changes
     },
     endpoints: () => known.keys(),
-    *answering() {
+    *recentEndpoints() {
       for (let link = ends.after; link !== ends; link = link.after) yield (link as Known).endpoint
     },
-    answers: (endpoint) => (known.get(endpoint)?.answeredAt ?? null) !== null,
+    isRecent: (endpoint) => (known.get(endpoint)?.answeredAt ?? null) !== null,
     seen: (endpoint) => known.get(endpoint)?.seen,
     readAt(endpoint) {
       const one = known.get(endpoint)
@@ -135,7 +135,7 @@ export function createKnownHeads(jitterBlocks: number): KnownHeads {
       for (const { seen } of known.values()) yield seen
     },
 
-    isMostTold(height, hash) {
+    isMostReported(height, hash) {
       if (counted.height !== height) {
         counted.height = height
         counted.byHash.clear()
@@ -162,7 +162,7 @@ export function createKnownHeads(jitterBlocks: number): KnownHeads {
       return advanced
     },
 
-    silence(before) {
+    expire(before) {
       if (!isSilent(ends.after, before)) return NOBODY
       const silenced: string[] = []
       for (let link = ends.after; isSilent(link, before); link = ends.after) {

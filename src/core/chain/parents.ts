@@ -11,15 +11,15 @@ export interface ParentsDeps {
  * parents that never were: compared with real blocks they would be a fork of somebody. So an endpoint is believed only once a
  * parent that it named was a block that was told, and until one is not the block that it stood at itself. Others are asked.
  */
-export interface Parents {
+export interface ParentTrust {
   /** Whether the parent of a head that was just read is believed; `before` is the endpoint's previous head. */
-  believes(endpoint: string, before: Head | undefined, head: Head): boolean
+  isTrusted(endpoint: string, before: Head | undefined, head: Head): boolean
   /** As `believes`, and keeps in mind what this head has shown. */
   take(endpoint: string, before: Head | undefined, head: Head): boolean
   forget(endpoint: string): void
 }
 
-export function createParents({ isTold }: ParentsDeps): Parents {
+export function createParentTrust({ isTold }: ParentsDeps): ParentTrust {
   const proven = new Set<string>()
 
   /** Whether this head shows that the endpoint's blocks follow each other; `null` where it shows nothing. */
@@ -33,7 +33,7 @@ export function createParents({ isTold }: ParentsDeps): Parents {
   }
 
   return {
-    believes: (endpoint, before, head) => believes(endpoint, head, shown(before, head)),
+    isTrusted: (endpoint, before, head) => believes(endpoint, head, shown(before, head)),
 
     take(endpoint, before, head) {
       const isProven = shown(before, head)

@@ -15,11 +15,11 @@ export interface Progress {
   /** When anybody's height was last seen to grow. */
   readonly lastAdvanceAt: UnixMs
   /** An endpoint told its head, and its height `advanced` or not. */
-  answered(endpoint: string, advanced: boolean, at: UnixMs): void
+  noteAnswer(endpoint: string, advanced: boolean, at: UnixMs): void
   /** After the reference head was worked out with it: whether it goes on where all the others may be stuck. */
-  follow(endpoint: string, before: SeenHead | undefined, head: Head, at: UnixMs): void
+  updateLeader(endpoint: string, before: SeenHead | undefined, head: Head, at: UnixMs): void
   /** When somebody was last seen to go on from this height, so that whoever stands there could have done so too. */
-  wentOnAt(height: number): UnixMs
+  advancedPastAt(height: number): UnixMs
   /** Since when nobody advances, though endpoints answer; `null` while somebody does, or nobody can tell. */
   haltedSince(now: UnixMs): UnixMs | null
   forget(endpoint: string): void
@@ -44,24 +44,24 @@ export function createProgress({ reference, answering, stallMs }: ProgressOption
       return lastAdvanceAt
     },
 
-    answered(endpoint, advanced, at) {
+    noteAnswer(endpoint, advanced, at) {
       if (newestBy !== endpoint) otherAt = newestAt
       newestBy = endpoint
       newestAt = at
       if (advanced) lastAdvanceAt = Math.max(lastAdvanceAt, at)
     },
 
-    follow(endpoint, before, head, at) {
+    updateLeader(endpoint, before, head, at) {
       const agreed = reference.current
       if (before === undefined || agreed === null || head.height <= agreed.height) return
       const isPlausible =
-        reference.fits(head.height - agreed.height, at - agreed.advancedAt) &&
-        reference.fits(head.height - before.head.height, at - before.advancedAt) &&
+        reference.isPlausible(head.height - agreed.height, at - agreed.advancedAt) &&
+        reference.isPlausible(head.height - before.head.height, at - before.advancedAt) &&
         Math.abs(at - head.timestamp) < stallMs
       if (isPlausible) leader = { endpoint, height: head.height, advancedAt: at }
     },
 
-    wentOnAt(height) {
+    advancedPastAt(height) {
       const agreed = reference.current
       const byLeader = leader !== null && leader.height > height ? leader.advancedAt : Number.NEGATIVE_INFINITY
       const byAll = agreed !== null && agreed.height > height ? agreed.advancedAt : Number.NEGATIVE_INFINITY

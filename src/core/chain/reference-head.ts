@@ -26,11 +26,11 @@ export interface ReferenceHead {
   /** `null` until somebody has told a head. */
   readonly current: ChainReference | null
   /** Somebody stands elsewhere than when it was last worked out. `head`: what was told, if anything. */
-  moved(head: Head | null): void
+  markChanged(head: Head | null): void
   /** `lastAdvanceAt`: when anybody's height was last seen to grow. */
-  settle(now: UnixMs, lastAdvanceAt: UnixMs): void
+  update(now: UnixMs, lastAdvanceAt: UnixMs): void
   /** So many blocks in so much time are no more than this chain may have made. */
-  fits(blocks: number, ms: number): boolean
+  isPlausible(blocks: number, ms: number): boolean
   /** From block to block, as measured; `null` until enough have been seen. */
   blockTimeMs(): number | null
   /** The shorter of the measured and the configured one. */
@@ -74,7 +74,7 @@ export function createReferenceHead({
   function refer(height: number, now: UnixMs, lastAdvanceAt: UnixMs): void {
     const vouched = isVouched(height, now)
     if (current?.height === height && current.vouched === vouched) {
-      const stays = !disputed || (current.hash !== null && heads.isMostTold(height, current.hash))
+      const stays = !disputed || (current.hash !== null && heads.isMostReported(height, current.hash))
       if (stays) {
         disputed = false
         return
@@ -184,7 +184,7 @@ export function createReferenceHead({
       return current
     },
 
-    moved(head) {
+    markChanged(head) {
       hasMoved = true
       disputed ||= head !== null && head.height === current?.height && head.hash !== current.hash
     },
@@ -193,7 +193,7 @@ export function createReferenceHead({
      * Who answers now says where the chain is; who was heard before says where it has been: it is the higher of the two, but
      * the few that are heard just now cannot claim more blocks than fit into the time since.
      */
-    settle(now, lastAdvanceAt) {
+    update(now, lastAdvanceAt) {
       // What two may claim grows with time; everything else changes only when somebody moves.
       if (!hasMoved && heads.recent.size !== 2 && heads.all.size !== 2) return
       hasMoved = false
@@ -205,7 +205,7 @@ export function createReferenceHead({
         current = null
         return
       }
-      const is = agreed(heads.answering(), heads.recent, now) ?? been
+      const is = agreed(heads.recentEndpoints(), heads.recent, now) ?? been
       const possible = been + lagBlocksDown + blocksIn(now - (current?.advancedAt ?? lastAdvanceAt))
       const height = is > been && is <= possible ? is : been
       refer(height, now, lastAdvanceAt)
@@ -213,7 +213,7 @@ export function createReferenceHead({
       if (isTimeless) settledAt = heads.changes
     },
 
-    fits,
+    isPlausible: fits,
     blockTimeMs: () => blockClock.blockTimeMs(),
     paceMs,
 

@@ -14,17 +14,17 @@ export const CALM_INTERVALS = 10
 export const MOST_CLOSINGS = 16
 
 /** What must be known of an incident that is over, to tell whether the next one is more of the same. */
-export interface Closing {
+export interface ClosedIncident {
   readonly at: UnixMs
   readonly codes: ReadonlySet<IncidentCondition['code']>
 }
 
-export function closingOf(incident: Incident): Closing {
+export function closedIncidentOf(incident: Incident): ClosedIncident {
   return { at: incident.closedAt ?? incident.openedAt, codes: new Set(incident.conditions.map(({ code }) => code)) }
 }
 
 /** Whether an incident that begins now is more of the same. */
-export function relatedTo({ endpoint, conditions }: Health, openedAt: UnixMs): (closing: Closing) => boolean {
+export function isRelatedTo({ endpoint, conditions }: Health, openedAt: UnixMs): (closing: ClosedIncident) => boolean {
   return ({ at, codes }) => {
     const intervals = (openedAt - at) / endpoint.intervalMs
     if (intervals <= FLAPPING_WINDOW_INTERVALS) return true

@@ -2,13 +2,20 @@ import { type EndpointKey, endpointKey } from '../endpoint.ts'
 import type { UnixMs } from '../time.ts'
 import { type Verdict, worst } from '../verdict/condition.ts'
 import type { Health } from '../verdict/health.ts'
-import { CALM_INTERVALS, type Closing, closingOf, FLAPPING_AFTER, MOST_CLOSINGS, relatedTo } from './flapping.ts'
+import {
+  CALM_INTERVALS,
+  type ClosedIncident,
+  closedIncidentOf,
+  FLAPPING_AFTER,
+  isRelatedTo,
+  MOST_CLOSINGS,
+} from './flapping.ts'
 import type { Incident, IncidentChange, IncidentCondition, IncidentSample } from './incident.ts'
-import { changedSince, changeOf, graveOf, mergeConditions, sameChange, withChange } from './incident-changes.ts'
+import { affectingState, changedSince, changeOf, mergeConditions, sameChange, withChange } from './incident-changes.ts'
 import { beginEvent, goOnEvent, type NetworkEvent } from './network-event.ts'
 
 /** One endpoint after a judged poll. */
-export interface EndpointReport {
+export interface JudgedEndpoint {
   readonly health: Health
   /** Start of the poll. */
   readonly at: UnixMs
@@ -20,7 +27,7 @@ export interface EndpointReport {
 }
 
 /** A network after a judged poll. */
-export interface NetworkReport {
+export interface JudgedNetwork {
   readonly name: string
   readonly now: UnixMs
   /** What happens to all of it; empty when nothing does. */
@@ -38,9 +45,9 @@ export interface IncidentBook {
   /** What an earlier run has left open, and what it closed lately. */
   restore(incidents: readonly Incident[], maintainedUntil: ReadonlyMap<EndpointKey, UnixMs>): void
   /** After every judged poll. */
-  endpoint(report: EndpointReport): readonly Incident[]
+  endpoint(report: JudgedEndpoint): readonly Incident[]
   /** After every judged poll of the network, while there are events or were at the last one. */
-  network(report: NetworkReport): readonly Incident[]
+  network(report: JudgedNetwork): readonly Incident[]
   /** The open incidents of the network as a whole. */
   networkWide(name: string): readonly Incident[]
   /** Only these are watched from now on: what was open of others is closed. */
@@ -54,20 +61,20 @@ export function createIncidentBook(): IncidentBook {
   const open = new Map<EndpointKey, Incident>()
   const networkWide = new Map<string, Map<NetworkEvent['cause'], Incident>>()
   /** The end of each endpoint's latest incidents, the newest last. */
-  const closings = new Map<EndpointKey, readonly Closing[]>()
+  const closings = new Map<EndpointKey, readonly ClosedIncident[]>()
   /** The latest that flapped, of those that closed. */
   const calmed = new Map<EndpointKey, Incident>()
   /** When the latest maintenance ends that a poll fell into. */
   const maintained = new Map<EndpointKey, UnixMs>()
   const networkMaintained = new Map<string, Map<NetworkEvent['cause'], UnixMs>>()
 
-  function begin({ health, at }: EndpointReport, verdict: Verdict): Incident {
+  function begin({ health, at }: JudgedEndpoint, verdict: Verdict): Incident {
     const { network, name } = health.endpoint
     const key = endpointKey(health.endpoint)
     const openedAt = openingOf(health.since, maintained.get(key), at)
-    const isRelated = relatedTo(health, openedAt)
+    const isRelated = isRelatedTo(health, openedAt)
     const last = calmed.get(key)
-    if (last !== undefined && isRelated(closingOf(last))) return reopen(last, health, verdict, openedAt)
+    if (last !== undefined && isRelated(closedIncidentOf(last))) return reopen(last, health, verdict, openedAt)
     const earlier = (closings.get(key) ?? []).filter(isRelated).length
     return {
       id: `${openedAt.toString(36)}-${network}.${name}`,
@@ -105,12 +112,12 @@ export function createIncidentBook(): IncidentBook {
   }
 
   function noteClosed(key: EndpointKey, incident: Incident): void {
-    closings.set(key, [...(closings.get(key) ?? []), closingOf(incident)].slice(-MOST_CLOSINGS))
+    closings.set(key, [...(closings.get(key) ?? []), closedIncidentOf(incident)].slice(-MOST_CLOSINGS))
     if (incident.flapping) calmed.set(key, incident)
     else calmed.delete(key)
   }
 
-  function goOn(incident: Incident, { health, at, goneSince }: EndpointReport, verdict: Verdict): Incident {
+  function goOn(incident: Incident, { health, at, goneSince }: JudgedEndpoint, verdict: Verdict): Incident {
     const conditions = mergeConditions(incident.conditions, health.conditions, goneSince, incident.openedAt)
     const last = incident.changes.at(-1)
     const change = changeOf(health, verdict, Math.max(last?.at ?? 0, changedSince(incident, health, goneSince, at)))
@@ -127,7 +134,7 @@ export function createIncidentBook(): IncidentBook {
   }
 
   /** One that flaps has to stay well for a while; the incident then ends when it became well. */
-  function recover(incident: Incident, { health, at }: EndpointReport): Incident {
+  function recover(incident: Incident, { health, at }: JudgedEndpoint): Incident {
     const { since, endpoint } = health
     // What was saved of its health before a crash may be older than what was saved of the incident.
     const wellFrom = Math.max(since >= incident.openedAt ? since : at, incident.changes.at(-1)?.at ?? 0)
@@ -145,7 +152,7 @@ export function createIncidentBook(): IncidentBook {
 
   /** A network-wide event of which this trouble is only a part. */
   function absorbing(health: Health): Incident | null {
-    const grave = graveOf(health.conditions)
+    const grave = affectingState(health.conditions)
     if (grave.length === 0 || !grave.every((condition) => COMPARING.has(condition.code))) return null
     for (const incident of networkWide.get(health.endpoint.network)?.values() ?? []) {
       if (health.since >= incident.openedAt) return incident
@@ -166,7 +173,7 @@ export function createIncidentBook(): IncidentBook {
   }
 
   /** Whether it may open now; what is planned is remembered, so that it is known when it was over. */
-  function isExcused({ health, at, now, maintainedUntil }: EndpointReport): boolean {
+  function isExcused({ health, at, now, maintainedUntil }: JudgedEndpoint): boolean {
     const key = endpointKey(health.endpoint)
     if (maintainedUntil !== null) maintained.set(key, maintainedUntil)
     const until = maintained.get(key)

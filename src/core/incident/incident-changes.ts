@@ -13,7 +13,7 @@ export function mergeConditions(
   goneSince: UnixMs,
   from: UnixMs,
 ): readonly IncidentCondition[] {
-  const grave = graveOf(now)
+  const grave = affectingState(now)
   const held = before.filter((condition) => condition.until === null)
   const isSame =
     held.length === grave.length &&
@@ -45,7 +45,7 @@ export function changeOf(
   return {
     at,
     state,
-    codes: state === 'up' ? [] : graveOf(conditions).map(({ code }) => code),
+    codes: state === 'up' ? [] : affectingState(conditions).map(({ code }) => code),
     samples: heads.map(({ shard, height, lagBlocks }) => ({
       endpoint: endpoint.name,
       shard,
@@ -72,11 +72,11 @@ export function changedSince({ conditions, changes }: Incident, health: Health, 
   const { since } = health
   if (since > (changes.at(-1)?.at ?? 0)) return since
   const held = new Set(conditions.filter(({ until }) => until === null).map(({ code }) => code))
-  const fresh = graveOf(health.conditions).filter(({ code }) => !held.has(code))
+  const fresh = affectingState(health.conditions).filter(({ code }) => !held.has(code))
   return fresh.length > 0 ? Math.min(at, ...fresh.map((condition) => condition.since)) : goneSince
 }
 
 /** What is shown without changing the state makes no incident. */
-export function graveOf(conditions: readonly Condition[]): readonly Condition[] {
+export function affectingState(conditions: readonly Condition[]): readonly Condition[] {
   return conditions.filter((condition) => condition.verdict !== 'up')
 }

@@ -1,11 +1,11 @@
 import { endpointKey } from '../endpoint.ts'
 import type { Outcome, PollResult } from '../poll-result.ts'
 import { humanDuration } from '../time.ts'
-import { createOwnNetwork, type OwnNetwork, type Whereabouts } from './own-network.ts'
+import { createOwnNetwork, type HostLocation, type OwnNetwork } from './own-network.ts'
 
 /** A poll as the observer sees it, on the monotonic clock. */
 export interface ObservedPoll {
-  readonly at: Whereabouts
+  readonly location: HostLocation
   readonly startedAt: number
   readonly endedAt: number
   readonly result: PollResult
@@ -15,29 +15,29 @@ export interface ObservedPoll {
  * What a poll is worth. `fair`: judge it. `untimed`: judge it, but not how long it took. `ours`: it says nothing of the node.
  * `undecided`: to be asked again when other polls have ended.
  */
-export type Worth = 'fair' | 'untimed' | 'ours' | 'undecided'
+export type PollValidity = 'valid' | 'untimed' | 'own-fault' | 'undecided'
 
 /** Is it us? Every time is of the monotonic clock, in ms. */
 export interface Observer {
   /** The endpoints' hosts, and the longest interval. */
-  configure(hosts: readonly Whereabouts[], longestIntervalMs: number): void
+  configure(hosts: readonly HostLocation[], longestIntervalMs: number): void
   /** Nothing of ours ran from then to then: a blocked event loop, a process or machine that was stopped. */
-  held(from: number, to: number): void
+  stalled(from: number, to: number): void
   /** The wall clock was set. */
-  stepped(at: number, byMs: number): void
-  expect(at: Whereabouts, now: number): void
+  clockStepped(at: number, byMs: number): void
+  expect(at: HostLocation, now: number): void
   /** Comes once for every poll, when it ends. Whether the worth of polls that were undecided may have become clear. */
-  note(poll: ObservedPoll): boolean
+  record(poll: ObservedPoll): boolean
   /** May be asked again. */
-  worth(poll: ObservedPoll): Worth
+  validity(poll: ObservedPoll): PollValidity
   /** Why we are not fit to judge, or were not a moment ago; empty when all is well. */
   reasons(now: number): readonly string[]
   /** Of those the ones that last, and not what happened at a moment. */
-  lasting(now: number): readonly string[]
+  lastingReasons(now: number): readonly string[]
 }
 
 /** A process that is held up for less misses no answer. */
-export const SHORTEST_HOLD_MS = 500
+export const MIN_STALL_MS = 500
 /** A disturbance is told for at least this long, so that whoever looks now and then sees it. */
 const TOLD_FOR_MS = 10_000
 /** More disturbances than this at a time say no more. */
@@ -71,7 +71,7 @@ export function createObserver(): Observer {
     const told = disturbances
       .filter(({ kind, to }) => kinds.includes(kind) && now - to <= toldForMs)
       .map(({ reason }) => reason)
-    const cut = reach.cut()
+    const cut = reach.outage()
     if (cut !== null) {
       told.push(
         cut.dns
@@ -88,12 +88,12 @@ export function createObserver(): Observer {
       reach.configure(hosts, 3 * longestIntervalMs)
     },
 
-    held(from, to) {
-      if (to - from < SHORTEST_HOLD_MS) return
+    stalled(from, to) {
+      if (to - from < MIN_STALL_MS) return
       disturb({ from, to, kind: 'held', reason: `this process stood still for ${humanDuration(to - from)}` })
     },
 
-    stepped(at, byMs) {
+    clockStepped(at, byMs) {
       const direction = byMs > 0 ? 'forward' : 'back'
       const reason = `this machine's clock was set ${direction} by ${humanDuration(Math.abs(byMs))}`
       disturb({ from: at, to: at, kind: 'stepped', reason })
@@ -101,36 +101,37 @@ export function createObserver(): Observer {
 
     expect: (at, now) => reach.expect(at, now),
 
-    note({ at, startedAt, endedAt, result }) {
+    record({ location: at, startedAt, endedAt, result }) {
       const ending = endingOf(result)
       const of = endpointKey(result.endpoint)
-      if (ending.kind !== 'ours') return reach.note({ at, of, startedAt, endedAt, outcome: ending.kind })
+      if (ending.kind !== 'own-fault')
+        return reach.record({ location: at, endpoint: of, startedAt, endedAt, outcome: ending.kind })
       const reason = `this machine is out of resources (${ending.code})`
       disturb({ from: startedAt, to: endedAt, kind: 'resources', reason })
       return false
     },
 
-    worth(poll) {
+    validity(poll) {
       const ending = endingOf(poll.result)
-      if (ending.kind === 'ours' || (disturbances.length > 0 && isSpoiltBy('stepped', poll))) return 'ours'
+      if (ending.kind === 'own-fault' || (disturbances.length > 0 && isSpoiltBy('stepped', poll))) return 'own-fault'
       const wasHeld = disturbances.length > 0 && isSpoiltBy('held', poll)
-      if (wasHeld) return ending.kind === 'answered' && !ending.partly ? 'untimed' : 'ours'
-      if (ending.kind === 'answered') return 'fair'
-      const { at, startedAt, endedAt } = poll
+      if (wasHeld) return ending.kind === 'answered' && !ending.partly ? 'untimed' : 'own-fault'
+      if (ending.kind === 'answered') return 'valid'
+      const { location: at, startedAt, endedAt } = poll
       const of = endpointKey(poll.result.endpoint)
-      const ruling = reach.rule({ at, of, startedAt, endedAt, outcome: ending.kind })
-      return ruling === 'believed' ? 'fair' : ruling
+      const ruling = reach.faultOf({ location: at, endpoint: of, startedAt, endedAt, outcome: ending.kind })
+      return ruling === 'node' ? 'valid' : ruling === 'own' ? 'own-fault' : ruling
     },
 
     reasons: (now) => told(now, ['held', 'stepped', 'resources']),
-    lasting: (now) => told(now, ['resources']),
+    lastingReasons: (now) => told(now, ['resources']),
   }
 }
 
 type Ending =
   | { readonly kind: 'answered'; readonly partly: boolean }
   | { readonly kind: 'unreached' | 'dns' }
-  | { readonly kind: 'ours'; readonly code: string }
+  | { readonly kind: 'own-fault'; readonly code: string }
 
 const ALL_ANSWERED: Ending = { kind: 'answered', partly: false }
 
@@ -147,7 +148,7 @@ function endingOf(result: PollResult): Ending {
     else
       switch (outcome.failure.kind) {
         case 'local-resources':
-          return { kind: 'ours', code: outcome.failure.code }
+          return { kind: 'own-fault', code: outcome.failure.code }
         case 'dns':
           unresolved++
           break

@@ -2,16 +2,16 @@
 export type Zone = 'loopback' | 'private' | 'public'
 
 /** What endpoints share when their network, not they, are at fault. */
-export interface Whereabouts {
+export interface HostLocation {
   /** Host name or address, without port. */
   readonly host: string
   readonly zone: Zone
   /** A name that has to be resolved, not an address. */
-  readonly named: boolean
+  readonly hasName: boolean
 }
 
 /** Whether an answer of `by` says that our network works as far as `of`. */
-export function canVouch(by: Whereabouts, of: Whereabouts): boolean {
+export function isWitnessFor(by: HostLocation, of: HostLocation): boolean {
   return by.host !== of.host && DISTANCE[by.zone] >= DISTANCE[of.zone]
 }
 
@@ -23,22 +23,22 @@ const PRIVATE_ADDRESS =
 const PRIVATE_NAME = /^[^.]+$|\.(local|lan|home|internal|intranet|corp|home\.arpa)$/
 
 /** By the host name of a URL, in lower case, as `URL` writes it. */
-export function whereaboutsOf(hostname: string): Whereabouts {
+export function locationOf(hostname: string): HostLocation {
   const named = !ADDRESS.test(hostname)
   if (LOOPBACK.test(hostname)) {
     // Three ways to write one host; other loopback addresses are others on purpose.
     const host = hostname === 'localhost' || hostname === '[::1]' ? '127.0.0.1' : hostname
-    return { host, zone: 'loopback', named: false }
+    return { host, zone: 'loopback', hasName: false }
   }
   const isPrivate = named ? PRIVATE_NAME.test(hostname) : PRIVATE_ADDRESS.test(hostname)
-  return { host: hostname, zone: isPrivate ? 'private' : 'public', named }
+  return { host: hostname, zone: isPrivate ? 'private' : 'public', hasName: named }
 }
 
 /** One poll, on the monotonic clock. */
-export interface Visit {
-  readonly at: Whereabouts
+export interface HostPoll {
+  readonly location: HostLocation
   /** Which endpoint was visited: a host may have several, and one that is dead does not make it unreachable. */
-  readonly of: string
+  readonly endpoint: string
   readonly startedAt: number
   readonly endedAt: number
   /** `answered`: something of it came from there. `dns`: not even the address was found. */
@@ -46,7 +46,7 @@ export interface Visit {
 }
 
 /** Whose fault it is that a host was not reached: the node's (`believed`), ours, or not known yet. */
-export type Ruling = 'believed' | 'ours' | 'undecided'
+export type FaultOwner = 'node' | 'own' | 'undecided'
 
 /**
  * Whether it is our own network that is gone. A failure to reach a host is believed once somebody as far away has answered a poll
@@ -55,19 +55,19 @@ export type Ruling = 'believed' | 'ours' | 'undecided'
  */
 export interface OwnNetwork {
   /** Must be told of every poll, in the order in which they end. Whether rulings that were undecided may have become clear. */
-  note(visit: Visit): boolean
+  record(visit: HostPoll): boolean
   /** The same question may get an answer later. */
-  rule(visit: Visit): Ruling
+  faultOf(visit: HostPoll): FaultOwner
   /** It answered in an earlier run: a host that never did cannot be missed. */
-  expect(at: Whereabouts, now: number): void
+  expect(at: HostLocation, now: number): void
   /** A host that has not been asked for this long, in ms, is not waited for. */
-  configure(hosts: readonly Whereabouts[], patienceMs: number): void
+  configure(hosts: readonly HostLocation[], patienceMs: number): void
   /** How many hosts are lost, by our fault; `dns`: for want of their addresses alone. `null` while none is. */
-  cut(): { readonly dns: boolean; readonly hosts: number } | null
+  outage(): { readonly dns: boolean; readonly hosts: number } | null
 }
 
 interface Host {
-  readonly at: Whereabouts
+  readonly at: HostLocation
   /** Those that it belongs to. */
   readonly groups: readonly Group[]
   answeredEver: boolean
@@ -87,12 +87,12 @@ interface Group {
   /** When the latest poll began that was answered. */
   answeredAt: number
   /** Those with an endpoint whose latest poll was answered. */
-  readonly well: Set<Host>
+  readonly reachable: Set<Host>
   /** Those that failed since the last answer, and had answered before; in that order. */
-  readonly lost: Set<Host>
-  cut: boolean
+  readonly unreachable: Set<Host>
+  isDown: boolean
   /** When the first poll that was answered after a cut ended. */
-  cutUntil: number
+  downUntil: number
 }
 
 export function createOwnNetwork(): OwnNetwork {
@@ -102,19 +102,19 @@ export function createOwnNetwork(): OwnNetwork {
       zone,
       dns,
       answeredAt: Number.NEGATIVE_INFINITY,
-      well: new Set<Host>(),
-      lost: new Set<Host>(),
-      cut: false,
-      cutUntil: Number.NEGATIVE_INFINITY,
+      reachable: new Set<Host>(),
+      unreachable: new Set<Host>(),
+      isDown: false,
+      downUntil: Number.NEGATIVE_INFINITY,
     })),
   )
   let patienceMs = Number.POSITIVE_INFINITY
 
-  function covers(group: Group, at: Whereabouts): boolean {
-    return DISTANCE[at.zone] >= DISTANCE[group.zone] && (!group.dns || at.named)
+  function covers(group: Group, at: HostLocation): boolean {
+    return DISTANCE[at.zone] >= DISTANCE[group.zone] && (!group.dns || at.hasName)
   }
 
-  function hostOf(at: Whereabouts): Host {
+  function hostOf(at: HostLocation): Host {
     const known = hosts.get(at.host)
     if (known !== undefined) return known
     const host: Host = {
@@ -129,28 +129,28 @@ export function createOwnNetwork(): OwnNetwork {
     return host
   }
 
-  function noteAnswer(group: Group, host: Host, { startedAt, endedAt }: Visit): void {
-    if (group.cut) group.cutUntil = endedAt
+  function noteAnswer(group: Group, host: Host, { startedAt, endedAt }: HostPoll): void {
+    if (group.isDown) group.downUntil = endedAt
     group.answeredAt = Math.max(group.answeredAt, startedAt)
-    group.well.add(host)
-    group.cut = false
-    if (group.lost.size === 0) return
+    group.reachable.add(host)
+    group.isDown = false
+    if (group.unreachable.size === 0) return
     // Whoever failed while others answered failed alone.
-    for (const lost of group.lost) {
+    for (const lost of group.unreachable) {
       if (lost !== host && (lost.failingSince ?? 0) >= group.answeredAt) continue
-      group.lost.delete(lost)
+      group.unreachable.delete(lost)
     }
   }
 
   function noteFailure(group: Group, host: Host, now: number): void {
-    group.well.delete(host)
-    if (host.answeredEver && (host.failingSince ?? 0) >= group.answeredAt) group.lost.add(host)
-    if (group.well.size > 0) dropSilent(group, now)
-    group.cut = group.well.size === 0 && group.lost.size > 1
+    group.reachable.delete(host)
+    if (host.answeredEver && (host.failingSince ?? 0) >= group.answeredAt) group.unreachable.add(host)
+    if (group.reachable.size > 0) dropSilent(group, now)
+    group.isDown = group.reachable.size === 0 && group.unreachable.size > 1
   }
 
   function dropSilent(group: Group, now: number): void {
-    for (const host of group.well) if (now - host.lastEndedAt > patienceMs) group.well.delete(host)
+    for (const host of group.reachable) if (now - host.lastEndedAt > patienceMs) group.reachable.delete(host)
   }
 
   /** Endpoints that are gone answer no more. */
@@ -161,14 +161,14 @@ export function createOwnNetwork(): OwnNetwork {
   function remove(host: Host): void {
     hosts.delete(host.at.host)
     for (const group of groups) {
-      group.well.delete(host)
-      group.lost.delete(host)
+      group.reachable.delete(host)
+      group.unreachable.delete(host)
     }
   }
 
   return {
-    note(visit) {
-      const { at, of, startedAt, endedAt, outcome } = visit
+    record(visit) {
+      const { location: at, endpoint: of, startedAt, endedAt, outcome } = visit
       const host = hostOf(at)
       host.lastEndedAt = endedAt
       if (outcome === 'answered') {
@@ -187,31 +187,31 @@ export function createOwnNetwork(): OwnNetwork {
         if (outcome === 'answered' || (group.dns && outcome !== 'dns')) noteAnswer(group, host, visit)
         else {
           noteFailure(group, host, endedAt)
-          clearer ||= group.well.size < 2
+          clearer ||= group.reachable.size < 2
         }
       }
       return clearer
     },
 
-    rule({ at, startedAt, endedAt, outcome }) {
-      if (outcome === 'answered') return 'believed'
-      const group = groups.find(({ zone, dns }) => zone === at.zone && dns === (outcome === 'dns' && at.named))
-      if (group === undefined) return 'believed'
+    faultOf({ location: at, startedAt, endedAt, outcome }) {
+      if (outcome === 'answered') return 'node'
+      const group = groups.find(({ zone, dns }) => zone === at.zone && dns === (outcome === 'dns' && at.hasName))
+      if (group === undefined) return 'node'
       // What began while our network was gone may end in a timeout long after it is back.
-      if (group.cut || startedAt < group.cutUntil) return 'ours'
-      if (group.answeredAt >= endedAt) return 'believed'
+      if (group.isDown || startedAt < group.downUntil) return 'own'
+      if (group.answeredAt >= endedAt) return 'node'
       const host = hostOf(at)
-      const others = group.well.size - Number(group.well.has(host))
+      const others = group.reachable.size - Number(group.reachable.has(host))
       // All others are lost, and of this host not everybody has been asked since.
-      const isLast = group.lost.size > 0 && host.answering.size > 0
-      return others > 0 || isLast ? 'undecided' : 'believed'
+      const isLast = group.unreachable.size > 0 && host.answering.size > 0
+      return others > 0 || isLast ? 'undecided' : 'node'
     },
 
     expect(at, now) {
       const host = hostOf(at)
       host.answeredEver = true
       host.lastEndedAt = now
-      for (const group of host.groups) group.well.add(host)
+      for (const group of host.groups) group.reachable.add(host)
     },
 
     configure(configured, patience) {
@@ -221,9 +221,9 @@ export function createOwnNetwork(): OwnNetwork {
       for (const at of configured) hostOf(at)
     },
 
-    cut() {
-      const widest = groups.find(({ cut, dns }) => cut && !dns) ?? groups.find(({ cut }) => cut)
-      return widest === undefined ? null : { dns: widest.dns, hosts: widest.lost.size }
+    outage() {
+      const widest = groups.find(({ isDown: cut, dns }) => cut && !dns) ?? groups.find(({ isDown: cut }) => cut)
+      return widest === undefined ? null : { dns: widest.dns, hosts: widest.unreachable.size }
     },
   }
 }

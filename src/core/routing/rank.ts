@@ -127,7 +127,7 @@ const TIERS: readonly Tier[] = ['primary', 'fallback']
 /** All reasons; the first is the one to show. */
 function reasonsOf({ state, health, unverified }: Candidate): ExclusionReason[] {
   // One poll is enough to stop using it: answers of another chain can be costly. The verdict needs two.
-  if (health.streaks.traces.some(({ finding, missed }) => finding.code === 'wrong-network' && missed === 0)) {
+  if (health.confirmation.traces.some(({ finding, missed }) => finding.code === 'wrong-network' && missed === 0)) {
     return ['wrong-network']
   }
   const reasons: ExclusionReason[] = EXCLUDING.filter((code) =>

@@ -2,7 +2,7 @@ import type { Thresholds } from '../network.ts'
 import type { Outcome, PollResult } from '../poll-result.ts'
 import type { UnixMs } from '../time.ts'
 import { type ConditionCode, severity } from './condition.ts'
-import { conditionsOf, confirm, settled } from './confirm.ts'
+import { conditionsOf, confirm, confirmedOnly } from './confirm.ts'
 import { findingsOf, latencyOf, type ShardStanding, skewOf } from './findings.ts'
 import type { Health } from './health.ts'
 
@@ -23,7 +23,7 @@ export function assess(
 ): Health {
   const { endpoint, startedAt } = result
   const findings = findingsOf(result, standings, thresholds, now, timed)
-  const streaks = confirm(previous.streaks, findings, startedAt, thresholds)
+  const streaks = confirm(previous.confirmation, findings, startedAt, thresholds)
   return {
     endpoint,
     verdict: streaks.verdict,
@@ -36,7 +36,7 @@ export function assess(
     latencyMs: timed ? latencyOf(result) : null,
     clockSkewMs: skewOf(result, standings, now),
     tlsNotAfter: result.tlsNotAfter ?? previous.tlsNotAfter,
-    streaks,
+    confirmation: streaks,
     laggingShards: laggingOf(standings),
   }
 }
@@ -45,13 +45,13 @@ export function assess(
  * The health after a poll that was spoilt by ourselves: it says nothing of the node, and the time from it on is unknown. What was
  * about to be confirmed has to begin again: polls before and after a gap are not in a row.
  */
-export function lose(previous: Health, startedAt: UnixMs): Health {
+export function withoutResult(previous: Health, startedAt: UnixMs): Health {
   return {
     ...previous,
     lastPolledAt: startedAt,
     validUntil: Math.min(previous.validUntil, startedAt),
     latencyMs: null,
-    streaks: settled(previous.streaks),
+    confirmation: confirmedOnly(previous.confirmation),
   }
 }
 
@@ -62,7 +62,7 @@ const PATIENT: ReadonlySet<ConditionCode> = new Set(['rate-limited', 'forked'])
  * Whether the latest poll found something worse than the verdict that holds: asked again sooner, it is sooner known. One that
  * `wentBack` is late by that, but perhaps its whole chain went back: the others are heard first.
  */
-export function isSuspect({ streaks }: Health, wentBack: boolean): boolean {
+export function isSuspect({ confirmation: streaks }: Health, wentBack: boolean): boolean {
   const latest = streaks.recent.at(-1)
   if (latest === undefined || latest.verdict === 'up') return false
   if (streaks.verdict !== null && severity(latest.verdict) <= severity(streaks.verdict)) return false

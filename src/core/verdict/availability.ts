@@ -2,7 +2,7 @@ import type { UnixMs } from '../time.ts'
 import type { State } from './condition.ts'
 
 /** What was found at one moment, and for how long it may be believed. */
-export interface HeldResult {
+export interface TimedState {
   readonly at: UnixMs
   readonly state: State
   /** Neither lagging, stalled nor forked; counts where the state is up or degraded. */
@@ -19,7 +19,7 @@ export interface Interval {
 }
 
 /** A stretch of time: [from, until). */
-export interface Stretch {
+export interface TimeRange {
   readonly from: UnixMs
   readonly until: UnixMs
 }
@@ -51,9 +51,9 @@ export type AvailabilityWindow = keyof typeof AVAILABILITY_WINDOWS
  * The states from `from` to `to`, without gaps or overlaps: a result holds until the next one or until its hold is over,
  * whichever is first, and the rest is unknown. `results` ascend in time and may start before `from`.
  */
-export function* intervalsOf(results: Iterable<HeldResult>, from: UnixMs, to: UnixMs): Generator<Interval> {
+export function* intervalsOf(results: Iterable<TimedState>, from: UnixMs, to: UnixMs): Generator<Interval> {
   let reached = from
-  let previous: HeldResult | null = null
+  let previous: TimedState | null = null
   for (const result of results) {
     if (result.at >= to) break
     if (previous !== null) {
@@ -77,7 +77,7 @@ export function* intervalsOf(results: Iterable<HeldResult>, from: UnixMs, to: Un
   if (reached < to) yield unknown(reached, to)
 }
 
-function held(result: HeldResult, nextAt: UnixMs, from: UnixMs, to: UnixMs): Interval | null {
+function held(result: TimedState, nextAt: UnixMs, from: UnixMs, to: UnixMs): Interval | null {
   const start = Math.max(from, result.at)
   const end = Math.min(to, nextAt, result.at + result.holdMs)
   return end > start ? { from: start, to: end, state: result.state, fresh: result.fresh } : null
@@ -88,8 +88,8 @@ function unknown(from: UnixMs, to: UnixMs): Interval {
 }
 
 /** As one list in the order of time, in which none overlaps or touches the next. */
-export function unitedStretches(stretches: Iterable<Stretch>): Stretch[] {
-  const united: Stretch[] = []
+export function mergeRanges(stretches: Iterable<TimeRange>): TimeRange[] {
+  const united: TimeRange[] = []
   for (const { from, until } of [...stretches].sort((a, b) => a.from - b.from)) {
     if (!(until > from)) continue
     const last = united.at(-1)
@@ -101,7 +101,7 @@ export function unitedStretches(stretches: Iterable<Stretch>): Stretch[] {
 }
 
 /** How much of [from, to) the stretches cover; they are united. */
-export function coveredMs(stretches: readonly Stretch[], from: UnixMs, to: UnixMs): number {
+export function coveredMs(stretches: readonly TimeRange[], from: UnixMs, to: UnixMs): number {
   let ms = 0
   for (const stretch of stretches) ms += Math.max(0, Math.min(to, stretch.until) - Math.max(from, stretch.from))
   return ms
@@ -111,7 +111,10 @@ export function coveredMs(stretches: readonly Stretch[], from: UnixMs, to: UnixM
  * The same intervals, but whatever lies in planned maintenance is just that, known before or not. `maintenance` is united. Both
  * go on in the order of time, so that each stretch is looked at once.
  */
-export function* withMaintenance(intervals: Iterable<Interval>, maintenance: readonly Stretch[]): Generator<Interval> {
+export function* withMaintenance(
+  intervals: Iterable<Interval>,
+  maintenance: readonly TimeRange[],
+): Generator<Interval> {
   let next = 0
   for (const interval of intervals) {
     let { from } = interval
@@ -170,7 +173,7 @@ export function knownMs(parts: TimeParts): number {
   return parts.upMs + parts.degradedMs + parts.downMs
 }
 
-export function shareOf(parts: TimeParts, windowMs: number): Availability {
+export function availabilityOf(parts: TimeParts, windowMs: number): Availability {
   const known = knownMs(parts)
   return {
     ratio: known === 0 ? null : flooredRatio(parts.upMs + parts.degradedMs, known),

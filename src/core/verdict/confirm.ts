@@ -3,7 +3,7 @@ import type { Condition, ConditionCode, Finding, Verdict } from './condition.ts'
 import { best, severity, worst } from './condition.ts'
 
 /** How many polls in a row it takes. */
-export interface Patience {
+export interface ConfirmationThresholds {
   readonly failAfter: number
   readonly recoverAfter: number
 }
@@ -20,7 +20,7 @@ interface Trace {
 }
 
 /** What must be remembered of one endpoint to tell a fact from a blip. Plain data: it survives a restart as JSON. */
-export interface Streaks {
+export interface ConfirmationState {
   readonly verdict: Verdict | null
   readonly since: UnixMs
   /** What the latest polls said, the newest last: as many as any decision needs. */
@@ -28,7 +28,7 @@ export interface Streaks {
   readonly traces: readonly Trace[]
 }
 
-export function newStreaks(at: UnixMs): Streaks {
+export function unconfirmed(at: UnixMs): ConfirmationState {
   return { verdict: null, since: at, recent: [], traces: [] }
 }
 
@@ -37,7 +37,12 @@ export function newStreaks(at: UnixMs): Streaks {
  * `recoverAfter` in a row: to the worst of them. Either way the new verdict is dated back to the first poll of that run.
  * An endpoint that was never judged is up at its first good poll.
  */
-export function confirm(previous: Streaks, findings: readonly Finding[], at: UnixMs, patience: Patience): Streaks {
+export function confirm(
+  previous: ConfirmationState,
+  findings: readonly Finding[],
+  at: UnixMs,
+  patience: ConfirmationThresholds,
+): ConfirmationState {
   const keep = Math.max(patience.failAfter, patience.recoverAfter)
   if (findings.length === 0 && isUneventful(previous, keep)) return previous
   const poll = { at, verdict: worst(findings.map((finding) => finding.verdict)) }
@@ -47,16 +52,16 @@ export function confirm(previous: Streaks, findings: readonly Finding[], at: Uni
 }
 
 /** Well for as long as any decision looks back: one more good poll changes nothing, and most polls are that. */
-function isUneventful({ verdict, recent, traces }: Streaks, keep: number): boolean {
+function isUneventful({ verdict, recent, traces }: ConfirmationState, keep: number): boolean {
   return (
     verdict === 'up' && traces.length === 0 && recent.length === keep && recent.every((poll) => poll.verdict === 'up')
   )
 }
 
 function nextVerdict(
-  previous: Streaks,
-  recent: Streaks['recent'],
-  { failAfter, recoverAfter }: Patience,
+  previous: ConfirmationState,
+  recent: ConfirmationState['recent'],
+  { failAfter, recoverAfter }: ConfirmationThresholds,
 ): { verdict: Verdict | null; since: UnixMs } {
   const held = previous.verdict
   const latest = recent.at(-1)
@@ -82,7 +87,7 @@ function nextTraces(
   findings: readonly Finding[],
   at: UnixMs,
   verdict: Verdict | null,
-  { failAfter, recoverAfter }: Patience,
+  { failAfter, recoverAfter }: ConfirmationThresholds,
 ): readonly Trace[] {
   if (previous.length === 0 && findings.length === 0) return previous
   const before = new Map<ConditionCode, Trace>(previous.map((trace) => [trace.finding.code, trace]))
@@ -114,13 +119,13 @@ function explained(traces: readonly Trace[], verdict: Verdict): readonly Trace[]
 }
 
 /** What is confirmed, without the polls that might have led to something else: to its end, too. */
-export function settled(streaks: Streaks): Streaks {
+export function confirmedOnly(streaks: ConfirmationState): ConfirmationState {
   const confirmed = streaks.traces.filter((trace) => trace.confirmed)
   return { ...streaks, recent: [], traces: confirmed.map((trace) => ({ ...trace, missed: 0 })) }
 }
 
 /** The confirmed conditions, the worst first, then the oldest. */
-export function conditionsOf(streaks: Streaks): readonly Condition[] {
+export function conditionsOf(streaks: ConfirmationState): readonly Condition[] {
   if (streaks.traces.length === 0) return NONE
   return streaks.traces
     .filter((trace) => trace.confirmed)

@@ -4,7 +4,7 @@ import type { Liveness } from '../liveness.ts'
 import type { Shard } from '../network.ts'
 import type { UnixMs } from '../time.ts'
 import type { Condition, State, Verdict } from './condition.ts'
-import { newStreaks, type Streaks } from './confirm.ts'
+import { type ConfirmationState, unconfirmed } from './confirm.ts'
 
 /** The newest head seen on one shard of an endpoint, beside the reference head. */
 export interface HeadStanding extends Head {
@@ -40,7 +40,7 @@ export interface Health {
   readonly clockSkewMs: number | null
   readonly tlsNotAfter: UnixMs | null
   /** How the verdict came about: what the next poll goes on from. */
-  readonly streaks: Streaks
+  readonly confirmation: ConfirmationState
   /** The shards on which the latest answer lags, by the enter and leave thresholds, confirmed or not. */
   readonly laggingShards: readonly Shard[]
 }
@@ -59,7 +59,7 @@ export function unpolled(endpoint: Endpoint, at: UnixMs): Health {
     latencyMs: null,
     clockSkewMs: null,
     tlsNotAfter: null,
-    streaks: newStreaks(at),
+    confirmation: unconfirmed(at),
     laggingShards: [],
   }
 }

@@ -1,15 +1,15 @@
 import type { Head } from '../head.ts'
 import type { Network, Shard } from '../network.ts'
-import { isOurs, type PollResult } from '../poll-result.ts'
+import { isOwnFault, type PollResult } from '../poll-result.ts'
 import type { UnixMs } from '../time.ts'
 import { assess } from './assess.ts'
 import { type Condition, severity, worst } from './condition.ts'
-import { newStreaks } from './confirm.ts'
+import { unconfirmed } from './confirm.ts'
 import type { ShardStanding } from './findings.ts'
 import type { Health } from './health.ts'
 
 /** Where the network stands, as the polls of the schedule have it. */
-export interface Beside {
+export interface NetworkContext {
   readonly network: Network
   readonly heads: readonly { readonly shard: Shard; readonly height: number }[]
   /** Shards that no other endpoint of the network has. */
@@ -20,21 +20,21 @@ export interface Beside {
  * What a single poll says of an endpoint, without waiting for a second one to confirm it and without changing what is known:
  * the head is held to what the others have said, and whether it is on another branch stays as the schedule's polls found it.
  */
-export function judgeSingle(result: PollResult, known: Health, beside: Beside, now: UnixMs): Health {
+export function judgeSinglePoll(result: PollResult, known: Health, beside: NetworkContext, now: UnixMs): Health {
   const { network } = beside
   const standings = result.heads.flatMap(({ shard, outcome }) =>
     outcome.ok ? [standingOf(shard, outcome.value, known, beside, now)] : [],
   )
   const impatient = { ...network.thresholds, failAfter: 1, recoverAfter: 1 }
-  const judged = assess(result, { ...known, streaks: newStreaks(now) }, standings, impatient, now)
+  const judged = assess(result, { ...known, confirmation: unconfirmed(now) }, standings, impatient, now)
   // What an earlier poll has read is no answer to this one.
   const heads = judged.heads.filter((head) => standings.some(({ shard }) => shard === head.shard))
-  const health = { ...judged, heads, verdict: isOurs(result) ? null : judged.verdict }
+  const health = { ...judged, heads, verdict: isOwnFault(result) ? null : judged.verdict }
   const forked = known.conditions.find(({ code }) => code === 'forked')
   return forked === undefined || health.heads.length === 0 ? health : withCondition(health, forked)
 }
 
-function standingOf(shard: Shard, head: Head, known: Health, { network, heads, alone }: Beside, now: UnixMs) {
+function standingOf(shard: Shard, head: Head, known: Health, { network, heads, alone }: NetworkContext, now: UnixMs) {
   const { thresholds, blockTimeMs } = network
   const before = known.heads.find((one) => one.shard === shard)
   const reference = heads.find((one) => one.shard === shard)

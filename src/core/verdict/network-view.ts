@@ -1,4 +1,4 @@
-import type { Split } from '../chain/branches.ts'
+import type { Fork } from '../chain/branches.ts'
 import { type ChainView, createChainView } from '../chain/chain-view.ts'
 import type { SeenHead } from '../chain/known-heads.ts'
 import type { ChainReference } from '../chain/reference-head.ts'
@@ -6,8 +6,8 @@ import type { Endpoint } from '../endpoint.ts'
 import type { Network, Shard } from '../network.ts'
 import type { Comparison, PollResult, ShardHead } from '../poll-result.ts'
 import type { UnixMs } from '../time.ts'
-import { assess, isSuspect, lose } from './assess.ts'
-import { conditionsOf, settled } from './confirm.ts'
+import { assess, isSuspect, withoutResult } from './assess.ts'
+import { conditionsOf, confirmedOnly } from './confirm.ts'
 import type { ShardStanding } from './findings.ts'
 import { type Health, unpolled } from './health.ts'
 
@@ -24,7 +24,7 @@ export interface NetworkReference {
 }
 
 /** The endpoints of a shard disagree on its blocks, and no branch has a majority. */
-export interface NetworkSplit extends Split {
+export interface NetworkFork extends Fork {
   readonly shard: Shard
 }
 
@@ -47,8 +47,8 @@ export interface Judgement {
 }
 
 /** What must survive a restart, of one endpoint. Plain data. */
-export interface EndpointMemory {
-  readonly streaks: Health['streaks']
+export interface SavedEndpoint {
+  readonly streaks: Health['confirmation']
   readonly lastPolledAt: UnixMs | null
   readonly seen: readonly { readonly shard: Shard; readonly seen: SeenHead }[]
 }
@@ -61,21 +61,21 @@ export interface NetworkView {
   /** Judges one endpoint by a poll; `null` when it is no endpoint of this network. `timed`: what it took is the node's doing. */
   judge(result: PollResult, now: UnixMs, timed?: boolean): Judgement | null
   /** A poll says nothing of the node, by our own fault: its time is unknown. */
-  lose(endpoint: string, startedAt: UnixMs): Health | null
+  discardPoll(endpoint: string, startedAt: UnixMs): Health | null
   health(endpoint: string): Health | undefined
   /** The same array as before while none of them has changed. */
   references(now: UnixMs): readonly NetworkReference[]
   /** The shards on which nobody advances, though endpoints answer, and since when. */
   halts(now: UnixMs): readonly { readonly shard: Shard; readonly since: UnixMs }[]
   /** Whether the endpoints of a shard disagree without a majority. */
-  isSplit(): boolean
+  isForked(): boolean
   /** The first shard where they do. Large networks make it dear. */
-  split(): NetworkSplit | null
-  remember(endpoint: string): EndpointMemory | null
+  fork(): NetworkFork | null
+  snapshot(endpoint: string): SavedEndpoint | null
   /** Goes on from an earlier run: the state is unknown until the next poll. */
-  recall(endpoint: string, memory: EndpointMemory, now: UnixMs): void
+  restore(endpoint: string, memory: SavedEndpoint, now: UnixMs): void
   /** Goes on from the view that this one replaces, as if nothing had happened. */
-  adopt(endpoint: string, from: NetworkView): void
+  takeOver(endpoint: string, from: NetworkView): void
   /** The wall clock was stepped by so much, to `now`: chains do not notice, and what was known is unknown until the next polls. */
   shift(ms: number, now: UnixMs): void
 }
@@ -92,7 +92,7 @@ export function createNetworkView(network: Network, endpoints: readonly Endpoint
 
   /** What `references` last told, and of which. */
   let references: readonly NetworkReference[] = []
-  let told: readonly ToldOf[] = []
+  let told: readonly ReportedReference[] = []
 
   function standingOn(shard: Shard, previous: Health, at: UnixMs): ShardStanding | null {
     const chain = chains.get(shard)
@@ -121,7 +121,7 @@ export function createNetworkView(network: Network, endpoints: readonly Endpoint
     }
   }
 
-  function restoreSeen(name: string, memory: EndpointMemory, heads: Health['heads']): void {
+  function restoreSeen(name: string, memory: SavedEndpoint, heads: Health['heads']): void {
     for (const { shard, seen } of memory.seen) {
       chains.get(shard)?.restore(name, seen, heads.find((head) => head.shard === shard)?.readAt)
     }
@@ -133,7 +133,7 @@ export function createNetworkView(network: Network, endpoints: readonly Endpoint
     compare(name, heads) {
       let wanted: Comparison[] | null = null
       for (const { shard, outcome } of heads) {
-        const height = outcome.ok ? (chains.get(shard)?.ask(name, outcome.value) ?? null) : null
+        const height = outcome.ok ? (chains.get(shard)?.heightToCompare(name, outcome.value) ?? null) : null
         if (height === null) continue
         wanted ??= []
         wanted.push({ shard, height })
@@ -141,10 +141,10 @@ export function createNetworkView(network: Network, endpoints: readonly Endpoint
       return wanted ?? NOTHING
     },
 
-    lose(name, startedAt) {
+    discardPoll(name, startedAt) {
       const previous = healths.get(name)
       if (previous === undefined) return null
-      const health = lose(previous, startedAt)
+      const health = withoutResult(previous, startedAt)
       healths.set(name, health)
       return health
     },
@@ -181,7 +181,7 @@ export function createNetworkView(network: Network, endpoints: readonly Endpoint
 
     references(at) {
       let known = 0
-      let changed: ToldOf[] | null = null
+      let changed: ReportedReference[] | null = null
       for (const [shard, chain] of chains) {
         const reference = chain.reference(at)
         if (reference === null) continue
@@ -217,34 +217,34 @@ export function createNetworkView(network: Network, endpoints: readonly Endpoint
       return halts ?? NOTHING
     },
 
-    isSplit() {
-      for (const chain of chains.values()) if (chain.isSplit()) return true
+    isForked() {
+      for (const chain of chains.values()) if (chain.isForked()) return true
       return false
     },
 
-    split() {
+    fork() {
       for (const [shard, chain] of chains) {
-        const split = chain.split()
+        const split = chain.fork()
         if (split !== null) return { ...split, shard }
       }
       return null
     },
 
-    remember(name) {
+    snapshot(name) {
       const health = healths.get(name)
       if (health === undefined) return null
       const seen = health.endpoint.shards.flatMap((shard) => {
         const head = chains.get(shard)?.seen(name)
         return head === null || head === undefined ? [] : [{ shard, seen: head }]
       })
-      return { streaks: health.streaks, lastPolledAt: health.lastPolledAt, seen }
+      return { streaks: health.confirmation, lastPolledAt: health.lastPolledAt, seen }
     },
 
-    recall(name, memory, at) {
+    restore(name, memory, at) {
       const health = healths.get(name)
       if (health === undefined) return
       restoreSeen(name, memory, [])
-      const streaks = isRecent(memory, health.endpoint, at) ? memory.streaks : settled(memory.streaks)
+      const streaks = isRecent(memory, health.endpoint, at) ? memory.streaks : confirmedOnly(memory.streaks)
       const lagging = health.endpoint.shards.filter((shard) => {
         const standing = chains.get(shard)?.standing(name, at)
         return standing !== null && standing !== undefined && standing.lagBlocks > thresholds.lagRecoverBlocks
@@ -255,7 +255,7 @@ export function createNetworkView(network: Network, endpoints: readonly Endpoint
         verdict: streaks.verdict,
         since: streaks.since,
         conditions: conditionsOf(streaks),
-        streaks,
+        confirmation: streaks,
         lastPolledAt: memory.lastPolledAt,
         // What was true before the restart is history: the state is unknown until the next poll.
         validUntil: memory.lastPolledAt ?? at,
@@ -263,10 +263,10 @@ export function createNetworkView(network: Network, endpoints: readonly Endpoint
       })
     },
 
-    adopt(name, from) {
+    takeOver(name, from) {
       const fresh = healths.get(name)
       const earlier = from.health(name)
-      const memory = from.remember(name)
+      const memory = from.snapshot(name)
       if (fresh === undefined || earlier === undefined || memory === null) return
       restoreSeen(name, memory, earlier.heads)
       healths.set(name, { ...earlier, endpoint: fresh.endpoint })
@@ -278,10 +278,10 @@ export function createNetworkView(network: Network, endpoints: readonly Endpoint
         if (health.lastPolledAt === null) continue
         const since = Math.min(health.since, at)
         healths.set(name, {
-          ...lose(health, Math.min(health.lastPolledAt, at)),
+          ...withoutResult(health, Math.min(health.lastPolledAt, at)),
           since,
           validUntil: Math.min(health.validUntil, at - 1),
-          streaks: { ...settled(health.streaks), since },
+          confirmation: { ...confirmedOnly(health.confirmation), since },
         })
       }
     },
@@ -290,9 +290,9 @@ export function createNetworkView(network: Network, endpoints: readonly Endpoint
 
 const NOTHING: readonly never[] = Object.freeze([])
 
-type ToldOf = Pick<NetworkReference, 'shard' | 'branches'> & { readonly reference: ChainReference }
+type ReportedReference = Pick<NetworkReference, 'shard' | 'branches'> & { readonly reference: ChainReference }
 
 /** Polls before and after a longer pause are not in a row. */
-function isRecent({ lastPolledAt }: EndpointMemory, { intervalMs }: Endpoint, now: UnixMs): boolean {
+function isRecent({ lastPolledAt }: SavedEndpoint, { intervalMs }: Endpoint, now: UnixMs): boolean {
   return lastPolledAt !== null && now - lastPolledAt <= 2 * intervalMs
 }

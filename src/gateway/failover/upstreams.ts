@@ -58,13 +58,13 @@ export function createUpstreams({ board, clock }: UpstreamsDeps): Upstreams {
     if (health.latencyMs !== null) upstream.setPolledLatency(health.latencyMs, clock.monotonic())
     // Before it is a verdict: one poll is enough to begin asking, or to stop.
     const isVerified = health.heads.length > 0
-    const isForeign = health.streaks.traces.some(({ finding }) => finding.code === 'wrong-network')
+    const isForeign = health.confirmation.traces.some(({ finding }) => finding.code === 'wrong-network')
     if (upstream.isVerified !== isVerified || upstream.isOnWrongNetwork !== isForeign) {
       upstream.isVerified = isVerified
       upstream.isOnWrongNetwork = isForeign
       choice.invalidate()
     }
-    const latest = health.streaks.recent.at(-1)
+    const latest = health.confirmation.recent.at(-1)
     const isNews = health.lastPolledAt !== null && health.lastPolledAt >= upstream.breakerOpenedAt
     if (isNews && health.latencyMs !== null && latest !== undefined && latest.verdict !== 'down') {
       upstream.breaker.close()
