@@ -1,4 +1,4 @@
-import type { Block } from '../core/chain/votes.ts'
+import type { Block } from '../core/chain/block-reports.ts'
 import { type EndpointKey, endpointKey } from '../core/endpoint.ts'
 import type { Head } from '../core/head.ts'
 import type { Shard } from '../core/network.ts'

@@ -1,5 +1,5 @@
 import type { UnixMs } from '../time.ts'
-import { type Block, type Branch, createBlockReports, type HeightReports, type Reporter } from './votes.ts'
+import { type Block, type Branch, createBlockReports, type HeightReports, type Reporter } from './block-reports.ts'
 
 /** On which branch an endpoint is, by the newest height at which it can be compared. */
 export interface BranchStanding {

@@ -6,7 +6,7 @@ import { createKnownHeads, type SeenHead } from './known-heads.ts'
 import { createParentTrust, parentOf } from './parents.ts'
 import { createProgress } from './progress.ts'
 import { type ChainReference, createReferenceHead } from './reference-head.ts'
-import type { Block } from './votes.ts'
+import type { Block } from './block-reports.ts'
 
 export interface ChainViewOptions {
   readonly blockTimeMs: number

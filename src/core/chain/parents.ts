@@ -1,5 +1,5 @@
 import type { Head } from '../head.ts'
-import type { Block } from './votes.ts'
+import type { Block } from './block-reports.ts'
 
 export interface ParentsDeps {
   /** Whether somebody told this block. */

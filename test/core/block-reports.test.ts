@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type Block, createBlockReports } from '../../src/core/chain/votes.ts'
+import { type Block, createBlockReports } from '../../src/core/chain/block-reports.ts'
 
 const ENDPOINTS = ['a', 'b', 'c', 'd']
 const block = fc.record({ height: fc.integer({ min: 1, max: 5 }), hash: fc.constantFrom('x', 'y', 'z') })
