@@ -1,4 +1,4 @@
-import type { Liveness } from '../core/liveness.ts'
+import type { Liveness } from '../core/poll-result.ts'
 import type { Chain, ChainMemory, ChainTarget, Conversation, NodeAnswer, Reading } from './chain.ts'
 import { evmBlockHash, evmHead } from './ethereum.ts'
 import { readHealthReply } from './health-reply.ts'

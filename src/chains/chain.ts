@@ -1,7 +1,6 @@
 import type { Failure } from '../core/failure.ts'
-import type { Head } from '../core/head.ts'
-import type { Liveness } from '../core/liveness.ts'
 import type { Family, Shard } from '../core/network.ts'
+import type { Head, Liveness } from '../core/poll-result.ts'
 import type { UnixMs } from '../core/time.ts'
 import { createRecentBlocks, type RecentBlocks } from './recent-blocks.ts'
 

@@ -1,5 +1,5 @@
-import type { Head } from '../core/head.ts'
 import type { Shard } from '../core/network.ts'
+import type { Head } from '../core/poll-result.ts'
 import type { Chain, ChainMemory, ChainTarget, Conversation, NodeAnswer, Reading } from './chain.ts'
 import { isObject, parseJson } from './json.ts'
 import { type Call, createCall, fail, malformed, readResult } from './json-rpc.ts'

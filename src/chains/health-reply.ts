@@ -1,4 +1,4 @@
-import type { Liveness, NodeCheck } from '../core/liveness.ts'
+import type { Liveness, NodeCheck } from '../core/poll-result.ts'
 import type { UnixMs } from '../core/time.ts'
 import type { NodeAnswer, Reading } from './chain.ts'
 import { readHeartbeat } from './heartbeat.ts'

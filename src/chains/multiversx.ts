@@ -1,5 +1,5 @@
-import type { Head } from '../core/head.ts'
 import type { Shard } from '../core/network.ts'
+import type { Head } from '../core/poll-result.ts'
 import type { Chain, ChainMemory, ChainTarget, Conversation, Reading } from './chain.ts'
 import { isObject } from './json.ts'
 import { malformed } from './json-rpc.ts'

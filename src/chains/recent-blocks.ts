@@ -1,4 +1,4 @@
-import type { Head } from '../core/head.ts'
+import type { Head } from '../core/poll-result.ts'
 
 /**
  * The heads of the blocks that were read last, by the whole text that they were read from. The nodes of a network answer

@@ -1,7 +1,5 @@
 import type { CheckName, Endpoint } from './endpoint.ts'
 import type { Failure } from './failure.ts'
-import type { Head } from './head.ts'
-import type { Liveness } from './liveness.ts'
 import type { Shard } from './network.ts'
 import type { UnixMs } from './time.ts'
 
@@ -60,4 +58,36 @@ export function checkOutcome(result: PollResult, check: CheckName): Outcome<unkn
 export function isOwnFault({ liveness, heads }: PollResult): boolean {
   const outcomes = [...(liveness === null ? [] : [liveness]), ...heads.map(({ outcome }) => outcome)]
   return outcomes.some((outcome) => !outcome.ok && outcome.failure.kind === 'local-resources')
+}
+
+/** The newest block that an endpoint reports. */
+export interface Head {
+  /** Block number or nonce: a safe integer, checked at the edge. */
+  readonly height: number
+  /** Lower-case hexadecimal, as the family writes it (with `0x` on EVM chains). */
+  readonly hash: string
+  readonly parentHash: string
+  readonly timestamp: UnixMs
+}
+
+/** One check that the node runs on itself. */
+export interface NodeCheck {
+  /** Printable, at most 256 characters: it comes from the node. */
+  readonly name: string
+  readonly healthy: boolean
+  /** The node's own words, printable, at most 256 characters; private. */
+  readonly error: string | null
+  readonly contiguousFailures: number
+  readonly failingSince: UnixMs | null
+  readonly checkedAt: UnixMs | null
+  readonly durationMs: number | null
+}
+
+/** What the node says of itself. */
+export interface Liveness {
+  readonly healthy: boolean
+  /** Empty when the node gives no evidence. */
+  readonly checks: readonly NodeCheck[]
+  /** When the node last handled a network message, on our clock; `null` when it does not say. In the future when its clock is off. */
+  readonly heartbeatAt: UnixMs | null
 }

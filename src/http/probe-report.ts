@@ -1,7 +1,6 @@
 import { describeFailure } from '../core/failure.ts'
 import { checkOutcome } from '../core/poll-result.ts'
-import type { Inspection } from '../core/verdict/inspection.ts'
-import type { PollStep } from '../core/verdict/poll-step.ts'
+import type { Inspection, PollStep } from '../core/verdict/inspection.ts'
 import type { BoardEntry } from '../state/board.ts'
 import { time } from './rfc3339.ts'
 

@@ -1,12 +1,11 @@
 import type { Endpoint } from '../core/endpoint.ts'
 import type { Incident } from '../core/incident/incident.ts'
-import type { Liveness, NodeCheck } from '../core/liveness.ts'
 import type { MaintenancePeriod } from '../core/maintenance.ts'
 import type { Network } from '../core/network.ts'
+import type { Liveness, NodeCheck } from '../core/poll-result.ts'
 import type { UnixMs } from '../core/time.ts'
 import type { Condition, ConditionCode, State } from '../core/verdict/condition.ts'
-import { type HeadStanding, type Health, stateAt } from '../core/verdict/health.ts'
-import { headHolds, stateSince } from '../core/verdict/known.ts'
+import { type HeadStanding, type Health, headHolds, stateAt, stateSince } from '../core/verdict/health.ts'
 import { networkState } from '../core/verdict/network-state.ts'
 import {
   type Availability,

@@ -1,4 +1,4 @@
-import type { Liveness } from '../core/liveness.ts'
+import type { Liveness } from '../core/poll-result.ts'
 import type { Redact } from './redact.ts'
 
 /** What a node says of its own checks, without what it repeats of our secrets: it is shown to people. */

@@ -1,8 +1,7 @@
 import type { Block } from '../core/chain/block-reports.ts'
 import { type EndpointKey, endpointKey } from '../core/endpoint.ts'
-import type { Head } from '../core/head.ts'
 import type { Shard } from '../core/network.ts'
-import type { PollResult } from '../core/poll-result.ts'
+import type { Head, PollResult } from '../core/poll-result.ts'
 import type { UnixMs } from '../core/time.ts'
 
 /** When each endpoint was first seen at which of the last blocks: kept in memory alone, and bounded whatever is configured. */

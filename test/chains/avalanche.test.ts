@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { avalanche } from '../../src/chains/avalanche.ts'
 import { type ChainMemory, newChainMemory } from '../../src/chains/chain.ts'
-import type { Liveness } from '../../src/core/liveness.ts'
+import type { Liveness } from '../../src/core/poll-result.ts'
 import { failureOf, methodOf, NOW, recorded, type Scripted, TARGET, talk, valueOf } from './support.ts'
 
 function ask(script: readonly Scripted[], memory: ChainMemory = newChainMemory()) {

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { type ChainMemory, newChainMemory, type Reading } from '../../src/chains/chain.ts'
 import { ethereum } from '../../src/chains/ethereum.ts'
 import { createRecentBlocks } from '../../src/chains/recent-blocks.ts'
-import type { Head } from '../../src/core/head.ts'
+import type { Head } from '../../src/core/poll-result.ts'
 import { NOW, recorded, TARGET } from './support.ts'
 
 const BLOCK: unknown = JSON.parse(recorded('ethereum/block-mainnet')).result

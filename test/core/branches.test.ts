@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type Branches, createBranches } from '../../src/core/chain/branches.ts'
 import type { Block } from '../../src/core/chain/block-reports.ts'
+import { type Branches, createBranches } from '../../src/core/chain/branches.ts'
 
 /** A handful of endpoints that stand at the same height; `tell` is one poll of each named one. */
 function scene(names: readonly string[]) {

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { type ChainView, createChainView } from '../../src/core/chain/chain-view.ts'
 import { createHeightTally } from '../../src/core/chain/height-tally.ts'
-import type { Head } from '../../src/core/head.ts'
+import type { Head } from '../../src/core/poll-result.ts'
 
 const OPTIONS = {
   blockTimeMs: 12_000,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { judgeRound } from '../../src/core/verdict/judge-once.ts'
+import { judgeRound } from '../../src/core/verdict/judge-single.ts'
 import { bad, endpoint, good, head, network, pollResult } from '../support/network.ts'
 
 const NOW = Date.UTC(2026, 0, 1)

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Head } from '../../src/core/head.ts'
+import type { Head } from '../../src/core/poll-result.ts'
 import type { Operation } from '../../src/core/routing/operation.ts'
 import { createCancellation } from '../../src/gateway/cancellation.ts'
 import type { Provenance, Reply, UpstreamHandler, UpstreamRequest } from '../../src/gateway/upstream-request.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Endpoint } from '../../src/core/endpoint.ts'
-import type { Head } from '../../src/core/head.ts'
+import type { Head } from '../../src/core/poll-result.ts'
 import { BlocksView } from '../../src/http/wire-blocks.ts'
 import { RoutingView } from '../../src/http/wire-gateway.ts'
 import { Secret } from '../../src/secret.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Liveness } from '../../src/core/liveness.ts'
+import type { Liveness } from '../../src/core/poll-result.ts'
 import { withoutSecrets } from '../../src/nodes/own-words.ts'
 import { createRedact } from '../../src/nodes/redact.ts'
 import { Secret } from '../../src/secret.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { type Incident, MAX_CHANGES } from '../../src/core/incident/incident.ts'
-import type { Liveness } from '../../src/core/liveness.ts'
+import type { Liveness } from '../../src/core/poll-result.ts'
 import { createStage, type Node, type Stage, type StageNetwork } from '../support/stage.ts'
 
 const SECOND = 1000

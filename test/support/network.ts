@@ -1,9 +1,7 @@
 import type { Endpoint } from '../../src/core/endpoint.ts'
 import type { Failure } from '../../src/core/failure.ts'
-import type { Head } from '../../src/core/head.ts'
-import type { Liveness, NodeCheck } from '../../src/core/liveness.ts'
 import type { Network, Thresholds } from '../../src/core/network.ts'
-import type { Outcome, PollResult } from '../../src/core/poll-result.ts'
+import type { Head, Liveness, NodeCheck, Outcome, PollResult } from '../../src/core/poll-result.ts'
 import type { UnixMs } from '../../src/core/time.ts'
 
 export const THRESHOLDS: Thresholds = {

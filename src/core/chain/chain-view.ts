@@ -1,12 +1,12 @@
-import type { Head } from '../head.ts'
+import type { Head } from '../poll-result.ts'
 import type { UnixMs } from '../time.ts'
+import type { Block } from './block-reports.ts'
+import { createParentTrust, parentOf } from './block-reports.ts'
 import { type BranchStanding, createBranches, type Fork } from './branches.ts'
 import type { HeightTally } from './height-tally.ts'
 import { createKnownHeads, type SeenHead } from './known-heads.ts'
-import { createParentTrust, parentOf } from './parents.ts'
 import { createProgress } from './progress.ts'
 import { type ChainReference, createReferenceHead } from './reference-head.ts'
-import type { Block } from './block-reports.ts'
 
 export interface ChainViewOptions {
   readonly blockTimeMs: number

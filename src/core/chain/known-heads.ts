@@ -1,4 +1,4 @@
-import type { Head } from '../head.ts'
+import type { Head } from '../poll-result.ts'
 import type { UnixMs } from '../time.ts'
 import { createHeightTally, type HeightTally } from './height-tally.ts'
 

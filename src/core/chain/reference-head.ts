@@ -1,6 +1,6 @@
-import type { Head } from '../head.ts'
+import type { Head } from '../poll-result.ts'
 import type { UnixMs } from '../time.ts'
-import { createBlockClock } from './block-clock.ts'
+import { createBlockClock } from './block-pace.ts'
 import type { HeightTally } from './height-tally.ts'
 import type { KnownHeads, SeenHead } from './known-heads.ts'
 

@@ -1,7 +1,7 @@
 import type { ChainStanding } from '../chain/chain-view.ts'
 import { describeFailure, type Failure } from '../failure.ts'
-import type { Liveness } from '../liveness.ts'
 import { type Shard, shardName, type Thresholds } from '../network.ts'
+import type { Liveness } from '../poll-result.ts'
 import { checkOutcome, type PollResult } from '../poll-result.ts'
 import { humanDuration, type UnixMs } from '../time.ts'
 import type { ConditionCode, Finding } from './condition.ts'

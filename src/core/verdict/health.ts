@@ -1,7 +1,6 @@
 import type { Endpoint } from '../endpoint.ts'
-import type { Head } from '../head.ts'
-import type { Liveness } from '../liveness.ts'
 import type { Shard } from '../network.ts'
+import type { Head, Liveness } from '../poll-result.ts'
 import type { UnixMs } from '../time.ts'
 import type { Condition, State, Verdict } from './condition.ts'
 import { type ConfirmationState, unconfirmed } from './confirm.ts'
@@ -67,4 +66,19 @@ export function unpolled(endpoint: Endpoint, at: UnixMs): Health {
 /** A result holds until the next one or until two intervals have passed; the time after that is unknown. */
 export function stateAt(health: Health, now: UnixMs): State {
   return health.verdict === null || now > health.validUntil ? 'unknown' : health.verdict
+}
+
+/** Whether what the latest poll said still holds: until the next one, or for two intervals. */
+export function resultHolds(health: Health, now: UnixMs): boolean {
+  return health.lastPolledAt !== null && now <= health.validUntil
+}
+
+/** Whether a head may be told as where the endpoint is now: once it was not read for two intervals it is where it was. */
+export function headHolds(head: HeadStanding, health: Health, now: UnixMs): boolean {
+  return resultHolds(health, now) && now <= head.readAt + 2 * health.endpoint.intervalMs
+}
+
+/** Since when the state that `stateAt` gives holds: an outdated result is unknown from the moment it ran out. */
+export function stateSince(health: Health, now: UnixMs): UnixMs {
+  return health.verdict !== null && stateAt(health, now) === 'unknown' ? health.validUntil : health.since
 }

@@ -1,8 +1,8 @@
 import type { Endpoint } from '../endpoint.ts'
+import type { Failure } from '../failure.ts'
 import type { PollResult } from '../poll-result.ts'
 import type { UnixMs } from '../time.ts'
 import type { Health } from './health.ts'
-import type { PollStep } from './poll-step.ts'
 
 /** One poll beside the schedule, and what it says by itself. */
 export interface Inspection {
@@ -27,3 +27,19 @@ export type Inspected =
 
 /** Polls an endpoint now, to its end, and never rejects. Who asks while it is under way shares it. */
 export type Inspect = (endpoint: Endpoint, withinMs: number) => Promise<Inspected>
+
+/** One exchange of a poll that somebody watches. Its texts may be shown: what is configured as secret is taken out of them. */
+export interface PollStep {
+  /** After the beginning of the poll. */
+  readonly afterMs: number
+  readonly tookMs: number
+  /** How long our own limit of connections kept it back. */
+  readonly waitedMs: number
+  readonly method: 'GET' | 'POST'
+  /** Appended to the endpoint's URL. */
+  readonly path: string
+  readonly body: string | null
+  readonly answer:
+    | { readonly ok: true; readonly status: number; readonly bytes: number; readonly text: string }
+    | { readonly ok: false; readonly failure: Failure }
+}

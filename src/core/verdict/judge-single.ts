@@ -1,5 +1,5 @@
-import type { Head } from '../head.ts'
 import type { Network, Shard } from '../network.ts'
+import type { Head } from '../poll-result.ts'
 import { isOwnFault, type PollResult } from '../poll-result.ts'
 import type { UnixMs } from '../time.ts'
 import { assess } from './assess.ts'
@@ -7,6 +7,7 @@ import { type Condition, severity, worst } from './condition.ts'
 import { unconfirmed } from './confirm.ts'
 import type { ShardStanding } from './findings.ts'
 import type { Health } from './health.ts'
+import { createNetworkView } from './network-view.ts'
 
 /** Where the network stands, as the polls of the schedule have it. */
 export interface NetworkContext {
@@ -60,4 +61,18 @@ function standingOf(shard: Shard, head: Head, known: Health, { network, heads, a
 function withCondition(health: Health, condition: Condition): Health {
   const conditions = [...health.conditions, condition].toSorted((a, b) => severity(b.verdict) - severity(a.verdict))
   return { ...health, conditions, verdict: worst([health.verdict ?? 'up', condition.verdict]) }
+}
+
+/**
+ * The healths that a single round of polls gives, without waiting for a second one to confirm. Every endpoint is held to
+ * what all of them said, whoever was heard first.
+ */
+export function judgeRound(network: Network, results: readonly PollResult[], now: UnixMs): readonly Health[] {
+  const impatient = { ...network, thresholds: { ...network.thresholds, failAfter: 1, recoverAfter: 1 } }
+  const endpoints = results.map((result) => result.endpoint)
+  const view = createNetworkView(impatient, endpoints, now)
+  const fair = results.filter((result) => !isOwnFault(result))
+  for (const result of fair) view.judge(result, now)
+  for (const result of fair) view.judge(result, now)
+  return endpoints.map((endpoint) => view.health(endpoint.name)).filter((health) => health !== undefined)
 }

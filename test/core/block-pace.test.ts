@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { createBlockClock } from '../../src/core/chain/block-clock.ts'
+import { createBlockClock } from '../../src/core/chain/block-pace.ts'
 
 test('says nothing before it has seen enough blocks, then the time from block to block', () => {
   const clock = createBlockClock()

@@ -1,4 +1,4 @@
-import type { Head } from '../head.ts'
+import type { Head } from '../poll-result.ts'
 
 /** How fast a chain makes its blocks, by the timestamps of the heads that its endpoints agreed on. */
 export interface BlockClock {
