@@ -1,51 +1,163 @@
 import type { Shard } from '../core/network.ts'
+import type { NodeReply, UpstreamRequest } from './upstream-request.ts'
 
 /**
- * The highest blocks that each caller was given, so that none of them sees a chain go backwards. `finalized` is a mark of its own.
- * The forwarder notes what it answers; whoever answers in its place (one answer for several callers) notes it likewise.
+ * The highest blocks that each caller was shown, so that no caller sees a chain go backwards. The forwarder records what it answers;
+ * the cache and shared answers record what they give in its place.
  */
 export interface CallerHeights {
-  /** `null` where the caller was given none yet. */
-  get(caller: string, network: string, shard: Shard, mark: HeightTag): number | null
-  /** The caller is given this height: its mark rises, or stays. */
-  raise(caller: string, network: string, shard: Shard, mark: HeightTag, height: number): void
-  /** Nobody has what the caller was given any more: the chain went back, and the mark with it. */
-  lower(caller: string, network: string, shard: Shard, mark: HeightTag, height: number): void
+  /** `null` if the caller was shown no height yet. */
+  get(caller: string, network: string, shard: Shard, tag: HeightTag): number | null
+  /** The caller is shown this height; a lower one than before changes nothing. */
+  raise(caller: string, network: string, shard: Shard, tag: HeightTag, height: number): void
+  /** The chain went back: no endpoint has the caller's height any more. */
+  lower(caller: string, network: string, shard: Shard, tag: HeightTag, height: number): void
 }
 
 export type HeightTag = 'latest' | 'finalized'
 
-/** Callers, networks and shards are configured: only reloads with ever new names could fill this. */
-const MOST = 10_000
+/** Callers, networks and shards are configured; only reloads that rename them again and again could fill this. */
+const MAX_HEIGHTS = 10_000
 
-export function createCallerHeights(most = MOST): CallerHeights {
+export function createCallerHeights(maxHeights = MAX_HEIGHTS): CallerHeights {
   /** The least recently raised first. */
-  const marks = new Map<string, number>()
+  const heights = new Map<string, number>()
 
   function put(key: string, height: number): void {
-    marks.delete(key)
-    marks.set(key, height)
-    if (marks.size <= most) return
-    for (const oldest of marks.keys()) {
-      marks.delete(oldest)
+    heights.delete(key)
+    heights.set(key, height)
+    if (heights.size <= maxHeights) return
+    for (const oldest of heights.keys()) {
+      heights.delete(oldest)
       return
     }
   }
 
   return {
-    get: (caller, network, shard, mark) => marks.get(keyOf(caller, network, shard, mark)) ?? null,
-    raise(caller, network, shard, mark, height) {
-      const key = keyOf(caller, network, shard, mark)
-      const before = marks.get(key)
+    get: (caller, network, shard, tag) => heights.get(keyOf(caller, network, shard, tag)) ?? null,
+    raise(caller, network, shard, tag, height) {
+      const key = keyOf(caller, network, shard, tag)
+      const before = heights.get(key)
       if (before === undefined || height > before) put(key, height)
     },
-    lower(caller, network, shard, mark, height) {
-      put(keyOf(caller, network, shard, mark), height)
+    lower(caller, network, shard, tag, height) {
+      put(keyOf(caller, network, shard, tag), height)
     },
   }
 }
 
-/** Names of networks hold no blanks, and a caller's comes last. */
-function keyOf(caller: string, network: string, shard: Shard, mark: HeightTag): string {
-  return `${mark === 'latest' ? '' : mark} ${network} ${shard ?? ''} ${caller}`
+/** Unambiguous: names of networks have no spaces, and the caller's name comes last. */
+function keyOf(caller: string, network: string, shard: Shard, tag: HeightTag): string {
+  return `${tag === 'latest' ? '' : tag} ${network} ${shard ?? ''} ${caller}`
+}
+
+/** The height that an answer shows to its caller. */
+export interface AnswerHeight {
+  readonly tag: HeightTag
+  readonly height: number
+  /** The answer claims to be the head of the chain: a lower height than before would be a step back. */
+  readonly isHead: boolean
+}
+
+/** Finds the one number without parsing the answer, which may be megabytes; `null` if the answer shows no height. */
+export function answerHeight({ operation, call }: UpstreamRequest, reply: NodeReply): AnswerHeight | null {
+  switch (operation.name) {
+    case 'eth_blockNumber':
+      return reply.kind === 'result' ? latestHead(quantityAt(reply.result, 1)) : null
+    case 'eth_getBlockByNumber':
+      return reply.kind === 'result' ? blockHeight(operation.need, call?.params ?? '', reply.result) : null
+    case 'eth_getTransactionByHash':
+      return reply.kind === 'result' ? pastBlock(quantityOf(reply.result, BLOCK_NUMBER)) : null
+    case 'network_status':
+      return reply.kind === 'rest' && reply.status === 200 ? latestHead(decimalOf(reply.body, NONCE)) : null
+    case 'block_by_nonce':
+      return reply.kind === 'rest' && reply.status === 200 && operation.need.kind === 'height'
+        ? pastBlock(operation.need.height)
+        : null
+    case 'eth_chainId':
+    case 'net_version':
+    case 'web3_clientVersion':
+    case 'health.getLiveness':
+    case 'health.health':
+    case 'health.readiness':
+    case 'health.liveness':
+    case 'admin.alias':
+    case 'block_by_hash':
+    case 'network_config':
+    case 'alias':
+      return null
+    case 'other':
+      return reply.kind === 'result' ? extraHeight(call?.method ?? '', reply.result) : null
+  }
+}
+
+/** After a receipt, callers read the accounts in it: from a node that has the receipt's block. */
+function extraHeight(method: string, result: Buffer): AnswerHeight | null {
+  if (method === 'eth_getTransactionReceipt') return pastBlock(quantityOf(result, BLOCK_NUMBER))
+  return method === 'eth_getBlockByHash' ? pastBlock(quantityOf(result, NUMBER)) : null
+}
+
+function blockHeight(need: UpstreamRequest['operation']['need'], params: string, result: Buffer): AnswerHeight | null {
+  if (isNull(result)) return null
+  if (need.kind === 'height') return pastBlock(need.height)
+  if (need.kind === 'latest') return latestHead(quantityOf(result, NUMBER))
+  if (!params.includes('"finalized"')) return null
+  const height = quantityOf(result, NUMBER)
+  return height === null ? null : { tag: 'finalized', height, isHead: true }
+}
+
+function latestHead(height: number | null): AnswerHeight | null {
+  return height === null ? null : { tag: 'latest', height, isHead: true }
+}
+
+function pastBlock(height: number | null): AnswerHeight | null {
+  return height === null ? null : { tag: 'latest', height, isHead: false }
+}
+
+/** As nodes write it; withdrawals and transactions within a block have no member of this name. */
+const NUMBER = Buffer.from('"number":"')
+const BLOCK_NUMBER = Buffer.from('"blockNumber":"')
+const NO_BLOCK_NUMBER = Buffer.from('"blockNumber":null')
+const NONCE = Buffer.from('"erd_nonce":')
+
+function isNull(result: Buffer): boolean {
+  return result.length === 4 && result[0] === 0x6e
+}
+
+function quantityOf(text: Buffer, name: Buffer): number | null {
+  const at = text.indexOf(name)
+  if (at !== -1) return quantityAt(text, at + name.length)
+  return isNull(text) ? null : parsedQuantityOf(text, name)
+}
+
+/** Only hand-written answers have whitespace around the colon: fall back to a full parse. */
+function parsedQuantityOf(text: Buffer, name: Buffer): number | null {
+  // A pending transaction, which callers poll for: not worth a parse each time.
+  if (name === BLOCK_NUMBER && text.includes(NO_BLOCK_NUMBER)) return null
+  const member = name.toString('latin1', 1, name.indexOf('"', 1))
+  if (text.length > 1_048_576 || !text.includes(`"${member}"`)) return null
+  try {
+    const value: unknown = (JSON.parse(text.toString()) as Record<string, unknown> | null)?.[member]
+    return typeof value === 'string' && /^0x[0-9a-fA-F]{1,14}$/.test(value) ? safe(Number(value)) : null
+  } catch {
+    return null
+  }
+}
+
+/** Reads `0x…"`. */
+function quantityAt(text: Buffer, start: number): number | null {
+  const digits = /^0x([0-9a-fA-F]{1,14})"/.exec(text.toString('latin1', start, start + 17))?.[1]
+  return digits === undefined ? null : safe(Number.parseInt(digits, 16))
+}
+
+function decimalOf(text: Buffer, name: Buffer): number | null {
+  const found = text.indexOf(name)
+  if (found === -1) return null
+  const at = found + name.length
+  const digits = /^ *([0-9]{1,15})(?![0-9])/.exec(text.toString('latin1', at, at + 40))?.[1]
+  return digits === undefined ? null : safe(Number(digits))
+}
+
+function safe(height: number): number | null {
+  return Number.isSafeInteger(height) ? height : null
 }

@@ -5,14 +5,13 @@ import type { Network, Shard } from '../core/network.ts'
 import type { Log } from '../log.ts'
 import { type Cancellation, createCancellation } from './cancellation.ts'
 import { ERRORS, type GatewayError, OVERLOADED, restError, rpcError } from './errors.ts'
-import type { GatewayMetrics } from './gateway-metrics.ts'
-import { type Admission, admit, type Rules, type ServedNetwork } from './request/admission.ts'
+import { type Admission, type AdmissionRules, admit, type ServedNetwork } from './request/admission.ts'
 import { type Caller, type CallerSettings, createCallers } from './request/callers.ts'
 import { readBody } from './request/envelope.ts'
 import { type Certificate, createListener, type ListenerOptions } from './request/listener.ts'
 import { refuseCalls } from './request/refused-calls.ts'
 import { answerAndLinger, type Backlog, declaredLength, hasBody, receive } from './request/request-body.ts'
-import { createRequestHandler, type Load, type RpcAnswered } from './request/request-handler.ts'
+import { createRequestHandler, type GatewayMetrics, type Load, type RpcAnswered } from './request/request-handler.ts'
 import {
   type AnswerHeaders,
   NOTHING_ASKED,
@@ -41,18 +40,18 @@ export interface GatewayRules {
 }
 
 export interface GatewayDeps {
-  readonly listen: Omit<ListenerOptions, 'silenceMs'>
+  readonly listen: Omit<ListenerOptions, 'idleTimeoutMs'>
   readonly rules: GatewayRules
   /** The row of those who can answer, from the aliases to the nodes themselves. */
-  readonly answerer: UpstreamHandler
+  readonly upstream: UpstreamHandler
   readonly aliases: AliasRoutes
   readonly metrics: GatewayMetrics
   readonly clock: Clock
   readonly log: Log
   /** Calls that may be at work at once. */
-  readonly mostAtWork?: number
+  readonly maxInFlight?: number
   /** Of large answers that callers have not taken yet. */
-  readonly mostUnreadBytes?: number
+  readonly maxUnreadBytes?: number
 }
 
 /** What others may see of a caller. */
@@ -63,7 +62,7 @@ export interface CallerReport {
   readonly rateLimit: { readonly requests: number; readonly perMs: number } | null
   readonly methods: readonly string[]
   readonly requests: number
-  readonly refused: number
+  readonly rejected: number
 }
 
 /** `{base_url}/<endpoint_id>/…`: takes requests in, has them answered, and tells the answer. */
@@ -74,7 +73,7 @@ export interface Gateway {
   useCertificate(certificate: Certificate): void
   callers(): readonly CallerReport[]
   /** Requests at work. */
-  atWork(): number
+  inFlight(): number
   /** Takes nothing new, lets what is at work finish for a while, and resolves when nothing is left open. */
   close(): Promise<void>
 }
@@ -94,8 +93,16 @@ const SMALL_BODY = 16 * 1024
 const LONGEST_GRACE_MS = 8000
 const SILENCE_MS = 20_000
 
-export function createGateway({ listen, answerer, aliases, metrics, clock, log, ...deps }: GatewayDeps): Gateway {
-  const { mostAtWork = MOST_AT_WORK, mostUnreadBytes = MOST_UNREAD_BYTES } = deps
+export function createGateway({
+  listen,
+  upstream: answerer,
+  aliases,
+  metrics,
+  clock,
+  log,
+  ...deps
+}: GatewayDeps): Gateway {
+  const { maxInFlight: mostAtWork = MOST_AT_WORK, maxUnreadBytes: mostUnreadBytes = MOST_UNREAD_BYTES } = deps
   const callers = createCallers({ clock })
   const backlog: Backlog = { bytes: 0 }
   const unread = createSlowReaders(mostUnreadBytes)
@@ -106,7 +113,7 @@ export function createGateway({ listen, answerer, aliases, metrics, clock, log, 
   let served = servedBy(rules)
   let atWork = 0
 
-  function servedBy(next: GatewayRules): Rules {
+  function servedBy(next: GatewayRules): AdmissionRules {
     callers.configure(next.callers)
     const names = new Set(next.networks.map(({ network }) => network.name))
     const hosts = new Map(next.networks.flatMap(({ network, host }) => (host === null ? [] : [[host, network.name]])))
@@ -114,7 +121,7 @@ export function createGateway({ listen, answerer, aliases, metrics, clock, log, 
   }
 
   const listener = createListener({
-    options: { ...listen, silenceMs: rules.timeoutMs + SILENCE_MS },
+    options: { ...listen, idleTimeoutMs: rules.timeoutMs + SILENCE_MS },
     clock,
     onRequest: handle,
   })
@@ -129,8 +136,8 @@ export function createGateway({ listen, answerer, aliases, metrics, clock, log, 
       closes: listener.closing,
     }
     if (admission.kind === 'turned-away') {
-      const { refusal, shape } = admission
-      return turnAway({ req, res, admission, headers, awaitsContinue }, refusal, shape)
+      const { rejection, shape } = admission
+      return turnAway({ req, res, admission, headers, awaitsContinue }, rejection, shape)
     }
     if (admission.kind === 'preflight') return respondEmpty(res, headers, preflightHeaders(admission.allow))
     const request = { req, res, admission, headers, awaitsContinue }
@@ -138,15 +145,15 @@ export function createGateway({ listen, answerer, aliases, metrics, clock, log, 
     if (load.calls >= load.most || backlog.bytes > MOST_BACKLOG_BYTES) {
       return turnAway(request, OVERLOADED, isRest ? 'rest' : 'rpc')
     }
-    const presence = begin(res, admission.network.name)
+    const signal = begin(res, admission.network.name)
     const { caller, network, route, rest, query } = admission
     const pinned = pinnedBy(req)
     if (route.kind === 'rest') {
-      const context = { caller, network, rules, presence, receivedAt, pinned, rest, query }
+      const context = { caller, network, rules, signal, receivedAt, pinned, rest, query }
       const closing = hasBody(req) ? { ...headers, closes: true } : headers
       return void asker.rest(context).then((answer) => send(res, answer, closing))
     }
-    const context = { caller, network, rules, presence, receivedAt, pinned, route }
+    const context = { caller, network, rules, signal, receivedAt, pinned, route }
     if (awaitsContinue && declaredLength(req) <= rules.bodyLimitBytes) res.writeContinue()
     receive(req, rules.bodyLimitBytes, backlog, (body) => {
       if (body === null) return turnAway(request, tooLarge(rules.bodyLimitBytes), 'rpc')
@@ -197,7 +204,7 @@ export function createGateway({ listen, answerer, aliases, metrics, clock, log, 
     metrics.rejected(network?.name ?? null, because.kind)
     if (caller !== null) {
       caller.tally.requests++
-      caller.tally.refused++
+      caller.tally.rejected++
       if (network !== null) metrics.answered(network.name, 'none', caller.name, because.kind, null, null)
     }
     const row = ERRORS[because.kind]
@@ -235,7 +242,7 @@ export function createGateway({ listen, answerer, aliases, metrics, clock, log, 
 
     useCertificate: (certificate) => listener.useCertificate(certificate),
     callers: () => callers.list().map(reportOf),
-    atWork: () => atWork,
+    inFlight: () => atWork,
     close: () => listener.close(Math.min(rules.timeoutMs, LONGEST_GRACE_MS), () => atWork === 0),
   }
 }

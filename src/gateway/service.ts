@@ -13,9 +13,9 @@ import { createForwarder } from './failover/forwarder.ts'
 import type { EndpointOverview } from './failover/routing-order.ts'
 import type { UpstreamTarget } from './failover/upstream.ts'
 import { type CallerReport, createGateway, type GatewayRules } from './gateway.ts'
-import type { GatewayMetrics } from './gateway-metrics.ts'
 import { createAliases } from './request/aliases.ts'
 import type { Certificate, ListenerOptions } from './request/listener.ts'
+import type { GatewayMetrics } from './request/request-handler.ts'
 
 /** All that may change while it runs. */
 export interface GatewaySetup {
@@ -33,7 +33,7 @@ export interface ServiceMetrics extends GatewayMetrics {
 }
 
 export interface GatewayServiceDeps {
-  readonly listen: Omit<ListenerOptions, 'silenceMs'>
+  readonly listen: Omit<ListenerOptions, 'idleTimeoutMs'>
   readonly setup: GatewaySetup
   readonly board: Board
   readonly store: { saveAlias(alias: AliasRecord): void; adminCall(call: AdminCall): void }
@@ -48,7 +48,7 @@ export interface GatewayServiceDeps {
 
 /** What people may see of the gateway: names alone. */
 export interface GatewayReport {
-  readonly requestsAtWork: number
+  readonly requestsInFlight: number
   readonly callers: readonly CallerReport[]
   readonly networks: readonly { readonly name: string; readonly endpoints: readonly EndpointOverview[] }[]
   readonly aliases: readonly AliasRecord[]
@@ -96,7 +96,7 @@ export function createGatewayService(deps: GatewayServiceDeps): GatewayService {
     clock,
     log,
   })
-  const gateway = createGateway({ listen, rules: setup.rules, answerer: aliases, aliases, metrics, clock, log })
+  const gateway = createGateway({ listen, rules: setup.rules, upstream: aliases, aliases, metrics, clock, log })
 
   function settle(): void {
     forwarder.retarget(setup.targets)
@@ -120,7 +120,7 @@ export function createGatewayService(deps: GatewayServiceDeps): GatewayService {
     chainMoved: (network, event) => cache.chainMoved(network, event),
 
     report: () => ({
-      requestsAtWork: gateway.atWork(),
+      requestsInFlight: gateway.inFlight(),
       callers: gateway.callers(),
       networks: setup.rules.networks.map(({ network: { name } }) => ({ name, endpoints: forwarder.overview(name) })),
       aliases: aliases.list(),

@@ -67,9 +67,9 @@ export type NodeReply =
   /** A REST answer, envelope and all. */
   | { readonly kind: 'rest'; readonly status: number; readonly body: Buffer }
 
-export type Reply = (NodeReply | { readonly kind: 'refused'; readonly refusal: GatewayError }) & Provenance
+export type Reply = (NodeReply | { readonly kind: 'rejected'; readonly rejection: GatewayError }) & Provenance
 
 /** Something that answers questions: the nodes themselves, the cache before them, the aliases beside them. Never rejects. */
 export interface UpstreamHandler {
-  ask(question: UpstreamRequest): Promise<Reply>
+  handle(question: UpstreamRequest): Promise<Reply>
 }

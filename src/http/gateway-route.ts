@@ -44,15 +44,15 @@ export function gatewayView({ gateway, metrics, recorder }: GatewayRouteDeps): G
     return { enabled: false, requests_in_flight: 0, callers: [], networks: [], aliases: [], ...since }
   return {
     enabled: true,
-    requests_in_flight: report.requestsAtWork,
-    callers: report.callers.map(({ name, networks, admin, methods, rateLimit, requests, refused }) => ({
+    requests_in_flight: report.requestsInFlight,
+    callers: report.callers.map(({ name, networks, admin, methods, rateLimit, requests, rejected }) => ({
       name,
       networks: [...networks],
       admin,
       methods: [...methods],
       rate_limit: rateLimit && { requests: rateLimit.requests, per_seconds: rateLimit.perMs / 1000 },
       requests,
-      refused,
+      refused: rejected,
     })),
     networks: report.networks.map((network) => {
       const of = traffic.networks.find(({ name }) => name === network.name) ?? NO_TRAFFIC

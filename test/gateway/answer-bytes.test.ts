@@ -30,7 +30,10 @@ async function gateway() {
   onTestFinished(() => cache.stop())
   // A dozen of the blocks: they come and go.
   cache.configure({ maxBytes: 256 * 1024, finalDepths: new Map([['ethereum', 20]]) })
-  const { url, port, close } = await open({ answer: (question) => cache.ask(question), rules: { timeoutMs: 60_000 } })
+  const { url, port, close } = await open({
+    answer: (question) => cache.handle(question),
+    rules: { timeoutMs: 60_000 },
+  })
   onTestFinished(close)
   return { url: `${url}/ethereum/${ID}`, port }
 }

@@ -113,7 +113,7 @@ async function watched(anvils: readonly Anvil[]) {
 
   return {
     ask: (turn: number) =>
-      forwarder.ask({
+      forwarder.handle({
         network: 'ethereum',
         caller: 'wallet',
         canonical: '',

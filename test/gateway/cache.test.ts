@@ -56,7 +56,7 @@ function scene(options: SceneOptions = {}) {
       await world.poll(one, { heads: [{ shard, outcome: good(chain.head(clock.now())) }] })
     }
   }
-  const outcomeOf = async (asked: UpstreamRequest) => (await cache.ask(asked)).cache
+  const outcomeOf = async (asked: UpstreamRequest) => (await cache.handle(asked)).cache
 
   return { chain, clock, world, node, tips, cache, poll, outcomeOf, of, configured }
 }
@@ -66,10 +66,10 @@ describe('a block that is final', () => {
     const { cache, poll, clock, node, chain } = scene()
     await poll()
 
-    const first = await cache.ask(byNumber(900))
+    const first = await cache.handle(byNumber(900))
     await clock.advance(3_600_000)
     const call = { id: '"другой"', isNotification: false, method: 'eth_getBlockByNumber', params: '["0x384", false]' }
-    const second = await cache.ask(byNumber(900, { caller: 'other', call }))
+    const second = await cache.handle(byNumber(900, { caller: 'other', call }))
 
     expect(first).toMatchObject({ cache: 'miss', endpoint: 'own-1', attempts: 1, nodeMs: 5 })
     expect(second).toMatchObject({ cache: 'hit', endpoint: 'own-1', attempts: 0, nodeMs: 0, degraded: false })
@@ -81,8 +81,8 @@ describe('a block that is final', () => {
     const { cache, poll, node } = scene()
     await poll()
 
-    await cache.ask(byNumber(900))
-    await cache.ask(byNumber(900, { canonical: '["0x384",true]' }))
+    await cache.handle(byNumber(900))
+    await cache.handle(byNumber(900, { canonical: '["0x384",true]' }))
 
     expect(node.asked).toHaveLength(2)
   })
@@ -91,8 +91,8 @@ describe('a block that is final', () => {
     const { cache, poll, node } = scene()
     await poll()
 
-    await cache.ask(byNumber(900))
-    await cache.ask(byNumber(900, { network: 'other' }))
+    await cache.handle(byNumber(900))
+    await cache.handle(byNumber(900, { network: 'other' }))
 
     expect(node.asked).toHaveLength(2)
   })
@@ -102,10 +102,10 @@ describe('a block that is final', () => {
     await poll()
     const asked = byHash(chain.transactionAt(900))
 
-    await cache.ask(asked)
+    await cache.handle(asked)
     await clock.advance(3_600_000)
 
-    expect(await cache.ask(asked)).toMatchObject({ cache: 'hit' })
+    expect(await cache.handle(asked)).toMatchObject({ cache: 'hit' })
   })
 
   test('of an avalanche network is every block that a node has', async () => {
@@ -147,12 +147,12 @@ describe('a block that is mined and not final', () => {
   test('is dropped at once when the monitor sees a reorganisation', async () => {
     const { cache, poll, chain } = scene()
     await poll()
-    await cache.ask(byNumber(1000))
+    await cache.handle(byNumber(1000))
 
     chain.reorg(1)
     await poll()
 
-    const reply = await cache.ask(byNumber(1000))
+    const reply = await cache.handle(byNumber(1000))
     expect(reply.cache).toBe('miss')
     expect(textOf(reply)).toBe(chain.block(1000))
   })
@@ -160,19 +160,19 @@ describe('a block that is mined and not final', () => {
   test('is dropped at once when the chain steps back', async () => {
     const { cache, poll, chain } = scene()
     await poll()
-    await cache.ask(byNumber(1000))
+    await cache.handle(byNumber(1000))
 
     chain.rollback(2)
     await poll()
 
-    expect(textOf(await cache.ask(byNumber(1000)))).toBe('null')
+    expect(textOf(await cache.handle(byNumber(1000)))).toBe('null')
   })
 
   test('is not kept when the chain moved while the answer was on its way', async () => {
     const chain = createTrueChain(1000)
     let release = () => {}
     const slow: UpstreamHandler = {
-      async ask() {
+      async handle() {
         const text = chain.block(1000)
         await new Promise<void>((resolve) => {
           release = resolve
@@ -183,7 +183,7 @@ describe('a block that is mined and not final', () => {
     const { cache, poll, outcomeOf } = scene({ chain, next: slow })
     await poll()
 
-    const answer = cache.ask(byNumber(1000))
+    const answer = cache.handle(byNumber(1000))
     chain.reorg(1)
     await poll()
     release()
@@ -197,19 +197,19 @@ describe('a block that is mined and not final', () => {
   test('is a block that its caller knows of: heights must not go back below it', async () => {
     const { cache, poll, tips } = scene()
     await poll()
-    await cache.ask(byNumber(1000))
+    await cache.handle(byNumber(1000))
 
-    await cache.ask(byNumber(1000, { caller: 'other' }))
+    await cache.handle(byNumber(1000, { caller: 'other' }))
 
     expect(tips.get('other', 'ethereum', null, 'latest')).toBe(1000)
   })
 })
 
 test('a block that no chain can have yet is nothing that other callers know of', async () => {
-  const lie: UpstreamHandler = { ask: () => Promise.resolve(resultOf('{"number":"0x3b9aca00","hash":"0x1"}')) }
+  const lie: UpstreamHandler = { handle: () => Promise.resolve(resultOf('{"number":"0x3b9aca00","hash":"0x1"}')) }
   const { cache, poll, tips, outcomeOf } = scene({ next: lie })
   await poll()
-  await cache.ask(byNumber(1_000_000_000))
+  await cache.handle(byNumber(1_000_000_000))
 
   expect(await outcomeOf(byNumber(1_000_000_000, { caller: 'other' }))).toBe('hit')
   expect(tips.get('other', 'ethereum', null, 'latest')).toBeNull()
@@ -219,7 +219,7 @@ describe('never kept', () => {
   const replies: Record<string, Reply> = {
     'a null': resultOf('null'),
     'an error of the node': { kind: 'error', error: Buffer.from('{"code":-32000,"message":"x"}'), ...FROM_OWN },
-    'a refusal': { kind: 'refused', refusal: { kind: 'all-failed', message: 'x' }, ...FROM_OWN },
+    'an error of the gateway': { kind: 'rejected', rejection: { kind: 'all-failed', message: 'x' }, ...FROM_OWN },
     'the answer of one that is not well': resultOf(createTrueChain(1000).block(900), { degraded: true }),
     'another block than was asked for': resultOf(createTrueChain(1000).block(901)),
     'what is no block': resultOf('"0x384"'),
@@ -227,7 +227,7 @@ describe('never kept', () => {
   }
   for (const [what, reply] of Object.entries(replies)) {
     test(what, async () => {
-      const { poll, outcomeOf, cache } = scene({ next: { ask: () => Promise.resolve(reply) } })
+      const { poll, outcomeOf, cache } = scene({ next: { handle: () => Promise.resolve(reply) } })
       await poll()
 
       await outcomeOf(byNumber(900))
@@ -241,7 +241,7 @@ describe('never kept', () => {
     const hash = `0x${'a'.repeat(64)}`
     const texts = [`{"blockHash":null,"blockNumber":null,"hash":"${hash}"}`, `{"blockNumber":"0x1","hash":"0xb"}`]
     for (const text of texts) {
-      const { poll, outcomeOf } = scene({ next: { ask: () => Promise.resolve(resultOf(text)) } })
+      const { poll, outcomeOf } = scene({ next: { handle: () => Promise.resolve(resultOf(text)) } })
       await poll()
       await outcomeOf(byHash(hash))
       expect(await outcomeOf(byHash(hash))).toBe('miss')
@@ -282,7 +282,7 @@ describe('what a network is', () => {
     eth_chainId: question(),
     net_version: question({ operation: read('net_version', { kind: 'any' }) }),
   }
-  const answering = (text: string): UpstreamHandler => ({ ask: () => Promise.resolve(resultOf(text)) })
+  const answering = (text: string): UpstreamHandler => ({ handle: () => Promise.resolve(resultOf(text)) })
 
   test('is kept for a moment when it is what the configuration says', async () => {
     for (const [name, text] of [['eth_chainId', '"0x1"'] as const, ['net_version', '"1"'] as const]) {
@@ -328,7 +328,7 @@ describe('a MultiversX block', () => {
 
   function shard(answer: Reply, toStatus = finalIs(0)) {
     const next: UpstreamHandler = {
-      ask: ({ operation: { name } }) => Promise.resolve(name === 'network_status' ? toStatus : answer),
+      handle: ({ operation: { name } }) => Promise.resolve(name === 'network_status' ? toStatus : answer),
     }
     return scene({ network: { family: 'multiversx', blockTimeMs: 6000, chainId: null }, finalDepth: 32, next })
   }
@@ -339,7 +339,7 @@ describe('a MultiversX block', () => {
     await outcomeOf(asked)
     await clock.advance(3_600_000)
 
-    const reply = await cache.ask(asked)
+    const reply = await cache.handle(asked)
 
     expect(reply).toMatchObject({ kind: 'rest', status: 200, cache: 'hit' })
     expect(textOf(reply)).toBe(textOf(rest(block(968))))
@@ -358,7 +358,7 @@ describe('a MultiversX block', () => {
   test('is final earlier where a node has told what is', async () => {
     const { cache, poll, clock, outcomeOf } = shard(rest(block(998)), finalIs(999))
     await poll()
-    await cache.ask(status)
+    await cache.handle(status)
 
     await outcomeOf(asked)
     await clock.advance(3_600_000)
@@ -369,7 +369,7 @@ describe('a MultiversX block', () => {
   test('is not, where a node calls final what nobody has yet', async () => {
     const { cache, poll, clock, outcomeOf } = shard(rest(block(998)), finalIs(5000))
     await poll()
-    await cache.ask(status)
+    await cache.handle(status)
 
     await outcomeOf(asked)
     await clock.advance(3000)
@@ -380,14 +380,14 @@ describe('a MultiversX block', () => {
   test('is final where one node says so, though another has told a lie before', async () => {
     const told = [finalIs(5000), finalIs(999)]
     const next: UpstreamHandler = {
-      ask: ({ operation: { name } }) =>
+      handle: ({ operation: { name } }) =>
         Promise.resolve(name === 'network_status' ? (told.shift() ?? finalIs(0)) : rest(block(998))),
     }
     const of = { family: 'multiversx' as const, blockTimeMs: 6000, chainId: null }
     const { cache, poll, clock, outcomeOf } = scene({ network: of, finalDepth: 32, next })
     await poll()
-    await cache.ask(status)
-    await cache.ask(status)
+    await cache.handle(status)
+    await cache.handle(status)
 
     await outcomeOf(asked)
     await clock.advance(3_600_000)
@@ -418,25 +418,25 @@ describe('a chain that goes back deeper than it can', () => {
   test('is another chain: nothing of it is kept', async () => {
     const { cache, poll, chain } = scene()
     await poll()
-    await cache.ask(byNumber(500))
+    await cache.handle(byNumber(500))
 
     chain.rollback(900)
     chain.mine(500)
     await poll()
 
-    expect((await cache.ask(byNumber(500))).cache).toBe('miss')
+    expect((await cache.handle(byNumber(500))).cache).toBe('miss')
   })
 
   test('loses of an avalanche network everything at the first step back', async () => {
     const { cache, poll, chain } = scene({ network: { family: 'avalanche' }, finalDepth: 0 })
     await poll()
-    await cache.ask(byNumber(10))
+    await cache.handle(byNumber(10))
 
     chain.reorg(995)
     chain.rollback(1)
     await poll()
 
-    expect(textOf(await cache.ask(byNumber(10)))).toBe(chain.block(10))
+    expect(textOf(await cache.handle(byNumber(10)))).toBe(chain.block(10))
   })
 })
 
@@ -484,9 +484,9 @@ describe('a reload', () => {
   test('forgets everything, also what is on its way', async () => {
     const { cache, poll, outcomeOf, of } = scene()
     await poll()
-    await cache.ask(byNumber(900))
+    await cache.handle(byNumber(900))
 
-    const onItsWay = cache.ask(byNumber(901))
+    const onItsWay = cache.handle(byNumber(901))
     cache.configure({ maxBytes: MIB, finalDepths: new Map([[of.name, DEPTH]]) })
     await onItsWay
 
@@ -502,8 +502,8 @@ describe('memory', () => {
     await poll()
 
     for (let height = 0; height < 10_000; height++) {
-      await cache.ask(byNumber(height))
-      await cache.ask(byNumber(7))
+      await cache.handle(byNumber(height))
+      await cache.handle(byNumber(7))
       expect(cache.bytes).toBeLessThanOrEqual(MIB)
     }
 
@@ -517,11 +517,11 @@ describe('memory', () => {
     const text = createTrueChain(1000).block(900)
     large.write(text)
     const reply: Reply = { kind: 'result', result: large.subarray(0, text.length), ...FROM_OWN }
-    const { cache, poll } = scene({ next: { ask: () => Promise.resolve(reply) } })
+    const { cache, poll } = scene({ next: { handle: () => Promise.resolve(reply) } })
     await poll()
-    await cache.ask(byNumber(900))
+    await cache.handle(byNumber(900))
 
-    const kept = await cache.ask(byNumber(900))
+    const kept = await cache.handle(byNumber(900))
 
     expect(kept.kind === 'result' ? kept.result.buffer.byteLength : MIB).toBeLessThan(MIB / 8)
     expect(textOf(kept)).toBe(text)
@@ -574,7 +574,7 @@ describe('whatever the chain does', () => {
               const isBlock = now.kind === 'block'
               const asked = isBlock ? byNumber(height) : byHash(chain.transactionAt(height))
               const before = node.asked.length
-              const reply = await cache.ask(asked)
+              const reply = await cache.handle(asked)
               const isHit = node.asked.length === before
               expect(reply.cache).toBe(isHit ? 'hit' : 'miss')
               const truth = isBlock ? chain.block(height) : chain.transaction(chain.transactionAt(height))

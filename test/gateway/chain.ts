@@ -85,7 +85,7 @@ export function nodeOn(chain: TrueChain): Node {
   const asked: UpstreamRequest[] = []
   return {
     asked,
-    ask(question) {
+    handle(question) {
       asked.push(question)
       const { name, need } = question.operation
       const [of] = JSON.parse(question.canonical) as [string]
@@ -143,7 +143,7 @@ export function textOf(reply: Reply): string {
       return reply.error.toString()
     case 'rest':
       return reply.body.toString()
-    case 'refused':
-      return reply.refusal.kind
+    case 'rejected':
+      return reply.rejection.kind
   }
 }

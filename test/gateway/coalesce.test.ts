@@ -9,8 +9,8 @@ import { createFakeClock } from '../support/fake-clock.ts'
 import { byNumber, FROM_OWN, latest, question, read, resultOf, textOf } from './chain.ts'
 
 const BLOCK = (height: number) => resultOf(`{"number":"0x${height.toString(16)}"}`)
-const LOST: Reply = { kind: 'refused', refusal: gatewayError('all-failed', 'x'), ...FROM_OWN, endpoint: null }
-const LATE: Reply = { kind: 'refused', refusal: gatewayError('deadline', 'x'), ...FROM_OWN, endpoint: null }
+const LOST: Reply = { kind: 'rejected', rejection: gatewayError('all-failed', 'x'), ...FROM_OWN, endpoint: null }
+const LATE: Reply = { kind: 'rejected', rejection: gatewayError('deadline', 'x'), ...FROM_OWN, endpoint: null }
 
 /** A node that answers when it is told to. */
 function scene(deps: Partial<CoalescerDeps> = {}) {
@@ -19,9 +19,9 @@ function scene(deps: Partial<CoalescerDeps> = {}) {
   const asked: UpstreamRequest[] = []
   const waiting: ((reply: Reply) => void)[] = []
   const coalesced: string[] = []
-  const { ask } = createCoalescer({
+  const { handle: ask } = createCoalescer({
     next: {
-      ask: (one) => {
+      handle: (one) => {
         asked.push(one)
         return new Promise((resolve) => waiting.push(resolve))
       },
@@ -169,7 +169,7 @@ describe('a leader that fails', () => {
     expect(asked).toHaveLength(2)
     await answer(LOST)
 
-    expect((await Promise.all(answers)).map(({ kind }) => kind)).toEqual(['refused', 'refused', 'refused'])
+    expect((await Promise.all(answers)).map(({ kind }) => kind)).toEqual(['rejected', 'rejected', 'rejected'])
     expect(asked).toHaveLength(2)
   })
 
@@ -327,7 +327,7 @@ describe('whoever leaves, fails and is late', () => {
 
         for (const { height, reply } of askers) {
           if (reply?.kind === 'result') expect(textOf(reply)).toBe(textOf(BLOCK(height)))
-          else expect(reply?.kind).toBe('refused')
+          else expect(reply?.kind).toBe('rejected')
         }
         expect(asked.length).toBeLessThanOrEqual(2 * askers.length)
       }),

@@ -5,14 +5,14 @@ import { type Entry, readBody } from '../../src/gateway/request/envelope.ts'
 const LIMITS = { batchLimit: 100 }
 const read = (text: string | Buffer) => readBody(Buffer.from(text as string), LIMITS)
 
-/** What came of a single request, in few words: a refusal and the id that it goes to, or the call. */
+/** What came of a single request, in few words: an error and the id that it goes to, or the call. */
 function single(text: string): unknown {
   const body = read(text)
   if (body.kind !== 'single') throw new Error(`${body.kind}, not single`)
   return brief(body.entry)
 }
 function brief(entry: Entry): unknown {
-  return entry.kind === 'call' ? entry.call : [entry.refusal.kind, entry.id]
+  return entry.kind === 'call' ? entry.call : [entry.rejection.kind, entry.id]
 }
 
 describe('a single call', () => {
@@ -128,7 +128,7 @@ describe('a body that cannot be read', () => {
     '[]]',
     '\u0000',
   ])('%j is unparsable', (text) => {
-    expect(read(text)).toMatchObject({ kind: 'refused', refusal: { kind: 'unparsable' } })
+    expect(read(text)).toMatchObject({ kind: 'rejected', rejection: { kind: 'unparsable' } })
   })
 
   test.each([
@@ -144,7 +144,7 @@ describe('a body that cannot be read', () => {
       Buffer.from('"}'),
     ])
 
-    expect(readBody(body, LIMITS)).toMatchObject({ kind: 'refused', refusal: { kind: 'unparsable' } })
+    expect(readBody(body, LIMITS)).toMatchObject({ kind: 'rejected', rejection: { kind: 'unparsable' } })
   })
 
   test('nests 65 levels deep, or 100,000', () => {
@@ -152,11 +152,11 @@ describe('a body that cannot be read', () => {
       `{"jsonrpc":"2.0","id":1,"method":"x","params":${'['.repeat(depth)}${']'.repeat(depth)}}`
 
     expect(read(params(63)).kind).toBe('single')
-    expect(read(params(64))).toMatchObject({ kind: 'refused', refusal: { kind: 'unparsable' } })
+    expect(read(params(64))).toMatchObject({ kind: 'rejected', rejection: { kind: 'unparsable' } })
     expect(read(`[${params(62)}]`).kind).toBe('batch')
-    expect(read(`[${params(63)}]`)).toMatchObject({ kind: 'refused', refusal: { kind: 'unparsable' } })
+    expect(read(`[${params(63)}]`)).toMatchObject({ kind: 'rejected', rejection: { kind: 'unparsable' } })
     for (const opening of ['[', '{"a":', '[{"a":']) {
-      expect(read(opening.repeat(100_000))).toMatchObject({ kind: 'refused', refusal: { kind: 'unparsable' } })
+      expect(read(opening.repeat(100_000))).toMatchObject({ kind: 'rejected', rejection: { kind: 'unparsable' } })
     }
   })
 
@@ -200,7 +200,7 @@ describe('a body that cannot be read', () => {
         (body) => {
           const { kind } = readBody(body, LIMITS)
 
-          if (kind !== 'refused') JSON.parse(body.toString())
+          if (kind !== 'rejected') JSON.parse(body.toString())
         },
       ),
       { numRuns: 5000 },
@@ -226,7 +226,7 @@ describe('a batch', () => {
   })
 
   test.each(['[]', ' [ ] '])('of nothing (%j) is no request', (text) => {
-    expect(read(text)).toMatchObject({ kind: 'refused', refusal: { kind: 'no-request' } })
+    expect(read(text)).toMatchObject({ kind: 'rejected', rejection: { kind: 'no-request' } })
   })
 
   test('of one call is a batch', () => {
@@ -238,9 +238,9 @@ describe('a batch', () => {
     const batchOf = (count: number) => `[${Array.from({ length: count }, () => call).join(',')}]`
 
     expect(read(batchOf(100))).toMatchObject({ kind: 'batch' })
-    expect(read(batchOf(101))).toMatchObject({ kind: 'refused', refusal: { kind: 'too-large' } })
-    expect(read(batchOf(10_000))).toMatchObject({ kind: 'refused', refusal: { kind: 'too-large' } })
-    expect(read(`${batchOf(100).slice(0, -1)},!`)).toMatchObject({ kind: 'refused', refusal: { kind: 'too-large' } })
+    expect(read(batchOf(101))).toMatchObject({ kind: 'rejected', rejection: { kind: 'too-large' } })
+    expect(read(batchOf(10_000))).toMatchObject({ kind: 'rejected', rejection: { kind: 'too-large' } })
+    expect(read(`${batchOf(100).slice(0, -1)},!`)).toMatchObject({ kind: 'rejected', rejection: { kind: 'too-large' } })
   })
 })
 

@@ -534,7 +534,7 @@ describe('never', () => {
 
     const reply = await ask({ operation: { ...CHAIN_ID, need: { kind: 'endpoint', endpoint: 'a' } } })
 
-    expect(reply).toMatchObject({ kind: 'refused', endpoint: 'a', attempts: 1 })
+    expect(reply).toMatchObject({ kind: 'rejected', endpoint: 'a', attempts: 1 })
     expect(b.asked).toHaveLength(0)
   })
 
@@ -546,7 +546,7 @@ describe('never', () => {
     const reply = ask({ signal })
     setTimeout(() => signal.abort(), 50)
 
-    expect((await reply).kind).toBe('refused')
+    expect((await reply).kind).toBe('rejected')
     expect(attempts).toEqual(['a cancelled'])
     expect(b.asked).toHaveLength(0)
   })

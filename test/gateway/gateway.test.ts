@@ -76,7 +76,7 @@ describe('a call', () => {
 
   test('that nobody may be asked just now says when to come again', async () => {
     const because = { ...gatewayError('no-endpoint', 'all limit our rate'), retryAfterMs: 1200 }
-    const { url } = await set({ answer: () => ({ ...FROM_A, endpoint: null, kind: 'refused', refusal: because }) })
+    const { url } = await set({ answer: () => ({ ...FROM_A, endpoint: null, kind: 'rejected', rejection: because }) })
 
     const answer = await post(`${url}/ethereum/${ID}`, BLOCK)
 
@@ -153,7 +153,7 @@ describe('a call', () => {
 
     expect(await left).toBe('left')
     await noticed
-    expect(gateway.atWork()).toBe(0)
+    expect(gateway.inFlight()).toBe(0)
   })
 })
 
@@ -344,7 +344,9 @@ describe('the table of errors, as JSON-RPC', () => {
       503,
       1,
       eth(BLOCK),
-      { answer: () => ({ ...FROM_A, endpoint: null, kind: 'refused', refusal: gatewayError('no-endpoint', 'none') }) },
+      {
+        answer: () => ({ ...FROM_A, endpoint: null, kind: 'rejected', rejection: gatewayError('no-endpoint', 'none') }),
+      },
     ],
     [
       'failed attempts',
@@ -352,7 +354,7 @@ describe('the table of errors, as JSON-RPC', () => {
       502,
       1,
       eth(BLOCK),
-      { answer: () => ({ ...FROM_A, kind: 'refused', refusal: gatewayError('all-failed', 'all') }) },
+      { answer: () => ({ ...FROM_A, kind: 'rejected', rejection: gatewayError('all-failed', 'all') }) },
     ],
     [
       'a passed deadline',
@@ -360,7 +362,7 @@ describe('the table of errors, as JSON-RPC', () => {
       504,
       1,
       eth(BLOCK),
-      { answer: () => ({ ...FROM_A, kind: 'refused', refusal: gatewayError('deadline', 'late') }) },
+      { answer: () => ({ ...FROM_A, kind: 'rejected', rejection: gatewayError('deadline', 'late') }) },
     ],
     [
       'an unknown outcome',
@@ -368,7 +370,9 @@ describe('the table of errors, as JSON-RPC', () => {
       504,
       1,
       eth(BLOCK),
-      { answer: () => ({ ...FROM_A, kind: 'refused', refusal: gatewayError('outcome-unknown', 'outcome unknown') }) },
+      {
+        answer: () => ({ ...FROM_A, kind: 'rejected', rejection: gatewayError('outcome-unknown', 'outcome unknown') }),
+      },
     ],
     ['a bug of ours', -32603, 502, 1, eth(BLOCK), { answer: () => Promise.reject(new Error(`a bug about ${ID}`)) }],
   ])('%s: %i, HTTP %i, id %j', async (_what, code, status, id, send, over = {}) => {
@@ -457,7 +461,7 @@ describe('REST', () => {
   })
 
   const failing = (kind: 'no-endpoint' | 'all-failed' | 'deadline') => ({
-    answer: () => ({ ...FROM_A, kind: 'refused' as const, refusal: gatewayError(kind, 'because') }),
+    answer: () => ({ ...FROM_A, kind: 'rejected' as const, rejection: gatewayError(kind, 'because') }),
   })
   test.each<[string, number, string, string, RequestInit?, SettingOptions?]>([
     ['a bad shard', 400, 'bad_request', `/multiversx/${ID}/block/7/by-hash/${HASH}`],
@@ -641,7 +645,7 @@ describe('a reload', () => {
 
     expect((await post(`${url}/ethereum/${ID}`, BLOCK)).status).toBe(401)
     expect((await post(`${url}/ethereum/${ADMIN_ID}`, BLOCK)).status).toBe(413)
-    expect(gateway.callers().map(({ name, requests, refused }) => [name, requests, refused])).toEqual([
+    expect(gateway.callers().map(({ name, requests, rejected: refused }) => [name, requests, refused])).toEqual([
       ['wallet', 2, 1],
     ])
   })
@@ -686,7 +690,7 @@ test('a request whose caller leaves is counted as that, and held against nobody'
   const answer = (question: UpstreamRequest) =>
     new Promise<Reply>((resolve) => {
       question.signal.addEventListener('abort', () =>
-        resolve({ ...FROM_A, kind: 'refused', refusal: gatewayError('all-failed', 'cut short') }),
+        resolve({ ...FROM_A, kind: 'rejected', rejection: gatewayError('all-failed', 'cut short') }),
       )
       arrived()
     })
@@ -704,5 +708,5 @@ test('a request whose caller leaves is counted as that, and held against nobody'
 
   await expect(left).rejects.toThrow()
   await expect.poll(() => counted).toEqual(['ethereum eth_getBlockByNumber wallet cancelled'])
-  expect(gateway.callers()[0]).toMatchObject({ requests: 1, refused: 0 })
+  expect(gateway.callers()[0]).toMatchObject({ requests: 1, rejected: 0 })
 })

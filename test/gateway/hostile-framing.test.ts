@@ -344,7 +344,7 @@ describe('many requests in one piece', () => {
     go()
 
     expect((await talk.closed()).map(brief)).toEqual(['200 result 1', '400 -32600 null'])
-    await until(() => service.report().requestsAtWork === 0, 'nothing is at work')
+    await until(() => service.report().requestsInFlight === 0, 'nothing is at work')
   })
 
   test.each<[string, (talk: Talk) => unknown]>([
@@ -357,20 +357,20 @@ describe('many requests in one piece', () => {
     const talk = open()
     talk.write(numbered(1) + numbered(2) + numbered(3))
     await until(() => node.asked.length === 3, 'all are asked')
-    expect(service.report().requestsAtWork).toBe(3)
+    expect(service.report().requestsInFlight).toBe(3)
 
     leave(talk)
     await talk.closed()
     go()
 
-    await until(() => service.report().requestsAtWork === 0, 'nothing is at work')
+    await until(() => service.report().requestsInFlight === 0, 'nothing is at work')
   })
 
   test('so does one that does not arrive in time', async () => {
     const { node, go } = await held()
     const { open, service } = await openHostile({
       nodes: { ethereum: { family: 'ethereum', url: node.url } },
-      arrival: { headersMs: 3000, wholeMs: 3000, lookEveryMs: 100 },
+      arrival: { headersMs: 3000, requestMs: 3000, checkEveryMs: 100 },
     })
     const talk = open()
 
@@ -382,7 +382,7 @@ describe('many requests in one piece', () => {
     go()
 
     expect((await talk.closed()).map(brief)).toEqual(['200 result 1', '408 -32603 null'])
-    await until(() => service.report().requestsAtWork === 0, 'nothing is at work')
+    await until(() => service.report().requestsInFlight === 0, 'nothing is at work')
   })
 
   test('after an answer that ends the connection nothing more is said, whatever comes', async () => {
@@ -407,12 +407,12 @@ describe('callers who leave', () => {
     const { open, asked, service, expectUnharmed } = await openHostile()
     const talk = open()
     talk.write(bytes)
-    if (bytes.includes('\r\n\r\n')) await until(() => service.report().requestsAtWork === 1, 'it is at work')
+    if (bytes.includes('\r\n\r\n')) await until(() => service.report().requestsInFlight === 1, 'it is at work')
 
     leave(talk)
     await talk.closed()
 
-    await until(() => service.report().requestsAtWork === 0, 'nothing is at work')
+    await until(() => service.report().requestsInFlight === 0, 'nothing is at work')
     expect(asked).toEqual([])
     await expectUnharmed()
   })
@@ -425,7 +425,7 @@ describe('callers who leave', () => {
     talk.socket.end()
     await talk.closed()
 
-    await until(() => service.report().requestsAtWork === 0, 'nothing is at work')
+    await until(() => service.report().requestsInFlight === 0, 'nothing is at work')
     asked.length = 0
     await expectUnharmed()
   })
@@ -433,7 +433,7 @@ describe('callers who leave', () => {
 
 describe('with all the time in the world', () => {
   /** Long enough for whoever sends all at once, also where the machine is busy with other things. */
-  const arrival = { headersMs: 3000, wholeMs: 4000, lookEveryMs: 100 }
+  const timeouts = { headersMs: 3000, requestMs: 4000, checkEveryMs: 100 }
 
   /** Writes a piece every 20 ms until the connection is closed. */
   async function drip(talk: Talk, piece: (turn: number) => string) {
@@ -461,7 +461,7 @@ describe('with all the time in the world', () => {
   ]
 
   test('whatever never ends is told 408 in the end, and meanwhile others are served', { timeout: 60_000 }, async () => {
-    const { open, asked, service, expectUnharmed } = await openHostile({ arrival })
+    const { open, asked, service, expectUnharmed } = await openHostile({ arrival: timeouts })
 
     const dripping = DRIPS.map(async ([what, bytes, piece]) => {
       const talk = open()
@@ -474,7 +474,7 @@ describe('with all the time in the world', () => {
 
     expect(await Promise.all(dripping)).toEqual(DRIPS.map(([what]) => [what, ['408 -32603 null']]))
     expect(asked.splice(0)).toHaveLength(1)
-    await until(() => service.report().requestsAtWork === 0, 'nothing is at work')
+    await until(() => service.report().requestsInFlight === 0, 'nothing is at work')
     await expectUnharmed()
   })
 

@@ -138,7 +138,7 @@ test('however a request is garbled, every answer is HTTP and JSON, and no node i
 }, async () => {
   // Half a request must not keep the test waiting.
   const { send, asked, log, expectUnharmed } = await openHostile({
-    arrival: { headersMs: 1500, wholeMs: 1500, lookEveryMs: 50 },
+    arrival: { headersMs: 1500, requestMs: 1500, checkEveryMs: 50 },
   })
 
   await fc.assert(

@@ -56,7 +56,7 @@ export interface HostileOptions {
   readonly bodyLimitBytes?: number
   readonly batchLimit?: number
   readonly timeoutMs?: number
-  readonly arrival?: ListenerOptions['arrival']
+  readonly arrival?: ListenerOptions['timeouts']
   /** Instead of well-behaved nodes. */
   readonly nodes?: Readonly<Record<string, { readonly family: Family; readonly url: string }>>
   readonly callers?: readonly CallerSettings[]
@@ -114,7 +114,7 @@ export async function openHostile(options: HostileOptions = {}): Promise<Hostile
   )
   await world.pollAll()
   const service = createGatewayService({
-    listen: { host: '127.0.0.1', port: 0, tls: null, ...(options.arrival && { arrival: options.arrival }) },
+    listen: { host: '127.0.0.1', port: 0, tls: null, ...(options.arrival && { timeouts: options.arrival }) },
     setup: {
       rules: {
         admin: true,
@@ -182,7 +182,7 @@ export async function openHostile(options: HostileOptions = {}): Promise<Hostile
       expect((await talk.closed()).map(brief)).toEqual(['200 result 1'])
       expect(asked.slice(before).map(({ line }) => line)).toEqual(['POST /'])
       asked.length = before
-      expect(service.report().requestsAtWork).toBe(0)
+      expect(service.report().requestsInFlight).toBe(0)
       expect(JSON.stringify(log.lines)).not.toContain(ID)
       expect(log.lines.filter(({ level }) => level === 'error')).toEqual([])
     },

@@ -224,7 +224,7 @@ describe('too much at once', () => {
   test('is refused with 503 at once, under its id, while what was accepted is served', async () => {
     const going: (() => void)[] = []
     const { url, gateway } = await set({
-      mostAtWork: 5,
+      maxInFlight: 5,
       answer: (question) => new Promise((resolve) => going.push(() => resolve(echo(question)))),
     })
     const accepted = Array.from({ length: 5 }, (_, id) => post(`${url}/ethereum/${ID}`, call('eth_chainId', [], id)))
@@ -239,7 +239,7 @@ describe('too much at once', () => {
     expect([rest.status, rest.json.code]).toEqual([503, 'internal_issue'])
     for (const go of going) go()
     expect((await Promise.all(accepted)).map(({ status }) => status)).toEqual([200, 200, 200, 200, 200])
-    expect(gateway.atWork()).toBe(0)
+    expect(gateway.inFlight()).toBe(0)
   })
 })
 
@@ -248,7 +248,7 @@ describe('many times more than can be taken', () => {
     let most = 0
     let now = 0
     const { url, gateway } = await set({
-      mostAtWork: 20,
+      maxInFlight: 20,
       answer: async (question) => {
         most = Math.max(most, ++now)
         await new Promise((resolve) => setTimeout(resolve, 20))
@@ -271,13 +271,13 @@ describe('many times more than can be taken', () => {
     expect(told[200]).toBeGreaterThanOrEqual(20)
     expect(told[503]).toBeGreaterThan(0)
     expect(most).toBeLessThanOrEqual(20)
-    expect(gateway.atWork()).toBe(0)
+    expect(gateway.inFlight()).toBe(0)
   })
 
   test('a batch weighs as much as its calls, and one alone is always taken', async () => {
     const going: (() => void)[] = []
     const { url } = await set({
-      mostAtWork: 5,
+      maxInFlight: 5,
       answer: (question) => new Promise((resolve) => going.push(() => resolve(echo(question)))),
     })
     const batch = (size: number) =>
@@ -298,7 +298,7 @@ describe('many times more than can be taken', () => {
   test('batches that come in together are refused as soon as they are read', async () => {
     const going: (() => void)[] = []
     const { url } = await set({
-      mostAtWork: 5,
+      maxInFlight: 5,
       rules: { batchLimit: 10 },
       answer: (question) => new Promise((resolve) => going.push(() => resolve(echo(question)))),
     })
@@ -322,7 +322,7 @@ describe('many times more than can be taken', () => {
 
 describe('more connections than there may be', () => {
   test('are turned away, and those that only lie there make room for the next', async () => {
-    const { port } = await set({ listen: { host: '127.0.0.1', port: 0, tls: null, mostConnections: 3 } })
+    const { port } = await set({ listen: { host: '127.0.0.1', port: 0, tls: null, maxConnections: 3 } })
     const kept = await Promise.all(
       [1, 2, 3].map(async () => {
         const socket = connect(port, '127.0.0.1').setEncoding('utf8')
@@ -350,7 +350,7 @@ test('callers who take none of their large answers are cut off where they hold t
   const MEBIBYTE = 2 ** 20
   const result = Buffer.alloc(16 * MEBIBYTE, '7')
   const answer = () => ({ ...FROM_A, kind: 'result' as const, result })
-  const { port, url, gateway, asked } = await set({ answer, mostUnreadBytes: 64 * MEBIBYTE })
+  const { port, url, gateway, asked } = await set({ answer, maxUnreadBytes: 64 * MEBIBYTE })
   const callers: Socket[] = []
   for (let at = 0; at < 8; at++) {
     const socket = connect(port, '127.0.0.1').on('error', () => {})
@@ -361,7 +361,7 @@ test('callers who take none of their large answers are cut off where they hold t
     await until(() => asked.length > at, 'it is asked')
   }
 
-  await until(() => gateway.atWork() <= 4, 'those who hold too much are gone')
+  await until(() => gateway.inFlight() <= 4, 'those who hold too much are gone')
   const { status, text } = await post(`${url}/ethereum/${ID}`, BODY)
   const taken = await Promise.all(
     callers.map(async (socket) => {

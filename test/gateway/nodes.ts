@@ -122,7 +122,7 @@ export async function setting(
     attempts,
     retries,
     ask: (question) =>
-      forwarder.ask({
+      forwarder.handle({
         network: chain.name,
         caller: 'wallet',
         operation: CHAIN_ID,

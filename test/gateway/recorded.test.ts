@@ -20,7 +20,7 @@ async function through(family: Family, recorded: string, asking: (url: string) =
     response.writeHead(status, { 'content-type': 'application/json' }).end(recorded.replace('"id": 1', `"id": ${id}`))
   })
   const { forwarder } = await forwarding({ a: node }, { network: { name: family, family } })
-  const { url, close } = await open({ answer: (question) => forwarder.ask(question) })
+  const { url, close } = await open({ answer: (question) => forwarder.handle(question) })
   onTestFinished(close)
   return asking(`${url}/${family}/${ID}`)
 }

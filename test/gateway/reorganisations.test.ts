@@ -73,11 +73,11 @@ async function open(family: 'ethereum' | 'avalanche', finalDepth: number) {
   const deadline = () => ({ deadlineAt: systemClock.monotonic() + 5000 })
   return {
     poll,
-    block: (height: number) => cache.ask(byNumber(height, deadline())),
+    block: (height: number) => cache.handle(byNumber(height, deadline())),
     transaction: async (hash: string) => {
       const asked = byHash(hash)
       const call = { id: '1', isNotification: false, method: 'eth_getTransactionByHash', params: asked.canonical }
-      return cache.ask({ ...asked, call, ...deadline() })
+      return cache.handle({ ...asked, call, ...deadline() })
     },
   }
 }

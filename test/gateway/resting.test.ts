@@ -4,7 +4,7 @@ import { ALIAS, type Answering, CHAIN_ID, sayError, sayStatus, setting, startBar
 
 const wait = (seconds: number) => sayStatus(429, '', { 'retry-after': String(seconds) })
 const retryAfterMs = (reply: object) =>
-  'refusal' in reply ? (reply.refusal as { retryAfterMs?: number }).retryAfterMs : undefined
+  'rejection' in reply ? (reply.rejection as { retryAfterMs?: number }).retryAfterMs : undefined
 
 describe('where every node limits our rate', () => {
   test('a read is told when the first of them may be asked again, and nobody is asked before', async () => {

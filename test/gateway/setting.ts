@@ -3,8 +3,8 @@ import type { Clock } from '../../src/clock.ts'
 import { systemClock } from '../../src/clock.ts'
 import { gatewayError } from '../../src/gateway/errors.ts'
 import { createGateway, type Gateway, type GatewayDeps, type GatewayRules } from '../../src/gateway/gateway.ts'
-import type { GatewayMetrics } from '../../src/gateway/gateway-metrics.ts'
 import type { CallerSettings } from '../../src/gateway/request/callers.ts'
+import type { GatewayMetrics } from '../../src/gateway/request/request-handler.ts'
 import type { AliasRoutes } from '../../src/gateway/request/route-target.ts'
 import type { ServiceMetrics } from '../../src/gateway/service.ts'
 import type { Provenance, Reply, UpstreamRequest } from '../../src/gateway/upstream-request.ts'
@@ -99,8 +99,8 @@ export async function open({ answer = echo, rules, ...over }: SettingOptions = {
   const gateway = createGateway({
     listen: { host: '127.0.0.1', port: 0, tls: null },
     rules: { ...RULES, ...rules },
-    answerer: {
-      async ask(question) {
+    upstream: {
+      async handle(question) {
         asked.push(question)
         return answer(question)
       },

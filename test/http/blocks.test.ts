@@ -154,7 +154,7 @@ describe('…/networks/:network/routing', () => {
       { endpoint: 'own-1', tier: 'primary', excluded: 'resting', breaker: 'closed', latencyMs: null, inFlight: 0 },
     ] as const
     const gateway = () => ({
-      requestsAtWork: 0,
+      requestsInFlight: 0,
       callers: [],
       networks: [{ name: 'avalanche', endpoints: [...endpoints] }],
       aliases: [],

@@ -11,7 +11,7 @@ import { setUp } from './setting.ts'
 
 const AT = Date.UTC(2026, 10, 1)
 const REPORT: GatewayReport = {
-  requestsAtWork: 2,
+  requestsInFlight: 2,
   callers: [
     {
       name: 'wallet',
@@ -20,7 +20,7 @@ const REPORT: GatewayReport = {
       methods: ['eth_call'],
       rateLimit: { requests: 100, perMs: 500 },
       requests: 7,
-      refused: 1,
+      rejected: 1,
     },
   ],
   networks: [

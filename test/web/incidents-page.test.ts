@@ -9,7 +9,7 @@ import { incident } from '../support/incident.ts'
 
 const MINUTE_MS = 60_000
 const GATEWAY: GatewayReport = {
-  requestsAtWork: 1,
+  requestsInFlight: 1,
   callers: [
     {
       name: 'wallet',
@@ -18,7 +18,7 @@ const GATEWAY: GatewayReport = {
       methods: ['eth_call'],
       rateLimit: null,
       requests: 7,
-      refused: 1,
+      rejected: 1,
     },
   ],
   networks: [

@@ -45,7 +45,7 @@ export function readCacheable(question: UpstreamRequest, reply: Reply, chainId: 
     case 'rest':
       return reply.status === 200 ? readBlock(question, reply.body) : null
     case 'error':
-    case 'refused':
+    case 'rejected':
       return null
   }
 }

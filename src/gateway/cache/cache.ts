@@ -212,7 +212,7 @@ export function createCache({ next, board, clock, callerHeights: tips }: CacheDe
   async function askNext(key: string, question: UpstreamRequest): Promise<Reply> {
     const chain = chainOf(question.network, shardOf(question))
     const { generation } = chain
-    const reply = await next.ask(question)
+    const reply = await next.handle(question)
     if (chain.generation === generation) keep(key, question, reply, chain)
     return missed(reply)
   }
@@ -221,7 +221,7 @@ export function createCache({ next, board, clock, callerHeights: tips }: CacheDe
   async function askStatus(question: UpstreamRequest): Promise<Reply> {
     const chain = chainOf(question.network, shardOf(question))
     const { generation } = chain
-    const reply = await next.ask(question)
+    const reply = await next.handle(question)
     if (reply.kind !== 'rest' || reply.status !== 200 || reply.degraded || chain.generation !== generation) return reply
     const told = finalNonceIn(reply.body)
     // One that nobody has reached yet is a single node's word.
@@ -230,11 +230,11 @@ export function createCache({ next, board, clock, callerHeights: tips }: CacheDe
   }
 
   return {
-    ask(question) {
-      if (entries === null) return next.ask(question)
+    handle(question) {
+      if (entries === null) return next.handle(question)
       const { network, operation } = question
       if (operation.name === 'network_status' && operation.need.kind !== 'endpoint') return askStatus(question)
-      if (!isCacheable(question)) return next.ask(question)
+      if (!isCacheable(question)) return next.handle(question)
       const key = `${network} ${operation.name} ${question.canonical}`
       const entry = find(key)
       if (entry === null) return askNext(key, question)

@@ -1,8 +1,7 @@
 import type { Clock } from '../../clock.ts'
 import type { OperationName } from '../../core/routing/operation.ts'
 import { shareShortLived } from '../../nodes/buffer-pool.ts'
-import { answerHeight } from '../answer-height.ts'
-import type { CallerHeights } from '../caller-heights.ts'
+import { answerHeight, type CallerHeights } from '../caller-heights.ts'
 import type { Reply, UpstreamHandler, UpstreamRequest } from '../upstream-request.ts'
 
 export interface CoalescerDeps {
@@ -46,7 +45,7 @@ export function createCoalescer(deps: CoalescerDeps): UpstreamHandler {
       for (const tell of flight.waiting ?? NOBODY) tell(reply)
       return reply
     }
-    return next.ask(leader).then(land, (error: unknown) => land(Promise.reject(error)))
+    return next.handle(leader).then(land, (error: unknown) => land(Promise.reject(error)))
   }
 
   function forget(key: string): void {
@@ -62,13 +61,13 @@ export function createCoalescer(deps: CoalescerDeps): UpstreamHandler {
     for (let tries = 0; ; ) {
       const { leader } = flight
       const reply = await landing(flight)
-      if (reply.kind !== 'refused' && accepts(question, leader, reply)) {
+      if (reply.kind !== 'rejected' && accepts(question, leader, reply)) {
         onCoalesced?.(question.network, question.operation.name)
         return waited(reply, joinedAt)
       }
-      if (reply.kind !== 'refused' || !isLeadersOwn(reply, leader, question)) tries++
+      if (reply.kind !== 'rejected' || !isLeadersOwn(reply, leader, question)) tries++
       const isOver = question.signal.aborted || clock.monotonic() >= question.deadlineAt
-      if (isOver || (reply.kind === 'refused' && tries >= MOST_TRIES)) return waited(reply, joinedAt)
+      if (isOver || (reply.kind === 'rejected' && tries >= MOST_TRIES)) return waited(reply, joinedAt)
       const under = flights.get(key)
       if (under === undefined || under === flight || tries >= MOST_TRIES) {
         return waited(await lead(key, question), joinedAt)
@@ -86,7 +85,7 @@ export function createCoalescer(deps: CoalescerDeps): UpstreamHandler {
   function accepts(
     question: UpstreamRequest,
     leader: UpstreamRequest | null,
-    reply: Exclude<Reply, { kind: 'refused' }>,
+    reply: Exclude<Reply, { kind: 'rejected' }>,
   ): boolean {
     const told = answerHeight(question, reply)
     if (told === null) return true
@@ -109,15 +108,15 @@ export function createCoalescer(deps: CoalescerDeps): UpstreamHandler {
   }
 
   return {
-    ask(question) {
+    handle(question) {
       const { operation, canonical, call } = question
       if (!operation.isRead || call?.isNotification === true || canonical.length > MAX_CANONICAL) {
-        return next.ask(question)
+        return next.handle(question)
       }
       const key = `${keyOf(question)}${markOf(question)}`
       const under = flights.get(key)
       if (under !== undefined) return follow(key, question, under)
-      return flights.size < mostFlights ? lead(key, question) : next.ask(question)
+      return flights.size < mostFlights ? lead(key, question) : next.handle(question)
     },
   }
 }
@@ -149,7 +148,7 @@ function share(reply: Reply): void {
       return shareShortLived(reply.error)
     case 'rest':
       return shareShortLived(reply.body)
-    case 'refused':
+    case 'rejected':
   }
 }
 
@@ -162,10 +161,10 @@ function landing(flight: Flight): Promise<Reply> {
 
 /** The leader's caller left, or its time ran out before this one's: that says nothing of the nodes. */
 function isLeadersOwn(
-  reply: Extract<Reply, { kind: 'refused' }>,
+  reply: Extract<Reply, { kind: 'rejected' }>,
   leader: UpstreamRequest | null,
   question: UpstreamRequest,
 ): boolean {
   if (leader === null) return false
-  return leader.signal.aborted || (reply.refusal.kind === 'deadline' && leader.deadlineAt < question.deadlineAt)
+  return leader.signal.aborted || (reply.rejection.kind === 'deadline' && leader.deadlineAt < question.deadlineAt)
 }

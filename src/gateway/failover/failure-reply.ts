@@ -54,7 +54,7 @@ function isRefusal(failure: Failure): boolean {
 }
 
 export function refused(why: GatewayError, endpoint: string | null, attempts: number, nodeMs: number): Reply {
-  return { kind: 'refused', refusal: why, endpoint, attempts, cache: 'none', degraded: false, nodeMs, nodeId: null }
+  return { kind: 'rejected', rejection: why, endpoint, attempts, cache: 'none', degraded: false, nodeMs, nodeId: null }
 }
 
 export const NO_ENDPOINT = gatewayError('no-endpoint', 'no endpoint of this network is usable')

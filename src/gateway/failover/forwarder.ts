@@ -42,7 +42,7 @@ export function createForwarder(deps: ForwarderDeps): Forwarder {
   }
 
   return {
-    ask,
+    handle: ask,
     retarget(targets) {
       upstreams.retarget(targets)
       nodes.retain([...upstreams.all()].map(({ address }) => address))

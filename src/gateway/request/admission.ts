@@ -16,7 +16,7 @@ export interface ServedNetwork {
 }
 
 /** What stands still while a request is judged. */
-export interface Rules {
+export interface AdmissionRules {
   readonly callers: Callers
   readonly networks: ReadonlyMap<string, ServedNetwork>
   readonly places: GatewayPlaces
@@ -43,11 +43,11 @@ export type Admission = {
       readonly query: string | null
     }
   | { readonly kind: 'preflight'; readonly allow: string }
-  | { readonly kind: 'turned-away'; readonly shape: Shape; readonly refusal: GatewayError }
+  | { readonly kind: 'turned-away'; readonly shape: Shape; readonly rejection: GatewayError }
 )
 
 /** Who asks, of which network and by which route; the body is not looked at. What is wrong first is what is told. */
-export function admit(req: IncomingMessage, { callers, networks, places }: Rules): Admission {
+export function admit(req: IncomingMessage, { callers, networks, places }: AdmissionRules): Admission {
   const { method = 'GET', headers } = req
   // Until it is known what they may use, callers learn nothing of it: not even which form a network's errors have.
   const shape: Shape = method === 'GET' || method === 'HEAD' ? 'rest' : 'rpc'
@@ -94,7 +94,7 @@ function turnedAway(
   shape: Shape,
   because: GatewayError,
 ): Admission {
-  return { kind: 'turned-away', caller, network, origin, shape, refusal: because }
+  return { kind: 'turned-away', caller, network, origin, shape, rejection: because }
 }
 
 function isRoute(route: Route | GatewayError): route is Route {

@@ -89,7 +89,7 @@ export function createAliases({ next, board, rpcPathOf, store, clock, log }: Ali
   async function askAlias(question: UpstreamRequest): Promise<Reply> {
     const path = question.to.kind === 'path' ? question.to.path.slice(EXT.length) : ''
     const asked = find(question.network, path)?.record
-    const reply = await next.ask(question)
+    const reply = await next.handle(question)
     if (asked === undefined) return reply
     const reason = lossIn(asked, reply)
     if (reason !== null) {
@@ -97,7 +97,7 @@ export function createAliases({ next, board, rpcPathOf, store, clock, log }: Ali
       return refused(STALE[reason], reply)
     }
     const isGone =
-      reply.kind === 'refused' && (reply.refusal.kind === 'no-endpoint' || reply.refusal.kind === 'all-failed')
+      reply.kind === 'rejected' && (reply.rejection.kind === 'no-endpoint' || reply.rejection.kind === 'all-failed')
     return isGone ? refused(AWAY, reply) : reply
   }
 
@@ -144,9 +144,9 @@ export function createAliases({ next, board, rpcPathOf, store, clock, log }: Ali
     }
     if (clock.monotonic() >= deadlineAt) {
       audit('refused', null, null)
-      return { kind: 'refused', refusal: TOO_LATE, ...OURS }
+      return { kind: 'rejected', rejection: TOO_LATE, ...OURS }
     }
-    const reply = await next.ask({ ...question, operation: placed(operation, known, named), signal: NOBODY_LEAVES })
+    const reply = await next.handle({ ...question, operation: placed(operation, known, named), signal: NOBODY_LEAVES })
     const { endpoint, nodeId = null } = reply
     const made = { network, alias, target, caller, at: clock.now(), nodeId }
     const isInForce = reply.kind === 'error' && isConfirmation(known, target, reply)
@@ -155,11 +155,11 @@ export function createAliases({ next, board, rpcPathOf, store, clock, log }: Ali
       audit('accepted', endpoint, nodeId)
       return isInForce ? { ...provenanceOf(reply), kind: 'result', result: DONE } : reply
     }
-    if (reply.kind !== 'refused') {
+    if (reply.kind !== 'rejected') {
       audit('node-error', endpoint, nodeId)
       return reply
     }
-    const isUnknown = reply.refusal.kind === 'outcome-unknown'
+    const isUnknown = reply.rejection.kind === 'outcome-unknown'
     // The same call again will tell: a node that has it says so.
     if (isUnknown && endpoint !== null && (known === null || known.stale !== null)) {
       put({ ...made, endpoint, stale: { at: made.at, reason: 'unconfirmed' } })
@@ -174,10 +174,10 @@ export function createAliases({ next, board, rpcPathOf, store, clock, log }: Ali
   }
 
   return {
-    ask(question) {
+    handle(question) {
       const { name } = question.operation
       if (name === 'alias') return askAlias(question)
-      return name === 'admin.alias' ? askAdmin(question) : next.ask(question)
+      return name === 'admin.alias' ? askAdmin(question) : next.handle(question)
     },
 
     resolve,
@@ -216,7 +216,7 @@ function isConfirmation(known: AliasRecord | null, target: string, reply: Extrac
 function lossIn({ nodeId }: AliasRecord, reply: Reply): StaleReason | null {
   const now = reply.nodeId ?? null
   if (nodeId !== null && now !== null && now !== nodeId) return 'other-node'
-  return reply.kind === 'refused' && reply.refusal.kind === 'unknown-route' ? 'lost' : null
+  return reply.kind === 'rejected' && reply.rejection.kind === 'unknown-route' ? 'lost' : null
 }
 
 /** Names of networks hold no blanks. */
@@ -233,7 +233,7 @@ function provenanceOf({ endpoint, attempts, cache, degraded, nodeMs, nodeId = nu
 }
 
 function refused(why: GatewayError, reply: Reply): Reply {
-  return { kind: 'refused', refusal: why, ...provenanceOf(reply) }
+  return { kind: 'rejected', rejection: why, ...provenanceOf(reply) }
 }
 
 /** What avalanchego answers. */

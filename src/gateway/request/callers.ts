@@ -31,7 +31,7 @@ export interface CallerTally {
   /** Each element of a batch counts. */
   requests: number
   /** Those of them, and whole requests, to which the gateway itself said no. */
-  refused: number
+  rejected: number
 }
 
 export interface Callers {
@@ -106,11 +106,11 @@ function callerOf(of: CallerSettings, before: Caller | undefined, clock: Pick<Cl
     methods,
     origins: new Set(cors),
     bucket: limit === null ? null : isSame ? old : createBucket({ clock, limit }),
-    tally: before?.tally ?? { requests: 0, refused: 0 },
+    tally: before?.tally ?? { requests: 0, rejected: 0 },
   }
 }
 
 function nobodyIs(): Caller {
-  const tally = { requests: 0, refused: 0 }
+  const tally = { requests: 0, rejected: 0 }
   return { name: '', networks: new Set(), admin: false, methods: [], origins: new Set(), bucket: null, tally }
 }

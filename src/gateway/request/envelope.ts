@@ -16,14 +16,14 @@ import type { Call } from '../upstream-request.ts'
 /** One element of what a caller sent: a call, or something that is none and is told so under its id. */
 export type Entry =
   | { readonly kind: 'call'; readonly call: Call }
-  | { readonly kind: 'refused'; readonly id: string; readonly refusal: GatewayError }
+  | { readonly kind: 'rejected'; readonly id: string; readonly rejection: GatewayError }
 
 export type Body =
   | { readonly kind: 'single'; readonly entry: Entry }
   /** In the order of the caller; never empty. */
   | { readonly kind: 'batch'; readonly entries: readonly Entry[] }
   /** As a whole, and answered under the id `null`. */
-  | { readonly kind: 'refused'; readonly refusal: GatewayError }
+  | { readonly kind: 'rejected'; readonly rejection: GatewayError }
 
 export interface BodyLimits {
   readonly batchLimit: number
@@ -58,7 +58,7 @@ function readBatch(scan: Scan, start: number, batchLimit: number, maxDepth: numb
   for (;;) {
     // What comes after the limit is not worth reading.
     if (entries.length === batchLimit) {
-      return { kind: 'refused', refusal: gatewayError('too-large', `a batch may hold ${batchLimit} requests`) }
+      return { kind: 'rejected', rejection: gatewayError('too-large', `a batch may hold ${batchLimit} requests`) }
     }
     const end = scanEntry(scan, here, maxDepth - 1)
     if (end < 0) return unreadable(end)
@@ -89,13 +89,13 @@ function scanEntry(scan: Scan, at: number, maxDepth: number): number {
 /** What `scanEntry` has just passed. */
 function entryAt(scan: Scan, at: number): Entry {
   const { bytes } = scan
-  if (bytes[at] !== BRACE) return { kind: 'refused', id: 'null', refusal: NO_OBJECT }
+  if (bytes[at] !== BRACE) return { kind: 'rejected', id: 'null', rejection: NO_OBJECT }
   const idAt = spans[ID] as number
-  if (idAt === TWICE) return { kind: 'refused', id: 'null', refusal: GIVEN_TWICE }
-  if (idAt > 0 && !isIdStart(bytes[idAt] as number)) return { kind: 'refused', id: 'null', refusal: BAD_ID }
+  if (idAt === TWICE) return { kind: 'rejected', id: 'null', rejection: GIVEN_TWICE }
+  if (idAt > 0 && !isIdStart(bytes[idAt] as number)) return { kind: 'rejected', id: 'null', rejection: BAD_ID }
   const id = idAt === 0 ? 'null' : bytes.toString('utf8', idAt, spans[ID + 1])
   const problem = problemOf(bytes)
-  if (problem !== null) return { kind: 'refused', id, refusal: problem }
+  if (problem !== null) return { kind: 'rejected', id, rejection: problem }
   const method = readString(bytes, spans[METHOD] as number, spans[METHOD + 1] as number)
   const params = spans[PARAMS] === 0 ? null : bytes.toString('utf8', spans[PARAMS], spans[PARAMS + 1])
   return { kind: 'call', call: { id, isNotification: idAt === 0, method, params } }
@@ -125,10 +125,10 @@ const BAD_VERSION = gatewayError('no-request', 'jsonrpc must be "2.0"')
 const BAD_METHOD = gatewayError('no-request', 'method must be a string')
 const BAD_PARAMS = gatewayError('no-request', 'params must be an array or an object')
 
-const NOT_UTF8: Body = { kind: 'refused', refusal: gatewayError('unparsable', 'the body must be UTF-8') }
-const NOT_JSON: Body = { kind: 'refused', refusal: gatewayError('unparsable', 'the body must be JSON') }
-const NESTS_TOO_DEEP: Body = { kind: 'refused', refusal: gatewayError('unparsable', 'the body nests too deep') }
-const EMPTY_BATCH: Body = { kind: 'refused', refusal: gatewayError('no-request', 'a batch must hold a request') }
+const NOT_UTF8: Body = { kind: 'rejected', rejection: gatewayError('unparsable', 'the body must be UTF-8') }
+const NOT_JSON: Body = { kind: 'rejected', rejection: gatewayError('unparsable', 'the body must be JSON') }
+const NESTS_TOO_DEEP: Body = { kind: 'rejected', rejection: gatewayError('unparsable', 'the body nests too deep') }
+const EMPTY_BATCH: Body = { kind: 'rejected', rejection: gatewayError('no-request', 'a batch must hold a request') }
 
 function unreadable(end: number): Body {
   return end === TOO_DEEP ? NESTS_TOO_DEEP : NOT_JSON

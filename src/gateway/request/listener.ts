@@ -24,17 +24,17 @@ export interface ListenerOptions {
   readonly port: number
   readonly tls: Certificate | null
   /** A connection on which nothing moves for longer is closed; must leave room for the slowest answer. */
-  readonly silenceMs: number
+  readonly idleTimeoutMs: number
   /** How long a request may take to arrive. */
-  readonly arrival?: Arrival
-  readonly mostConnections?: number
+  readonly timeouts?: ArrivalTimeouts
+  readonly maxConnections?: number
 }
 
 /** All headers must be here by `headersMs`, and by `wholeMs` the body too; looked at once in `lookEveryMs`. */
-export interface Arrival {
+export interface ArrivalTimeouts {
   readonly headersMs: number
-  readonly wholeMs: number
-  readonly lookEveryMs: number
+  readonly requestMs: number
+  readonly checkEveryMs: number
 }
 
 export interface ListenerDeps {
@@ -55,7 +55,7 @@ export interface Listener {
   readonly closing: boolean
 }
 
-const ARRIVAL: Arrival = { headersMs: 8000, wholeMs: 10_000, lookEveryMs: 1000 }
+const ARRIVAL: ArrivalTimeouts = { headersMs: 8000, requestMs: 10_000, checkEveryMs: 1000 }
 /** A request without Host is for us to refuse: Node does so with no body at all. */
 const LIMITS: ServerOptions = {
   keepAliveTimeout: 65_000,
@@ -75,12 +75,12 @@ const TLS = { minVersion: 'TLSv1.2', handshakeTimeout: 8000 } as const
 
 export function createListener({ options, clock, onRequest }: ListenerDeps): Listener {
   const take: RequestListener = (req, res) => begin(req, res, false)
-  const { tls, arrival = ARRIVAL, mostConnections = MOST_CONNECTIONS } = options
+  const { tls, timeouts: arrival = ARRIVAL, maxConnections: mostConnections = MOST_CONNECTIONS } = options
   const limits: ServerOptions = {
     ...LIMITS,
     headersTimeout: arrival.headersMs,
-    requestTimeout: arrival.wholeMs,
-    connectionsCheckingInterval: arrival.lookEveryMs,
+    requestTimeout: arrival.requestMs,
+    connectionsCheckingInterval: arrival.checkEveryMs,
   }
   const server: Server | SecureServer =
     tls === null
@@ -93,7 +93,7 @@ export function createListener({ options, clock, onRequest }: ListenerDeps): Lis
   // Whoever keeps thousands open, and asks for nothing, must not keep everybody else out.
   server.on('drop', () => server.closeIdleConnections())
   // Whoever does not read its answer holds the memory that the answer takes.
-  server.setTimeout(options.silenceMs, (socket: Socket) => socket.destroy())
+  server.setTimeout(options.idleTimeoutMs, (socket: Socket) => socket.destroy())
   server.on('checkContinue', (req: IncomingMessage, res: ServerResponse) => begin(req, res, true))
   // What we do not understand of it need not be met (RFC 9110, section 10.1.1); Node says no with no body at all.
   server.on('checkExpectation', take)

@@ -1,9 +1,8 @@
 import type { Clock } from '../../clock.ts'
-import type { AskedOperation, RequestOutcome } from '../../core/routing/request-outcome.ts'
+import type { AskedOperation, RejectionReason, RequestOutcome } from '../../core/routing/request-outcome.ts'
 import type { Log } from '../../log.ts'
 import type { Cancellation } from '../cancellation.ts'
 import { ERRORS, type GatewayError, gatewayError, OVERLOADED, restError, rpcError } from '../errors.ts'
-import type { GatewayMetrics } from '../gateway-metrics.ts'
 import type { Call, ClassifiedRequest, Reply, UpstreamHandler, UpstreamRequest } from '../upstream-request.ts'
 import type { ServedNetwork } from './admission.ts'
 import { rateLimited } from './admission.ts'
@@ -20,7 +19,7 @@ export interface RequestContext {
   readonly caller: Caller
   readonly network: ServedNetwork
   readonly rules: { readonly admin: boolean; readonly timeoutMs: number; readonly batchLimit: number }
-  readonly presence: Cancellation
+  readonly signal: Cancellation
   /** On the monotonic clock. */
   readonly receivedAt: number
   /** The endpoint that `x-heartline-endpoint` names. */
@@ -89,13 +88,13 @@ export function createRequestHandler({
   /** A bug must not leave a caller without an answer. */
   async function answerOf(question: UpstreamRequest): Promise<Reply> {
     try {
-      return await answerer.ask(question)
+      return await answerer.handle(question)
     } catch (error) {
       log.error(
         { network: question.network, operation: question.operation.name, error: nameOf(error) },
         'request failed',
       )
-      return { kind: 'refused', refusal: BROKEN, ...NOTHING_ASKED, nodeMs: 0 }
+      return { kind: 'rejected', rejection: BROKEN, ...NOTHING_ASKED, nodeMs: 0 }
     }
   }
 
@@ -108,8 +107,8 @@ export function createRequestHandler({
   ): void {
     const ms = clock.monotonic() - startedAt
     caller.tally.requests++
-    if ((reply === null || reply.kind === 'refused') && outcome !== 'cancelled') {
-      caller.tally.refused++
+    if ((reply === null || reply.kind === 'rejected') && outcome !== 'cancelled') {
+      caller.tally.rejected++
       if (outcome !== 'answered' && outcome !== 'node-error') metrics.rejected(network.name, outcome)
     }
     if (reply !== null && reply.cache !== 'none') metrics.cacheLookup(network.name, reply.cache)
@@ -131,7 +130,7 @@ export function createRequestHandler({
   }
 
   async function answerEntry(entry: Entry, context: RpcContext, place: RouteTarget, startedAt: number): Promise<Told> {
-    if (entry.kind === 'refused') return refuse(context, entry.id, entry.refusal, 'none', startedAt)
+    if (entry.kind === 'rejected') return refuse(context, entry.id, entry.rejection, 'none', startedAt)
     const { call } = entry
     const asked = classifyCall(call, context, place)
     if (asked.kind !== 'operation') {
@@ -164,8 +163,8 @@ export function createRequestHandler({
       case 'error':
         note(context, operation.name, 'node-error', startedAt, reply)
         return call.isNotification ? SILENCE : told(frame(call.id, 'error', reply.error), 200, reply, undefined)
-      case 'refused': {
-        const { refusal: because } = reply
+      case 'rejected': {
+        const { rejection: because } = reply
         note(context, operation.name, outcomeOf(because, context), startedAt, reply)
         if (call.isNotification) return SILENCE
         const error = frameError(call.id, rpcError(because))
@@ -181,7 +180,7 @@ export function createRequestHandler({
     const answers = new Array<Told>(entries.length)
     let next = 0
     const work = async () => {
-      while (next < entries.length && !context.presence.aborted) {
+      while (next < entries.length && !context.signal.aborted) {
         const at = next++
         answers[at] = await answerEntry(entries[at] as Entry, context, place, clock.monotonic())
       }
@@ -197,8 +196,8 @@ export function createRequestHandler({
     async rpc(context, bytes) {
       const { caller, network, rules, receivedAt } = context
       const body = readBody(bytes, rules)
-      if (body.kind === 'refused') {
-        const { framed, ...answer } = refuse(context, 'null', body.refusal, 'none', receivedAt)
+      if (body.kind === 'rejected') {
+        const { framed, ...answer } = refuse(context, 'null', body.rejection, 'none', receivedAt)
         return { ...answer, body: framed as Framed }
       }
       const place = routeTargetOf(context, aliases)
@@ -222,7 +221,7 @@ export function createRequestHandler({
       function refuseAll(because: GatewayError): Answered {
         const calls = body.kind === 'batch' ? body.entries.length : 1
         caller.tally.requests += calls
-        caller.tally.refused += calls
+        caller.tally.rejected += calls
         metrics.rejected(network.name, because.kind)
         metrics.answered(network.name, 'none', caller.name, because.kind, null, null)
         return {
@@ -247,9 +246,9 @@ export function createRequestHandler({
         case 'rest':
           note(context, name, reply.status < 400 ? 'answered' : 'node-error', receivedAt, reply)
           return { status: reply.status, body: reply.body, summary: reply, retryAfterMs: undefined }
-        case 'refused':
-          note(context, name, outcomeOf(reply.refusal, context), receivedAt, reply)
-          return tellRest(reply.refusal, reply)
+        case 'rejected':
+          note(context, name, outcomeOf(reply.rejection, context), receivedAt, reply)
+          return tellRest(reply.rejection, reply)
         case 'result':
         case 'error':
           // No answerer gives one to a REST request.
@@ -274,12 +273,12 @@ function questionOf(
     to,
     call,
     deadlineAt: context.receivedAt + context.rules.timeoutMs,
-    signal: context.presence,
+    signal: context.signal,
   }
 }
 
 /** What a caller's own leaving cut short did not fail; what may have been done all the same stays on record. */
-function outcomeOf({ kind }: GatewayError, { presence }: RequestContext): RequestOutcome {
+function outcomeOf({ kind }: GatewayError, { signal: presence }: RequestContext): RequestOutcome {
   return presence.aborted && kind !== 'outcome-unknown' ? 'cancelled' : kind
 }
 
@@ -318,4 +317,28 @@ const BROKEN = gatewayError('all-failed', 'something is wrong in the gateway; it
 
 function nameOf(error: unknown): string {
   return error instanceof Error ? error.name : typeof error
+}
+
+/** What the gateway reports of its requests. Every method is called for each request and must cost next to nothing. */
+export interface GatewayMetrics {
+  /**
+   * `durationMs` from the first byte of the request to its answer, `overheadMs` without the time spent waiting for nodes; both are
+   * `null` if the request was rejected before it was handled.
+   */
+  answered(
+    network: string,
+    operation: AskedOperation,
+    caller: string,
+    outcome: RequestOutcome,
+    durationMs: number | null,
+    overheadMs: number | null,
+  ): void
+  /** The gateway rejected a request itself; `network` is `null` if unknown. */
+  rejected(network: string | null, reason: RejectionReason): void
+  /** A cacheable request was looked up in the cache. */
+  cacheLookup(network: string, result: 'hit' | 'miss'): void
+  /** No endpoint was healthy, and the least unhealthy one answered. */
+  degraded(network: string): void
+  /** The number of requests in flight changed. */
+  inFlight(network: string, by: 1 | -1): void
 }

@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { answerHeight } from '../../src/gateway/answer-height.ts'
-import { createCallerHeights } from '../../src/gateway/caller-heights.ts'
+import { answerHeight, createCallerHeights } from '../../src/gateway/caller-heights.ts'
 import type { UpstreamRequest } from '../../src/gateway/upstream-request.ts'
 import { BLOCK_NUMBER, blockAt, CHAIN_ID, FINALIZED_BLOCK, LATEST_BLOCK, TRANSACTION } from './nodes.ts'
 
@@ -15,14 +14,14 @@ const BLOCK_BY_HASH = extra('eth_getBlockByHash')
 const of = (question: Partial<UpstreamRequest>, text: string) => answerHeight(question as UpstreamRequest, result(text))
 
 test.each([
-  ['eth_blockNumber', BLOCK_NUMBER, '"0x3e8"', { mark: 'latest', height: 1000, isTip: true }],
-  ['latest', LATEST_BLOCK, '{"hash":"0x1","number":"0x3E8"}', { mark: 'latest', height: 1000, isTip: true }],
-  ['latest, with blanks', LATEST_BLOCK, '{ "number" : "0x3e8" }', { mark: 'latest', height: 1000, isTip: true }],
-  ['finalized', FINALIZED_BLOCK, '{"number":"0x3e8"}', { mark: 'finalized', height: 1000, isTip: true }],
-  ['by number', blockAt(7), '{"anything":1}', { mark: 'latest', height: 7, isTip: false }],
-  ['a receipt', RECEIPT, '{"logs":[],"blockNumber":"0x3e8"}', { mark: 'latest', height: 1000, isTip: false }],
-  ['by hash', BLOCK_BY_HASH, '{"number":"0x3e8"}', { mark: 'latest', height: 1000, isTip: false }],
-  ['a transaction', TRANSACTION, '{"blockNumber":"0x3e8"}', { mark: 'latest', height: 1000, isTip: false }],
+  ['eth_blockNumber', BLOCK_NUMBER, '"0x3e8"', { tag: 'latest', height: 1000, isHead: true }],
+  ['latest', LATEST_BLOCK, '{"hash":"0x1","number":"0x3E8"}', { tag: 'latest', height: 1000, isHead: true }],
+  ['latest, with blanks', LATEST_BLOCK, '{ "number" : "0x3e8" }', { tag: 'latest', height: 1000, isHead: true }],
+  ['finalized', FINALIZED_BLOCK, '{"number":"0x3e8"}', { tag: 'finalized', height: 1000, isHead: true }],
+  ['by number', blockAt(7), '{"anything":1}', { tag: 'latest', height: 7, isHead: false }],
+  ['a receipt', RECEIPT, '{"logs":[],"blockNumber":"0x3e8"}', { tag: 'latest', height: 1000, isHead: false }],
+  ['by hash', BLOCK_BY_HASH, '{"number":"0x3e8"}', { tag: 'latest', height: 1000, isHead: false }],
+  ['a transaction', TRANSACTION, '{"blockNumber":"0x3e8"}', { tag: 'latest', height: 1000, isHead: false }],
 ])('%s tells a height', (_, question, text, height) => {
   expect(of(question, text)).toEqual(height)
 })
