@@ -3,7 +3,7 @@ import type { UnixMs } from '../core/time.ts'
 import type { FaultSet } from './fault-set.ts'
 import type { NodeView } from './view.ts'
 
-/** What a family answers, before any transport fault touches it. */
+/** A family's answer, before transport faults are applied. */
 export interface Answer {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
@@ -19,13 +19,13 @@ export interface Request {
   readonly body: string
 }
 
-/** What a family may look at to answer one request. */
+/** The state that an answer depends on. */
 export interface Situation {
   readonly view: NodeView
   readonly faults: FaultSet
   /** The true time. */
   readonly now: UnixMs
-  /** By the node's own clock. */
+  /** The time of the node's own clock. */
   readonly nodeNow: UnixMs
 }
 

@@ -1,14 +1,14 @@
 import type { Call } from './json-rpc.ts'
 import { failure, isObject, success } from './json-rpc.ts'
 
-/** The admin API of avalanchego: aliases live in memory, and none can be taken back. */
+/** The admin API of avalanchego: aliases live in memory and cannot be removed. */
 export interface Aliases {
   readonly call: Call
-  /** The path below `/ext/` that an alias stands for; itself if it is none. */
+  /** Resolves an alias to its path below `/ext/`; any other path is returned unchanged. */
   resolve(path: string): string
 }
 
-/** Counted in bytes, and the only thing that is checked. */
+/** In bytes; avalanchego checks nothing else. */
 const MAX_ALIAS_BYTES = 512
 
 export function createAliases({
@@ -71,7 +71,7 @@ export function createAliases({
 export const badArgument = () =>
   failure(-32000, "couldn't unmarshal an argument. Ensure arguments are valid and properly formatted.")
 
-/** Its codec looks methods up by their Go names. */
+/** The Go name by which its codec looks up a method. */
 export function upperFirst(method: string): string {
   const [service = '', name = ''] = method.split(/\.(.*)/s)
   return `${service}.${name.charAt(0).toUpperCase()}${name.slice(1)}`

@@ -2,7 +2,7 @@ import type { UnixMs } from '../core/time.ts'
 import type { Situation } from './answer.ts'
 import { type Block, digest } from './chain.ts'
 
-/** `old` is avalanchego 1.0 to 1.2.0 (health.getLiveness), `new` is 1.7.4 and later (health.health and its sisters). */
+/** `old` is avalanchego 1.0 to 1.2.0 (health.getLiveness), `new` is 1.7.4 and later (health.health, health.readiness, health.liveness). */
 export type Generation = 'old' | 'new'
 export type HealthScope = 'health' | 'readiness' | 'liveness'
 
@@ -18,11 +18,11 @@ interface NodeCheck {
   readonly failingSince: UnixMs | null
 }
 
-/** Between two messages from the network; what a well node's newest one is old. */
+/** Age of the newest network message of a healthy node. */
 const QUIET_MS = 293
 const GO_ZERO_TIME = '0001-01-01T00:00:00Z'
 
-/** What the health API's worker found when it last ran, every `everyMs`. */
+/** The reply of the health API, whose worker runs every `everyMs`. */
 export function healthReply(
   generation: Generation,
   scope: HealthScope,
@@ -45,11 +45,17 @@ export function healthReply(
   )
   if (failing) {
     const { name, contiguousFailures } = failing.fault
-    checks.set(name, broken(checks.get(name)?.message, `${name} is failing`, failing.since + skew, contiguousFailures))
+    checks.set(
+      name,
+      failingCheck(checks.get(name)?.message, `${name} is failing`, failing.since + skew, contiguousFailures),
+    )
   }
   if (unhealthy) {
     const [name, since] = generation === 'old' ? ['chains.default.bootstrapped', 1] : ['network', 1]
-    checks.set(name, broken(checks.get(name)?.message, 'not connected to enough stake', ranAt + skew - everyMs, since))
+    checks.set(
+      name,
+      failingCheck(checks.get(name)?.message, 'not connected to enough stake', ranAt + skew - everyMs, since),
+    )
   }
   if (faults.has('no-evidence')) checks.clear()
 
@@ -61,20 +67,20 @@ export function healthReply(
   }
 }
 
-function well(message: unknown): NodeCheck {
+function passing(message: unknown): NodeCheck {
   return { message, error: null, contiguousFailures: 0, failingSince: null }
 }
 
-function broken(message: unknown, error: string, failingSince: UnixMs, contiguousFailures: number): NodeCheck {
+function failingCheck(message: unknown, error: string, failingSince: UnixMs, contiguousFailures: number): NodeCheck {
   return { message, error, contiguousFailures, failingSince }
 }
 
 function oldChecks(heartbeatAt: UnixMs, booting: boolean): Record<string, NodeCheck> {
   return {
     'chains.default.bootstrapped': booting
-      ? broken(undefined, 'default subnet not bootstrapped', heartbeatAt, 2)
-      : well({}),
-    'network.validators.heartbeat': well({ heartbeat: Math.floor(heartbeatAt / 1000) }),
+      ? failingCheck(undefined, 'default subnet not bootstrapped', heartbeatAt, 2)
+      : passing({}),
+    'network.validators.heartbeat': passing({ heartbeat: Math.floor(heartbeatAt / 1000) }),
   }
 }
 
@@ -84,7 +90,7 @@ function newChecks(
   booting: boolean,
   head: Block | null,
 ): Record<string, NodeCheck> {
-  const bootstrapped = booting ? broken(['C'], 'chains not bootstrapped', 0, 2) : well([])
+  const bootstrapped = booting ? failingCheck(['C'], 'chains not bootstrapped', 0, 2) : passing([])
   if (scope === 'readiness') return { bootstrapped }
   if (scope === 'liveness') return {}
   const chain = (height: number, id: string) => ({
@@ -101,25 +107,25 @@ function newChecks(
   })
   const height = head?.height ?? 0
   return {
-    C: well(chain(height, `0x${head?.hash ?? ''}`)),
-    P: well(chain(Math.floor(height / 4), digest('P', height))),
-    X: well(chain(Math.floor(height / 64), digest('X', height))),
-    bls: well('node has the correct BLS key'),
+    C: passing(chain(height, `0x${head?.hash ?? ''}`)),
+    P: passing(chain(Math.floor(height / 4), digest('P', height))),
+    X: passing(chain(Math.floor(height / 64), digest('X', height))),
+    bls: passing('node has the correct BLS key'),
     bootstrapped,
-    database: well(null),
-    diskspace: well({ availableDiskBytes: 1_316_134_912_000, availableDiskPercentage: 64 }),
-    network: well({
+    database: passing(null),
+    diskspace: passing({ availableDiskBytes: 1_316_134_912_000, availableDiskPercentage: 64 }),
+    network: passing({
       connectedPeers: 1231,
       sendFailRate: 0.0007,
       timeSinceLastMsgReceived: goDuration(quietMs),
       timeSinceLastMsgSent: goDuration(QUIET_MS),
     }),
-    router: well({ longestRunningRequest: '1.2s', outstandingRequests: 12 }),
-    validation: well(null),
+    router: passing({ longestRunningRequest: '1.2s', outstandingRequests: 12 }),
+    validation: passing(null),
   }
 }
 
-/** `error` is a string; what is zero is absent; `duration` counts nanoseconds. */
+/** `error` is a string; zero values are absent; `duration` is in nanoseconds. */
 function renderNew({ message, error, contiguousFailures, failingSince }: NodeCheck, ranAt: UnixMs) {
   return {
     ...(message === null || message === undefined ? {} : { message }),
@@ -131,7 +137,7 @@ function renderNew({ message, error, contiguousFailures, failingSince }: NodeChe
   }
 }
 
-/** `error` is an object; everything is always present. */
+/** `error` is an object; every other member is always present. */
 function renderOld({ message, error, contiguousFailures, failingSince }: NodeCheck, ranAt: UnixMs) {
   return {
     ...(message === undefined ? {} : { message }),
@@ -143,12 +149,12 @@ function renderOld({ message, error, contiguousFailures, failingSince }: NodeChe
   }
 }
 
-/** RFC 3339 with as many digits as Go's clock has. */
+/** RFC 3339 with the nanoseconds of Go's clock. */
 function goTime(at: UnixMs): string {
   return new Date(at).toISOString().replace('Z', '123456Z')
 }
 
-/** As Go prints a time.Duration: `293ms`, `1.5s`, `1m2.5s`, `1h0m0s`. */
+/** The format of Go's time.Duration: `293ms`, `1.5s`, `1m2.5s`, `1h0m0s`. */
 export function goDuration(ms: number): string {
   if (ms < 1000) return `${ms}ms`
   const hours = Math.floor(ms / 3_600_000)

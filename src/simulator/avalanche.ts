@@ -11,13 +11,13 @@ export interface AvalancheOptions {
   readonly adminEnabled?: boolean
   readonly chainId?: number
   readonly transactionsPerBlock?: number
-  /** How often the node checks itself; `--health-check-frequency`, 30 s by default there. */
+  /** Interval of the node's own checks (`--health-check-frequency`, 30 s by default). */
   readonly checkEveryMs?: number
-  /** Tells nodes apart: in `node-id`. */
+  /** Determines the `node-id`. */
   readonly nodeName: string
 }
 
-/** Mainnet's. */
+/** The C-Chain's id on mainnet. */
 const C_CHAIN_ID = '2q9e4r6Mu3U68nU1fYjgbR6JvwrRx36CohpAX5UQxse55x1Q5'
 const SCOPES: readonly HealthScope[] = ['health', 'readiness', 'liveness']
 
@@ -34,7 +34,7 @@ export function createAvalanche(options: AvalancheOptions): Family {
   const nodeId = { 'node-id': `NodeID-${base58(digest('node', nodeName)).slice(0, 33)}` }
 
   function route(request: Request, situation: Situation): Answer {
-    // avalanchego obeys this header whatever the path says.
+    // In avalanchego this header takes precedence over the path.
     const forced = request.headers['avalanche-api-route']
     const asked = typeof forced === 'string' && [C_CHAIN_ID, 'C'].includes(forced) ? '/ext/bc/C/rpc' : request.path
     if (!asked.startsWith('/ext/')) return text(404, '404 page not found')
@@ -52,7 +52,7 @@ export function createAvalanche(options: AvalancheOptions): Family {
     return request.method === 'GET' ? bare(reply(scope)) : service(request, healthCall(reply))
   }
 
-  /** GET is for load balancers: the status tells, and there is no JSON-RPC around the reply. */
+  /** GET is for load balancers: the HTTP status shows the health, without JSON-RPC around the reply. */
   function bare(reply: HealthReply): Answer {
     const status = reply.healthy ? 200 : 503
     return generation === 'old' ? { status, headers: {}, body: '' } : json(status, reply, 'application/json')
@@ -80,7 +80,7 @@ export function createAvalanche(options: AvalancheOptions): Family {
   }
 }
 
-/** JSON-RPC as gorilla/rpc speaks it: no batches, and whoever sends no id gets an empty body. */
+/** JSON-RPC of gorilla/rpc: no batches; a request without id gets an empty body. */
 function service({ method, headers, body }: Request, call: Call): Answer {
   if (method !== 'POST') return text(405, `rpc: POST method required, received ${method}`)
   if (mediaType(headers) !== 'application/json') {

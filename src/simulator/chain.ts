@@ -4,25 +4,25 @@ import type { Shard } from '../core/network.ts'
 import type { UnixMs } from '../core/time.ts'
 
 /**
- * A simulated blockchain that several simulated nodes share. Everything in it follows from its seed, its block time and
- * the time since 2020, so chains of the same seed agree, also in different processes.
+ * A simulated blockchain shared by several nodes. It is a function of its seed, its block time and the time since 2020, so chains
+ * with the same seed are equal across processes.
  */
 export interface SimulatedChain {
   readonly seed: string
   readonly blockTimeMs: number
-  /** `[null]` where the chain is not sharded. */
+  /** `[null]` if the chain is not sharded. */
   readonly shards: readonly Shard[]
   readonly halted: boolean
-  /** The true time: it follows the monotonic clock, whatever people do to the wall clock. */
+  /** The true time: it follows the monotonic clock, not the wall clock. */
   now(): UnixMs
   height(shard: Shard, at?: UnixMs): number
-  /** The block at this height, whether minted already or not; on a branch, from its first block on, another one. */
+  /** The block at this height, minted or not; on a branch, the branch's own block from where it starts. */
   block(shard: Shard, height: number, branch?: Branch | null): Block
-  /** Blocks beyond the block time's, at once, on every shard; also while halted. */
+  /** Mints extra blocks at once on every shard, also while halted. */
   mine(blocks: number): void
   /**
-   * Now, and it goes on from there; or with block `atHeight` (of the first shard) as the last one, and then it makes up for
-   * what it missed: chains of several processes agree up to that block, whenever each is told, and again after it.
+   * Halts now, and later continues from there; or halts after block `atHeight` (of the first shard), and later catches up, so
+   * that chains of several processes stay equal whenever each of them gets the command.
    */
   halt(atHeight?: number): void
   resume(): void
@@ -37,7 +37,7 @@ export interface Block {
   readonly timestamp: UnixMs
 }
 
-/** A history that parts from the main one at height `from`. */
+/** A history that branches off the main one at height `from`. */
 export interface Branch {
   readonly id: string
   readonly from: number
@@ -50,22 +50,22 @@ export interface ChainOptions {
   readonly shards?: readonly Shard[]
 }
 
-/** A stretch of time in which blocks come `stepMs` apart; the first after `base` at `at + stepMs`. */
-interface Stretch {
+/** A period with one block every `stepMs`; the first block after `base` is at `at + stepMs`. */
+interface Period {
   readonly base: number
   readonly at: UnixMs
   readonly stepMs: number
-  /** No more blocks than this. */
+  /** Maximum number of blocks in this period. */
   readonly count: number
 }
 
 const GENESIS_AT: UnixMs = Date.UTC(2020, 0, 1)
-/** Shards never have the same height on the real network either. */
+/** As on the real network, shards have different heights. */
 const BLOCKS_BETWEEN_SHARDS = 7
 
 export function createChain({ clock, seed, blockTimeMs, shards = [null] }: ChainOptions): SimulatedChain {
   const startedAt = clock.now() - clock.monotonic()
-  const stretches: Stretch[] = [{ base: 0, at: GENESIS_AT, stepMs: blockTimeMs, count: Number.POSITIVE_INFINITY }]
+  const periods: Period[] = [{ base: 0, at: GENESIS_AT, stepMs: blockTimeMs, count: Number.POSITIVE_INFINITY }]
   let halted = false
   let last = Number.POSITIVE_INFINITY
 
@@ -77,20 +77,20 @@ export function createChain({ clock, seed, blockTimeMs, shards = [null] }: Chain
   }
 
   function due(at: UnixMs): number {
-    const stretch = stretches.findLast((candidate) => candidate.at <= at)
-    if (stretch === undefined) return 0
-    if (stretch.stepMs === 0) return stretch.base + stretch.count
-    return stretch.base + Math.min(stretch.count, Math.floor((at - stretch.at) / stretch.stepMs))
+    const period = periods.findLast((candidate) => candidate.at <= at)
+    if (period === undefined) return 0
+    if (period.stepMs === 0) return period.base + period.count
+    return period.base + Math.min(period.count, Math.floor((at - period.at) / period.stepMs))
   }
 
   function mintedAt(count: number): UnixMs {
-    const stretch = stretches.findLast(({ base }) => base < count) ?? stretches[0]
-    return stretch === undefined ? GENESIS_AT : stretch.at + (count - stretch.base) * stretch.stepMs
+    const period = periods.findLast(({ base }) => base < count) ?? periods[0]
+    return period === undefined ? GENESIS_AT : period.at + (count - period.base) * period.stepMs
   }
 
-  /** From now on blocks come this fast, or not at all. */
-  function goOn(stepMs: number, count: number): void {
-    stretches.push({ base: due(now()), at: now(), stepMs, count })
+  /** Changes the block rate from now on; infinity stops it. */
+  function continueWith(stepMs: number, count: number): void {
+    periods.push({ base: due(now()), at: now(), stepMs, count })
   }
 
   return {
@@ -116,23 +116,23 @@ export function createChain({ clock, seed, blockTimeMs, shards = [null] }: Chain
     mine(blocks) {
       const base = due(now())
       last += blocks
-      stretches.push({ base, at: now(), stepMs: 0, count: blocks })
+      periods.push({ base, at: now(), stepMs: 0, count: blocks })
       const rest = halted ? 0 : Number.POSITIVE_INFINITY
-      stretches.push({ base: base + blocks, at: now(), stepMs: blockTimeMs, count: rest })
+      periods.push({ base: base + blocks, at: now(), stepMs: blockTimeMs, count: rest })
     },
 
     halt(atHeight) {
       if (atHeight !== undefined) last = Math.max(atHeight, minted(now()))
       if (atHeight !== undefined || halted) return
       halted = true
-      goOn(blockTimeMs, 0)
+      continueWith(blockTimeMs, 0)
     },
 
     resume() {
       last = Number.POSITIVE_INFINITY
       if (!halted) return
       halted = false
-      goOn(blockTimeMs, Number.POSITIVE_INFINITY)
+      continueWith(blockTimeMs, Number.POSITIVE_INFINITY)
     },
   }
 }
@@ -142,7 +142,7 @@ function blockHash(seed: string, shard: Shard, height: number, branch: Branch | 
   return digest(seed, history, shard ?? 'whole', height)
 }
 
-/** 64 hexadecimal digits that follow from the parts. */
+/** A hash of the parts: 64 hexadecimal digits. */
 export function digest(...parts: readonly (string | number)[]): string {
   return createHash('sha256').update(parts.join('/')).digest('hex')
 }

@@ -8,7 +8,7 @@ import { FAULT_KINDS, readFaultRequest, writeFault } from './fault-request.ts'
 import type { FaultSet } from './fault-set.ts'
 import type { NodeView } from './view.ts'
 
-/** The control interface of a simulated node: look at it, break it, heal it, let it mine. Loopback only. */
+/** The control interface of a simulated node: read its status, inject and heal faults, mint blocks. Loopback only. */
 export const CONTROL_PATH = '/-/control'
 
 interface ControlDeps {
@@ -29,10 +29,10 @@ const AVALANCHE_ONLY: ReadonlySet<FaultKind> = new Set([
   'bootstrapping',
 ])
 const LOOPBACK = /^(?:::ffff:)?127\.|^::1$/
-/** A page somewhere could make a browser on this machine post here, also under a name of its own. */
+/** Against web pages that make a local browser send requests here, also by DNS rebinding. */
 const LOOPBACK_HOST = /^(?:127(?:\.\d{1,3}){3}|localhost|\[::1\])(?::\d+)?$/i
 
-export function isFromHere({ socket, headers }: IncomingMessage): boolean {
+export function isLocalRequest({ socket, headers }: IncomingMessage): boolean {
   const sentByPage = headers.origin !== undefined
   return LOOPBACK.test(socket.remoteAddress ?? '') && LOOPBACK_HOST.test(headers.host ?? '') && !sentByPage
 }
@@ -76,19 +76,18 @@ function inject(body: string, deps: ControlDeps): Answer {
   const parsed = parse(body)
   if (!parsed.ok) return problem(400, 'The body is not JSON')
   const request = readFaultRequest(parsed.value)
-  if (!request.ok)
-    return problem(422, 'The fault is not understood', { problems: request.problems, kinds: FAULT_KINDS })
+  if (!request.ok) return problem(422, 'Invalid fault', { problems: request.problems, kinds: FAULT_KINDS })
   const problems = misfits(request.fault, deps)
   if (problems.length > 0) return problem(422, 'The fault does not fit this node', { problems })
   deps.faults.inject(request.fault, request.forMs ?? undefined)
   return ok(status(deps), 201)
 }
 
-/** A fault that shows nowhere would be a rehearsal of nothing. */
+/** Rejects a fault that would have no effect on this node. */
 function misfits(fault: Fault, { family, chain, shards }: ControlDeps): readonly string[] {
   const problems: string[] = []
   if (AVALANCHE_ONLY.has(fault.kind) && family !== 'avalanche') {
-    problems.push(`kind: ${fault.kind} is about what avalanche nodes alone tell of themselves`)
+    problems.push(`kind: ${fault.kind} exists on avalanche nodes only`)
   }
   if ('shard' in fault && !shards.includes(fault.shard ?? null)) {
     problems.push(`shard: the shards of this node are ${shards.map((shard) => shard ?? 'none').join(', ')}`)
@@ -102,8 +101,7 @@ function misfits(fault: Fault, { family, chain, shards }: ControlDeps): readonly
 
 function heal(name: string | undefined, deps: ControlDeps): Answer {
   const kind = FAULT_KINDS.find((candidate) => candidate === name)
-  if (name !== undefined && kind === undefined)
-    return problem(404, 'There is no such kind of fault', { kinds: FAULT_KINDS })
+  if (name !== undefined && kind === undefined) return problem(404, 'Unknown kind of fault', { kinds: FAULT_KINDS })
   deps.faults.heal(kind)
   return ok(status(deps))
 }
@@ -114,7 +112,7 @@ function mine(body: string, deps: ControlDeps): Answer {
   const request = Mine.safeParse(parsed.value)
   if (!request.success) {
     const problems = request.error.issues.map(({ path, message }) => `${path.join('.') || 'body'}: ${message}`)
-    return problem(422, 'The number of blocks is not understood', { problems })
+    return problem(422, 'Invalid number of blocks', { problems })
   }
   deps.chain.mine(request.data.blocks)
   return ok(status(deps))
@@ -138,9 +136,9 @@ export function problem(status: number, title: string, more: Record<string, unkn
   return { status, headers: { 'content-type': 'application/problem+json' }, body: `${body}\n` }
 }
 
-const notFound = () => problem(404, 'There is nothing here')
+const notFound = () => problem(404, 'Not found')
 
 function notAllowed(allow: string): Answer {
-  const answer = problem(405, 'Not with this method')
+  const answer = problem(405, 'Method not allowed')
   return { ...answer, headers: { ...answer.headers, allow } }
 }

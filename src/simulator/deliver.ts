@@ -7,15 +7,15 @@ import { hostileAnswer, hugeBody } from './hostile.ts'
 interface Delivery {
   readonly clock: Clock
   readonly faults: FaultSet
-  /** A well node takes this long. */
+  /** Response time without faults. */
   readonly latencyMs: number
   readonly multiversx: boolean
-  /** The Date header's. */
+  /** Time of the Date header. */
   readonly nodeNow: number
   readonly now: number
 }
 
-/** Sends an answer, or whatever the faults make of it. */
+/** Sends an answer with the node's faults applied. */
 export function deliver(message: IncomingMessage, response: ServerResponse, answer: Answer, delivery: Delivery): void {
   const { clock, faults, latencyMs } = delivery
   const flap = faults.get('flap')

@@ -1,21 +1,21 @@
 import type { Clock } from '../clock.ts'
 import type { Family } from '../core/network.ts'
 import { createChain } from './chain.ts'
-import { DEMO_FAULTS } from './demo-faults.ts'
+import type { Fault } from './fault.ts'
+import type { ScheduledFault, Timeline } from './fault-set.ts'
 import { MULTIVERSX_SHARDS } from './multiversx.ts'
 import { type NodeOptions, type SimulatedNode, startSimulatedNode } from './node.ts'
 
-/** Nine nodes, three a family, with faults that come and go, and the configuration that watches them. */
+/** Nine nodes, three per family, with recurring faults, and the configuration that monitors them. */
 export interface DemoNodes {
   readonly nodes: readonly SimulatedNode[]
-  /** What the file would hold: networks, endpoints, poll and thresholds. */
+  /** The configuration file's content: networks, endpoints, poll and thresholds. */
   readonly config: { readonly poll: object; readonly networks: readonly object[] }
   stop(): Promise<void>
 }
 
 export interface DemoOptions {
   readonly clock: Clock
-  /** Without faults: for pictures of a good day. */
   readonly faults?: boolean
 }
 
@@ -36,7 +36,7 @@ interface DemoEndpoint {
   readonly kind: NodeOptions['kind']
 }
 
-/** So that the page moves while one watches: faster than the real chains where those are slow. */
+/** Block times are shorter than on the real chains, so that the page changes while it is watched. */
 const NETWORKS: readonly DemoNetwork[] = [
   {
     family: 'ethereum',
@@ -109,7 +109,7 @@ export async function startDemoNodes({ clock, faults = true }: DemoOptions): Pro
       family,
       block_time: `${blockTimeMs / 1000}s`,
       ...(chainId === undefined ? {} : { chain_id: chainId }),
-      // MultiversX mints more slowly: fifteen seconds would be two blocks and a half.
+      // 15 s would be only 2.5 of these blocks.
       thresholds: family === 'multiversx' ? { ...THRESHOLDS, stall: '20s' } : THRESHOLDS,
       endpoints: configured,
     })
@@ -121,18 +121,48 @@ export async function startDemoNodes({ clock, faults = true }: DemoOptions): Pro
   }
 }
 
+/**
+ * The demo's faults, repeated every three minutes. At most two of the nine nodes fail at a time, never two of one network; the first
+ * fails after 8 s. Between two faults a node is healthy long enough for its recovery to be confirmed.
+ */
+const CYCLE_MS = 180_000
+
+function cycle(...schedule: ScheduledFault[]): Timeline {
+  return { schedule, repeatMs: CYCLE_MS }
+}
+
+function at(seconds: number, forSeconds: number, fault: Fault): ScheduledFault {
+  return { atMs: seconds * 1000, forMs: forSeconds * 1000, fault }
+}
+
+export const DEMO_FAULTS: Readonly<Record<string, Timeline>> = {
+  'avalanche/own-1': cycle(
+    at(8, 18, { kind: 'failing-check', name: 'router', contiguousFailures: 5, tolerated: true }),
+    at(118, 16, { kind: 'unhealthy' }),
+  ),
+  'ethereum/provider': cycle(at(16, 14, { kind: 'rate-limit', retryAfterMs: 3000 }), at(130, 14, { kind: 'garbage' })),
+  'multiversx/own-2': cycle(at(32, 16, { kind: 'refuse' }), at(148, 14, { kind: 'truncated' })),
+  'ethereum/own-2': cycle(at(36, 30, { kind: 'lag', blocks: 4, gradual: true })),
+  'avalanche/own-2': cycle(at(54, 26, { kind: 'frozen-heartbeat' })),
+  // A poll has two or three requests: together they exceed the threshold but not the timeout.
+  'multiversx/provider': cycle(at(72, 14, { kind: 'slow', delayMs: 500 })),
+  'ethereum/own-1': cycle(at(88, 28, { kind: 'stall' })),
+  'avalanche/provider': cycle(at(94, 14, { kind: 'http', status: 503 }), at(156, 12, { kind: 'hang' })),
+  'multiversx/own-1': cycle(at(112, 30, { kind: 'stall', shard: 1 })),
+}
+
 function provider(rest: Pick<DemoEndpoint, 'delayMs' | 'latencyMs' | 'kind'>): DemoEndpoint {
   return { name: 'provider', title: 'RPC provider', tier: 'fallback', ...rest }
 }
 
-/** Checks itself every second, so that what goes wrong shows at once. */
+/** Checks its health every second, so that faults show at once. */
 function avalanche(generation: 'old' | 'new'): NodeOptions['kind'] {
   return { family: 'avalanche', generation, checkEveryMs: 1000 }
 }
 
 /**
- * The monotonic clock stands still while a laptop sleeps, the simulated chains must not: whenever the wall clock has run
- * away from it, it is caught up.
+ * A clock for chains that advance while the machine sleeps: when the wall clock has run ahead of the monotonic clock, the
+ * difference is added.
  */
 function sinceWake(clock: Clock): Clock {
   const start = clock.now() - clock.monotonic()

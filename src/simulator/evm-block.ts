@@ -1,17 +1,17 @@
 import { type Block, digest } from './chain.ts'
 
-/** Blocks and transactions with all the fields that real nodes send. */
+/** Blocks and transactions with all fields of real nodes. */
 export interface EvmBlocks {
-  /** As `eth_getBlockBy…` gives it. */
+  /** The result of `eth_getBlockBy…`. */
   render(block: Block, full: boolean): Record<string, unknown>
-  /** `null` if the block has none with this hash. */
+  /** `null` if the block has no transaction with this hash. */
   transaction(block: Block, hash: string): Record<string, unknown> | null
 }
 
 export interface EvmBlocksOptions {
   readonly flavour: 'ethereum' | 'avalanche'
   readonly chainId: number
-  /** 150 make a block of 11.8 KB, which is about what mainnet's are. */
+  /** 150 give a block of 11.8 KB, the usual size on mainnet. */
   readonly transactionsPerBlock: number
 }
 
@@ -107,7 +107,7 @@ export function createEvmBlocks({ flavour, chainId, transactionsPerBlock }: EvmB
   }
 }
 
-/** What coreth adds. */
+/** Fields that coreth adds. */
 function avalancheExtras(block: Block): Record<string, unknown> {
   return {
     blockExtraData: '0x',

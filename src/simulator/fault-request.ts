@@ -6,7 +6,7 @@ import { BAD_HEIGHTS, type Fault } from './fault.ts'
 const DURATION = /^(-?\d{1,9}(?:\.\d{1,3})?)(ms|s|m|h)$/
 const MS_OF = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 } as const
 
-/** `500ms`, `15s`, `2m`, `1h` in milliseconds; `null` if it is none. */
+/** `500ms`, `15s`, `2m`, `1h` in milliseconds; `null` if invalid. */
 function parseDuration(text: string): number | null {
   const [, count, unit] = DURATION.exec(text) ?? []
   return unit === undefined ? null : Math.round(Number(count) * MS_OF[unit as keyof typeof MS_OF])
@@ -134,12 +134,12 @@ export function readFaultRequest(value: unknown): FaultRequest {
   ]
   if (!fault.success || !forMs.success) return { ok: false, problems }
   if (fault.data.kind === 'refuse' && forMs.data === undefined) {
-    return { ok: false, problems: ['for: required, since a closed port can not be told to open again'] }
+    return { ok: false, problems: ['for: required, because a closed port cannot be reopened by a request'] }
   }
   return { ok: true, fault: fault.data satisfies Fault, forMs: forMs.data ?? null }
 }
 
-/** The other way round. */
+/** The inverse of `readFaultRequest`. */
 export function writeFault(fault: Fault): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(fault).map(([name, value]: [string, unknown]) => {

@@ -4,27 +4,27 @@ import type { UnixMs } from '../core/time.ts'
 import type { SimulatedChain } from './chain.ts'
 import type { Fault, FaultKind } from './fault.ts'
 
-/** The faults of one node that are on now, at most one of a kind; each may end by itself. */
+/** The active faults of one node, at most one of each kind; a fault may have an end time. */
 export interface FaultSet {
-  /** Takes the place of one of the same kind. */
+  /** Replaces a fault of the same kind. */
   inject(fault: Fault, forMs?: number): void
-  /** Ends one kind, or all. */
+  /** Ends the fault of one kind, or all. */
   heal(kind?: FaultKind): void
   list(): readonly ActiveFault[]
   get<K extends FaultKind>(kind: K): ActiveFault<Extract<Fault, { kind: K }>> | undefined
   has(kind: FaultKind): boolean
-  /** Injects each at its time, counted from now; again every `repeatMs`, if given. */
+  /** Injects each fault at its time from now, repeated every `repeatMs` if given. */
   follow(timeline: Timeline): void
-  /** No fault comes or goes by itself any more. */
+  /** Cancels scheduled starts and ends. */
   stop(): void
 }
 
 export interface ActiveFault<F extends Fault = Fault> {
   readonly fault: F
-  /** By the chain's time. */
+  /** Chain time. */
   readonly since: UnixMs
   readonly until: UnixMs | null
-  /** The node's heads when it began. */
+  /** The node's heads when the fault began. */
   readonly tips: ReadonlyMap<Shard, number>
 }
 
@@ -42,7 +42,7 @@ export interface ScheduledFault {
 interface FaultSetDeps {
   readonly clock: Clock
   readonly chain: SimulatedChain
-  /** The node's own head. */
+  /** The node's current head. */
   readonly tip: (shard: Shard) => number
   /** Called after every change. */
   readonly changed: () => void

@@ -2,8 +2,8 @@ import { systemClock } from '../clock.ts'
 import { startFleet } from './fleet.ts'
 
 /**
- * A fleet in a process of its own: takes its options as one JSON argument, sends its URLs to its parent (or prints them,
- * one JSON line), and ends with it.
+ * Runs a fleet in its own process: takes its options as one JSON argument, sends its URLs to its parent (or prints them as one
+ * JSON line), and ends with the parent.
  */
 const fleet = await startFleet({ ...JSON.parse(process.argv[2] ?? '{}'), clock: systemClock })
 const hello = { urls: fleet.urls }

@@ -7,11 +7,11 @@ import { createEvmBlocks } from './evm-block.ts'
 import { envelope } from './multiversx.ts'
 
 /**
- * Very many endpoints for very little work: answers made once and sent as they are. For benches, where the time of the
- * nodes must not count; `fleet-process.ts` runs it beside the measured process.
+ * Thousands of endpoints at little cost: answers are built once. For benchmarks, in which the nodes' time must not count;
+ * `fleet-process.ts` runs it outside the measured process.
  */
 export interface Fleet {
-  /** One URL an endpoint: `http://127.0.0.x:port/n/<i>`, without a slash at its end. */
+  /** One URL per endpoint: `http://127.0.0.x:port/n/<i>`, without trailing slash. */
   readonly urls: readonly string[]
   /** Requests answered so far. */
   requests(): number
@@ -22,14 +22,14 @@ export interface FleetOptions {
   readonly clock: Clock
   readonly family: Family
   readonly count: number
-  /** Loopback addresses 127.0.0.1, .2, …: hosts to tell apart, each with its own connections. */
+  /** Number of loopback addresses 127.0.0.1, .2, …: separate hosts with their own connections. */
   readonly origins?: number
   readonly chainId?: number
-  /** How long until all answers show a new head. */
+  /** Time until all answers have a new head. */
   readonly blockTimeMs?: number
 }
 
-/** Of JSON-RPC answers all that comes after the id. */
+/** The part of a JSON-RPC answer after the id. */
 interface Bodies {
   readonly liveness: Buffer
   readonly block: Buffer
@@ -136,7 +136,7 @@ function createBodies(family: Family, chainId: number, height: number, timestamp
   }
 }
 
-/** About 1 KB, as an old node with a few chains answers. */
+/** About 1 KB, the size of an old node's answer. */
 function liveness(timestamp: number) {
   const check = (message: unknown) => ({
     message,

@@ -7,7 +7,7 @@ import type { FaultSet } from './fault-set.ts'
 import { isObject } from './json-rpc.ts'
 import { envelope } from './multiversx.ts'
 
-/** An answer as the faults leave it: bytes, since not all of them are text. */
+/** Applies the faults that change an answer's content. */
 export interface HostileAnswer {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
@@ -21,7 +21,7 @@ const HTML = `<!DOCTYPE html>
 const MEBIBYTE = 2 ** 20
 const JSON_TYPE = { 'content-type': 'application/json' }
 
-/** The first fault of this order has its way; those that leave the body readable add up. */
+/** The first fault in this order wins; faults that keep the body readable are combined. */
 export function hostileAnswer(answer: Answer, faults: FaultSet, multiversx: boolean): HostileAnswer {
   const http = faults.get('http')
   if (http) return plain(text(http.fault.status, `HTTP ${http.fault.status}`))
@@ -48,7 +48,7 @@ function altered(answer: Answer, faults: FaultSet, multiversx: boolean): Answer 
   if (faults.has('error-200')) return errorIn200(answer, multiversx)
   const badHeight = faults.get('bad-height')
   if (badHeight) body = withHeight(body, badHeight.fault.value)
-  if (faults.has('wrong-id')) body = body.replace(`"id":${idText(body)}`, '"id":"somebody else\'s"')
+  if (faults.has('wrong-id')) body = body.replace(`"id":${idText(body)}`, '"id":"another request"')
   if (faults.has('proto')) {
     const members = '"__proto__":{"polluted":true},"constructor":{"prototype":{"polluted":true}},'
     body = body.replaceAll('{"', `{${members}"`)
@@ -113,18 +113,18 @@ function withHeight(body: string, value: BadHeight): string {
     .replace(/"(nonce|erd_nonce)":\d+/, `"$1":${BAD_NONCES[value]}`)
 }
 
-/** No UTF-8, no JSON; the same for the same answer. */
+/** Neither UTF-8 nor JSON; the same for the same answer. */
 function garbage(seed: string): Buffer {
   return Buffer.concat(Array.from({ length: 32 }, (_, index) => Buffer.from(digest(seed, index), 'hex')))
 }
 
-/** A gzip file may consist of several: one mebibyte of blanks takes about 1 KB, however often it is repeated. */
+/** A gzip file may have several members: 1 MiB of spaces takes about 1 KB, repeated as often as needed. */
 function gzipBomb(bytes: number): Buffer {
   const member = gzipSync(Buffer.alloc(MEBIBYTE, ' '))
   return Buffer.concat(Array.from({ length: Math.ceil(bytes / MEBIBYTE) }, () => member))
 }
 
-/** A JSON string that begins well and takes its time. */
+/** A long JSON string that starts correctly. */
 export function hugeBody(bytes: number): Readable {
   const chunk = Buffer.alloc(64 * 1024, 'a')
   function* chunks() {

@@ -13,7 +13,7 @@ export const failure = (code: number, message: string): CallResult => ({ ok: fal
 const BATCH_LIMIT = 1000
 const BODY_LIMIT = 5 * 1024 * 1024
 
-/** JSON-RPC over HTTP as EVM nodes speak it: batches, and nothing in answer to notifications. */
+/** JSON-RPC over HTTP of EVM nodes: with batches; notifications get no answer. */
 export function answerEvm(request: Request, call: Call, { emptyStatus }: { readonly emptyStatus: 200 | 204 }): Answer {
   const { method, body, headers } = request
   if (method === 'GET' && body === '') return { status: 200, headers: {}, body: '' }
@@ -40,7 +40,7 @@ function answerText(body: string, call: Call): unknown {
   return replies.length === 0 ? undefined : replies
 }
 
-/** `undefined` where a notification gets none. */
+/** `undefined` for a notification. */
 function answerOne(entry: unknown, call: Call): unknown {
   if (!isObject(entry) || entry.jsonrpc !== '2.0' || typeof entry.method !== 'string') {
     return errorReply(isObject(entry) ? idOf(entry) : null, -32600, 'invalid request')

@@ -5,7 +5,7 @@ import { type Block, digest } from './chain.ts'
 
 export interface MultiversxOptions {
   readonly family: 'multiversx'
-  /** An observer serves one shard and has none in its paths. */
+  /** An observer serves one shard and has no shard in its paths. */
   readonly kind?: 'proxy' | 'observer'
   readonly shard?: number
   readonly shards?: readonly number[]
@@ -14,9 +14,9 @@ export interface MultiversxOptions {
 
 /** Shards 0, 1, 2 and the metachain. */
 export const MULTIVERSX_SHARDS: readonly number[] = [0, 1, 2, METACHAIN]
-/** Rounds an epoch: one day of six-second rounds. */
+/** Rounds per epoch: one day of six-second rounds. */
 const EPOCH_ROUNDS = 14_400
-/** Blocks are final when the next one stands on them. */
+/** A block is final when the next block exists. */
 const FINAL_BEHIND = 1
 const UINT64 = /^\d{1,20}$/
 const FLAGS = ['withTxs', 'withLogs', 'forHyperblock'] as const
@@ -63,7 +63,7 @@ function blockAnswer(
 ): Answer {
   for (const flag of FLAGS) {
     const value = request.query.get(flag)
-    // What Go's strconv.ParseBool takes.
+    // The values that Go's strconv.ParseBool accepts.
     if (value !== null && !/^(?:1|t|T|true|TRUE|True|0|f|F|false|FALSE|False)$/.test(value)) {
       return envelope(
         null,
@@ -194,10 +194,10 @@ function uint32(part: string): number | null {
 const blockNotFound = (why: string) =>
   envelope(null, 500, 'internal_issue', `sending request error, getting block failed: ${why}`)
 
-/** gin's own. */
+/** gin's own 404. */
 const notFound = (): Answer => ({ status: 404, headers: { 'content-type': 'text/plain' }, body: '404 page not found' })
 
-/** The GenericAPIResponse of proxy and node. */
+/** GenericAPIResponse of proxy and node. */
 export function envelope(data: unknown, status = 200, code = 'successful', error = ''): Answer {
   return json(status, { data, error, code })
 }

@@ -5,7 +5,7 @@ import type { Shard } from '../core/network.ts'
 import type { Answer, Family, Request } from './answer.ts'
 import { type AvalancheOptions, createAvalanche } from './avalanche.ts'
 import type { SimulatedChain } from './chain.ts'
-import { answerControl, CONTROL_PATH, isFromHere, problem } from './control.ts'
+import { answerControl, CONTROL_PATH, isLocalRequest, problem } from './control.ts'
 import { deliver } from './deliver.ts'
 import { createEthereum, type EthereumOptions } from './ethereum.ts'
 import type { Fault, FaultKind } from './fault.ts'
@@ -13,21 +13,21 @@ import { type ActiveFault, createFaultSet, type Timeline } from './fault-set.ts'
 import { createMultiversx, type MultiversxOptions } from './multiversx.ts'
 import { createView } from './view.ts'
 
-/** One simulated node on loopback: its family's answers over its own view of a chain, and faults to order. */
+/** One simulated node on loopback: answers of its family, its own view of a chain, and injectable faults. */
 export interface SimulatedNode {
   readonly name: string
-  /** Without a slash at its end. */
+  /** Without trailing slash. */
   readonly url: string
   readonly controlUrl: string
   readonly port: number
-  /** What the node itself believes. */
+  /** The node's own view of the chain. */
   height(shard?: Shard): number
-  /** One of the same kind gives way. `halt` stops the chain for every node on it. */
+  /** Replaces a fault of the same kind. `halt` stops the chain for all of its nodes. */
   inject(fault: Fault, forMs?: number): void
   /** Ends the faults of one kind, or all. */
   heal(kind?: FaultKind): void
   faults(): readonly ActiveFault[]
-  /** Resolves when the port is closed and no timer is left. */
+  /** Resolves when the port is closed and no timers are left. */
   stop(): Promise<void>
 }
 
@@ -36,21 +36,21 @@ export interface NodeOptions {
   readonly chain: SimulatedChain
   readonly kind: EthereumOptions | Omit<AvalancheOptions, 'nodeName'> | Omit<MultiversxOptions, 'roundMs'>
   readonly name?: string
-  /** A loopback address: each is a host of its own to whoever polls. */
+  /** A loopback address: a poller treats each as a separate host. */
   readonly host?: string
-  /** 0 is any free one. */
+  /** 0: any free port. */
   readonly port?: number
-  /** How long a block takes to reach this node. */
+  /** Propagation delay of a block to this node. */
   readonly delayMs?: number
-  /** How long its answers take. */
+  /** Response time. */
   readonly latencyMs?: number
   readonly timeline?: Timeline
-  /** Told of every request but those to the control interface. */
+  /** Called for every request except those to the control interface. */
   readonly onRequest?: (request: Request) => void
 }
 
 const DEFAULT_HOST = '127.0.0.1'
-/** Real nodes take 5 MiB at most; what is beyond is for them to refuse. */
+/** Real nodes accept at most 5 MiB. */
 const BODY_LIMIT = 6 * 2 ** 20
 const REOPEN_AFTER_MS = 500
 
@@ -80,7 +80,7 @@ export async function startSimulatedNode(options: NodeOptions): Promise<Simulate
     if (request === null) return
     if (request.path === CONTROL_PATH || request.path.startsWith(`${CONTROL_PATH}/`)) {
       const control = { name, family: kind.family, chain, shards, faults, view }
-      const { status, headers, body } = isFromHere(message)
+      const { status, headers, body } = isLocalRequest(message)
         ? answerControl(request, control)
         : problem(403, 'Only for this machine')
       response.writeHead(status, headers).end(body)
@@ -119,10 +119,10 @@ export async function startSimulatedNode(options: NodeOptions): Promise<Simulate
     }
   }
 
-  /** A port that refuses is a closed one. */
+  /** The `refuse` fault closes the port. */
   function listenOrNot(): Promise<void> {
     work = work.then(openOrClose).catch(() => {
-      // Somebody else took the port while it was closed: it is free again some time.
+      // Another process took the port while it was closed: retry until it is free.
       clock.after(REOPEN_AFTER_MS, () => void listenOrNot())
     })
     return work
@@ -161,7 +161,7 @@ function createFamily(kind: NodeOptions['kind'], nodeName: string, roundMs: numb
   }
 }
 
-/** `null` if the client went away before its request was whole. */
+/** `null` if the client disconnected before its request was complete. */
 async function receive(message: IncomingMessage): Promise<Request | null> {
   const chunks: Buffer[] = []
   let size = 0

@@ -3,27 +3,27 @@ import { type Block, type Branch, digest, type SimulatedChain } from './chain.ts
 import type { HeadFault } from './fault.ts'
 import type { FaultSet } from './fault-set.ts'
 
-/** What one node knows of the chain, its faults included; one view serves one request, so it does not contradict itself. */
+/** A node's view of the chain, including its faults. One view serves one request, so an answer is consistent. */
 export interface NodeView {
   tip(shard: Shard): number
-  /** `null` beyond the tip, or where a pool has no node that is any further. */
+  /** `null` beyond the tip of the node, or of the most advanced node of a pool. */
   block(shard: Shard, height: number): Block | null
-  /** `null` if the node has none with this hash (without prefix) among its latest. */
+  /** Looks among the latest blocks; hash without prefix; `null` if not found. */
   find(shard: Shard, hash: string): Block | null
 }
 
 interface ViewDeps {
   readonly chain: SimulatedChain
   readonly faults: FaultSet
-  /** Tells nodes apart where they err. */
+  /** Seeds faults, so that nodes fail differently. */
   readonly nodeName: string
-  /** How long a block takes to reach this node. */
+  /** Propagation delay of a block to this node. */
   readonly delayMs: number
-  /** Changes from answer to answer: a pool's jitter follows from it. */
+  /** Differs for each answer: seeds a pool's jitter. */
   readonly turn: number
 }
 
-/** Older blocks are not found by hash: clients ask for those near the head. */
+/** Older blocks are not found by hash: clients request blocks near the head. */
 const FINDABLE_BLOCKS = 512
 
 export function createView({ chain, faults, nodeName, delayMs, turn }: ViewDeps): NodeView {
@@ -39,7 +39,7 @@ export function createView({ chain, faults, nodeName, delayMs, turn }: ViewDeps)
     return chain.height(shard, chain.now() - delayMs)
   }
 
-  /** What it can answer for: more than it says at the moment where it is a pool, and other nodes of it are further. */
+  /** The highest block it can return: in a pool, other nodes may be ahead of the one that answers. */
   function reachNow(shard: Shard): number {
     let height = honestTip(shard)
     const regress = onShard('regress', shard)
@@ -78,7 +78,7 @@ export function createView({ chain, faults, nodeName, delayMs, turn }: ViewDeps)
       const { depth, at = forkTip - depth + 1, branch: number } = fork.fault
       const from = Math.max(1, at)
       const whose = number === undefined ? `of ${nodeName} at ${fork.since}` : String(number)
-      // Where it begins is part of which one it is: its blocks name their parents.
+      // The start height identifies the branch, because blocks name their parents.
       return { id: `fork ${whose} from ${from}`, from }
     }
     const lie = onShard('lie', shard)
@@ -88,7 +88,7 @@ export function createView({ chain, faults, nodeName, delayMs, turn }: ViewDeps)
   function block(shard: Shard, height: number): Block | null {
     if (height < 0 || height > reach(shard)) return null
     const minted = chain.block(shard, height, branch(shard))
-    // A block that does not exist yet has no date to borrow: the liar says "just now".
+    // A block that does not exist yet has no timestamp: use the current time.
     return { ...minted, timestamp: Math.min(minted.timestamp, chain.now()) }
   }
 

@@ -16,7 +16,7 @@ describe.each(COMMANDS)('heartline %s --help', (command) => {
   })
 })
 
-test('what reads a configuration says where it comes from; what runs on says which signals it hears', () => {
+test('commands that read a configuration document its source; long-running ones document their signals', () => {
   for (const name of ['heartline', 'serve', 'probe', 'check-config', 'backup'] as const) {
     expect(helpText(HELP[name])).toContain('HEARTLINE_CONFIG')
   }
@@ -24,7 +24,7 @@ test('what reads a configuration says where it comes from; what runs on says whi
   expect(helpText(HELP.serve)).toContain('SIGHUP')
 })
 
-test('every exit status that is told is one that there is, and every one that there is is told', () => {
+test('help documents every exit status that exists, and no other', () => {
   const known = new Set([...Object.values(EXIT).map(String), '143'])
   const told = new Set(Object.values(HELP).flatMap(({ exit }) => exit.flatMap(([status]) => status.split(', '))))
 
@@ -40,7 +40,7 @@ test.each(Object.entries(HELP))('the examples of %s are calls that are understoo
   }
 })
 
-test('a wrong call is told in a few lines, and points to the help', async () => {
+test('an invalid command line prints a short error that points to --help', async () => {
   const { status, err } = await runHeartline(['serve', '--no-such-option'])
 
   expect(status).toBe(EXIT.usage)

@@ -12,7 +12,7 @@ beforeEach(() => {
 })
 afterEach(() => removeFolder(folder))
 
-/** In the place of systemd-notify: writes down what it is told, one line each time, and ends so. */
+/** Stands in for systemd-notify: appends its arguments to a file, one line per call, and exits with the given status. */
 function recorder(status = 0): { env: NodeJS.ProcessEnv; told: () => string[] } {
   const told = join(folder, 'told')
   const tool = join(folder, 'systemd-notify')
@@ -32,18 +32,18 @@ function manager(env: NodeJS.ProcessEnv) {
 
 const PATIENCE_MS = 30_000
 
-test('systemd hears that we are ready and where the page is, three signs of life within its time, and that we stop', async () => {
+test('reports ready with the page address, three signs of life per watchdog interval, and stopping', async () => {
   const { env, told } = recorder()
   const { clock, manager: it } = manager({ ...env, WATCHDOG_USEC: '60000000', WATCHDOG_PID: '42' })
 
   it.ready('the page is at http://127.0.0.1:9780/')
-  await until(() => told().length === 1, 'ready is told', PATIENCE_MS)
+  await until(() => told().length === 1, 'ready is reported', PATIENCE_MS)
   for (let signs = 1; signs <= 3; signs++) {
     await clock.advance(20_000)
     await until(() => told().length === 1 + signs, `sign of life ${signs}`, PATIENCE_MS)
   }
   it.stopping()
-  await until(() => told().length === 5, 'stopping is told', PATIENCE_MS)
+  await until(() => told().length === 5, 'stopping is reported', PATIENCE_MS)
   await clock.advance(120_000)
 
   expect(told()).toEqual([
@@ -59,19 +59,19 @@ test.each([
   ['without a watchdog', {}],
   ['with the watchdog of another process', { WATCHDOG_USEC: '60000000', WATCHDOG_PID: '1' }],
   ['with a watchdog that cannot be read', { WATCHDOG_USEC: 'soon' }],
-])('%s nothing is told again and again', async (_title, over) => {
+])('%s sends no signs of life', async (_title, over) => {
   const { env, told } = recorder()
   const { clock, manager: it } = manager({ ...env, ...over })
 
   it.ready('well')
   await clock.advance(600_000)
   it.stopping()
-  await until(() => told().length >= 2, 'ready and stopping are told', PATIENCE_MS)
+  await until(() => told().length >= 2, 'ready and stopping are reported', PATIENCE_MS)
 
   expect(new Set(told())).toEqual(new Set(['READY=1 STATUS=well', 'STOPPING=1']))
 })
 
-test('where no systemd waits for it, nobody is told', async () => {
+test('without NOTIFY_SOCKET nothing is reported', async () => {
   const { env, told } = recorder()
   const { clock, log, manager: it } = manager({ ...env, NOTIFY_SOCKET: '', WATCHDOG_USEC: '1000000' })
 
@@ -83,7 +83,7 @@ test('where no systemd waits for it, nobody is told', async () => {
   expect(log.lines).toEqual([])
 })
 
-test('a tool that is missing or fails is complained of once, and ends nothing', async () => {
+test('a missing or failing systemd-notify is logged once and stops nothing', async () => {
   const failing = manager({ ...recorder(1).env, WATCHDOG_USEC: '1000' })
   const missing = manager({ PATH: join(folder, 'nowhere'), NOTIFY_SOCKET: '/run/systemd/notify' })
 

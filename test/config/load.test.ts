@@ -236,7 +236,7 @@ describe("a node's URL", () => {
     ['https://rpc.example.org/v1/KEY', 'https://rpc.example.org/v1/KEY'],
     ['https://rpc.example.org/v1/KEY/', 'https://rpc.example.org/v1/KEY/'],
     ['https://rpc.example.org/v1/?key=KEY', 'https://rpc.example.org/v1/?key=KEY'],
-  ])('%s is asked with the slash at the end of its path, or without, as it is written', (url, used) => {
+  ])('%s keeps or omits the trailing slash as configured', (url, used) => {
     const config = accepted(minimal({ own: { url } }))
 
     expect(config.networks[0]?.endpoints[0]?.connection.url.reveal()).toBe(used)

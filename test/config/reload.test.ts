@@ -16,7 +16,7 @@ describe('what a new configuration changes', () => {
     ['a threshold', { network: { thresholds: { lag_blocks: 5 } } }],
     ['the chain id', { network: { chain_id: 1 } }],
     ['the family', { network: { family: 'avalanche' } }],
-    ['whom to trust', { own: { tls: { insecure: true } } }],
+    ['certificate trust', { own: { tls: { insecure: true } } }],
   ])('%s makes an endpoint another', (_, change) => {
     expect(compareConfigs(BEFORE, accepted(minimal(change)))).toEqual({
       added: [],

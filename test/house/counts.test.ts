@@ -34,7 +34,7 @@ test('the last line counts what passed, failed and was skipped, and a failure is
   expect(await run()).toMatchObject({ status: 1, lastLine: '2 passed, 1 failed, 1 skipped' })
 })
 
-test('a file that does not load, a hook that fails and an error that nobody handles count as failures', async () => {
+test('a file that does not load, a failing hook and an unhandled error count as failures', async () => {
   project.write({
     'test/broken.test.ts': "import './missing.ts'\n",
     'test/hook.test.ts': testFile(

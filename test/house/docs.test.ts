@@ -65,7 +65,7 @@ function problemsOf(text: string): readonly string[] {
   return loaded.ok ? [] : loaded.problems.map((problem) => formatProblem('heartline.yaml', problem))
 }
 
-/** An absolute path is nobody's here: the reader's machine has it. */
+/** Absolute paths exist on the reader's machine only. */
 function put(path: string, text: string): void {
   if (path.startsWith('/')) return
   mkdirSync(dirname(join(folder, path)), { recursive: true })
@@ -148,7 +148,7 @@ test.each(PAGES)('%s names metrics that there are', (page) => {
 test('the page on security says of every route who may read it', () => {
   const page = readFileSync(join(checkout, 'docs/security.md'), 'utf8')
   const { paths } = openApi('0.0.0') as { paths: object }
-  // `/api/v1/networks/{network}/blocks` is told as `…/blocks`.
+  // `/api/v1/networks/{network}/blocks` is documented as `…/blocks`.
   const routes = Object.keys(paths).map((path) =>
     path
       .replace(/^\/api\/v1\//, '')

@@ -104,7 +104,7 @@ test('the linter refuses every import that the layers forbid, and no other', asy
   expect(sorted(allowed)).toEqual(sorted(MAY_IMPORT))
 })
 
-test('importing only a type is held to the same layers', async () => {
+test('importing only a type obeys the same layers', async () => {
   const allowed = await allowedBy('import type')
 
   expect(sorted(allowed)).toEqual(sorted(Object.fromEntries(ROOMS.map((room) => [room, withTypes(room)]))))
@@ -221,7 +221,7 @@ test('time, randomness, fetch and the console are refused outside their homes', 
   expect(linesIn('test/fine.ts')).toEqual([])
 })
 
-test('the type-aware rules see a forgotten promise, a missing case, and a callback that nobody awaits', async () => {
+test('the type-aware rules see a forgotten promise, a missing case, and an unawaited callback', async () => {
   project.write({
     'src/poll/typed.ts': [
       "type Kind = 'a' | 'b'",

@@ -104,7 +104,7 @@ describe('the health check of the container', () => {
     60_000,
   )
 
-  test('where nobody listens ends with 1 and says why', async () => {
+  test('without a listener it exits with 1 and says why', async () => {
     const env = { ...process.env, HEARTLINE_HEALTH_URL: 'http://127.0.0.1:1/-/healthy' }
 
     expect(await runNode(checkout, ['packaging/healthcheck.mjs'], env).ended).toMatchObject({

@@ -87,7 +87,7 @@ test('a build leaves nothing behind of a source file that is gone', async () => 
   expect(['dist/src/main.js', 'dist/web/app.js'].filter((file) => !exists(file))).toEqual([])
 })
 
-test('outputs that somebody deleted are built again, though the compiler believes itself up to date', async () => {
+test('deleted outputs are built again, although the compiler considers itself up to date', async () => {
   await build()
   rmSync(join(project.folder, 'dist/src'), { recursive: true })
 

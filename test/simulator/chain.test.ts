@@ -59,7 +59,7 @@ describe('a simulated chain', () => {
     expect(chain.block(null, newest + 1).timestamp).toBe(chain.now())
   })
 
-  test('halts with the block it was told, whenever it was told, and goes on as if it had never halted', async () => {
+  test('halts after the given block, and later catches up with a chain that never halted', async () => {
     const chains = [createClockedChain(), createClockedChain(), createClockedChain()]
     const [early, late, untouched] = chains.map(({ chain }) => chain) as [
       SimulatedChain,

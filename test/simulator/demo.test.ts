@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { startDemoNodes } from '../../src/simulator/demo.ts'
-import { DEMO_FAULTS } from '../../src/simulator/demo-faults.ts'
+import { DEMO_FAULTS, startDemoNodes } from '../../src/simulator/demo.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
 import { latestHeight, stopAfterTest } from './ask.ts'
 

@@ -51,7 +51,7 @@ describe('what a node believes of the chain', () => {
     expect(await latestHeight(node.url)).toBe(node.chain.height(null) - 5)
   })
 
-  test('lie: it claims blocks that nobody minted, and agrees below them', async () => {
+  test('lie: it reports blocks that do not exist yet, and agrees below them', async () => {
     const { node } = await ill({ kind: 'lie', blocks: 1_000_000_000 })
     const honest = node.chain.height(null)
 
@@ -140,7 +140,7 @@ describe('what a node believes of the chain', () => {
     expect(await heights()).toEqual(first)
   })
 
-  test('halt: nobody on this chain has a new block, and it goes on when healed', async () => {
+  test('halt: no node of this chain has a new block until healed', async () => {
     const clock = createFakeClock()
     const node = await startNode(clock, { family: 'ethereum' })
     const other = await startNode(clock, { family: 'ethereum' }, { chain: node.chain })
@@ -413,7 +413,7 @@ describe('what the answer is', () => {
     expect(text).toContain('['.repeat(5000) + ']'.repeat(5000))
   })
 
-  test('proto: members that must not reach anybody’s prototype', async () => {
+  test('proto: members that must not reach any prototype', async () => {
     const { node } = await ill({ kind: 'proto' })
 
     const text = await (await post(node.url, LATEST)).text()
@@ -422,10 +422,10 @@ describe('what the answer is', () => {
     expect((JSON.parse(text) as { result: { number: string } }).result.number).toMatch(/^0x/)
   })
 
-  test('wrong-id: the answer to somebody else', async () => {
+  test('wrong-id: the answer to another request', async () => {
     const { node } = await ill({ kind: 'wrong-id' })
 
-    expect(await rpc(node.url, 'eth_chainId')).toMatchObject({ id: "somebody else's", result: '0x1' })
+    expect(await rpc(node.url, 'eth_chainId')).toMatchObject({ id: 'another request', result: '0x1' })
   })
 
   test.each<[BadHeight, string, string]>([
@@ -458,7 +458,7 @@ describe('faults come and go', () => {
     expect((await post(node.url, CHAIN_ID)).status).toBe(200)
   })
 
-  test('one injected again starts anew, and outlives the end of the first', async () => {
+  test('a fault injected again restarts and outlives the first one', async () => {
     const clock = createFakeClock()
     const node = await startNode(clock, { family: 'ethereum' })
 

@@ -19,7 +19,7 @@ async function run(options: Parameters<typeof simulate>[0]) {
 }
 
 describe('heartline simulate', () => {
-  test('runs one node with a control interface until told to end, and leaves its port', async () => {
+  test('runs one node with a control interface until stopped, and leaves its port', async () => {
     const simulated = await run({ family: 'ethereum', port: 0, endpointName: 'own-2' })
 
     const height = await latestHeight(simulated.url)

@@ -1,6 +1,6 @@
 import { createServer } from 'node:net'
 
-/** A port on loopback that was free a moment ago, for a program that must be told one. */
+/** A port on loopback that was free a moment ago, for a program that needs a fixed port. */
 export async function freePort(): Promise<number> {
   return new Promise((resolve) => {
     const server = createServer().listen(0, '127.0.0.1', () => {

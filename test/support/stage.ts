@@ -24,7 +24,7 @@ export interface Branch {
   readonly name: string
 }
 
-/** What a node is like from now on. Everything left out is as it should be. */
+/** Behaviour of a node from now on. Omitted members mean healthy. */
 export interface Node {
   /** Blocks behind the chain; negative: ahead. */
   readonly behind?: number | (() => number)
@@ -65,13 +65,13 @@ export interface StageOptions {
   readonly now?: number
   /** What an earlier run has left. */
   readonly saved?: Saved
-  /** The clock, the chains and the nodes of an earlier run: the world outside goes on while nobody watches. */
+  /** Clock, chains and nodes of an earlier run: they continue while no daemon runs. */
   readonly world?: StageWorld
-  /** Where there is no earlier run: the clock that somebody else goes by, too. */
+  /** A clock shared with other parts of the test, if there is no earlier run. */
   readonly clock?: FakeClock
-  /** A real one, which gets everything that is written. It has to be on the same clock, and is closed by whoever opened it. */
+  /** A real store that receives every write. It must use the same clock; the test closes it. */
   readonly store?: Store
-  /** Nothing happens to ourselves in this story, and nobody looks: most of the time of a quiet month goes by on that. */
+  /** Skips self-watching and page updates, which take most of the time of a quiet month. */
   readonly unwatched?: boolean
 }
 
@@ -90,8 +90,8 @@ export interface StageWorld {
 }
 
 /**
- * The whole daemon but for sockets and disk, on a clock that is driven by hand: nodes are what the test says. Chains and nodes
- * go by the true time: a step of the wall clock makes this machine wrong, not them.
+ * The whole daemon without sockets and disk, on a fake clock, with nodes scripted by the test. Chains and nodes follow the true
+ * time: a step of the wall clock affects this machine only.
  */
 export interface Stage {
   readonly clock: FakeClock
@@ -99,7 +99,7 @@ export interface Stage {
   readonly polls: readonly PollRecord[]
   /** Starts of polls of one endpoint, on the wall clock. */
   pollsOf(key: EndpointKey): readonly number[]
-  /** What the node is like from now on; nothing given: well again. */
+  /** Changes a node's behaviour from now on; without argument: healthy again. */
   set(key: EndpointKey, node?: Node): void
   /** The chain's height, which grows by a block each block time while it is not halted. */
   height(network: string): number
@@ -107,7 +107,7 @@ export interface Stage {
   reference(network: string): number | null
   halt(network: string, halted: boolean): void
   pass(ms: number): Promise<void>
-  /** Lets time pass until it is so; the ms that it took. Fails after `withinMs`. */
+  /** Advances time until the condition holds; returns the ms that it took. Fails after `withinMs`. */
   until(what: () => boolean, withinMs: number): Promise<number>
   state(key: EndpointKey): string
   codes(key: EndpointKey): readonly string[]
@@ -119,16 +119,16 @@ export interface Stage {
   open(): readonly Incident[]
   /** Its conditions, as they came and went. */
   told(key: EndpointKey): readonly { readonly at: number; readonly codes: readonly string[] }[]
-  /** Whoever was called degraded or down at any moment, and as what. */
+  /** Every endpoint that was degraded or down at any time, with its states. */
   accused(): readonly Accusation[]
   /** Reorganisations and steps back that were counted. */
   counted(key: EndpointKey): { readonly reorgs: number; readonly regressions: number }
   impaired(): readonly string[]
-  /** What the history says of this stretch of time, exactly. */
+  /** The exact history of this period. */
   intervals(key: EndpointKey, from: number, to: number): readonly Interval[]
-  /** For a stage that goes on where this one ends. */
+  /** State for a stage that continues where this one ends. */
   saved(): Saved
-  /** Ends at once, as kill -9 does: what was written in the last `lostMs` never was. What a next run finds. */
+  /** Ends at once, as kill -9 does, losing writes of the last `lostMs`; returns what the next run finds. */
   killed(lostMs?: number): Saved
   readonly world: StageWorld
   reconfigure(networks: readonly StageNetwork[], windows?: readonly PlannedWindow[]): void
@@ -206,7 +206,7 @@ export function createStage(options: StageOptions = {}): Stage {
     return chain
   }
 
-  /** What the time really is, as the nodes know it: nobody can step that. */
+  /** The true time that nodes follow; it is never stepped. */
   function trueTime(): number {
     return wallAtStart + clock.monotonic() - startedAt
   }

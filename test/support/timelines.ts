@@ -6,9 +6,9 @@ import { THRESHOLDS } from './network.ts'
 import { createStage, type Stage, type StageNetwork } from './stage.ts'
 
 /**
- * A random fleet, random faults, and the truth about them. In every network fewer than half are ill at a time, of two one: else
- * nobody could say who is right. Somebody on another host answers all the while, but for `outage`: then nobody does, and
- * the fault is our own.
+ * A random fleet with random faults and their true verdicts. In every network fewer than half of the endpoints fail at a time (of
+ * two, one), otherwise the truth is undecidable. At least one endpoint on another host answers, except during `outage`, which is
+ * a fault of this machine.
  */
 export interface Timeline {
   readonly networks: readonly TimelineNetwork[]
@@ -56,7 +56,7 @@ export const FAULTS = [
 ] as const
 export type FaultKind = (typeof FAULTS)[number]
 
-/** What must be said of it; a liar ahead of everybody has no condition: it must only harm nobody else. */
+/** The expected condition; a node that claims a height ahead of all has none, but must not affect others. */
 const CODES: Record<FaultKind, readonly string[]> = {
   refused: ['unreachable'],
   timeout: ['unreachable'],
@@ -72,10 +72,10 @@ const CODES: Record<FaultKind, readonly string[]> = {
 }
 
 /**
- * How many polls more than `failAfter` it may take: one, since a poll may be under way while the last one waits for a witness. A
- * fork is first compared at a height that may be from before it, then seen, and counts from when both sides have said it again:
- * else a reorganisation of everybody would look like a fork of whoever is asked first. While another has just fallen silent, or
- * stands still, that one is waited for in between. A lag that is hardly longer than an interval is not seen in every poll.
+ * Polls allowed beyond `failAfter`: one, because a poll may be in flight while the previous one waits for a witness. A fork is first
+ * compared at a height that may precede it, then seen, and counts once both sides have reported it again; otherwise a
+ * reorganisation of all nodes would look like a fork of the node polled first. A lag hardly longer than an interval is not seen
+ * in every poll.
  */
 const LATE: Record<FaultKind, number> = {
   ...(Object.fromEntries(FAULTS.map((kind) => [kind, 1])) as Record<FaultKind, number>),
@@ -200,7 +200,7 @@ export async function play(timeline: Timeline, look: (stage: Stage) => void = ()
   for (const episode of timeline.episodes) {
     calm = true
     await stage.pass(10 * longest)
-    // Two polls that fail by chance, one of them in trouble, would be a truth that nobody can know.
+    // Two polls that fail by chance, one of them during a fault, would make the truth undecidable.
     calm = false
     await stage.pass(2 * longest)
     if (episode.kind === 'outage') {
@@ -381,7 +381,7 @@ const anyEpisode = (networks: readonly TimelineNetwork[]): fc.Arbitrary<Episode>
       { minLength: 1, maxLength: 3 },
     )
     .map((all): Episode => ({ kind: 'faults', faults: all.filter(isPossible(networks)) }))
-  // One that is shorter than a round cannot be told from single nodes that fail.
+  // An outage shorter than a round looks like single failing nodes.
   const outage = fc.record({
     kind: fc.constant('outage' as const),
     failure: fc.constantFrom<Failure>(
