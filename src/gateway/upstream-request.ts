@@ -34,7 +34,7 @@ export interface UpstreamRequest {
   /** How the node is asked: appended to the endpoint's base URL, or the JSON-RPC path that only the endpoint knows. */
   readonly to:
     | { readonly kind: 'rpc' }
-    /** `observerPath` is how a MultiversX observer is asked, which has no shards in its paths; `null` where only a proxy can answer. */
+    /** `singleShardPath` is for MultiversX observers, which have no shard in their paths; `null` where only a proxy can answer. */
     | { readonly kind: 'path'; readonly path: string; readonly singleShardPath?: string | null }
   /** `null` for a REST request, which is a GET without body. */
   readonly call: Call | null

@@ -15,14 +15,16 @@ export interface NodeLocation {
   readonly tls: TlsTrust
 }
 
-/** A location made ready to be asked again and again. */
+/** A location prepared for repeated requests. */
 export interface NodeAddress {
   readonly origin: string
   readonly tls: TlsTrust
-  /** Addresses with the same one share connections. */
+  /** Addresses with the same key share connections. */
   readonly connectionKey: string
-  /** Request line and headers, all but `content-length`; `path` is appended to the base URL. */
-  headOf(method: 'GET' | 'POST', path: string): string
+  /** By method: names and values in turn. */
+  readonly headers: { readonly GET: string[]; readonly POST: string[] }
+  /** The path to request; `path` is appended to the base URL. */
+  pathOf(path: string): string
 }
 
 const OWN_HEADERS: Readonly<Record<string, string>> = {
@@ -35,46 +37,29 @@ export function createAddress({ url, headers, tls }: NodeLocation): NodeAddress 
   const base = new URL(url.reveal())
   const all: Record<string, string> = { ...OWN_HEADERS, ...basicAuthorization(base) }
   for (const [name, value] of Object.entries(headers)) all[name.toLowerCase()] = value.reveal()
-  // A URL's getters work each time that they are read, and these are read for every request.
-  const { pathname, search } = base
+  // A URL's getters compute their value on every access.
+  const { origin, pathname, search } = base
   const basePath = pathname.replace(/\/+$/, '')
-  const block = (headers: Readonly<Record<string, string>>) =>
-    ` HTTP/1.1\r\n${Object.entries(headers)
-      .map(([name, value]) => `${name}: ${value}\r\n`)
-      .join('')}`
-  const common = { host: base.host, connection: 'keep-alive' }
-  const blocks = {
-    GET: block({ ...common, ...all }),
-    POST: block({ ...common, 'content-type': 'application/json', ...all }),
-  }
-  const last: { path: string | null; GET: string; POST: string } = { path: null, GET: '', POST: '' }
-
-  /** A provider's URL ends with its key: `/` after it would be another path. */
-  function pathOf(path: string): string {
-    const whole = path === '/' && basePath !== '' ? pathname : basePath + path
-    return whole + search
-  }
 
   return {
-    origin: base.origin,
+    origin,
     tls,
-    connectionKey: JSON.stringify([base.origin, all.host ?? null, tls.ca, tls.insecure]),
-    headOf(method, path) {
-      // Nearly all requests to a node have one path.
-      if (path !== last.path) {
-        const whole = pathOf(path)
-        if (!PLAIN.test(whole)) throw new Error('a path must be of visible ASCII characters')
-        last.path = path
-        last.GET = `GET ${whole}${blocks.GET}`
-        last.POST = `POST ${whole}${blocks.POST}`
-      }
-      return last[method]
+    connectionKey: JSON.stringify([origin, all.host ?? null, tls.ca, tls.insecure]),
+    headers: {
+      GET: Object.entries(all).flat(),
+      POST: Object.entries({ 'content-type': 'application/json', ...all }).flat(),
+    },
+    pathOf(path) {
+      // A provider's URL ends with its key: with another `/` it would be another path.
+      const whole = path === '/' && basePath !== '' ? pathname + search : basePath + path + search
+      if (!VISIBLE_ASCII.test(whole)) throw new Error('a path must be of visible ASCII characters')
+      return whole
     },
   }
 }
 
-/** Anything else could end the request line, and begin another request. */
-const PLAIN = /^[\x21-\x7e]+$/
+/** Other characters could end the request line and begin another request. */
+const VISIBLE_ASCII = /^[\x21-\x7e]+$/
 
 function basicAuthorization({ username, password }: URL): Record<string, string> {
   if (username === '' && password === '') return {}

@@ -6,8 +6,8 @@ import type { UnixMs } from '../core/time.ts'
 import type { NodeAddress } from './address.ts'
 import type { Deadline } from './deadline.ts'
 import { decode, isPlain } from './decode.ts'
+import type { RawResponse } from './exchange.ts'
 import { headerOf, readHttpDate, readRetryAfter } from './header.ts'
-import type { RawAnswer } from './http-client.ts'
 import { MAX_DEPTH, nestsDeeper } from './json-depth.ts'
 import { MAX_ANSWER_BYTES } from './limits.ts'
 import { createTransport } from './transport.ts'
@@ -37,9 +37,9 @@ export interface NodeClientDeps {
 }
 
 export function createNodeClient({ clock, maxConnections, lookup }: NodeClientDeps): NodeClient {
-  const wire = createTransport({ clock, maxConnections, maxAnswerBytes: MAX_ANSWER_BYTES, lookup })
+  const transport = createTransport({ clock, maxConnections, maxAnswerBytes: MAX_ANSWER_BYTES, lookup })
 
-  function readAnswer(raw: RawAnswer, connection: number, waitedMs: number): Sent | Promise<Sent> {
+  function readAnswer(raw: RawResponse, connection: number, waitedMs: number): Sent | Promise<Sent> {
     const receivedAt = clock.now()
     const encoding = headerOf(raw.headers, 'content-encoding')
     return encoding === null || isPlain(encoding)
@@ -54,24 +54,24 @@ export function createNodeClient({ clock, maxConnections, lookup }: NodeClientDe
   return {
     send(address, request, deadline) {
       return new Promise((resolve) => {
-        wire.exchange(address, request, deadline, (exchanged) => {
+        transport.exchange(address, request, deadline, (exchanged) => {
           if (exchanged.ok) return resolve(readAnswer(exchanged.raw, exchanged.connection, exchanged.waitedMs))
           resolve({ ok: false, failure: exchanged.failure, waitedMs: exchanged.waitedMs })
         })
       })
     },
-    tlsNotAfter: wire.tlsNotAfter,
-    limit: wire.limit,
-    retain: (addresses) => wire.retain(addresses),
+    tlsNotAfter: transport.tlsNotAfter,
+    limit: transport.limit,
+    retain: (addresses) => transport.retain(addresses),
     close() {
-      wire.close()
+      transport.close()
       return Promise.resolve()
     },
   }
 }
 
 function readPlain(
-  { status, headers }: RawAnswer,
+  { status, headers }: RawResponse,
   plain: Buffer,
   connection: number,
   receivedAt: UnixMs,

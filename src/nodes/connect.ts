@@ -1,11 +1,10 @@
 import { connect as connectTcp, isIP, type LookupFunction, type Socket } from 'node:net'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
+import type { buildConnector } from 'undici'
 import type { UnixMs } from '../core/time.ts'
 import type { TlsTrust } from './address.ts'
-import type { Connect } from './http-client.ts'
 
 export interface ConnectorDeps {
-  readonly origin: string
   readonly trust: TlsTrust
   /** Instead of the system's resolver. */
   readonly lookup: LookupFunction | null
@@ -25,50 +24,43 @@ export class UntrustedError extends Error {
 }
 
 /**
- * Opens connections to one origin. It has no timer: the deadline of the check ends it. TLS sessions are never resumed, because a
- * resumed one verifies nothing, and a certificate that ran out would go unseen.
+ * Opens undici's connections. It has no timer: the deadline of the check ends it. TLS sessions are never resumed, because
+ * a resumed one verifies nothing, and a certificate that ran out would go unseen.
  */
-export function createConnector({ origin, trust, lookup, onOpening, onCertificate }: ConnectorDeps): Connect {
-  const { protocol, hostname, port } = new URL(origin)
-  const secure = protocol === 'https:'
-  const host = hostname.startsWith('[') ? hostname.slice(1, -1) : hostname
-  const target = {
-    host,
-    port: Number(port) || (secure ? 443 : 80),
-    ...(lookup === null ? {} : { lookup }),
-  }
-
-  return function connect(take, done) {
+export function createConnector({ trust, lookup, onOpening, onCertificate }: ConnectorDeps): buildConnector.connector {
+  return function connect({ hostname, protocol, port, servername }, callback) {
+    const secure = protocol === 'https:'
+    const target = {
+      host: hostname,
+      port: Number(port) || (secure ? 443 : 80),
+      ...(lookup === null ? {} : { lookup }),
+    }
     const socket = secure
       ? connectTls({
           ...target,
-          servername: isIP(host) === 0 ? host : '',
+          servername: servername ?? (isIP(hostname) === 0 ? hostname : ''),
           ...(trust.ca === null ? {} : { ca: trust.ca }),
           ALPNProtocols: ['http/1.1'],
           // Judged below: only so can the end of an untrusted certificate be read.
           rejectUnauthorized: false,
         })
-      : connectTcp({ ...target, onread: { buffer: readBuffer(), callback: takeRead } })
+      : connectTcp(target)
     socket.setNoDelay(true)
     onOpening(socket)
 
-    function takeRead(length: number, buffer: Uint8Array): boolean {
-      take((buffer as Buffer).subarray(0, length))
-      return true
-    }
     const fail = (error: Error): void => {
       settle()
       socket.on('error', () => {}).destroy()
-      done(error)
+      callback(error, null)
     }
     const failClosed = (): void => fail(Object.assign(new Error('closed'), { code: 'ECONNRESET' }))
     const open = (): void => {
       const problem = secure ? judgeCertificate(socket as TLSSocket, trust, onCertificate) : null
       if (problem !== null) return fail(problem)
       settle()
+      // undici would try for ever to connect, were it handed a socket that is gone already.
       if (socket.destroyed) return failClosed()
-      if (secure) socket.on('data', take)
-      done(null)
+      callback(null, socket)
     }
     const settle = (): void => {
       socket
@@ -80,19 +72,7 @@ export function createConnector({ origin, trust, lookup, onOpening, onCertificat
       .on('error', fail)
       .on('close', failClosed)
       .on(secure ? 'secureConnect' : 'connect', open)
-    return socket
   }
-}
-
-const READ_BYTES = 65_536
-const shared = Buffer.allocUnsafeSlow(READ_BYTES)
-
-/**
- * The kernel is asked for bytes, and what it gives is taken, in one step: all connections can read into the same memory. Not so on
- * Windows, where reading goes on in the background.
- */
-function readBuffer(): Buffer {
-  return process.platform === 'win32' ? Buffer.allocUnsafeSlow(READ_BYTES) : shared
 }
 
 function judgeCertificate(socket: TLSSocket, trust: TlsTrust, onCertificate: (notAfter: UnixMs) => void): Error | null {

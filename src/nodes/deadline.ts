@@ -1,61 +1,64 @@
 import type { Clock, Timer } from '../clock.ts'
 
-/** The one deadline of a check, for all that it sends: whatever is under way when it passes is cut short. */
+/** Ends the requests that watch it, after a time or when a signal aborts. All requests of a check share one. */
 export class Deadline {
   readonly afterMs: number
-  /** One for each request under way: as many as there are shards, at most. */
-  readonly #watching: (() => void)[] = []
-  readonly #ofSignal: Set<Deadline>
-  #timer: Timer | null = null
-  #passed = false
+  readonly #clock: DeadlineClock
+  readonly #signal: CancelSignal
+  readonly #tasks: (() => void)[] = []
+  readonly #pass = (): void => this.pass()
+  #timer: Timer | null
+  passed: boolean
 
-  /** It passes at once when the signal aborts. */
-  constructor(timers: Pick<Clock, 'after'>, afterMs: number, signal: AbortSignal) {
+  constructor(clock: DeadlineClock, afterMs: number, signal: CancelSignal) {
     this.afterMs = afterMs
-    this.#ofSignal = deadlinesOf(signal)
-    if (signal.aborted) {
-      this.#passed = true
-      return
-    }
-    this.#ofSignal.add(this)
-    this.#timer = timers.after(afterMs, () => this.pass())
-  }
-
-  get passed(): boolean {
-    return this.#passed
+    this.#clock = clock
+    this.#signal = signal
+    this.passed = signal.aborted
+    this.#timer = this.passed ? null : this.#start()
   }
 
   watch(task: () => void): void {
-    this.#watching.push(task)
+    this.#tasks.push(task)
   }
 
   unwatch(task: () => void): void {
-    const at = this.#watching.indexOf(task)
-    if (at !== -1) this.#watching.splice(at, 1)
+    const at = this.#tasks.indexOf(task)
+    if (at !== -1) this.#tasks.splice(at, 1)
   }
 
   pass(): void {
-    if (this.#passed) return
-    this.#passed = true
+    if (this.passed) return
+    this.passed = true
     this.end()
-    for (let task = this.#watching.pop(); task !== undefined; task = this.#watching.pop()) task()
+    for (let task = this.#tasks.pop(); task !== undefined; task = this.#tasks.pop()) task()
   }
 
-  /** The check is done: nothing is timed any more. */
+  /** The check is done: stops the timer. */
   end(): void {
     this.#timer?.cancel()
-    this.#ofSignal.delete(this)
+    this.#signal.removeEventListener('abort', this.#pass)
+  }
+
+  #start(): Timer {
+    this.#signal.addEventListener('abort', this.#pass)
+    const dueAt = this.#clock.monotonic() + this.afterMs
+    return this.#clock.after(this.afterMs, () => {
+      // After our event loop was blocked, timers run before sockets are read: a response that came in time must not count as late.
+      if (this.#clock.monotonic() - dueAt > LATE_MS) this.#timer = this.#clock.after(GRACE_MS, this.#pass)
+      else this.pass()
+    })
   }
 }
 
-/** All polls share one signal, and an EventTarget's own list is slow: one listener of ours for each signal. */
-const bySignal = new WeakMap<AbortSignal, Set<Deadline>>()
-
-function deadlinesOf(signal: AbortSignal): Set<Deadline> {
-  const known = bySignal.get(signal)
-  if (known !== undefined) return known
-  const deadlines = new Set<Deadline>()
-  bySignal.set(signal, deadlines)
-  signal.addEventListener('abort', () => deadlines.forEach((deadline) => deadline.pass()), { once: true })
-  return deadlines
+/** An AbortSignal, or something cheaper with the same methods. */
+export interface CancelSignal {
+  readonly aborted: boolean
+  addEventListener(type: 'abort', task: () => void): void
+  removeEventListener(type: 'abort', task: () => void): void
 }
+
+type DeadlineClock = Pick<Clock, 'after' | 'monotonic'>
+
+const LATE_MS = 50
+const GRACE_MS = 10

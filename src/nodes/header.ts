@@ -1,8 +1,13 @@
 import type { UnixMs } from '../core/time.ts'
 
-/** The value of a header, its first where there are several; `null` when absent. `headers` are names in lower case and values in turn. */
-export function headerOf(headers: readonly string[], name: string): string | null {
-  for (let at = 0; at + 1 < headers.length; at += 2) if (headers[at] === name) return headers[at + 1] ?? null
+/** The first value of a header; `null` when absent. `headers` are names and values in turn; `name` is in lower case. */
+export function headerOf(headers: readonly Buffer[], name: string): string | null {
+  for (let at = 0; at + 1 < headers.length; at += 2) {
+    const found = headers[at] as Buffer
+    if (found.length === name.length && found.toString('latin1').toLowerCase() === name) {
+      return (headers[at + 1] as Buffer).toString('latin1')
+    }
+  }
   return null
 }
 

@@ -24,8 +24,7 @@ export type Compare = (heads: readonly ShardHead[]) => readonly Comparison[]
 
 export interface VisitDeps {
   readonly client: Pick<NodeClient, 'send' | 'tlsNotAfter'>
-  readonly clock: Pick<Clock, 'now' | 'monotonic'>
-  readonly alarms: Pick<Clock, 'after'>
+  readonly clock: Pick<Clock, 'now' | 'monotonic' | 'after'>
   readonly signal: AbortSignal
   readonly compare?: Compare | undefined
 }
@@ -83,7 +82,7 @@ export class PollRun {
   /** Waits for it, but not for long. */
   #soon(it: Promise<unknown>): Promise<void> {
     return new Promise((resolve) => {
-      const patience = this.#deps.alarms.after(PATIENCE_MS, resolve)
+      const patience = this.#deps.clock.after(PATIENCE_MS, resolve)
       const goOn = (): void => {
         patience.cancel()
         resolve()
@@ -152,7 +151,7 @@ export class PollRun {
   }
 
   #startDeadline(): Deadline {
-    return new Deadline(this.#deps.alarms, this.#to.target.timeoutMs, this.#deps.signal)
+    return new Deadline(this.#deps.clock, this.#to.target.timeoutMs, this.#deps.signal)
   }
 
   async #converse<T>(conversation: Conversation<T>, deadline: Deadline): Promise<Outcome<T>> {

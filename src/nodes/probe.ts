@@ -10,7 +10,6 @@ import { createAddress, type NodeLocation } from './address.ts'
 import { createNodeClient } from './client.ts'
 import { type Compare, PollRun, type Visited } from './poll-run.ts'
 import { createRedact, type Redact } from './redact.ts'
-import { createTimerQueue } from './timer-queue.ts'
 import { watched } from './watch.ts'
 
 /** Polls one endpoint: runs its checks, each under its own deadline. Never rejects. */
@@ -61,7 +60,6 @@ interface Entry extends Visited {
 
 export function createProber({ clock, maxConnections = MAX_CONNECTIONS, lookup = null }: ProberDeps): TargetedProber {
   const client = createNodeClient({ clock, maxConnections, lookup })
-  const alarms = createTimerQueue(clock)
   let entries = new Map<EndpointKey, Entry>()
   let blocks = new Map<string, RecentBlocks>()
 
@@ -90,7 +88,7 @@ export function createProber({ clock, maxConnections = MAX_CONNECTIONS, lookup =
       const entry = entries.get(endpointKey(endpoint))
       return entry === undefined
         ? Promise.resolve(notAsked(endpoint, clock))
-        : new PollRun(entry, endpoint, { client, clock, alarms, signal, compare }).run()
+        : new PollRun(entry, endpoint, { client, clock, signal, compare }).run()
     },
 
     inspect(endpoint, { signal, atMostMs, onStep }) {
@@ -99,13 +97,11 @@ export function createProber({ clock, maxConnections = MAX_CONNECTIONS, lookup =
       const { target } = entry
       const watching = watched({ client, clock, redact: createRedact(target), onStep })
       const hurried = { ...entry, target: { ...target, timeoutMs: Math.min(target.timeoutMs, atMostMs) } }
-      // Alarms keep a queue for each length of time, and here every poll has another.
-      return new PollRun(hurried, endpoint, { client: watching, clock, alarms: clock, signal }).run()
+      return new PollRun(hurried, endpoint, { client: watching, clock, signal }).run()
     },
 
     close() {
       entries = new Map()
-      alarms.close()
       return client.close()
     },
   }

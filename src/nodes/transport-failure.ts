@@ -1,10 +1,9 @@
 import type { Failure, TlsProblem } from '../core/failure.ts'
 import { UntrustedError } from './connect.ts'
-import type { Stage } from './exchange.ts'
-import { AnswerProblem } from './http-client.ts'
+import { ResponseLimitError, type Stage } from './exchange.ts'
 import { MAX_ANSWER_BYTES } from './limits.ts'
 
-/** What each error of Node, libuv, the resolver and OpenSSL means for a check. Tried one by one with real sockets. */
+/** What each error of undici, Node, libuv, the resolver and OpenSSL means for a check. Tried one by one with real sockets. */
 export function transportFailure(
   error: NodeJS.ErrnoException,
   stage: Stage,
@@ -13,16 +12,14 @@ export function transportFailure(
 ): Failure {
   const code = error.code ?? ''
   if (error instanceof UntrustedError) return { kind: 'tls', problem: certificateProblem(code) }
-  if (error instanceof AnswerProblem) {
-    switch (error.problem) {
-      case 'too-large':
-        return { kind: 'too-large', limitBytes }
-      case 'no-room':
-        return { kind: 'local-resources', code: 'ENOMEM' }
-      case 'not-http':
-      case 'headers-too-large':
-        return { kind: error.problem }
-    }
+  if (error instanceof ResponseLimitError) {
+    return error.problem === 'too-large'
+      ? { kind: 'too-large', limitBytes }
+      : { kind: 'local-resources', code: 'ENOMEM' }
+  }
+  if (error.name === 'HTTPParserError') {
+    // The parser calls it so, too, when the connection ends within a chunk. It gives no code.
+    return error.message.includes('Invalid EOF state') ? { kind: 'truncated' } : { kind: 'not-http' }
   }
   if (error instanceof AggregateError) {
     // Every address of the host was tried: the first one's error stands for all.
@@ -65,6 +62,8 @@ const BY_CODE: ReadonlyMap<string, Failure> = new Map<string, Failure>([
     'EPERM',
     'EACCES',
   ].map((code): [string, Failure] => [code, { kind: 'local-resources', code }]),
+  ['UND_ERR_HEADERS_OVERFLOW', { kind: 'headers-too-large' }],
+  ['UND_ERR_RES_CONTENT_LENGTH_MISMATCH', { kind: 'truncated' }],
 ])
 
 function certificateProblem(code: string): TlsProblem {

@@ -3,22 +3,21 @@ import type { Clock } from '../clock.ts'
 import type { Failure } from '../core/failure.ts'
 import type { UnixMs } from '../core/time.ts'
 import type { NodeAddress } from './address.ts'
-import { type Connections, createConnections, type Lane } from './connections.ts'
-import { type Ending, Exchange, type Stage } from './exchange.ts'
-import type { RawAnswer } from './http-client.ts'
-import { MAX_INCOMING_BYTES } from './limits.ts'
-import { MemoryBudget } from './memory-budget.ts'
+import { type Connection, type ConnectionPool, createConnectionPool, type GiveConnection } from './connection-pool.ts'
+import type { Deadline } from './deadline.ts'
+import { type Ending, Exchange, type RawResponse, ResponseBody, type Stage } from './exchange.ts'
+import { MAX_INCOMING_BYTES, MemoryBudget } from './limits.ts'
 import { isKeepAliveRace, transportFailure } from './transport-failure.ts'
 
-/** Bytes to nodes and back, over connections that are kept: what checks and forwarded requests have in common. */
+/** Sends requests to nodes over pooled connections; checks and forwarded requests share this code. */
 export interface Transport {
-  /** Waits for a connection, then for the answer; when the limit passes both are given up at once. Calls `done` once. */
-  exchange(address: NodeAddress, request: TransportRequest, limit: Limit, done: (exchanged: Exchanged) => void): void
+  /** Waits for a connection, then for the response, and gives up both at the deadline. Calls `done` once. */
+  exchange(address: NodeAddress, request: TransportRequest, deadline: Deadline, done: (result: Exchanged) => void): void
   /** When the certificate last seen there ends. */
   tlsNotAfter(address: NodeAddress): UnixMs | null
-  /** Connections to one origin, at most, from now on. */
+  /** Sets the maximum number of connections to one origin. */
   limit(maxConnections: number): void
-  /** Closes the connections that none of these addresses uses; `gently` when what is under way has ended. */
+  /** Closes the connections that none of these addresses uses; `gently` lets their pending requests finish. */
   retain(addresses: readonly NodeAddress[], gently?: boolean): void
   close(): void
 }
@@ -28,139 +27,131 @@ export interface TransportRequest {
   /** Appended to the base URL. */
   readonly path: string
   readonly body: string | Buffer | null
-  /** Sent at most once, come what may: over a connection of its own where there may be one, as a used one may just be closing. */
+  /** Never sent twice: goes over a new connection if the limit allows one, since the node may be about to close a used one. */
   readonly once?: boolean
 }
 
-/** How long one exchange may take. */
-export interface Limit {
-  readonly passed: boolean
-  readonly afterMs: number
-  /** Calls `task` when it passes. */
-  watch(task: () => void): void
-  unwatch(task: () => void): void
-}
-
-/** `waitedMs`: how long our own limit of connections kept the request back. That is no time of the node's. */
+/** `waitedMs`: how long the connection limit delayed the request. It does not count as the node's latency. */
 export type Exchanged =
-  | { readonly ok: true; readonly raw: RawAnswer; readonly connection: number; readonly waitedMs: number }
+  | { readonly ok: true; readonly raw: RawResponse; readonly connection: number; readonly waitedMs: number }
   | { readonly ok: false; readonly failure: Failure; readonly stage: Stage; readonly waitedMs: number }
 
 export interface TransportDeps {
   readonly clock: Pick<Clock, 'monotonic'>
-  /** Connections to one origin, at most. */
+  /** To one origin. */
   readonly maxConnections: number
   readonly maxAnswerBytes: number
-  /** Of all answers that come in at once, where they are long. */
-  readonly maxIncomingBytes?: number
+  /** For all long bodies that are being received at once. */
+  readonly maxIncomingBytes?: number | undefined
   readonly lookup: LookupFunction | null
 }
 
 export function createTransport({
   clock,
-  maxConnections: allowed,
+  maxConnections,
   maxAnswerBytes,
   maxIncomingBytes = MAX_INCOMING_BYTES,
   lookup,
 }: TransportDeps): Transport {
-  const connections = new Map<string, Connections>()
-  let maxConnections = allowed
-  const room = new MemoryBudget(maxIncomingBytes)
+  const pools = new Map<string, ConnectionPool>()
+  const budget = new MemoryBudget(maxIncomingBytes)
+  let limit = maxConnections
   let opened = 0
+  let closed = false
   const nextNumber = () => ++opened
 
-  function connectionsTo(address: NodeAddress): Connections {
-    let to = connections.get(address.connectionKey)
-    if (to === undefined) {
-      to = createConnections({ address, clock, lookup, maxConnections, maxAnswerBytes, room, nextNumber })
-      connections.set(address.connectionKey, to)
+  function poolOf(address: NodeAddress): ConnectionPool {
+    let pool = pools.get(address.connectionKey)
+    if (pool === undefined) {
+      pool = createConnectionPool({ address, clock, lookup, maxConnections: limit, nextNumber })
+      pools.set(address.connectionKey, pool)
     }
-    return to
-  }
-
-  /** The first that is short of files must not be the page: connections that are kept for later give theirs back. */
-  function giveFilesBack(): void {
-    for (const to of connections.values()) to.closeIdle()
+    return pool
   }
 
   return {
-    exchange(address, request, limit, done) {
-      const to = connectionsTo(address)
-      const { method, body, once = false } = request
-      let taken: Lane | null = null
-      let under: Exchange | null = null
+    exchange(address, request, deadline, done) {
+      const pool = poolOf(address)
+      const { method, path, body, once = false } = request
+      const options = { method, path: address.pathOf(path), headers: address.headers[method], body }
+      let exchange: Exchange | null = null
+      let current: Connection | null = null
       let repeated = false
       let waitingSince: number | null = null
       let waitedMs = 0
 
-      const use = (lane: Lane): void => {
-        taken = lane
-        stopWaiting()
-        under = new Exchange(lane, settle)
-        lane.client.send({ head: address.headOf(method, request.path), body }, under)
+      function start(): void {
+        if (closed) return fail({ kind: 'reset' })
+        if (deadline.passed) return giveUp()
+        deadline.watch(giveUp)
+        pool.take(use, repeated || once)
+        if (current === null) waitingSince = clock.monotonic()
       }
-      const stopWaiting = (): void => {
-        if (waitingSince === null) return
-        waitedMs += clock.monotonic() - waitingSince
+      const use: GiveConnection = (connection) => {
+        stopWaiting()
+        if (connection === null) return fail({ kind: 'reset' })
+        current = connection
+        exchange = new Exchange(connection, new ResponseBody(maxAnswerBytes, budget), (ending) => {
+          if (connection === current) settle(ending, connection)
+        })
+        connection.client.dispatch(options, exchange)
+      }
+      function stopWaiting(): void {
+        if (waitingSince !== null) waitedMs += clock.monotonic() - waitingSince
         waitingSince = null
       }
-      const ask = (): void => {
-        if (limit.passed) return giveUp()
-        limit.watch(giveUp)
-        to.take(use, repeated || once)
-        if (taken === null) waitingSince = clock.monotonic()
-      }
-      const giveUp = (): void => {
+      function giveUp(): void {
         stopWaiting()
-        const lane = taken
-        const stage = under?.stage ?? 'unsent'
-        // First: cutting it ends the exchange, which is of no interest any more.
-        taken = null
-        if (lane === null) to.leave(use)
-        else to.drop(lane)
-        done({ ok: false, failure: { kind: 'timeout', afterMs: limit.afterMs }, stage, waitedMs })
+        const connection = current
+        // Before the connection is closed, which ends the exchange with an error.
+        current = null
+        if (connection === null) pool.leave(use)
+        else pool.drop(connection)
+        fail({ kind: 'timeout', afterMs: deadline.afterMs })
       }
-      const settle = (ending: Ending, lane: Lane): void => {
-        if (lane !== taken) return
-        taken = null
-        limit.unwatch(giveUp)
+      function settle(ending: Ending, connection: Connection): void {
+        current = null
+        deadline.unwatch(giveUp)
         if (ending.ok) {
-          const { connection } = lane
-          to.free(lane)
-          return done({ ok: true, raw: ending.raw, connection, waitedMs })
+          const { number } = connection
+          pool.free(connection)
+          return done({ ok: true, raw: ending.raw, connection: number, waitedMs })
         }
-        to.drop(lane)
+        pool.drop(connection)
         const { error, stage, reused } = ending
-        if (error.code === 'EMFILE' || error.code === 'ENFILE') giveFilesBack()
-        const failure = transportFailure(error, stage, limit.afterMs, maxAnswerBytes)
-        if (once || repeated || !isKeepAliveRace(failure, stage, reused)) {
-          return done({ ok: false, failure, stage, waitedMs })
-        }
+        // The web interface must not be the first to run out of file descriptors.
+        if (error.code === 'EMFILE' || error.code === 'ENFILE') for (const each of pools.values()) each.closeIdle()
+        const failure = transportFailure(error, stage, deadline.afterMs, maxAnswerBytes)
+        if (once || repeated || !isKeepAliveRace(failure, stage, reused)) return fail(failure)
         repeated = true
-        ask()
+        start()
+      }
+      function fail(failure: Failure): void {
+        deadline.unwatch(giveUp)
+        done({ ok: false, failure, stage: exchange?.stage ?? 'unsent', waitedMs })
       }
 
-      ask()
+      start()
     },
 
-    tlsNotAfter: (address) => connections.get(address.connectionKey)?.tlsNotAfter ?? null,
+    tlsNotAfter: (address) => pools.get(address.connectionKey)?.tlsNotAfter ?? null,
     limit(next) {
-      maxConnections = next
-      for (const to of connections.values()) to.limit(next)
+      limit = next
+      for (const pool of pools.values()) pool.limit(next)
     },
     retain(addresses, gently = false) {
       const kept = new Set(addresses.map(({ connectionKey }) => connectionKey))
-      for (const [key, to] of connections) {
+      for (const [key, pool] of pools) {
         if (kept.has(key)) continue
-        connections.delete(key)
-        if (gently) to.retire()
-        else to.close()
+        pools.delete(key)
+        if (gently) pool.retire()
+        else pool.close()
       }
     },
     close() {
-      const all = [...connections.values()]
-      connections.clear()
-      for (const to of all) to.close()
+      closed = true
+      for (const pool of pools.values()) pool.close()
+      pools.clear()
     },
   }
 }

@@ -32,7 +32,7 @@ test.each([
 })
 
 test('a header is found by its name, the first of several, and nothing else is taken for it', () => {
-  const raw = ['x-date', 'no', 'date', 'yes', 'date', 'later']
+  const raw = ['X-Date', 'no', 'Date', 'yes', 'date', 'later'].map((text) => Buffer.from(text))
 
   expect(headerOf(raw, 'date')).toBe('yes')
   expect(headerOf(raw, 'retry-after')).toBeNull()

@@ -253,7 +253,7 @@ describe('the limit of connections', () => {
   })
 })
 
-test('a closed prober has ended what was under way, and times nothing any more', async () => {
+test('a closed prober has ended its pending polls, and leaves no timer running', async () => {
   const clock = createFakeClock()
   let timers = 0
   const counting = {
@@ -286,7 +286,7 @@ test('a closed prober has ended what was under way, and times nothing any more',
 
   await close()
 
-  expect(failures(await result)).toMatchObject([{ kind: 'timeout' }, { kind: 'timeout' }])
+  expect(failures(await result)).toMatchObject([{ kind: 'reset' }, { kind: 'reset' }])
   expect(timers).toBe(0)
 })
 

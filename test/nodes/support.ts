@@ -82,7 +82,7 @@ export async function send(
 }
 
 interface SendOptions {
-  readonly clock?: Pick<Clock, 'after'>
+  readonly clock?: Pick<Clock, 'after' | 'monotonic'>
   readonly request?: typeof GET | typeof POST
   readonly afterMs?: number
 }

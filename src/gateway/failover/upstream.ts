@@ -97,7 +97,15 @@ export class Upstream {
   get fingerprint(): string {
     const { origin, connectionKey } = this.address
     const { rpcPath, kind, endpoint } = this.target
-    return JSON.stringify([origin, connectionKey, this.address.headOf('POST', '/x'), rpcPath, kind, endpoint.shards])
+    return JSON.stringify([
+      origin,
+      connectionKey,
+      this.address.pathOf('/x'),
+      this.address.headers,
+      rpcPath,
+      kind,
+      endpoint.shards,
+    ])
   }
 
   /** Takes the keys that we send along out of what the node says of them. */
