@@ -91,3 +91,7 @@ export interface Liveness {
   /** When the node last handled a network message, on our clock; `null` when it does not say. In the future when its clock is off. */
   readonly heartbeatAt: UnixMs | null
 }
+
+/** Why a poll did not happen in its turn. */
+export const SKIP_REASONS = ['overlap', 'concurrency', 'late', 'rate-limited'] as const
+export type SkipReason = (typeof SKIP_REASONS)[number]

@@ -1,4 +1,5 @@
 import type { CheckName } from '../core/endpoint.ts'
+import { SKIP_REASONS, type SkipReason } from '../core/poll-result.ts'
 import type { UnixMs } from '../core/time.ts'
 import type { StoreStatus, StoreTrouble } from '../store/store.ts'
 import type { Lines } from './endpoint-series.ts'
@@ -6,9 +7,6 @@ import { createHistogram, type DurationSummary, type Histogram, summaryOf } from
 import { labelValue } from './labels.ts'
 import { type MetricName, PREFIX } from './registry.ts'
 
-/** Why a poll did not happen in its turn. */
-export const SKIP_REASONS = ['overlap', 'concurrency', 'late', 'rate-limited'] as const
-export type SkipReason = (typeof SKIP_REASONS)[number]
 export const JUMP_DIRECTIONS = ['forward', 'backward'] as const
 export type JumpDirection = (typeof JUMP_DIRECTIONS)[number]
 const STORE_TROUBLES: readonly StoreTrouble[] = ['full', 'read-only', 'busy', 'io', 'corrupt', 'other']

@@ -1,14 +1,60 @@
-/** A min-heap of what is due next: ten thousand items cost fourteen comparisons. */
-export interface DueQueue<T> {
-  readonly size: number
-  peek(): { readonly due: number; readonly item: T } | undefined
-  push(due: number, item: T): void
-  pop(): { readonly due: number; readonly item: T } | undefined
-  clear(): void
+import { createTokenBucket } from '../core/token-bucket.ts'
+
+/** The items of a schedule by when they are due, taken no faster than a pace; and those that wait for a free poll since then. */
+export function createDueQueue<T>() {
+  const heap = createHeap<T>()
+  const starts = createTokenBucket(SMALLEST_BURST, 0, 0)
+  const waiting: T[] = []
+
+  return {
+    /** At most this many items are taken per millisecond, however many are due at once. */
+    setPace(perMs: number, now: number): void {
+      starts.configure(Math.max(SMALLEST_BURST, perMs * BURST_MS), perMs, now)
+    },
+
+    add(due: number, item: T): void {
+      heap.push(due, item)
+    },
+
+    /** Takes out what is due, as far as the pace allows. `take` returns false for an item that does not count for the pace. */
+    takeDue(now: number, take: (item: T, due: number) => boolean): void {
+      for (let next = heap.peek(); next !== undefined && next.due <= now; next = heap.peek()) {
+        if (starts.waitMs(1, now) > 0) return
+        heap.pop()
+        if (take(next.item, next.due)) starts.take(1)
+      }
+    },
+
+    /** The item's turn has come, but it has to wait for a free poll. */
+    wait(item: T): void {
+      waiting.push(item)
+    },
+
+    /** Goes through the waiting items, first come first served. `start` returns false for an item that has to go on waiting. */
+    retryWaiting(start: (item: T) => boolean): void {
+      let kept = 0
+      for (const item of waiting) if (!start(item)) waiting[kept++] = item
+      waiting.length = kept
+    },
+
+    /** When the next item can be taken. */
+    nextAt: (now: number): number =>
+      Math.max(now + starts.waitMs(1, now), heap.peek()?.due ?? Number.POSITIVE_INFINITY),
+    clear(): void {
+      heap.clear()
+    },
+  }
 }
 
-export function createDueQueue<T>(): DueQueue<T> {
+/** How many items can be taken at once, whatever the pace. */
+const SMALLEST_BURST = 8
+/** At a fast pace, as many items as are due within this time can be taken at once. */
+const BURST_MS = 50
+
+/** A min-heap: with ten thousand items, a push or pop costs fourteen comparisons. */
+function createHeap<T>() {
   const heap: { due: number; item: T }[] = []
+  const dueAt = (at: number): number => heap[at]?.due ?? Number.POSITIVE_INFINITY
 
   function swap(a: number, b: number): void {
     const held = heap[a] as { due: number; item: T }
@@ -16,15 +62,10 @@ export function createDueQueue<T>(): DueQueue<T> {
     heap[b] = held
   }
 
-  const dueAt = (at: number): number => heap[at]?.due ?? Number.POSITIVE_INFINITY
-
   return {
-    get size() {
-      return heap.length
-    },
-    peek: () => heap[0],
+    peek: (): { readonly due: number; readonly item: T } | undefined => heap[0],
 
-    push(due, item) {
+    push(due: number, item: T): void {
       let at = heap.push({ due, item }) - 1
       while (at > 0) {
         const parent = (at - 1) >> 1
@@ -34,24 +75,21 @@ export function createDueQueue<T>(): DueQueue<T> {
       }
     },
 
-    pop() {
-      const first = heap[0]
+    pop(): void {
       const last = heap.pop()
-      if (heap.length > 0 && last !== undefined) {
-        heap[0] = last
-        let at = 0
-        for (;;) {
-          const left = 2 * at + 1
-          const smaller = dueAt(left + 1) < dueAt(left) ? left + 1 : left
-          if (dueAt(smaller) >= last.due) break
-          swap(at, smaller)
-          at = smaller
-        }
+      if (heap.length === 0 || last === undefined) return
+      heap[0] = last
+      let at = 0
+      for (;;) {
+        const left = 2 * at + 1
+        const smaller = dueAt(left + 1) < dueAt(left) ? left + 1 : left
+        if (dueAt(smaller) >= last.due) break
+        swap(at, smaller)
+        at = smaller
       }
-      return first
     },
 
-    clear: () => {
+    clear(): void {
       heap.length = 0
     },
   }

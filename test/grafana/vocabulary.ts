@@ -9,7 +9,7 @@ import {
   RETRY_REASONS,
 } from '../../src/core/routing/request-outcome.ts'
 import { CONDITION_CODES, STATES } from '../../src/core/verdict/condition.ts'
-import { SKIP_REASONS } from '../../src/metrics/daemon-series.ts'
+import { SKIP_REASONS } from '../../src/core/poll-result.ts'
 import { METRICS, PREFIX, PROBE_METRICS } from '../../src/metrics/registry.ts'
 
 /** Every series name there is, with its labels. */

@@ -1,6 +1,6 @@
 import { execFileSync, spawnSync } from 'node:child_process'
 import { describe, expect, test } from 'vitest'
-import { SKIP_REASONS } from '../../src/metrics/daemon-series.ts'
+import { SKIP_REASONS } from '../../src/core/poll-result.ts'
 import { createMetrics, type Metrics, type MetricsDeps } from '../../src/metrics/metrics.ts'
 import { METRIC_NAMES, METRICS, PREFIX } from '../../src/metrics/registry.ts'
 import type { ReferenceHead } from '../../src/state/board.ts'

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { SkipReason } from '../../src/metrics/daemon-series.ts'
+import type { SkipReason } from '../../src/core/poll-result.ts'
 import { createScheduler, type ScheduledItem, type Scheduler } from '../../src/poll/scheduler.ts'
 import { createFakeClock, type FakeClock } from '../support/fake-clock.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { SkipReason } from '../../src/metrics/daemon-series.ts'
+import type { SkipReason } from '../../src/core/poll-result.ts'
 import { createScheduler, type ScheduledItem, type Scheduler } from '../../src/poll/scheduler.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
 

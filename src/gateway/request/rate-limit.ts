@@ -1,17 +1,26 @@
 import type { Clock } from '../../clock.ts'
+import { createTokenBucket } from '../../core/token-bucket.ts'
+
+/** The rate limit of one caller: a token bucket of `requests`, refilled in `perMs`. */
+export function createBucket({ clock, limit }: BucketDeps): Bucket {
+  const { requests, perMs } = limit
+  const bucket = createTokenBucket(requests, requests / perMs, clock.monotonic())
+
+  return {
+    limit,
+    take(count) {
+      const waitMs = bucket.waitMs(count, clock.monotonic())
+      if (waitMs > 0) return Math.max(1, Math.ceil(waitMs))
+      bucket.take(count)
+      return 0
+    },
+    giveBack: (count) => bucket.giveBack(count),
+  }
+}
 
 export interface RateLimit {
   readonly requests: number
   readonly perMs: number
-}
-
-/** A token bucket: `requests` at once, and as many again evenly over `perMs`. */
-export interface Bucket {
-  readonly limit: RateLimit
-  /** 0 when `count` requests may go ahead, and are counted; else how many ms until they may. */
-  take(count: number): number
-  /** What was taken for nothing. */
-  giveBack(count: number): void
 }
 
 export interface BucketDeps {
@@ -19,29 +28,10 @@ export interface BucketDeps {
   readonly limit: RateLimit
 }
 
-export function createBucket({ clock, limit }: BucketDeps): Bucket {
-  const { requests, perMs } = limit
-  const perToken = perMs / requests
-  let tokens = requests
-  let filledAt = clock.monotonic()
-
-  return {
-    limit,
-
-    take(count) {
-      const now = clock.monotonic()
-      tokens = Math.min(requests, tokens + (now - filledAt) / perToken)
-      filledAt = now
-      // Fractions of a token are lost to rounding: who waited as long as was said must not come too early.
-      if (tokens >= count - 1e-9) {
-        tokens -= count
-        return 0
-      }
-      return Math.max(1, Math.ceil((count - tokens) * perToken))
-    },
-
-    giveBack(count) {
-      tokens = Math.min(requests, tokens + count)
-    },
-  }
+export interface Bucket {
+  readonly limit: RateLimit
+  /** 0 when `count` requests are admitted, and counted; else how many ms until they would be. */
+  take(count: number): number
+  /** Requests that were counted, but not made. */
+  giveBack(count: number): void
 }

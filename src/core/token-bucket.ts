@@ -1,0 +1,43 @@
+/** A token bucket: `capacity` tokens at once, refilled evenly with `perMs` tokens a millisecond. Callers pass the time. */
+export interface TokenBucket {
+  /** Keeps the tokens that are there, up to the new capacity. */
+  configure(capacity: number, perMs: number, now: number): void
+  /** 0 when `count` tokens are there, else the milliseconds until they are. */
+  waitMs(count: number, now: number): number
+  /** Takes them, whether they are there or not: ask `waitMs` first. */
+  take(count: number): void
+  giveBack(count: number): void
+}
+
+/** A fraction of a token that is lost to rounding must not make a caller wait again. */
+const ROUNDING = 1e-9
+
+export function createTokenBucket(initialCapacity: number, initialPerMs: number, now: number): TokenBucket {
+  let capacity = initialCapacity
+  let perMs = initialPerMs
+  let tokens = capacity
+  let filledAt = now
+
+  function fill(at: number): void {
+    tokens = Math.min(capacity, tokens + perMs * (at - filledAt))
+    filledAt = at
+  }
+
+  return {
+    configure(newCapacity, newPerMs, at) {
+      fill(at)
+      capacity = newCapacity
+      perMs = newPerMs
+    },
+    waitMs(count, at) {
+      fill(at)
+      return tokens >= count - ROUNDING ? 0 : (count - tokens) / perMs
+    },
+    take(count) {
+      tokens -= count
+    },
+    giveBack(count) {
+      tokens = Math.min(capacity, tokens + count)
+    },
+  }
+}
