@@ -2,6 +2,7 @@ import type { SyntaxNode } from '@lezer/common'
 import { parser } from '@prometheus-io/lezer-promql'
 import { collectDefaultMetrics, Registry } from 'prom-client'
 import { FAILURE_KINDS } from '../../src/core/failure.ts'
+import { SKIP_REASONS } from '../../src/core/poll-result.ts'
 import {
   ATTEMPT_OUTCOMES,
   REJECTION_REASONS,
@@ -9,7 +10,6 @@ import {
   RETRY_REASONS,
 } from '../../src/core/routing/request-outcome.ts'
 import { CONDITION_CODES, STATES } from '../../src/core/verdict/condition.ts'
-import { SKIP_REASONS } from '../../src/core/poll-result.ts'
 import { METRICS, PREFIX, PROBE_METRICS } from '../../src/metrics/registry.ts'
 
 /** Every series name there is, with its labels. */
