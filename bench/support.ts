@@ -1,12 +1,12 @@
 import { fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
-import type { FleetOptions } from '../src/simulator/fleet.ts'
+import type { FleetOptions } from './fleet.ts'
 
 /** Simulated endpoints in a process of their own, so that their time is not ours. */
 export async function startFleetProcess(
   options: Omit<FleetOptions, 'clock'>,
 ): Promise<{ readonly urls: readonly string[]; stop(): void }> {
-  const entry = fileURLToPath(new URL('../src/simulator/fleet-process.ts', import.meta.url))
+  const entry = fileURLToPath(new URL('./fleet-process.ts', import.meta.url))
   const child = fork(entry, [JSON.stringify(options)], { execArgv: ['--import', 'tsx'] })
   const { urls } = await new Promise<{ urls: string[] }>((resolve) => {
     child.once('message', (message) => resolve(message as { urls: string[] }))

@@ -1,104 +1,181 @@
-import type { Shard } from '../core/network.ts'
+import { z } from 'zod'
 
-/** Every fault of a simulated node, grouped by what it affects. `halt` affects the whole chain. */
-export type Fault = HeadFault | SelfFault | TransportFault | AnswerFault | HaltFault
+/** Every fault of a simulated node, as `{ "kind": "slow", "delay": "2s" }` in requests; durations become `…Ms`. */
+export type Fault = Readonly<z.output<typeof FaultBody>>
 export type FaultKind = Fault['kind']
-
-/** Halts now, or after block `at` (of the first shard), until healed. */
-interface HaltFault {
-  readonly kind: 'halt'
-  readonly at?: number
-}
-
-/** Affects one shard only, if given. */
-interface OnShard {
-  readonly shard?: Shard
-}
-
-/** The node's view of the chain. */
-export type HeadFault =
-  /** Its head does not advance. */
-  | ({ readonly kind: 'stall' } & OnShard)
-  /** It is this many blocks behind: at once, or `gradual`ly, by not advancing until it is. */
-  | ({ readonly kind: 'lag'; readonly blocks: number; readonly gradual: boolean } & OnShard)
-  /** It reports blocks that do not exist yet. */
-  | ({ readonly kind: 'lie'; readonly blocks: number } & OnShard)
-  /**
-   * Its last `depth` blocks, or all blocks from height `at`, and all later ones differ from the other nodes'. Nodes with the same
-   * `branch` and start height are on the same branch, also across processes.
-   */
-  | ({ readonly kind: 'fork'; readonly depth: number; readonly at?: number; readonly branch?: number } & OnShard)
-  /** Its head goes back this many blocks, as after restoring a backup; it catches up at twice the block rate. */
-  | ({ readonly kind: 'regress'; readonly blocks: number } & OnShard)
-  /** A pool of nodes behind one URL: each answer is 0 to `blocks` behind. */
-  | ({ readonly kind: 'jitter'; readonly blocks: number } & OnShard)
-
-/** The node's reports about itself. */
-export type SelfFault =
-  | { readonly kind: 'wrong-chain'; readonly chainId: number }
-  /** Its clock is ahead by this much (behind, if negative). */
-  | { readonly kind: 'clock-skew'; readonly byMs: number }
-  /** Avalanche: `healthy` is false. */
-  | { readonly kind: 'unhealthy' }
-  /** Avalanche: one of its checks fails; unless `tolerated`, the node is unhealthy. */
-  | {
-      readonly kind: 'failing-check'
-      readonly name: string
-      readonly contiguousFailures: number
-      readonly tolerated: boolean
-    }
-  /** Avalanche: no network messages are handled. */
-  | { readonly kind: 'frozen-heartbeat' }
-  /** Avalanche: healthy, with an empty map of checks. */
-  | { readonly kind: 'no-evidence' }
-  /** Avalanche: its chains do not answer yet. */
-  | { readonly kind: 'bootstrapping' }
-
-/** Transport. */
-export type TransportFault =
-  /** Its port is closed, including the control interface. */
-  | { readonly kind: 'refuse' }
-  /** Connections are reset before any answer. */
-  | { readonly kind: 'reset' }
-  /** Requests are accepted and never answered. */
-  | { readonly kind: 'hang' }
-  | { readonly kind: 'slow'; readonly delayMs: number }
-  /** The answer comes a few bytes at a time. */
-  | { readonly kind: 'drip'; readonly bytes: number; readonly everyMs: number }
-  /** The answer never ends: spaces follow it, one by one. */
-  | { readonly kind: 'endless'; readonly everyMs: number }
-  /** Healthy for `upMs`, then connections are reset for `downMs`, repeatedly. */
-  | { readonly kind: 'flap'; readonly upMs: number; readonly downMs: number }
-  /** The connection is closed in the middle of the answer. */
-  | { readonly kind: 'truncated' }
-  /** The answer is not HTTP. */
-  | { readonly kind: 'not-http' }
-
-/** Content of the answer. */
-export type AnswerFault =
-  /** This HTTP status with a text instead of an answer. */
-  | { readonly kind: 'http'; readonly status: number }
-  /** HTTP 429, with Retry-After unless null. */
-  | { readonly kind: 'rate-limit'; readonly retryAfterMs: number | null }
-  | { readonly kind: 'redirect' }
-  /** The correct body with HTTP 503. */
-  | { readonly kind: 'valid-503' }
-  /** An error inside an HTTP 200. */
-  | { readonly kind: 'error-200' }
-  | { readonly kind: 'empty' }
-  | { readonly kind: 'html' }
-  /** Random bytes with a JSON content type. */
-  | { readonly kind: 'garbage' }
-  /** This many bytes, streamed as fast as the client reads. */
-  | { readonly kind: 'huge'; readonly bytes: number }
-  /** Compressed although not requested; this many bytes when decompressed. */
-  | { readonly kind: 'gzip-bomb'; readonly bytes: number }
-  | { readonly kind: 'deep'; readonly levels: number }
-  /** `__proto__` and `constructor` members in every object. */
-  | { readonly kind: 'proto' }
-  /** The answer to another request. */
-  | { readonly kind: 'wrong-id' }
-  | { readonly kind: 'bad-height'; readonly value: BadHeight }
+export type HeadFault = Extract<Fault, { readonly shard?: number }>
 
 export const BAD_HEIGHTS = ['negative', 'decimal', 'unsafe', 'latest'] as const
 export type BadHeight = (typeof BAD_HEIGHTS)[number]
+
+const DURATION = /^(-?\d{1,9}(?:\.\d{1,3})?)(ms|s|m|h)$/
+const MS_OF = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 } as const
+
+/** `500ms`, `15s`, `2m`, `1h` in milliseconds; `null` if invalid. */
+function parseDuration(text: string): number | null {
+  const [, count, unit] = DURATION.exec(text) ?? []
+  return unit === undefined ? null : Math.round(Number(count) * MS_OF[unit as keyof typeof MS_OF])
+}
+
+function formatDuration(ms: number): string {
+  return ms % 1000 === 0 ? `${ms / 1000}s` : `${ms}ms`
+}
+
+function duration(minMs: number) {
+  return z.string().transform((text, context): number => {
+    const ms = parseDuration(text)
+    if (ms !== null && ms >= minMs) return ms
+    context.addIssue({ code: 'custom', message: 'expected a duration such as 500ms, 15s, 2m or 1h' })
+    return z.NEVER
+  })
+}
+
+const Period = duration(1)
+const Blocks = z.int().min(1).max(1e12)
+const OnShard = { shard: z.int().min(0).max(0xffff_ffff).exactOptional() }
+const Height = z.int().min(1).max(1e12)
+const Size = z
+  .int()
+  .min(1)
+  .max(2 ** 32)
+  .default(2 ** 30)
+
+const kind = <K extends string>(name: K) => z.literal(name)
+const bare = <K extends string>(name: K) => z.strictObject({ kind: kind(name) })
+
+const FaultBody = z.discriminatedUnion('kind', [
+  // The node's view of the chain. The head does not advance:
+  z.strictObject({ kind: kind('stall'), ...OnShard }),
+  // This many blocks behind: at once, or `gradual`ly, by not advancing until it is.
+  z.strictObject({ kind: kind('lag'), blocks: Blocks, gradual: z.boolean().default(false), ...OnShard }),
+  // Reports blocks that do not exist yet.
+  z.strictObject({ kind: kind('lie'), blocks: Blocks.default(1_000_000_000), ...OnShard }),
+  // The last `depth` blocks, or all blocks from height `at`, and all later ones differ from the other nodes'. Nodes with the same
+  // `branch` and start height are on the same branch, also across processes.
+  z.strictObject({
+    kind: kind('fork'),
+    depth: z.int().min(1).max(1000).default(3),
+    at: Height.exactOptional(),
+    branch: z.int().min(1).max(1000).exactOptional(),
+    ...OnShard,
+  }),
+  // The head goes back this many blocks, as after restoring a backup, and catches up at twice the block rate.
+  z.strictObject({ kind: kind('regress'), blocks: Blocks, ...OnShard }),
+  // A pool of nodes behind one URL: each answer is 0 to `blocks` behind.
+  z.strictObject({ kind: kind('jitter'), blocks: z.int().min(1).max(1000).default(2), ...OnShard }),
+  // The whole chain halts now, or after block `at` (of the first shard), until healed.
+  z.strictObject({ kind: kind('halt'), at: Height.exactOptional() }),
+
+  // The node's reports about itself.
+  z
+    .strictObject({ kind: kind('wrong-chain'), chain_id: z.int().min(1) })
+    .transform((body) => ({ kind: body.kind, chainId: body.chain_id })),
+  // Its clock is ahead by this much (behind, if negative).
+  z
+    .strictObject({ kind: kind('clock-skew'), by: duration(-1e12) })
+    .transform((body) => ({ kind: body.kind, byMs: body.by })),
+  // Avalanche: `healthy` is false.
+  bare('unhealthy'),
+  // Avalanche: one of its checks fails; unless `tolerated`, the node is unhealthy.
+  z
+    .strictObject({
+      kind: kind('failing-check'),
+      name: z.string().min(1).max(100_000).default('router'),
+      contiguous_failures: z.int().min(1).default(5),
+      tolerated: z.boolean().default(true),
+    })
+    .transform(({ contiguous_failures, ...body }) => ({ ...body, contiguousFailures: contiguous_failures })),
+  // Avalanche: no network messages are handled.
+  bare('frozen-heartbeat'),
+  // Avalanche: healthy, with an empty map of checks.
+  bare('no-evidence'),
+  // Avalanche: its chains do not answer yet.
+  bare('bootstrapping'),
+
+  // Transport. The port is closed, including the control interface:
+  bare('refuse'),
+  // Connections are reset before any answer.
+  bare('reset'),
+  // Requests are accepted and never answered.
+  bare('hang'),
+  z.strictObject({ kind: kind('slow'), delay: Period }).transform((body) => ({ kind: body.kind, delayMs: body.delay })),
+  // The answer comes a few bytes at a time.
+  z
+    .strictObject({ kind: kind('drip'), bytes: z.int().min(1).default(1), every: Period.prefault('100ms') })
+    .transform(({ every, ...body }) => ({ ...body, everyMs: every })),
+  // The answer never ends: spaces follow it, one by one.
+  z
+    .strictObject({ kind: kind('endless'), every: Period.prefault('100ms') })
+    .transform((body) => ({ kind: body.kind, everyMs: body.every })),
+  // Healthy for `up`, then connections are reset for `down`, repeatedly.
+  z
+    .strictObject({ kind: kind('flap'), up: Period, down: Period })
+    .transform((body) => ({ kind: body.kind, upMs: body.up, downMs: body.down })),
+  // The connection is closed in the middle of the answer.
+  bare('truncated'),
+  // The answer is not HTTP.
+  bare('not-http'),
+
+  // Content of the answer. An HTTP status with a text:
+  z.strictObject({ kind: kind('http'), status: z.int().min(400).max(599).default(503) }),
+  // HTTP 429, with Retry-After unless null.
+  z
+    .strictObject({ kind: kind('rate-limit'), retry_after: Period.nullable().prefault('5s') })
+    .transform((body) => ({ kind: body.kind, retryAfterMs: body.retry_after })),
+  bare('redirect'),
+  // The correct body with HTTP 503.
+  bare('valid-503'),
+  // An error inside an HTTP 200.
+  bare('error-200'),
+  bare('empty'),
+  bare('html'),
+  // Random bytes with a JSON content type.
+  bare('garbage'),
+  // This many bytes, streamed as fast as the client reads.
+  z.strictObject({ kind: kind('huge'), bytes: Size }),
+  // Compressed although not requested; this many bytes when decompressed.
+  z.strictObject({ kind: kind('gzip-bomb'), bytes: Size }),
+  z.strictObject({ kind: kind('deep'), levels: z.int().min(1).max(1_000_000).default(100_000) }),
+  // `__proto__` and `constructor` members in every object.
+  bare('proto'),
+  // The answer to another request.
+  bare('wrong-id'),
+  z.strictObject({ kind: kind('bad-height'), value: z.enum(BAD_HEIGHTS).default('unsafe') }),
+])
+
+export const FAULT_KINDS: readonly FaultKind[] = FaultBody.options.map((option) => {
+  const shape = 'in' in option ? (option.in as { shape: { kind: { value: FaultKind } } }).shape : option.shape
+  return shape.kind.value
+})
+
+export type FaultRequest =
+  | { readonly ok: true; readonly fault: Fault; readonly forMs: number | null }
+  | { readonly ok: false; readonly problems: readonly string[] }
+
+/** Reads `{ kind, …, for? }`. */
+export function readFaultRequest(value: unknown): FaultRequest {
+  const { for: forText, ...body } =
+    typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
+  const forMs = Period.optional().safeParse(forText)
+  const fault = FaultBody.safeParse(body)
+  const problems = [
+    ...(fault.success ? [] : fault.error.issues.map(({ path, message }) => `${path.join('.') || 'body'}: ${message}`)),
+    ...(forMs.success ? [] : forMs.error.issues.map(({ message }) => `for: ${message}`)),
+  ]
+  if (!fault.success || !forMs.success) return { ok: false, problems }
+  if (fault.data.kind === 'refuse' && forMs.data === undefined) {
+    return { ok: false, problems: ['for: required, because a closed port cannot be reopened by a request'] }
+  }
+  return { ok: true, fault: fault.data, forMs: forMs.data ?? null }
+}
+
+/** The inverse of `readFaultRequest`. */
+export function writeFault(fault: Fault): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(fault).map(([name, value]: [string, unknown]) => {
+      const isDuration = name.endsWith('Ms')
+      const key = (isDuration ? name.slice(0, -2) : name).replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+      return [key, isDuration && typeof value === 'number' ? formatDuration(value) : value]
+    }),
+  )
+}

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { describe, expect, type TestContext, test } from 'vitest'
+import { startFleet } from '../../bench/fleet.ts'
 import { systemClock } from '../../src/clock.ts'
-import { startFleet } from '../../src/simulator/fleet.ts'
 import {
   type DaemonOptions,
   type RunningDaemon,

@@ -1,6 +1,6 @@
 import { request as httpRequest } from 'node:http'
 import { describe, expect, test } from 'vitest'
-import { FAULT_KINDS, readFaultRequest, writeFault } from '../../src/simulator/fault-request.ts'
+import { FAULT_KINDS, readFaultRequest, writeFault } from '../../src/simulator/fault.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
 import { latestHeight, post, startNode } from './ask.ts'
 

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { FAULT_KINDS, readFaultRequest } from '../../src/simulator/fault-request.ts'
+import { FAULT_KINDS, readFaultRequest } from '../../src/simulator/fault.ts'
 
 const page = readFileSync(new URL('../../docs/simulator.md', import.meta.url), 'utf8')
 const guide = readFileSync(new URL('../../docs/guides/rehearse-your-alerts.md', import.meta.url), 'utf8')

@@ -1,7 +1,7 @@
 import { fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
-import { startFleet } from '../../src/simulator/fleet.ts'
+import { startFleet } from '../../bench/fleet.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
 import { post, rpc, stopAfterTest } from './ask.ts'
 
@@ -45,7 +45,7 @@ describe('a fleet', () => {
   })
 
   test('runs in a process of its own, and ends with its parent', async () => {
-    const entry = fileURLToPath(new URL('../../src/simulator/fleet-process.ts', import.meta.url))
+    const entry = fileURLToPath(new URL('../../bench/fleet-process.ts', import.meta.url))
     const child = fork(entry, [JSON.stringify({ family: 'ethereum', count: 2 })], { execArgv: ['--import', 'tsx'] })
 
     const { urls } = await new Promise<{ urls: string[] }>((resolve) => {

@@ -1,10 +1,10 @@
 import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { Clock } from '../clock.ts'
-import type { Family } from '../core/network.ts'
-import { digest } from './chain.ts'
-import { createEvmBlocks } from './evm-block.ts'
-import { envelope } from './multiversx.ts'
+import type { Clock } from '../src/clock.ts'
+import type { Family } from '../src/core/network.ts'
+import { digest } from '../src/simulator/chain.ts'
+import { createEvmBlocks } from '../src/simulator/evm-block.ts'
+import { envelope } from '../src/simulator/multiversx.ts'
 
 /**
  * Thousands of endpoints at little cost: answers are built once. For benchmarks, in which the nodes' time must not count;

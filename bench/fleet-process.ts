@@ -1,4 +1,4 @@
-import { systemClock } from '../clock.ts'
+import { systemClock } from '../src/clock.ts'
 import { startFleet } from './fleet.ts'
 
 /**
