@@ -1,30 +1,8 @@
-/** What is decided now, or stays open until more is known. */
-export type Decision<D> = D | 'undecided'
+import type { EndpointKey } from '../core/endpoint.ts'
+import { type HostLocation, isWitnessFor } from '../core/observer/own-network.ts'
 
-/** Cases that cannot be decided yet wait; those of one key are decided in the order in which they came. */
-export interface PendingPolls<T> {
-  /** How many wait. */
-  readonly size: number
-  /** Decides it at once where that can be done, else it waits. */
-  add(key: string, item: T): void
-  /** More is known: decides what can be decided by now. */
-  review(): void
-  /** Only these keys are of interest from now on. */
-  retain(keys: ReadonlySet<string>): void
-}
-
-export interface PendingPollsDeps<T, D extends string> {
-  readonly decide: (item: T) => Decision<D>
-  readonly onDecided: (item: T, decision: D) => void
-  /** It waits: somebody may be able to help. */
-  readonly onWaiting: (key: string, item: T) => void
-}
-
-export function createPendingPolls<T, D extends string>({
-  decide,
-  onDecided,
-  onWaiting,
-}: PendingPollsDeps<T, D>): PendingPolls<T> {
+/** Holds polls that cannot be decided yet. Those of one key are decided in the order in which they came. */
+export function createPendingPolls<T, D extends string>({ decide, onDecided, onWaiting }: PendingPollsDeps<T, D>) {
   const waiting = new Map<string, T[]>()
 
   /** Whether all of them are decided. */
@@ -40,11 +18,13 @@ export function createPendingPolls<T, D extends string>({
   }
 
   return {
+    /** How many keys wait. */
     get size() {
       return waiting.size
     },
 
-    add(key, item) {
+    /** Decides the poll at once if that is possible; else it waits. */
+    add(key: string, item: T): void {
       const before = waiting.get(key)
       if (before === undefined) {
         const decision = decide(item)
@@ -60,12 +40,56 @@ export function createPendingPolls<T, D extends string>({
       onWaiting(key, item)
     },
 
-    review() {
+    /** More is known: decides what can be decided now. */
+    review(): void {
       for (const [key, items] of waiting) if (settle(items)) waiting.delete(key)
     },
 
-    retain(keys) {
+    /** Drops the polls of all other keys. */
+    retain(keys: ReadonlySet<string>): void {
       for (const key of waiting.keys()) if (!keys.has(key)) waiting.delete(key)
     },
   }
 }
+
+export interface PendingPollsDeps<T, D extends string> {
+  readonly decide: (item: T) => D | 'undecided'
+  readonly onDecided: (item: T, decision: D) => void
+  /** It has to wait until more is known. */
+  readonly onWaiting: (key: string, item: T) => void
+}
+
+/** Finds an endpoint whose poll can show whether our own network works. */
+export function createWitnesses() {
+  let candidates: readonly Witness[] = []
+  let next = 0
+  let pollsPerMs = 0
+
+  return {
+    configure(all: readonly Witness[]): void {
+      candidates = all
+      pollsPerMs = all.reduce((sum, { endpoint }) => sum + 1 / endpoint.intervalMs, 0)
+    },
+
+    /** `null` where none can, or where the regular polls of many endpoints show it soon enough. */
+    find({ endpoint, at }: Witness): Witness | null {
+      if ((pollsPerMs * endpoint.intervalMs) / 4 > ENOUGH_WITNESSES) return null
+      for (let tried = 0; tried < candidates.length; tried++) {
+        const candidate = candidates[next++ % candidates.length]
+        if (candidate?.answers === true && isWitnessFor(candidate.at, at)) return candidate
+      }
+      return null
+    },
+  }
+}
+
+export interface Witness {
+  readonly key: EndpointKey
+  readonly endpoint: { readonly intervalMs: number }
+  readonly at: HostLocation
+  /** Its latest poll was answered. */
+  readonly answers: boolean
+}
+
+/** With this many other polls in a quarter of an interval, one of them shows soon enough whose fault a failure is. */
+const ENOUGH_WITNESSES = 8

@@ -7,7 +7,7 @@ import { checkout, createProject, type Project, runNode } from '../support/proje
 const SMALL = ['clock', 'log', 'secret', 'version']
 
 const POLLING = ['core', 'chains', 'state', 'store', 'metrics', 'nodes', 'poll']
-const BELOW_DAEMON = [...POLLING, 'config', 'gateway', 'http', 'logger', ...SMALL]
+const BELOW_DAEMON = [...POLLING, 'config', 'gateway', 'http', ...SMALL]
 
 /** Which room may import which, besides itself: the table of docs/architecture.md, enforced by .oxlintrc.json. */
 const MAY_IMPORT: Record<string, readonly string[]> = {
@@ -19,18 +19,17 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   store: ['core', 'state', ...SMALL],
   metrics: ['core', 'state', ...SMALL],
   nodes: ['core', 'chains', ...SMALL],
-  poll: ['core', 'state', 'store', 'nodes', 'metrics', ...SMALL],
+  poll: ['core', 'state', 'store', 'nodes', ...SMALL],
   gateway: ['core', 'state', 'nodes', ...SMALL],
   http: ['core', 'state', 'store', 'metrics', 'gateway', ...SMALL],
   targets: ['core', 'config', 'nodes', ...SMALL],
   daemon: [...BELOW_DAEMON, 'targets'],
   commands: [...BELOW_DAEMON, 'simulator', 'targets', 'daemon'],
-  main: ['commands', 'logger', ...SMALL],
-  clock: ['core', 'log', 'logger', 'secret', 'version'],
-  log: ['core', 'clock', 'logger', 'secret', 'version'],
-  logger: ['core', ...SMALL],
-  secret: ['core', 'clock', 'log', 'logger', 'version'],
-  version: ['core', 'clock', 'log', 'logger', 'secret'],
+  main: ['commands', ...SMALL],
+  clock: ['core', 'log', 'secret', 'version'],
+  log: ['core', 'clock', 'secret', 'version'],
+  secret: ['core', 'clock', 'log', 'version'],
+  version: ['core', 'clock', 'log', 'secret'],
 }
 /** Imports of types alone. */
 const MAY_IMPORT_TYPES: Record<string, readonly string[]> = { metrics: ['store'] }
@@ -41,7 +40,7 @@ const MAY_IMPORT_WITHIN: Record<string, Record<string, readonly string[]>> = {
 }
 
 const ROOMS = Object.keys(MAY_IMPORT)
-const FILES = ['targets', 'daemon', 'main', 'clock', 'log', 'logger', 'secret', 'version']
+const FILES = ['targets', 'daemon', 'main', 'clock', 'log', 'secret', 'version']
 
 interface Finding {
   readonly code: string

@@ -1,0 +1,51 @@
+import type { CheckName, Endpoint } from '../core/endpoint.ts'
+import { checkOutcome, type PollResult } from '../core/poll-result.ts'
+import type { ChainEvent } from '../core/verdict/network-view.ts'
+import { newTally, type Tally } from '../state/tally.ts'
+
+/** Counts the checks of a poll, for the endpoint and for its network. */
+export function countChecks(result: PollResult, tally: Tally, metrics: CheckMetrics): void {
+  const { endpoint, startedAt } = result
+  for (const check of endpoint.checks) {
+    const outcome = checkOutcome(result, check)
+    const counts = tally.checks.get(check)
+    if (outcome === null || counts === undefined) continue
+    counts.runs++
+    counts.lastRunAt = startedAt
+    counts.lastDurationMs = outcome.durationMs
+    counts.lastOk = outcome.ok
+    if (outcome.ok) {
+      counts.lastSuccessAt = startedAt
+      counts.consecutiveFailures = 0
+    } else {
+      counts.consecutiveFailures++
+      counts.failures.set(outcome.failure.kind, (counts.failures.get(outcome.failure.kind) ?? 0) + 1)
+    }
+    metrics.checkFinished(endpoint.network, check, outcome.durationMs)
+  }
+}
+
+export function countEvent(event: ChainEvent, tally: Tally): void {
+  const counters = event.kind === 'reorged' ? tally.reorgs : tally.regressions
+  counters.set(event.shard, (counters.get(event.shard) ?? 0) + 1)
+}
+
+/** Counters go on as long as they count the same things. */
+export function tallyFor(endpoint: Endpoint, earlier: CountedEndpoint | undefined): Tally {
+  const same = (a: readonly unknown[], b: readonly unknown[]) =>
+    a.length === b.length && a.every((x, at) => x === b[at])
+  return earlier !== undefined &&
+    same(endpoint.checks, earlier.endpoint.checks) &&
+    same(endpoint.shards, earlier.endpoint.shards)
+    ? earlier.tally
+    : newTally(endpoint.checks, endpoint.shards)
+}
+
+export interface CheckMetrics {
+  checkFinished(network: string, check: CheckName, durationMs: number): void
+}
+
+interface CountedEndpoint {
+  readonly endpoint: Endpoint
+  readonly tally: Tally
+}

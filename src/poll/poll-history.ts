@@ -1,0 +1,178 @@
+import { z } from 'zod'
+import type { EndpointKey } from '../core/endpoint.ts'
+import type { FailureKind } from '../core/failure.ts'
+import { periodAt } from '../core/maintenance.ts'
+import { checkOutcome, type PollResult } from '../core/poll-result.ts'
+import type { UnixMs } from '../core/time.ts'
+import { CONDITION_CODES, isFresh, VERDICTS } from '../core/verdict/condition.ts'
+import type { HeadStanding, Health } from '../core/verdict/health.ts'
+import type { ChainEvent, NetworkView, SavedEndpoint } from '../core/verdict/network-view.ts'
+import type { Board } from '../state/board.ts'
+import type { PollRecord, Store } from '../store/store.ts'
+
+/** Queues for the store what it keeps of polls: their rows, replaced blocks, and what a restart needs. Nothing here waits or fails. */
+export function createPollHistory({ store, board }: PollHistoryDeps) {
+  /** Saves what a restart needs of the endpoint. */
+  function save(kept: KeptEndpoint, at: UnixMs): void {
+    const { key, network, name, view } = kept
+    const saved = view.snapshot(name)
+    if (saved === null || saved.lastPolledAt === null) return
+    kept.savedAt = at
+    const maintainedUntil = periodAt(board.entry(network, name)?.maintenance ?? [], at)?.until ?? null
+    store.saveHealth({ endpoint: key, at, value: { ...saved, maintainedUntil } })
+  }
+
+  return {
+    save,
+
+    judged(
+      kept: KeptEndpoint,
+      previous: Health,
+      health: Health,
+      events: readonly ChainEvent[],
+      result: PollResult,
+    ): void {
+      const { key } = kept
+      const at = result.startedAt
+      const fresh = isFresh(health.verdict, health.conditions)
+      store.poll(judgedRecord(key, health, fresh, result))
+      if (health.verdict !== null && health.verdict !== previous.verdict && health.since < at) {
+        store.amend(key, health.since, at, health.verdict, fresh)
+      }
+      for (const event of events) {
+        if (event.kind !== 'reorged') continue
+        const { shard, height, hash, previousHash } = event
+        store.hashChange({ endpoint: key, at, shard, height, hash, previousHash })
+      }
+      if (!confirmsTheSame(previous.confirmation, health.confirmation) || at - kept.savedAt >= SAVE_EVERY_MS)
+        save(kept, at)
+    },
+
+    /** A poll that says nothing about the node: its state is unknown from here on. */
+    discarded(key: EndpointKey, result: PollResult): void {
+      store.poll({ ...UNKNOWN, endpoint: key, at: result.startedAt, failure: firstFailure(result) })
+    },
+  }
+}
+
+export interface PollHistoryDeps {
+  readonly store: Pick<Store, 'poll' | 'amend' | 'hashChange' | 'saveHealth'>
+  readonly board: Pick<Board, 'entry'>
+}
+
+export interface KeptEndpoint {
+  readonly key: EndpointKey
+  readonly network: string
+  readonly name: string
+  readonly view: NetworkView
+  savedAt: UnixMs
+}
+
+/** A healthy endpoint's place on the chain is saved this often; a change of what is confirmed at once. */
+const SAVE_EVERY_MS = 300_000
+
+const UNKNOWN = {
+  state: 'unknown',
+  fresh: false,
+  latencyMs: null,
+  height: null,
+  lagBlocks: null,
+  heartbeatLagMs: null,
+  contiguousFailures: null,
+} as const
+
+/** Of a sharded endpoint, the shard that lags most. */
+function judgedRecord(endpoint: EndpointKey, health: Health, fresh: boolean, result: PollResult): PollRecord {
+  const at = result.startedAt
+  let furthest: HeadStanding | null = null
+  for (const head of health.heads)
+    if (furthest === null || (head.lagBlocks ?? 0) > (furthest.lagBlocks ?? 0)) furthest = head
+  const heartbeatAt = health.liveness?.heartbeatAt ?? null
+  return {
+    endpoint,
+    at,
+    state: health.verdict ?? 'unknown',
+    fresh,
+    latencyMs: health.latencyMs,
+    height: furthest?.height ?? null,
+    lagBlocks: furthest?.lagBlocks ?? null,
+    heartbeatLagMs: heartbeatAt === null ? null : Math.max(0, at - heartbeatAt),
+    contiguousFailures: mostContiguousFailures(health),
+    failure: firstFailure(result),
+  }
+}
+
+export function firstFailure(result: PollResult): FailureKind | null {
+  for (const check of result.endpoint.checks) {
+    const outcome = checkOutcome(result, check)
+    if (outcome !== null && !outcome.ok) return outcome.failure.kind
+  }
+  return null
+}
+
+function mostContiguousFailures({ liveness }: Health): number | null {
+  if (liveness === null) return null
+  let most = 0
+  for (const { contiguousFailures } of liveness.checks) most = Math.max(most, contiguousFailures)
+  return most
+}
+
+const Time = z.number().int()
+const Head = z.object({ height: z.number().int(), hash: z.string(), parentHash: z.string(), timestamp: Time })
+const Finding = z.object({ code: z.enum(CONDITION_CODES), verdict: z.enum(VERDICTS), message: z.string() })
+
+const Saved = z.object({
+  streaks: z.object({
+    verdict: z.enum(VERDICTS).nullable(),
+    since: Time,
+    recent: z.array(z.object({ at: Time, verdict: z.enum(VERDICTS) })),
+    traces: z.array(
+      z.object({
+        finding: Finding,
+        since: Time,
+        seen: z.number().int(),
+        missed: z.number().int(),
+        confirmed: z.boolean(),
+      }),
+    ),
+  }),
+  lastPolledAt: Time.nullable(),
+  seen: z.array(
+    z.object({
+      shard: z.number().int().nullable(),
+      seen: z.object({ head: Head, highest: z.number().int(), advancedAt: Time }),
+    }),
+  ),
+})
+
+const Planned = z.object({ maintainedUntil: Time.nullable() })
+
+/** Reads what an earlier run, maybe of another version, saved of an endpoint; `null` when it cannot be read. */
+export function readSaved(value: unknown): SavedEndpoint | null {
+  const parsed = Saved.safeParse(value)
+  return parsed.success ? parsed.data : null
+}
+
+/** When the planned maintenance ends in which the endpoint was saved; `null` outside of maintenance. */
+export function readMaintainedUntil(value: unknown): UnixMs | null {
+  const parsed = Planned.safeParse(value)
+  return parsed.success ? parsed.data.maintainedUntil : null
+}
+
+/** Whether a restart would do the same with both: heights and times may differ. */
+function confirmsTheSame(a: SavedEndpoint['streaks'], b: SavedEndpoint['streaks']): boolean {
+  if (a === b) return true
+  if (a.verdict !== b.verdict || a.traces.length !== b.traces.length || a.recent.length !== b.recent.length)
+    return false
+  if (!a.recent.every((poll, at) => poll.verdict === b.recent[at]?.verdict)) return false
+  return a.traces.every((trace, at) => {
+    const other = b.traces[at]
+    return (
+      trace.finding.code === other?.finding.code &&
+      trace.finding.verdict === other.finding.verdict &&
+      trace.seen === other.seen &&
+      trace.missed === other.missed &&
+      trace.confirmed === other.confirmed
+    )
+  })
+}
