@@ -2,11 +2,10 @@ import type { Liveness } from '../core/poll-result.ts'
 import type { Chain, ChainMemory, ChainTarget, Conversation, NodeAnswer, Reading } from './chain.ts'
 import { evmBlockHash, evmHead } from './ethereum.ts'
 import { readHealthReply } from './health-reply.ts'
-import { isObject, parseJson } from './json.ts'
-import { type Call, createCall, fail, isUnknownMethod, readEnvelope } from './json-rpc.ts'
-import { statusFailure } from './status.ts'
+import { type Call, createCall, fail, isUnknownMethod, readEnvelope, statusFailure } from './json-rpc.ts'
+import { isObject, parseJson } from './parse.ts'
 
-/** avalanchego: the health API for liveness, a chain's own JSON-RPC (the C-Chain's, as a rule) for the head. */
+/** avalanchego: the health API for liveness, a chain's own JSON-RPC (usually the C-Chain's) for the head. */
 export const avalanche: Chain = {
   family: 'avalanche',
   liveness: avalancheLiveness,
@@ -18,7 +17,7 @@ const HEALTH_PATH = '/ext/health'
 
 type LivenessMethod = NonNullable<ChainMemory['livenessMethod']>
 
-/** Asks with the method that this node is known to know, else with the old one first; what is unknown to it sends us to the other. */
+/** Calls the method that this node is known to have, else the old one first, and the other one if that is unknown. */
 function* avalancheLiveness(_target: ChainTarget, memory: ChainMemory): Conversation<Liveness> {
   const first = memory.livenessMethod ?? 'health.getLiveness'
   const reading = yield* askHealth(first, memory)
@@ -40,14 +39,14 @@ function* askHealth(method: LivenessMethod, memory: ChainMemory): Conversation<L
 }
 
 /**
- * The health reply of an answer. A sick node says so with HTTP 503 and a whole reply, which a GET (and a proxy that makes one
- * of our POST) sends without the JSON-RPC envelope: a body that can be read decides, not the status.
+ * The health reply in a response. An unhealthy node responds with HTTP 503 and a whole reply; to a GET (and a proxy may turn our POST
+ * into one) without the JSON-RPC envelope. So a body that can be read decides, not the status.
  */
 function readReply(answer: NodeAnswer, call: Call): Reading<unknown> {
-  const refused = statusFailure(answer)
-  if (refused !== null && answer.status !== 503) return fail(refused)
+  const failure = statusFailure(answer)
+  if (failure !== null && answer.status !== 503) return fail(failure)
   const body = parseJson(answer.body)
   if (isObject(body) && typeof body.healthy === 'boolean' && body.result === undefined) return { ok: true, value: body }
   const reading = readEnvelope(body, answer, call)
-  return reading.ok || refused === null ? reading : fail(refused)
+  return reading.ok || failure === null ? reading : fail(failure)
 }

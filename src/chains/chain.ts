@@ -4,7 +4,17 @@ import type { Head, Liveness } from '../core/poll-result.ts'
 import type { UnixMs } from '../core/time.ts'
 import { createRecentBlocks, type RecentBlocks } from './recent-blocks.ts'
 
-/** What to send to a node. `path` is appended to the endpoint's base URL. */
+/** One family of chains: how its nodes are asked, and how their responses are read. Codecs only, no I/O. */
+export interface Chain {
+  readonly family: Family
+  /** `null` if the family's nodes do not report their own health. */
+  readonly liveness: ((target: ChainTarget, memory: ChainMemory) => Conversation<Liveness>) | null
+  head(target: ChainTarget, shard: Shard, memory: ChainMemory): Conversation<Head>
+  /** The hash of the node's block at this height; `null` if it has none. */
+  blockHash(target: ChainTarget, shard: Shard, height: number, memory: ChainMemory): Conversation<string | null>
+}
+
+/** A request to a node. `path` is appended to the endpoint's base URL. */
 export interface NodeRequest {
   readonly method: 'GET' | 'POST'
   readonly path: string
@@ -12,39 +22,39 @@ export interface NodeRequest {
   readonly body: string | null
 }
 
-/** A whole answer, whatever its status. Reading it is the family's business. */
+/** A whole response, whatever its status. The chain family reads it. */
 export interface NodeAnswer {
   readonly status: number
   readonly body: string
-  /** Our wall clock when the answer was complete. */
+  /** Our wall clock when the response was complete. */
   readonly receivedAt: UnixMs
   /** From the Date header; `null` when absent or unreadable. */
   readonly date: UnixMs | null
   /** From Retry-After, seconds or date; `null` when absent. */
   readonly retryAfterMs: number | null
-  /** The number of the connection that the answer came over. Each opened connection has a new one: perhaps a new node. */
+  /** The number of the connection that carried it. Each opened connection has a new one: perhaps another node. */
   readonly connection: number
 }
 
 export type Reading<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly failure: Failure }
 
 /**
- * A check as a conversation: yields what to send, is handed the answer, returns what it read.
- * It does no I/O and never sees a transport failure: whoever drives it ends it there.
+ * A check as a generator: yields requests, receives the responses, returns its result. It does no I/O, and its caller stops it at a
+ * transport failure.
  */
 export type Conversation<T> = Generator<NodeRequest, Reading<T>, NodeAnswer>
 
-/** What a family may remember of one endpoint between polls. The one who polls keeps it; families alone read and write it. */
+/** State of one endpoint between polls, kept by the prober. Only chain families read and write it. */
 export interface ChainMemory {
-  /** Avalanche: the method this node knows. */
+  /** Avalanche: the method that this node has. */
   livenessMethod: 'health.getLiveness' | 'health.health' | null
-  /** When the chain id was last verified over which connection, the latest last. */
+  /** When the chain id was last verified, by connection; the latest last. */
   verifiedConnections: Map<number, UnixMs>
-  /** MultiversX: the last hash whose by-hash form was seen, per shard. */
+  /** MultiversX: the last hash whose by-hash form was read, by shard. */
   seenHashes: Map<Shard, string>
-  /** The JSON-RPC id last sent. Every request has its own: an answer from a cache is noticed. */
+  /** The last JSON-RPC id. Every request has its own, so that a response from a cache is noticed. */
   lastId: number
-  /** EVM: the blocks read last. The endpoints of one network share them. */
+  /** EVM: shared by the endpoints of one network. */
   readonly recentBlocks: RecentBlocks
 }
 
@@ -52,21 +62,11 @@ export function newChainMemory(recentBlocks = createRecentBlocks()): ChainMemory
   return { livenessMethod: null, verifiedConnections: new Map(), seenHashes: new Map(), lastId: 0, recentBlocks }
 }
 
-/** What a family needs to know of an endpoint to talk to it. */
+/** What a family needs to know about an endpoint. */
 export interface ChainTarget {
   /** Appended to the base URL for JSON-RPC; `/` on most EVM nodes, `/ext/bc/C/rpc` on avalanchego. */
   readonly rpcPath: string
-  /** MultiversX: a proxy has the shard in its paths, an observer serves one shard and has none. */
+  /** MultiversX: a proxy has the shard in its paths, an observer serves one shard and has no shard in its paths. */
   readonly kind: 'proxy' | 'observer'
   readonly chainId: number | null
-}
-
-/** What differs between families: codecs only, no I/O. */
-export interface Chain {
-  readonly family: Family
-  /** `null` where the family's nodes do not tell of themselves. */
-  readonly liveness: ((target: ChainTarget, memory: ChainMemory) => Conversation<Liveness>) | null
-  head(target: ChainTarget, shard: Shard, memory: ChainMemory): Conversation<Head>
-  /** The hash of the block that the node has at this height; `null` where it has none. */
-  blockHash(target: ChainTarget, shard: Shard, height: number, memory: ChainMemory): Conversation<string | null>
 }

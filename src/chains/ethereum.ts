@@ -1,11 +1,9 @@
 import type { Shard } from '../core/network.ts'
 import type { Head } from '../core/poll-result.ts'
 import type { Chain, ChainMemory, ChainTarget, Conversation, NodeAnswer, Reading } from './chain.ts'
-import { isObject, parseJson } from './json.ts'
-import { type Call, createCall, fail, malformed, readResult } from './json-rpc.ts'
-import { LATEST_TIME_MS, readHash, readQuantity } from './quantity.ts'
-import { resultText } from './result-text.ts'
-import { statusFailure } from './status.ts'
+import { type Call, createCall, fail, malformed, readResult, statusFailure } from './json-rpc.ts'
+import { isObject, LATEST_TIME_MS, parseJson, readHash, readQuantity } from './parse.ts'
+import { resultText } from './recent-blocks.ts'
 
 /** Any EVM node: JSON-RPC at `rpcPath`. */
 export const ethereum: Chain = {
@@ -15,20 +13,14 @@ export const ethereum: Chain = {
   blockHash: evmBlockHash,
 }
 
-/** More than a pool ever keeps open to one host. */
-const REMEMBERED_CONNECTIONS = 64
-
-/** A balancer may bring another node behind an open connection: once in a while it is verified there as well. */
-const VERIFIED_FOR_MS = 30_000
-
-/** The latest block; its chain id is verified on every connection before a head that came over it is believed. */
+/** The latest block. A head counts only if the chain id was verified on the connection that carried it. */
 export function* evmHead(target: ChainTarget, _shard: Shard, memory: ChainMemory): Conversation<Head> {
   const head = yield* askBlock(target, 'latest', memory)
   if (!head.ok) return head
   return head.value === null ? malformed('result is null: the node has no block') : { ok: true, value: head.value }
 }
 
-/** The hash of the block at this height, believed as little as a head. */
+/** The hash of the block at this height, under the same condition as a head. */
 export function* evmBlockHash(
   target: ChainTarget,
   _shard: Shard,
@@ -40,10 +32,10 @@ export function* evmBlockHash(
   if (block.value === null) return { ok: true, value: null }
   return block.value.height === height
     ? { ok: true, value: block.value.hash }
-    : malformed('number is not the one asked for')
+    : malformed('number is not the requested one')
 }
 
-/** `null` where the node says that it has no such block. */
+/** `null` if the node has no such block. */
 function* askBlock(target: ChainTarget, tag: string, memory: ChainMemory): Conversation<Head | null> {
   const call = createCall(target.rpcPath, 'eth_getBlockByNumber', [tag, false], memory)
   const answer = yield call.request
@@ -62,9 +54,9 @@ function* verifyChainId(path: string, expected: number, memory: ChainMemory): Co
   const result = readResult(answer, call)
   if (!result.ok) return result
   const actual = readQuantity(result.value)
-  if (actual === null) return malformed('eth_chainId is no quantity')
+  if (actual === null) return malformed('eth_chainId is not a quantity')
   if (actual !== expected) {
-    // The node behind any connection may have changed as well.
+    // The node behind the other connections may have changed as well.
     memory.verifiedConnections.clear()
     return fail({ kind: 'wrong-network', expected, actual: String(actual) })
   }
@@ -72,23 +64,26 @@ function* verifyChainId(path: string, expected: number, memory: ChainMemory): Co
   return { ok: true, value: null }
 }
 
+/** More than a pool ever keeps open to one host. */
+const MAX_VERIFIED_CONNECTIONS = 64
+
+/** A load balancer may put another node behind an open connection: it is verified again from time to time. */
+const VERIFIED_FOR_MS = 30_000
+
 function isVerified({ connection, receivedAt }: NodeAnswer, { verifiedConnections }: ChainMemory): boolean {
   const at = verifiedConnections.get(connection)
-  // Either way: a wall clock set back must not make it last longer.
+  // A wall clock set back must not prolong it.
   return at !== undefined && Math.abs(receivedAt - at) < VERIFIED_FOR_MS
 }
 
 function remember({ connection, receivedAt }: NodeAnswer, { verifiedConnections }: ChainMemory): void {
   verifiedConnections.delete(connection)
   verifiedConnections.set(connection, receivedAt)
-  if (verifiedConnections.size <= REMEMBERED_CONNECTIONS) return
-  for (const oldest of verifiedConnections.keys()) {
-    verifiedConnections.delete(oldest)
-    return
-  }
+  const [oldest] = verifiedConnections.keys()
+  if (verifiedConnections.size > MAX_VERIFIED_CONNECTIONS && oldest !== undefined) verifiedConnections.delete(oldest)
 }
 
-/** From the text that another node of the network may have sent as well; from the whole answer where that cannot be told. */
+/** Looks up the text of the block among recent blocks; parses the whole response if that text cannot be cut out. */
 function readAnswer(answer: NodeAnswer, call: Call, { recentBlocks }: ChainMemory): Reading<Head | null> {
   const text = statusFailure(answer) === null ? resultText(answer.body, call.id) : null
   const known = text === null ? undefined : recentBlocks.find(text)
@@ -105,14 +100,14 @@ function readAnswer(answer: NodeAnswer, call: Call, { recentBlocks }: ChainMemor
 
 function readBlock(block: unknown): Reading<Head | null> {
   if (block === null) return { ok: true, value: null }
-  if (!isObject(block)) return malformed('result is no block')
+  if (!isObject(block)) return malformed('result is not a block')
   const height = readQuantity(block.number)
-  if (height === null) return malformed('number is no height')
+  if (height === null) return malformed('number is not a height')
   const hash = readHash(block.hash)
-  if (hash === null) return malformed('hash is no 32-byte hash')
+  if (hash === null) return malformed('hash is not a 32-byte hash')
   const parentHash = readHash(block.parentHash)
-  if (parentHash === null) return malformed('parentHash is no 32-byte hash')
+  if (parentHash === null) return malformed('parentHash is not a 32-byte hash')
   const seconds = readQuantity(block.timestamp)
-  if (seconds === null || seconds * 1000 > LATEST_TIME_MS) return malformed('timestamp is no time')
+  if (seconds === null || seconds * 1000 > LATEST_TIME_MS) return malformed('timestamp is not a time')
   return { ok: true, value: { height, hash, parentHash, timestamp: seconds * 1000 } }
 }

@@ -1,29 +1,26 @@
 import type { Liveness, NodeCheck } from '../core/poll-result.ts'
 import type { UnixMs } from '../core/time.ts'
 import type { NodeAnswer, Reading } from './chain.ts'
-import { readHeartbeat } from './heartbeat.ts'
-import { isObject, type JsonObject, printable } from './json.ts'
 import { malformed } from './json-rpc.ts'
-import { safeCount } from './quantity.ts'
-import { readTimestamp } from './timestamp.ts'
+import { isObject, type JsonObject, parseGoDuration, printable, readTimestamp, safeCount } from './parse.ts'
 
-/** A node has a few dozen checks; a map of ten thousand names must not cost a poll its time, nor a page its memory. */
+/** A node has a few dozen checks: ten thousand names must not use up the poll's time or the page's memory. */
 const MAX_CHECKS = 1000
 
-/** avalanchego's `APIReply`, in the shapes of all its generations: go-sundheit's (to v1.7.3) and its own. */
+/** avalanchego's `APIReply`, as written by all its generations: go-sundheit's (to v1.7.3) and its own. */
 export function readHealthReply(reply: unknown, answer: NodeAnswer): Reading<Liveness> {
-  if (!isObject(reply)) return malformed('the health reply is no object')
+  if (!isObject(reply)) return malformed('the health reply is not an object')
   const { healthy, checks } = reply
   if (typeof healthy !== 'boolean') return malformed('healthy is neither true nor false')
   // Go writes a map that was never made as null.
   const named = checks ?? {}
-  if (!isObject(named)) return malformed('checks is no map')
+  if (!isObject(named)) return malformed('checks is not a map')
   const read = readChecks(named, answer.receivedAt)
-  if (read === null) return malformed('a check is no object')
+  if (read === null) return malformed('a check is not an object')
   return { ok: true, value: { healthy, checks: read, heartbeatAt: readHeartbeat(named, answer) } }
 }
 
-/** `null` if one of them is no check. Where there are too many, those that fail are read first. */
+/** `null` if one of them is not a check. If there are too many, failing ones come first. */
 function readChecks(named: JsonObject, now: UnixMs): readonly NodeCheck[] | null {
   const entries = Object.entries(named)
   const chosen = entries.length > MAX_CHECKS ? failingFirst(entries).slice(0, MAX_CHECKS) : entries
@@ -36,13 +33,15 @@ function readChecks(named: JsonObject, now: UnixMs): readonly NodeCheck[] | null
 }
 
 function failingFirst(entries: [string, unknown][]): [string, unknown][] {
-  const failing = (result: unknown) =>
+  const isFailing = (result: unknown) =>
     isObject(result) && (readError(result.error) !== null || (safeCount(result.contiguousFailures) ?? 0) > 0)
-  return [...entries.filter(([, result]) => failing(result)), ...entries.filter(([, result]) => !failing(result))]
+  return entries.toSorted(([, a], [, b]) => Number(isFailing(b)) - Number(isFailing(a)))
 }
 
 function readCheck(name: string, result: JsonObject, now: UnixMs): NodeCheck {
   const error = readError(result.error)
+  // Both generations marshal a Go `time.Duration` as whole nanoseconds, though documents have called them milliseconds.
+  const nanoseconds = safeCount(result.duration)
   return {
     name: printable(name),
     healthy: error === null,
@@ -51,11 +50,11 @@ function readCheck(name: string, result: JsonObject, now: UnixMs): NodeCheck {
     contiguousFailures: safeCount(result.contiguousFailures) ?? 0,
     failingSince: readTimestamp(result.timeOfFirstFailure, now),
     checkedAt: readTimestamp(result.timestamp, now),
-    durationMs: readDuration(result.duration),
+    durationMs: nanoseconds === null ? null : nanoseconds / 1e6,
   }
 }
 
-/** A text now, an object `{ message, cause }` in go-sundheit; absent or null where the check passed. */
+/** A text now, an object `{ message, cause }` in go-sundheit; absent or null if the check passed. */
 function readError(error: unknown): string | null {
   if (error === undefined || error === null || error === '') return null
   if (typeof error === 'string') return printable(error)
@@ -63,8 +62,38 @@ function readError(error: unknown): string | null {
   return 'unknown'
 }
 
-/** Both generations marshal a Go `time.Duration`: whole nanoseconds, though documents have called them milliseconds. */
-function readDuration(nanoseconds: unknown): number | null {
-  const count = safeCount(nanoseconds)
-  return count === null ? null : count / 1e6
+/** To v1.2.0: `{ "heartbeat": <Unix seconds> }`. */
+const OLD_HEARTBEAT_CHECK = 'network.validators.heartbeat'
+/** Since then: `{ "timeSinceLastMsgReceived": "293.098ms" }`, as of the time of the check. */
+const HEARTBEAT_CHECK = 'network'
+
+/**
+ * When the node last handled a network message, on our clock; `null` if unknown. The node's times are only compared with its own clock,
+ * the Date header: the difference is the same on our clock. In the future only if the node's own times contradict each other.
+ */
+function readHeartbeat(checks: JsonObject, answer: NodeAnswer): UnixMs | null {
+  const nodeNow = nodeClock(answer)
+  const agoMs = heartbeatAgo(checks[HEARTBEAT_CHECK], nodeNow) ?? oldHeartbeatAgo(checks[OLD_HEARTBEAT_CHECK], nodeNow)
+  return agoMs === null ? null : answer.receivedAt - agoMs
+}
+
+/** A Date header has no fractions: while it agrees with our clock, ours is the more precise. */
+function nodeClock({ date, receivedAt }: NodeAnswer): UnixMs {
+  return date === null || Math.abs(date + 500 - receivedAt) <= 1500 ? receivedAt : date + 500
+}
+
+function heartbeatAgo(check: unknown, nodeNow: UnixMs): number | null {
+  if (!isObject(check) || !isObject(check.message)) return null
+  const { timeSinceLastMsgReceived: since } = check.message
+  const sinceMs = typeof since === 'string' ? parseGoDuration(since) : null
+  if (sinceMs === null) return null
+  const checkedAt = readTimestamp(check.timestamp, nodeNow)
+  return sinceMs + Math.max(0, checkedAt === null ? 0 : nodeNow - checkedAt)
+}
+
+function oldHeartbeatAgo(check: unknown, nodeNow: UnixMs): number | null {
+  if (!isObject(check) || !isObject(check.message)) return null
+  const seconds = safeCount(check.message.heartbeat)
+  // 0 is Go's zero value for "none yet".
+  return seconds === null || seconds === 0 ? null : nodeNow - seconds * 1000
 }

@@ -1,10 +1,9 @@
 import type { Failure } from '../core/failure.ts'
 import { RATE_LIMIT_CODES } from '../core/routing/retry-policy.ts'
 import type { ChainMemory, NodeAnswer, NodeRequest, Reading } from './chain.ts'
-import { isObject, type JsonObject, parseJson, printable } from './json.ts'
-import { statusFailure } from './status.ts'
+import { isObject, parseJson, printable } from './parse.ts'
 
-/** A JSON-RPC 2.0 call under way: what to send, and the id that its answer must carry. */
+/** A JSON-RPC 2.0 call: the request, and the id that its response must carry. */
 export interface Call {
   readonly request: NodeRequest
   readonly id: number
@@ -17,21 +16,20 @@ export function createCall(path: string, method: string, params: readonly unknow
   return { request: { method: 'POST', path, body }, id }
 }
 
-/** The `result` of an answer to a call that only HTTP 200 can carry. */
+/** The `result` of a response with a 2xx status. */
 export function readResult(answer: NodeAnswer, call: Call): Reading<unknown> {
-  const refused = statusFailure(answer)
-  if (refused !== null) return { ok: false, failure: refused }
-  return readEnvelope(parseJson(answer.body), answer, call)
+  const failure = statusFailure(answer)
+  return failure === null ? readEnvelope(parseJson(answer.body), answer, call) : fail(failure)
 }
 
-/** The `result` in an already parsed body, whatever the HTTP status was. */
+/** The `result` in a parsed body, whatever the HTTP status. */
 export function readEnvelope(body: unknown, answer: NodeAnswer, call: Call): Reading<unknown> {
   if (body === undefined) return fail({ kind: 'not-json' })
   if (Array.isArray(body)) return malformed('an array (a batch) in answer to one request')
   if (!isObject(body)) return malformed('not an object')
   const { id, error, result } = body
   if (error !== undefined && error !== null) {
-    // The id is null where the node could not read the request (JSON-RPC 2.0, section 5): then the error says more.
+    // The id is null if the node could not read the request (JSON-RPC 2.0, section 5): then the error says more.
     if (id !== call.id && id !== null) return fail({ kind: 'wrong-id' })
     return fail(readError(error, answer))
   }
@@ -42,24 +40,28 @@ export function readEnvelope(body: unknown, answer: NodeAnswer, call: Call): Rea
 
 function readError(error: unknown, { retryAfterMs }: NodeAnswer): Failure {
   if (!isObject(error)) return { kind: 'malformed', what: 'error is not an object' }
-  const { code } = error
+  const { code, message } = error
   if (RATE_LIMIT_CODES.has(code)) return { kind: 'rate-limited', retryAfterMs }
   return {
     kind: 'rpc',
     // Codes are integers: anything else would put the node's own text into our sentences.
     code: typeof code === 'number' && Number.isSafeInteger(code) ? code : 'unknown',
-    message: messageOf(error),
+    message: typeof message === 'string' ? printable(message) : '',
   }
 }
 
-function messageOf({ message }: JsonObject): string {
-  return typeof message === 'string' ? printable(message) : ''
-}
-
-/** gorilla/rpc answers -32000 with this text for what the specification numbers -32601. */
+/** gorilla/rpc answers -32000 with this text where the specification has -32601. */
 export function isUnknownMethod(failure: Failure): boolean {
   if (failure.kind !== 'rpc') return false
   return failure.code === -32601 || (failure.code === -32000 && failure.message.includes("can't find method"))
+}
+
+/** The failure that the HTTP status alone proves; `null` where the body decides. */
+export function statusFailure({ status, retryAfterMs }: NodeAnswer): Failure | null {
+  if (status >= 200 && status < 300) return null
+  if (status === 429) return { kind: 'rate-limited', retryAfterMs }
+  if (status >= 300 && status < 400) return { kind: 'redirect', status }
+  return { kind: 'http', status }
 }
 
 export function fail(failure: Failure): { readonly ok: false; readonly failure: Failure } {

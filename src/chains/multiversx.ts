@@ -1,12 +1,11 @@
 import type { Shard } from '../core/network.ts'
 import type { Head } from '../core/poll-result.ts'
-import type { Chain, ChainMemory, ChainTarget, Conversation, Reading } from './chain.ts'
-import { isObject } from './json.ts'
-import { malformed } from './json-rpc.ts'
-import { LATEST_TIME_MS, safeCount } from './quantity.ts'
-import { readData } from './rest.ts'
+import { RATE_LIMIT_CODES } from '../core/routing/retry-policy.ts'
+import type { Chain, ChainMemory, ChainTarget, Conversation, NodeAnswer, Reading } from './chain.ts'
+import { fail, malformed, statusFailure } from './json-rpc.ts'
+import { isObject, LATEST_TIME_MS, parseJson, printable, safeCount } from './parse.ts'
 
-/** MultiversX: REST, one chain for each shard, behind a proxy or on an observer of one shard. */
+/** MultiversX: REST, one chain for each shard, behind a proxy of all shards or on a node of one shard. */
 export const multiversx: Chain = {
   family: 'multiversx',
   liveness: null,
@@ -14,24 +13,20 @@ export const multiversx: Chain = {
   blockHash: shardBlockHash,
 }
 
-const HASH = /^[0-9a-fA-F]{64}$/
-
-/** The newest block of one shard: its nonce, the block by nonce, and once for each new block its by-hash form, which must be the same. */
+/** The newest block of one shard: its nonce, the block by nonce, and once for each new block its by-hash form, which must match. */
 function* shardHead(target: ChainTarget, shard: Shard, memory: ChainMemory): Conversation<Head> {
-  const paths = pathsOf(target, shard)
-  const nonce = readNonce(readData(yield get(paths.status)))
+  const part = shardPath(target, shard)
+  const nonce = readNonce(readData(yield get(`/network/status${part}`)))
   if (!nonce.ok) return nonce
-  const newest = yield* blockByNonce(paths, nonce.value, shard)
+  const newest = yield* blockByNonce(part, nonce.value, shard)
   // The status may run ahead of the block store by one block; "not found" is an internal issue here, like any other.
-  const found =
-    !newest.ok && newest.failure.kind === 'rpc' && nonce.value > 0
-      ? yield* blockByNonce(paths, nonce.value - 1, shard)
-      : newest
+  const isMissing = !newest.ok && newest.failure.kind === 'rpc' && nonce.value > 0
+  const found = isMissing ? yield* blockByNonce(part, nonce.value - 1, shard) : newest
   if (!found.ok || memory.seenHashes.get(shard) === found.value.hash) return found
-  const { hash } = found.value
-  const again = readBlock(readData(yield get(paths.byHash(hash))), shard)
+  const { hash, height } = found.value
+  const again = readBlock(readData(yield get(`/block${part}/by-hash/${hash}`)), shard)
   if (!again.ok) return again
-  if (again.value.hash !== hash || again.value.height !== found.value.height) {
+  if (again.value.hash !== hash || again.value.height !== height) {
     return malformed('the block by hash is another block than by nonce')
   }
   memory.seenHashes.set(shard, hash)
@@ -39,34 +34,23 @@ function* shardHead(target: ChainTarget, shard: Shard, memory: ChainMemory): Con
 }
 
 function* shardBlockHash(target: ChainTarget, shard: Shard, height: number): Conversation<string | null> {
-  const block = yield* blockByNonce(pathsOf(target, shard), height, shard)
+  const block = yield* blockByNonce(shardPath(target, shard), height, shard)
   if (block.ok) return { ok: true, value: block.value.hash }
   const { failure } = block
   return failure.kind === 'rpc' && failure.code === 'internal_issue' ? { ok: true, value: null } : block
 }
 
-interface Paths {
-  readonly status: string
-  byNonce(nonce: number): string
-  byHash(hash: string): string
-}
-
-function pathsOf({ kind }: ChainTarget, shard: Shard): Paths {
-  const part = kind === 'proxy' ? `/${shard}` : ''
-  return {
-    status: `/network/status${part}`,
-    byNonce: (nonce) => `/block${part}/by-nonce/${nonce}`,
-    byHash: (hash) => `/block${part}/by-hash/${hash}`,
-  }
+function shardPath({ kind }: ChainTarget, shard: Shard): string {
+  return kind === 'proxy' ? `/${shard}` : ''
 }
 
 function get(path: string) {
   return { method: 'GET', path, body: null } as const
 }
 
-function* blockByNonce(paths: Paths, nonce: number, shard: Shard): Conversation<Head> {
-  const block = readBlock(readData(yield get(paths.byNonce(nonce))), shard)
-  if (block.ok && block.value.height !== nonce) return malformed('nonce is not the one asked for')
+function* blockByNonce(part: string, nonce: number, shard: Shard): Conversation<Head> {
+  const block = readBlock(readData(yield get(`/block${part}/by-nonce/${nonce}`)), shard)
+  if (block.ok && block.value.height !== nonce) return malformed('nonce is not the requested one')
   return block
 }
 
@@ -74,38 +58,62 @@ function readNonce(data: Reading<unknown>): Reading<number> {
   if (!data.ok) return data
   const status = isObject(data.value) ? data.value.status : undefined
   const nonce = isObject(status) ? safeCount(status.erd_nonce) : null
-  return nonce === null ? malformed('data.status.erd_nonce is no height') : { ok: true, value: nonce }
+  return nonce === null ? malformed('data.status.erd_nonce is not a height') : { ok: true, value: nonce }
 }
 
 function readBlock(data: Reading<unknown>, shard: Shard): Reading<Head> {
   if (!data.ok) return data
   const block = isObject(data.value) ? data.value.block : undefined
-  if (!isObject(block)) return malformed('data.block is no block')
+  if (!isObject(block)) return malformed('data.block is not a block')
   const height = safeCount(block.nonce)
-  if (height === null) return malformed('nonce is no height')
+  if (height === null) return malformed('nonce is not a height')
   const hash = readHash(block.hash)
-  if (hash === null) return malformed('hash is no 32-byte hash')
-  // The genesis block has no parent to name.
+  if (hash === null) return malformed('hash is not a 32-byte hash')
+  // The genesis block has no parent.
   const parentHash = readHash(block.prevBlockHash) ?? (height === 0 ? '' : null)
-  if (parentHash === null) return malformed('prevBlockHash is no 32-byte hash')
+  if (parentHash === null) return malformed('prevBlockHash is not a 32-byte hash')
   if (shard !== null && typeof block.shard === 'number' && block.shard !== shard) {
     return malformed('the block is of another shard')
   }
   const timestamp = readTime(block.timestampMs, block.timestamp, height)
-  if (timestamp === null || timestamp > LATEST_TIME_MS) return malformed('timestamp is no time')
+  if (timestamp === null || timestamp > LATEST_TIME_MS) return malformed('timestamp is not a time')
   return { ok: true, value: { height, hash, parentHash, timestamp } }
 }
+
+const HASH = /^[0-9a-fA-F]{64}$/
 
 function readHash(value: unknown): string | null {
   return typeof value === 'string' && HASH.test(value) ? value.toLowerCase() : null
 }
 
-/** `timestampMs` since 2025, seconds before and beside it. */
+/** `timestampMs` exists since 2025, next to the older `timestamp` in seconds. */
 function readTime(milliseconds: unknown, seconds: unknown, height: number): number | null {
   const fine = safeCount(milliseconds)
   if (fine !== null && fine > 0) return fine
-  // Left out of the answer when 0, as it is in the genesis block of a test network.
+  // Omitted when 0, as in the genesis block of a test network.
   if (seconds === undefined && height === 0) return 0
   const coarse = safeCount(seconds)
   return coarse === null ? null : coarse * 1000
+}
+
+/** MultiversX's own error codes; any other would put the node's text into our sentences. */
+const ERROR_CODES: ReadonlySet<unknown> = new Set(['bad_request', 'internal_issue', 'unauthorized', 'forbidden'])
+
+/** The `data` of the envelope `{ data, error, code }`. An error in the envelope says more than the HTTP status. */
+function readData(answer: NodeAnswer): Reading<unknown> {
+  const failure = statusFailure(answer)
+  if (failure !== null && failure.kind !== 'http') return fail(failure)
+  const body = parseJson(answer.body)
+  if (!isObject(body) || typeof body.code !== 'string') {
+    if (failure !== null) return fail(failure)
+    return body === undefined ? fail({ kind: 'not-json' }) : malformed('code is missing: not a MultiversX answer')
+  }
+  const { code, data, error } = body
+  if (RATE_LIMIT_CODES.has(code)) return fail({ kind: 'rate-limited', retryAfterMs: answer.retryAfterMs })
+  if (code === 'successful') return failure === null ? { ok: true, value: data } : fail(failure)
+  return fail({
+    kind: 'rpc',
+    code: ERROR_CODES.has(code) ? code : 'unknown',
+    message: typeof error === 'string' ? printable(error) : '',
+  })
 }

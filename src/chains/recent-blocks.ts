@@ -1,20 +1,20 @@
 import type { Head } from '../core/poll-result.ts'
 
 /**
- * The heads of the blocks that were read last, by the whole text that they were read from. The nodes of a network answer
- * with the same block, byte for byte, and reading one costs more than all else in a poll: the same text is the same head.
+ * The heads of the last blocks, by the JSON text of the block. The nodes of a network send the same block byte for byte, and parsing it
+ * costs more than the rest of a poll.
  */
 export interface RecentBlocks {
   find(text: string): Head | undefined
-  /** `text` is a whole JSON value, and nothing but it decided what `head` is. */
+  /** `text` is a whole JSON value, and `head` depends on nothing else. */
   keep(text: string, head: Head): void
 }
 
-/** Two blocks, as two makes of node write them. */
-const KEPT = 4
+/** Two blocks, as two node implementations write them. */
+const KEPT_BLOCKS = 4
 
-/** The fullest block without its transactions is some 100 kB: whatever is longer is read each time. */
-const LONGEST_TEXT = 131_072
+/** The fullest block without its transactions is some 100 kB: longer texts are parsed each time. */
+const MAX_CHARACTERS = 131_072
 
 export function createRecentBlocks(): RecentBlocks {
   const texts: string[] = []
@@ -23,10 +23,32 @@ export function createRecentBlocks(): RecentBlocks {
   return {
     find: (text) => heads[texts.indexOf(text)],
     keep(text, head) {
-      if (text.length > LONGEST_TEXT) return
+      if (text.length > MAX_CHARACTERS) return
       texts[oldest] = text
       heads[oldest] = head
-      oldest = (oldest + 1) % KEPT
+      oldest = (oldest + 1) % KEPT_BLOCKS
     },
   }
+}
+
+const ENVELOPE_START = '{"jsonrpc":"2.0",'
+const RESULT = '"result":'
+
+/**
+ * The text of `result` in a response in the usual form (the id before the result, or after it); `null` for other forms. If this text is
+ * one JSON value, it is the result, and the response has no members besides it but the version and this id.
+ */
+export function resultText(body: string, id: number): string | null {
+  if (!body.startsWith(ENVELOPE_START)) return null
+  const end = body.endsWith('}\n') ? body.length - 2 : body.endsWith('}') ? body.length - 1 : -1
+  const idFirst = `"id":${id},${RESULT}`
+  if (body.startsWith(idFirst, ENVELOPE_START.length)) return between(body, ENVELOPE_START.length + idFirst.length, end)
+  const idLast = `,"id":${id}`
+  return body.startsWith(RESULT, ENVELOPE_START.length) && body.endsWith(idLast, end)
+    ? between(body, ENVELOPE_START.length + RESULT.length, end - idLast.length)
+    : null
+}
+
+function between(body: string, start: number, end: number): string | null {
+  return end > start ? body.slice(start, end) : null
 }

@@ -4,5 +4,5 @@ import type { Chain } from './chain.ts'
 import { ethereum } from './ethereum.ts'
 import { multiversx } from './multiversx.ts'
 
-/** Every family that Heartline speaks. */
+/** Every supported family. */
 export const chains: Readonly<Record<Family, Chain>> = { ethereum, avalanche, multiversx }

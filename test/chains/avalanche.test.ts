@@ -251,10 +251,10 @@ describe('hostile replies', () => {
   test.each([
     [reply({}, 'yes'), 'healthy is neither true nor false'],
     [reply({}, null), 'healthy is neither true nor false'],
-    [reply([]), 'checks is no map'],
-    [reply('ok'), 'checks is no map'],
-    [reply({ C: 'fine' }), 'a check is no object'],
-    [{ body: { jsonrpc: '2.0', id: 1, result: 7 } }, 'the health reply is no object'],
+    [reply([]), 'checks is not a map'],
+    [reply('ok'), 'checks is not a map'],
+    [reply({ C: 'fine' }), 'a check is not an object'],
+    [{ body: { jsonrpc: '2.0', id: 1, result: 7 } }, 'the health reply is not an object'],
   ])('are malformed: %j', (answer, what) => {
     expect(failureOf(ask([answer]))).toEqual({ kind: 'malformed', what })
   })

@@ -59,15 +59,15 @@ describe('the head', () => {
     ['null, as of a pending block', null],
     ['missing', undefined],
   ])('is malformed when its number is %s', (_name, number) => {
-    expect(failureOf(ask(blockWith({ number })))).toEqual({ kind: 'malformed', what: 'number is no height' })
+    expect(failureOf(ask(blockWith({ number })))).toEqual({ kind: 'malformed', what: 'number is not a height' })
   })
 
   test.each([
-    [{ hash: '0x12' }, 'hash is no 32-byte hash'],
-    [{ hash: null }, 'hash is no 32-byte hash'],
-    [{ parentHash: 'x' }, 'parentHash is no 32-byte hash'],
-    [{ timestamp: 1_763_817_203 }, 'timestamp is no time'],
-    [{ timestamp: '0xfffffffff' }, 'timestamp is no time'],
+    [{ hash: '0x12' }, 'hash is not a 32-byte hash'],
+    [{ hash: null }, 'hash is not a 32-byte hash'],
+    [{ parentHash: 'x' }, 'parentHash is not a 32-byte hash'],
+    [{ timestamp: 1_763_817_203 }, 'timestamp is not a time'],
+    [{ timestamp: '0xfffffffff' }, 'timestamp is not a time'],
   ])('is malformed with %j', (over, what) => {
     expect(failureOf(ask(blockWith(over)))).toEqual({ kind: 'malformed', what })
   })
@@ -112,7 +112,11 @@ describe('an answer', () => {
     ['a text', '"0x1"', { kind: 'malformed', what: 'not an object' }],
     ['null', 'null', { kind: 'malformed', what: 'not an object' }],
     ['no result', { jsonrpc: '2.0', id: 1 }, { kind: 'malformed', what: 'neither result nor error' }],
-    ['a text for a block', { jsonrpc: '2.0', id: 1, result: '0x1' }, { kind: 'malformed', what: 'result is no block' }],
+    [
+      'a text for a block',
+      { jsonrpc: '2.0', id: 1, result: '0x1' },
+      { kind: 'malformed', what: 'result is not a block' },
+    ],
   ])('of %s says so', (_name, body, failure) => {
     expect(failureOf(ask({ body }))).toEqual(failure)
   })
@@ -192,7 +196,7 @@ describe('the chain id', () => {
       { body: { jsonrpc: '2.0', id: 1, result } },
     ])
 
-    expect(failureOf(conversation)).toEqual({ kind: 'malformed', what: 'eth_chainId is no quantity' })
+    expect(failureOf(conversation)).toEqual({ kind: 'malformed', what: 'eth_chainId is not a quantity' })
   })
 
   test('that cannot be had leaves the head unbelieved', () => {
@@ -248,7 +252,7 @@ describe('the hash at a height', () => {
   test('is not that of another height', () => {
     expect(failureOf(askHash([blockWith({ number: '0x15f3a2c' })]))).toEqual({
       kind: 'malformed',
-      what: 'number is not the one asked for',
+      what: 'number is not the requested one',
     })
   })
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { parseGoDuration } from '../../src/chains/go-duration.ts'
+import { parseGoDuration } from '../../src/chains/parse.ts'
 
 test.each([
   ['0s', 0],

@@ -89,13 +89,13 @@ describe('the head of a shard', () => {
 
 describe('a block that is another than it should be', () => {
   test.each([
-    [{ nonce: 25_834_009 }, 'nonce is not the one asked for'],
+    [{ nonce: 25_834_009 }, 'nonce is not the requested one'],
     [{ shard: 2 }, 'the block is of another shard'],
-    [{ hash: '0x12' }, 'hash is no 32-byte hash'],
-    [{ prevBlockHash: '' }, 'prevBlockHash is no 32-byte hash'],
-    [{ nonce: -1 }, 'nonce is no height'],
-    [{ timestampMs: undefined, timestamp: 1e12 }, 'timestamp is no time'],
-    [{ timestampMs: undefined, timestamp: undefined }, 'timestamp is no time'],
+    [{ hash: '0x12' }, 'hash is not a 32-byte hash'],
+    [{ prevBlockHash: '' }, 'prevBlockHash is not a 32-byte hash'],
+    [{ nonce: -1 }, 'nonce is not a height'],
+    [{ timestampMs: undefined, timestamp: 1e12 }, 'timestamp is not a time'],
+    [{ timestampMs: undefined, timestamp: undefined }, 'timestamp is not a time'],
   ])('is malformed: %j', (over, what) => {
     expect(failureOf(ask([{ body: STATUS }, blockWith(over)]))).toEqual({ kind: 'malformed', what })
   })
@@ -175,7 +175,7 @@ describe('an answer', () => {
   ])('with a nonce that is %s is malformed', (_name, nonce) => {
     const body = `{"data":{"status":{"erd_nonce":${nonce}}},"error":"","code":"successful"}`
 
-    expect(failureOf(ask([{ body }]))).toEqual({ kind: 'malformed', what: 'data.status.erd_nonce is no height' })
+    expect(failureOf(ask([{ body }]))).toEqual({ kind: 'malformed', what: 'data.status.erd_nonce is not a height' })
   })
 
   test.each([
@@ -191,13 +191,13 @@ describe('an answer', () => {
     ['a redirect', STATUS, 302, { kind: 'redirect', status: 302 }],
     ['success with HTTP 500', STATUS, 500, { kind: 'http', status: 500 }],
     ['HTML', '<html>', 200, { kind: 'not-json' }],
-    ['no envelope', '{"status":"ok"}', 200, { kind: 'malformed', what: 'code is missing: no MultiversX answer' }],
+    ['no envelope', '{"status":"ok"}', 200, { kind: 'malformed', what: 'code is missing: not a MultiversX answer' }],
     ['an unknown code', { data: null, error: 'x', code: '<b>' }, 200, { kind: 'rpc', code: 'unknown', message: 'x' }],
     [
       'data null',
       { data: null, code: 'successful' },
       200,
-      { kind: 'malformed', what: 'data.status.erd_nonce is no height' },
+      { kind: 'malformed', what: 'data.status.erd_nonce is not a height' },
     ],
   ])('of %s says so', (_name, body, status, failure) => {
     expect(failureOf(ask([{ body, status }]))).toEqual(failure)

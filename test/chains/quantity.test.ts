@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { readHash, readQuantity, safeCount } from '../../src/chains/quantity.ts'
+import { readHash, readQuantity, safeCount } from '../../src/chains/parse.ts'
 
 describe('a quantity', () => {
   test('is read back for every safe integer, in either case of its digits', () => {

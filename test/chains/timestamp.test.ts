@@ -1,16 +1,8 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { readTimestamp } from '../../src/chains/timestamp.ts'
+import { readTimestamp } from '../../src/chains/parse.ts'
 
 const NOW = Date.UTC(2100, 0, 1)
-const RFC3339 = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:[Zz]|[+-]\d\d:\d\d)$/
-
-/** What the long way says: the shape, then Date.parse. */
-function longWay(text: string): number | null {
-  const at = RFC3339.test(text) ? Date.parse(text) : Number.NaN
-  return at >= 0 && at <= NOW + 86_400_000 ? at : null
-}
-
 const padded = (max: number, length: number) => fc.nat({ max }).map((number) => String(number).padStart(length, '0'))
 
 const written = fc
@@ -31,13 +23,36 @@ const misspelt = fc
   .tuple(written, fc.nat({ max: 29 }), fc.constantFrom('x', ' ', '-', '.', ':', '/', '\u0661', ''))
   .map(([text, at, other]) => text.slice(0, at) + other + text.slice(at + 1))
 
-test('a time is read as Date.parse reads it, and nothing else is', () => {
+test('a time in UTC is read to the millisecond, and a zone shifts it', () => {
+  const time = fc.date({ min: new Date(0), max: new Date(NOW), noInvalidDate: true })
+  fc.assert(
+    fc.property(time, fc.stringMatching(/^\d{0,6}$/), (date, decimals) => {
+      const text = date.toISOString().replace('Z', decimals)
+      expect(readTimestamp(`${text}Z`, NOW)).toBe(date.getTime())
+      expect(readTimestamp(`${text}-01:30`, NOW)).toBe(date.getTime() + 90 * 60_000)
+    }),
+  )
+})
+
+test('a misspelt time is no time, or the one that Date.parse reads', () => {
   fc.assert(
     fc.property(fc.oneof(written, misspelt), (text) => {
-      expect(readTimestamp(text, NOW)).toBe(longWay(text))
+      const at = readTimestamp(text, NOW)
+      if (at !== null) expect(at).toBe(Date.parse(text))
     }),
     { numRuns: 20_000 },
   )
+})
+
+test.each([
+  '2025-11-22',
+  '2025-11-22T13:13:23',
+  '2025-11-22 13:13:23Z',
+  '13:13:23Z',
+  '1763817203',
+  ' 2025-11-22T13:13:23Z',
+])('%s is no time of RFC 3339', (text) => {
+  expect(readTimestamp(text, NOW)).toBeNull()
 })
 
 test('decimals are cut at the millisecond, however many there are', () => {
