@@ -40,7 +40,7 @@ test.each<[string, Operation, AttemptResult, number | null, string]>([
   ],
   ["EIP-1474's word for that", read, error(-32_004, 'method not supported'), 10, 'unable'],
   ["avalanchego's words for that", read, error(-32_000, 'rpc: can\'t find method "health.GetLiveness"'), 10, 'unable'],
-  ['an error that names no request is no answer', read, { ...error(-32_602), toNobody: true }, 10, 'unable'],
+  ['an error that names no request is no answer', read, { ...error(-32_602), hasNullId: true }, 10, 'unable'],
   ['our rate is limited', read, error(-32_005, 'x'), 10, 'next'],
   ['our key is refused', read, error(-32_099, 'Authentication failed'), 10, 'next'],
   ['MultiversX has not got it', { ...block(9), name: 'block_by_nonce' }, error('internal_issue'), 10, 'absent'],

@@ -29,14 +29,14 @@ async function setting(names: readonly string[], over: Partial<Network> = {}, fa
     })),
   )
   await world.pollAll()
-  const { selector: choice } = upstreams.network('ethereum') ?? {}
-  if (choice === undefined) throw new Error('no choice')
+  const { selector } = upstreams.network('ethereum') ?? {}
+  if (selector === undefined) throw new Error('no selector')
   const of = (name: string): Upstream => {
     for (const upstream of upstreams.all()) if (upstream.name === name) return upstream
     throw new Error(name)
   }
-  const choose = (wish: Partial<SelectionCriteria> = {}) =>
-    choice.select({
+  const select = (wish: Partial<SelectionCriteria> = {}) =>
+    selector.select({
       need: ANY,
       isRead: true,
       minHeight: null,
@@ -58,24 +58,24 @@ async function setting(names: readonly string[], over: Partial<Network> = {}, fa
       of(name).end(clock.monotonic(), ms, true)
     }
   }
-  const name = (wish: Partial<SelectionCriteria> = {}) => choose(wish)?.upstream.name ?? null
-  return { clock, world, choice, choose, name, of, poll, take }
+  const name = (wish: Partial<SelectionCriteria> = {}) => select(wish)?.upstream.name ?? null
+  return { clock, world, selector, select, name, of, poll, take }
 }
 
 describe('time alone', () => {
   test('makes a result expire: the endpoint is then asked only when nobody is well', async () => {
-    const { clock, choose, poll, choice } = await setting(['a', 'b'])
+    const { clock, select, poll, selector } = await setting(['a', 'b'])
     await clock.advance(15_000)
     await poll('b', 1000)
-    expect(choice.overview().map(({ excluded }) => excluded)).toEqual([null, null])
+    expect(selector.overview().map(({ excluded }) => excluded)).toEqual([null, null])
 
     await clock.advance(6000)
 
-    expect(choice.overview()).toMatchObject([
+    expect(selector.overview()).toMatchObject([
       { endpoint: 'b', excluded: null },
       { endpoint: 'a', excluded: 'unknown' },
     ])
-    expect(choose()).toMatchObject({ upstream: { name: 'b' }, degraded: false })
+    expect(select()).toMatchObject({ upstream: { name: 'b' }, degraded: false })
   })
 
   test('begins a maintenance, and ends it', async () => {
@@ -117,7 +117,7 @@ describe('among the well', () => {
 
   test('who has not got a method is asked for it last, for ten minutes; of hundreds the latest are remembered', async () => {
     const { clock, name, of, poll } = await setting(['a', 'b'], {}, ['b'])
-    for (let i = 0; i < 300; i++) of('a').markUnsupported(`eth_${i}`, clock.monotonic())
+    for (let i = 0; i < 300; i++) of('a').unsupportedMethods.add(`eth_${i}`, clock.monotonic())
 
     expect(name({ method: 'eth_299' })).toBe('b')
     expect(name({ method: 'eth_0' })).toBe('a')
@@ -161,11 +161,11 @@ describe('among the well', () => {
   })
 
   test('an open breaker that stands alone lets some through, and not all', async () => {
-    const { clock, choose, of } = await setting(['a'])
+    const { clock, select, of } = await setting(['a'])
     for (let i = 0; i < 5; i++) of('a').breaker.fail(clock.monotonic())
 
     let through = 0
-    for (let pick = choose(); pick !== null; pick = choose()) {
+    for (let pick = select(); pick !== null; pick = select()) {
       expect(pick.degraded).toBe(true)
       pick.upstream.begin(clock.monotonic())
       through++
@@ -176,13 +176,13 @@ describe('among the well', () => {
 
   test('in a thousand all have their turn, and none that is not well', async () => {
     const names = Array.from({ length: 1000 }, (_, i) => `e${i}`)
-    const { choose, poll, of, clock } = await setting(names)
+    const { select, poll, of, clock } = await setting(names)
     await poll('e7', null)
     await poll('e7', null)
     const asked = new Set<string>()
 
     for (let i = 0; i < 4000; i++) {
-      const upstream = choose()?.upstream
+      const upstream = select()?.upstream
       if (upstream === undefined) throw new Error('nobody')
       asked.add(upstream.name)
       upstream.begin(clock.monotonic())
@@ -209,26 +209,25 @@ describe('heights', () => {
   })
 
   test('a poll that finds an endpoint lower goes before what it answered earlier, not before what it answered since', async () => {
-    const { clock, of, poll, choice } = await setting(['a'])
-    of('a').setHeight(null, 1005, clock.now())
+    const { clock, of, poll, selector } = await setting(['a'])
+    of('a').heights.set(null, 1005, clock.now())
     await clock.advance(1000)
     await poll('a', 1003)
-    expect(choice.highestKnown(null)).toBe(1003)
+    expect(selector.highestKnown(null)).toBe(1003)
 
-    of('a').setHeight(null, 1004, clock.now() + 1)
-    of('a').setPolledHeight(null, 1003, clock.now())
-    expect(choice.highestKnown(null)).toBe(1004)
+    of('a').heights.set(null, 1004, clock.now() + 1)
+    of('a').heights.setPolled(null, 1003, clock.now())
+    expect(selector.highestKnown(null)).toBe(1004)
   })
 
   test('nobody can be higher than blocks come', async () => {
-    const { clock, choice, of } = await setting(['a', 'b', 'c'])
-    of('c').setHeight(null, 5000, clock.now())
+    const { clock, selector, of } = await setting(['a', 'b', 'c'])
+    of('c').heights.set(null, 5000, clock.now())
 
-    expect(choice.ceiling(null)).toBe(1000 + 3 + 5)
-    expect(choice.highestKnown(null)).toBe(1000)
-    expect(choice.isReachedByAny(null, 1001)).toBe(false)
+    expect(selector.ceiling(null)).toBe(1000 + 3 + 5)
+    expect(selector.highestKnown(null)).toBe(1000)
     await clock.advance(10_000)
-    expect(choice.ceiling(null)).toBe(1000 + 3 + 5 + 40)
+    expect(selector.ceiling(null)).toBe(1000 + 3 + 5 + 40)
   })
 })
 

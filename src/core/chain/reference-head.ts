@@ -39,7 +39,7 @@ export interface ReferenceHead {
 }
 
 /** No chain makes blocks faster than this: a claim of more is a lie, or another chain. */
-const FASTEST_BLOCK_MS = 250
+export const FASTEST_BLOCK_MS = 250
 
 /** Blocks may come this much faster than usual for a while. */
 const PACE_MARGIN = 2

@@ -1,54 +1,45 @@
 import type { Failure } from '../../core/failure.ts'
-import { type AttemptResult, isFault, RATE_LIMIT_CODES } from '../../core/routing/retry-policy.ts'
+import type { Operation } from '../../core/routing/operation.ts'
+import type { AttemptOutcome } from '../../core/routing/request-outcome.ts'
+import {
+  type AttemptResult,
+  isFault,
+  isRateLimit,
+  RATE_LIMIT_CODES,
+  type RetryStep,
+} from '../../core/routing/retry-policy.ts'
 import type { ForwardedAnswer, NodeForwarder } from '../../nodes/forward.ts'
 import type { TransportRequest } from '../../nodes/transport.ts'
 import type { NodeReply, UpstreamRequest } from '../upstream-request.ts'
 import { isNullResult, readNodeAnswer, readRestAnswer } from './node-answer.ts'
 import type { Upstream } from './upstream.ts'
 
-/** What came of asking one endpoint: how it is to be judged, and the node's own bytes where it answered. */
-export interface Attempt {
-  readonly result: AttemptResult
-  readonly reply: NodeReply | null
-  /** For a node that limits our rate. */
-  readonly retryAfterMs: number | null
-  readonly nodeId: string | null
-  /** It says that the endpoint is not well. */
-  readonly isFault: boolean
-  /** Nothing of it is the node's doing. */
-  readonly isLocal: boolean
-  /** Most of its time went by in want of a connection. */
-  readonly waitedForConnection?: boolean
-}
-
-/** Sends one question to one endpoint; given up `withinMs` from now. Never rejects. */
+/** Sends a request to one endpoint, and gives up `withinMs` from now. Never rejects. */
 export async function attempt(
   nodes: Pick<NodeForwarder, 'forward'>,
   upstream: Upstream,
-  question: UpstreamRequest,
+  request: UpstreamRequest,
   id: number,
   withinMs: number,
 ): Promise<Attempt> {
-  const { call, operation, signal } = question
-  const path = pathFor(upstream, question)
-  const request: TransportRequest = {
+  const { call, operation, signal } = request
+  const sent: TransportRequest = {
     method: call === null ? 'GET' : 'POST',
-    path,
+    path: pathFor(upstream, request),
     body: call === null ? null : bodyOf(call, id),
     once: !operation.isRead,
   }
-  const forwarded = await nodes.forward(upstream.address, request, withinMs, signal)
+  const forwarded = await nodes.forward(upstream.address, sent, withinMs, signal)
   if (!forwarded.ok) {
     const { failure, stage, waited } = forwarded
-    // A deadline of hardly any length says nothing of the node that missed it.
-    const tooShort = failure.kind === 'timeout' && failure.afterMs < TELLING_MS
-    const isOurs = signal.aborted || waited || tooShort
-    return { ...failed(failure, stage === 'unsent', isOurs), waitedForConnection: waited && !signal.aborted }
+    const isTooShort = failure.kind === 'timeout' && failure.afterMs < SHORTEST_FAIR_TIMEOUT_MS
+    const isLocal = signal.aborted || waited || isTooShort
+    return { ...failed(failure, stage === 'unsent', isLocal), waitedForConnection: waited && !signal.aborted }
   }
   const { answer } = forwarded
   const attempted = withoutKeys(call === null ? readRest(answer) : readRpc(answer, String(id)), upstream)
-  // A path that only this endpoint is asked for says nothing of the endpoint.
-  const isPathMissing = answer.status === 404 && question.to.kind === 'path'
+  // A missing path that the caller chose is not a fault of the endpoint.
+  const isPathMissing = answer.status === 404 && request.to.kind === 'path'
   const wantsNodeId = operation.name === 'admin.alias' || operation.name === 'alias'
   if (!isPathMissing && !wantsNodeId) return attempted
   return {
@@ -58,35 +49,123 @@ export async function attempt(
   }
 }
 
-const TELLING_MS = 500
+/** What one endpoint answered, or how it failed. */
+export interface Attempt {
+  readonly result: AttemptResult
+  /** The node's own bytes; `null` where it failed. */
+  readonly reply: NodeReply | null
+  /** From a node that limits the gateway's rate. */
+  readonly retryAfterMs: number | null
+  readonly nodeId: string | null
+  /** Counts against the endpoint in its circuit breaker. */
+  readonly isFault: boolean
+  /** The cause is on this side: it says nothing about the node. */
+  readonly isLocal: boolean
+  /** It spent most of its time waiting for a connection. */
+  readonly waitedForConnection?: boolean
+}
 
-/** "Project 7f3a… has no access": a provider may name our key in its error, which goes to callers who must not have it. */
-function withoutKeys(attempted: Attempt, upstream: Upstream): Attempt {
-  const { result: came, reply } = attempted
-  if (came.kind !== 'error' || reply === null || reply.kind === 'result') return attempted
-  const said = reply.kind === 'error' ? reply.error : reply.body
-  if (said.length > LONGEST_TOLD) return failed({ kind: 'too-large', limitBytes: LONGEST_TOLD }, false, false)
-  const text = said.toString()
-  const told = upstream.redact(text)
-  if (told === text) return attempted
-  const bytes = Buffer.from(told)
-  // A key of digits may have stood there as a number.
-  if (parseObject(bytes, Number.POSITIVE_INFINITY) === null) return failed({ kind: 'not-json' }, false, false)
-  return {
-    ...attempted,
-    reply: reply.kind === 'error' ? { ...reply, error: bytes } : { ...reply, body: bytes },
+/** Notes on the endpoint how the attempt ended. Returns whether that opened its circuit breaker. */
+export function settle(
+  upstream: Upstream,
+  operation: Operation,
+  { result, isLocal, isFault, retryAfterMs }: Attempt,
+  began: number,
+  ended: number,
+): boolean {
+  const isAnswer = result.kind !== 'failed'
+  const failure = isAnswer ? null : result.failure.kind
+  const isNodeTimeout = failure === 'timeout' && !isLocal
+  // The time until a connection was refused says nothing about how fast the node answers.
+  upstream.end(ended, isAnswer || isNodeTimeout ? ended - began : null, !isLocal && !isNodeTimeout)
+  const isLimited = result.kind === 'error' ? isRateLimit(operation, result) : failure === 'rate-limited'
+  if (isLimited) upstream.rateLimit.begin(retryAfterMs, ended)
+  if (!isLocal) upstream.isAnswering = isAnswer && !isLimited
+  if (isFault) return upstream.breaker.fail(ended)
+  if (!isAnswer || isLimited) upstream.breaker.ignore()
+  else {
+    upstream.breaker.succeed()
+    upstream.rateLimit.reset()
+  }
+  return false
+}
+
+/** For the metric of attempts. */
+export function outcomeOf(
+  { result, isLocal }: Attempt,
+  step: RetryStep,
+  isBehind: boolean,
+  { operation, signal }: UpstreamRequest,
+): AttemptOutcome {
+  if (result.kind === 'failed') {
+    if (signal.aborted) return 'cancelled'
+    return isLocal && result.failure.kind !== 'timeout' ? 'local' : failureOutcome(result.failure)
+  }
+  if (isBehind) return 'behind'
+  if (step === 'absent') return 'absent'
+  if (result.kind === 'result') return 'answered'
+  return isRateLimit(operation, result) ? 'rate-limited' : 'node-error'
+}
+
+function failureOutcome(failure: Failure): AttemptOutcome {
+  switch (failure.kind) {
+    case 'timeout':
+      return 'timeout'
+    case 'dns':
+    case 'refused':
+    case 'unroutable':
+    case 'reset':
+    case 'truncated':
+    case 'tls':
+      return 'connection'
+    case 'local-resources':
+      return 'local'
+    case 'redirect':
+    case 'http':
+      return 'http-status'
+    case 'rate-limited':
+      return 'rate-limited'
+    case 'not-http':
+    case 'headers-too-large':
+    case 'too-large':
+    case 'bad-encoding':
+    case 'not-json':
+    case 'too-deep':
+    case 'rpc':
+    case 'wrong-id':
+    case 'malformed':
+    case 'wrong-network':
+      return 'bad-answer'
   }
 }
 
-/** What a reverted call returns may be long; nobody writes a megabyte of reasons. */
-const LONGEST_TOLD = 2 ** 20
+/** A node that misses a shorter timeout than this is not to blame. */
+const SHORTEST_FAIR_TIMEOUT_MS = 500
+
+/** A provider may name our key in its error ("Project 7f3a… has no access"); callers must not see it. */
+function withoutKeys(attempted: Attempt, upstream: Upstream): Attempt {
+  const { result, reply } = attempted
+  if (result.kind !== 'error' || reply === null || reply.kind === 'result') return attempted
+  const original = reply.kind === 'error' ? reply.error : reply.body
+  if (original.length > MAX_ERROR_BYTES) return failed({ kind: 'too-large', limitBytes: MAX_ERROR_BYTES })
+  const text = original.toString()
+  const redacted = upstream.redact(text)
+  if (redacted === text) return attempted
+  const bytes = Buffer.from(redacted)
+  // A key of digits may have stood there as a number.
+  if (parseObject(bytes, Number.POSITIVE_INFINITY) === null) return failed({ kind: 'not-json' })
+  return { ...attempted, reply: reply.kind === 'error' ? { ...reply, error: bytes } : { ...reply, body: bytes } }
+}
+
+/** The data of a reverted call may be long. */
+const MAX_ERROR_BYTES = 2 ** 20
 
 function pathFor({ target, servesOneShard }: Upstream, { to }: UpstreamRequest): string {
   if (to.kind === 'rpc') return target.rpcPath
   return servesOneShard ? (to.singleShardPath ?? to.path) : to.path
 }
 
-/** With an id of ours: another request of the caller's may carry the same one. */
+/** The id is ours, because two callers may send the same one. */
 function bodyOf({ method, params }: NonNullable<UpstreamRequest['call']>, id: number): string {
   const name = PLAIN_NAME.test(method) ? `"${method}"` : JSON.stringify(method)
   return params === null
@@ -98,71 +177,76 @@ const PLAIN_NAME = /^[\w.]{1,128}$/
 
 function readRpc(answer: ForwardedAnswer, id: string): Attempt {
   const { status, body } = answer
-  // An error of the node's own may come with a status of its own; anything else that is no 200 says nothing.
-  if (status !== 200 && (status < 400 || status >= 500 || REFUSING.has(status))) return refused(answer)
+  // A node's own error may come with a 4xx status; any other status than 200 means that the request failed.
+  if (status !== 200 && (status < 400 || status >= 500 || REJECTING.has(status))) return rejected(answer)
   const read = readNodeAnswer(body, id)
   switch (read.kind) {
     case 'result':
-      if (status !== 200) return refused(answer)
+      if (status !== 200) return rejected(answer)
       return answered(
         { kind: 'result', isNull: isNullResult(body, read) },
         { kind: 'result', result: body.subarray(read.start, read.end) },
       )
     case 'error': {
       const error = body.subarray(read.start, read.end)
-      const came: AttemptResult = { kind: 'error', code: read.code, message: messageOf(error), toNobody: read.idIsNull }
-      return { ...answered(came, { kind: 'error', error }), retryAfterMs: answer.retryAfterMs() }
+      const result: AttemptResult = {
+        kind: 'error',
+        code: read.code,
+        message: messageOf(error),
+        hasNullId: read.idIsNull,
+      }
+      return { ...answered(result, { kind: 'error', error }), retryAfterMs: answer.retryAfterMs() }
     }
     case 'wrong-id':
-      return status === 200 ? failed({ kind: 'wrong-id' }, false, false) : refused(answer)
+      return status === 200 ? failed({ kind: 'wrong-id' }) : rejected(answer)
     case 'garbage':
-      return status === 200 ? failed({ kind: 'not-json' }, false, false) : refused(answer)
+      return status === 200 ? failed({ kind: 'not-json' }) : rejected(answer)
   }
 }
 
-/** Of us, not of the request. */
-const REFUSING: ReadonlySet<number> = new Set([401, 403, 407, 408, 425, 429])
+/** Statuses that reject the gateway or its key, not the caller's request. */
+const REJECTING: ReadonlySet<number> = new Set([401, 403, 407, 408, 425, 429])
 
 function readRest(answer: ForwardedAnswer): Attempt {
   const { status, body } = answer
-  if (status >= 300 && status < 400) return refused(answer)
+  if (status >= 300 && status < 400) return rejected(answer)
   const envelope = readRestAnswer(body)
-  if (envelope === null) return status === 200 ? failed({ kind: 'not-json' }, false, false) : refused(answer)
+  if (envelope === null) return status === 200 ? failed({ kind: 'not-json' }) : rejected(answer)
   const { code, message, isNull } = envelope
   if (code === 'successful') {
-    // With nothing in it clients fall over it: it is the last word only where everybody says so.
-    return status === 200 ? answered({ kind: 'result', isNull }, { kind: 'rest', status, body }) : refused(answer)
+    // Clients fail on an empty answer: it is passed on only where no endpoint has a better one.
+    return status === 200 ? answered({ kind: 'result', isNull }, { kind: 'rest', status, body }) : rejected(answer)
   }
-  // Whoever limits our rate says so to us: callers have limits of their own.
+  // The limit is on the gateway's rate, not on the caller's: it is not passed on.
   if (status === 429 || RATE_LIMIT_CODES.has(code)) return limited(answer)
-  if (REFUSING.has(status) || (status >= 500 && code !== 'internal_issue')) return refused(answer)
+  if (REJECTING.has(status) || (status >= 500 && code !== 'internal_issue')) return rejected(answer)
   return answered({ kind: 'error', code, message }, { kind: 'rest', status, body })
 }
 
-function refused(answer: ForwardedAnswer): Attempt {
+function rejected(answer: ForwardedAnswer): Attempt {
   const { status } = answer
   if (status === 429) return limited(answer)
-  return failed(status >= 300 && status < 400 ? { kind: 'redirect', status } : { kind: 'http', status }, false, false)
+  return failed(status >= 300 && status < 400 ? { kind: 'redirect', status } : { kind: 'http', status })
 }
 
 function limited(answer: ForwardedAnswer): Attempt {
   const retryAfterMs = answer.retryAfterMs()
-  return { ...failed({ kind: 'rate-limited', retryAfterMs }, false, false), retryAfterMs }
+  return { ...failed({ kind: 'rate-limited', retryAfterMs }), retryAfterMs }
 }
 
-function failed(failure: Failure, unsent: boolean, isOurs: boolean): Attempt {
+function failed(failure: Failure, unsent = false, isLocal = false): Attempt {
   return {
     result: { kind: 'failed', failure, unsent },
     reply: null,
     retryAfterMs: null,
     nodeId: null,
-    isFault: !isOurs && isFault(failure),
-    isLocal: isOurs || failure.kind === 'local-resources',
+    isFault: !isLocal && isFault(failure),
+    isLocal: isLocal || failure.kind === 'local-resources',
   }
 }
 
-function answered(came: AttemptResult, reply: NodeReply): Attempt {
-  return { result: came, reply, retryAfterMs: null, nodeId: null, isFault: false, isLocal: false }
+function answered(result: AttemptResult, reply: NodeReply): Attempt {
+  return { result, reply, retryAfterMs: null, nodeId: null, isFault: false, isLocal: false }
 }
 
 function messageOf(error: Buffer): string {
@@ -171,7 +255,7 @@ function messageOf(error: Buffer): string {
 }
 
 const LONGEST_MESSAGE = 512
-/** No error is longer that says anything. */
+/** A longer error has no message that matters here. */
 const LONGEST_ERROR = 65_536
 
 function parseObject(text: Buffer, longest: number): Record<string, unknown> | null {

@@ -1,39 +1,16 @@
 import type { Clock } from '../../clock.ts'
+import { FASTEST_BLOCK_MS } from '../../core/chain/reference-head.ts'
 import type { Shard } from '../../core/network.ts'
+import type { UnixMs } from '../../core/time.ts'
 import type { Board } from '../../state/board.ts'
 import type { Upstream } from './upstream.ts'
 
-/** Who has a height, by what is known of the endpoints and of the chain: polls tell it now and then, time passes in between. */
-export interface UpstreamHeights {
-  /** Where endpoints stand beside this height. */
-  places(shard: Shard, wanted: number): { of(upstream: Upstream): HeightStanding }
-  /** No endpoint can be as high as that: it is a lie, or another chain. */
-  ceiling(shard: Shard): number
-  /** The reference head may be another. */
-  moved(): void
-}
-
-/** It has it; at the chain's pace it will by now; it has not, as far as anybody knows. */
-export type HeightStanding = typeof THERE | typeof LIKELY | typeof BEHIND
-export const THERE = 0
-const LIKELY = 1
-export const BEHIND = 2
-
-export interface UpstreamHeightsDeps {
-  readonly network: string
-  readonly board: Board
-  readonly clock: Pick<Clock, 'now' | 'monotonic'>
-}
-
-/** Faster no chain makes blocks: what core/chain/chain-view.ts allows as well. */
-const FASTEST_BLOCK_MS = 250
-const SLACK_BLOCKS = 5
-
+/** Tells which endpoints of a network have reached a height, from polls, answers and the time that has passed since. */
 export function createUpstreamHeights({ network, board, clock }: UpstreamHeightsDeps): UpstreamHeights {
-  /** When the reference head was last seen to be another, by shard; on the monotonic clock. */
+  /** When the reference head last changed, by shard; on the monotonic clock. */
   const references = new Map<Shard, { readonly height: number; readonly at: number }>()
 
-  function moved(): void {
+  function referenceMoved(): void {
     for (const { shard, height } of board.network(network)?.standing.heads ?? []) {
       if (references.get(shard)?.height !== height) references.set(shard, { height, at: clock.monotonic() })
     }
@@ -54,23 +31,81 @@ export function createUpstreamHeights({ network, board, clock }: UpstreamHeights
     return Math.max(1, measured ?? standing?.network.blockTimeMs ?? Number.POSITIVE_INFINITY)
   }
 
-  moved()
+  referenceMoved()
 
   return {
     ceiling,
-    moved,
-    places(shard, wanted) {
+    referenceMoved,
+    comparedTo(shard, wanted) {
       const highest = ceiling(shard)
       const pace = blockTimeMs(shard)
       const now = clock.now()
-      return {
-        of(upstream) {
-          const height = upstream.height(shard)
-          if (height > highest) return BEHIND
-          if (height >= wanted) return THERE
-          return upstream.expectedHeight(shard, now, pace) >= wanted ? LIKELY : BEHIND
-        },
+      return ({ heights }) => {
+        const height = heights.of(shard)
+        if (height > highest) return BEHIND
+        if (height >= wanted) return REACHED
+        return heights.expected(shard, now, pace) >= wanted ? LIKELY : BEHIND
       }
     },
   }
 }
+
+export interface UpstreamHeights {
+  /** Whether an endpoint has reached this height. */
+  comparedTo(shard: Shard, wanted: number): (upstream: Upstream) => HeightStanding
+  /** The highest that an endpoint can be by now: more is a false claim, or another chain. */
+  ceiling(shard: Shard): number
+  /** The reference head may have changed. */
+  referenceMoved(): void
+}
+
+/** `LIKELY`: at the chain's pace it has reached it by now. */
+export type HeightStanding = typeof REACHED | typeof LIKELY | typeof BEHIND
+export const REACHED = 0
+export const LIKELY = 1
+export const BEHIND = 2
+
+interface UpstreamHeightsDeps {
+  readonly network: string
+  readonly board: Board
+  readonly clock: Pick<Clock, 'now' | 'monotonic'>
+}
+
+/** The latest known height of one endpoint on each shard, by its polls and its answers, whichever is newer. */
+export class KnownHeights {
+  readonly #byShard = new Map<Shard, { height: number; at: UnixMs }>()
+
+  /** It answered that this is its head, be it lower than before. */
+  set(shard: Shard, height: number, at: UnixMs): void {
+    const known = this.#byShard.get(shard)
+    if (known === undefined) this.#byShard.set(shard, { height, at })
+    else {
+      known.height = height
+      known.at = at
+    }
+  }
+
+  /** It has this block, and maybe later ones. */
+  raise(shard: Shard, height: number, at: UnixMs): void {
+    if (height > this.of(shard)) this.set(shard, height, at)
+  }
+
+  /** A poll that began at `readAt` found its head there. */
+  setPolled(shard: Shard, height: number, readAt: UnixMs): void {
+    const known = this.#byShard.get(shard)
+    if (known === undefined || readAt >= known.at || height > known.height) this.set(shard, height, readAt)
+  }
+
+  /** -1 where nothing is known. */
+  of(shard: Shard): number {
+    return this.#byShard.get(shard)?.height ?? -1
+  }
+
+  /** Where it is by now at the chain's pace. */
+  expected(shard: Shard, now: UnixMs, blockTimeMs: number): number {
+    const known = this.#byShard.get(shard)
+    return known === undefined ? -1 : known.height + Math.max(0, now - known.at) / blockTimeMs
+  }
+}
+
+const SLACK_BLOCKS = 5

@@ -6,67 +6,35 @@ import { createRetryBudget, type RetryBudget } from './retry-budget.ts'
 import { Upstream, type UpstreamTarget } from './upstream.ts'
 import { createUpstreamSelector, type UpstreamSelector } from './upstream-selector.ts'
 
-/** The endpoints of all networks as traffic knows them, kept up to date by the board. */
-export interface Upstreams {
-  network(name: string): UpstreamNetwork | undefined
-  all(): Iterable<Upstream>
-  /** The new whole set. What is known of an endpoint is kept where nothing of how it is asked has changed. */
-  retarget(targets: readonly UpstreamTarget[]): void
-  close(): void
-}
-
-export interface UpstreamNetwork {
-  readonly name: string
-  readonly selector: UpstreamSelector
-  readonly size: number
-  /** Of many callers who wait for the same thing one asks, now and then. */
-  readonly scout: { mayGo(now: number): boolean }
-  /** For attempts that failed, and for answers that others may better. */
-  readonly budgets: { readonly failed: RetryBudget; readonly doubtful: RetryBudget }
-}
-
-export interface UpstreamsDeps {
-  readonly board: Board
-  readonly clock: Clock
-}
-
-/** Results expire and maintenance begins by the second. */
-const TICK_MS = 1000
-
-/** A fifth more load is what nodes that are ill together can bear. */
-const FAILED = { share: 0.2, floor: 20 }
-/** Of every request, one more at most: clients that wait for a transaction ask for what is not there again and again. */
-const DOUBTFUL = { share: 1, floor: 40 }
-
+/** Holds the upstreams of all networks, and brings to them what polls find. */
 export function createUpstreams({ board, clock }: UpstreamsDeps): Upstreams {
   let upstreams = new Map<EndpointKey, Upstream>()
   let networks = new Map<string, UpstreamNetwork>()
 
   const unsubscribe = board.subscribe(({ network, endpoint, verdictChanged }) => {
-    const { selector: choice } = networks.get(network) ?? {}
-    if (choice === undefined) return
-    if (verdictChanged) choice.invalidate()
-    if (endpoint === null) return choice.referenceMoved()
+    const selector = networks.get(network)?.selector
+    if (selector === undefined) return
+    if (verdictChanged) selector.invalidate()
+    if (endpoint === null) return selector.referenceMoved()
     const health = board.entry(network, endpoint)?.health
     const upstream = upstreams.get(`${network}/${endpoint}`)
-    if (health !== undefined && upstream !== undefined) learn(upstream, health, choice)
+    if (health !== undefined && upstream !== undefined) learn(upstream, health, selector)
   })
 
-  /** What a poll says goes before what was concluded from traffic. */
-  function learn(upstream: Upstream, health: Health, choice: UpstreamSelector): void {
-    for (const { shard, height, readAt } of health.heads) upstream.setPolledHeight(shard, height, readAt)
+  function learn(upstream: Upstream, health: Health, selector: UpstreamSelector): void {
+    for (const { shard, height, readAt } of health.heads) upstream.heights.setPolled(shard, height, readAt)
     if (health.latencyMs !== null) upstream.setPolledLatency(health.latencyMs, clock.monotonic())
-    // Before it is a verdict: one poll is enough to begin asking, or to stop.
+    // One poll is enough to start using an endpoint, or to stop: the verdict comes later.
     const isVerified = health.heads.length > 0
-    const isForeign = health.confirmation.traces.some(({ finding }) => finding.code === 'wrong-network')
-    if (upstream.isVerified !== isVerified || upstream.isOnWrongNetwork !== isForeign) {
+    const isOnWrongNetwork = health.confirmation.traces.some(({ finding }) => finding.code === 'wrong-network')
+    if (upstream.isVerified !== isVerified || upstream.isOnWrongNetwork !== isOnWrongNetwork) {
       upstream.isVerified = isVerified
-      upstream.isOnWrongNetwork = isForeign
-      choice.invalidate()
+      upstream.isOnWrongNetwork = isOnWrongNetwork
+      selector.invalidate()
     }
     const latest = health.confirmation.recent.at(-1)
-    const isNews = health.lastPolledAt !== null && health.lastPolledAt >= upstream.breakerOpenedAt
-    if (isNews && health.latencyMs !== null && latest !== undefined && latest.verdict !== 'down') {
+    const isNewer = health.lastPolledAt !== null && health.lastPolledAt >= upstream.breakerOpenedAt
+    if (isNewer && health.latencyMs !== null && latest !== undefined && latest.verdict !== 'down') {
       upstream.breaker.close()
     }
   }
@@ -74,8 +42,22 @@ export function createUpstreams({ board, clock }: UpstreamsDeps): Upstreams {
   let timer = clock.after(TICK_MS, tick)
   function tick(): void {
     const now = clock.now()
-    for (const { selector: choice } of networks.values()) choice.tick(now)
+    for (const { selector } of networks.values()) selector.tick(now)
     timer = clock.after(TICK_MS, tick)
+  }
+
+  function networkOf(name: string, size: number, before: UpstreamNetwork | undefined): UpstreamNetwork {
+    const selector = createUpstreamSelector({
+      network: name,
+      board,
+      clock,
+      upstreamOf: (endpoint) => upstreams.get(`${name}/${endpoint}`),
+    })
+    const budgets = before?.budgets ?? {
+      failed: createRetryBudget(FAILED),
+      doubtful: createRetryBudget(DOUBTFUL),
+    }
+    return { name, size, selector, budgets, headProbe: createHeadProbe() }
   }
 
   return {
@@ -85,37 +67,18 @@ export function createUpstreams({ board, clock }: UpstreamsDeps): Upstreams {
     retarget(targets) {
       const before = { upstreams, networks }
       upstreams = new Map()
+      const sizes = new Map<string, number>()
       for (const target of targets) {
         const fresh = new Upstream(target)
         const known = before.upstreams.get(fresh.key)
         upstreams.set(fresh.key, known?.fingerprint === fresh.fingerprint ? known : fresh)
+        sizes.set(fresh.network, (sizes.get(fresh.network) ?? 0) + 1)
       }
-      const sizes = new Map<string, number>()
-      for (const { network } of upstreams.values()) sizes.set(network, (sizes.get(network) ?? 0) + 1)
-      networks = new Map(
-        [...sizes].map(([name, size]) => [
-          name,
-          {
-            name,
-            size,
-            scout: createScout(),
-            selector: createUpstreamSelector({
-              network: name,
-              board,
-              clock,
-              upstreamOf: (endpoint) => upstreams.get(`${name}/${endpoint}`),
-            }),
-            budgets: before.networks.get(name)?.budgets ?? {
-              failed: createRetryBudget(FAILED),
-              doubtful: createRetryBudget(DOUBTFUL),
-            },
-          },
-        ]),
-      )
+      networks = new Map([...sizes].map(([name, size]) => [name, networkOf(name, size, before.networks.get(name))]))
       for (const upstream of upstreams.values()) {
         const health = board.entry(upstream.network, upstream.name)?.health
-        const choice = networks.get(upstream.network)?.selector
-        if (health !== undefined && choice !== undefined) learn(upstream, health, choice)
+        const selector = networks.get(upstream.network)?.selector
+        if (health !== undefined && selector !== undefined) learn(upstream, health, selector)
       }
     },
 
@@ -126,15 +89,44 @@ export function createUpstreams({ board, clock }: UpstreamsDeps): Upstreams {
   }
 }
 
-const SCOUT_EVERY_MS = 50
+export interface Upstreams {
+  network(name: string): UpstreamNetwork | undefined
+  all(): Iterable<Upstream>
+  /** Takes the new complete set of endpoints. What is known of an unchanged endpoint is kept. */
+  retarget(targets: readonly UpstreamTarget[]): void
+  close(): void
+}
 
-function createScout(): UpstreamNetwork['scout'] {
-  let wentAt = Number.NEGATIVE_INFINITY
+export interface UpstreamNetwork {
+  readonly name: string
+  readonly selector: UpstreamSelector
+  readonly size: number
+  /** Of many requests that wait for a higher block, one asks a node from time to time. */
+  readonly headProbe: { mayBegin(now: number): boolean }
+  /** For attempts that failed, and for answers that another endpoint may improve on. */
+  readonly budgets: { readonly failed: RetryBudget; readonly doubtful: RetryBudget }
+}
+
+interface UpstreamsDeps {
+  readonly board: Board
+  readonly clock: Clock
+}
+
+function createHeadProbe(): UpstreamNetwork['headProbe'] {
+  let beganAt = Number.NEGATIVE_INFINITY
   return {
-    mayGo(now) {
-      if (now - wentAt < SCOUT_EVERY_MS) return false
-      wentAt = now
+    mayBegin(now) {
+      if (now - beganAt < PROBE_EVERY_MS) return false
+      beganAt = now
       return true
     },
   }
 }
+
+/** Results expire and maintenance begins by the second. */
+const TICK_MS = 1000
+const PROBE_EVERY_MS = 50
+/** Nodes that fail together can bear a fifth more load. */
+const FAILED = { share: 0.2, floor: 20 }
+/** One per request: clients that wait for a transaction ask again and again for what is not there yet. */
+const DOUBTFUL = { share: 1, floor: 40 }

@@ -1,0 +1,97 @@
+import { describeFailure, type Failure } from '../../core/failure.ts'
+import type { RejectionReason } from '../../core/routing/request-outcome.ts'
+import { type GatewayError, gatewayError, OVERLOADED } from '../errors.ts'
+import type { NodeReply, Reply, UpstreamRequest } from '../upstream-request.ts'
+import type { Upstream } from './upstream.ts'
+
+/** The reply to a request for which a node's answer is passed on. */
+export function passOn({ reply, upstream, degraded, nodeId }: NodeAnswer, attempts: number, nodeMs: number): Reply {
+  return { ...reply, endpoint: upstream.name, attempts, cache: 'none', degraded, nodeMs, nodeId }
+}
+
+/** A node's answer that may be passed on. */
+export interface NodeAnswer {
+  readonly reply: NodeReply
+  readonly upstream: Upstream
+  readonly degraded: boolean
+  readonly nodeId: string | null
+}
+
+/** The reply to a request that the gateway rejects. */
+export function rejected(error: GatewayError, endpoint: string | null, attempts: number, nodeMs: number): Reply {
+  return {
+    kind: 'rejected',
+    rejection: error,
+    endpoint,
+    attempts,
+    cache: 'none',
+    degraded: false,
+    nodeMs,
+    nodeId: null,
+  }
+}
+
+/** The reply to a request that no endpoint has answered. */
+export function failureReply(request: UpstreamRequest, failed: FailedRequest): Reply {
+  const { isRead, need } = request.operation
+  // Where the request concerns one endpoint, its name is part of the answer.
+  const endpoint = !isRead || need.kind === 'endpoint' ? (failed.last?.endpoint ?? null) : null
+  return rejected(errorOf(request, failed), endpoint, failed.attempts, failed.nodeMs)
+}
+
+function errorOf(
+  { operation, to }: UpstreamRequest,
+  { last, tried, waitedForConnections, leftMs, rateLimitedForMs }: FailedRequest,
+): GatewayError {
+  // The nodes are not to blame, and a retry may find a free connection.
+  if (waitedForConnections && (operation.isRead || last?.unsent === true)) return OVERLOADED
+  if (last === null) {
+    if (leftMs < TOO_SHORT_MS) return DEADLINE
+    return rateLimited('no-endpoint', ALL_RATE_LIMITED, rateLimitedForMs) ?? NO_ENDPOINT
+  }
+  const { failure, unsent, endpoint } = last
+  const what = `${endpoint}: ${describeFailure(failure)}`
+  if (failure.kind === 'http' && failure.status === 404 && to.kind === 'path' && operation.need.kind === 'endpoint') {
+    return gatewayError('unknown-route', what)
+  }
+  if (!operation.isRead && !unsent && !isRefusal(failure)) {
+    return gatewayError('outcome-unknown', `outcome unknown: it was sent to ${what}`)
+  }
+  if (failure.kind === 'timeout' && leftMs < 2 * TOO_SHORT_MS) return DEADLINE
+  const message = tried === 1 ? what : `every attempt failed: ${tried} endpoints were tried, the last was ${what}`
+  const limited = failure.kind === 'rate-limited' ? rateLimited('all-failed', message, rateLimitedForMs) : null
+  return limited ?? gatewayError('all-failed', message)
+}
+
+interface FailedRequest {
+  /** The last attempt that failed; `null` where no endpoint was tried. */
+  readonly last: { readonly failure: Failure; readonly unsent: boolean; readonly endpoint: string } | null
+  /** Number of endpoints. */
+  readonly tried: number
+  readonly attempts: number
+  readonly nodeMs: number
+  /** No attempt got a connection in time. */
+  readonly waitedForConnections: boolean
+  readonly leftMs: number
+  /** How long until the first rate-limited endpoint may be used again; `null` where none is limited. */
+  readonly rateLimitedForMs: () => number | null
+}
+
+/** With less time left than this, no endpoint is tried. */
+export const TOO_SHORT_MS = 20
+
+function rateLimited(kind: RejectionReason, message: string, forMs: () => number | null): GatewayError | null {
+  const retryAfterMs = forMs()
+  return retryAfterMs === null ? null : { kind, message, retryAfterMs }
+}
+
+/** The node said that it rejects the request, so it has not acted on it. */
+function isRefusal(failure: Failure): boolean {
+  return (
+    failure.kind === 'redirect' || failure.kind === 'rate-limited' || (failure.kind === 'http' && failure.status < 500)
+  )
+}
+
+export const NO_ENDPOINT = gatewayError('no-endpoint', 'no endpoint of this network is usable')
+const ALL_RATE_LIMITED = "every usable endpoint of this network limits the gateway's rate"
+const DEADLINE = gatewayError('deadline', 'no endpoint answered in time')
