@@ -3,7 +3,6 @@ import { FASTEST_BLOCK_MS } from '../../core/chain/reference-head.ts'
 import type { Shard } from '../../core/network.ts'
 import type { UnixMs } from '../../core/time.ts'
 import type { Board } from '../../state/board.ts'
-import type { Upstream } from './upstream.ts'
 
 /** Tells which endpoints of a network have reached a height, from polls, answers and the time that has passed since. */
 export function createUpstreamHeights({ network, board, clock }: UpstreamHeightsDeps): UpstreamHeights {
@@ -40,7 +39,7 @@ export function createUpstreamHeights({ network, board, clock }: UpstreamHeights
       const highest = ceiling(shard)
       const pace = blockTimeMs(shard)
       const now = clock.now()
-      return ({ heights }) => {
+      return (heights) => {
         const height = heights.of(shard)
         if (height > highest) return BEHIND
         if (height >= wanted) return REACHED
@@ -52,7 +51,7 @@ export function createUpstreamHeights({ network, board, clock }: UpstreamHeights
 
 export interface UpstreamHeights {
   /** Whether an endpoint has reached this height. */
-  comparedTo(shard: Shard, wanted: number): (upstream: Upstream) => HeightStanding
+  comparedTo(shard: Shard, wanted: number): (heights: KnownHeights) => HeightStanding
   /** The highest that an endpoint can be by now: more is a false claim, or another chain. */
   ceiling(shard: Shard): number
   /** The reference head may have changed. */

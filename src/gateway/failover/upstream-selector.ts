@@ -9,6 +9,7 @@ import {
   BEHIND,
   createUpstreamHeights,
   type HeightStanding,
+  type KnownHeights,
   REACHED,
   type UpstreamHeights,
 } from './upstream-heights.ts'
@@ -52,7 +53,7 @@ export function createUpstreamSelector({ network, board, clock, upstreamOf }: Up
     const found = best(sample, query)
     if (found === null || found.upstream.isUnresponsive(now)) return null
     if (criteria.method !== null && found.upstream.unsupportedMethods.has(criteria.method, now)) return null
-    return query.standing(found.upstream) === BEHIND ? null : found
+    return query.standing(found.upstream.heights) === BEHIND ? null : found
   }
 
   return {
@@ -69,9 +70,10 @@ export function createUpstreamSelector({ network, board, clock, upstreamOf }: Up
       const sampled = healthy.length > COMPARE_ALL ? bestOfSample(healthy, query) : null
       const found = sampled ?? best(healthy, query)
       if (found !== null || criteria.needsImprovement) return found
+      const usable = ({ upstream }: RankedUpstream) => isUsable(upstream, criteria, shard, query.now)
       // Writes are never sent to an endpoint in doubt.
       if (!criteria.isRead) return null
-      return firstUsable(unhealthy, query) ?? firstUsable(unresponsive, query) ?? lastResort(all, query)
+      return unhealthy.find(usable) ?? unresponsive.find(usable) ?? lastResort(all, query)
     },
 
     rateLimitedForMs(criteria) {
@@ -99,7 +101,7 @@ export function createUpstreamSelector({ network, board, clock, upstreamOf }: Up
 
     isReachedByHealthy(shard, height) {
       const standing = heights.comparedTo(shard, height)
-      return current().healthy.some(({ upstream }) => upstream.serves(shard) && standing(upstream) === REACHED)
+      return current().healthy.some(({ upstream }) => upstream.serves(shard) && standing(upstream.heights) === REACHED)
     },
 
     overview() {
@@ -169,7 +171,7 @@ interface Query {
   readonly criteria: SelectionCriteria
   readonly shard: Shard
   readonly now: number
-  readonly standing: (upstream: Upstream) => HeightStanding
+  readonly standing: (heights: KnownHeights) => HeightStanding
 }
 
 /** The best by group, height and known problems, then by latency and load. */
@@ -192,7 +194,7 @@ function bestOf(
     const { upstream } = ranked
     if (!isUsable(upstream, criteria, shard, now)) continue
     if (!criteria.isRead && upstream.breaker.state(now) !== 'closed') continue
-    const height = standing(upstream)
+    const height = standing(upstream.heights)
     const unresponsive = upstream.isUnresponsive(now)
     const unsupported = method !== null && upstream.unsupportedMethods.has(method, now)
     isMethodMissing ||= unsupported
@@ -219,10 +221,7 @@ function bestOf(
   return best
 }
 
-/**
- * The endpoint of each shard that requests stay with, so that small differences do not move them to and fro. Load moves single
- * requests; the preferred endpoint changes when it is gone, or when another has been clearly faster for some time.
- */
+/** The endpoint of each shard that requests stay with until it is gone, or another is clearly faster: load moves only single ones. */
 class PreferredUpstreams {
   readonly #byShard = new Map<Shard, { ranked: RankedUpstream; since: number }>()
 
@@ -262,10 +261,6 @@ function isUsable(upstream: Upstream, criteria: SelectionCriteria, shard: Shard,
   return upstream.breaker.allows(now) && upstream.rateLimit.remainingMs(now) === 0
 }
 
-function firstUsable(from: readonly RankedUpstream[], { criteria, shard, now }: Query): RankedUpstream | null {
-  return from.find(({ upstream }) => isUsable(upstream, criteria, shard, now)) ?? null
-}
-
 /** Without any other endpoint, some requests pass an open breaker, and one at a time tests an assumed rate limit. */
 function lastResort(from: readonly RankedUpstream[], { criteria, shard, now }: Query): RankedUpstream | null {
   const found = from.find(
@@ -278,9 +273,7 @@ function lastResort(from: readonly RankedUpstream[], { criteria, shard, now }: Q
   return found === undefined || found.degraded ? (found ?? null) : { ...found, degraded: true }
 }
 
-function isAnyHeight(): HeightStanding {
-  return REACHED
-}
+const isAnyHeight = (): HeightStanding => REACHED
 
 /** `null`: any. For the newest block, endpoints above the ceiling are ranked as behind even if the caller has seen nothing. */
 function wantedHeight({ need, minHeight }: SelectionCriteria): number | null {
