@@ -3,7 +3,7 @@ import type { Answer, Sources } from './views/view.ts'
 
 const PATIENCE_MS = 10_000
 
-/** What views ask for, by the API. */
+/** Loads data for views from the API. */
 export const api: Sources = {
   network: (name) => get(`/api/v1/networks/${encodeURIComponent(name)}`),
   blocks: (network) => getPrivate(`/api/v1/networks/${encodeURIComponent(network)}/blocks`),
@@ -26,7 +26,7 @@ function endpointAt(network: string, endpoint: string): string {
   return `/api/v1/endpoints/${encodeURIComponent(network)}/${encodeURIComponent(endpoint)}`
 }
 
-/** Who has no token is not sent where it would be refused: a browser takes that for an error of the page. */
+/** Without a token, private routes are not requested: the browser would log each 401 as an error of the page. */
 async function getPrivate<T>(path: string, query: object = {}): Promise<Answer<T>> {
   const isPublic = document.getElementById('page')?.dataset.access === 'public' && token() === null
   return isPublic ? { ok: false, why: 'locked' } : get(path, query)

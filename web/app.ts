@@ -18,7 +18,7 @@ interface Shown {
   readonly route: Route
   readonly view: View
   readonly answer: Answer<unknown>
-  /** The view, or why there is none. */
+  /** The view, or a notice why it cannot be shown. */
   readonly shown: View
 }
 
@@ -33,7 +33,7 @@ let journey = 0
 let frameAsked = 0
 let wasStale = false
 let following: Following | null = null
-/** Where the reader wanted to go when nobody was there. */
+/** The address that the user opened while the daemon could not be reached. */
 let missed: { readonly url: URL; readonly how: 'push' | 'back'; readonly journey: number } | null = null
 const choices = createChoices(draw)
 
@@ -48,7 +48,7 @@ function model(at: Shown): Model | null {
   return { route: at.route, ...live, access: access(), settings: choices.look(), origin: location.origin, data }
 }
 
-/** Once a frame at most, however much comes in. */
+/** Draws at most once per animation frame. */
 function draw(): void {
   frameAsked ||= requestAnimationFrame(() => {
     frameAsked = 0
@@ -65,7 +65,7 @@ function drawNow(): void {
   const drawing = frame(now, view.draw(now))
   if (isOurs) render(drawing, page)
   else page = takeOver(page, drawing)
-  // Typed before anybody listened.
+  // Text that was typed before the scripts had loaded.
   const typed = page.querySelector<HTMLInputElement>('#search')?.value ?? ''
   if (!isOurs && typed !== now.settings.query) choices.change({ query: typed })
   isOurs = true
@@ -80,7 +80,7 @@ function drawCharts(group: ChartGroup): void {
   void import('./charts.ts').then(({ showCharts }) => showCharts({ page, group, goTo, theme: choices.look().theme }))
 }
 
-/** What the daemon drew is still all there is; it must not look live for longer than it is. */
+/** Marks the page that the daemon drew as stale, if no data has arrived since. */
 function markSnapshot({ contact }: Model): void {
   if (contact.kind !== 'stale') return
   page.querySelector('main')?.classList.add('stale')
@@ -103,12 +103,12 @@ function lostNote(): HTMLElement {
   return note
 }
 
-/** To another view without loading the page anew; where that does not work, by loading it. */
+/** Opens another view without a page load; falls back to a page load. */
 async function go(url: URL, how: 'start' | 'push' | 'back'): Promise<void> {
   const route = routeOf(url.pathname, Object.fromEntries(url.searchParams))
   if (route === null) {
     if (how !== 'start') return location.assign(url)
-    // Behind the sign-in there is nothing at this address.
+    // A closed page has no view at this address, so leave it after signing in.
     return given === 'closed' && access() !== 'closed' ? location.replace('/') : undefined
   }
   const mine = ++journey
@@ -119,7 +119,7 @@ async function go(url: URL, how: 'start' | 'push' | 'back'): Promise<void> {
     next = await placeOf(route, view, await view.load(api, route, following?.look().nowMs ?? Date.now()))
   } catch {
     if (how === 'start') return
-    // Its files have gone, for the daemon has become another; or the daemon has, and the browser's own page would stay.
+    // The view's files are gone because the daemon was updated. If the daemon is gone, a page load would show the browser's error page.
     if ((await checkDaemon()) !== 'nobody') return location.assign(url)
     if (mine === journey) missed = { url, how, journey }
     return
@@ -130,7 +130,7 @@ async function go(url: URL, how: 'start' | 'push' | 'back'): Promise<void> {
   place = next
   if (how === 'start') return draw()
   drawNow()
-  // Another part of the same: who looks at it goes on looking.
+  // Another part of the same page: keep scroll position and focus.
   if (isSame) return
   if (how === 'push') scrollTo(0, 0)
   ;(page.querySelector('h1') ?? page.querySelector('main'))?.focus({ preventScroll: true })
@@ -148,19 +148,19 @@ function loadStyle(name: string): Promise<void> {
     const link = document.createElement('link')
     link.rel = 'stylesheet'
     link.href = new URL(href).pathname
-    // A view without its style can still be read.
+    // A view is readable without its style sheet.
     link.addEventListener('load', () => resolve())
     link.addEventListener('error', () => resolve())
     document.head.append(link)
   })
 }
 
-/** What the view asked for, anew. */
+/** Loads the data of the view again. */
 async function refresh(): Promise<void> {
   const at = place
   if (at === null || document.hidden) return
   const answer = await at.view.load(api, at.route, following?.look().nowMs ?? Date.now())
-  // What was told stays until something better is.
+  // Old data is better than none.
   if (place !== at || (!answer.ok && answer.why === 'away' && at.answer.ok)) return
   place = await placeOf(at.route, at.view, answer)
   draw()
@@ -173,7 +173,7 @@ function start(): void {
   void go(new URL(location.href), 'start')
 }
 
-/** After an update of the daemon, what this page would load later is gone, and what it knows may be otherwise. */
+/** An updated daemon no longer has the files of this page, and may send other data: reload. */
 async function comeBack(): Promise<void> {
   const wanted = missed?.journey === journey ? missed : null
   missed = null
@@ -205,7 +205,7 @@ document.addEventListener('click', (event) => {
   const link = event.target.closest('a')
   if (!isPlain || event.defaultPrevented || link === null || link.target !== '' || link.hasAttribute('download')) return
   const to = new URL(link.href)
-  // A place on this page, another site, or what is no view: the browser knows the way.
+  // Fragments, other sites and addresses that are not views are left to the browser.
   if (to.origin !== location.origin || (to.hash !== '' && to.pathname === location.pathname)) return
   if (routeOf(to.pathname) === null) return
   event.preventDefault()
@@ -213,7 +213,7 @@ document.addEventListener('click', (event) => {
 })
 
 document.addEventListener('submit', (event) => {
-  // None goes anywhere by itself: the token belongs in no address.
+  // No form is submitted by the browser: the token must not appear in an address.
   event.preventDefault()
   if (event.target instanceof HTMLFormElement && event.target.dataset.act === 'token') void signIn(event.target)
 })
@@ -248,7 +248,7 @@ function readOn(event: Event): void {
 document.addEventListener('pointerover', readOn)
 document.addEventListener('focusin', readOn)
 
-// Ages grow, and silence has to be noticed, without any news.
+// Ages grow and silence must be noticed without any event.
 setInterval(() => {
   const live = following?.look()
   if (live === undefined) return

@@ -1,4 +1,4 @@
-// Before the first paint: what the reader chose, so that nothing flashes. Everything else waits for app.js.
+// Applies the stored settings before the first paint, so that nothing flashes. All else is done by app.js.
 {
   const { classList } = document.documentElement
   classList.add('js')
@@ -7,6 +7,6 @@
     if (theme === 'light' || theme === 'dark') classList.add(theme)
     if (density === 'dense') classList.add('dense')
   } catch {
-    // A browser that keeps nothing shows the page as it is.
+    // Without storage the defaults apply.
   }
 }

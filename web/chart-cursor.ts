@@ -21,17 +21,17 @@ export interface ChartCursorDeps {
   readonly drawn: () => readonly Drawn[]
 }
 
-/** One moment, shown in every chart and in the timeline above them. */
+/** A cursor at one time, shown in every chart and in the timeline above them. */
 export interface ChartCursor {
-  /** `null` where there is none. */
+  /** `null` hides the cursor. */
   point(atMs: number | null): void
-  /** After they were drawn anew. */
+  /** Shows the cursor again after a redraw. */
   again(): void
 }
 
 const A_PAGE = 12
 
-/** Follows the pointer and the keys: arrows, Home, End and the page keys read; Enter and + go closer, - wider, Escape ends it. */
+/** Follows the pointer and the keys: arrows, Home, End and page keys move; Enter and + zoom in, - zooms out, Escape hides. */
 export function createChartCursor({ shown, drawn }: ChartCursorDeps): ChartCursor {
   const line = document.createElement('i')
   line.className = 'cursor'

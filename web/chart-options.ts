@@ -25,7 +25,7 @@ const COLOURS = [
   'maintenance-wash',
 ] as const
 
-/** How uPlot draws a chart: on the axis that all share, with what else was at that time behind it. */
+/** The uPlot options of a chart: shared time axis, with incidents and unknown time as bands behind the lines. */
 export function optionsOf({ chart, group, place, zoom, point }: ChartOptions): uPlot.Options {
   const colours = readColours(place)
   const { height, fontSize, fontFamily } = getComputedStyle(place)
@@ -84,7 +84,7 @@ export function optionsOf({ chart, group, place, zoom, point }: ChartOptions): u
       ],
       setCursor: [
         (plot) => {
-          // Only the reader's own hand: the others are moved after it.
+          // Only pointer events; the cursors of the other charts are moved by script.
           if (plot.cursor.event === undefined || plot.cursor.event === null) return
           const { left } = plot.cursor
           point(left === undefined || left === null || left < 0 ? null : plot.posToVal(left, 'x') * 1000)
@@ -94,7 +94,7 @@ export function optionsOf({ chart, group, place, zoom, point }: ChartOptions): u
   }
 }
 
-/** uPlot names its kinds of scale in types alone, which say nothing once they are compiled. */
+/** uPlot declares its scale distributions as a const enum, which does not exist at run time. */
 const LOGARITHMIC: object = { distr: 3, log: 10 }
 
 function rangeOf(chart: Chart): uPlot.Scale {
@@ -104,7 +104,7 @@ function rangeOf(chart: Chart): uPlot.Scale {
   if (scale === 'free') {
     return { range: (_, low, high) => uPlot.rangeNum(low ?? 0, Math.max(high ?? 1, (low ?? 0) + 1), 0.08, false) }
   }
-  // The limit is shown where what was measured comes near it.
+  // Include the limit in the scale once values come near it.
   return {
     range: (_, _low, high) => [
       0,
@@ -113,14 +113,14 @@ function rangeOf(chart: Chart): uPlot.Scale {
   }
 }
 
-/** Of a logarithm's many lines the powers of ten, and of counts the whole ones. */
+/** Shows only powers of ten on a logarithmic scale, and only whole numbers for counts. */
 function isShown(value: number | null, chart: Chart): value is number {
   if (value === null) return false
   if (isWide(chart)) return Number.isInteger(Math.round(Math.log10(value) * 1e6) / 1e6)
   return chart.unit !== 'count' || Number.isInteger(value)
 }
 
-/** A slow answer of seconds would make a flat line of all the others. */
+/** One response of several seconds would flatten all others on a linear scale. */
 function isWide({ scale, series }: Chart): boolean {
   const known = series.flatMap(({ values }) => values.filter((value) => value !== null))
   const least = Math.min(...known)
@@ -155,7 +155,7 @@ function seriesOf(series: Series, colours: Colours): uPlot.Series {
   }
 }
 
-/** A value between two that are not known has no line, and would not be seen. */
+/** A value between two unknown ones has no line, so it needs a point to be visible. */
 const alone: uPlot.Series.Points = {
   size: 4,
   width: 0,
@@ -218,7 +218,7 @@ function drawThresholds({ ctx, bbox, valToPos }: uPlot, { thresholds }: Chart, c
   ctx.restore()
 }
 
-/** As they are in force now: a custom property tells `light-dark(…)`, and only what uses it tells which. */
+/** Reads computed colours: a custom property holds `light-dark(…)`, which is only resolved where it is used. */
 function readColours(place: HTMLElement): Colours {
   const probe = document.createElement('i')
   place.append(probe)

@@ -6,7 +6,7 @@ let drawn: readonly Drawn[] = []
 let shown: Showing | null = null
 let cursor: ChartCursor | null = null
 
-/** Draws a view's charts in the places that it has for them, and follows the reader over all of them at once. */
+/** Draws the charts of a view into their elements, with one cursor for all. */
 export function showCharts(showing: Showing): void {
   const isSame =
     shown?.group === showing.group && shown.theme === showing.theme && drawn.every(({ place }) => place.isConnected)
@@ -51,5 +51,5 @@ const sizes = new ResizeObserver((entries) => {
   }
 })
 
-// Canvas keeps the colours that it was painted with.
+// A canvas does not repaint when the colour scheme changes.
 matchMedia('(prefers-color-scheme: dark)').addEventListener('change', drawAll)

@@ -1,6 +1,6 @@
 const SHOWN_MS = 2000
 
-/** Copies the text of the element that the button names in `data-copy`, and says `data-copied` on it. Loaded when one is first pressed. */
+/** Copies the text of the element named by `data-copy`, and shows `data-copied` on the button. Loaded on first use. */
 export async function copy(button: HTMLElement): Promise<void> {
   const from = document.getElementById(button.dataset.copy ?? '')
   if (from === null || !(await copyText(from))) return
@@ -19,7 +19,7 @@ async function copyText(from: HTMLElement): Promise<boolean> {
     await navigator.clipboard.writeText(from.textContent ?? '')
     return true
   } catch {
-    // Over plain HTTP there is no clipboard: then it is selected, for the reader's own keys.
+    // Plain HTTP has no clipboard API: select the text so that the user can copy it.
     getSelection()?.selectAllChildren(from)
     return false
   }

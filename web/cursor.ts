@@ -1,14 +1,14 @@
-/** Things with cells side by side, each of which has something to tell. */
+/** Elements that consist of cells with a text each. */
 export interface Readable {
   readonly selector: string
-  /** How many cells the page keys go. */
+  /** Cells per press of a page key. */
   readonly far: number
   cellsOf(one: HTMLElement): number
-  /** Empty where nothing is known of the cell. */
+  /** Empty if the cell has no data. */
   tell(one: HTMLElement, at: number): string
 }
 
-/** Reads them cell by cell: under the pointer, and those that are sliders with the arrow keys, Home and End. */
+/** Shows the text of the cell under the pointer; sliders also follow the arrow keys, page keys, Home and End. */
 export function moveCursor(readables: readonly Readable[], first: Event): void {
   const tip = document.createElement('div')
   tip.className = 'tipbox'
@@ -78,7 +78,7 @@ export function moveCursor(readables: readonly Readable[], first: Event): void {
     event.preventDefault()
     show(found, next)
   })
-  // What had this loaded happened before anybody listened.
+  // The event that loaded this file happened before the listeners were added.
   if (first instanceof PointerEvent) point(first)
   else enter(first)
 }

@@ -1,13 +1,13 @@
 export interface ServerEvent {
   readonly name: string
   readonly data: string
-  /** Empty where it has none. */
+  /** Empty if the event has none. */
   readonly id: string
 }
 
 /**
- * Server-sent events out of a response, as the HTML standard has them (9.2.6); `EventSource` can send no `Authorization`.
- * Whatever comes, comments too, is a sign of life, of which `heard` is told.
+ * Reads server-sent events from a response (HTML standard, 9.2.6): `EventSource` cannot send `Authorization`.
+ * Calls `heard` for all received data, comments included, because all of it is a sign of life.
  */
 export async function readEvents(
   body: ReadableStream<Uint8Array<ArrayBuffer>>,

@@ -7,9 +7,9 @@ import type { Contact, Model } from './views/view.ts'
 
 export type Live = Pick<Model, 'status' | 'incidents' | 'contact' | 'nowMs'>
 
-/** The daemon says something every five seconds; twice that in silence, and nothing here may look live. */
+/** The daemon sends something every 5 s. After twice that time the page must not look live. */
 const STALE_AFTER_MS = 10_000
-/** A stream that is silent for longer is no stream any more. */
+/** A stream that is silent for longer is treated as broken. */
 const DEAD_AFTER_MS = 15_000
 const POLL_EVERY_MS = 5000
 const RETRY_MS = 2000
@@ -20,15 +20,15 @@ export interface Following {
 }
 
 export interface FollowOptions {
-  /** Called for every news. */
+  /** Called for every change. */
   readonly changed: () => void
-  /** Called when the daemon is heard again after it was lost: it may be another by now. */
+  /** Called when the daemon is back after a loss of contact: it may have been updated. */
   readonly returned: () => void
-  /** The daemon takes the token no more. */
+  /** Called when the daemon rejects the token. */
   readonly refused: () => void
 }
 
-/** Follows the daemon by server-sent events, and by polling while those do not get through. */
+/** Follows the daemon by server-sent events, or by polling while events do not get through. */
 export function follow({ changed, returned, refused }: FollowOptions): Following {
   const startedAt = instant()
   const stopped = new AbortController()
@@ -56,7 +56,7 @@ export function follow({ changed, returned, refused }: FollowOptions): Following
     by = 'events'
     if (name === 'status') {
       const event = JSON.parse(data) as StatusEventView
-      // What is open follows a complete one.
+      // Open incidents follow a complete status.
       if (event.complete) incidents = []
       heard(event.generated_at)
       status = applyEvent(status, event)
@@ -64,7 +64,7 @@ export function follow({ changed, returned, refused }: FollowOptions): Following
     changed()
   }
 
-  /** Until the stream ends, whichever way. */
+  /** Resolves when the stream ends, for whatever reason. */
   async function listen(): Promise<void> {
     const silence = new AbortController()
     let timer = setTimeout(() => silence.abort(), DEAD_AFTER_MS)
@@ -85,7 +85,7 @@ export function follow({ changed, returned, refused }: FollowOptions): Following
         told,
       })
     } catch {
-      // No contact: the lamp says so, from the time of the last message on.
+      // No contact: the status lamp shows it, by the time of the last message.
     } finally {
       clearTimeout(timer)
     }
@@ -102,12 +102,12 @@ export function follow({ changed, returned, refused }: FollowOptions): Following
       if (!answer.ok || !list.ok || by === 'events') return
       const next = (await answer.json()) as StatusView
       incidents = ((await list.json()) as IncidentListView).incidents
-      // What is answered from memory is as old as it says, but the daemon has spoken now.
+      // A cached response is as old as its timestamp, but it proves that the daemon is alive.
       answered()
       status = next
       changed()
     } catch {
-      // As with the stream.
+      // No contact, as above.
       wasLost = true
     }
   }
@@ -116,7 +116,7 @@ export function follow({ changed, returned, refused }: FollowOptions): Following
     while (!stopped.signal.aborted) {
       await listen()
       if (stopped.signal.aborted) return
-      // One that never came through is none that was lost.
+      // A stream that never worked does not count as lost.
       if (by === 'events' && heardAt !== null) wasLost = true
       by = 'polling'
       void poll()
@@ -152,7 +152,7 @@ function instant(): Instant {
   return { counted: performance.now(), told: Date.now() }
 }
 
-/** By whichever clock says more: the one stands still while the computer sleeps, the other may be put back. */
+/** The larger value of two clocks: the monotonic one stops while the computer sleeps, the other may be set back. */
 function since({ counted, told }: Instant): number {
   return Math.max(performance.now() - counted, Date.now() - told)
 }

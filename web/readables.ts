@@ -8,7 +8,7 @@ export interface ReadablesDeps {
   readonly zone: () => Settings['zone']
 }
 
-/** Has strips and charts read by one cursor. Loaded when one of them is first touched. */
+/** Adds the cursor to strips and small charts. Loaded on first use. */
 export function readAll(deps: ReadablesDeps, first: Event): void {
   moveCursor([strips(deps), CHART_TABLES], first)
 }
@@ -28,7 +28,7 @@ function strips({ strips, zone }: ReadablesDeps): Readable {
   }
 }
 
-/** What is told of a step is its row of the table behind: `19:03: State up, Lag 0 blocks`. */
+/** The text of a step is its row of the chart's table: `19:03: State up, Lag 0 blocks`. */
 const CHART_TABLES: Readable = {
   selector: '[data-chart-table]',
   far: 10,

@@ -1,4 +1,4 @@
-/** The token, kept for this tab and sent to the daemon in a header: it is in no address and in no cookie. */
+/** The token is kept for this tab and sent in a header, never in an address or a cookie. */
 const KEPT_AS = 'heartline-token'
 let inMemory: string | null = null
 
@@ -16,11 +16,11 @@ export function keepToken(token: string | null): void {
     if (token === null) sessionStorage.removeItem(KEPT_AS)
     else sessionStorage.setItem(KEPT_AS, token)
   } catch {
-    // Then it is kept for as long as the page is open.
+    // Without storage the token is kept while the page is open.
   }
 }
 
-/** Of every request to the daemon. */
+/** The headers of every request to the daemon. */
 export function authorised(headers: Readonly<Record<string, string>> = {}): Record<string, string> {
   const held = token()
   return held === null ? { ...headers } : { ...headers, authorization: `Bearer ${held}` }

@@ -1,10 +1,10 @@
 import { DEFAULT_SETTINGS, type Settings } from './views/view.ts'
 
-/** What the reader chose: some of it kept by the browser, all of it in force at once. `boot.js` reads the same before the first paint. */
+/** The user's settings. Some are stored by the browser; `boot.js` applies those before the first paint. */
 export interface Choices {
   look(): Settings
   change(next: Partial<Settings>): void
-  /** To the next of what there is. */
+  /** Changes a setting to its next value. */
   turn(what: 'theme' | 'zone' | 'density'): void
   fold(network: string): void
 }
@@ -21,7 +21,7 @@ export function createChoices(changed: () => void): Choices {
     try {
       localStorage.setItem(KEPT_AS, JSON.stringify({ theme, zone, density, folded }))
     } catch {
-      // Then it holds for as long as the page is open.
+      // Without storage the settings last while the page is open.
     }
     const { classList } = document.documentElement
     for (const one of THEMES) classList.toggle(one, one === theme && one !== 'auto')
@@ -51,7 +51,7 @@ export function createChoices(changed: () => void): Choices {
   }
 }
 
-/** Only what is of a kind that this page knows: another version of it may have written there. */
+/** Only values that this version knows: another version may have stored others. */
 function kept(): Partial<Settings> {
   try {
     const { theme, zone, density, folded } = JSON.parse(localStorage.getItem(KEPT_AS) ?? '{}') as Partial<Settings>

@@ -2,7 +2,7 @@ import { api } from './api.ts'
 import { keepToken } from './session.ts'
 import { NOTICE_WORDS } from './views/words-notice.ts'
 
-/** Tries the token of the form at what is private; says so in the form where that fails. */
+/** Tries the entered token on a private route, and shows an error in the form if that fails. */
 export async function signIn(form: HTMLFormElement): Promise<boolean> {
   const given = new FormData(form).get('token')
   keepToken(typeof given === 'string' ? given.trim() : null)

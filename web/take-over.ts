@@ -1,8 +1,8 @@
 import { render, type TemplateResult } from './views/lit.ts'
 
 /**
- * Puts the browser's own drawing in the place of the daemon's: in one step, so that nothing flashes and the scroll stays
- * where it is, and with the focus and what was typed carried over.
+ * Replaces what the daemon drew with the browser's drawing in one step, so that nothing flashes and the scroll position
+ * stays. Focus and typed text are carried over.
  */
 export function takeOver(page: HTMLElement, drawing: TemplateResult): HTMLElement {
   const own = page.cloneNode(false) as HTMLElement
@@ -18,9 +18,9 @@ export function takeOver(page: HTMLElement, drawing: TemplateResult): HTMLElemen
 }
 
 interface Path {
-  /** The nearest element with an id; `null` for the page itself. */
+  /** The id of the nearest ancestor that has one; `null` is the page itself. */
   readonly from: string | null
-  /** From there on, which child of each. */
+  /** Child indexes from there on. */
   readonly steps: readonly number[]
 }
 

@@ -1,6 +1,6 @@
 import { age } from './views/format.ts'
 
-/** Writes the ages anew that have changed since the last second: text alone, so that nothing is drawn for it. */
+/** Updates the text of all ages that changed in the last second, without a redraw. */
 export function tick(page: ParentNode, nowMs: number): void {
   for (const one of page.querySelectorAll<HTMLElement>('[data-since]')) {
     const text = age(Math.max(0, nowMs - Number(one.dataset.since)) / 1000)

@@ -1,22 +1,22 @@
 import type { BlockWitnessView, ShardBlocksView } from '../../src/http/wire-blocks.ts'
 
-/** How one endpoint did in the race for the last blocks. */
+/** How early one endpoint had the last blocks. */
 export interface EndpointArrivals {
   readonly witness: BlockWitnessView
-  /** Blocks at which it was seen first, and those of them at which surely nobody was sooner. */
+  /** Number of blocks at which it was the first one seen, and those of them at which no other can have been earlier. */
   readonly firsts: number
   readonly sure: number
-  /** How much later than the first, in the middle of all; `null` where it was seen at none. */
+  /** Median delay behind the first endpoint; `null` if no arrival was observed. */
   readonly laterSeconds: number | null
-  /** How sharp that is: it was there at most so much sooner. */
+  /** Uncertainty: it may have arrived this much earlier. */
   readonly withinSeconds: number | null
-  /** Of every block: how it stands to it. */
+  /** One entry per block. */
   readonly arrivals: readonly Arrival[]
 }
 
 /**
- * `there`: it has it, and nobody saw when it came; `awaited`: it is not there yet, as happens to everybody; `missing`: nor is it at
- * so many others that it lags; `unknown`: it was not watched then.
+ * `there`: it has the block, arrival not observed. `awaited`: not there yet, within tolerance. `missing`: so many blocks are not
+ * there that it lags. `unknown`: it was not polled then.
  */
 export type Arrival = 'first' | 'with' | 'late' | 'there' | 'awaited' | 'missing' | 'unknown'
 
@@ -24,7 +24,7 @@ export function arrivalsOf(
   { blocks, endpoints, block_time: pace }: ShardBlocksView,
   lagBlocks: number,
 ): readonly EndpointArrivals[] {
-  // So many blocks come between two polls: without them nobody is called late.
+  // Blocks of one poll interval are tolerated: an endpoint cannot be seen with them earlier.
   const between = (of: BlockWitnessView) => Math.ceil(of.interval_seconds / Math.max(0.1, pace.expected_seconds))
   const newest = blocks.at(-1)?.height ?? 0
   const sureOf = blocks.map((_, at) => surelyFirst(endpoints, at))
@@ -51,11 +51,11 @@ function arrivalOf(witness: BlockWitnessView, height: number, at: number, lags: 
     return (witness.told[at] ?? null) === null ? 'unknown' : 'there'
   }
   if (later === 0) return 'first'
-  // It may have been there with the first one, and only been asked later.
+  // It may have arrived together with the first, and only been polled later.
   return later <= (witness.within_seconds[at] ?? 0) ? 'with' : 'late'
 }
 
-/** Whose latest possible time is before everybody else's earliest. */
+/** The endpoint whose latest possible arrival is before the earliest possible arrival of all others. */
 function surelyFirst(endpoints: readonly BlockWitnessView[], at: number): number | null {
   const first = endpoints.findIndex((witness) => witness.later_seconds[at] === 0)
   if (first === -1) return null
@@ -66,14 +66,14 @@ function surelyFirst(endpoints: readonly BlockWitnessView[], at: number): number
   return isSure ? first : null
 }
 
-/** The time from the block before to each, in seconds: as the blocks say, and where they do not, as they were seen. */
+/** Seconds since the previous block: by timestamps, or by observed arrivals where there are none. */
 export function intervalsOf({ blocks }: Pick<ShardBlocksView, 'blocks'>): readonly (number | null)[] {
   const said = spread(blocks.map(({ timestamp }) => timestamp))
   const seen = spread(blocks.map(({ first_seen_at: at }) => at))
   return blocks.map((_, at) => said[at] ?? seen[at] ?? null)
 }
 
-/** What lies between two known times belongs to all the blocks between them alike. */
+/** Divides the time between two known blocks evenly among the blocks in between. */
 function spread(times: readonly (string | null)[]): (number | null)[] {
   const intervals: (number | null)[] = times.map(() => null)
   let last: number | null = null
@@ -88,7 +88,7 @@ function spread(times: readonly (string | null)[]): (number | null)[] {
   return intervals
 }
 
-/** Since the newest block that anybody has; `null` where none was seen to come. */
+/** Seconds since the newest block of any endpoint; `null` if no arrival was observed. */
 export function sinceLastBlock({ blocks, endpoints }: ShardBlocksView, nowMs: number): number | null {
   const newest = blocks.at(-1)
   if (newest === undefined) return null
@@ -103,15 +103,15 @@ export function median(values: readonly number[]): number | null {
   return sorted[Math.floor((sorted.length - 1) / 2)] ?? null
 }
 
-/** Where the endpoints tell different blocks: the places of those heights. */
+/** The indexes of heights at which endpoints report different blocks. */
 export function disputedAt({ blocks }: Pick<ShardBlocksView, 'blocks'>): readonly number[] {
   return blocks.flatMap(({ hashes }, at) => (hashes.length > 1 ? [at] : []))
 }
 
-/** Whoever is no further behind than this is about to be there, and may yet say another word. */
+/** An endpoint this close behind may report a block of that height soon. */
 const CATCHING_UP_BLOCKS = 2
 
-/** What is said of a height: `open` while those that have yet to tell theirs could make a majority. */
+/** The verdict on a height: `open` while missing reports could still form a majority. */
 export function verdictAt(
   { blocks, endpoints }: Pick<ShardBlocksView, 'blocks' | 'endpoints'>,
   at: number,

@@ -9,14 +9,13 @@ export interface BlockArrivalTable {
   readonly shard: ShardBlocksView
   readonly id: string
   readonly titleOf: (name: string) => string
-  /** When all of it was so. */
+  /** The time of this data. */
   readonly nowMs: number
 }
 
-/** More columns than that nobody reads. */
 const MAX_COLUMNS = 6
 
-/** What the lanes show, block by block: for who does not see them, and for whoever walks along them. */
+/** The contents of the lanes as a table, for screen readers and for the cursor. */
 export function blockArrivalTable({ shard, id, titleOf, nowMs }: BlockArrivalTable): TemplateResult {
   const isWide = shard.endpoints.length <= MAX_COLUMNS
   return html`
@@ -80,7 +79,7 @@ function summary({ endpoints }: ShardBlocksView, at: number, titleOf: (name: str
     <td>${last === undefined ? CHART_WORDS.none : `${titleOf(last.name)} ${NETWORK.laterBy(paceText(last.by))}`}</td>`
 }
 
-/** The block that is yet to come. */
+/** The row of the next block. */
 function waiting(seconds: number | null, columns: number): TemplateResult {
   return html`<tr>
     <th scope="row">${NETWORK.next}</th>

@@ -20,22 +20,22 @@ import { NETWORK, paceText } from './words-network.ts'
 export interface BlockArrival {
   readonly network: string
   readonly shard: ShardBlocksView
-  /** Where its endpoints agree to be, as the latest event has it. */
+  /** The reference head of the latest event. */
   readonly reference: NetworkView['heads'][number] | undefined
-  /** The worst first. */
+  /** Worst first. */
   readonly endpoints: readonly EndpointView[]
   readonly lagBlocks: number
   readonly stallSeconds: number
   readonly zone: Zone
   readonly nowMs: number
-  /** When the blocks were told. */
+  /** The time of the block data. */
   readonly toldMs: number
 }
 
-/** The overview has them all. */
+/** The overview lists all endpoints. */
 const MAX_ROWS = 60
 
-/** Who is at which height of one chain now, and who was how soon at each of the last blocks; above them the chain itself. */
+/** Heights of all endpoints of one chain, and how early each had the last blocks, below a row for the chain itself. */
 export function blockArrival(of: BlockArrival): TemplateResult {
   const { shard, endpoints } = of
   const { columns } = NETWORK
@@ -82,10 +82,10 @@ function tableId(shard: number | null): string {
   return `blocks-${shard ?? 'all'}`
 }
 
-/** The chain by its own blocks: a bar for the time to each, and one for the time since the last. */
+/** The chain's own row: one bar per block interval, and one for the time since the last block. */
 function chainRow({ shard, reference, stallSeconds, zone, nowMs }: BlockArrival): TemplateResult {
   const { blocks, block_time: pace } = shard
-  // Blocks are told every few seconds, and events come between.
+  // Block data is loaded every few seconds; events arrive in between.
   const told = blocks.at(-1)
   const newest = reference !== undefined && reference.height > (told?.height ?? -1) ? reference : told
   const typical = pace.measured_seconds ?? median(intervalsOf(shard).filter((each) => each !== null))
@@ -106,7 +106,7 @@ function chainRow({ shard, reference, stallSeconds, zone, nowMs }: BlockArrival)
 }
 
 const BAND = 44
-/** What stands for longer goes through the roof: the time from block to block is to be seen still. */
+/** Longer intervals are cut off, so that normal block intervals stay visible. */
 const MOST_STALLS = 2.5
 
 function chainBand(shard: ShardBlocksView, stallSeconds: number, nowMs: number): TemplateResult {
@@ -195,7 +195,7 @@ function endpointRow(
   `
 }
 
-/** Without those that tell of another shard. */
+/** Conditions, without those of other shards. */
 function conditionsOn({ conditions, heads }: EndpointView, shard: number | null): EndpointView['conditions'] {
   const others = heads.flatMap((head) => (head.shard === null || head.shard === shard ? [] : [shardName(head.shard)]))
   return conditions.filter(({ message }) => !others.some((other) => message.startsWith(`${other}:`)))
@@ -212,7 +212,7 @@ function later({ laterSeconds, withinSeconds }: EndpointArrivals): TemplateResul
 }
 
 const LANE = 20
-/** How far up each reaches: what stands out does so by its shape too. */
+/** Arrivals differ by height, not only by colour. */
 const SHAPES: Readonly<Record<Exclude<Arrival, 'unknown' | 'awaited'>, readonly [from: number, to: number]>> = {
   first: [2, LANE],
   with: [8, LANE],
@@ -221,7 +221,7 @@ const SHAPES: Readonly<Record<Exclude<Arrival, 'unknown' | 'awaited'>, readonly 
   missing: [17, LANE],
 }
 
-/** One cell a block, and one for the time since. */
+/** One cell per block, and one for the time since. */
 function lane({ arrivals: places }: EndpointArrivals, table: string): TemplateResult {
   const cells = places.length + 1
   return html`<div class="track" data-chart-table=${table}>
@@ -246,7 +246,7 @@ function row(
   return places.map((place, at) => (isIn(place) ? `M${at} ${from}h${width}v${to - from}h-${width}z` : '')).join('')
 }
 
-/** Of what is there to be seen. */
+/** Explains only the kinds of arrival that are shown. */
 function legend(racers: readonly EndpointArrivals[]): TemplateResult {
   const seen = new Set(racers.flatMap(({ arrivals: places }) => places))
   const names = (Object.keys(NETWORK.legend) as (keyof typeof NETWORK.legend)[]).filter((name) => seen.has(name))

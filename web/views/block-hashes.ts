@@ -10,16 +10,16 @@ import { NETWORK } from './words-network.ts'
 export interface BlockHashes {
   readonly network: string
   readonly shard: ShardBlocksView
-  /** The worst first. */
+  /** Worst first. */
   readonly endpoints: readonly EndpointView[]
 }
 
-/** The last heights that fit beside each other. */
+/** Number of heights that fit side by side. */
 const HEIGHTS = 14
-/** Rows that are read; whoever has another block than most is always among them. */
+/** Number of rows; endpoints with a minority block are always included. */
 const ROWS = 16
 
-/** Which block each endpoint has at each of the last heights: who has another one stands out. */
+/** The block hash of each endpoint at each of the last heights, with minority blocks marked. */
 export function blockHashes({ network, shard, endpoints }: BlockHashes): TemplateResult {
   const columns = columnsOf(shard)
   if (columns.length === 0) return html`<p class="aside">${NETWORK.noBlocks}</p>`
@@ -43,7 +43,7 @@ export function blockHashes({ network, shard, endpoints }: BlockHashes): Templat
               ${columns.map((at, place) => {
                 const verdict = verdictAt(shard, at)
                 const word = told[at] ?? null
-                // While it is open who is odd, it is who was so before.
+                // While the verdict is open, the previous minority stays marked.
                 const wasOdd = dispute?.verdict === 'majority' ? dispute.odd.has(endpoint.name) : null
                 const isOdd = verdict === 'majority' ? word !== 0 : verdict === 'open' ? wasOdd : null
                 return cell({ hashes: shard.blocks[at]?.hashes ?? [], word, isOdd, when: age(place, columns) })
@@ -57,7 +57,7 @@ export function blockHashes({ network, shard, endpoints }: BlockHashes): Templat
   `
 }
 
-/** The newest of which anybody told a block; where endpoints disagree, of those the first too: it tells where they parted. */
+/** The newest heights with a reported block, and the first disputed height, where the branches diverged. */
 function columnsOf(shard: ShardBlocksView): readonly number[] {
   const told = shard.blocks.flatMap(({ hashes }, at) => (hashes.length > 0 ? [at] : []))
   const newest = told.slice(-HEIGHTS)
@@ -90,11 +90,11 @@ function rowsOf(
   return [...first, ...all.filter((row) => !first.includes(row)).slice(0, Math.max(2, ROWS - first.length))]
 }
 
-/** By the newest height of which anything can be said. */
+/** The disagreement at the newest height with a verdict. */
 interface Dispute {
   readonly at: number
   readonly verdict: 'majority' | 'split' | 'open'
-  /** Who has another block than the majority. */
+  /** Endpoints with a different block than the majority. */
   readonly odd: ReadonlySet<string>
 }
 
@@ -110,7 +110,7 @@ function disputeOf(shard: ShardBlocksView): Dispute | null {
 interface Cell {
   readonly hashes: readonly string[]
   readonly word: number | null
-  /** Whether it has another block than most; `null` where there is no majority. */
+  /** Whether it differs from the majority; `null` without a majority. */
   readonly isOdd: boolean | null
   readonly when: string
 }
@@ -130,19 +130,18 @@ function letter(word: number): string {
   return String.fromCharCode(65 + Math.min(word, 25))
 }
 
-/** Without what all of them begin with. */
 function short(hash: string): string {
   return hash.replace(/^0x/, '').slice(0, 5)
 }
 
-/** On a phone only the newest have room. */
+/** Old heights are hidden on narrow screens. */
 function age(place: number, columns: readonly number[]): string {
   const fromEnd = columns.length - place
   const isAfterGap = place > 0 && (columns[place] ?? 0) > (columns[place - 1] ?? 0) + 1
   return `${fromEnd > 9 ? 'old' : fromEnd > 4 ? 'older' : 'new'}${isAfterGap ? ' gap' : ''}`
 }
 
-/** The first in full, of the others what changes. */
+/** The first height in full, of the others only the last digits. */
 function tail(height: number, place: number): TemplateResult | string {
   const text = count(height)
   return place === 0 || text.length <= 5

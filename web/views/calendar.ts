@@ -17,7 +17,7 @@ function formats(timeZone?: string): { readonly day: Intl.DateTimeFormat; readon
   }
 }
 
-/** `Saturday 21 November 2026`, where the reader is. */
+/** `Saturday 21 November 2026`. */
 export function dayOf(ms: number, zone: Zone): string {
   return FORMATS[zone].day.format(ms)
 }
@@ -27,7 +27,7 @@ export function clockOf(ms: number, zone: Zone): string {
   return FORMATS[zone].clock.format(ms)
 }
 
-/** How much of its day was over, where the reader is. */
+/** Milliseconds since midnight of its day. */
 export function sinceMidnight(ms: number, zone: Zone): number {
   if (zone === 'utc') return ms % DAY_MS
   const at = new Date(ms)

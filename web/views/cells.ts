@@ -6,7 +6,7 @@ import { LETTERS, word } from './strip.ts'
 import { fromTo } from './when.ts'
 import { WORDS } from './words.ts'
 
-/** A stretch of a timeline: of how much it was what, and what it is called, by the worst that was. */
+/** One step of a timeline: the time in each state, and the worst state, which names it. */
 export interface Cell {
   readonly fromMs: number
   readonly toMs: number
@@ -41,7 +41,7 @@ export function cellsOf(
   })
 }
 
-/** As the public is told it: states alone, of the last day. */
+/** The cells of the public view: only states, only the last day. */
 export function cellsOfStrip(
   { strips, from, to, step_seconds: step }: StripsView,
   network: string,
@@ -67,7 +67,7 @@ export function cellsOfStrip(
   })
 }
 
-/** As in the overview's strips: time that is not known does not count as up, so where there is more of it nothing is. */
+/** The same rule as for the overview's strips: mostly unknown time is unknown, not up. */
 function worstOf({ up, degraded, down, maintenance, unknown }: Cell['lasted']): StateView {
   if (down > 0) return 'down'
   if (degraded > 0) return 'degraded'
@@ -75,14 +75,14 @@ function worstOf({ up, degraded, down, maintenance, unknown }: Cell['lasted']): 
   return maintenance > up ? 'maintenance' : 'up'
 }
 
-/** How much of it that state was: a minute of six hours looks like a minute, but is seen. */
+/** The share of the cell in that state, in three sizes: one bad minute in six hours is small, but visible. */
 export function shareOf({ lasted, state }: Cell): 'little' | 'some' | 'most' {
   const whole = Object.values(lasted).reduce((sum, seconds) => sum + seconds, 0)
   const share = whole === 0 ? 1 : lasted[state] / whole
   return share < 0.2 ? 'little' : share < 0.6 ? 'some' : 'most'
 }
 
-/** Neighbours that are alike, as one. */
+/** Joins equal neighbours. */
 export function stretchesOf<T extends { readonly fromMs: number; readonly toMs: number }>(
   cells: readonly T[],
   alike: (a: T, b: T) => boolean,
@@ -98,7 +98,7 @@ export function stretchesOf<T extends { readonly fromMs: number; readonly toMs: 
   return stretches
 }
 
-/** `14:05 to 14:10: up 4 min, down 1 min, at most 3 blocks behind, p95 12 ms`. */
+/** `14:05 to 14:10: up 4 min, down 1 min, up to 3 blocks behind, p95 12 ms`. */
 export function cellText(cell: Cell, zone: Zone): string {
   const { fromMs, toMs, lagBlocks, latencyP95 } = cell
   const facts = [
@@ -109,7 +109,7 @@ export function cellText(cell: Cell, zone: Zone): string {
   return `${fromTo(fromMs, toMs, zone)}: ${facts.join(', ')}`
 }
 
-/** What there was of each state; of one that was all of it, its name alone. */
+/** The time in each state; only the name if one state lasted the whole time. */
 export function lastedTexts(lasted: Cell['lasted']): string[] {
   const there = (Object.keys(lasted) as StateView[]).filter((state) => lasted[state] >= 1)
   if (there.length === 1) return there.map((state) => (state === 'unknown' ? WORDS.strip.none : word(state)))

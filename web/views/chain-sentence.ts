@@ -5,7 +5,7 @@ import { shardName } from './endpoint-row.ts'
 import { duration, since, unbroken } from './format.ts'
 import { NETWORK, paceText } from './words-network.ts'
 
-/** Whether it is the chain that is not well, or a node: the one thing that a height alone does not tell. */
+/** Whether the chain is unhealthy or a node, which a height alone does not show. */
 export function chainSentence(network: NetworkView, blocks: BlocksView, nowMs: number): string {
   const { endpoints, halted, forked } = network
   if (blocks.shards.every((shard) => shard.blocks.length === 0)) return NETWORK.noBlocks
@@ -40,13 +40,13 @@ function haltedSentence({ shards, thresholds }: BlocksView, nowMs: number): stri
   return unbroken(isPart ? NETWORK.haltedOn(names.join(', '), longest) : NETWORK.halted(longest))
 }
 
-/** Of its shards the one that has stood the longest. */
+/** The earliest advance over all shards. */
 function advancedAt({ shards, generated_at: now }: BlocksView, name: string): string {
   const times = shards.flatMap(({ endpoints }) => endpoints.find((one) => one.name === name)?.advanced_at ?? [])
   return times.reduce((earliest, time) => (time < earliest ? time : earliest), now)
 }
 
-/** Of the slowest of its shards. */
+/** The pace of the slowest shard. */
 function paceOf({ shards }: BlocksView): string | null {
   const paces = shards.flatMap(({ block_time: { measured_seconds: measured } }) => measured ?? [])
   return paces.length === 0 ? null : NETWORK.every(paceText(Math.max(...paces)))

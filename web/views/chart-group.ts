@@ -1,14 +1,14 @@
 import type { Zone } from './format.ts'
 
-/** Lines over time. The browser draws it (`web/charts.ts`); what it shows is told here in words, and as a table. */
+/** Lines over time, drawn by `web/charts.ts`. Views add a text and a table of the same data. */
 export interface Chart {
   readonly key: string
   readonly title: string
   readonly unit: 'count' | 'latency' | 'duration'
   readonly series: readonly Series[]
-  /** From where on something is wrong. */
+  /** Values from which a condition applies. */
   readonly thresholds: readonly Threshold[]
-  /** `free` does not begin at zero; `wide` shows small and very large ones alike. */
+  /** `free` does not start at zero; `wide` turns logarithmic for values of very different size. */
   readonly scale: 'zero' | 'free' | 'wide'
 }
 
@@ -23,23 +23,23 @@ export interface Threshold {
   readonly state: 'degraded' | 'down'
 }
 
-/** Charts of one time. */
+/** Charts of the same time range. */
 export interface ChartGroup {
   readonly fromMs: number
   readonly toMs: number
-  /** Of every value of every series; ascending. */
+  /** The times of the values of every series, ascending. */
   readonly times: readonly Moment[]
   readonly charts: readonly Chart[]
-  /** What lies behind the lines. */
+  /** Bands behind the lines. */
   readonly bands: readonly Band[]
-  /** What the timeline above them tells, cell by cell. */
+  /** The cells of the timeline above the charts. */
   readonly cells: readonly Moment[]
   cellText(at: number): string
-  /** Where to go to see this part alone; `null` where that would be too little. */
+  /** The address that shows only this part; `null` if it is too short. */
   zoomTo(fromMs: number, toMs: number): string | null
   closer(atMs: number): string | null
   readonly wider: string | null
-  /** Round times, and how they are written. */
+  /** Axis labels at round times. */
   readonly ticks: readonly Tick[]
   readonly zone: Zone
 }

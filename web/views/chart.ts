@@ -7,7 +7,7 @@ import { ENDPOINT } from './words-endpoint.ts'
 
 export const UNITS = { count, latency, duration } as const satisfies Record<Chart['unit'], (value: number) => string>
 
-/** One chart: its name, what its lines are, the place to draw it in, and all of it as a table. */
+/** One chart: title, legend, the element to draw into, and a table of its data. */
 export function chartFigure(chart: Chart, { times, zone }: ChartGroup): TemplateResult {
   const { key, title, series, thresholds, unit } = chart
   return html`
@@ -41,7 +41,7 @@ export function chartFigure(chart: Chart, { times, zone }: ChartGroup): Template
   `
 }
 
-/** What a chart shows of one moment: `14:05 to 14:10: p50 10 ms, p95 20 ms`. */
+/** The values at one moment: `14:05 to 14:10: p50 10 ms, p95 20 ms`. */
 export function readingAt({ series, unit }: Chart, times: readonly Moment[], at: number, zone: Zone): string {
   const time = times[at]
   if (time === undefined) return ''
@@ -52,7 +52,7 @@ export function readingAt({ series, unit }: Chart, times: readonly Moment[], at:
   return `${fromTo(time.fromMs, time.toMs, zone)}: ${values.length === 0 ? WORDS.strip.none : values.join(', ')}`
 }
 
-/** The one that it lies in, or else the nearest before it; -1 where there is none. */
+/** The index of the last moment that starts at or before `atMs`; -1 if there is none. */
 export function momentAt(moments: readonly Moment[], atMs: number): number {
   let [low, high] = [0, moments.length]
   while (low < high) {
@@ -73,7 +73,7 @@ function summary({ title, series, unit }: Chart): string {
   return ENDPOINT.chartSummary(title, UNITS[unit](least), UNITS[unit](most))
 }
 
-/** Times that are alike are one row: of a calm day the lag is told in one. */
+/** Neighbours with equal values are one row. */
 function table({ series, unit }: Chart, times: readonly Moment[], zone: Zone): TemplateResult {
   const rows: { fromMs: number; toMs: number; values: readonly string[] }[] = []
   for (const [at, { fromMs, toMs }] of times.entries()) {

@@ -8,7 +8,7 @@ import type { Endpoint } from './span.ts'
 import { incidentSentence } from './words.ts'
 import { ENDPOINT } from './words-endpoint.ts'
 
-/** What went wrong with it, the newest first. */
+/** The endpoint's incidents, newest first. */
 export function incidentsPanel(
   incidents: readonly IncidentSummaryView[],
   { network, endpoint }: Endpoint,
@@ -45,7 +45,7 @@ function incidentItem(incident: IncidentSummaryView, zone: Zone): TemplateResult
   `
 }
 
-/** By what it is judged. */
+/** The endpoint's thresholds. */
 export function rulesPanel(rules: RulesView | null): TemplateResult | typeof nothing {
   if (rules === null) return nothing
   const { thresholds: limits, checks } = rules
@@ -71,7 +71,7 @@ export function rulesPanel(rules: RulesView | null): TemplateResult | typeof not
 
 const BADGES = ['state', 'availability', 'lag'] as const
 
-/** Its badges, and how to put them elsewhere. Where the address of this page is not known yet, paths stand for it. */
+/** The endpoint's badges with embed code. Addresses are relative until the browser knows the origin. */
 export function badgePanel({ network, endpoint }: Endpoint, title: string, origin: string): TemplateResult {
   const path = `/badge/${encodeURIComponent(network)}/${encodeURIComponent(endpoint)}.svg`
   const page = `${origin}/endpoints/${encodeURIComponent(network)}/${encodeURIComponent(endpoint)}`
@@ -104,7 +104,7 @@ export function badgePanel({ network, endpoint }: Endpoint, title: string, origi
   `
 }
 
-/** A title may hold what ends an attribute. */
+/** Escapes a title for an attribute of the shown code. */
 function attribute(text: string): string {
   return text.replace(/&/g, '&amp;').replace(/"/g, '&quot;').replace(/</g, '&lt;')
 }

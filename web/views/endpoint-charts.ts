@@ -12,16 +12,16 @@ export interface Past {
   readonly span: Span
   readonly cells: readonly Cell[]
   readonly buckets: readonly HistoryBucketView[]
-  /** One by one, where there are few enough; `null` where there are not. */
+  /** Single polls; `null` if there are too many. */
   readonly polls: readonly PollView[] | null
   readonly rules: RulesView | null
   readonly incidents: readonly IncidentSummaryView[]
-  /** Whether there is more of it to see than this. */
+  /** Whether finer data can be loaded. */
   readonly canZoom: boolean
   readonly nowMs: number
 }
 
-/** The charts of an endpoint's past: of its polls where one looks close, else of what they were together. */
+/** The charts of an endpoint's history: of single polls when zoomed in, of rolled-up steps otherwise. */
 export function endpointCharts(past: Past, zone: Zone): ChartGroup {
   const { of, span, cells, incidents, canZoom, nowMs } = past
   const { times, charts } = past.polls === null ? bucketCharts(past) : pollCharts(past, past.polls)
@@ -73,7 +73,7 @@ function pollCharts({ span, rules }: Past, given: readonly PollView[]): Values {
   for (const poll of given) {
     const atMs = Date.parse(poll.at)
     const last = polls.at(-1)
-    // Nobody looked in between, so no line leads across.
+    // No poll in between: break the line.
     if (last !== undefined && atMs - last.atMs > holdsMs) polls.push({ atMs: (last.atMs + atMs) / 2 })
     polls.push({ ...poll, atMs })
   }

@@ -35,7 +35,7 @@ export interface History {
   readonly loadedMs: number
 }
 
-/** What was: how much of it was well, the timeline, and what was measured, all on one axis of time. */
+/** The history: availability, timeline and charts on one time axis. */
 export function historySection(history: History): TemplateResult {
   const { title, group, cells, incidents, detail } = history
   return html`
@@ -68,7 +68,7 @@ export function historySection(history: History): TemplateResult {
   `
 }
 
-/** Only of the states that are there: a calm day needs none explained. */
+/** Explains only the states that are shown. */
 function legend(cells: readonly Cell[]): readonly TemplateResult[] {
   const there = new Set(cells.map(({ state }) => state))
   return (['up', 'degraded', 'down', 'maintenance', 'unknown'] as const)
@@ -106,7 +106,7 @@ function share(ratio: number): string {
   return `${Math.floor(ratio * 100)} %`
 }
 
-/** Where one is in time, and where one can go from there: plain links, so that it needs no script. */
+/** The shown time range, and links to others: plain links work without a script. */
 function navigation({ of, span, polls, group, loadedMs }: History): TemplateResult {
   const { zone, wider } = group
   const { earlier, later } = besidePaths(of, span, loadedMs)

@@ -15,7 +15,7 @@ export interface Now {
   readonly nowMs: number
 }
 
-/** Where the node calls itself well and is not: both sentences, one above the other. */
+/** Both statements, if the node reports itself healthy but Heartline does not agree. */
 export function disagreement({ endpoint, zone, nowMs }: Now): TemplateResult | typeof nothing {
   const { liveness, state, since, conditions } = endpoint
   if (liveness?.healthy !== true || (state !== 'down' && state !== 'degraded')) return nothing
@@ -33,7 +33,7 @@ export function disagreement({ endpoint, zone, nowMs }: Now): TemplateResult | t
   `
 }
 
-/** What it is at this moment, beside what it may be at most. */
+/** Current values with their limits. */
 export function nowFacts({ endpoint, rules, zone, nowMs }: Now): TemplateResult | typeof nothing {
   const { heads, liveness, latency_seconds: took } = endpoint
   if (heads.length === 0 && liveness === null && took === null) return nothing
@@ -92,7 +92,7 @@ function headsTable(heads: EndpointView['heads'], zone: Zone, nowMs: number): Te
   `
 }
 
-/** The checks that the node runs on itself, those that fail first. */
+/** The node's own checks, failing ones first. */
 export function checksSection({ endpoint, zone, nowMs }: Now): TemplateResult | typeof nothing {
   const { liveness } = endpoint
   if (liveness === null) return nothing

@@ -53,7 +53,7 @@ function standing({ state, since: from, flapping }: EndpointView, zone: Zone, no
   >`
 }
 
-/** An age that goes on by itself: `web/ticking.ts` writes it anew every second. */
+/** An age that `web/ticking.ts` updates every second. */
 export function ticking(from: string, zone: Zone, nowMs: number): TemplateResult {
   return html`<time datetime=${from} title=${moment(from, zone)} data-since=${Date.parse(from)}>${age(since(from, nowMs))}</time>`
 }
@@ -70,7 +70,7 @@ function height(endpoint: EndpointView, head: HeadView | undefined): TemplateRes
   return html`${count(head.height)} ${shard} ${old}`
 }
 
-/** Whether what it says of its head is of now: a result holds for a while after the last answer. */
+/** Whether its head is current: the last result stays in place for a while after the endpoint stops responding. */
 function isHeard({ conditions }: EndpointView): boolean {
   return !conditions.some(({ code }) => code === 'unreachable' || code === 'bad-answer')
 }
@@ -78,7 +78,7 @@ function isHeard({ conditions }: EndpointView): boolean {
 function lag(head: HeadView | undefined, { conditions }: EndpointView): TemplateResult {
   if (head === undefined || head.lag_blocks === null) return none()
   if (head.lag_blocks === 0) {
-    // A condition holds until it is sure to be over: without a word the two would contradict each other.
+    // "lagging" holds until recovery is confirmed; without "again" the row would contradict itself.
     const again = conditions.some(({ code }) => code === 'lagging') ? html` <small>${WORDS.again}</small>` : nothing
     return html`<span class="quiet">${WORDS.atHead}${again}</span>`
   }

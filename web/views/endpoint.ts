@@ -24,14 +24,14 @@ interface Data {
   readonly cells: readonly Cell[]
   readonly buckets: readonly HistoryBucketView[]
   readonly polls: readonly PollView[] | null
-  /** Its own, and those of its network that it was part of; the newest first. */
+  /** Its own incidents and those of its whole network, newest first. */
   readonly incidents: readonly IncidentSummaryView[]
-  /** How much of its history the reader is told: to whom it is locked, the states of the last day. */
+  /** How much history can be shown: the public sees only the states of the last day. */
   readonly detail: 'all' | 'states' | 'away'
   readonly loadedMs: number
 }
 
-/** One endpoint: what it is now, how it came to that, and by what it is judged. */
+/** One endpoint: its current health, history, incidents and thresholds. */
 export const view = defineView<Data>({
   title: (model) => `${current(model).title} · Heartline`,
   load,
@@ -69,7 +69,7 @@ async function load(sources: Sources, route: Route, nowMs: number): Promise<Answ
 
 const YOUNG_MS = 6 * 3_600_000
 
-/** Nobody asked for a day of it, and most of that would be nothing: then it is what there is. */
+/** A new endpoint is shown since its first poll, unless the address asks for a range: most of a day would be empty. */
 async function loadFitting(sources: Sources, { params, query }: Route, nowMs: number): Promise<Past> {
   const { network = '', endpoint = '' } = params
   const past = await loadPast(sources, network, endpoint, spanOf({ query }, nowMs))
@@ -110,7 +110,7 @@ async function loadPast(sources: Sources, network: string, endpoint: string, spa
 
 let kept: { readonly data: Data; readonly zone: Zone; readonly group: ChartGroup } | null = null
 
-/** Once for all drawings of the same data. */
+/** Built once per data, not per drawing. */
 function groupOf(data: Data, zone: Zone, { params }: Route): ChartGroup {
   if (kept?.data !== data || kept.zone !== zone) {
     const of = { network: params.network ?? '', endpoint: params.endpoint ?? '' }
@@ -123,7 +123,7 @@ function groupOf(data: Data, zone: Zone, { params }: Route): ChartGroup {
   return kept.group
 }
 
-/** As the latest event has it. */
+/** The state of the latest event. */
 function current({ status, route, data }: Model<Data>): EndpointView {
   const network = status?.networks.find(({ name }) => name === route.params.network)
   return network?.endpoints.find(({ name }) => name === route.params.endpoint) ?? data.endpoint
@@ -160,7 +160,7 @@ function draw(model: Model<Data>): TemplateResult {
   `
 }
 
-/** What the sentence about who is right says already is not said twice. */
+/** Current conditions, unless the disagreement above already lists them. */
 function reasons({ conditions, liveness, state }: EndpointView): TemplateResult | typeof nothing {
   const isTold = liveness?.healthy === true && (state === 'down' || state === 'degraded')
   if (isTold || conditions.length === 0) return nothing

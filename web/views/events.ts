@@ -11,7 +11,7 @@ import { incidentSentence, titleOf, WORDS, whoseFault } from './words.ts'
 const MOST_INCIDENTS = 12
 const MOST_AHEAD = 3
 
-/** What is wrong right now, above all networks. */
+/** The open incidents of all networks. */
 export function incidentsSection(
   incidents: readonly IncidentSummaryView[],
   status: StatusView,
@@ -35,7 +35,7 @@ function worst(incidents: readonly IncidentSummaryView[]): 'down' | 'degraded' {
   return incidents.some(({ state }) => state === 'down') ? 'down' : 'degraded'
 }
 
-/** An incident keeps the words of its beginning; how far behind an endpoint is by now is in the status. */
+/** Replaces the messages of an incident, which are as old as its start, with the current ones of the status. */
 export function asOfNow(incident: IncidentSummaryView, { networks }: StatusView): IncidentSummaryView {
   const of = networks.find(({ name }) => name === incident.network)
   const holding = of?.endpoints.find(({ name }) => name === incident.endpoint)?.conditions ?? []
@@ -62,7 +62,7 @@ function incidentItem(incident: IncidentSummaryView, status: StatusView, zone: Z
   `
 }
 
-/** Maintenance under way, and what comes next. */
+/** Running maintenance, and the next planned windows. */
 export function maintenanceSection(status: StatusView, nowMs: number): TemplateResult | typeof nothing {
   const { running, ahead } = planAt(status.maintenance, nowMs)
   if (running.length + ahead.length === 0) return nothing

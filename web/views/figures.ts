@@ -1,15 +1,15 @@
 import { html, nothing, type TemplateResult } from './lit.ts'
 
-/** One number that matters, with what it is and what belongs to it. */
+/** One number with its label. */
 export interface Figure {
   readonly name: string
   readonly value: string | TemplateResult
   readonly beside?: string | TemplateResult
-  /** Why it is as it should not be. */
+  /** Highlights a bad value. */
   readonly tone?: 'degraded' | 'down' | undefined
 }
 
-/** Numbers side by side, each under its name. */
+/** Numbers side by side, each below its label. */
 export function figures(list: readonly Figure[]): TemplateResult {
   return html`
     <dl class="figures">
@@ -35,7 +35,7 @@ export function bytes(many: number): string {
   return `${unit === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${units[unit]}`
 }
 
-/** Of ours: below a millisecond in microseconds. */
+/** Times of Heartline itself, which are often microseconds: `150 µs`, `2.5 ms`. */
 export function fine(seconds: number | null): string {
   if (seconds === null) return '–'
   if (seconds < 0.001) return `${Math.round(seconds * 1e6)} µs`

@@ -1,4 +1,4 @@
-/** Numbers and times as the page writes them. Pure: the present comes in. */
+/** How the page writes numbers and times. Pure functions: the current time is an argument. */
 
 const whole = new Intl.NumberFormat('en-US')
 
@@ -6,7 +6,7 @@ export function count(value: number): string {
   return whole.format(value)
 }
 
-/** Two units at most from a minute on: `0.4 s`, `12 s`, `3 min 20 s`, `2 h 5 min`, `3 d 4 h`. */
+/** Two units at most: `0.4 s`, `12 s`, `3 min 20 s`, `2 h 5 min`, `3 d 4 h`. */
 export function duration(seconds: number): string {
   if (seconds < 0) return '0 s'
   if (seconds < 10) return `${Math.floor(seconds * 10) / 10} s`
@@ -21,7 +21,7 @@ function two(large: number, largeUnit: string, small: number, smallUnit: string)
   return small === 0 ? `${large} ${largeUnit}` : `${large} ${largeUnit} ${small} ${smallUnit}`
 }
 
-/** In one unit, where there is little room: `12 s`, `3 min`, `2 h`, `3 d`. */
+/** One unit: `12 s`, `3 min`, `2 h`, `3 d`. */
 export function age(seconds: number): string {
   const s = Math.max(0, Math.floor(seconds))
   if (s < 120) return `${s} s`
@@ -38,7 +38,7 @@ export function latency(seconds: number): string {
 
 const HEIGHT = /(?<=\bheight )\d{4,15}\b|(?<![\w.,])\d{4,15}(?= blocks?\b)/g
 
-/** Keeps a number and its unit on one line, and writes heights and blocks as the page does. */
+/** Keeps a number and its unit on one line, and adds separators to heights and block counts. */
 export function unbroken(sentence: string): string {
   return sentence
     .replace(HEIGHT, (digits) => count(Number(digits)))
@@ -76,7 +76,7 @@ function formats(timeZone?: string): { readonly moment: Intl.DateTimeFormat; rea
   }
 }
 
-/** `21 Nov 2026, 19:03:04`, and the zone where it is not the reader's own. */
+/** `21 Nov 2026, 19:03:04`, with `UTC` if that is the chosen zone. */
 export function moment(time: string | number, zone: Zone): string {
   const text = FORMATS[zone].moment.format(typeof time === 'number' ? time : Date.parse(time))
   return zone === 'utc' ? `${text} UTC` : text
@@ -87,7 +87,7 @@ export function minute(ms: number, zone: Zone): string {
   return FORMATS[zone].minute.format(ms)
 }
 
-/** Of a ratio, never rounded up: `99.98 %`, and `100 %` only where it is all of it. */
+/** A ratio, never rounded up: `99.98 %`; `100 %` only for 1. */
 export function percent(ratio: number): string {
   if (ratio >= 1) return '100 %'
   const digits = ratio >= 0.999 ? 3 : 2

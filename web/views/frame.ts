@@ -11,7 +11,7 @@ const PLACES = [
   { view: 'observer', href: '/observer' },
 ] as const satisfies readonly { view: ViewName; href: string }[]
 
-/** What is around every view: where one is, whether it is live, and what the reader may choose. */
+/** The frame around every view: navigation, connection status and settings. */
 export function frame(model: Model, view: TemplateResult): TemplateResult {
   const { contact, route, access, settings } = model
   return html`
@@ -38,13 +38,13 @@ export function frame(model: Model, view: TemplateResult): TemplateResult {
   `
 }
 
-/** The overview says so as its verdict. */
+/** The overview shows this as its verdict. */
 function staleNote({ contact, route }: Model): TemplateResult | typeof nothing {
   if (contact.kind !== 'stale' || route.view === 'overview') return nothing
   return html`<p class="lost" role="alert">${WORDS.staleVerdict}</p>`
 }
 
-/** One incident is among the incidents. */
+/** An incident page belongs to the incidents. */
 function currentOf(place: ViewName, shown: ViewName): 'page' | 'true' | typeof nothing {
   if (place === shown) return 'page'
   return place === 'incidents' && shown === 'incident' ? 'true' : nothing

@@ -3,7 +3,7 @@ import { count, moment, type Zone } from './format.ts'
 import { html, nothing, type TemplateResult } from './lit.ts'
 import { GATEWAY_WORDS } from './words-gateway.ts'
 
-/** Who asks, by name, and what they have had nodes call themselves. */
+/** Callers by name with their permissions, and aliases. */
 export function gatewayCallers({ callers, aliases }: GatewayView, zone: Zone): TemplateResult {
   return html`
     <section class="card wide" aria-labelledby="callers">

@@ -11,7 +11,7 @@ import { exclusionText, ROUTING_WORDS } from './words-routing.ts'
 type Network = GatewayView['networks'][number]
 type Routed = Network['endpoints'][number]
 
-/** Whom it would ask of one network, why not the others, and what came of what was asked. */
+/** The routing order of one network, why endpoints are excluded, and the outcome of its requests. */
 export function gatewayNetwork(network: Network, status: StatusView | null): TemplateResult {
   const { name, endpoints, traffic } = network
   const of = status?.networks.find((one) => one.name === name)
@@ -79,7 +79,7 @@ function share(ratio: number | null): TemplateResult {
   >`
 }
 
-/** What is worth telling, if it happened. */
+/** Lines that are only shown if there is something to report. */
 function besides({ retries, coalesced, least_bad: leastBad, rejections }: Network['traffic']): TemplateResult {
   const { retries: texts } = GATEWAY_WORDS
   const retried = (['failed', 'absent', 'behind'] as const).filter((one) => retries[one] > 0)

@@ -9,7 +9,7 @@ import { padded, smallCharts } from './small-charts.ts'
 import { defineView, type Model } from './view.ts'
 import { GATEWAY_WORDS } from './words-gateway.ts'
 
-/** What the gateway does: who asks, who answers, what it costs, and whom it would ask now. */
+/** The gateway: requests, routing order, overhead, callers. */
 export const view = defineView<GatewayView>({
   title: () => `${GATEWAY_WORDS.title} · Heartline`,
   load: (sources) => sources.gateway(),
@@ -18,7 +18,7 @@ export const view = defineView<GatewayView>({
   hasStyle: true,
 })
 
-/** A course of less would look as if it were all there is. */
+/** Shorter charts are padded to this, so that the first minutes do not look like a full history. */
 const HOUR_MIN = 60
 
 function off(): TemplateResult {
@@ -90,7 +90,7 @@ function draw({ data, status, settings, nowMs }: Model<GatewayView>): TemplateRe
 
 type Traffic = GatewayView['networks'][number]['traffic']
 
-/** Of all networks; what is slowest is told of our own time, as times cannot be added up. */
+/** Totals of all networks. Quantiles cannot be added, so the overhead is that of the busiest and the slowest network. */
 function totals({ networks }: GatewayView): Figure[] {
   const sum = (of: (traffic: Traffic) => number) => networks.reduce((total, { traffic }) => total + of(traffic), 0)
   const { figures: names } = GATEWAY_WORDS

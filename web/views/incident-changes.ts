@@ -6,10 +6,10 @@ import { html, nothing, type TemplateResult } from './lit.ts'
 import { mark } from './mark.ts'
 import { changeSentence, INCIDENT_WORDS, offset, sampleSentence } from './words-incidents.ts'
 
-/** A change of a whole network has a sample of every endpoint and shard. */
+/** A change of a whole network has one sample per endpoint and shard. */
 const MOST_SAMPLES = 12
 
-/** What happened, one after the other, and what was measured then. */
+/** The timeline of an incident, with measurements. */
 export function incidentChanges(incident: IncidentView, zone: Zone): TemplateResult {
   const openedMs = Date.parse(incident.opened_at)
   const confirmed = incident.confirmed_at

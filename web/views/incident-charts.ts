@@ -6,12 +6,12 @@ import { type Panel, smallCharts } from './small-charts.ts'
 import type { Answer, Model, Sources } from './view.ts'
 import { blocks, INCIDENT_WORDS } from './words-incidents.ts'
 
-/** An incident with what is around it. */
+/** An incident with everything that its page shows. */
 export interface IncidentData {
   readonly incident: IncidentView
-  /** Of a whole network: the endpoints' incidents that are nothing but a part of it. */
+  /** For an incident of a whole network: the endpoint incidents that are part of it. */
   readonly parts: readonly IncidentSummaryView[]
-  /** `null` for whoever may not see figures. */
+  /** `null` without permission to see figures. */
   readonly histories: readonly EndpointHistory[] | null
   readonly text: string | null
 }
@@ -26,7 +26,7 @@ export const MAX_CHARTED = 6
 const MAX_PARTS = 100
 const MAX_CELLS = 120
 const MINUTE_MS = 60_000
-/** How much of the time before and after it is drawn: as long as it was, within these. */
+/** The charts show the incident's own length before and after it, within these limits. */
 const SHORTEST_MARGIN_MS = 10 * MINUTE_MS
 const LONGEST_MARGIN_MS = 60 * MINUTE_MS
 const STEPS_S = [10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21_600, 43_200, 86_400]
@@ -63,7 +63,7 @@ async function loadHistory(
   const endMs = closedAt === null ? nowMs : Date.parse(closedAt)
   const marginMs = Math.min(LONGEST_MARGIN_MS, Math.max(SHORTEST_MARGIN_MS, endMs - openedMs))
   const toMs = closedAt === null ? nowMs : Math.min(nowMs, endMs + marginMs)
-  // A step shorter than two polls would show gaps that are none.
+  // A step shorter than two polls would show false gaps.
   const atLeast = rules.ok ? 2 * rules.value.interval_seconds : 0
   const range = (toMs - openedMs + marginMs) / 1000
   const stepSeconds =
@@ -75,7 +75,7 @@ async function loadHistory(
   return { endpoint, history: history.value, rules: rules.ok ? rules.value : null }
 }
 
-/** What every endpoint concerned did before, during and after it. */
+/** Charts of every affected endpoint before, during and after the incident. */
 export function incidentCharts(
   { data: { histories }, settings, status, nowMs }: Model<IncidentData>,
   { network, state, opened_at: openedAt, closed_at: closedAt }: IncidentSummaryView,
@@ -142,7 +142,7 @@ function panelsOf(buckets: readonly HistoryBucketView[], rules: RulesView | null
   ]
 }
 
-/** The worst that was. Time that is not known does not count as up, so where there is more of it nothing is. */
+/** The letter of the worst state; mostly unknown time is unknown, not up. */
 function letterOf(bucket: HistoryBucketView): string {
   const { up_seconds: up, degraded_seconds: degraded, down_seconds: down } = bucket
   const { maintenance_seconds: maintenance, unknown_seconds: unknown } = bucket

@@ -7,7 +7,7 @@ import { INCIDENT_WORDS } from './words-incidents.ts'
 const WIDTH = 1000
 const LEAST = 6
 
-/** Every reason that it had, once each, and when in its time it held. */
+/** Every condition of an incident, with the times at which it held. */
 export function incidentConditions(
   { conditions, opened_at: openedAt, closed_at: closedAt }: IncidentSummaryView,
   zone: Zone,
@@ -22,7 +22,7 @@ export function incidentConditions(
   `
 }
 
-/** In the order in which they first came up. */
+/** In the order of first appearance. */
 function grouped(conditions: readonly IncidentConditionView[]): readonly (readonly IncidentConditionView[])[] {
   const byKind = new Map<string, IncidentConditionView[]>()
   for (const condition of conditions) {

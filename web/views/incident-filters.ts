@@ -5,7 +5,7 @@ import { INCIDENT_WORDS } from './words-incidents.ts'
 
 type Query = Readonly<Record<string, string>>
 
-/** Links and no fields: they work before and without JavaScript, and each list has an address of its own. */
+/** Filters are links: they work without JavaScript, and each list has its own address. */
 export function incidentFilters({ route, status }: Model<IncidentListView>): TemplateResult {
   const { cursor: _, ...query } = route.query
   const networks = status?.networks ?? []
@@ -49,7 +49,7 @@ function menu(
   toAll: Wanted,
   links: readonly { readonly title: string; readonly to: Wanted }[],
 ): TemplateResult {
-  // Another choice is another menu: so it is closed after one.
+  // A new key makes a new element, so the menu closes after a choice.
   return html`${repeat(
     [`${label} ${value}`],
     (key) => key,

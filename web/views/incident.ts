@@ -12,7 +12,7 @@ import { type Answer, defineView, type Model, type Sources } from './view.ts'
 import { titleOf, whoseFault } from './words.ts'
 import { INCIDENT_WORDS, offset, storySentence } from './words-incidents.ts'
 
-/** One incident, from its first bad poll on: what, why, how it went, and the text to send around. */
+/** One incident: summary, conditions, charts, timeline and post-mortem. */
 export const view = defineView<IncidentData>({
   title: (model) => `${who(model)} · Heartline`,
   load,
@@ -30,7 +30,7 @@ function who({ data: { incident }, status }: Model<IncidentData>): string {
   return status === null ? network : titleOf(status, network, endpoint === null ? null : [endpoint])
 }
 
-/** As the latest event has it; an event is without the course. */
+/** Draws the incident of the latest event, with the loaded changes and charts. */
 function draw(model: Model<IncidentData>): TemplateResult {
   const { data, settings, nowMs, status } = model
   const latest = model.incidents.find(({ id }) => id === data.incident.id)
@@ -121,7 +121,7 @@ function facts(incident: IncidentSummaryView, { settings: { zone }, nowMs }: Mod
   `
 }
 
-/** Of the whole network: who showed it, and what of theirs is a part of it. */
+/** For an incident of a whole network: affected endpoints, and incidents that are part of it. */
 function whole(
   { data: { parts }, status }: Model<IncidentData>,
   { network, affected }: IncidentSummaryView,

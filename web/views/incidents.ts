@@ -11,7 +11,7 @@ import { type Answer, defineView, type IncidentQuery, type Model, type Sources }
 import { titleOf } from './words.ts'
 import { INCIDENT_WORDS, storySentence } from './words-incidents.ts'
 
-/** What went wrong, the newest first, day by day. */
+/** All incidents by day, newest first. */
 export const view = defineView<IncidentListView>({
   title: () => `${INCIDENT_WORDS.title} · Heartline`,
   load: (sources: Sources, route: Route): Promise<Answer<IncidentListView>> => sources.incidents(asked(route)),
@@ -65,7 +65,7 @@ function draw(model: Model<IncidentListView>): TemplateResult {
   `
 }
 
-/** With what events have told since the list was read; only the first page can have new ones. */
+/** Adds incidents from events since the list was loaded; only the first page can have new ones. */
 function withNews({ data, incidents, route, contact }: Model<IncidentListView>): readonly IncidentSummaryView[] {
   if (contact.kind !== 'live') return data.incidents
   const open = new Map(incidents.map((incident) => [incident.id, incident]))
@@ -106,7 +106,7 @@ function row(incident: IncidentSummaryView, { status, settings, nowMs }: Model<I
   const who = status === null ? network : titleOf(status, network, endpoint === null ? null : [endpoint])
   const codes = [...new Set(incident.conditions.map(({ code }) => code))]
   const endMs = closedAt === null ? nowMs : Date.parse(closedAt)
-  // Of a short one the minutes would be the same.
+  // Start and end of a short incident would show the same minute.
   const told = endMs - Date.parse(openedAt) < SHORT_MS && closedAt !== null ? clockOf : minute
   return html`
     <li class="incident ${state} ${closedAt === null ? 'open' : 'over'}">
@@ -135,10 +135,10 @@ function row(incident: IncidentSummaryView, { status, settings, nowMs }: Model<I
 
 const SHORT_MS = 600_000
 const DAY_MIN = 1440
-/** Two minutes of a day are a pixel at most. */
+/** Shorter incidents would be narrower than a few pixels. */
 const LEAST_MIN = 8
 
-/** Where in its day it lies; what goes on beyond midnight goes to the edge. The times beside it say the same. */
+/** The incident on a strip of its day, cut at midnight. The times next to it carry the same information. */
 function hours(openedMs: number, endMs: number, state: string, zone: Zone): TemplateResult {
   const from = Math.min(DAY_MIN - LEAST_MIN, Math.round(sinceMidnight(openedMs, zone) / 60_000))
   const width = Math.min(DAY_MIN - from, Math.max(LEAST_MIN, Math.round((endMs - openedMs) / 60_000)))

@@ -2,7 +2,7 @@ import type { StateView } from '../../src/http/wire-status.ts'
 import { html, svg, type TemplateResult } from './lit.ts'
 import { WORDS } from './words.ts'
 
-/** A state has its own shape, so that it needs no colour to be told. */
+/** The icon of a state. Each state has its own shape, so that colour is not needed. */
 export function mark(state: StateView): TemplateResult {
   return html`<svg class="mark ${state}" viewBox="0 0 16 16" role="img" aria-label=${WORDS.states[state]}>${shape(state)}</svg>`
 }

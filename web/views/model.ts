@@ -9,7 +9,7 @@ import type {
 } from '../../src/http/wire-status.ts'
 import type { Settings } from './view.ts'
 
-/** The status after an event: networks and endpoints that it holds take the place of those of the same name. */
+/** Merges an event into the status: its networks and endpoints replace those of the same name. */
 export function applyEvent(status: StatusView | null, event: StatusEventView): StatusView | null {
   const { complete, maintenance = status?.maintenance ?? [], ...rest } = event
   const news = { ...rest, maintenance }
@@ -27,7 +27,7 @@ function merge(network: NetworkView, news: NetworkView | undefined): NetworkView
   return { ...news, endpoints: network.endpoints.map((endpoint) => changed.get(endpoint.name) ?? endpoint) }
 }
 
-/** The open incidents after news of one, the newest first; one that is part of another is told by that other. */
+/** Merges a changed incident into the open ones, newest first. One that is part of another is not listed. */
 export function applyIncident(
   open: readonly IncidentSummaryView[],
   news: IncidentSummaryView,
@@ -37,7 +37,7 @@ export function applyIncident(
   return [...others, news].sort((a, b) => Date.parse(b.opened_at) - Date.parse(a.opened_at))
 }
 
-/** The maintenance that is under way, and of each window what comes next; the daemon tells them in the order of time. */
+/** Running maintenance, and the next occurrence of each window. The daemon sends them ordered by time. */
 export function planAt(
   maintenance: readonly MaintenanceView[],
   nowMs: number,
@@ -53,14 +53,14 @@ export function planAt(
 
 const BADNESS: Record<StateView, number> = { down: 0, degraded: 1, unknown: 2, maintenance: 3, up: 4 }
 
-/** The worst first; those that are alike stay in the configured order. */
+/** Worst first; equal states stay in configured order. */
 export function worstFirst<T extends { readonly state: StateView }>(things: readonly T[]): readonly T[] {
   return [...things].sort((a, b) => BADNESS[a.state] - BADNESS[b.state])
 }
 
 /**
- * Networks, the worst first. Of two degraded ones the one with an endpoint down is the worse, and a chain that is halted
- * or forked is worse than both.
+ * Networks, worst first. Among degraded networks, one with a down endpoint is worse, and a halted or forked chain is
+ * worse than both.
  */
 export function networksWorstFirst(networks: readonly NetworkView[]): readonly NetworkView[] {
   return [...networks].sort((a, b) => badnessOf(a) - badnessOf(b))
@@ -78,7 +78,7 @@ export function tally(endpoints: readonly EndpointView[]): Record<StateView, num
   return counts
 }
 
-/** The shard that says the most of an endpoint: the one that is the furthest behind. */
+/** The head of the shard that is furthest behind. */
 export function worstHead(endpoint: EndpointView): EndpointView['heads'][number] | undefined {
   return endpoint.heads.reduce<EndpointView['heads'][number] | undefined>(
     (worst, head) => (worst === undefined || (head.lag_blocks ?? -1) > (worst.lag_blocks ?? -1) ? head : worst),
@@ -86,14 +86,14 @@ export function worstHead(endpoint: EndpointView): EndpointView['heads'][number]
   )
 }
 
-/** Not well for a reason that is not planned. */
+/** Unhealthy, and not because of maintenance. */
 export function isTroubled({ state, halted, forked }: Pick<NetworkView, 'state' | 'halted' | 'forked'>): boolean {
   return state === 'down' || state === 'degraded' || halted || forked
 }
 
 const NOT_AT_HEAD = new Set<string>(['lagging', 'stalled', 'forked'])
 
-/** Whether it is where its network is. `null` where heads are not told. */
+/** Whether an endpoint is at head; `null` if heads are not visible. */
 function isAtHead({ state, heads, conditions }: EndpointView): boolean | null {
   if (conditions.some(({ code }) => NOT_AT_HEAD.has(code))) return false
   if (state === 'down' || state === 'unknown') return false
@@ -101,12 +101,12 @@ function isAtHead({ state, heads, conditions }: EndpointView): boolean | null {
   return heads.every(({ lag_blocks: lag }) => lag !== null)
 }
 
-/** How many are where the network is; who sees states alone is told by those. */
+/** How many endpoints are at head; in the public view, how many are up. */
 export function atHead(endpoints: readonly EndpointView[]): number {
   return endpoints.filter((endpoint) => isAtHead(endpoint) ?? endpoint.state === 'up').length
 }
 
-/** Whether an endpoint is among those that the reader wants to see. */
+/** Whether an endpoint matches the filter and the search. */
 export function isWanted(network: NetworkView, endpoint: EndpointView, { filter, query }: Wish): boolean {
   const words = query.toLowerCase().split(/\s+/)
   const text = `${network.title} ${network.name} ${endpoint.title} ${endpoint.name} ${endpoint.state}`.toLowerCase()
@@ -127,10 +127,10 @@ type Wish = Pick<Settings, 'filter' | 'query'>
 
 type Marked = Pick<NetworkView, 'state' | 'halted' | 'forked' | 'endpoints'>
 
-/** How networks are marked: where somebody is not known, or the chain itself is in trouble, they cannot look well. */
+/** The state to display for networks: an unknown endpoint, or a halted or forked chain, must not look healthy. */
 export function toneOf(state: StateView, networks: readonly Marked[]): StateView {
   if (state === 'down' || state === 'degraded') return state
-  // As its incident is.
+  // The same state as that of the incident.
   if (networks.some(({ halted, forked }) => halted || forked)) return 'degraded'
   const isAnyUnknown = networks.some(({ endpoints }) => endpoints.some((endpoint) => endpoint.state === 'unknown'))
   return state === 'up' && isAnyUnknown ? 'unknown' : state

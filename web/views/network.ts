@@ -18,12 +18,12 @@ import { NETWORK, paceText } from './words-network.ts'
 
 interface Data {
   readonly network: NetworkView
-  /** `null` for whoever may not see them. */
+  /** `null` without permission to see them. */
   readonly blocks: BlocksView | null
   readonly routing: RoutingView | null
 }
 
-/** One network: where its chain is, who of its endpoints is where and on which block, and whom the gateway would ask. */
+/** One network: chain status, routing order, block arrival and block hashes. */
 export const view = defineView<Data>({
   title: (model) => `${current(model).title} · Heartline`,
   load,
@@ -40,7 +40,7 @@ async function load(sources: Sources, { params }: Route): Promise<Answer<Data>> 
     sources.routing(name),
   ])
   if (!network.ok) return network
-  // What was told stays until something better is; whoever may not see it has a page without.
+  // If blocks cannot be read at the moment, the browser keeps the previous page. The public gets a page without blocks.
   if (!blocks.ok && blocks.why === 'away') return blocks
   return {
     ok: true,
@@ -52,7 +52,7 @@ async function load(sources: Sources, { params }: Route): Promise<Answer<Data>> 
   }
 }
 
-/** As the latest event has it. */
+/** The state of the latest event. */
 function current({ status, data }: Model<Data>): NetworkView {
   return status?.networks.find(({ name }) => name === data.network.name) ?? data.network
 }
@@ -71,7 +71,7 @@ function draw(model: Model<Data>): TemplateResult {
   `
 }
 
-/** For whoever sees names and states alone. */
+/** The public view: names and states only. */
 function names(network: NetworkView, { settings, nowMs }: Model<Data>): TemplateResult {
   return html`
     <ul class="plain card">
@@ -141,7 +141,7 @@ function chain(
   `
 }
 
-/** Those on which somebody is behind or of another mind, then the others in their own order. */
+/** Shards with a lagging endpoint or a disagreement first. */
 function troubledFirst({ shards, thresholds }: BlocksView): readonly ShardBlocksView[] {
   const isCalm = (shard: ShardBlocksView) =>
     disputedAt(shard).length === 0 &&

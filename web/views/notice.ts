@@ -3,7 +3,7 @@ import { loadNothing, type View } from './view.ts'
 import { WORDS } from './words.ts'
 import { NOTICE_WORDS } from './words-notice.ts'
 
-/** Instead of a view: why there is none. Where it takes the token, the form to give it. */
+/** Replaces a view that cannot be shown: says why, with the sign-in form if a token is needed. */
 export function noticeView(why: 'missing' | 'locked' | 'away'): View {
   return {
     title: () => NOTICE_WORDS.notices[why].title,

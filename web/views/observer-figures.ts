@@ -5,7 +5,7 @@ import { count, type Zone } from './format.ts'
 import { html, nothing, type TemplateResult } from './lit.ts'
 import { OBSERVER_WORDS } from './words-observer.ts'
 
-/** The numbers of now: the process, its polls and its history. */
+/** Current figures of the process, its polls and its history. */
 export function observerFigures(data: OwnHealthView, zone: Zone, nowMs: number): TemplateResult {
   const { store, polls } = data
   const skips = Object.entries(polls.skips).filter(([, many]) => many > 0)

@@ -10,10 +10,10 @@ import { type Answer, defineView, type Model, type Sources } from './view.ts'
 import { WORDS } from './words.ts'
 import { EVENT_NAMES, OBSERVER_WORDS } from './words-observer.ts'
 
-/** `null` for whoever may see states only. */
+/** `null` in the public view. */
 type Data = OwnHealthView | null
 
-/** Heartline's own health, so that a gap explains itself. */
+/** Heartline's own health, which explains gaps in the history. */
 export const view = defineView<Data>({
   title: () => `${OBSERVER_WORDS.title} · Heartline`,
   load,
@@ -27,7 +27,7 @@ async function load(sources: Sources): Promise<Answer<Data>> {
   return !answer.ok && answer.why === 'locked' ? { ok: true, value: null } : answer
 }
 
-/** A course of less would look as if it were all there is. */
+/** Shorter charts are padded to this, so that the first minutes do not look like a full history. */
 const HOUR_MIN = 60
 
 function draw(model: Model<Data>): TemplateResult {
@@ -63,7 +63,7 @@ function figuresOf(data: OwnHealthView, { settings: { zone }, nowMs }: Model<Dat
                 cells: of.loop_lag_seconds.length,
                 zone,
                 panels: [
-                  // Half a second is what makes a poll not count, see docs/operations.md.
+                  // Above 0.5 s polls do not count, see docs/operations.md.
                   {
                     name: OBSERVER_WORDS.loopLag,
                     kind: 'bars',

@@ -12,7 +12,7 @@ import { verdictSentence, WORDS } from './words.ts'
 
 type Data = StripsView | null
 
-/** The overview: the verdict, what is wrong and what is planned, then every network with its endpoints, the worst first. */
+/** The overview: verdict, open incidents and maintenance, then all networks with their endpoints, worst first. */
 export const view = defineView<Data>({ title, load, draw: overview, refreshMs: 60_000, hasStyle: false })
 
 const TITLE_MARK = { up: '', degraded: '▲ ', down: '✕ ', maintenance: '', unknown: '? ' }
@@ -22,7 +22,7 @@ function title({ status, contact }: Model<Data>): string {
   return `${TITLE_MARK[tone]}Heartline`
 }
 
-/** Without the history the present is shown all the same. */
+/** Shows the current state even if the history cannot be read. */
 async function load(sources: Sources): Promise<Answer<Data>> {
   const answer = await sources.strips()
   return { ok: true, value: answer.ok ? answer.value : null }
@@ -55,7 +55,7 @@ function overview(model: Model<Data>): TemplateResult {
 
 let keyed: { readonly of: Data; readonly strips: ReadonlyMap<string, StripView> } = { of: null, strips: new Map() }
 
-/** Once for all drawings of the same strips. */
+/** Built once per set of strips, not per drawing. */
 function byKey(of: Data): ReadonlyMap<string, StripView> {
   if (keyed.of !== of) {
     keyed = { of, strips: new Map(of?.strips.map((strip) => [`${strip.network}/${strip.endpoint}`, strip])) }
@@ -75,14 +75,14 @@ function verdict(status: StatusView, tone: StateView, stale: boolean): TemplateR
   `
 }
 
-/** A store that cannot be written leaves the verdicts as good as ever, and is worth knowing all the same. */
+/** Problems of Heartline itself. A store that cannot be written does not affect health states, but operators must know. */
 function ownTrouble({ impaired, reasons }: StatusView['observer']): TemplateResult | typeof nothing {
   if (!impaired && reasons.length === 0) return nothing
   const listed = reasons.length === 0 ? '.' : `: ${reasons.join(', ')}.`
   return html`<p class="impaired">${impaired ? WORDS.impaired : WORDS.ownTrouble}${listed}</p>`
 }
 
-/** Shown where scripts run: without them they do nothing. */
+/** Hidden without scripts, because the fields do nothing then. */
 function tools({ settings }: Model<Data>, shown: number, total: number): TemplateResult {
   const isAll = settings.filter === 'all' && settings.query === ''
   return html`
@@ -141,7 +141,7 @@ function networkSection(
   `
 }
 
-/** Columns whose cells are read from the left. */
+/** Left-aligned columns. */
 const NOT_NUMBERS = new Set(['endpoint', 'day'])
 
 function table(
@@ -152,8 +152,8 @@ function table(
 ): TemplateResult {
   const { columns } = WORDS
   const tellsOfItself = status?.networks.some((one) => one.endpoints.some(({ liveness }) => liveness !== null))
-  // A column of dashes would look like trouble: without the token there are no figures, and not every family's nodes
-  // tell of themselves. All networks have the same columns.
+  // A column of dashes would look like a fault. The public sees no figures, and not every family's nodes report on
+  // themselves. All networks have the same columns.
   const left = access === 'public' ? 'bare' : tellsOfItself ? nothing : 'silent'
   return html`
     <table role="table" class=${left}>
@@ -174,7 +174,7 @@ function table(
           ({ name }) => name,
           (endpoint) => {
             const strip = strips.get(`${network.name}/${endpoint.name}`)
-            // Ages go on by themselves, so a row is as it was until its endpoint or its past is another.
+            // Ages are updated separately, so a row only changes with its endpoint or its strip.
             return guard([endpoint, strip, zone], () => endpointRow({ network, endpoint, strip, zone, nowMs }))
           },
         )}

@@ -1,4 +1,4 @@
-/** The addresses of the page: the daemon serves them, and the browser goes from one to the other without loading anew. */
+/** The addresses of all views. The daemon serves them; the browser switches between them without a page load. */
 export const PATHS = {
   overview: '/',
   network: '/networks/:network',
@@ -15,13 +15,13 @@ export const VIEW_NAMES = Object.keys(PATHS) as readonly ViewName[]
 
 export interface Route {
   readonly view: ViewName
-  /** What stands in the places of the path that have a name. */
+  /** The values of the named path segments. */
   readonly params: Readonly<Record<string, string>>
-  /** Of the query string; of what is given twice, the last. */
+  /** The query string; the last value of a repeated name. */
   readonly query: Readonly<Record<string, string>>
 }
 
-/** `null` for what is no address of the page. */
+/** `null` if the path is not a view. */
 export function routeOf(path: string, query: Readonly<Record<string, string>> = {}): Route | null {
   for (const view of VIEW_NAMES) {
     const params = match(PATHS[view], path)

@@ -5,43 +5,43 @@ import { html, nothing, svg, type TemplateResult } from './lit.ts'
 import { LETTERS, word } from './strip.ts'
 import { CHART_WORDS } from './words-small-charts.ts'
 
-/** Figures over one stretch of time, in cells of one width. */
+/** Figures over one time range, in cells of equal length. */
 export interface SmallCharts {
-  /** Of the document. */
+  /** Unique in the document. */
   readonly id: string
-  /** What it is, for those who do not see it. */
+  /** The accessible name. */
   readonly title: string
   readonly startMs: number
   readonly stepMs: number
   readonly cells: number
   readonly zone: Zone
-  /** A letter a cell, as in a strip; none where there are no states. */
+  /** One letter per cell, as in a strip. */
   readonly states?: string
   readonly panels: readonly Panel[]
-  /** What it is about. */
+  /** The time to highlight. */
   readonly marked?: { readonly fromMs: number; readonly toMs: number; readonly state: StateView }
 }
 
 export interface Panel {
   readonly name: string
   readonly kind: 'bars' | 'line'
-  /** `null` where nothing is known. */
+  /** `null` for unknown values. */
   readonly values: readonly (number | null)[]
   readonly write: (value: number) => string
-  /** Where the scale begins. */
+  /** Where the scale starts. */
   readonly floor: 'zero' | 'lowest'
-  /** From here on it is too much. */
+  /** Values from here on are bad. */
   readonly limit?: number
 }
 
 const HEIGHT = 40
 const TOP = 3
-/** A bar that is there must be seen. */
+/** The smallest bar that is visible. */
 const LEAST = 1.5
 
 /**
- * Small charts, one below the other on one axis of time, with the table of what they show behind them. One stop of the tab
- * key for all: `web/readables.ts` reads the table's rows. Without a script the table is there all the same.
+ * Small charts below each other on one time axis, with a table of their data. They are one tab stop: `web/readables.ts`
+ * reads the table's rows. The table also works without a script.
  */
 export function smallCharts(of: SmallCharts): TemplateResult {
   const { id, title, startMs, stepMs, cells, zone } = of
@@ -76,7 +76,7 @@ export function smallCharts(of: SmallCharts): TemplateResult {
   `
 }
 
-/** Begun so much earlier that it has so many cells; nothing is known of that time. */
+/** Adds unknown cells at the start, up to the given number of cells. */
 export function padded(of: SmallCharts, atLeast: number): SmallCharts {
   const more = Math.max(0, atLeast - of.cells)
   const before = Array.from({ length: more }, () => null)
@@ -164,7 +164,7 @@ function band({ marked, startMs, stepMs, cells }: SmallCharts, height: number): 
   return svg`<rect class="band ${marked.state}" x=${round(from)} y="0" width=${round(Math.max(0.3, to - from))} height=${height} />`
 }
 
-/** From the ground up; neighbours of one height are one. */
+/** The path of bars; neighbours of equal height are joined. */
 function bars(heights: readonly (number | null)[], ground: number): string {
   let d = ''
   for (let at = 0; at < heights.length; at++) {
@@ -178,7 +178,7 @@ function bars(heights: readonly (number | null)[], ground: number): string {
   return d
 }
 
-/** In steps, broken where nothing is known. */
+/** A stepped line, broken at unknown values. */
 function trace(heights: readonly (number | null)[]): string {
   let d = ''
   let isDrawing = false

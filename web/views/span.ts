@@ -1,11 +1,11 @@
 import type { Zone } from './format.ts'
 import { endpointPath, type Route } from './route.ts'
 
-/** The time that an endpoint's history is shown of, as its address says: a range up to now, or from one moment to another. */
+/** The shown time range of an endpoint's history, from its address: a named range up to now, or from one moment to another. */
 export interface Span {
   readonly fromMs: number
   readonly toMs: number
-  /** What is told apart; polls are told one by one where `isClose`. */
+  /** The length of one step. Single polls are shown if `isClose`. */
   readonly stepMs: number
   readonly range: Range | null
   readonly isClose: boolean
@@ -18,12 +18,12 @@ export const RANGES = { '24h': DAY, '7d': 7 * DAY, '30d': 30 * DAY, '90d': 90 * 
 export type Range = keyof typeof RANGES
 export const RANGE_NAMES = Object.keys(RANGES) as readonly Range[]
 
-/** As many as there are pixels for on a phone. */
+/** About the number of pixels of a phone. */
 const MOST_STEPS = 400
 const STEPS = [10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21_600, 86_400].map((seconds) => seconds * 1000)
 const SHORTEST = MINUTE
 const LONGEST = 366 * DAY
-/** An endpoint that is polled every fifteen seconds has 720 in this time. */
+/** An endpoint that is polled every 15 s has 720 polls in this time. */
 const CLOSE = 3 * HOUR
 const ZOOM = 6
 
@@ -37,12 +37,12 @@ export function spanOf({ query }: Pick<Route, 'query'>, nowMs: number): Span {
   }
   const range = RANGE_NAMES.find((name) => name === query.range) ?? '24h'
   const stepMs = stepOf(RANGES[range])
-  // Steps begin where the clock strikes, so that those of now and of in a minute are the same ones.
+  // Steps start at round times, so that they stay the same while time goes on.
   const first = Math.floor((nowMs - RANGES[range]) / stepMs) * stepMs
   return { fromMs: first, toMs: nowMs, stepMs, range, isClose: false }
 }
 
-/** Of one that has been watched for some hours only: all of that, and no long time of nothing before it. */
+/** The range of a new endpoint: since its first poll. */
 export function spanSince(firstMs: number, nowMs: number): Span {
   const fromMs = Math.floor(Math.min(firstMs, nowMs - 5 * MINUTE) / MINUTE) * MINUTE
   const widthMs = nowMs - fromMs
@@ -70,7 +70,7 @@ export function zoomPath({ network, endpoint }: Endpoint, fromMs: number, toMs: 
   return `${endpointPath(network, endpoint)}?from=${Math.floor(fromMs / 1000)}&to=${Math.ceil(toMs / 1000)}`
 }
 
-/** A sixth of it around a moment; `null` where that would be less than there is to see. */
+/** A sixth of the range around a moment; `null` if that would be too short. */
 export function closerPath(of: Endpoint, { fromMs, toMs }: Span, atMs: number): string | null {
   const widthMs = (toMs - fromMs) / ZOOM
   if (widthMs < SHORTEST) return null
@@ -78,7 +78,7 @@ export function closerPath(of: Endpoint, { fromMs, toMs }: Span, atMs: number): 
   return zoomPath(of, from, from + widthMs)
 }
 
-/** Six times as much around it, or the next longer range; `null` from the longest. */
+/** Six times the range, or the next longer named range; `null` for the longest. */
 export function widerPath(of: Endpoint, { fromMs, toMs, range }: Span, nowMs: number): string | null {
   if (range !== null) {
     const next = RANGE_NAMES[RANGE_NAMES.indexOf(range) + 1]
@@ -90,7 +90,7 @@ export function widerPath(of: Endpoint, { fromMs, toMs, range }: Span, nowMs: nu
   return fitting === undefined || widthMs < RANGES['24h'] / 2 ? zoomPath(of, to - widthMs, to) : rangePath(of, fitting)
 }
 
-/** As much again before it, and after it where that has been. */
+/** The ranges of equal length before and after; `null` if the latter is in the future. */
 export function besidePaths(of: Endpoint, span: Span, nowMs: number): { earlier: string; later: string | null } {
   const { fromMs, toMs } = span
   const widthMs = toMs - fromMs
@@ -101,11 +101,11 @@ export function besidePaths(of: Endpoint, span: Span, nowMs: number): { earlier:
 export interface Part {
   readonly fromMs: number
   readonly toMs: number
-  /** How it is called: by its day, or by the time that it begins. */
+  /** Labelled with its day, or with its start time. */
   readonly by: 'day' | 'time'
 }
 
-/** What it is made of, to look at closer: weeks, days, or parts of a day, as the clock of the reader has them. */
+/** Parts of the range to zoom into: weeks, days, or parts of a day in the chosen time zone. */
 export function partsOf({ fromMs, toMs }: Span, zone: Zone): readonly Part[] {
   const widthMs = toMs - fromMs
   const by = widthMs > 1.5 * DAY ? 'day' : 'time'
@@ -129,7 +129,7 @@ function floorTo(ms: number, width: number, zone: Zone): number {
 const TICKS = [1, 2, 5, 10, 30, 60, 180, 360, 720, 1440, 2880, 5760, 20_160, 86_400].map((minutes) => minutes * MINUTE)
 const MOST_TICKS = 9
 
-/** Round times along it, as the clock of the reader has them. */
+/** Round times in the chosen time zone. */
 export function ticksOf(
   { fromMs, toMs }: Pick<Span, 'fromMs' | 'toMs'>,
   zone: Zone,
@@ -142,7 +142,7 @@ export function ticksOf(
   return { apartMs, at }
 }
 
-/** Clocks that are put forward or back have days of 23 and 25 hours. */
+/** Daylight saving time has days of 23 and 25 hours. */
 function nextTick(tick: number, apartMs: number, zone: Zone): number {
   if (apartMs < DAY) return floorTo(tick + apartMs, Math.min(apartMs, HOUR), zone)
   return floorTo(tick + apartMs + DAY / 4, DAY, zone)

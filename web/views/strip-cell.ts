@@ -4,7 +4,7 @@ import { duration, latency, minute, type Zone } from './format.ts'
 import { LETTERS, word } from './strip.ts'
 import { WORDS } from './words.ts'
 
-/** What is told of one cell: `09:15 to 09:30: up 13 min, down 2 min, at most 3 blocks behind, p95 12 ms`. */
+/** The text of one cell: `09:15 to 09:30: up 13 min, down 2 min, up to 3 blocks behind, p95 12 ms`. */
 export function cellSentence(of: StripView, at: number, { from, step_seconds: step }: StripSpan, zone: Zone): string {
   const start = Date.parse(from) + at * step * 1000
   const lag = of.lag_blocks_max[at] ?? null
@@ -22,7 +22,7 @@ function lasted(of: StripView, at: number, step: number): string[] {
   const mixed = of.mixed.find(([place]) => place === at)
   if (mixed === undefined) return letter === '-' ? [WORDS.strip.none] : [word(LETTERS[letter] ?? 'unknown')]
   const [, degraded, down, maintenance, unknown] = mixed
-  // The last cell is not over: what is left of it is nobody's.
+  // The last cell is not over, so its remaining time is not up time.
   const up = at === of.states.length - 1 ? 0 : step - degraded - down - maintenance - unknown
   const parts = { up, degraded, down, maintenance, unknown }
   return (Object.keys(parts) as StateView[])
@@ -30,5 +30,5 @@ function lasted(of: StripView, at: number, step: number): string[] {
     .map((state) => WORDS.strip.lasted(word(state), duration(Math.round(parts[state]))))
 }
 
-/** The time that strips tell of. */
+/** The time range of strips. */
 export type StripSpan = Pick<StripsView, 'from' | 'to' | 'step_seconds'>

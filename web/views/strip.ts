@@ -5,7 +5,7 @@ import { html, nothing, svg, type TemplateResult } from './lit.ts'
 import { WORDS } from './words.ts'
 
 const HEIGHT = 22
-/** How far up and down each state reaches: trouble stands out by its shape too. What is not known is left to the ground. */
+/** The vertical extent of each state: bad states differ by shape, not only by colour. Unknown time is not drawn. */
 const BANDS: Readonly<Record<string, { readonly state: StateView; readonly from: number; readonly to: number }>> = {
   u: { state: 'up', from: 4, to: 14 },
   m: { state: 'maintenance', from: 7, to: 11 },
@@ -19,8 +19,8 @@ const LAGS = [
 ] as const
 
 /**
- * The last hours of an endpoint, states above and lag below. One stop of the tab key: it is a slider over its cells, which
- * `web/cursor.ts` moves.
+ * The last hours of an endpoint, states above and lag below. It is one tab stop: a slider over its cells, moved by
+ * `web/cursor.ts`.
  */
 export function strip(of: StripView | undefined, key: string, title: string): TemplateResult {
   const cells = of?.states.length ?? 0
@@ -58,7 +58,7 @@ function levelOf(blocks: number): string | null {
   return LAGS.find(({ least }) => blocks >= least)?.name ?? null
 }
 
-/** Neighbours are drawn as one: a calm day is one rectangle, and not ninety-six. */
+/** Joins equal neighbours: a healthy day is one rectangle instead of 96. */
 function path(cells: number, from: number, to: number, isIn: (at: number) => boolean): string {
   let d = ''
   for (let at = 0; at < cells; at++) {
@@ -71,7 +71,7 @@ function path(cells: number, from: number, to: number, isIn: (at: number) => boo
   return d
 }
 
-/** What the letters of a strip stand for. */
+/** The states of a strip's letters. */
 export const LETTERS: Readonly<Record<string, StateView>> = {
   u: 'up',
   g: 'degraded',
@@ -84,7 +84,7 @@ export function word(state: StateView): string {
   return WORDS.states[state].toLowerCase()
 }
 
-/** All of it in a sentence, by what the cells are at their worst. */
+/** A summary by the worst state of each cell. */
 function summary({ states, lag_blocks_max: lags }: StripView): string {
   const hours = (letter: string) => (states.split(letter).length - 1) / 4
   const parts = Object.entries(LETTERS)

@@ -1,7 +1,7 @@
 import type { ViewName } from './route.ts'
 import type { View } from './view.ts'
 
-/** Every view, loaded when it is first shown: who looks at the overview does not pay for the charts. */
+/** Every view, loaded on first use: the overview does not load the charts. */
 export const LOADERS: Readonly<Record<ViewName, () => Promise<{ readonly view: View }>>> = {
   overview: () => import('./overview.ts'),
   network: () => import('./network.ts'),

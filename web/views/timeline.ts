@@ -16,8 +16,8 @@ export interface Timeline {
 }
 
 /**
- * The states of an endpoint over a time, with its incidents below. Trouble has a place of its own besides its colour: what is
- * down hangs from above, what is degraded stands on the ground. One stop of the tab key: a slider over its cells.
+ * The states of an endpoint over time, with its incidents below. Bad states differ by position, not only by colour: down
+ * hangs from the top, degraded stands at the bottom. It is one tab stop: a slider over its cells.
  */
 export function timeline({ title, group, cells, incidents }: Timeline): TemplateResult {
   const { fromMs, toMs, ticks } = group
@@ -70,7 +70,7 @@ export function timeline({ title, group, cells, incidents }: Timeline): Template
 
 interface Bar {
   readonly state: StateView
-  /** Of the height, from above. */
+  /** Percent of the height, from the top. */
   readonly y: number
   readonly height: number
 }
@@ -103,7 +103,7 @@ function sum(cells: readonly Cell[]): Cell['lasted'] {
   return total
 }
 
-/** The same as a table: a row for each time of one state. */
+/** The timeline as a table, with one row per period of one state. */
 export function statesTable(cells: readonly Cell[], zone: ChartGroup['zone']): TemplateResult {
   return html`
     <div class="chart-scroll" tabindex="0" role="group" aria-label=${ENDPOINT.asTable}>

@@ -9,46 +9,46 @@ import type { TemplateResult } from './lit.ts'
 import type { Route } from './route.ts'
 
 /**
- * One view of the page, drawn by the daemon for the first paint and by the browser from then on, by the same pure function.
- * `load` asks for what the view needs besides the status, which every view has.
+ * One view of the page: a pure function that the daemon uses for the first paint and the browser from then on.
+ * `load` loads what the view needs in addition to the status, which every view gets.
  */
 export interface View<Data = unknown> {
   title(model: Model<Data>): string
   load(sources: Sources, route: Route, nowMs: number): Promise<Answer<Data>>
   draw(model: Model<Data>): TemplateResult
-  /** How often the browser loads anew what `load` told; `null` where the status alone makes it live. */
+  /** How often the browser calls `load` again; `null` if the view only needs the status. */
   readonly refreshMs: number | null
-  /** What `web/charts.ts` draws in its places, where it has any; the same object while nothing has changed. */
+  /** The charts that `web/charts.ts` draws; must be the same object until something changes. */
   charts?(model: Model<Data>): ChartGroup
-  /** Whether it has a style sheet of its own, `web/views/<name>.css`. */
+  /** Whether `web/views/<name>.css` exists. */
   readonly hasStyle: boolean
 }
 
-/** A view knows its data; whoever hands it a model has it from that view's own `load`. */
+/** Hides the data type of a view. Safe because a view only gets data from its own `load`. */
 export function defineView<Data>(view: View<Data>): View {
   return view
 }
 
 export interface Model<Data = unknown> {
   readonly route: Route
-  /** `null` until the daemon has answered once. */
+  /** `null` until the first response of the daemon. */
   readonly status: StatusView | null
-  /** Open ones, the newest first. */
+  /** Open incidents, newest first. */
   readonly incidents: readonly IncidentSummaryView[]
   readonly contact: Contact
   /**
-   * The daemon's clock, as far as the last message tells it: a reader's wrong clock makes no age wrong. It stands still
-   * while the page is stale: nobody knows whether what was so then is so still.
+   * The daemon's clock by its last message, so that a wrong clock of the browser makes no age wrong. It stops while the
+   * page is stale.
    */
   readonly nowMs: number
   readonly access: Access
   readonly settings: Settings
-  /** Of this page's address, for whoever wants to quote it; only a browser knows it. */
+  /** The origin of the page's address, for embed code; only known in the browser. */
   readonly origin?: string
   readonly data: Data
 }
 
-/** How well the page hears the daemon. A snapshot was written by the daemon, and hears nothing. */
+/** The connection to the daemon. A snapshot is the daemon's own first paint. */
 export type Contact =
   | { readonly kind: 'snapshot' }
   | { readonly kind: 'connecting' }
@@ -56,19 +56,19 @@ export type Contact =
   | { readonly kind: 'stale'; readonly forSeconds: number }
 
 /**
- * What the reader may see. `open`: there is no token, everything; `public`: names and states; `closed`: nothing;
- * `signed-in`: everything, by the token.
+ * What the user may see. `open`: everything, no token is configured. `public`: names and states. `closed`: nothing.
+ * `signed-in`: everything.
  */
 export type Access = 'open' | 'public' | 'closed' | 'signed-in'
 
-/** What the reader has chosen, kept by the browser. */
+/** The user's settings. */
 export interface Settings {
   readonly theme: 'auto' | 'light' | 'dark'
   readonly zone: 'local' | 'utc'
   readonly density: 'roomy' | 'dense'
   readonly filter: Filter
   readonly query: string
-  /** Networks whose endpoints are folded away. */
+  /** Collapsed networks. */
   readonly folded: readonly string[]
 }
 
@@ -83,30 +83,30 @@ export const DEFAULT_SETTINGS: Settings = {
   folded: [],
 }
 
-/** `missing`: there is no such thing. `locked`: it takes the token. `away`: it cannot be read now. */
+/** `missing`: does not exist. `locked`: needs the token. `away`: cannot be read at the moment. */
 export type Answer<T> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly why: 'missing' | 'locked' | 'away' }
 
-/** What views can ask for: of the API in the browser, and in the daemon of what the API is made of. */
+/** The data that views can load: in the browser from the API, in the daemon from the code behind the API. */
 export interface Sources {
   network(name: string): Promise<Answer<NetworkView>>
-  /** Who saw which of its last blocks when. */
+  /** When each endpoint had each of the last blocks. */
   blocks(network: string): Promise<Answer<BlocksView>>
-  /** Whom the gateway would ask now. */
+  /** The gateway's current routing order. */
   routing(network: string): Promise<Answer<RoutingView>>
   endpoint(network: string, endpoint: string): Promise<Answer<EndpointView>>
   history(of: HistoryQuery): Promise<Answer<HistoryView>>
-  /** The first of them, where there are very many. */
+  /** Only the first polls, if there are very many. */
   polls(of: Omit<HistoryQuery, 'stepSeconds'>): Promise<Answer<PollsView>>
   rules(network: string, endpoint: string): Promise<Answer<RulesView>>
   incidents(filter: IncidentQuery): Promise<Answer<IncidentListView>>
   incident(id: string): Promise<Answer<IncidentView>>
-  /** As a text for people. */
+  /** The post-mortem as text. */
   postMortem(id: string): Promise<Answer<string>>
   gateway(): Promise<Answer<GatewayView>>
   observer(): Promise<Answer<OwnHealthView>>
-  /** The last 24 hours of every endpoint; `null` where they have yet to be worked out. */
+  /** The last 24 hours of every endpoint; `null` until they are computed. */
   strips(): Promise<Answer<StripsView | null>>
 }
 
@@ -124,11 +124,11 @@ export interface IncidentQuery {
   readonly open?: boolean
   readonly limit?: number
   readonly cursor?: string
-  /** Those that are part of this one, which are not listed otherwise. */
+  /** Incidents that are part of this one, which are not listed otherwise. */
   readonly part_of?: string
 }
 
-/** For a view that needs nothing but the status. */
+/** For a view that only needs the status. */
 export async function loadNothing(): Promise<Answer<null>> {
   return { ok: true, value: null }
 }

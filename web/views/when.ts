@@ -1,7 +1,7 @@
 import { minute, type Zone } from './format.ts'
 import { ENDPOINT } from './words-endpoint.ts'
 
-/** When something was, with no more of it than is needed. */
+/** A time range, without redundant parts. */
 export function fromTo(fromMs: number, toMs: number, zone: Zone): string {
   if (toMs - fromMs < 60_000) return ENDPOINT.fromTo(clock(fromMs, zone), clock(toMs, zone))
   const [from, to] = [day(fromMs, zone), day(toMs - 1, zone)]
@@ -36,7 +36,7 @@ function clock(ms: number, zone: Zone): string {
   return FORMATS[zone].clock.format(ms)
 }
 
-/** At the edge of a chart: `14:05`, `14:05:30` where seconds count, and at midnight the day. */
+/** An axis label: `14:05`, `14:05:30` for short steps, and the day at midnight. */
 export function tickText(ms: number, apartMs: number, zone: Zone): string {
   const time = minute(ms, zone)
   if (apartMs >= 86_400_000 || (time === '00:00' && clock(ms, zone).endsWith(':00'))) return day(ms, zone)
