@@ -1,7 +1,7 @@
-import { authorised, token } from './session.ts'
+import { authHeaders, token } from './session.ts'
 import type { Answer, Sources } from './views/view.ts'
 
-const PATIENCE_MS = 10_000
+const TIMEOUT_MS = 10_000
 
 /** Loads data for views from the API. */
 export const api: Sources = {
@@ -40,8 +40,8 @@ async function get<T>(
   const given = new URLSearchParams(Object.entries(query).map(([name, value]) => [name, String(value)]))
   try {
     const answer = await fetch(given.size === 0 ? path : `${path}?${given}`, {
-      headers: authorised(),
-      signal: AbortSignal.timeout(PATIENCE_MS),
+      headers: authHeaders(),
+      signal: AbortSignal.timeout(TIMEOUT_MS),
     })
     if (answer.ok) return { ok: true, value: (await read(answer)) as T }
     return { ok: false, why: answer.status === 404 ? 'missing' : answer.status === 401 ? 'locked' : 'away' }

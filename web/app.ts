@@ -1,9 +1,9 @@
 import type { StripsView } from '../src/http/wire-history.ts'
 import { api } from './api.ts'
 import { checkDaemon } from './contact.ts'
-import { type Following, follow } from './live.ts'
-import { keepToken, token } from './session.ts'
-import { createChoices } from './settings.ts'
+import { follow, type LiveConnection } from './live.ts'
+import { storeToken, token } from './session.ts'
+import { createSettings } from './settings.ts'
 import { takeOver } from './take-over.ts'
 import { tick } from './ticking.ts'
 import type { ChartGroup } from './views/chart-group.ts'
@@ -19,56 +19,56 @@ interface Shown {
   readonly view: View
   readonly answer: Answer<unknown>
   /** The view, or a notice why it cannot be shown. */
-  readonly shown: View
+  readonly drawnView: View
 }
 
-const found = document.getElementById('page')
-if (found === null) throw new Error('the document has no #page')
-let page: HTMLElement = found
-const given = page.dataset.access as Access
+const pageElement = document.getElementById('page')
+if (pageElement === null) throw new Error('the document has no #page')
+let page: HTMLElement = pageElement
+const initialAccess = page.dataset.access as Access
 
-let isOurs = false
-let place: Shown | null = null
-let journey = 0
-let frameAsked = 0
+let isTakenOver = false
+let shown: Shown | null = null
+let navigations = 0
+let frameRequest = 0
 let wasStale = false
-let following: Following | null = null
+let connection: LiveConnection | null = null
 /** The address that the user opened while the daemon could not be reached. */
-let missed: { readonly url: URL; readonly how: 'push' | 'back'; readonly journey: number } | null = null
-const choices = createChoices(draw)
+let failedNavigation: { readonly url: URL; readonly how: 'push' | 'back'; readonly navigations: number } | null = null
+const settings = createSettings(draw)
 
 function access(): Access {
-  return given !== 'open' && token() !== null ? 'signed-in' : given
+  return initialAccess !== 'open' && token() !== null ? 'signed-in' : initialAccess
 }
 
 function model(at: Shown): Model | null {
-  const live = following?.look()
+  const live = connection?.current()
   if (live === undefined) return null
   const data = at.answer.ok ? at.answer.value : null
-  return { route: at.route, ...live, access: access(), settings: choices.look(), origin: location.origin, data }
+  return { route: at.route, ...live, access: access(), settings: settings.current(), origin: location.origin, data }
 }
 
 /** Draws at most once per animation frame. */
 function draw(): void {
-  frameAsked ||= requestAnimationFrame(() => {
-    frameAsked = 0
+  frameRequest ||= requestAnimationFrame(() => {
+    frameRequest = 0
     drawNow()
   })
 }
 
 function drawNow(): void {
-  const now = place === null ? null : model(place)
-  if (place === null || now === null) return
+  const now = shown === null ? null : model(shown)
+  if (shown === null || now === null) return
   wasStale = now.contact.kind === 'stale'
-  if (now.status === null && !isOurs) return markSnapshot(now)
-  const view = place.shown
+  if (now.status === null && !isTakenOver) return markSnapshot(now)
+  const view = shown.drawnView
   const drawing = frame(now, view.draw(now))
-  if (isOurs) render(drawing, page)
+  if (isTakenOver) render(drawing, page)
   else page = takeOver(page, drawing)
   // Text that was typed before the scripts had loaded.
   const typed = page.querySelector<HTMLInputElement>('#search')?.value ?? ''
-  if (!isOurs && typed !== now.settings.query) choices.change({ query: typed })
-  isOurs = true
+  if (!isTakenOver && typed !== now.settings.query) settings.change({ query: typed })
+  isTakenOver = true
   const title = view.title(now)
   document.title = wasStale && !title.startsWith('?') ? `? ${title}` : title
   const charts = view.charts?.(now)
@@ -76,8 +76,10 @@ function drawNow(): void {
 }
 
 function drawCharts(group: ChartGroup): void {
-  const goTo = (path: string) => void go(new URL(path, location.href), 'push')
-  void import('./charts.ts').then(({ showCharts }) => showCharts({ page, group, goTo, theme: choices.look().theme }))
+  const goTo = (path: string) => void navigate(new URL(path, location.href), 'push')
+  void import('./charts.ts').then(({ showCharts }) =>
+    showCharts({ page, group, goTo, theme: settings.current().theme }),
+  )
 }
 
 /** Marks the page that the daemon drew as stale, if no data has arrived since. */
@@ -88,7 +90,7 @@ function markSnapshot({ contact }: Model): void {
   page.querySelector('.verdict > .mark')?.remove()
   const verdict = page.querySelector('.verdict h1')
   if (verdict !== null) verdict.textContent = WORDS.staleVerdict
-  else if (page.querySelector('.lost') === null) page.querySelector('main')?.prepend(lostNote())
+  else if (page.querySelector('.lost') === null) page.querySelector('main')?.prepend(contactNote())
   document.title = `? ${document.title.replace(/^[^\p{L}\p{N}]+/u, '')}`
   const lamp = page.querySelector('.lamp')
   if (lamp === null) return
@@ -96,7 +98,7 @@ function markSnapshot({ contact }: Model): void {
   lamp.replaceChildren(document.createElement('i'), WORDS.stale(contact.forSeconds))
 }
 
-function lostNote(): HTMLElement {
+function contactNote(): HTMLElement {
   const note = document.createElement('p')
   note.className = 'lost'
   note.textContent = WORDS.staleVerdict
@@ -104,30 +106,30 @@ function lostNote(): HTMLElement {
 }
 
 /** Opens another view without a page load; falls back to a page load. */
-async function go(url: URL, how: 'start' | 'push' | 'back'): Promise<void> {
+async function navigate(url: URL, how: 'start' | 'push' | 'back'): Promise<void> {
   const route = routeOf(url.pathname, Object.fromEntries(url.searchParams))
   if (route === null) {
     if (how !== 'start') return location.assign(url)
     // A closed page has no view at this address, so leave it after signing in.
-    return given === 'closed' && access() !== 'closed' ? location.replace('/') : undefined
+    return initialAccess === 'closed' && access() !== 'closed' ? location.replace('/') : undefined
   }
-  const mine = ++journey
+  const mine = ++navigations
   let next: Shown
   try {
     const { view } = await LOADERS[route.view]()
     if (view.hasStyle) await loadStyle(route.view)
-    next = await placeOf(route, view, await view.load(api, route, following?.look().nowMs ?? Date.now()))
+    next = await showAnswer(route, view, await view.load(api, route, connection?.current().nowMs ?? Date.now()))
   } catch {
     if (how === 'start') return
     // The view's files are gone because the daemon was updated. If the daemon is gone, a page load would show the browser's error page.
-    if ((await checkDaemon()) !== 'nobody') return location.assign(url)
-    if (mine === journey) missed = { url, how, journey }
+    if ((await checkDaemon()) !== 'gone') return location.assign(url)
+    if (mine === navigations) failedNavigation = { url, how, navigations }
     return
   }
-  if (mine !== journey) return
-  const isSame = place !== null && how === 'push' && url.pathname === location.pathname
+  if (mine !== navigations) return
+  const isSame = shown !== null && how === 'push' && url.pathname === location.pathname
   if (how === 'push') history.pushState(null, '', url)
-  place = next
+  shown = next
   if (how === 'start') return draw()
   drawNow()
   // Another part of the same page: keep scroll position and focus.
@@ -136,9 +138,9 @@ async function go(url: URL, how: 'start' | 'push' | 'back'): Promise<void> {
   ;(page.querySelector('h1') ?? page.querySelector('main'))?.focus({ preventScroll: true })
 }
 
-async function placeOf(route: Route, view: View, answer: Answer<unknown>): Promise<Shown> {
-  const shown = answer.ok ? view : (await import('./views/notice.ts')).noticeView(answer.why)
-  return { route, view, answer, shown }
+async function showAnswer(route: Route, view: View, answer: Answer<unknown>): Promise<Shown> {
+  const drawnView = answer.ok ? view : (await import('./views/notice.ts')).noticeView(answer.why)
+  return { route, view, answer, drawnView }
 }
 
 function loadStyle(name: string): Promise<void> {
@@ -157,34 +159,34 @@ function loadStyle(name: string): Promise<void> {
 
 /** Loads the data of the view again. */
 async function refresh(): Promise<void> {
-  const at = place
+  const at = shown
   if (at === null || document.hidden) return
-  const answer = await at.view.load(api, at.route, following?.look().nowMs ?? Date.now())
+  const answer = await at.view.load(api, at.route, connection?.current().nowMs ?? Date.now())
   // Old data is better than none.
-  if (place !== at || (!answer.ok && answer.why === 'away' && at.answer.ok)) return
-  place = await placeOf(at.route, at.view, answer)
+  if (shown !== at || (!answer.ok && answer.why === 'away' && at.answer.ok)) return
+  shown = await showAnswer(at.route, at.view, answer)
   draw()
 }
 
 function start(): void {
-  following?.stop()
-  following =
-    access() === 'closed' ? null : follow({ changed: draw, returned: () => void comeBack(), refused: signOut })
-  void go(new URL(location.href), 'start')
+  connection?.stop()
+  connection =
+    access() === 'closed' ? null : follow({ changed: draw, returned: () => void reconnect(), refused: signOut })
+  void navigate(new URL(location.href), 'start')
 }
 
 /** An updated daemon no longer has the files of this page, and may send other data: reload. */
-async function comeBack(): Promise<void> {
-  const wanted = missed?.journey === journey ? missed : null
-  missed = null
+async function reconnect(): Promise<void> {
+  const wanted = failedNavigation?.navigations === navigations ? failedNavigation : null
+  failedNavigation = null
   if ((await checkDaemon()) === 'other') return wanted === null ? location.reload() : location.assign(wanted.url)
-  if (wanted !== null) return go(wanted.url, wanted.how)
+  if (wanted !== null) return navigate(wanted.url, wanted.how)
   void refresh()
 }
 
 function signOut(): void {
   if (token() === null) return
-  keepToken(null)
+  storeToken(null)
   location.reload()
 }
 
@@ -197,8 +199,8 @@ document.addEventListener('click', (event) => {
   if (!(event.target instanceof Element)) return
   const button = event.target.closest<HTMLElement>('[data-set], [data-fold], [data-act]')
   const { set, fold, act } = button?.dataset ?? {}
-  if (set === 'theme' || set === 'zone' || set === 'density') return choices.turn(set)
-  if (fold !== undefined) return choices.fold(fold)
+  if (set === 'theme' || set === 'zone' || set === 'density') return settings.next(set)
+  if (fold !== undefined) return settings.fold(fold)
   if (act === 'sign-out') return signOut()
   if (act === 'copy' && button !== null) return void import('./copy.ts').then(({ copy }) => copy(button))
   const isPlain = event.button === 0 && !event.ctrlKey && !event.metaKey && !event.shiftKey && !event.altKey
@@ -209,7 +211,7 @@ document.addEventListener('click', (event) => {
   if (to.origin !== location.origin || (to.hash !== '' && to.pathname === location.pathname)) return
   if (routeOf(to.pathname) === null) return
   event.preventDefault()
-  void go(to, 'push')
+  void navigate(to, 'push')
 })
 
 document.addEventListener('submit', (event) => {
@@ -219,9 +221,9 @@ document.addEventListener('submit', (event) => {
 })
 
 document.addEventListener('input', ({ target }) => {
-  if (target instanceof HTMLInputElement && target.id === 'search') choices.change({ query: target.value })
+  if (target instanceof HTMLInputElement && target.id === 'search') settings.change({ query: target.value })
   if (target instanceof HTMLSelectElement && target.id === 'filter') {
-    choices.change({ filter: target.value as Model['settings']['filter'] })
+    settings.change({ filter: target.value as Model['settings']['filter'] })
   }
 })
 
@@ -234,30 +236,31 @@ document.addEventListener('keydown', (event) => {
   search.focus()
 })
 
-addEventListener('popstate', () => void go(new URL(location.href), 'back'))
+addEventListener('popstate', () => void navigate(new URL(location.href), 'back'))
 
-let isRead = false
-function readOn(event: Event): void {
+let isCursorLoaded = false
+function loadCursor(event: Event): void {
   const { target } = event
-  if (isRead || !(target instanceof Element) || target.closest('[data-strip], [data-chart-table]') === null) return
-  isRead = true
+  if (isCursorLoaded || !(target instanceof Element) || target.closest('[data-strip], [data-chart-table]') === null)
+    return
+  isCursorLoaded = true
   const strips = () =>
-    place?.route.view === 'overview' && place.answer.ok ? (place.answer.value as StripsView | null) : null
-  void import('./readables.ts').then(({ readAll }) => readAll({ strips, zone: () => choices.look().zone }, event))
+    shown?.route.view === 'overview' && shown.answer.ok ? (shown.answer.value as StripsView | null) : null
+  void import('./readables.ts').then(({ readAll }) => readAll({ strips, zone: () => settings.current().zone }, event))
 }
-document.addEventListener('pointerover', readOn)
-document.addEventListener('focusin', readOn)
+document.addEventListener('pointerover', loadCursor)
+document.addEventListener('focusin', loadCursor)
 
 // Ages grow and silence must be noticed without any event.
 setInterval(() => {
-  const live = following?.look()
+  const live = connection?.current()
   if (live === undefined) return
   tick(page, live.nowMs)
   if (wasStale || live.contact.kind === 'stale') draw()
 }, 1000)
 let refreshed = performance.now()
 setInterval(() => {
-  const every = place?.view.refreshMs ?? null
+  const every = shown?.view.refreshMs ?? null
   if (every === null || performance.now() - refreshed < every) return
   refreshed = performance.now()
   void refresh()

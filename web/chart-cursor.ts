@@ -29,7 +29,7 @@ export interface ChartCursor {
   again(): void
 }
 
-const A_PAGE = 12
+const PAGE_STEP = 12
 
 /** Follows the pointer and the keys: arrows, Home, End and page keys move; Enter and + zoom in, - zooms out, Escape hides. */
 export function createChartCursor({ shown, drawn }: ChartCursorDeps): ChartCursor {
@@ -126,8 +126,8 @@ function middle(moment: Moment | undefined): number | null {
 function moved(key: string, at: number, last: number): number | null {
   if (key === 'ArrowLeft' || key === 'ArrowDown') return at - 1
   if (key === 'ArrowRight' || key === 'ArrowUp') return at + 1
-  if (key === 'PageDown') return at - A_PAGE
-  if (key === 'PageUp') return at + A_PAGE
+  if (key === 'PageDown') return at - PAGE_STEP
+  if (key === 'PageUp') return at + PAGE_STEP
   if (key === 'Home') return 0
   return key === 'End' ? last : null
 }

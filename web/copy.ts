@@ -1,4 +1,4 @@
-const SHOWN_MS = 2000
+const FEEDBACK_MS = 2000
 
 /** Copies the text of the element named by `data-copy`, and shows `data-copied` on the button. Loaded on first use. */
 export async function copy(button: HTMLElement): Promise<void> {
@@ -11,7 +11,7 @@ export async function copy(button: HTMLElement): Promise<void> {
   label.data = copied
   setTimeout(() => {
     label.data = before
-  }, SHOWN_MS)
+  }, FEEDBACK_MS)
 }
 
 async function copyText(from: HTMLElement): Promise<boolean> {

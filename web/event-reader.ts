@@ -11,7 +11,7 @@ export interface ServerEvent {
  */
 export async function readEvents(
   body: ReadableStream<Uint8Array<ArrayBuffer>>,
-  { heard, told }: { readonly heard: () => void; readonly told: (event: ServerEvent) => void },
+  { heard, receive }: { readonly heard: () => void; readonly receive: (event: ServerEvent) => void },
 ): Promise<void> {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader()
   let rest = ''
@@ -23,7 +23,7 @@ export async function readEvents(
     rest = blocks.pop() ?? ''
     for (const block of blocks) {
       const event = eventOf(block)
-      if (event.data !== '') told(event)
+      if (event.data !== '') receive(event)
     }
   }
 }

@@ -1,7 +1,7 @@
 import type { IncidentListView, IncidentSummaryView } from '../src/http/wire-incidents.ts'
 import type { StatusEventView, StatusView } from '../src/http/wire-status.ts'
 import { readEvents, type ServerEvent } from './event-reader.ts'
-import { authorised } from './session.ts'
+import { authHeaders } from './session.ts'
 import { applyEvent, applyIncident } from './views/model.ts'
 import type { Contact, Model } from './views/view.ts'
 
@@ -14,8 +14,8 @@ const DEAD_AFTER_MS = 15_000
 const POLL_EVERY_MS = 5000
 const RETRY_MS = 2000
 
-export interface Following {
-  look(): Live
+export interface LiveConnection {
+  current(): Live
   stop(): void
 }
 
@@ -29,36 +29,36 @@ export interface FollowOptions {
 }
 
 /** Follows the daemon by server-sent events, or by polling while events do not get through. */
-export function follow({ changed, returned, refused }: FollowOptions): Following {
+export function follow({ changed, returned, refused }: FollowOptions): LiveConnection {
   const startedAt = instant()
   const stopped = new AbortController()
   let status: StatusView | null = null
   let incidents: readonly IncidentSummaryView[] = []
-  let heardAt: Instant | null = null
-  let wasLost = false
-  let daemonAhead = 0
+  let lastReceived: Moment | null = null
+  let isLost = false
+  let daemonAheadMs = 0
   let by: 'events' | 'polling' = 'events'
   let lastEventId = ''
 
-  function heard(generatedAt: string): void {
-    daemonAhead = Date.parse(generatedAt) - Date.now()
-    answered()
+  function receiveStatus(generatedAt: string): void {
+    daemonAheadMs = Date.parse(generatedAt) - Date.now()
+    receiveSign()
   }
 
-  function answered(): void {
-    heardAt = instant()
-    if (wasLost) returned()
-    wasLost = false
+  function receiveSign(): void {
+    lastReceived = instant()
+    if (isLost) returned()
+    isLost = false
   }
 
-  function told({ name, id, data }: ServerEvent): void {
+  function receive({ name, id, data }: ServerEvent): void {
     if (id !== '') lastEventId = id
     by = 'events'
     if (name === 'status') {
       const event = JSON.parse(data) as StatusEventView
       // Open incidents follow a complete status.
       if (event.complete) incidents = []
-      heard(event.generated_at)
+      receiveStatus(event.generated_at)
       status = applyEvent(status, event)
     } else if (name === 'incident') incidents = applyIncident(incidents, JSON.parse(data) as IncidentSummaryView)
     changed()
@@ -71,7 +71,7 @@ export function follow({ changed, returned, refused }: FollowOptions): Following
     try {
       const resume = lastEventId === '' ? {} : { 'last-event-id': lastEventId }
       const answer = await fetch('/api/v1/events', {
-        headers: authorised({ accept: 'text/event-stream', ...resume }),
+        headers: authHeaders({ accept: 'text/event-stream', ...resume }),
         signal: AbortSignal.any([silence.signal, stopped.signal]),
         cache: 'no-store',
       })
@@ -82,7 +82,7 @@ export function follow({ changed, returned, refused }: FollowOptions): Following
           clearTimeout(timer)
           timer = setTimeout(() => silence.abort(), DEAD_AFTER_MS)
         },
-        told,
+        receive,
       })
     } catch {
       // No contact: the status lamp shows it, by the time of the last message.
@@ -92,23 +92,23 @@ export function follow({ changed, returned, refused }: FollowOptions): Following
   }
 
   async function poll(): Promise<void> {
-    const options = { headers: authorised(), signal: AbortSignal.timeout(POLL_EVERY_MS) }
+    const options = { headers: authHeaders(), signal: AbortSignal.timeout(POLL_EVERY_MS) }
     try {
       const [answer, list] = await Promise.all([
         fetch('/api/v1/status', options),
         fetch('/api/v1/incidents?open=true', options),
       ])
-      if (!answer.ok || !list.ok) wasLost = true
+      if (!answer.ok || !list.ok) isLost = true
       if (!answer.ok || !list.ok || by === 'events') return
       const next = (await answer.json()) as StatusView
       incidents = ((await list.json()) as IncidentListView).incidents
       // A cached response is as old as its timestamp, but it proves that the daemon is alive.
-      answered()
+      receiveSign()
       status = next
       changed()
     } catch {
       // No contact, as above.
-      wasLost = true
+      isLost = true
     }
   }
 
@@ -117,7 +117,7 @@ export function follow({ changed, returned, refused }: FollowOptions): Following
       await listen()
       if (stopped.signal.aborted) return
       // A stream that never worked does not count as lost.
-      if (by === 'events' && heardAt !== null) wasLost = true
+      if (by === 'events' && lastReceived !== null) isLost = true
       by = 'polling'
       void poll()
       await pause(RETRY_MS)
@@ -130,11 +130,11 @@ export function follow({ changed, returned, refused }: FollowOptions): Following
   }, POLL_EVERY_MS)
 
   return {
-    look() {
-      const silentMs = since(heardAt ?? startedAt)
-      const contact = contactAfter(silentMs, heardAt === null, by)
+    current() {
+      const silentMs = since(lastReceived ?? startedAt)
+      const contact = contactAfter(silentMs, lastReceived === null, by)
       const stoodStillMs = contact.kind === 'stale' ? silentMs : 0
-      return { status, incidents, contact, nowMs: Date.now() + daemonAhead - stoodStillMs }
+      return { status, incidents, contact, nowMs: Date.now() + daemonAheadMs - stoodStillMs }
     },
     stop() {
       clearInterval(polling)
@@ -143,18 +143,18 @@ export function follow({ changed, returned, refused }: FollowOptions): Following
   }
 }
 
-interface Instant {
-  readonly counted: number
-  readonly told: number
+interface Moment {
+  readonly monotonicMs: number
+  readonly wallMs: number
 }
 
-function instant(): Instant {
-  return { counted: performance.now(), told: Date.now() }
+function instant(): Moment {
+  return { monotonicMs: performance.now(), wallMs: Date.now() }
 }
 
 /** The larger value of two clocks: the monotonic one stops while the computer sleeps, the other may be set back. */
-function since({ counted, told }: Instant): number {
-  return Math.max(performance.now() - counted, Date.now() - told)
+function since({ monotonicMs, wallMs }: Moment): number {
+  return Math.max(performance.now() - monotonicMs, Date.now() - wallMs)
 }
 
 function contactAfter(silentMs: number, isFirst: boolean, by: 'events' | 'polling'): Contact {

@@ -13,12 +13,12 @@ export function readAll(deps: ReadablesDeps, first: Event): void {
   moveCursor([strips(deps), CHART_TABLES], first)
 }
 
-const AN_HOUR = 4
+const CELLS_PER_HOUR = 4
 
 function strips({ strips, zone }: ReadablesDeps): Readable {
   return {
     selector: '[data-strip]',
-    far: AN_HOUR,
+    far: CELLS_PER_HOUR,
     cellsOf: (strip) => Number(strip.getAttribute('aria-valuemax')),
     tell(strip, at) {
       const all = strips()

@@ -1,27 +1,27 @@
 /** The token is kept for this tab and sent in a header, never in an address or a cookie. */
-const KEPT_AS = 'heartline-token'
+const STORAGE_KEY = 'heartline-token'
 let inMemory: string | null = null
 
 export function token(): string | null {
   try {
-    return sessionStorage.getItem(KEPT_AS) ?? inMemory
+    return sessionStorage.getItem(STORAGE_KEY) ?? inMemory
   } catch {
     return inMemory
   }
 }
 
-export function keepToken(token: string | null): void {
+export function storeToken(token: string | null): void {
   inMemory = token
   try {
-    if (token === null) sessionStorage.removeItem(KEPT_AS)
-    else sessionStorage.setItem(KEPT_AS, token)
+    if (token === null) sessionStorage.removeItem(STORAGE_KEY)
+    else sessionStorage.setItem(STORAGE_KEY, token)
   } catch {
     // Without storage the token is kept while the page is open.
   }
 }
 
 /** The headers of every request to the daemon. */
-export function authorised(headers: Readonly<Record<string, string>> = {}): Record<string, string> {
+export function authHeaders(headers: Readonly<Record<string, string>> = {}): Record<string, string> {
   const held = token()
   return held === null ? { ...headers } : { ...headers, authorization: `Bearer ${held}` }
 }

@@ -1,25 +1,25 @@
 import { DEFAULT_SETTINGS, type Settings } from './views/view.ts'
 
 /** The user's settings. Some are stored by the browser; `boot.js` applies those before the first paint. */
-export interface Choices {
-  look(): Settings
+export interface SettingsStore {
+  current(): Settings
   change(next: Partial<Settings>): void
   /** Changes a setting to its next value. */
-  turn(what: 'theme' | 'zone' | 'density'): void
+  next(what: 'theme' | 'zone' | 'density'): void
   fold(network: string): void
 }
 
-const KEPT_AS = 'heartline'
+const STORAGE_KEY = 'heartline'
 const THEMES = ['auto', 'light', 'dark'] as const
 
-export function createChoices(changed: () => void): Choices {
-  let settings: Settings = { ...DEFAULT_SETTINGS, ...kept() }
+export function createSettings(changed: () => void): SettingsStore {
+  let settings: Settings = { ...DEFAULT_SETTINGS, ...stored() }
 
   function change(next: Partial<Settings>): void {
     settings = { ...settings, ...next }
     const { theme, zone, density, folded } = settings
     try {
-      localStorage.setItem(KEPT_AS, JSON.stringify({ theme, zone, density, folded }))
+      localStorage.setItem(STORAGE_KEY, JSON.stringify({ theme, zone, density, folded }))
     } catch {
       // Without storage the settings last while the page is open.
     }
@@ -30,9 +30,9 @@ export function createChoices(changed: () => void): Choices {
   }
 
   return {
-    look: () => settings,
+    current: () => settings,
     change,
-    turn(what) {
+    next(what) {
       const { theme, zone, density } = settings
       switch (what) {
         case 'theme':
@@ -52,9 +52,9 @@ export function createChoices(changed: () => void): Choices {
 }
 
 /** Only values that this version knows: another version may have stored others. */
-function kept(): Partial<Settings> {
+function stored(): Partial<Settings> {
   try {
-    const { theme, zone, density, folded } = JSON.parse(localStorage.getItem(KEPT_AS) ?? '{}') as Partial<Settings>
+    const { theme, zone, density, folded } = JSON.parse(localStorage.getItem(STORAGE_KEY) ?? '{}') as Partial<Settings>
     return {
       ...(theme !== undefined && THEMES.includes(theme) ? { theme } : {}),
       ...(zone === 'utc' ? { zone } : {}),

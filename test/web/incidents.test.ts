@@ -103,9 +103,9 @@ describe('the incident list', () => {
   })
 
   test('says why it is empty', () => {
-    expect(textsOf(drawList([]), '.nobody')).toEqual(['No incidents recorded.'])
+    expect(textsOf(drawList([]), '.no-match')).toEqual(['No incidents recorded.'])
     const route = { view: 'incidents', params: {}, query: { open: 'true' } } as const
-    expect(textsOf(drawList([], { route }), '.nobody')).toEqual(['No matching incidents.'])
+    expect(textsOf(drawList([], { route }), '.no-match')).toEqual(['No matching incidents.'])
   })
 })
 

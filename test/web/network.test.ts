@@ -304,7 +304,7 @@ describe('block hashes by height', () => {
     expect(page.querySelectorAll('.most')).toHaveLength(4)
   })
 
-  test('without a majority the branches have letters, and none is marked as wrong', () => {
+  test('without a majority the branches have letters, and no endpoint is marked as wrong', () => {
     const page = lens([aWitness('a'), aWitness('c', { told: [0, 0, 0, 1, 1] })])
 
     expect(textsOf(page, 'p')[0]).toContain('no block has a majority')

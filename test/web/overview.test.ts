@@ -189,7 +189,7 @@ describe('the overview', () => {
     [{ filter: 'troubled' as const }, ['a']],
     [{ filter: 'lagging' as const }, ['a']],
     [{ filter: 'flapping' as const }, ['node-b']],
-    [{ query: 'nobody' }, []],
+    [{ query: 'no-such-node' }, []],
   ])('filtered by %o shows only matching endpoints', (wish, names) => {
     const a = anEndpoint('a', { state: 'down' })
     const status = aStatus([aNetwork('one', [a, anEndpoint('node-b', { flapping: true })]), aNetwork('two', [])])
@@ -198,7 +198,7 @@ describe('the overview', () => {
 
     expect(rowsOf(page)).toEqual(names)
     expect(text(page.querySelector('output'))).toBe(`${names.length} of 2 endpoints`)
-    expect(page.querySelector('.nobody') !== null).toBe(names.length === 0)
+    expect(page.querySelector('.no-match') !== null).toBe(names.length === 0)
   })
 
   test('collapses a network and still shows its state', () => {
@@ -232,7 +232,7 @@ describe('the overview', () => {
   test.each([
     ['the others are at head', {}, [anEndpoint('b'), anEndpoint('c')], 'Not the chain: the other 2 are at head.'],
     ['some are', {}, [anEndpoint('b'), behind], 'Not the chain: 1 of the other 2 is at head.'],
-    ['none is', {}, [behind], 'No other endpoint is at head either.'],
+    ['no other endpoint is', {}, [behind], 'No other endpoint is at head either.'],
     ['there is no other endpoint', {}, [], 'There is no other endpoint to compare with.'],
     ['the chain itself is halted', { halted: true }, [anEndpoint('b')], ''],
   ])('says whether the chain is at fault: %s', (_when, over, others, sentence) => {

@@ -29,7 +29,7 @@ export interface BlockArrival {
   readonly zone: Zone
   readonly nowMs: number
   /** The time of the block data. */
-  readonly toldMs: number
+  readonly dataMs: number
 }
 
 /** The overview lists all endpoints. */
@@ -69,7 +69,7 @@ export function blockArrival(of: BlockArrival): TemplateResult {
       </tbody>
     </table>
     ${rest > 0 ? html`<p class="aside">${NETWORK.notListed(rest)}</p>` : nothing}
-    ${legend([...racers.values()])} ${guard([shard, endpoints.length], () => blockArrivalTable({ shard, id: tableId(shard.shard), titleOf: titleOf(endpoints), nowMs: of.toldMs }))}
+    ${legend([...racers.values()])} ${guard([shard, endpoints.length], () => blockArrivalTable({ shard, id: tableId(shard.shard), titleOf: titleOf(endpoints), nowMs: of.dataMs }))}
   `
 }
 
@@ -86,8 +86,8 @@ function tableId(shard: number | null): string {
 function chainRow({ shard, reference, stallSeconds, zone, nowMs }: BlockArrival): TemplateResult {
   const { blocks, block_time: pace } = shard
   // Block data is loaded every few seconds; events arrive in between.
-  const told = blocks.at(-1)
-  const newest = reference !== undefined && reference.height > (told?.height ?? -1) ? reference : told
+  const latest = blocks.at(-1)
+  const newest = reference !== undefined && reference.height > (latest?.height ?? -1) ? reference : latest
   const typical = pace.measured_seconds ?? median(intervalsOf(shard).filter((each) => each !== null))
   return html`
     <tr role="row" class="chain">

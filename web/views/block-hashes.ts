@@ -38,15 +38,20 @@ export function blockHashes({ network, shard, endpoints }: BlockHashes): Templat
         </thead>
         <tbody role="rowgroup">
           ${rows.map(
-            ({ endpoint, told }) => html`<tr role="row">
+            ({ endpoint, reported }) => html`<tr role="row">
               <th role="rowheader" scope="row">${mark(endpoint.state)} <a href=${endpointPath(network, endpoint.name)}>${endpoint.title}</a></th>
               ${columns.map((at, place) => {
                 const verdict = verdictAt(shard, at)
-                const word = told[at] ?? null
+                const hashIndex = reported[at] ?? null
                 // While the verdict is open, the previous minority stays marked.
-                const wasOdd = dispute?.verdict === 'majority' ? dispute.odd.has(endpoint.name) : null
-                const isOdd = verdict === 'majority' ? word !== 0 : verdict === 'open' ? wasOdd : null
-                return cell({ hashes: shard.blocks[at]?.hashes ?? [], word, isOdd, when: age(place, columns) })
+                const wasMinority = dispute?.verdict === 'majority' ? dispute.minority.has(endpoint.name) : null
+                const isMinority = verdict === 'majority' ? hashIndex !== 0 : verdict === 'open' ? wasMinority : null
+                return cell({
+                  hashes: shard.blocks[at]?.hashes ?? [],
+                  hashIndex,
+                  isMinority,
+                  when: age(place, columns),
+                })
               })}
             </tr>`,
           )}
@@ -59,18 +64,18 @@ export function blockHashes({ network, shard, endpoints }: BlockHashes): Templat
 
 /** The newest heights with a reported block, and the first disputed height, where the branches diverged. */
 function columnsOf(shard: ShardBlocksView): readonly number[] {
-  const told = shard.blocks.flatMap(({ hashes }, at) => (hashes.length > 0 ? [at] : []))
-  const newest = told.slice(-HEIGHTS)
-  const [parted] = disputedAt(shard)
-  if (parted === undefined || newest.includes(parted)) return newest
-  const before = told[told.indexOf(parted) - 1]
-  const kept = [...(before === undefined ? [] : [before]), parted]
+  const known = shard.blocks.flatMap(({ hashes }, at) => (hashes.length > 0 ? [at] : []))
+  const newest = known.slice(-HEIGHTS)
+  const [forkedAt] = disputedAt(shard)
+  if (forkedAt === undefined || newest.includes(forkedAt)) return newest
+  const before = known[known.indexOf(forkedAt) - 1]
+  const kept = [...(before === undefined ? [] : [before]), forkedAt]
   return [...kept, ...newest.slice(kept.length)]
 }
 
 interface Row {
   readonly endpoint: EndpointView
-  readonly told: readonly (number | null)[]
+  readonly reported: readonly (number | null)[]
 }
 
 function rowsOf(
@@ -79,13 +84,13 @@ function rowsOf(
   columns: readonly number[],
   dispute: Dispute | null,
 ): readonly Row[] {
-  const told = new Map(shard.endpoints.map((witness) => [witness.name, witness.told]))
+  const reports = new Map(shard.endpoints.map((witness) => [witness.name, witness.told]))
   const all = endpoints.flatMap((endpoint) => {
-    const of = told.get(endpoint.name)
-    return of === undefined ? [] : [{ endpoint, told: of }]
+    const reported = reports.get(endpoint.name)
+    return reported === undefined ? [] : [{ endpoint, reported }]
   })
-  const named = all.filter(({ endpoint }) => dispute?.odd.has(endpoint.name) === true)
-  const odd = all.filter((row) => !named.includes(row) && columns.some((at) => (row.told[at] ?? 0) > 0))
+  const named = all.filter(({ endpoint }) => dispute?.minority.has(endpoint.name) === true)
+  const odd = all.filter((row) => !named.includes(row) && columns.some((at) => (row.reported[at] ?? 0) > 0))
   const first = [...named, ...odd]
   return [...first, ...all.filter((row) => !first.includes(row)).slice(0, Math.max(2, ROWS - first.length))]
 }
@@ -95,7 +100,7 @@ interface Dispute {
   readonly at: number
   readonly verdict: 'majority' | 'split' | 'open'
   /** Endpoints with a different block than the majority. */
-  readonly odd: ReadonlySet<string>
+  readonly minority: ReadonlySet<string>
 }
 
 function disputeOf(shard: ShardBlocksView): Dispute | null {
@@ -103,31 +108,31 @@ function disputeOf(shard: ShardBlocksView): Dispute | null {
   const at = disputed.findLast((one) => verdictAt(shard, one) !== 'open') ?? disputed.at(-1)
   if (at === undefined) return null
   const verdict = verdictAt(shard, at)
-  const odd = shard.endpoints.filter(({ told }) => verdict === 'majority' && (told[at] ?? 0) > 0)
-  return { at, verdict, odd: new Set(odd.map(({ name }) => name)) }
+  const minority = shard.endpoints.filter(({ told }) => verdict === 'majority' && (told[at] ?? 0) > 0)
+  return { at, verdict, minority: new Set(minority.map(({ name }) => name)) }
 }
 
 interface Cell {
   readonly hashes: readonly string[]
-  readonly word: number | null
+  readonly hashIndex: number | null
   /** Whether it differs from the majority; `null` without a majority. */
-  readonly isOdd: boolean | null
+  readonly isMinority: boolean | null
   readonly when: string
 }
 
-function cell({ hashes, word, isOdd, when }: Cell): TemplateResult {
-  if (word === null)
+function cell({ hashes, hashIndex, isMinority, when }: Cell): TemplateResult {
+  if (hashIndex === null)
     return html`<td role="cell" class="blank ${when}"><span class="unseen">${NETWORK.notReported}</span></td>`
-  const hash = hashes[word] ?? ''
+  const hash = hashes[hashIndex] ?? ''
   if (hashes.length < 2) return html`<td role="cell" class=${when} title=${hash}>${short(hash)}</td>`
-  if (isOdd === false) return html`<td role="cell" class="most ${when}" title=${hash}>${short(hash)}</td>`
-  const said = isOdd === true ? NETWORK.otherBlock : NETWORK.branch(letter(word))
-  const look = isOdd === true ? Math.max(1, Math.min(word, 3)) : Math.min(word, 3)
-  return html`<td role="cell" class="odd b${look} ${when}" title=${hash}><span class="unseen">${said} </span>${short(hash)}</td>`
+  if (isMinority === false) return html`<td role="cell" class="most ${when}" title=${hash}>${short(hash)}</td>`
+  const label = isMinority === true ? NETWORK.otherBlock : NETWORK.branch(letter(hashIndex))
+  const look = isMinority === true ? Math.max(1, Math.min(hashIndex, 3)) : Math.min(hashIndex, 3)
+  return html`<td role="cell" class="odd b${look} ${when}" title=${hash}><span class="unseen">${label} </span>${short(hash)}</td>`
 }
 
-function letter(word: number): string {
-  return String.fromCharCode(65 + Math.min(word, 25))
+function letter(hashIndex: number): string {
+  return String.fromCharCode(65 + Math.min(hashIndex, 25))
 }
 
 function short(hash: string): string {
@@ -149,11 +154,15 @@ function tail(height: number, place: number): TemplateResult | string {
     : html`<span aria-hidden="true">…${text.slice(-3)}</span><span class="unseen">${text}</span>`
 }
 
-function sentence({ at, verdict, odd }: Dispute, shard: ShardBlocksView, endpoints: readonly EndpointView[]): string {
+function sentence(
+  { at, verdict, minority }: Dispute,
+  shard: ShardBlocksView,
+  endpoints: readonly EndpointView[],
+): string {
   const { height, hashes } = shard.blocks[at] ?? { height: 0, hashes: [] }
   const first = shard.blocks[disputedAt(shard)[0] ?? at]?.height ?? height
-  const titles = [...odd].slice(0, 3).map((name) => endpoints.find((one) => one.name === name)?.title ?? name)
-  const more = odd.size > titles.length ? ` +${odd.size - titles.length}` : ''
+  const titles = [...minority].slice(0, 3).map((name) => endpoints.find((one) => one.name === name)?.title ?? name)
+  const more = minority.size > titles.length ? ` +${minority.size - titles.length}` : ''
   const parts = [
     NETWORK.disputed(height, hashes.length),
     ...(first === height ? [] : [NETWORK.disputedSince(first)]),

@@ -82,10 +82,10 @@ async function loadFitting(sources: Sources, { params, query }: Route, nowMs: nu
 type Past = Pick<Data, 'span' | 'cells' | 'buckets' | 'polls' | 'detail'>
 
 async function loadPast(sources: Sources, network: string, endpoint: string, span: Span): Promise<Past> {
-  const asked = { network, endpoint, fromMs: span.fromMs, toMs: span.toMs }
+  const query = { network, endpoint, fromMs: span.fromMs, toMs: span.toMs }
   const [history, polls] = await Promise.all([
-    sources.history({ ...asked, stepSeconds: span.stepMs / 1000 }),
-    span.isClose ? sources.polls(asked) : null,
+    sources.history({ ...query, stepSeconds: span.stepMs / 1000 }),
+    span.isClose ? sources.polls(query) : null,
   ])
   if (history.ok) {
     const { buckets } = history.value

@@ -1,9 +1,9 @@
 import type { IncidentView } from '../../src/http/wire-incidents.ts'
-import { clockOf } from './calendar.ts'
 import { shardName } from './endpoint-row.ts'
 import { moment, unbroken, type Zone } from './format.ts'
 import { html, nothing, type TemplateResult } from './lit.ts'
 import { mark } from './mark.ts'
+import { clockOf } from './when.ts'
 import { changeSentence, INCIDENT_WORDS, offset, sampleSentence } from './words-incidents.ts'
 
 /** A change of a whole network has one sample per endpoint and shard. */

@@ -1,7 +1,7 @@
 import type { IncidentConditionView, IncidentSummaryView } from '../../src/http/wire-incidents.ts'
-import { clockOf } from './calendar.ts'
 import { duration, unbroken, type Zone } from './format.ts'
 import { html, nothing, svg, type TemplateResult } from './lit.ts'
+import { clockOf } from './when.ts'
 import { INCIDENT_WORDS } from './words-incidents.ts'
 
 const WIDTH = 1000

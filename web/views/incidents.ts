@@ -1,5 +1,4 @@
 import type { IncidentListView, IncidentSummaryView } from '../../src/http/wire-incidents.ts'
-import { clockOf, dayOf, sinceMidnight } from './calendar.ts'
 import { ticking } from './endpoint-row.ts'
 import { asOfNow } from './events.ts'
 import { duration, minute, moment, unbroken, type Zone } from './format.ts'
@@ -8,19 +7,20 @@ import { html, nothing, repeat, svg, type TemplateResult } from './lit.ts'
 import { mark } from './mark.ts'
 import { incidentPath, type Route } from './route.ts'
 import { type Answer, defineView, type IncidentQuery, type Model, type Sources } from './view.ts'
+import { clockOf, dateOf, sinceMidnight } from './when.ts'
 import { titleOf } from './words.ts'
 import { INCIDENT_WORDS, storySentence } from './words-incidents.ts'
 
 /** All incidents by day, newest first. */
 export const view = defineView<IncidentListView>({
   title: () => `${INCIDENT_WORDS.title} · Heartline`,
-  load: (sources: Sources, route: Route): Promise<Answer<IncidentListView>> => sources.incidents(asked(route)),
+  load: (sources: Sources, route: Route): Promise<Answer<IncidentListView>> => sources.incidents(queryOf(route)),
   draw,
   refreshMs: 5000,
   hasStyle: true,
 })
 
-function asked({ query: { network, endpoint, open, cursor } }: Route): IncidentQuery {
+function queryOf({ query: { network, endpoint, open, cursor } }: Route): IncidentQuery {
   return {
     ...(network === undefined ? {} : { network }),
     ...(endpoint === undefined ? {} : { endpoint }),
@@ -37,7 +37,7 @@ function draw(model: Model<IncidentListView>): TemplateResult {
   return html`
     <header class="subject"><h1 tabindex="-1">${INCIDENT_WORDS.title}</h1></header>
     ${incidentFilters(model)}
-    ${list.length === 0 ? html`<p class="nobody">${isAll ? INCIDENT_WORDS.calm : INCIDENT_WORDS.none}</p>` : nothing}
+    ${list.length === 0 ? html`<p class="no-match">${isAll ? INCIDENT_WORDS.calm : INCIDENT_WORDS.none}</p>` : nothing}
     ${repeat(
       byDay(list, model.settings.zone),
       ([day]) => day,
@@ -87,7 +87,7 @@ function byDay(
 ): readonly (readonly [day: string, incidents: readonly IncidentSummaryView[]])[] {
   const days = new Map<string, IncidentSummaryView[]>()
   for (const incident of incidents) {
-    const day = dayOf(Date.parse(incident.opened_at), zone)
+    const day = dateOf(Date.parse(incident.opened_at), zone)
     const of = days.get(day)
     if (of === undefined) days.set(day, [incident])
     else of.push(incident)
@@ -107,7 +107,7 @@ function row(incident: IncidentSummaryView, { status, settings, nowMs }: Model<I
   const codes = [...new Set(incident.conditions.map(({ code }) => code))]
   const endMs = closedAt === null ? nowMs : Date.parse(closedAt)
   // Start and end of a short incident would show the same minute.
-  const told = endMs - Date.parse(openedAt) < SHORT_MS && closedAt !== null ? clockOf : minute
+  const timeText = endMs - Date.parse(openedAt) < SHORT_MS && closedAt !== null ? clockOf : minute
   return html`
     <li class="incident ${state} ${closedAt === null ? 'open' : 'over'}">
       ${mark(state)}
@@ -121,11 +121,11 @@ function row(incident: IncidentSummaryView, { status, settings, nowMs }: Model<I
       </p>
       ${hours(Date.parse(openedAt), endMs, state, zone)}
       <p class="span">
-        <time datetime=${openedAt} title=${moment(openedAt, zone)}>${told(Date.parse(openedAt), zone)}</time
+        <time datetime=${openedAt} title=${moment(openedAt, zone)}>${timeText(Date.parse(openedAt), zone)}</time
         >${
           closedAt === null
             ? html` <b>${INCIDENT_WORDS.lasts} ${ticking(openedAt, zone, nowMs)}</b>`
-            : html`–<time datetime=${closedAt} title=${moment(closedAt, zone)}>${told(endMs, zone)}</time>
+            : html`–<time datetime=${closedAt} title=${moment(closedAt, zone)}>${timeText(endMs, zone)}</time>
                 <small>${duration(Math.round(incident.duration_seconds ?? 0))}</small>`
         }
       </p>

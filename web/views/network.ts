@@ -111,7 +111,7 @@ function chain(
   network: NetworkView,
   endpoints: readonly EndpointView[],
   shard: ShardBlocksView,
-  { thresholds, generated_at: told }: BlocksView,
+  { thresholds, generated_at: dataAt }: BlocksView,
   { settings, nowMs }: Model<Data>,
 ): TemplateResult {
   const id = `chain-${shard.shard ?? 'all'}`
@@ -132,7 +132,7 @@ function chain(
         stallSeconds: thresholds.stall_seconds,
         zone: settings.zone,
         nowMs,
-        toldMs: Date.parse(told),
+        dataMs: Date.parse(dataAt),
       })}
       ${sharpness === null ? nothing : html`<p class="aside">${NETWORK.resolution(paceText(sharpness))}</p>`}
       <h3>${NETWORK.hashes}</h3>

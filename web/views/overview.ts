@@ -32,7 +32,7 @@ function overview(model: Model<Data>): TemplateResult {
   const { status, contact } = model
   if (status === null) return html`<section class="verdict unknown"><h1>${WORDS.connecting} …</h1></section>`
   const stale = contact.kind === 'stale'
-  const everybody = status.networks.flatMap(({ endpoints }) => endpoints)
+  const all = status.networks.flatMap(({ endpoints }) => endpoints)
   const tone = stale ? 'unknown' : toneOf(status.state, status.networks)
   const { incidents, nowMs, settings } = model
   const wanted = networksWorstFirst(status.networks).map((network) => ({
@@ -43,8 +43,8 @@ function overview(model: Model<Data>): TemplateResult {
   const strips = byKey(model.data)
   return html`
     ${verdict(status, tone, stale)} ${incidentsSection(incidents, status, settings.zone, nowMs)}
-    ${maintenanceSection(status, nowMs)} ${tools(model, shown, everybody.length)}
-    ${shown === 0 && status.networks.length > 0 ? html`<p class="nobody">${WORDS.noMatch}</p>` : nothing}
+    ${maintenanceSection(status, nowMs)} ${tools(model, shown, all.length)}
+    ${shown === 0 && status.networks.length > 0 ? html`<p class="no-match">${WORDS.noMatch}</p>` : nothing}
     ${repeat(
       wanted.filter(({ endpoints }) => shown === 0 || endpoints.length > 0),
       ({ network }) => network.name,

@@ -1,8 +1,8 @@
 import type { StateView } from '../../src/http/wire-status.ts'
-import { clockOf } from './calendar.ts'
 import { duration, minute, type Zone } from './format.ts'
 import { html, nothing, svg, type TemplateResult } from './lit.ts'
 import { LETTERS, word } from './strip.ts'
+import { clockOf } from './when.ts'
 import { CHART_WORDS } from './words-small-charts.ts'
 
 /** Figures over one time range, in cells of equal length. */

@@ -1,28 +1,30 @@
 import { minute, type Zone } from './format.ts'
-import { ENDPOINT } from './words-endpoint.ts'
 
 /** A time range, without redundant parts. */
 export function fromTo(fromMs: number, toMs: number, zone: Zone): string {
-  if (toMs - fromMs < 60_000) return ENDPOINT.fromTo(clock(fromMs, zone), clock(toMs, zone))
+  if (toMs - fromMs < 60_000) return `${clockOf(fromMs, zone)} to ${clockOf(toMs, zone)}`
   const [from, to] = [day(fromMs, zone), day(toMs - 1, zone)]
-  if (toMs - fromMs > 14 * 86_400_000) return ENDPOINT.fromTo(from, to)
+  if (toMs - fromMs > 14 * DAY_MS) return `${from} to ${to}`
   const end = minute(toMs, zone)
-  return ENDPOINT.fromTo(`${from}, ${minute(fromMs, zone)}`, from === to ? end : `${to}, ${end}`)
+  return `${from}, ${minute(fromMs, zone)} to ${from === to ? end : `${to}, ${end}`}`
 }
 
+const DAY_MS = 86_400_000
 const FORMATS = { local: formats(), utc: formats('UTC') }
 
-function formats(timeZone?: string): { readonly day: Intl.DateTimeFormat; readonly clock: Intl.DateTimeFormat } {
-  const at = timeZone === undefined ? {} : { timeZone }
+function formats(timeZone?: string) {
+  const zone = timeZone === undefined ? {} : { timeZone }
+  const clock = { ...zone, hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23' } as const
   return {
-    day: new Intl.DateTimeFormat('en-GB', { ...at, day: 'numeric', month: 'short' }),
-    clock: new Intl.DateTimeFormat('en-GB', {
-      ...at,
-      hour: '2-digit',
-      minute: '2-digit',
-      second: '2-digit',
-      hourCycle: 'h23',
+    day: new Intl.DateTimeFormat('en-GB', { ...zone, day: 'numeric', month: 'short' }),
+    date: new Intl.DateTimeFormat('en-GB', {
+      ...zone,
+      weekday: 'long',
+      day: 'numeric',
+      month: 'long',
+      year: 'numeric',
     }),
+    clock: new Intl.DateTimeFormat('en-GB', clock),
   }
 }
 
@@ -31,14 +33,26 @@ export function day(ms: number, zone: Zone): string {
   return FORMATS[zone].day.format(ms)
 }
 
-/** `14:05:09`. */
-function clock(ms: number, zone: Zone): string {
+/** `Saturday 21 November 2026`. */
+export function dateOf(ms: number, zone: Zone): string {
+  return FORMATS[zone].date.format(ms)
+}
+
+/** `19:03:04`. */
+export function clockOf(ms: number, zone: Zone): string {
   return FORMATS[zone].clock.format(ms)
+}
+
+/** Milliseconds since midnight of its day. */
+export function sinceMidnight(ms: number, zone: Zone): number {
+  if (zone === 'utc') return ms % DAY_MS
+  const at = new Date(ms)
+  return ((at.getHours() * 60 + at.getMinutes()) * 60 + at.getSeconds()) * 1000
 }
 
 /** An axis label: `14:05`, `14:05:30` for short steps, and the day at midnight. */
 export function tickText(ms: number, apartMs: number, zone: Zone): string {
   const time = minute(ms, zone)
-  if (apartMs >= 86_400_000 || (time === '00:00' && clock(ms, zone).endsWith(':00'))) return day(ms, zone)
-  return apartMs < 60_000 ? clock(ms, zone) : time
+  if (apartMs >= DAY_MS || (time === '00:00' && clockOf(ms, zone).endsWith(':00'))) return day(ms, zone)
+  return apartMs < 60_000 ? clockOf(ms, zone) : time
 }

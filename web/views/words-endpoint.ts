@@ -33,7 +33,6 @@ export const ENDPOINT = {
   fresh: (share: string) => `${share} at head`,
   freshMeaning: 'Share of the covered time in which the endpoint was up and not lagging, stalled or forked',
   covered: (share: string) => `${share} covered`,
-  fromTo: (from: string, to: string) => `${from} to ${to}`,
   navigation: 'Move and zoom',
   earlier: 'Earlier',
   later: 'Later',

@@ -151,11 +151,11 @@ export function whoseFault({ cause, endpoint }: IncidentSummaryView, of: Network
   if (cause !== 'endpoint' || of === undefined || of.halted || of.forked) return ''
   const others = of.endpoints.filter(({ name }) => name !== endpoint)
   if (others.length === 0) return 'There is no other endpoint to compare with.'
-  const well = atHead(others)
-  if (well === 0) return 'No other endpoint is at head either.'
-  if (well < others.length)
-    return `Not the chain: ${well} of the other ${others.length} ${well === 1 ? 'is' : 'are'} at head.`
-  return `Not the chain: the other ${well === 1 ? 'one is' : `${well} are`} at head.`
+  const healthy = atHead(others)
+  if (healthy === 0) return 'No other endpoint is at head either.'
+  if (healthy < others.length)
+    return `Not the chain: ${healthy} of the other ${others.length} ${healthy === 1 ? 'is' : 'are'} at head.`
+  return `Not the chain: the other ${healthy === 1 ? 'one is' : `${healthy} are`} at head.`
 }
 
 /** `Avalanche: Own node 1`, or the network's title alone. What is no longer configured has no title, so its name is used. */
