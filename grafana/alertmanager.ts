@@ -1,8 +1,8 @@
 import { yaml } from './yaml.ts'
 
 /**
- * What Alertmanager does with the alerts: one message for each network and kind, and none about what a greater alert
- * explains. The rules themselves are silent then as well; this covers the minute in which they are not yet.
+ * The Alertmanager configuration: one notification per network and alert, and none for alerts that a larger one
+ * explains. The rules are silenced in that case as well; inhibition covers the first minute, when they are not yet.
  */
 export function alertmanagerConfig(): string {
   const endpoints = ['scope = endpoint']
@@ -15,7 +15,7 @@ export function alertmanagerConfig(): string {
       repeat_interval: '4h',
       routes: [{ receiver: 'operators', matchers: ['severity = critical'], group_wait: '10s', repeat_interval: '1h' }],
     },
-    // Whoever is to hear of it: webhook_configs, email_configs, pagerduty_configs.
+    // Add your own: webhook_configs, email_configs, pagerduty_configs.
     receivers: [{ name: 'operators' }],
     inhibit_rules: [
       inhibition('HeartlineChainHalted', endpoints, ['instance', 'network']),

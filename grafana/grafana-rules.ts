@@ -5,14 +5,14 @@ import { placeOf } from './shown-on.ts'
 import { DATA_SOURCE_UID } from './uids.ts'
 import { yaml } from './yaml.ts'
 
-/** Grafana keeps a provisioned rule until a file says that it is gone: uids of alerts that were once shipped. */
+/** Uids of alerts that were once shipped: Grafana keeps a provisioned rule until a file deletes it. */
 const GONE: readonly string[] = []
 const FOLDER = 'Heartline'
 const INTERVAL = '30s'
 
 /**
- * The alerts as Grafana's own rules, in the format of its provisioning files: A is the number, B whether it fires. A series
- * that is not there is normal: an endpoint that was removed must not page, and `HeartlineAbsent` tells when all are missing.
+ * The alerts as Grafana rules, in the format of its provisioning files: A is the number, B is the threshold. A missing
+ * series is normal: a removed endpoint must not page, and `HeartlineAbsent` fires when all series are missing.
  */
 export function grafanaRules(groups: readonly AlertGroup[], runbooks?: string): string {
   return yaml({
@@ -28,7 +28,7 @@ export function grafanaRules(groups: readonly AlertGroup[], runbooks?: string): 
   })
 }
 
-/** At most 40 characters. */
+/** Grafana allows 40 characters. */
 function uidOf({ name }: Pick<Alert, 'name'>): string {
   const kebab = name
     .replace(/^Heartline/, '')
@@ -86,7 +86,7 @@ function ruleOf(alert: Alert, runbooks?: string): object {
   }
 }
 
-/** There `$value` is a text about every query; the number is that of A. */
+/** In Grafana `$value` describes all queries as text; the number is `$values.A.Value`. */
 function inGrafana(template: string): string {
   return template.replaceAll('$value', '$values.A.Value')
 }

@@ -1,4 +1,4 @@
-/** Where the runbooks can be read; `npm run grafana -- --runbooks URL` writes another place, such as your own wiki. */
+/** The base address of the runbooks; `npm run grafana -- --runbooks URL` sets another one, such as your own wiki. */
 const RUNBOOKS = 'https://heartline.example.org/docs/runbooks'
 
 export function runbookUrl(alert: string, base: string = RUNBOOKS): string {

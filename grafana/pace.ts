@@ -1,4 +1,4 @@
-/** How fast alerts go: real time, or quicker for a rehearsal. */
+/** The pace of alerts: real time, or faster for a rehearsal. */
 export interface Pace {
   /** How long an expression must hold, such as `2m`. */
   hold(seconds: number): string
@@ -6,12 +6,12 @@ export interface Pace {
   window(seconds: number): string
 }
 
-/** Two scrapes one second apart may still see two halves of one change. */
+/** Two scrapes one second apart may see two halves of one change. */
 const SHORTEST_HOLD_SECONDS = 2
-/** Shorter windows hold too few scrapes, even one a second. */
+/** Shorter windows contain too few scrapes, even at one per second. */
 const SHORTEST_WINDOW_SECONDS = 10
 
-/** `times` 60 makes a second of every minute. */
+/** `times` 60 turns every minute into a second. */
 export function paceOf(times: number): Pace {
   return {
     hold: (seconds) =>

@@ -3,7 +3,7 @@ import type { AlertGroup } from './alerts/alerts.ts'
 import { runbookUrl } from './links.ts'
 import { yaml } from './yaml.ts'
 
-/** The alerts as a rule file of Prometheus. */
+/** The alerts as a Prometheus rule file. */
 export function prometheusRules(groups: readonly AlertGroup[], runbooks?: string): string {
   return yaml({
     groups: groups.map(({ name, alerts }) => ({

@@ -1,10 +1,10 @@
 import { DATA_SOURCE_UID } from './uids.ts'
 import { yaml } from './yaml.ts'
 
-/** Where compose.yaml puts `grafana/dashboards`. */
+/** The path at which compose.yaml mounts `grafana/dashboards`. */
 const DASHBOARDS_PATH = '/etc/grafana/dashboards/heartline'
 
-/** The data source, by the uid that rules refer to. */
+/** The data source, with the uid that rules refer to. */
 export function dataSource(): string {
   return yaml({
     apiVersion: 1,
@@ -43,7 +43,7 @@ export function dashboardProvider(): string {
 }
 
 /**
- * An example, by its ending ignored by Grafana: the address is yours, and a policy replaces all that there were.
+ * An example: you must set the address, and a policy replaces all existing ones. Grafana ignores the file by its extension.
  */
 export function contactPointExample(): string {
   return yaml({

@@ -1,7 +1,7 @@
 import { dashboards } from './boards/boards.ts'
 import { DASHBOARDS, type DashboardName } from './uids.ts'
 
-/** On which panel the number of each alert can be watched: Grafana links them, and marks the alert there. */
+/** The panel that shows the number of each alert. Grafana links it, and marks the alert in it. */
 const SHOWN_ON: Readonly<Record<string, readonly [DashboardName, string]>> = {
   HeartlineEndpointDown: ['endpoint', 'State'],
   HeartlineEndpointLagging: ['endpoint', 'Blocks behind'],
@@ -9,34 +9,34 @@ const SHOWN_ON: Readonly<Record<string, readonly [DashboardName, string]>> = {
   HeartlineEndpointForked: ['endpoint', 'Conditions'],
   HeartlineWrongNetwork: ['endpoint', 'Conditions'],
   HeartlineNodeUnhealthy: ['endpoint', 'Conditions'],
-  HeartlineNodeCheckFailing: ['endpoint', 'Contiguous failures of its own checks'],
-  HeartlineHeartbeatStale: ['endpoint', 'Time without a network message'],
+  HeartlineNodeCheckFailing: ['endpoint', 'Consecutive failures of the node’s own checks'],
+  HeartlineHeartbeatStale: ['endpoint', 'Heartbeat lag'],
   HeartlineEndpointFlapping: ['endpoint', 'State'],
-  HeartlineEndpointSlow: ['endpoint', 'Time of its checks'],
-  HeartlineTlsExpiring: ['endpoint', 'Days left of the certificate'],
-  HeartlineClockSkew: ['endpoint', 'Clock of the node against ours'],
+  HeartlineEndpointSlow: ['endpoint', 'Check duration'],
+  HeartlineTlsExpiring: ['endpoint', 'Days until the certificate expires'],
+  HeartlineClockSkew: ['endpoint', 'Clock skew'],
   HeartlineNetworkDegraded: ['fleet', 'Endpoints that are up'],
   HeartlineNetworkDown: ['fleet', 'State'],
   HeartlineChainHalted: ['network', 'Time without a new block'],
   HeartlineNetworkForked: ['network', 'Branches'],
   HeartlineGatewayErrors: ['gateway', 'Rate by outcome'],
   HeartlineGatewaySlow: ['gateway', 'Duration'],
-  HeartlineNoEligibleEndpoint: ['gateway', 'May be chosen'],
-  HeartlineAnswerIntegrity: ['gateway', 'Attempts that were no answer'],
-  HeartlineAvailabilityBurnFast: ['network', 'Time without a good endpoint'],
-  HeartlineAvailabilityBurnSlow: ['network', 'Time without a good endpoint'],
-  HeartlineFreshnessBurnFast: ['network', 'Time without a good endpoint'],
-  HeartlineFreshnessBurnSlow: ['network', 'Time without a good endpoint'],
-  HeartlineAbsent: ['heartline', 'Running for'],
-  HeartlineSchedulerStuck: ['heartline', 'The scheduler last looked'],
+  HeartlineNoEligibleEndpoint: ['gateway', 'Eligible endpoints'],
+  HeartlineAnswerIntegrity: ['gateway', 'Failed attempts'],
+  HeartlineAvailabilityBurnFast: ['network', 'Time without a usable endpoint'],
+  HeartlineAvailabilityBurnSlow: ['network', 'Time without a usable endpoint'],
+  HeartlineFreshnessBurnFast: ['network', 'Time without a usable endpoint'],
+  HeartlineFreshnessBurnSlow: ['network', 'Time without a usable endpoint'],
+  HeartlineAbsent: ['heartline', 'Uptime'],
+  HeartlineSchedulerStuck: ['heartline', 'Last scheduler round'],
   HeartlineChecksStale: ['fleet', 'State'],
-  HeartlineStoreDegraded: ['heartline', 'Trouble'],
+  HeartlineStoreDegraded: ['heartline', 'Problems'],
   HeartlineDiskFilling: ['heartline', 'Disk'],
-  HeartlineConfigRejected: ['heartline', 'Trouble'],
-  HeartlineObserverImpaired: ['heartline', 'Trouble'],
+  HeartlineConfigRejected: ['heartline', 'Problems'],
+  HeartlineObserverImpaired: ['heartline', 'Problems'],
 }
 
-/** Grafana wants both or neither. */
+/** Grafana requires both values or neither. */
 export function placeOf(alert: string): { readonly dashboardUid: string; readonly panelId: number } {
   const shown = SHOWN_ON[alert]
   if (shown === undefined) throw new Error(`grafana/shown-on.ts does not say which panel shows ${alert}`)

@@ -1,4 +1,4 @@
-/** By these names Grafana's files refer to each other. */
+/** The uids by which Grafana files refer to each other. */
 export const DATA_SOURCE_UID = 'heartline-prometheus'
 
 export const DASHBOARDS = {

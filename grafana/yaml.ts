@@ -1,6 +1,6 @@
 import { stringify } from 'yaml'
 
-/** Text of a kept file: long lines stay whole, and nothing refers to anything else in it. */
+/** The text of a generated file, without line folding and without YAML anchors. */
 export function yaml(document: object): string {
   return `# Generated from grafana/: npm run grafana\n${stringify(document, { lineWidth: 0, aliasDuplicateObjects: false })}`
 }

@@ -1,28 +1,28 @@
 import type { Pace } from '../pace.ts'
 
-/** One alert, written once: Prometheus and Grafana get the same. */
+/** One alert, for Prometheus and Grafana alike. */
 export interface Alert {
-  /** In capitals, as Prometheus has it; also the name of its page in `docs/runbooks/`. */
+  /** Also the name of its page in `docs/runbooks/`. */
   readonly name: `Heartline${string}`
-  /** Whose trouble it is. `endpoint` is about one node, and gives way to what explains it. */
+  /** What is affected. An `endpoint` alert is about one node, and is silenced by what explains it. */
   readonly scope: 'endpoint' | 'network' | 'gateway' | 'heartline'
   readonly severity: 'critical' | 'warning'
-  /** PromQL whose value is the number that the description names. No value that fires is 0: Grafana takes 0 for normal. */
+  /** PromQL for the number in the description. A firing value is never 0, because Grafana treats 0 as normal. */
   readonly number: string
   readonly fires: { readonly above: number } | { readonly below: number }
   /** Such as `2m`. */
   readonly hold: string
   readonly summary: string
-  /** Names the node and `$value`. */
+  /** Must contain the node and `$value`. */
   readonly description: string
-  /** What explains it, or makes it no fault. */
+  /** What explains the alert, so that it stays silent. */
   readonly silencedBy: readonly Silencer[]
 }
 
 export type Alerts = (pace: Pace) => readonly Alert[]
 export type Silencer = 'halted' | 'impaired' | 'maintenance'
 
-/** Every target's series have `job` and `instance`: two Heartlines are two opinions, and never mixed. */
+/** All series have `job` and `instance`. The results of two Heartlines are never mixed. */
 export const OURS = 'job, instance'
 export const OF_NETWORK = `${OURS}, network`
 export const OF_ENDPOINT = `${OF_NETWORK}, endpoint`
@@ -33,26 +33,26 @@ const SILENCES: Readonly<Record<Silencer, string>> = {
   maintenance: `unless on (${OF_ENDPOINT}) heartline_endpoint_state{state="maintenance"} == 1`,
 }
 
-/** What an endpoint's own alert gives way to. */
+/** What silences an endpoint alert. */
 export const EXPLAINED: readonly Silencer[] = ['maintenance', 'halted', 'impaired']
 
-/** The number while nothing silences it, whether it fires or not. */
+/** The number of an alert that is not silenced, firing or not. */
 export function unsilenced({ number, silencedBy }: Alert): string {
   return [number, ...silencedBy.map((silencer) => SILENCES[silencer])].join('\n')
 }
 
-/** What Prometheus evaluates. */
+/** The complete expression for Prometheus. */
 export function expressionOf(alert: Alert): string {
   const bound = 'above' in alert.fires ? `> ${alert.fires.above}` : `< ${alert.fires.below}`
   return unsilenced({ ...alert, number: `(\n${indented(alert.number)}\n) ${bound}` })
 }
 
-/** Of an endpoint, the condition is confirmed. */
+/** Matches endpoints with a confirmed condition. */
 export function under(condition: string): string {
   return `on (${OF_ENDPOINT}) heartline_endpoint_condition{condition="${condition}"} == 1`
 }
 
-/** The network's configured threshold, to compare the series of its endpoints with. */
+/** The network's configured threshold, for comparison with series of its endpoints. */
 export function threshold(name: string): string {
   return `on (${OF_NETWORK}) group_left () heartline_network_threshold_${name}`
 }

@@ -12,7 +12,7 @@ export interface AlertGroup {
   readonly alerts: readonly Alert[]
 }
 
-/** Every alert there is. */
+/** Every alert. */
 export function alertGroups(pace: Pace = REAL_TIME): readonly AlertGroup[] {
   return [
     { name: 'heartline-endpoints', alerts: endpointAlerts(pace) },

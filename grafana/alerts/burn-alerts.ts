@@ -9,8 +9,8 @@ const WORDS = {
 } as const
 
 /**
- * Of each network at each moment, 1 when one of its endpoints at least is available, or fresh, as the status page counts it:
- * what matters to those who depend on it. One node of several is no reason to wake anybody. Planned maintenance is left out.
+ * 1 for each network at each moment at which at least one of its endpoints is available, or fresh, as on the status page.
+ * One bad node of several should not page. Planned maintenance is excluded.
  */
 function goodOf(kind: Objective, filter = ''): string {
   const maintenance = [filter, 'state="maintenance"'].filter((part) => part !== '').join(',')
@@ -21,19 +21,19 @@ function goodOf(kind: Objective, filter = ''): string {
 }
 
 /**
- * The share of the window that was bad. Of the whole window: what nobody saw was not bad, and a Heartline that has run for a minute
- * has not seen an hour.
+ * The bad share of the whole window. Unobserved time does not count as bad: a Heartline that has run for a minute has
+ * not seen an hour.
  */
 export function badShareOf(kind: Objective, window: string, step: string, filter = ''): string {
   return `sum_over_time((1 - ${goodOf(kind, filter)})[${window}:${step}]) / scalar(count_over_time(vector(1)[${window}:${step}]))`
 }
 
-/** The share of time that was bad, above which the budget burns at this rate. */
+/** The bad share of time above which the budget burns at this rate. */
 export function burnBound(kind: Objective, speed: keyof typeof BURN_RATES): number {
   return Number((BURN_RATES[speed].rate * (1 - OBJECTIVES[kind])).toFixed(6))
 }
 
-/** The error budget of a network is going faster than a month can bear, over a long window and still over a short one. */
+/** The error budget of a network burns too fast, over a long window and still over a short one. */
 export const burnAlerts: Alerts = ({ hold, window }) =>
   (['availability', 'freshness'] as const).flatMap((kind) =>
     (['fast', 'slow'] as const).map((speed): Alert => {
@@ -48,8 +48,8 @@ export const burnAlerts: Alerts = ({ hold, window }) =>
         number: `${bad(longSeconds, lookSeconds)}\nand on (${OF_NETWORK}) ${bad(shortSeconds, lookSeconds / 2)} > ${bound}`,
         fires: { above: bound },
         hold: hold(120),
-        summary: `{{ $labels.network }} misses its objective of ${kind}`,
-        description: `{{ $labels.network }} had ${what} for {{ $value | humanizePercentage }} of the last ${longSeconds / 3600} h: ${rate} times as much as ${percent(OBJECTIVES[kind])} allows is ${percent(bound)}.`,
+        summary: `{{ $labels.network }} misses its ${kind} objective`,
+        description: `{{ $labels.network }} had ${what} for {{ $value | humanizePercentage }} of the last ${longSeconds / 3600} h. The alert bound is ${percent(bound)}, ${rate} times the rate that an objective of ${percent(OBJECTIVES[kind])} allows.`,
         silencedBy: ['impaired'],
       }
     }),

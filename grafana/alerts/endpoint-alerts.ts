@@ -5,8 +5,8 @@ const MINUTE = 60
 const HOUR = 60 * MINUTE
 
 /**
- * What is wrong with one node, once Heartline has confirmed it: a number holds until the next poll, so where polls are rare a single
- * bad one would outlast any `for`. That is there for the scrapes alone.
+ * Faults of one node that Heartline has confirmed. A gauge keeps its value until the next poll, so with rare polls a
+ * single bad poll would outlast any `for`; here `for` only covers failed scrapes.
  */
 export const endpointAlerts: Alerts = ({ hold, window }) => [
   of({
@@ -35,11 +35,11 @@ export const endpointAlerts: Alerts = ({ hold, window }) => [
   of({
     name: 'HeartlineEndpointStalled',
     severity: 'warning',
-    // Between two polls time passes without a new block for everybody: only Heartline can tell whether it is the node that stands.
+    // Between two polls no endpoint shows a new block, so the age alone is not enough: Heartline must have confirmed it.
     number: `time() - heartline_endpoint_last_advance_timestamp_seconds\n> ${threshold('stall_seconds')}\nand ${under('stalled')}`,
     fires: { above: 0 },
     hold: hold(MINUTE),
-    summary: '{{ $labels.network }}/{{ $labels.endpoint }} stands still',
+    summary: '{{ $labels.network }}/{{ $labels.endpoint }} is stalled',
     description:
       '{{ $labels.network }}/{{ $labels.endpoint }} has had no new block for {{ $value | humanizeDuration }}{{ with $labels.shard }} on shard {{ . }}{{ end }}.',
   }),
@@ -51,7 +51,7 @@ export const endpointAlerts: Alerts = ({ hold, window }) => [
     hold: hold(MINUTE),
     summary: '{{ $labels.network }}/{{ $labels.endpoint }} is on a fork',
     description:
-      '{{ $labels.network }}/{{ $labels.endpoint }} has other blocks than the majority; its newest is {{ $value | printf "%.0f" }}.',
+      '{{ $labels.network }}/{{ $labels.endpoint }} has different blocks than the majority; its newest is {{ $value | printf "%.0f" }}.',
   }),
   of({
     name: 'HeartlineWrongNetwork',
@@ -61,7 +61,7 @@ export const endpointAlerts: Alerts = ({ hold, window }) => [
     hold: hold(0),
     summary: '{{ $labels.network }}/{{ $labels.endpoint }} serves another chain',
     description:
-      '{{ $labels.network }}/{{ $labels.endpoint }} serves another chain than the configured one, {{ $value | printf "%.0f" }} polls in a row.',
+      '{{ $labels.network }}/{{ $labels.endpoint }} serves another chain than the configured one, for {{ $value | printf "%.0f" }} polls in a row.',
   }),
   of({
     name: 'HeartlineNodeUnhealthy',
@@ -73,9 +73,9 @@ export const endpointAlerts: Alerts = ({ hold, window }) => [
     ].join('\n'),
     fires: { above: 0 },
     hold: hold(MINUTE),
-    summary: '{{ $labels.network }}/{{ $labels.endpoint }} says that it is unhealthy',
+    summary: '{{ $labels.network }}/{{ $labels.endpoint }} reports itself unhealthy',
     description:
-      '{{ $labels.network }}/{{ $labels.endpoint }} says that it is unhealthy. Nodes of {{ $labels.network }} that say so: {{ $value | printf "%.0f" }}.',
+      '{{ $labels.network }}/{{ $labels.endpoint }} reports itself unhealthy. Nodes of {{ $labels.network }} that do: {{ $value | printf "%.0f" }}.',
   }),
   of({
     name: 'HeartlineNodeCheckFailing',
@@ -83,18 +83,18 @@ export const endpointAlerts: Alerts = ({ hold, window }) => [
     number: `heartline_node_check_contiguous_failures\n>= ${threshold('contiguous_failures')}`,
     fires: { above: 0 },
     hold: hold(0),
-    summary: 'A check of {{ $labels.network }}/{{ $labels.endpoint }} on itself fails',
+    summary: 'A check of the node {{ $labels.network }}/{{ $labels.endpoint }} on itself fails',
     description:
-      'The check {{ $labels.node_check }} of {{ $labels.network }}/{{ $labels.endpoint }} failed {{ $value | printf "%.0f" }} times in a row.',
+      'The check {{ $labels.node_check }} of {{ $labels.network }}/{{ $labels.endpoint }} has failed {{ $value | printf "%.0f" }} times in a row.',
   }),
   of({
     name: 'HeartlineHeartbeatStale',
     severity: 'warning',
-    // Confirmed, since it is read when the node is polled, and seems to age until it is polled again.
+    // The timestamp is only read at polls and ages in between, so Heartline must have confirmed the condition.
     number: `time() - heartline_node_heartbeat_timestamp_seconds\n> ${threshold('heartbeat_seconds')}\nand ${under('heartbeat-stale')}`,
     fires: { above: 0 },
     hold: hold(MINUTE),
-    summary: '{{ $labels.network }}/{{ $labels.endpoint }} hears nothing of its network',
+    summary: '{{ $labels.network }}/{{ $labels.endpoint }} receives no messages of its network',
     description:
       '{{ $labels.network }}/{{ $labels.endpoint }} has handled no message of its network for {{ $value | humanizeDuration }}.',
   }),
@@ -107,9 +107,9 @@ export const endpointAlerts: Alerts = ({ hold, window }) => [
     ].join('\n'),
     fires: { above: 0 },
     hold: hold(0),
-    summary: '{{ $labels.network }}/{{ $labels.endpoint }} comes and goes',
+    summary: '{{ $labels.network }}/{{ $labels.endpoint }} is flapping',
     description:
-      '{{ $labels.network }}/{{ $labels.endpoint }} gets well and ill again and again: some {{ $value | printf "%.0f" }} changes within the hour.',
+      '{{ $labels.network }}/{{ $labels.endpoint }} is flapping: about {{ $value | printf "%.0f" }} state changes in the last hour.',
   }),
   of({
     name: 'HeartlineEndpointSlow',
@@ -127,9 +127,9 @@ export const endpointAlerts: Alerts = ({ hold, window }) => [
     number: '(heartline_endpoint_tls_not_after_timestamp_seconds - time()) / 86400',
     fires: { below: THRESHOLDS.tlsDaysLeft },
     hold: hold(HOUR),
-    summary: 'The certificate of {{ $labels.network }}/{{ $labels.endpoint }} ends soon',
+    summary: 'The certificate of {{ $labels.network }}/{{ $labels.endpoint }} expires soon',
     description:
-      'The TLS certificate of {{ $labels.network }}/{{ $labels.endpoint }} ends in {{ $value | printf "%.1f" }} days.',
+      'The TLS certificate of {{ $labels.network }}/{{ $labels.endpoint }} expires in {{ $value | printf "%.1f" }} days.',
   }),
   of({
     name: 'HeartlineClockSkew',
@@ -137,9 +137,9 @@ export const endpointAlerts: Alerts = ({ hold, window }) => [
     number: `abs(heartline_endpoint_clock_skew_seconds)\n> ${threshold('clock_skew_seconds')}\nand ${under('clock-skewed')}`,
     fires: { above: 0 },
     hold: hold(10 * MINUTE),
-    summary: 'The clock of {{ $labels.network }}/{{ $labels.endpoint }} is off',
+    summary: 'The clock of {{ $labels.network }}/{{ $labels.endpoint }} is wrong',
     description:
-      'The clock of {{ $labels.network }}/{{ $labels.endpoint }} is {{ $value | humanizeDuration }} away from ours.',
+      'The clock of {{ $labels.network }}/{{ $labels.endpoint }} differs by {{ $value | humanizeDuration }} from that of Heartline.',
   }),
 ]
 

@@ -3,11 +3,11 @@ import { type Alert, type Alerts, OF_ENDPOINT, OF_NETWORK, threshold } from './a
 
 const MINUTE = 60
 
-/** Requests that should have been answered and were not: neither the caller's mistake nor a node's own error. */
+/** Requests that should have been answered and were not. Mistakes of callers and errors of nodes are not included. */
 export const FAILED_OUTCOMES = 'no-endpoint|all-failed|deadline|outcome-unknown|overloaded'
 export const ASKED_OUTCOMES = `answered|node-error|${FAILED_OUTCOMES}`
 
-/** What callers of the gateway notice. Nothing explains it away: an answer that did not come did not come. */
+/** Faults that callers of the gateway notice. Nothing silences them: a missing answer is missing, whatever the cause. */
 export const gatewayAlerts: Alerts = ({ hold, window }) => {
   const rateOf = (outcomes: string) =>
     `sum by (${OF_NETWORK}) (rate(heartline_gateway_requests_total{outcome=~"${outcomes}"}[${window(5 * MINUTE)}]))`
@@ -36,9 +36,9 @@ export const gatewayAlerts: Alerts = ({ hold, window }) => {
       ].join('\n'),
       fires: { above: 0 },
       hold: hold(10 * MINUTE),
-      summary: 'The gateway answers {{ $labels.operation }} of {{ $labels.network }} slowly',
+      summary: 'The gateway is slow for {{ $labels.operation }} requests of {{ $labels.network }}',
       description:
-        'One in twenty requests of {{ $labels.operation }} of {{ $labels.network }} takes {{ $value | humanizeDuration }} or longer.',
+        'The 95th percentile of {{ $labels.operation }} requests of {{ $labels.network }} is {{ $value | humanizeDuration }}.',
     }),
     of({
       name: 'HeartlineNoEligibleEndpoint',
@@ -46,13 +46,13 @@ export const gatewayAlerts: Alerts = ({ hold, window }) => {
       number: [
         `count by (${OF_NETWORK}) (heartline_gateway_eligible == 0)`,
         `unless on (${OF_NETWORK}) heartline_gateway_eligible == 1`,
-        // Not while all are in maintenance, as planned, or not polled yet: requests that fail are told of by themselves.
+        // Not while all endpoints are in maintenance or not polled yet; failed requests have an alert of their own.
         `and on (${OF_NETWORK}) sum by (${OF_NETWORK}) (heartline_network_endpoints{state=~"up|degraded|down"}) > 0`,
       ].join('\n'),
       fires: { above: 0 },
       hold: hold(MINUTE),
       summary: 'The gateway has no endpoint for {{ $labels.network }}',
-      description: 'The gateway leaves out all {{ $value | printf "%.0f" }} endpoints of {{ $labels.network }}.',
+      description: 'The gateway excludes all {{ $value | printf "%.0f" }} endpoints of {{ $labels.network }}.',
     }),
     of({
       name: 'HeartlineAnswerIntegrity',
@@ -60,9 +60,9 @@ export const gatewayAlerts: Alerts = ({ hold, window }) => {
       number: `sum by (${OF_ENDPOINT}) (increase(heartline_gateway_attempts_total{outcome="bad-answer"}[${window(10 * MINUTE)}]))`,
       fires: { above: 0 },
       hold: hold(0),
-      summary: '{{ $labels.network }}/{{ $labels.endpoint }} gives answers that are none',
+      summary: '{{ $labels.network }}/{{ $labels.endpoint }} gives invalid responses',
       description:
-        'The gateway threw away some {{ $value | printf "%.0f" }} answers of {{ $labels.network }}/{{ $labels.endpoint }} that were no answer to what was asked.',
+        'The gateway discarded about {{ $value | printf "%.0f" }} responses of {{ $labels.network }}/{{ $labels.endpoint }} that did not match their requests.',
     }),
   ]
 }

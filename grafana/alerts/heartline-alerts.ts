@@ -7,7 +7,7 @@ const DAY = 24 * HOUR
 const WEEK = 7 * DAY
 const FREE = 'heartline_store_filesystem_free_bytes'
 
-/** What is wrong with Heartline itself: while one of these fires, silence means nothing. */
+/** Faults of Heartline itself. While one of these fires, the absence of other alerts means nothing. */
 export const heartlineAlerts: Alerts = ({ hold, window }) => [
   of({
     name: 'HeartlineAbsent',
@@ -17,14 +17,14 @@ export const heartlineAlerts: Alerts = ({ hold, window }) => [
       `  group by (${OURS}) (last_over_time(heartline_build_info[${window(HOUR)}]))`,
       `  or ${unreached(window(WEEK))}`,
       `) unless on (${OURS}) heartline_build_info`,
-      // None at all; once for each that is still a target is enough.
+      // No series of any Heartline, unless the alert already fires for each target.
       `or absent(last_over_time(heartline_build_info[${window(HOUR)}])) unless on () ${unreached(window(WEEK))}`,
     ].join('\n'),
     fires: { above: 0 },
     hold: hold(3 * MINUTE),
-    summary: 'Heartline does not answer its scrapes',
+    summary: 'Heartline does not answer scrapes',
     description:
-      'Nothing is watched{{ with $labels.instance }} by {{ . }}{{ end }}: Prometheus gets no metrics of Heartline. Missing: {{ $value | printf "%.0f" }}.',
+      'Nothing is monitored{{ with $labels.instance }} by {{ . }}{{ end }}: Prometheus receives no metrics of Heartline. Missing: {{ $value | printf "%.0f" }}.',
   }),
   of({
     name: 'HeartlineSchedulerStuck',
@@ -32,8 +32,8 @@ export const heartlineAlerts: Alerts = ({ hold, window }) => [
     number: 'time() - heartline_scheduler_last_round_timestamp_seconds',
     fires: { above: THRESHOLDS.schedulerSilentSeconds },
     hold: hold(MINUTE),
-    summary: 'The scheduler of {{ $labels.instance }} stands still',
-    description: '{{ $labels.instance }} has not looked for polls that are due for {{ $value | humanizeDuration }}.',
+    summary: 'The scheduler of {{ $labels.instance }} is stuck',
+    description: 'The scheduler of {{ $labels.instance }} has not run for {{ $value | humanizeDuration }}.',
   }),
   of({
     name: 'HeartlineChecksStale',
@@ -49,9 +49,9 @@ export const heartlineAlerts: Alerts = ({ hold, window }) => [
     fires: { above: 0 },
     hold: hold(5 * MINUTE),
     silencedBy: ['impaired'],
-    summary: 'Nothing is known of {{ $labels.network }}/{{ $labels.endpoint }}',
+    summary: 'The state of {{ $labels.network }}/{{ $labels.endpoint }} is unknown',
     description:
-      'Heartline has no result of {{ $labels.network }}/{{ $labels.endpoint }} that still counts; the latest check ran {{ $value | humanizeDuration }} ago.',
+      'Heartline has no current result of {{ $labels.network }}/{{ $labels.endpoint }}; the latest check ran {{ $value | humanizeDuration }} ago.',
   }),
   of({
     name: 'HeartlineStoreDegraded',
@@ -60,21 +60,20 @@ export const heartlineAlerts: Alerts = ({ hold, window }) => [
     fires: { above: 0 },
     hold: hold(MINUTE),
     summary: '{{ $labels.instance }} cannot write its history',
-    description:
-      'The history of {{ $value | printf "%.0f" }} endpoints is not being written by {{ $labels.instance }}.',
+    description: '{{ $labels.instance }} cannot write the history of {{ $value | printf "%.0f" }} endpoints.',
   }),
   of({
     name: 'HeartlineDiskFilling',
     severity: 'warning',
     number: [
       `${FREE} < ${THRESHOLDS.diskFreeBytes}`,
-      // Of a few minutes nothing follows: a store that begins writes its reserve.
+      // A few minutes are no trend: a new store first writes its reserve.
       `or (${FREE} and predict_linear(${FREE}[${window(6 * HOUR)}], ${DAY}) < 0 and ${FREE} offset ${window(30 * MINUTE)})`,
     ].join('\n'),
-    // A disk with nothing left must fire as well.
+    // A full disk must fire as well.
     fires: { above: -1 },
     hold: hold(15 * MINUTE),
-    summary: 'The disk of {{ $labels.instance }} fills up',
+    summary: 'The disk of {{ $labels.instance }} is filling up',
     description:
       'The file system of the store of {{ $labels.instance }} has {{ $value | humanize1024 }}B left, or will be full within a day.',
   }),
@@ -87,9 +86,9 @@ export const heartlineAlerts: Alerts = ({ hold, window }) => [
     ].join('\n'),
     fires: { above: 0 },
     hold: hold(MINUTE),
-    summary: '{{ $labels.instance }} refused its new configuration',
+    summary: '{{ $labels.instance }} rejected its new configuration',
     description:
-      '{{ $labels.instance }} runs with the configuration of {{ $value | humanizeDuration }} ago: the new one has a mistake.',
+      '{{ $labels.instance }} still uses the configuration of {{ $value | humanizeDuration }} ago, because the new one has an error.',
   }),
   of({
     name: 'HeartlineObserverImpaired',
@@ -97,13 +96,13 @@ export const heartlineAlerts: Alerts = ({ hold, window }) => [
     number: `(heartline_observer_impaired == 1) * on (${OURS}) heartline_config_endpoints`,
     fires: { above: 0 },
     hold: hold(MINUTE),
-    summary: '{{ $labels.instance }} cannot judge nodes',
+    summary: '{{ $labels.instance }} is impaired',
     description:
-      '{{ $labels.instance }} is itself not fit to judge its {{ $value | printf "%.0f" }} endpoints: its own network, clock or machine is in trouble.',
+      '{{ $labels.instance }} cannot judge its {{ $value | printf "%.0f" }} endpoints, because its own network, clock or machine has a problem.',
   }),
 ]
 
-/** Still a target, so not taken out of service, however long it has been gone. */
+/** A Heartline that is still a target, and so was not taken out of service. */
 function unreached(within: string): string {
   return `group by (${OURS}) (up == 0 and on (${OURS}) last_over_time(heartline_build_info[${within}]))`
 }

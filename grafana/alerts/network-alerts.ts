@@ -3,7 +3,7 @@ import { type Alert, type Alerts, OF_NETWORK } from './alert.ts'
 
 const MINUTE = 60
 
-/** What is wrong with a whole network: one of these explains what its endpoints would say one by one. */
+/** Faults of a whole network, which explain the alerts of its endpoints. */
 export const networkAlerts: Alerts = ({ hold }) => [
   of({
     name: 'HeartlineNetworkDegraded',
@@ -26,7 +26,7 @@ export const networkAlerts: Alerts = ({ hold }) => [
     ].join('\n'),
     fires: { above: 0 },
     hold: hold(MINUTE),
-    summary: 'No endpoint of {{ $labels.network }} can be used',
+    summary: 'No endpoint of {{ $labels.network }} is usable',
     description: 'No endpoint of {{ $labels.network }} is up or degraded; {{ $value | printf "%.0f" }} are down.',
   }),
   of({
@@ -40,7 +40,7 @@ export const networkAlerts: Alerts = ({ hold }) => [
     ].join('\n'),
     fires: { above: 0 },
     hold: hold(MINUTE),
-    summary: '{{ $labels.network }} makes no blocks',
+    summary: '{{ $labels.network }} is halted',
     description: 'No endpoint of {{ $labels.network }} has had a new block for {{ $value | humanizeDuration }}.',
   }),
   of({
@@ -53,9 +53,9 @@ export const networkAlerts: Alerts = ({ hold }) => [
     ].join('\n'),
     fires: { above: 0 },
     hold: hold(MINUTE),
-    summary: 'The endpoints of {{ $labels.network }} disagree',
+    summary: 'The endpoints of {{ $labels.network }} disagree on the chain',
     description:
-      'The endpoints of {{ $labels.network }} have {{ $value | printf "%.0f" }} different blocks at one height, and no majority settles it.',
+      'The endpoints of {{ $labels.network }} have {{ $value | printf "%.0f" }} different blocks at the same height, and none has a majority.',
   }),
 ]
 

@@ -12,17 +12,17 @@ import {
 import { DASHBOARDS, type DashboardName } from '../uids.ts'
 import { DATA_SOURCE, type Placed } from './panel.ts'
 
-/** One dashboard: panels from left to right, row by row. */
+/** One dashboard, with its panels from left to right, row by row. */
 export interface Board {
   readonly name: DashboardName
   readonly title: string
   readonly description: string
-  /** What can be chosen on it, beside the data source and the Heartline. */
+  /** Its variables, in addition to the data source and the Heartline. */
   readonly choices: readonly ('network' | 'endpoint')[]
   readonly panels: readonly Placed[]
 }
 
-/** What every query of a dashboard is held to. */
+/** The label filters of all queries of a dashboard. */
 export const BY_INSTANCE = 'instance=~"$instance"'
 export const BY_NETWORK = `${BY_INSTANCE},network=~"$network"`
 export const BY_ENDPOINT = `${BY_NETWORK},endpoint=~"$endpoint"`

@@ -6,7 +6,7 @@ import { GATEWAY } from './gateway.ts'
 import { HEARTLINE } from './heartline.ts'
 import { NETWORK } from './network.ts'
 
-/** Every dashboard, by the name of its file. */
+/** Every dashboard, by file name. */
 export function dashboards(): Readonly<Record<string, Dashboard>> {
   return Object.fromEntries([FLEET, NETWORK, ENDPOINT, GATEWAY, HEARTLINE].map((board) => [board.name, drawn(board)]))
 }

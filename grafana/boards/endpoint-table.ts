@@ -45,7 +45,7 @@ const COLUMNS: readonly Column[] = [
 ]
 const LINK = `/d/${DASHBOARDS.endpoint}?var-network=\${__data.fields.network}&var-endpoint=\${__data.fields.endpoint}`
 
-/** A row an endpoint. What a family does not have (a heartbeat, a certificate) stays empty. */
+/** One row per endpoint. Cells that a family does not have (heartbeat, certificate) stay empty. */
 export function endpointTable({ width, height }: { readonly width: number; readonly height: number }): Placed {
   return {
     width,
@@ -55,7 +55,7 @@ export function endpointTable({ width, height }: { readonly width: number; reado
       const panel = new TableBuilder()
         .title('Endpoints')
         .description(
-          'How each endpoint is now; p95 and coverage (the share of time that is known) over the range chosen.',
+          'The current health of each endpoint. p95 and coverage (the share of time with data) are over the selected range.',
         )
         .datasource(DATA_SOURCE)
         .filterable(true)
@@ -73,7 +73,7 @@ export function endpointTable({ width, height }: { readonly width: number; reado
           { id: 'custom.cellOptions', value: { type: 'color-background' } },
         ])
         .overrideByName('endpoint', [
-          { id: 'links', value: [new DashboardLinkBuilder('Its dashboard').url(LINK).build()] },
+          { id: 'links', value: [new DashboardLinkBuilder('Endpoint dashboard').url(LINK).build()] },
         ])
       for (const [at, { name, expr, unit }] of COLUMNS.entries()) {
         panel.withTarget(table(expr, refIds[at] ?? ''))

@@ -8,12 +8,12 @@ const NAME = '{{network}}/{{endpoint}}'
 export const ENDPOINT: Board = {
   name: 'endpoint',
   title: 'Heartline: endpoint',
-  description: 'One endpoint: why it is called what it is called.',
+  description: 'One endpoint: its state, and the values behind it.',
   choices: ['network', 'endpoint'],
   panels: [
     timeline({
       title: 'State',
-      description: 'The confirmed state, with planned maintenance before any verdict.',
+      description: 'The confirmed state; planned maintenance takes precedence.',
       width: 24,
       height: 5,
       words: STATE_WORDS,
@@ -21,7 +21,7 @@ export const ENDPOINT: Board = {
     }),
     timeline({
       title: 'Conditions',
-      description: 'Every confirmed reason why the endpoint is not simply up.',
+      description: 'All confirmed conditions of the endpoint.',
       width: 24,
       height: 9,
       words: YES_IS_BAD,
@@ -34,7 +34,7 @@ export const ENDPOINT: Board = {
     }),
     graph({
       title: 'Height',
-      description: 'Its newest block, and the one that the network agrees on.',
+      description: 'The newest block of the endpoint, and the reference height of the network.',
       unit: 'none',
       width: 12,
       height: 8,
@@ -45,13 +45,13 @@ export const ENDPOINT: Board = {
         },
         {
           expr: `max by (network, shard) (heartline_network_block_height{${BY_NETWORK}})`,
-          legend: '{{network}} {{shard}} agreed',
+          legend: '{{network}} {{shard}} reference',
         },
       ],
     }),
     graph({
       title: 'Blocks behind',
-      description: 'Behind the agreed height, and from where on that counts as lagging.',
+      description: 'Blocks behind the reference height, with the threshold for lagging.',
       unit: 'none',
       width: 12,
       height: 8,
@@ -62,13 +62,13 @@ export const ENDPOINT: Board = {
         },
         {
           expr: `max by (network) (heartline_network_threshold_lag_blocks{${BY_NETWORK}})`,
-          legend: '{{network}}: lagging from',
+          legend: '{{network}}: lagging threshold',
         },
       ],
     }),
     graph({
       title: 'Time without a new block',
-      description: 'Since its height last grew, and from where on that counts as stalled.',
+      description: 'Time since its height last grew, with the threshold for stalled.',
       unit: 's',
       width: 8,
       height: 8,
@@ -79,13 +79,14 @@ export const ENDPOINT: Board = {
         },
         {
           expr: `max by (network) (heartline_network_threshold_stall_seconds{${BY_NETWORK}})`,
-          legend: '{{network}}: stalled from',
+          legend: '{{network}}: stalled threshold',
         },
       ],
     }),
     graph({
-      title: 'Time without a network message',
-      description: 'Since the node last handled a message of its network, and from where on its heartbeat is stale.',
+      title: 'Heartbeat lag',
+      description:
+        'Time since the node last handled a message of its network, with the threshold for a stale heartbeat.',
       unit: 's',
       width: 8,
       height: 8,
@@ -96,13 +97,13 @@ export const ENDPOINT: Board = {
         },
         {
           expr: `max by (network) (heartline_network_threshold_heartbeat_seconds{${BY_NETWORK}})`,
-          legend: '{{network}}: stale from',
+          legend: '{{network}}: stale threshold',
         },
       ],
     }),
     graph({
-      title: 'Time of its checks',
-      description: 'How long the latest run of each check took, and from where on that is slow.',
+      title: 'Check duration',
+      description: 'Duration of the latest run of each check, with the threshold for slow.',
       unit: 's',
       width: 8,
       height: 8,
@@ -113,13 +114,13 @@ export const ENDPOINT: Board = {
         },
         {
           expr: `max by (network) (heartline_network_threshold_latency_seconds{${BY_NETWORK}})`,
-          legend: '{{network}}: slow from',
+          legend: '{{network}}: slow threshold',
         },
       ],
     }),
     graph({
       title: 'Failed checks by reason',
-      description: 'Failed runs of its checks a second.',
+      description: 'Failed check runs per second.',
       unit: 'ops',
       width: 8,
       height: 8,
@@ -132,8 +133,8 @@ export const ENDPOINT: Board = {
       ],
     }),
     graph({
-      title: 'Failures in a row',
-      description: 'Of our checks of it; a success makes it 0.',
+      title: 'Consecutive failures',
+      description: 'Consecutive failures of Heartline’s checks; a success resets it to 0.',
       unit: 'none',
       width: 8,
       height: 8,
@@ -145,8 +146,8 @@ export const ENDPOINT: Board = {
       ],
     }),
     graph({
-      title: 'Contiguous failures of its own checks',
-      description: 'Of the checks that the node runs on itself, and from where on one of them counts as failing.',
+      title: 'Consecutive failures of the node’s own checks',
+      description: 'Consecutive failures of the checks that the node runs on itself, with the threshold for failing.',
       unit: 'none',
       width: 8,
       height: 8,
@@ -157,13 +158,14 @@ export const ENDPOINT: Board = {
         },
         {
           expr: `max by (network) (heartline_network_threshold_contiguous_failures{${BY_NETWORK}})`,
-          legend: '{{network}}: failing from',
+          legend: '{{network}}: failing threshold',
         },
       ],
     }),
     graph({
-      title: 'Clock of the node against ours',
-      description: 'Positive when it is ahead; the lines are where that counts as skewed.',
+      title: 'Clock skew',
+      description:
+        'Clock of the node minus clock of Heartline; positive if the node is ahead. The lines are the thresholds.',
       unit: 's',
       width: 12,
       height: 8,
@@ -171,17 +173,17 @@ export const ENDPOINT: Board = {
         { expr: `max by (network, endpoint) (heartline_endpoint_clock_skew_seconds{${BY_ENDPOINT}})`, legend: NAME },
         {
           expr: `max by (network) (heartline_network_threshold_clock_skew_seconds{${BY_NETWORK}})`,
-          legend: '{{network}}: ahead from',
+          legend: '{{network}}: ahead threshold',
         },
         {
           expr: `-max by (network) (heartline_network_threshold_clock_skew_seconds{${BY_NETWORK}})`,
-          legend: '{{network}}: behind from',
+          legend: '{{network}}: behind threshold',
         },
       ],
     }),
     graph({
-      title: 'Days left of the certificate',
-      description: 'Until the TLS certificate of the endpoint ends.',
+      title: 'Days until the certificate expires',
+      description: 'Days until the TLS certificate of the endpoint expires.',
       unit: 'd',
       width: 12,
       height: 8,

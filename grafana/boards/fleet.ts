@@ -7,12 +7,12 @@ import { FIRING, STATE_WORDS, stateOf, YES_IS_BAD } from './words.ts'
 export const FLEET: Board = {
   name: 'fleet',
   title: 'Heartline: fleet',
-  description: 'All endpoints: which are up, which are behind, since when.',
+  description: 'All endpoints: which are up, and which are lagging.',
   choices: ['network', 'endpoint'],
   panels: [
     stat({
       title: 'Endpoints that are up',
-      description: 'The share of endpoints that are up, without those in maintenance or unknown.',
+      description: 'The share of endpoints that are up. Endpoints in maintenance or unknown are not counted.',
       unit: 'percentunit',
       width: 10,
       height: 5,
@@ -27,7 +27,8 @@ export const FLEET: Board = {
     }),
     stat({
       title: 'Open incidents',
-      description: 'Incidents that go on. Those of single endpoints within one of a whole network count as that one.',
+      description:
+        'Open incidents. Endpoint incidents that are part of an incident of a whole network are not counted separately.',
       unit: 'none',
       width: 10,
       height: 5,
@@ -36,7 +37,7 @@ export const FLEET: Board = {
     }),
     stat({
       title: 'Heartline impaired',
-      description: 'Whether Heartline itself is unfit to judge nodes; what it cannot tell is unknown meanwhile.',
+      description: 'Whether Heartline itself cannot judge nodes. Their state is unknown meanwhile.',
       width: 4,
       height: 5,
       words: YES_IS_BAD,
@@ -44,16 +45,15 @@ export const FLEET: Board = {
     }),
     timeline({
       title: 'State',
-      description: 'The confirmed state of each endpoint, with planned maintenance before any verdict.',
+      description: 'The confirmed state of each endpoint; planned maintenance takes precedence.',
       width: 24,
       height: 10,
       words: STATE_WORDS,
       queries: [{ expr: stateOf(BY_ENDPOINT, 'network, endpoint'), legend: '{{network}}/{{endpoint}}' }],
     }),
     timeline({
-      title: 'Alerts that fire',
-      description:
-        'By the rules of Prometheus; empty when nothing is wrong. Runbooks are linked from the alerts themselves.',
+      title: 'Firing alerts',
+      description: 'Firing Prometheus alerts; empty if all is well. The alerts link to their runbooks.',
       width: 24,
       height: 7,
       words: FIRING,
@@ -67,7 +67,7 @@ export const FLEET: Board = {
     endpointTable({ width: 24, height: 10 }),
     graph({
       title: 'Blocks behind',
-      description: 'How far each endpoint is behind its network, and from where on that counts as lagging.',
+      description: 'Blocks behind the reference height of the network, with the threshold for lagging.',
       unit: 'none',
       width: 12,
       height: 9,
@@ -78,13 +78,13 @@ export const FLEET: Board = {
         },
         {
           expr: `max by (network) (heartline_network_threshold_lag_blocks{${BY_NETWORK}})`,
-          legend: '{{network}}: lagging from',
+          legend: '{{network}}: lagging threshold',
         },
       ],
     }),
     graph({
-      title: 'Time of a check, 95 of 100',
-      description: '95 of 100 checks take no longer; failed ones are counted too.',
+      title: 'Check duration, p95',
+      description: '95th percentile of the check duration, failed checks included.',
       unit: 's',
       width: 12,
       height: 9,
@@ -95,7 +95,7 @@ export const FLEET: Board = {
         },
         {
           expr: `max by (network) (heartline_network_threshold_latency_seconds{${BY_NETWORK}})`,
-          legend: '{{network}}: slow from',
+          legend: '{{network}}: slow threshold',
         },
       ],
     }),

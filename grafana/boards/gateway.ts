@@ -13,12 +13,12 @@ const QUANTILES = [0.5, 0.95, 0.99]
 export const GATEWAY: Board = {
   name: 'gateway',
   title: 'Heartline: gateway',
-  description: 'What callers get: rate, errors, duration; and whose answers they are.',
+  description: 'Rate, errors and duration of requests, and the endpoints that answered.',
   choices: ['network'],
   panels: [
     stat({
-      title: 'Requests a second',
-      description: 'Of callers, each element of a batch by itself.',
+      title: 'Requests per second',
+      description: 'Requests of callers; each element of a batch counts.',
       unit: 'reqps',
       width: 8,
       height: 5,
@@ -39,8 +39,8 @@ export const GATEWAY: Board = {
       ],
     }),
     stat({
-      title: 'At work',
-      description: 'HTTP requests that wait for their answer.',
+      title: 'In flight',
+      description: 'HTTP requests that wait for their response.',
       unit: 'none',
       width: 8,
       height: 5,
@@ -50,7 +50,7 @@ export const GATEWAY: Board = {
     }),
     graph({
       title: 'Rate by operation',
-      description: 'Requests a second.',
+      description: 'Requests per second.',
       unit: 'reqps',
       width: 8,
       height: 8,
@@ -59,7 +59,7 @@ export const GATEWAY: Board = {
     }),
     graph({
       title: 'Rate by outcome',
-      description: 'What became of requests.',
+      description: 'Requests per second by outcome.',
       unit: 'reqps',
       width: 8,
       height: 8,
@@ -68,7 +68,7 @@ export const GATEWAY: Board = {
     }),
     graph({
       title: 'Rate by caller',
-      description: 'Who asks.',
+      description: 'Requests per second by caller.',
       unit: 'reqps',
       width: 8,
       height: 8,
@@ -77,7 +77,7 @@ export const GATEWAY: Board = {
     }),
     graph({
       title: 'Duration',
-      description: 'From the first byte of a request to its answer, and from where on that is slow.',
+      description: 'Time from the first byte of a request to its response, with the threshold for slow.',
       unit: 's',
       width: 12,
       height: 9,
@@ -88,13 +88,13 @@ export const GATEWAY: Board = {
         })),
         {
           expr: `max by (network) (heartline_network_threshold_latency_seconds{${BY_NETWORK}})`,
-          legend: '{{network}}: slow from',
+          legend: '{{network}}: slow threshold',
         },
       ],
     }),
     graph({
       title: 'Overhead',
-      description: 'How much of that was our own time, not waiting for nodes.',
+      description: 'The part of the duration that is Heartline’s own time, without waiting for nodes.',
       unit: 's',
       width: 12,
       height: 9,
@@ -106,7 +106,7 @@ export const GATEWAY: Board = {
     }),
     graph({
       title: 'Share of each endpoint',
-      description: 'Whom the gateway asks.',
+      description: 'The share of attempts sent to each endpoint.',
       unit: 'percentunit',
       width: 8,
       height: 8,
@@ -120,8 +120,9 @@ export const GATEWAY: Board = {
       ],
     }),
     graph({
-      title: 'Attempts that were no answer',
-      description: 'By endpoint and what came instead; bad-answer was thrown away.',
+      title: 'Failed attempts',
+      description:
+        'Attempts without an answer, by endpoint and outcome. Responses with outcome bad-answer were discarded.',
       unit: 'reqps',
       width: 8,
       height: 8,
@@ -134,8 +135,8 @@ export const GATEWAY: Board = {
       ],
     }),
     graph({
-      title: 'Another endpoint asked',
-      description: 'Retries by reason.',
+      title: 'Retries',
+      description: 'Retries on another endpoint, by reason.',
       unit: 'reqps',
       width: 8,
       height: 8,
@@ -143,8 +144,9 @@ export const GATEWAY: Board = {
       queries: [{ expr: rateBy('network, reason', 'retries_total'), legend: '{{network}} {{reason}}' }],
     }),
     graph({
-      title: 'Answered from memory',
-      description: 'The share of requests that can be cached and were, and requests that shared another one’s answer.',
+      title: 'Cached and coalesced',
+      description:
+        'The cache hit rate of cacheable requests, and the share of requests that shared the response to an identical one.',
       unit: 'percentunit',
       width: 8,
       height: 8,
@@ -161,8 +163,8 @@ export const GATEWAY: Board = {
       ],
     }),
     graph({
-      title: 'Refused',
-      description: 'Requests to which the gateway itself said no; those without a network are not among them.',
+      title: 'Rejected',
+      description: 'Requests that the gateway itself rejected. Those without a known network are not included.',
       unit: 'reqps',
       width: 8,
       height: 8,
@@ -170,8 +172,8 @@ export const GATEWAY: Board = {
       queries: [{ expr: rateBy('network, reason', 'rejections_total'), legend: '{{network}} {{reason}}' }],
     }),
     timeline({
-      title: 'May be chosen',
-      description: 'Whether the gateway may choose the endpoint.',
+      title: 'Eligible endpoints',
+      description: 'Whether the gateway may route requests to the endpoint.',
       width: 8,
       height: 8,
       words: YES_IS_GOOD,

@@ -6,12 +6,12 @@ import { YES_IS_BAD } from './words.ts'
 export const NETWORK: Board = {
   name: 'network',
   title: 'Heartline: network',
-  description: 'One chain: its height, its pace, and whether its endpoints agree.',
+  description: 'One chain: height, block time, and whether its endpoints agree.',
   choices: ['network'],
   panels: [
     timeline({
       title: 'Halted, forked',
-      description: 'Halted: endpoints answer and none advances. Forked: they disagree, and no majority settles it.',
+      description: 'Halted: endpoints respond, but none advances. Forked: they disagree, and no block has a majority.',
       width: 24,
       height: 5,
       words: YES_IS_BAD,
@@ -22,7 +22,7 @@ export const NETWORK: Board = {
     }),
     graph({
       title: 'Heights',
-      description: 'The newest block of each endpoint, and the one that they agree on.',
+      description: 'The newest block of each endpoint, and the reference height.',
       unit: 'none',
       width: 12,
       height: 9,
@@ -33,13 +33,13 @@ export const NETWORK: Board = {
         },
         {
           expr: `max by (network, shard) (heartline_network_block_height{${BY_NETWORK}})`,
-          legend: '{{network}} {{shard}} agreed',
+          legend: '{{network}} {{shard}} reference',
         },
       ],
     }),
     graph({
       title: 'Blocks behind',
-      description: 'Behind the agreed height, and from where on that counts as lagging.',
+      description: 'Blocks behind the reference height, with the threshold for lagging.',
       unit: 'none',
       width: 12,
       height: 9,
@@ -50,12 +50,12 @@ export const NETWORK: Board = {
         },
         {
           expr: `max by (network) (heartline_network_threshold_lag_blocks{${BY_NETWORK}})`,
-          legend: '{{network}}: lagging from',
+          legend: '{{network}}: lagging threshold',
         },
       ],
     }),
     graph({
-      title: 'Time from block to block',
+      title: 'Block time',
       description: 'Measured over the latest blocks.',
       unit: 's',
       width: 8,
@@ -69,7 +69,7 @@ export const NETWORK: Board = {
     }),
     graph({
       title: 'Time without a new block',
-      description: 'Since any endpoint last advanced, and from where on the chain counts as halted.',
+      description: 'Time since any endpoint last advanced, with the threshold for halted.',
       unit: 's',
       width: 8,
       height: 8,
@@ -80,13 +80,13 @@ export const NETWORK: Board = {
         },
         {
           expr: `max by (network) (heartline_network_threshold_stall_seconds{${BY_NETWORK}})`,
-          legend: '{{network}}: halted from',
+          legend: '{{network}}: halted threshold',
         },
       ],
     }),
     graph({
-      title: 'Age of the agreed block',
-      description: 'By the time that the block itself gives.',
+      title: 'Age of the reference block',
+      description: 'By the timestamp of the block.',
       unit: 's',
       width: 8,
       height: 8,
@@ -99,7 +99,7 @@ export const NETWORK: Board = {
     }),
     graph({
       title: 'Branches',
-      description: 'Different blocks at the newest height that most endpoints have reached; 1 when they agree.',
+      description: 'Different blocks at the newest height that most endpoints have reached; 1 if they agree.',
       unit: 'none',
       width: 8,
       height: 8,
@@ -113,7 +113,7 @@ export const NETWORK: Board = {
     }),
     graph({
       title: 'Reorganisations and lost heights',
-      description: 'How often endpoints replaced a block by another, or told a lower height than before.',
+      description: 'How often endpoints replaced a block, or reported a lower height than before.',
       unit: 'none',
       width: 8,
       height: 8,
@@ -130,7 +130,7 @@ export const NETWORK: Board = {
     }),
     graph({
       title: 'Endpoints by state',
-      description: 'How many endpoints are in each state.',
+      description: 'Number of endpoints in each state.',
       unit: 'none',
       width: 8,
       height: 8,
@@ -143,9 +143,9 @@ export const NETWORK: Board = {
       ],
     }),
     graph({
-      title: 'Time without a good endpoint',
+      title: 'Time without a usable endpoint',
       description:
-        'Of the hour before: no endpoint up, or none at the head of its chain. From the line on, a month’s budget burns in two days.',
+        'Share of the last hour with no endpoint up, or none at head. Above the line a month’s error budget burns in two days.',
       unit: 'percentunit',
       width: 24,
       height: 8,

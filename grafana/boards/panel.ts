@@ -14,18 +14,18 @@ import { PanelBuilder as TimelineBuilder } from '@grafana/grafana-foundation-sdk
 import { PanelBuilder as GraphBuilder } from '@grafana/grafana-foundation-sdk/timeseries'
 import { mappingOf, type Words } from './words.ts'
 
-/** A panel as our dashboards have them: what it shows, what that means, in which unit. */
+/** One panel: title, description, unit, queries. */
 export interface PanelSpec {
   readonly title: string
-  /** A sentence for whoever sees it for the first time. */
+  /** One sentence for new readers. */
   readonly description: string
-  /** One of Grafana's units, such as `s`. */
+  /** A Grafana unit, such as `s`. */
   readonly unit?: string
-  /** Out of 24. */
+  /** Grid columns, out of 24. */
   readonly width: number
   readonly height: number
   readonly queries: readonly Query[]
-  /** From here on it is bad; where the bound is configured, a query shows it. */
+  /** Values from here on are bad. A configurable bound is shown by a query instead. */
   readonly bad?: { readonly above: number } | { readonly below: number }
   readonly words?: Words
   readonly stacked?: boolean
@@ -94,7 +94,7 @@ export function table(query: string, refId: string): DataqueryBuilder {
   return new DataqueryBuilder().refId(refId).expr(query).instant().format(PromQueryFormat.Table).datasource(DATA_SOURCE)
 }
 
-/** What all kinds of panels have in common. */
+/** The methods that all panel builders share. */
 interface AnyBuilder extends Drawn {
   title(title: string): this
   description(text: string): this
@@ -132,7 +132,7 @@ function placed(spec: PanelSpec, build: () => AnyBuilder): Placed {
 }
 
 function stepsOf(bad: PanelSpec['bad']): Threshold[] {
-  // Grafana's first step has no lower end.
+  // Grafana's first step has no lower bound.
   const first = (color: string): Threshold => ({ value: null, color })
   if (bad === undefined) return [first(GREEN)]
   return 'above' in bad

@@ -1,9 +1,9 @@
 import { MappingType, type ValueMapping } from '@grafana/grafana-foundation-sdk/dashboard'
 
-/** What a number is called, and its colour. */
+/** The text and colour of a number. */
 export type Words = Readonly<Record<number, readonly [text: string, color: string]>>
 
-/** The states of an endpoint, by the numbers that `stateOf` gives them; the colours are those of the page. */
+/** Endpoint states by the numbers of `stateOf`, in the colours of the page. */
 export const STATE_WORDS: Words = {
   0: ['up', 'green'],
   1: ['degraded', 'yellow'],
@@ -24,7 +24,7 @@ export function mappingOf(words: Words): ValueMapping {
   }
 }
 
-/** The state of each endpoint that the filter lets through, as a number. */
+/** The state of each matching endpoint, as a number. */
 export function stateOf(filter: string, by: string): string {
   const states = Object.entries(STATE_WORDS).map(
     ([value, [state]]) => `heartline_endpoint_state{${filter},state="${state}"} * ${value}`,
