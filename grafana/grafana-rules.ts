@@ -1,12 +1,11 @@
-import { type Alert, unsilenced } from './alerts/alert.ts'
+import { panelOf } from './alert-panels.ts'
+import { type Alert, runbookUrl, unsilenced } from './alerts/alert.ts'
 import type { AlertGroup } from './alerts/alerts.ts'
-import { runbookUrl } from './links.ts'
-import { placeOf } from './shown-on.ts'
 import { DATA_SOURCE_UID } from './uids.ts'
 import { yaml } from './yaml.ts'
 
 /** Uids of alerts that were once shipped: Grafana keeps a provisioned rule until a file deletes it. */
-const GONE: readonly string[] = []
+const DELETED_UIDS: readonly string[] = []
 const FOLDER = 'Heartline'
 const INTERVAL = '30s'
 
@@ -17,7 +16,7 @@ const INTERVAL = '30s'
 export function grafanaRules(groups: readonly AlertGroup[], runbooks?: string): string {
   return yaml({
     apiVersion: 1,
-    ...(GONE.length === 0 ? {} : { deleteRules: GONE.map((uid) => ({ orgId: 1, uid })) }),
+    ...(DELETED_UIDS.length === 0 ? {} : { deleteRules: DELETED_UIDS.map((uid) => ({ orgId: 1, uid })) }),
     groups: groups.map(({ name, alerts }) => ({
       orgId: 1,
       name,
@@ -72,7 +71,7 @@ function ruleOf(alert: Alert, runbooks?: string): object {
         },
       },
     ],
-    ...placeOf(alert.name),
+    ...panelOf(alert.name),
     noDataState: 'OK',
     execErrState: 'Error',
     for: alert.hold,

@@ -1,6 +1,5 @@
-import { expressionOf } from './alerts/alert.ts'
+import { expressionOf, runbookUrl } from './alerts/alert.ts'
 import type { AlertGroup } from './alerts/alerts.ts'
-import { runbookUrl } from './links.ts'
 import { yaml } from './yaml.ts'
 
 /** The alerts as a Prometheus rule file. */

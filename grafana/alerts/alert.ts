@@ -23,13 +23,13 @@ export type Alerts = (pace: Pace) => readonly Alert[]
 export type Silencer = 'halted' | 'impaired' | 'maintenance'
 
 /** All series have `job` and `instance`. The results of two Heartlines are never mixed. */
-export const OURS = 'job, instance'
-export const OF_NETWORK = `${OURS}, network`
+export const OF_HEARTLINE = 'job, instance'
+export const OF_NETWORK = `${OF_HEARTLINE}, network`
 export const OF_ENDPOINT = `${OF_NETWORK}, endpoint`
 
 const SILENCES: Readonly<Record<Silencer, string>> = {
   halted: `unless on (${OF_NETWORK}) heartline_network_halted == 1`,
-  impaired: `unless on (${OURS}) heartline_observer_impaired == 1`,
+  impaired: `unless on (${OF_HEARTLINE}) heartline_observer_impaired == 1`,
   maintenance: `unless on (${OF_ENDPOINT}) heartline_endpoint_state{state="maintenance"} == 1`,
 }
 
@@ -59,4 +59,11 @@ export function threshold(name: string): string {
 
 function indented(text: string): string {
   return text.replaceAll(/^/gm, '  ')
+}
+
+/** The base address of the runbooks; `npm run grafana -- --runbooks URL` sets another one, such as your own wiki. */
+const RUNBOOKS = 'https://heartline.example.org/docs/runbooks'
+
+export function runbookUrl(alert: string, base: string = RUNBOOKS): string {
+  return `${base.replace(/\/+$/, '')}/${alert}.md`
 }

@@ -5,7 +5,7 @@ const MINUTE = 60
 
 /** Requests that should have been answered and were not. Mistakes of callers and errors of nodes are not included. */
 export const FAILED_OUTCOMES = 'no-endpoint|all-failed|deadline|outcome-unknown|overloaded'
-export const ASKED_OUTCOMES = `answered|node-error|${FAILED_OUTCOMES}`
+export const COUNTED_OUTCOMES = `answered|node-error|${FAILED_OUTCOMES}`
 
 /** Faults that callers of the gateway notice. Nothing silences them: a missing answer is missing, whatever the cause. */
 export const gatewayAlerts: Alerts = ({ hold, window }) => {
@@ -17,8 +17,8 @@ export const gatewayAlerts: Alerts = ({ hold, window }) => {
       severity: 'critical',
       number: [
         rateOf(FAILED_OUTCOMES),
-        `/ ${rateOf(ASKED_OUTCOMES)}`,
-        `and on (${OF_NETWORK}) ${rateOf(ASKED_OUTCOMES)} > ${THRESHOLDS.gatewayLeastRate}`,
+        `/ ${rateOf(COUNTED_OUTCOMES)}`,
+        `and on (${OF_NETWORK}) ${rateOf(COUNTED_OUTCOMES)} > ${THRESHOLDS.gatewayLeastRate}`,
       ].join('\n'),
       fires: { above: THRESHOLDS.gatewayErrorShare },
       hold: hold(5 * MINUTE),

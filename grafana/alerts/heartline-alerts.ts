@@ -1,5 +1,5 @@
 import { THRESHOLDS } from '../thresholds.ts'
-import { type Alert, type Alerts, OF_ENDPOINT, OURS } from './alert.ts'
+import { type Alert, type Alerts, OF_ENDPOINT, OF_HEARTLINE } from './alert.ts'
 
 const MINUTE = 60
 const HOUR = 60 * MINUTE
@@ -14,9 +14,9 @@ export const heartlineAlerts: Alerts = ({ hold, window }) => [
     severity: 'critical',
     number: [
       '(',
-      `  group by (${OURS}) (last_over_time(heartline_build_info[${window(HOUR)}]))`,
+      `  group by (${OF_HEARTLINE}) (last_over_time(heartline_build_info[${window(HOUR)}]))`,
       `  or ${unreached(window(WEEK))}`,
-      `) unless on (${OURS}) heartline_build_info`,
+      `) unless on (${OF_HEARTLINE}) heartline_build_info`,
       // No series of any Heartline, unless the alert already fires for each target.
       `or absent(last_over_time(heartline_build_info[${window(HOUR)}])) unless on () ${unreached(window(WEEK))}`,
     ].join('\n'),
@@ -43,7 +43,7 @@ export const heartlineAlerts: Alerts = ({ hold, window }) => [
       `and on (${OF_ENDPOINT}) heartline_endpoint_state{state="unknown"} == 1`,
       `or on (${OF_ENDPOINT}) (`,
       `  max by (${OF_ENDPOINT}) (heartline_endpoint_state{state="unknown"} == 1)`,
-      `  * on (${OURS}) group_left () (time() - heartline_start_timestamp_seconds)`,
+      `  * on (${OF_HEARTLINE}) group_left () (time() - heartline_start_timestamp_seconds)`,
       ')',
     ].join('\n'),
     fires: { above: 0 },
@@ -56,7 +56,7 @@ export const heartlineAlerts: Alerts = ({ hold, window }) => [
   of({
     name: 'HeartlineStoreDegraded',
     severity: 'critical',
-    number: `(heartline_store_degraded == 1) * on (${OURS}) heartline_config_endpoints`,
+    number: `(heartline_store_degraded == 1) * on (${OF_HEARTLINE}) heartline_config_endpoints`,
     fires: { above: 0 },
     hold: hold(MINUTE),
     summary: '{{ $labels.instance }} cannot write its history',
@@ -82,7 +82,7 @@ export const heartlineAlerts: Alerts = ({ hold, window }) => [
     severity: 'warning',
     number: [
       'time() - heartline_config_last_reload_success_timestamp_seconds',
-      `and on (${OURS}) heartline_config_last_reload_successful == 0`,
+      `and on (${OF_HEARTLINE}) heartline_config_last_reload_successful == 0`,
     ].join('\n'),
     fires: { above: 0 },
     hold: hold(MINUTE),
@@ -93,7 +93,7 @@ export const heartlineAlerts: Alerts = ({ hold, window }) => [
   of({
     name: 'HeartlineObserverImpaired',
     severity: 'warning',
-    number: `(heartline_observer_impaired == 1) * on (${OURS}) heartline_config_endpoints`,
+    number: `(heartline_observer_impaired == 1) * on (${OF_HEARTLINE}) heartline_config_endpoints`,
     fires: { above: 0 },
     hold: hold(MINUTE),
     summary: '{{ $labels.instance }} is impaired',
@@ -104,7 +104,7 @@ export const heartlineAlerts: Alerts = ({ hold, window }) => [
 
 /** A Heartline that is still a target, and so was not taken out of service. */
 function unreached(within: string): string {
-  return `group by (${OURS}) (up == 0 and on (${OURS}) last_over_time(heartline_build_info[${within}]))`
+  return `group by (${OF_HEARTLINE}) (up == 0 and on (${OF_HEARTLINE}) last_over_time(heartline_build_info[${within}]))`
 }
 
 function of(alert: Omit<Alert, 'scope' | 'silencedBy'> & Partial<Pick<Alert, 'silencedBy'>>): Alert {

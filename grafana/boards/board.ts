@@ -18,7 +18,7 @@ export interface Board {
   readonly title: string
   readonly description: string
   /** Its variables, in addition to the data source and the Heartline. */
-  readonly choices: readonly ('network' | 'endpoint')[]
+  readonly variables: readonly ('network' | 'endpoint')[]
   readonly panels: readonly Placed[]
 }
 
@@ -56,10 +56,10 @@ export function drawn(board: Board): Dashboard {
         .url('${page}')
         .targetBlank(true),
     )
-  if (board.choices.includes('network')) {
+  if (board.variables.includes('network')) {
     builder.withVariable(choice('network', 'Network', `label_values(heartline_endpoint_info{${BY_INSTANCE}}, network)`))
   }
-  if (board.choices.includes('endpoint')) {
+  if (board.variables.includes('endpoint')) {
     builder.withVariable(
       choice('endpoint', 'Endpoint', `label_values(heartline_endpoint_info{${BY_NETWORK}}, endpoint)`),
     )

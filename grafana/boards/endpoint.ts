@@ -9,7 +9,7 @@ export const ENDPOINT: Board = {
   name: 'endpoint',
   title: 'Heartline: endpoint',
   description: 'One endpoint: its state, and the values behind it.',
-  choices: ['network', 'endpoint'],
+  variables: ['network', 'endpoint'],
   panels: [
     timeline({
       title: 'State',

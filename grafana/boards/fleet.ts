@@ -8,7 +8,7 @@ export const FLEET: Board = {
   name: 'fleet',
   title: 'Heartline: fleet',
   description: 'All endpoints: which are up, and which are lagging.',
-  choices: ['network', 'endpoint'],
+  variables: ['network', 'endpoint'],
   panels: [
     stat({
       title: 'Endpoints that are up',

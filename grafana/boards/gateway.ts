@@ -1,4 +1,4 @@
-import { ASKED_OUTCOMES, FAILED_OUTCOMES } from '../alerts/gateway-alerts.ts'
+import { COUNTED_OUTCOMES, FAILED_OUTCOMES } from '../alerts/gateway-alerts.ts'
 import { THRESHOLDS } from '../thresholds.ts'
 import { type Board, BY_NETWORK } from './board.ts'
 import { graph, stat, timeline } from './panel.ts'
@@ -14,7 +14,7 @@ export const GATEWAY: Board = {
   name: 'gateway',
   title: 'Heartline: gateway',
   description: 'Rate, errors and duration of requests, and the endpoints that answered.',
-  choices: ['network'],
+  variables: ['network'],
   panels: [
     stat({
       title: 'Requests per second',
@@ -33,7 +33,7 @@ export const GATEWAY: Board = {
       bad: { above: THRESHOLDS.gatewayErrorShare },
       queries: [
         {
-          expr: `(${rateBy('network', 'requests_total', `,outcome=~"${FAILED_OUTCOMES}"`)} or ${rateBy('network', 'requests_total')} * 0) / ${rateBy('network', 'requests_total', `,outcome=~"${ASKED_OUTCOMES}"`)}`,
+          expr: `(${rateBy('network', 'requests_total', `,outcome=~"${FAILED_OUTCOMES}"`)} or ${rateBy('network', 'requests_total')} * 0) / ${rateBy('network', 'requests_total', `,outcome=~"${COUNTED_OUTCOMES}"`)}`,
           legend: '{{network}}',
         },
       ],

@@ -12,7 +12,7 @@ export const HEARTLINE: Board = {
   name: 'heartline',
   title: 'Heartline itself',
   description: 'The daemon: whether it polls in time, can write its history, and can judge nodes.',
-  choices: [],
+  variables: [],
   panels: [
     stat({
       title: 'Version',

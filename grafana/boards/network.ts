@@ -7,7 +7,7 @@ export const NETWORK: Board = {
   name: 'network',
   title: 'Heartline: network',
   description: 'One chain: height, block time, and whether its endpoints agree.',
-  choices: ['network'],
+  variables: ['network'],
   panels: [
     timeline({
       title: 'Halted, forked',

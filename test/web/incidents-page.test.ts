@@ -125,7 +125,7 @@ describe.runIf(hasChromium)('incidents, the gateway and the observer in Chromium
     for (const [path, text] of [
       ['/incidents', 'was down: connection refused'],
       ['/incidents/over', 'Timeline'],
-      ['/gateway', 'asked first'],
+      ['/gateway', '1st'],
       ['/observer', 'Rows written'],
     ] as const) {
       const { page, complaints } = await show(`${address}${path}`, { scripts: false })

@@ -2,7 +2,7 @@ import { dashboards } from './boards/boards.ts'
 import { DASHBOARDS, type DashboardName } from './uids.ts'
 
 /** The panel that shows the number of each alert. Grafana links it, and marks the alert in it. */
-const SHOWN_ON: Readonly<Record<string, readonly [DashboardName, string]>> = {
+const ALERT_PANELS: Readonly<Record<string, readonly [DashboardName, string]>> = {
   HeartlineEndpointDown: ['endpoint', 'State'],
   HeartlineEndpointLagging: ['endpoint', 'Blocks behind'],
   HeartlineEndpointStalled: ['endpoint', 'Time without a new block'],
@@ -37,9 +37,9 @@ const SHOWN_ON: Readonly<Record<string, readonly [DashboardName, string]>> = {
 }
 
 /** Grafana requires both values or neither. */
-export function placeOf(alert: string): { readonly dashboardUid: string; readonly panelId: number } {
-  const shown = SHOWN_ON[alert]
-  if (shown === undefined) throw new Error(`grafana/shown-on.ts does not say which panel shows ${alert}`)
+export function panelOf(alert: string): { readonly dashboardUid: string; readonly panelId: number } {
+  const shown = ALERT_PANELS[alert]
+  if (shown === undefined) throw new Error(`grafana/alert-panels.ts does not say which panel shows ${alert}`)
   const [dashboard, title] = shown
   const panel = dashboards()[dashboard]?.panels?.find((candidate) => candidate.title === title)
   if (panel?.id === undefined || panel.id === null) throw new Error(`${dashboard} has no panel ${title}`)
