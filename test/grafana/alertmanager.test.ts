@@ -72,7 +72,7 @@ describe.skipIf(!hasAlertmanager)('a real Alertmanager', () => {
       { a: ['EndpointLagging', 'EndpointSlow'], b: [] },
     ],
   ])(
-    'holds back what %s explains, and nothing of another network or another Heartline',
+    'inhibits what %s explains, but nothing of another network or another Heartline',
     async (_what, source, where, held) => {
       const instance = source
       const warnings = (network: string) => ({ severity: 'warning', instance, network })
@@ -114,7 +114,7 @@ describe.skipIf(!hasAlertmanager)('a real Alertmanager', () => {
       .toSorted()
   }
 
-  test('finds nothing to object to in the configuration', () => {
+  test('accepts the configuration', () => {
     const { stdout, status } = spawnSync('amtool', ['check-config', CONFIG], { encoding: 'utf8' })
 
     expect(stdout).toContain('SUCCESS')

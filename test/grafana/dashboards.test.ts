@@ -5,7 +5,7 @@ import { keptDashboards, type Panel } from './queries.ts'
 const dashboards = keptDashboards()
 const UNITS = ['none', 's', 'd', 'bytes', 'percentunit', 'ops', 'reqps', 'wps']
 
-test('there are five, each with a uid, a title and variables of its own', () => {
+test('there are five, each with its own uid, title and variables', () => {
   expect(dashboards.map(({ file }) => file).toSorted()).toEqual([
     'endpoint.json',
     'fleet.json',
@@ -18,12 +18,12 @@ test('there are five, each with a uid, a title and variables of its own', () => 
 })
 
 describe.each(dashboards)('$file', ({ panels, uid, schemaVersion, templating, links }) => {
-  test('has a uid that Grafana takes, and the format that it reads', () => {
+  test('has a uid and a format that Grafana accepts', () => {
     expect(uid).toMatch(/^[a-z-]{1,40}$/)
     expect(schemaVersion).toBeGreaterThanOrEqual(36)
   })
 
-  test('has panels with a title, a sentence, a data source that can be chosen, and an id of their own', () => {
+  test('has panels with a title, a description, a selectable data source and their own id', () => {
     for (const { title, description, datasource, targets } of panels) {
       expect(title).not.toBe('')
       expect(description, title).toMatch(/^[A-Z0-9].+\.$/)
@@ -34,7 +34,7 @@ describe.each(dashboards)('$file', ({ panels, uid, schemaVersion, templating, li
     expect(new Set(panels.map(({ title }) => title)).size).toBe(panels.length)
   })
 
-  test('says in which unit its numbers are, or what they are called', () => {
+  test('has a unit or a text for its numbers', () => {
     const without = panels.filter(({ type, fieldConfig }) => {
       const { unit = '', mappings = [] } = fieldConfig?.defaults ?? {}
       return type !== 'table' && !UNITS.includes(unit) && mappings.length === 0
@@ -43,14 +43,14 @@ describe.each(dashboards)('$file', ({ panels, uid, schemaVersion, templating, li
     expect(without.map(({ title }) => title)).toEqual(uid === 'heartline-itself' ? ['Version'] : [])
   })
 
-  test('has no panel over another, or beyond the edge', () => {
+  test('has no panel that overlaps another or leaves the grid', () => {
     for (const [at, one] of panels.entries()) {
       expect(one.gridPos.x + one.gridPos.w).toBeLessThanOrEqual(24)
       for (const other of panels.slice(at + 1)) expect(overlap(one, other), `${one.title}, ${other.title}`).toBe(false)
     }
   })
 
-  test('uses no variable that it does not have', () => {
+  test('uses only its own variables', () => {
     const declared = new Set(templating.list.map(({ name }) => name))
     const used = [...JSON.stringify({ panels, links }).matchAll(/\$\{?(?!__)([a-z]+)/g)].map(([, name = '']) => name)
 
@@ -59,13 +59,13 @@ describe.each(dashboards)('$file', ({ panels, uid, schemaVersion, templating, li
     expect(declared).toContain('page')
   })
 
-  test('leads to the other dashboards and to the page', () => {
+  test('links to the other dashboards and to the page', () => {
     expect(links.map(({ type }) => type)).toEqual(['dashboards', 'link'])
     expect(links[1]?.url).toBe('${page}')
   })
 })
 
-test('the fleet leads from a row to its endpoint', () => {
+test('the fleet dashboard links each row to its endpoint', () => {
   const fleet = JSON.stringify(dashboards.find(({ file }) => file === 'fleet.json'))
 
   expect(fleet).toContain(
@@ -73,7 +73,7 @@ test('the fleet leads from a row to its endpoint', () => {
   )
 })
 
-test('every threshold metric that an alert compares with is drawn', () => {
+test('every threshold metric of an alert is drawn', () => {
   const named = (texts: readonly string[]) =>
     new Set(texts.flatMap((text) => text.match(/heartline_network_threshold_\w+/g) ?? []))
   const inAlerts = named(alertGroups().flatMap(({ alerts }) => alerts.map(({ number }) => number)))

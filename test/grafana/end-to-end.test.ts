@@ -5,17 +5,17 @@ import { prometheusRules } from '../../grafana/prometheus-rules.ts'
 import { until } from '../support/daemon.ts'
 import { mayMount } from '../support/mount.ts'
 import { requirePackage } from '../support/system-package.ts'
+import { DISK_FAULTS, FAULTS, type Fault, LAST_FAULTS, OWN_FAULTS } from './faults.ts'
 import { everySecond, type Prometheus, startPrometheus } from './prometheus.ts'
 import { filledIn, keptDashboards } from './queries.ts'
 import { type Rehearsal, startRehearsal } from './rehearsal.ts'
-import { DISK_TROUBLES, LAST_TROUBLES, OWN_TROUBLES, TROUBLES, type Trouble } from './troubles.ts'
 
 const hasPrometheus = requirePackage('prometheus', 'prometheus')
 const hasDisk = hasPrometheus && mayMount()
-/** Ten seconds for an hour; nothing is shorter than Prometheus can see. */
+/** Ten seconds per hour, but nothing shorter than Prometheus can see. */
 const PACE = paceOf(360)
 const ALL_ALERTS = alertGroups().flatMap(({ alerts }) => alerts.map(({ name }) => name))
-/** A busy machine takes its time: whatever is waited for comes within seconds elsewhere. */
+/** For busy machines: elsewhere everything happens within seconds. */
 const PATIENCE_MS = 180_000
 const LONG = 600_000
 
@@ -27,14 +27,14 @@ let rehearsal: Rehearsal
 let prometheus: Prometheus
 let watching: Promise<void>
 const closing = new AbortController()
-/** Alerts that fire now, and every one that ever did. */
+/** Alerts that fire now, and all that ever fired. */
 let firing: readonly Labels[] | null = null
 const everFired: Labels[] = []
 const blamed: Labels[] = []
 const proven = new Set<string>()
 const emptyPanels = new Map<string, string>()
 
-describe.skipIf(!hasPrometheus)('a real Prometheus over two daemons, with the rules loaded', () => {
+describe.skipIf(!hasPrometheus)('a real Prometheus with the rules and two daemons', () => {
   beforeAll(async () => {
     rehearsal = await startRehearsal({ disk: hasDisk })
     prometheus = await startPrometheus({
@@ -66,11 +66,11 @@ describe.skipIf(!hasPrometheus)('a real Prometheus over two daemons, with the ru
   }, LONG)
 
   test(
-    'nothing fires while everybody is well',
+    'nothing fires while all is healthy',
     async () => {
       const scrapes = async () => Number((await prometheus.query(SCRAPES))[0]?.value[1] ?? 0)
       let from = await scrapes()
-      // Just started nothing is known yet, and on a starved machine a node that is well is late now and then: both are told of.
+      // Alerts right after the start, or because of an overloaded machine, are correct: wait until they are over.
       const isQuiet = async () => {
         const now = await scrapes()
         if (firing === null || firing.length > 0) from = now
@@ -85,23 +85,23 @@ describe.skipIf(!hasPrometheus)('a real Prometheus over two daemons, with the ru
   )
 
   test(
-    'every fault is told of by its alert, and the alert ends when it is healed',
+    'every fault fires its alert, and the alert ends when the fault is over',
     async () => {
-      const ofSecond = hasDisk ? [...OWN_TROUBLES, ...DISK_TROUBLES] : OWN_TROUBLES
+      const ofSecond = hasDisk ? [...OWN_FAULTS, ...DISK_FAULTS] : OWN_FAULTS
 
       await Promise.all([
-        ...TROUBLES.map((trouble) => prove(trouble)),
-        Promise.all(ofSecond.map((trouble) => prove(trouble))).then(() => Promise.all(LAST_TROUBLES.map(prove))),
+        ...FAULTS.map((fault) => prove(fault)),
+        Promise.all(ofSecond.map((fault) => prove(fault))).then(() => Promise.all(LAST_FAULTS.map(prove))),
       ])
 
       const unproven = ALL_ALERTS.filter((name) => !proven.has(name))
       console.log(`alerts proven: ${proven.size} of ${ALL_ALERTS.length}`)
-      expect(unproven).toEqual(hasDisk ? [] : DISK_TROUBLES.flatMap(({ alerts }) => alerts))
+      expect(unproven).toEqual(hasDisk ? [] : DISK_FAULTS.flatMap(({ alerts }) => alerts))
     },
     LONG,
   )
 
-  test('nobody is blamed for a chain that halts, or while Heartline itself is in trouble', () => {
+  test('no node is blamed for a halted chain, or while Heartline itself is impaired', () => {
     expect(blamed).toEqual([])
   })
 
@@ -119,8 +119,8 @@ describe.skipIf(!hasPrometheus)('a real Prometheus over two daemons, with the ru
   )
 })
 
-/** The alerts with these labels are not there, are there when it is injected, and are gone when it is healed. */
-async function prove({ what, alerts, where, blamesNobody, inject, heal }: Trouble): Promise<void> {
+/** Checks that the alerts of a fault do not fire before it, fire during it, and end after it. */
+async function prove({ what, alerts, where, silences: blamesNobody, inject, heal }: Fault): Promise<void> {
   const [first, second] = rehearsal.targets
   const own = Object.keys(where).length === 0
   const labels = { ...where, instance: own ? second : first }
@@ -144,7 +144,7 @@ function has(alert: Labels, labels: Labels): boolean {
   return Object.entries(labels).every(([label, value]) => alert[label] === value)
 }
 
-/** Keeps looking at what fires, and at the panels that had no data yet. */
+/** Watches firing alerts, and panels that had no data yet. */
 async function watch(): Promise<void> {
   while (!closing.signal.aborted) {
     const now = (await prometheus.query('ALERTS{alertstate="firing"}')).map(({ metric }) => metric)

@@ -7,13 +7,13 @@ import { checkout } from '../support/project.ts'
 
 const alerts = alertGroups().flatMap((group) => group.alerts)
 
-test.each(Object.keys(generatedFiles()))('%s is what the code says; `npm run grafana` writes it', (path) => {
+test.each(Object.keys(generatedFiles()))('%s is up to date; `npm run grafana` writes it', (path) => {
   const kept = readFileSync(join(checkout, path), 'utf8')
 
   expect(kept).toBe(generatedFiles()[path])
 })
 
-test.each(alerts)('$name has a page that says what it means, how to check and what to do', ({ name }) => {
+test.each(alerts)('$name has a runbook with meaning, checks and actions', ({ name }) => {
   const file = join(checkout, 'docs/runbooks', `${name}.md`)
 
   expect(existsSync(file)).toBe(true)
@@ -21,7 +21,7 @@ test.each(alerts)('$name has a page that says what it means, how to check and wh
   expect(headings).toEqual([name, 'What it means', 'How to check', 'What to do'])
 })
 
-test('the list of runbooks has them all', () => {
+test('the list of runbooks is complete', () => {
   const list = readFileSync(join(checkout, 'docs/runbooks/README.md'), 'utf8')
 
   const listed = [...list.matchAll(/\]\((\w+)\.md\)/g)].map(([, name]) => name)
@@ -29,7 +29,7 @@ test('the list of runbooks has them all', () => {
   expect(new Set(listed)).toEqual(new Set(alerts.map(({ name }) => name)))
 })
 
-test('runbooks of another place are written into the rules', () => {
+test('another runbook address is written into the rules', () => {
   const files = generatedFiles('https://wiki.example.org/heartline/')
 
   expect(files['grafana/prometheus/heartline.rules.yml']).toContain(

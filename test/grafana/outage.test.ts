@@ -9,7 +9,7 @@ const hasPromtool = requirePackage('promtool', 'prometheus')
 const OURS = 'job="heartline",instance="heartline:9780"'
 const NODE = `${OURS},network="ethereum",endpoint="own-1"`
 
-/** Scraped every 15 s: it runs for ten minutes, is gone for an hour, and runs again; each time its first polls take 30 s. */
+/** Scraped every 15 s: ten minutes up, one hour gone, then up again; each time the first polls take 30 s. */
 const SERIES: Readonly<Record<string, string>> = {
   [`up{${OURS}}`]: '1x39 0x239 1x200',
   [`heartline_build_info{${OURS},version="1.2.3",node_version="20.20.2"}`]: '1x39 stale _x238 1x200',
@@ -28,7 +28,7 @@ const SERIES: Readonly<Record<string, string>> = {
 }
 
 test.skipIf(!hasPromtool)(
-  'of a Heartline that starts, is gone for an hour and starts again, only its absence is told, for as long as it lasts',
+  'a Heartline that is gone for an hour only fires its absence alert, and only for that hour',
   () => {
     const firing = 'count by (alertname) (ALERTS{alertstate="firing"})'
     const quiet = [5, 9, 72, 80, 100, 115]

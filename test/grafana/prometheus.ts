@@ -11,21 +11,21 @@ export interface Sample {
   readonly value: readonly [number, string]
 }
 
-/** A real Prometheus, in a folder of its own. */
+/** A real Prometheus in its own folder. */
 export interface Prometheus {
   readonly url: string
-  /** Throws what Prometheus says of a query that it does not take. */
+  /** Throws the error of Prometheus for an invalid query. */
   query(expression: string): Promise<readonly Sample[]>
   stop(): Promise<void>
 }
 
 export interface PrometheusOptions {
-  /** Files by their names, `prometheus.yml` among them. */
+  /** Files by name, including `prometheus.yml`. */
   readonly files: Readonly<Record<string, string>>
   readonly flags?: readonly string[]
 }
 
-/** As a file: these targets, scraped each second, and rules evaluated as often. */
+/** A configuration with these targets; scrapes and rule evaluations happen every second. */
 export function everySecond(targets: readonly string[]): string {
   return stringify({
     global: { scrape_interval: '1s', evaluation_interval: '1s' },

@@ -8,7 +8,7 @@ export interface Checked {
   readonly output: string
 }
 
-/** Runs promtool in a folder that holds these files. */
+/** Runs promtool in a folder with these files. */
 export function promtool(args: readonly string[], files: Readonly<Record<string, string>> = {}): Checked {
   const folder = mkdtempSync(join(tmpdir(), 'heartline-promtool-'))
   try {

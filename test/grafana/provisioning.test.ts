@@ -12,7 +12,7 @@ const hasPromtool = requirePackage('promtool', 'prometheus')
 const read = (path: string) => readFileSync(join(checkout, path), 'utf8')
 const readYaml = (path: string) => parse(read(path), { merge: true })
 
-/** What Grafana takes, from `pkg/services/provisioning/alerting/rules_types.go`: what it does not know it ignores in silence. */
+/** The keys of `pkg/services/provisioning/alerting/rules_types.go`: Grafana silently ignores unknown ones. */
 const GROUP_KEYS = ['orgId', 'name', 'folder', 'interval', 'rules']
 const RULE_KEYS =
   'uid title condition data dashboardUid panelId noDataState execErrState for keepFiringFor annotations labels isPaused notification_settings missing_series_evals_to_resolve'.split(
@@ -46,7 +46,7 @@ describe('the rules for Grafana', () => {
     'grafana/provisioning/datasources/heartline.yaml',
   ).datasources
 
-  test('have only keys that Grafana knows, and those that it wants', () => {
+  test('have only known keys, and all required ones', () => {
     expect(Object.keys(file)).toEqual(['apiVersion', 'groups'])
     for (const group of groups) {
       expect(Object.keys(group)).toEqual(GROUP_KEYS)
@@ -59,7 +59,7 @@ describe('the rules for Grafana', () => {
     }
   })
 
-  test('have uids that fit, titles of their own, and a condition that is one of their queries', () => {
+  test('have short uids, unique titles, and one of their queries as condition', () => {
     for (const { uid, condition, data } of rules) {
       expect(uid).toMatch(/^[a-z][a-z-]{0,39}$/)
       expect(data.map(({ refId }) => refId)).toContain(condition)
@@ -69,7 +69,7 @@ describe('the rules for Grafana', () => {
     expect(new Set(rules.map(({ title }) => title)).size).toBe(rules.length)
   })
 
-  test('ask the data source that is provisioned, and compare its number, so that a 0 is normal only where it should be', () => {
+  test('query the provisioned data source, and compare its number so that 0 is only normal where it should be', () => {
     for (const { data } of rules) {
       const [number, fires] = data
       expect(dataSources.map(({ uid }) => uid)).toContain(number?.datasourceUid)
@@ -81,7 +81,7 @@ describe('the rules for Grafana', () => {
     }
   })
 
-  test('have no template in their labels, and the number by its query in their annotations', () => {
+  test('have no templates in labels, and the number of query A in annotations', () => {
     for (const { labels, annotations } of rules) {
       expect(JSON.stringify(labels)).not.toContain('$')
       expect(JSON.stringify(annotations)).not.toMatch(/\$value\b/)
@@ -90,18 +90,18 @@ describe('the rules for Grafana', () => {
     }
   })
 
-  test('lead to a panel that is there', () => {
+  test('link to an existing panel', () => {
     for (const { title, dashboardUid, panelId } of rules) {
       const dashboard = keptDashboards().find(({ uid }) => uid === dashboardUid)
       expect(dashboard?.panels.find(({ id }) => id === panelId)?.title, title).toMatch(/^[A-Z]/)
     }
   })
 
-  test('take a series that is gone for normal', () => {
+  test('treat a missing series as normal', () => {
     expect(new Set(rules.map(({ noDataState }) => noDataState))).toEqual(new Set(['OK']))
   })
 
-  test('are as many as those for Prometheus', () => {
+  test('are as many as the Prometheus rules', () => {
     const inPrometheus: readonly { rules: readonly { alert: string }[] }[] = readYaml(
       'grafana/prometheus/heartline.rules.yml',
     ).groups
@@ -112,13 +112,13 @@ describe('the rules for Grafana', () => {
   })
 })
 
-describe.skipIf(!hasPromtool)('the configurations of Prometheus', () => {
+describe.skipIf(!hasPromtool)('the Prometheus configurations', () => {
   test.each([
     ['prometheus.yml', []],
     ['http-sd.yml', []],
     ['agent.yml', ['--agent']],
-  ])('%s is taken', (name, flags) => {
-    // Files with tokens are the reader's own.
+  ])('%s is accepted', (name, flags) => {
+    // Token files are created by the user.
     const text = read(`grafana/prometheus/${name}`).replaceAll(/credentials_file: \S+/g, 'credentials: x')
 
     const { status, output } = promtool(['check', 'config', ...flags, name], {
@@ -144,7 +144,7 @@ describe('compose.yaml', () => {
   const { services, volumes }: { services: Record<string, Service>; volumes: Record<string, null> } =
     readYaml('compose.yaml')
 
-  test('mounts what is there', () => {
+  test('mounts existing files', () => {
     const mounted = Object.values(services).flatMap((service) => service.volumes ?? [])
 
     expect(mounted.length).toBeGreaterThan(5)
@@ -156,21 +156,21 @@ describe('compose.yaml', () => {
     }
   })
 
-  test('opens ports on this machine alone, and pins what it pulls', () => {
+  test('only publishes ports on localhost, and pins its images', () => {
     for (const { ports = [], image, build } of Object.values(services)) {
       for (const port of ports) expect(port).toMatch(/^127\.0\.0\.1:/)
       if (build === undefined && image !== 'heartline') expect(image).toMatch(/^[a-z/]+:v?\d+\.\d+\.\d+$/)
     }
   })
 
-  test('puts the dashboards where Grafana is told to look', () => {
+  test('mounts the dashboards at the provisioned path', () => {
     const { providers } = readYaml('grafana/provisioning/dashboards/heartline.yaml')
 
     expect(services['grafana']?.volumes).toContain(`./grafana/dashboards:${providers[0].options.path}:ro`)
     expect(keptDashboards()).toHaveLength(5)
   })
 
-  test('uses the image as its Dockerfile builds it', () => {
+  test('uses the image as the Dockerfile builds it', () => {
     const dockerfile = read('Dockerfile')
     const [, node = '?'] = /^ENTRYPOINT \["([^"]+)"/m.exec(dockerfile) ?? []
     const [, data = '?'] = /^VOLUME (\S+)$/m.exec(dockerfile) ?? []
@@ -180,7 +180,7 @@ describe('compose.yaml', () => {
     expect(readYaml('grafana/compose/heartline.yaml').store.path).toBe(`${data}/heartline.db`)
   })
 
-  test('has a node for every endpoint of its Heartline, whose configuration is valid', () => {
+  test('has a simulated node for every endpoint, and a valid configuration', () => {
     const loaded = loadConfig(join(checkout, 'grafana/compose/heartline.yaml'), {})
     const nodes = Object.values(services).flatMap(({ command = [] }) =>
       command[0] === 'simulate' ? [`${command[2]}/${command[6]} http://127.0.0.1:${command[4]}`] : [],

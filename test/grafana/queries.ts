@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { parse } from 'yaml'
 import { checkout } from '../support/project.ts'
 
-/** One query, and where it stands. */
+/** One query, and its location. */
 export interface Query {
   readonly place: string
   readonly expr: string
@@ -32,13 +32,13 @@ export interface KeptDashboard {
   }
 }
 
-/** The dashboards as they are kept. */
+/** The generated dashboards. */
 export function keptDashboards(): readonly KeptDashboard[] {
   const folder = join(checkout, 'grafana/dashboards')
   return readdirSync(folder).map((file) => ({ file, ...JSON.parse(readFileSync(join(folder, file), 'utf8')) }))
 }
 
-/** What Grafana puts in for its variables. */
+/** The values that Grafana would insert for its variables. */
 export function filledIn(expr: string, { rateInterval = '5m', range = '1h' } = {}): string {
   return expr
     .replaceAll('$__rate_interval', rateInterval)
@@ -75,7 +75,7 @@ export function ruleQueries(): readonly Query[] {
   return groups.flatMap(({ rules }) => rules.map(({ alert, expr }) => ({ place: alert, expr })))
 }
 
-/** Every page for people, by its path. */
+/** Every documentation page, by path. */
 export function pages(): ReadonlyMap<string, string> {
   const docs = readdirSync(join(checkout, 'docs'), { recursive: true, encoding: 'utf8' })
   const files = ['README.md', ...docs.filter((file) => file.endsWith('.md')).map((file) => `docs/${file}`)]

@@ -8,14 +8,14 @@ import { createAuthority } from '../nodes/certificates.ts'
 import { type RunningDaemon, removeFolder, startDaemon, temporaryFolder, until } from '../support/daemon.ts'
 import { type Relay, startRelay, startTlsFront } from './relay.ts'
 
-/** Two daemons over simulated nodes: most troubles have a network of the first, the second is for trouble with Heartline itself. */
+/** Two daemons with simulated nodes: most faults have their own network on the first; the second is for faults of Heartline itself. */
 export interface Rehearsal {
   /** For Prometheus. */
   readonly targets: readonly [first: string, second: string]
   /** By `network/name`. */
   node(name: string): SimulatedNode
   nodes(network: string): readonly SimulatedNode[]
-  /** The endpoint `tls/b` serves a certificate that ends in so many days. */
+  /** Makes `tls/b` serve a certificate that expires in this many days. */
   certificate(days: number): void
   readonly second: Second
   stop(): Promise<void>
@@ -23,7 +23,7 @@ export interface Rehearsal {
 
 export interface Second {
   readonly relay: Relay
-  /** Without a configuration: the good one. */
+  /** Without an argument: the valid configuration. */
   reload(config?: object): void
   stop(): Promise<void>
   start(): Promise<void>
@@ -34,16 +34,16 @@ interface Cast {
   readonly names: readonly string[]
   readonly kind?: NodeOptions['kind']
   readonly hosts?: readonly string[]
-  /** Beside its name, family and endpoints. */
+  /** Keys in addition to name, family and endpoints. */
   readonly config?: object
 }
 
 const BLOCK_MS = 1000
-/** A busy machine takes its time to answer: whoever is well must not miss two deadlines in a row. */
+/** For busy machines: a healthy node must not miss two deadlines in a row. */
 const POLL = { interval: '2s', timeout: '2s' }
-/** No disk that is watched for a minute must seem to be full within a day. */
+/** A disk that is observed for a minute must not look as if it will be full within a day. */
 const ROOMY = '4t'
-/** A gigabyte less than an alert wants, and so little memory that a test may take it. */
+/** Less than the bound of the alert, and little enough memory for a test. */
 const TIGHT = '48m'
 const CALLER = 'rehearsal-0123456789abcdef'
 const AVALANCHE = { family: 'avalanche', checkEveryMs: 1000 } as const
@@ -68,9 +68,9 @@ const CASTS: Readonly<Record<string, Cast>> = {
   mixed: { names: ['a', 'b'], config: { final_depth: 2 } },
   crowd: { names: ['a'], config: { poll: { concurrency_per_host: 1 } } },
 }
-/** Endpoints that share the one node of `crowd`. */
+/** Number of endpoints that share the single node of `crowd`. */
 const CROWD = 12
-/** Times that the second daemon has each of its endpoints: a store that grows slowly takes long to find the disk full. */
+/** How many times the second daemon lists each endpoint, so that its store fills the disk quickly. */
 const MANY = 10
 const ASKED = ['dark', 'slow', 'mixed', 'down']
 
@@ -191,7 +191,7 @@ async function startSecond(
     disk: {
       fill() {
         mount('-o', `remount,size=${TIGHT}`)
-        // The store gives up its reserve when the disk is full: that is taken as well.
+        // The store releases its reserve when the disk is full: fill that as well.
         filling = setInterval(() => fill(filler), 200)
       },
       empty() {
@@ -210,7 +210,7 @@ async function startSecond(
   }
 }
 
-/** Until there is not a byte left. */
+/** Writes until no byte is left. */
 function fill(file: string): void {
   const descriptor = openSync(file, 'a')
   try {
@@ -218,7 +218,7 @@ function fill(file: string): void {
       try {
         for (;;) if (writeSync(descriptor, Buffer.alloc(size)) < size) break
       } catch {
-        // Half as much may still fit.
+        // A smaller block may still fit.
       }
     }
   } finally {
@@ -226,7 +226,7 @@ function fill(file: string): void {
   }
 }
 
-/** Somebody who uses the gateway: the newest block, an old one again and again, and what is not allowed. */
+/** A caller of the gateway: requests the newest block, the same old block repeatedly, and a forbidden method. */
 function askAlways(gatewayUrl: string): { stop(): Promise<void> } {
   const calls = [
     ['eth_getBlockByNumber', ['latest', false]],
@@ -259,7 +259,7 @@ function askAlways(gatewayUrl: string): { stop(): Promise<void> } {
   }
 }
 
-/** As openssl takes it: `20261231235959Z`. */
+/** The format of openssl: `20261231235959Z`. */
 function asn1(at: number): string {
   return new Date(at).toISOString().replaceAll(/[-:T]|\.\d+/g, '')
 }

@@ -3,12 +3,12 @@ import { createServer as createHttpsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import type { Certificate } from '../nodes/certificates.ts'
 
-/** Stands before a daemon, so that it keeps its address over a restart; can make it say that something is longer ago than it is. */
+/** A relay in front of a daemon: keeps its address over a restart, and can make a timestamp metric older. */
 export interface Relay {
   readonly address: string
-  /** `null`: nobody is there. */
+  /** `null`: the daemon is gone. */
   to(url: string | null): void
-  /** This time stamp is so many seconds older than the daemon says; `null`: none is. */
+  /** Makes this timestamp older by this many seconds; `null`: none. */
   age(metric: string | null, seconds?: number): void
   stop(): Promise<void>
 }
@@ -53,7 +53,7 @@ function withAged(text: string, metric: string, seconds: number): string {
   return text.replace(line, (_, value: string) => `${metric} ${Number(value) - seconds}`)
 }
 
-/** HTTPS before a node that speaks plain HTTP. */
+/** HTTPS in front of a node with plain HTTP. */
 export interface TlsFront {
   readonly url: string
   serve(certificate: Certificate): void

@@ -1,9 +1,9 @@
-/** Series that are well, then ill from minute 20 on, and well again from minute 60 on. */
+/** Series that are good, then bad from minute 20 on, then good again from minute 60 on. */
 export interface RuleCase {
   readonly alert: string
   /** Values in promtool's notation, by series; the labels `job` and `instance` are added. */
   readonly series: Readonly<Record<string, string>>
-  /** Of the alert, besides `job`, `instance`, `severity` and `scope`. */
+  /** Labels of the alert, in addition to `job`, `instance`, `severity` and `scope`. */
   readonly labels: Readonly<Record<string, string>>
   readonly summary: string
   readonly description: string
@@ -14,8 +14,8 @@ const OTHER = 'network="avalanche",endpoint="own-2"'
 const OF_NODE = { network: 'avalanche', endpoint: 'own-1' }
 const OF_NETWORK = { network: 'avalanche' }
 const always = (value: number) => `${value}x220`
-const turns = (well: number, ill: number) => `${well}x19 ${ill}x39 ${well}x160`
-/** A time that keeps up with the clock, but for when it is ill. */
+const turns = (good: number, bad: number) => `${good}x19 ${bad}x39 ${good}x160`
+/** A timestamp that follows the clock, except while it is bad. */
 const TIME = '0+60x19 1140x39 3600+60x160'
 const condition = (code: string) => ({ [`heartline_endpoint_condition{${NODE},condition="${code}"}`]: turns(0, 1) })
 const threshold = (name: string, value: number) => ({
@@ -61,7 +61,7 @@ export const RULE_CASES: readonly RuleCase[] = [
       ...threshold('stall_seconds', 90),
     },
     labels: OF_NODE,
-    summary: 'avalanche/own-1 stands still',
+    summary: 'avalanche/own-1 is stalled',
     description: 'avalanche/own-1 has had no new block for 36m 0s.',
   },
   {
@@ -69,7 +69,7 @@ export const RULE_CASES: readonly RuleCase[] = [
     series: { ...condition('forked'), [`heartline_endpoint_block_height{${NODE},shard=""}`]: always(108_600_000) },
     labels: OF_NODE,
     summary: 'avalanche/own-1 is on a fork',
-    description: 'avalanche/own-1 has other blocks than the majority; its newest is 108600000.',
+    description: 'avalanche/own-1 has different blocks than the majority; its newest is 108600000.',
   },
   {
     alert: 'HeartlineWrongNetwork',
@@ -80,7 +80,7 @@ export const RULE_CASES: readonly RuleCase[] = [
     },
     labels: OF_NODE,
     summary: 'avalanche/own-1 serves another chain',
-    description: 'avalanche/own-1 serves another chain than the configured one, 7 polls in a row.',
+    description: 'avalanche/own-1 serves another chain than the configured one, for 7 polls in a row.',
   },
   {
     alert: 'HeartlineNodeUnhealthy',
@@ -90,8 +90,8 @@ export const RULE_CASES: readonly RuleCase[] = [
       [`heartline_node_healthy{${OTHER}}`]: always(1),
     },
     labels: OF_NODE,
-    summary: 'avalanche/own-1 says that it is unhealthy',
-    description: 'avalanche/own-1 says that it is unhealthy. Nodes of avalanche that say so: 1.',
+    summary: 'avalanche/own-1 reports itself unhealthy',
+    description: 'avalanche/own-1 reports itself unhealthy. Nodes of avalanche that do: 1.',
   },
   {
     alert: 'HeartlineNodeCheckFailing',
@@ -100,8 +100,8 @@ export const RULE_CASES: readonly RuleCase[] = [
       ...threshold('contiguous_failures', 3),
     },
     labels: { ...OF_NODE, node_check: 'router' },
-    summary: 'A check of avalanche/own-1 on itself fails',
-    description: 'The check router of avalanche/own-1 failed 5 times in a row.',
+    summary: 'A check of the node avalanche/own-1 on itself fails',
+    description: 'The check router of avalanche/own-1 has failed 5 times in a row.',
   },
   {
     alert: 'HeartlineHeartbeatStale',
@@ -111,7 +111,7 @@ export const RULE_CASES: readonly RuleCase[] = [
       ...threshold('heartbeat_seconds', 60),
     },
     labels: OF_NODE,
-    summary: 'avalanche/own-1 hears nothing of its network',
+    summary: 'avalanche/own-1 receives no messages of its network',
     description: 'avalanche/own-1 has handled no message of its network for 36m 0s.',
   },
   {
@@ -121,8 +121,8 @@ export const RULE_CASES: readonly RuleCase[] = [
       [`heartline_endpoint_state_changes_total{${NODE}}`]: '0x19 0+1x39 40x160',
     },
     labels: OF_NODE,
-    summary: 'avalanche/own-1 comes and goes',
-    description: 'avalanche/own-1 gets well and ill again and again: some 35 changes within the hour.',
+    summary: 'avalanche/own-1 is flapping',
+    description: 'avalanche/own-1 is flapping: about 35 state changes in the last hour.',
   },
   {
     alert: 'HeartlineEndpointSlow',
@@ -143,8 +143,8 @@ export const RULE_CASES: readonly RuleCase[] = [
       [`heartline_endpoint_tls_not_after_timestamp_seconds{${NODE}}`]: '5184000x19 867300x99 5184000x160',
     },
     labels: OF_NODE,
-    summary: 'The certificate of avalanche/own-1 ends soon',
-    description: 'The TLS certificate of avalanche/own-1 ends in 10.0 days.',
+    summary: 'The certificate of avalanche/own-1 expires soon',
+    description: 'The TLS certificate of avalanche/own-1 expires in 10.0 days.',
   },
   {
     alert: 'HeartlineClockSkew',
@@ -154,8 +154,8 @@ export const RULE_CASES: readonly RuleCase[] = [
       ...threshold('clock_skew_seconds', 10),
     },
     labels: OF_NODE,
-    summary: 'The clock of avalanche/own-1 is off',
-    description: 'The clock of avalanche/own-1 is 1m 30s away from ours.',
+    summary: 'The clock of avalanche/own-1 is wrong',
+    description: 'The clock of avalanche/own-1 differs by 1m 30s from that of Heartline.',
   },
   {
     alert: 'HeartlineNetworkDegraded',
@@ -173,7 +173,7 @@ export const RULE_CASES: readonly RuleCase[] = [
     alert: 'HeartlineNetworkDown',
     series: { ...counted('up', turns(2, 0)), ...counted('degraded', always(0)), ...counted('down', turns(1, 3)) },
     labels: OF_NETWORK,
-    summary: 'No endpoint of avalanche can be used',
+    summary: 'No endpoint of avalanche is usable',
     description: 'No endpoint of avalanche is up or degraded; 3 are down.',
   },
   {
@@ -183,7 +183,7 @@ export const RULE_CASES: readonly RuleCase[] = [
       [`heartline_endpoint_last_advance_timestamp_seconds{${NODE},shard=""}`]: TIME,
     },
     labels: OF_NETWORK,
-    summary: 'avalanche makes no blocks',
+    summary: 'avalanche is halted',
     description: 'No endpoint of avalanche has had a new block for 36m 0s.',
   },
   {
@@ -193,8 +193,8 @@ export const RULE_CASES: readonly RuleCase[] = [
       'heartline_network_branches{network="avalanche",shard=""}': turns(1, 2),
     },
     labels: OF_NETWORK,
-    summary: 'The endpoints of avalanche disagree',
-    description: 'The endpoints of avalanche have 2 different blocks at one height, and no majority settles it.',
+    summary: 'The endpoints of avalanche disagree on the chain',
+    description: 'The endpoints of avalanche have 2 different blocks at the same height, and none has a majority.',
   },
   {
     alert: 'HeartlineGatewayErrors',
@@ -217,8 +217,8 @@ export const RULE_CASES: readonly RuleCase[] = [
       ...threshold('latency_seconds', 2),
     },
     labels: { ...OF_NETWORK, operation: 'eth_chainId' },
-    summary: 'The gateway answers eth_chainId of avalanche slowly',
-    description: 'One in twenty requests of eth_chainId of avalanche takes 2.95s or longer.',
+    summary: 'The gateway is slow for eth_chainId requests of avalanche',
+    description: 'The 95th percentile of eth_chainId requests of avalanche is 2.95s.',
   },
   {
     alert: 'HeartlineNoEligibleEndpoint',
@@ -230,7 +230,7 @@ export const RULE_CASES: readonly RuleCase[] = [
     },
     labels: OF_NETWORK,
     summary: 'The gateway has no endpoint for avalanche',
-    description: 'The gateway leaves out all 2 endpoints of avalanche.',
+    description: 'The gateway excludes all 2 endpoints of avalanche.',
   },
   {
     alert: 'HeartlineAnswerIntegrity',
@@ -238,34 +238,34 @@ export const RULE_CASES: readonly RuleCase[] = [
       [`heartline_gateway_attempts_total{${NODE},operation="eth_chainId",outcome="bad-answer"}`]: '0x19 0+1x39 40x160',
     },
     labels: OF_NODE,
-    summary: 'avalanche/own-1 gives answers that are none',
-    description: 'The gateway threw away some 10 answers of avalanche/own-1 that were no answer to what was asked.',
+    summary: 'avalanche/own-1 gives invalid responses',
+    description: 'The gateway discarded about 10 responses of avalanche/own-1 that did not match their requests.',
   },
   {
     alert: 'HeartlineAvailabilityBurnFast',
     series: {
       [`heartline_endpoint_up{${NODE}}`]: turns(1, 0),
-      // What is maintained is not counted, neither for nor against.
+      // Maintenance is not counted.
       [`heartline_endpoint_up{${OTHER}}`]: always(1),
       [`heartline_endpoint_state{${OTHER},state="maintenance"}`]: always(1),
     },
     labels: OF_NETWORK,
-    summary: 'avalanche misses its objective of availability',
+    summary: 'avalanche misses its availability objective',
     description:
-      'avalanche had no endpoint that was up for 58.68% of the last 1 h: 14.4 times as much as 99.9 % allows is 1.44 %.',
+      'avalanche had no endpoint that was up for 58.68% of the last 1 h. The alert bound is 1.44 %, 14.4 times the rate that an objective of 99.9 % allows.',
   },
   {
     alert: 'HeartlineAvailabilityBurnSlow',
     series: {
       [`heartline_endpoint_up{${NODE}}`]: turns(1, 0),
-      // What is maintained is not counted, neither for nor against.
+      // Maintenance is not counted.
       [`heartline_endpoint_up{${OTHER}}`]: always(1),
       [`heartline_endpoint_state{${OTHER},state="maintenance"}`]: always(1),
     },
     labels: OF_NETWORK,
-    summary: 'avalanche misses its objective of availability',
+    summary: 'avalanche misses its availability objective',
     description:
-      'avalanche had no endpoint that was up for 10% of the last 6 h: 6 times as much as 99.9 % allows is 0.6 %.',
+      'avalanche had no endpoint that was up for 10% of the last 6 h. The alert bound is 0.6 %, 6 times the rate that an objective of 99.9 % allows.',
   },
   {
     alert: 'HeartlineFreshnessBurnFast',
@@ -276,9 +276,9 @@ export const RULE_CASES: readonly RuleCase[] = [
       [`heartline_endpoint_condition{${OTHER},condition="lagging"}`]: always(0),
     },
     labels: OF_NETWORK,
-    summary: 'avalanche misses its objective of freshness',
+    summary: 'avalanche misses its freshness objective',
     description:
-      'avalanche had no endpoint at the head of its chain for 58.68% of the last 1 h: 14.4 times as much as 99.9 % allows is 1.44 %.',
+      'avalanche had no endpoint at the head of its chain for 58.68% of the last 1 h. The alert bound is 1.44 %, 14.4 times the rate that an objective of 99.9 % allows.',
   },
   {
     alert: 'HeartlineFreshnessBurnSlow',
@@ -289,23 +289,23 @@ export const RULE_CASES: readonly RuleCase[] = [
       [`heartline_endpoint_condition{${OTHER},condition="lagging"}`]: always(0),
     },
     labels: OF_NETWORK,
-    summary: 'avalanche misses its objective of freshness',
+    summary: 'avalanche misses its freshness objective',
     description:
-      'avalanche had no endpoint at the head of its chain for 10% of the last 6 h: 6 times as much as 99.9 % allows is 0.6 %.',
+      'avalanche had no endpoint at the head of its chain for 10% of the last 6 h. The alert bound is 0.6 %, 6 times the rate that an objective of 99.9 % allows.',
   },
   {
     alert: 'HeartlineAbsent',
     series: { 'heartline_build_info{version="1.2.3",node_version="20.20.2"}': '1x19 stale _x38 1x160' },
     labels: {},
-    summary: 'Heartline does not answer its scrapes',
-    description: 'Nothing is watched by heartline:9780: Prometheus gets no metrics of Heartline. Missing: 1.',
+    summary: 'Heartline does not answer scrapes',
+    description: 'Nothing is monitored by heartline:9780: Prometheus receives no metrics of Heartline. Missing: 1.',
   },
   {
     alert: 'HeartlineSchedulerStuck',
     series: { 'heartline_scheduler_last_round_timestamp_seconds{}': TIME },
     labels: {},
-    summary: 'The scheduler of heartline:9780 stands still',
-    description: 'heartline:9780 has not looked for polls that are due for 36m 0s.',
+    summary: 'The scheduler of heartline:9780 is stuck',
+    description: 'The scheduler of heartline:9780 has not run for 36m 0s.',
   },
   {
     alert: 'HeartlineChecksStale',
@@ -315,40 +315,40 @@ export const RULE_CASES: readonly RuleCase[] = [
       'heartline_start_timestamp_seconds{}': always(1),
     },
     labels: OF_NODE,
-    summary: 'Nothing is known of avalanche/own-1',
-    description: 'Heartline has no result of avalanche/own-1 that still counts; the latest check ran 36m 0s ago.',
+    summary: 'The state of avalanche/own-1 is unknown',
+    description: 'Heartline has no current result of avalanche/own-1; the latest check ran 36m 0s ago.',
   },
   {
     alert: 'HeartlineChecksStale',
-    // Never polled since the start, a minute after the epoch.
+    // Never polled since the start, one minute after the epoch.
     series: {
       [`heartline_endpoint_state{${NODE},state="unknown"}`]: turns(0, 1),
       'heartline_start_timestamp_seconds{}': always(60),
     },
     labels: { ...OF_NODE },
-    summary: 'Nothing is known of avalanche/own-1',
-    description: 'Heartline has no result of avalanche/own-1 that still counts; the latest check ran 54m 0s ago.',
+    summary: 'The state of avalanche/own-1 is unknown',
+    description: 'Heartline has no current result of avalanche/own-1; the latest check ran 54m 0s ago.',
   },
   {
     alert: 'HeartlineStoreDegraded',
     series: { 'heartline_store_degraded{}': turns(0, 1), 'heartline_config_endpoints{}': always(9) },
     labels: {},
     summary: 'heartline:9780 cannot write its history',
-    description: 'The history of 9 endpoints is not being written by heartline:9780.',
+    description: 'heartline:9780 cannot write the history of 9 endpoints.',
   },
   {
     alert: 'HeartlineDiskFilling',
     series: { 'heartline_store_filesystem_free_bytes{}': turns(5e10, 5e8) },
     labels: {},
-    summary: 'The disk of heartline:9780 fills up',
+    summary: 'The disk of heartline:9780 is filling up',
     description: 'The file system of the store of heartline:9780 has 476.8MiB left, or will be full within a day.',
   },
   {
     alert: 'HeartlineDiskFilling',
-    // 100 MB a minute: full in nine hours, though 55 GB are left.
+    // 100 MB per minute: full in nine hours, although 55 GB are left.
     series: { 'heartline_store_filesystem_free_bytes{}': '60000000000x19 60000000000-100000000x39 90000000000x160' },
     labels: {},
-    summary: 'The disk of heartline:9780 fills up',
+    summary: 'The disk of heartline:9780 is filling up',
     description: 'The file system of the store of heartline:9780 has 52.62GiB left, or will be full within a day.',
   },
   {
@@ -358,15 +358,15 @@ export const RULE_CASES: readonly RuleCase[] = [
       'heartline_config_last_reload_success_timestamp_seconds{}': '0x59 3600x160',
     },
     labels: {},
-    summary: 'heartline:9780 refused its new configuration',
-    description: 'heartline:9780 runs with the configuration of 55m 0s ago: the new one has a mistake.',
+    summary: 'heartline:9780 rejected its new configuration',
+    description: 'heartline:9780 still uses the configuration of 55m 0s ago, because the new one has an error.',
   },
   {
     alert: 'HeartlineObserverImpaired',
     series: { 'heartline_observer_impaired{}': turns(0, 1), 'heartline_config_endpoints{}': always(9) },
     labels: {},
-    summary: 'heartline:9780 cannot judge nodes',
+    summary: 'heartline:9780 is impaired',
     description:
-      'heartline:9780 is itself not fit to judge its 9 endpoints: its own network, clock or machine is in trouble.',
+      'heartline:9780 cannot judge its 9 endpoints, because its own network, clock or machine has a problem.',
   },
 ]

@@ -15,7 +15,7 @@ const alerts = alertGroups().flatMap((group) => group.alerts)
 const RULES = { 'rules.yml': prometheusRules(alertGroups()) }
 const PLACE = { job: 'heartline', instance: 'heartline:9780' }
 const [WELL, ILL, WELL_AGAIN] = ['15m', '55m', '205m']
-/** A certificate is told of after an hour. */
+/** A certificate alert fires after one hour. */
 const later = (alert: string) => (alert === 'HeartlineTlsExpiring' ? '115m' : ILL)
 
 const looksAt = (alert: string): readonly Look[] => [
@@ -35,7 +35,7 @@ const SILENCES: Readonly<Record<Silencer, string>> = {
   maintenance: 'heartline_endpoint_state{network="avalanche",endpoint="own-1",state="maintenance"}',
 }
 
-test('every alert has a case, and a name of its own', () => {
+test('every alert has a case and a unique name', () => {
   const names = alerts.map(({ name }) => name)
 
   expect(new Set(names).size).toBe(names.length)
@@ -43,21 +43,21 @@ test('every alert has a case, and a name of its own', () => {
 })
 
 describe.skipIf(!hasPromtool)('Prometheus itself', () => {
-  test('finds nothing to object to in the rules', () => {
+  test('accepts the rules', () => {
     const { status, output } = promtool(['check', 'rules', '--lint=all', '--lint-fatal', 'rules.yml'], RULES)
 
     expect(output).toContain(`SUCCESS: ${alerts.length} rules found`)
     expect(status).toBe(0)
   })
 
-  test.each(RULE_CASES)('$alert fires with the node and the number, not before, and resolves: $description', (one) => {
+  test.each(RULE_CASES)('$alert fires in time with node and number, and resolves: $description', (one) => {
     const { status, output } = testRules(one, looksAt(one.alert))
 
     expect(output).toContain('SUCCESS')
     expect(status).toBe(0)
   })
 
-  test.each(RULE_CASES)("Grafana's rule for $alert says the same: $description", (one) => {
+  test.each(RULE_CASES)('the Grafana rule for $alert does the same: $description', (one) => {
     const { output } = testRules(one, looksAt(one.alert), inGrafana(one.alert))
 
     expect(output).toContain('SUCCESS')
@@ -80,21 +80,18 @@ describe.skipIf(!hasPromtool)('Prometheus itself', () => {
     'HeartlineHeartbeatStale',
     'HeartlineEndpointSlow',
     'HeartlineClockSkew',
-  ])(
-    '%s is silent while Heartline has not confirmed it: where polls are rare, time passes between them and one bad one lasts',
-    (alert) => {
-      const one = caseOf(alert)
-      const unconfirmed = Object.fromEntries(
-        Object.entries(one.series).filter(([series]) => !series.startsWith('heartline_endpoint_condition')),
-      )
+  ])('%s is silent until Heartline has confirmed the fault, even with rare polls', (alert) => {
+    const one = caseOf(alert)
+    const unconfirmed = Object.fromEntries(
+      Object.entries(one.series).filter(([series]) => !series.startsWith('heartline_endpoint_condition')),
+    )
 
-      const { output } = testRules({ ...one, series: unconfirmed }, [{ at: ILL, fires: false }])
+    const { output } = testRules({ ...one, series: unconfirmed }, [{ at: ILL, fires: false }])
 
-      expect(output).toContain('SUCCESS')
-    },
-  )
+    expect(output).toContain('SUCCESS')
+  })
 
-  test('a Heartline that is still a target is told of, once, for as long as it is gone', () => {
+  test('a Heartline that is still a target fires one alert while it is gone', () => {
     const absent = caseOf('HeartlineAbsent')
     const up = { 'up{}': '1x19 0x199' }
 
@@ -107,7 +104,7 @@ describe.skipIf(!hasPromtool)('Prometheus itself', () => {
     expect(output).toContain('SUCCESS')
   })
 
-  test('a Heartline that was taken out of service beside another is forgotten after an hour', () => {
+  test('a removed Heartline is forgotten after an hour if another one is left', () => {
     const absent = caseOf('HeartlineAbsent')
     const other = 'heartline_build_info{version="1.2.3",job="heartline",instance="other:9780"}'
 
@@ -119,7 +116,7 @@ describe.skipIf(!hasPromtool)('Prometheus itself', () => {
     expect(output).toContain('SUCCESS')
   })
 
-  test('a Heartline that has run for minutes does not speak of hours: two bad minutes are not all of six hours', () => {
+  test('two bad minutes of a new Heartline are not counted as six bad hours', () => {
     const slow = caseOf('HeartlineAvailabilityBurnSlow')
     const series = { 'heartline_endpoint_up{network="avalanche",endpoint="own-1"}': '_x50 0x1 1x168' }
     const everyMinute = Array.from({ length: 30 }, (_, at) => ({ at: `${50 + at}m`, fires: false }))
@@ -129,14 +126,14 @@ describe.skipIf(!hasPromtool)('Prometheus itself', () => {
     expect(output).toContain('SUCCESS')
   })
 
-  test('one bad look is no burnt budget, whenever it comes', () => {
+  test('a single bad sample does not burn the budget', () => {
     for (const { rate, longSeconds, lookSeconds } of Object.values(BURN_RATES)) {
       expect(lookSeconds / longSeconds).toBeLessThan(rate * (1 - OBJECTIVES.availability))
     }
   })
 
   test.each(['maintenance', 'unknown'])(
-    'a network whose endpoints are all in state %s is not said to have none',
+    'a network with all endpoints in state %s does not fire "no endpoint"',
     (state) => {
       const none = caseOf('HeartlineNoEligibleEndpoint')
       const judged = Object.entries(none.series).filter(([series]) => !series.startsWith('heartline_network_endpoints'))
@@ -163,7 +160,7 @@ describe.skipIf(!hasPromtool)('Prometheus itself', () => {
     expect(output).toContain('SUCCESS')
   })
 
-  test('what happens to one Heartline silences nothing of another', () => {
+  test('one Heartline silences no alerts of another', () => {
     const down = caseOf('HeartlineEndpointDown')
     const elsewhere = {
       'heartline_network_halted{network="avalanche",job="heartline",instance="other:9780"}': '1x220',
@@ -235,7 +232,7 @@ interface GrafanaRule {
   ]
 }
 
-/** The rule as Grafana has it, for Prometheus: A, compared as B compares it. */
+/** The Grafana rule as a Prometheus expression: query A with the comparison of B. */
 function inGrafana(name: string): string {
   const { groups } = parse(grafanaRules(alertGroups())) as { groups: readonly { rules: readonly GrafanaRule[] }[] }
   const rule = groups.flatMap(({ rules }) => rules).find(({ title }) => title === name)
@@ -263,7 +260,7 @@ function inGrafana(name: string): string {
   })
 }
 
-/** Where a series does not say whose it is. */
+/** For series without `job` and `instance`. */
 function placed(series: string): string {
   if (series.includes('instance=')) return series
   return series.replace('}', `${series.endsWith('{}') ? '' : ','}job="heartline",instance="heartline:9780"}`)

@@ -14,7 +14,7 @@ const PATIENCE_MS = 60_000
 const LONG = 120_000
 const read = (name: string) => readFileSync(join(checkout, 'grafana/prometheus', name), 'utf8')
 
-describe.skipIf(!hasPrometheus)('the configurations to copy, by a real Prometheus', () => {
+describe.skipIf(!hasPrometheus)('the example configurations in a real Prometheus', () => {
   let nodes: readonly SimulatedNode[]
   let daemon: RunningDaemon
   let host: string
@@ -40,7 +40,7 @@ describe.skipIf(!hasPrometheus)('the configurations to copy, by a real Prometheu
   }, LONG)
 
   async function start(config: string, flags: readonly string[] = []): Promise<Prometheus> {
-    // In place of the names that containers have, and of minutes, which a test cannot wait for.
+    // Replaces container names, and intervals that are too long for a test.
     const text = config.replaceAll('heartline:9780', host).replaceAll(/scrape_interval: \S+/g, 'scrape_interval: 1s')
     const prometheus = await startPrometheus({ files: { 'prometheus.yml': text }, flags })
     running.push(prometheus)
@@ -48,7 +48,7 @@ describe.skipIf(!hasPrometheus)('the configurations to copy, by a real Prometheu
   }
 
   test(
-    'service discovery finds every endpoint, and each scrape polls one, under its own name',
+    'service discovery finds every endpoint, and each scrape polls one endpoint',
     async () => {
       const { query } = await start(`global: { scrape_interval: 1s }\n${read('http-sd.yml')}`)
 
@@ -71,7 +71,7 @@ describe.skipIf(!hasPrometheus)('the configurations to copy, by a real Prometheu
           family: 'ethereum',
         })),
       )
-      // Twice would be two alerts.
+      // Duplicate series would cause duplicate alerts.
       expect(await query('count({job="heartline-probe",__name__=~"heartline_(endpoint|network|check)_.*"})')).toEqual(
         [],
       )
@@ -80,7 +80,7 @@ describe.skipIf(!hasPrometheus)('the configurations to copy, by a real Prometheu
   )
 
   test(
-    'an agent sends on what it scrapes, under a name that no other Heartline has',
+    'an agent forwards its scrapes with a unique instance name',
     async () => {
       const receiver = await start('global: { scrape_interval: 1s }\n', ['--web.enable-remote-write-receiver'])
       const agent = read('agent.yml')

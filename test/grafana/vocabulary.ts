@@ -12,10 +12,10 @@ import {
 import { CONDITION_CODES, STATES } from '../../src/core/verdict/condition.ts'
 import { METRICS, PREFIX, PROBE_METRICS } from '../../src/metrics/registry.ts'
 
-/** Every series name there is, with its labels. */
+/** Every series name, with its labels. */
 export type Vocabulary = ReadonlyMap<string, ReadonlySet<string>>
 
-/** What Prometheus puts on every series of a target, and what it makes itself. */
+/** Labels that Prometheus adds to all series of a target, and series that it creates itself. */
 const OF_TARGETS = ['job', 'instance']
 const LABEL_VALUES: Readonly<Record<string, readonly string[]>> = {
   state: STATES,
@@ -26,7 +26,7 @@ const LABEL_VALUES: Readonly<Record<string, readonly string[]>> = {
   check: ['liveness', 'head'],
 }
 
-/** From the table that metrics are rendered by, and the names of prom-client's, but those that are not rendered. */
+/** From the metrics table and the rendered metrics of prom-client. */
 export function createVocabulary(): Vocabulary {
   const known = new Map<string, Set<string>>()
   for (const [name, { type, labels }] of Object.entries({ ...METRICS, ...PROBE_METRICS })) {
@@ -36,9 +36,9 @@ export function createVocabulary(): Vocabulary {
       for (const part of ['sum', 'count']) known.set(`${PREFIX}${name}_${part}`, new Set(all))
     } else known.set(`${PREFIX}${name}`, new Set(all))
   }
-  // What Prometheus says of its rules: the labels of the rule, and of what it rests on.
+  // Alert series of Prometheus: labels of the rule and of its expression.
   known.set('ALERTS', new Set([...OF_TARGETS, 'alertname', 'alertstate', 'severity', 'scope', 'network', 'endpoint']))
-  // And of each target: whether its scrape succeeded.
+  // Whether the scrape of each target succeeded.
   known.set('up', new Set(OF_TARGETS))
   const ofProcess = new Registry()
   collectDefaultMetrics({ register: ofProcess })
@@ -48,7 +48,7 @@ export function createVocabulary(): Vocabulary {
   return known
 }
 
-/** What is wrong with this query: it does not parse, or names what nobody exposes. */
+/** Problems of a query: it does not parse, or uses unknown metrics or labels. */
 export function objections(query: string, vocabulary: Vocabulary): readonly string[] {
   const tree = parser.parse(query)
   const found: string[] = []

@@ -1,22 +1,22 @@
 import type { Rehearsal } from './rehearsal.ts'
 
-/** One thing that goes wrong, what must be heard of it, and how it is healed. */
-export interface Trouble {
+/** One fault, its expected alerts, and how it ends. */
+export interface Fault {
   readonly what: string
   readonly alerts: readonly string[]
-  /** Labels that every one of these alerts has. */
+  /** Labels of all these alerts. */
   readonly where: Readonly<Record<string, string>>
-  /** Labels of alerts that must not be heard until it is healed. */
-  readonly blamesNobody?: Readonly<Record<string, string>>
+  /** Labels of alerts that must not fire during the fault. */
+  readonly silences?: Readonly<Record<string, string>>
   inject(at: Rehearsal): void | Promise<void>
   heal(at: Rehearsal): void | Promise<void>
 }
 
-/** Each is on a network of its own; those of Heartline itself are on the second daemon. */
-export const TROUBLES: readonly Trouble[] = [
-  onNode('a node refuses', 'down', 'b', { kind: 'refuse' }, ['HeartlineEndpointDown']),
-  onNode('a node is late', 'late', 'b', { kind: 'lag', blocks: 12, gradual: false }, ['HeartlineEndpointLagging']),
-  onNode('a node stands still', 'stall', 'b', { kind: 'stall' }, ['HeartlineEndpointStalled']),
+/** Each fault has its own network. */
+export const FAULTS: readonly Fault[] = [
+  onNode('a node refuses connections', 'down', 'b', { kind: 'refuse' }, ['HeartlineEndpointDown']),
+  onNode('a node is lagging', 'late', 'b', { kind: 'lag', blocks: 12, gradual: false }, ['HeartlineEndpointLagging']),
+  onNode('a node is stalled', 'stall', 'b', { kind: 'stall' }, ['HeartlineEndpointStalled']),
   onNode('a node is on a fork', 'fork', 'b', { kind: 'fork', depth: 3 }, ['HeartlineEndpointForked']),
   {
     ...onNode('a node serves another chain', 'wrong', 'b', { kind: 'wrong-chain', chainId: 5 }, [
@@ -24,11 +24,11 @@ export const TROUBLES: readonly Trouble[] = [
     ]),
     inject({ node }) {
       node('wrong/b').inject({ kind: 'wrong-chain', chainId: 5 })
-      // The chain id is asked for on every new connection.
+      // Heartline checks the chain id on every new connection.
       node('wrong/b').inject({ kind: 'refuse' }, 1000)
     },
   },
-  onNode('a node calls itself unhealthy', 'self', 'b', { kind: 'unhealthy' }, ['HeartlineNodeUnhealthy']),
+  onNode('a node reports itself unhealthy', 'self', 'b', { kind: 'unhealthy' }, ['HeartlineNodeUnhealthy']),
   onNode(
     'a check of the node on itself fails',
     'self',
@@ -36,11 +36,9 @@ export const TROUBLES: readonly Trouble[] = [
     { kind: 'failing-check', name: 'router', contiguousFailures: 5, tolerated: true },
     ['HeartlineNodeCheckFailing'],
   ),
-  onNode('a node hears nothing', 'self', 'd', { kind: 'frozen-heartbeat' }, ['HeartlineHeartbeatStale']),
-  onNode("a node's clock is off", 'self', 'e', { kind: 'clock-skew', byMs: -90_000 }, ['HeartlineClockSkew']),
-  onNode('a node comes and goes', 'flap', 'b', { kind: 'flap', upMs: 4000, downMs: 4000 }, [
-    'HeartlineEndpointFlapping',
-  ]),
+  onNode('a node receives no messages', 'self', 'd', { kind: 'frozen-heartbeat' }, ['HeartlineHeartbeatStale']),
+  onNode("a node's clock is wrong", 'self', 'e', { kind: 'clock-skew', byMs: -90_000 }, ['HeartlineClockSkew']),
+  onNode('a node is flapping', 'flap', 'b', { kind: 'flap', upMs: 4000, downMs: 4000 }, ['HeartlineEndpointFlapping']),
   {
     what: 'nodes are slow',
     alerts: ['HeartlineEndpointSlow', 'HeartlineGatewaySlow'],
@@ -49,7 +47,7 @@ export const TROUBLES: readonly Trouble[] = [
     heal: ({ nodes }) => nodes('slow').forEach((node) => node.heal()),
   },
   {
-    what: 'a certificate that ends in five days',
+    what: 'a certificate that expires in five days',
     alerts: ['HeartlineTlsExpiring'],
     where: { network: 'tls', endpoint: 'b' },
     inject: ({ certificate }) => certificate(5),
@@ -84,12 +82,12 @@ export const TROUBLES: readonly Trouble[] = [
     what: 'a chain halts',
     alerts: ['HeartlineChainHalted'],
     where: { network: 'halt' },
-    blamesNobody: { network: 'halt', scope: 'endpoint' },
+    silences: { network: 'halt', scope: 'endpoint' },
     inject: ({ node }) => node('halt/a').inject({ kind: 'halt' }),
     heal: ({ node }) => node('halt/a').heal(),
   },
   {
-    what: 'two nodes against two',
+    what: 'two nodes disagree with two others',
     alerts: ['HeartlineNetworkForked'],
     where: { network: 'split' },
     inject({ node }) {
@@ -106,7 +104,7 @@ export const TROUBLES: readonly Trouble[] = [
     heal: ({ nodes }) => nodes('mixed').forEach((node) => node.heal()),
   },
   {
-    what: 'more polls than one host gets through',
+    what: 'more polls than one host can serve',
     alerts: ['HeartlineChecksStale'],
     where: { network: 'crowd' },
     inject: ({ node }) => node('crowd/a').inject({ kind: 'hang' }),
@@ -114,36 +112,36 @@ export const TROUBLES: readonly Trouble[] = [
   },
 ]
 
-/** Of Heartline itself, all at once, on the second daemon. */
-export const OWN_TROUBLES: readonly Trouble[] = [
+/** Faults of Heartline itself, all at once, on the second daemon. */
+export const OWN_FAULTS: readonly Fault[] = [
   {
-    what: 'a configuration with a mistake',
+    what: 'an invalid configuration',
     alerts: ['HeartlineConfigRejected'],
     where: {},
     inject: ({ second }) => second.reload({ networks: [] }),
     heal: ({ second }) => second.reload(),
   },
   {
-    what: 'a scheduler that stands still (its metric, set back by a relay)',
+    what: 'a stuck scheduler (a relay sets its metric back)',
     alerts: ['HeartlineSchedulerStuck'],
     where: {},
     inject: ({ second }) => second.relay.age('heartline_scheduler_last_round_timestamp_seconds', 600),
     heal: ({ second }) => second.relay.age(null),
   },
   {
-    what: 'all hosts are gone at once',
+    what: 'all hosts disappear at once',
     alerts: ['HeartlineObserverImpaired'],
     where: {},
-    blamesNobody: { network: 'second' },
+    silences: { network: 'second' },
     inject: ({ nodes }) => nodes('second').forEach((node) => node.inject({ kind: 'refuse' })),
     heal: ({ nodes }) => nodes('second').forEach((node) => node.heal()),
   },
 ]
 
-/** A disk of its own, which needs root. */
-export const DISK_TROUBLES: readonly Trouble[] = [
+/** Uses its own disk, which needs root. */
+export const DISK_FAULTS: readonly Fault[] = [
   {
-    what: 'a disk without room',
+    what: 'a full disk',
     alerts: ['HeartlineDiskFilling', 'HeartlineStoreDegraded'],
     where: {},
     inject: ({ second }) => second.disk.fill(),
@@ -151,10 +149,10 @@ export const DISK_TROUBLES: readonly Trouble[] = [
   },
 ]
 
-/** When all else is over. */
-export const LAST_TROUBLES: readonly Trouble[] = [
+/** Runs after all other faults. */
+export const LAST_FAULTS: readonly Fault[] = [
   {
-    what: 'Heartline is not there',
+    what: 'Heartline is gone',
     alerts: ['HeartlineAbsent'],
     where: {},
     inject: ({ second }) => second.stop(),
@@ -168,7 +166,7 @@ function onNode(
   endpoint: string,
   fault: Parameters<ReturnType<Rehearsal['node']>['inject']>[0],
   alerts: readonly string[],
-): Trouble {
+): Fault {
   return {
     what,
     alerts,
