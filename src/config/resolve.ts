@@ -1,5 +1,6 @@
 import { resolve as resolvePath } from 'node:path'
 import type { Shard, Thresholds } from '../core/network.ts'
+import { parseDuration } from '../core/time.ts'
 import { Secret } from '../secret.ts'
 import type {
   Caller,
@@ -11,7 +12,6 @@ import type {
   PollSettings,
   ServerTls,
 } from './config.ts'
-import { parseDuration } from './scalars.ts'
 import { type ConfigFile, DERIVED_DEFAULTS, FAMILY_DEFAULTS } from './schema.ts'
 import type { Files } from './tls-files.ts'
 

@@ -1,5 +1,6 @@
 import { validate as isCron } from 'node-cron'
 import { z } from 'zod'
+import { DURATION, parseDuration } from '../core/time.ts'
 import { Secret } from '../secret.ts'
 
 /** Types of single values in the configuration file. Each parses one scalar or reports what it expected, never the value. */
@@ -34,17 +35,6 @@ function scalar<T>(expected: string, kind: string, jsonSchema: Record<string, un
         ...(about.defaultText ? { defaultText: about.defaultText } : {}),
         jsonSchema,
       })
-}
-
-const MS_OF = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000, y: 365 * 86_400_000 } as const
-const DURATION = /^(\d{1,15}(?:\.\d{1,6})?)(ms|s|m|h|d|y)$/
-
-/** `500ms`, `15s`, `2m`, `48h`, `90d`, `2y` (365 days each) in milliseconds; `undefined` if invalid or not positive. */
-export function parseDuration(text: string): number | undefined {
-  const [, count, unit] = DURATION.exec(text) ?? []
-  if (count === undefined || unit === undefined) return undefined
-  const ms = Math.round(Number(count) * MS_OF[unit as keyof typeof MS_OF])
-  return Number.isSafeInteger(ms) && ms > 0 ? ms : undefined
 }
 
 const BYTES_OF = {

@@ -18,3 +18,21 @@ export function humanDuration(ms: number): string {
   const shown = Math.abs(count) < 10 ? Math.floor(count * 10) / 10 : Math.floor(count)
   return `${shown} ${unit[0]}`
 }
+
+/** To the microsecond: no duration is measured more exactly. */
+export function seconds(ms: number): number
+export function seconds(ms: number | null): number | null
+export function seconds(ms: number | null): number | null {
+  return ms === null ? null : Math.round(ms * 1000) / 1_000_000
+}
+
+const MS_OF = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000, y: 365 * 86_400_000 } as const
+export const DURATION = /^(\d{1,15}(?:\.\d{1,6})?)(ms|s|m|h|d|y)$/
+
+/** `500ms`, `15s`, `2m`, `48h`, `90d`, `2y` (365 days each) in milliseconds; `undefined` unless it is a positive number of them. */
+export function parseDuration(text: string): number | undefined {
+  const [, count, unit] = DURATION.exec(text) ?? []
+  if (count === undefined || unit === undefined) return undefined
+  const ms = Math.round(Number(count) * MS_OF[unit as keyof typeof MS_OF])
+  return Number.isSafeInteger(ms) && ms > 0 ? ms : undefined
+}

@@ -1,5 +1,83 @@
+import { z } from 'zod'
+import { percent } from '../../web/views/format.ts'
+import { isKnown, tagOf } from './negotiation.ts'
+import { oneOf } from './parameters.ts'
+import { sendUnknown } from './problem.ts'
+import { type App, EndpointPath, NOT_MODIFIED, operation, type RouteDeps, text } from './route.ts'
+import { endpointView } from './status-views.ts'
 import { escaped } from './template-text.ts'
-import type { StateView } from './wire-status.ts'
+import type { Audience, EndpointView, StateView } from './wire-status.ts'
+
+/** Pages that embed a badge may show it a little late, but not for long. */
+const CACHING = 'public, max-age=30'
+const TYPES = ['state', 'availability', 'lag'] as const
+
+/** `GET /badge/:network/:endpoint.svg`: one endpoint as a picture, to embed in other pages. */
+export function registerBadge(
+  app: App,
+  { board, incidents, clock }: Pick<RouteDeps, 'board' | 'incidents' | 'clock'>,
+): void {
+  const route = operation({
+    visibility: 'public',
+    summary: 'One endpoint as a picture, to embed in other pages',
+    params: EndpointPath,
+    query: z.strictObject({
+      type: oneOf(...TYPES)
+        .optional()
+        .describe('What it shows; default state'),
+    }),
+    answers: {
+      200: text(
+        'SVG, with an `ETag`. Readers who may not see heights get `behind` or `at head` for the lag',
+        'image/svg+xml',
+      ),
+      304: NOT_MODIFIED,
+    },
+  })
+  app.get('/badge/:network/:endpoint.svg', route, (request, reply) => {
+    const entry = board.entry(request.params.network, request.params.endpoint)
+    if (entry === undefined) return sendUnknown(reply, 'endpoint')
+    const view = endpointView(entry, incidents.of(entry.health.endpoint), clock.now(), request.audience)
+    const body = badgeSvg(badgeOf(request.query.type ?? 'state', view, request.audience))
+    const etag = tagOf(body)
+    reply.headers({ etag, 'cache-control': CACHING, 'cross-origin-resource-policy': 'cross-origin' })
+    if (isKnown(request, etag)) return reply.code(304).send()
+    return reply.type('image/svg+xml; charset=utf-8').send(body)
+  })
+}
+
+/** With less of the time covered, a percentage would claim more than is known. */
+const LEAST_COVERAGE = 0.5
+
+function badgeOf(type: (typeof TYPES)[number], view: EndpointView, audience: Audience): Badge {
+  const { title, state } = view
+  switch (type) {
+    case 'state':
+      return { label: title, value: state, tone: state }
+    case 'availability': {
+      const { ratio, coverage } = view.availability['30d']
+      if (ratio === null || coverage < LEAST_COVERAGE)
+        return { label: `${title}, 30 d`, value: 'not enough data', tone: 'unknown' }
+      return { label: `${title}, 30 d`, value: percent(ratio), tone: ratio >= 0.99 ? 'up' : 'degraded' }
+    }
+    case 'lag':
+      return { label: `${title}, lag`, ...lagOf(view, audience) }
+  }
+}
+
+function lagOf({ heads, state, conditions }: EndpointView, audience: Audience): Omit<Badge, 'label'> {
+  // The public may not see heights, but may see whether an endpoint lags.
+  const isBehind = conditions.some(({ code }) => code === 'lagging' || code === 'stalled')
+  if (audience === 'public') {
+    if (state !== 'up' && state !== 'degraded') return { value: 'not known', tone: 'unknown' }
+    return isBehind ? { value: 'behind', tone: state } : { value: 'at head', tone: 'up' }
+  }
+  const lags = heads.map(({ lag_blocks: lag }) => lag)
+  if (lags.length === 0 || lags.includes(null)) return { value: 'not known', tone: 'unknown' }
+  const most = Math.max(...lags.map((lag) => lag ?? 0))
+  const value = most === 0 ? 'at head' : `${most} ${most === 1 ? 'block' : 'blocks'} behind`
+  return { value, tone: isBehind ? (state === 'down' ? 'down' : 'degraded') : 'up' }
+}
 
 export interface Badge {
   readonly label: string

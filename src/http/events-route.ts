@@ -1,44 +1,63 @@
-import type { FastifyInstance, FastifyReply } from 'fastify'
-import type { Metrics } from '../metrics/metrics.ts'
+import type { FastifyReply } from 'fastify'
+import { z } from 'zod'
 import type { EventStream } from './event-stream.ts'
 import { sendProblem } from './problem.ts'
+import { type App, operation, problem, type RouteDeps } from './route.ts'
+import { IncidentSummaryView } from './wire-incidents.ts'
+import { StatusEventView } from './wire-status.ts'
 
-const ROUTE = '/api/v1/events'
+const PATH = '/api/v1/events'
 const CONTENT_TYPE = 'text/event-stream; charset=utf-8'
 
-export interface EventsRouteDeps {
-  readonly events: EventStream
-  readonly metrics: Pick<Metrics, 'httpRequest'>
-}
+const DESCRIPTION =
+  'Server-sent events `status` (`StatusEvent`): the first is complete, the following hold the networks and endpoints that ' +
+  'changed, which replace those of the same name, and the maintenance if the plan changed; at least one every five seconds, ' +
+  'without changes if there are none. And `incident` (`IncidentSummary`): one incident in its present state, after each ' +
+  'change, including parts of others; a complete `status` is followed by all open incidents.'
 
-/** `GET /api/v1/events`: the status, live. */
-export function registerEvents(app: FastifyInstance, { events, metrics }: EventsRouteDeps): void {
-  const config = { visibility: 'public' } as const
-  // Fastify would make it of the GET route, and wait for its end.
-  app.head(ROUTE, { config }, (_request, reply) => reply.type(CONTENT_TYPE).send())
+/** `GET /api/v1/events`: the status and the incidents, live. */
+export function registerEvents(
+  app: App,
+  { events, metrics }: { readonly events: EventStream } & Pick<RouteDeps, 'metrics'>,
+): void {
+  const route = operation({
+    visibility: 'public',
+    summary: 'The status and the incidents, live',
+    headers: z.looseObject({
+      'last-event-id': z.string().optional().describe('The last event seen: what was missed since comes first'),
+    }),
+    answers: {
+      200: {
+        description: DESCRIPTION,
+        content: { 'text/event-stream': { schema: z.union([StatusEventView, IncidentSummaryView]) } },
+      },
+      503: problem('The maximum number of streams is open'),
+    },
+  })
+  // Fastify would derive it from the GET route, and wait for the end of the stream.
+  app.head(PATH, { config: route.config }, (_request, reply) => reply.type(CONTENT_TYPE).send())
 
-  app.get(ROUTE, { config, exposeHeadRoute: false }, (request, reply) => {
+  app.get(PATH, { ...route, exposeHeadRoute: false }, (request, reply) => {
     const { raw } = reply
-    const lastEventId = request.headers['last-event-id']
-    let opened = false
+    let isOpen = false
     const subscription = events.join(
       {
         audience: request.audience,
         write(text) {
-          if (!opened) openStream(reply)
-          opened = true
+          if (!isOpen) openStream(reply)
+          isOpen = true
           return raw.write(text)
         },
-        // What is still in its buffers is not waited for.
+        // Not ended: a client that does not read would keep its buffers.
         end: () => raw.destroy(),
       },
-      typeof lastEventId === 'string' ? lastEventId : null,
+      request.headers['last-event-id'] ?? null,
     )
     if (subscription === null) {
       reply.header('retry-after', '5')
-      return sendProblem(reply, { status: 503, detail: 'Too many listen already.' })
+      return sendProblem(reply, { status: 503, detail: 'The maximum number of event streams is open.' })
     }
-    metrics.httpRequest(ROUTE, 200, reply.elapsedTime)
+    metrics.httpRequest(PATH, 200, reply.elapsedTime)
     raw.on('drain', () => subscription.drained())
     raw.on('close', () => subscription.leave())
     return reply

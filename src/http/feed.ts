@@ -1,11 +1,39 @@
 import { createHash } from 'node:crypto'
+import type { Clock } from '../clock.ts'
 import type { Incident } from '../core/incident/incident.ts'
 import type { UnixMs } from '../core/time.ts'
+import type { IncidentSource } from './incident-source.ts'
 import { sentenceOf } from './incident-views.ts'
+import { isKnown, tagOf } from './negotiation.ts'
 import { span, stamp } from './plain-text.ts'
 import { kindOf, mainCondition, subjectOf } from './post-mortem.ts'
 import { time } from './rfc3339.ts'
+import { type App, NOT_MODIFIED, operation, text } from './route.ts'
+import { escaped } from './template-text.ts'
 import type { Audience } from './wire-status.ts'
+
+const ENTRIES = 50
+
+/** `GET /feed.xml`: the newest incidents, for feed readers. */
+export function registerFeed(
+  app: App,
+  { source, clock }: { readonly source: IncidentSource; readonly clock: Pick<Clock, 'now'> },
+): void {
+  const startedAt = clock.now()
+  const route = operation({
+    visibility: 'public',
+    summary: 'The newest 50 incidents as an Atom feed',
+    answers: { 200: text('Atom 1.0 (RFC 4287), with an `ETag`', 'application/atom+xml'), 304: NOT_MODIFIED },
+  })
+  app.get('/feed.xml', route, async (request, reply) => {
+    const { incidents } = await source.list({ limit: ENTRIES })
+    const body = renderFeed(incidents, request.audience, startedAt)
+    const etag = tagOf(body)
+    reply.header('etag', etag)
+    if (isKnown(request, etag)) return reply.code(304).send()
+    return reply.type('application/atom+xml; charset=utf-8').send(body)
+  })
+}
 
 /** Incidents as an Atom 1.0 feed (RFC 4287). `startedAt` is its age while there is none. */
 export function renderFeed(incidents: readonly Incident[], audience: Audience, startedAt: UnixMs): string {
@@ -74,17 +102,7 @@ function permanentId(name: string): string {
   return `urn:uuid:${[hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-')}`
 }
 
-const ENTITIES: Readonly<Record<string, string>> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  "'": '&apos;',
-}
-
 /** For text and attributes alike; what XML 1.0 cannot hold at all (2.2) becomes a replacement character. */
 function xmlText(text: string): string {
-  return text
-    .replace(/[&<>"']/g, (character) => ENTITIES[character] ?? '')
-    .replace(/[^\t\n\u0020-\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]/gu, '\uFFFD')
+  return escaped(text).replace(/[^\t\n\u0020-\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]/gu, '\uFFFD')
 }

@@ -1,50 +1,51 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { prefersText } from './accept.ts'
-import { addVary } from './compressed.ts'
-import type { IncidentPlace, IncidentSource } from './incident-source.ts'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { z } from 'zod'
+import type { Incident } from '../core/incident/incident.ts'
+import { type IncidentSource, readCursor, writeCursor } from './incident-source.ts'
 import { incidentSummary, incidentView } from './incident-views.ts'
+import { addVary, prefersText } from './negotiation.ts'
+import { NameParameter, oneOf, parameter, wholeNumber } from './parameters.ts'
 import type { PostMortemWriter } from './post-mortem-writer.ts'
 import { sendProblem } from './problem.ts'
-import { type ReadParameter, readCount, readName, readOneOf, readQuery } from './query.ts'
-import { sendBadQuery } from './status-routes.ts'
-import type { IncidentListView } from './wire-incidents.ts'
-
-export interface IncidentRoutesDeps {
-  readonly source: IncidentSource
-  readonly postMortems: PostMortemWriter
-}
+import { type App, json, NoQuery, operation, problem, text } from './route.ts'
+import { IncidentListView, IncidentView } from './wire-incidents.ts'
 
 const DEFAULT_LIMIT = 50
 const MOST = 200
-const TEXT = '.txt'
 
-interface ListQuery {
-  readonly network: string
-  readonly endpoint: string
-  readonly open: 'true' | 'false'
-  readonly limit: number
-  readonly cursor: IncidentPlace
-  readonly part_of: string
-}
+const ListQuery = z.strictObject({
+  network: NameParameter.optional().describe(
+    'Only of this network, which may have been removed from the configuration',
+  ),
+  endpoint: NameParameter.optional().describe('Only of endpoints of this name, likewise'),
+  open: oneOf('true', 'false').optional().describe('Only open incidents, or only closed ones'),
+  limit: wholeNumber(1, MOST).optional().describe('Maximum number of incidents; default 50'),
+  cursor: parameter('the `next_cursor` of an answer', readCursor)
+    .optional()
+    .describe('The `next_cursor` of the previous page'),
+  part_of: z
+    .string()
+    .regex(/^\S{1,256}$/, { error: 'must be the `id` of an incident' })
+    .optional()
+    .describe('Only incidents that are part of this network-wide one; they are not listed otherwise'),
+})
 
-/**
- * What went wrong: the list, and one incident as JSON or as a text for people. A name that nobody has any more may still
- * have had incidents, so an unknown one makes an empty list and no error.
- */
-export function registerIncidents(app: FastifyInstance, { source, postMortems }: IncidentRoutesDeps): void {
-  const config = { visibility: 'public' } as const
-
-  app.get('/api/v1/incidents', { config }, async (request, reply) => {
-    const read = readQuery<ListQuery>(request.query, {
-      network: readName,
-      endpoint: readName,
-      open: readOneOf('true', 'false'),
-      limit: readCount(1, MOST),
-      cursor: readCursor,
-      part_of: readId,
-    })
-    if (!read.ok) return sendBadQuery(reply, read.errors)
-    const { network, endpoint, open, limit = DEFAULT_LIMIT, cursor, part_of: partOf } = read.values
+/** Incidents: the list, and one of them as JSON or as text for people. */
+export function registerIncidents(
+  app: App,
+  { source, postMortems }: { readonly source: IncidentSource; readonly postMortems: PostMortemWriter },
+): void {
+  const listRoute = operation({
+    visibility: 'public',
+    summary:
+      'Incidents, newest first; endpoint incidents that are part of a network-wide one are not listed separately',
+    query: ListQuery,
+    answers: {
+      200: json(IncidentListView, 'One page; `next_cursor` leads to the next, with the same other parameters'),
+    },
+  })
+  app.get('/api/v1/incidents', listRoute, async (request, _reply) => {
+    const { network, endpoint, open, limit = DEFAULT_LIMIT, cursor, part_of: partOf } = request.query
     const { incidents, next } = await source.list({
       network,
       endpoint,
@@ -55,48 +56,59 @@ export function registerIncidents(app: FastifyInstance, { source, postMortems }:
     })
     return {
       incidents: incidents.map((incident) => incidentSummary(incident, request.audience)),
-      next_cursor: next === null ? null : cursorOf(next),
+      next_cursor: next === null ? null : writeCursor(next),
     } satisfies IncidentListView
   })
 
-  app.get<{ Params: { id: string } }>('/api/v1/incidents/:id', { config }, async (request, reply) => {
-    const read = readQuery<object>(request.query, {})
-    if (!read.ok) return sendBadQuery(reply, read.errors)
-    const { id } = request.params
-    // An endpoint may be called `txt`, and ids end in its name.
-    const exact = await source.one(id)
-    const asText = exact === null && id.endsWith(TEXT)
-    const incident = asText ? await source.one(id.slice(0, -TEXT.length)) : exact
-    if (!asText) addVary(reply, 'Accept')
-    if (incident === null) return sendProblem(reply, { status: 404, detail: 'No such incident is known.' })
-    if (!asText && !prefersText(acceptOf(request))) return incidentView(incident, request.audience)
-    const text = await postMortems.write(incident, request.audience)
-    return reply.type('text/plain; charset=utf-8').send(text)
+  const oneRoute = operation({
+    visibility: 'public',
+    summary: 'One incident, with its changes',
+    params: z.object({ id: z.string() }),
+    query: NoQuery,
+    answers: {
+      200: {
+        description: 'The incident; as a post-mortem in plain text where `Accept` prefers `text/plain`',
+        content: { 'application/json': { schema: IncidentView }, 'text/plain': { schema: z.string() } },
+      },
+      404: problem('There is no such incident'),
+    },
   })
+  app.get('/api/v1/incidents/:id', oneRoute, async (request, reply) => {
+    const incident = await source.one(request.params.id)
+    return incident === null ? sendNone(reply) : send(request, reply, incident)
+  })
+
+  const textRoute = operation({
+    visibility: 'public',
+    summary: 'One incident as a post-mortem in plain text',
+    params: z.object({ id: z.string() }),
+    query: NoQuery,
+    answers: {
+      200: text('What happened, when and why, and what was measured before, during and after'),
+      404: problem('There is no such incident'),
+    },
+  })
+  app.get('/api/v1/incidents/:id.txt', textRoute, async (request, reply) => {
+    const { id } = request.params
+    // Ids end in the name of an endpoint, which may be `txt`.
+    const exact = await source.one(`${id}.txt`)
+    if (exact !== null) return send(request, reply, exact)
+    const incident = await source.one(id)
+    return incident === null ? sendNone(reply) : sendText(request, reply, incident)
+  })
+
+  function send(request: FastifyRequest, reply: FastifyReply, incident: Incident) {
+    addVary(reply, 'Accept')
+    if (prefersText(request)) return sendText(request, reply, incident)
+    return reply.send(incidentView(incident, request.audience))
+  }
+
+  async function sendText(request: FastifyRequest, reply: FastifyReply, incident: Incident): Promise<FastifyReply> {
+    const body = await postMortems.write(incident, request.audience)
+    return reply.type('text/plain; charset=utf-8').send(body)
+  }
 }
 
-function acceptOf({ headers }: FastifyRequest): string {
-  return headers.accept ?? '*/*'
-}
-
-/** Nobody has to understand it but us; it stays good however many incidents come after it. */
-export function cursorOf({ openedAt, id }: IncidentPlace): string {
-  return Buffer.from(`${openedAt} ${id}`).toString('base64url')
-}
-
-/** `null` for what is no cursor. */
-export function placeOf(cursor: string): IncidentPlace | null {
-  const [, openedAt, id] =
-    (cursor.length <= 512 &&
-      /^(\d{1,16}(?:\.\d{1,6})?) (\S{1,256})$/.exec(Buffer.from(cursor, 'base64url').toString())) ||
-    []
-  return openedAt === undefined || id === undefined ? null : { openedAt: Number(openedAt), id }
-}
-
-const readId: ReadParameter<string> = (text) =>
-  /^\S{1,256}$/.test(text) ? { value: text } : { wrong: 'must be the `id` of an incident' }
-
-const readCursor: ReadParameter<IncidentPlace> = (text) => {
-  const place = placeOf(text)
-  return place === null ? { wrong: 'must be the `next_cursor` of an answer' } : { value: place }
+function sendNone(reply: FastifyReply): FastifyReply {
+  return sendProblem(reply, { status: 404, detail: 'There is no such incident.' })
 }

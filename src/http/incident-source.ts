@@ -6,53 +6,16 @@ import { readIncident } from '../state/incident-codec.ts'
 import type { IncidentLog } from '../state/incident-log.ts'
 import type { IncidentQuery, IncidentRecord, Store } from '../store/store.ts'
 
-/** Where a page of the list goes on: after this incident. */
-export type IncidentPlace = Pick<Incident, 'openedAt' | 'id'>
-
-export interface IncidentFilter {
-  readonly network?: string | undefined
-  readonly endpoint?: string | undefined
-  readonly open?: boolean | undefined
-  readonly after?: IncidentPlace | undefined
-  /** Those that are part of this one, and no others. */
-  readonly partOf?: string | undefined
-  readonly limit: number
-}
-
-export interface IncidentPage {
-  /** Newest first; those that are part of another are left out, unless they are asked for. */
-  readonly incidents: readonly Incident[]
-  /** `null` where nothing comes after them. */
-  readonly next: IncidentPlace | null
-}
-
-/** All incidents, as they stand now: what the store keeps, under what has changed since it was written. */
-export interface IncidentSource {
-  list(filter: IncidentFilter): Promise<IncidentPage>
-  one(id: string): Promise<Incident | null>
-}
-
-export interface IncidentSourceDeps {
-  readonly store: Pick<Store, 'incidents' | 'incident'>
-  readonly incidents: Pick<IncidentLog, 'open' | 'recent'>
-  readonly clock: Pick<Clock, 'monotonic'>
-  readonly log: Log
-}
-
-/** Reading what is kept takes a while where incidents are long: the time after which the event loop is given back. */
-const LONGEST_HOLD_MS = 4
-/** How much more than a page is asked for at once, as some of it may be known better here. */
-const SPARE = 16
-
+/** All incidents as they stand now: the store's, overridden by what has changed since it was written. */
 export function createIncidentSource({ store, incidents, clock, log }: IncidentSourceDeps): IncidentSource {
-  /** What the store may not have yet, by id. The log is the one that everybody writes to, so it is always right. */
+  /** What the store may not have yet, by id. Every change is written to the log first, so it is always right. */
   function known(): Map<Incident['id'], Incident> {
     return new Map([...incidents.recent(), ...incidents.open()].map((incident) => [incident.id, incident]))
   }
 
-  async function ask(query: IncidentQuery): Promise<readonly IncidentRecord[]> {
+  async function query(of: IncidentQuery): Promise<readonly IncidentRecord[]> {
     try {
-      return await store.incidents(query)
+      return await store.incidents(of)
     } catch (error) {
       log.warn({ error: error instanceof Error ? error.name : 'unknown' }, 'incidents could not be read')
       return []
@@ -64,7 +27,7 @@ export function createIncidentSource({ store, incidents, clock, log }: IncidentS
     let heldSince = clock.monotonic()
     for (const { id, value } of records) {
       const incident = readIncident(value)
-      if (incident?.id !== id) log.warn({ incident: id }, 'incident could not be understood')
+      if (incident?.id !== id) log.warn({ incident: id }, 'stored incident is invalid')
       else read.push(incident)
       if (clock.monotonic() - heldSince < LONGEST_HOLD_MS) continue
       await setImmediate()
@@ -77,17 +40,17 @@ export function createIncidentSource({ store, incidents, clock, log }: IncidentS
     async list(filter) {
       const { limit } = filter
       const kept: Incident[] = []
-      let place = filter.after
+      let cursor = filter.after
       for (;;) {
-        const records = await ask(queryOf(filter, place, limit + 1 + SPARE))
+        const records = await query(queryOf(filter, cursor, limit + 1 + SPARE))
         kept.push(...(await read(records)))
-        // Looked at after every reading: what was written in between is in one of the two.
+        // Taken after every read: an incident written in the meantime is in one of the two.
         const ours = known()
         const theirs = kept.filter(({ id }) => !ours.has(id))
         const last = records.at(-1)
-        // Fewer than asked for need not be the last ones: the store leaves out what it cannot read.
+        // A short page need not be the last one: the store skips rows it cannot read.
         if (last !== undefined && theirs.length <= limit) {
-          place = { openedAt: last.openedAt, id: last.id }
+          cursor = { openedAt: last.openedAt, id: last.id }
           continue
         }
         const all = [...[...ours.values()].filter((incident) => matches(incident, filter)), ...theirs].sort(newestFirst)
@@ -103,7 +66,7 @@ export function createIncidentSource({ store, incidents, clock, log }: IncidentS
       if (here !== undefined) return here
       try {
         const record = await store.incident(id)
-        // It may have changed while it was read.
+        // It may have changed during the read.
         return known().get(id) ?? (record === null ? null : ((await read([record]))[0] ?? null))
       } catch (error) {
         log.warn({ error: error instanceof Error ? error.name : 'unknown' }, 'incident could not be read')
@@ -113,7 +76,11 @@ export function createIncidentSource({ store, incidents, clock, log }: IncidentS
   }
 }
 
-function queryOf({ network, endpoint, open, partOf }: IncidentFilter, after: IncidentPlace | undefined, limit: number) {
+function queryOf(
+  { network, endpoint, open, partOf }: IncidentFilter,
+  after: IncidentCursor | undefined,
+  limit: number,
+) {
   return {
     limit,
     ...(network === undefined ? {} : { network }),
@@ -124,7 +91,7 @@ function queryOf({ network, endpoint, open, partOf }: IncidentFilter, after: Inc
   } satisfies IncidentQuery
 }
 
-/** What the store does by its indexes. */
+/** The filter that the store applies by its indexes. */
 function matches(incident: Incident, { network, endpoint, open, after, partOf }: IncidentFilter): boolean {
   return (
     incident.absorbedBy === (partOf ?? null) &&
@@ -135,7 +102,57 @@ function matches(incident: Incident, { network, endpoint, open, after, partOf }:
   )
 }
 
-/** By `openedAt`, then by `id`, both falling: the order of the store. */
-function newestFirst(a: IncidentPlace, b: IncidentPlace): number {
+/** By `openedAt`, then by `id`, both descending: the order of the store. */
+function newestFirst(a: IncidentCursor, b: IncidentCursor): number {
   return b.openedAt - a.openedAt || (a.id < b.id ? 1 : a.id > b.id ? -1 : 0)
 }
+
+/** Opaque to clients; it stays valid however many incidents follow. */
+export function writeCursor({ openedAt, id }: IncidentCursor): string {
+  return Buffer.from(`${openedAt} ${id}`).toString('base64url')
+}
+
+/** `null` for an invalid one. */
+export function readCursor(cursor: string): IncidentCursor | null {
+  if (cursor.length > 512) return null
+  const [, openedAt, id] =
+    /^(\d{1,16}(?:\.\d{1,6})?) (\S{1,256})$/.exec(Buffer.from(cursor, 'base64url').toString()) ?? []
+  return openedAt === undefined || id === undefined ? null : { openedAt: Number(openedAt), id }
+}
+
+/** The last incident of a page. */
+export type IncidentCursor = Pick<Incident, 'openedAt' | 'id'>
+
+export interface IncidentFilter {
+  readonly network?: string | undefined
+  readonly endpoint?: string | undefined
+  readonly open?: boolean | undefined
+  readonly after?: IncidentCursor | undefined
+  /** Only the parts of this one, which are left out otherwise. */
+  readonly partOf?: string | undefined
+  readonly limit: number
+}
+
+export interface IncidentPage {
+  /** Newest first. */
+  readonly incidents: readonly Incident[]
+  /** `null` on the last page. */
+  readonly next: IncidentCursor | null
+}
+
+export interface IncidentSource {
+  list(filter: IncidentFilter): Promise<IncidentPage>
+  one(id: string): Promise<Incident | null>
+}
+
+export interface IncidentSourceDeps {
+  readonly store: Pick<Store, 'incidents' | 'incident'>
+  readonly incidents: Pick<IncidentLog, 'open' | 'recent'>
+  readonly clock: Pick<Clock, 'monotonic'>
+  readonly log: Log
+}
+
+/** Reading long incidents takes a while: after this time the event loop is released. */
+const LONGEST_HOLD_MS = 4
+/** Read beyond a page, since some rows may be overridden by newer ones here. */
+const SPARE = 16

@@ -1,5 +1,6 @@
 import type { Incident, IncidentChange, IncidentCondition } from '../core/incident/incident.ts'
-import { seconds, time, timeOrNull } from './rfc3339.ts'
+import { seconds } from '../core/time.ts'
+import { time, timeOrNull } from './rfc3339.ts'
 import { GENERIC } from './status-views.ts'
 import type { IncidentChangeView, IncidentConditionView, IncidentSummaryView, IncidentView } from './wire-incidents.ts'
 import type { Audience } from './wire-status.ts'

@@ -1,33 +1,25 @@
-import type { FastifyInstance } from 'fastify'
-import type { Clock } from '../clock.ts'
-import type { Metrics } from '../metrics/metrics.ts'
-import { MINUTE_MS, type Minute, type MinuteStats } from '../metrics/minute-stats.ts'
-import type { Journal } from '../state/journal.ts'
-import { spreadView } from './gateway-route.ts'
-import { readQuery } from './query.ts'
-import { seconds, time, timeOrNull } from './rfc3339.ts'
-import { sendBadQuery } from './status-routes.ts'
-import type { OwnHealthView } from './wire-own-health.ts'
-import type { ObserverView } from './wire-status.ts'
+import { seconds } from '../core/time.ts'
+import { MINUTE_MS, type Minute } from '../metrics/minute-stats.ts'
+import { spreadView } from './gateway-routes.ts'
+import { time, timeOrNull } from './rfc3339.ts'
+import { type App, json, NoQuery, operation, type RouteDeps } from './route.ts'
+import { OwnHealthView } from './wire-own-health.ts'
 
-export interface ObserverRouteDeps {
-  readonly metrics: Pick<Metrics, 'daemonStatus'>
-  readonly observer: () => ObserverView
-  readonly journal: Pick<Journal, 'entries'>
-  readonly recorder: Pick<MinuteStats, 'minutes' | 'since'>
-  readonly clock: Pick<Clock, 'now'>
-}
+type ObserverDeps = Pick<RouteDeps, 'metrics' | 'observer' | 'journal' | 'recorder' | 'clock'>
 
-/** `GET /api/v1/observer`: how Heartline itself is, and what happened to it. */
-export function registerObserver(app: FastifyInstance, deps: ObserverRouteDeps): void {
-  app.get('/api/v1/observer', { config: { visibility: 'private' } }, (request, reply) => {
-    const read = readQuery<object>(request.query, {})
-    if (!read.ok) return sendBadQuery(reply, read.errors)
-    return ownHealthView(deps)
+/** `GET /api/v1/observer`: the health of Heartline itself, and what happened to it. */
+export function registerObserver(app: App, deps: ObserverDeps): void {
+  const route = operation({
+    visibility: 'private',
+    summary:
+      'The health of Heartline itself: event loop, schedule, clock, configuration and store, with the events that explain gaps',
+    query: NoQuery,
+    answers: { 200: json(OwnHealthView, 'Heartline itself') },
   })
+  app.get('/api/v1/observer', route, () => ownHealthView(deps))
 }
 
-export function ownHealthView({ metrics, observer, journal, recorder, clock }: ObserverRouteDeps): OwnHealthView {
+export function ownHealthView({ metrics, observer, journal, recorder, clock }: ObserverDeps): OwnHealthView {
   const now = clock.now()
   const { version, nodeVersion, startedAt, networks, endpoints, store, reload, ...ours } = metrics.daemonStatus()
   const { impaired, reasons } = observer()

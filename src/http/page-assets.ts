@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join, posix, sep } from 'node:path'
 import fastifyStatic from '@fastify/static'
-import type { FastifyInstance } from 'fastify'
 import { packageRoot } from '../version.ts'
-import { addVary } from './compressed.ts'
+import { addVary } from './negotiation.ts'
+import type { App } from './route.ts'
 
 /** What a browser loads besides the page: style, scripts and icon, as `scripts/page.mjs` put them together and compressed them. */
 export interface Assets {
@@ -15,17 +15,17 @@ export interface Assets {
 }
 
 /** They tell nothing of what is watched, so that the form to sign in works for everybody. */
-export function registerAssets(app: FastifyInstance): Assets {
+export function registerAssets(app: App): Assets {
   const root = join(packageRoot, 'dist', 'page')
   const { version, imports } = readAll(root)
   void app.register(fastifyStatic, { root, serve: false, preCompressed: true, dotfiles: 'ignore', index: false })
-  app.get<{ Params: { '*': string } }>('/assets/*', { config: { visibility: 'anybody' } }, (request, reply) => {
-    const asked = request.params['*']
-    const isNamed = asked.startsWith(`${version}/`)
+  app.get('/assets/*', { config: { visibility: 'anybody' } }, (request, reply) => {
+    const { '*': path } = request.params as { '*': string }
+    const isVersioned = path.startsWith(`${version}/`)
     addVary(reply, 'Accept-Encoding')
-    // Without the version it is for people who look, and another one after the next update.
-    if (!isNamed) return reply.sendFile(asked, { cacheControl: false })
-    return reply.sendFile(asked.slice(version.length + 1), { maxAge: '365d', immutable: true })
+    // Without the version in its path, a file may change with the next update.
+    if (!isVersioned) return reply.sendFile(path, { cacheControl: false })
+    return reply.sendFile(path.slice(version.length + 1), { maxAge: '365d', immutable: true })
   })
 
   return {

@@ -1,40 +1,29 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { frame } from '../../web/views/frame.ts'
 import { noticeView } from '../../web/views/notice.ts'
 import { PATHS, type Route, VIEW_NAMES, type ViewName } from '../../web/views/route.ts'
 import { LOADERS } from '../../web/views/table.ts'
-import { type Access, type Answer, DEFAULT_SETTINGS, type Model, type View } from '../../web/views/view.ts'
-import type { Clock } from '../clock.ts'
-import type { IncidentLog } from '../state/incident-log.ts'
-import { sendCompressed } from './compressed.ts'
+import { type Access, DEFAULT_SETTINGS, type Model, type View } from '../../web/views/view.ts'
 import { incidentSummary } from './incident-views.ts'
-import { registerAssets } from './page-assets.ts'
-import { pageDocument } from './page-document.ts'
+import { sendCompressed } from './negotiation.ts'
+import { type Assets, registerAssets } from './page-assets.ts'
 import { type PageSourcesDeps, pageSources } from './page-sources.ts'
+import type { App } from './route.ts'
 import type { StatusWriter } from './status-document.ts'
-import { templateText } from './template-text.ts'
+import { escaped, templateText } from './template-text.ts'
 import type { Audience, StatusView } from './wire-status.ts'
 
 export interface PageRoutesDeps extends PageSourcesDeps {
-  readonly incidents: Pick<IncidentLog, 'of' | 'open'>
   readonly writers: Readonly<Record<Audience, StatusWriter>>
-  readonly clock: Clock
-  /** Whether there is a token; without it everybody sees everything. */
+  /** Without a token everybody sees everything. */
   readonly hasToken: boolean
 }
 
-/** The status page. */
-export interface Pages {
-  /** Instead of a problem document, where a page was asked for. */
-  sendMissing(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply>
-  sendLocked(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply>
-}
-
-/** However many ask for the overview, it is drawn so often. */
+/** The overview is drawn at most this often, however many request it. */
 const OVERVIEW_HOLDS_MS = 1000
 
-/** Every view at its own address, drawn here for the first paint; what a browser then loads, under a name of its content. */
-export function registerPage(app: FastifyInstance, deps: PageRoutesDeps): Pages {
+/** Every view at its own address, drawn by the daemon for the first paint, and the page's assets. */
+export function registerPage(app: App, deps: PageRoutesDeps) {
   const { clock, writers, incidents, hasToken } = deps
   const assets = registerAssets(app)
   const drawn = new Map<Audience, { readonly at: number; readonly html: string }>()
@@ -47,13 +36,17 @@ export function registerPage(app: FastifyInstance, deps: PageRoutesDeps): Pages 
       query: lastOfEach(request.query as Record<string, string | string[]>),
     }
     const [{ view: chosen }] = await Promise.all([LOADERS[view](), writers[audience].prepare()])
-    const sources = pageSources(deps, audience)
-    const answer = await chosen.load(sources, route, clock.now())
-    const model = modelOf(route, audience, JSON.parse(writers[audience].whole().body) as StatusView)
-    return answered(chosen, view, { ...model, data: null }, answer)
+    const answer = await chosen.load(pageSources(deps, audience), route, clock.now())
+    const model = modelOf(route, audience, statusFor(audience))
+    if (!answer.ok) return noticed(model, answer.why)
+    return { code: 200, html: documentOf(chosen, view, { ...model, data: answer.value }) }
   }
 
-  function modelOf(route: Route, audience: Audience, status: StatusView | null): Omit<Model, 'data'> {
+  function statusFor(audience: Audience): StatusView {
+    return JSON.parse(writers[audience].whole().body) as StatusView
+  }
+
+  function modelOf(route: Route, audience: Audience, status: StatusView | null): Model {
     const access: Access = hasToken ? (audience === 'private' ? 'signed-in' : 'public') : 'open'
     return {
       route,
@@ -67,12 +60,8 @@ export function registerPage(app: FastifyInstance, deps: PageRoutesDeps): Pages 
       nowMs: clock.now(),
       access,
       settings: { ...DEFAULT_SETTINGS, zone: 'utc' },
+      data: null,
     }
-  }
-
-  function answered(view: View, name: ViewName, model: Model, answer: Answer<unknown>): { code: number; html: string } {
-    if (!answer.ok) return noticed(model, answer.why)
-    return { code: 200, html: documentOf(view, name, { ...model, data: answer.value }) }
   }
 
   function noticed(model: Model, why: 'missing' | 'locked' | 'away'): { code: number; html: string } {
@@ -90,42 +79,79 @@ export function registerPage(app: FastifyInstance, deps: PageRoutesDeps): Pages 
     })
   }
 
-  async function send(request: FastifyRequest, reply: FastifyReply, code: number, html: string): Promise<FastifyReply> {
-    return sendCompressed(request, reply.code(code).type('text/html; charset=utf-8'), html)
+  function send(request: FastifyRequest, reply: FastifyReply, page: { code: number; html: string }) {
+    return sendCompressed(request, reply.code(page.code).type('text/html; charset=utf-8'), page.html)
   }
 
   for (const view of VIEW_NAMES) {
     app.get(PATHS[view], { config: { visibility: 'public', isPage: true } }, async (request, reply) => {
       const { audience } = request
       const kept = view === 'overview' ? drawn.get(audience) : undefined
-      if (kept !== undefined && clock.monotonic() - kept.at < OVERVIEW_HOLDS_MS)
-        return send(request, reply, 200, kept.html)
-      const { code, html } = await draw(view, request)
-      if (view === 'overview') drawn.set(audience, { at: clock.monotonic(), html })
-      return send(request, reply, code, html)
+      if (kept !== undefined && clock.monotonic() - kept.at < OVERVIEW_HOLDS_MS) {
+        return send(request, reply, { code: 200, html: kept.html })
+      }
+      const page = await draw(view, request)
+      if (view === 'overview') drawn.set(audience, { at: clock.monotonic(), html: page.html })
+      return send(request, reply, page)
     })
   }
 
   return {
-    async sendMissing(request, reply) {
-      const route: Route = { view: 'overview', params: {}, query: {} }
+    /** Instead of a problem document, where a page is wanted. */
+    sendMissing(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
       const { audience } = request
-      const status = JSON.parse(writers[audience].whole().body) as StatusView
-      const { code, html } = noticed({ ...modelOf(route, audience, status), data: null }, 'missing')
-      return send(request, reply, code, html)
+      return send(request, reply, noticed(modelOf(NO_ROUTE, audience, statusFor(audience)), 'missing'))
     },
-    async sendLocked(request, reply) {
+
+    sendLocked(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
       reply.header('www-authenticate', 'Bearer realm="heartline"')
-      const route: Route = { view: 'overview', params: {}, query: {} }
-      const model = { ...modelOf(route, 'public', null), incidents: [], access: 'closed' as const, data: null }
-      const { code, html } = noticed(model, 'locked')
-      return send(request, reply, code, html)
+      const model = { ...modelOf(NO_ROUTE, 'public', null), incidents: [], access: 'closed' as const }
+      return send(request, reply, noticed(model, 'locked'))
     },
   }
 }
+
+const NO_ROUTE: Route = { view: 'overview', params: {}, query: {} }
 
 function lastOfEach(query: Record<string, string | string[]>): Record<string, string> {
   return Object.fromEntries(
     Object.entries(query).map(([name, given]) => [name, Array.isArray(given) ? (given.at(-1) ?? '') : given]),
   )
+}
+
+interface PageDocument {
+  readonly title: string
+  readonly access: Access
+  /** `null` on a notice, which needs no script or style of its own. */
+  readonly view: { readonly name: string; readonly hasStyle: boolean } | null
+  /** HTML. */
+  readonly body: string
+  readonly assets: Assets
+}
+
+/** The document around a view, readable before any script has run. */
+function pageDocument({ title, access, view, body, assets }: PageDocument): string {
+  const script = view === null ? [] : [`views/${view.name}.js`]
+  const styles = ['style.css', ...(view?.hasStyle ? [`views/${view.name}.css`] : [])]
+  const preloads = assets.closure('app.js', ...script)
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="description" content="Health of the blockchain nodes monitored here.">
+<title>${escaped(title)}</title>
+<script src="${assets.href('boot.js')}"></script>
+${styles.map((path) => `<link rel="stylesheet" href="${assets.href(path)}">`).join('\n')}
+<link rel="icon" href="${assets.href('icon.svg')}" type="image/svg+xml">
+<link rel="alternate" href="/feed.xml" type="application/atom+xml" title="Incidents">
+${preloads.map((path) => `<link rel="modulepreload" href="${assets.href(path)}">`).join('\n')}
+<script type="module" src="${assets.href('app.js')}"></script>
+</head>
+<body>
+<div id="page" data-access="${access}">${body}</div>
+</body>
+</html>
+`
 }

@@ -1,37 +1,23 @@
 import type { Answer, Sources } from '../../web/views/view.ts'
-import type { Clock } from '../clock.ts'
-import { endpointKey } from '../core/endpoint.ts'
-import type { Board } from '../state/board.ts'
-import type { IncidentLog } from '../state/incident-log.ts'
-import type { Sightings } from '../state/sightings.ts'
-import type { Store } from '../store/store.ts'
-import { blocksView } from './blocks-view.ts'
-import { type GatewayRouteDeps, gatewayView } from './gateway-route.ts'
-import { cursorOf, placeOf } from './incident-routes.ts'
-import type { IncidentSource } from './incident-source.ts'
+import { blocksView } from './blocks.ts'
+import { historyOf, pollsOf } from './endpoint-routes.ts'
+import { gatewayView, routingView } from './gateway-routes.ts'
+import { type IncidentSource, readCursor, writeCursor } from './incident-source.ts'
 import { incidentSummary, incidentView } from './incident-views.ts'
-import { routingView } from './network-routes.ts'
-import { type ObserverRouteDeps, ownHealthView } from './observer-route.ts'
-import { pollsOf } from './polls-route.ts'
+import { ownHealthView } from './observer-route.ts'
 import type { PostMortemWriter } from './post-mortem-writer.ts'
-import { time } from './rfc3339.ts'
-import { endpointView, historyBucketView, networkView, rulesView } from './status-views.ts'
-import type { StripSource } from './strip-source.ts'
+import type { RouteDeps } from './route.ts'
+import { endpointView, networkView, rulesView } from './status-views.ts'
+import type { StripSource } from './strips.ts'
 import type { Audience } from './wire-status.ts'
 
-export interface PageSourcesDeps extends GatewayRouteDeps, ObserverRouteDeps {
-  readonly board: Board
-  readonly incidents: Pick<IncidentLog, 'of'>
+export interface PageSourcesDeps extends RouteDeps {
   readonly source: IncidentSource
-  readonly store: Pick<Store, 'history' | 'polls'>
   readonly strips: StripSource
-  readonly sightings: Sightings
   readonly postMortems: PostMortemWriter
-  readonly clock: Pick<Clock, 'now'>
-  readonly metrics: GatewayRouteDeps['metrics'] & ObserverRouteDeps['metrics']
 }
 
-/** What views ask for, told by the daemon to itself: the same as the API tells the browser, for the same audience. */
+/** The data of views drawn by the daemon: the same as the API sends to the browser, for the same audience. */
 export function pageSources(deps: PageSourcesDeps, audience: Audience): Sources {
   const { board, incidents, source, store, strips, postMortems, sightings, clock } = deps
   const isPrivate = audience === 'private'
@@ -63,28 +49,18 @@ export function pageSources(deps: PageSourcesDeps, audience: Audience): Sources 
     async history({ network, endpoint, fromMs, toMs, stepSeconds }) {
       if (!isPrivate) return LOCKED
       if (board.entry(network, endpoint) === undefined) return MISSING
-      const asked = { endpoint: endpointKey({ network, name: endpoint }), from: fromMs, to: toMs }
       try {
-        const buckets = await store.history({ ...asked, stepMs: stepSeconds * 1000 })
-        return here({
-          network,
-          endpoint,
-          from: time(fromMs),
-          to: time(toMs),
-          step_seconds: stepSeconds,
-          buckets: buckets.map(historyBucketView),
-        })
+        return here(await historyOf(store, { network, name: endpoint }, fromMs, toMs, stepSeconds * 1000))
       } catch {
         return AWAY
       }
     },
 
-    async polls(asked) {
+    async polls({ network, endpoint, fromMs, toMs }) {
       if (!isPrivate) return LOCKED
-      const entry = board.entry(asked.network, asked.endpoint)
-      if (entry === undefined) return MISSING
+      if (board.entry(network, endpoint) === undefined) return MISSING
       try {
-        return here(await pollsOf(store, entry.health.endpoint, asked.fromMs, asked.toMs))
+        return here(await pollsOf(store, { network, name: endpoint }, fromMs, toMs))
       } catch {
         return AWAY
       }
@@ -100,12 +76,12 @@ export function pageSources(deps: PageSourcesDeps, audience: Audience): Sources 
     },
 
     async incidents({ cursor, limit = 50, part_of: partOf, ...filter }) {
-      const after = cursor === undefined ? undefined : placeOf(cursor)
+      const after = cursor === undefined ? undefined : readCursor(cursor)
       if (after === null) return MISSING
       const { incidents: list, next } = await source.list({ ...filter, after, partOf, limit })
       return here({
         incidents: list.map((incident) => incidentSummary(incident, audience)),
-        next_cursor: next === null ? null : cursorOf(next),
+        next_cursor: next === null ? null : writeCursor(next),
       })
     },
 
@@ -122,7 +98,7 @@ export function pageSources(deps: PageSourcesDeps, audience: Audience): Sources 
     gateway: async () => (isPrivate ? here(gatewayView(deps)) : LOCKED),
     observer: async () => (isPrivate ? here(ownHealthView(deps)) : LOCKED),
 
-    // A page does not wait for a day of history: it comes without, and the browser asks again.
+    // A page does not wait for a day of history: it is sent without, and the browser requests it.
     strips: async () => here(strips.latest(audience)),
   }
 }

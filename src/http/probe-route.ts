@@ -1,99 +1,143 @@
-import type { FastifyInstance, FastifyReply } from 'fastify'
-import type { Clock } from '../clock.ts'
-import type { Inspect, Inspection } from '../core/verdict/inspection.ts'
+import type { FastifyReply } from 'fastify'
+import { z } from 'zod'
+import { describeFailure } from '../core/failure.ts'
+import { checkOutcome } from '../core/poll-result.ts'
+import type { Inspected, Inspection, PollStep } from '../core/verdict/inspection.ts'
 import { renderProbe } from '../metrics/probe-series.ts'
 import { CONTENT_TYPES, type Format } from '../metrics/registry.ts'
-import type { Board, BoardEntry } from '../state/board.ts'
-import type { IncidentLog } from '../state/incident-log.ts'
-import { metricsFormat } from './accept.ts'
-import { probeReport } from './probe-report.ts'
-import { sendProblem } from './problem.ts'
-import { type ReadParameter, readOneOf, readQuery } from './query.ts'
-import { sendBadQuery, sendUnknown } from './status-routes.ts'
+import type { BoardEntry } from '../state/board.ts'
+import { metricsFormat } from './negotiation.ts'
+import { oneOf, parameter } from './parameters.ts'
+import { sendProblem, sendUnknown } from './problem.ts'
+import { time } from './rfc3339.ts'
+import { type App, operation, problem, type RouteDeps, text } from './route.ts'
 
-export interface ProbeRouteDeps {
-  readonly board: Pick<Board, 'entry'>
-  readonly incidents: Pick<IncidentLog, 'of'>
-  readonly clock: Pick<Clock, 'now'>
-  readonly inspect: Inspect
-}
-
-/** Prometheus waits ten seconds unless it is told otherwise. */
-const USUAL_TIMEOUT_S = 10
-/** For the answer's way back: an answer that comes too late says less than one that says that the node is late. */
-const WAY_BACK_MS = 500
+/** Prometheus' own default. */
+const DEFAULT_TIMEOUT_S = 10
+/** An answer that arrives after the scraper's timeout is lost, so the poll ends this much earlier. */
+const MARGIN_MS = 500
 const SHORTEST_MS = 100
-/** Longer than any scrape that makes sense; the request itself may not take for ever. */
+/** Longer than any sensible scrape; it bounds the request. */
 const LONGEST_MS = 60_000
 
-interface ProbeQuery {
-  readonly target: { readonly network: string; readonly endpoint: string }
-  readonly debug: 'true' | 'false'
-}
+const Target = parameter('NETWORK/ENDPOINT, by their names in the configuration', (given) => {
+  const [, network, endpoint] = /^([a-z0-9-]{1,64})\/([a-z0-9-]{1,64})$/.exec(given) ?? []
+  return network === undefined || endpoint === undefined ? null : { network, endpoint }
+})
 
-const readTarget: ReadParameter<ProbeQuery['target']> = (text) => {
-  const [, network, endpoint] = /^([a-z0-9-]{1,64})\/([a-z0-9-]{1,64})$/.exec(text) ?? []
-  return network === undefined || endpoint === undefined
-    ? { wrong: 'must be NETWORK/ENDPOINT, by their names in the configuration' }
-    : { value: { network, endpoint } }
-}
-
-/** `GET /probe?target=NETWORK/ENDPOINT`: polls it now, beside the schedule, and answers with its metrics alone. */
-export function registerProbe(app: FastifyInstance, { board, incidents, clock, inspect }: ProbeRouteDeps): void {
-  app.get('/probe', { config: { visibility: 'private' } }, async (request, reply) => {
-    const read = readQuery<ProbeQuery>(request.query, { target: readTarget, debug: readOneOf('true', 'false') })
-    if (!read.ok) return sendBadQuery(reply, read.errors)
-    const { target, debug } = read.values
-    if (target === undefined) return sendBadQuery(reply, [{ parameter: 'target', detail: 'is missing' }])
+/** `GET /probe?target=NETWORK/ENDPOINT`: polls an endpoint now, outside of the schedule, and answers with its metrics alone. */
+export function registerProbe(
+  app: App,
+  { board, incidents, clock, inspect }: Pick<RouteDeps, 'board' | 'incidents' | 'clock' | 'inspect'>,
+): void {
+  const route = operation({
+    visibility: 'private',
+    summary:
+      'Polls one endpoint now, outside of the schedule, within `X-Prometheus-Scrape-Timeout-Seconds` (default 10) less half a second',
+    query: z.strictObject({
+      target: Target.describe('NETWORK/ENDPOINT, by their names in the configuration'),
+      debug: oneOf('true', 'false').optional().describe('Show every step and the redacted answers, for people'),
+    }),
+    answers: {
+      200: text('The metrics of that endpoint as this poll found it', 'text/plain', 'application/openmetrics-text'),
+      404: problem('Not in the configuration'),
+      503: problem('Not polled: too many polls are running, or the node is rate-limiting us'),
+    },
+  })
+  app.get('/probe', route, async (request, reply) => {
+    const { target, debug } = request.query
     const entry = board.entry(target.network, target.endpoint)
     if (entry === undefined) return sendUnknown(reply, 'endpoint')
 
     const withinMs = timeoutOf(request.headers['x-prometheus-scrape-timeout-seconds'])
     const inspected = await inspect(entry.health.endpoint, withinMs)
-    // A browser or a proxy that kept it would answer for the node.
+    // A cached answer would hide the node's present state.
     reply.header('cache-control', 'no-store')
-    switch (inspected.kind) {
-      case 'polled': {
-        const { inspection } = inspected
-        const current = board.entry(target.network, target.endpoint) ?? entry
-        const rendered = (format: Format) => renderProbe(current, inspection, incidents, format, clock.now())
-        return debug === 'true'
-          ? sendReport(reply, current, inspection, withinMs, rendered('text'))
-          : sendMetrics(reply, metricsFormat(request.headers.accept), rendered)
-      }
-      case 'asked-to-wait':
-        return sendProblem(reply.header('retry-after', Math.ceil(inspected.forMs / 1000)), {
-          status: 503,
-          detail: 'The node limits our rate and wants to be left alone: it was not asked.',
-        })
-      case 'no-place':
-        return sendProblem(reply, {
-          status: 503,
-          detail: 'As many polls are under way as may be, and none ended in time: the node was not asked.',
-        })
-      case 'unknown-endpoint':
-        return sendUnknown(reply, 'endpoint')
+    if (inspected.kind !== 'polled') return sendNotPolled(reply, inspected)
+    const { inspection } = inspected
+    const current = board.entry(target.network, target.endpoint) ?? entry
+    const render = (format: Format) => renderProbe(current, inspection, incidents, format, clock.now())
+    if (debug === 'true') {
+      return reply.type('text/plain; charset=utf-8').send(probeReport(current, inspection, withinMs, render('text')))
     }
+    const format = metricsFormat(request)
+    return reply.type(CONTENT_TYPES[format]).header('vary', 'Accept').send(render(format))
   })
 }
 
-function sendMetrics(reply: FastifyReply, format: Format, rendered: (format: Format) => string): FastifyReply {
-  return reply.type(CONTENT_TYPES[format]).header('vary', 'Accept').send(rendered(format))
+function sendNotPolled(reply: FastifyReply, inspected: Exclude<Inspected, { kind: 'polled' }>): FastifyReply {
+  switch (inspected.kind) {
+    case 'asked-to-wait':
+      return sendProblem(reply.header('retry-after', Math.ceil(inspected.forMs / 1000)), {
+        status: 503,
+        detail: 'The node is rate-limiting us: it was not polled.',
+      })
+    case 'no-place':
+      return sendProblem(reply, {
+        status: 503,
+        detail: 'The maximum number of polls is running, and none ended in time: the node was not polled.',
+      })
+    case 'unknown-endpoint':
+      return sendUnknown(reply, 'endpoint')
+  }
 }
 
-function sendReport(
-  reply: FastifyReply,
-  entry: BoardEntry,
-  inspection: Inspection,
+function timeoutOf(header: string | string[] | undefined): number {
+  const given = Number(header ?? DEFAULT_TIMEOUT_S)
+  const seconds = Number.isFinite(given) && given > 0 ? given : DEFAULT_TIMEOUT_S
+  return Math.min(LONGEST_MS, Math.max(SHORTEST_MS, seconds * 1000 - MARGIN_MS))
+}
+
+/** The answer of `debug=true`: every step of the poll, what it found, and the metrics. */
+function probeReport(
+  { key, health: known }: BoardEntry,
+  { result, health, steps, startedAt, tookMs, waitedMs }: Inspection,
   withinMs: number,
   metrics: string,
-): FastifyReply {
-  return reply.type('text/plain; charset=utf-8').send(probeReport(entry, inspection, withinMs, metrics))
+): string {
+  const checks = health.endpoint.checks.map((check) => {
+    const outcome = checkOutcome(result, check)
+    if (outcome === null) return `${check}: not checked`
+    const found = outcome.ok ? 'ok' : `failed, ${outcome.failure.kind}: ${describeFailure(outcome.failure)}`
+    return `${check}: ${found} (${milliseconds(outcome.durationMs)})`
+  })
+  const heads = health.heads.map(
+    ({ shard, height, hash, timestamp, lagBlocks }) =>
+      `${shard === null ? 'head' : `head of shard ${shard}`}: height ${height}, hash ${printable(hash)}, block time ${time(timestamp)}, ${lagBlocks ?? 0} behind`,
+  )
+  const conditions = health.conditions.map(({ code, message }) => `${code}: ${printable(message)}`)
+  return [
+    `Probe of ${key}, started ${time(startedAt)}, timeout ${milliseconds(withinMs)}`,
+    '',
+    'Steps',
+    `  ${milliseconds(0)}  waited ${milliseconds(waitedMs)} for a free slot`,
+    ...steps.flatMap(stepLines),
+    `  ${milliseconds(tookMs - waitedMs)}  done`,
+    '',
+    'Found by this poll alone',
+    ...[...checks, ...heads, ...conditions].map((line) => `  ${line}`),
+    `  state: ${health.verdict ?? 'unknown'} (by scheduled polls: ${known.verdict ?? 'unknown'})`,
+    '',
+    'Metrics of this probe',
+    metrics,
+  ].join('\n')
 }
 
-/** What the scraper says that it waits, less the way back. */
-function timeoutOf(header: string | string[] | undefined): number {
-  const given = Number(header ?? USUAL_TIMEOUT_S)
-  const seconds = Number.isFinite(given) && given > 0 ? given : USUAL_TIMEOUT_S
-  return Math.min(LONGEST_MS, Math.max(SHORTEST_MS, seconds * 1000 - WAY_BACK_MS))
+function stepLines({ afterMs, tookMs, waitedMs, method, path, body, answer }: PollStep): string[] {
+  const waited = waitedMs > 0 ? `, ${milliseconds(waitedMs)} of it waiting for a connection` : ''
+  return [
+    `  ${milliseconds(afterMs)}  ${method} <url>${printable(path)}${body === null ? '' : ` ${printable(body)}`}`,
+    answer.ok
+      ? `  ${milliseconds(afterMs + tookMs)}  HTTP ${answer.status}, ${answer.bytes} bytes in ${milliseconds(tookMs)}${waited}: ${printable(answer.text)}`
+      : `  ${milliseconds(afterMs + tookMs)}  ${answer.failure.kind}: ${describeFailure(answer.failure)}${waited}`,
+  ]
+}
+
+function milliseconds(ms: number): string {
+  return `${ms.toFixed(1)} ms`
+}
+
+/** One line without control characters, whatever a node sends. */
+function printable(given: string): string {
+  return given.replaceAll(/\s+/g, ' ').replaceAll(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu, '�')
 }

@@ -1,12 +1,5 @@
 import type { UnixMs } from '../core/time.ts'
 
-/** To the microsecond: a duration is not known any better. */
-export function seconds(ms: number): number
-export function seconds(ms: number | null): number | null
-export function seconds(ms: number | null): number | null {
-  return ms === null ? null : Math.round(ms * 1000) / 1_000_000
-}
-
 const LATEST_TIME = Date.UTC(9999, 11, 31)
 const DAY_MS = 86_400_000
 let day = { at: Number.NaN, prefix: '' }

@@ -1,49 +1,36 @@
 import type { Server as HttpsServer } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
-import fastify, { type FastifyInstance, type FastifyRequest } from 'fastify'
-import type { Clock } from '../clock.ts'
-import type { Inspect } from '../core/verdict/inspection.ts'
-import type { GatewayReport } from '../gateway/service.ts'
-import type { Log } from '../log.ts'
-import type { Metrics } from '../metrics/metrics.ts'
-import type { MinuteStats } from '../metrics/minute-stats.ts'
-import type { Board } from '../state/board.ts'
-import type { IncidentLog } from '../state/incident-log.ts'
-import type { Journal } from '../state/journal.ts'
-import type { Sightings } from '../state/sightings.ts'
-import type { Store } from '../store/store.ts'
-import { prefersHtml } from './accept.ts'
+import fastify, { type FastifyInstance } from 'fastify'
+import { hasZodFastifySchemaValidationErrors, validatorCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod'
+import { placeOf } from '../log.ts'
 import { type AccessOptions, createAccess, sendRefusal, type Visibility } from './access.ts'
-import { registerBadge } from './badge-route.ts'
+import { registerBadge } from './badge.ts'
+import { registerBlocks } from './blocks.ts'
+import { registerEndpoint } from './endpoint-routes.ts'
 import { createEventStream } from './event-stream.ts'
 import { registerEvents } from './events-route.ts'
-import { registerFeed } from './feed-route.ts'
-import { registerGateway } from './gateway-route.ts'
-import { registerHistory } from './history-route.ts'
+import { registerFeed } from './feed.ts'
+import { registerGateway } from './gateway-routes.ts'
 import { registerIncidents } from './incident-routes.ts'
 import { createIncidentSource } from './incident-source.ts'
-import { registerMetrics } from './metrics-route.ts'
-import { registerNetwork } from './network-routes.ts'
+import { registerMonitoring } from './monitoring-routes.ts'
+import { prefersHtml } from './negotiation.ts'
 import { registerObserver } from './observer-route.ts'
-import { registerOpenApi } from './openapi-route.ts'
+import { describeRoutes, registerOpenApi } from './openapi.ts'
 import { registerPage } from './page-routes.ts'
-import { registerPolls } from './polls-route.ts'
 import { createPostMortemWriter } from './post-mortem-writer.ts'
 import { registerProbe } from './probe-route.ts'
-import { problemBody, sendProblem } from './problem.ts'
-import { registerProcess } from './process-routes.ts'
-import { registerRules } from './rules-route.ts'
-import { registerDiscovery } from './sd-route.ts'
+import { parameterErrors, problemBody, sendBadQuery, sendProblem } from './problem.ts'
+import type { App, RouteDeps } from './route.ts'
 import { createStatusWriter } from './status-document.ts'
 import { registerStatus } from './status-routes.ts'
-import { createStripSource } from './strip-source.ts'
-import { registerStrips } from './strips-route.ts'
-import type { Audience, ObserverView } from './wire-status.ts'
+import { createStripSource, registerStrips } from './strips.ts'
+import type { Audience } from './wire-status.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
     visibility?: Visibility
-    /** Whether it is for people, who get a page that says what is wrong and no problem document. */
+    /** Errors are pages for people, not problem documents. */
     isPage?: boolean
   }
   interface FastifyRequest {
@@ -51,9 +38,74 @@ declare module 'fastify' {
   }
 }
 
-export interface Certificate {
-  readonly cert: string | Buffer
-  readonly key: string | Buffer
+/** The daemon's own HTTP: page, API, metrics. */
+export function createHttpServer({ options, ...deps }: HttpServerDeps): HttpServer {
+  const { board, incidents, metrics, clock, observer } = deps
+  const app = createApp(options.tls)
+  const writers = {
+    private: createStatusWriter({ board, incidents, clock, observer, audience: 'private' }),
+    public: createStatusWriter({ board, incidents, clock, observer, audience: 'public' }),
+  }
+  const events = createEventStream({ board, incidents, clock, writers })
+  const source = createIncidentSource(deps)
+  const postMortems = createPostMortemWriter(deps)
+  const strips = createStripSource(deps)
+  const paths: RegExp[] = []
+
+  app.setValidatorCompiler(validatorCompiler)
+  app.setSerializerCompiler(() => JSON.stringify)
+  app.decorateRequest('audience', 'public')
+  app.addHook('onRoute', ({ url }) => void paths.push(patternOf(url)))
+  app.addHook('onResponse', (request, reply, done) => {
+    metrics.httpRequest(request.routeOptions.url ?? 'none', reply.statusCode, reply.elapsedTime)
+    done()
+  })
+  app.addHook('preClose', (done) => {
+    events.close()
+    done()
+  })
+  const hasToken = options.token !== null
+  const pages = registerPage(app, { ...deps, source, strips, postMortems, writers, hasToken })
+  addAccess(app, options, pages)
+  addErrors(app, deps, pages, paths)
+  describeRoutes(app, deps.version)
+  void app.register(async (routes: App) => {
+    registerStatus(routes, { ...deps, writers })
+    registerBlocks(routes, deps)
+    registerGateway(routes, deps)
+    registerEndpoint(routes, deps)
+    registerStrips(routes, strips)
+    registerIncidents(routes, { source, postMortems })
+    registerBadge(routes, deps)
+    registerFeed(routes, { source, clock })
+    registerObserver(routes, deps)
+    registerEvents(routes, { events, metrics })
+    registerProbe(routes, deps)
+    registerMonitoring(routes, deps)
+    registerOpenApi(routes)
+  })
+
+  return {
+    async listen() {
+      await app.listen({ host: options.host, port: options.port })
+      const { address, port } = app.server.address() as AddressInfo
+      return { host: address, port }
+    },
+    useCertificate(certificate) {
+      if ('setSecureContext' in app.server) (app.server as HttpsServer).setSecureContext(certificate)
+    },
+    async close() {
+      // Node stops its timeouts once it is closing, and counts a connection that has sent nothing as busy.
+      const grace = clock.after(CLOSING_GRACE_MS, () => app.server.closeAllConnections())
+      await app.close()
+      grace.cancel()
+    },
+    inject: app.inject.bind(app),
+  }
+}
+
+export interface HttpServerDeps extends RouteDeps {
+  readonly options: HttpServerOptions
 }
 
 export interface HttpServerOptions extends AccessOptions {
@@ -63,38 +115,60 @@ export interface HttpServerOptions extends AccessOptions {
   readonly tls: Certificate | null
 }
 
-export interface HttpServerDeps {
-  readonly board: Board
-  readonly incidents: IncidentLog
-  readonly store: Pick<Store, 'history' | 'polls' | 'incidents' | 'incident'>
-  readonly metrics: Pick<Metrics, 'exposition' | 'httpRequest' | 'traffic' | 'daemonStatus'>
-  readonly clock: Clock
-  readonly log: Log
-  readonly options: HttpServerOptions
-  readonly version: string
-  /** The store is open and the first round of polls is done. */
-  readonly ready: () => boolean
-  readonly stopping: () => boolean
-  readonly observer: () => ObserverView
-  readonly journal: Pick<Journal, 'entries'>
-  readonly recorder: Pick<MinuteStats, 'minutes' | 'since'>
-  readonly sightings: Sightings
-  /** Polls beside the schedule; none where there is none. */
-  readonly inspect?: Inspect
-  /** `null` where it is not enabled. */
-  readonly gateway?: () => GatewayReport | null
+export interface Certificate {
+  readonly cert: string | Buffer
+  readonly key: string | Buffer
 }
 
-/** The daemon's own HTTP: page, API, metrics. */
 export interface HttpServer {
-  /** Rejects when the address cannot be had. */
+  /** Rejects when the address cannot be used. */
   listen(): Promise<{ readonly host: string; readonly port: number }>
   /** For new connections from now on. */
   useCertificate(certificate: Certificate): void
-  /** Ends the event streams, lets requests in flight finish, and resolves when nothing is left open. */
+  /** Ends the event streams, lets requests in flight finish, and resolves when no connection is open. */
   close(): Promise<void>
   /** For tests: answers without a socket. */
   readonly inject: FastifyInstance['inject']
+}
+
+type Pages = ReturnType<typeof registerPage>
+
+/** Security headers, and who may read what. */
+function addAccess(app: App, options: AccessOptions, pages: Pages): void {
+  const access = createAccess(options)
+  app.addHook('onRequest', async (request, reply) => {
+    reply.headers(HEADERS)
+    if (options.token !== null) reply.header('vary', 'Authorization')
+    const { visibility = 'public', isPage = false } = request.routeOptions.config
+    const audience = access.judge(request, visibility)
+    if (audience === 'refused') {
+      const wantsPage = request.is404 ? request.method === 'GET' && prefersHtml(request) : isPage
+      return wantsPage ? pages.sendLocked(request, reply) : sendRefusal(reply)
+    }
+    request.audience = audience
+  })
+}
+
+function addErrors(app: App, { log }: Pick<RouteDeps, 'log'>, pages: Pages, paths: readonly RegExp[]): void {
+  app.setNotFoundHandler((request, reply) => {
+    const path = request.url.split('?', 1)[0] ?? ''
+    if (request.method === 'GET' && prefersHtml(request)) return pages.sendMissing(request, reply)
+    if (request.method === 'GET' || request.method === 'HEAD' || !paths.some((known) => known.test(path))) {
+      return sendProblem(reply, { status: 404, detail: 'There is nothing here.' })
+    }
+    reply.header('allow', 'GET, HEAD')
+    return sendProblem(reply, { status: 405, detail: 'This resource is read-only: use GET or HEAD.' })
+  })
+  app.setErrorHandler((error: Error & { statusCode?: number; code?: string }, request, reply) => {
+    if (hasZodFastifySchemaValidationErrors(error)) {
+      return sendBadQuery(reply, parameterErrors(request.query, error.validation))
+    }
+    const status = error.statusCode ?? 500
+    if (status >= 400 && status < 500) return sendProblem(reply, { status, detail: 'The request cannot be read.' })
+    const { code = null } = error
+    log.error({ route: request.routeOptions.url ?? null, error: placeOf(error), code }, 'request failed')
+    return sendProblem(reply, { status: 500, detail: 'Heartline failed to answer; its log says more.' })
+  })
 }
 
 const HEADERS = {
@@ -111,126 +185,8 @@ const HEADERS = {
 /** For requests in flight, when the daemon stops. */
 const CLOSING_GRACE_MS = 3000
 
-export function createHttpServer(deps: HttpServerDeps): HttpServer {
-  const { board, incidents, store, metrics, clock, log, options, observer, journal, recorder, sightings } = deps
-  const app = createApp(options.tls)
-  const access = createAccess(options)
-  const writers = {
-    private: createStatusWriter({ board, incidents, clock, observer, audience: 'private' }),
-    public: createStatusWriter({ board, incidents, clock, observer, audience: 'public' }),
-  }
-  const events = createEventStream({ board, incidents, clock, writers })
-  const source = createIncidentSource({ store, incidents, clock, log })
-  const postMortems = createPostMortemWriter({ board, store, clock, log })
-  const strips = createStripSource({ board, store, clock, log })
-  const gateway = deps.gateway ?? (() => null)
-  const routes: RegExp[] = []
-
-  app.decorateRequest('audience', 'public')
-  app.addHook('onRoute', ({ url }) => void routes.push(patternOf(url)))
-  app.addHook('onRequest', async (request, reply) => {
-    reply.headers(HEADERS)
-    if (options.token !== null) reply.header('vary', 'Authorization')
-    const audience = access.judge(request, request.routeOptions.config.visibility ?? 'public')
-    if (audience === 'refused') {
-      const isPage = request.is404 ? wantsPage(request) : request.routeOptions.config.isPage === true
-      return isPage ? pages.sendLocked(request, reply) : sendRefusal(reply)
-    }
-    request.audience = audience
-  })
-  app.addHook('onResponse', (request, reply, done) => {
-    metrics.httpRequest(request.routeOptions.url ?? 'none', reply.statusCode, reply.elapsedTime)
-    done()
-  })
-  app.addHook('preClose', (done) => {
-    events.close()
-    done()
-  })
-  app.setNotFoundHandler((request, reply) => {
-    const path = request.url.split('?', 1)[0] ?? ''
-    if (wantsPage(request)) return pages.sendMissing(request, reply)
-    if (request.method === 'GET' || request.method === 'HEAD' || !routes.some((route) => route.test(path))) {
-      return sendProblem(reply, { status: 404, detail: 'There is nothing here.' })
-    }
-    reply.header('allow', 'GET, HEAD')
-    return sendProblem(reply, { status: 405, detail: 'This can only be read: use GET or HEAD.' })
-  })
-  app.setErrorHandler((error: Error & { statusCode?: number; code?: string }, request, reply) => {
-    const status = error.statusCode ?? 500
-    if (status >= 400 && status < 500) return sendProblem(reply, { status, detail: 'The request cannot be read.' })
-    // Its message may repeat the request, so it stays out of the log too.
-    const { name, code, stack } = error
-    const at = stack
-      ?.split('\n')
-      .find((line) => line.trimStart().startsWith('at '))
-      ?.trim()
-    log.error(
-      { route: request.routeOptions.url ?? null, error: name, code: code ?? null, at: at ?? null },
-      'request failed',
-    )
-    return sendProblem(reply, { status: 500, detail: 'Something is wrong in Heartline; its log says more.' })
-  })
-
-  registerProcess(app, deps)
-  registerMetrics(app, metrics)
-  registerProbe(app, { board, incidents, clock, inspect: deps.inspect ?? (async () => ({ kind: 'no-place' })) })
-  registerDiscovery(app, board)
-  registerStatus(app, { board, incidents, clock, writers })
-  registerHistory(app, { board, store, clock, log })
-  registerPolls(app, { board, store, clock, log })
-  registerRules(app, { board })
-  registerIncidents(app, { source, postMortems })
-  registerFeed(app, { source, clock })
-  registerBadge(app, { board, incidents, clock })
-  registerGateway(app, { gateway, metrics, recorder })
-  registerObserver(app, { metrics, observer, journal, recorder, clock })
-  registerEvents(app, { events, metrics })
-  registerOpenApi(app, deps.version)
-  registerStrips(app, { strips })
-  registerNetwork(app, { board, sightings, gateway, clock })
-  const pages = registerPage(app, {
-    board,
-    incidents,
-    source,
-    store,
-    strips,
-    postMortems,
-    gateway,
-    metrics,
-    observer,
-    journal,
-    recorder,
-    sightings,
-    clock,
-    writers,
-    hasToken: options.token !== null,
-  })
-
-  return {
-    async listen() {
-      await app.listen({ host: options.host, port: options.port })
-      const { address, port } = app.server.address() as AddressInfo
-      return { host: address, port }
-    },
-    useCertificate(certificate) {
-      if ('setSecureContext' in app.server) (app.server as HttpsServer).setSecureContext(certificate)
-    },
-    async close() {
-      // Node no longer times connections out once it is closing, and one that has sent nothing counts as busy.
-      const grace = clock.after(CLOSING_GRACE_MS, () => app.server.closeAllConnections())
-      await app.close()
-      grace.cancel()
-    },
-    inject: app.inject.bind(app),
-  }
-}
-
-function wantsPage({ method, headers }: FastifyRequest): boolean {
-  return method === 'GET' && prefersHtml(headers.accept ?? '')
-}
-
-/** Fastify's defaults are for servers behind a proxy; these hold on their own. */
-function createApp(tls: Certificate | null): FastifyInstance {
+/** Fastify's own defaults expect a proxy in front; these limits do not. */
+function createApp(tls: Certificate | null): App {
   const limits = { headersTimeout: 10_000, maxHeaderSize: 16_384 }
   const common = {
     logger: false,
@@ -246,11 +202,14 @@ function createApp(tls: Certificate | null): FastifyInstance {
       sendProblem(reply.headers(HEADERS), { status: 400, detail: 'The URL cannot be read.' })
     },
   } as const
-  if (tls === null) return fastify({ ...common, http: limits })
-  return fastify({ ...common, https: { ...limits, cert: tls.cert, key: tls.key } })
+  const app: FastifyInstance =
+    tls === null
+      ? fastify({ ...common, http: limits })
+      : fastify({ ...common, https: { ...limits, cert: tls.cert, key: tls.key } })
+  return app.withTypeProvider<ZodTypeProvider>()
 }
 
-/** What is not HTTP at all, or too slow or too large for it. */
+/** Answers what is not HTTP, or is too slow or too large. */
 function clientErrorHandler(error: Error & { code?: string }, socket: Socket): void {
   if (error.code === 'ECONNRESET' || socket.destroyed || !socket.writable) return void socket.destroy()
   const [status, reason]: [number, string] =
@@ -264,7 +223,7 @@ function clientErrorHandler(error: Error & { code?: string }, socket: Socket): v
   socket.end(`${head}Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`)
 }
 
-/** The paths that a route's pattern matches. */
+/** Matches the paths of a route. */
 function patternOf(url: string): RegExp {
   const escaped = url.replace(/[.+?^${}()|[\]\\]/g, '\\$&')
   return new RegExp(`^${escaped.replace(/:\w+/g, '[^/]+').replace(/\*$/, '.*')}$`)

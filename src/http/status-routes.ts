@@ -1,36 +1,34 @@
-import type { FastifyInstance, FastifyReply } from 'fastify'
-import type { Clock } from '../clock.ts'
-import type { Board } from '../state/board.ts'
-import type { IncidentLog } from '../state/incident-log.ts'
-import { isKnown } from './etag.ts'
-import { sendProblem } from './problem.ts'
-import { readOneOf, readQuery } from './query.ts'
+import { z } from 'zod'
+import { isKnown } from './negotiation.ts'
+import { oneOf } from './parameters.ts'
+import { sendUnknown } from './problem.ts'
+import { type App, EndpointPath, json, NetworkPath, NOT_MODIFIED, NoQuery, operation, type RouteDeps } from './route.ts'
 import type { StatusWriter } from './status-document.ts'
 import { endpointView, networkView } from './status-views.ts'
-import type { Audience } from './wire-status.ts'
+import { type Audience, EndpointView, NetworkView, StatusView } from './wire-status.ts'
 
-export interface StatusRoutesDeps {
-  readonly board: Board
-  readonly incidents: Pick<IncidentLog, 'of'>
-  readonly clock: Pick<Clock, 'now'>
+interface StatusRoutesDeps extends Pick<RouteDeps, 'board' | 'incidents' | 'clock'> {
   readonly writers: Readonly<Record<Audience, StatusWriter>>
 }
 
-interface EndpointPath {
-  readonly network: string
-  readonly endpoint: string
-}
-
-/** What is known now: everything, one network, or one endpoint. */
-export function registerStatus(app: FastifyInstance, { board, incidents, clock, writers }: StatusRoutesDeps): void {
-  const config = { visibility: 'public' } as const
-
-  app.get('/api/v1/status', { config }, async (request, reply) => {
-    const read = readQuery<{ fail_on: 'down' | 'degraded' }>(request.query, { fail_on: readOneOf('down', 'degraded') })
-    if (!read.ok) return sendBadQuery(reply, read.errors)
+/** The present: everything, one network, or one endpoint. */
+export function registerStatus(app: App, { board, incidents, clock, writers }: StatusRoutesDeps): void {
+  const statusRoute = operation({
+    visibility: 'public',
+    summary: 'The present state of everything',
+    query: z.strictObject({
+      fail_on: oneOf('down', 'degraded').optional().describe('Answer 503 when the overall state is this bad, or worse'),
+    }),
+    answers: {
+      200: json(StatusView, 'The status, with an `ETag`'),
+      304: NOT_MODIFIED,
+      503: json(StatusView, 'The status, which is as bad as `fail_on` says'),
+    },
+  })
+  app.get('/api/v1/status', statusRoute, async (request, reply) => {
     await writers[request.audience].prepare()
     const { body, etag, state } = writers[request.audience].whole()
-    const failOn = read.values.fail_on
+    const failOn = request.query.fail_on
     const failed = state === 'down' ? failOn !== undefined : state === 'degraded' && failOn === 'degraded'
     reply.header('etag', etag)
     if (!failed && isKnown(request, etag)) return reply.code(304).send()
@@ -40,31 +38,29 @@ export function registerStatus(app: FastifyInstance, { board, incidents, clock, 
       .send(body)
   })
 
-  app.get<{ Params: { network: string } }>('/api/v1/networks/:network', { config }, (request, reply) => {
-    const read = readQuery<object>(request.query, {})
-    if (!read.ok) return sendBadQuery(reply, read.errors)
+  const networkRoute = operation({
+    visibility: 'public',
+    summary: 'One network',
+    params: NetworkPath,
+    query: NoQuery,
+    answers: { 200: json(NetworkView, 'The network') },
+  })
+  app.get('/api/v1/networks/:network', networkRoute, (request, reply) => {
     const network = board.network(request.params.network)
     if (network === undefined) return sendUnknown(reply, 'network')
     return networkView(network, incidents, clock.now(), request.audience)
   })
 
-  app.get<{ Params: EndpointPath }>('/api/v1/endpoints/:network/:endpoint', { config }, (request, reply) => {
-    const read = readQuery<object>(request.query, {})
-    if (!read.ok) return sendBadQuery(reply, read.errors)
+  const endpointRoute = operation({
+    visibility: 'public',
+    summary: 'One endpoint',
+    params: EndpointPath,
+    query: NoQuery,
+    answers: { 200: json(EndpointView, 'The endpoint') },
+  })
+  app.get('/api/v1/endpoints/:network/:endpoint', endpointRoute, (request, reply) => {
     const entry = board.entry(request.params.network, request.params.endpoint)
     if (entry === undefined) return sendUnknown(reply, 'endpoint')
     return endpointView(entry, incidents.of(entry.health.endpoint), clock.now(), request.audience)
   })
-}
-
-export function sendUnknown(reply: FastifyReply, what: 'network' | 'endpoint'): FastifyReply {
-  return sendProblem(reply, { status: 404, detail: `There is no such ${what} in the configuration.` })
-}
-
-export function sendBadQuery(
-  reply: FastifyReply,
-  errors: readonly { readonly parameter: string; readonly detail: string }[],
-): FastifyReply {
-  const detail = errors.map((error) => `${error.parameter} ${error.detail}`).join('; ')
-  return sendProblem(reply, { status: 400, detail, errors: [...errors] })
 }

@@ -3,7 +3,7 @@ import type { Incident } from '../core/incident/incident.ts'
 import type { MaintenancePeriod } from '../core/maintenance.ts'
 import type { Network } from '../core/network.ts'
 import type { Liveness, NodeCheck } from '../core/poll-result.ts'
-import type { UnixMs } from '../core/time.ts'
+import { seconds, type UnixMs } from '../core/time.ts'
 import type { Condition, ConditionCode, State } from '../core/verdict/condition.ts'
 import { type HeadStanding, type Health, headHolds, stateAt, stateSince } from '../core/verdict/health.ts'
 import { networkState } from '../core/verdict/network-state.ts'
@@ -16,7 +16,7 @@ import {
 } from '../state/board.ts'
 import type { IncidentLog } from '../state/incident-log.ts'
 import type { HistoryBucket, KeptPoll } from '../store/store.ts'
-import { seconds, time, timeOrNull } from './rfc3339.ts'
+import { time, timeOrNull } from './rfc3339.ts'
 import type { HistoryBucketView, PollView, RulesView } from './wire-history.ts'
 import type {
   Audience,

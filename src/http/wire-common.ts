@@ -1,24 +1,36 @@
 import { z } from 'zod'
 
 /**
- * What the shapes on the wire are made of: times RFC 3339 UTC, durations in seconds, ratios 0 to 1, snake_case. `null` where
- * a thing is not known. The page takes its types from the files beside this one.
+ * The parts of the shapes on the wire: times are RFC 3339 UTC, durations in seconds, ratios 0 to 1, names snake_case; unknown
+ * values are `null`. Each shape's `id` is its name in `/openapi.json`. The page imports types alone from the `wire-` files.
  */
 export const Time = z.iso.datetime()
 export const Count = z.int().min(0)
 export const Seconds = z.number().min(0)
 export const Shard = z.int().min(0).nullable()
 
-/** How long things took; from buckets, so that it is as exact as they are. Null where nothing was counted. */
-export const SpreadView = z.object({ count: Count, p50_seconds: Seconds.nullable(), p99_seconds: Seconds.nullable() })
+/** Durations, counted in buckets and as exact as these. Null where nothing was counted. */
+export const SpreadView = z
+  .object({ count: Count, p50_seconds: Seconds.nullable(), p99_seconds: Seconds.nullable() })
+  .meta({ id: 'Spread' })
 export type SpreadView = z.infer<typeof SpreadView>
 
 /** RFC 9457. `errors` names every bad parameter. */
-export const ProblemView = z.object({
-  type: z.string(),
-  title: z.string(),
-  status: z.int(),
-  detail: z.string(),
-  errors: z.array(z.object({ parameter: z.string(), detail: z.string() })).optional(),
-})
+export const ProblemView = z
+  .object({
+    type: z.string(),
+    title: z.string(),
+    status: z.int(),
+    detail: z.string(),
+    errors: z.array(z.object({ parameter: z.string(), detail: z.string() })).optional(),
+  })
+  .meta({ id: 'Problem' })
 export type ProblemView = z.infer<typeof ProblemView>
+
+/** Every shape by its name, as JSON Schema. */
+export function componentSchemas(): Record<string, object> {
+  const { schemas } = z.toJSONSchema(z.globalRegistry, { uri: (id) => `#/components/schemas/${id}` })
+  return Object.fromEntries(
+    Object.entries(schemas).map(([name, { $schema: _schema, $id: _id, id: _name, ...schema }]) => [name, schema]),
+  )
+}

@@ -3,67 +3,79 @@ import { CONDITION_CODES, VERDICTS } from '../core/verdict/condition.ts'
 import { Count, Seconds, Shard, Time } from './wire-common.ts'
 
 /** A reason of an incident, and when it held. */
-export const IncidentConditionView = z.object({
-  code: z.enum([...CONDITION_CODES, 'halted']),
-  /** What it made of the endpoint. */
-  state: z.enum(VERDICTS),
-  message: z.string(),
-  since: Time,
-  /** Null while it holds. */
-  until: Time.nullable(),
-})
+export const IncidentConditionView = z
+  .object({
+    code: z.enum([...CONDITION_CODES, 'halted']),
+    /** What it made of the endpoint. */
+    state: z.enum(VERDICTS),
+    message: z.string(),
+    since: Time,
+    /** Null while it holds. */
+    until: Time.nullable(),
+  })
+  .meta({ id: 'IncidentCondition' })
 export type IncidentConditionView = z.infer<typeof IncidentConditionView>
 
 /** What was measured when something changed. */
-export const IncidentSampleView = z.object({
-  endpoint: z.string(),
-  shard: Shard,
-  height: Count.nullable(),
-  lag_blocks: Count.nullable(),
-  latency_seconds: Seconds.nullable(),
-})
+const IncidentSampleView = z
+  .object({
+    endpoint: z.string(),
+    shard: Shard,
+    height: Count.nullable(),
+    lag_blocks: Count.nullable(),
+    latency_seconds: Seconds.nullable(),
+  })
+  .meta({ id: 'IncidentSample' })
 export type IncidentSampleView = z.infer<typeof IncidentSampleView>
 
-export const IncidentChangeView = z.object({
-  at: Time,
-  state: z.enum(VERDICTS),
-  codes: z.array(z.enum([...CONDITION_CODES, 'halted'])),
-  samples: z.array(IncidentSampleView),
-})
+export const IncidentChangeView = z
+  .object({
+    at: Time,
+    state: z.enum(VERDICTS),
+    codes: z.array(z.enum([...CONDITION_CODES, 'halted'])),
+    samples: z.array(IncidentSampleView),
+  })
+  .meta({ id: 'IncidentChange' })
 export type IncidentChangeView = z.infer<typeof IncidentChangeView>
 
 /** An incident without its course: what lists and events tell of it. */
-export const IncidentSummaryView = z.object({
-  id: z.string(),
-  network: z.string(),
-  /** Null for one of the whole network. */
-  endpoint: z.string().nullable(),
-  cause: z.enum(['endpoint', 'halted', 'forked']),
-  /** The worst that it reached. */
-  state: z.enum(VERDICTS),
-  conditions: z.array(IncidentConditionView),
-  /** The first bad poll. */
-  opened_at: Time,
-  confirmed_at: Time,
-  /** The first good poll; null while it is open, as is the duration. */
-  closed_at: Time.nullable(),
-  duration_seconds: Seconds.nullable(),
-  flapping: z.boolean(),
-  flaps: Count,
-  /** Of one of the whole network: the endpoints that showed it. */
-  affected: z.array(z.string()),
-  /** The incident of the whole network of which this one is a part. */
-  absorbed_by: z.string().nullable(),
-})
+export const IncidentSummaryView = z
+  .object({
+    id: z.string(),
+    network: z.string(),
+    /** Null for one of the whole network. */
+    endpoint: z.string().nullable(),
+    cause: z.enum(['endpoint', 'halted', 'forked']),
+    /** The worst that it reached. */
+    state: z.enum(VERDICTS),
+    conditions: z.array(IncidentConditionView),
+    /** The first bad poll. */
+    opened_at: Time,
+    confirmed_at: Time,
+    /** The first good poll; null while it is open, as is the duration. */
+    closed_at: Time.nullable(),
+    duration_seconds: Seconds.nullable(),
+    flapping: z.boolean(),
+    flaps: Count,
+    /** Of one of the whole network: the endpoints that showed it. */
+    affected: z.array(z.string()),
+    /** The incident of the whole network of which this one is a part. */
+    absorbed_by: z.string().nullable(),
+  })
+  .meta({ id: 'IncidentSummary' })
 export type IncidentSummaryView = z.infer<typeof IncidentSummaryView>
 
 /** The changes are the first ones and the latest where there were very many. */
-export const IncidentView = IncidentSummaryView.extend({ changes: z.array(IncidentChangeView) })
+export const IncidentView = IncidentSummaryView.extend({ changes: z.array(IncidentChangeView) }).meta({
+  id: 'Incident',
+})
 export type IncidentView = z.infer<typeof IncidentView>
 
-export const IncidentListView = z.object({
-  incidents: z.array(IncidentSummaryView),
-  /** Where the next page begins; null on the last one. */
-  next_cursor: z.string().nullable(),
-})
+export const IncidentListView = z
+  .object({
+    incidents: z.array(IncidentSummaryView),
+    /** Where the next page begins; null on the last one. */
+    next_cursor: z.string().nullable(),
+  })
+  .meta({ id: 'IncidentList' })
 export type IncidentListView = z.infer<typeof IncidentListView>

@@ -3,63 +3,67 @@ import { JOURNAL_KINDS } from '../state/journal.ts'
 import { Count, Seconds, SpreadView, Time } from './wire-common.ts'
 
 /** Something that happened to Heartline itself. `until` null while it holds. */
-export const OwnEventView = z.object({
-  kind: z.enum(JOURNAL_KINDS),
-  from: Time,
-  until: Time.nullable(),
-  text: z.string(),
-})
+export const OwnEventView = z
+  .object({
+    kind: z.enum(JOURNAL_KINDS),
+    from: Time,
+    until: Time.nullable(),
+    text: z.string(),
+  })
+  .meta({ id: 'OwnEvent' })
 export type OwnEventView = z.infer<typeof OwnEventView>
 
 /** How Heartline itself is, so that a gap explains itself. Counts are since the start. */
-export const OwnHealthView = z.object({
-  generated_at: Time,
-  impaired: z.boolean(),
-  reasons: z.array(z.string()),
-  version: z.string(),
-  node_version: z.string(),
-  started_at: Time,
-  uptime_seconds: Seconds,
-  resident_bytes: Count,
-  networks: Count,
-  endpoints: Count,
-  configuration: z.object({
-    /** Whether it was last loaded well. */
-    ok: z.boolean(),
-    loaded_at: Time.nullable(),
-  }),
-  polls: z.object({
-    /** When somebody was last looked for whose turn it is. */
-    last_round_at: Time.nullable(),
-    /** How late they began. */
-    lag: SpreadView,
-    skips: z.object({ overlap: Count, concurrency: Count, late: Count, rate_limited: Count }),
-  }),
-  clock_jumps: z.object({ forward: Count, backward: Count }),
-  store: z.object({
-    trouble: z.string().nullable(),
-    integrity_ok: z.boolean(),
-    queue_rows: Count,
-    rows_written: Count,
-    rows_dropped: Count,
-    write_failures: z.array(z.object({ reason: z.string(), count: Count })),
-    commit: SpreadView,
-    thread_restarts: Count,
-    database_bytes: Count.nullable(),
-    filesystem_free_bytes: Count.nullable(),
-  }),
-  /** The last three hours at most, minute by minute, the most of each; null of a minute in which nothing ran. */
-  course: z.object({
-    from: Time,
-    step_seconds: Seconds,
-    loop_lag_seconds: z.array(Seconds.nullable()),
-    poll_lag_seconds: z.array(Seconds.nullable()),
-    skips: z.array(Count.nullable()),
-    commit_seconds: z.array(Seconds.nullable()),
-    queue_rows: z.array(Count.nullable()),
-    resident_bytes: z.array(Count.nullable()),
-  }),
-  /** The newest first. */
-  events: z.array(OwnEventView),
-})
+export const OwnHealthView = z
+  .object({
+    generated_at: Time,
+    impaired: z.boolean(),
+    reasons: z.array(z.string()),
+    version: z.string(),
+    node_version: z.string(),
+    started_at: Time,
+    uptime_seconds: Seconds,
+    resident_bytes: Count,
+    networks: Count,
+    endpoints: Count,
+    configuration: z.object({
+      /** Whether it was last loaded well. */
+      ok: z.boolean(),
+      loaded_at: Time.nullable(),
+    }),
+    polls: z.object({
+      /** When somebody was last looked for whose turn it is. */
+      last_round_at: Time.nullable(),
+      /** How late they began. */
+      lag: SpreadView,
+      skips: z.object({ overlap: Count, concurrency: Count, late: Count, rate_limited: Count }),
+    }),
+    clock_jumps: z.object({ forward: Count, backward: Count }),
+    store: z.object({
+      trouble: z.string().nullable(),
+      integrity_ok: z.boolean(),
+      queue_rows: Count,
+      rows_written: Count,
+      rows_dropped: Count,
+      write_failures: z.array(z.object({ reason: z.string(), count: Count })),
+      commit: SpreadView,
+      thread_restarts: Count,
+      database_bytes: Count.nullable(),
+      filesystem_free_bytes: Count.nullable(),
+    }),
+    /** The last three hours at most, minute by minute, the most of each; null of a minute in which nothing ran. */
+    course: z.object({
+      from: Time,
+      step_seconds: Seconds,
+      loop_lag_seconds: z.array(Seconds.nullable()),
+      poll_lag_seconds: z.array(Seconds.nullable()),
+      skips: z.array(Count.nullable()),
+      commit_seconds: z.array(Seconds.nullable()),
+      queue_rows: z.array(Count.nullable()),
+      resident_bytes: z.array(Count.nullable()),
+    }),
+    /** The newest first. */
+    events: z.array(OwnEventView),
+  })
+  .meta({ id: 'OwnHealth' })
 export type OwnHealthView = z.infer<typeof OwnHealthView>

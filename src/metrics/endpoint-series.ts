@@ -1,5 +1,5 @@
 import type { NodeCheck } from '../core/poll-result.ts'
-import type { UnixMs } from '../core/time.ts'
+import { seconds, type UnixMs } from '../core/time.ts'
 import { headHolds, resultHolds, stateAt } from '../core/verdict/health.ts'
 import { type BoardEntry, shownState } from '../state/board.ts'
 import type { IncidentLog } from '../state/incident-log.ts'
@@ -196,11 +196,6 @@ function isBad(check: NodeCheck): number {
 
 function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0
-}
-
-/** To the microsecond: a duration is not known any better. */
-function seconds(ms: number): number {
-  return Math.round(ms * 1000) / 1_000_000
 }
 
 const NONE: readonly never[] = []

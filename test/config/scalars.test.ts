@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { parseDuration, parseSize } from '../../src/config/scalars.ts'
+import { parseSize } from '../../src/config/scalars.ts'
+import { parseDuration } from '../../src/core/time.ts'
 
 describe('durations', () => {
   test.each([

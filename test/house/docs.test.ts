@@ -5,8 +5,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { loadConfig } from '../../src/config/load.ts'
 import { formatProblem } from '../../src/config/problem.ts'
-import { openApi } from '../../src/http/openapi.ts'
 import { METRICS, PREFIX, PROBE_METRICS } from '../../src/metrics/registry.ts'
+import { setUp } from '../http/setting.ts'
 import { heartlineCalls, problemOf } from '../support/command-lines.ts'
 import { removeFolder, temporaryFolder } from '../support/daemon.ts'
 import { checkout } from '../support/project.ts'
@@ -145,9 +145,9 @@ test.each(PAGES)('%s names metrics that there are', (page) => {
   expect(families.filter((name) => !known.has(name))).toEqual([])
 })
 
-test('the page on security says of every route who may read it', () => {
+test('the page on security says of every route who may read it', async () => {
   const page = readFileSync(join(checkout, 'docs/security.md'), 'utf8')
-  const { paths } = openApi('0.0.0') as { paths: object }
+  const { paths }: { paths: object } = (await setUp().server.inject('/openapi.json')).json()
   // `/api/v1/networks/{network}/blocks` is documented as `…/blocks`.
   const routes = Object.keys(paths).map((path) =>
     path

@@ -138,7 +138,7 @@ describe('/probe', () => {
     expect(answer.body).toContain('HTTP 200, 12 bytes in 3.0 ms: {"a": 1}�[2J\n')
     expect(answer.body).toContain('liveness: failed, timeout: no complete answer within 5 s')
     expect(answer.body).toContain('head: height 1005, hash 0x1005')
-    expect(answer.body).toContain("state: down (the schedule's polls say: up)")
+    expect(answer.body).toContain('state: down (by scheduled polls: up)')
     expect(answer.body).toContain('heartline_probe_success{network="avalanche",endpoint="own-1"} 0')
   })
 

@@ -84,6 +84,8 @@ export function setUp({ options, networks = NETWORKS, realClock, store, ...over 
       requests: () => ({ requests: 0, failed: 0 }),
     }),
     sightings: world.sightings,
+    inspect: async () => ({ kind: 'no-place' }),
+    gateway: () => null,
     ...over,
     options: { host: '127.0.0.1', port: 0, tls: null, token: null, public: true, ...options },
   })

@@ -1,32 +1,45 @@
-import type { FastifyInstance } from 'fastify'
+import { seconds } from '../core/time.ts'
+import { previewOf } from '../gateway/failover/routing-order.ts'
 import type { GatewayReport } from '../gateway/service.ts'
 import type { NetworkTraffic, RequestTally } from '../metrics/gateway-traffic.ts'
 import type { DurationSummary } from '../metrics/histogram.ts'
-import type { Metrics } from '../metrics/metrics.ts'
-import { MINUTE_MS, type MinuteStats } from '../metrics/minute-stats.ts'
-import { readQuery } from './query.ts'
-import { seconds, time } from './rfc3339.ts'
-import { sendBadQuery } from './status-routes.ts'
+import { MINUTE_MS } from '../metrics/minute-stats.ts'
+import type { BoardNetwork } from '../state/board.ts'
+import { sendUnknown } from './problem.ts'
+import { time } from './rfc3339.ts'
+import { type App, json, NetworkPath, NoQuery, operation, type RouteDeps } from './route.ts'
 import type { SpreadView } from './wire-common.ts'
-import type { GatewayView, RequestTallyView, TrafficView } from './wire-gateway.ts'
+import { GatewayView, type RequestTallyView, RoutingView, type TrafficView } from './wire-gateway.ts'
 
-export interface GatewayRouteDeps {
-  /** `null` where the gateway is not enabled. */
-  readonly gateway: () => GatewayReport | null
-  readonly metrics: Pick<Metrics, 'traffic' | 'daemonStatus'>
-  readonly recorder: Pick<MinuteStats, 'minutes' | 'since'>
-}
+type GatewayDeps = Pick<RouteDeps, 'gateway' | 'metrics' | 'recorder'>
 
-/** `GET /api/v1/gateway`: who uses it, whom it would ask now and why not the others, what it did, and the aliases it knows. */
-export function registerGateway(app: FastifyInstance, deps: GatewayRouteDeps): void {
-  app.get('/api/v1/gateway', { config: { visibility: 'private' } }, (request, reply) => {
-    const read = readQuery<object>(request.query, {})
-    if (!read.ok) return sendBadQuery(reply, read.errors)
-    return gatewayView(deps)
+/** `GET /api/v1/gateway`, its callers, routing, traffic and aliases; and `GET …/networks/:network/routing`. */
+export function registerGateway(app: App, deps: GatewayDeps & Pick<RouteDeps, 'board' | 'clock'>): void {
+  const gatewayRoute = operation({
+    visibility: 'private',
+    summary:
+      'Callers of the gateway, its routing order and excluded endpoints, its traffic since the start, and its aliases; names only, never an endpoint_id',
+    query: NoQuery,
+    answers: { 200: json(GatewayView, 'The gateway; `enabled` is false where there is none') },
+  })
+  app.get('/api/v1/gateway', gatewayRoute, () => gatewayView(deps))
+
+  const routingRoute = operation({
+    visibility: 'private',
+    summary:
+      'The routing order of the gateway now, and why endpoints are excluded; without a gateway, the order it would use',
+    params: NetworkPath,
+    query: NoQuery,
+    answers: { 200: json(RoutingView, 'In routing order, then the excluded endpoints') },
+  })
+  app.get('/api/v1/networks/:network/routing', routingRoute, (request, reply) => {
+    const network = deps.board.network(request.params.network)
+    if (network === undefined) return sendUnknown(reply, 'network')
+    return routingView(network, deps.gateway(), deps.clock.now())
   })
 }
 
-export function gatewayView({ gateway, metrics, recorder }: GatewayRouteDeps): GatewayView {
+export function gatewayView({ gateway, metrics, recorder }: GatewayDeps): GatewayView {
   const report = gateway()
   const traffic = metrics.traffic()
   const minutes = report === null ? [] : recorder.minutes()
@@ -136,4 +149,19 @@ export function spreadView({ count, p50Seconds, p99Seconds }: DurationSummary): 
 
 function rounded(inSeconds: number | null): number | null {
   return inSeconds === null ? null : seconds(inSeconds * 1000)
+}
+
+export function routingView(network: BoardNetwork, report: GatewayReport | null, now: number): RoutingView {
+  const { name } = network.standing.network
+  const routed = report?.networks.find((of) => of.name === name)?.endpoints ?? previewOf(network, now)
+  return {
+    network: name,
+    enabled: report !== null,
+    endpoints: routed.map(({ endpoint, tier, excluded, latencyMs }) => ({
+      name: endpoint,
+      tier,
+      left_out: excluded,
+      latency_seconds: seconds(latencyMs),
+    })),
+  }
 }

@@ -1,11 +1,35 @@
 import type { Network, Shard } from '../core/network.ts'
-import type { UnixMs } from '../core/time.ts'
+import { seconds, type UnixMs } from '../core/time.ts'
 import type { HeadStanding } from '../core/verdict/health.ts'
 import type { BoardEntry, BoardNetwork } from '../state/board.ts'
-import type { Sighted, Sightings } from '../state/sightings.ts'
-import { seconds, time, timeOrNull } from './rfc3339.ts'
-import { toldBlocks } from './told-blocks.ts'
-import type { BlocksView, BlockView, BlockWitnessView, ShardBlocksView } from './wire-blocks.ts'
+import type { Sighted, Sighting, Sightings } from '../state/sightings.ts'
+import { sendCompressed } from './negotiation.ts'
+import { sendUnknown } from './problem.ts'
+import { time, timeOrNull } from './rfc3339.ts'
+import { type App, json, NetworkPath, NoQuery, operation, type RouteDeps } from './route.ts'
+import { BlocksView, type BlockView, type BlockWitnessView, type ShardBlocksView } from './wire-blocks.ts'
+
+/** `GET …/networks/:network/blocks`: when each endpoint of a network was first seen at each of its last blocks. */
+export function registerBlocks(
+  app: App,
+  { board, sightings, clock }: Pick<RouteDeps, 'board' | 'sightings' | 'clock'>,
+): void {
+  const route = operation({
+    visibility: 'private',
+    summary: 'When each endpoint was first seen at each recent block; precision is limited by the poll interval',
+    params: NetworkPath,
+    query: NoQuery,
+    answers: {
+      200: json(BlocksView, 'The last 60 blocks of each shard, fewer where it has more than a hundred endpoints'),
+    },
+  })
+  app.get('/api/v1/networks/:network/blocks', route, async (request, reply) => {
+    const network = board.network(request.params.network)
+    if (network === undefined) return sendUnknown(reply, 'network')
+    const body = JSON.stringify(blocksView(network, sightings, clock.now()))
+    return sendCompressed(request, reply.type('application/json; charset=utf-8'), body)
+  })
+}
 
 /** So many blocks, back from the newest … */
 const BLOCKS_TOLD = 60
@@ -124,4 +148,63 @@ function earliest(seen: readonly (readonly (Arrival | null)[])[], place: number)
     if (at !== undefined && (least === null || at < least)) least = at
   }
   return least
+}
+
+interface ToldBlocks {
+  /** One for each height. */
+  readonly blocks: readonly { readonly hashes: string[]; readonly timestamp: UnixMs | null }[]
+  /** One for each endpoint: the place in `hashes` of what it told, height by height. */
+  readonly words: readonly (number | null)[][]
+}
+
+/**
+ * Which block each endpoint has at each height: the heads that it told, what it was asked for besides, and the parents that its
+ * heads name. Those only of an endpoint that once named one which was told: a cache may name parents that never were.
+ */
+function toldBlocks(sighted: readonly Sighted[], heights: readonly number[]): ToldBlocks {
+  const told = sighted.map(wordsOf)
+  const known = new Set(told.flatMap((words) => [...words].map(([height, hash]) => `${height} ${hash}`)))
+  for (const [at, { heads }] of sighted.entries()) addParents(told[at] as Words, heads, known)
+  const times = timesOf(sighted)
+  const blocks = heights.map((height) => {
+    const hashes = mostToldFirst(told.flatMap((words) => words.get(height) ?? []))
+    return { hashes, timestamp: times.get(hashes[0] ?? '') ?? null }
+  })
+  const words = told.map((of) =>
+    heights.map((height, at) => {
+      const hash = of.get(height)
+      return hash === undefined ? null : (blocks[at]?.hashes.indexOf(hash) ?? null)
+    }),
+  )
+  return { blocks, words }
+}
+
+type Words = Map<number, string>
+
+/** Of two blocks at one height the later word counts. */
+function wordsOf({ heads, compared }: Sighted): Words {
+  return new Map([
+    ...compared.map(({ height, hash }) => [height, hash] as const),
+    ...heads.map(({ head }) => [head.height, head.hash] as const),
+  ])
+}
+
+function addParents(words: Words, heads: readonly Sighting[], known: ReadonlySet<string>): void {
+  const isBelieved = heads.some(({ head }) => known.has(`${head.height - 1} ${head.parentHash}`))
+  if (!isBelieved) return
+  // The latest first: it was on its way to where it is now.
+  for (const { head } of heads.toReversed()) {
+    const height = head.height - 1
+    if (head.parentHash !== '' && !words.has(height)) words.set(height, head.parentHash)
+  }
+}
+
+function timesOf(sighted: readonly Sighted[]): ReadonlyMap<string, UnixMs> {
+  return new Map(sighted.flatMap(({ heads }) => heads.map(({ head }) => [head.hash, head.timestamp] as const)))
+}
+
+function mostToldFirst(hashes: readonly string[]): string[] {
+  const counts = new Map<string, number>()
+  for (const hash of hashes) counts.set(hash, (counts.get(hash) ?? 0) + 1)
+  return [...counts.keys()].sort((a, b) => (counts.get(b) ?? 0) - (counts.get(a) ?? 0))
 }

@@ -1,13 +1,43 @@
 import { randomBytes } from 'node:crypto'
+import { z } from 'zod'
 import type { Clock } from '../clock.ts'
 import type { Endpoint, EndpointKey } from '../core/endpoint.ts'
-import type { UnixMs } from '../core/time.ts'
+import { seconds, type UnixMs } from '../core/time.ts'
 import type { Log } from '../log.ts'
 import type { Board } from '../state/board.ts'
 import type { HistoryBucket, Store } from '../store/store.ts'
-import { seconds, time } from './rfc3339.ts'
-import type { StripsView, StripView } from './wire-history.ts'
+import { isKnown, sendCompressed } from './negotiation.ts'
+import { wholeNumber } from './parameters.ts'
+import { sendProblem } from './problem.ts'
+import { time } from './rfc3339.ts'
+import { type App, json, NOT_MODIFIED, operation, problem } from './route.ts'
+import { StripsView, type StripView } from './wire-history.ts'
 import type { Audience } from './wire-status.ts'
+
+/** `GET /api/v1/strips`: the last hours of every endpoint, in one answer small enough for an overview. */
+export function registerStrips(app: App, strips: StripSource): void {
+  const route = operation({
+    visibility: 'public',
+    summary:
+      'The last hours of every endpoint in quarters of an hour, small enough for an overview; updated once a minute',
+    query: z.strictObject({ hours: wholeNumber(1, STRIP_HOURS).optional().describe('How many hours; default 24') }),
+    answers: {
+      200: json(StripsView, 'One letter per cell, and its contents; the last cell is not over yet. With an `ETag`'),
+      304: NOT_MODIFIED,
+      503: problem('The history cannot be read now'),
+    },
+  })
+  app.get('/api/v1/strips', route, async (request, reply) => {
+    try {
+      const { body, etag } = await strips.read(request.audience, request.query.hours ?? STRIP_HOURS)
+      reply.header('etag', etag)
+      if (isKnown(request, etag)) return reply.code(304).send()
+      return await sendCompressed(request, reply.type('application/json; charset=utf-8'), body)
+    } catch {
+      return sendProblem(reply, { status: 503, detail: 'The history cannot be read now.' })
+    }
+  })
+}
 
 /** A day of every endpoint in quarters of an hour, for all who ask at once. */
 export interface StripSource {
@@ -29,7 +59,7 @@ export interface StripSourceDeps {
   readonly log: Log
 }
 
-export const STRIP_HOURS = 24
+const STRIP_HOURS = 24
 const HOUR_MS = 3_600_000
 const CELL_MS = 900_000
 const CELLS = (STRIP_HOURS * HOUR_MS) / CELL_MS

@@ -1,0 +1,110 @@
+import { createHash } from 'node:crypto'
+import { promisify } from 'node:util'
+import { gzip } from 'node:zlib'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Format } from '../metrics/registry.ts'
+
+/**
+ * What a client accepts and what it has already (RFC 9110). Strangers send these headers before any token is checked, so
+ * everything here takes time proportional to their length.
+ */
+
+/** Whether plain text is wanted rather than JSON (12.5.1); JSON where both are equal. */
+export function prefersText({ headers }: FastifyRequest): boolean {
+  const offers = offersOf(headers.accept)
+  return qualityOf('text/plain', offers) > qualityOf('application/json', offers)
+}
+
+/** Whether a page is wanted rather than a problem document: browsers name HTML, programs do not. */
+export function prefersHtml({ headers }: FastifyRequest): boolean {
+  return offersOf(headers.accept).some(({ name, quality }) => name === 'text/html' && quality > 0)
+}
+
+/** OpenMetrics where it is named and not less wanted than the text format, as Prometheus does; otherwise the text format. */
+export function metricsFormat({ headers }: FastifyRequest): Format {
+  const offers = offersOf(headers.accept).filter(isWritten)
+  const openMetrics = offers.find(({ name }) => name === OPEN_METRICS)?.quality ?? 0
+  return openMetrics > 0 && openMetrics >= qualityOf('text/plain', offers) ? 'openmetrics' : 'text'
+}
+
+export function acceptsGzip({ headers }: FastifyRequest): boolean {
+  return offersOf(headers['accept-encoding']).some(
+    ({ name, quality }) => (name === 'gzip' || name === '*') && quality > 0,
+  )
+}
+
+/** Whether the client has this body already. 13.1.2 wants the weak comparison: a cache in between may have made our ETag weak. */
+export function isKnown({ headers }: FastifyRequest, etag: string): boolean {
+  const given = headers['if-none-match']
+  return given?.split(',').some((one) => one.trim().replace(/^W\//, '') === etag || one.trim() === '*') ?? false
+}
+
+/** An ETag made of the body. */
+export function tagOf(body: string): string {
+  return `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`
+}
+
+/** Sends a text, compressed off the event loop where the client takes that. */
+export async function sendCompressed(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  text: string,
+): Promise<FastifyReply> {
+  addVary(reply, 'Accept-Encoding')
+  if (text.length < SMALLEST_COMPRESSED || !acceptsGzip(request)) return reply.send(text)
+  return reply.header('content-encoding', 'gzip').send(await compress(text, { level: LEVEL }))
+}
+
+export function addVary(reply: FastifyReply, header: string): void {
+  const before = reply.getHeader('vary')
+  reply.header('vary', typeof before === 'string' ? `${before}, ${header}` : header)
+}
+
+const compress = promisify(gzip)
+/** Less than this fits into one packet uncompressed. */
+const SMALLEST_COMPRESSED = 1200
+/** Measured on a status page of 300 endpoints: level 4 compresses to a twelfth in a third of level 9's time. */
+const LEVEL = 4
+
+const OPEN_METRICS = 'application/openmetrics-text'
+/** Browsers send 150 bytes, Prometheus 400. Longer headers count as absent. */
+const LONGEST_HEADER = 1024
+
+interface Offer {
+  readonly name: string
+  readonly quality: number
+  readonly version: string | null
+}
+
+function offersOf(header: string | string[] | undefined): Offer[] {
+  const text = String(header ?? '').toLowerCase()
+  return text.length > LONGEST_HEADER ? [] : text.split(',').map(offerOf)
+}
+
+function offerOf(text: string): Offer {
+  const [name = '', ...parameters] = text.split(';').map((part) => part.trim())
+  const valueOf = (wanted: string) => {
+    const parts = parameters.map((one) => one.split('=').map((part) => part.trim()))
+    return parts.find(([key]) => key === wanted)?.[1]
+  }
+  const quality = valueOf('q')
+  return {
+    name,
+    quality: quality !== undefined && /^[01](\.\d{0,3})?$/.test(quality) ? Math.min(1, Number(quality)) : 1,
+    version: valueOf('version')?.replaceAll('"', '') ?? null,
+  }
+}
+
+/** OpenMetrics is written in version 1.0.0 only; without a version that one is meant. */
+function isWritten({ name, version }: Offer): boolean {
+  return name !== OPEN_METRICS || version === null || version === '1.0.0'
+}
+
+/** The most specific range that covers the type decides. */
+function qualityOf(type: string, offers: readonly Offer[]): number {
+  for (const covering of [type, `${type.split('/')[0]}/*`, '*/*']) {
+    const offer = offers.find(({ name }) => name === covering)
+    if (offer !== undefined) return offer.quality
+  }
+  return 0
+}

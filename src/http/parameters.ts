@@ -1,0 +1,47 @@
+import { z } from 'zod'
+import { parseDuration } from '../core/time.ts'
+
+/** The kinds of query parameters. Each says in its error what it must be. */
+
+/** RFC 3339 with an offset, or Unix seconds; read as Unix milliseconds. */
+export const TimeParameter = parameter('an RFC 3339 time or Unix seconds', (given) => {
+  // An unencoded `+` arrives as a space.
+  const text = given.replace(/ (\d{2}:\d{2})$/, '+$1')
+  if (/^\d{1,12}(\.\d{1,9})?$/.test(text)) return Math.round(Number(text) * 1000)
+  const isTime = /^\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}:\d{2}(\.\d{1,9})?([Zz]|[+-]\d{2}:\d{2})$/.test(text)
+  const ms = isTime ? Date.parse(text.toUpperCase().replace(' ', 'T')) : Number.NaN
+  return Number.isNaN(ms) ? null : ms
+})
+
+/** Dates end there. */
+const LONGEST_MS = 8.64e15
+
+/** A duration or seconds; read as milliseconds. */
+export const DurationParameter = parameter('a duration of a second or more, like 30s, 5m, 1h or 1d', (text) => {
+  const ms = parseDuration(/^\d+$/.test(text) ? `${text}s` : text) ?? 0
+  return ms >= 1000 && ms <= LONGEST_MS ? ms : null
+})
+
+export const NameParameter = z
+  .string()
+  .regex(/^[a-z0-9-]{1,64}$/, { error: 'must be a name: 1 to 64 characters of a-z, 0-9 and -' })
+
+export function oneOf<const T extends readonly string[]>(...allowed: T) {
+  return z.enum(allowed, { error: `must be ${allowed.join(' or ')}` })
+}
+
+export function wholeNumber(from: number, to: number) {
+  const error = `must be a whole number from ${from} to ${to}`
+  const number = z.int({ error }).min(from, { error }).max(to, { error })
+  return z.preprocess((text) => (typeof text === 'string' && /^\d{1,9}$/.test(text) ? Number(text) : text), number)
+}
+
+/** A parameter that `read` understands, or `null` where it does not. */
+export function parameter<T>(expected: string, read: (text: string) => T | null) {
+  return z.string().transform((text, context): T => {
+    const value = read(text)
+    if (value !== null) return value
+    context.addIssue({ code: 'custom', message: `must be ${expected}` })
+    return z.NEVER
+  })
+}

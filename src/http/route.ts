@@ -1,0 +1,112 @@
+import type {
+  FastifyBaseLogger,
+  FastifyInstance,
+  RawReplyDefaultExpression,
+  RawRequestDefaultExpression,
+  RawServerDefault,
+} from 'fastify'
+import type { ZodTypeProvider } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import type { Clock } from '../clock.ts'
+import type { Inspect } from '../core/verdict/inspection.ts'
+import type { GatewayReport } from '../gateway/service.ts'
+import type { Log } from '../log.ts'
+import type { Metrics } from '../metrics/metrics.ts'
+import type { MinuteStats } from '../metrics/minute-stats.ts'
+import type { Board } from '../state/board.ts'
+import type { IncidentLog } from '../state/incident-log.ts'
+import type { Journal } from '../state/journal.ts'
+import type { Sightings } from '../state/sightings.ts'
+import type { Store } from '../store/store.ts'
+import type { Visibility } from './access.ts'
+import { ProblemView } from './wire-common.ts'
+import type { ObserverView } from './wire-status.ts'
+
+/**
+ * Declares a route: who may read it, its parameters and its answers. Fastify checks the parameters, and `/openapi.json`
+ * describes all of it. Answers are described only: checking them for every request would cost more than writing them.
+ */
+export function operation<Params = undefined, Query = undefined, Headers = undefined>({
+  visibility,
+  summary,
+  params,
+  query,
+  headers,
+  answers,
+}: Operation<Params, Query, Headers>) {
+  const response: Record<number, unknown> = {
+    ...(query === undefined ? {} : { 400: problem('A parameter is wrong; `errors` names each') }),
+    ...(visibility === 'private' ? { 401: problem('The token is missing or wrong') } : {}),
+    ...(params === undefined ? {} : { 404: problem('Not in the configuration') }),
+    ...answers,
+  }
+  const schema = {
+    summary,
+    response,
+    ...(params === undefined ? {} : { params }),
+    ...(query === undefined ? {} : { querystring: query }),
+    ...(headers === undefined ? {} : { headers }),
+  } as { summary: string; response: typeof response; params: Params; querystring: Query; headers: Headers }
+  return { config: { visibility }, schema }
+}
+
+interface Operation<Params, Query, Headers> {
+  readonly visibility: Visibility
+  readonly summary: string
+  readonly params?: Params
+  /** Without it, any query is accepted and ignored. */
+  readonly query?: Query
+  readonly headers?: Headers
+  /** By HTTP status. Those that follow from the rest (400, 401, 404) are added. */
+  readonly answers: Readonly<Record<number, unknown>>
+}
+
+export const NetworkPath = z.object({ network: z.string() })
+export const EndpointPath = z.object({ network: z.string(), endpoint: z.string() })
+export const NoQuery = z.strictObject({})
+
+export function json(shape: z.ZodType, description: string) {
+  return { description, content: { 'application/json': { schema: shape } } }
+}
+
+export function text(description: string, ...types: readonly string[]) {
+  const content = (types.length === 0 ? ['text/plain'] : types).map((type) => [type, { schema: z.string() }] as const)
+  return { description, content: Object.fromEntries(content) }
+}
+
+export function problem(description: string) {
+  return { description, content: { 'application/problem+json': { schema: ProblemView } } }
+}
+
+export const NOT_MODIFIED = z.undefined().describe('The answer that `If-None-Match` names is still current')
+
+/** Fastify with its schemas in zod. */
+export type App = FastifyInstance<
+  RawServerDefault,
+  RawRequestDefaultExpression,
+  RawReplyDefaultExpression,
+  FastifyBaseLogger,
+  ZodTypeProvider
+>
+
+/** What routes read. */
+export interface RouteDeps {
+  readonly board: Board
+  readonly incidents: IncidentLog
+  readonly store: Pick<Store, 'history' | 'polls' | 'incidents' | 'incident'>
+  readonly metrics: Pick<Metrics, 'exposition' | 'httpRequest' | 'traffic' | 'daemonStatus'>
+  readonly clock: Clock
+  readonly log: Log
+  readonly version: string
+  /** The store is open and the first round of polls is done. */
+  readonly ready: () => boolean
+  readonly stopping: () => boolean
+  readonly observer: () => ObserverView
+  readonly journal: Pick<Journal, 'entries'>
+  readonly recorder: Pick<MinuteStats, 'minutes' | 'since'>
+  readonly sightings: Sightings
+  /** Polls one endpoint outside of the schedule. */
+  readonly inspect: Inspect
+  /** `null` where the gateway is not enabled. */
+  readonly gateway: () => GatewayReport | null
+}
