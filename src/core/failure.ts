@@ -8,7 +8,7 @@ export type Failure =
   | { readonly kind: 'refused' }
   /** No route to the host or its network. */
   | { readonly kind: 'unroutable' }
-  /** The connection was closed or reset before one byte of the answer arrived. */
+  /** The connection was closed or reset before the first byte of the answer. */
   | { readonly kind: 'reset' }
   /** The connection was closed or reset within the answer. */
   | { readonly kind: 'truncated' }
@@ -23,11 +23,11 @@ export type Failure =
   | { readonly kind: 'redirect'; readonly status: number }
   | { readonly kind: 'http'; readonly status: number }
   | { readonly kind: 'rate-limited'; readonly retryAfterMs: number | null }
-  /** The answer is compressed in a way that cannot be undone, though identity was asked for. */
+  /** The answer has a content encoding that cannot be decoded, though identity was requested. */
   | { readonly kind: 'bad-encoding' }
   | { readonly kind: 'not-json' }
   | { readonly kind: 'too-deep'; readonly limit: number }
-  /** A JSON-RPC error, or a REST envelope that says that it failed. The message is the node's: private. */
+  /** A JSON-RPC error, or a REST envelope that reports an error. The message is the node's: private. */
   | { readonly kind: 'rpc'; readonly code: number | string; readonly message: string }
   /** The JSON-RPC answer carries another id than the request. */
   | { readonly kind: 'wrong-id' }
@@ -38,30 +38,38 @@ export type Failure =
 export type TlsProblem = 'expired' | 'wrong-host' | 'untrusted' | 'protocol'
 export type FailureKind = Failure['kind']
 
-/** Every kind, for the `reason` label of `heartline_check_failures_total`. */
-export const FAILURE_KINDS = [
-  'timeout',
-  'dns',
-  'refused',
-  'unroutable',
-  'reset',
-  'truncated',
-  'tls',
-  'local-resources',
-  'not-http',
-  'headers-too-large',
-  'too-large',
-  'redirect',
-  'http',
-  'rate-limited',
-  'bad-encoding',
-  'not-json',
-  'too-deep',
-  'rpc',
-  'wrong-id',
-  'malformed',
-  'wrong-network',
-] as const satisfies readonly FailureKind[]
+/** Everything that the rest of the code must know about a kind of failure. A new kind is a new row. */
+interface FailureTraits<F> {
+  /** In the store: a number is never given to another kind. */
+  readonly storedAs: number
+  /** The condition of an endpoint whose poll fails so; `null` where the failure says nothing about the node. */
+  readonly condition: 'unreachable' | 'bad-answer' | 'wrong-network' | 'rate-limited' | null
+  /** Whether the host was reached; `dns`: its address was not found. */
+  readonly reached: 'yes' | 'no' | 'dns'
+  /** The outcome of a forwarded attempt, in the gateway's metrics. */
+  readonly attempt: 'timeout' | 'connection' | 'local' | 'http-status' | 'rate-limited' | 'bad-answer'
+  /** Whether the circuit breaker counts it against the endpoint. */
+  readonly isFault: boolean | ((failure: F) => boolean)
+  /** Whether another endpoint may answer a read that fails so. */
+  readonly isRetryable: boolean
+  /** For people. Holds no URL, no header and no text from the node. */
+  readonly sentence: string | ((failure: F) => string)
+}
+
+const UNREACHABLE = {
+  condition: 'unreachable',
+  reached: 'no',
+  attempt: 'connection',
+  isFault: true,
+  isRetryable: true,
+} as const
+const BAD_ANSWER = {
+  condition: 'bad-answer',
+  reached: 'yes',
+  attempt: 'bad-answer',
+  isFault: true,
+  isRetryable: true,
+} as const
 
 const TLS_SENTENCES: Record<TlsProblem, string> = {
   expired: 'its TLS certificate has expired or is not yet valid',
@@ -70,52 +78,107 @@ const TLS_SENTENCES: Record<TlsProblem, string> = {
   protocol: 'the TLS handshake failed',
 }
 
-/** The one place where a failure becomes a sentence. It holds no URL, no header and no text of the node's. */
+/** One row for each kind of failure. */
+export const FAILURES: { readonly [K in FailureKind]: FailureTraits<Failure & { kind: K }> } = {
+  timeout: {
+    ...UNREACHABLE,
+    storedAs: 1,
+    attempt: 'timeout',
+    sentence: ({ afterMs }) => `no complete answer within ${humanDuration(afterMs)}`,
+  },
+  dns: {
+    ...UNREACHABLE,
+    storedAs: 2,
+    reached: 'dns',
+    sentence: ({ code }) => `its host name could not be resolved (${code})`,
+  },
+  refused: { ...UNREACHABLE, storedAs: 3, sentence: 'connection refused' },
+  unroutable: { ...UNREACHABLE, storedAs: 4, sentence: 'no route to the host' },
+  reset: { ...UNREACHABLE, storedAs: 5, sentence: 'the connection was closed before any answer' },
+  truncated: {
+    ...BAD_ANSWER,
+    storedAs: 6,
+    attempt: 'connection',
+    sentence: 'the connection was closed in the middle of the answer',
+  },
+  tls: { ...UNREACHABLE, storedAs: 7, sentence: ({ problem }) => TLS_SENTENCES[problem] },
+  'local-resources': {
+    storedAs: 8,
+    condition: null,
+    reached: 'no',
+    attempt: 'local',
+    isFault: false,
+    isRetryable: true,
+    sentence: ({ code }) => `not polled: this machine is out of resources (${code})`,
+  },
+  'not-http': { ...BAD_ANSWER, storedAs: 9, sentence: 'the answer is not HTTP' },
+  'headers-too-large': { ...BAD_ANSWER, storedAs: 10, sentence: 'the headers of the answer are too large' },
+  'too-large': {
+    ...BAD_ANSWER,
+    storedAs: 11,
+    isFault: false,
+    // Another node would send as much.
+    isRetryable: false,
+    sentence: ({ limitBytes }) => `the answer is larger than ${limitBytes} bytes`,
+  },
+  redirect: {
+    ...BAD_ANSWER,
+    storedAs: 12,
+    attempt: 'http-status',
+    sentence: ({ status }) => `answered with a redirect (HTTP ${status}), which is not followed`,
+  },
+  http: {
+    ...BAD_ANSWER,
+    storedAs: 13,
+    attempt: 'http-status',
+    // Other 4xx answers blame the request, or its size.
+    isFault: ({ status }) => status >= 500 || status === 401 || status === 403 || status === 404,
+    sentence: ({ status }) => `answered HTTP ${status}`,
+  },
+  'rate-limited': {
+    storedAs: 14,
+    condition: 'rate-limited',
+    reached: 'yes',
+    attempt: 'rate-limited',
+    isFault: false,
+    isRetryable: true,
+    sentence: ({ retryAfterMs }) =>
+      `the node limits our request rate${retryAfterMs === null ? '' : `: retry after ${humanDuration(retryAfterMs)}`}`,
+  },
+  'bad-encoding': { ...BAD_ANSWER, storedAs: 15, sentence: 'the content encoding of the answer cannot be decoded' },
+  'not-json': { ...BAD_ANSWER, storedAs: 16, sentence: 'the answer is not JSON' },
+  'too-deep': {
+    ...BAD_ANSWER,
+    storedAs: 17,
+    sentence: ({ limit }) => `the answer is nested deeper than ${limit} levels`,
+  },
+  rpc: { ...BAD_ANSWER, storedAs: 18, isFault: false, sentence: ({ code }) => `answered with error ${code}` },
+  'wrong-id': { ...BAD_ANSWER, storedAs: 19, sentence: 'the answer belongs to another request (wrong id)' },
+  malformed: { ...BAD_ANSWER, storedAs: 20, sentence: ({ what }) => `the answer is malformed: ${what}` },
+  'wrong-network': {
+    ...BAD_ANSWER,
+    storedAs: 21,
+    condition: 'wrong-network',
+    sentence: ({ expected, actual }) => `serves chain id ${actual} instead of ${expected}`,
+  },
+}
+
+/** Every kind, for the `reason` label of `heartline_check_failures_total`. */
+export const FAILURE_KINDS = Object.keys(FAILURES) as readonly FailureKind[]
+
+/** The one place where a failure becomes a sentence. */
 export function describeFailure(failure: Failure): string {
-  switch (failure.kind) {
-    case 'timeout':
-      return `no complete answer within ${humanDuration(failure.afterMs)}`
-    case 'dns':
-      return `its host name could not be resolved (${failure.code})`
-    case 'refused':
-      return 'connection refused'
-    case 'unroutable':
-      return 'no route to the host'
-    case 'reset':
-      return 'the connection was closed before any answer'
-    case 'truncated':
-      return 'the connection was closed in the middle of the answer'
-    case 'tls':
-      return TLS_SENTENCES[failure.problem]
-    case 'local-resources':
-      return `not asked: this machine is out of resources (${failure.code})`
-    case 'not-http':
-      return 'the answer is not HTTP'
-    case 'headers-too-large':
-      return 'the headers of the answer are too large'
-    case 'too-large':
-      return `the answer is larger than ${failure.limitBytes} bytes`
-    case 'redirect':
-      return `answered with a redirect (HTTP ${failure.status}), which is not followed`
-    case 'http':
-      return `answered HTTP ${failure.status}`
-    case 'rate-limited':
-      return failure.retryAfterMs === null
-        ? 'the node limits our rate'
-        : `the node limits our rate, and asks us to wait ${humanDuration(failure.retryAfterMs)}`
-    case 'bad-encoding':
-      return 'the answer is compressed in a way that cannot be undone'
-    case 'not-json':
-      return 'the answer is not JSON'
-    case 'too-deep':
-      return `the answer nests deeper than ${failure.limit} levels`
-    case 'rpc':
-      return `answered with error ${failure.code}`
-    case 'wrong-id':
-      return 'the answer belongs to another request (wrong id)'
-    case 'malformed':
-      return `the answer is malformed: ${failure.what}`
-    case 'wrong-network':
-      return `serves chain id ${failure.actual} instead of ${failure.expected}`
-  }
+  const { sentence } = traitsOf(failure)
+  return typeof sentence === 'string' ? sentence : sentence(failure)
+}
+
+/** Whether a failed attempt shows that the endpoint does not work: what a circuit breaker counts. */
+export function isFault(failure: Failure): boolean {
+  const { isFault } = traitsOf(failure)
+  return typeof isFault === 'boolean' ? isFault : isFault(failure)
+}
+
+/** The row of this very failure, so that its functions take it. */
+function traitsOf(failure: Failure): FailureTraits<Failure> {
+  return FAILURES[failure.kind] as FailureTraits<Failure>
 }

@@ -1,4 +1,4 @@
-import type { FailureKind } from '../core/failure.ts'
+import { FAILURE_KINDS, FAILURES, type FailureKind } from '../core/failure.ts'
 import type { PollRecord } from './store.ts'
 import { SLOT_MS } from './tiers.ts'
 
@@ -34,7 +34,7 @@ export function rowOf(cells: PollCells): PollRow {
     lagBlocks: cells[5],
     heartbeatLagMs: cells[6],
     contiguousFailures: cells[7],
-    failure: FAILURES.get(Math.floor(outcome / FAILURE_SHIFT)) ?? null,
+    failure: BY_NUMBER.get(Math.floor(outcome / FAILURE_SHIFT)) ?? null,
   }
 }
 
@@ -47,31 +47,7 @@ export const VERDICT_BITS = 7
 
 export function outcomeOf(state: PollState, fresh: boolean, failure: FailureKind | null): number {
   const verdict = POLL_STATES.indexOf(state) + (fresh ? 0 : NOT_FRESH)
-  return verdict + (failure === null ? 0 : FAILURE_NUMBERS[failure] * FAILURE_SHIFT)
+  return verdict + (failure === null ? 0 : FAILURES[failure].storedAs * FAILURE_SHIFT)
 }
 
-/** On disk: numbers are never given to another kind. */
-const FAILURE_NUMBERS: Readonly<Record<FailureKind, number>> = {
-  timeout: 1,
-  dns: 2,
-  refused: 3,
-  unroutable: 4,
-  reset: 5,
-  truncated: 6,
-  tls: 7,
-  'local-resources': 8,
-  'not-http': 9,
-  'headers-too-large': 10,
-  'too-large': 11,
-  redirect: 12,
-  http: 13,
-  'rate-limited': 14,
-  'bad-encoding': 15,
-  'not-json': 16,
-  'too-deep': 17,
-  rpc: 18,
-  'wrong-id': 19,
-  malformed: 20,
-  'wrong-network': 21,
-}
-const FAILURES = new Map(Object.entries(FAILURE_NUMBERS).map(([kind, number]) => [number, kind as FailureKind]))
+const BY_NUMBER = new Map(FAILURE_KINDS.map((kind) => [FAILURES[kind].storedAs, kind]))

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { FAILURE_KINDS, type Failure } from '../../src/core/failure.ts'
+import { FAILURE_KINDS, type Failure, isFault } from '../../src/core/failure.ts'
 import { type Need, OPERATIONS, type Operation } from '../../src/core/routing/operation.ts'
-import { type AttemptResult, isFault, isRateLimit, nextStep } from '../../src/core/routing/retry-policy.ts'
+import { type AttemptResult, isRateLimit, nextStep } from '../../src/core/routing/retry-policy.ts'
 
 const read: Operation = { name: 'eth_chainId', need: { kind: 'any' }, isRead: true, absenceIsDoubtful: false }
 const block = (height: number): Operation => ({

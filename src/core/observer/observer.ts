@@ -1,4 +1,5 @@
 import { endpointKey } from '../endpoint.ts'
+import { FAILURES } from '../failure.ts'
 import type { Outcome, PollResult } from '../poll-result.ts'
 import { humanDuration } from '../time.ts'
 import { createOwnNetwork, type HostLocation, type OwnNetwork } from './own-network.ts'
@@ -144,36 +145,11 @@ function endingOf(result: PollResult): Ending {
   for (let at = 0; at < asked; at++) {
     const outcome: Outcome<unknown> | null = heads[at]?.outcome ?? liveness
     if (outcome === null) continue
-    if (outcome.ok) answered++
-    else
-      switch (outcome.failure.kind) {
-        case 'local-resources':
-          return { kind: 'own-fault', code: outcome.failure.code }
-        case 'dns':
-          unresolved++
-          break
-        case 'timeout':
-        case 'refused':
-        case 'unroutable':
-        case 'reset':
-        case 'tls':
-          break
-        case 'truncated':
-        case 'not-http':
-        case 'headers-too-large':
-        case 'too-large':
-        case 'redirect':
-        case 'http':
-        case 'rate-limited':
-        case 'bad-encoding':
-        case 'not-json':
-        case 'too-deep':
-        case 'rpc':
-        case 'wrong-id':
-        case 'malformed':
-        case 'wrong-network':
-          answered++
-      }
+    if (!outcome.ok && outcome.failure.kind === 'local-resources')
+      return { kind: 'own-fault', code: outcome.failure.code }
+    const reached = outcome.ok ? 'yes' : FAILURES[outcome.failure.kind].reached
+    if (reached === 'yes') answered++
+    else if (reached === 'dns') unresolved++
   }
   if (answered === asked) return ALL_ANSWERED
   if (answered > 0) return { kind: 'answered', partly: true }

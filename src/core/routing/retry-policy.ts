@@ -1,4 +1,4 @@
-import type { Failure } from '../failure.ts'
+import { FAILURES, type Failure } from '../failure.ts'
 import type { Operation } from './operation.ts'
 
 /**
@@ -8,8 +8,7 @@ import type { Operation } from './operation.ts'
 export function nextStep(operation: Operation, result: AttemptResult, highestKnown: number | null): RetryStep {
   switch (result.kind) {
     case 'failed':
-      // Another node would answer as much.
-      return operation.isRead && result.failure.kind !== 'too-large' ? 'next' : 'stop'
+      return operation.isRead && FAILURES[result.failure.kind].isRetryable ? 'next' : 'stop'
     case 'result':
       return result.isNull && operation.isRead && operation.absenceIsDoubtful && mayExist(operation, highestKnown)
         ? 'absent'
@@ -98,35 +97,4 @@ const NO_METHOD_WORDS = /^rpc: can't find (?:method|service) /
 /** The provider rejected the gateway's key, not the caller's request. */
 function isRejectedKey({ code }: NodeError): boolean {
   return code === -32_099 || code === -32_098 || code === 'unauthorized' || code === 'forbidden'
-}
-
-/** Whether a failed attempt counts against the endpoint in its circuit breaker. */
-export function isFault(failure: Failure): boolean {
-  switch (failure.kind) {
-    case 'timeout':
-    case 'dns':
-    case 'refused':
-    case 'unroutable':
-    case 'reset':
-    case 'truncated':
-    case 'tls':
-    case 'not-http':
-    case 'headers-too-large':
-    case 'bad-encoding':
-    case 'not-json':
-    case 'too-deep':
-    case 'wrong-id':
-    case 'malformed':
-    case 'wrong-network':
-    case 'redirect':
-      return true
-    case 'http':
-      // Any other status is caused by the request, or its size.
-      return failure.status >= 500 || failure.status === 401 || failure.status === 403 || failure.status === 404
-    case 'local-resources':
-    case 'too-large':
-    case 'rate-limited':
-    case 'rpc':
-      return false
-  }
 }

@@ -1,5 +1,5 @@
 import type { ChainStanding } from '../chain/chain-view.ts'
-import { describeFailure, type Failure } from '../failure.ts'
+import { describeFailure, FAILURES, type Failure } from '../failure.ts'
 import { type Shard, shardName, type Thresholds } from '../network.ts'
 import type { Liveness } from '../poll-result.ts'
 import { checkOutcome, type PollResult } from '../poll-result.ts'
@@ -164,41 +164,14 @@ function ofClock(skewMs: number | null, thresholds: Thresholds): Finding | null 
   }
 }
 
-/** The one table of which failure is called what. `null`: it says nothing of the node. */
-function conditionOf(failure: Failure): { code: ConditionCode; verdict: Finding['verdict'] } | null {
-  switch (failure.kind) {
-    case 'timeout':
-    case 'dns':
-    case 'refused':
-    case 'unroutable':
-    case 'reset':
-    case 'tls':
-      return { code: 'unreachable', verdict: 'down' }
-    case 'truncated':
-    case 'not-http':
-    case 'headers-too-large':
-    case 'too-large':
-    case 'redirect':
-    case 'http':
-    case 'bad-encoding':
-    case 'not-json':
-    case 'too-deep':
-    case 'rpc':
-    case 'wrong-id':
-    case 'malformed':
-      return { code: 'bad-answer', verdict: 'down' }
-    case 'wrong-network':
-      return { code: 'wrong-network', verdict: 'down' }
-    case 'rate-limited':
-      return { code: 'rate-limited', verdict: 'degraded' }
-    case 'local-resources':
-      return null
-  }
-}
-
 function ofFailure(failure: Failure, where: string): Finding | null {
-  const condition = conditionOf(failure)
-  return condition === null ? null : { ...condition, message: `${where}${describeFailure(failure)}` }
+  const code = FAILURES[failure.kind].condition
+  if (code === null) return null
+  return {
+    code,
+    verdict: code === 'rate-limited' ? 'degraded' : 'down',
+    message: `${where}${describeFailure(failure)}`,
+  }
 }
 
 /** How long the slowest check took that was answered; `null` when none was. */

@@ -1,9 +1,8 @@
-import type { Failure } from '../../core/failure.ts'
+import { FAILURES, type Failure, isFault } from '../../core/failure.ts'
 import type { Operation } from '../../core/routing/operation.ts'
 import type { AttemptOutcome } from '../../core/routing/request-outcome.ts'
 import {
   type AttemptResult,
-  isFault,
   isRateLimit,
   RATE_LIMIT_CODES,
   type RetryStep,
@@ -99,44 +98,12 @@ export function outcomeOf(
 ): AttemptOutcome {
   if (result.kind === 'failed') {
     if (signal.aborted) return 'cancelled'
-    return isLocal && result.failure.kind !== 'timeout' ? 'local' : failureOutcome(result.failure)
+    return isLocal && result.failure.kind !== 'timeout' ? 'local' : FAILURES[result.failure.kind].attempt
   }
   if (isBehind) return 'behind'
   if (step === 'absent') return 'absent'
   if (result.kind === 'result') return 'answered'
   return isRateLimit(operation, result) ? 'rate-limited' : 'node-error'
-}
-
-function failureOutcome(failure: Failure): AttemptOutcome {
-  switch (failure.kind) {
-    case 'timeout':
-      return 'timeout'
-    case 'dns':
-    case 'refused':
-    case 'unroutable':
-    case 'reset':
-    case 'truncated':
-    case 'tls':
-      return 'connection'
-    case 'local-resources':
-      return 'local'
-    case 'redirect':
-    case 'http':
-      return 'http-status'
-    case 'rate-limited':
-      return 'rate-limited'
-    case 'not-http':
-    case 'headers-too-large':
-    case 'too-large':
-    case 'bad-encoding':
-    case 'not-json':
-    case 'too-deep':
-    case 'rpc':
-    case 'wrong-id':
-    case 'malformed':
-    case 'wrong-network':
-      return 'bad-answer'
-  }
 }
 
 /** A node that misses a shorter timeout than this is not to blame. */
