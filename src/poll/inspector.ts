@@ -46,7 +46,7 @@ export function createInspector({ board, scheduler, prober, clock }: InspectorDe
       const slot = board.network(endpoint.network)
       const known = board.entry(endpoint.network, endpoint.name)?.health
       if (slot !== undefined && known !== undefined) {
-        const health = judgeSinglePoll(result, known, besideOf(slot, endpoint), clock.now())
+        const health = judgeSinglePoll(result, known, networkContextOf(slot, endpoint), clock.now())
         inspection = { result, health, steps, startedAt, waitedMs, tookMs: clock.monotonic() - askedAt }
       }
       return { waitMs: waitMs(result) }
@@ -73,7 +73,7 @@ export function createInspector({ board, scheduler, prober, clock }: InspectorDe
   }
 }
 
-function besideOf({ standing, endpoints }: BoardNetwork, endpoint: Endpoint): NetworkContext {
+function networkContextOf({ standing, endpoints }: BoardNetwork, endpoint: Endpoint): NetworkContext {
   const others = new Set<Shard>(
     endpoints
       .filter(({ health }) => health.endpoint.name !== endpoint.name)

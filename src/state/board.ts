@@ -14,6 +14,8 @@ export type { Availability, AvailabilityWindow } from '../core/verdict/availabil
 export interface ReferenceHead {
   readonly shard: Shard
   readonly height: number
+  /** The height that half of the endpoints have, never above `height`. */
+  readonly confirmedHeight: number
   /** `null` until an endpoint at that height has told them. */
   readonly hash: string | null
   readonly timestamp: UnixMs | null

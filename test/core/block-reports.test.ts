@@ -5,8 +5,8 @@ import { type Block, createBlockReports } from '../../src/core/chain/block-repor
 const ENDPOINTS = ['a', 'b', 'c', 'd']
 const block = fc.record({ height: fc.integer({ min: 1, max: 5 }), hash: fc.constantFrom('x', 'y', 'z') })
 
-describe('votes', () => {
-  test('what each endpoint told in its latest two polls counts, by height the last word, and nothing else', () => {
+describe('block reports', () => {
+  test('the reports of the latest two polls count, the last one for each height, and no others', () => {
     const poll = fc.record({
       endpoint: fc.constantFrom(...ENDPOINTS),
       blocks: fc.array(block, { maxLength: 4 }),
@@ -15,62 +15,62 @@ describe('votes', () => {
 
     fc.assert(
       fc.property(fc.array(poll, { maxLength: 40 }), (polls) => {
-        const votes = createBlockReports<null>()
-        const told = new Map<string, { block: Block; at: number }[][]>()
+        const blockReports = createBlockReports<null>()
+        const reported = new Map<string, { block: Block; at: number }[][]>()
 
         polls.forEach(({ endpoint, blocks, leaves }, at) => {
           if (leaves) {
-            expect(votes.forget(endpoint)).toBe(told.delete(endpoint))
+            expect(blockReports.forget(endpoint)).toBe(reported.delete(endpoint))
             return
           }
-          votes.take(endpoint, blocks, at, () => null)
-          const before = told.get(endpoint)?.at(-1) ?? []
-          told.set(endpoint, [before, blocks.map((one) => ({ block: one, at }))])
+          blockReports.add(endpoint, blocks, at, () => null)
+          const before = reported.get(endpoint)?.at(-1) ?? []
+          reported.set(endpoint, [before, blocks.map((one) => ({ block: one, at }))])
 
-          expect(seenIn(votes)).toEqual(expected(told))
+          expect(seenIn(blockReports)).toEqual(expected(reported))
         })
       }),
     )
   })
 
-  test('saying the same again changes nothing but when it was said', () => {
-    const votes = createBlockReports<null>()
+  test('a repeated report changes only its time', () => {
+    const blockReports = createBlockReports<null>()
     const blocks = [
       { height: 7, hash: 'x' },
       { height: 6, hash: 'w' },
     ]
-    for (const at of [0, 1]) votes.take('a', blocks, at, () => null)
-    const { changes } = votes
+    for (const at of [0, 1]) blockReports.add('a', blocks, at, () => null)
+    const { changes } = blockReports
 
-    votes.take('a', blocks, 9, () => null)
+    blockReports.add('a', blocks, 9, () => null)
 
-    expect(votes.changes).toBe(changes)
-    expect(votes.at(7)?.branches.map(({ hash, latestAt }) => [hash, latestAt])).toEqual([['x', 9]])
+    expect(blockReports.changes).toBe(changes)
+    expect(blockReports.at(7)?.branches.map(({ hash, latestAt }) => [hash, latestAt])).toEqual([['x', 9]])
   })
 })
 
 /** `height endpoint hash at`, sorted. */
-function seenIn(votes: ReturnType<typeof createBlockReports<null>>): string[] {
-  const words: string[] = []
-  for (const { height, branches, count } of votes.all()) {
-    expect(branches.reduce((sum, { reports: said }) => sum + said.length, 0)).toBe(count)
-    for (const { hash, reports: said } of branches) {
-      said.forEach(({ by, at, index: place }, index) => {
-        expect(place).toBe(index)
-        words.push(`${height} ${by.endpoint} ${hash} ${at}`)
+function seenIn(blockReports: ReturnType<typeof createBlockReports<null>>): string[] {
+  const lines: string[] = []
+  for (const { height, branches, count } of blockReports.all()) {
+    expect(branches.reduce((sum, { reports }) => sum + reports.length, 0)).toBe(count)
+    for (const { hash, reports } of branches) {
+      reports.forEach(({ by, at, index }, position) => {
+        expect(index).toBe(position)
+        lines.push(`${height} ${by.endpoint} ${hash} ${at}`)
       })
     }
   }
-  return words.sort()
+  return lines.sort()
 }
 
-function expected(told: ReadonlyMap<string, { block: Block; at: number }[][]>): string[] {
-  const words: string[] = []
-  for (const [endpoint, polls] of told) {
+function expected(reported: ReadonlyMap<string, { block: Block; at: number }[][]>): string[] {
+  const lines: string[] = []
+  for (const [endpoint, polls] of reported) {
     const byHeight = new Map<number, string>()
     for (const { block: one, at } of polls.flat())
       byHeight.set(one.height, `${one.height} ${endpoint} ${one.hash} ${at}`)
-    words.push(...byHeight.values())
+    lines.push(...byHeight.values())
   }
-  return words.sort()
+  return lines.sort()
 }

@@ -20,7 +20,7 @@ function scene(names: readonly string[]) {
     now += 1000
     stands.set(name, at)
     const blocks: Block[] = [at, at - 1].map((one) => ({ height: one, hash: hashOf(one) }))
-    branches.take(name, blocks, now)
+    branches.add(name, blocks, now)
   }
   return {
     branches,

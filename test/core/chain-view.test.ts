@@ -27,7 +27,7 @@ function block(height: number, over: Partial<Head> = {}): Head {
 
 function view(heights: Record<string, number>, at = NOW): ChainView {
   const chain = createChainView(OPTIONS)
-  for (const [endpoint, height] of Object.entries(heights)) chain.take(endpoint, block(height), at)
+  for (const [endpoint, height] of Object.entries(heights)) chain.add(endpoint, block(height), at)
   return chain
 }
 
@@ -52,7 +52,7 @@ describe('the reference head', () => {
   test('is not moved by one liar a billion blocks ahead, among two, three or ten', () => {
     for (const honest of [['a'], ['a', 'b'], ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i']]) {
       const chain = view(Object.fromEntries(honest.map((name) => [name, 1000])))
-      chain.take('liar', block(1_000_001_000, { timestamp: NOW }), NOW)
+      chain.add('liar', block(1_000_001_000, { timestamp: NOW }), NOW)
 
       expect(chain.reference(NOW)?.height).toBe(1000)
       for (const name of honest) expect(chain.standing(name, NOW)?.lagBlocks).toBe(0)
@@ -69,8 +69,8 @@ describe('the reference head', () => {
 
   test('of two stays where both were when one of them is rolled back', () => {
     const chain = view({ a: 3000, b: 3000 })
-    chain.take('b', block(1500, { timestamp: NOW }), NOW + 1000)
-    chain.take('a', block(3000), NOW + 1000)
+    chain.add('b', block(1500, { timestamp: NOW }), NOW + 1000)
+    chain.add('a', block(3000), NOW + 1000)
 
     expect(chain.reference(NOW + 1000)?.height).toBe(3000)
     expect(chain.standing('b', NOW + 1000)?.lagBlocks).toBe(1500)
@@ -80,11 +80,11 @@ describe('the reference head', () => {
     const chain = view({ a: 1000, b: 1000 })
     const later = NOW + 12_000
     chain.forget('b')
-    chain.take('a', block(1001), later)
-    chain.take('other', block(1009, { timestamp: later }), later)
+    chain.add('a', block(1001), later)
+    chain.add('other', block(1009, { timestamp: later }), later)
     expect(chain.reference(later)?.height).toBe(1009)
 
-    chain.take('other', block(1001 + OPTIONS.lagBlocksDown, { timestamp: later }), later)
+    chain.add('other', block(1001 + OPTIONS.lagBlocksDown, { timestamp: later }), later)
     expect(chain.reference(later)?.height).toBe(1001)
     expect(chain.standing('a', later)?.lagBlocks).toBe(0)
   })
@@ -94,8 +94,8 @@ describe('the reference head', () => {
     const last = 150
     for (let blocks = 1; blocks <= last; blocks++) {
       const at = NOW + blocks * OPTIONS.blockTimeMs
-      chain.take('goes', block(1000 + blocks), at)
-      chain.take('stands', block(1000, { timestamp: at }), at)
+      chain.add('goes', block(1000 + blocks), at)
+      chain.add('stands', block(1000, { timestamp: at }), at)
     }
 
     const now = NOW + last * OPTIONS.blockTimeMs
@@ -107,8 +107,8 @@ describe('the reference head', () => {
     const chain = createChainView({ ...OPTIONS, lagBlocksDown: 6, stallMs: 5000 })
     for (let second = 0; second <= 7; second++) {
       const at = NOW + second * 1000
-      chain.take('goes', block(1000 + second, { timestamp: at }), at)
-      chain.take('stands', block(1000), at)
+      chain.add('goes', block(1000 + second, { timestamp: at }), at)
+      chain.add('stands', block(1000), at)
     }
 
     expect(chain.standing('stands', NOW + 7000)?.lagBlocks).toBe(7)
@@ -118,13 +118,13 @@ describe('the reference head', () => {
     const chain = view({ ahead: 1002, a: 1000, b: 1000, pool: 999 })
 
     expect(chain.reference(NOW)?.height).toBe(1002)
-    expect(chain.standing('pool', NOW)).toMatchObject({ lagBlocks: 3, lagWitnessed: 1 })
+    expect(chain.standing('pool', NOW)).toMatchObject({ lagBlocks: 3, lagConfirmed: 1 })
   })
 
   test('is not forgotten when those who were there fall silent: the one left behind still lags', () => {
     const chain = view({ a: 1000, b: 1000, c: 900 })
     const later = NOW + 10 * OPTIONS.recentMs
-    chain.take('c', block(905), later)
+    chain.add('c', block(905), later)
 
     expect(chain.reference(later)?.height).toBe(1000)
     expect(chain.standing('c', later)?.lagBlocks).toBe(95)
@@ -133,23 +133,23 @@ describe('the reference head', () => {
   test('follows the one that still answers past where the silent ones were', () => {
     const chain = view({ a: 1000, b: 1000, c: 1000 })
     const later = NOW + 10 * OPTIONS.recentMs
-    chain.take('c', block(1050), later)
+    chain.add('c', block(1050), later)
 
     expect(chain.reference(later)?.height).toBe(1050)
   })
 
   test('goes back when the chain itself does', () => {
     const chain = view({ a: 1000, b: 1000, c: 1000 })
-    for (const name of ['a', 'b', 'c']) chain.take(name, block(990, { hash: '0xother' }), NOW + 1000)
+    for (const name of ['a', 'b', 'c']) chain.add(name, block(990, { hash: '0xother' }), NOW + 1000)
 
     expect(chain.reference(NOW + 1000)?.height).toBe(990)
   })
 
   test('has the hash of the majority, whoever was heard first', () => {
     const chain = createChainView(OPTIONS)
-    chain.take('a', block(1000, { hash: '0xbad' }), NOW)
-    chain.take('b', block(1000), NOW)
-    chain.take('c', block(1000), NOW)
+    chain.add('a', block(1000, { hash: '0xbad' }), NOW)
+    chain.add('b', block(1000), NOW)
+    chain.add('c', block(1000), NOW)
 
     expect(chain.reference(NOW)?.hash).toBe('0x1000')
   })
@@ -173,7 +173,7 @@ describe('stall and halt', () => {
     const chain = createChainView(OPTIONS)
     for (let at = 0; at <= seconds; at += 10) {
       for (const name of names) {
-        chain.take(name, block(frozen.has(name) ? 1000 : 1000 + Math.floor(at / 12)), NOW + at * 1000)
+        chain.add(name, block(frozen.has(name) ? 1000 : 1000 + Math.floor(at / 12)), NOW + at * 1000)
       }
     }
     return { chain, end: NOW + seconds * 1000 }
@@ -204,9 +204,9 @@ describe('stall and halt', () => {
     const chain = view({ a: 1000, b: 1000, c: 1000 })
     for (let at = 0; at < 3600; at += 10) {
       const time = NOW + 12_000 + at * 1000
-      chain.take('a', block(1001), time)
-      chain.take('b', block(1001), time)
-      chain.take('c', block(1000), time)
+      chain.add('a', block(1001), time)
+      chain.add('b', block(1001), time)
+      chain.add('c', block(1000), time)
     }
     const end = NOW + 12_000 + 3_590_000
 
@@ -217,8 +217,8 @@ describe('stall and halt', () => {
   test('most may be stuck: while one goes on as fast as its chain does, they are stalled, and at once no longer', () => {
     const chain = createChainView(OPTIONS)
     const tell = (at: number, stuck: boolean) => {
-      for (const name of ['a', 'b']) chain.take(name, block(stuck ? 1000 : 1000 + Math.floor(at / 12)), NOW + at * 1000)
-      chain.take('c', block(1000 + Math.floor(at / 12)), NOW + at * 1000)
+      for (const name of ['a', 'b']) chain.add(name, block(stuck ? 1000 : 1000 + Math.floor(at / 12)), NOW + at * 1000)
+      chain.add('c', block(1000 + Math.floor(at / 12)), NOW + at * 1000)
     }
     for (let at = 0; at <= 200; at += 10) tell(at, true)
     expect(chain.standing('a', NOW + 200_000)?.stalledForMs).toBe(200_000)
@@ -230,20 +230,20 @@ describe('stall and halt', () => {
 
   test('that nobody was heard is no halt', () => {
     const chain = createChainView({ ...OPTIONS, recentMs: 240_000 })
-    for (const name of ['a', 'b']) chain.take(name, block(1000), NOW)
+    for (const name of ['a', 'b']) chain.add(name, block(1000), NOW)
 
     expect(chain.haltedSince(NOW + 200_000)).toBeNull()
-    chain.take('a', block(1000), NOW + 200_000)
+    chain.add('a', block(1000), NOW + 200_000)
     expect(chain.haltedSince(NOW + 200_000)).toBeNull()
-    chain.take('b', block(1000), NOW + 201_000)
+    chain.add('b', block(1000), NOW + 201_000)
     expect(chain.haltedSince(NOW + 201_000)).toBe(NOW)
   })
 
   test('a chain on which one endpoint goes on is not halted', () => {
     const chain = createChainView(OPTIONS)
     for (let at = 0; at <= 200; at += 10) {
-      for (const stuck of ['a', 'b']) chain.take(stuck, block(1000), NOW + at * 1000)
-      chain.take('c', block(1050 + at), NOW + at * 1000)
+      for (const stuck of ['a', 'b']) chain.add(stuck, block(1000), NOW + at * 1000)
+      chain.add('c', block(1050 + at), NOW + at * 1000)
     }
 
     expect(chain.haltedSince(NOW + 200_000)).toBeNull()
@@ -252,8 +252,8 @@ describe('stall and halt', () => {
   test('a jittering pool does not hide that the chain has halted', () => {
     const chain = createChainView(OPTIONS)
     for (let at = 0; at <= 300; at += 10) {
-      chain.take('a', block(1000), NOW + at * 1000)
-      chain.take('pool', block(at % 20 === 0 ? 1001 : 1000), NOW + at * 1000)
+      chain.add('a', block(1000), NOW + at * 1000)
+      chain.add('pool', block(at % 20 === 0 ? 1001 : 1000), NOW + at * 1000)
     }
 
     expect(chain.haltedSince(NOW + 300_000)).not.toBeNull()
@@ -263,25 +263,25 @@ describe('stall and halt', () => {
   test.each([3_600_000, -3_600_000])('a wall clock stepped by %i ms makes neither a stall nor a halt', (step) => {
     const chain = createChainView(OPTIONS)
     for (let at = 0; at <= 100; at += 10)
-      for (const name of ['a', 'b']) chain.take(name, block(1000 + at), NOW + at * 1000)
+      for (const name of ['a', 'b']) chain.add(name, block(1000 + at), NOW + at * 1000)
 
     chain.shift(step)
     const now = NOW + 110_000 + step
-    chain.take('a', block(1100), now)
-    chain.take('b', block(1099), now)
+    chain.add('a', block(1100), now)
+    chain.add('b', block(1099), now)
 
     expect(chain.haltedSince(now)).toBeNull()
     expect(chain.standing('b', now)?.stalledForMs).toBeNull()
-    for (const name of ['a', 'b']) chain.take(name, block(1100), now + 60_000)
+    for (const name of ['a', 'b']) chain.add(name, block(1100), now + 60_000)
     expect(chain.haltedSince(now + 60_000)).not.toBeNull()
   })
 
   test('swinging between two heights is no advance', () => {
     const chain = createChainView(OPTIONS)
     for (let at = 0; at <= 200; at += 10) {
-      chain.take('a', block(1000 + Math.floor(at / 12)), NOW + at * 1000)
-      chain.take('b', block(1000 + Math.floor(at / 12)), NOW + at * 1000)
-      chain.take('pool', block(at % 20 === 0 ? 1000 : 999), NOW + at * 1000)
+      chain.add('a', block(1000 + Math.floor(at / 12)), NOW + at * 1000)
+      chain.add('b', block(1000 + Math.floor(at / 12)), NOW + at * 1000)
+      chain.add('pool', block(at % 20 === 0 ? 1000 : 999), NOW + at * 1000)
     }
 
     expect(chain.standing('pool', NOW + 200_000)?.stalledForMs).toBe(200_000)
@@ -289,8 +289,8 @@ describe('stall and halt', () => {
 
   test('climbing up again after a deep rollback is an advance', () => {
     const chain = view({ a: 2000, b: 2000, c: 2000 })
-    chain.take('c', block(1000), NOW + 1000)
-    chain.take('c', block(1100), NOW + 90_000)
+    chain.add('c', block(1000), NOW + 1000)
+    chain.add('c', block(1100), NOW + 90_000)
 
     expect(chain.standing('c', NOW + 90_000)?.advancedAt).toBe(NOW + 90_000)
   })
@@ -300,11 +300,11 @@ describe('moves', () => {
   test('another hash at the same height, or another parent, is a reorg; a lower height is a step back', () => {
     const chain = view({ a: 1000 })
 
-    expect(chain.take('a', block(1000), NOW)).toEqual({ kind: 'same' })
-    expect(chain.take('a', block(1000, { hash: '0xb' }), NOW)).toMatchObject({ kind: 'reorged', height: 1000 })
-    expect(chain.take('a', block(1001, { parentHash: '0xc' }), NOW)).toMatchObject({ kind: 'reorged', height: 1000 })
-    expect(chain.take('a', block(1005), NOW)).toEqual({ kind: 'advanced' })
-    expect(chain.take('a', block(1003), NOW)).toEqual({ kind: 'regressed', blocks: 2 })
+    expect(chain.add('a', block(1000), NOW)).toEqual({ kind: 'same' })
+    expect(chain.add('a', block(1000, { hash: '0xb' }), NOW)).toMatchObject({ kind: 'reorged', height: 1000 })
+    expect(chain.add('a', block(1001, { parentHash: '0xc' }), NOW)).toMatchObject({ kind: 'reorged', height: 1000 })
+    expect(chain.add('a', block(1005), NOW)).toEqual({ kind: 'advanced' })
+    expect(chain.add('a', block(1003), NOW)).toEqual({ kind: 'regressed', blocks: 2 })
   })
 })
 
@@ -314,7 +314,7 @@ describe('what an endpoint says of the parent of its block', () => {
     const chain = createChainView(OPTIONS)
     for (let turn = 0; turn < 4; turn++)
       for (const [index, [endpoint, head]] of Object.entries(heads).entries())
-        chain.take(endpoint, head(turn), NOW + turn * 12_000 + index * 1000)
+        chain.add(endpoint, head(turn), NOW + turn * 12_000 + index * 1000)
     return chain
   }
 
@@ -346,7 +346,7 @@ describe('what an endpoint says of the parent of its block', () => {
 
   test('is asked for where it is not believed', () => {
     const chain = view({ a: 1000, b: 1000 })
-    chain.take('a', block(1000), NOW + 1000)
+    chain.add('a', block(1000), NOW + 1000)
 
     expect(chain.heightToCompare('b', block(1001, { parentHash: '0xunheard' }))).toBe(1000)
     expect(chain.heightToCompare('b', block(1001))).toBeNull()
@@ -406,8 +406,8 @@ describe('for any heights', () => {
           const chain = createChainView(OPTIONS)
           lies
             .slice(0, honest - 1)
-            .forEach((height, at) => chain.take(`liar${at}`, block(height, { timestamp: NOW }), NOW))
-          for (let at = 0; at < honest; at++) chain.take(`honest${at}`, block(1000), NOW)
+            .forEach((height, at) => chain.add(`liar${at}`, block(height, { timestamp: NOW }), NOW))
+          for (let at = 0; at < honest; at++) chain.add(`honest${at}`, block(1000), NOW)
 
           for (let at = 0; at < honest; at++) {
             // A liar may pass as one who has seen the newest block first, never make others late.

@@ -1,19 +1,26 @@
+import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import type { PollResult } from '../../src/core/poll-result.ts'
 import { type Health, unpolled } from '../../src/core/verdict/health.ts'
 import { judgeSinglePoll, type NetworkContext } from '../../src/core/verdict/judge-single.ts'
+import { createNetworkView } from '../../src/core/verdict/network-view.ts'
 import { bad, endpoint, good, head, network, pollResult } from '../support/network.ts'
 
 const NOW = Date.UTC(2026, 0, 1)
 const OWN = endpoint('own-1')
 const UNPOLLED = unpolled(OWN, NOW - 100_000)
-const BESIDE: NetworkContext = { network: network(), heads: [{ shard: null, height: 1000 }], alone: new Set() }
+const CONTEXT: NetworkContext = {
+  network: network(),
+  heads: [{ shard: null, height: 1000, confirmedHeight: 1000, blockTimeMs: null }],
+  alone: new Set(),
+}
 
 function judged(
   height: number,
-  { known = UNPOLLED, beside = BESIDE }: { known?: Health; beside?: NetworkContext } = {},
+  { known = UNPOLLED, context = CONTEXT }: { known?: Health; context?: NetworkContext } = {},
 ): Health {
   const heads = [{ shard: null, outcome: good(head(height, NOW - 3000)) }]
-  return judgeSinglePoll(pollResult(OWN, NOW, { heads }), known, beside, NOW)
+  return judgeSinglePoll(pollResult(OWN, NOW, { heads }), known, context, NOW)
 }
 
 /** As the schedule's polls knew it a while ago. */
@@ -31,7 +38,7 @@ test('a single good poll is up, a single bad one down: nothing waits to be confi
   const failed = pollResult(OWN, NOW, { heads: [{ shard: null, outcome: bad({ kind: 'refused' }) }] })
 
   expect(judged(1000)).toMatchObject({ verdict: 'up', conditions: [] })
-  expect(judgeSinglePoll(failed, knownAt(1000, 5000), BESIDE, NOW)).toMatchObject({
+  expect(judgeSinglePoll(failed, knownAt(1000, 5000), CONTEXT, NOW)).toMatchObject({
     verdict: 'down',
     conditions: [{ code: 'unreachable' }],
     heads: [],
@@ -57,11 +64,11 @@ test('one that has stood still while the others went on is stalled; one that mov
 })
 
 test('with nobody to compare it with, the age of its block speaks', () => {
-  const alone = { ...BESIDE, heads: [], alone: new Set([null]) }
+  const alone = { ...CONTEXT, heads: [], alone: new Set([null]) }
   const old = pollResult(OWN, NOW, { heads: [{ shard: null, outcome: good(head(1000, NOW - 3_600_000)) }] })
 
   expect(judgeSinglePoll(old, UNPOLLED, alone, NOW).verdict).toBe('down')
-  expect(judged(1000, { beside: alone }).verdict).toBe('up')
+  expect(judged(1000, { context: alone }).verdict).toBe('up')
 })
 
 test('a fork that the schedule found stays, since one poll cannot tell', () => {
@@ -75,7 +82,34 @@ test('a fork that the schedule found stays, since one poll cannot tell', () => {
 test('a poll for which our own machine had no means says nothing of the node', () => {
   const outcome = bad({ kind: 'local-resources', code: 'EMFILE' })
 
-  const health = judgeSinglePoll(pollResult(OWN, NOW, { heads: [{ shard: null, outcome }] }), UNPOLLED, BESIDE, NOW)
+  const health = judgeSinglePoll(pollResult(OWN, NOW, { heads: [{ shard: null, outcome }] }), UNPOLLED, CONTEXT, NOW)
 
   expect(health.verdict).toBeNull()
+})
+
+test('a single poll and the schedule call the same heads lagging, whatever the heights', () => {
+  const names = ['a', 'b', 'c', 'd', 'e']
+  fc.assert(
+    fc.property(
+      fc.array(fc.integer({ min: 995, max: 1003 }), { minLength: 2, maxLength: 5 }),
+      fc.integer({ min: 995, max: 1003 }),
+      (heights, before) => {
+        const endpoints = heights.map((_, at) => endpoint(names[at]!))
+        const view = createNetworkView(network(), endpoints, NOW)
+        const pollAt = (at: number, height: number) =>
+          pollResult(endpoints[at]!, NOW, { heads: [{ shard: null, outcome: good(head(height, NOW - 3000)) }] })
+        const polls = heights.map((height, at) => pollAt(at, height))
+        for (const poll of [pollAt(0, before), ...polls, ...polls]) view.judge(poll, NOW)
+        const [poll] = polls as [PollResult]
+        const context = { network: network(), heads: view.references(NOW), alone: new Set<null>() }
+
+        const single = judgeSinglePoll(poll, view.health('a')!, context, NOW)
+        const scheduled = view.judge(poll, NOW)?.health
+
+        expect(single.laggingShards).toEqual(scheduled?.laggingShards)
+        expect(single.heads).toEqual(scheduled?.heads)
+      },
+    ),
+    { numRuns: 1000, examples: [[[999, 1000, 1001, 1002], 999]] },
+  )
 })

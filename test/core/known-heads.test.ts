@@ -24,7 +24,7 @@ describe('known heads', () => {
         for (const { endpoint, height, branch, asked, passesMs, what } of steps) {
           now += passesMs
           if (what === 'take') {
-            heads.take(
+            heads.add(
               endpoint,
               { height, hash: `${branch}${height}`, parentHash: `${branch}${height - 1}`, timestamp: 0 },
               now,

@@ -4,7 +4,17 @@ import { finalHeight } from '../../src/gateway/cache/finality.ts'
 
 const standing = (height: number, over: { readonly forked?: boolean; readonly shard?: number | null } = {}) => ({
   forked: over.forked ?? false,
-  heads: [{ shard: over.shard ?? null, height, hash: null, timestamp: null, branches: 1, blockTimeMs: null }],
+  heads: [
+    {
+      shard: over.shard ?? null,
+      height,
+      confirmedHeight: height,
+      hash: null,
+      timestamp: null,
+      branches: 1,
+      blockTimeMs: null,
+    },
+  ],
 })
 
 test('a block is final when so many stand on it', () => {

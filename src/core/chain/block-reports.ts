@@ -1,245 +1,231 @@
 import type { Head } from '../poll-result.ts'
 import type { UnixMs } from '../time.ts'
 
-/** A block as one endpoint told it. */
+/**
+ * Which blocks the endpoints of one chain reported in their latest two polls, and which other endpoints reported the same. A poll
+ * that repeats the previous one, as most do, allocates nothing. `S` is what else is kept for each endpoint.
+ */
+export interface BlockReports<S> {
+  /** How many endpoints have reported a block. */
+  readonly reporters: number
+  /** Grows whenever an endpoint reports a block that it did not report before, or a report expires. */
+  readonly changes: number
+  /** Reports of the previous poll still count, older ones do not. Of two blocks at one height the last one counts. */
+  add(endpoint: string, blocks: readonly Block[], at: UnixMs, newState: () => S): Reporter<S>
+  /** Whether it was known. */
+  forget(endpoint: string): boolean
+  stateOf(endpoint: string): S | undefined
+  states(): Iterable<S>
+  at(height: number): HeightReports<S> | undefined
+  all(): Iterable<HeightReports<S>>
+  hasReported(endpoint: string, reports: HeightReports<S>): boolean
+  shift(ms: number): void
+}
+
+/** A block that one endpoint reported. */
 export interface Block {
   readonly height: number
   readonly hash: string
 }
 
-/**
- * Which blocks the endpoints of one chain told in their latest two polls, and who else told them. A poll that says again what the
- * last one said, as nearly all do, makes nothing anew; `O` is what else is kept of each endpoint.
- */
-export interface BlockReports<O> {
-  /** How many endpoints told anything. */
-  readonly reporters: number
-  /** Grows whenever somebody tells a block that it did not tell before, or no longer tells one. */
-  readonly changes: number
-  /** What was told one poll earlier counts on, older words do not. Of two blocks at one height the last one counts. */
-  take(endpoint: string, blocks: readonly Block[], at: UnixMs, begin: () => O): Reporter<O>
-  /** Whether it was known. */
-  forget(endpoint: string): boolean
-  stateOf(endpoint: string): O | undefined
-  states(): Iterable<O>
-  at(height: number): HeightReports<O> | undefined
-  all(): Iterable<HeightReports<O>>
-  hasReported(endpoint: string, votes: HeightReports<O>): boolean
-  shift(ms: number): void
-}
-
-export interface Reporter<O> {
+export interface Reporter<S> {
   readonly endpoint: string
-  readonly state: O
+  readonly state: S
   /** How often it was polled. */
   polls: number
   /** One block a height, the newest first. */
-  readonly reports: Report<O>[]
+  readonly reports: Report<S>[]
 }
 
-/** One endpoint's word on one height. */
-export interface Report<O> {
-  readonly by: Reporter<O>
-  readonly height: HeightReports<O>
-  branch: Branch<O>
-  /** Where it stands in `branch.said`. */
+/** The block that one endpoint has at one height. */
+export interface Report<S> {
+  readonly by: Reporter<S>
+  /** All reports of this height. */
+  readonly siblings: HeightReports<S>
+  branch: Branch<S>
+  /** Its position in `branch.reports`, so that it is removed without a search. */
   index: number
   at: UnixMs
-  /** In which of the voter's polls it was said last. */
+  /** The number of the reporter's poll that last confirmed it. */
   poll: number
 }
 
-/** All who told the same block. */
-export interface Branch<O> {
+/** All reports of the same block. */
+export interface Branch<S> {
   readonly hash: string
-  readonly reports: Report<O>[]
+  readonly reports: Report<S>[]
   latestAt: UnixMs
 }
 
-/** What is told of one height. */
-export interface HeightReports<O> {
+export interface HeightReports<S> {
   readonly height: number
-  /** In the order in which they were first told. */
-  readonly branches: Branch<O>[]
+  /** In the order in which they were first reported. */
+  readonly branches: Branch<S>[]
   count: number
 }
 
-export function createBlockReports<O>(): BlockReports<O> {
-  const voters = new Map<string, Reporter<O>>()
-  const heights = new Map<number, HeightReports<O>>()
+export function createBlockReports<S>(): BlockReports<S> {
+  const reporters = new Map<string, Reporter<S>>()
+  const heights = new Map<number, HeightReports<S>>()
   let changes = 0
 
-  function vote(voter: Reporter<O>, { height, hash }: Block, at: UnixMs): void {
-    const before = wordOn(voter, height)
-    if (before?.branch.hash === hash) {
-      before.branch.latestAt = Math.max(before.branch.latestAt, at)
-      before.at = at
-      before.poll = voter.polls
-      return
-    }
-    changes++
-    if (before === null) {
-      speak(voter, height, hash, at)
-      return
-    }
-    leave(before)
-    join(before, branchOf(before.height, hash, at))
-    before.at = at
-    before.poll = voter.polls
-  }
-
-  function speak(voter: Reporter<O>, height: number, hash: string, at: UnixMs): void {
-    let votes = heights.get(height)
-    if (votes === undefined) {
-      votes = { height, branches: [], count: 0 }
-      heights.set(height, votes)
-    }
-    const branch = branchOf(votes, hash, at)
-    const word: Report<O> = { by: voter, height: votes, branch, index: 0, at, poll: voter.polls }
-    join(word, branch)
-    const { reports: said } = voter
-    let place = said.length
-    while (place > 0 && (said[place - 1] as Report<O>).height.height < height) place--
-    said.splice(place, 0, word)
-  }
-
-  /** What it said before that poll. */
-  function withdraw({ reports: said }: Reporter<O>, poll: number): void {
-    for (let at = said.length - 1; at >= 0; at--) {
-      const word = said[at] as Report<O>
-      if (word.poll >= poll) continue
+  function report(by: Reporter<S>, { height, hash }: Block, at: UnixMs): void {
+    const before = by.reports.find(({ siblings }) => siblings.height === height)
+    if (before === undefined) {
       changes++
-      said.splice(at, 1)
-      leave(word)
-      if (word.height.count === 0) heights.delete(word.height.height)
+      addReport(by, height, hash, at)
+      return
+    }
+    if (before.branch.hash === hash) before.branch.latestAt = Math.max(before.branch.latestAt, at)
+    else {
+      changes++
+      leaveBranch(before)
+      joinBranch(before, branchOf(before.siblings, hash, at))
+    }
+    before.at = at
+    before.poll = by.polls
+  }
+
+  function addReport(by: Reporter<S>, height: number, hash: string, at: UnixMs): void {
+    let siblings = heights.get(height)
+    if (siblings === undefined) {
+      siblings = { height, branches: [], count: 0 }
+      heights.set(height, siblings)
+    }
+    const branch = branchOf(siblings, hash, at)
+    const added: Report<S> = { by, siblings, branch, index: 0, at, poll: by.polls }
+    joinBranch(added, branch)
+    const older = by.reports.findIndex((one) => one.siblings.height < height)
+    by.reports.splice(older < 0 ? by.reports.length : older, 0, added)
+  }
+
+  /** Removes what it reported before that poll. */
+  function expire({ reports }: Reporter<S>, poll: number): void {
+    for (let at = reports.length - 1; at >= 0; at--) {
+      const old = reports[at] as Report<S>
+      if (old.poll >= poll) continue
+      changes++
+      reports.splice(at, 1)
+      leaveBranch(old)
+      if (old.siblings.count === 0) heights.delete(old.siblings.height)
     }
   }
 
   return {
     get reporters() {
-      return voters.size
+      return reporters.size
     },
     get changes() {
       return changes
     },
 
-    take(endpoint, blocks, at, begin) {
-      let voter = voters.get(endpoint)
-      if (voter === undefined) {
-        voter = { endpoint, state: begin(), polls: 0, reports: [] }
-        voters.set(endpoint, voter)
+    add(endpoint, blocks, at, newState) {
+      let reporter = reporters.get(endpoint)
+      if (reporter === undefined) {
+        reporter = { endpoint, state: newState(), polls: 0, reports: [] }
+        reporters.set(endpoint, reporter)
       }
-      voter.polls++
-      for (const block of blocks) vote(voter, block, at)
-      withdraw(voter, voter.polls - 1)
-      return voter
+      reporter.polls++
+      for (const block of blocks) report(reporter, block, at)
+      expire(reporter, reporter.polls - 1)
+      return reporter
     },
 
     forget(endpoint) {
-      const voter = voters.get(endpoint)
-      if (voter === undefined) return false
-      voters.delete(endpoint)
-      withdraw(voter, Number.POSITIVE_INFINITY)
+      const reporter = reporters.get(endpoint)
+      if (reporter === undefined) return false
+      reporters.delete(endpoint)
+      expire(reporter, Number.POSITIVE_INFINITY)
       return true
     },
 
-    stateOf: (endpoint) => voters.get(endpoint)?.state,
+    stateOf: (endpoint) => reporters.get(endpoint)?.state,
     *states() {
-      for (const { state: of } of voters.values()) yield of
+      for (const { state } of reporters.values()) yield state
     },
     at: (height) => heights.get(height),
     all: () => heights.values(),
-    hasReported: (endpoint, votes) => voters.get(endpoint)?.reports.some((word) => word.height === votes) === true,
+    hasReported: (endpoint, all) => reporters.get(endpoint)?.reports.some(({ siblings }) => siblings === all) === true,
 
     shift(ms) {
       for (const { branches } of heights.values()) {
         for (const branch of branches) {
           branch.latestAt += ms
-          for (const word of branch.reports) word.at += ms
+          for (const one of branch.reports) one.at += ms
         }
       }
     },
   }
 }
 
-function wordOn<O>({ reports: said }: Reporter<O>, height: number): Report<O> | null {
-  for (const word of said) if (word.height.height === height) return word
-  return null
-}
-
-/** The branch of this block, which is told now. */
-function branchOf<O>({ branches }: HeightReports<O>, hash: string, at: UnixMs): Branch<O> {
+/** The branch of a block that is reported now. */
+function branchOf<S>({ branches }: HeightReports<S>, hash: string, at: UnixMs): Branch<S> {
   for (const branch of branches) {
     if (branch.hash !== hash) continue
     branch.latestAt = Math.max(branch.latestAt, at)
     return branch
   }
-  const branch: Branch<O> = { hash, reports: [], latestAt: at }
+  const branch: Branch<S> = { hash, reports: [], latestAt: at }
   branches.push(branch)
   return branch
 }
 
-function join<O>(word: Report<O>, branch: Branch<O>): void {
-  word.branch = branch
-  word.index = branch.reports.length
-  branch.reports.push(word)
-  word.height.count++
+function joinBranch<S>(report: Report<S>, branch: Branch<S>): void {
+  report.branch = branch
+  report.index = branch.reports.length
+  branch.reports.push(report)
+  report.siblings.count++
 }
 
-/** The last one takes its place: the order within a branch says nothing. */
-function leave<O>({ height: votes, branch, index: place }: Report<O>): void {
+/** The last report takes its position: the order within a branch has no meaning. */
+function leaveBranch<S>({ siblings, branch, index }: Report<S>): void {
   const last = branch.reports.pop()
-  if (last !== undefined && place < branch.reports.length) {
-    branch.reports[place] = last
-    last.index = place
+  if (last !== undefined && index < branch.reports.length) {
+    branch.reports[index] = last
+    last.index = index
   }
-  votes.count--
-  if (branch.reports.length === 0) votes.branches.splice(votes.branches.indexOf(branch), 1)
-}
-
-export interface ParentsDeps {
-  /** Whether somebody told this block. */
-  readonly isTold: (height: number, hash: string) => boolean
+  siblings.count--
+  if (branch.reports.length === 0) siblings.branches.splice(siblings.branches.indexOf(branch), 1)
 }
 
 /**
- * Whose word on the parent of its block is taken for a block that it has. A node behind a cache, or one for tests, may name
- * parents that never were: compared with real blocks they would be a fork of somebody. So an endpoint is believed only once a
- * parent that it named was a block that was told, and until one is not the block that it stood at itself. Others are asked.
+ * Which endpoints' parent hashes count as blocks that they have. A caching proxy or a test node may name parents that never
+ * existed, which would look like a fork. So an endpoint is trusted once a parent that it named was a block that an endpoint
+ * reported, until it names one that is not its own previous block.
  */
 export interface ParentTrust {
-  /** Whether the parent of a head that was just read is believed; `before` is the endpoint's previous head. */
+  /** Whether the parent of a head that was just read is trusted; `before` is the endpoint's previous head. */
   isTrusted(endpoint: string, before: Head | undefined, head: Head): boolean
-  /** As `believes`, and keeps in mind what this head has shown. */
-  take(endpoint: string, before: Head | undefined, head: Head): boolean
+  /** As `isTrusted`, and remembers what this head has shown. */
+  add(endpoint: string, before: Head | undefined, head: Head): boolean
   forget(endpoint: string): void
 }
 
-export function createParentTrust({ isTold }: ParentsDeps): ParentTrust {
-  const proven = new Set<string>()
+export function createParentTrust(isReported: (height: number, hash: string) => boolean): ParentTrust {
+  const trusted = new Set<string>()
 
   /** Whether this head shows that the endpoint's blocks follow each other; `null` where it shows nothing. */
-  function shown(before: Head | undefined, { height, parentHash }: Head): boolean | null {
+  function proofIn(before: Head | undefined, { height, parentHash }: Head): boolean | null {
     if (before !== undefined && height === before.height + 1) return parentHash === before.hash
-    return isTold(height - 1, parentHash) ? true : null
+    return isReported(height - 1, parentHash) ? true : null
   }
 
-  function believes(endpoint: string, { height, parentHash }: Head, isProven: boolean | null): boolean {
-    return height !== 0 && parentHash !== '' && (isProven ?? proven.has(endpoint))
+  function isTrusted(endpoint: string, { height, parentHash }: Head, proof: boolean | null): boolean {
+    return height !== 0 && parentHash !== '' && (proof ?? trusted.has(endpoint))
   }
 
   return {
-    isTrusted: (endpoint, before, head) => believes(endpoint, head, shown(before, head)),
+    isTrusted: (endpoint, before, head) => isTrusted(endpoint, head, proofIn(before, head)),
 
-    take(endpoint, before, head) {
-      const isProven = shown(before, head)
-      const isBelieved = believes(endpoint, head, isProven)
-      if (isProven === true) proven.add(endpoint)
-      else if (isProven === false) proven.delete(endpoint)
-      return isBelieved
+    add(endpoint, before, head) {
+      const proof = proofIn(before, head)
+      const result = isTrusted(endpoint, head, proof)
+      if (proof === true) trusted.add(endpoint)
+      else if (proof === false) trusted.delete(endpoint)
+      return result
     },
 
-    forget: (endpoint) => void proven.delete(endpoint),
+    forget: (endpoint) => void trusted.delete(endpoint),
   }
 }
 

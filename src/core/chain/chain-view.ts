@@ -1,130 +1,130 @@
 import type { Head } from '../poll-result.ts'
 import type { UnixMs } from '../time.ts'
-import type { Block } from './block-reports.ts'
-import { createParentTrust, parentOf } from './block-reports.ts'
+import { createBlockPace } from './block-pace.ts'
+import { type Block, createParentTrust, parentOf } from './block-reports.ts'
 import { type BranchStanding, createBranches, type Fork } from './branches.ts'
 import type { HeightTally } from './height-tally.ts'
 import { createKnownHeads, type SeenHead } from './known-heads.ts'
 import { createProgress } from './progress.ts'
 import { type ChainReference, createReferenceHead } from './reference-head.ts'
 
+/** The recent heads of one chain (one shard) as its endpoints report them, and where the chain really is. */
+export interface ChainView {
+  /** Takes a head that an endpoint reported. `compared`: further blocks that it was asked for. */
+  add(endpoint: string, head: Head, at: UnixMs, compared?: readonly Block[]): HeadMove
+  /** The height at which an endpoint whose head was just read must be asked for its block; `null`: none. */
+  heightToCompare(endpoint: string, head: Head): number | null
+  /** An endpoint that was removed, or serves another chain, no longer counts. */
+  forget(endpoint: string): void
+  /** `null` while no endpoint answers. */
+  reference(now: UnixMs): ChainReference | null
+  standing(endpoint: string, now: UnixMs): ChainStanding | null
+  /** The height that half of the endpoints have, never above the reference head. As of the last call with a time. */
+  confirmedHeight(): number | null
+  /** Since when no endpoint advances, though endpoints answer. A single endpoint cannot show it. */
+  haltedSince(now: UnixMs): UnixMs | null
+  /** The endpoints disagree on a block, and no branch has a majority. */
+  isForked(): boolean
+  fork(): Fork | null
+  /** How many different blocks are reported at the newest height that most endpoints have reached. */
+  branches(): number
+  /** As measured from the timestamps of the latest blocks; `null` until enough were seen. */
+  blockTimeMs(): number | null
+  /** The last head of an endpoint, to be saved for a restart. */
+  seen(endpoint: string): SeenHead | null
+  /** Puts back what was saved. Without `answeredAt` it counts as old until the endpoint answers again. */
+  restore(endpoint: string, seen: SeenHead, answeredAt?: UnixMs): void
+  /** The wall clock was stepped by so much: remembered times move along, so that no time has passed. */
+  shift(ms: number): void
+}
+
 export interface ChainViewOptions {
   readonly blockTimeMs: number
   readonly lagBlocks: number
   readonly lagBlocksDown: number
   readonly stallMs: number
-  /** An endpoint that has not answered for this long has no say in where the chain is now. */
+  /** An endpoint that has not answered for this long does not count for where the chain is at present. */
   readonly recentMs: number
   /** Only one endpoint is configured: there will never be another to compare it with. */
   readonly isAlone: boolean
 }
 
-/** What an endpoint's new head is, beside its previous one. */
+/** How an endpoint's new head relates to its previous one. */
 export type HeadMove =
   | { readonly kind: 'first' | 'advanced' | 'same' }
   /** Another block where it had one already: at the same height, or as the parent of the next. */
   | { readonly kind: 'reorged'; readonly height: number; readonly previousHash: string; readonly hash: string }
   | { readonly kind: 'regressed'; readonly blocks: number }
 
-/** One endpoint's place on the chain. */
+/** One endpoint's position on the chain. */
 export interface ChainStanding {
   readonly head: Head
-  /** When its height was last seen to grow. */
+  /** When its height last grew. */
   readonly advancedAt: UnixMs
   /** Blocks behind the reference head, never negative. */
   readonly lagBlocks: number
-  /** The same behind a block that half of them have: what a few say alone makes nobody late. Of two, as `lagBlocks`. */
-  readonly lagWitnessed: number
-  /** For how long the network had gone on without it; `null` when that is shorter than `stall`. */
+  /** Blocks behind the highest block that half of the endpoints have: a few endpoints ahead make no other late. */
+  readonly lagConfirmed: number
+  /** For how long the network has advanced without it; `null` where that is shorter than `stall`. */
   readonly stalledForMs: number | null
-  /** How old its block is, where there is nobody to compare it with; `null` where there is. */
+  /** How old its block is, where there is no endpoint to compare it with; else `null`. */
   readonly ageMs: number | null
-  /** On which branch it is; `null` where that cannot be told, or not for certain. */
+  /** `null` where its branch is unknown, or not certain. */
   readonly branch: BranchStanding | null
-}
-
-/**
- * The recent heads of one chain (one shard) as its endpoints tell them, and where the chain really is.
- * Deterministic: time comes in with each head.
- */
-export interface ChainView {
-  /** `compared`: blocks that it was asked for besides. */
-  take(endpoint: string, head: Head, at: UnixMs, compared?: readonly Block[]): HeadMove
-  /** The height at which this endpoint, whose head was just read, must be asked for its block to be compared; `null`: none. */
-  heightToCompare(endpoint: string, head: Head): number | null
-  /** An endpoint that is gone, or serves another chain, has no say. */
-  forget(endpoint: string): void
-  /** `null` while nobody answers. */
-  reference(now: UnixMs): ChainReference | null
-  standing(endpoint: string, now: UnixMs): ChainStanding | null
-  /** Since when nobody advances, though endpoints answer: the chain's doing, not theirs. A single endpoint cannot tell it. */
-  haltedSince(now: UnixMs): UnixMs | null
-  /** The endpoints disagree on which block is the right one, and no branch has a majority. */
-  isForked(): boolean
-  fork(): Fork | null
-  /** How many different blocks are told at the newest height that most have reached. */
-  branches(): number
-  /** From block to block, by the timestamps of the last ones; `null` until enough have been seen. */
-  blockTimeMs(): number | null
-  /** What every endpoint was last seen at, to be kept over a restart. */
-  seen(endpoint: string): SeenHead | null
-  /** Puts back what was seen before. Without `answeredAt` it counts as old until the endpoint answers again. */
-  restore(endpoint: string, seen: SeenHead, answeredAt?: UnixMs): void
-  /** The wall clock was stepped by so much: what was remembered of it moves along, so that no time has passed. */
-  shift(ms: number): void
 }
 
 const NOTHING_COMPARED: readonly Block[] = Object.freeze([])
 
-/** Everybody is asked once in half of that time: who has not answered by then is not waited for to compare the others. */
-const PATIENCE = 0.6
+/** In half of `recentMs` every endpoint is polled once: an endpoint that has not answered by then delays no comparison. */
+const MAX_WAIT_SHARE = 0.6
 
 export function createChainView(options: ChainViewOptions): ChainView {
   const { lagBlocks, lagBlocksDown, stallMs, recentMs, isAlone } = options
   const heads = createKnownHeads(lagBlocks)
   const answering = () => heads.recent.size
-  const reference = createReferenceHead({ ...options, heads })
-  const progress = createProgress({ reference, answering, stallMs })
+  const pace = createBlockPace(options)
+  const reference = createReferenceHead({ ...options, heads, pace })
+  const progress = createProgress({ reference, pace, answering, stallMs })
   const branches = createBranches({
     reached: (height) => heads.recent.reached(height),
     answering,
     agreedHeight: () => reference.current?.height ?? null,
-    slackBlocks: () => lagBlocks + Math.ceil(recentMs / 2 / reference.paceMs()),
+    slackBlocks: () => lagBlocks + Math.ceil(recentMs / 2 / pace.shortestMs()),
     maxBacktrackBlocks: lagBlocksDown,
-    maxWaitMs: PATIENCE * recentMs,
+    maxWaitMs: MAX_WAIT_SHARE * recentMs,
   })
-  const parents = createParentTrust({ isTold: branches.isReported })
+  const parents = createParentTrust(branches.isReported)
 
-  /** What follows from where everybody stands, and of whose changes. */
+  /** Both are computed again only after a change. */
   let tallied = -1
-  let witnessed = 0
+  let confirmed = 0
   let counted = -1
   let count = 0
 
-  function settle(now: UnixMs): void {
-    const silenced = heads.expire(now - recentMs)
-    for (const endpoint of silenced) branches.forget(endpoint)
-    if (silenced.length > 0) reference.markChanged(null)
+  function update(now: UnixMs): void {
+    const expired = heads.expire(now - recentMs)
+    for (const endpoint of expired) branches.forget(endpoint)
+    if (expired.length > 0) reference.markChanged(null)
     reference.update(now, progress.lastAdvanceAt)
   }
 
   function haltedSince(now: UnixMs): UnixMs | null {
-    settle(now)
+    update(now)
     return progress.haltedSince(now)
   }
 
-  /** Where so many are that one of them is no liar: now, or when last heard. Of two either may be. */
-  function witnessedHeight(): number {
-    if (tallied === heads.changes) return witnessed
+  /** The height that half of the endpoints have reached: of all, or of the recent ones. Of two endpoints either may be right. */
+  function halfReached(): number {
+    if (tallied === heads.changes) return confirmed
     tallied = heads.changes
     const of = (tally: HeightTally) =>
       tally.size <= 2 ? Number.POSITIVE_INFINITY : (tally.reachedBy(Math.ceil(tally.size / 2)) ?? 0)
-    witnessed = Math.max(of(heads.all), of(heads.recent))
-    return witnessed
+    confirmed = Math.max(of(heads.all), of(heads.recent))
+    return confirmed
   }
 
   function countBranches(): number {
-    // Neither of them ever shrinks.
+    // Neither number ever shrinks.
     const changes = heads.changes + branches.changes
     if (counted === changes) return count
     counted = changes
@@ -133,17 +133,17 @@ export function createChainView(options: ChainViewOptions): ChainView {
   }
 
   return {
-    take(endpoint, head, at, compared = NOTHING_COMPARED) {
+    add(endpoint, head, at, compared = NOTHING_COMPARED) {
       const before = heads.seen(endpoint)
-      const advanced = heads.take(endpoint, head, at)
+      const advanced = heads.add(endpoint, head, at)
       progress.noteAnswer(endpoint, advanced, at)
       reference.markChanged(head)
-      settle(at)
+      update(at)
       if (advanced) progress.updateLeader(endpoint, before, head, at)
       const blocks: Block[] = [head]
-      if (parents.take(endpoint, before?.head, head)) blocks.push(parentOf(head))
+      if (parents.add(endpoint, before?.head, head)) blocks.push(parentOf(head))
       if (compared.length > 0) blocks.push(...compared)
-      branches.take(endpoint, blocks, at)
+      branches.add(endpoint, blocks, at)
       return moveOf(before, head)
     },
 
@@ -163,36 +163,38 @@ export function createChainView(options: ChainViewOptions): ChainView {
     },
 
     reference(now) {
-      settle(now)
+      update(now)
       return answering() === 0 ? null : reference.current
     },
 
     standing(endpoint, now) {
       const seen = heads.seen(endpoint)
-      settle(now)
+      update(now)
       const agreed = reference.current
       if (seen === undefined || agreed === null) return null
       const { head, advancedAt } = seen
-      const leftMs = progress.advancedPastAt(head.height) - advancedAt
-      // The last that answers has nobody left to go on without it.
-      const leftAlone = answering() === 1 && heads.isRecent(endpoint) && haltedSince(now) === null
-      const standsAlone = leftAlone && now - advancedAt >= stallMs
+      const behindMs = progress.advancedPastAt(head.height) - advancedAt
+      // The only endpoint that answers has no other to be compared with.
+      const isOnly = answering() === 1 && heads.isRecent(endpoint) && haltedSince(now) === null
+      const standsAlone = isOnly && now - advancedAt >= stallMs
       return {
         head,
         advancedAt,
         lagBlocks: Math.max(0, agreed.height - head.height),
-        lagWitnessed: Math.max(0, Math.min(agreed.height, witnessedHeight()) - head.height),
-        stalledForMs: leftMs >= stallMs ? now - advancedAt : null,
+        lagConfirmed: Math.max(0, Math.min(agreed.height, halfReached()) - head.height),
+        stalledForMs: behindMs >= stallMs ? now - advancedAt : null,
         ageMs: isAlone || standsAlone ? Math.max(0, now - head.timestamp) : null,
         branch: branches.standing(endpoint),
       }
     },
 
+    confirmedHeight: () => (reference.current === null ? null : Math.min(reference.current.height, halfReached())),
+
     haltedSince,
     isForked: branches.isForked,
     fork: branches.fork,
     branches: countBranches,
-    blockTimeMs: () => reference.blockTimeMs(),
+    blockTimeMs: pace.measuredMs,
 
     seen: (endpoint) => heads.seen(endpoint) ?? null,
 

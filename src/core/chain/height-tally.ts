@@ -1,16 +1,16 @@
 /**
- * How many endpoints stand at which height, kept sorted so that the height of the majority is found without looking at
- * every endpoint: a network may have ten thousand of them, but they stand at few heights.
+ * How many endpoints are at which height, kept sorted so that the height of the majority is found without looking at every
+ * endpoint: a network may have ten thousand of them, but they are at few heights.
  */
 export interface HeightTally {
   readonly size: number
   add(height: number): void
   remove(height: number): void
-  /** How many have reached this height. */
+  /** How many endpoints have reached this height. */
   reached(height: number): number
-  /** The highest height that so many have reached; `null` when there are fewer. */
+  /** The highest height that so many endpoints have reached; `null` where there are fewer. */
   reachedBy(count: number): number | null
-  /** The highest height that more than half have reached, or are within `slack` blocks of; `null` when empty. */
+  /** The highest height that more than half have reached or are within `slack` blocks of; `null` when empty. */
   ofMajority(slack: number): number | null
 }
 
@@ -20,8 +20,8 @@ export function createHeightTally(): HeightTally {
   const counts: number[] = []
   let size = 0
 
-  /** Where `height` stands, or would stand. */
-  function place(height: number): number {
+  /** The index of `height` in `heights`, or where it belongs. */
+  function indexOf(height: number): number {
     let low = 0
     let high = heights.length
     while (low < high) {
@@ -38,7 +38,7 @@ export function createHeightTally(): HeightTally {
     },
 
     add(height) {
-      const at = place(height)
+      const at = indexOf(height)
       if (heights[at] === height) (counts[at] as number)++
       else {
         heights.splice(at, 0, height)
@@ -48,7 +48,7 @@ export function createHeightTally(): HeightTally {
     },
 
     remove(height) {
-      const at = place(height)
+      const at = indexOf(height)
       if (heights[at] !== height) return
       ;(counts[at] as number)--
       if (counts[at] === 0) {

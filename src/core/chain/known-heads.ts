@@ -2,67 +2,67 @@ import type { Head } from '../poll-result.ts'
 import type { UnixMs } from '../time.ts'
 import { createHeightTally, type HeightTally } from './height-tally.ts'
 
-/** The last head of one endpoint, as it is kept over a restart. */
-export interface SeenHead {
-  readonly head: Head
-  /** The highest height since the last real step back; smaller steps are a pool's jitter. */
-  readonly highest: number
-  /** When its height was last seen to grow. */
-  readonly advancedAt: UnixMs
-}
-
-/** The last head of every endpoint of one chain: of those that answer now, and of those that are silent. */
+/** The last head of every endpoint of one chain, with a tally of all of them and one of those that answered recently. */
 export interface KnownHeads {
-  /** Everybody's: blocks that were there do not go away with who told them. */
+  /** All endpoints: a block that existed does not go away with the endpoint that reported it. */
   readonly all: HeightTally
-  /** Of those that answered recently. */
+  /** Endpoints that answered recently. */
   readonly recent: HeightTally
-  /** Grows whenever somebody stands elsewhere, comes or falls silent: while it is the same, so are both tallies. */
+  /** Grows whenever an endpoint changes its height, appears or expires: while it is the same, so are both tallies. */
   readonly changes: number
   endpoints(): Iterable<string>
   recentEndpoints(): Iterable<string>
   isRecent(endpoint: string): boolean
   seen(endpoint: string): SeenHead | undefined
-  /** When it last told its head; at the latest when that last grew. */
+  /** When its head was last read; after a restart, when its height last grew. */
   readAt(endpoint: string): UnixMs
   heads(): Iterable<SeenHead>
-  /** Whether no more stand at another block of its height. Asked of one height again and again it looks at nobody. */
+  /** Whether no other block of this height has more endpoints. Fast when called for the same height again. */
   isMostReported(height: number, hash: string): boolean
-  /** Whether its height grew, beyond a pool's jitter. */
-  take(endpoint: string, head: Head, at: UnixMs): boolean
-  /** Those that have not answered since then fall silent; who they are. */
+  /** Takes the head that an endpoint reported; whether its height grew, beyond the jitter of a pool. */
+  add(endpoint: string, head: Head, at: UnixMs): boolean
+  /** Takes the endpoints that have not answered since then out of `recent`, and returns them. */
   expire(before: UnixMs): readonly string[]
   forget(endpoint: string): boolean
-  /** Without `answeredAt` it counts as silent until it answers again. */
+  /** Without `answeredAt` it is not in `recent` until it answers again. */
   restore(endpoint: string, seen: SeenHead, answeredAt?: UnixMs): void
   shift(ms: number): void
 }
 
+/** The last head of one endpoint, as it is saved for a restart. */
+export interface SeenHead {
+  readonly head: Head
+  /** The highest height since the last real step back; smaller steps are jitter of a pool. */
+  readonly highest: number
+  /** When its height last grew. */
+  readonly advancedAt: UnixMs
+}
+
 /**
- * Those that answer now are a list, the longest silent first: everybody goes to its end at every poll, and the first of a `Map` of
- * thousands from which as much is deleted is found only behind all that was.
+ * The recent endpoints are a linked list, the oldest answer first. A `Map` would be slow: with thousands of endpoints, finding
+ * the first entry means skipping all that were deleted before it.
  */
 interface Link {
   before: Link
   after: Link
 }
 
-interface Known extends Link {
+interface KnownHead extends Link {
   readonly endpoint: string
   seen: SeenHead
   readAt: UnixMs | null
-  /** `null` while it is silent. */
+  /** `null` unless it answered recently. */
   answeredAt: UnixMs | null
 }
 
-/** A step back by no more than `jitterBlocks` keeps the mark to beat, so that swinging between two heights is no advance. */
+/** A step back by at most `jitterBlocks` does not lower `highest`, so that swinging between two heights is no advance. */
 export function createKnownHeads(jitterBlocks: number): KnownHeads {
-  const known = new Map<string, Known>()
+  const known = new Map<string, KnownHead>()
   const all = createHeightTally()
   const recent = createHeightTally()
   const ends = createEnds()
   let changes = 0
-  /** How many stand at which block, of the height that was asked for last. */
+  /** How many endpoints have which block, at the height of the last call of `isMostReported`. */
   const counted = { height: -1, byHash: new Map<string, number>() }
 
   function count({ height, hash }: Head, by: 1 | -1): void {
@@ -72,8 +72,8 @@ export function createKnownHeads(jitterBlocks: number): KnownHeads {
     else counted.byHash.set(hash, left)
   }
 
-  function add(endpoint: string, seen: SeenHead): Known {
-    const one: Known = { endpoint, seen, readAt: null, answeredAt: null, before: ends, after: ends }
+  function insert(endpoint: string, seen: SeenHead): KnownHead {
+    const one: KnownHead = { endpoint, seen, readAt: null, answeredAt: null, before: ends, after: ends }
     known.set(endpoint, one)
     all.add(seen.head.height)
     count(seen.head, 1)
@@ -81,7 +81,7 @@ export function createKnownHeads(jitterBlocks: number): KnownHeads {
     return one
   }
 
-  function stand(one: Known, seen: SeenHead): void {
+  function setHead(one: KnownHead, seen: SeenHead): void {
     const { height, hash } = one.seen.head
     if (height !== seen.head.height || hash !== seen.head.hash) {
       count(one.seen.head, -1)
@@ -98,7 +98,7 @@ export function createKnownHeads(jitterBlocks: number): KnownHeads {
     changes++
   }
 
-  function answer(one: Known, at: UnixMs): void {
+  function setAnswered(one: KnownHead, at: UnixMs): void {
     if (one.answeredAt === null) {
       recent.add(one.seen.head.height)
       changes++
@@ -107,7 +107,7 @@ export function createKnownHeads(jitterBlocks: number): KnownHeads {
     linkBefore(ends, one)
   }
 
-  function fallSilent(one: Known): void {
+  function setExpired(one: KnownHead): void {
     if (one.answeredAt === null) return
     one.answeredAt = null
     unlink(one)
@@ -123,7 +123,7 @@ export function createKnownHeads(jitterBlocks: number): KnownHeads {
     },
     endpoints: () => known.keys(),
     *recentEndpoints() {
-      for (let link = ends.after; link !== ends; link = link.after) yield (link as Known).endpoint
+      for (let link = ends.after; link !== ends; link = link.after) yield (link as KnownHead).endpoint
     },
     isRecent: (endpoint) => (known.get(endpoint)?.answeredAt ?? null) !== null,
     seen: (endpoint) => known.get(endpoint)?.seen,
@@ -146,7 +146,7 @@ export function createKnownHeads(jitterBlocks: number): KnownHeads {
       return most > 0
     },
 
-    take(endpoint, head, at) {
+    add(endpoint, head, at) {
       const one = known.get(endpoint)
       const before = one?.seen
       const advanced = before === undefined || head.height > before.highest
@@ -155,27 +155,27 @@ export function createKnownHeads(jitterBlocks: number): KnownHeads {
       const advancedAt = advanced ? at : before.advancedAt
       const isSame = head === before?.head && highest === before.highest && !advanced
       const seen = isSame ? before : { head, highest, advancedAt }
-      const told = one ?? add(endpoint, seen)
-      stand(told, seen)
-      answer(told, at)
-      told.readAt = at
+      const entry = one ?? insert(endpoint, seen)
+      setHead(entry, seen)
+      setAnswered(entry, at)
+      entry.readAt = at
       return advanced
     },
 
     expire(before) {
-      if (!isSilent(ends.after, before)) return NOBODY
-      const silenced: string[] = []
-      for (let link = ends.after; isSilent(link, before); link = ends.after) {
-        fallSilent(link)
-        silenced.push(link.endpoint)
+      if (!isOlder(ends.after, before)) return NONE
+      const expired: string[] = []
+      for (let link = ends.after; isOlder(link, before); link = ends.after) {
+        setExpired(link)
+        expired.push(link.endpoint)
       }
-      return silenced
+      return expired
     },
 
     forget(endpoint) {
       const one = known.get(endpoint)
       if (one === undefined) return false
-      fallSilent(one)
+      setExpired(one)
       all.remove(one.seen.head.height)
       count(one.seen.head, -1)
       known.delete(endpoint)
@@ -183,10 +183,10 @@ export function createKnownHeads(jitterBlocks: number): KnownHeads {
       return true
     },
 
-    restore(endpoint, seen, answered) {
+    restore(endpoint, seen, answeredAt) {
       if (known.has(endpoint)) return
-      const one = add(endpoint, seen)
-      if (answered !== undefined) answer(one, answered)
+      const one = insert(endpoint, seen)
+      if (answeredAt !== undefined) setAnswered(one, answeredAt)
     },
 
     shift(ms) {
@@ -198,13 +198,13 @@ export function createKnownHeads(jitterBlocks: number): KnownHeads {
     },
   }
 
-  /** Only the list's ends are no endpoint. */
-  function isSilent(link: Link, before: UnixMs): link is Known {
-    return link !== ends && ((link as Known).answeredAt ?? before) < before
+  /** The list's end is no endpoint. */
+  function isOlder(link: Link, before: UnixMs): link is KnownHead {
+    return link !== ends && ((link as KnownHead).answeredAt ?? before) < before
   }
 }
 
-const NOBODY: readonly string[] = Object.freeze([])
+const NONE: readonly string[] = Object.freeze([])
 
 function createEnds(): Link {
   const ends = {} as Link

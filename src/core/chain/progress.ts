@@ -1,42 +1,44 @@
 import type { Head } from '../poll-result.ts'
 import type { UnixMs } from '../time.ts'
+import type { BlockPace } from './block-pace.ts'
 import type { SeenHead } from './known-heads.ts'
 import type { ReferenceHead } from './reference-head.ts'
 
-export interface ProgressOptions {
-  readonly reference: ReferenceHead
-  /** How many answer now. */
-  readonly answering: () => number
-  readonly stallMs: number
-}
-
-/** Who goes on, and whether anybody does. */
+/** Which endpoints advance, and whether any does. */
 export interface Progress {
-  /** When anybody's height was last seen to grow. */
+  /** When the height of any endpoint last grew. */
   readonly lastAdvanceAt: UnixMs
-  /** An endpoint told its head, and its height `advanced` or not. */
+  /** An endpoint reported its head; `advanced`: its height grew. */
   noteAnswer(endpoint: string, advanced: boolean, at: UnixMs): void
-  /** After the reference head was worked out with it: whether it goes on where all the others may be stuck. */
+  /** To be called once the reference head is up to date: whether this endpoint advances where all others may be stuck. */
   updateLeader(endpoint: string, before: SeenHead | undefined, head: Head, at: UnixMs): void
-  /** When somebody was last seen to go on from this height, so that whoever stands there could have done so too. */
+  /** When the chain was last seen to advance past this height, so that an endpoint at it could have done so too. */
   advancedPastAt(height: number): UnixMs
-  /** Since when nobody advances, though endpoints answer; `null` while somebody does, or nobody can tell. */
+  /** Since when no endpoint advances, though endpoints answer; `null` while one does, or it cannot be known. */
   haltedSince(now: UnixMs): UnixMs | null
   forget(endpoint: string): void
-  /** What an earlier run saw. */
+  /** Takes the time of the last advance from an earlier run. */
   restore(advancedAt: UnixMs): void
   shift(ms: number): void
 }
 
-export function createProgress({ reference, answering, stallMs }: ProgressOptions): Progress {
+export interface ProgressOptions {
+  readonly reference: ReferenceHead
+  readonly pace: BlockPace
+  /** How many endpoints answer at present. */
+  readonly answering: () => number
+  readonly stallMs: number
+}
+
+export function createProgress({ reference, pace, answering, stallMs }: ProgressOptions): Progress {
   let lastAdvanceAt = Number.NEGATIVE_INFINITY
-  /** Who has gone on last, as fast as its chain can, past where the others agree to be: they may all be stuck. */
+  /** The endpoint that last went past the reference head at a plausible pace: all others may be stuck. */
   let leader: { readonly endpoint: string; readonly height: number; advancedAt: UnixMs } | null = null
-  /** The latest that answered, and when the latest but it did. */
+  /** The endpoint that answered last, and when the last one besides it did. */
   let newestBy: string | null = null
   let newestAt = Number.NEGATIVE_INFINITY
   let otherAt = Number.NEGATIVE_INFINITY
-  /** Once a chain stands still it does so until somebody advances, also when others fall silent meanwhile. */
+  /** A halted chain stays so until an endpoint advances, also when some endpoints stop answering meanwhile. */
   let halted = false
 
   return {
@@ -55,8 +57,8 @@ export function createProgress({ reference, answering, stallMs }: ProgressOption
       const agreed = reference.current
       if (before === undefined || agreed === null || head.height <= agreed.height) return
       const isPlausible =
-        reference.isPlausible(head.height - agreed.height, at - agreed.advancedAt) &&
-        reference.isPlausible(head.height - before.head.height, at - before.advancedAt) &&
+        pace.isPlausible(head.height - agreed.height, at - agreed.advancedAt) &&
+        pace.isPlausible(head.height - before.head.height, at - before.advancedAt) &&
         Math.abs(at - head.timestamp) < stallMs
       if (isPlausible) leader = { endpoint, height: head.height, advancedAt: at }
     },
@@ -70,10 +72,10 @@ export function createProgress({ reference, answering, stallMs }: ProgressOption
 
     haltedSince(now) {
       const latest = Math.max(reference.current?.advancedAt ?? now, lastAdvanceAt)
-      // That nobody was heard is no halt: two have said since that there is no new block, one of them after all that time.
-      const isSaid = newestAt - latest >= stallMs
+      // Silence is no halt: two endpoints must have answered since without a new block, one of them after `stallMs`.
+      const isReported = newestAt - latest >= stallMs
       const byTwo = otherAt > latest && answering() >= 2
-      halted = isSaid && (byTwo || (halted && answering() >= 1))
+      halted = isReported && (byTwo || (halted && answering() >= 1))
       return halted ? latest : null
     },
 

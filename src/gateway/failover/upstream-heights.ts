@@ -1,5 +1,5 @@
 import type { Clock } from '../../clock.ts'
-import { FASTEST_BLOCK_MS } from '../../core/chain/reference-head.ts'
+import { maxBlocksIn } from '../../core/chain/block-pace.ts'
 import type { Shard } from '../../core/network.ts'
 import type { UnixMs } from '../../core/time.ts'
 import type { Board } from '../../state/board.ts'
@@ -20,7 +20,7 @@ export function createUpstreamHeights({ network, board, clock }: UpstreamHeights
     const reference = references.get(shard)
     if (standing === undefined || reference === undefined) return Number.POSITIVE_INFINITY
     const { blockTimeMs, thresholds } = standing.network
-    const blocks = (clock.monotonic() - reference.at) / Math.min(blockTimeMs / 2, FASTEST_BLOCK_MS)
+    const blocks = maxBlocksIn(clock.monotonic() - reference.at, blockTimeMs)
     return reference.height + blocks + thresholds.lagBlocks + SLACK_BLOCKS
   }
 

@@ -1,0 +1,149 @@
+import type { Fork } from '../chain/branches.ts'
+import { type ChainView, createChainView } from '../chain/chain-view.ts'
+import type { ChainReference } from '../chain/reference-head.ts'
+import type { Endpoint } from '../endpoint.ts'
+import type { Network, Shard } from '../network.ts'
+import type { UnixMs } from '../time.ts'
+import type { ShardStanding } from './findings.ts'
+import { isLagging, msPerBlock } from './lag.ts'
+
+/** The chains of one network, one for each shard, and what they say of the network as a whole. */
+export interface NetworkChains {
+  at(shard: Shard): ChainView | undefined
+  /** An endpoint's position on a shard; `null` before its first head. */
+  standing(shard: Shard, endpoint: string, wasLagging: boolean, now: UnixMs): ShardStanding | null
+  /** The same array as before while nothing has changed. */
+  references(now: UnixMs): readonly NetworkReference[]
+  /** The shards on which no endpoint advances, though endpoints answer, and since when. */
+  halts(now: UnixMs): readonly { readonly shard: Shard; readonly since: UnixMs }[]
+  /** Whether the endpoints of a shard disagree without a majority. */
+  isForked(): boolean
+  /** The first shard where they do. Expensive on large networks. */
+  fork(): NetworkFork | null
+  shift(ms: number): void
+}
+
+/** The head that the endpoints of a network agree on, for one shard. */
+export interface NetworkReference {
+  readonly shard: Shard
+  readonly height: number
+  /** The height that half of the endpoints have, never above `height`: an endpoint is late only behind this one. */
+  readonly confirmedHeight: number
+  readonly hash: string | null
+  readonly timestamp: UnixMs | null
+  /** How many different blocks its endpoints have at the newest height that most have reached. */
+  readonly branches: number
+  /** As measured; `null` until enough blocks were seen. */
+  readonly blockTimeMs: number | null
+}
+
+/** The endpoints of a shard disagree on its blocks, and no branch has a majority. */
+export interface NetworkFork extends Fork {
+  readonly shard: Shard
+}
+
+export function createNetworkChains(network: Network, endpoints: readonly Endpoint[]): NetworkChains {
+  const { thresholds, blockTimeMs } = network
+  const recentMs = 2 * Math.max(0, ...endpoints.map((endpoint) => endpoint.intervalMs))
+  const chains = new Map<Shard, ChainView>()
+  for (const shard of new Set(endpoints.flatMap(({ shards }) => shards))) {
+    const isAlone = endpoints.filter(({ shards }) => shards.includes(shard)).length === 1
+    chains.set(shard, createChainView({ ...thresholds, blockTimeMs, recentMs, isAlone }))
+  }
+  let references: readonly NetworkReference[] = []
+  /** What `references` was made from. */
+  let sources: readonly ReferenceSource[] = []
+
+  return {
+    at: (shard) => chains.get(shard),
+
+    standing(shard, endpoint, wasLagging, now) {
+      const chain = chains.get(shard)
+      const standing = chain?.standing(endpoint, now) ?? null
+      if (chain === undefined || standing === null) return null
+      const { head, advancedAt, lagBlocks, lagConfirmed, stalledForMs, ageMs, branch } = standing
+      const lagging = isLagging(standing, wasLagging, thresholds)
+      const blockMs = msPerBlock(network, chain.blockTimeMs())
+      const lagMs = lagBlocks * blockMs
+      // Member by member: to spread an object costs more than all else here, in every poll.
+      return {
+        head,
+        advancedAt,
+        lagBlocks,
+        lagConfirmed,
+        stalledForMs,
+        ageMs,
+        branch,
+        shard,
+        lagging,
+        lagMs,
+        blockTimeMs: blockMs,
+      }
+    },
+
+    references(now) {
+      let known = 0
+      let changed: ReferenceSource[] | null = null
+      for (const [shard, chain] of chains) {
+        const reference = chain.reference(now)
+        const confirmedHeight = chain.confirmedHeight()
+        if (reference === null || confirmedHeight === null) continue
+        const branches = Math.max(1, chain.branches())
+        const before = sources[known]
+        const isSame =
+          reference === before?.reference && branches === before.branches && confirmedHeight === before.confirmedHeight
+        if (!isSame) changed ??= sources.slice(0, known)
+        changed?.push({ shard, reference, confirmedHeight, branches })
+        known++
+      }
+      if (known < sources.length) changed ??= sources.slice(0, known)
+      if (changed !== null) {
+        sources = changed
+        references = sources.map(({ shard, reference: { height, hash, timestamp }, confirmedHeight, branches }) => ({
+          shard,
+          height,
+          confirmedHeight,
+          hash,
+          timestamp,
+          branches,
+          blockTimeMs: chains.get(shard)?.blockTimeMs() ?? null,
+        }))
+      }
+      return references
+    },
+
+    halts(now) {
+      let halts: { readonly shard: Shard; readonly since: UnixMs }[] | null = null
+      for (const [shard, chain] of chains) {
+        const since = chain.haltedSince(now)
+        if (since === null) continue
+        halts ??= []
+        halts.push({ shard, since })
+      }
+      return halts ?? NOTHING
+    },
+
+    isForked() {
+      for (const chain of chains.values()) if (chain.isForked()) return true
+      return false
+    },
+
+    fork() {
+      for (const [shard, chain] of chains) {
+        const fork = chain.fork()
+        if (fork !== null) return { ...fork, shard }
+      }
+      return null
+    },
+
+    shift(ms) {
+      for (const chain of chains.values()) chain.shift(ms)
+    },
+  }
+}
+
+const NOTHING: readonly never[] = Object.freeze([])
+
+interface ReferenceSource extends Pick<NetworkReference, 'shard' | 'confirmedHeight' | 'branches'> {
+  readonly reference: ChainReference
+}
