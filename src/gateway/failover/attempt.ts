@@ -1,12 +1,7 @@
 import { FAILURES, type Failure, isFault } from '../../core/failure.ts'
 import type { Operation } from '../../core/routing/operation.ts'
 import type { AttemptOutcome } from '../../core/routing/request-outcome.ts'
-import {
-  type AttemptResult,
-  isRateLimit,
-  RATE_LIMIT_CODES,
-  type RetryStep,
-} from '../../core/routing/retry-policy.ts'
+import { type AttemptResult, isRateLimit, RATE_LIMIT_CODES, type RetryStep } from '../../core/routing/retry-policy.ts'
 import type { ForwardedAnswer, NodeForwarder } from '../../nodes/forward.ts'
 import type { TransportRequest } from '../../nodes/transport.ts'
 import type { NodeReply, UpstreamRequest } from '../upstream-request.ts'
