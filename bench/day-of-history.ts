@@ -4,12 +4,12 @@ import { join } from 'node:path'
 import { systemClock } from '../src/clock.ts'
 import type { EndpointKey } from '../src/core/endpoint.ts'
 import { openDatabase } from '../src/store/database.ts'
-import { POLL_NUMBERS } from '../src/store/messages.ts'
 import { readMigrations } from '../src/store/migrate.ts'
 import { openStore } from '../src/store/open-store.ts'
+import { POLL_NUMBERS } from '../src/store/poll-columns.ts'
 import { createRollUp } from '../src/store/roll-up.ts'
 import type { Store } from '../src/store/store.ts'
-import { createWriting } from '../src/store/writing.ts'
+import { createWriteStatements } from '../src/store/write-statements.ts'
 
 const DAY_MS = 86_400_000
 const INTERVAL_MS = 30_000
@@ -44,7 +44,7 @@ export async function dayOfHistory(
 function fill(path: string, keys: readonly EndpointKey[], from: number, to: number): void {
   const { db } = openDatabase(path, readMigrations(), MAX_SIZE)
   const rollUp = createRollUp(db)
-  const writing = createWriting(db, rollUp)
+  const writing = createWriteStatements(db, rollUp)
   db.pragma('synchronous = OFF')
   writing.register(keys.map((endpoint, index) => ({ index, endpoint, holdMs: HOLD_MS, at: from })))
   for (let at = from; at < to; at += INTERVAL_MS) {

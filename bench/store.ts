@@ -4,14 +4,15 @@ import { join } from 'node:path'
 import type Database from 'better-sqlite3'
 import { systemClock } from '../src/clock.ts'
 import { encodeHistogram } from '../src/core/latency-histogram.ts'
+import type { Registration } from '../src/store/batches.ts'
 import { openDatabase } from '../src/store/database.ts'
-import { POLL_NUMBERS, type Registration } from '../src/store/messages.ts'
 import { readMigrations } from '../src/store/migrate.ts'
 import { openStore } from '../src/store/open-store.ts'
+import { POLL_NUMBERS } from '../src/store/poll-columns.ts'
 import { createRetainer } from '../src/store/retention.ts'
 import { createRollUp } from '../src/store/roll-up.ts'
 import type { PollRecord } from '../src/store/store.ts'
-import { createWriting } from '../src/store/writing.ts'
+import { createWriteStatements } from '../src/store/write-statements.ts'
 
 /**
  * What the store costs: bytes a poll, rows a second, milliseconds to open and to answer. Prints a table.
@@ -37,7 +38,7 @@ function fileOf(name: string): string {
 function benchOn(path: string) {
   const { db } = openDatabase(path, readMigrations(), MAX_SIZE)
   const rollUp = createRollUp(db)
-  const writing = createWriting(db, rollUp)
+  const writing = createWriteStatements(db, rollUp)
   return { db, rollUp, writing, retainer: createRetainer(db, RETENTION, MAX_SIZE) }
 }
 

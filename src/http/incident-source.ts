@@ -2,8 +2,8 @@ import { setImmediate } from 'node:timers/promises'
 import type { Clock } from '../clock.ts'
 import type { Incident } from '../core/incident/incident.ts'
 import type { Log } from '../log.ts'
-import { readIncident } from '../state/incident-codec.ts'
 import type { IncidentLog } from '../state/incident-log.ts'
+import { readIncident } from '../state/incident-log.ts'
 import type { IncidentQuery, IncidentRecord, Store } from '../store/store.ts'
 
 /** All incidents as they stand now: the store's, overridden by what has changed since it was written. */

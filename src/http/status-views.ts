@@ -15,7 +15,7 @@ import {
   shownState,
 } from '../state/board.ts'
 import type { IncidentLog } from '../state/incident-log.ts'
-import type { HistoryBucket, KeptPoll } from '../store/store.ts'
+import type { HistoryBucket, StoredPoll } from '../store/store.ts'
 import { time, timeOrNull } from './rfc3339.ts'
 import type { HistoryBucketView, PollView, RulesView } from './wire-history.ts'
 import type {
@@ -129,7 +129,7 @@ export function historyBucketView(bucket: HistoryBucket): HistoryBucketView {
   }
 }
 
-export function pollView(poll: KeptPoll): PollView {
+export function pollView(poll: StoredPoll): PollView {
   return {
     at: time(poll.at),
     state: poll.state,

@@ -10,8 +10,8 @@ import type { NetworkFork } from '../core/verdict/network-chains.ts'
 import type { NetworkView } from '../core/verdict/network-view.ts'
 import type { Log } from '../log.ts'
 import type { BoardEntry } from '../state/board.ts'
-import { readIncident } from '../state/incident-codec.ts'
 import type { WritableIncidentLog } from '../state/incident-log.ts'
+import { readIncident } from '../state/incident-log.ts'
 import type { IncidentRecord, Store } from '../store/store.ts'
 
 export interface IncidentRecorderDeps {

@@ -1,7 +1,7 @@
 import type { CheckName, Endpoint } from '../core/endpoint.ts'
 import { checkOutcome, type PollResult } from '../core/poll-result.ts'
 import type { ChainEvent } from '../core/verdict/network-view.ts'
-import { newTally, type Tally } from '../state/tally.ts'
+import { newTally, type Tally } from '../state/board.ts'
 
 /** Counts the checks of a poll, for the endpoint and for its network. */
 export function countChecks(result: PollResult, tally: Tally, metrics: CheckMetrics): void {

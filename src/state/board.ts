@@ -1,12 +1,11 @@
-import type { EndpointKey } from '../core/endpoint.ts'
-import { endpointKey } from '../core/endpoint.ts'
+import { type CheckName, type EndpointKey, endpointKey } from '../core/endpoint.ts'
+import type { FailureKind } from '../core/failure.ts'
 import { concerns, type MaintenancePeriod, periodAt } from '../core/maintenance.ts'
 import type { Network, Shard } from '../core/network.ts'
 import type { UnixMs } from '../core/time.ts'
 import type { Availability, AvailabilityWindow } from '../core/verdict/availability.ts'
 import type { State } from '../core/verdict/condition.ts'
 import { type Health, stateAt } from '../core/verdict/health.ts'
-import type { Tally } from './tally.ts'
 
 export type { Availability, AvailabilityWindow } from '../core/verdict/availability.ts'
 
@@ -181,5 +180,45 @@ export function createBoard(): WritableBoard {
         }
       }
     },
+  }
+}
+
+/** What one check of one endpoint has done since the daemon started. */
+export interface CheckTally {
+  runs: number
+  readonly failures: Map<FailureKind, number>
+  consecutiveFailures: number
+  lastRunAt: UnixMs | null
+  lastSuccessAt: UnixMs | null
+  lastDurationMs: number | null
+  lastOk: boolean | null
+}
+
+/** The counters of one endpoint; they go when the endpoint goes, so no series can leak. */
+export interface Tally {
+  stateChanges: number
+  readonly checks: Map<CheckName, CheckTally>
+  readonly reorgs: Map<Shard, number>
+  readonly regressions: Map<Shard, number>
+}
+
+export function newTally(checks: readonly CheckName[], shards: readonly Shard[]): Tally {
+  return {
+    stateChanges: 0,
+    checks: new Map(checks.map((check) => [check, newCheckTally()])),
+    reorgs: new Map(shards.map((shard) => [shard, 0])),
+    regressions: new Map(shards.map((shard) => [shard, 0])),
+  }
+}
+
+function newCheckTally(): CheckTally {
+  return {
+    runs: 0,
+    failures: new Map(),
+    consecutiveFailures: 0,
+    lastRunAt: null,
+    lastSuccessAt: null,
+    lastDurationMs: null,
+    lastOk: null,
   }
 }

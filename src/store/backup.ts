@@ -4,13 +4,13 @@ import Database from 'better-sqlite3'
 import { openReadOnly } from './database.ts'
 
 /**
- * A consistent copy of a store, whether a daemon has it open or not. The copy is checked, and gets its name only when it
- * is whole and on disk. Throws what went wrong.
+ * Makes a consistent copy of a store, whether a daemon has it open or not. The copy is checked, and gets its name only when
+ * it is complete and on disk. Throws any error.
  */
 export async function backupStore(path: string, file: string): Promise<void> {
   const source = openReadOnly(path)
   try {
-    // One snapshot for the whole copy: without it every write of the daemon would make the copy begin anew.
+    // One snapshot for the whole copy: without it the copy would restart at every write of the daemon.
     source.exec('BEGIN')
     source.prepare('SELECT count(*) FROM marks').get()
     await copyTo(source, file)
@@ -19,14 +19,14 @@ export async function backupStore(path: string, file: string): Promise<void> {
   }
 }
 
-/** Pages to a step: 8 MiB; between two steps others may have the thread. */
-const PAGES_AT_ONCE = 2048
+/** Pages per step: 8 MiB; between two steps other calls are served. */
+const PAGES_PER_STEP = 2048
 
 export async function copyTo(source: Database.Database, file: string): Promise<void> {
   const partial = `${file}.partial`
   removeAll(partial)
   try {
-    await source.backup(partial, { progress: () => PAGES_AT_ONCE })
+    await source.backup(partial, { progress: () => PAGES_PER_STEP })
     checkCopy(partial)
     sync(partial)
     renameSync(partial, file)
@@ -40,7 +40,7 @@ export async function copyTo(source: Database.Database, file: string): Promise<v
 function checkCopy(file: string): void {
   const copy = new Database(file)
   try {
-    // One file, without a journal beside it, is what can be carried away.
+    // A backup is one file, without a journal beside it.
     copy.pragma('journal_mode = DELETE')
     if (copy.pragma('integrity_check(1)', { simple: true }) !== 'ok') throw new Error('the copy is damaged')
   } finally {

@@ -1,3 +1,4 @@
+import type Database from 'better-sqlite3'
 import {
   addLatency,
   decodeHistogram,
@@ -7,14 +8,15 @@ import {
   newHistogram,
 } from '../core/latency-histogram.ts'
 import { mergeTime, noTime, portionOf, type TimeParts } from '../core/verdict/availability.ts'
-import type { PollRow } from './poll-row.ts'
+import type { PollRow } from './poll-columns.ts'
+import type { Resolution } from './resolution.ts'
 
-/** What is kept of a stretch of one endpoint's time; of maintenance nothing, for that is kept by itself. */
+/** A stretch of one endpoint's time, aggregated. Maintenance is not in it: it has a table of its own. */
 export interface Bucket extends TimeParts {
   polls: number
   readonly latencies: LatencyHistogram
   latencyMaxUs: number | null
-  /** The last one seen. */
+  /** The latest one seen. */
   height: number | null
   lagBlocksMax: number | null
   heartbeatLagMaxMs: number | null
@@ -34,7 +36,7 @@ export function newBucket(): Bucket {
   }
 }
 
-/** Counts a poll in; its time is added apart, for it may belong to other buckets. Polls come in the order of time. */
+/** Adds a poll, but not its time, part of which may belong to other buckets. Polls must come in the order of time. */
 export function addPoll(bucket: Bucket, row: PollRow): void {
   bucket.polls++
   if (row.latencyUs !== null) addLatency(bucket.latencies, row.latencyUs)
@@ -49,7 +51,7 @@ export function mergeBucket(into: Bucket, from: Bucket): void {
   mergeSeen(into, from)
 }
 
-/** A part [fromMs, toMs) of a bucket of `wholeMs`. `open` is the same without the time in maintenance. */
+/** A part [fromMs, toMs) of a bucket of `wholeMs`. `open` is the same, without the time in maintenance. */
 export interface Portion {
   readonly fromMs: number
   readonly toMs: number
@@ -58,8 +60,8 @@ export interface Portion {
 }
 
 /**
- * Adds a part of a bucket whose inner order is forgotten. What was seen in it may have been seen in any of its parts, and is
- * told of each; polls are shared out so that the parts sum up to the whole.
+ * Adds a part of a bucket. Within a bucket the order of events is not stored: heights and maxima are reported for each of
+ * its parts, and its polls are divided so that the parts sum up to the whole.
  */
 export function mergePortion(into: Bucket, from: Bucket, { fromMs, toMs, wholeMs, open }: Portion): void {
   mergeTime(into, portionOf(from, open.fromMs, open.toMs, open.wholeMs))
@@ -68,7 +70,7 @@ export function mergePortion(into: Bucket, from: Bucket, { fromMs, toMs, wholeMs
   mergeSeen(into, from)
 }
 
-export function isEmpty(bucket: Bucket): boolean {
+function isEmpty(bucket: Bucket): boolean {
   return bucket.polls === 0 && bucket.upMs + bucket.degradedMs + bucket.downMs === 0
 }
 
@@ -96,7 +98,7 @@ function larger(a: number | null, b: number | null): number | null {
   return b === null || a >= b ? a : b
 }
 
-export const BUCKET_COLUMNS = [
+const BUCKET_COLUMNS = [
   'up_ms',
   'degraded_ms',
   'down_ms',
@@ -114,12 +116,12 @@ type Cell = number | null
 /** The columns of BUCKET_COLUMNS, in their order. */
 export type BucketCells = [number, number, number, number, number, Uint8Array | null, Cell, Cell, Cell, Cell, Cell]
 
-export function cellsOf(bucket: Bucket): BucketCells {
+function cellsOf(bucket: Bucket): BucketCells {
   return [
     bucket.upMs,
     bucket.degradedMs,
     bucket.downMs,
-    // Of the time up or degraded, for this is mostly none, and zeros take no room.
+    // The stale part instead of the fresh one: it is mostly 0, which takes no space.
     bucket.upMs + bucket.degradedMs - bucket.freshMs,
     bucket.polls,
     encodeHistogram(bucket.latencies),
@@ -131,7 +133,7 @@ export function cellsOf(bucket: Bucket): BucketCells {
   ]
 }
 
-export function bucketOf(cells: BucketCells): Bucket {
+function bucketOf(cells: BucketCells): Bucket {
   const [upMs, degradedMs, downMs, staleMs, polls, latencies, latencyMaxUs] = cells
   const bucket: Bucket = {
     upMs,
@@ -149,4 +151,53 @@ export function bucketOf(cells: BucketCells): Bucket {
   }
   decodeHistogram(bucket.latencies, latencies)
   return bucket
+}
+
+/** The stored buckets of one resolution. */
+export interface BucketTable {
+  /** An empty bucket has no row. */
+  put(endpointId: number, at: number, bucket: Bucket): void
+  /** Removes the time of the buckets [first, end); their polls, heights and maxima stay. */
+  blank(endpointId: number, first: number, end: number): void
+  /** The buckets [first, end) by number, in the order of time. */
+  between(endpointId: number, first: number, end: number): Map<number, Bucket>
+  /** The endpoints that have any of the buckets [first, end), ascending. */
+  endpointsIn(first: number, end: number): number[]
+}
+
+export function createBucketTable(db: Database.Database, { table }: Resolution): BucketTable {
+  const columns = BUCKET_COLUMNS.join(', ')
+  const values = BUCKET_COLUMNS.map(() => '?').join(', ')
+  const replace = db.prepare(
+    `INSERT OR REPLACE INTO ${table} (endpoint_id, bucket, ${columns}) VALUES (?, ?, ${values})`,
+  )
+  const remove = db.prepare(`DELETE FROM ${table} WHERE endpoint_id = ? AND bucket = ?`)
+  const blank = db.prepare(
+    `UPDATE ${table} SET up_ms = 0, degraded_ms = 0, down_ms = 0, stale_ms = 0
+     WHERE endpoint_id = ? AND bucket >= ? AND bucket < ?`,
+  )
+  const select = db
+    .prepare(
+      `SELECT ${columns}, bucket FROM ${table} WHERE endpoint_id = ? AND bucket >= ? AND bucket < ? ORDER BY bucket`,
+    )
+    .raw()
+  const ids = db
+    .prepare(
+      `SELECT endpoint_id FROM endpoints AS known WHERE EXISTS
+         (SELECT 1 FROM ${table} WHERE endpoint_id = known.endpoint_id AND bucket >= ? AND bucket < ?)
+       ORDER BY endpoint_id`,
+    )
+    .pluck()
+  return {
+    put(endpointId, at, bucket) {
+      if (isEmpty(bucket)) remove.run(endpointId, at)
+      else replace.run(endpointId, at, ...cellsOf(bucket))
+    },
+    blank: (endpointId, first, end) => void blank.run(endpointId, first, end),
+    between(endpointId, first, end) {
+      const rows = select.all(endpointId, first, end) as [...BucketCells, number][]
+      return new Map(rows.map((cells) => [cells[11], bucketOf(cells as unknown as BucketCells)]))
+    },
+    endpointsIn: (first, end) => ids.all(first, end) as number[],
+  }
 }

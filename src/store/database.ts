@@ -1,8 +1,8 @@
-import { existsSync, mkdirSync, renameSync, statSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { existsSync, renameSync, statSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import type { UnixMs } from '../core/time.ts'
-import { markOf, setMark } from './cursors.ts'
+import { readCursor, setCursor } from './cursors.ts'
+import { makeDirectoryOf } from './disk.ts'
 import { type Migration, migrate, refuseNewerSchema } from './migrate.ts'
 import { StoreError } from './store.ts'
 
@@ -10,13 +10,13 @@ export interface OpenedDatabase {
   readonly db: Database.Database
   /** `null` for a store in memory. */
   readonly inode: number | null
-  /** The last daemon did not close the store, and the file is too large to be checked before starting. */
+  /** The last daemon did not close the store, and the file is too large to be checked at the start. */
   readonly wantsCheck: boolean
 }
 
-/** SQLite before this one can corrupt a database in WAL mode that two connections have open. */
+/** Older versions can corrupt a database in WAL mode that two connections have open. */
 const OLDEST_SQLITE = [3, 51, 3] as const
-/** A quick check reads the whole file: some 400 MB a second from memory, and starting may take a second at most. */
+/** A quick check reads the whole file, about 400 MB a second from memory; a start may take one second at most. */
 const CHECKED_AT_START_BYTES = 64 * 1024 * 1024
 
 const MOST_PAGES = 2 ** 32 - 2
@@ -25,18 +25,18 @@ export const IN_MEMORY = ':memory:'
 
 /** Opens the one writing connection. Throws what SQLite throws, or a StoreError where a person has to decide. */
 export function openDatabase(path: string, migrations: readonly Migration[], maxSizeBytes: number): OpenedDatabase {
-  if (path !== IN_MEMORY) mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+  if (path !== IN_MEMORY) makeDirectoryOf(path)
   const db = new Database(path, { timeout: 250 })
   try {
     refuseOldSqlite(db)
     refuseNewerSchema(db, migrations)
     db.pragma('cell_size_check = ON')
-    // A damaged file is kept for a person to look at: nothing is written to it.
+    // Before anything is written: a damaged file is kept unchanged for a person to examine.
     if (path !== IN_MEMORY) refuseDamaged(db, path)
-    // Before the first table, or never.
+    // Takes effect only before the first table is created.
     db.pragma('auto_vacuum = INCREMENTAL')
     db.pragma('journal_mode = WAL')
-    // Always said: the library's default is another one at the first open than at later ones.
+    // Set explicitly: the library's default differs between the first open and later ones.
     db.pragma('synchronous = NORMAL')
     db.pragma('foreign_keys = ON')
     db.pragma('busy_timeout = 250')
@@ -47,10 +47,10 @@ export function openDatabase(path: string, migrations: readonly Migration[], max
     db.pragma('trusted_schema = OFF')
     migrate(db, migrations)
     setQuota(db, maxSizeBytes)
-    // Without a limit `optimize` takes seconds on a large file. It is a job of its own: at the start nobody waits for it.
+    // Without a limit `optimize` takes seconds on a large file. It runs as a job, not at the start.
     db.pragma('analysis_limit = 400')
-    const unclean = markOf(db, 'clean') === 0
-    setMark(db, 'clean', 0)
+    const unclean = readCursor(db, 'clean') === 0
+    setCursor(db, 'clean', 0)
     if (path === IN_MEMORY) return { db, inode: null, wantsCheck: false }
     const file = statSync(path)
     return { db, inode: file.ino, wantsCheck: unclean && file.size > CHECKED_AT_START_BYTES }
@@ -76,7 +76,7 @@ export function openReadOnly(path: string): Database.Database {
   }
 }
 
-/** As soft as it is, it comes before the disk is full: SQLite then still deletes, which it cannot on a full disk. */
+/** Below this limit SQLite can still delete, which it cannot do on a full disk. */
 export function setQuota(db: Database.Database, maxSizeBytes: number): void {
   const pageSize = db.pragma('page_size', { simple: true }) as number
   db.pragma(`max_page_count = ${Math.min(MOST_PAGES, Math.max(64, Math.floor(maxSizeBytes / pageSize)))}`)
@@ -86,7 +86,7 @@ export function isSound(db: Database.Database): boolean {
   return db.pragma('quick_check(1)', { simple: true }) === 'ok'
 }
 
-/** Puts a damaged store where a person can look at it; says what it is called now. */
+/** Renames a damaged store, so that a person can examine it; returns its new name. */
 export function moveAside(path: string, now: UnixMs): string {
   const suffix = `.corrupt-${new Date(now).toISOString().replaceAll(':', '-')}`
   for (const part of ['', '-wal', '-shm']) {
@@ -95,7 +95,7 @@ export function moveAside(path: string, now: UnixMs): string {
   return `${path}${suffix}`
 }
 
-/** As SQLite would say it, so that one place decides what becomes of it. */
+/** With SQLite's own code, so that `troubleOf` treats both alike. */
 class Damaged extends Error {
   readonly code = 'SQLITE_CORRUPT'
 }

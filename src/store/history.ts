@@ -10,24 +10,23 @@ import {
 } from '../core/verdict/availability.ts'
 import {
   addPoll,
-  BUCKET_COLUMNS,
   type Bucket,
-  type BucketCells,
-  bucketOf,
+  type BucketTable,
+  createBucketTable,
   mergeBucket,
   mergePortion,
   newBucket,
   type Portion,
 } from './bucket.ts'
-import { createReachReader, type Reach, readableRawFrom } from './cursors.ts'
-import { createMaintainedTimes } from './maintained.ts'
-import { createRawPolls, type HeldPoll } from './raw-polls.ts'
+import { type Cursors, createCursorReader, readableRawFrom } from './cursors.ts'
+import { createMaintenanceTable } from './maintenance-table.ts'
+import { createPollTable, type HeldPoll } from './poll-table.ts'
+import { DAY, FIVE_MINUTES, HOUR, type Resolution, SLOT_MS, slotOf } from './resolution.ts'
 import { type HistoryBucket, type HistoryQuery, MAX_HISTORY_BUCKETS } from './store.ts'
-import { DAY, FIVE_MINUTES, HOUR, SLOT_MS, slotOf, type Tier } from './tiers.ts'
 
 /**
- * Answers from raw polls where they are still there, from five minutes before that, and from hours before those. Where the
- * steps fall on the borders of coarser buckets these are read instead: they hold the same sums.
+ * Answers from polls while they are kept, from five minutes before that, and from hours before those. Steps on the borders
+ * of coarser buckets are read from these instead, which contain the same sums.
  */
 export type HistoryReader = (query: HistoryQuery, now: number) => HistoryBucket[]
 
@@ -35,46 +34,37 @@ const COARSE_FIRST = [DAY, HOUR, FIVE_MINUTES] as const
 
 export function createHistoryReader(db: Database.Database): HistoryReader {
   const endpointIdOf = db.prepare('SELECT endpoint_id FROM endpoints WHERE name = ?').pluck()
-  const reachOf = createReachReader(db)
-  const raw = createRawPolls(db)
-  const maintained = createMaintainedTimes(db)
-  const columns = BUCKET_COLUMNS.join(', ')
-  const between = Object.fromEntries(
-    COARSE_FIRST.map(({ table }) => [
-      table,
-      db
-        .prepare(
-          `SELECT ${columns}, bucket FROM ${table} WHERE endpoint_id = ? AND bucket >= ? AND bucket < ? ORDER BY bucket`,
-        )
-        .raw(),
-    ]),
-  ) as Record<Tier['table'], Database.Statement>
+  const readCursors = createCursorReader(db)
+  const polls = createPollTable(db)
+  const maintained = createMaintenanceTable(db)
+  const tables = Object.fromEntries(
+    COARSE_FIRST.map((resolution) => [resolution.table, createBucketTable(db, resolution)]),
+  ) as Record<Resolution['table'], BucketTable>
 
-  function readRaw({ endpointId, maintenance, steps }: Reading, from: number, to: number): void {
-    const holds = raw.holds(endpointId)
+  function readPolls({ endpointId, maintenance, steps }: Range, from: number, to: number): void {
+    const holds = polls.holds(endpointId)
     const first = slotOf(from)
-    const carried = raw.carriedInto(first, endpointId, holds)
-    function* polls(): Generator<HeldPoll> {
+    const carried = polls.carriedInto(first, endpointId, holds)
+    function* all(): Generator<HeldPoll> {
       if (carried !== null) yield carried
       const last = slotOf(to - 1)
-      for (let slot = raw.nextSlot(first); slot !== null && slot <= last; slot = raw.nextSlot(slot + 1)) {
-        for (const poll of raw.inSlot(slot, endpointId, holds)) {
+      for (let slot = polls.nextSlot(first); slot !== null && slot <= last; slot = polls.nextSlot(slot + 1)) {
+        for (const poll of polls.inSlot(slot, endpointId, holds)) {
           if (poll.at >= from && poll.at < to) addPoll(steps.at(poll.at), poll)
           yield poll
         }
       }
     }
-    for (const interval of withMaintenance(intervalsOf(polls(), from, to), maintenance)) {
+    for (const interval of withMaintenance(intervalsOf(all(), from, to), maintenance)) {
       if (interval.state !== 'unknown' && interval.state !== 'maintenance') addInterval(interval, steps)
     }
   }
 
-  function readTier(tier: Tier, { endpointId, maintenance, steps }: Reading, from: number, to: number): void {
-    const { table, widthMs } = tier
-    const rows = between[table].all(endpointId, Math.floor(from / widthMs), Math.ceil(to / widthMs))
-    for (const cells of rows as [...BucketCells, number][]) {
-      const bucket = bucketOf(cells as unknown as BucketCells)
-      const start = cells[11] * widthMs
+  function readBuckets({ table, widthMs }: Resolution, range: Range, from: number, to: number): void {
+    const { endpointId, maintenance, steps } = range
+    const buckets = tables[table].between(endpointId, Math.floor(from / widthMs), Math.ceil(to / widthMs))
+    for (const [number, bucket] of buckets) {
+      const start = number * widthMs
       let part = Math.max(from, start)
       const end = Math.min(to, start + widthMs)
       while (part < end) {
@@ -91,18 +81,18 @@ export function createHistoryReader(db: Database.Database): HistoryReader {
     const endpointId = endpointIdOf.get(query.endpoint)
     const to = Math.min(query.to, now)
     if (typeof endpointId !== 'number') return steps.finished()
-    const reach = reachOf()
+    const cursors = readCursors()
     const maintenance = maintained.between(endpointId, hourOf(query.from), hourOf(to) + HOUR.widthMs)
-    const reading = { endpointId, maintenance, steps }
-    const rawFromMs = readableRawFrom(reach, raw.holds(endpointId).longestMs) * SLOT_MS
+    const range = { endpointId, maintenance, steps }
+    const rawFromMs = readableRawFrom(cursors, polls.holds(endpointId).longestMs) * SLOT_MS
     let at = query.from
     while (at < to) {
-      const { tier, end } = nextSource(at, to, query, reach, rawFromMs)
-      if (tier === 'raw') readRaw(reading, at, end)
-      else if (tier !== null) readTier(tier, reading, at, end)
+      const { source, end } = nextSource(at, to, query, cursors, rawFromMs)
+      if (source === 'polls') readPolls(range, at, end)
+      else if (source !== null) readBuckets(source, range, at, end)
       at = end
     }
-    // Planned, it was maintenance also while nobody looked, and where nothing else is kept any more.
+    // Planned maintenance counts even without polls, and where nothing else is kept any more.
     for (const { from, until } of maintenance) {
       const interval = { from: Math.max(from, query.from), to: Math.min(until, to), state: 'maintenance', fresh: false }
       addInterval(interval as Interval, steps)
@@ -111,9 +101,9 @@ export function createHistoryReader(db: Database.Database): HistoryReader {
   }
 }
 
-interface Reading {
+interface Range {
   readonly endpointId: number
-  /** All that may lie in a bucket of which a part is asked for. */
+  /** All that may lie in a bucket of which only a part is read. */
   readonly maintenance: readonly TimeRange[]
   readonly steps: Steps
 }
@@ -149,35 +139,35 @@ function hourOf(time: number): number {
 
 interface Source {
   /** `null` where nothing is kept. */
-  readonly tier: Tier | 'raw' | null
+  readonly source: Resolution | 'polls' | null
   readonly end: number
 }
 
-/** From where to read the time from `at` on, and how far. */
-function nextSource(at: number, to: number, query: HistoryQuery, reach: Reach, rawFromMs: number): Source {
+/** Where to read the time from `at` on, and how far. */
+function nextSource(at: number, to: number, query: HistoryQuery, cursors: Cursors, rawFromMs: number): Source {
   const keptFrom = {
-    days: reach.hoursFrom * HOUR.widthMs,
-    hours: reach.hoursFrom * HOUR.widthMs,
-    five_minutes: reach.fiveMinutesFrom * SLOT_MS,
+    days: cursors.hoursFrom * HOUR.widthMs,
+    hours: cursors.hoursFrom * HOUR.widthMs,
+    five_minutes: cursors.fiveMinutesFrom * SLOT_MS,
   }
-  for (const tier of COARSE_FIRST) {
-    const { widthMs } = tier
+  for (const source of COARSE_FIRST) {
+    const { widthMs } = source
     const fits = query.from % widthMs === 0 && query.stepMs % widthMs === 0 && at % widthMs === 0
-    const end = Math.floor(Math.min(to, reach.rolledTo * SLOT_MS) / widthMs) * widthMs
-    if (fits && at < end && at >= keptFrom[tier.table]) return { tier, end }
+    const end = Math.floor(Math.min(to, cursors.rolledTo * SLOT_MS) / widthMs) * widthMs
+    if (fits && at < end && at >= keptFrom[source.table]) return { source, end }
   }
-  if (at >= rawFromMs) return { tier: 'raw', end: to }
-  if (at >= keptFrom.five_minutes) return { tier: FIVE_MINUTES, end: Math.min(to, rawFromMs) }
-  if (at >= keptFrom.hours) return { tier: HOUR, end: Math.min(to, keptFrom.five_minutes) }
-  return { tier: null, end: Math.min(to, keptFrom.hours) }
+  if (at >= rawFromMs) return { source: 'polls', end: to }
+  if (at >= keptFrom.five_minutes) return { source: FIVE_MINUTES, end: Math.min(to, rawFromMs) }
+  if (at >= keptFrom.hours) return { source: HOUR, end: Math.min(to, keptFrom.five_minutes) }
+  return { source: null, end: Math.min(to, keptFrom.hours) }
 }
 
-/** The answer where nothing can be read. */
-export function unseen(query: HistoryQuery): HistoryBucket[] {
+/** The answer when nothing can be read. */
+export function unknownHistory(query: HistoryQuery): HistoryBucket[] {
   return createSteps(query).finished()
 }
 
-/** How many buckets answer the query; a RangeError where they are too many, or too small. */
+/** The number of buckets of the answer; a RangeError where they are too many or too small. */
 export function bucketsIn({ from, to, stepMs }: Omit<HistoryQuery, 'endpoint'>): number {
   const count = Math.max(0, Math.ceil((to - from) / stepMs))
   if (!(stepMs >= 1000) || !(count <= MAX_HISTORY_BUCKETS)) throw new RangeError('too many buckets, or too small')
@@ -185,7 +175,7 @@ export function bucketsIn({ from, to, stepMs }: Omit<HistoryQuery, 'endpoint'>):
 }
 
 interface Steps {
-  /** The bucket that the time falls into. */
+  /** The bucket that contains the time. */
   at(time: number): Bucket
   endOf(time: number): number
   finished(): HistoryBucket[]

@@ -13,7 +13,7 @@ export interface Migration {
 export function migrate(db: Database.Database, migrations: readonly Migration[]): void {
   for (const { version, sql } of migrations) {
     const run = db.transaction(() => {
-      // Read inside the transaction: what is decided here cannot have been done by somebody else meanwhile.
+      // Read inside the transaction, in case another process has just migrated the file.
       if (schemaVersion(db) >= version) return
       db.exec(sql)
       db.pragma(`user_version = ${version}`)
@@ -27,11 +27,14 @@ export function refuseNewerSchema(db: Database.Database, migrations: readonly Mi
   const newest = migrations.at(-1)?.version ?? 0
   const found = schemaVersion(db)
   if (found > newest) {
-    throw new StoreError('newer-schema', `the store has schema ${found}, this version knows ${newest}: use a newer one`)
+    throw new StoreError(
+      'newer-schema',
+      `the store has schema ${found}, but this version supports only ${newest}: use a newer Heartline`,
+    )
   }
 }
 
-/** The files `migrations/0001-….sql`, in order. Numbers without a gap: a file that is missing must not go unnoticed. */
+/** The files `migrations/0001-….sql`, in order. Throws where a number is missing. */
 export function readMigrations(directory = join(packageRoot, 'migrations')): readonly Migration[] {
   const names = readdirSync(directory)
     .filter((name) => /^\d{4}-[a-z0-9-]+\.sql$/.test(name))

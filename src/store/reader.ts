@@ -1,58 +1,168 @@
 import type { Worker } from 'node:worker_threads'
-import type { Failed, ReadCalls, ReaderCalls, Reply } from './messages.ts'
-import { spawnThread, type Thread } from './thread.ts'
+import type { Clock } from '../clock.ts'
+import type { Log } from '../log.ts'
+import type { IncidentJson } from './batches.ts'
+import { IN_MEMORY } from './database.ts'
+import { bucketsIn, unknownHistory } from './history.ts'
+import { type IncidentRecord, STORE_JOBS, type Store, type StoreJob } from './store.ts'
+import {
+  type CallableWorker,
+  type Failed,
+  type ReadCalls,
+  type ReaderCalls,
+  type Reply,
+  spawnWorker,
+} from './workers.ts'
+import type { Writer } from './writer.ts'
+
+/** The methods of the store that read: what cannot be read is logged, and unknown or missing from the answer. */
+export interface Reader {
+  readonly methods: Pick<
+    Store,
+    'savedHealth' | 'aliases' | 'incidents' | 'incident' | 'history' | 'polls' | 'availability' | 'lastRuns' | 'backup'
+  >
+  end(): Promise<void>
+}
 
 export interface ReaderDeps {
   readonly path: string
-  readonly onDeath: (code: string) => void
+  readonly clock: Clock
+  readonly log: Log
+  readonly writer: Pick<Writer, 'call' | 'threadDied'>
   readonly onSpawn: ((worker: Worker) => void) | undefined
 }
 
-/** Asks a thread that can only read. It is started when it is first needed, and again when it has died. */
-export interface Reader {
-  call<K extends keyof ReadCalls>(kind: K, ask: ReadCalls[K]['ask']): Promise<Reply<ReadCalls[K]['answer']>>
-  /** On a thread of its own, for what takes long. */
-  callApart<K extends keyof ReadCalls>(kind: K, ask: ReadCalls[K]['ask']): Promise<Reply<ReadCalls[K]['answer']>>
+export function createReader(deps: ReaderDeps): Reader {
+  const { path, clock, log, writer } = deps
+  const workers = createReaderWorkers(deps)
+  // Only the connection that writes sees a store in memory.
+  const read: ReadCall = path === IN_MEMORY ? writer.call : workers.call
+  const readApart: ReadCall = path === IN_MEMORY ? writer.call : workers.callApart
+
+  /** The answer, or `otherwise` when there is none. */
+  function valueOf<T>(reply: Reply<T>, otherwise: T, message: string): T {
+    if (reply.ok) return reply.value
+    log.warn({ trouble: reply.trouble, code: reply.code }, message)
+    return otherwise
+  }
+
+  const methods: Reader['methods'] = {
+    async savedHealth() {
+      const saved = valueOf(await writer.call('saved-health', null), [], 'the saved health of endpoints cannot be read')
+      return saved.flatMap(({ endpoint, at, json }) => {
+        const value = parsed(json)
+        return value === undefined ? [] : [{ endpoint, at, value }]
+      })
+    },
+
+    aliases: async () => valueOf(await writer.call('aliases', null), [], 'the aliases cannot be read'),
+
+    async incidents(query) {
+      const found = valueOf(await read('incidents', { query }), [], 'the incidents cannot be read')
+      return found.flatMap((incident) => recordOf(incident) ?? [])
+    },
+
+    async incident(id) {
+      const found = valueOf(await read('incident', { id }), null, 'an incident cannot be read')
+      return found === null ? null : recordOf(found)
+    },
+
+    async history(query) {
+      // Throws a RangeError: a query that no store could answer is the caller's mistake.
+      bucketsIn(query)
+      const reply = await read('history', { query, now: clock.now() })
+      return valueOf(reply, unknownHistory(query), 'the history cannot be read')
+    },
+
+    polls: async (query) => valueOf(await read('polls', { query }), [], 'single polls cannot be read'),
+
+    async availability(endpoints, now) {
+      return new Map(valueOf(await read('availability', { endpoints, now }), [], 'availability cannot be read'))
+    },
+
+    async lastRuns() {
+      const reply = await writer.call('last-runs', null)
+      const runs = reply.ok ? reply.value : []
+      return new Map(runs.filter((run): run is [StoreJob, number] => STORE_JOBS.some((job) => job === run[0])))
+    },
+
+    async backup(file) {
+      const reply = await readApart('backup', { file })
+      if (!reply.ok) throw new Error(`no backup was made: ${reply.trouble} (${reply.code})`)
+    },
+  }
+
+  return { methods, end: workers.end }
+}
+
+type ReadCall = <K extends keyof ReadCalls>(kind: K, ask: ReadCalls[K]['ask']) => Promise<Reply<ReadCalls[K]['answer']>>
+
+interface ReaderWorkers {
+  readonly call: ReadCall
+  /** In a worker of its own, for calls that take long. */
+  readonly callApart: ReadCall
   end(): Promise<void>
 }
 
 const ENDED: Failed = { ok: false, trouble: 'other', code: 'closed' }
 
-export function createReader({ path, onDeath, onSpawn }: ReaderDeps): Reader {
-  let thread: Thread<ReaderCalls> | null = null
+/** Calls a worker that can only read. It is started when it is first needed, and again after it died. */
+function createReaderWorkers({ path, log, writer, onSpawn }: ReaderDeps): ReaderWorkers {
+  let shared: CallableWorker<ReaderCalls> | null = null
   let ended = false
-  const apart = new Set<Thread<ReaderCalls>>()
+  const apart = new Set<CallableWorker<ReaderCalls>>()
 
-  function spawn(died: (code: string) => void): Thread<ReaderCalls> {
-    const spawned = spawnThread<ReaderCalls>({ name: 'reader-thread', onDeath: died, onSpawn })
-    void spawned.call('open', { path })
-    return spawned
+  function spawn(onDeath: () => void): CallableWorker<ReaderCalls> {
+    const worker = spawnWorker<ReaderCalls>({
+      name: 'reader-worker',
+      onSpawn,
+      onDeath(code) {
+        onDeath()
+        writer.threadDied()
+        log.error({ code }, 'a reader thread of the store died')
+      },
+    })
+    void worker.call('open', { path })
+    return worker
   }
 
   return {
     async call(kind, ask) {
       if (ended) return ENDED
-      thread ??= spawn((code) => {
-        thread = null
-        onDeath(code)
+      shared ??= spawn(() => {
+        shared = null
       })
-      return thread.call(kind, ask)
+      return shared.call(kind, ask)
     },
 
     async callApart(kind, ask) {
       if (ended) return ENDED
-      const own = spawn(onDeath)
-      apart.add(own)
-      const reply = await own.call(kind, ask)
-      apart.delete(own)
-      await own.end()
+      const worker = spawn(() => undefined)
+      apart.add(worker)
+      const reply = await worker.call(kind, ask)
+      apart.delete(worker)
+      await worker.end()
       return reply
     },
 
     async end() {
       ended = true
-      const threads = thread === null ? [...apart] : [thread, ...apart]
-      await Promise.all(threads.map((each) => each.end()))
+      const workers = shared === null ? [...apart] : [shared, ...apart]
+      await Promise.all(workers.map((worker) => worker.end()))
     },
+  }
+}
+
+/** `null` where its JSON is damaged. */
+function recordOf({ json, ...incident }: IncidentJson): IncidentRecord | null {
+  const value = parsed(json)
+  return value === undefined ? null : { ...incident, value }
+}
+
+function parsed(json: string): unknown {
+  try {
+    return JSON.parse(json)
+  } catch {
+    return undefined
   }
 }

@@ -1,17 +1,23 @@
 import type Database from 'better-sqlite3'
-import { createClockBelief } from './clock-belief.ts'
-import { createReachReader, type Reach, rolledDaysTo, setMark } from './cursors.ts'
-import type { Retention } from './messages.ts'
-import { DAY, FIVE_MINUTES, HOUR, HOURS_PER_DAY, SLOT_MS, SLOTS_PER_HOUR, slotOf } from './tiers.ts'
+import { type Cursors, createCursorReader, rolledDaysTo, setCursor } from './cursors.ts'
+import { DAY, FIVE_MINUTES, HOUR, HOURS_PER_DAY, SLOT_MS, SLOTS_PER_HOUR, slotOf } from './resolution.ts'
+import { createTrustedClock } from './trusted-clock.ts'
 
-/** Where each tier is to begin. */
-type Cuts = Pick<Reach, 'rawFrom' | 'fiveMinutesFrom' | 'hoursFrom'>
+/** How long each resolution is kept; days are kept as long as hours. */
+export interface Retention {
+  readonly rawMs: number
+  readonly fiveMinutesMs: number
+  readonly hourMs: number
+}
+
+/** Where each resolution is to begin. */
+type Cuts = Pick<Cursors, 'rawFrom' | 'fiveMinutesFrom' | 'hoursFrom'>
 
 /**
- * What age alone takes away. A tier never gives up what the next coarser one has not added up yet; polls that may still
- * hold when the first slot left begins are kept for it; days go with the hours.
+ * What is deleted by age alone. Nothing is deleted before the next coarser resolution contains it; polls whose results may
+ * still hold when the first remaining slot begins are kept.
  */
-export function cutsByAge(retention: Retention, now: number, reach: Reach, longestHoldMs: number): Cuts {
+export function cutsByAge(retention: Retention, now: number, reach: Cursors, longestHoldMs: number): Cuts {
   const holdSlots = Math.ceil(longestHoldMs / SLOT_MS)
   const wanted: Cuts = {
     rawFrom: slotOf(now - retention.rawMs) - holdSlots,
@@ -21,7 +27,7 @@ export function cutsByAge(retention: Retention, now: number, reach: Reach, longe
   return allowed(wanted, reach, holdSlots)
 }
 
-function allowed(wanted: Cuts, reach: Reach, holdSlots: number): Cuts {
+function allowed(wanted: Cuts, reach: Cursors, holdSlots: number): Cuts {
   const rawFrom = Math.max(reach.rawFrom, Math.min(wanted.rawFrom, reach.rolledTo - holdSlots))
   const rawHour = Math.floor(rawFrom / SLOTS_PER_HOUR) * SLOTS_PER_HOUR
   const fiveMinutesHour = Math.floor(wanted.fiveMinutesFrom / SLOTS_PER_HOUR) * SLOTS_PER_HOUR
@@ -34,20 +40,20 @@ function allowed(wanted: Cuts, reach: Reach, holdSlots: number): Cuts {
   return { rawFrom, fiveMinutesFrom, hoursFrom: Math.max(reach.hoursFrom, fullDays * HOURS_PER_DAY) }
 }
 
-/** Above this part of `max_size` the oldest goes early, and is taken down to the second figure. */
+/** Above the first share of `max_size` the oldest history is deleted early, down to the second share. */
 const FULL_SHARE = 0.95
 const TRIMMED_SHARE = 0.9
-/** A node that tells another hash at every poll must not push out everybody's polls: it fills this, and no more. */
+/** A node that reports another hash at every poll must not displace the polls of all others. */
 const MOST_HASH_CHANGES = 100_000
 const HASH_CHANGES_SHARE = 0.02
 const HASH_CHANGE_BYTES = 200
-/** Whoever may call the admin API may call it in a loop. */
+/** A caller of the admin API may call it in a loop. */
 const MOST_ADMIN_CALLS = 100_000
-/** Rows to a transaction: some ten milliseconds. */
+/** Rows per transaction: about ten milliseconds. */
 const DELETED_AT_ONCE = 5000
-/** Of some hundred kilobytes each at worst. */
+/** An incident can be some hundred kilobytes large. */
 const INCIDENTS_AT_ONCE = 50
-/** So many free pages, or this share of all, are left for what comes next: giving all back only to take it again would be for nothing. */
+/** This many free pages, or this share of all, stay in the file: the next polls would only claim them again. */
 const FREE_SHARE = 0.02
 const FREE_PAGES = 50
 const PAGES_AT_ONCE = 200
@@ -55,7 +61,7 @@ const PAGES_AT_ONCE = 200
 export interface Retainer {
   /** One pass, as a series of short transactions. */
   pass(now: number): Generator<void>
-  /** The disk, or the quota, is full: makes room for what comes next out of the oldest polls. Whether there is enough now. */
+  /** The disk or the quota is full: deletes the oldest polls. Returns whether there is enough room now. */
   makeRoom(now: number): boolean
 }
 
@@ -63,9 +69,9 @@ export function createRetainer(
   db: Database.Database,
   retention: Retention,
   maxSizeBytes: number,
-  belief = createClockBelief(db),
+  trustedClock = createTrustedClock(db),
 ): Retainer {
-  const reach = createReachReader(db)
+  const reach = createCursorReader(db)
   const longestHold = db.prepare('SELECT max(hold_ms) FROM holds').pluck()
   const deletePolls = db.prepare('DELETE FROM polls WHERE slot < ? LIMIT ?')
   const deleteFiveMinutes = db.prepare('DELETE FROM five_minutes WHERE bucket < ? LIMIT ?')
@@ -73,29 +79,29 @@ export function createRetainer(
   const deleteDays = db.prepare('DELETE FROM days WHERE bucket < ? LIMIT ?')
   const deleteHashChanges = db.prepare('DELETE FROM hash_changes WHERE at_ms < ? LIMIT ?')
   const oldestHashChangeLeft = db.prepare('SELECT at_ms FROM hash_changes ORDER BY at_ms DESC LIMIT 1 OFFSET ?').pluck()
-  // Times before the first poll that is left need no row but the last one.
+  // Of the rows before the first remaining poll only the latest is needed.
   const deleteHolds = db.prepare(
     `DELETE FROM holds WHERE from_ms <
        (SELECT max(later.from_ms) FROM holds AS later WHERE later.endpoint_id = holds.endpoint_id AND later.from_ms <= ?)`,
   )
-  // What is saved of an endpoint is saved again for as long as it is polled.
+  // The health of an endpoint is saved again for as long as it is polled.
   const deleteSaved = db.prepare('DELETE FROM saved_health WHERE at_ms < ? LIMIT ?')
   const deleteAdminCalls = db.prepare('DELETE FROM admin_calls WHERE at_ms < ? LIMIT ?')
   const oldestAdminCallLeft = db.prepare('SELECT at_ms FROM admin_calls ORDER BY at_ms DESC LIMIT 1 OFFSET ?').pluck()
   const deleteIncidents = db.prepare('DELETE FROM incidents WHERE closed_ms < ? LIMIT ?')
-  // Sums hold time in maintenance only here: it goes when the last sum that it lies in is gone.
+  // Buckets do not contain maintenance: it goes when the last bucket that it lies in is gone.
   const deleteMaintenance = db.prepare('DELETE FROM maintenance WHERE until_ms <= ? LIMIT ?')
 
   function holdMs(): number {
     return (longestHold.get() as number | null) ?? 0
   }
 
-  /** First nobody reads it any more, then it goes. */
+  /** The cursors move first, so that no query reads what is being deleted. */
   function* cut(cuts: Cuts): Generator<void> {
     db.transaction(() => {
-      setMark(db, 'raw_from', cuts.rawFrom)
-      setMark(db, 'five_minutes_from', cuts.fiveMinutesFrom)
-      setMark(db, 'hours_from', cuts.hoursFrom)
+      setCursor(db, 'raw_from', cuts.rawFrom)
+      setCursor(db, 'five_minutes_from', cuts.fiveMinutesFrom)
+      setCursor(db, 'hours_from', cuts.hoursFrom)
     }).immediate()
     yield* deleteAll(deletePolls, cuts.rawFrom)
     yield* deleteAll(deleteFiveMinutes, cuts.fiveMinutesFrom)
@@ -117,7 +123,7 @@ export function createRetainer(
     return { used: all - free, free, most: Math.floor(maxSizeBytes / size) }
   }
 
-  /** An hour of polls at a time; when none are left a day of five minutes, then thirty days of hours. */
+  /** The oldest hour of polls; when no polls are left, a day of five minutes, then thirty days of hours. */
   function nextTrim(): Cuts | null {
     const now = reach()
     const holdSlots = Math.ceil(holdMs() / SLOT_MS)
@@ -181,7 +187,7 @@ export function createRetainer(
 
   return {
     *pass(now) {
-      if (belief.judge(now) !== 'doubted') yield* cutByAge(now)
+      if (trustedClock.judge(now) !== 'doubted') yield* cutByAge(now)
       yield* capHashChanges()
       yield* capAdminCalls()
       const { used, most } = pages()
@@ -190,7 +196,7 @@ export function createRetainer(
     },
 
     makeRoom(now) {
-      if (belief.believes(now)) finish(cutByAge(now))
+      if (trustedClock.trusts(now)) finish(cutByAge(now))
       finish(capHashChanges())
       finish(capAdminCalls())
       const { used, free, most } = pages()
@@ -203,8 +209,7 @@ export function createRetainer(
   }
 }
 
+/** Runs all steps at once, each in a transaction of its own. */
 function finish(steps: Generator<void>): void {
-  for (const _ of steps) {
-    // Each step is a transaction of its own; here nobody waits between them.
-  }
+  for (const _ of steps) continue
 }

@@ -6,7 +6,7 @@ import type { UnixMs } from '../core/time.ts'
 import type { Availability, AvailabilityWindow } from '../core/verdict/availability.ts'
 import type { State } from '../core/verdict/condition.ts'
 
-/** One poll, as kept. */
+/** One poll, to be stored. */
 export interface PollRecord {
   readonly endpoint: EndpointKey
   /** Start of the poll. */
@@ -15,7 +15,7 @@ export interface PollRecord {
   /** Neither lagging, stalled nor forked. */
   readonly fresh: boolean
   readonly latencyMs: number | null
-  /** Of the worst shard, as is the lag. */
+  /** On the worst shard, like the lag. */
   readonly height: number | null
   readonly lagBlocks: number | null
   readonly heartbeatLagMs: number | null
@@ -24,7 +24,7 @@ export interface PollRecord {
   readonly failure: FailureKind | null
 }
 
-/** Another hash where one was known already: hashes are kept only where they change. */
+/** A block hash that differs from the one seen before at the same height; only changes are stored. */
 export interface HashChange {
   readonly endpoint: EndpointKey
   readonly at: UnixMs
@@ -34,14 +34,14 @@ export interface HashChange {
   readonly previousHash: string
 }
 
-/** What must survive a restart of one endpoint; an opaque JSON value to the store. */
+/** An endpoint's health that must survive a restart; `value` is an opaque JSON value to the store. */
 export interface SavedHealth {
   readonly endpoint: EndpointKey
   readonly at: UnixMs
   readonly value: unknown
 }
 
-/** An incident as it stands now; it replaces what was kept of it. `value` is an opaque JSON value to the store. */
+/** An incident in its current state, which replaces the stored one. `value` is an opaque JSON value to the store. */
 export interface IncidentRecord {
   readonly id: string
   readonly network: string
@@ -49,34 +49,34 @@ export interface IncidentRecord {
   readonly endpoint: string | null
   readonly openedAt: UnixMs
   readonly closedAt: UnixMs | null
-  /** Part of a network-wide one: not listed by itself. */
+  /** Part of a network-wide one, so not listed. */
   readonly absorbed: boolean
   readonly value: unknown
 }
 
-/** Newest first: by `openedAt`, then by `id`. */
+/** Which incidents to list, newest first: by `openedAt`, then by `id`. */
 export interface IncidentQuery {
   readonly network?: string
   readonly endpoint?: string
   /** Only open ones, or only closed ones. */
   readonly open?: boolean
-  /** Only those that were open at some time in [from, to). */
+  /** Only those open at some time in [from, to). */
   readonly during?: { readonly from: UnixMs; readonly to: UnixMs }
-  /** Those that come after this one. */
+  /** Only those after this one in the list: the next page. */
   readonly after?: { readonly openedAt: UnixMs; readonly id: string }
-  /** Those that are part of this one, which are not listed otherwise. */
+  /** Only the parts of this network-wide incident, which are not listed otherwise. */
   readonly partOf?: string
   readonly limit: number
 }
 
-/** Planned maintenance of one endpoint: [from, until) counts as `maintenance`, whatever the polls said. */
+/** Planned maintenance of one endpoint: [from, until) counts as `maintenance`, whatever the results of polls. */
 export interface MaintainedTime {
   readonly endpoint: EndpointKey
   readonly from: UnixMs
   readonly until: UnixMs
 }
 
-/** A stretch of history. Durations are milliseconds and sum to the bucket; `null` where nothing was seen. */
+/** A stretch of history. Durations are milliseconds and sum to the width of the bucket; `null` where nothing was measured. */
 export interface HistoryBucket {
   readonly start: UnixMs
   readonly upMs: number
@@ -103,25 +103,25 @@ export interface HistoryQuery {
   readonly stepMs: number
 }
 
-/** A poll as it was kept: its state may have been confirmed later. */
-export type KeptPoll = Omit<PollRecord, 'endpoint'>
+/** A poll as it is stored now: its state may have been amended. */
+export type StoredPoll = Omit<PollRecord, 'endpoint'>
 
 export interface PollsQuery {
   readonly endpoint: EndpointKey
   readonly from: UnixMs
   readonly to: UnixMs
-  /** The first so many, in the order of time. */
+  /** At most this many, the oldest first. */
   readonly limit: number
 }
 
-/** One query answers at most so many buckets; asking for more is a RangeError. */
+/** The most buckets that one query may ask for; more is a RangeError. */
 export const MAX_HISTORY_BUCKETS = 100_000
 
-/** Why writing does not work right now. */
+/** Why writing fails right now. */
 export const STORE_TROUBLES = ['full', 'read-only', 'busy', 'io', 'corrupt', 'other'] as const
 export type StoreTrouble = (typeof STORE_TROUBLES)[number]
 
-/** Why a store is not opened at all: things that only a person can put right. */
+/** Why a store is not opened at all: only a person can mend it. */
 export type StoreRefusal = 'store-in-use' | 'newer-schema' | 'sqlite-too-old' | 'read-only' | 'network-disk'
 
 export class StoreError extends Error {
@@ -135,89 +135,87 @@ export class StoreError extends Error {
 }
 
 export interface StoreStatus {
-  /** `null` when all is well. */
+  /** `null` while writing works. */
   readonly trouble: StoreTrouble | null
   readonly rowsWritten: number
   readonly rowsDropped: number
   readonly writeFailures: ReadonlyMap<StoreTrouble, number>
   readonly queueRows: number
-  /** `null` for a store in memory, or until it was first measured. */
+  /** `null` for a store in memory, and until the first measurement. */
   readonly databaseBytes: number | null
   readonly filesystemFreeBytes: number | null
-  /** `false` from the moment a damaged file was found (and moved aside, where nothing else helped). */
+  /** `false` once damage was found; a file that cannot be used any more is moved aside. */
   readonly integrityOk: boolean
-  /** How often a thread of the store died and was started again. */
+  /** How often a thread of the store died and was restarted. */
   readonly threadRestarts: number
 }
 
-/** The jobs that are due by the calendar; `poll/housekeeping.ts` says when. */
+/** Maintenance jobs; `poll/housekeeping.ts` schedules them. */
 export const STORE_JOBS = ['roll-up', 'retention', 'optimise', 'integrity'] as const
 export type StoreJob = (typeof STORE_JOBS)[number]
 
-/** An endpoint that is polled from now on, and how long one of its results holds (two intervals). */
+/** An endpoint that is polled from now on, and how long one of its results holds: two intervals. */
 export interface StoredEndpoint {
   readonly endpoint: EndpointKey
   readonly holdMs: number
 }
 
 /**
- * The history. Writes are queued and never awaited, never throw and never block; reads are answered off the event loop.
- * A broken disk changes `status()`, and nothing else: what cannot be read is unknown, or missing from the answer.
+ * The history. Writes are queued: they never wait, throw or block. Reads are answered off the event loop. A broken disk
+ * shows only in `status()`: what cannot be read is unknown, or missing from the answer.
  */
 export interface Store {
-  /** The endpoints of the configuration now in force. Comes before their first poll; polls of others are dropped. */
+  /** The endpoints of the active configuration, before their first poll. Polls of unregistered endpoints are dropped. */
   register(endpoints: readonly StoredEndpoint[], at: UnixMs): void
   poll(record: PollRecord): void
-  /** Retroactive confirmation: the polls of [from, to) were really in this state. */
+  /** Changes the state of polls in [from, to), when it is confirmed later. */
   amend(endpoint: EndpointKey, from: UnixMs, to: UnixMs, state: PollRecord['state'], fresh: boolean): void
   hashChange(change: HashChange): void
   saveHealth(saved: SavedHealth): void
-  /** A crash right after it loses at most what was queued, and never half of it. Kept as long as the hours are. */
+  /** A crash loses at most what is still queued, and never a part of an incident. Kept as long as hours are. */
   saveIncident(incident: IncidentRecord): void
-  /** As it stands now: it replaces what was kept of this network's alias. */
+  /** Replaces the stored alias of that name in its network. */
   saveAlias(alias: AliasRecord): void
-  /** For the audit; kept as long as the hours are. */
+  /** For the audit log; kept as long as hours are. */
   adminCall(call: AdminCall): void
   /**
-   * What is planned now: periods that have begun by `at`, or begin soon. What was planned before from `at` on is forgotten
-   * where it is not named again, so that a window cut short counts only until then. A period counts from its beginning, though
-   * it is told late, and while the daemon was off. It counts to the millisecond, except that where a border lies within a
-   * bucket whose polls were gone when it was told nobody knows what to take out: as much of the sum goes as of the time.
+   * The current plan: periods that have begun by `at` or begin soon. It replaces the earlier plan from `at` on; a period that
+   * is no longer planned counts until then. A period counts from its beginning, also when it is announced late or begins
+   * while the daemon is off. Counts are exact, except in a bucket whose polls are gone: it loses the same share as its time.
    */
   maintain(periods: readonly MaintainedTime[], at: UnixMs): void
-  /** Resolves when everything queued before the call is on disk, or cannot be written. */
+  /** Resolves when everything queued before the call is on disk, or writing has failed. */
   flush(): Promise<void>
 
-  /** Everything saved, of endpoints that are no longer polled too. */
+  /** Everything saved, including endpoints that are no longer polled. */
   savedHealth(): Promise<readonly SavedHealth[]>
-  /** Stale ones too. */
+  /** All, including stale ones. */
   aliases(): Promise<readonly AliasRecord[]>
-  /** As written so far; what is still queued is missing. Absorbed ones are left out. */
+  /** As written so far, without queued changes and absorbed incidents. */
   incidents(query: IncidentQuery): Promise<readonly IncidentRecord[]>
-  /** Absorbed ones too. */
+  /** Finds absorbed incidents too. */
   incident(id: string): Promise<IncidentRecord | null>
   history(query: HistoryQuery): Promise<readonly HistoryBucket[]>
-  /** One by one, where they are still kept. */
-  polls(query: PollsQuery): Promise<readonly KeptPoll[]>
+  /** Single polls, while they are still kept. */
+  polls(query: PollsQuery): Promise<readonly StoredPoll[]>
   /**
-   * Of those endpoints that are known, at the time `now`, until which the windows last. While there are polls from its beginning
-   * a window is as long as it is called, to the millisecond; after that it begins with the first bucket that lies all within it:
-   * up to five minutes later, and an hour later when the five minutes are gone. Nothing is guessed.
+   * Of the known endpoints, in windows that end at `now`. While the polls of its beginning are kept, a window has its exact
+   * length. Later it starts with the first complete bucket: up to five minutes late, or an hour when those are gone too.
    */
   availability(
     endpoints: readonly EndpointKey[],
     now: UnixMs,
   ): Promise<ReadonlyMap<EndpointKey, Readonly<Record<AvailabilityWindow, Availability>>>>
-  /** When each job last ended well. */
+  /** When each job last succeeded. */
   lastRuns(): Promise<ReadonlyMap<StoreJob, UnixMs>>
   /**
-   * Whether the job ended well. Never rejects; jobs run one after the other, between the writes. The signal, or closing the
-   * store, cuts a job short after the step that it is at, and with it all others: they are simply run again.
+   * Whether the job succeeded; never rejects. Jobs run one after the other, between writes. The signal, or closing the
+   * store, stops the running job after its current step, and every waiting job: they can simply be run again.
    */
   run(job: StoreJob, now: UnixMs, signal?: AbortSignal): Promise<boolean>
-  /** A consistent copy while running; rejects when it cannot be made. */
+  /** Makes a consistent copy while the daemon runs; rejects when that fails. */
   backup(file: string): Promise<void>
   status(): StoreStatus
-  /** Ends the jobs, writes what is queued, checkpoints, lets go of the lock. */
+  /** Stops the jobs, writes what is queued, checkpoints, and releases the lock. */
   close(): Promise<void>
 }

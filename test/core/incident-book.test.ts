@@ -7,7 +7,7 @@ import type { NetworkEvent } from '../../src/core/incident/network-event.ts'
 import type { ConditionCode, Finding } from '../../src/core/verdict/condition.ts'
 import { conditionsOf, confirm, confirmedOnly } from '../../src/core/verdict/confirm.ts'
 import { type Health, unpolled } from '../../src/core/verdict/health.ts'
-import { readIncident } from '../../src/state/incident-codec.ts'
+import { readIncident } from '../../src/state/incident-log.ts'
 import { endpoint } from '../support/network.ts'
 
 const START = Date.UTC(2026, 0, 1)

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { PollsView, RulesView } from '../../src/http/wire-history.ts'
 import { Secret } from '../../src/secret.ts'
-import type { KeptPoll, PollsQuery } from '../../src/store/store.ts'
+import type { PollsQuery, StoredPoll } from '../../src/store/store.ts'
 import { setUp } from './setting.ts'
 
 const URL = '/api/v1/endpoints/avalanche/own-1/polls'
@@ -11,7 +11,7 @@ function everySecond() {
   const asked: PollsQuery[] = []
   return {
     asked,
-    async polls(query: PollsQuery): Promise<readonly KeptPoll[]> {
+    async polls(query: PollsQuery): Promise<readonly StoredPoll[]> {
       asked.push(query)
       const count = Math.min(query.limit, Math.ceil((query.to - query.from) / 1000))
       return Array.from({ length: count }, (_, at) => ({

@@ -9,7 +9,7 @@ import { systemClock } from '../../src/clock.ts'
 import { openDatabase } from '../../src/store/database.ts'
 import { readMigrations } from '../../src/store/migrate.ts'
 import { openStore } from '../../src/store/open-store.ts'
-import { createReading } from '../../src/store/reading.ts'
+import { createQueries } from '../../src/store/queries.ts'
 import { lines } from '../store/setting.ts'
 import { canBreakDisks, createFaultyDisk } from './faults.ts'
 import { killWhileWriting } from './kill.ts'
@@ -54,7 +54,7 @@ function openAgain(path: string) {
 function historyIn(path: string) {
   const db = openAgain(path)
   const query = { endpoint: WRITTEN_ENDPOINT, from: START, to: NOW, stepMs: HOUR_MS }
-  const buckets = createReading(db).history(query, NOW)
+  const buckets = createQueries(db).history(query, NOW)
   const sound = db.pragma('integrity_check', { simple: true })
   db.close()
   return { buckets, sound }

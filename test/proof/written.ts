@@ -1,8 +1,8 @@
 import type Database from 'better-sqlite3'
 import { openDatabase } from '../../src/store/database.ts'
+import { troubleOf } from '../../src/store/disk.ts'
 import { readMigrations } from '../../src/store/migrate.ts'
 import type { IncidentRecord, PollRecord } from '../../src/store/store.ts'
-import { troubleOf } from '../../src/store/trouble.ts'
 
 /** What the children write, and what must be found of it: poll number n is at START + n seconds, n = 0, 1, 2 … */
 export const WRITTEN_ENDPOINT = 'ethereum/own-1'

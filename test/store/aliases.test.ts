@@ -79,12 +79,11 @@ describe('the audit of admin calls', () => {
 
   test('is kept as long as the hours are', () => {
     const bench = benchOn()
-    const row = (at: number) => [at, 1, 'avalanche', 'operations', 'a', 'bc/C', null, null, 'refused'] as const
     const now = BASE + RETENTION.hourMs + DAY_MS
     bench.writing.write(
       batchOf(
         [],
-        [BASE, now - DAY_MS].map((at) => ({ kind: 'admin-call', row: row(at) })),
+        [BASE, now - DAY_MS].map((at) => ({ kind: 'admin-call', call: { ...CALL, at } })),
       ),
     )
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { createClockBelief } from '../../src/store/clock-belief.ts'
-import { slotOf } from '../../src/store/tiers.ts'
+import { slotOf } from '../../src/store/resolution.ts'
+import { createTrustedClock } from '../../src/store/trusted-clock.ts'
 import { BASE, type Bench, batchOf, benchOn, DAY_MS, finish, HOUR_MS, pollOf, RETENTION } from './setting.ts'
 
 const ENDPOINT = 'ethereum/own-1'
@@ -109,17 +109,17 @@ describe('a wall clock', () => {
     for (const stepMs of STEPS) expect(upHours(bench, BASE, now, stepMs, now)).toBeCloseTo((now - BASE) / HOUR_MS, 6)
   })
 
-  test('is judged by the last that was believed', () => {
+  test('is compared with the last trusted one', () => {
     const { db } = benchOn()
-    const belief = createClockBelief(db)
+    const trusted = createTrustedClock(db)
 
-    const verdicts = [0, 1, 26, 27, 2, 50, 51, 60, 74, 75, 76].map((hours) => belief.judge(BASE + hours * HOUR_MS))
+    const verdicts = [0, 1, 26, 27, 2, 50, 51, 60, 74, 75, 76].map((hours) => trusted.judge(BASE + hours * HOUR_MS))
 
     const doubted = 'doubted'
     expect(verdicts.map((verdict) => (verdict === doubted ? 'no' : 'yes')).join(' ')).toBe(
       'yes yes no no yes no no no yes yes yes',
     )
-    expect(belief.believes(BASE + 1000 * DAY_MS)).toBe(false)
+    expect(trusted.trusts(BASE + 1000 * DAY_MS)).toBe(false)
     expect(RETENTION.rawMs).toBe(2 * DAY_MS)
   })
 })

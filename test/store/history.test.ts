@@ -9,7 +9,7 @@ import {
   availabilityOf,
   noTime,
 } from '../../src/core/verdict/availability.ts'
-import type { Retention } from '../../src/store/messages.ts'
+import type { Retention } from '../../src/store/retention.ts'
 import type { HistoryBucket, HistoryQuery, PollRecord } from '../../src/store/store.ts'
 import { BASE, type Bench, batchOf, benchOn, DAY_MS, finish, HOUR_MS, pollOf, RETENTION } from './setting.ts'
 
@@ -134,8 +134,8 @@ function holdOf(holds: Naive['holds'], at: number): number {
 }
 
 function plan(bench: Bench, planned: readonly { readonly from: number; readonly until: number }[], at: number): void {
-  const named = planned.map(({ from, until }) => [ENDPOINT, from, until] as const)
-  bench.writing.write(batchOf([], [{ kind: 'maintain', at, periods: named }]))
+  const periods = planned.map(({ from, until }) => ({ endpoint: ENDPOINT, from, until }))
+  bench.writing.write(batchOf([], [{ kind: 'maintain', at, periods }]))
 }
 
 /** The time of [from, to) from one moment at which anything may change to the next. */

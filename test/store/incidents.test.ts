@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { WriteEvent } from '../../src/store/messages.ts'
+import type { WriteEvent } from '../../src/store/batches.ts'
 import type { IncidentQuery, IncidentRecord } from '../../src/store/store.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
 import {
@@ -32,16 +32,15 @@ function incidentOf(id: string, wanted: Partial<IncidentRecord> = {}): IncidentR
   }
 }
 
-function saved({ id, network, endpoint, openedAt, closedAt, absorbed, value }: IncidentRecord): WriteEvent {
-  const row = [id, network, endpoint, openedAt, closedAt, absorbed ? 1 : 0, JSON.stringify(value)] as const
-  return { kind: 'save-incident', id, row }
+function saved({ value, ...incident }: IncidentRecord): WriteEvent {
+  return { kind: 'save-incident', incident: { ...incident, json: JSON.stringify(value) } }
 }
 
 function put(bench: Bench, ...incidents: IncidentRecord[]): void {
   bench.writing.write(batchOf([], incidents.map(saved)))
 }
 
-const idsOf = (bench: Bench, query: IncidentQuery) => bench.reading.incidents(query).map(([id]) => id)
+const idsOf = (bench: Bench, query: IncidentQuery) => bench.reading.incidents(query).map(({ id }) => id)
 
 describe('incidents', () => {
   for (const where of ['on disk', 'in memory']) {
@@ -133,10 +132,10 @@ describe('incidents', () => {
         for (;;) {
           const page = bench.reading.incidents({ ...query, limit, ...(after === undefined ? {} : { after }) })
           expect(page.length).toBeLessThanOrEqual(limit)
-          found.push(...page.map(([id]) => id))
+          found.push(...page.map(({ id }) => id))
           const last = page.at(-1)
           if (last === undefined) break
-          after = { id: last[0], openedAt: last[3] }
+          after = { id: last.id, openedAt: last.openedAt }
         }
 
         expect(found).toEqual(expected.map(({ id }) => id))

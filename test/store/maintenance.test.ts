@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { mergeRanges } from '../../src/core/verdict/availability.ts'
-import { createMaintainedTimes, onlyIn } from '../../src/store/maintained.ts'
+import { createMaintenanceTable, onlyIn } from '../../src/store/maintenance-table.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
 import {
   BASE,
@@ -39,7 +39,11 @@ function poll(bench: Bench, from: number, to: number): void {
 
 /** In minutes since BASE. */
 function plan(bench: Bench, at: number, ...periods: (readonly [from: number, until: number])[]): void {
-  const named = periods.map(([from, until]) => [ENDPOINT, BASE + from * MINUTE_MS, BASE + until * MINUTE_MS] as const)
+  const named = periods.map(([from, until]) => ({
+    endpoint: ENDPOINT,
+    from: BASE + from * MINUTE_MS,
+    until: BASE + until * MINUTE_MS,
+  }))
   bench.writing.write(batchOf([], [{ kind: 'maintain', at: BASE + at * MINUTE_MS, periods: named }]))
 }
 
@@ -172,7 +176,7 @@ describe('planned maintenance', () => {
   test('of an endpoint that was never polled is maintenance, and of others nothing changes', () => {
     const bench = polled(60)
 
-    const periods = [['other/one', BASE, BASE + HOUR_MS] as const]
+    const periods = [{ endpoint: 'other/one', from: BASE, until: BASE + HOUR_MS }] as const
     bench.writing.write(batchOf([], [{ kind: 'maintain', at: BASE, periods }]))
 
     const query = { endpoint: 'other/one', from: BASE, to: BASE + 2 * HOUR_MS, stepMs: HOUR_MS }
@@ -246,7 +250,7 @@ describe('kept maintenance', () => {
     fc.assert(
       fc.property(periods, fc.nat(230), fc.nat(60), (list, from, ms) => {
         const { db } = benchOn()
-        const kept = createMaintainedTimes(db)
+        const kept = createMaintenanceTable(db)
         kept.replace(1, 0, list)
         kept.replace(2, 0, [{ from: 0, until: 500 }])
 

@@ -2,8 +2,8 @@ import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { FIVE_MINUTES, HOUR, SLOT_MS, slotOf } from '../../src/store/resolution.ts'
 import { createRetainer, cutsByAge } from '../../src/store/retention.ts'
-import { FIVE_MINUTES, HOUR, SLOT_MS, slotOf } from '../../src/store/tiers.ts'
 import { BASE, batchOf, benchOn, DAY_MS, finish, HOUR_MS, pollOf, RETENTION, temporaryDirectory } from './setting.ts'
 
 const HOLD_MS = 600_000
@@ -110,7 +110,7 @@ describe('retention', () => {
 
     finish(retainer.pass(now))
 
-    expect(writing.savedHealth().map(([endpoint]) => endpoint)).toEqual(['new/one'])
+    expect(writing.savedHealth().map(({ endpoint }) => endpoint)).toEqual(['new/one'])
     db.close()
   })
 

@@ -6,16 +6,16 @@ import type Database from 'better-sqlite3'
 import { onTestFinished } from 'vitest'
 import { type Clock, systemClock } from '../../src/clock.ts'
 import type { Log } from '../../src/log.ts'
+import type { WriteEvent } from '../../src/store/batches.ts'
 import { openDatabase } from '../../src/store/database.ts'
-import { POLL_NUMBERS, type Retention, type WriteEvent } from '../../src/store/messages.ts'
 import { readMigrations } from '../../src/store/migrate.ts'
 import { openStore, type StoreOptions } from '../../src/store/open-store.ts'
-import { outcomeOf } from '../../src/store/poll-row.ts'
-import { createReading, type Reading } from '../../src/store/reading.ts'
-import { createRetainer, type Retainer } from '../../src/store/retention.ts'
+import { encodePoll, POLL_NUMBERS } from '../../src/store/poll-columns.ts'
+import { createQueries, type Queries } from '../../src/store/queries.ts'
+import { createRetainer, type Retainer, type Retention } from '../../src/store/retention.ts'
 import { createRollUp, type RollUp } from '../../src/store/roll-up.ts'
 import type { PollRecord, Store } from '../../src/store/store.ts'
-import { createWriting, type Writing } from '../../src/store/writing.ts'
+import { createWriteStatements, type WriteStatements } from '../../src/store/write-statements.ts'
 
 export const DAY_MS = 86_400_000
 export const HOUR_MS = 3_600_000
@@ -89,10 +89,10 @@ export function pollOf(at: number, wanted: Partial<PollRecord> = {}): PollRecord
 /** The parts of the writing thread, on this one. */
 export interface Bench {
   readonly db: Database.Database
-  readonly writing: Writing
+  readonly writing: WriteStatements
   readonly rollUp: RollUp
   readonly retainer: Retainer
-  readonly reading: Reading
+  readonly reading: Queries
 }
 
 export function benchOn(path = ':memory:', retention = RETENTION, maxSizeBytes = 10 * 1024 ** 3): Bench {
@@ -101,21 +101,15 @@ export function benchOn(path = ':memory:', retention = RETENTION, maxSizeBytes =
   return {
     db,
     rollUp,
-    writing: createWriting(db, rollUp),
+    writing: createWriteStatements(db, rollUp),
     retainer: createRetainer(db, retention, maxSizeBytes),
-    reading: createReading(db),
+    reading: createQueries(db),
   }
 }
 
 export function batchOf(records: readonly (PollRecord & { index?: number })[], events: readonly WriteEvent[] = []) {
   const polls = new Float64Array(records.length * POLL_NUMBERS)
-  const orNaN = (value: number | null) => value ?? Number.NaN
-  for (const [at, record] of records.entries()) {
-    const outcome = outcomeOf(record.state, record.fresh, record.failure)
-    const measured = [record.height, record.lagBlocks, record.heartbeatLagMs, record.contiguousFailures].map(orNaN)
-    const latencyUs = record.latencyMs === null ? Number.NaN : Math.round(record.latencyMs * 1000)
-    polls.set([record.index ?? 0, record.at, outcome, latencyUs, ...measured], at * POLL_NUMBERS)
-  }
+  for (const [at, record] of records.entries()) encodePoll(polls, at * POLL_NUMBERS, record.index ?? 0, record)
   return { polls, events: events.map((event) => ({ after: records.length, event })) }
 }
 

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { describe, expect, test } from 'vitest'
 import { FAILURE_KINDS } from '../../src/core/failure.ts'
-import { outcomeOf } from '../../src/store/poll-row.ts'
+import { outcomeOf } from '../../src/store/poll-columns.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
 import { BASE, HOLD_MS, HOUR_MS, opened, pollOf, temporaryDirectory } from './setting.ts'
 

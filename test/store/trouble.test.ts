@@ -167,7 +167,7 @@ describe('a path', () => {
     const refusal = await opened({ path, fileSystemType }).catch((error: unknown) => error)
 
     expect(refusal).toMatchObject({ kind: 'network-disk' })
-    expect((refusal as StoreError).message).toContain('needs memory that all its readers share')
+    expect((refusal as StoreError).message).toContain('has neither the shared memory nor the reliable locks')
     expect(asked).toEqual([join(path, '..')])
     expect(readdirSync(join(path, '..'))).toEqual([])
   })
@@ -244,7 +244,7 @@ describe('a file', () => {
     expect(store.status()).toMatchObject({ trouble: null, rowsWritten: 3, integrityOk: false })
     const aside = readdirSync(directory).find((name) => name.startsWith('store.db.corrupt-'))
     expect(statSync(join(directory, aside ?? '')).size).toBe(20_000)
-    expect(log.lines).toContain('the store was damaged: it was moved aside, and a new one begun')
+    expect(log.lines).toContain('the store was damaged: it was moved aside, and a new one created')
   })
 
   test('that was cut off is moved aside', async () => {

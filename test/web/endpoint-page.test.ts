@@ -3,7 +3,7 @@ import type { Page } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { Secret } from '../../src/secret.ts'
-import type { HistoryBucket, HistoryQuery, KeptPoll, PollsQuery } from '../../src/store/store.ts'
+import type { HistoryBucket, HistoryQuery, PollsQuery, StoredPoll } from '../../src/store/store.ts'
 import { NETWORKS, type SettingOptions, setUp } from '../http/setting.ts'
 import { findings, hasChromium, type Look, openChromium } from '../support/chromium.ts'
 import { incident } from '../support/incident.ts'
@@ -31,7 +31,7 @@ const STORE = {
       contiguousFailuresMax: 0,
     }))
   },
-  async polls({ from, to }: PollsQuery): Promise<readonly KeptPoll[]> {
+  async polls({ from, to }: PollsQuery): Promise<readonly StoredPoll[]> {
     const measured = { latencyMs: 12.5, height: 1000, lagBlocks: 0, heartbeatLagMs: 1500, contiguousFailures: 0 }
     return Array.from({ length: Math.ceil((to - from) / 15_000) }, (_, at) => ({
       at: from + at * 15_000,

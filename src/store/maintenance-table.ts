@@ -1,18 +1,18 @@
 import type Database from 'better-sqlite3'
 import { mergeRanges, type TimeRange } from '../core/verdict/availability.ts'
 
-/** Planned maintenance as kept, endpoint by endpoint. */
-export interface MaintainedTimes {
-  /** Those that reach into [from, to), in the order of time, united. */
+/** Stored maintenance plans, by endpoint. */
+export interface MaintenanceTable {
+  /** The stretches that reach into [from, to), in the order of time; none overlaps or touches the next. */
   between(endpointId: number, from: number, to: number): TimeRange[]
-  /** Who has maintenance that ends after this moment. */
+  /** The endpoints with maintenance that ends after this time. */
   endpointsAfter(at: number): number[]
-  /** Of one endpoint, instead of all that was kept from `from` on, what of it began before included. */
+  /** Replaces an endpoint's stretches that end at `from` or later. */
   replace(endpointId: number, from: number, stretches: readonly TimeRange[]): void
 }
 
-export function createMaintainedTimes(db: Database.Database): MaintainedTimes {
-  // They are apart from each other, so those that end later also begin later: the search begins with the last to have begun.
+export function createMaintenanceTable(db: Database.Database): MaintenanceTable {
+  // Stretches do not overlap, so the search can start at the last one that begins by `from`.
   const select = db
     .prepare(
       `SELECT from_ms, until_ms FROM maintenance
@@ -36,13 +36,13 @@ export function createMaintainedTimes(db: Database.Database): MaintainedTimes {
   }
 }
 
-/** What is planned once the plan was told at this moment: of what was kept only the past counts on, and what is named again. */
-export function replanned(kept: readonly TimeRange[], planned: readonly TimeRange[], at: number): TimeRange[] {
-  const past = kept.map(({ from, until }) => ({ from, until: Math.min(until, at) }))
+/** The plan after a change at this time: of the earlier plan only its past part remains. */
+export function replanned(earlier: readonly TimeRange[], planned: readonly TimeRange[], at: number): TimeRange[] {
+  const past = earlier.map(({ from, until }) => ({ from, until: Math.min(until, at) }))
   return mergeRanges([...past, ...planned])
 }
 
-/** What is in the first list and not in the second; both are united, and so is the outcome. */
+/** The time in the first list that is not in the second. In both, and in the result, no stretch overlaps the next. */
 export function onlyIn(stretches: readonly TimeRange[], others: readonly TimeRange[]): TimeRange[] {
   return stretches.flatMap(({ from, until }) => {
     const left: TimeRange[] = []

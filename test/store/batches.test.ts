@@ -1,13 +1,15 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type Batch, POLL_NUMBERS, type WriteEvent } from '../../src/store/messages.ts'
-import { BATCH_ROWS, createWriteQueue } from '../../src/store/write-queue.ts'
+import { BATCH_ROWS, type Batch, createBatchQueue, type WriteEvent } from '../../src/store/batches.ts'
+import { POLL_NUMBERS } from '../../src/store/poll-columns.ts'
+import { pollOf } from './setting.ts'
 
-const poll = (number: number) => [number, 0, 0, 0, 0, 0, 0, 0]
+const POLL = pollOf(0)
 const saved = (endpoint: string, at: number): WriteEvent => ({ kind: 'save-health', endpoint, at, json: '{}' })
 
 const incident = (id: string, json: string): WriteEvent => {
-  return { kind: 'save-incident', id, row: [id, 'ethereum', null, 0, null, 0, json] }
+  const rest = { network: 'ethereum', endpoint: null, openedAt: 0, closedAt: null, absorbed: false }
+  return { kind: 'save-incident', incident: { id, ...rest, json } }
 }
 
 /** What a batch says, in order. */
@@ -31,7 +33,7 @@ describe('the write queue', () => {
     })
     fc.assert(
       fc.property(steps, (list) => {
-        const queue = createWriteQueue({ maxRows: 1_000_000 })
+        const queue = createBatchQueue({ maxRows: 1_000_000 })
         const pushed: (number | string)[] = []
         const written: (number | string)[] = []
         let taken: Batch | null = null
@@ -51,7 +53,7 @@ describe('the write queue', () => {
           } else {
             for (let row = 0; row < step; row++) {
               pushed.push(++count)
-              queue.pushPoll(poll(count))
+              queue.pushPoll(count, POLL)
             }
           }
         }
@@ -66,8 +68,8 @@ describe('the write queue', () => {
   })
 
   test('makes no batch of more than 500 polls', () => {
-    const queue = createWriteQueue({ maxRows: 10_000 })
-    for (let row = 0; row < BATCH_ROWS + 1; row++) queue.pushPoll(poll(row))
+    const queue = createBatchQueue({ maxRows: 10_000 })
+    for (let row = 0; row < BATCH_ROWS + 1; row++) queue.pushPoll(row, POLL)
 
     expect(queue.hasFullBatch).toBe(true)
     expect((queue.take()?.polls.length ?? 0) / POLL_NUMBERS).toBe(BATCH_ROWS)
@@ -76,12 +78,12 @@ describe('the write queue', () => {
   })
 
   test('when it is full drops the oldest polls, but never the batch that is being written, nor what endpoints must remember', () => {
-    const queue = createWriteQueue({ maxRows: 1500 })
-    for (let row = 0; row < BATCH_ROWS; row++) queue.pushPoll(poll(row))
+    const queue = createBatchQueue({ maxRows: 1500 })
+    for (let row = 0; row < BATCH_ROWS; row++) queue.pushPoll(row, POLL)
     const first = queue.take()
     queue.pushEvent(saved('a', 1))
     queue.pushEvent(saved('b', 1))
-    for (let row = BATCH_ROWS; row < 5 * BATCH_ROWS; row++) queue.pushPoll(poll(row))
+    for (let row = BATCH_ROWS; row < 5 * BATCH_ROWS; row++) queue.pushPoll(row, POLL)
     queue.pushEvent(saved('a', 2))
 
     expect(queue.rows).toBeLessThanOrEqual(1500)
@@ -99,12 +101,12 @@ describe('the write queue', () => {
   })
 
   test('keeps only the latest that each endpoint must remember, however long the disk is stuck, after its polls', () => {
-    const queue = createWriteQueue({ maxRows: 2000 })
-    queue.pushPoll(poll(0))
+    const queue = createBatchQueue({ maxRows: 2000 })
+    queue.pushPoll(0, POLL)
     queue.pushEvent(saved('taken', 0))
     const stuck = queue.take()
     for (let number = 1; number <= 20_000; number++) {
-      queue.pushPoll(poll(number))
+      queue.pushPoll(number, POLL)
       queue.pushEvent(saved(`endpoint ${number % 10}`, number))
       if (number % 7000 === 0) queue.pushEvent({ kind: 'register', registrations: [] })
     }
@@ -123,8 +125,8 @@ describe('the write queue', () => {
   })
 
   test('is bounded where there are no polls, but only news of hashes', () => {
-    const queue = createWriteQueue({ maxRows: 3000 })
-    const change = { kind: 'hash-change', index: 0, shard: -1, height: 1, hash: 'a', previousHash: 'b' } as const
+    const queue = createBatchQueue({ maxRows: 3000 })
+    const change = { kind: 'hash-change', index: 0, shard: null, height: 1, hash: 'a', previousHash: 'b' } as const
     for (let at = 0; at < 50_000; at++) queue.pushEvent({ ...change, at })
 
     let waiting = 0
@@ -137,10 +139,10 @@ describe('the write queue', () => {
   })
 
   test('keeps of an incident only how it stands now, with the polls that it came after', () => {
-    const queue = createWriteQueue({ maxRows: 10_000 })
+    const queue = createBatchQueue({ maxRows: 10_000 })
     queue.pushEvent(incident('a', 'one'))
     queue.pushEvent(saved('own-1', 1))
-    for (let row = 0; row < BATCH_ROWS; row++) queue.pushPoll(poll(row))
+    for (let row = 0; row < BATCH_ROWS; row++) queue.pushPoll(row, POLL)
     queue.pushEvent(incident('b', 'two'))
     queue.pushEvent(incident('a', 'three'))
 
@@ -153,14 +155,16 @@ describe('the write queue', () => {
   })
 
   test('of a disk that is stuck for weeks lets go of the oldest incidents, counted, and of nothing that endpoints remember', () => {
-    const queue = createWriteQueue({ maxRows: 10_000 })
+    const queue = createBatchQueue({ maxRows: 10_000 })
     queue.pushEvent(saved('own-1', 1))
     const large = 'x'.repeat(1024 * 1024)
 
     for (let count = 0; count < 40; count++) queue.pushEvent(incident(`id-${count}`, large))
     for (let count = 0; count < 40; count++) queue.pushEvent(incident('id-39', large))
 
-    const kinds = queue.take()?.events.map(({ event }) => (event.kind === 'save-incident' ? event.id : event.kind))
+    const kinds = queue
+      .take()
+      ?.events.map(({ event }) => (event.kind === 'save-incident' ? event.incident.id : event.kind))
     expect(kinds).toEqual(['save-health', ...Array.from({ length: 32 }, (_, at) => `id-${at + 8}`)])
     expect(queue.dropped).toBe(8)
   })

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { readIncident } from '../../src/state/incident-codec.ts'
+import { readIncident } from '../../src/state/incident-log.ts'
 import { change, condition, incident } from '../support/incident.ts'
 
 const WHOLE = incident({

@@ -1,0 +1,179 @@
+import type { Clock, Timer } from '../clock.ts'
+import type { Log } from '../log.ts'
+import { BATCH_WAIT_MS, type BatchQueue } from './batches.ts'
+import { STORE_TROUBLES, type StoreTrouble } from './store.ts'
+import type { FileEvents } from './workers.ts'
+import type { WriterConnection } from './writer-connection.ts'
+
+/** Sends the queued batches to the writer worker, one at a time, and retries after each trouble. */
+export interface BatchSender {
+  /** Something was queued. */
+  wake(): void
+  /** Resolves when everything queued so far is on disk, or after the first failure. */
+  flush(): Promise<void>
+  /** Something else than a batch failed: writing stops, and is retried later. */
+  failed(kind: StoreTrouble, code: string): void
+  /** No retry is scheduled any more. */
+  stop(): void
+  /** The latest failure, until something was written again. */
+  readonly trouble: StoreTrouble | null
+  /** The running write takes so long that it counts as trouble, though it may still succeed. */
+  readonly isSlow: boolean
+  readonly rowsWritten: number
+  readonly writeFailures: ReadonlyMap<StoreTrouble, number>
+}
+
+export interface BatchSenderDeps {
+  readonly queue: BatchQueue
+  readonly connection: WriterConnection
+  readonly clock: Clock
+  readonly log: Log
+  readonly onCommit: (commit: { readonly rows: number; readonly durationMs: number }) => void
+  readonly onFileEvents: (events: FileEvents) => void
+}
+
+const FIRST_RETRY_MS = 250
+const LONGEST_RETRY_MS = 5000
+const SLOW_MS = 5000
+/** After that many attempts the fault is in the batch itself, and it must not hold up all others. */
+const MAX_ATTEMPTS = 20
+
+export function createBatchSender(deps: BatchSenderDeps): BatchSender {
+  const { queue, connection, clock, log, onCommit, onFileEvents } = deps
+  let trouble: StoreTrouble | null = null
+  let attempts = 0
+  let sentAt: number | null = null
+  let timer: Timer | null = null
+  let timerDue = 0
+  let stopped = false
+  let rowsWritten = 0
+  const writeFailures = new Map<StoreTrouble, number>(STORE_TROUBLES.map((kind) => [kind, 0]))
+  let waiting: { number: number; resolve: () => void }[] = []
+
+  function schedule(delayMs: number): void {
+    if (stopped) return
+    const due = clock.monotonic() + delayMs
+    if (timer !== null) {
+      if (timerDue <= due) return
+      timer.cancel()
+    }
+    timerDue = due
+    timer = clock.after(delayMs, () => {
+      timer = null
+      void send()
+    })
+  }
+
+  function failed(kind: StoreTrouble, code: string): void {
+    if (trouble !== kind) log.warn({ trouble: kind, code }, 'the store cannot be written')
+    trouble = kind
+    attempts++
+    schedule(Math.min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.min(attempts - 1, 10)))
+  }
+
+  function recovered(): void {
+    if (trouble !== null) log.info({ after: trouble }, 'the store is written again')
+    trouble = null
+    attempts = 0
+  }
+
+  /** Sends until nothing is due, or until something fails. Runs once at a time. */
+  async function send(): Promise<void> {
+    if (sentAt !== null) return
+    sentAt = clock.monotonic()
+    const well = await sendDue()
+    sentAt = null
+    if (well) recovered()
+    // A flush may have been called just as this run ended.
+    if (waiting.length > 0) void send()
+    else if (well && queue.lastNumber > queue.doneNumber) schedule(BATCH_WAIT_MS)
+  }
+
+  async function sendDue(): Promise<boolean> {
+    const notReady = await connection.ready()
+    if (notReady !== null) return countFailure(notReady, 'open')
+    do {
+      if (!(await sendOne())) return false
+    } while (queue.hasFullBatch || waiting.length > 0)
+    return true
+  }
+
+  async function sendOne(): Promise<boolean> {
+    const batch = queue.take()
+    if (batch === null) return trouble === null || canWriteAgain()
+    sentAt = clock.monotonic()
+    const reply = await connection.callRunning('write', { batch, now: clock.now() })
+    if (reply === undefined) return countFailure('other', 'thread-died')
+    if (reply.ok) {
+      queue.done()
+      rowsWritten += reply.value.rows
+      onCommit(reply.value)
+      onFileEvents(reply.value)
+      recovered()
+      settleFlushes()
+      return true
+    }
+    if (reply.trouble === 'other' && attempts >= MAX_ATTEMPTS) {
+      log.error({ code: reply.code }, 'the store rejected a batch repeatedly: the batch is dropped')
+      queue.discard()
+    }
+    return countFailure(reply.trouble, reply.code)
+  }
+
+  /** With nothing to write, opening and measuring the file shows whether the trouble is over. */
+  async function canWriteAgain(): Promise<boolean> {
+    const reply = await connection.callRunning('measure', { now: clock.now() })
+    if (reply === undefined) return countFailure('other', 'thread-died')
+    if (!reply.ok) return countFailure(reply.trouble, reply.code)
+    onFileEvents(reply.value)
+    return true
+  }
+
+  function countFailure(kind: StoreTrouble, code: string): false {
+    writeFailures.set(kind, (writeFailures.get(kind) ?? 0) + 1)
+    // The death of the worker was reported when it happened.
+    if (code !== 'thread-died') failed(kind, code)
+    for (const { resolve } of waiting) resolve()
+    waiting = []
+    return false
+  }
+
+  function settleFlushes(): void {
+    for (const { number, resolve } of waiting) if (number <= queue.doneNumber) resolve()
+    waiting = waiting.filter(({ number }) => number > queue.doneNumber)
+  }
+
+  return {
+    failed,
+
+    wake() {
+      if (trouble !== null || stopped) return
+      if (queue.hasFullBatch && sentAt === null) void send()
+      else if (timer === null) schedule(BATCH_WAIT_MS)
+    },
+
+    flush() {
+      const number = queue.lastNumber
+      if (number <= queue.doneNumber) return Promise.resolve()
+      const written = new Promise<void>((resolve) => waiting.push({ number, resolve }))
+      void send()
+      return written
+    },
+
+    stop() {
+      stopped = true
+      timer?.cancel()
+    },
+
+    get trouble() {
+      return trouble
+    },
+    get isSlow() {
+      return sentAt !== null && clock.monotonic() - sentAt > SLOW_MS
+    },
+    get rowsWritten() {
+      return rowsWritten
+    },
+    writeFailures,
+  }
+}

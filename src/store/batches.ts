@@ -1,0 +1,234 @@
+import type { EndpointKey } from '../core/endpoint.ts'
+import type { AdminCall, AliasRecord } from '../core/routing/alias.ts'
+import type { UnixMs } from '../core/time.ts'
+import { encodePoll, POLL_NUMBERS } from './poll-columns.ts'
+import type { HashChange, IncidentRecord, MaintainedTime, PollRecord } from './store.ts'
+
+/** A batch is written in one transaction when it has this many polls, or when its oldest write has waited this long. */
+export const BATCH_ROWS = 500
+export const BATCH_WAIT_MS = 250
+/** A stuck disk may keep this many events of a batch waiting. */
+const BATCH_EVENTS = 2000
+/** JSON of incidents that may wait for a stuck disk; the oldest are dropped. */
+const MAX_INCIDENT_CHARS = 32 * 1024 * 1024
+
+/**
+ * What waits for the disk, in order, in batches of one transaction each. Bounded: the oldest polls are dropped first. Of an
+ * endpoint's saved health and of an incident only the latest waits, in the batch of the polls before it.
+ */
+export interface BatchQueue {
+  pushPoll(index: number, record: PollRecord): void
+  pushEvent(event: WriteEvent): void
+  /** The oldest batch, which accepts nothing more; `null` when there is none. The same one until `done` or `discard`. */
+  take(): Batch | null
+  /** The batch taken last is on disk. */
+  done(): void
+  /** The batch taken last can never be written. */
+  discard(): void
+  /** Polls that wait. */
+  readonly rows: number
+  /** Polls and events that were dropped. */
+  readonly dropped: number
+  readonly hasFullBatch: boolean
+  /** Number of the newest batch that holds anything; batches are written in the order of their numbers. */
+  readonly lastNumber: number
+  /** Everything up to this batch is done. */
+  readonly doneNumber: number
+}
+
+/** One transaction. */
+export interface Batch {
+  /** See POLL_NUMBERS. */
+  readonly polls: Float64Array
+  /** In order; each is written after that many of the polls. */
+  readonly events: readonly { readonly after: number; readonly event: WriteEvent }[]
+}
+
+/** What is written besides polls. */
+export type WriteEvent =
+  | { readonly kind: 'register'; readonly registrations: readonly Registration[] }
+  | {
+      readonly kind: 'amend'
+      readonly index: number
+      readonly from: UnixMs
+      readonly to: UnixMs
+      /** The lower bits of an outcome: see VERDICT_BITS. */
+      readonly verdict: number
+    }
+  | ({ readonly kind: 'hash-change'; readonly index: number } & Omit<HashChange, 'endpoint'>)
+  | { readonly kind: 'save-health'; readonly endpoint: EndpointKey; readonly at: UnixMs; readonly json: string }
+  | { readonly kind: 'save-incident'; readonly incident: IncidentJson }
+  | { readonly kind: 'save-alias'; readonly alias: AliasRecord }
+  | { readonly kind: 'admin-call'; readonly call: AdminCall }
+  | { readonly kind: 'maintain'; readonly at: UnixMs; readonly periods: readonly MaintainedTime[] }
+
+/** An endpoint of this process: its polls carry `index` instead of its name. */
+export interface Registration {
+  readonly index: number
+  readonly endpoint: EndpointKey
+  readonly holdMs: number
+  readonly at: UnixMs
+}
+
+/** An incident with its value as JSON, as it is stored and sent between threads. */
+export type IncidentJson = Omit<IncidentRecord, 'value'> & { readonly json: string }
+
+interface OpenBatch {
+  readonly number: number
+  polls: Float64Array
+  rows: number
+  events: PlacedEvent[]
+  /** What `take` returned. */
+  taken: Batch | null
+}
+
+type PlacedEvent = Batch['events'][number]
+
+interface SavedEvent extends PlacedEvent {
+  readonly number: number
+  readonly event: Extract<WriteEvent, { kind: 'save-health' | 'save-incident' }>
+}
+
+export function createBatchQueue({ maxRows }: { readonly maxRows: number }): BatchQueue {
+  const batches: OpenBatch[] = []
+  let nextNumber = 1
+  let doneNumber = 0
+  let rows = 0
+  let events = 0
+  let dropped = 0
+  let writing = false
+  /** Events of which only the latest counts: by endpoint or incident, oldest first. */
+  const saved = new Map<string, SavedEvent>()
+  let incidentChars = 0
+
+  function tail(): OpenBatch {
+    const last = batches.at(-1)
+    const open = last !== undefined && !(writing && batches.length === 1)
+    if (open && last.rows < BATCH_ROWS && last.events.length < BATCH_EVENTS) return last
+    if (last !== undefined && rows + events >= maxRows) dropOldest()
+    const polls = new Float64Array(BATCH_ROWS * POLL_NUMBERS)
+    const batch = { number: nextNumber++, polls, rows: 0, events: [], taken: null }
+    batches.push(batch)
+    return batch
+  }
+
+  /** Its polls are lost; its events are still needed and go first in the next batch. */
+  function dropOldest(): void {
+    const at = writing ? 1 : 0
+    const oldest = batches[at]
+    const next = batches[at + 1]
+    if (oldest === undefined || next === undefined) return
+    const both = [...oldest.events.map(({ event }) => ({ after: 0, event })), ...next.events]
+    next.events = newestOf(both)
+    const lost = both.length - next.events.length
+    dropped += oldest.rows + lost
+    rows -= oldest.rows
+    events -= lost
+    batches.splice(at, 1)
+  }
+
+  function end(): void {
+    const batch = batches.shift()
+    writing = false
+    if (batch === undefined) return
+    rows -= batch.rows
+    events -= batch.events.length
+    doneNumber = batch.number
+  }
+
+  function save(fresh: SavedEvent): void {
+    const key = keyOf(fresh.event)
+    forget(key)
+    saved.set(key, fresh)
+    incidentChars += charsOf(fresh.event)
+    // The number of endpoints is bounded. Incidents, while a disk is stuck for weeks, are not.
+    for (const [oldest, { event }] of saved) {
+      if (incidentChars <= MAX_INCIDENT_CHARS) break
+      if (event.kind !== 'save-incident' || oldest === key) continue
+      forget(oldest)
+      dropped++
+    }
+  }
+
+  function forget(key: string): void {
+    const found = saved.get(key)
+    if (found === undefined) return
+    incidentChars -= charsOf(found.event)
+    saved.delete(key)
+  }
+
+  /** The saved events of this batch and of earlier ones, each after the polls that came before it. */
+  function savedFor(batch: OpenBatch): PlacedEvent[] {
+    const placed: PlacedEvent[] = []
+    for (const [key, { number, after, event }] of saved) {
+      if (number > batch.number) continue
+      forget(key)
+      placed.push({ after: number < batch.number ? 0 : after, event })
+    }
+    return placed
+  }
+
+  return {
+    pushPoll(index, record) {
+      const batch = tail()
+      encodePoll(batch.polls, batch.rows * POLL_NUMBERS, index, record)
+      batch.rows++
+      rows++
+    },
+    pushEvent(event) {
+      const batch = tail()
+      if (event.kind === 'save-health' || event.kind === 'save-incident') {
+        save({ number: batch.number, after: batch.rows, event })
+        return
+      }
+      batch.events.push({ after: batch.rows, event })
+      events++
+    },
+    take() {
+      const batch = batches[0]
+      if (batch === undefined) return null
+      writing = true
+      batch.taken ??= {
+        polls: batch.polls.slice(0, batch.rows * POLL_NUMBERS),
+        events: [...batch.events, ...savedFor(batch)].sort((a, b) => a.after - b.after),
+      }
+      return batch.taken
+    },
+    done: end,
+    discard() {
+      const batch = batches[0]
+      if (batch !== undefined) dropped += batch.rows + (batch.taken ?? batch).events.length
+      end()
+    },
+    get rows() {
+      return rows
+    },
+    get dropped() {
+      return dropped
+    },
+    get hasFullBatch() {
+      const first = batches[0]
+      return first !== undefined && (batches.length > 1 || first.rows >= BATCH_ROWS)
+    },
+    get lastNumber() {
+      return batches.at(-1)?.number ?? doneNumber
+    },
+    get doneNumber() {
+      return doneNumber
+    },
+  }
+}
+
+function keyOf(event: SavedEvent['event']): string {
+  return event.kind === 'save-health' ? `endpoint ${event.endpoint}` : `incident ${event.incident.id}`
+}
+
+function charsOf(event: SavedEvent['event']): number {
+  return event.kind === 'save-health' ? 0 : event.incident.json.length
+}
+
+/** Every registration, because polls refer to it; of the others the newest that one batch may hold. */
+function newestOf(events: readonly PlacedEvent[]): PlacedEvent[] {
+  let tooMany = events.filter(({ event }) => event.kind !== 'register').length - BATCH_EVENTS
+  return events.filter(({ event }) => event.kind === 'register' || tooMany-- <= 0)
+}

@@ -1,0 +1,99 @@
+import { existsSync, mkdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
+import { dirname } from 'node:path'
+import Database from 'better-sqlite3'
+import { StoreError, type StoreTrouble } from './store.ts'
+
+/** The trouble that an error of SQLite or of the file system stands for. */
+export function troubleOf(error: unknown): StoreTrouble {
+  const code = codeOf(error)
+  // A full disk also fails this way, when the WAL's index in shared memory has to grow.
+  if (code.startsWith('SQLITE_FULL') || code === 'SQLITE_IOERR_SHMSIZE' || code === 'ENOSPC' || code === 'EDQUOT') {
+    return 'full'
+  }
+  // Node reports ENOENT when it makes a directory and its parents on a read-only disk, EEXIST when a file is in the way.
+  if (
+    /^(SQLITE_READONLY|SQLITE_CANTOPEN|SQLITE_PERM|SQLITE_AUTH|EROFS|EACCES|EPERM|ENOENT|ENOTDIR|EEXIST)/.test(code)
+  ) {
+    return 'read-only'
+  }
+  if (/^(SQLITE_BUSY|SQLITE_LOCKED|EBUSY)/.test(code)) return 'busy'
+  if (/^(SQLITE_IOERR|EIO)/.test(code)) return 'io'
+  if (/^(SQLITE_CORRUPT|SQLITE_NOTADB)/.test(code)) return 'corrupt'
+  return 'other'
+}
+
+/** The code alone: messages may contain paths and values. */
+export function codeOf(error: unknown): string {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined
+  return typeof code === 'string' ? code : error instanceof Error ? error.name : 'unknown'
+}
+
+/** The kind of file system that a directory is on, as statfs(2) numbers them. */
+export type FileSystemType = (directory: string) => number
+
+export const fileSystemType: FileSystemType = (directory) => statfsSync(directory).type
+
+/** NFS_SUPER_MAGIC of statfs(2). */
+const NFS = 0x6969
+
+/** Makes the store's directory if it is missing; throws a StoreError if SQLite would lose data there. */
+export function refuseNetworkDisk(path: string, typeOf: FileSystemType): void {
+  makeDirectoryOf(path)
+  if (typeOf(dirname(path)) !== NFS) return
+  throw new StoreError(
+    'network-disk',
+    `${path} is on NFS, which has neither the shared memory nor the reliable locks that SQLite's write-ahead log needs: use a local disk`,
+  )
+}
+
+export function makeDirectoryOf(path: string): void {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+}
+
+export function refusedAsReadOnly(path: string): StoreError {
+  return new StoreError(
+    'read-only',
+    `${path} cannot be written: the disk is read-only, or this user does not own the file or its directory; ":memory:" needs no disk`,
+  )
+}
+
+export interface StoreLock {
+  release(): void
+}
+
+/**
+ * One daemon per store: an exclusive transaction on a file beside it, held until exit. The kernel drops it with the
+ * process, however that ends. Throws a StoreError when another process holds it.
+ */
+export function takeLock(path: string): StoreLock {
+  makeDirectoryOf(path)
+  const db = new Database(`${path}.lock`, { timeout: 0 })
+  try {
+    db.exec('BEGIN EXCLUSIVE')
+  } catch (error) {
+    db.close()
+    if (troubleOf(error) === 'busy') throw new StoreError('store-in-use', 'the store is in use by another daemon')
+    throw error
+  }
+  return { release: () => db.close() }
+}
+
+/** On a full disk SQLite cannot even delete. Removing this reserve file gives it the space to do so. */
+const RESERVE_BYTES = 2 * 1024 * 1024
+/** The reserve itself must not fill the disk. */
+const FREE_BYTES_FOR_RESERVE = 8 * RESERVE_BYTES
+
+export function keepReserve(path: string, freeBytes: number): void {
+  const file = `${path}.reserve`
+  if (freeBytes < FREE_BYTES_FOR_RESERVE || existsSync(file)) return
+  try {
+    writeFileSync(file, Buffer.alloc(RESERVE_BYTES, 1), { mode: 0o600 })
+  } catch {
+    // Another process took the space in the meantime.
+    releaseReserve(path)
+  }
+}
+
+export function releaseReserve(path: string): void {
+  rmSync(`${path}.reserve`, { force: true })
+}

@@ -1,0 +1,166 @@
+import type Database from 'better-sqlite3'
+import type { UnixMs } from '../core/time.ts'
+import type { TimedState } from '../core/verdict/availability.ts'
+import { createCursorReader } from './cursors.ts'
+import { columnValues, POLL_COLUMNS, type PollCells, type PollRow, rowOf, VERDICT_BITS } from './poll-columns.ts'
+import { SLOT_MS, slotOf } from './resolution.ts'
+import type { PollsQuery, StoredPoll } from './store.ts'
+
+/** Reads stored polls, of one endpoint or of many, together with how long each result holds. */
+export interface PollTable {
+  holds(endpointId: number): Holds
+  /** The poll whose result may still hold when the slot begins; `null` when there is none. */
+  carriedInto(slot: number, endpointId: number, holds: Holds): HeldPoll | null
+  /** In the order of time. */
+  inSlot(slot: number, endpointId: number, holds: Holds): HeldPoll[]
+  /** By endpoint, for the endpoints [firstId, lastId]. */
+  bySlot(slot: number, firstId: number, lastId: number): Map<number, PollRow[]>
+  /** The endpoints that have polls in any of the slots [first, last], ascending. */
+  endpointsIn(first: number, last: number): number[]
+  /** The first slot from `slot` on that has any poll; `null` when there is none. */
+  nextSlot(slot: number): number | null
+}
+
+/** How long results of one endpoint hold, over the time that it was configured. */
+export interface Holds {
+  at(time: UnixMs): number
+  readonly longestMs: number
+}
+
+export type HeldPoll = PollRow & TimedState
+
+const NO_HOLDS: Holds = { at: () => 0, longestMs: 0 }
+const COLUMNS = POLL_COLUMNS.join(', ')
+
+export function createPollTable(db: Database.Database): PollTable {
+  const holdsOf = db.prepare('SELECT from_ms, hold_ms FROM holds WHERE endpoint_id = ? ORDER BY from_ms').raw()
+  const pollsIn = db.prepare(`SELECT ${COLUMNS} FROM polls WHERE slot = ? AND endpoint_id = ? ORDER BY offset_ms`).raw()
+  const lastIn = db
+    .prepare(`SELECT ${COLUMNS} FROM polls WHERE slot = ? AND endpoint_id = ? ORDER BY offset_ms DESC LIMIT 1`)
+    .raw()
+  const pollsOfMany = db
+    .prepare(
+      `SELECT ${COLUMNS}, endpoint_id FROM polls WHERE slot = ? AND endpoint_id BETWEEN ? AND ? ORDER BY endpoint_id, offset_ms`,
+    )
+    .raw()
+  // Jumps from endpoint to endpoint along the key, past the other polls of each.
+  const idsIn = db
+    .prepare(
+      `WITH RECURSIVE ids (id) AS (
+         SELECT min(endpoint_id) FROM polls WHERE slot = @slot
+         UNION ALL
+         SELECT (SELECT min(endpoint_id) FROM polls WHERE slot = @slot AND endpoint_id > id) FROM ids WHERE id IS NOT NULL
+       )
+       SELECT id FROM ids WHERE id IS NOT NULL`,
+    )
+    .pluck()
+  const nextSlot = createSlotFinder(db)
+
+  return {
+    holds(endpointId) {
+      const rows = holdsOf.all(endpointId) as [number, number][]
+      const [only] = rows
+      if (only === undefined) return NO_HOLDS
+      if (rows.length === 1) return { at: () => only[1], longestMs: only[1] }
+      const longestMs = Math.max(...rows.map(([, holdMs]) => holdMs))
+      return { at: (time) => (rows.findLast(([from]) => from <= time) ?? only)[1], longestMs }
+    },
+
+    carriedInto(slot, endpointId, holds) {
+      const start = slot * SLOT_MS
+      for (let before = slot - 1; before >= slotOf(start - holds.longestMs); before--) {
+        const cells = lastIn.get(before, endpointId) as PollCells | undefined
+        if (cells !== undefined) return hold(rowOf(cells), holds)
+      }
+      return null
+    },
+
+    inSlot(slot, endpointId, holds) {
+      return (pollsIn.all(slot, endpointId) as PollCells[]).map((cells) => hold(rowOf(cells), holds))
+    },
+
+    bySlot(slot, firstId, lastId) {
+      const found = new Map<number, PollRow[]>()
+      for (const cells of pollsOfMany.all(slot, firstId, lastId) as [...PollCells, number][]) {
+        const endpointId = cells[POLL_COLUMNS.length] as number
+        const rows = found.get(endpointId)
+        if (rows === undefined) found.set(endpointId, [rowOf(cells)])
+        else rows.push(rowOf(cells))
+      }
+      return found
+    },
+
+    endpointsIn(first, last) {
+      const ids = new Set<number>()
+      for (let slot = nextSlot(first); slot !== null && slot <= last; slot = nextSlot(slot + 1)) {
+        for (const id of idsIn.all({ slot }) as number[]) ids.add(id)
+      }
+      return [...ids].sort((a, b) => a - b)
+    },
+
+    nextSlot,
+  }
+}
+
+function createSlotFinder(db: Database.Database): (slot: number) => number | null {
+  const firstFrom = db.prepare('SELECT slot FROM polls WHERE slot >= ? ORDER BY slot LIMIT 1').pluck()
+  return (slot) => (firstFrom.get(slot) as number | undefined) ?? null
+}
+
+export function hold(row: PollRow, holds: Holds): HeldPoll {
+  return { ...row, holdMs: holds.at(row.at) }
+}
+
+export interface PollWriter {
+  /** The poll whose numbers begin at `from`; see POLL_NUMBERS. */
+  add(polls: Float64Array, from: number, endpointId: number): void
+  amend(endpointId: number, from: UnixMs, to: UnixMs, verdict: number): void
+}
+
+export function createPollWriter(db: Database.Database): PollWriter {
+  const add = db.prepare(
+    `INSERT OR REPLACE INTO polls (${COLUMNS}, endpoint_id) VALUES (${POLL_COLUMNS.map(() => '?').join(', ')}, ?)`,
+  )
+  const amendSlot = db.prepare(
+    `UPDATE polls SET outcome = (outcome & ~${VERDICT_BITS}) | ?
+     WHERE slot = ? AND endpoint_id = ? AND offset_ms >= ? AND offset_ms < ?`,
+  )
+  const nextSlot = createSlotFinder(db)
+
+  return {
+    add: (polls, from, endpointId) => void add.run(...columnValues(polls, from), endpointId),
+    amend(endpointId, from, to, verdict) {
+      const last = slotOf(to - 1)
+      for (let slot = nextSlot(slotOf(from)); slot !== null && slot <= last; slot = nextSlot(slot + 1)) {
+        const start = slot * SLOT_MS
+        amendSlot.run(verdict, slot, endpointId, from - start, to - start)
+      }
+    },
+  }
+}
+
+/** Answers with single polls of one endpoint. */
+export type PollReader = (query: PollsQuery) => StoredPoll[]
+
+export function createPollReader(db: Database.Database): PollReader {
+  const endpointIdOf = db.prepare('SELECT endpoint_id FROM endpoints WHERE name = ?').pluck()
+  const cursors = createCursorReader(db)
+  const table = createPollTable(db)
+
+  return ({ endpoint, from, to, limit }) => {
+    const endpointId = endpointIdOf.get(endpoint)
+    if (typeof endpointId !== 'number') return []
+    const holds = table.holds(endpointId)
+    const found: StoredPoll[] = []
+    // Slots below it are being deleted: some of their polls may be gone already.
+    const first = Math.max(slotOf(from), cursors().rawFrom)
+    for (let slot = table.nextSlot(first); slot !== null && slot <= slotOf(to - 1); slot = table.nextSlot(slot + 1)) {
+      for (const { latencyUs, holdMs: _, ...poll } of table.inSlot(slot, endpointId, holds)) {
+        if (poll.at < from || poll.at >= to) continue
+        if (found.length >= limit) return found
+        found.push({ ...poll, latencyMs: latencyUs === null ? null : latencyUs / 1000 })
+      }
+    }
+    return found
+  }
+}

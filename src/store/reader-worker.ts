@@ -1,0 +1,56 @@
+import { statSync } from 'node:fs'
+import { parentPort } from 'node:worker_threads'
+import type Database from 'better-sqlite3'
+import { backupStore } from './backup.ts'
+import { openReadOnly } from './database.ts'
+import { createQueries, type Queries, readHandlers } from './queries.ts'
+import { type ReaderCalls, serveCalls } from './workers.ts'
+
+let path = ''
+let open: { readonly db: Database.Database; readonly queries: Queries; readonly inode: number } | null = null
+
+/** The worker that answers queries on a connection that cannot write: a slow one delays neither the writer nor the polls. */
+if (parentPort !== null) {
+  serveCalls<ReaderCalls>(parentPort, {
+    open(wanted) {
+      path = wanted.path
+      return null
+    },
+    ...readHandlers(answer),
+    async backup({ file }) {
+      await backupStore(path, file)
+      return null
+    },
+  })
+}
+
+function answer<T>(query: (queries: Queries) => T): T {
+  const queries = opened()
+  try {
+    return query(queries)
+  } catch (error) {
+    close()
+    throw error
+  }
+}
+
+function opened(): Queries {
+  const inode = statSync(path).ino
+  // The file may have been moved aside and created again.
+  if (open !== null && open.inode !== inode) close()
+  if (open !== null) return open.queries
+  const db = openReadOnly(path)
+  try {
+    open = { db, queries: createQueries(db), inode }
+    return open.queries
+  } catch (error) {
+    db.close()
+    throw error
+  }
+}
+
+function close(): void {
+  const db = open?.db
+  open = null
+  db?.close()
+}

@@ -1,0 +1,145 @@
+import { coveredMs, portionOf, type TimeRange } from '../core/verdict/availability.ts'
+import type { Aggregator } from './aggregate.ts'
+import { type BucketTable, newBucket } from './bucket.ts'
+import { type Cursors, readableRawFrom, rolledDaysTo, rolledHoursTo } from './cursors.ts'
+import { onlyIn } from './maintenance-table.ts'
+import {
+  DAY,
+  FIVE_MINUTES,
+  HOUR,
+  HOURS_PER_DAY,
+  type Resolution,
+  SLOT_MS,
+  SLOTS_PER_HOUR,
+  slotOf,
+} from './resolution.ts'
+
+/** Corrects buckets that are aggregated already. */
+export interface Recount {
+  /** Polls of [from, to) were changed or arrived late: recounts the buckets that they affect, in the caller's transaction. */
+  redo(endpointId: number, from: number, to: number): void
+  /**
+   * The maintenance plan has changed. Where a border lies in a bucket whose polls are gone, the bucket loses the same share
+   * as its time. Runs in the caller's transaction, after the new plan was written.
+   */
+  replan(endpointId: number, before: readonly TimeRange[], after: readonly TimeRange[]): void
+}
+
+/** How far the roll-up is. */
+export interface RollUpProgress {
+  cursors(): Cursors
+  /** The first slot from `slot` on, up to `end`, that has something to aggregate. */
+  nextBusySlot(slot: number, end: number): number
+  /** The slot in progress; `null` between two. */
+  rolling(): number | null
+}
+
+export function createRecount(aggregator: Aggregator, progress: RollUpProgress): Recount {
+  const { polls, tables } = aggregator
+
+  function redo(endpointId: number, from: number, to: number): void {
+    const now = progress.cursors()
+    const holds = polls.holds(endpointId)
+    const first = Math.max(slotOf(from), readableRawFrom(now, holds.longestMs))
+    const last = Math.min(slotOf(to + holds.longestMs), lastSlotDone(now))
+    if (last < first) return
+    const { nextBusySlot } = progress
+    const redone: number[] = []
+    for (let slot = nextBusySlot(first, last + 1); slot <= last; slot = nextBusySlot(slot + 1, last + 1)) {
+      aggregator.fiveMinutes(endpointId, slot, polls.inSlot(slot, endpointId, holds), holds)
+      redone.push(slot)
+    }
+    redoCoarser(endpointId, redone, [], now)
+  }
+
+  function redoCoarser(endpointId: number, slots: readonly number[], hoursDone: readonly number[], now: Cursors): void {
+    const lastHour = lastDone(rolledHoursTo(now), SLOTS_PER_HOUR)
+    const lastDay = lastDone(rolledDaysTo(now), SLOTS_PER_HOUR * HOURS_PER_DAY)
+    const hours = new Set(slots.map((slot) => Math.floor(slot / SLOTS_PER_HOUR)))
+    for (const hour of hours) if (hour <= lastHour) aggregator.hour(endpointId, hour)
+    const days = new Set([...hours, ...hoursDone].map((hour) => Math.floor(hour / HOURS_PER_DAY)))
+    for (const day of days) if (day <= lastDay) aggregator.day(endpointId, day)
+  }
+
+  function lastSlotDone(now: Cursors): number {
+    return Math.max(now.rolledTo - 1, progress.rolling() ?? 0)
+  }
+
+  /** The last coarse bucket that is done, or in progress with the slot that completes it. */
+  function lastDone(rolledTo: number, slotsPerBucket: number): number {
+    const rolling = progress.rolling()
+    const completing = rolling !== null && (rolling + 1) % slotsPerBucket === 0
+    return completing ? Math.floor(rolling / slotsPerBucket) : rolledTo - 1
+  }
+
+  return {
+    redo,
+
+    replan(endpointId, before, after) {
+      const change = { endpointId, before, after }
+      for (const { from, until } of onlyIn(before, after)) redo(endpointId, from, until)
+      const added = onlyIn(after, before)
+      for (const stretch of added) {
+        blankCovered(tables.fiveMinutes, FIVE_MINUTES, change, stretch)
+        blankCovered(tables.hours, HOUR, change, stretch)
+        blankCovered(tables.days, DAY, change, stretch)
+      }
+      // What is left are the buckets in which maintenance begins or ends.
+      const now = progress.cursors()
+      const holds = polls.holds(endpointId)
+      const rawFrom = readableRawFrom(now, holds.longestMs)
+      const slots = edgesOf(added, SLOT_MS).filter((slot) => slot >= now.fiveMinutesFrom && slot <= lastSlotDone(now))
+      for (const slot of slots) {
+        if (slot >= rawFrom) aggregator.fiveMinutes(endpointId, slot, polls.inSlot(slot, endpointId, holds), holds)
+        else shrinkBucket(tables.fiveMinutes, FIVE_MINUTES, change, slot)
+      }
+      const older = edgesOf(added, HOUR.widthMs).filter((hour) => hour * SLOTS_PER_HOUR < now.fiveMinutesFrom)
+      for (const hour of older) shrinkBucket(tables.hours, HOUR, change, hour)
+      redoCoarser(endpointId, slots, older, now)
+    },
+  }
+}
+
+/** The plan of one endpoint before and after a change. */
+interface PlanChange {
+  readonly endpointId: number
+  readonly before: readonly TimeRange[]
+  readonly after: readonly TimeRange[]
+}
+
+/** The buckets in which the stretches begin and end. */
+function edgesOf(stretches: readonly TimeRange[], widthMs: number): number[] {
+  const borders = stretches.flatMap(({ from, until }) => [from, until - 1])
+  return [...new Set(borders.map((at) => Math.floor(at / widthMs)))]
+}
+
+/** Buckets that now lie in maintenance as a whole contain no other time, so none of their polls has to be read. */
+function blankCovered(
+  table: BucketTable,
+  { widthMs }: Resolution,
+  { endpointId, after }: PlanChange,
+  added: TimeRange,
+): void {
+  const whole = after.find(({ from, until }) => from <= added.from && added.until <= until) ?? added
+  const first = Math.max(Math.floor(added.from / widthMs), Math.ceil(whole.from / widthMs))
+  const end = Math.min(Math.ceil(added.until / widthMs), Math.floor(whole.until / widthMs))
+  if (first < end) table.blank(endpointId, first, end)
+}
+
+/**
+ * Takes new maintenance out of a bucket whose polls are gone: its states are assumed to be spread evenly over the time
+ * outside maintenance. Once for each change of the plan.
+ */
+function shrinkBucket(
+  table: BucketTable,
+  { widthMs }: Resolution,
+  { endpointId, before, after }: PlanChange,
+  at: number,
+): void {
+  const bucket = table.between(endpointId, at, at + 1).get(at)
+  const [from, to] = [at * widthMs, (at + 1) * widthMs]
+  const openMs = widthMs - coveredMs(before, from, to)
+  const leftMs = widthMs - coveredMs(after, from, to)
+  if (bucket === undefined || leftMs >= openMs) return
+  table.put(endpointId, at, { ...newBucket(), ...bucket, ...portionOf(bucket, 0, leftMs, openMs) })
+}

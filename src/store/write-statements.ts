@@ -1,0 +1,241 @@
+import type Database from 'better-sqlite3'
+import type { AliasRecord } from '../core/routing/alias.ts'
+import { STALE_REASONS } from '../core/routing/alias.ts'
+import type { TimeRange } from '../core/verdict/availability.ts'
+import type { Batch, Registration, WriteEvent } from './batches.ts'
+import { createCursorReader, readCursor } from './cursors.ts'
+import { createMaintenanceTable, onlyIn, replanned } from './maintenance-table.ts'
+import { POLL_NUMBERS, timeOf } from './poll-columns.ts'
+import { createPollWriter } from './poll-table.ts'
+import { DAY, SLOT_MS } from './resolution.ts'
+import type { RollUp } from './roll-up.ts'
+
+/** The statements of the connection that writes. A batch is one transaction: all of it or nothing. */
+export interface WriteStatements {
+  register(registrations: readonly Registration[]): void
+  /** Returns how many polls were written. Writing a batch again changes nothing. */
+  write(batch: Batch): number
+  savedHealth(): readonly SavedHealthJson[]
+  aliases(): readonly AliasRecord[]
+  jobEnded(job: string, at: number): void
+  lastRuns(): readonly (readonly [job: string, endedAt: number])[]
+}
+
+export interface SavedHealthJson {
+  readonly endpoint: string
+  readonly at: number
+  readonly json: string
+}
+
+export function createWriteStatements(db: Database.Database, rollUp: RollUp): WriteStatements {
+  const endJob = db.prepare('INSERT OR REPLACE INTO jobs (job, ended_ms) VALUES (?, ?)')
+  const allJobs = db.prepare('SELECT job, ended_ms FROM jobs').raw()
+  const allSaved = db.prepare(
+    'SELECT name AS endpoint, at_ms AS at, value AS json FROM saved_health JOIN endpoints USING (endpoint_id) ORDER BY endpoint_id',
+  )
+  const endpoints = createEndpointIds(db)
+  const polls = createPollWriter(db)
+  const writeEvent = createEventWriter(db, { endpoints, polls, rollUp })
+  const cursors = createCursorReader(db)
+  const aliases = createAliasTable(db)
+
+  /** Polls usually come in the order of time, so that none of this is aggregated yet. */
+  function redoAggregated(changed: ChangedTimes): void {
+    const openFrom = cursors().rolledTo * SLOT_MS
+    for (const [endpointId, { from, to }] of changed) {
+      if (from < openFrom + SLOT_MS) rollUp.redo(endpointId, from, to)
+    }
+  }
+
+  const write = db.transaction(({ polls: numbers, events }: Batch): number => {
+    const rows = numbers.length / POLL_NUMBERS
+    const changed: ChangedTimes = new Map()
+    let nextEvent = 0
+    for (let row = 0; row <= rows; row++) {
+      for (let next = events[nextEvent]; next !== undefined && next.after <= row; next = events[++nextEvent]) {
+        writeEvent(next.event, changed)
+      }
+      if (row === rows) break
+      const from = row * POLL_NUMBERS
+      const endpointId = endpoints.idOfIndex(numbers[from])
+      if (endpointId === undefined) continue
+      polls.add(numbers, from, endpointId)
+      const at = timeOf(numbers, from)
+      noteChange(changed, endpointId, at, at + 1)
+    }
+    redoAggregated(changed)
+    return rows
+  })
+
+  return {
+    register: db.transaction(endpoints.register).immediate,
+    write: (batch) => write.immediate(batch),
+    savedHealth: () => allSaved.all() as SavedHealthJson[],
+    aliases: aliases.all,
+    jobEnded: (job, at) => void endJob.run(job, at),
+    lastRuns: () => allJobs.all() as [string, number][],
+  }
+}
+
+/** By endpoint, the time in which something was written. */
+type ChangedTimes = Map<number, { from: number; to: number }>
+
+function noteChange(changed: ChangedTimes, endpointId: number, from: number, to: number): void {
+  const known = changed.get(endpointId)
+  if (known === undefined) changed.set(endpointId, { from, to })
+  else {
+    known.from = Math.min(known.from, from)
+    known.to = Math.max(known.to, to)
+  }
+}
+
+interface EndpointIds {
+  register(registrations: readonly Registration[]): void
+  /** The endpoint with this index in this process; `undefined` if it was not registered. */
+  idOfIndex(index: number | undefined): number | undefined
+  idOf(name: string): number
+}
+
+function createEndpointIds(db: Database.Database): EndpointIds {
+  const add = db.prepare('INSERT INTO endpoints (name) VALUES (?) ON CONFLICT (name) DO NOTHING')
+  const find = db.prepare('SELECT endpoint_id FROM endpoints WHERE name = ?').pluck()
+  const latestHold = db.prepare('SELECT hold_ms FROM holds WHERE endpoint_id = ? ORDER BY from_ms DESC LIMIT 1').pluck()
+  const deleteHolds = db.prepare('DELETE FROM holds WHERE endpoint_id = ? AND from_ms > max(0, ?)')
+  const addHold = db.prepare('INSERT OR REPLACE INTO holds (endpoint_id, from_ms, hold_ms) VALUES (?, ?, ?)')
+  const ids: number[] = []
+
+  function idOf(name: string): number {
+    const known = find.get(name)
+    return typeof known === 'number' ? known : Number(add.run(name).lastInsertRowid)
+  }
+
+  return {
+    idOf,
+    idOfIndex: (index = -1) => ids[index],
+    register(registrations) {
+      for (const { index, endpoint, holdMs, at } of registrations) {
+        const endpointId = idOf(endpoint)
+        ids[index] = endpointId
+        // Rows of the future were written while the clock was ahead.
+        deleteHolds.run(endpointId, at)
+        const latest = latestHold.get(endpointId)
+        // The first one also applies to polls from before the registration.
+        if (latest !== holdMs) addHold.run(endpointId, latest === undefined ? 0 : at, holdMs)
+      }
+    },
+  }
+}
+
+interface EventWriterDeps {
+  readonly endpoints: EndpointIds
+  readonly polls: ReturnType<typeof createPollWriter>
+  readonly rollUp: RollUp
+}
+
+function createEventWriter(db: Database.Database, { endpoints, polls, rollUp }: EventWriterDeps) {
+  const addHashChange = db.prepare(
+    'INSERT OR REPLACE INTO hash_changes (at_ms, endpoint_id, shard, height, hash, previous_hash) VALUES (?, ?, ?, ?, ?, ?)',
+  )
+  const saveHealth = db.prepare('INSERT OR REPLACE INTO saved_health (endpoint_id, at_ms, value) VALUES (?, ?, ?)')
+  const saveIncident = db.prepare(
+    `INSERT INTO incidents (id, network, endpoint, opened_ms, closed_ms, absorbed, value)
+     VALUES (@id, @network, @endpoint, @openedAt, @closedAt, @absorbed, @json)
+     ON CONFLICT (id) DO UPDATE SET network = excluded.network, endpoint = excluded.endpoint, opened_ms = excluded.opened_ms,
+       closed_ms = excluded.closed_ms, absorbed = excluded.absorbed, value = excluded.value`,
+  )
+  const addAdminCall = db.prepare(
+    `INSERT OR REPLACE INTO admin_calls (at_ms, nth, network, caller, alias, target, endpoint, node_id, outcome)
+     VALUES (@at, @nth, @network, @caller, @alias, @target, @endpoint, @nodeId, @outcome)`,
+  )
+  const aliases = createAliasTable(db)
+  const plan = createPlanWriter(db, endpoints, rollUp)
+
+  return (event: WriteEvent, changed: ChangedTimes): void => {
+    switch (event.kind) {
+      case 'register':
+        endpoints.register(event.registrations)
+        return
+      case 'amend': {
+        const endpointId = endpoints.idOfIndex(event.index)
+        if (endpointId === undefined) return
+        polls.amend(endpointId, event.from, event.to, event.verdict)
+        noteChange(changed, endpointId, event.from, event.to)
+        return
+      }
+      case 'hash-change': {
+        const endpointId = endpoints.idOfIndex(event.index)
+        if (endpointId === undefined) return
+        addHashChange.run(event.at, endpointId, event.shard ?? -1, event.height, event.hash, event.previousHash)
+        return
+      }
+      case 'save-health':
+        saveHealth.run(endpoints.idOf(event.endpoint), event.at, event.json)
+        return
+      case 'save-incident':
+        saveIncident.run({ ...event.incident, absorbed: event.incident.absorbed ? 1 : 0 })
+        return
+      case 'save-alias':
+        aliases.save(event.alias)
+        return
+      case 'admin-call':
+        addAdminCall.run(event.call)
+        return
+      case 'maintain':
+        plan(event)
+        return
+    }
+  }
+}
+
+function createAliasTable(db: Database.Database): { save(alias: AliasRecord): void; all(): AliasRecord[] } {
+  const save = db.prepare(
+    `INSERT OR REPLACE INTO aliases (network, alias, target, endpoint, node_id, caller, at_ms, stale_ms, stale_reason)
+     VALUES (@network, @alias, @target, @endpoint, @nodeId, @caller, @at, @staleAt, @staleReason)`,
+  )
+  const select = db.prepare(
+    `SELECT network, alias, target, endpoint, node_id AS nodeId, caller, at_ms AS at, stale_ms AS staleAt,
+       stale_reason AS staleReason FROM aliases ORDER BY network, alias`,
+  )
+  return {
+    save({ stale, ...alias }) {
+      save.run({ ...alias, staleAt: stale?.at ?? null, staleReason: stale?.reason ?? null })
+    },
+    all() {
+      const rows = select.all() as (AliasRecord & { staleAt: number | null; staleReason: string | null })[]
+      return rows.map(({ staleAt, staleReason, ...alias }) => {
+        // A newer version may have written another reason: what matters is that there is one.
+        const reason = STALE_REASONS.find((known) => known === staleReason) ?? 'lost'
+        return { ...alias, stale: staleAt === null ? null : { at: staleAt, reason } }
+      })
+    },
+  }
+}
+
+/** Stores a maintenance plan, and corrects the aggregated time that it changes. */
+function createPlanWriter(db: Database.Database, endpoints: EndpointIds, rollUp: RollUp) {
+  const maintenance = createMaintenanceTable(db)
+
+  return ({ at, periods }: Extract<WriteEvent, { kind: 'maintain' }>): void => {
+    const trustedNow = readCursor(db, 'clock_ms')
+    // A clock that starts in 1970 must not cancel everything that was planned since.
+    const cutAt = trustedNow !== null && at < trustedNow - DAY.widthMs ? Number.MAX_SAFE_INTEGER : at
+    const planned = new Map<number, TimeRange[]>(
+      maintenance.endpointsAfter(cutAt).map((endpointId) => [endpointId, []]),
+    )
+    for (const { endpoint, from, until } of periods) {
+      if (!Number.isSafeInteger(from) || !Number.isSafeInteger(until) || from >= until) continue
+      const endpointId = endpoints.idOf(endpoint)
+      const stretches = planned.get(endpointId) ?? []
+      stretches.push({ from, until })
+      planned.set(endpointId, stretches)
+    }
+    for (const [endpointId, stretches] of planned) {
+      const from = stretches.reduce((earliest, stretch) => Math.min(earliest, stretch.from), cutAt)
+      const before = maintenance.between(endpointId, from - 1, Number.MAX_SAFE_INTEGER)
+      const after = replanned(before, stretches, cutAt)
+      if (onlyIn(before, after).length + onlyIn(after, before).length === 0) continue
+      maintenance.replace(endpointId, from, after)
+      rollUp.replan(endpointId, before, after)
+    }
+  }
+}

@@ -1,0 +1,260 @@
+import { existsSync, statfsSync, statSync } from 'node:fs'
+import { dirname } from 'node:path'
+import type Database from 'better-sqlite3'
+import type { Batch, Registration } from './batches.ts'
+import { setCursor } from './cursors.ts'
+import { IN_MEMORY, isSound, moveAside, openDatabase, openReadOnly, setQuota } from './database.ts'
+import { keepReserve, releaseReserve, troubleOf } from './disk.ts'
+import { readMigrations } from './migrate.ts'
+import { createQueries, type Queries } from './queries.ts'
+import { createRetainer, type Retainer } from './retention.ts'
+import { createRollUp, type RollUp } from './roll-up.ts'
+import { createTrustedClock } from './trusted-clock.ts'
+import type { FileEvents, OpenAsk, StoreSizes } from './workers.ts'
+import { createWriteStatements, type WriteStatements } from './write-statements.ts'
+
+/** Owns the one connection that writes: opens the file, and mends or reports whatever goes wrong with it. */
+export interface WriterSession {
+  /** Opens the file if it is not open. */
+  opened(now: number): OpenFile
+  /** Runs it on the open file; after trouble that can be mended, mends it and runs it once more. */
+  attempt<T>(now: number, step: (file: OpenFile) => T): T
+  /** Mends the trouble behind the error. Throws the error again where a second attempt is useless. */
+  recover(error: unknown, now: number): void
+  /** What a new file must know if this one has to be replaced. */
+  remember(batch: Pick<Batch, 'events'>): void
+  measure(now: number): StoreSizes
+  takeEvents(): FileEvents
+  /** How often polls were deleted to make room: a job in progress then starts again. */
+  readonly roomMade: number
+  /** Nothing is opened again after it. */
+  close(): void
+}
+
+export interface OpenFile {
+  readonly db: Database.Database
+  readonly inode: number | null
+  readonly statements: WriteStatements
+  readonly rollUp: RollUp
+  readonly retainer: Retainer
+  readonly queries: Queries
+}
+
+const NO_EVENTS: FileEvents = { movedTo: null, wantsCheck: false, clock: null }
+
+export function createWriterSession(ask: OpenAsk): WriterSession {
+  const { path, maxSizeBytes } = ask
+  let file: OpenFile | null = null
+  let events = NO_EVENTS
+  let roomMade = 0
+  let closed = false
+  /** The disk failed to sync: nothing is reported as written until a sync succeeds. */
+  let syncFailed = false
+  const registered = new Map<number, Registration>()
+  let latestPlan: Batch['events'] = []
+  remember({ events: [{ after: 0, event: { kind: 'register', registrations: ask.registrations } }] })
+
+  function remember(batch: Pick<Batch, 'events'>): void {
+    for (const { event } of batch.events) {
+      if (event.kind === 'maintain') latestPlan = [{ after: 0, event }]
+      if (event.kind !== 'register') continue
+      for (const registration of event.registrations) registered.set(registration.index, registration)
+    }
+  }
+
+  function opened(now: number): OpenFile {
+    if (file !== null) return file
+    if (closed) throw new Error('called after it was closed')
+    const fresh = openFile(ask, now, note)
+    try {
+      fresh.statements.register([...registered.values()])
+      if (latestPlan.length > 0) fresh.statements.write({ polls: new Float64Array(), events: latestPlan })
+    } catch (error) {
+      fresh.db.close()
+      throw error
+    }
+    file = fresh
+    return file
+  }
+
+  function note(fresh: Partial<FileEvents>): void {
+    // A job asks for the clock's verdict twice; the second time nothing is left to set back.
+    events = { ...events, ...fresh, clock: events.clock === 'set-back' ? 'set-back' : (fresh.clock ?? events.clock) }
+  }
+
+  function drop(): void {
+    const db = file?.db
+    file = null
+    try {
+      db?.close()
+    } catch {
+      // Closing a broken database may fail once more.
+    }
+  }
+
+  function recover(error: unknown, now: number): void {
+    switch (troubleOf(error)) {
+      case 'full':
+        if (path !== IN_MEMORY) releaseReserve(path)
+        roomMade++
+        makeRoom(opened(now), maxSizeBytes, now)
+        return
+      case 'corrupt':
+        drop()
+        if (path !== IN_MEMORY && isDamaged(path)) note({ movedTo: moveAside(path, now) })
+        return
+      case 'busy':
+        throw error
+      case 'read-only':
+      case 'io':
+      case 'other':
+        if (path === IN_MEMORY) throw error
+        drop()
+        return
+    }
+  }
+
+  /**
+   * A commit does not wait for the disk, and SQLite hides errors of its own checkpoints. This checkpoint reveals a disk
+   * that accepts writes but cannot keep them; it also bounds what a power cut can lose.
+   */
+  function sync({ db }: OpenFile): void {
+    try {
+      db.pragma('wal_checkpoint(PASSIVE)')
+    } catch (error) {
+      // Any other trouble is met again by the next checkpoint, a full disk by the next write.
+      if (troubleOf(error) !== 'io') return
+      syncFailed = true
+      throw error
+    }
+    if (!syncFailed) return
+    syncFailed = false
+    // The kernel reports a failed fsync once, and may have dropped what it could not write: check the file.
+    note({ wantsCheck: true })
+  }
+
+  function runOn<T>(now: number, step: (file: OpenFile) => T): T {
+    const current = opened(now)
+    if (syncFailed) sync(current)
+    return step(current)
+  }
+
+  return {
+    opened,
+    recover,
+    remember,
+    get roomMade() {
+      return roomMade
+    },
+
+    attempt(now, step) {
+      try {
+        return runOn(now, step)
+      } catch (error) {
+        recover(error, now)
+        return runOn(now, step)
+      }
+    },
+
+    measure(now) {
+      if (path === IN_MEMORY) return { databaseBytes: null, filesystemFreeBytes: null }
+      // A file that was deleted or replaced would still accept writes, and lose them all when this process ends.
+      if (file !== null && (!existsSync(path) || statSync(path).ino !== file.inode)) drop()
+      sync(opened(now))
+      const sizes = sizesOf(path)
+      keepReserve(path, sizes.filesystemFreeBytes)
+      return sizes
+    },
+
+    takeEvents() {
+      const taken = events
+      events = NO_EVENTS
+      return taken
+    },
+
+    close() {
+      closed = true
+      if (file === null) return
+      const { db } = file
+      try {
+        db.pragma('optimize')
+        setCursor(db, 'clean', 1)
+        db.pragma('wal_checkpoint(TRUNCATE)')
+      } finally {
+        drop()
+      }
+    },
+  }
+}
+
+function openFile(
+  { path, retention, maxSizeBytes }: OpenAsk,
+  now: number,
+  note: (events: Partial<FileEvents>) => void,
+): OpenFile {
+  const migrations = readMigrations()
+  const open = () => openDatabase(path, migrations, maxSizeBytes)
+  let database: ReturnType<typeof open>
+  try {
+    database = open()
+  } catch (error) {
+    if (troubleOf(error) !== 'corrupt' || path === IN_MEMORY) throw error
+    note({ movedTo: moveAside(path, now) })
+    database = open()
+  }
+  const { db, inode, wantsCheck } = database
+  try {
+    if (wantsCheck) note({ wantsCheck })
+    const trustedClock = createTrustedClock(db, (clock) => note({ clock }))
+    const rollUp = createRollUp(db, trustedClock)
+    const statements = createWriteStatements(db, rollUp)
+    const retainer = createRetainer(db, retention, maxSizeBytes, trustedClock)
+    return { db, inode, statements, rollUp, retainer, queries: createQueries(db) }
+  } catch (error) {
+    db.close()
+    throw error
+  }
+}
+
+function sizesOf(path: string) {
+  const { bavail, bsize } = statfsSync(dirname(path))
+  const wal = `${path}-wal`
+  const databaseBytes = statSync(path).size + (existsSync(wal) ? statSync(wal).size : 0)
+  return { databaseBytes, filesystemFreeBytes: bavail * bsize }
+}
+
+function makeRoom({ db, rollUp, retainer }: OpenFile, maxSizeBytes: number, now: number): void {
+  db.pragma('wal_checkpoint(TRUNCATE)')
+  // Polls can be deleted once they are aggregated, and the aggregates need room first.
+  setQuota(db, Number.POSITIVE_INFINITY)
+  try {
+    runUntilFull(rollUp.rollTo(now))
+    if (retainer.makeRoom(now)) return
+    runUntilFull(rollUp.rollAll())
+    retainer.makeRoom(now)
+  } finally {
+    setQuota(db, maxSizeBytes)
+  }
+}
+
+function runUntilFull(steps: Generator<void>): void {
+  try {
+    for (const _ of steps) continue
+  } catch (error) {
+    if (troubleOf(error) !== 'full') throw error
+  }
+}
+
+function isDamaged(path: string): boolean {
+  if (!existsSync(path)) return false
+  try {
+    const db = openReadOnly(path)
+    try {
+      return !isSound(db)
+    } finally {
+      db.close()
+    }
+  } catch (error) {
+    return troubleOf(error) === 'corrupt'
+  }
+}
