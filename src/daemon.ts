@@ -1,36 +1,188 @@
-import type { Clock, Timer } from './clock.ts'
-import { systemClock } from './clock.ts'
+import { type Clock, systemClock, type Timer } from './clock.ts'
 import type { Config } from './config/config.ts'
 import { endpointKey } from './core/endpoint.ts'
-import { createObserver } from './core/observer/observer.ts'
-import { locationOf } from './core/observer/own-network.ts'
-import { createGatewayService, type GatewayService, type GatewaySetup } from './gateway/service.ts'
-import { createHttpServer, type HttpServer } from './http/server.ts'
+import { createObserver, type Observer } from './core/observer/observer.ts'
+import { createGatewayService, type GatewayService } from './gateway/service.ts'
+import { createHttpServer } from './http/server.ts'
 import type { Logger } from './log.ts'
 import type { GatewayState } from './metrics/gateway-series.ts'
 import { createMetrics, type Metrics } from './metrics/metrics.ts'
-import { createMinuteStats } from './metrics/minute-stats.ts'
+import { createMinuteStats, type MinuteStats } from './metrics/minute-stats.ts'
 import { createProber } from './nodes/probe.ts'
 import { createHousekeeping } from './poll/housekeeping.ts'
 import { earlierIncidents } from './poll/incident-recorder.ts'
 import { createInspector } from './poll/inspector.ts'
 import { createMaintenanceCalendar } from './poll/maintenance-calendar.ts'
 import { endpointsIn, maintainedTimes } from './poll/maintenance-plan.ts'
-import { createPoller } from './poll/poller.ts'
-import { createScheduler, type ScheduledItem } from './poll/scheduler.ts'
+import { createPoller, type PollerDeps } from './poll/poller.ts'
+import { createScheduler } from './poll/scheduler.ts'
 import { watchSelf } from './poll/self-watch.ts'
-import { type Board, createBoard } from './state/board.ts'
-import { createIncidentLog } from './state/incident-log.ts'
-import { createJournal } from './state/journal.ts'
+import { type Board, createBoard, type WritableBoard } from './state/board.ts'
+import { createIncidentLog, type WritableIncidentLog } from './state/incident-log.ts'
+import { createJournal, type Journal } from './state/journal.ts'
 import { createSightings } from './state/sightings.ts'
 import { openStore } from './store/open-store.ts'
-import { targetsOf } from './targets.ts'
+import type { Store } from './store/store.ts'
+import { connectionsOf, gatewaySetupOf, itemsOf, polledNetworksOf, targetsOf } from './targets.ts'
 import { version } from './version.ts'
 
-/** Availability changes slowly, and working it out reads much; only at the start it is wanted sooner. */
-const AVAILABILITY_EVERY_MS = 60_000
-const AVAILABILITY_FIRST_MS = 2000
-const OWN_LOOK_EVERY_MS = 1000
+/** Configuration in, running daemon out. Rejects if the store or an address cannot be used. */
+export async function startDaemon({ config, log, clock = systemClock }: DaemonDeps): Promise<Daemon> {
+  let isStopping = false
+  const board = createBoard()
+  const incidents = createIncidentLog()
+  const observer = createObserver()
+  const journal = createJournal({ clock })
+  const store = await openStore({
+    ...config.store,
+    clock,
+    log,
+    onCommit({ durationMs }) {
+      metrics.storeCommitted(durationMs)
+      minutes.committed(durationMs)
+    },
+  })
+  const metrics = createMetrics({
+    board,
+    incidents,
+    clock,
+    version,
+    storeStatus: () => store.status(),
+    scheduler: () => monitor.scheduler,
+    observer: ownState,
+    gateway: () => gatewayState(gateway),
+  })
+  const minutes = createMinuteStats({
+    clock,
+    queueRows: () => store.status().queueRows,
+    residentBytes: () => process.memoryUsage.rss(),
+    requests: () => metrics.requests(),
+  })
+  const monitor = createMonitor({
+    ...{ clock, log, board, incidents, observer, journal, store, metrics, minutes },
+    concurrency: config.poll.concurrency,
+    onChainEvent: (network, event) => gateway?.chainMoved(network, event),
+  })
+  const { prober, selfWatch, poller, scheduler, calendar, sightings } = monitor
+  const housekeeping = createHousekeeping({ store, clock, log })
+  const upkeep = createUpkeep({ clock, log, board, store, observer, journal, minutes })
+  const http = createHttpServer({
+    ...{ board, incidents, store, metrics, clock, log, version, journal, sightings },
+    options: { ...config.server.listen, ...config.server, tls: certificateOf(config.server) },
+    ready: () => scheduler.firstRoundDone && !isStopping,
+    stopping: () => isStopping,
+    observer: ownState,
+    recorder: minutes,
+    inspect: createInspector({ board, scheduler, prober, clock }),
+    gateway: () => gateway?.report() ?? null,
+  })
+  let gateway: GatewayService | null = null
+
+  /** Whether Heartline itself is fit to judge nodes. */
+  function ownState() {
+    const { trouble } = store.status()
+    const reasons = [...observer.reasons(clock.monotonic()), ...(trouble === null ? [] : [unwritten(trouble)])]
+    return { impaired: reasons.length > 0, reasons }
+  }
+
+  function apply(next: Config, kept: ReadonlySet<string>): void {
+    const endpoints = next.networks.flatMap((network) => network.endpoints.map(({ endpoint }) => endpoint))
+    prober.retarget(targetsOf(next.networks), connectionsOf(next))
+    poller.configure(polledNetworksOf(next), kept)
+    sightings.retain(endpoints.map((endpoint) => ({ key: endpointKey(endpoint), shards: endpoint.shards })))
+    store.register(
+      endpoints.map((endpoint) => ({ endpoint: endpointKey(endpoint), holdMs: 2 * endpoint.intervalMs })),
+      clock.now(),
+    )
+    calendar.configure(next.maintenance)
+    scheduler.configure(itemsOf(next), next.poll.concurrency)
+    gateway?.reconfigure(gatewaySetupOf(next))
+    metrics.configReloaded(true, clock.now())
+  }
+
+  /** Closes again what a failed start has opened. */
+  async function abandon(key: ListenError['key'], cause: unknown): Promise<never> {
+    selfWatch.stop()
+    calendar.stop()
+    await Promise.all([prober.close(), http.close(), gateway?.close()])
+    await store.close()
+    throw new ListenError(key, cause)
+  }
+
+  apply(config, new Set())
+  const saved = await store.savedHealth()
+  poller.restore(saved, await earlierIncidents(store))
+  journal.started(saved.reduce((last, { at }) => Math.max(last, at), 0))
+  if (config.gateway.enabled) {
+    gateway = createGatewayService({
+      ...{ board, store, clock, log, metrics: metrics.gateway },
+      listen: { ...config.gateway.listen, tls: certificateOf(config.gateway) },
+      setup: gatewaySetupOf(config),
+      aliases: await store.aliases(),
+      onDoubt: (key) => scheduler.pollSoon(key),
+    })
+  }
+  const url = urlOf(
+    await http.listen().catch((error: unknown) => abandon('server.listen', error)),
+    config.server.tls !== null,
+  )
+  let gatewayUrl: string | null = null
+  if (gateway !== null) {
+    const address = await gateway.listen().catch((error: unknown) => abandon('gateway.listen', error))
+    gatewayUrl = urlOf(address, config.gateway.tls !== null)
+    log.info({ url: gatewayUrl, callers: config.gateway.callers.length }, 'gateway listening')
+  }
+  log.info({ url, endpoints: endpointCount(board) }, 'listening')
+  scheduler.start()
+  upkeep.start()
+  // Neither may hold up the first polls.
+  const started = housekeeping
+    .start()
+    .catch((error: unknown) => log.warn({ error: String(error) }, 'calendar jobs could not be started'))
+    .then(() => upkeep.refreshAvailability())
+
+  return {
+    url,
+    gatewayUrl,
+    board,
+
+    reload(next, kept) {
+      apply(next, kept)
+      journal.reloaded(endpointCount(board))
+      log.setLevel(next.log.level)
+      const certificate = certificateOf(next.server)
+      if (certificate !== null) http.useCertificate(certificate)
+      const gatewayCertificate = certificateOf(next.gateway)
+      if (gatewayCertificate !== null) gateway?.useCertificate(gatewayCertificate)
+    },
+
+    reloadRefused() {
+      metrics.configReloaded(false, clock.now())
+      journal.reloadRefused()
+    },
+
+    /** The order of stopping; docs/architecture.md and docs/operations.md repeat it. */
+    async stop() {
+      // 1. /ready answers 503.
+      isStopping = true
+      // 2. The gateway accepts no more requests, and answers those in flight, with the verdicts of polls that still run.
+      await gateway?.close()
+      // 3. No poll starts any more; running ones are cut off.
+      selfWatch.stop()
+      calendar.stop()
+      await scheduler.stop()
+      // 4. Connections to nodes are closed, calendar jobs cut short.
+      upkeep.stop()
+      await Promise.all([prober.close(), housekeeping.stop(), started])
+      // 5. What a restart needs of every endpoint is queued for the store.
+      poller.saveAll()
+      // 6. The page, the API and the metrics are closed, requests in flight answered.
+      await http.close()
+      // 7. The store writes what is queued, and closes.
+      await store.close()
+    },
+  }
+}
 
 export interface DaemonDeps {
   readonly config: Config
@@ -39,9 +191,8 @@ export interface DaemonDeps {
   readonly clock?: Clock
 }
 
-/** An address of the configuration cannot be had. */
+/** An address of the configuration cannot be used. */
 export class ListenError extends Error {
-  /** The key that names it. */
   readonly key: 'server.listen' | 'gateway.listen'
   readonly code: string
 
@@ -55,101 +206,77 @@ export class ListenError extends Error {
 }
 
 export interface Daemon {
-  /** Where the page is. */
+  /** Address of the page. */
   readonly url: string
-  /** Where the gateway is; `null` without one. */
+  /** Address of the gateway; `null` without one. */
   readonly gatewayUrl: string | null
   readonly board: Board
-  /** Swaps a valid configuration in whole: the endpoints of `kept` go on with the state and the turn that they have. */
+  /** Replaces the whole configuration by a valid one. The endpoints of `kept` keep their state and their turn. */
   reload(config: Config, kept: ReadonlySet<string>): void
-  /** A reload was refused: everything stays, and the metrics say so. */
+  /** A reload was rejected: everything stays, and the metrics show it. */
   reloadRefused(): void
   /** Resolves when nothing is left running and the history is on disk. */
   stop(): Promise<void>
 }
 
-/** Configuration in, running daemon out. Rejects where the store or the address cannot be had. */
-export async function startDaemon({ config, log, clock = systemClock }: DaemonDeps): Promise<Daemon> {
-  let current = config
-  let stopping = false
-  const board = createBoard()
-  const incidents = createIncidentLog()
-  const us = createObserver()
-  const journal = createJournal({ clock })
-  const sightings = createSightings()
-  const store = await openStore({
-    ...config.store,
-    clock,
-    log,
-    onCommit({ durationMs }) {
-      metrics.storeCommitted(durationMs)
-      recorder.committed(durationMs)
-    },
-  })
-  const metrics: Metrics = createMetrics({
-    board,
-    incidents,
-    clock,
-    version,
-    storeStatus: () => store.status(),
-    scheduler: () => scheduler,
-    observer,
-    gateway: () => gatewayState(gateway),
-  })
-  const recorder = createMinuteStats({
-    clock,
-    queueRows: () => store.status().queueRows,
-    residentBytes: () => process.memoryUsage.rss(),
-    requests: () => metrics.requests(),
-  })
+interface MonitorDeps {
+  readonly clock: Clock
+  readonly log: Logger
+  readonly board: WritableBoard
+  readonly incidents: WritableIncidentLog
+  readonly observer: Observer
+  readonly journal: Journal
+  readonly store: Store
+  readonly metrics: Metrics
+  readonly minutes: MinuteStats
+  readonly concurrency: number
+  readonly onChainEvent: NonNullable<PollerDeps['onChainEvent']>
+}
+
+/** The parts that poll, and what they report to. */
+function createMonitor({ clock, log, board, observer, journal, store, metrics, minutes, ...deps }: MonitorDeps) {
   const prober = createProber({ clock })
+  const sightings = createSightings()
   const selfWatch = watchSelf({
     clock,
     onJump(byMs) {
       const direction = byMs > 0 ? 'forward' : 'backward'
-      // It is measured a little short or long: 3599.9 s were set as an hour.
+      // The measured jump is a little off: 3599.9 s were set as an hour.
       const seconds = Math.round(byMs / 1000)
       metrics.clockJumped(direction)
       log.warn({ direction, seconds: Math.abs(seconds) }, 'wall clock jumped')
-      us.clockStepped(clock.monotonic(), 1000 * seconds)
+      observer.clockStepped(clock.monotonic(), 1000 * seconds)
       journal.stepped(1000 * seconds)
       poller.shift(byMs)
       sightings.shift(byMs)
     },
     onBlocked(from, to) {
-      us.stalled(from, to)
-      recorder.loopBlocked(to - from)
+      observer.stalled(from, to)
+      minutes.loopBlocked(to - from)
       journal.held(to - from)
     },
   })
   const poller = createPoller({
-    prober,
-    observer: us,
+    ...{ prober, observer, board, store, metrics, clock, log },
+    incidents: deps.incidents,
     checkSelf: () => selfWatch.check(),
-    board,
-    incidents,
-    store,
-    metrics,
-    onChainEvent: (network, event) => gateway?.chainMoved(network, event),
+    onChainEvent: deps.onChainEvent,
     onJudged: (result) => sightings.take(result),
     pollSoon: (key) => scheduler.pollSoon(key),
-    clock,
-    log,
   })
   const scheduler = createScheduler({
     clock,
-    concurrency: config.poll.concurrency,
+    concurrency: deps.concurrency,
     run: (key, signal) => poller.poll(key, signal),
     onLag(ms) {
       metrics.schedulerLag(ms)
-      recorder.pollLate(ms)
+      minutes.pollLate(ms)
     },
     onSkip(_key, reason, count) {
       metrics.schedulerSkipped(reason, count)
-      recorder.pollsSkipped(count)
+      minutes.pollsSkipped(count)
     },
   })
-  const housekeeping = createHousekeeping({ store, clock, log })
   const calendar = createMaintenanceCalendar({
     clock,
     log,
@@ -161,204 +288,61 @@ export async function startDaemon({ config, log, clock = systemClock }: DaemonDe
       store.maintain(maintainedTimes(ours, board, now), now)
     },
   })
-  const http: HttpServer = createHttpServer({
-    board,
-    incidents,
-    store,
-    metrics,
-    clock,
-    log,
-    version,
-    options: { ...config.server.listen, ...config.server, tls: certificateOf(config.server) },
-    ready: () => scheduler.firstRoundDone && !stopping,
-    stopping: () => stopping,
-    observer,
-    journal,
-    recorder,
-    sightings,
-    inspect: createInspector({ board, scheduler, prober, clock }),
-    gateway: () => gateway?.report() ?? null,
-  })
-  let gateway: GatewayService | null = null
+  return { prober, sightings, selfWatch, poller, scheduler, calendar }
+}
 
-  /** Whether it is us. */
-  function observer() {
-    const { trouble } = store.status()
-    const reasons = [...us.reasons(clock.monotonic()), ...(trouble === null ? [] : [unwritten(trouble)])]
-    return { impaired: reasons.length > 0, reasons }
-  }
+type UpkeepDeps = Pick<MonitorDeps, 'clock' | 'log' | 'board' | 'store' | 'observer' | 'journal' | 'minutes'>
 
-  function apply(next: Config, kept: ReadonlySet<string>): void {
-    const endpoints = next.networks.flatMap((network) => network.endpoints)
-    const items = itemsOf(next)
-    prober.retarget(targetsOf(next.networks), connectionsOf(next))
-    current = next
-    const networks = next.networks.map(({ network, endpoints: configured }) => ({
-      network,
-      endpoints: configured.map(({ endpoint, connection }) => ({
-        endpoint,
-        at: locationOf(new URL(connection.url.reveal()).hostname),
-      })),
-    }))
-    poller.configure(networks, kept)
-    const holding = endpoints.map(({ endpoint }) => ({
-      endpoint: endpointKey(endpoint),
-      holdMs: 2 * endpoint.intervalMs,
-    }))
-    sightings.retain(endpoints.map(({ endpoint }) => ({ key: endpointKey(endpoint), shards: endpoint.shards })))
-    store.register(holding, clock.now())
-    calendar.configure(next.maintenance)
-    scheduler.configure(items, next.poll.concurrency)
-    gateway?.reconfigure(gatewaySetupOf(next))
-    metrics.configReloaded(true, clock.now())
-  }
+/** Availability changes slowly, and computing it reads much; only after the start it is wanted sooner. */
+const AVAILABILITY_EVERY_MS = 60_000
+const AVAILABILITY_FIRST_MS = 2000
+const SAMPLE_EVERY_MS = 1000
 
-  let ownTimer: Timer | null = null
-  function lookAfterOurselves(): void {
-    const { trouble } = store.status()
-    recorder.sample()
-    journal.troubles([...us.lastingReasons(clock.monotonic()), ...(trouble === null ? [] : [unwritten(trouble)])])
-    ownTimer = clock.after(OWN_LOOK_EVERY_MS, lookAfterOurselves)
-  }
-
+/** What is repeated by timers, besides polls: samples of the daemon itself, and the availability of every endpoint. */
+function createUpkeep({ clock, log, board, store, observer, journal, minutes }: UpkeepDeps) {
+  let isStopped = false
+  let sampleTimer: Timer | null = null
   let availabilityTimer: Timer | null = null
-  async function refreshAvailability(nextMs: number): Promise<void> {
-    const keys = current.networks.flatMap(({ endpoints }) => endpoints.map(({ endpoint }) => endpointKey(endpoint)))
+
+  function sample(): void {
+    const { trouble } = store.status()
+    minutes.sample()
+    journal.troubles([...observer.lastingReasons(clock.monotonic()), ...(trouble === null ? [] : [unwritten(trouble)])])
+    sampleTimer = clock.after(SAMPLE_EVERY_MS, sample)
+  }
+
+  async function refreshAvailability(nextMs = AVAILABILITY_FIRST_MS): Promise<void> {
+    const keys = board.networks().flatMap(({ endpoints }) => endpoints.map(({ key }) => key))
     try {
       board.putAvailability(await store.availability(keys, clock.now()))
     } catch (error) {
-      log.warn({ error: String(error) }, 'availability could not be worked out')
+      log.warn({ error: String(error) }, 'availability could not be computed')
     }
-    if (!stopping)
-      availabilityTimer = clock.after(
-        nextMs,
-        () => void refreshAvailability(Math.min(2 * nextMs, AVAILABILITY_EVERY_MS)),
-      )
+    if (isStopped) return
+    const later = () => void refreshAvailability(Math.min(2 * nextMs, AVAILABILITY_EVERY_MS))
+    availabilityTimer = clock.after(nextMs, later)
   }
-
-  apply(config, new Set())
-  const saved = await store.savedHealth()
-  poller.restore(saved, await earlierIncidents(store))
-  journal.started(saved.reduce((last, { at }) => Math.max(last, at), 0))
-  async function giveUp(key: ListenError['key'], cause: unknown): Promise<never> {
-    selfWatch.stop()
-    calendar.stop()
-    await Promise.all([prober.close(), http.close(), gateway?.close()])
-    await store.close()
-    throw new ListenError(key, cause)
-  }
-
-  if (config.gateway.enabled) {
-    gateway = createGatewayService({
-      listen: { ...config.gateway.listen, tls: certificateOf(config.gateway) },
-      setup: gatewaySetupOf(config),
-      board,
-      store,
-      aliases: await store.aliases(),
-      onDoubt: (key) => scheduler.pollSoon(key),
-      metrics: metrics.gateway,
-      clock,
-      log,
-    })
-  }
-  const address = await http.listen().catch((error: unknown) => giveUp('server.listen', error))
-  const url = urlOf(address, config.server.tls !== null)
-  let gatewayUrl: string | null = null
-  if (gateway !== null) {
-    const at = await gateway.listen().catch((error: unknown) => giveUp('gateway.listen', error))
-    gatewayUrl = urlOf(at, config.gateway.tls !== null)
-    log.info({ url: gatewayUrl, callers: config.gateway.callers.length }, 'gateway listening')
-  }
-  log.info({ url, endpoints: board.networks().reduce((sum, { endpoints }) => sum + endpoints.length, 0) }, 'listening')
-  scheduler.start()
-  lookAfterOurselves()
-  // Neither may hold up the first polls.
-  const housekept = housekeeping
-    .start()
-    .catch((error: unknown) => log.warn({ error: String(error) }, 'calendar jobs could not be started'))
-    .then(() => refreshAvailability(AVAILABILITY_FIRST_MS))
 
   return {
-    url,
-    gatewayUrl,
-    board,
-
-    reload(next, kept) {
-      apply(next, kept)
-      journal.reloaded(board.networks().reduce((sum, { endpoints }) => sum + endpoints.length, 0))
-      log.setLevel(next.log.level)
-      const certificate = certificateOf(next.server)
-      if (certificate !== null) http.useCertificate(certificate)
-      const gatewayCertificate = certificateOf(next.gateway)
-      if (gatewayCertificate !== null) gateway?.useCertificate(gatewayCertificate)
-    },
-
-    reloadRefused() {
-      metrics.configReloaded(false, clock.now())
-      journal.reloadRefused()
-    },
-
-    async stop() {
-      stopping = true
-      // Polls go on until the last request is answered by what they know.
-      await gateway?.close()
-      selfWatch.stop()
-      calendar.stop()
-      await scheduler.stop()
-      await Promise.all([prober.close(), housekeeping.stop(), housekept])
+    start: sample,
+    refreshAvailability,
+    stop(): void {
+      isStopped = true
+      sampleTimer?.cancel()
       availabilityTimer?.cancel()
-      ownTimer?.cancel()
-      poller.saveAll()
-      await http.close()
-      await store.close()
     },
   }
 }
 
-/** To one origin: no poll that may run has to wait for a connection, nor one of its checks or shards for another. */
-function connectionsOf({ networks }: Config): number {
-  const requestsAtOnce = networks.flatMap(({ poll, endpoints }) =>
-    endpoints.map(({ endpoint: { checks, shards } }) => poll.concurrencyPerHost * checks.length * shards.length),
-  )
-  return requestsAtOnce.reduce((most, count) => Math.max(most, count), 1)
-}
-
-/** Endpoints of one host and port share its limit of polls at once, whatever their paths; those of a network its own. */
-function itemsOf(config: Config): ScheduledItem[] {
-  return config.networks.flatMap(({ network, poll, endpoints }) =>
-    endpoints.map(({ endpoint, connection }) => ({
-      key: endpointKey(endpoint),
-      intervalMs: endpoint.intervalMs,
-      limits: [
-        { name: `host ${new URL(connection.url.reveal()).host}`, concurrency: poll.concurrencyPerHost },
-        { name: `network ${network.name}`, concurrency: poll.concurrency },
-      ],
-    })),
-  )
-}
-
-function gatewaySetupOf({ gateway, networks }: Config): GatewaySetup {
-  return {
-    rules: {
-      ...gateway,
-      networks: networks.map(({ network, shards, host, endpoints }) => ({
-        network,
-        shards,
-        host,
-        endpoints: endpoints.map(({ endpoint }) => endpoint.name),
-      })),
-    },
-    targets: targetsOf(networks),
-    cacheMaxBytes: gateway.cacheMaxBytes,
-    finalDepths: new Map(networks.map(({ network, finalDepth }) => [network.name, finalDepth])),
-  }
+function endpointCount(board: Board): number {
+  return board.networks().reduce((sum, { endpoints }) => sum + endpoints.length, 0)
 }
 
 function unwritten(trouble: string): string {
   return `the history cannot be written (${trouble})`
 }
 
-/** What the metrics tell of it besides what they count. */
+/** What the metrics show of the gateway besides its counters. */
 function gatewayState(gateway: GatewayService | null): GatewayState | null {
   if (gateway === null) return null
   const { callers, networks } = gateway.report()
