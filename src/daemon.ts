@@ -5,7 +5,6 @@ import { createObserver, type Observer } from './core/observer/observer.ts'
 import { createGatewayService, type GatewayService } from './gateway/service.ts'
 import { createHttpServer } from './http/server.ts'
 import type { Logger } from './log.ts'
-import type { GatewayState } from './metrics/gateway-series.ts'
 import { createMetrics, type Metrics } from './metrics/metrics.ts'
 import { createMinuteStats, type MinuteStats } from './metrics/minute-stats.ts'
 import { createProber } from './nodes/probe.ts'
@@ -49,8 +48,8 @@ export async function startDaemon({ config, log, clock = systemClock }: DaemonDe
     version,
     storeStatus: () => store.status(),
     scheduler: () => monitor.scheduler,
-    observer: ownState,
-    gateway: () => gatewayState(gateway),
+    observer: () => ownState(observer, store, clock),
+    gateway: () => gateway?.report() ?? null,
   })
   const minutes = createMinuteStats({
     clock,
@@ -58,32 +57,27 @@ export async function startDaemon({ config, log, clock = systemClock }: DaemonDe
     residentBytes: () => process.memoryUsage.rss(),
     requests: () => metrics.requests(),
   })
+  const parts = { clock, log, board, incidents, observer, journal, store, metrics, minutes }
   const monitor = createMonitor({
-    ...{ clock, log, board, incidents, observer, journal, store, metrics, minutes },
+    ...parts,
     concurrency: config.poll.concurrency,
     onChainEvent: (network, event) => gateway?.chainMoved(network, event),
   })
   const { prober, selfWatch, poller, scheduler, calendar, sightings } = monitor
-  const housekeeping = createHousekeeping({ store, clock, log })
-  const upkeep = createUpkeep({ clock, log, board, store, observer, journal, minutes })
+  const upkeep = createUpkeep(parts)
   const http = createHttpServer({
-    ...{ board, incidents, store, metrics, clock, log, version, journal, sightings },
+    ...parts,
+    version,
+    sightings,
     options: { ...config.server.listen, ...config.server, tls: certificateOf(config.server) },
     ready: () => scheduler.firstRoundDone && !isStopping,
     stopping: () => isStopping,
-    observer: ownState,
+    observer: () => ownState(observer, store, clock),
     recorder: minutes,
     inspect: createInspector({ board, scheduler, prober, clock }),
     gateway: () => gateway?.report() ?? null,
   })
   let gateway: GatewayService | null = null
-
-  /** Whether Heartline itself is fit to judge nodes. */
-  function ownState() {
-    const { trouble } = store.status()
-    const reasons = [...observer.reasons(clock.monotonic()), ...(trouble === null ? [] : [unwritten(trouble)])]
-    return { impaired: reasons.length > 0, reasons }
-  }
 
   function apply(next: Config, kept: ReadonlySet<string>): void {
     const endpoints = next.networks.flatMap((network) => network.endpoints.map(({ endpoint }) => endpoint))
@@ -115,31 +109,25 @@ export async function startDaemon({ config, log, clock = systemClock }: DaemonDe
   journal.started(saved.reduce((last, { at }) => Math.max(last, at), 0))
   if (config.gateway.enabled) {
     gateway = createGatewayService({
-      ...{ board, store, clock, log, metrics: metrics.gateway },
+      ...parts,
+      metrics: metrics.gateway,
       listen: { ...config.gateway.listen, tls: certificateOf(config.gateway) },
       setup: gatewaySetupOf(config),
       aliases: await store.aliases(),
       onDoubt: (key) => scheduler.pollSoon(key),
     })
   }
-  const url = urlOf(
-    await http.listen().catch((error: unknown) => abandon('server.listen', error)),
-    config.server.tls !== null,
-  )
+  const address = await http.listen().catch((error: unknown) => abandon('server.listen', error))
+  const url = urlOf(address, config.server.tls !== null)
   let gatewayUrl: string | null = null
   if (gateway !== null) {
-    const address = await gateway.listen().catch((error: unknown) => abandon('gateway.listen', error))
-    gatewayUrl = urlOf(address, config.gateway.tls !== null)
+    const at = await gateway.listen().catch((error: unknown) => abandon('gateway.listen', error))
+    gatewayUrl = urlOf(at, config.gateway.tls !== null)
     log.info({ url: gatewayUrl, callers: config.gateway.callers.length }, 'gateway listening')
   }
   log.info({ url, endpoints: endpointCount(board) }, 'listening')
   scheduler.start()
   upkeep.start()
-  // Neither may hold up the first polls.
-  const started = housekeeping
-    .start()
-    .catch((error: unknown) => log.warn({ error: String(error) }, 'calendar jobs could not be started'))
-    .then(() => upkeep.refreshAvailability())
 
   return {
     url,
@@ -172,8 +160,7 @@ export async function startDaemon({ config, log, clock = systemClock }: DaemonDe
       calendar.stop()
       await scheduler.stop()
       // 4. Connections to nodes are closed, calendar jobs cut short.
-      upkeep.stop()
-      await Promise.all([prober.close(), housekeeping.stop(), started])
+      await Promise.all([prober.close(), upkeep.stop()])
       // 5. What a restart needs of every endpoint is queued for the store.
       poller.saveAll()
       // 6. The page, the API and the metrics are closed, requests in flight answered.
@@ -234,7 +221,8 @@ interface MonitorDeps {
 }
 
 /** The parts that poll, and what they report to. */
-function createMonitor({ clock, log, board, observer, journal, store, metrics, minutes, ...deps }: MonitorDeps) {
+function createMonitor({ concurrency, onChainEvent, ...parts }: MonitorDeps) {
+  const { clock, log, board, observer, journal, store, metrics, minutes } = parts
   const prober = createProber({ clock })
   const sightings = createSightings()
   const selfWatch = watchSelf({
@@ -257,16 +245,16 @@ function createMonitor({ clock, log, board, observer, journal, store, metrics, m
     },
   })
   const poller = createPoller({
-    ...{ prober, observer, board, store, metrics, clock, log },
-    incidents: deps.incidents,
+    ...parts,
+    prober,
     checkSelf: () => selfWatch.check(),
-    onChainEvent: deps.onChainEvent,
+    onChainEvent,
     onJudged: (result) => sightings.take(result),
     pollSoon: (key) => scheduler.pollSoon(key),
   })
   const scheduler = createScheduler({
     clock,
-    concurrency: deps.concurrency,
+    concurrency,
     run: (key, signal) => poller.poll(key, signal),
     onLag(ms) {
       metrics.schedulerLag(ms)
@@ -298,16 +286,17 @@ const AVAILABILITY_EVERY_MS = 60_000
 const AVAILABILITY_FIRST_MS = 2000
 const SAMPLE_EVERY_MS = 1000
 
-/** What is repeated by timers, besides polls: samples of the daemon itself, and the availability of every endpoint. */
+/** What timers repeat, besides polls: samples of the daemon itself, calendar jobs, and the availability of every endpoint. */
 function createUpkeep({ clock, log, board, store, observer, journal, minutes }: UpkeepDeps) {
+  const housekeeping = createHousekeeping({ store, clock, log })
   let isStopped = false
+  let started: Promise<void> | null = null
   let sampleTimer: Timer | null = null
   let availabilityTimer: Timer | null = null
 
   function sample(): void {
-    const { trouble } = store.status()
     minutes.sample()
-    journal.troubles([...observer.lastingReasons(clock.monotonic()), ...(trouble === null ? [] : [unwritten(trouble)])])
+    journal.troubles([...observer.lastingReasons(clock.monotonic()), ...storeTrouble(store)])
     sampleTimer = clock.after(SAMPLE_EVERY_MS, sample)
   }
 
@@ -324,35 +313,36 @@ function createUpkeep({ clock, log, board, store, observer, journal, minutes }: 
   }
 
   return {
-    start: sample,
-    refreshAvailability,
-    stop(): void {
+    start(): void {
+      sample()
+      // Neither may hold up the first polls.
+      started = housekeeping
+        .start()
+        .catch((error: unknown) => log.warn({ error: String(error) }, 'calendar jobs could not be started'))
+        .then(() => refreshAvailability())
+    },
+    async stop(): Promise<void> {
       isStopped = true
       sampleTimer?.cancel()
       availabilityTimer?.cancel()
+      await Promise.all([housekeeping.stop(), started])
     },
   }
+}
+
+/** Whether Heartline itself is fit to judge nodes. */
+function ownState(observer: Observer, store: Store, clock: Clock) {
+  const reasons = [...observer.reasons(clock.monotonic()), ...storeTrouble(store)]
+  return { impaired: reasons.length > 0, reasons }
 }
 
 function endpointCount(board: Board): number {
   return board.networks().reduce((sum, { endpoints }) => sum + endpoints.length, 0)
 }
 
-function unwritten(trouble: string): string {
-  return `the history cannot be written (${trouble})`
-}
-
-/** What the metrics show of the gateway besides its counters. */
-function gatewayState(gateway: GatewayService | null): GatewayState | null {
-  if (gateway === null) return null
-  const { callers, networks } = gateway.report()
-  return {
-    callers: callers.map(({ name }) => name),
-    networks: networks.map(({ name, endpoints }) => ({
-      name,
-      endpoints: endpoints.map(({ endpoint, excluded }) => ({ name: endpoint, eligible: excluded === null })),
-    })),
-  }
+function storeTrouble(store: Store): string[] {
+  const { trouble } = store.status()
+  return trouble === null ? [] : [`the history cannot be written (${trouble})`]
 }
 
 function certificateOf({ tls }: Pick<Config['server'], 'tls'>): { cert: string; key: string } | null {

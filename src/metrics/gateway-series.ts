@@ -36,10 +36,11 @@ export interface GatewayCounters {
 
 /** What the gateway is now, read when rendering. */
 export interface GatewayState {
-  readonly callers: readonly string[]
+  readonly callers: readonly { readonly name: string }[]
   readonly networks: readonly {
     readonly name: string
-    readonly endpoints: readonly { readonly name: string; readonly eligible: boolean }[]
+    /** `excluded`: why the gateway cannot choose the endpoint; `null` when it can. */
+    readonly endpoints: readonly { readonly endpoint: string; readonly excluded: unknown }[]
   }[]
 }
 
@@ -91,9 +92,9 @@ export function createGatewaySeries(): GatewaySeries {
   }
 
   function forget(state: GatewayState): void {
-    const callers = new Set(state.callers)
+    const callers = new Set(state.callers.map(({ name }) => name))
     const known = new Map(
-      state.networks.map(({ name, endpoints }) => [name, new Set(endpoints.map((one) => one.name))]),
+      state.networks.map(({ name, endpoints }) => [name, new Set(endpoints.map((one) => one.endpoint))]),
     )
     for (const [name, { operations, attempts, inFlight: atWork }] of networks) {
       const endpoints = known.get(name)
@@ -182,8 +183,8 @@ export function createGatewaySeries(): GatewaySeries {
           }
         }
         add('gateway_requests_in_flight', bare, atWork)
-        for (const { name: endpoint, eligible } of endpoints) {
-          add('gateway_eligible', `${bare},endpoint="${labelValue(endpoint)}"`, eligible ? 1 : 0)
+        for (const { endpoint, excluded } of endpoints) {
+          add('gateway_eligible', `${bare},endpoint="${labelValue(endpoint)}"`, excluded === null ? 1 : 0)
         }
         // From 0 on: of a series that appears with its first event, that event is no increase.
         for (const reason of RETRY_REASONS) {

@@ -71,13 +71,13 @@ export function createPoller(deps: PollerDeps): Poller {
 
   /** The poll failed by our own fault: the endpoint's state is unknown from here on. */
   function discard({ entry, result }: CompletedPoll): void {
-    const { key, endpoint, view } = entry
+    const { endpoint, view } = entry
     const previous = view.health(endpoint.name)
     const health = view.discardPoll(endpoint.name, result.startedAt)
     if (health === null || previous === undefined) return
     const wasKnown = stateAt(previous, clock.now()) !== 'unknown'
     board.put(health, wasKnown)
-    history.discarded(key, result)
+    history.discarded(entry.key, result)
     if (wasKnown) log.warn({ ...names(endpoint), failure: firstFailure(result) }, 'poll discarded: our own fault')
   }
 
@@ -98,10 +98,6 @@ export function createPoller(deps: PollerDeps): Poller {
     if (forked !== before.forked) log.warn({ network: name }, forked ? 'network forked' : 'network fork resolved')
   }
 
-  function retainIncidents(now: UnixMs): void {
-    recorder.retain(new Set(polled.keys()), networkNames, now)
-  }
-
   return {
     configure(networks, kept) {
       const now = clock.now()
@@ -116,16 +112,8 @@ export function createPoller(deps: PollerDeps): Poller {
         all.reduce((most, { endpoint }) => Math.max(most, endpoint.intervalMs), 0),
       )
       pending.retain(new Set(polled.keys()))
-      board.configure(
-        networks.map(({ network }, at) => ({
-          network,
-          fresh: (byNetwork[at] ?? []).map(({ endpoint, view, tally }) => ({
-            health: view.health(endpoint.name) ?? unpolled(endpoint, now),
-            tally,
-          })),
-        })),
-      )
-      retainIncidents(now)
+      board.configure(networks.map(({ network }, at) => ({ network, fresh: freshOf(byNetwork[at] ?? [], now) })))
+      recorder.retain(new Set(polled.keys()), networkNames, now)
     },
 
     restore(saved, records) {
@@ -144,7 +132,7 @@ export function createPoller(deps: PollerDeps): Poller {
         if (health.verdict !== null && health.verdict !== 'down') observer.expect(entry.at, clock.monotonic())
       }
       recorder.restore(records, maintained)
-      retainIncidents(now)
+      recorder.retain(new Set(polled.keys()), networkNames, now)
     },
 
     async poll(key, signal) {
@@ -155,8 +143,7 @@ export function createPoller(deps: PollerDeps): Poller {
         const answered = await prober.poll(entry.endpoint, signal, (heads) => entry.view.compare(entry.name, heads))
         // Stopped or reconfigured meanwhile: the result is of no use.
         if (signal.aborted || polled.get(key) !== entry) return NO_WAIT
-        const isCurrent = answered.endpoint === entry.endpoint
-        const result = isCurrent ? answered : { ...answered, endpoint: entry.endpoint }
+        const result = { ...answered, endpoint: entry.endpoint }
         // Before the poll ends: what is noticed only now happened while it lasted.
         deps.checkSelf()
         take({ entry, location: entry.at, startedAt, endedAt: clock.monotonic(), result })
@@ -169,8 +156,7 @@ export function createPoller(deps: PollerDeps): Poller {
     },
 
     shift(ms) {
-      const now = clock.now()
-      for (const view of new Set([...polled.values()].map((entry) => entry.view))) view.shift(ms, now)
+      for (const view of new Set([...polled.values()].map((entry) => entry.view))) view.shift(ms, clock.now())
       for (const { name, view } of polled.values()) {
         const health = view.health(name)
         if (health !== undefined) board.put(health, true)
@@ -263,6 +249,13 @@ function polledOf(
     view.takeOver(endpoint.name, earlier.view)
     return Object.assign(earlier, next)
   })
+}
+
+function freshOf(entries: readonly PolledEndpoint[], now: UnixMs): { health: Health; tally: Tally }[] {
+  return entries.map(({ endpoint, view, tally }) => ({
+    health: view.health(endpoint.name) ?? unpolled(endpoint, now),
+    tally,
+  }))
 }
 
 function isDown({ name, view }: PolledEndpoint): boolean {

@@ -141,7 +141,7 @@ test('a parameter is refused', async () => {
   expect((await setUp().server.inject('/api/v1/gateway?x=1')).statusCode).toBe(400)
 })
 
-function metricsWith({ callers, networks }: GatewayReport): Metrics {
+function metricsWith(report: GatewayReport): Metrics {
   return createMetrics({
     board: createBoard(),
     incidents: createIncidentLog(),
@@ -150,12 +150,6 @@ function metricsWith({ callers, networks }: GatewayReport): Metrics {
     storeStatus: () => QUIET_STORE,
     scheduler: () => ({ lastRoundAt: null }),
     observer: () => ({ impaired: false }),
-    gateway: () => ({
-      callers: callers.map(({ name }) => name),
-      networks: networks.map(({ name, endpoints }) => ({
-        name,
-        endpoints: endpoints.map(({ endpoint, excluded }) => ({ name: endpoint, eligible: excluded === null })),
-      })),
-    }),
+    gateway: () => report,
   })
 }

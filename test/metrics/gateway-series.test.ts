@@ -3,16 +3,16 @@ import { RETRY_REASONS } from '../../src/core/routing/request-outcome.ts'
 import { createGatewaySeries, type GatewayState } from '../../src/metrics/gateway-series.ts'
 
 const STATE: GatewayState = {
-  callers: ['wallet', 'shop'],
+  callers: [{ name: 'wallet' }, { name: 'shop' }],
   networks: [
     {
       name: 'ethereum',
       endpoints: [
-        { name: 'a', eligible: true },
-        { name: 'b', eligible: false },
+        { endpoint: 'a', excluded: null },
+        { endpoint: 'b', excluded: 'down' },
       ],
     },
-    { name: 'avalanche', endpoints: [{ name: 'a', eligible: true }] },
+    { name: 'avalanche', endpoints: [{ endpoint: 'a', excluded: null }] },
   ],
 }
 
@@ -63,9 +63,9 @@ test('every request is counted by its names, and its times go into buckets fine 
 
 test('callers, endpoints and networks that are gone from the configuration are gone from the text', () => {
   const series = filled()
-  const ethereum = { name: 'ethereum', endpoints: [{ name: 'a', eligible: true }] }
+  const ethereum = { name: 'ethereum', endpoints: [{ endpoint: 'a', excluded: null }] }
 
-  const text = textOf(series, { callers: ['wallet'], networks: [ethereum] })
+  const text = textOf(series, { callers: [{ name: 'wallet' }], networks: [ethereum] })
 
   expect(text).toContain('caller="wallet"')
   expect(text).not.toContain('caller="shop"')

@@ -397,8 +397,8 @@ async function everything(): Promise<string> {
   const { metrics, world, clock } = setUp(undefined, {
     storeStatus: () => ({ ...QUIET_STORE, databaseBytes: 4096, filesystemFreeBytes: 1e9 }),
     gateway: () => ({
-      callers: ['wallet'],
-      networks: [{ name: 'avalanche', endpoints: [{ name: 'own-1', eligible: true }] }],
+      callers: [{ name: 'wallet' }],
+      networks: [{ name: 'avalanche', endpoints: [{ endpoint: 'own-1', excluded: null }] }],
     }),
   })
   const failing = nodeCheck('network', { healthy: false, contiguousFailures: 3, failingSince: clock.now() })
