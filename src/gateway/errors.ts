@@ -1,24 +1,7 @@
 import type { RejectionReason } from '../core/routing/request-outcome.ts'
 
-export interface GatewayError {
-  readonly kind: RejectionReason
-  /** A sentence for people: names members and limits, never values of the caller's, never a URL. */
-  readonly message: string
-  /** When it is worth to come again, where that is known: always for `rate-limited` and `overloaded`. */
-  readonly retryAfterMs?: number
-  /** For `http-method`. */
-  readonly allow?: string
-}
-
-interface RefusalRow {
-  readonly code: number
-  readonly status: number
-  /** What a REST answer calls it. */
-  readonly restCode: 'bad_request' | 'unauthorized' | 'forbidden' | 'rate_limited' | 'internal_issue'
-  readonly restStatus: number
-}
-
-export const ERRORS: Readonly<Record<RejectionReason, RefusalRow>> = {
+/** The codes of the gateway's own errors. */
+export const ERRORS: Readonly<Record<RejectionReason, ErrorCodes>> = {
   unparsable: { code: -32_700, status: 400, restCode: 'bad_request', restStatus: 400 },
   'no-request': { code: -32_600, status: 400, restCode: 'bad_request', restStatus: 400 },
   'unknown-method': { code: -32_601, status: 200, restCode: 'bad_request', restStatus: 404 },
@@ -37,21 +20,46 @@ export const ERRORS: Readonly<Record<RejectionReason, RefusalRow>> = {
   overloaded: { code: -32_603, status: 503, restCode: 'internal_issue', restStatus: 503 },
 }
 
+interface ErrorCodes {
+  readonly code: number
+  readonly status: number
+  readonly restCode: 'bad_request' | 'unauthorized' | 'forbidden' | 'rate_limited' | 'internal_issue'
+  readonly restStatus: number
+}
+
+/** An error that the gateway answers with itself. */
+export interface GatewayError {
+  readonly kind: RejectionReason
+  /** Names members and limits, never a value that the caller sent and never a URL. */
+  readonly message: string
+  /** How long to wait before retrying, if known: always for `rate-limited` and `overloaded`. */
+  readonly retryAfterMs?: number
+  /** The Allow header of `http-method`. */
+  readonly allow?: string
+}
+
 export function gatewayError(kind: RejectionReason, message: string): GatewayError {
   return { kind, message }
 }
 
 export const OVERLOADED: GatewayError = {
-  ...gatewayError('overloaded', 'too many requests are at work'),
+  ...gatewayError('overloaded', 'too many requests in flight'),
   retryAfterMs: 1000,
 }
 
-/** The `error` member of a JSON-RPC answer, as JSON text. */
+export const INTERNAL_ERROR = gatewayError('all-failed', 'internal error in the gateway, see its log')
+
+/** The `error` member of a JSON-RPC response, as JSON text. */
 export function rpcError({ kind, message }: GatewayError): string {
   return JSON.stringify({ code: ERRORS[kind].code, message })
 }
 
-/** The whole body of a REST answer. */
+/** A whole JSON-RPC response to a request whose id is not known. */
+export function rpcErrorWithoutId(error: GatewayError): string {
+  return `{"jsonrpc":"2.0","id":null,"error":${rpcError(error)}}`
+}
+
+/** The body of a REST response. */
 export function restError({ kind, message }: GatewayError): string {
   return JSON.stringify({ data: null, error: message, code: ERRORS[kind].restCode })
 }

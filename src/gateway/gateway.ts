@@ -3,28 +3,47 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Clock } from '../clock.ts'
 import type { Network, Shard } from '../core/network.ts'
 import type { Log } from '../log.ts'
-import { type Cancellation, createCancellation } from './cancellation.ts'
-import { ERRORS, type GatewayError, OVERLOADED, restError, rpcError } from './errors.ts'
-import { type Admission, type AdmissionRules, admit, type ServedNetwork } from './request/admission.ts'
+import { ERRORS, type GatewayError, INTERNAL_ERROR, OVERLOADED, restError, rpcErrorWithoutId } from './errors.ts'
+import {
+  type Admission,
+  type AdmissionRules,
+  admit,
+  type ErrorFormat,
+  type ServedNetwork,
+} from './request/admission.ts'
 import { type Caller, type CallerSettings, createCallers } from './request/callers.ts'
 import { readBody } from './request/envelope.ts'
 import { type Certificate, createListener, type ListenerOptions } from './request/listener.ts'
-import { refuseCalls } from './request/refused-calls.ts'
-import { answerAndLinger, type Backlog, declaredLength, hasBody, receive } from './request/request-body.ts'
-import { createRequestHandler, type GatewayMetrics, type Load, type RpcAnswered } from './request/request-handler.ts'
+import { type BodyBacklog, closeAfterBody, declaredLength, hasBody, receiveBody } from './request/request-body.ts'
+import { type AdmittedRequest, type Answer, type CallLimit, createRequestHandler } from './request/request-handler.ts'
+import { createRequestRecorder, type GatewayMetrics } from './request/request-metrics.ts'
 import {
-  type AnswerHeaders,
-  NOTHING_ASKED,
+  NOT_FORWARDED,
   preflightHeaders,
+  type ResponseHeaders,
+  rejectCalls,
   requestIdOf,
   respond,
   respondEmpty,
 } from './request/respond.ts'
-import type { AliasRoutes } from './request/route-target.ts'
+import type { AliasRoutes } from './request/route.ts'
 import { createSlowReaders } from './request/slow-readers.ts'
-import type { UpstreamHandler } from './upstream-request.ts'
+import { Cancellation, type UpstreamHandler } from './upstream-request.ts'
 
-/** What may change while it runs. */
+/** The gateway's HTTP side: `{base_url}/<endpoint_id>/…`, from the listener to the response. */
+export interface Gateway {
+  listen(): Promise<{ readonly host: string; readonly port: number }>
+  /** For every request from now on; those in flight keep their rules. */
+  reconfigure(rules: GatewayRules): void
+  useCertificate(certificate: Certificate): void
+  callers(): readonly CallerReport[]
+  /** Requests in flight. */
+  inFlight(): number
+  /** Accepts nothing new, lets requests in flight finish for a while, and resolves when no connection is left. */
+  close(): Promise<void>
+}
+
+/** The rules that a reload may change. */
 export interface GatewayRules {
   readonly admin: boolean
   readonly callers: readonly CallerSettings[]
@@ -42,19 +61,18 @@ export interface GatewayRules {
 export interface GatewayDeps {
   readonly listen: Omit<ListenerOptions, 'idleTimeoutMs'>
   readonly rules: GatewayRules
-  /** The row of those who can answer, from the aliases to the nodes themselves. */
   readonly upstream: UpstreamHandler
   readonly aliases: AliasRoutes
   readonly metrics: GatewayMetrics
   readonly clock: Clock
   readonly log: Log
-  /** Calls that may be at work at once. */
+  /** Calls in flight. */
   readonly maxInFlight?: number
-  /** Of large answers that callers have not taken yet. */
+  /** Of large answers that callers have not read yet. */
   readonly maxUnreadBytes?: number
 }
 
-/** What others may see of a caller. */
+/** A caller as the API shows it. */
 export interface CallerReport {
   readonly name: string
   readonly networks: readonly string[]
@@ -65,190 +83,171 @@ export interface CallerReport {
   readonly rejected: number
 }
 
-/** `{base_url}/<endpoint_id>/…`: takes requests in, has them answered, and tells the answer. */
-export interface Gateway {
-  listen(): Promise<{ readonly host: string; readonly port: number }>
-  /** For every request from now on; those at work go on by the rules by which they came. */
-  reconfigure(rules: GatewayRules): void
-  useCertificate(certificate: Certificate): void
-  callers(): readonly CallerReport[]
-  /** Requests at work. */
-  inFlight(): number
-  /** Takes nothing new, lets what is at work finish for a while, and resolves when nothing is left open. */
-  close(): Promise<void>
+/**
+ * At 500 requests a second to a node that hangs, 8 s until the first deadline: fewer would reject requests that the next endpoint can
+ * answer. Each takes some 10 KB.
+ */
+const MAX_IN_FLIGHT = 4096
+const MAX_BACKLOG_BYTES = 64 * 2 ** 20
+const MAX_UNREAD_BYTES = 512 * 2 ** 20
+/** The body of a rejected request is read for its id up to this size. */
+const SMALL_BODY = 16 * 1024
+/** For requests in flight when the daemon stops; supervisors wait at least ten seconds before they kill. */
+const MAX_GRACE_MS = 8000
+const IDLE_TIMEOUT_MS = 20_000
+
+/** One request on its way through the gateway. */
+interface Exchange {
+  readonly req: IncomingMessage
+  readonly res: ServerResponse
+  readonly receivedAt: number
+  readonly awaitsContinue: boolean
+  readonly headers: ResponseHeaders
 }
 
-/**
- * Seconds of 500 requests a second that a node swallows before its first deadline passes: fewer would refuse requests which the
- * next endpoint could have answered. Each holds some 10 KB.
- */
-const MOST_AT_WORK = 4096
-/** Bodies that are still coming in, of all callers. */
-const MOST_BACKLOG_BYTES = 64 * 2 ** 20
-/** Answers that callers have not taken yet. */
-const MOST_UNREAD_BYTES = 512 * 2 ** 20
-/** A request that is refused before its body is read has its id read from it all the same, if it is no longer than this. */
-const SMALL_BODY = 16 * 1024
-/** For requests at work when the daemon stops; supervisors wait for ten seconds at least before they kill. */
-const LONGEST_GRACE_MS = 8000
-const SILENCE_MS = 20_000
-
-export function createGateway({
-  listen,
-  upstream: answerer,
-  aliases,
-  metrics,
-  clock,
-  log,
-  ...deps
-}: GatewayDeps): Gateway {
-  const { maxInFlight: mostAtWork = MOST_AT_WORK, maxUnreadBytes: mostUnreadBytes = MOST_UNREAD_BYTES } = deps
+export function createGateway({ listen, upstream, aliases, metrics, clock, log, ...deps }: GatewayDeps): Gateway {
+  const { maxInFlight = MAX_IN_FLIGHT, maxUnreadBytes = MAX_UNREAD_BYTES } = deps
   const callers = createCallers({ clock })
-  const backlog: Backlog = { bytes: 0 }
-  const unread = createSlowReaders(mostUnreadBytes)
-  const load: Load = { calls: 0, most: mostAtWork }
-  const asker = createRequestHandler({ answerer, aliases, load, metrics, clock, log })
-  const nextRequestId = requestIds()
-  let rules = deps.rules
-  let served = servedBy(rules)
-  let atWork = 0
+  const backlog: BodyBacklog = { bytes: 0 }
+  const slowReaders = createSlowReaders(maxUnreadBytes)
+  const limit: CallLimit = { calls: 0, max: maxInFlight }
+  const recorder = createRequestRecorder({ metrics, clock, log })
+  const handler = createRequestHandler({ upstream, aliases, limit, recorder, clock, log })
+  const nextRequestId = createRequestIds()
+  let { rules } = deps
+  let admissionRules = applyRules(rules)
+  let inFlight = 0
 
-  function servedBy(next: GatewayRules): AdmissionRules {
+  function applyRules(next: GatewayRules): AdmissionRules {
     callers.configure(next.callers)
     const names = new Set(next.networks.map(({ network }) => network.name))
     const hosts = new Map(next.networks.flatMap(({ network, host }) => (host === null ? [] : [[host, network.name]])))
-    return { callers, places: { names, hosts }, networks: new Map(next.networks.map(servedNetwork)) }
+    return { callers, addresses: { names, hosts }, networks: new Map(next.networks.map(servedNetwork)) }
   }
 
   const listener = createListener({
-    options: { ...listen, idleTimeoutMs: rules.timeoutMs + SILENCE_MS },
+    options: { ...listen, idleTimeoutMs: rules.timeoutMs + IDLE_TIMEOUT_MS },
     clock,
-    onRequest: handle,
+    onRequest: (req, res, awaitsContinue) => {
+      serve(req, res, awaitsContinue).catch((error: unknown) => fail(res, error))
+    },
   })
 
-  function handle(req: IncomingMessage, res: ServerResponse, awaitsContinue: boolean): void {
+  async function serve(req: IncomingMessage, res: ServerResponse, awaitsContinue: boolean): Promise<void> {
     const receivedAt = clock.monotonic()
-    const admission = admit(req, served)
-    const headers: AnswerHeaders = {
+    const admission = admit(req, admissionRules)
+    const headers = {
       requestId: requestIdOf(req, nextRequestId),
       provenance: null,
       origin: admission.origin,
       closes: listener.closing,
     }
-    if (admission.kind === 'turned-away') {
-      const { rejection, shape } = admission
-      return turnAway({ req, res, admission, headers, awaitsContinue }, rejection, shape)
-    }
+    const exchange = { req, res, receivedAt, awaitsContinue, headers }
+    if (admission.kind === 'rejected') return reject(exchange, admission, admission.rejection, admission.format)
     if (admission.kind === 'preflight') return respondEmpty(res, headers, preflightHeaders(admission.allow))
-    const request = { req, res, admission, headers, awaitsContinue }
-    const isRest = admission.route.kind === 'rest'
-    if (load.calls >= load.most || backlog.bytes > MOST_BACKLOG_BYTES) {
-      return turnAway(request, OVERLOADED, isRest ? 'rest' : 'rpc')
+    const format = admission.route.kind === 'rest' ? 'rest' : 'rpc'
+    if (limit.calls >= limit.max || backlog.bytes > MAX_BACKLOG_BYTES) {
+      return reject(exchange, admission, OVERLOADED, format)
     }
-    const signal = begin(res, admission.network.name)
+    return handle(exchange, admission)
+  }
+
+  /** A bug costs one request its answer, and nothing else. */
+  function fail(res: ServerResponse, error: unknown): void {
+    log.error({ error: error instanceof Error ? (error.stack ?? error.name) : typeof error }, 'request failed')
+    if (res.headersSent) return void res.destroy()
+    const headers = { requestId: nextRequestId(), provenance: NOT_FORWARDED, origin: null, closes: true }
+    respond(res, 500, [rpcErrorWithoutId(INTERNAL_ERROR)], headers)
+  }
+
+  async function handle(exchange: Exchange, admission: Extract<Admission, { kind: 'admitted' }>): Promise<void> {
+    const { req, res, receivedAt, headers } = exchange
     const { caller, network, route, rest, query } = admission
-    const pinned = pinnedBy(req)
-    if (route.kind === 'rest') {
-      const context = { caller, network, rules, signal, receivedAt, pinned, rest, query }
-      const closing = hasBody(req) ? { ...headers, closes: true } : headers
-      return void asker.rest(context).then((answer) => send(res, answer, closing))
+    const request: AdmittedRequest = {
+      caller,
+      network,
+      rules,
+      signal: trackInFlight(res, network.name),
+      receivedAt,
+      pinned: pinnedEndpoint(req),
     }
-    const context = { caller, network, rules, signal, receivedAt, pinned, route }
-    if (awaitsContinue && declaredLength(req) <= rules.bodyLimitBytes) res.writeContinue()
-    receive(req, rules.bodyLimitBytes, backlog, (body) => {
-      if (body === null) return turnAway(request, tooLarge(rules.bodyLimitBytes), 'rpc')
-      void asker.rpc(context, body).then((answer) => send(res, answer, headers))
-    })
+    if (route.kind === 'rest') {
+      const answer = await handler.rest(request, rest, query)
+      return send(res, answer, hasBody(req) ? { ...headers, closes: true } : headers)
+    }
+    const { bodyLimitBytes } = rules
+    if (exchange.awaitsContinue && declaredLength(req) <= bodyLimitBytes) res.writeContinue()
+    const body = await receiveBody(req, bodyLimitBytes, backlog)
+    if (body === 'gone') return
+    if (body === 'too-large') return reject(exchange, admission, bodyTooLarge(bodyLimitBytes), 'rpc')
+    const answer = await handler.rpc(request, route, body)
+    if (answer === 'no-content') respondEmpty(res, headers)
+    else send(res, answer, headers)
   }
 
-  function send(res: ServerResponse, answer: RpcAnswered, headers: AnswerHeaders): void {
-    if (answer === 'nothing') return respondEmpty(res, headers)
-    const { status, body, summary, retryAfterMs } = answer
-    // Member by member: an object that is spread and then added to is a slow one, to make and to read.
-    respond(res, status, body, {
-      requestId: headers.requestId,
-      provenance: summary,
-      origin: headers.origin,
-      closes: headers.closes === true || listener.closing,
-      retryAfterMs,
-    })
-    if (typeof body !== 'string') unread.add(res, Buffer.isBuffer(body) ? body.length : body.value.length)
+  function send(res: ServerResponse, { status, body, summary, retryAfterMs }: Answer, headers: ResponseHeaders): void {
+    const closes = headers.closes === true || listener.closing
+    const bytes = respond(res, status, body, { ...headers, provenance: summary, closes, retryAfterMs })
+    slowReaders.add(res, bytes)
   }
 
-  /** Counts it until it is answered, or its caller is gone. */
-  function begin(res: ServerResponse, network: string): Cancellation {
-    const presence = createCancellation()
-    atWork++
-    load.calls++
+  /** Counts the request until it is answered or its caller leaves. */
+  function trackInFlight(res: ServerResponse, network: string): Cancellation {
+    const cancellation = new Cancellation()
+    inFlight++
+    limit.calls++
     metrics.inFlight(network, 1)
     res.on('close', () => {
-      atWork--
-      load.calls--
+      inFlight--
+      limit.calls--
       metrics.inFlight(network, -1)
-      if (!res.writableFinished) presence.abort()
+      if (!res.writableFinished) cancellation.abort()
     })
-    return presence
+    return cancellation
   }
 
-  interface Unwanted {
-    readonly req: IncomingMessage
-    readonly res: ServerResponse
-    readonly admission: Admission
-    readonly headers: AnswerHeaders
-    readonly awaitsContinue: boolean
-  }
-
-  function turnAway(unwanted: Unwanted, because: GatewayError, shape: 'rpc' | 'rest'): void {
-    const { req, res, admission, awaitsContinue } = unwanted
-    const { caller, network } = admission
-    metrics.rejected(network?.name ?? null, because.kind)
-    if (caller !== null) {
-      caller.tally.requests++
-      caller.tally.rejected++
-      if (network !== null) metrics.answered(network.name, 'none', caller.name, because.kind, null, null)
-    }
-    const row = ERRORS[because.kind]
-    const { retryAfterMs, allow } = because
-    // Of what is no request, whoever is in front of us may see another end than we do.
-    const closes = unwanted.headers.closes === true || because.kind === 'no-request'
-    const headers = { ...unwanted.headers, provenance: NOTHING_ASKED, retryAfterMs, allow, closes }
-    const isRest = shape === 'rest'
-    const status = isRest ? row.restStatus : row.status
-    const withoutId = isRest ? restError(because) : `{"jsonrpc":"2.0","id":null,"error":${rpcError(because)}}`
-    if (!hasBody(req)) return respond(res, status, withoutId, headers)
+  async function reject(
+    exchange: Exchange,
+    { caller, network }: Admission,
+    rejection: GatewayError,
+    format: ErrorFormat,
+  ): Promise<void> {
+    const { req, res, awaitsContinue } = exchange
+    const { kind, retryAfterMs, allow } = rejection
+    recorder.rejected(caller, network, kind, 1)
+    // A proxy may disagree on where a malformed request ends (smuggling).
+    const closes = exchange.headers.closes === true || kind === 'no-request'
+    const headers = { ...exchange.headers, provenance: NOT_FORWARDED, retryAfterMs, allow, closes }
+    const isRest = format === 'rest'
+    const status = isRest ? ERRORS[kind].restStatus : ERRORS[kind].status
+    const error = [isRest ? restError(rejection) : rpcErrorWithoutId(rejection)]
+    if (!hasBody(req)) return void respond(res, status, error, headers)
     const length = declaredLength(req)
-    if (isRest || awaitsContinue || length === 0 || length > SMALL_BODY || because.kind === 'too-large') {
-      const closing = { ...headers, closes: true }
-      return answerAndLinger(req, res, clock, () => respond(res, status, withoutId, closing, true))
+    if (isRest || awaitsContinue || length === 0 || length > SMALL_BODY || kind === 'too-large') {
+      respond(res, status, error, { ...headers, closes: true }, true)
+      return closeAfterBody(req, res, clock)
     }
-    receive(req, SMALL_BODY, backlog, (body) => {
-      if (body === null) return
-      respond(res, status, refuseCalls(readBody(body, rules), because), headers)
-    })
-  }
-
-  function pinnedBy({ headers }: IncomingMessage): string | null {
-    const given = headers['x-heartline-endpoint']
-    return typeof given === 'string' ? given : null
+    const body = await receiveBody(req, SMALL_BODY, backlog)
+    if (typeof body !== 'string') respond(res, status, rejectCalls(readBody(body, rules), rejection), headers)
   }
 
   return {
     listen: () => listener.listen(),
 
     reconfigure(next) {
-      served = servedBy(next)
+      admissionRules = applyRules(next)
       rules = next
     },
 
     useCertificate: (certificate) => listener.useCertificate(certificate),
     callers: () => callers.list().map(reportOf),
-    inFlight: () => atWork,
-    close: () => listener.close(Math.min(rules.timeoutMs, LONGEST_GRACE_MS), () => atWork === 0),
+    inFlight: () => inFlight,
+    close: () => listener.close(Math.min(rules.timeoutMs, MAX_GRACE_MS), () => inFlight === 0),
   }
 }
 
-function tooLarge(limit: number): GatewayError {
-  return { kind: 'too-large', message: `the body may have ${limit} bytes` }
+function bodyTooLarge(limit: number): GatewayError {
+  return { kind: 'too-large', message: `the body is limited to ${limit} bytes` }
 }
 
 function servedNetwork({ network, shards, endpoints }: GatewayRules['networks'][number]): [string, ServedNetwork] {
@@ -257,12 +256,17 @@ function servedNetwork({ network, shards, endpoints }: GatewayRules['networks'][
   return [name, { name, family, shards: numbers, endpoints: new Set(endpoints) }]
 }
 
-function reportOf({ name, networks, admin, methods, bucket, tally }: Caller): CallerReport {
-  return { name, networks: [...networks], admin, methods, rateLimit: bucket?.limit ?? null, ...tally }
+function pinnedEndpoint({ headers }: IncomingMessage): string | null {
+  const given = headers['x-heartline-endpoint']
+  return typeof given === 'string' ? given : null
 }
 
-/** Unique over restarts and over daemons, and as cheap as counting. */
-function requestIds(): () => string {
+function reportOf({ name, networks, admin, methods, rateLimiter, tally }: Caller): CallerReport {
+  return { name, networks: [...networks], admin, methods, rateLimit: rateLimiter?.limit ?? null, ...tally }
+}
+
+/** Unique across restarts and daemons. */
+function createRequestIds(): () => string {
   const start = randomBytes(6).toString('base64url')
   let count = 0
   return () => `${start}-${(count++).toString(36)}`

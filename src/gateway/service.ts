@@ -15,7 +15,7 @@ import type { UpstreamTarget } from './failover/upstream.ts'
 import { type CallerReport, createGateway, type GatewayRules } from './gateway.ts'
 import { createAliases } from './request/aliases.ts'
 import type { Certificate, ListenerOptions } from './request/listener.ts'
-import type { GatewayMetrics } from './request/request-handler.ts'
+import type { GatewayMetrics } from './request/request-metrics.ts'
 
 /** All that may change while it runs. */
 export interface GatewaySetup {

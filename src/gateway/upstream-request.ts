@@ -1,75 +1,91 @@
 import type { Operation } from '../core/routing/operation.ts'
-import type { Cancellation } from './cancellation.ts'
+import type { CancelSignal } from '../nodes/deadline.ts'
 import type { GatewayError } from './errors.ts'
 
-/** One JSON-RPC request of a caller, its envelope read and nothing else. */
-export interface Call {
-  /** The JSON text of its id, byte for byte; `null` where it has none or it cannot be read. */
-  readonly id: string
-  readonly isNotification: boolean
-  readonly method: string
-  /** The JSON text of its params; `null` where it has none. */
-  readonly params: string | null
+/** Answers requests: the nodes, and in front of them the cache, shared requests and aliases. Never rejects. */
+export interface UpstreamHandler {
+  handle(request: UpstreamRequest): Promise<Reply>
 }
 
-/** What a request asks for, and that it may. */
-export interface ClassifiedRequest {
-  readonly kind: 'operation'
-  readonly operation: Operation
-  /**
-   * What is asked, in one spelling for all that means the same: with network and operation, the key of its answer. Never sent: the
-   * node gets the caller's own bytes.
-   */
-  readonly canonical: string
-}
-
-/** One thing to ask of a network, already allowed. */
-export interface UpstreamRequest {
+/** One request to a network that the caller may make. */
+export interface UpstreamRequest extends Pick<ClassifiedRequest, 'operation' | 'canonical'> {
   readonly network: string
-  /** The caller's name: its endpoint_id is known to `callers.ts` alone. */
+  /** The caller's name; its endpoint_id is known to `callers.ts` alone. */
   readonly caller: string
-  readonly operation: Operation
-  /** That of `Identified`. */
-  readonly canonical: string
-  /** How the node is asked: appended to the endpoint's base URL, or the JSON-RPC path that only the endpoint knows. */
-  readonly to:
-    | { readonly kind: 'rpc' }
-    /** `singleShardPath` is for MultiversX observers, which have no shard in their paths; `null` where only a proxy can answer. */
-    | { readonly kind: 'path'; readonly path: string; readonly singleShardPath?: string | null }
+  readonly to: UpstreamPath
   /** `null` for a REST request, which is a GET without body. */
   readonly call: Call | null
   /** On the monotonic clock. */
   readonly deadlineAt: number
-  /** Aborts when the caller is gone. */
-  readonly signal: Cancellation
+  /** Aborts when the caller leaves. */
+  readonly signal: CancelSignal
 }
 
-/** How an answer came about. */
-export interface Provenance {
-  /** Whose answer it is; `null` when it is ours. */
-  readonly endpoint: string | null
-  readonly attempts: number
-  readonly cache: 'hit' | 'miss' | 'none'
-  /** Nobody was well: it comes from the least bad. */
-  readonly degraded: boolean
-  /** Time spent waiting for nodes, in ms: the rest is our own. */
-  readonly nodeMs: number
-  /** What the node calls itself (`node-id`), for `admin.alias` and what is asked at an alias; `null` where it does not say. */
-  readonly nodeId?: string | null
+/** The path at a node: the JSON-RPC path of the endpoint, or one appended to its base URL. */
+export type UpstreamPath =
+  | { readonly kind: 'rpc' }
+  /** `singleShardPath`: the same for a MultiversX observer, whose paths have no shard; `null` if only a proxy can answer. */
+  | { readonly kind: 'path'; readonly path: string; readonly singleShardPath?: string | null }
+
+/** The envelope of one JSON-RPC request. */
+export interface Call {
+  /** The JSON text of its id, byte for byte; `null` if it has none or an invalid one. */
+  readonly id: string
+  readonly isNotification: boolean
+  readonly method: string
+  /** The JSON text of its params. */
+  readonly params: string | null
 }
 
-/** What a node said, in its own bytes. */
+/** A request that is understood and allowed. */
+export interface ClassifiedRequest {
+  readonly kind: 'operation'
+  readonly operation: Operation
+  /** One spelling for all requests with the same meaning: the cache key. Nodes get the caller's own bytes. */
+  readonly canonical: string
+}
+
+export type Reply = (NodeReply | { readonly kind: 'rejected'; readonly rejection: GatewayError }) & Provenance
+
+/** A node's answer in its own bytes. */
 export type NodeReply =
   /** The JSON text of `result`. */
   | { readonly kind: 'result'; readonly result: Buffer }
   /** The JSON text of the node's own `error`. */
   | { readonly kind: 'error'; readonly error: Buffer }
-  /** A REST answer, envelope and all. */
+  /** A whole REST answer. */
   | { readonly kind: 'rest'; readonly status: number; readonly body: Buffer }
 
-export type Reply = (NodeReply | { readonly kind: 'rejected'; readonly rejection: GatewayError }) & Provenance
+export interface Provenance {
+  /** The endpoint that answered; `null` if the gateway answered itself. */
+  readonly endpoint: string | null
+  readonly attempts: number
+  readonly cache: 'hit' | 'miss' | 'none'
+  /** No endpoint was healthy: the least unhealthy one answered. */
+  readonly degraded: boolean
+  /** Time spent waiting for nodes. */
+  readonly nodeMs: number
+  /** The node's `node-id`, for `admin.alias` and aliases; `null` if it sends none. */
+  readonly nodeId?: string | null
+}
 
-/** Something that answers questions: the nodes themselves, the cache before them, the aliases beside them. Never rejects. */
-export interface UpstreamHandler {
-  handle(question: UpstreamRequest): Promise<Reply>
+/** Tells whoever listens that the caller left. An AbortController takes 8 to 12 µs a request, over 5 % of it. */
+export class Cancellation implements CancelSignal {
+  aborted = false
+  #tasks: (() => void)[] = []
+
+  addEventListener(_type: 'abort', task: () => void): void {
+    this.#tasks.push(task)
+  }
+
+  removeEventListener(_type: 'abort', task: () => void): void {
+    const at = this.#tasks.indexOf(task)
+    if (at !== -1) this.#tasks.splice(at, 1)
+  }
+
+  abort(): void {
+    if (this.aborted) return
+    this.aborted = true
+    for (const task of this.#tasks.splice(0)) task()
+  }
 }

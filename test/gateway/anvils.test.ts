@@ -2,9 +2,9 @@ import { expect, onTestFinished, test } from 'vitest'
 import { systemClock as clock } from '../../src/clock.ts'
 import type { Endpoint } from '../../src/core/endpoint.ts'
 import { createCallerHeights } from '../../src/gateway/caller-heights.ts'
-import { createCancellation } from '../../src/gateway/cancellation.ts'
 import { createForwarder } from '../../src/gateway/failover/forwarder.ts'
 import type { Reply } from '../../src/gateway/upstream-request.ts'
+import { Cancellation } from '../../src/gateway/upstream-request.ts'
 import { createProber } from '../../src/nodes/probe.ts'
 import { Secret } from '../../src/secret.ts'
 import { type Anvil, startAnvil } from '../support/anvil.ts'
@@ -119,7 +119,7 @@ async function watched(anvils: readonly Anvil[]) {
         canonical: '',
         to: { kind: 'rpc' },
         deadlineAt: clock.monotonic() + 10_000,
-        signal: createCancellation(),
+        signal: new Cancellation(),
         ...(turn % 2 === 0 ? BLOCK_NUMBER : LATEST_BLOCK),
       }),
     poll: (isOver: () => boolean) =>

@@ -44,7 +44,7 @@ test('nothing of an id is in what others get to see', () => {
 test('a reload takes an id away at once; who keeps the name keeps what is counted, and who keeps the limit what is left of it', () => {
   const rateLimit = { requests: 2, perMs: 60_000 }
   const callers = callersOf(settings('wallet', ID, { rateLimit }), settings('shop', 'shop-0123456789abcdef'))
-  callers.find(ID)!.bucket!.take(2)
+  callers.find(ID)!.rateLimiter!.take(2)
   callers.find(ID)!.tally.requests = 7
 
   callers.configure([settings('wallet', 'another-0123456789abc', { rateLimit })])
@@ -53,8 +53,8 @@ test('a reload takes an id away at once; who keeps the name keeps what is counte
   expect(callers.find('shop-0123456789abcdef')).toBeNull()
   const now = callers.find('another-0123456789abc')
   expect(now?.tally.requests).toBe(7)
-  expect(now?.bucket?.take(1)).toBeGreaterThan(0)
+  expect(now?.rateLimiter?.take(1)).toBeGreaterThan(0)
 
   callers.configure([settings('wallet', ID, { rateLimit: { ...rateLimit, requests: 3 } })])
-  expect(callers.find(ID)?.bucket?.take(3)).toBe(0)
+  expect(callers.find(ID)?.rateLimiter?.take(3)).toBe(0)
 })

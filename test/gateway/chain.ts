@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import type { Head } from '../../src/core/poll-result.ts'
 import type { Operation } from '../../src/core/routing/operation.ts'
-import { createCancellation } from '../../src/gateway/cancellation.ts'
 import type { Provenance, Reply, UpstreamHandler, UpstreamRequest } from '../../src/gateway/upstream-request.ts'
+import { Cancellation } from '../../src/gateway/upstream-request.ts'
 
 /** What the tests of cache and coalescer share: a chain that reorganises, a node that tells of it, and questions. */
 export interface TrueChain {
@@ -111,7 +111,7 @@ const QUESTION: UpstreamRequest = {
   to: { kind: 'rpc' },
   call: { id: '1', isNotification: false, method: 'eth_chainId', params: null },
   deadlineAt: Number.POSITIVE_INFINITY,
-  signal: createCancellation(),
+  signal: new Cancellation(),
 }
 
 export const question = (over: Partial<UpstreamRequest> = {}): UpstreamRequest => ({ ...QUESTION, ...over })

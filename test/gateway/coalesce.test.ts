@@ -2,9 +2,9 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { type CoalescerDeps, createCoalescer } from '../../src/gateway/cache/coalesce.ts'
 import { createCallerHeights } from '../../src/gateway/caller-heights.ts'
-import { createCancellation } from '../../src/gateway/cancellation.ts'
 import { gatewayError } from '../../src/gateway/errors.ts'
 import type { Reply, UpstreamRequest } from '../../src/gateway/upstream-request.ts'
+import { Cancellation } from '../../src/gateway/upstream-request.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
 import { byNumber, FROM_OWN, latest, question, read, resultOf, textOf } from './chain.ts'
 
@@ -185,7 +185,7 @@ describe('a leader that fails', () => {
 
   test('because its caller left is no failure at all: however many leave, whoever stays is answered', async () => {
     const { ask, asked, answer } = scene()
-    const presences = Array.from({ length: 5 }, () => createCancellation())
+    const presences = Array.from({ length: 5 }, () => new Cancellation())
     const answers = presences.map((signal) => ask(byNumber(7, { signal })))
 
     for (const leaving of presences.slice(0, 4)) {
@@ -200,7 +200,7 @@ describe('a leader that fails', () => {
 
   test('for callers that left together asks once more, for whoever stays', async () => {
     const { ask, asked, answer } = scene()
-    const presences = Array.from({ length: 5 }, () => createCancellation())
+    const presences = Array.from({ length: 5 }, () => new Cancellation())
     const answers = presences.map((signal) => ask(byNumber(7, { signal })))
 
     for (const leaving of presences.slice(0, 4)) leaving.abort()
@@ -289,7 +289,7 @@ describe('whoever leaves, fails and is late', () => {
         const { ask, asked, answer, waiting, clock } = scene()
         const askers: {
           readonly height: number
-          readonly signal: ReturnType<typeof createCancellation>
+          readonly signal: Cancellation
           reply: Reply | null
         }[] = []
         const heightOf = ({ operation: { need } }: UpstreamRequest) => (need.kind === 'height' ? need.height : -1)
@@ -303,7 +303,7 @@ describe('whoever leaves, fails and is late', () => {
         for (const it of events) {
           switch (it.kind) {
             case 'ask': {
-              const asker = { height: it.height, signal: createCancellation(), reply: null as Reply | null }
+              const asker = { height: it.height, signal: new Cancellation(), reply: null as Reply | null }
               askers.push(asker)
               const deadlineAt = clock.monotonic() + it.within
               void ask(byNumber(it.height, { signal: asker.signal, deadlineAt })).then((reply) => {

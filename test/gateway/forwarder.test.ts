@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import type { Need } from '../../src/core/routing/operation.ts'
-import { createCancellation } from '../../src/gateway/cancellation.ts'
+import { Cancellation } from '../../src/gateway/upstream-request.ts'
 import { textOf } from './chain.ts'
 import {
   ALIAS,
@@ -542,7 +542,7 @@ describe('never', () => {
     const a = await startBareNode(hang)
     const b = await startBareNode(() => 'b')
     const { ask, attempts } = await setting({ a, b }, { endpoints: { b: { tier: 'fallback' } } })
-    const signal = createCancellation()
+    const signal = new Cancellation()
     const reply = ask({ signal })
     setTimeout(() => signal.abort(), 50)
 

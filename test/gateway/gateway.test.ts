@@ -527,7 +527,7 @@ describe('a rate limit', () => {
     expect(never.status).toBe(429)
     expect(never.json[5]).toMatchObject({
       id: 5,
-      error: { code: -32005, message: expect.stringContaining('of 5 at most') },
+      error: { code: -32005, message: expect.stringContaining('at most 5 requests') },
     })
     const first = await post(`${url}/ethereum/${ID}`, batch(3))
     expect([first.status, first.json.length]).toEqual([200, 3])

@@ -8,9 +8,9 @@ import type { Network } from '../../src/core/network.ts'
 import type { Need, Operation } from '../../src/core/routing/operation.ts'
 import type { AttemptOutcome, RetryReason } from '../../src/core/routing/request-outcome.ts'
 import { type CallerHeights, createCallerHeights } from '../../src/gateway/caller-heights.ts'
-import { createCancellation } from '../../src/gateway/cancellation.ts'
 import { createForwarder, type Forwarder } from '../../src/gateway/failover/forwarder.ts'
 import type { Reply, UpstreamRequest } from '../../src/gateway/upstream-request.ts'
+import { Cancellation } from '../../src/gateway/upstream-request.ts'
 import { Secret } from '../../src/secret.ts'
 import { bad, endpoint, good, head, network } from '../support/network.ts'
 import { createWorld, type World } from '../support/world.ts'
@@ -130,7 +130,7 @@ export async function setting(
         to: { kind: 'rpc' },
         call: { id: '"mine"', isNotification: false, method: 'eth_chainId', params: null },
         deadlineAt: clock.monotonic() + 5000,
-        signal: createCancellation(),
+        signal: new Cancellation(),
         ...question,
       }),
     async poll(name, height) {

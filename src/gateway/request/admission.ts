@@ -2,99 +2,91 @@ import type { IncomingMessage } from 'node:http'
 import type { Family } from '../../core/network.ts'
 import { type GatewayError, gatewayError } from '../errors.ts'
 import type { Caller, Callers } from './callers.ts'
-import { type GatewayPlaces, readTarget } from './request-target.ts'
+import { type NetworkAddresses, readTarget } from './request-target.ts'
 import { type Route, readRoute } from './route.ts'
 
-/** A network as requests see it. */
-export interface ServedNetwork {
-  readonly name: string
-  readonly family: Family
-  /** Of a MultiversX network; else empty. */
-  readonly shards: readonly number[]
-  /** The names that `x-heartline-endpoint` may give. */
-  readonly endpoints: ReadonlySet<string>
-}
-
-/** What stands still while a request is judged. */
-export interface AdmissionRules {
-  readonly callers: Callers
-  readonly networks: ReadonlyMap<string, ServedNetwork>
-  readonly places: GatewayPlaces
-}
-
-/** In which form an error is told. */
-export type Shape = 'rpc' | 'rest'
-
-/** What is known of a request before its body is read. */
-export type Admission = {
-  /** `null` while nobody is known to ask. */
-  readonly caller: Caller | null
-  readonly network: ServedNetwork | null
-  /** The origin to which a browser may show the answer; `null` without CORS. */
-  readonly origin: string | null
-} & (
-  | {
-      readonly kind: 'admitted'
-      readonly caller: Caller
-      readonly network: ServedNetwork
-      readonly route: Route
-      /** What follows the endpoint_id, and its query. */
-      readonly rest: string
-      readonly query: string | null
-    }
-  | { readonly kind: 'preflight'; readonly allow: string }
-  | { readonly kind: 'turned-away'; readonly shape: Shape; readonly rejection: GatewayError }
-)
-
-/** Who asks, of which network and by which route; the body is not looked at. What is wrong first is what is told. */
-export function admit(req: IncomingMessage, { callers, networks, places }: AdmissionRules): Admission {
+/** Decides from the head of a request who sent it, for which network and route, and whether it may go on. The first fault is reported. */
+export function admit(req: IncomingMessage, { callers, networks, addresses }: AdmissionRules): Admission {
   const { method = 'GET', headers } = req
-  // Until it is known what they may use, callers learn nothing of it: not even which form a network's errors have.
-  const shape: Shape = method === 'GET' || method === 'HEAD' ? 'rest' : 'rpc'
-  if (req.rawHeaders.length > 2 * MOST_HEADERS) return turnedAway(null, null, null, shape, TOO_MANY_HEADERS)
-  if (!hasOneHost(req)) return turnedAway(null, null, null, shape, NOT_ONE_HOST)
-  if (!isPlainlyFramed(req)) return turnedAway(null, null, null, shape, CODED)
-  const target = readTarget(req.url ?? '', headers.host, places)
-  if (target.kind !== 'target') return turnedAway(null, null, null, shape, target)
+  // Until the caller is known, not even the error format of a network is revealed.
+  const unknown = { caller: null, network: null, origin: null, format: formatOf(method) }
+  const fault = headFault(req)
+  if (fault !== null) return rejected(unknown, fault)
+  const target = readTarget(req.url ?? '', headers.host, addresses)
+  if (target.kind !== 'target') return rejected(unknown, target)
   const caller = callers.find(target.endpointId)
-  if (caller === null) return turnedAway(null, null, null, shape, UNAUTHORIZED)
-  const origin = originOf(headers.origin, caller)
+  if (caller === null) return rejected(unknown, UNAUTHORIZED)
+  const origin = allowedOrigin(headers.origin, caller)
   const network = target.network === null ? undefined : networks.get(target.network)
   if (network === undefined || !caller.networks.has(network.name)) {
-    return turnedAway(caller, null, origin, shape, OTHER_NETWORK)
+    return rejected({ ...unknown, caller, origin }, OTHER_NETWORK)
   }
   const route = readRoute(network.family, target.rest, target.query)
   if (method === 'OPTIONS' && origin !== null && headers['access-control-request-method'] !== undefined) {
     return { kind: 'preflight', caller, network, origin, allow: 'allow' in route ? methodsOf(route) : 'POST' }
   }
-  const form: Shape = network.family === 'multiversx' ? 'rest' : 'rpc'
-  const waitMs = caller.bucket?.take(1) ?? 0
-  if (waitMs > 0) return turnedAway(caller, network, origin, form, rateLimited(waitMs))
-  if (!isRoute(route)) return turnedAway(caller, network, origin, form, route)
+  const known = { caller, network, origin, format: network.family === 'multiversx' ? 'rest' : 'rpc' } as const
+  const waitMs = caller.rateLimiter?.take(1) ?? 0
+  if (waitMs > 0) return rejected(known, rateLimited(waitMs))
+  if (!isRoute(route)) return rejected(known, route)
   if (method !== route.allow && !(method === 'HEAD' && route.allow === 'GET')) {
     const allow = methodsOf(route)
-    return turnedAway(caller, network, origin, form, {
-      kind: 'http-method',
-      message: `use ${allow.replace(', ', ' or ')}`,
-      allow,
-    })
+    return rejected(known, { kind: 'http-method', message: `use ${allow.replace(', ', ' or ')}`, allow })
   }
-  if (route.allow === 'POST' && !isPlainJson(headers)) return turnedAway(caller, network, origin, form, NO_JSON)
+  if (route.allow === 'POST' && !isPlainJson(headers)) return rejected(known, NOT_JSON)
   return { kind: 'admitted', caller, network, origin, route, rest: target.rest, query: target.query }
 }
+
+export interface AdmissionRules {
+  readonly callers: Callers
+  readonly networks: ReadonlyMap<string, ServedNetwork>
+  readonly addresses: NetworkAddresses
+}
+
+/** A network as requests see it. */
+export interface ServedNetwork {
+  readonly name: string
+  readonly family: Family
+  /** Empty unless it is a MultiversX network. */
+  readonly shards: readonly number[]
+  /** The names that `x-heartline-endpoint` may take. */
+  readonly endpoints: ReadonlySet<string>
+}
+
+export type Admission =
+  | (Requester & {
+      readonly kind: 'admitted'
+      readonly caller: Caller
+      readonly network: ServedNetwork
+      readonly route: Route
+      /** The path after the endpoint_id. */
+      readonly rest: string
+      readonly query: string | null
+    })
+  | (Requester & { readonly kind: 'preflight'; readonly allow: string })
+  | (Requester & { readonly kind: 'rejected'; readonly format: ErrorFormat; readonly rejection: GatewayError })
+
+interface Requester {
+  /** `null` if the endpoint_id is wrong. */
+  readonly caller: Caller | null
+  readonly network: ServedNetwork | null
+  /** The origin whose pages may read the answer; `null` without CORS. */
+  readonly origin: string | null
+}
+
+export type ErrorFormat = 'rpc' | 'rest'
 
 export function rateLimited(waitMs: number): GatewayError {
   return { kind: 'rate-limited', message: 'rate limit reached', retryAfterMs: waitMs }
 }
 
-function turnedAway(
-  caller: Caller | null,
-  network: ServedNetwork | null,
-  origin: string | null,
-  shape: Shape,
-  because: GatewayError,
-): Admission {
-  return { kind: 'turned-away', caller, network, origin, shape, rejection: because }
+function rejected(requester: Requester & { readonly format: ErrorFormat }, rejection: GatewayError): Admission {
+  const { caller, network, origin, format } = requester
+  return { kind: 'rejected', caller, network, origin, format, rejection }
+}
+
+function formatOf(method: string): ErrorFormat {
+  return method === 'GET' || method === 'HEAD' ? 'rest' : 'rpc'
 }
 
 function isRoute(route: Route | GatewayError): route is Route {
@@ -105,10 +97,14 @@ function methodsOf(route: Route | GatewayError): string {
   return route.kind === 'rest' ? 'GET, HEAD' : 'POST'
 }
 
-/**
- * Two of them are two networks, and whoever is in front of us may have looked at the other (RFC 9112, section 3.2). HTTP/1.0 may
- * have none.
- */
+/** A head that another parser could read in another way. */
+function headFault(req: IncomingMessage): GatewayError | null {
+  if (req.rawHeaders.length > 2 * MAX_HEADERS) return TOO_MANY_HEADERS
+  if (!hasOneHost(req)) return NOT_ONE_HOST
+  return isPlainlyFramed(req) ? null : TRANSFER_ENCODED
+}
+
+/** Two Host headers may select two networks, and a proxy may have used the other one (RFC 9112, section 3.2). */
 function hasOneHost({ rawHeaders, httpVersion }: IncomingMessage): boolean {
   let hosts = 0
   for (let at = 0; at < rawHeaders.length; at += 2) {
@@ -118,13 +114,13 @@ function hasOneHost({ rawHeaders, httpVersion }: IncomingMessage): boolean {
   return hosts === 1 || (hosts === 0 && httpVersion === '1.0')
 }
 
-/** Chunks are undone before we see them, and in no other way may a body be coded on its way (RFC 9112, section 6.1). */
+/** Node decodes chunks, and nothing else (RFC 9112, section 6.1). */
 function isPlainlyFramed({ headers, httpVersion }: IncomingMessage): boolean {
   const coding = headers['transfer-encoding']
   return coding === undefined || (httpVersion === '1.1' && coding.toLowerCase() === 'chunked')
 }
 
-function originOf(origin: string | undefined, { origins }: Caller): string | null {
+function allowedOrigin(origin: string | undefined, { origins }: Caller): string | null {
   if (origin === undefined || origins.size === 0) return null
   if (origins.has('*')) return '*'
   return origins.has(origin) ? origin : null
@@ -132,7 +128,7 @@ function originOf(origin: string | undefined, { origins }: Caller): string | nul
 
 const JSON_TYPE = 'application/json'
 
-/** The body is JSON as it stands: parameters say nothing (RFC 8259, section 11), and nothing is unpacked. */
+/** Parameters of the type are ignored (RFC 8259, section 11); compressed bodies are not supported. */
 function isPlainJson(headers: IncomingMessage['headers']): boolean {
   const type = headers['content-type']
   if (type === undefined) return false
@@ -143,11 +139,11 @@ function isPlainJson(headers: IncomingMessage['headers']): boolean {
   return (end === -1 ? type : type.slice(0, end)).trim().toLowerCase() === JSON_TYPE
 }
 
+/** Clients send a tenth of it. */
+const MAX_HEADERS = 200
 const UNAUTHORIZED = gatewayError('unauthorized', 'Authentication failed')
 const OTHER_NETWORK = gatewayError('forbidden', 'this network is not allowed')
-const NO_JSON = gatewayError('content-type', 'the content type must be application/json, and not encoded')
-/** No client of ours sends a tenth of it. */
-const MOST_HEADERS = 200
-const TOO_MANY_HEADERS = gatewayError('no-request', `a request may have ${MOST_HEADERS} headers`)
-const CODED = gatewayError('no-request', 'a body may come in chunks, and in no other transfer coding')
-const NOT_ONE_HOST = gatewayError('no-request', 'a request must have one Host')
+const NOT_JSON = gatewayError('content-type', 'content-type must be application/json, without content-encoding')
+const TOO_MANY_HEADERS = gatewayError('no-request', `a request may have at most ${MAX_HEADERS} headers`)
+const TRANSFER_ENCODED = gatewayError('no-request', 'only "chunked" transfer-encoding is supported')
+const NOT_ONE_HOST = gatewayError('no-request', 'exactly one Host header is required')

@@ -1,16 +1,18 @@
 import type { Clock } from '../../clock.ts'
-import type { AdminCall, AdminOutcome, AliasRecord, StaleReason } from '../../core/routing/alias.ts'
+import type { AdminCall, AliasRecord, StaleReason } from '../../core/routing/alias.ts'
 import type { Log } from '../../log.ts'
 import type { Board } from '../../state/board.ts'
-import type { Cancellation } from '../cancellation.ts'
 import { type GatewayError, gatewayError } from '../errors.ts'
-import type { Provenance, Reply, UpstreamHandler, UpstreamRequest } from '../upstream-request.ts'
-import { type AliasTarget, aliasTarget, isOwnPath } from './alias-target.ts'
-import type { AliasRoutes, AliasRouteTarget } from './route-target.ts'
+import type { Reply, UpstreamHandler, UpstreamRequest } from '../upstream-request.ts'
+import { createAliasMaker, rejectedAfter } from './admin-alias.ts'
+import { type AliasRoutes, type RouteTarget, type Surface, UNKNOWN_ROUTE } from './route.ts'
 
-/** The book of aliases, and what it takes to keep it true: admin.alias goes through here, and whatever is asked at an alias. */
+/**
+ * The aliases that admin.alias has made, each in the memory of one node. Requests at an alias go to that endpoint alone, and are watched
+ * for signs that the node has lost it.
+ */
 export interface Aliases extends UpstreamHandler, AliasRoutes {
-  /** What an earlier run wrote down. */
+  /** Takes over the records of an earlier run. */
   restore(records: readonly AliasRecord[]): void
   /** By network and alias, stale ones too. */
   list(): readonly AliasRecord[]
@@ -19,48 +21,41 @@ export interface Aliases extends UpstreamHandler, AliasRoutes {
 export interface AliasesDeps {
   readonly next: UpstreamHandler
   readonly board: Pick<Board, 'entry'>
-  /** Where this endpoint's JSON-RPC goes; `null` where there is no such endpoint any more. */
+  /** The JSON-RPC path of an endpoint; `null` if there is no such endpoint any more. */
   readonly rpcPathOf: (network: string, endpoint: string) => string | null
   readonly store: { saveAlias(alias: AliasRecord): void; adminCall(call: AdminCall): void }
   readonly clock: Pick<Clock, 'now' | 'monotonic'>
   readonly log: Log
 }
 
-interface Wanted {
-  readonly endpoint: string
-  readonly alias: string
-}
-
 const EXT = '/ext/'
-/** An alias may stand for another; nobody builds a longer chain than this but by mistake. */
-const LONGEST_CHAIN = 8
 
 export function createAliases({ next, board, rpcPathOf, store, clock, log }: AliasesDeps): Aliases {
   const records = new Map<string, AliasRecord>()
-  /** Calls for one alias, one after the other. */
-  const turns = new Map<string, Promise<unknown>>()
-  let calls = 0
+  const get = (network: string, alias: string) => records.get(keyOf(network, alias))
+  const maker = createAliasMaker({ next, get, put, store, clock, log })
 
   function put(record: AliasRecord): void {
     records.set(keyOf(record.network, record.alias), record)
     store.saveAlias(record)
   }
 
-  /** By the whole path, or by all of it but `/rpc`: longer tails lead nowhere. */
+  /** The whole path or all of it but `/rpc` must be an alias. */
   function find(network: string, path: string): { readonly record: AliasRecord; readonly suffix: '' | '/rpc' } | null {
-    const whole = records.get(keyOf(network, path))
+    const whole = get(network, path)
     if (whole !== undefined) return { record: whole, suffix: '' }
-    const base = path.endsWith('/rpc') ? records.get(keyOf(network, path.slice(0, -4))) : undefined
+    const base = path.endsWith('/rpc') ? get(network, path.slice(0, -4)) : undefined
     return base === undefined ? null : { record: base, suffix: '/rpc' }
   }
 
-  function opens(record: AliasRecord, rpcPath: string): AliasTarget | null {
-    let { target } = record
-    for (let step = 0; step < LONGEST_CHAIN; step++) {
-      const opened = aliasTarget(target, rpcPath)
-      if (opened !== null) return opened
-      const through = records.get(keyOf(record.network, target))
-      if (through === undefined || through.endpoint !== record.endpoint || through.stale !== null) return null
+  /** What the alias opens, through other aliases of the same node. */
+  function opened({ network, endpoint, target: first }: AliasRecord, rpcPath: string): OpenedTarget | null {
+    let target = first
+    for (let step = 0; step < MAX_CHAIN; step++) {
+      const found = openedTarget(target, rpcPath)
+      if (found !== null) return found
+      const through = get(network, target)
+      if (through === undefined || through.endpoint !== endpoint || through.stale !== null) return null
       target = through.target
     }
     return null
@@ -71,113 +66,49 @@ export function createAliases({ next, board, rpcPathOf, store, clock, log }: Ali
     return conditions?.some(({ code }) => code === 'unreachable' || code === 'wrong-network') ?? true
   }
 
-  function resolve(network: string, path: string): AliasRouteTarget | GatewayError {
+  function resolve(network: string, path: string): RouteTarget | GatewayError {
     const found = isOwnPath(path) ? null : find(network, path)
-    if (found === null) return UNKNOWN_ALIAS
+    if (found === null) return UNKNOWN_ROUTE
     const { record, suffix } = found
     if (record.stale !== null) return STALE[record.stale.reason]
     const { endpoint } = record
     const rpcPath = rpcPathOf(network, endpoint)
     if (rpcPath === null) return AWAY
-    const target = opens(record, rpcPath)
+    const target = opened(record, rpcPath)
     if (target === null || target.suffix !== suffix) return NOT_OPENED
     if (isAway(network, endpoint)) return AWAY
     return { kind: 'alias', surface: target.surface, endpoint, to: { kind: 'path', path: `${EXT}${path}` } }
   }
 
-  /** The node may have restarted a moment ago, and the monitor not have seen it yet. */
-  async function askAlias(question: UpstreamRequest): Promise<Reply> {
-    const path = question.to.kind === 'path' ? question.to.path.slice(EXT.length) : ''
-    const asked = find(question.network, path)?.record
-    const reply = await next.handle(question)
-    if (asked === undefined) return reply
-    const reason = lossIn(asked, reply)
+  /** The node may have restarted a moment ago, unnoticed by the monitor. */
+  async function forwardToAlias(request: UpstreamRequest): Promise<Reply> {
+    const path = request.to.kind === 'path' ? request.to.path.slice(EXT.length) : ''
+    const record = find(request.network, path)?.record
+    const reply = await next.handle(request)
+    if (record === undefined) return reply
+    const reason = lossIn(record, reply)
     if (reason !== null) {
-      lose(asked, reason)
-      return refused(STALE[reason], reply)
+      markStale(record, reason)
+      return rejectedAfter(reply, STALE[reason])
     }
     const isGone =
       reply.kind === 'rejected' && (reply.rejection.kind === 'no-endpoint' || reply.rejection.kind === 'all-failed')
-    return isGone ? refused(AWAY, reply) : reply
+    return isGone ? rejectedAfter(reply, AWAY) : reply
   }
 
-  /** Unless it was made anew while the answer was on its way. */
-  function lose(record: AliasRecord, reason: StaleReason): void {
+  function markStale(record: AliasRecord, reason: StaleReason): void {
     const { network, alias, endpoint, nodeId } = record
-    if (records.get(keyOf(network, alias)) !== record) return
+    // It was made again in the meantime.
+    if (get(network, alias) !== record) return
     put({ ...record, stale: { at: clock.now(), reason } })
     log.warn({ network, alias, endpoint, nodeId, reason }, 'an alias is stale')
   }
 
-  /** One call after the other for one alias: the second finds what came of the first. */
-  async function askAdmin(question: UpstreamRequest): Promise<Reply> {
-    const wanted = JSON.parse(question.canonical) as Wanted
-    const key = keyOf(question.network, wanted.alias)
-    const before = turns.get(key)
-    const turn = (async () => {
-      await before
-      return makeAlias(question, wanted)
-    })()
-    turns.set(key, turn)
-    try {
-      return await turn
-    } finally {
-      if (turns.get(key) === turn) turns.delete(key)
-    }
-  }
-
-  async function makeAlias(question: UpstreamRequest, { endpoint: target, alias }: Wanted): Promise<Reply> {
-    const { network, caller, operation, deadlineAt } = question
-    const named = operation.need.kind === 'endpoint' ? operation.need.endpoint : null
-    const known = records.get(keyOf(network, alias)) ?? null
-    const audit = (outcome: AdminOutcome, endpoint: string | null, nodeId: string | null) =>
-      tellAudit({ network, caller, alias, target, endpoint, nodeId, outcome })
-
-    if (
-      known !== null &&
-      known.stale === null &&
-      known.target === target &&
-      (named ?? known.endpoint) === known.endpoint
-    ) {
-      audit('known', known.endpoint, known.nodeId)
-      return { kind: 'result', result: DONE, ...OURS, endpoint: known.endpoint }
-    }
-    if (clock.monotonic() >= deadlineAt) {
-      audit('refused', null, null)
-      return { kind: 'rejected', rejection: TOO_LATE, ...OURS }
-    }
-    const reply = await next.handle({ ...question, operation: placed(operation, known, named), signal: NOBODY_LEAVES })
-    const { endpoint, nodeId = null } = reply
-    const made = { network, alias, target, caller, at: clock.now(), nodeId }
-    const isInForce = reply.kind === 'error' && isConfirmation(known, target, reply)
-    if ((reply.kind === 'result' || isInForce) && endpoint !== null) {
-      put({ ...made, endpoint, stale: null })
-      audit('accepted', endpoint, nodeId)
-      return isInForce ? { ...provenanceOf(reply), kind: 'result', result: DONE } : reply
-    }
-    if (reply.kind !== 'rejected') {
-      audit('node-error', endpoint, nodeId)
-      return reply
-    }
-    const isUnknown = reply.rejection.kind === 'outcome-unknown'
-    // The same call again will tell: a node that has it says so.
-    if (isUnknown && endpoint !== null && (known === null || known.stale !== null)) {
-      put({ ...made, endpoint, stale: { at: made.at, reason: 'unconfirmed' } })
-    }
-    audit(isUnknown ? 'outcome-unknown' : 'refused', endpoint, nodeId)
-    return reply
-  }
-
-  function tellAudit(call: Omit<AdminCall, 'at' | 'nth'>): void {
-    store.adminCall({ ...call, at: clock.now(), nth: ++calls })
-    log.info(call, 'admin.alias')
-  }
-
   return {
-    handle(question) {
-      const { name } = question.operation
-      if (name === 'alias') return askAlias(question)
-      return name === 'admin.alias' ? askAdmin(question) : next.handle(question)
+    handle(request) {
+      const { name } = request.operation
+      if (name === 'alias') return forwardToAlias(request)
+      return name === 'admin.alias' ? maker.make(request) : next.handle(request)
     },
 
     resolve,
@@ -190,36 +121,52 @@ export function createAliases({ next, board, rpcPathOf, store, clock, log }: Ali
   }
 }
 
-/** To the endpoint that is named, else to that which has it or may have it: there its node says what is wrong. */
-function placed(
-  operation: UpstreamRequest['operation'],
-  known: AliasRecord | null,
-  named: string | null,
-): UpstreamRequest['operation'] {
-  const mayHaveIt = known !== null && (known.stale === null || known.stale.reason === 'unconfirmed')
-  const endpoint = named ?? (mayHaveIt ? known.endpoint : null)
-  return endpoint === null ? operation : { ...operation, need: { kind: 'endpoint', endpoint } }
+/** Longer chains of aliases are mistakes. */
+const MAX_CHAIN = 8
+
+/** The part of a node's API that an alias opens. `suffix` must follow the alias. */
+interface OpenedTarget {
+  readonly surface: Exclude<Surface, 'admin'>
+  readonly suffix: '' | '/rpc'
 }
 
-/** The node says that it has such an alias already: the one that it was asked for before, when nobody knew what came of it. */
-function isConfirmation(known: AliasRecord | null, target: string, reply: Extract<Reply, { kind: 'error' }>): boolean {
-  return (
-    known !== null &&
-    known.stale !== null &&
-    known.target === target &&
-    known.endpoint === reply.endpoint &&
-    reply.error.includes('already aliased')
-  )
+/** The names of the C-Chain below `/ext/` (avalanchego, genesis/aliases.go), and its ids on mainnet and Fuji. */
+const C_CHAIN: ReadonlySet<string> = new Set([
+  'bc/C',
+  'bc/evm',
+  'bc/2q9e4r6Mu3U68nU1fYjgbR6JvwrRx36CohpAX5UQxse55x1Q5',
+  'bc/yH8D7ThNJkxmtkuv2jgBa4P1Rn3Qpr4pPr7QYNfcdoS6k6HWp',
+])
+const CHAIN_PATH = /^\/ext\/(.+)\/rpc$/
+
+/** Only what the gateway has routes for: health and the network's chain. Never an admin API or `/ws`. */
+function openedTarget(target: string, rpcPath: string): OpenedTarget | null {
+  if (target === 'health') return { surface: 'health', suffix: '' }
+  if (isChain(target, rpcPath)) return { surface: 'chain', suffix: '/rpc' }
+  return target.endsWith('/rpc') && isChain(target.slice(0, -4), rpcPath) ? { surface: 'chain', suffix: '' } : null
 }
 
-/** Whether the answer shows that the node has forgotten the alias, or never knew it. */
+/** The chain is the one whose JSON-RPC the endpoint serves. */
+function isChain(name: string, rpcPath: string): boolean {
+  const [, own = 'bc/C'] = CHAIN_PATH.exec(rpcPath) ?? []
+  return name === own || (C_CHAIN.has(own) && C_CHAIN.has(name))
+}
+
+const OWN_PATH = /^(?:admin|auth|health|index|info|ipcs|keystore|metrics|vm)(?:\/|$)|(?:^|\/)(?:admin|ws)(?:\/|$)/
+
+/** A path of the node's own APIs is never looked up as an alias. */
+export function isOwnPath(path: string): boolean {
+  return OWN_PATH.test(path)
+}
+
+/** Whether the answer shows that the node lost the alias. */
 function lossIn({ nodeId }: AliasRecord, reply: Reply): StaleReason | null {
-  const now = reply.nodeId ?? null
-  if (nodeId !== null && now !== null && now !== nodeId) return 'other-node'
+  const answering = reply.nodeId ?? null
+  if (nodeId !== null && answering !== null && answering !== nodeId) return 'other-node'
   return reply.kind === 'rejected' && reply.rejection.kind === 'unknown-route' ? 'lost' : null
 }
 
-/** Names of networks hold no blanks. */
+/** Unambiguous: names of networks have no spaces. */
 function keyOf(network: string, alias: string): string {
   return `${network} ${alias}`
 }
@@ -228,30 +175,13 @@ function compare(a: string, b: string): number {
   return a < b ? -1 : Number(a > b)
 }
 
-function provenanceOf({ endpoint, attempts, cache, degraded, nodeMs, nodeId = null }: Reply): Provenance {
-  return { endpoint, attempts, cache, degraded, nodeMs, nodeId }
-}
-
-function refused(why: GatewayError, reply: Reply): Reply {
-  return { kind: 'rejected', rejection: why, ...provenanceOf(reply) }
-}
-
-/** What avalanchego answers. */
-const DONE = Buffer.from('{}')
-const OURS: Provenance = { endpoint: null, attempts: 0, cache: 'none', degraded: false, nodeMs: 0 }
-
-/** What a node was told to do is waited for, also when its caller is gone: it must be written down. */
-const NOBODY_LEAVES: Cancellation = { aborted: false, addEventListener() {}, removeEventListener() {} }
-
-const UNKNOWN_ALIAS = gatewayError('unknown-route', 'unknown route')
-const NOT_OPENED = gatewayError('unknown-route', 'the target of this alias has no such route here')
-const AWAY = gatewayError('no-endpoint', 'the alias lives on an endpoint that is unavailable')
-const TOO_LATE = gatewayError('deadline', 'another call for the same alias took all the time')
+const NOT_OPENED = gatewayError('unknown-route', 'this alias has no such route')
+const AWAY = gatewayError('no-endpoint', 'the endpoint of this alias is unavailable')
 const STALE: Readonly<Record<StaleReason, GatewayError>> = {
   lost: gatewayError('unknown-route', 'the alias is stale: its node has restarted and no longer knows it'),
-  'other-node': gatewayError('unknown-route', 'the alias is stale: another node answers at its endpoint now'),
+  'other-node': gatewayError('unknown-route', 'the alias is stale: another node now answers at its endpoint'),
   unconfirmed: gatewayError(
     'unknown-route',
-    'the alias is unconfirmed: what came of admin.alias is unknown; call it again',
+    'the alias is unconfirmed: the outcome of admin.alias is unknown, call it again',
   ),
 }

@@ -1,6 +1,8 @@
 import type { Family } from '../../core/network.ts'
 import { type GatewayError, gatewayError } from '../errors.ts'
 import type { Call, ClassifiedRequest } from '../upstream-request.ts'
+import type { ServedNetwork } from './admission.ts'
+import type { Caller } from './callers.ts'
 import { extraOperation, isAllowed } from './extra-methods.ts'
 import {
   healthParams,
@@ -10,20 +12,40 @@ import {
   readBlockByNumber,
   readTransactionByHash,
 } from './params.ts'
-import type { Surface } from './route.ts'
+import type { RouteTarget, Surface } from './route.ts'
+
+/** Decides what a call does and whether its caller may make it at this target. `adminEnabled`: the gateway allows admin callers. */
+export function classifyCall(
+  call: Call,
+  caller: Caller,
+  network: ServedNetwork,
+  { kind, surface, endpoint }: RouteTarget,
+  adminEnabled: boolean,
+): ClassifiedRequest | GatewayError {
+  const classified = classify({
+    family: network.family,
+    surface,
+    call,
+    extraMethods: caller.methods,
+    adminAllowed: adminEnabled && caller.admin,
+  })
+  if (classified.kind !== 'operation' || endpoint === null) return classified
+  if (!network.endpoints.has(endpoint)) return NO_SUCH_ENDPOINT
+  const name = kind === 'alias' ? 'alias' : classified.operation.name
+  return { ...classified, operation: { ...classified.operation, name, need: { kind: 'endpoint', endpoint } } }
+}
 
 export interface UnclassifiedRequest {
   readonly family: Family
-  /** Where it came in, or what the alias stands for by which it came. */
+  /** That of the route, or of the target of the alias. */
   readonly surface: Surface
   readonly call: Call
   /** The caller's `methods`. */
   readonly extraMethods: readonly string[]
-  /** Both the gateway and the caller may. */
   readonly adminAllowed: boolean
 }
 
-/** Decides what a call is, by the surface that it came in by: the method of another surface is as unknown as any. */
+/** A method of another surface is unknown. */
 export function classify({
   family,
   surface,
@@ -40,14 +62,14 @@ export function classify({
   return {
     kind: 'operation',
     operation: extraOperation(call.method, call.params),
-    // Many methods share this operation's name.
+    // Many methods share this operation.
     canonical: `${call.method} ${call.params ?? '[]'}`,
   }
 }
 
 const HEALTH_METHODS = ['health.getLiveness', 'health.health', 'health.readiness', 'health.liveness'] as const
 
-/** What every caller may ask, by surface. Names are case-sensitive (JSON-RPC 2.0, and every node). */
+/** The methods that every caller may use, by surface. Names are case-sensitive (JSON-RPC 2.0, and every node). */
 const DEFAULT_LIST: Readonly<Record<Surface, ReadonlyMap<string, ReadParams>>> = {
   chain: new Map([
     ['eth_getBlockByNumber', readBlockByNumber],
@@ -62,9 +84,8 @@ const DEFAULT_LIST: Readonly<Record<Surface, ReadonlyMap<string, ReadParams>>> =
 }
 
 /**
- * The only names that a caller's `methods` can add, so that nothing else ever stands in what is sent: `namespace_method` to the
- * chain, `health.method` to the health API. Nothing to the admin API, which besides aliases reads the node's database and
- * configuration. Names that begin with `rpc.` are reserved (JSON-RPC 2.0, section 4.3) and match none of these.
+ * The names that a caller's `methods` can add: `namespace_method` of the chain and `health.method`. None of the admin API, which also
+ * reads the node's database and configuration; none of `rpc.*`, which is reserved (JSON-RPC 2.0, section 4.3).
  */
 const EXTRA_METHOD: Readonly<Record<Surface, RegExp>> = {
   chain: /^[A-Za-z][A-Za-z0-9]{0,31}_[A-Za-z0-9_]{1,99}$/,
@@ -72,5 +93,6 @@ const EXTRA_METHOD: Readonly<Record<Surface, RegExp>> = {
   admin: /^(?!)/,
 }
 
-const UNKNOWN_METHOD = gatewayError('unknown-method', 'the method asked for does not exist, or is not allowed')
+const UNKNOWN_METHOD = gatewayError('unknown-method', 'the method does not exist or is not allowed')
 const ADMIN_FORBIDDEN = gatewayError('forbidden', 'admin.alias is not allowed')
+const NO_SUCH_ENDPOINT = gatewayError('bad-params', 'x-heartline-endpoint must name an endpoint of this network')

@@ -13,30 +13,9 @@ import {
 } from '../json-scan.ts'
 import type { Call } from '../upstream-request.ts'
 
-/** One element of what a caller sent: a call, or something that is none and is told so under its id. */
-export type Entry =
-  | { readonly kind: 'call'; readonly call: Call }
-  | { readonly kind: 'rejected'; readonly id: string; readonly rejection: GatewayError }
-
-export type Body =
-  | { readonly kind: 'single'; readonly entry: Entry }
-  /** In the order of the caller; never empty. */
-  | { readonly kind: 'batch'; readonly entries: readonly Entry[] }
-  /** As a whole, and answered under the id `null`. */
-  | { readonly kind: 'rejected'; readonly rejection: GatewayError }
-
-export interface BodyLimits {
-  readonly batchLimit: number
-  /** Levels of objects and arrays, those of the envelope among them. */
-  readonly maxDepth?: number
-}
-
-/** No request that a node understands nests deeper: a call with access lists has 6 levels. */
-const MAX_DEPTH = 64
-
 /**
- * Reads JSON-RPC 2.0 requests without changing a byte of them. The whole body must be one JSON text in UTF-8 without byte order
- * mark; what is in `params` is not looked at here. A name given twice is refused, for nodes differ in which they take.
+ * Reads the envelopes of JSON-RPC 2.0 requests and leaves their params as they are. The body must be one JSON text in UTF-8 without
+ * byte order mark. A repeated member is rejected, since nodes differ in which one they take.
  */
 export function readBody(body: Buffer, { batchLimit, maxDepth = MAX_DEPTH }: BodyLimits): Body {
   if (!isUtf8(body)) return NOT_UTF8
@@ -44,31 +23,55 @@ export function readBody(body: Buffer, { batchLimit, maxDepth = MAX_DEPTH }: Bod
   const start = skipBlank(scan, 0)
   if (scan.bytes[start] === BRACKET) return readBatch(scan, start, batchLimit, maxDepth)
   const end = scanEntry(scan, start, maxDepth)
-  if (end < 0 || skipBlank(scan, end) !== scan.length) return unreadable(end)
+  if (end < 0 || skipBlank(scan, end) !== scan.length) return unparsable(end)
   return { kind: 'single', entry: entryAt(scan, start) }
 }
+
+export type Body =
+  | { readonly kind: 'single'; readonly entry: Entry }
+  /** In the caller's order; never empty. */
+  | { readonly kind: 'batch'; readonly entries: readonly Entry[] }
+  /** The whole body is rejected, under the id `null`. */
+  | { readonly kind: 'rejected'; readonly rejection: GatewayError }
+
+/** One element of a body. An invalid one is rejected under its id. */
+export type Entry =
+  | { readonly kind: 'call'; readonly call: Call }
+  | { readonly kind: 'rejected'; readonly id: string; readonly rejection: GatewayError }
+
+export interface BodyLimits {
+  readonly batchLimit: number
+  /** Levels of objects and arrays, including those of the envelope. */
+  readonly maxDepth?: number
+}
+
+/** No valid request nests deeper: a call with access lists has 6 levels. */
+const MAX_DEPTH = 64
 
 function readBatch(scan: Scan, start: number, batchLimit: number, maxDepth: number): Body {
   const { bytes } = scan
   const entries: Entry[] = []
   let here = skipBlank(scan, start + 1)
   if (bytes[here] === BRACKET_END) {
-    return skipBlank(scan, here + 1) === scan.length ? EMPTY_BATCH : unreadable(MALFORMED)
+    return skipBlank(scan, here + 1) === scan.length ? EMPTY_BATCH : unparsable(MALFORMED)
   }
   for (;;) {
-    // What comes after the limit is not worth reading.
+    // The rest is not worth reading.
     if (entries.length === batchLimit) {
-      return { kind: 'rejected', rejection: gatewayError('too-large', `a batch may hold ${batchLimit} requests`) }
+      return {
+        kind: 'rejected',
+        rejection: gatewayError('too-large', `a batch may hold at most ${batchLimit} requests`),
+      }
     }
     const end = scanEntry(scan, here, maxDepth - 1)
-    if (end < 0) return unreadable(end)
+    if (end < 0) return unparsable(end)
     entries.push(entryAt(scan, here))
     here = skipBlank(scan, end)
     if (bytes[here] === BRACKET_END) break
-    if (bytes[here] !== COMMA) return unreadable(MALFORMED)
+    if (bytes[here] !== COMMA) return unparsable(MALFORMED)
     here = skipBlank(scan, here + 1)
   }
-  return skipBlank(scan, here + 1) === scan.length ? { kind: 'batch', entries } : unreadable(MALFORMED)
+  return skipBlank(scan, here + 1) === scan.length ? { kind: 'batch', entries } : unparsable(MALFORMED)
 }
 
 const COMMA = 44
@@ -78,7 +81,7 @@ const BRACE = 123
 const QUOTE = 34
 
 const NAMES = [Buffer.from('jsonrpc'), Buffer.from('id'), Buffer.from('method'), Buffer.from('params')]
-/** Where those of the entry at hand lie, in this order. */
+/** The spans of the current entry's members, in this order. */
 const spans = new Int32Array(2 * NAMES.length + 1)
 const [JSONRPC, ID, METHOD, PARAMS] = [0, 2, 4, 6] as const
 
@@ -86,31 +89,31 @@ function scanEntry(scan: Scan, at: number, maxDepth: number): number {
   return scan.bytes[at] === BRACE ? scanObject(scan, at, NAMES, spans, maxDepth) : skipValue(scan, at, maxDepth)
 }
 
-/** What `scanEntry` has just passed. */
+/** The entry that `scanEntry` has just scanned. */
 function entryAt(scan: Scan, at: number): Entry {
   const { bytes } = scan
-  if (bytes[at] !== BRACE) return { kind: 'rejected', id: 'null', rejection: NO_OBJECT }
+  if (bytes[at] !== BRACE) return { kind: 'rejected', id: 'null', rejection: NOT_AN_OBJECT }
   const idAt = spans[ID] as number
-  if (idAt === TWICE) return { kind: 'rejected', id: 'null', rejection: GIVEN_TWICE }
+  if (idAt === TWICE) return { kind: 'rejected', id: 'null', rejection: REPEATED }
   if (idAt > 0 && !isIdStart(bytes[idAt] as number)) return { kind: 'rejected', id: 'null', rejection: BAD_ID }
   const id = idAt === 0 ? 'null' : bytes.toString('utf8', idAt, spans[ID + 1])
-  const problem = problemOf(bytes)
-  if (problem !== null) return { kind: 'rejected', id, rejection: problem }
+  const fault = faultOf(bytes)
+  if (fault !== null) return { kind: 'rejected', id, rejection: fault }
   const method = readString(bytes, spans[METHOD] as number, spans[METHOD + 1] as number)
   const params = spans[PARAMS] === 0 ? null : bytes.toString('utf8', spans[PARAMS], spans[PARAMS + 1])
   return { kind: 'call', call: { id, isNotification: idAt === 0, method, params } }
 }
 
-/** A string, a number or null, told by its first byte. */
+/** The first byte of a string, a number or null. */
 function isIdStart(byte: number): boolean {
   return byte === QUOTE || byte === 45 || byte === 110 || (byte >= 48 && byte <= 57)
 }
 
-function problemOf(bytes: Buffer): GatewayError | null {
+function faultOf(bytes: Buffer): GatewayError | null {
   const jsonrpc = spans[JSONRPC] as number
   const method = spans[METHOD] as number
   const params = spans[PARAMS] as number
-  if (jsonrpc === TWICE || method === TWICE || params === TWICE) return GIVEN_TWICE
+  if (jsonrpc === TWICE || method === TWICE || params === TWICE) return REPEATED
   if (jsonrpc === 0 || bytes[jsonrpc] !== QUOTE) return BAD_VERSION
   if (readString(bytes, jsonrpc, spans[JSONRPC + 1] as number) !== '2.0') return BAD_VERSION
   if (method === 0 || bytes[method] !== QUOTE) return BAD_METHOD
@@ -118,8 +121,8 @@ function problemOf(bytes: Buffer): GatewayError | null {
   return null
 }
 
-const NO_OBJECT = gatewayError('no-request', 'a request must be an object')
-const GIVEN_TWICE = gatewayError('no-request', 'jsonrpc, id, method and params must be given once')
+const NOT_AN_OBJECT = gatewayError('no-request', 'a request must be an object')
+const REPEATED = gatewayError('no-request', 'jsonrpc, id, method and params must not be repeated')
 const BAD_ID = gatewayError('no-request', 'id must be a string, a number or null')
 const BAD_VERSION = gatewayError('no-request', 'jsonrpc must be "2.0"')
 const BAD_METHOD = gatewayError('no-request', 'method must be a string')
@@ -127,9 +130,15 @@ const BAD_PARAMS = gatewayError('no-request', 'params must be an array or an obj
 
 const NOT_UTF8: Body = { kind: 'rejected', rejection: gatewayError('unparsable', 'the body must be UTF-8') }
 const NOT_JSON: Body = { kind: 'rejected', rejection: gatewayError('unparsable', 'the body must be JSON') }
-const NESTS_TOO_DEEP: Body = { kind: 'rejected', rejection: gatewayError('unparsable', 'the body nests too deep') }
-const EMPTY_BATCH: Body = { kind: 'rejected', rejection: gatewayError('no-request', 'a batch must hold a request') }
+const NESTED_TOO_DEEP: Body = {
+  kind: 'rejected',
+  rejection: gatewayError('unparsable', 'the body is nested too deeply'),
+}
+const EMPTY_BATCH: Body = {
+  kind: 'rejected',
+  rejection: gatewayError('no-request', 'a batch must hold at least one request'),
+}
 
-function unreadable(end: number): Body {
-  return end === TOO_DEEP ? NESTS_TOO_DEEP : NOT_JSON
+function unparsable(end: number): Body {
+  return end === TOO_DEEP ? NESTED_TOO_DEEP : NOT_JSON
 }

@@ -1,7 +1,20 @@
 import type { Need, Operation } from '../../core/routing/operation.ts'
-import { isOfOneBlock, readBlockNeed } from './block-param.ts'
 
-/** Methods beyond the default list, which a caller's `methods` allow: whether one is allowed, and how it is treated. */
+/**
+ * How a method beyond the default list is sent. A read may be sent to a second endpoint when the first fails or is late. Only methods
+ * that change nothing and need nothing that lives on one node count as reads. Everything else is sent once: writes (a second node
+ * would answer `eth_sendRawTransaction` with "already known"), filters and subscriptions, expensive methods (`debug_*`, `trace_*`)
+ * and unknown ones.
+ */
+export function extraOperation(method: string, params: string | null): Operation {
+  if (FOUND_BY_HASH.has(method)) return READ_BY_HASH
+  if (!OTHER_READS.has(method) && !isPlainGet(method)) return SENT_ONCE
+  const need = readBlockNeed(method, params)
+  const absenceIsDoubtful = BLOCK_PARAMS.get(method) === 0 && need.kind === 'height'
+  return { name: 'other', need, isRead: true, absenceIsDoubtful }
+}
+
+/** Whether a caller's `methods` allow a method beyond the default list. */
 export function isAllowed(method: string, extraMethods: readonly string[]): boolean {
   return extraMethods.some((allowed) => {
     if (allowed === '*') return !RULING.test(method)
@@ -12,24 +25,12 @@ export function isAllowed(method: string, extraMethods: readonly string[]): bool
 /** Who means everything means the chain: what rules a node, or spends what it holds the keys of, must be named. */
 const RULING = /^(?:admin|anvil|clique|debug|engine|evm|ganache|hardhat|les|miner|parity|personal)_/
 
-/**
- * A read may be asked of another endpoint when the first fails, and twice when its answer is late. Only methods that are known to
- * leave nothing behind and to need nothing that one node alone has are taken for reads. All others are sent once: what writes
- * (`eth_sendRawTransaction`: the second node would answer "already known", which the caller would take for a failure), filters
- * and subscriptions (they live on the node that made them, and reading one empties it), what keeps a node busy for long (`debug_*`,
- * `trace_*`: sent on, it would keep the next one busy too), and whatever we have never heard of.
- */
-export function extraOperation(method: string, params: string | null): Operation {
-  if (FOUND_BY_HASH.has(method)) return SOUGHT
-  if (!OTHER_READS.has(method) && !isPlainGet(method)) return SENT_ONCE
-  const need = readBlockNeed(method, params)
-  return { name: 'other', need, isRead: true, absenceIsDoubtful: isOfOneBlock(method) && need.kind === 'height' }
-}
-
 const ANY: Need = { kind: 'any' }
+const LATEST: Need = { kind: 'latest', shard: null }
+const HASH: Need = { kind: 'hash', shard: null }
 const SENT_ONCE: Operation = { name: 'other', need: ANY, isRead: false, absenceIsDoubtful: false }
-/** Found on one node before it is on another. */
-const SOUGHT: Operation = { name: 'other', need: { kind: 'hash', shard: null }, isRead: true, absenceIsDoubtful: true }
+/** One node may have it before another. */
+const READ_BY_HASH: Operation = { name: 'other', need: HASH, isRead: true, absenceIsDoubtful: true }
 
 const FOUND_BY_HASH: ReadonlySet<string> = new Set([
   'eth_getBlockByHash',
@@ -40,7 +41,7 @@ const FOUND_BY_HASH: ReadonlySet<string> = new Set([
   'eth_getUncleCountByBlockHash',
 ])
 
-/** Reads that are not called get. The last five are the C-Chain's. */
+/** Reads whose names do not begin with `eth_get`. The last five are the C-Chain's. */
 const OTHER_READS: ReadonlySet<string> = new Set([
   'eth_blobBaseFee',
   'eth_call',
@@ -64,9 +65,73 @@ const OTHER_READS: ReadonlySet<string> = new Set([
   'eth_getActiveRulesAt',
 ])
 
-/** Called get, and yet one node's own: see above. */
+/** These live on one node, whatever their names say. */
 const NO_PLAIN_GETS: ReadonlySet<string> = new Set(['eth_getFilterChanges', 'eth_getFilterLogs', 'eth_getWork'])
 
 function isPlainGet(method: string): boolean {
   return method.startsWith('eth_get') && !NO_PLAIN_GETS.has(method)
+}
+
+/** Position of the block in the params of each method; if it is missing, nodes take `latest`. */
+const BLOCK_PARAMS: ReadonlyMap<string, number | 'filter'> = new Map<string, number | 'filter'>([
+  ['eth_getBlockReceipts', 0],
+  ['eth_getBlockTransactionCountByNumber', 0],
+  ['eth_getHeaderByNumber', 0],
+  ['eth_getTransactionByBlockNumberAndIndex', 0],
+  ['eth_getUncleByBlockNumberAndIndex', 0],
+  ['eth_getUncleCountByBlockNumber', 0],
+  ['eth_call', 1],
+  ['eth_callDetailed', 1],
+  ['eth_createAccessList', 1],
+  ['eth_estimateGas', 1],
+  ['eth_feeHistory', 1],
+  ['eth_getBalance', 1],
+  ['eth_getCode', 1],
+  ['eth_getTransactionCount', 1],
+  ['eth_simulateV1', 1],
+  ['eth_getProof', 2],
+  ['eth_getStorageAt', 2],
+  ['eth_getLogs', 'filter'],
+  // These take no block and mean the newest one.
+  ['eth_baseFee', 1],
+  ['eth_blobBaseFee', 1],
+  ['eth_gasPrice', 1],
+  ['eth_maxPriorityFeePerGas', 1],
+])
+
+/** Longer params carry a contract and nearly always mean `latest`: not worth parsing. */
+const MAX_PARSED_PARAMS = 131_072
+
+/**
+ * The block that a call is about, as far as it decides which endpoints can answer: `eth_call` of `latest` right after a receipt needs a
+ * node that has the receipt's block. Invalid params are left to the nodes.
+ */
+export function readBlockNeed(method: string, params: string | null): Need {
+  const position = BLOCK_PARAMS.get(method)
+  if (position === undefined) return ANY
+  if (params === null || params.length > MAX_PARSED_PARAMS) return LATEST
+  const list: unknown = JSON.parse(params)
+  if (!Array.isArray(list)) return ANY
+  return position === 'filter' ? readFilter(list[0]) : readBlock(list[position])
+}
+
+/** A height, a tag, or an EIP-1898 object with a height or a hash. */
+function readBlock(block: unknown): Need {
+  if (block === undefined || block === null || block === 'latest' || block === 'pending') return LATEST
+  if (typeof block === 'string') return readHeight(block)
+  if (typeof block !== 'object') return ANY
+  if ('blockHash' in block) return HASH
+  return 'blockNumber' in block && typeof block.blockNumber === 'string' ? readHeight(block.blockNumber) : ANY
+}
+
+/** A node that has the newest block of the range has the others too. */
+function readFilter(filter: unknown): Need {
+  if (typeof filter !== 'object' || filter === null) return ANY
+  if ('blockHash' in filter) return HASH
+  return readBlock('toBlock' in filter ? filter.toBlock : undefined)
+}
+
+function readHeight(text: string): Need {
+  const height = /^0x[0-9a-fA-F]{1,14}$/.test(text) ? Number(text) : Number.NaN
+  return Number.isSafeInteger(height) ? { kind: 'height', shard: null, height } : ANY
 }

@@ -10,7 +10,43 @@ import { createServer as createSecureServer, type Server as SecureServer } from 
 import type { AddressInfo, Socket } from 'node:net'
 import type { Clock, Timer } from '../../clock.ts'
 import type { RejectionReason } from '../../core/routing/request-outcome.ts'
-import { gatewayError, rpcError } from '../errors.ts'
+import { gatewayError, rpcErrorWithoutId } from '../errors.ts'
+
+/** The HTTP or HTTPS listener of the gateway, with the limits that a public listener needs. */
+export interface Listener {
+  /** Rejects if the address cannot be bound. */
+  listen(): Promise<{ readonly host: string; readonly port: number }>
+  /** For new connections; open ones keep theirs. */
+  useCertificate(certificate: Certificate): void
+  /** Accepts no more connections, lets requests in flight finish for up to `graceMs`, and resolves when no connection is left. */
+  close(graceMs: number, isIdle: () => boolean): Promise<void>
+  readonly closing: boolean
+}
+
+export interface ListenerDeps {
+  readonly options: ListenerOptions
+  readonly clock: Pick<Clock, 'after'>
+  /** `awaitsContinue`: the caller sends its body only after 100 Continue. */
+  readonly onRequest: (req: IncomingMessage, res: ServerResponse, awaitsContinue: boolean) => void
+}
+
+export interface ListenerOptions {
+  readonly host: string
+  /** 0 for any free one. */
+  readonly port: number
+  readonly tls: Certificate | null
+  /** A connection without traffic is closed after this time; must leave room for the slowest answer. */
+  readonly idleTimeoutMs: number
+  readonly timeouts?: ArrivalTimeouts
+  readonly maxConnections?: number
+}
+
+/** Until when the headers and the whole request must have arrived, and how often that is checked. */
+export interface ArrivalTimeouts {
+  readonly headersMs: number
+  readonly requestMs: number
+  readonly checkEveryMs: number
+}
 
 /** PEM texts. */
 export interface Certificate {
@@ -18,91 +54,52 @@ export interface Certificate {
   readonly key: string | Buffer
 }
 
-export interface ListenerOptions {
-  readonly host: string
-  /** 0 takes any free one. */
-  readonly port: number
-  readonly tls: Certificate | null
-  /** A connection on which nothing moves for longer is closed; must leave room for the slowest answer. */
-  readonly idleTimeoutMs: number
-  /** How long a request may take to arrive. */
-  readonly timeouts?: ArrivalTimeouts
-  readonly maxConnections?: number
-}
-
-/** All headers must be here by `headersMs`, and by `wholeMs` the body too; looked at once in `lookEveryMs`. */
-export interface ArrivalTimeouts {
-  readonly headersMs: number
-  readonly requestMs: number
-  readonly checkEveryMs: number
-}
-
-export interface ListenerDeps {
-  readonly options: ListenerOptions
-  readonly clock: Pick<Clock, 'after'>
-  /** `awaitsContinue`: the caller sends its body only when told to. */
-  readonly onRequest: (req: IncomingMessage, res: ServerResponse, awaitsContinue: boolean) => void
-}
-
-/** The gateway's own door: HTTP or HTTPS, with the limits that a door to the world needs. */
-export interface Listener {
-  /** Rejects when the address cannot be had. */
-  listen(): Promise<{ readonly host: string; readonly port: number }>
-  /** For new connections from now on; those that are open go on. */
-  useCertificate(certificate: Certificate): void
-  /** Takes no more connections, lets requests in flight finish for `graceMs` at most, and resolves when nothing is left open. */
-  close(graceMs: number, isIdle: () => boolean): Promise<void>
-  readonly closing: boolean
-}
-
-const ARRIVAL: ArrivalTimeouts = { headersMs: 8000, requestMs: 10_000, checkEveryMs: 1000 }
-/** A request without Host is for us to refuse: Node does so with no body at all. */
+const TIMEOUTS: ArrivalTimeouts = { headersMs: 8000, requestMs: 10_000, checkEveryMs: 1000 }
+/** Admission rejects a request without Host: Node would do so without a body. */
 const LIMITS: ServerOptions = {
   keepAliveTimeout: 65_000,
   maxHeaderSize: 16_384,
   noDelay: true,
   requireHostHeader: false,
 }
-/** How long what has just come in, and not yet been counted, has to become a request. */
-const LOOK_EVERY_MS = 250
+const CLOSING_CHECK_MS = 250
 const MAX_REQUESTS_PER_SOCKET = 100_000
 /** Each takes a file descriptor and some 10 KB. */
-const MOST_CONNECTIONS = 8192
-/** Connections that wait to be taken: a burst of callers must not wait for the network to try again after a second. */
+const MAX_CONNECTIONS = 8192
+/** Connections to be accepted. Beyond it, a burst of callers waits a second for TCP to try again. */
 const BACKLOG = 2048
-/** A handshake is as slow as an attacker wants it to be. */
 const TLS = { minVersion: 'TLSv1.2', handshakeTimeout: 8000 } as const
 
 export function createListener({ options, clock, onRequest }: ListenerDeps): Listener {
-  const take: RequestListener = (req, res) => begin(req, res, false)
-  const { tls, timeouts: arrival = ARRIVAL, maxConnections: mostConnections = MOST_CONNECTIONS } = options
+  const { tls, timeouts = TIMEOUTS, maxConnections = MAX_CONNECTIONS } = options
+  const onPlainRequest: RequestListener = (req, res) => begin(req, res, false)
   const limits: ServerOptions = {
     ...LIMITS,
-    headersTimeout: arrival.headersMs,
-    requestTimeout: arrival.requestMs,
-    connectionsCheckingInterval: arrival.checkEveryMs,
+    headersTimeout: timeouts.headersMs,
+    requestTimeout: timeouts.requestMs,
+    connectionsCheckingInterval: timeouts.checkEveryMs,
   }
   const server: Server | SecureServer =
     tls === null
-      ? createServer(limits, take)
-      : createSecureServer({ ...limits, ...TLS, cert: tls.cert, key: tls.key }, take)
-  // Versions of Node that count drop those beyond without a word, or refuse them in words of their own; admission counts.
+      ? createServer(limits, onPlainRequest)
+      : createSecureServer({ ...limits, ...TLS, cert: tls.cert, key: tls.key }, onPlainRequest)
+  // Beyond a limit, Node 20 drops headers silently and Node 24 rejects the request in its own words: admission counts instead.
   server.maxHeadersCount = 0
   server.maxRequestsPerSocket = MAX_REQUESTS_PER_SOCKET
-  server.maxConnections = mostConnections
-  // Whoever keeps thousands open, and asks for nothing, must not keep everybody else out.
+  server.maxConnections = maxConnections
+  // Idle connections must not keep new callers out.
   server.on('drop', () => server.closeIdleConnections())
-  // Whoever does not read its answer holds the memory that the answer takes.
+  // A caller that does not read its answer holds its memory.
   server.setTimeout(options.idleTimeoutMs, (socket: Socket) => socket.destroy())
   server.on('checkContinue', (req: IncomingMessage, res: ServerResponse) => begin(req, res, true))
-  // What we do not understand of it need not be met (RFC 9110, section 10.1.1); Node says no with no body at all.
-  server.on('checkExpectation', take)
-  server.on('connect', (_req: IncomingMessage, socket: Door) => refuseInTurn(socket, NO_TUNNEL))
-  server.on('clientError', refuseUnreadable)
+  // Other expectations are ignored (RFC 9110, section 10.1.1); Node would answer 417 without a body.
+  server.on('checkExpectation', onPlainRequest)
+  server.on('connect', (_req: IncomingMessage, socket: CallerSocket) => rejectInTurn(socket, NO_TUNNEL))
+  server.on('clientError', rejectUnparsable)
   let closing = false
 
   function begin(req: IncomingMessage, res: ServerResponse, awaitsContinue: boolean): void {
-    queue(req.socket, res)
+    trackResponse(req.socket, res)
     onRequest(req, res, awaitsContinue)
   }
 
@@ -131,13 +128,13 @@ export function createListener({ options, clock, onRequest }: ListenerDeps): Lis
       return new Promise((resolve) => {
         let left = graceMs
         let timer: Timer
-        // Node no longer times connections out once it is closing, and one that has sent nothing counts as busy.
-        const look = () => {
-          left -= LOOK_EVERY_MS
+        // A closing Node server times no connection out, and takes one that has sent nothing for busy.
+        const check = () => {
+          left -= CLOSING_CHECK_MS
           if (left <= 0 || isIdle()) server.closeAllConnections()
-          else timer = clock.after(LOOK_EVERY_MS, look)
+          else timer = clock.after(CLOSING_CHECK_MS, check)
         }
-        timer = clock.after(LOOK_EVERY_MS, look)
+        timer = clock.after(CLOSING_CHECK_MS, check)
         server.close(() => {
           timer.cancel()
           resolve()
@@ -148,85 +145,87 @@ export function createListener({ options, clock, onRequest }: ListenerDeps): Lis
   }
 }
 
-/** The answer to the request that came last on a connection; those to the requests before it go out before it. */
-const LATEST = Symbol('latest')
-const IS_REFUSED = Symbol('is refused')
-/** The answer before it, where that was still due when it was asked for. */
-const BEFORE = Symbol('before')
-interface Door extends Socket {
-  [LATEST]?: Due
-  [IS_REFUSED]?: boolean
-}
-interface Due extends ServerResponse {
-  [BEFORE]?: Due | null
+/** The response to the last request of a connection; responses to earlier requests are sent before it. */
+const LAST_RESPONSE = Symbol('last response')
+const IS_REJECTED = Symbol('is rejected')
+/** The response that must be sent first. */
+const PREVIOUS = Symbol('previous')
+
+interface CallerSocket extends Socket {
+  [LAST_RESPONSE]?: QueuedResponse
+  [IS_REJECTED]?: boolean
 }
 
-function queue(door: Door, due: Due): void {
-  const latest = door[LATEST]
-  door[LATEST] = due
-  if (latest === undefined) door.once('close', () => takeAlong(door))
-  else if (!latest.closed) {
-    due[BEFORE] = latest
-    due.once('close', () => {
-      due[BEFORE] = null
+interface QueuedResponse extends ServerResponse {
+  [PREVIOUS]?: QueuedResponse | null
+}
+
+function trackResponse(socket: CallerSocket, response: QueuedResponse): void {
+  const last = socket[LAST_RESPONSE]
+  socket[LAST_RESPONSE] = response
+  if (last === undefined) socket.once('close', () => closeResponses(socket))
+  else if (!last.closed) {
+    response[PREVIOUS] = last
+    response.once('close', () => {
+      response[PREVIOUS] = null
     })
   }
 }
 
-/**
- * Node 20 tells only the answer whose turn it is that its caller has left: those behind it would count as at work for ever.
- * Later ones destroy them all, and are about to tell.
- */
-function takeAlong(door: Door): void {
-  for (let due = door[LATEST] ?? null; due !== null && !due.closed; ) {
-    const before: Due | null = due[BEFORE] ?? null
-    if (due.socket === null && !due.destroyed) due.destroy().emit('close')
-    due = before
+/** When a caller leaves, Node 20 closes only the response whose turn it is: the others would count as in flight for ever. */
+function closeResponses(socket: CallerSocket): void {
+  for (let response = socket[LAST_RESPONSE] ?? null; response !== null && !response.closed; ) {
+    const previous: QueuedResponse | null = response[PREVIOUS] ?? null
+    if (response.socket === null && !response.destroyed) response.destroy().emit('close')
+    response = previous
   }
 }
 
-/**
- * What is not HTTP at all, or too slow or too large for it; the socket may be half dead. Answers that are still due go first:
- * whoever sends many requests in one piece tells answers by their order.
- */
-function refuseUnreadable(error: Error & { code?: string }, socket: Door): void {
+/** A request that is no HTTP, too slow or too large. The socket may be half closed. */
+function rejectUnparsable(error: Error & { code?: string }, socket: CallerSocket): void {
   if (error.code === 'ECONNRESET' || socket.destroyed || !socket.writable) return void socket.destroy()
-  refuseInTurn(socket, unreadable(error.code))
+  rejectInTurn(socket, unparsableResponse(error.code))
 }
 
-function refuseInTurn(socket: Door, answer: string): void {
-  if (socket[IS_REFUSED]) return
-  socket[IS_REFUSED] = true
-  const latest = socket[LATEST]
-  const refuse = () => end(socket, answer)
-  if (latest === undefined || latest.closed) return refuse()
-  // Something behind it cannot be read.
-  if (latest.req.complete) return void latest.once('close', refuse)
-  // It is itself what cannot be read. Where it is answered already, that answer ends the connection.
-  if (latest.headersSent) return
-  if (latest.socket === null) latest.once('socket', refuse)
-  else refuse()
+/** After the pending responses, since a caller that pipelines matches responses to requests by their order. */
+function rejectInTurn(socket: CallerSocket, response: string): void {
+  if (socket[IS_REJECTED]) return
+  socket[IS_REJECTED] = true
+  const last = socket[LAST_RESPONSE]
+  const reject = () => endWith(socket, response)
+  if (last === undefined || last.closed) return reject()
+  // Data after the last request is malformed.
+  if (last.req.complete) return void last.once('close', reject)
+  // The last request itself is malformed. If it was answered already, that answer ends the connection.
+  if (last.headersSent) return
+  if (last.socket === null) last.once('socket', reject)
+  else reject()
 }
 
-function unreadable(code: string | undefined): string {
+function unparsableResponse(code: string | undefined): string {
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') {
-    return whole('408 Request Timeout', 'deadline', 'the request did not arrive in time')
+    return rawResponse('408 Request Timeout', 'deadline', 'the request did not arrive in time')
   }
   return code === 'HPE_HEADER_OVERFLOW'
-    ? whole('431 Request Header Fields Too Large', 'too-large', NO_HTTP)
-    : whole('400 Bad Request', 'no-request', NO_HTTP)
+    ? rawResponse('431 Request Header Fields Too Large', 'too-large', NOT_HTTP)
+    : rawResponse('400 Bad Request', 'no-request', NOT_HTTP)
 }
 
-const NO_HTTP = 'the request cannot be read as HTTP'
-const NO_TUNNEL = whole('405 Method Not Allowed', 'http-method', 'this is no proxy', 'allow: POST, GET, HEAD\r\n')
+const NOT_HTTP = 'not a valid HTTP request'
+const NO_TUNNEL = rawResponse(
+  '405 Method Not Allowed',
+  'http-method',
+  'this is not a proxy',
+  'allow: POST, GET, HEAD\r\n',
+)
 
-/** A whole answer that ends its connection, as it goes over the wire. */
-function whole(status: string, kind: RejectionReason, message: string, headers = ''): string {
-  const body = `{"jsonrpc":"2.0","id":null,"error":${rpcError(gatewayError(kind, message))}}`
+/** A whole response that ends its connection. */
+function rawResponse(status: string, kind: RejectionReason, message: string, headers = ''): string {
+  const body = rpcErrorWithoutId(gatewayError(kind, message))
   return `HTTP/1.1 ${status}\r\ncontent-type: application/json\r\n${headers}content-length: ${body.length}\r\nconnection: close\r\n\r\n${body}`
 }
 
-function end(socket: Socket, answer: string): void {
-  if (socket.writable) socket.end(answer, () => socket.destroy())
+function endWith(socket: Socket, response: string): void {
+  if (socket.writable) socket.end(response, () => socket.destroy())
   else socket.destroy()
 }

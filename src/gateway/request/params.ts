@@ -3,21 +3,21 @@ import { type GatewayError, gatewayError } from '../errors.ts'
 import { openScan, scanObject, skipBlank } from '../json-scan.ts'
 import type { ClassifiedRequest } from '../upstream-request.ts'
 
-/** `text` is the JSON text of an array or an object; `null` where there are no params. A refusal names the member that is wrong. */
+/** Checks the params of one method: `text` is the JSON text of an array or an object. An error names the wrong member. */
 export type ReadParams = (text: string | null) => ClassifiedRequest | GatewayError
 
-/** None at all: absent, as viem leaves them, or `[]`, as ethers and web3 send them. */
+/** No params: absent, as viem leaves them, or `[]`, as ethers and web3 send them. */
 export function noParams(name: OperationName, need: Need): ReadParams {
-  const identified = asked({ name, need, isRead: true, absenceIsDoubtful: false }, '[]')
+  const classified = operationOf({ name, need, isRead: true, absenceIsDoubtful: false }, '[]')
   return (text) => {
-    if (text === null || text === '[]') return identified
+    if (text === null || text === '[]') return classified
     const params = arrayOf(text)
     if (params === null) return NO_ARRAY
-    return params.length === 0 ? identified : bad('params must be empty')
+    return params.length === 0 ? classified : bad('params must be empty')
   }
 }
 
-/** `eth_getBlockByNumber`: a height or a tag, and whether whole transactions are wanted. */
+/** `eth_getBlockByNumber`: a height or a tag, and whether to include whole transactions. */
 export const readBlockByNumber: ReadParams = (text) => {
   const params = arrayOf(text)
   if (params === null) return NO_ARRAY
@@ -27,9 +27,9 @@ export const readBlockByNumber: ReadParams = (text) => {
   if (typeof block !== 'string') return BAD_BLOCK
   const canonical = `["${block.toLowerCase()}",${hydrated}]`
   const tagged = TAGS.get(block)
-  if (tagged !== undefined) return asked(tagged, canonical)
+  if (tagged !== undefined) return operationOf(tagged, canonical)
   const height = readHeight(block)
-  return height === null ? BAD_BLOCK : asked(blockBy({ kind: 'height', shard: null, height }, true), canonical)
+  return height === null ? BAD_BLOCK : operationOf(blockBy({ kind: 'height', shard: null, height }, true), canonical)
 }
 
 /** `eth_getTransactionByHash`: 32 bytes. */
@@ -39,44 +39,43 @@ export const readTransactionByHash: ReadParams = (text) => {
   if (params.length !== 1) return bad('params must be one hash')
   const [hash] = params
   if (typeof hash !== 'string' || !HASH_TEXT.test(hash)) return bad('params[0] must be a hash: 0x and 64 hex digits')
-  return asked(TRANSACTION_BY_HASH, `["${hash.toLowerCase()}"]`)
+  return operationOf(TRANSACTION_BY_HASH, `["${hash.toLowerCase()}"]`)
 }
 
 /**
- * `health.*`: nothing, or `{"tags": […]}`, alone or as the one element of an array (gorilla/rpc takes both). The tags may be
- * null, as avalanchego's own Go client sends them when there are none.
+ * `health.*`: nothing, or `{"tags": […]}`, alone or as the only element of an array (gorilla/rpc accepts both). avalanchego's own Go
+ * client sends null for no tags.
  */
 export function healthParams(name: OperationName): ReadParams {
   const operation: Operation = { name, need: ANY, isRead: true, absenceIsDoubtful: false }
-  const untagged = asked(operation, '{}')
+  const untagged = operationOf(operation, '{}')
   return (text) => {
     if (text === null) return untagged
     const args = argumentOf(text, HEALTH_MEMBERS)
-    if (args === null) return bad('params must be an object that holds tags and nothing else')
+    if (args === null) return bad('params must be an object with the member tags only')
     const tags = args === 'none' ? null : (args.tags ?? null)
     if (tags === null) return untagged
     if (!Array.isArray(tags) || tags.length > MAX_TAGS || !tags.every(isTag)) {
       return bad(`tags must be up to ${MAX_TAGS} strings of 1 to ${MAX_TAG_LENGTH} characters`)
     }
     const sorted = [...new Set(tags as string[])].sort()
-    return sorted.length === 0 ? untagged : asked(operation, JSON.stringify({ tags: sorted }))
+    return sorted.length === 0 ? untagged : operationOf(operation, JSON.stringify({ tags: sorted }))
   }
 }
 
-/** `admin.alias`: `{"endpoint": "bc/C", "alias": "my-chain"}`, alone or as the one element of an array. */
+/** `admin.alias`: `{"endpoint": "bc/C", "alias": "my-chain"}`, alone or as the only element of an array. */
 export const readAlias: ReadParams = (text) => {
   const args = text === null ? 'none' : argumentOf(text, ALIAS_MEMBERS)
-  if (args === null || args === 'none')
-    return bad('params must be an object that holds endpoint, alias and nothing else')
+  if (args === null || args === 'none') return bad('params must be an object with the members endpoint and alias only')
   const { endpoint, alias } = args
   if (typeof endpoint !== 'string' || !isPlainPath(endpoint)) return bad(`endpoint ${PLAIN_PATH}`)
   if (typeof alias !== 'string' || !isPlainPath(alias)) return bad(`alias ${PLAIN_PATH}`)
-  return asked(ALIAS, JSON.stringify({ endpoint, alias }))
+  return operationOf(ALIAS, JSON.stringify({ endpoint, alias }))
 }
 
 const ANY: Need = { kind: 'any' }
 
-function asked(operation: Operation, canonical: string): ClassifiedRequest {
+function operationOf(operation: Operation, canonical: string): ClassifiedRequest {
   return { kind: 'operation', operation, canonical }
 }
 
@@ -84,7 +83,7 @@ function blockBy(need: Need, absenceIsDoubtful: boolean): Operation {
   return { name: 'eth_getBlockByNumber', need, isRead: true, absenceIsDoubtful }
 }
 
-/** What `pending`, `safe` and `finalized` name is each node's own affair; `earliest` differs where history was pruned. */
+/** Nodes differ in `pending`, `safe` and `finalized`, and in `earliest` if history was pruned. */
 const TAGS: ReadonlyMap<string, Operation> = new Map([
   ['latest', blockBy({ kind: 'latest', shard: null }, true)],
   ['pending', blockBy(ANY, false)],
@@ -98,31 +97,31 @@ const TRANSACTION_BY_HASH: Operation = {
   isRead: true,
   absenceIsDoubtful: true,
 }
-/** Not even the same call a second time: the node answers that with an error. */
+/** Sent once: the node answers a repetition with an error. */
 const ALIAS: Operation = { name: 'admin.alias', need: ANY, isRead: false, absenceIsDoubtful: false }
 
-/** An execution-apis `uint`: no leading zeros. Nodes take capitals too. */
+/** An execution-apis `uint`: no leading zeros. Nodes accept capitals too. */
 const QUANTITY = /^0x(?:0|[1-9a-fA-F][0-9a-fA-F]{0,13})$/
 const HASH_TEXT = /^0x[0-9a-fA-F]{64}$/
 
-/** Up to 2^53 - 1, as far as a number counts exactly; no chain will be as high. */
+/** Up to 2^53 - 1, the largest exact number; no chain will be as high. */
 function readHeight(text: string): number | null {
   if (!QUANTITY.test(text)) return null
   const height = Number(text)
   return Number.isSafeInteger(height) ? height : null
 }
 
-/** avalanchego's limit (`maxAliasLength`), in bytes; the same for what it is an alias of. */
+/** avalanchego's limit for aliases (`maxAliasLength`), and ours for their targets. */
 const MAX_PATH_BYTES = 512
 const PATH = /^[A-Za-z0-9][A-Za-z0-9._-]*(?:\/[A-Za-z0-9._-]+)*$/
 const PLAIN_PATH = `must be a plain path of at most ${MAX_PATH_BYTES} bytes: segments of letters, digits and . _ - with / between`
 
-/** One that means the same wherever it is put: no escapes, no empty, `.` or `..` segments, none of gorilla/mux's `{…}`. */
+/** A path that every reader understands alike: no escapes, no empty, `.` or `..` segments, none of gorilla/mux's `{…}`. */
 function isPlainPath(text: string): boolean {
   return text.length <= MAX_PATH_BYTES && PATH.test(text) && !/(?:^|\/)\.\.?(?:\/|$)/.test(text)
 }
 
-/** Every chain and subnet that a node runs, by its id of 50 characters. */
+/** Enough for every chain and subnet of a node, named by ids of 50 characters. */
 const MAX_TAGS = 64
 const MAX_TAG_LENGTH = 128
 
@@ -139,8 +138,8 @@ const HEALTH_MEMBERS = [Buffer.from('tags')]
 const ALIAS_MEMBERS = [Buffer.from('endpoint'), Buffer.from('alias')]
 
 /**
- * The one object that Go's decoder fills its arguments from; `none` for `[]`; `null` for anything else, and for an object with
- * members that are not named here, or twice: Go takes `Alias` for `alias`, and of two the last.
+ * The arguments object as Go's decoder reads it; `none` for `[]`; `null` for anything else, also for other or repeated members: Go
+ * takes `Alias` for `alias`, and the last of two.
  */
 function argumentOf(text: string, members: readonly Buffer[]): Record<string, unknown> | 'none' | null {
   const params: unknown = JSON.parse(text)
@@ -155,7 +154,7 @@ function argumentOf(text: string, members: readonly Buffer[]): Record<string, un
   return spans.at(-1) === 0 && spans.every((offset) => offset >= 0) ? (args as Record<string, unknown>) : null
 }
 
-/** That of a whole request, of which params are a part. */
+/** The limit of the whole request, which params are part of. */
 const MAX_DEPTH = 64
 
 function bad(message: string): GatewayError {

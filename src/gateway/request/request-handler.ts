@@ -1,344 +1,246 @@
 import type { Clock } from '../../clock.ts'
-import type { AskedOperation, RejectionReason, RequestOutcome } from '../../core/routing/request-outcome.ts'
+import type { AskedOperation, RequestOutcome } from '../../core/routing/request-outcome.ts'
 import type { Log } from '../../log.ts'
-import type { Cancellation } from '../cancellation.ts'
-import { ERRORS, type GatewayError, gatewayError, OVERLOADED, restError, rpcError } from '../errors.ts'
-import type { Call, ClassifiedRequest, Reply, UpstreamHandler, UpstreamRequest } from '../upstream-request.ts'
-import type { ServedNetwork } from './admission.ts'
-import { rateLimited } from './admission.ts'
+import type { CancelSignal } from '../../nodes/deadline.ts'
+import { ERRORS, type GatewayError, INTERNAL_ERROR, OVERLOADED, restError, rpcError } from '../errors.ts'
+import type { Call, ClassifiedRequest, Reply, UpstreamHandler, UpstreamPath } from '../upstream-request.ts'
+import { rateLimited, type ServedNetwork } from './admission.ts'
 import type { Caller } from './callers.ts'
-import { type Entry, readBody } from './envelope.ts'
-import { refuseCalls } from './refused-calls.ts'
-import { type Framed, frame, frameBatch, frameError, NOTHING_ASKED, type Summary, summaryOf } from './respond.ts'
+import { classifyCall } from './classify.ts'
+import { type Body, type Entry, readBody } from './envelope.ts'
+import type { RequestRecorder } from './request-metrics.ts'
+import { frame, frameBatch, NOT_FORWARDED, type ResponseBody, rejectCalls, type Summary, summaryOf } from './respond.ts'
 import { readRest } from './rest-target.ts'
-import type { Route } from './route.ts'
-import { type AliasRoutes, classifyCall, type RouteTarget, routeTargetOf } from './route-target.ts'
+import { type AliasRoutes, isRouteTarget, type RouteTarget, type RpcRoute, routeTargetOf } from './route.ts'
 
-/** Who asks, and under which rules. */
-export interface RequestContext {
+/** From an admitted request to its answer. */
+export interface RequestHandler {
+  /** `no-content` if there were only notifications. */
+  rpc(request: AdmittedRequest, route: RpcRoute, body: Buffer): Promise<Answer | 'no-content'>
+  rest(request: AdmittedRequest, rest: string, query: string | null): Promise<Answer>
+}
+
+export interface AdmittedRequest {
   readonly caller: Caller
   readonly network: ServedNetwork
   readonly rules: { readonly admin: boolean; readonly timeoutMs: number; readonly batchLimit: number }
-  readonly signal: Cancellation
+  /** Aborts when the caller leaves. */
+  readonly signal: CancelSignal
   /** On the monotonic clock. */
   readonly receivedAt: number
   /** The endpoint that `x-heartline-endpoint` names. */
   readonly pinned: string | null
 }
 
-export interface RpcContext extends RequestContext {
-  readonly route: Exclude<Route, { kind: 'rest' }>
-}
-
-export interface RestContext extends RequestContext {
-  readonly rest: string
-  readonly query: string | null
-}
-
-export interface Answered {
+export interface Answer {
   readonly status: number
-  readonly body: Buffer | string | Framed
+  readonly body: ResponseBody
   readonly summary: Summary
   readonly retryAfterMs: number | undefined
 }
 
-/** Nobody waits for an answer to a notification. */
-export type RpcAnswered = Answered | 'nothing'
-
-/** Calls of all callers that are at work, each of a batch by itself. */
-export interface Load {
+/** Calls in flight of all callers; each element of a batch counts. */
+export interface CallLimit {
   calls: number
-  readonly most: number
+  readonly max: number
 }
 
 export interface RequestHandlerDeps {
-  readonly load: Load
-  readonly answerer: UpstreamHandler
+  readonly limit: CallLimit
+  readonly upstream: UpstreamHandler
   readonly aliases: AliasRoutes
-  readonly metrics: GatewayMetrics
+  readonly recorder: RequestRecorder
   readonly clock: Pick<Clock, 'monotonic'>
   readonly log: Log
 }
 
-/** From an admitted request to the bytes of its answer. Never rejects. */
-export interface RequestHandler {
-  rpc(context: RpcContext, body: Buffer): Promise<RpcAnswered>
-  rest(context: RestContext): Promise<Answered>
-}
+/** Elements of one batch that are sent at once. */
+const BATCH_CONCURRENCY = 16
 
-/** Elements of one batch that are asked at once: one caller's batch must not crowd out the calls of others. */
-const BATCH_AT_ONCE = 16
+export function createRequestHandler(deps: RequestHandlerDeps): RequestHandler {
+  const { upstream, aliases, limit, recorder, clock, log } = deps
 
-/** One call's answer; `framed` is null where there is none. */
-interface Told {
-  readonly framed: Framed | null
-  readonly status: number
-  readonly summary: Summary
-  readonly retryAfterMs: number | undefined
-}
-
-export function createRequestHandler({
-  answerer,
-  aliases,
-  load,
-  metrics,
-  clock,
-  log,
-}: RequestHandlerDeps): RequestHandler {
   /** A bug must not leave a caller without an answer. */
-  async function answerOf(question: UpstreamRequest): Promise<Reply> {
+  async function forward(
+    request: AdmittedRequest,
+    { operation, canonical }: ClassifiedRequest,
+    to: UpstreamPath,
+    call: Call | null,
+  ): Promise<Reply> {
+    const { caller, network, rules, receivedAt, signal } = request
+    const deadlineAt = receivedAt + rules.timeoutMs
     try {
-      return await answerer.handle(question)
+      return await upstream.handle({
+        network: network.name,
+        caller: caller.name,
+        operation,
+        canonical,
+        to,
+        call,
+        deadlineAt,
+        signal,
+      })
     } catch (error) {
-      log.error(
-        { network: question.network, operation: question.operation.name, error: nameOf(error) },
-        'request failed',
-      )
-      return { kind: 'rejected', rejection: BROKEN, ...NOTHING_ASKED, nodeMs: 0 }
+      log.error({ network: network.name, operation: operation.name, error: nameOf(error) }, 'request failed')
+      return { kind: 'rejected', rejection: INTERNAL_ERROR, ...NOT_FORWARDED, nodeMs: 0 }
     }
   }
 
-  function note(
-    { caller, network }: RequestContext,
-    operation: AskedOperation,
-    outcome: RequestOutcome,
-    startedAt: number,
-    reply: Reply | null,
-  ): void {
-    const ms = clock.monotonic() - startedAt
-    caller.tally.requests++
-    if ((reply === null || reply.kind === 'rejected') && outcome !== 'cancelled') {
-      caller.tally.rejected++
-      if (outcome !== 'answered' && outcome !== 'node-error') metrics.rejected(network.name, outcome)
-    }
-    if (reply !== null && reply.cache !== 'none') metrics.cacheLookup(network.name, reply.cache)
-    if (reply?.degraded === true) metrics.degraded(network.name)
-    metrics.answered(network.name, operation, caller.name, outcome, ms, Math.max(0, ms - (reply?.nodeMs ?? 0)))
-    const endpoint = reply?.endpoint ?? null
-    log.debug({ caller: caller.name, network: network.name, operation, endpoint, outcome, ms }, 'request')
-  }
-
-  function refuse(
-    context: RequestContext,
+  function rejectCall(
+    { caller, network }: AdmittedRequest,
     id: string,
-    because: GatewayError,
+    rejection: GatewayError,
     operation: AskedOperation,
-    at: number,
-  ): Told {
-    note(context, operation, because.kind, at, null)
-    return told(frameError(id, rpcError(because)), ERRORS[because.kind].status, NOTHING_ASKED, because.retryAfterMs)
-  }
-
-  async function answerEntry(entry: Entry, context: RpcContext, place: RouteTarget, startedAt: number): Promise<Told> {
-    if (entry.kind === 'rejected') return refuse(context, entry.id, entry.rejection, 'none', startedAt)
-    const { call } = entry
-    const asked = classifyCall(call, context, place)
-    if (asked.kind !== 'operation') {
-      const answer = refuse(context, call.id, asked, 'none', startedAt)
-      return call.isNotification ? SILENCE : answer
-    }
-    // A read whose answer nobody gets is not worth a node's time.
-    if (call.isNotification && asked.operation.isRead) {
-      note(context, asked.operation.name, 'answered', startedAt, SKIPPED)
-      return SILENCE
-    }
-    const reply = await answerOf(questionOf(context, asked, place.to, call))
-    return tellCall(call, asked, reply, context, startedAt)
-  }
-
-  function tellCall(
-    call: Call,
-    { operation }: ClassifiedRequest,
-    reply: Reply,
-    context: RequestContext,
     startedAt: number,
-  ): Told {
-    switch (reply.kind) {
-      case 'result': {
-        note(context, operation.name, 'answered', startedAt, reply)
-        if (call.isNotification) return SILENCE
-        const result = operation.name === 'admin.alias' ? asSuccess(reply.result) : reply.result
-        return told(frame(call.id, 'result', result), 200, reply, undefined)
-      }
-      case 'error':
-        note(context, operation.name, 'node-error', startedAt, reply)
-        return call.isNotification ? SILENCE : told(frame(call.id, 'error', reply.error), 200, reply, undefined)
-      case 'rejected': {
-        const { rejection: because } = reply
-        note(context, operation.name, outcomeOf(because, context), startedAt, reply)
-        if (call.isNotification) return SILENCE
-        const error = frameError(call.id, rpcError(because))
-        return told(error, ERRORS[because.kind].status, reply, because.retryAfterMs)
-      }
-      case 'rest':
-        // No answerer gives one to a call.
-        return refuse(context, call.id, BROKEN, operation.name, startedAt)
-    }
+  ): Answer {
+    recorder.ended(caller, network, operation, rejection.kind, startedAt, null)
+    return rejectedAnswer(id, rejection, NOT_FORWARDED)
   }
 
-  async function answerBatch(entries: readonly Entry[], context: RpcContext, place: RouteTarget): Promise<RpcAnswered> {
-    const answers = new Array<Told>(entries.length)
+  /** `null` for a notification. */
+  async function answerEntry(
+    request: AdmittedRequest,
+    entry: Entry,
+    target: RouteTarget,
+    startedAt: number,
+  ): Promise<Answer | null> {
+    if (entry.kind === 'rejected') return rejectCall(request, entry.id, entry.rejection, 'none', startedAt)
+    const { call } = entry
+    const { caller, network, rules } = request
+    const classified = classifyCall(call, caller, network, target, rules.admin)
+    if (classified.kind !== 'operation') {
+      const answer = rejectCall(request, call.id, classified, 'none', startedAt)
+      return call.isNotification ? null : answer
+    }
+    const { name, isRead } = classified.operation
+    // A read without an answer would only cost a node time.
+    if (call.isNotification && isRead) {
+      recorder.ended(caller, network, name, 'answered', startedAt, null)
+      return null
+    }
+    const reply = await forward(request, classified, target.to, call)
+    // No handler answers a call with a REST reply.
+    if (reply.kind === 'rest') return rejectCall(request, call.id, INTERNAL_ERROR, name, startedAt)
+    recorder.ended(caller, network, name, outcomeOf(reply, request), startedAt, reply)
+    if (call.isNotification) return null
+    if (reply.kind === 'rejected') return rejectedAnswer(call.id, reply.rejection, reply)
+    if (reply.kind === 'error') return answerOf(200, frame(call.id, 'error', reply.error), reply)
+    const result = name === 'admin.alias' ? asSuccess(reply.result) : reply.result
+    return answerOf(200, frame(call.id, 'result', result), reply)
+  }
+
+  async function answerBatch(
+    request: AdmittedRequest,
+    entries: readonly Entry[],
+    target: RouteTarget,
+  ): Promise<Answer | 'no-content'> {
+    const answers = new Array<Answer | null>(entries.length).fill(null)
     let next = 0
     const work = async () => {
-      while (next < entries.length && !context.signal.aborted) {
+      while (next < entries.length && !request.signal.aborted) {
         const at = next++
-        answers[at] = await answerEntry(entries[at] as Entry, context, place, clock.monotonic())
+        answers[at] = await answerEntry(request, entries[at] as Entry, target, clock.monotonic())
       }
     }
-    await Promise.all(Array.from({ length: Math.min(BATCH_AT_ONCE, entries.length) }, work))
-    const given = answers.filter((answer) => answer?.framed !== null)
-    if (given.length === 0) return 'nothing'
-    const body = frameBatch(given.map(({ framed }) => framed as Framed))
-    return { status: 200, body, summary: summaryOf(given.map(({ summary }) => summary)), retryAfterMs: undefined }
+    await Promise.all(Array.from({ length: Math.min(BATCH_CONCURRENCY, entries.length) }, work))
+    const given = answers.filter((answer) => answer !== null)
+    if (given.length === 0) return 'no-content'
+    return answerOf(200, frameBatch(given.map(({ body }) => body)), summaryOf(given.map(({ summary }) => summary)))
+  }
+
+  function rejectAll({ caller, network }: AdmittedRequest, body: Body, rejection: GatewayError): Answer {
+    recorder.rejected(caller, network, rejection.kind, body.kind === 'batch' ? body.entries.length : 1)
+    const { status } = ERRORS[rejection.kind]
+    return answerOf(status, rejectCalls(body, rejection), NOT_FORWARDED, rejection.retryAfterMs)
   }
 
   return {
-    async rpc(context, bytes) {
-      const { caller, network, rules, receivedAt } = context
+    async rpc(request, route, bytes) {
+      const { caller, network, rules, receivedAt, pinned } = request
       const body = readBody(bytes, rules)
-      if (body.kind === 'rejected') {
-        const { framed, ...answer } = refuse(context, 'null', body.rejection, 'none', receivedAt)
-        return { ...answer, body: framed as Framed }
-      }
-      const place = routeTargetOf(context, aliases)
-      if ('refused' in place) return refuseAll(place.refused)
-      if (body.kind === 'single') {
-        const { framed, status, summary, retryAfterMs } = await answerEntry(body.entry, context, place, receivedAt)
-        return framed === null ? 'nothing' : { status, body: framed, summary, retryAfterMs }
-      }
-      const over = overLimit(caller, body.entries.length)
-      if (over !== null) return refuseAll(over)
-      // The request itself is counted; a batch that stands alone is always taken.
+      if (body.kind === 'rejected') return rejectCall(request, 'null', body.rejection, 'none', receivedAt)
+      const target = routeTargetOf(route, network.name, pinned, aliases)
+      if (!isRouteTarget(target)) return rejectAll(request, body, target)
+      if (body.kind === 'single') return (await answerEntry(request, body.entry, target, receivedAt)) ?? 'no-content'
+      const overLimit = overRateLimit(caller, body.entries.length)
+      if (overLimit !== null) return rejectAll(request, body, overLimit)
+      // The request itself is counted already; a batch that is alone is always accepted.
       const more = body.entries.length - 1
-      if (load.calls + more > load.most + rules.batchLimit) return refuseAll(OVERLOADED)
-      load.calls += more
+      if (limit.calls + more > limit.max + rules.batchLimit) return rejectAll(request, body, OVERLOADED)
+      limit.calls += more
       try {
-        return await answerBatch(body.entries, context, place)
+        return await answerBatch(request, body.entries, target)
       } finally {
-        load.calls -= more
-      }
-
-      function refuseAll(because: GatewayError): Answered {
-        const calls = body.kind === 'batch' ? body.entries.length : 1
-        caller.tally.requests += calls
-        caller.tally.rejected += calls
-        metrics.rejected(network.name, because.kind)
-        metrics.answered(network.name, 'none', caller.name, because.kind, null, null)
-        return {
-          status: ERRORS[because.kind].status,
-          body: refuseCalls(body, because),
-          summary: NOTHING_ASKED,
-          retryAfterMs: because.retryAfterMs,
-        }
+        limit.calls -= more
       }
     },
 
-    async rest(context) {
-      const { caller, network, rest, query, receivedAt } = context
-      const asked = readRest({ rest, query, shards: network.shards, extraMethods: caller.methods })
-      if (asked.kind !== 'operation') {
-        note(context, 'none', asked.kind, receivedAt, null)
-        return tellRest(asked, NOTHING_ASKED)
+    async rest(request, rest, query) {
+      const { caller, network, receivedAt } = request
+      const classified = readRest({ rest, query, shards: network.shards, extraMethods: caller.methods })
+      if (classified.kind !== 'operation') {
+        recorder.ended(caller, network, 'none', classified.kind, receivedAt, null)
+        return rejectedRest(classified, NOT_FORWARDED)
       }
-      const reply = await answerOf(questionOf(context, asked, asked.to, null))
-      const { name } = asked.operation
-      switch (reply.kind) {
-        case 'rest':
-          note(context, name, reply.status < 400 ? 'answered' : 'node-error', receivedAt, reply)
-          return { status: reply.status, body: reply.body, summary: reply, retryAfterMs: undefined }
-        case 'rejected':
-          note(context, name, outcomeOf(reply.rejection, context), receivedAt, reply)
-          return tellRest(reply.rejection, reply)
-        case 'result':
-        case 'error':
-          // No answerer gives one to a REST request.
-          note(context, name, BROKEN.kind, receivedAt, null)
-          return tellRest(BROKEN, NOTHING_ASKED)
+      const reply = await forward(request, classified, classified.to, null)
+      const { name } = classified.operation
+      // No handler answers a REST request with a JSON-RPC reply.
+      if (reply.kind === 'result' || reply.kind === 'error') {
+        recorder.ended(caller, network, name, INTERNAL_ERROR.kind, receivedAt, null)
+        return rejectedRest(INTERNAL_ERROR, NOT_FORWARDED)
       }
+      recorder.ended(caller, network, name, outcomeOf(reply, request), receivedAt, reply)
+      return reply.kind === 'rest' ? answerOf(reply.status, [reply.body], reply) : rejectedRest(reply.rejection, reply)
     },
   }
 }
 
-function questionOf(
-  context: RequestContext,
-  asked: ClassifiedRequest,
-  to: UpstreamRequest['to'],
-  call: Call | null,
-): UpstreamRequest {
-  return {
-    network: context.network.name,
-    caller: context.caller.name,
-    operation: asked.operation,
-    canonical: asked.canonical,
-    to,
-    call,
-    deadlineAt: context.receivedAt + context.rules.timeoutMs,
-    signal: context.signal,
+function answerOf(status: number, body: ResponseBody, summary: Summary, retryAfterMs?: number): Answer {
+  return { status, body, summary, retryAfterMs }
+}
+
+function rejectedAnswer(id: string, rejection: GatewayError, summary: Summary): Answer {
+  const { kind, retryAfterMs } = rejection
+  return answerOf(ERRORS[kind].status, frame(id, 'error', rpcError(rejection)), summary, retryAfterMs)
+}
+
+function rejectedRest(rejection: GatewayError, summary: Summary): Answer {
+  const { kind, retryAfterMs } = rejection
+  return answerOf(ERRORS[kind].restStatus, [restError(rejection)], summary, retryAfterMs)
+}
+
+function outcomeOf(reply: Reply, { signal }: AdmittedRequest): RequestOutcome {
+  switch (reply.kind) {
+    case 'result':
+      return 'answered'
+    case 'error':
+      return 'node-error'
+    case 'rest':
+      return reply.status < 400 ? 'answered' : 'node-error'
+    case 'rejected': {
+      const { kind } = reply.rejection
+      // A failure that the caller caused by leaving is none; a write that may have been done stays on record.
+      return signal.aborted && kind !== 'outcome-unknown' ? 'cancelled' : kind
+    }
   }
 }
 
-/** What a caller's own leaving cut short did not fail; what may have been done all the same stays on record. */
-function outcomeOf({ kind }: GatewayError, { signal: presence }: RequestContext): RequestOutcome {
-  return presence.aborted && kind !== 'outcome-unknown' ? 'cancelled' : kind
-}
-
-/** Why a batch of so many is too much for its caller's limit; its first element has been counted already. */
-function overLimit({ bucket }: Caller, count: number): GatewayError | null {
-  if (bucket === null) return null
-  const { requests, perMs } = bucket.limit
-  // What can never pass is told so in words: clients know the code.
-  const waitMs = count > requests ? perMs : bucket.take(count - 1)
+/** The error for a batch that exceeds its caller's rate limit; its first element has been counted already. */
+function overRateLimit({ rateLimiter }: Caller, count: number): GatewayError | null {
+  if (rateLimiter === null) return null
+  const { requests, perMs } = rateLimiter.limit
+  const waitMs = count > requests ? perMs : rateLimiter.take(count - 1)
   if (waitMs === 0) return null
-  bucket.giveBack(1)
+  rateLimiter.giveBack(1)
   if (count <= requests) return rateLimited(waitMs)
-  return { ...rateLimited(waitMs), message: `rate limit reached: it allows batches of ${requests} at most` }
+  return { ...rateLimited(waitMs), message: `rate limit reached: a batch may hold at most ${requests} requests` }
 }
 
-function told(framed: Framed, status: number, summary: Summary, retryAfterMs: number | undefined): Told {
-  return { framed, status, summary, retryAfterMs }
+/** avalanchego answers `{}` since v1.7.14; clients expect the `success` of the versions before. */
+function asSuccess(result: Buffer): Buffer | string {
+  return result.toString('latin1').replace(/\s/g, '') === '{}' ? '{"success":true}' : result
 }
-
-function tellRest(because: GatewayError, summary: Summary): Answered {
-  const status = ERRORS[because.kind].restStatus
-  return { status, body: restError(because), summary, retryAfterMs: because.retryAfterMs }
-}
-
-/** avalanchego has said `{}` since v1.7.14, and clients wait for the `success` of before (section 3 of the protocols). */
-function asSuccess(result: Buffer): Buffer {
-  return result.toString('latin1').replace(/\s/g, '') === '{}' ? SUCCESS : result
-}
-const SUCCESS = Buffer.from('{"success":true}')
-
-/** What has been taken is still answered in time: it is no more than one process does in a second or two. */
-
-const SILENCE: Told = { framed: null, status: 204, summary: NOTHING_ASKED, retryAfterMs: undefined }
-const SKIPPED: Reply = { kind: 'result', result: SUCCESS, ...NOTHING_ASKED, nodeMs: 0 }
-const BROKEN = gatewayError('all-failed', 'something is wrong in the gateway; its log says more')
 
 function nameOf(error: unknown): string {
   return error instanceof Error ? error.name : typeof error
-}
-
-/** What the gateway reports of its requests. Every method is called for each request and must cost next to nothing. */
-export interface GatewayMetrics {
-  /**
-   * `durationMs` from the first byte of the request to its answer, `overheadMs` without the time spent waiting for nodes; both are
-   * `null` if the request was rejected before it was handled.
-   */
-  answered(
-    network: string,
-    operation: AskedOperation,
-    caller: string,
-    outcome: RequestOutcome,
-    durationMs: number | null,
-    overheadMs: number | null,
-  ): void
-  /** The gateway rejected a request itself; `network` is `null` if unknown. */
-  rejected(network: string | null, reason: RejectionReason): void
-  /** A cacheable request was looked up in the cache. */
-  cacheLookup(network: string, result: 'hit' | 'miss'): void
-  /** No endpoint was healthy, and the least unhealthy one answered. */
-  degraded(network: string): void
-  /** The number of requests in flight changed. */
-  inFlight(network: string, by: 1 | -1): void
 }

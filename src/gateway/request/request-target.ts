@@ -1,55 +1,58 @@
 import { type GatewayError, gatewayError } from '../errors.ts'
+import { UNKNOWN_ROUTE } from './route.ts'
 
-/** Which networks requests may be for. */
-export interface GatewayPlaces {
-  /** By the first segment of the path. */
-  readonly names: ReadonlySet<string>
-  /** The network of each host name, in lower case. */
-  readonly hosts: ReadonlyMap<string, string>
-}
-
-/** Whom a request is from and what of, as its request line says; nothing of it has been judged but its characters. */
-export interface Target {
-  readonly kind: 'target'
-  /**
-   * `null` when there is no such network. Then the `endpoint_id` is looked up all the same: with a wrong one the answer is that to
-   * every wrong one, with a right one that to a network which this caller may not use. So nobody learns which networks exist.
-   */
-  readonly network: string | null
-  readonly endpointId: string
-  /** What follows the `endpoint_id`: '', '/' or a path such as `/ext/health`, exactly as sent. */
-  readonly rest: string
-  /** What follows `?`; `null` without one. */
-  readonly query: string | null
-}
-
-/** No route is longer than a few hundred characters: an alias has 512, an `endpoint_id` 128. */
+/** No route is longer than a few hundred characters: an alias has at most 512, an `endpoint_id` 128. */
 const MAX_TARGET = 8192
 
 /**
- * Reads a request target strictly: nothing is decoded, cut or put right, for whatever two readers understand differently is a way
- * around a rule. What is not in the plain alphabet of our routes is refused, before and regardless of who asks.
+ * Splits a request target strictly: nothing is decoded, cut or normalised, because two readers that understand a path differently are a
+ * way around a rule. A character outside the plain alphabet of our routes is rejected, whoever sends it.
  */
-export function readTarget(url: string, host: string | undefined, places: GatewayPlaces): Target | GatewayError {
+export function readTarget(
+  url: string,
+  host: string | undefined,
+  networks: NetworkAddresses,
+): RequestTarget | GatewayError {
   if (url.length > MAX_TARGET) return TOO_LONG
   const pathEnd = plainPathEnd(url)
-  if (pathEnd < 0) return UNKNOWN
-  let query: string | null = null
-  if (pathEnd < url.length) {
-    query = url.slice(pathEnd + 1)
-    if (!isPlainQuery(query)) return UNKNOWN
-  }
-  const byHost = places.hosts.size === 0 || host === undefined ? undefined : networkOfHost(host, places.hosts)
+  if (pathEnd < 0) return UNKNOWN_ROUTE
+  const query = pathEnd < url.length ? url.slice(pathEnd + 1) : null
+  if (query !== null && !isPlainQuery(query)) return UNKNOWN_ROUTE
+  const { names, hosts } = networks
+  const byHost = hosts.size === 0 || host === undefined ? undefined : networkOfHost(host, hosts)
   if (byHost !== undefined) return targetAt(url, 1, pathEnd, byHost, query)
   const slash = url.indexOf('/', 1)
-  if (slash === -1) return UNKNOWN
+  if (slash === -1) return UNKNOWN_ROUTE
   const name = url.slice(1, slash)
-  return targetAt(url, slash + 1, pathEnd, places.names.has(name) ? name : null, query)
+  return targetAt(url, slash + 1, pathEnd, names.has(name) ? name : null, query)
+}
+
+/** How requests name the networks that are served. */
+export interface NetworkAddresses {
+  /** The first segment of the path. */
+  readonly names: ReadonlySet<string>
+  /** The network of each Host, in lower case. */
+  readonly hosts: ReadonlyMap<string, string>
+}
+
+/** The parts of a request target. Only its characters are checked so far. */
+export interface RequestTarget {
+  readonly kind: 'target'
+  /**
+   * `null` if there is no such network. The `endpoint_id` is looked up all the same: only a caller with a valid one may learn which
+   * networks exist.
+   */
+  readonly network: string | null
+  readonly endpointId: string
+  /** The path after the `endpoint_id`: '', '/' or a path such as `/ext/health`, exactly as sent. */
+  readonly rest: string
+  /** The query without its `?`. */
+  readonly query: string | null
 }
 
 /**
- * `at` is where the `endpoint_id` begins. No segment but the last is empty by now, and no query holds a `/`. A slash at the end is
- * taken behind the `endpoint_id` alone, where people and libraries put it behind a base URL.
+ * `at` is where the `endpoint_id` begins. Only the last segment can be empty here, and no query contains a `/`. A trailing slash is
+ * accepted after the `endpoint_id` only, where people and libraries put it after a base URL.
  */
 function targetAt(
   url: string,
@@ -57,10 +60,10 @@ function targetAt(
   pathEnd: number,
   network: string | null,
   query: string | null,
-): Target | GatewayError {
+): RequestTarget | GatewayError {
   const slash = url.indexOf('/', at)
   const end = slash === -1 ? pathEnd : slash
-  if (end === at || (url.charCodeAt(pathEnd - 1) === SLASH && end !== pathEnd - 1)) return UNKNOWN
+  if (end === at || (url.charCodeAt(pathEnd - 1) === SLASH && end !== pathEnd - 1)) return UNKNOWN_ROUTE
   return { kind: 'target', network, endpointId: url.slice(at, end), rest: url.slice(end, pathEnd), query }
 }
 
@@ -68,7 +71,7 @@ const SLASH = 47
 const POINT = 46
 const QUESTION = 63
 
-/** What may stand in a path: a letter, a digit, or one of `-._~:`; and in a query those and `=&,`. */
+/** A path may contain letters, digits and `-._~:`, a query also `=&,`. */
 const IN_PATH = alphabet('-._~:')
 const IN_QUERY = alphabet('-._~:=&,')
 
@@ -79,7 +82,7 @@ function alphabet(others: string): Uint8Array {
   return table
 }
 
-/** Where the path ends; -1 when it is not `/` and segments of plain characters, none `.` or `..`, none but the last empty. */
+/** The offset where the path ends; -1 unless it is `/` and plain segments: none `.` or `..`, none but the last empty. */
 function plainPathEnd(url: string): number {
   if (url.charCodeAt(0) !== SLASH) return -1
   let segment = 1
@@ -104,7 +107,7 @@ function isPlainQuery(query: string): boolean {
   return query !== ''
 }
 
-/** Names of hosts know no case (RFC 4343); a port says nothing about the network. */
+/** Host names are case-insensitive (RFC 4343); a port does not matter. */
 function networkOfHost(host: string, hosts: ReadonlyMap<string, string>): string | undefined {
   const asSent = hosts.get(host)
   if (asSent !== undefined) return asSent
@@ -121,5 +124,4 @@ function isPort(host: string, at: number): boolean {
   return host.length <= at + 5
 }
 
-const UNKNOWN = gatewayError('unknown-route', 'unknown route')
 const TOO_LONG = gatewayError('unknown-route', `the request target is longer than ${MAX_TARGET} characters`)

@@ -1,113 +1,81 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { giveBack, LONGEST_PIECE, shortLived } from '../../nodes/buffer-pool.ts'
+import { type GatewayError, rpcError } from '../errors.ts'
 import type { Provenance } from '../upstream-request.ts'
+import type { Body, Entry } from './envelope.ts'
 
-/** The headers that an answer can have, besides those of HTTP itself; a node's own never pass. */
-export interface AnswerHeaders {
-  readonly requestId: string
-  /** `null` where there is no answer but 204. */
-  readonly provenance: Summary | null
-  /** The origin whose page may read the answer; `null` without CORS. */
-  readonly origin: string | null
-  readonly retryAfterMs?: number | undefined
-  readonly allow?: string | undefined
-  /** The connection ends with this answer. */
-  readonly closes?: boolean
-}
-
-/** How an answer came about, as its headers tell; of a batch all of its elements together. */
-export interface Summary {
-  readonly endpoint: string | null
-  readonly attempts: number
-  readonly cache: Provenance['cache']
-  readonly degraded: boolean
-}
-
-/** Of what was refused before anybody was asked. */
-export const NOTHING_ASKED: Summary = { endpoint: null, attempts: 0, cache: 'none', degraded: false }
-
-const NONE: readonly string[] = []
-const EXPOSED =
-  'x-heartline-endpoint, x-heartline-attempts, x-heartline-cache, x-heartline-degraded, x-request-id, retry-after'
-
-/** A JSON-RPC answer that is not put together yet: its beginning, and the bytes that come before its closing brace. */
-export interface Framed {
-  readonly head: string
-  readonly value: Buffer
-}
-
-/**
- * Writes the whole answer at once, and ends it unless it `lingers`. `body` is JSON, and given up with this: its memory is used for the
- * next answer.
- */
+/** Writes a whole response and returns the length of its body, which is JSON. With `lingers` the response is not ended. */
 export function respond(
   res: ServerResponse,
   status: number,
-  body: Buffer | string | Framed,
-  headers: AnswerHeaders,
+  body: ResponseBody,
+  headers: ResponseHeaders,
   lingers = false,
-): void {
-  if (res.destroyed) return
-  const length = lengthOf(body)
-  const list = ['content-type', 'application/json', 'content-length', String(length)]
-  addHeaders(list, headers)
-  res.writeHead(status, list)
-  if (lingers) res.write(bytesOf(body))
-  else if (typeof body === 'string') res.end(body)
-  else if (Buffer.isBuffer(body)) endWith(res, body)
-  else if (length <= LONGEST_PIECE) endFramed(res, body, length)
+): number {
+  const length = body.reduce((bytes, piece) => bytes + Buffer.byteLength(piece), 0)
+  if (res.destroyed) return length
+  res.writeHead(status, headerList(['content-type', 'application/json', 'content-length', String(length)], headers))
+  if (lingers) res.write(Buffer.concat(body.map((piece) => Buffer.from(piece as string))))
+  else if (length <= MAX_TEXT) endWithText(res, body, length)
+  else if (length <= MAX_COPIED) res.end(joined(body, length))
   else {
-    // So large a value is not worth a copy.
-    res.write(body.head)
-    res.write(body.value)
-    res.end('}')
+    for (const piece of body) res.write(piece)
+    res.end()
   }
+  return length
 }
 
-function endFramed(res: ServerResponse, { head, value }: Framed, length: number): void {
-  if (length <= SMALL && length === head.length + value.length + 1) {
-    // As text it goes out with the headers in one piece.
-    res.end(`${head}${value.toString('latin1')}}`, 'latin1')
-    giveBack(value)
-    return
-  }
-  const whole = shortLived(length)
-  const valueAt = whole.write(head)
-  value.copy(whole, valueAt)
-  whole[length - 1] = BRACE_END
-  giveBack(value)
-  endWith(res, whole)
+/** Pieces that are written one after the other: a node's own bytes, and text around them. */
+export type ResponseBody = readonly (Buffer | string)[]
+
+export interface ResponseHeaders {
+  readonly requestId: string
+  /** `null` for a response without content. */
+  readonly provenance: Summary | null
+  /** The origin whose pages may read the answer; `null` without CORS. */
+  readonly origin: string | null
+  readonly retryAfterMs?: number | undefined
+  readonly allow?: string | undefined
+  /** The connection ends with this response. */
+  readonly closes?: boolean
 }
 
-/** Where the kernel takes all of it at once, its memory is free for the next answer. */
-function endWith(res: ServerResponse, bytes: Buffer): void {
-  const { socket } = res
-  res.end(bytes)
-  if (socket !== null && socket.writableLength === 0 && res.writableLength === 0) giveBack(bytes)
+/** The provenance of an answer, or of all elements of a batch together. */
+export type Summary = Pick<Provenance, 'endpoint' | 'attempts' | 'cache' | 'degraded'>
+
+/** No endpoint was asked. */
+export const NOT_FORWARDED: Summary = { endpoint: null, attempts: 0, cache: 'none', degraded: false }
+
+const MAX_TEXT = 4096
+/** A larger body is not worth a copy. */
+const MAX_COPIED = 65_536
+
+/** As text a small body leaves in one piece with the headers; only if all of its characters have one byte. */
+function endWithText(res: ServerResponse, body: ResponseBody, length: number): void {
+  let text = ''
+  for (const piece of body) text += typeof piece === 'string' ? piece : piece.toString('latin1')
+  if (text.length === length) res.end(text, 'latin1')
+  else res.end(joined(body, length))
 }
 
-const BRACE_END = 125
-const SMALL = 4096
-
-function lengthOf(body: Buffer | string | Framed): number {
-  if (typeof body === 'string') return Buffer.byteLength(body)
-  return Buffer.isBuffer(body) ? body.length : Buffer.byteLength(body.head) + body.value.length + 1
+function joined(body: ResponseBody, length: number): Buffer {
+  const bytes = Buffer.allocUnsafe(length)
+  let at = 0
+  for (const piece of body) at += typeof piece === 'string' ? bytes.write(piece, at) : piece.copy(bytes, at)
+  return bytes
 }
 
-function bytesOf(body: Buffer | string | Framed): Buffer | string {
-  return typeof body === 'string' || Buffer.isBuffer(body) ? body : put(body)
-}
-
-/** An answer of which only that it arrived is told. */
-export function respondEmpty(res: ServerResponse, headers: AnswerHeaders, others: readonly string[] = NONE): void {
+/** A response without content: to notifications and preflight requests. */
+export function respondEmpty(res: ServerResponse, headers: ResponseHeaders, others: readonly string[] = []): void {
   if (res.destroyed) return
-  const list = [...others]
-  addHeaders(list, headers)
-  res.writeHead(204, list)
+  res.writeHead(204, headerList([...others], headers))
   res.end()
 }
 
-function addHeaders(list: string[], headers: AnswerHeaders): void {
+const EXPOSED =
+  'x-heartline-endpoint, x-heartline-attempts, x-heartline-cache, x-heartline-degraded, x-request-id, retry-after'
+
+/** Headers of nodes are never passed on. */
+function headerList(list: string[], headers: ResponseHeaders): string[] {
   const { provenance, requestId, origin } = headers
   if (provenance !== null) {
     if (provenance.endpoint !== null) list.push('x-heartline-endpoint', provenance.endpoint)
@@ -121,9 +89,10 @@ function addHeaders(list: string[], headers: AnswerHeaders): void {
     list.push('access-control-allow-origin', origin, 'vary', 'origin', 'access-control-expose-headers', EXPOSED)
   }
   if (headers.closes === true) list.push('connection', 'close')
+  return list
 }
 
-/** What a browser asks before it sends a request of a page to another origin. */
+/** The headers of a CORS preflight response. */
 export function preflightHeaders(allow: string): readonly string[] {
   return [
     'access-control-allow-methods',
@@ -135,17 +104,17 @@ export function preflightHeaders(allow: string): readonly string[] {
   ]
 }
 
-/** More names would say nothing to anybody, and a header must stay short. */
-const MOST_ENDPOINTS = 8
+/** Keeps the header of a batch short. */
+const MAX_ENDPOINTS = 8
 
-/** Of a batch: whose answers they are, all attempts, a hit if all that could be were. */
+/** All endpoints and attempts of a batch; `hit` if everything that can be cached was. */
 export function summaryOf(parts: readonly Summary[]): Summary {
   const endpoints = new Set<string>()
   let attempts = 0
   let cache: Summary['cache'] = 'none'
   let degraded = false
   for (const part of parts) {
-    if (part.endpoint !== null && endpoints.size < MOST_ENDPOINTS) endpoints.add(part.endpoint)
+    if (part.endpoint !== null && endpoints.size < MAX_ENDPOINTS) endpoints.add(part.endpoint)
     attempts += part.attempts
     if (part.cache === 'miss' || (part.cache === 'hit' && cache === 'none')) cache = part.cache
     degraded ||= part.degraded
@@ -153,37 +122,32 @@ export function summaryOf(parts: readonly Summary[]): Summary {
   return { endpoint: endpoints.size === 0 ? null : [...endpoints].join(', '), attempts, cache, degraded }
 }
 
-/** `{"jsonrpc":"2.0","id":…,"result":…}`, around the node's own bytes. `id` is JSON text. */
-export function frame(id: string, member: 'result' | 'error', value: Buffer): Framed {
-  const head = member === 'result' ? `{"jsonrpc":"2.0","id":${id},"result":` : `{"jsonrpc":"2.0","id":${id},"error":`
-  return { head, value }
+/** A JSON-RPC response around the node's own bytes. `id` is JSON text. */
+export function frame(id: string, member: 'result' | 'error', value: Buffer | string): ResponseBody {
+  return [`{"jsonrpc":"2.0","id":${id},"${member}":`, value, '}']
 }
 
-export function frameError(id: string, error: string): Framed {
-  return frame(id, 'error', Buffer.from(error))
+export function frameBatch(responses: readonly ResponseBody[]): ResponseBody {
+  return ['[', ...responses.flatMap((response, at) => (at === 0 ? response : [',', ...response])), ']']
 }
 
-/** A JSON array of what is framed. */
-export function frameBatch(parts: readonly Framed[]): Buffer {
-  const pieces: Buffer[] = []
-  for (const { head, value } of parts) {
-    pieces.push(Buffer.from(pieces.length === 0 ? `[${head}` : `},${head}`), value)
-  }
-  pieces.push(END_OF_BATCH)
-  return Buffer.concat(pieces)
+/** The same error for every call of a body, under its own id. All calls without an id together get one, under `null`. */
+export function rejectCalls(body: Body, rejection: GatewayError): ResponseBody {
+  const error = rpcError(rejection)
+  if (body.kind === 'rejected') return frame('null', 'error', error)
+  if (body.kind === 'single') return frame(idOf(body.entry), 'error', error)
+  const answered = body.entries.filter((entry) => entry.kind === 'rejected' || !entry.call.isNotification)
+  if (answered.length === 0) return frame('null', 'error', error)
+  return frameBatch(answered.map((entry) => frame(idOf(entry), 'error', error)))
 }
 
-const END_OF_BATCH = Buffer.from('}]')
-
-function put({ head, value }: Framed): Buffer {
-  return Buffer.concat([Buffer.from(head), value, END])
+function idOf(entry: Entry): string {
+  return entry.kind === 'call' ? entry.call.id : entry.id
 }
-
-const END = Buffer.from('}')
 
 const PLAIN_REQUEST_ID = /^[\w.:/+=@-]{1,64}$/
 
-/** The caller's own, where it can stand in a header and a log; else one that `fresh` makes. */
+/** The caller's own request id if it is safe in a header and a log, else a fresh one. */
 export function requestIdOf({ headers }: Pick<IncomingMessage, 'headers'>, fresh: () => string): string {
   const given = headers['x-request-id']
   return typeof given === 'string' && PLAIN_REQUEST_ID.test(given) ? given : fresh()

@@ -1,24 +1,10 @@
 import type { Operation } from '../../core/routing/operation.ts'
 import { type GatewayError, gatewayError } from '../errors.ts'
-import type { ClassifiedRequest, UpstreamRequest } from '../upstream-request.ts'
+import type { ClassifiedRequest, UpstreamPath } from '../upstream-request.ts'
 import { isAllowed } from './extra-methods.ts'
+import { UNKNOWN_ROUTE } from './route.ts'
 
-/** A REST request that a node may be asked. */
-export interface RestRequest extends ClassifiedRequest {
-  readonly to: Extract<UpstreamRequest['to'], { readonly kind: 'path' }>
-}
-
-export interface RestTarget {
-  /** Those of a `Target`. */
-  readonly rest: string
-  readonly query: string | null
-  /** Those of the network. */
-  readonly shards: readonly number[]
-  /** The caller's `methods`, of which those that begin with `GET ` are for here. */
-  readonly extraMethods: readonly string[]
-}
-
-/** MultiversX's routes as its proxy has them (mx-chain-proxy-go, api/groups). What is sent is spelled in one way. */
+/** Reads the routes of a MultiversX proxy (mx-chain-proxy-go, api/groups) and gives each request one spelling. */
 export function readRest({ rest, query, shards, extraMethods }: RestTarget): RestRequest | GatewayError {
   const [, group, second, third, fourth, ...more] = rest.split('/')
   if (group === 'block' && fourth !== undefined && more.length === 0) {
@@ -30,6 +16,21 @@ export function readRest({ rest, query, shards, extraMethods }: RestTarget): Res
   }
   if (rest === '/network/config') return query === null ? NETWORK_CONFIG : NO_QUERY
   return extraRoute(rest, query, extraMethods)
+}
+
+/** A REST request that may be forwarded. */
+export interface RestRequest extends ClassifiedRequest {
+  readonly to: Extract<UpstreamPath, { readonly kind: 'path' }>
+}
+
+/** `rest` and `query` are those of a `RequestTarget`. */
+export interface RestTarget {
+  readonly rest: string
+  readonly query: string | null
+  /** The shards of the network. */
+  readonly shards: readonly number[]
+  /** The caller's `methods`; those that begin with `GET ` are routes. */
+  readonly extraMethods: readonly string[]
 }
 
 function blockBy(
@@ -74,9 +75,9 @@ function networkStatus(shardText: string, query: string | null, shards: readonly
   return restRequest(operation, `/network/status/${shard}`, '/network/status')
 }
 
-/** What only a caller's `methods` allow is asked of proxies alone: which shard's observer could answer is not known. */
+/** Sent to proxies only: which shard's observer could answer is not known. */
 function extraRoute(rest: string, query: string | null, extraMethods: readonly string[]): RestRequest | GatewayError {
-  if (!isAllowed(`GET ${rest}`, extraMethods)) return UNKNOWN
+  if (!isAllowed(`GET ${rest}`, extraMethods)) return UNKNOWN_ROUTE
   return restRequest(OTHER, query === null ? rest : `${rest}?${query}`, null)
 }
 
@@ -104,10 +105,10 @@ function readShard(text: string | undefined, shards: readonly number[]): number 
   return shard !== null && shards.includes(shard) ? shard : null
 }
 
-/** In the order in which they are sent. */
+/** In sending order. */
 const FLAGS = ['forHyperblock', 'withLogs', 'withTxs'] as const
 
-/** The flags that are set, as a query; `null` when one is unknown, given twice, or neither true nor false, which is the default. */
+/** The query with the flags that are set; `null` if a flag is unknown, repeated, or neither true nor false (the default). */
 function readFlags(query: string | null): string | null {
   if (query === null) return ''
   const given = new Map<string, string>()
@@ -121,9 +122,11 @@ function readFlags(query: string | null): string | null {
   return set.length === 0 ? '' : `?${set.join('&')}`
 }
 
-const UNKNOWN = gatewayError('unknown-route', 'unknown route')
-const BAD_SHARD = gatewayError('bad-params', "shard must be one of the network's")
+const BAD_SHARD = gatewayError('bad-params', 'shard must be one of this network')
 const BAD_HASH = gatewayError('bad-params', 'hash must be 64 hex digits')
 const BAD_NONCE = gatewayError('bad-params', 'nonce must be a whole number without leading zeros, up to 2^53 - 1')
-const BAD_FLAGS = gatewayError('bad-params', `the query may hold ${FLAGS.join(', ')}, each once and true or false`)
+const BAD_FLAGS = gatewayError(
+  'bad-params',
+  `the query may contain ${FLAGS.join(', ')}, each at most once, true or false`,
+)
 const NO_QUERY = gatewayError('bad-params', 'this route takes no query')

@@ -1,29 +1,31 @@
 import type { ServerResponse } from 'node:http'
 
-/** Large answers that their callers have not taken yet, of all callers together. */
+/**
+ * Limits the memory of large answers that callers have not read yet: a thousand callers that ask for blocks and read none of them must
+ * not exhaust it.
+ */
 export interface SlowReaders {
-  /** This answer has been written. Where there are too many bytes now, those who have been at theirs for longest are cut off. */
+  /** An answer was written. Beyond the limit, the connections that have been reading for longest are closed. */
   add(res: ServerResponse, bytes: number): void
 }
 
-/** Whoever asks for blocks and reads none of them holds the memory that they take, and a thousand of them would take all. */
-export function createSlowReaders(mostBytes: number): SlowReaders {
-  const waiting = new Map<ServerResponse, number>()
+export function createSlowReaders(maxBytes: number): SlowReaders {
+  const unread = new Map<ServerResponse, number>()
   let total = 0
 
   function forget(res: ServerResponse): void {
-    total -= waiting.get(res) ?? 0
-    waiting.delete(res)
+    total -= unread.get(res) ?? 0
+    unread.delete(res)
   }
 
   return {
     add(res, bytes) {
       if (bytes < LARGE_BYTES || res.destroyed) return
-      waiting.set(res, bytes)
+      unread.set(res, bytes)
       total += bytes
       res.once('close', () => forget(res))
-      for (const oldest of waiting.keys()) {
-        if (total <= mostBytes || oldest === res) return
+      for (const oldest of unread.keys()) {
+        if (total <= maxBytes || oldest === res) return
         forget(oldest)
         oldest.destroy()
       }

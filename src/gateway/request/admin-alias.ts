@@ -1,0 +1,143 @@
+import type { Clock } from '../../clock.ts'
+import type { AdminCall, AdminOutcome, AliasRecord } from '../../core/routing/alias.ts'
+import type { Log } from '../../log.ts'
+import { type GatewayError, gatewayError } from '../errors.ts'
+import {
+  Cancellation,
+  type Provenance,
+  type Reply,
+  type UpstreamHandler,
+  type UpstreamRequest,
+} from '../upstream-request.ts'
+
+/** Makes aliases: sends each `admin.alias` to one node, once, and keeps an audit of all calls. */
+export interface AliasMaker {
+  make(request: UpstreamRequest): Promise<Reply>
+}
+
+export interface AliasMakerDeps {
+  readonly next: UpstreamHandler
+  readonly get: (network: string, alias: string) => AliasRecord | undefined
+  readonly put: (record: AliasRecord) => void
+  readonly store: { adminCall(call: AdminCall): void }
+  readonly clock: Pick<Clock, 'now' | 'monotonic'>
+  readonly log: Log
+}
+
+/** The canonical params of `admin.alias`. */
+interface AliasParams {
+  readonly endpoint: string
+  readonly alias: string
+}
+
+export function createAliasMaker({ next, get, put, store, clock, log }: AliasMakerDeps): AliasMaker {
+  /** The last call for each alias. */
+  const lastCalls = new Map<string, Promise<unknown>>()
+  let calls = 0
+
+  function audit(call: Omit<AdminCall, 'at' | 'nth'>): void {
+    store.adminCall({ ...call, at: clock.now(), nth: ++calls })
+    log.info(call, 'admin.alias')
+  }
+
+  async function makeInTurn(request: UpstreamRequest, { endpoint: target, alias }: AliasParams): Promise<Reply> {
+    const { network, caller, operation, deadlineAt } = request
+    const named = operation.need.kind === 'endpoint' ? operation.need.endpoint : null
+    const known = get(network, alias) ?? null
+    const ended = (outcome: AdminOutcome, endpoint: string | null, nodeId: string | null) =>
+      audit({ network, caller, alias, target, endpoint, nodeId, outcome })
+
+    if (isInForce(known, target) && (named ?? known.endpoint) === known.endpoint) {
+      ended('known', known.endpoint, known.nodeId)
+      return { kind: 'result', result: DONE, ...NOT_FORWARDED, endpoint: known.endpoint }
+    }
+    if (clock.monotonic() >= deadlineAt) {
+      ended('refused', null, null)
+      return { kind: 'rejected', rejection: TOO_LATE, ...NOT_FORWARDED }
+    }
+    // The outcome must be recorded even if the caller leaves.
+    const reply = await next.handle({
+      ...request,
+      operation: pinned(operation, known, named),
+      signal: new Cancellation(),
+    })
+    const { endpoint, nodeId = null } = reply
+    const record = { network, alias, target, caller, at: clock.now(), nodeId }
+    const isConfirmed = reply.kind === 'error' && confirms(known, target, reply)
+    if ((reply.kind === 'result' || isConfirmed) && endpoint !== null) {
+      put({ ...record, endpoint, stale: null })
+      ended('accepted', endpoint, nodeId)
+      return isConfirmed ? { ...provenanceOf(reply), kind: 'result', result: DONE } : reply
+    }
+    if (reply.kind !== 'rejected') {
+      ended('node-error', endpoint, nodeId)
+      return reply
+    }
+    const isUnknown = reply.rejection.kind === 'outcome-unknown'
+    // The same call again settles it: a node that has the alias says so.
+    if (isUnknown && endpoint !== null && (known === null || known.stale !== null)) {
+      put({ ...record, endpoint, stale: { at: record.at, reason: 'unconfirmed' } })
+    }
+    ended(isUnknown ? 'outcome-unknown' : 'refused', endpoint, nodeId)
+    return reply
+  }
+
+  return {
+    /** Calls for the same alias run one after the other: the second one finds the result of the first. */
+    async make(request) {
+      const params = JSON.parse(request.canonical) as AliasParams
+      const key = `${request.network} ${params.alias}`
+      const previous = lastCalls.get(key)
+      const call = (async () => {
+        await previous
+        return makeInTurn(request, params)
+      })()
+      lastCalls.set(key, call)
+      try {
+        return await call
+      } finally {
+        if (lastCalls.get(key) === call) lastCalls.delete(key)
+      }
+    },
+  }
+}
+
+function isInForce(known: AliasRecord | null, target: string): known is AliasRecord {
+  return known !== null && known.stale === null && known.target === target
+}
+
+/** To the named endpoint, else to the one that has the alias or may have it: its node reports the conflict. */
+function pinned(
+  operation: UpstreamRequest['operation'],
+  known: AliasRecord | null,
+  named: string | null,
+): UpstreamRequest['operation'] {
+  const mayHaveIt = known !== null && (known.stale === null || known.stale.reason === 'unconfirmed')
+  const endpoint = named ?? (mayHaveIt ? known.endpoint : null)
+  return endpoint === null ? operation : { ...operation, need: { kind: 'endpoint', endpoint } }
+}
+
+/** The node already has the alias: an earlier call with an unknown outcome succeeded. */
+function confirms(known: AliasRecord | null, target: string, reply: Extract<Reply, { kind: 'error' }>): boolean {
+  return (
+    known !== null &&
+    known.stale !== null &&
+    known.target === target &&
+    known.endpoint === reply.endpoint &&
+    reply.error.includes('already aliased')
+  )
+}
+
+function provenanceOf({ endpoint, attempts, cache, degraded, nodeMs, nodeId = null }: Reply): Provenance {
+  return { endpoint, attempts, cache, degraded, nodeMs, nodeId }
+}
+
+/** An error of ours in place of a reply. */
+export function rejectedAfter(reply: Reply, rejection: GatewayError): Reply {
+  return { kind: 'rejected', rejection, ...provenanceOf(reply) }
+}
+
+/** avalanchego's result. */
+const DONE = Buffer.from('{}')
+const NOT_FORWARDED: Provenance = { endpoint: null, attempts: 0, cache: 'none', degraded: false, nodeMs: 0 }
+const TOO_LATE = gatewayError('deadline', 'timed out behind another admin.alias call for the same alias')
