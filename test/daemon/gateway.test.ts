@@ -174,7 +174,7 @@ describe('a reload', () => {
 
     expect(await ask(WALLET)).toEqual([401, port])
     expect(await ask(`${WALLET}-new`)).toEqual([200, port])
-    expect(daemon.log()).toMatch(/"keys":\["gateway.listen"\][^\n]*these keys take effect with the next start/)
+    expect(daemon.log()).toMatch(/"keys":\["gateway.listen"\][^\n]*take effect after a restart/)
     const metrics = (await daemon.get('/metrics')).text
     expect(metrics).not.toContain('caller="operator"')
   })
