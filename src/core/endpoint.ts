@@ -1,6 +1,6 @@
 import type { Family, Shard } from './network.ts'
 
-/** `liveness` asks the node about itself, `head` asks for its newest block. */
+/** `liveness`: the node reports its own health; `head`: it reports its newest block. */
 export type CheckName = 'liveness' | 'head'
 export type Tier = 'primary' | 'fallback'
 
@@ -22,7 +22,7 @@ export type EndpointKey = string
 
 const keys = new WeakMap<object, EndpointKey>()
 
-/** Every hop of every poll asks for it: it is made once for each object. */
+/** Needed several times in every poll, so it is made once for each object. */
 export function endpointKey(endpoint: { readonly network: string; readonly name: string }): EndpointKey {
   const known = keys.get(endpoint)
   if (known !== undefined) return known

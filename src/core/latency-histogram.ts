@@ -1,12 +1,12 @@
 /**
- * Latencies counted in buckets that grow by a tenth, so that quantiles survive adding hours up: whatever a quantile says,
- * the latency of that rank was within 4.8 % of it ((1.1 - 1) / (1.1 + 1)). Keys are bucket numbers, values are counts.
+ * Latencies counted in buckets that grow by a tenth, so that histograms of several hours can be added. The error of a quantile
+ * is at most 4.8 % ((1.1 - 1) / (1.1 + 1)). Keys are bucket numbers, values are counts.
  */
 export type LatencyHistogram = Map<number, number>
 
 const GROWTH = 1.1
 const LOG_GROWTH = Math.log(GROWTH)
-/** One byte numbers a bucket: 1 µs to ten hours. */
+/** A bucket number is one byte: 1 µs to ten hours. */
 const LAST_BUCKET = 255
 
 export function newHistogram(): LatencyHistogram {
@@ -22,7 +22,7 @@ export function mergeHistogram(into: LatencyHistogram, from: LatencyHistogram): 
   for (const [bucket, count] of from) into.set(bucket, (into.get(bucket) ?? 0) + count)
 }
 
-/** The latency in microseconds that a share `q` of all were at or below, by nearest rank; `null` when there is none. */
+/** The latency in microseconds at quantile `q`, by nearest rank; `null` when empty. */
 export function quantile(histogram: LatencyHistogram, q: number): number | null {
   let total = 0
   for (const count of histogram.values()) total += count
@@ -35,13 +35,13 @@ export function quantile(histogram: LatencyHistogram, q: number): number | null 
   return null
 }
 
-/** More buckets than this between two, or a count of more than 15, take bytes of their own. */
+/** A larger gap between two buckets, or a larger count, takes bytes of its own. */
 const NEAR = 15
 const SMALL = 15
 
 /**
- * Ascending, one byte for each bucket as a rule: how many are empty before it, times 16, and its count. 15 says that the
- * number of the bucket follows in a byte, a count of 0 that it follows as a varint.
+ * Usually one byte for each bucket, in ascending order: the number of empty buckets before it in the high four bits, its count in
+ * the low four. A gap of 15 means that the bucket number follows as a byte, a count of 0 that the count follows as a varint.
  */
 export function encodeHistogram(histogram: LatencyHistogram): Uint8Array | null {
   if (histogram.size === 0) return null
@@ -64,7 +64,7 @@ export function encodeHistogram(histogram: LatencyHistogram): Uint8Array | null 
   return Uint8Array.from(bytes)
 }
 
-/** Adds what `encodeHistogram` wrote; bytes that it cannot have written add nothing. */
+/** Adds what `encodeHistogram` wrote. Invalid bytes end the reading. */
 export function decodeHistogram(into: LatencyHistogram, bytes: Uint8Array | null): void {
   if (bytes === null) return
   let at = 0
@@ -95,7 +95,7 @@ function bucketOf(latencyUs: number): number {
   return Math.min(LAST_BUCKET, Math.ceil(Math.log(latencyUs) / LOG_GROWTH))
 }
 
-/** The value whose relative distance to both borders of the bucket is the same. */
+/** The value with the same relative distance to both borders of the bucket. */
 function middleOf(bucket: number): number {
   return bucket === 0 ? 1 : (2 * GROWTH ** bucket) / (GROWTH + 1)
 }

@@ -1,17 +1,17 @@
 import type { UnixMs } from './time.ts'
 
-/** A planned stretch of time [from, until) in which nobody is to be judged for what happens to these endpoints. */
+/** Planned maintenance of endpoints: their failures in [from, until) do not count. */
 export interface MaintenancePeriod {
   /** The window's name in the configuration. */
   readonly name: string
   readonly network: string
-  /** Names; `null` is all of the network. */
+  /** Names; `null`: all endpoints of the network. */
   readonly endpoints: readonly string[] | null
   readonly from: UnixMs
   readonly until: UnixMs
 }
 
-/** Whether the period is about this endpoint. */
+/** Whether the period applies to this endpoint. */
 export function concerns(
   period: MaintenancePeriod,
   endpoint: { readonly network: string; readonly name: string },
@@ -19,7 +19,7 @@ export function concerns(
   return period.network === endpoint.network && (period.endpoints === null || period.endpoints.includes(endpoint.name))
 }
 
-/** The period that holds at this moment, of those given; the one that ends last where several do. */
+/** The period that holds at this moment; the one that ends last if there are several. */
 export function periodAt(periods: readonly MaintenancePeriod[], now: UnixMs): MaintenancePeriod | null {
   let holding: MaintenancePeriod | null = null
   for (const period of periods) {

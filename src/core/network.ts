@@ -7,20 +7,20 @@ export type Shard = number | null
 /** MultiversX's metachain, and the greatest number that a shard can have. */
 export const METACHAIN = 4_294_967_295
 
-/** What people call it. */
+/** For people. */
 export function shardName(shard: number): string {
   return shard === METACHAIN ? 'metachain' : `shard ${shard}`
 }
 
-/** When an endpoint of this network is called what. Blocks are counts, `…Ms` are milliseconds. */
+/** The thresholds of the conditions of a network's endpoints. Blocks are counts, `…Ms` are milliseconds. */
 export interface Thresholds {
-  /** Lagging from this many blocks on … */
+  /** Lagging from this many blocks behind … */
   readonly lagBlocks: number
-  /** … until it is this many or fewer. */
+  /** … until this many or fewer. */
   readonly lagRecoverBlocks: number
   /** Lagging this far is `down`, not `degraded`. */
   readonly lagBlocksDown: number
-  /** No new block for this long while the network goes on. */
+  /** No new block for this long while the network advances. */
   readonly stallMs: number
   /** No network message handled by the node for this long. */
   readonly heartbeatMs: number
@@ -30,9 +30,9 @@ export interface Thresholds {
   readonly latencyMs: number
   /** The node's clock is this far from ours, either way. */
   readonly clockSkewMs: number
-  /** Polls in a row before a worse state is confirmed. */
+  /** Consecutive polls before a worse state is confirmed. */
   readonly failAfter: number
-  /** Polls in a row before a better state is confirmed. */
+  /** Consecutive polls before a better state is confirmed. */
   readonly recoverAfter: number
 }
 
@@ -43,7 +43,7 @@ export interface Network {
   readonly family: Family
   /** The usual time from block to block. */
   readonly blockTimeMs: number
-  /** Somebody said so; else it is the family's usual one, and what is measured is better. */
+  /** Whether it is configured. If not, it is the family's default, and a measured one is better. */
   readonly blockTimeGiven: boolean
   /** Verified on every endpoint when given (EIP-155 number). */
   readonly chainId: number | null

@@ -3,7 +3,24 @@ import type { Failure } from './failure.ts'
 import type { Shard } from './network.ts'
 import type { UnixMs } from './time.ts'
 
-/** What came of asking: a value or the one way in which it failed, and how long it took. */
+/** One poll of one endpoint: every check that the endpoint has. */
+export interface PollResult {
+  readonly endpoint: Endpoint
+  readonly startedAt: UnixMs
+  readonly finishedAt: UnixMs
+  /** `null` where the endpoint has no such check. */
+  readonly liveness: Outcome<Liveness> | null
+  /** One for each polled shard; empty where the endpoint has no head check. */
+  readonly heads: readonly ShardHead[]
+  /** Further blocks that were asked for and answered. If a node does not have such a block, that is no failure. */
+  readonly compared: readonly ComparedBlock[]
+  /** The node's clock minus ours, from the answer's Date header; `null` when it sent none. */
+  readonly clockSkewMs: number | null
+  /** When the endpoint's certificate ends; `null` without TLS. */
+  readonly tlsNotAfter: UnixMs | null
+}
+
+/** The result of one check: a value or a failure, and its duration. */
 export type Outcome<T> =
   | { readonly ok: true; readonly value: T; readonly durationMs: number }
   | { readonly ok: false; readonly failure: Failure; readonly durationMs: number }
@@ -13,34 +30,17 @@ export interface ShardHead {
   readonly outcome: Outcome<Head>
 }
 
-/** The block that an endpoint has at a height at which others have one too: it shows on which branch it is. */
+/** The block that an endpoint has at a height where others have one too: it shows which branch it is on. */
 export interface ComparedBlock {
   readonly shard: Shard
   readonly height: number
   readonly hash: string
 }
 
-/** Which block to compare, where the head alone cannot be. */
+/** A block to ask for, where the head alone cannot be compared. */
 export interface Comparison {
   readonly shard: Shard
   readonly height: number
-}
-
-/** One visit to one endpoint: every check that the endpoint has. */
-export interface PollResult {
-  readonly endpoint: Endpoint
-  readonly startedAt: UnixMs
-  readonly finishedAt: UnixMs
-  /** `null` where the endpoint has no such check. */
-  readonly liveness: Outcome<Liveness> | null
-  /** One for each polled shard; empty where the endpoint has no head check. */
-  readonly heads: readonly ShardHead[]
-  /** What was asked for besides, and answered. That a node has no such block, or fails to tell, is no fault of it. */
-  readonly compared: readonly ComparedBlock[]
-  /** The node's clock minus ours, from the answer's Date header; `null` when it sent none. */
-  readonly clockSkewMs: number | null
-  /** When the endpoint's certificate ends; `null` without TLS. */
-  readonly tlsNotAfter: UnixMs | null
 }
 
 /** The outcome of a whole check: the head check fails with its first failing shard. */
@@ -54,7 +54,7 @@ export function checkOutcome(result: PollResult, check: CheckName): Outcome<unkn
   return { ...(failed ?? first).outcome, durationMs }
 }
 
-/** Something was not asked, for want of our own resources: that says nothing of the node. */
+/** A check was not sent because our own machine is out of resources: that says nothing about the node. */
 export function isOwnFault({ liveness, heads }: PollResult): boolean {
   const outcomes = [...(liveness === null ? [] : [liveness]), ...heads.map(({ outcome }) => outcome)]
   return outcomes.some((outcome) => !outcome.ok && outcome.failure.kind === 'local-resources')
@@ -75,7 +75,7 @@ export interface NodeCheck {
   /** Printable, at most 256 characters: it comes from the node. */
   readonly name: string
   readonly healthy: boolean
-  /** The node's own words, printable, at most 256 characters; private. */
+  /** The node's own text, printable, at most 256 characters; private. */
   readonly error: string | null
   readonly contiguousFailures: number
   readonly failingSince: UnixMs | null
@@ -83,12 +83,12 @@ export interface NodeCheck {
   readonly durationMs: number | null
 }
 
-/** What the node says of itself. */
+/** What the node reports about itself. */
 export interface Liveness {
   readonly healthy: boolean
   /** Empty when the node gives no evidence. */
   readonly checks: readonly NodeCheck[]
-  /** When the node last handled a network message, on our clock; `null` when it does not say. In the future when its clock is off. */
+  /** When the node last handled a network message, on our clock; `null` if not reported. In the future if its clock is wrong. */
   readonly heartbeatAt: UnixMs | null
 }
 

@@ -8,11 +8,11 @@ const UNITS: readonly (readonly [label: string, ms: number])[] = [
   ['s', 1000],
 ]
 
-/** A duration as a person says it, one unit, rounded down from 10 on: `850 ms`, `2.5 s`, `24 s`, `41 h`. */
+/** A duration for people, with one unit, rounded down from 10 on: `850 ms`, `2.5 s`, `24 s`, `41 h`. */
 export function humanDuration(ms: number): string {
   const size = Math.abs(ms)
   if (size < 1000) return `${Math.round(ms)} ms`
-  // Two of a unit are needed before it is used: "41 h" says more than "1 d".
+  // A unit is used from 2 on: "41 h" says more than "1 d".
   const unit = UNITS.find(([label, unitMs]) => size >= unitMs * (label === 's' ? 1 : 2)) ?? ['s', 1000]
   const count = ms / unit[1]
   const shown = Math.abs(count) < 10 ? Math.floor(count * 10) / 10 : Math.floor(count)

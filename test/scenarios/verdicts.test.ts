@@ -253,7 +253,7 @@ describe('what a node says of itself', () => {
     told.poll(2, { a: says({ healthy: false, checks }) })
 
     expect(told.view.health('a')?.conditions[0]?.message).toBe(
-      'the node says that it is unhealthy: C, network, P and 1 more',
+      'the node reports itself unhealthy: C, network, P and 1 more',
     )
   })
 })

@@ -4,8 +4,8 @@ import type { Health } from '../verdict/health.ts'
 import { type Incident, type IncidentChange, type IncidentCondition, MAX_CHANGES } from './incident.ts'
 
 /**
- * The same array while no condition came or went: sentences alone, with their seconds and blocks, are no news. None begins before
- * `from`, and those that are gone ended at `goneSince`.
+ * The conditions of an incident after another poll: the same array while no condition appears or disappears, since new seconds or
+ * blocks in a sentence are no change. No condition begins before `from`; those that disappeared ended at `goneSince`.
  */
 export function mergeConditions(
   before: readonly IncidentCondition[],
@@ -13,23 +13,25 @@ export function mergeConditions(
   goneSince: UnixMs,
   from: UnixMs,
 ): readonly IncidentCondition[] {
-  const grave = affectingState(now)
+  const present = affectingState(now)
   const held = before.filter((condition) => condition.until === null)
   const isSame =
-    held.length === grave.length &&
-    grave.every((one) => held.some(({ code, state }) => code === one.code && severity(state) >= severity(one.verdict)))
+    held.length === present.length &&
+    present.every((one) =>
+      held.some(({ code, state }) => code === one.code && severity(state) >= severity(one.verdict)),
+    )
   if (isSame) return before
   const merged: IncidentCondition[] = before.map((condition) => {
     if (condition.until !== null) return condition
-    const still = grave.find(({ code }) => code === condition.code)
+    const still = present.find(({ code }) => code === condition.code)
     if (still === undefined) return { ...condition, until: Math.max(condition.since, goneSince) }
     return { ...condition, state: worst([condition.state, still.verdict]), message: still.message }
   })
-  for (const { code, verdict, message, since } of grave) {
+  for (const { code, verdict, message, since } of present) {
     if (held.some((condition) => condition.code === code)) continue
     const last = merged.findLastIndex((condition) => condition.code === code)
     const earlier = merged[last]
-    // One that comes and goes is one reason with a pause, else a flapping node would fill pages.
+    // At the limit a recurring condition is continued with a pause: otherwise a flapping node would fill pages.
     if (earlier !== undefined && merged.length >= MAX_CHANGES)
       merged[last] = { ...earlier, state: worst([earlier.state, verdict]), message, until: null }
     else merged.push({ code, state: verdict, message, since: Math.max(since, from), until: null })
@@ -60,14 +62,14 @@ export function sameChange(a: IncidentChange | undefined, b: IncidentChange): bo
   return a?.state === b.state && a.codes.length === b.codes.length && b.codes.every((code) => a.codes.includes(code))
 }
 
-/** The first ones and the latest: how it began, and where it is. */
+/** Keeps the first changes and the latest ones: how it began, and where it is. */
 export function withChange(changes: readonly IncidentChange[], change: IncidentChange): readonly IncidentChange[] {
   if (changes.length < MAX_CHANGES) return [...changes, change]
   const first = changes.slice(0, MAX_CHANGES / 2)
   return [...first, ...changes.slice(first.length + 1), change]
 }
 
-/** When what a poll confirmed had begun: a state or a condition that is new, or the absence of one. */
+/** When the change that a poll confirmed began: a new state, a new condition, or the end of one. */
 export function changedSince({ conditions, changes }: Incident, health: Health, goneSince: UnixMs, at: UnixMs): UnixMs {
   const { since } = health
   if (since > (changes.at(-1)?.at ?? 0)) return since
@@ -76,7 +78,7 @@ export function changedSince({ conditions, changes }: Incident, health: Health, 
   return fresh.length > 0 ? Math.min(at, ...fresh.map((condition) => condition.since)) : goneSince
 }
 
-/** What is shown without changing the state makes no incident. */
+/** Conditions that change the state: the others are shown, and make no incident. */
 export function affectingState(conditions: readonly Condition[]): readonly Condition[] {
   return conditions.filter((condition) => condition.verdict !== 'up')
 }

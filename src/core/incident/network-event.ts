@@ -8,13 +8,13 @@ export interface NetworkEvent {
   readonly since: UnixMs
   /** A sentence for people. */
   readonly message: string
-  /** The endpoints that show it, by name. */
+  /** The names of the endpoints that show it. */
   readonly affected: readonly string[]
-  /** Those that show it are all in planned maintenance, the first of them until then: nothing opens before. */
+  /** All endpoints that show it are in planned maintenance, the first of them until then: no incident opens before. */
   readonly maintainedUntil: UnixMs | null
 }
 
-/** The incident that it is from then on. */
+/** The incident that a network-wide event opens. */
 export function beginEvent(
   network: string,
   { cause, message, affected }: NetworkEvent,
@@ -40,8 +40,8 @@ export function beginEvent(
   }
 }
 
-/** The same incident where nobody joined: how long it lasts by now is no news. */
-export function goOnEvent(
+/** The same object unless another endpoint joined: a longer duration alone is no change. */
+export function continueEvent(
   incident: Incident,
   { cause, message, affected }: NetworkEvent,
   samples: readonly IncidentSample[],

@@ -2,9 +2,29 @@ import { endpointKey } from '../endpoint.ts'
 import { FAILURES } from '../failure.ts'
 import type { Outcome, PollResult } from '../poll-result.ts'
 import { humanDuration } from '../time.ts'
-import { createOwnNetwork, type HostLocation, type OwnNetwork } from './own-network.ts'
+import { createOwnNetwork, type HostLocation } from './own-network.ts'
 
-/** A poll as the observer sees it, on the monotonic clock. */
+/** Tells whether a failed poll is our own fault. All times are of the monotonic clock, in ms. */
+export interface Observer {
+  /** The endpoints' hosts, and the longest interval. */
+  configure(hosts: readonly HostLocation[], longestIntervalMs: number): void
+  /** Nothing of ours ran in this time: the event loop was blocked, or the process or machine was suspended. */
+  stalled(from: number, to: number): void
+  /** The wall clock was set. */
+  clockStepped(at: number, byMs: number): void
+  /** The host answered in an earlier run. */
+  expect(location: HostLocation, now: number): void
+  /** Must be called once for every poll, when it ends. Whether undecided polls may have become clear. */
+  record(poll: ObservedPoll): boolean
+  /** May be called again for the same poll. */
+  validity(poll: ObservedPoll): PollValidity
+  /** Why our polls cannot be trusted at present, or could not a moment ago; empty when all is well. */
+  reasons(now: number): readonly string[]
+  /** Those of `reasons` that last, without momentary events. */
+  lastingReasons(now: number): readonly string[]
+}
+
+/** A poll as the observer sees it. */
 export interface ObservedPoll {
   readonly location: HostLocation
   readonly startedAt: number
@@ -13,100 +33,78 @@ export interface ObservedPoll {
 }
 
 /**
- * What a poll is worth. `fair`: judge it. `untimed`: judge it, but not how long it took. `ours`: it says nothing of the node.
- * `undecided`: to be asked again when other polls have ended.
+ * Whether a poll says something about the node. `untimed`: it does, but its duration does not. `own-fault`: it says nothing.
+ * `undecided`: to be checked again when further polls have ended.
  */
 export type PollValidity = 'valid' | 'untimed' | 'own-fault' | 'undecided'
 
-/** Is it us? Every time is of the monotonic clock, in ms. */
-export interface Observer {
-  /** The endpoints' hosts, and the longest interval. */
-  configure(hosts: readonly HostLocation[], longestIntervalMs: number): void
-  /** Nothing of ours ran from then to then: a blocked event loop, a process or machine that was stopped. */
-  stalled(from: number, to: number): void
-  /** The wall clock was set. */
-  clockStepped(at: number, byMs: number): void
-  expect(at: HostLocation, now: number): void
-  /** Comes once for every poll, when it ends. Whether the worth of polls that were undecided may have become clear. */
-  record(poll: ObservedPoll): boolean
-  /** May be asked again. */
-  validity(poll: ObservedPoll): PollValidity
-  /** Why we are not fit to judge, or were not a moment ago; empty when all is well. */
-  reasons(now: number): readonly string[]
-  /** Of those the ones that last, and not what happened at a moment. */
-  lastingReasons(now: number): readonly string[]
-}
-
-/** A process that is held up for less misses no answer. */
+/** A shorter stall of the process misses no answer. */
 export const MIN_STALL_MS = 500
-/** A disturbance is told for at least this long, so that whoever looks now and then sees it. */
-const TOLD_FOR_MS = 10_000
-/** More disturbances than this at a time say no more. */
-const MOST_KEPT = 32
+/** A disturbance is shown for at least this long, so that a person or a scrape sees it. */
+const SHOWN_FOR_MS = 10_000
+const MAX_DISTURBANCES = 32
 
 interface Disturbance {
   readonly from: number
   readonly to: number
-  readonly kind: 'held' | 'stepped' | 'resources'
+  readonly kind: 'stalled' | 'clock-stepped' | 'resources'
   readonly reason: string
 }
 
 export function createObserver(): Observer {
-  const reach: OwnNetwork = createOwnNetwork()
+  const ownNetwork = createOwnNetwork()
   let disturbances: Disturbance[] = []
-  let toldForMs = TOLD_FOR_MS
+  let shownForMs = SHOWN_FOR_MS
 
   function disturb(disturbance: Disturbance): void {
-    // A lack of resources lasts for many polls, and is one disturbance.
+    // A lack of resources lasts for many polls and is one disturbance.
     const isRepeated = (earlier: Disturbance) => earlier.kind === 'resources' && earlier.reason === disturbance.reason
-    disturbances = [...disturbances.filter((earlier) => !isRepeated(earlier)), disturbance].slice(-MOST_KEPT)
+    disturbances = [...disturbances.filter((earlier) => !isRepeated(earlier)), disturbance].slice(-MAX_DISTURBANCES)
   }
 
-  function isSpoiltBy(kind: Disturbance['kind'], { startedAt, endedAt }: ObservedPoll): boolean {
-    return disturbances.some(
-      (disturbance) => disturbance.kind === kind && disturbance.from <= endedAt && disturbance.to >= startedAt,
-    )
+  function isDisturbedBy(kind: Disturbance['kind'], { startedAt, endedAt }: ObservedPoll): boolean {
+    return disturbances.some((one) => one.kind === kind && one.from <= endedAt && one.to >= startedAt)
   }
 
-  function told(now: number, kinds: readonly Disturbance['kind'][]): readonly string[] {
-    const told = disturbances
-      .filter(({ kind, to }) => kinds.includes(kind) && now - to <= toldForMs)
+  function reasonsOf(now: number, kinds: readonly Disturbance['kind'][]): readonly string[] {
+    const reasons = disturbances
+      .filter(({ kind, to }) => kinds.includes(kind) && now - to <= shownForMs)
       .map(({ reason }) => reason)
-    const cut = reach.outage()
-    if (cut !== null) {
-      told.push(
-        cut.dns
-          ? `none of ${cut.hosts} host names can be resolved: this machine's name server seems to be gone`
-          : `none of ${cut.hosts} hosts can be reached: this machine's network seems to be gone`,
+    const outage = ownNetwork.outage()
+    if (outage !== null) {
+      reasons.push(
+        outage.dns
+          ? `none of ${outage.hosts} host names can be resolved: this machine's name server seems to be gone`
+          : `none of ${outage.hosts} hosts can be reached: this machine's network seems to be gone`,
       )
     }
-    return [...new Set(told)]
+    return [...new Set(reasons)]
   }
 
   return {
     configure(hosts, longestIntervalMs) {
-      toldForMs = Math.max(TOLD_FOR_MS, longestIntervalMs)
-      reach.configure(hosts, 3 * longestIntervalMs)
+      shownForMs = Math.max(SHOWN_FOR_MS, longestIntervalMs)
+      ownNetwork.configure(hosts, 3 * longestIntervalMs)
     },
 
     stalled(from, to) {
       if (to - from < MIN_STALL_MS) return
-      disturb({ from, to, kind: 'held', reason: `this process stood still for ${humanDuration(to - from)}` })
+      disturb({ from, to, kind: 'stalled', reason: `this process stood still for ${humanDuration(to - from)}` })
     },
 
     clockStepped(at, byMs) {
       const direction = byMs > 0 ? 'forward' : 'back'
       const reason = `this machine's clock was set ${direction} by ${humanDuration(Math.abs(byMs))}`
-      disturb({ from: at, to: at, kind: 'stepped', reason })
+      disturb({ from: at, to: at, kind: 'clock-stepped', reason })
     },
 
-    expect: (at, now) => reach.expect(at, now),
+    expect: ownNetwork.expect,
 
-    record({ location: at, startedAt, endedAt, result }) {
+    record({ location, startedAt, endedAt, result }) {
       const ending = endingOf(result)
-      const of = endpointKey(result.endpoint)
+      const endpoint = endpointKey(result.endpoint)
       if (ending.kind !== 'own-fault')
-        return reach.record({ location: at, endpoint: of, startedAt, endedAt, outcome: ending.kind })
+        return ownNetwork.record({ location, endpoint, startedAt, endedAt, outcome: ending.kind })
       const reason = `this machine is out of resources (${ending.code})`
       disturb({ from: startedAt, to: endedAt, kind: 'resources', reason })
       return false
@@ -114,18 +112,17 @@ export function createObserver(): Observer {
 
     validity(poll) {
       const ending = endingOf(poll.result)
-      if (ending.kind === 'own-fault' || (disturbances.length > 0 && isSpoiltBy('stepped', poll))) return 'own-fault'
-      const wasHeld = disturbances.length > 0 && isSpoiltBy('held', poll)
-      if (wasHeld) return ending.kind === 'answered' && !ending.partly ? 'untimed' : 'own-fault'
+      if (ending.kind === 'own-fault' || isDisturbedBy('clock-stepped', poll)) return 'own-fault'
+      if (isDisturbedBy('stalled', poll)) return ending.kind === 'answered' && !ending.partly ? 'untimed' : 'own-fault'
       if (ending.kind === 'answered') return 'valid'
-      const { location: at, startedAt, endedAt } = poll
-      const of = endpointKey(poll.result.endpoint)
-      const ruling = reach.faultOf({ location: at, endpoint: of, startedAt, endedAt, outcome: ending.kind })
-      return ruling === 'node' ? 'valid' : ruling === 'own' ? 'own-fault' : ruling
+      const { location, startedAt, endedAt } = poll
+      const endpoint = endpointKey(poll.result.endpoint)
+      const fault = ownNetwork.faultOf({ location, endpoint, startedAt, endedAt, outcome: ending.kind })
+      return fault === 'node' ? 'valid' : fault === 'own' ? 'own-fault' : 'undecided'
     },
 
-    reasons: (now) => told(now, ['held', 'stepped', 'resources']),
-    lastingReasons: (now) => told(now, ['resources']),
+    reasons: (now) => reasonsOf(now, ['stalled', 'clock-stepped', 'resources']),
+    lastingReasons: (now) => reasonsOf(now, ['resources']),
   }
 }
 
@@ -137,12 +134,11 @@ type Ending =
 const ALL_ANSWERED: Ending = { kind: 'answered', partly: false }
 
 /** How far the poll got: an endpoint that answers one of its checks was reached. */
-function endingOf(result: PollResult): Ending {
-  const { heads, liveness } = result
-  const asked = heads.length + Number(liveness !== null)
+function endingOf({ heads, liveness }: PollResult): Ending {
+  const checks = heads.length + Number(liveness !== null)
   let answered = 0
   let unresolved = 0
-  for (let at = 0; at < asked; at++) {
+  for (let at = 0; at < checks; at++) {
     const outcome: Outcome<unknown> | null = heads[at]?.outcome ?? liveness
     if (outcome === null) continue
     if (!outcome.ok && outcome.failure.kind === 'local-resources')
@@ -151,7 +147,7 @@ function endingOf(result: PollResult): Ending {
     if (reached === 'yes') answered++
     else if (reached === 'dns') unresolved++
   }
-  if (answered === asked) return ALL_ANSWERED
+  if (answered === checks) return ALL_ANSWERED
   if (answered > 0) return { kind: 'answered', partly: true }
-  return { kind: unresolved === asked ? 'dns' : 'unreached' }
+  return { kind: unresolved === checks ? 'dns' : 'unreached' }
 }

@@ -6,7 +6,7 @@ import { conditionsOf, confirm, confirmedOnly } from './confirm.ts'
 import { findingsOf, latencyOf, type ShardStanding, skewOf } from './findings.ts'
 import type { Health } from './health.ts'
 
-/** A node that asks us to wait longer than this is asked again all the same. */
+/** The longest time that a node can ask us to wait between polls. */
 const LONGEST_WAIT_MS = 3_600_000
 
 /**
@@ -23,12 +23,12 @@ export function assess(
 ): Health {
   const { endpoint, startedAt } = result
   const findings = findingsOf(result, standings, thresholds, now, timed)
-  const streaks = confirm(previous.confirmation, findings, startedAt, thresholds)
+  const confirmation = confirm(previous.confirmation, findings, startedAt, thresholds)
   return {
     endpoint,
-    verdict: streaks.verdict,
-    since: streaks.since,
-    conditions: conditionsOf(streaks),
+    verdict: confirmation.verdict,
+    since: confirmation.since,
+    conditions: conditionsOf(confirmation),
     lastPolledAt: startedAt,
     validUntil: result.finishedAt + 2 * endpoint.intervalMs,
     heads: headsAfter(previous, standings, startedAt),
@@ -36,14 +36,14 @@ export function assess(
     latencyMs: timed ? latencyOf(result) : null,
     clockSkewMs: skewOf(result, standings, now),
     tlsNotAfter: result.tlsNotAfter ?? previous.tlsNotAfter,
-    confirmation: streaks,
+    confirmation,
     laggingShards: laggingOf(standings),
   }
 }
 
 /**
- * The health after a poll that was spoilt by ourselves: it says nothing of the node, and the time from it on is unknown. What was
- * about to be confirmed has to begin again: polls before and after a gap are not in a row.
+ * The health after a poll that failed by our own fault: the time from it on is unknown, and what was about to be confirmed has to
+ * begin again, because polls before and after a gap are not consecutive.
  */
 export function withoutResult(previous: Health, startedAt: UnixMs): Health {
   return {
@@ -55,31 +55,31 @@ export function withoutResult(previous: Health, startedAt: UnixMs): Health {
   }
 }
 
-/** Conditions for which asking again at once says no more than waiting: the node wants peace, or the others must be heard first. */
-const PATIENT: ReadonlySet<ConditionCode> = new Set(['rate-limited', 'forked'])
+/** Conditions for which an early poll says no more: the node is rate-limiting us, or other endpoints must report first. */
+const NOT_URGENT: ReadonlySet<ConditionCode> = new Set(['rate-limited', 'forked'])
 
 /**
- * Whether the latest poll found something worse than the verdict that holds: asked again sooner, it is sooner known. One that
- * `wentBack` is late by that, but perhaps its whole chain went back: the others are heard first.
+ * Whether the latest poll found something worse than the present verdict, so that an early poll can confirm it. An endpoint that
+ * `wentBack` lags by that, but perhaps its whole chain went back: other endpoints must report first.
  */
-export function isSuspect({ confirmation: streaks }: Health, wentBack: boolean): boolean {
-  const latest = streaks.recent.at(-1)
+export function isSuspect({ confirmation }: Health, wentBack: boolean): boolean {
+  const latest = confirmation.recent.at(-1)
   if (latest === undefined || latest.verdict === 'up') return false
-  if (streaks.verdict !== null && severity(latest.verdict) <= severity(streaks.verdict)) return false
-  const saysMore = (code: ConditionCode) => !PATIENT.has(code) && !(wentBack && code === 'lagging')
-  return streaks.traces.some(
-    ({ finding, missed }) => missed === 0 && finding.verdict === latest.verdict && saysMore(finding.code),
+  if (confirmation.verdict !== null && severity(latest.verdict) <= severity(confirmation.verdict)) return false
+  const isUrgent = (code: ConditionCode) => !NOT_URGENT.has(code) && !(wentBack && code === 'lagging')
+  return confirmation.traces.some(
+    ({ finding, missed }) => missed === 0 && finding.verdict === latest.verdict && isUrgent(finding.code),
   )
 }
 
-/** How long the node asks to be left alone; 0 where it does not. */
+/** How long the node asks us to wait before the next poll; 0 where it does not. */
 export function waitMs(result: PollResult): number {
-  let longest = result.liveness === null ? 0 : askedToWaitMs(result.liveness)
-  for (const { outcome } of result.heads) longest = Math.max(longest, askedToWaitMs(outcome))
+  let longest = result.liveness === null ? 0 : retryAfterMs(result.liveness)
+  for (const { outcome } of result.heads) longest = Math.max(longest, retryAfterMs(outcome))
   return Math.min(longest, LONGEST_WAIT_MS)
 }
 
-function askedToWaitMs(outcome: Outcome<unknown>): number {
+function retryAfterMs(outcome: Outcome<unknown>): number {
   return !outcome.ok && outcome.failure.kind === 'rate-limited' ? (outcome.failure.retryAfterMs ?? 0) : 0
 }
 
@@ -90,7 +90,7 @@ function laggingOf(standings: readonly ShardStanding[]): Health['laggingShards']
 
 const NONE: Health['laggingShards'] = Object.freeze([])
 
-/** A shard that gave no head in this poll keeps its last one: it is old, and the conditions say so. */
+/** A shard without a head in this poll keeps its last one: the conditions say why. */
 function headsAfter(previous: Health, standings: readonly ShardStanding[], readAt: UnixMs): Health['heads'] {
   const heads: Health['heads'][number][] = []
   for (const shard of previous.endpoint.shards) {

@@ -1,7 +1,7 @@
 import type { UnixMs } from '../time.ts'
 import type { State } from './condition.ts'
 
-/** What was found at one moment, and for how long it may be believed. */
+/** The state found by one poll, and for how long it holds. */
 export interface TimedState {
   readonly at: UnixMs
   readonly state: State
@@ -10,7 +10,7 @@ export interface TimedState {
   readonly holdMs: number
 }
 
-/** A stretch of one state: [from, to). */
+/** A time with one state: [from, to). */
 export interface Interval {
   readonly from: UnixMs
   readonly to: UnixMs
@@ -18,23 +18,23 @@ export interface Interval {
   readonly fresh: boolean
 }
 
-/** A stretch of time: [from, until). */
+/** [from, until). */
 export interface TimeRange {
   readonly from: UnixMs
   readonly until: UnixMs
 }
 
-/** How long each state was held within a stretch of time, in milliseconds. What is missing to the whole is unknown. */
+/** How long each state lasted within a period, in milliseconds. The rest of the period is unknown. */
 export interface TimeParts {
   upMs: number
   degradedMs: number
   downMs: number
   maintenanceMs: number
-  /** Part of the time up or degraded. */
+  /** A part of the time up or degraded. */
   freshMs: number
 }
 
-/** Time-weighted shares of a window; see the contract's section 7. */
+/** Time-weighted shares of a window. */
 export interface Availability {
   /** (up + degraded) / (up + degraded + down); `null` when nothing was known. */
   readonly ratio: number | null
@@ -48,8 +48,8 @@ export const AVAILABILITY_WINDOWS = { '24h': 86_400_000, '7d': 604_800_000, '30d
 export type AvailabilityWindow = keyof typeof AVAILABILITY_WINDOWS
 
 /**
- * The states from `from` to `to`, without gaps or overlaps: a result holds until the next one or until its hold is over,
- * whichever is first, and the rest is unknown. `results` ascend in time and may start before `from`.
+ * The states from `from` to `to`, without gaps or overlaps. A result holds until the next one or for `holdMs`, whichever is
+ * shorter; the rest is unknown. `results` ascend in time and may start before `from`.
  */
 export function* intervalsOf(results: Iterable<TimedState>, from: UnixMs, to: UnixMs): Generator<Interval> {
   let reached = from
@@ -87,10 +87,10 @@ function unknown(from: UnixMs, to: UnixMs): Interval {
   return { from, to, state: 'unknown', fresh: false }
 }
 
-/** As one list in the order of time, in which none overlaps or touches the next. */
-export function mergeRanges(stretches: Iterable<TimeRange>): TimeRange[] {
+/** Sorted and merged, so that no range overlaps or touches the next. */
+export function mergeRanges(ranges: Iterable<TimeRange>): TimeRange[] {
   const united: TimeRange[] = []
-  for (const { from, until } of [...stretches].sort((a, b) => a.from - b.from)) {
+  for (const { from, until } of [...ranges].sort((a, b) => a.from - b.from)) {
     if (!(until > from)) continue
     const last = united.at(-1)
     if (last !== undefined && from <= last.until)
@@ -100,16 +100,16 @@ export function mergeRanges(stretches: Iterable<TimeRange>): TimeRange[] {
   return united
 }
 
-/** How much of [from, to) the stretches cover; they are united. */
-export function coveredMs(stretches: readonly TimeRange[], from: UnixMs, to: UnixMs): number {
+/** How much of [from, to) the merged ranges cover. */
+export function coveredMs(ranges: readonly TimeRange[], from: UnixMs, to: UnixMs): number {
   let ms = 0
-  for (const stretch of stretches) ms += Math.max(0, Math.min(to, stretch.until) - Math.max(from, stretch.from))
+  for (const range of ranges) ms += Math.max(0, Math.min(to, range.until) - Math.max(from, range.from))
   return ms
 }
 
 /**
- * The same intervals, but whatever lies in planned maintenance is just that, known before or not. `maintenance` is united. Both
- * go on in the order of time, so that each stretch is looked at once.
+ * The same intervals with planned maintenance in place of any other state. The ranges of `maintenance` are merged; both inputs
+ * ascend in time, so each range is visited once.
  */
 export function* withMaintenance(
   intervals: Iterable<Interval>,
@@ -120,15 +120,15 @@ export function* withMaintenance(
     let { from } = interval
     const { to } = interval
     while (from < to) {
-      let stretch = maintenance[next]
-      while (stretch !== undefined && stretch.until <= from) stretch = maintenance[++next]
-      if (stretch === undefined || stretch.from >= to) {
+      let range = maintenance[next]
+      while (range !== undefined && range.until <= from) range = maintenance[++next]
+      if (range === undefined || range.from >= to) {
         yield { ...interval, from }
         break
       }
-      if (stretch.from > from) yield { ...interval, from, to: stretch.from }
-      const start = Math.max(from, stretch.from)
-      const end = Math.min(to, stretch.until)
+      if (range.from > from) yield { ...interval, from, to: range.from }
+      const start = Math.max(from, range.from)
+      const end = Math.min(to, range.until)
       yield { from: start, to: end, state: 'maintenance', fresh: false }
       from = end
     }
@@ -168,7 +168,7 @@ export function mergeTime(into: TimeParts, from: TimeParts): void {
   into.freshMs += from.freshMs
 }
 
-/** Maintenance says nothing of the node either. */
+/** Maintenance does not count: it says nothing about the node. */
 export function knownMs(parts: TimeParts): number {
   return parts.upMs + parts.degradedMs + parts.downMs
 }
@@ -192,9 +192,9 @@ export function flooredRatio(part: number, whole: number): number {
 }
 
 /**
- * What falls to the part [fromMs, toMs) of a stretch of `wholeMs` when nobody knows any more how its times lay in it: they are
- * spread evenly. However a stretch is cut, its portions sum to the whole, to the millisecond, and each to its own length with
- * what is unknown. Milliseconds are never rounded in favour of the node. Maintenance is no part of it: that is known exactly.
+ * The share of the part [fromMs, toMs) in the times of a period of `wholeMs`, spread evenly because their order is no longer known.
+ * However a period is cut, the portions sum to the whole to the millisecond, and rounding never favours the node. Maintenance is
+ * not included: its times are known exactly.
  */
 export function portionOf(parts: TimeParts, fromMs: number, toMs: number, wholeMs: number): TimeParts {
   const portion = noTime()
@@ -209,8 +209,8 @@ export function portionOf(parts: TimeParts, fromMs: number, toMs: number, wholeM
 }
 
 /**
- * What falls to the first `ms` milliseconds. Time is split in two, and each half again: in that way every part grows with
- * `ms`, by as much as the others leave. Products stay below 2^53 for stretches up to a day.
+ * The share of the first `ms` milliseconds. Known time is split into good and bad, good time into up and degraded, so that every part
+ * grows with `ms`. Products stay below 2^53 for periods up to a day.
  */
 function firstPart(parts: TimeParts, ms: number, wholeMs: number): TimeParts {
   const share = (of: number, part: number, whole: number) => (whole === 0 ? 0 : Math.floor((of * part) / whole))

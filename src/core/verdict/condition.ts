@@ -1,6 +1,6 @@
 import type { UnixMs } from '../time.ts'
 
-/** What an endpoint is called. `maintenance` and `unknown` are no judgement of the node. */
+/** The state of an endpoint. `maintenance` and `unknown` say nothing about the node. */
 export type State = 'up' | 'degraded' | 'down' | 'maintenance' | 'unknown'
 export const STATES = ['up', 'degraded', 'down', 'maintenance', 'unknown'] as const satisfies readonly State[]
 
@@ -21,7 +21,7 @@ export function best(verdicts: readonly Verdict[]): Verdict {
   return verdicts.reduce<Verdict>((a, b) => (severity(b) < severity(a) ? b : a), 'down')
 }
 
-/** Why an endpoint is not simply up: the closed list. */
+/** The closed list of conditions: why an endpoint is not simply up. */
 export const CONDITION_CODES = [
   'unreachable',
   'bad-answer',
@@ -39,24 +39,24 @@ export const CONDITION_CODES = [
 ] as const
 export type ConditionCode = (typeof CONDITION_CODES)[number]
 
-/** What one poll says, before it is confirmed. */
+/** What one poll found, before it is confirmed. */
 export interface Finding {
   readonly code: ConditionCode
-  /** What the endpoint is called if this is confirmed; `up` where it is shown without changing the state. */
+  /** The state of the endpoint once this is confirmed; `up` where it is shown without changing the state. */
   readonly verdict: Verdict
-  /** A sentence for people; holds no secret. */
+  /** A sentence for people, without secrets. */
   readonly message: string
 }
 
-/** A finding that is confirmed, with the time of its first poll. */
+/** A confirmed finding, with the time of its first poll. */
 export interface Condition extends Finding {
   readonly since: UnixMs
 }
 
-/** Conditions under which a node's data is not current, whatever else it does well. */
+/** Conditions under which a node's data is not current. */
 const NOT_FRESH: ReadonlySet<ConditionCode> = new Set(['lagging', 'stalled', 'forked'])
 
-/** Up and at the head of the chain: what `availability.fresh` counts. */
+/** Whether an endpoint is usable and at the head of the chain: what `availability.fresh` counts. */
 export function isFresh(verdict: Verdict | null, conditions: readonly Condition[]): boolean {
   return verdict !== null && verdict !== 'down' && !conditions.some((condition) => NOT_FRESH.has(condition.code))
 }

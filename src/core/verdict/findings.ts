@@ -6,18 +6,9 @@ import { checkOutcome, type PollResult } from '../poll-result.ts'
 import { humanDuration, type UnixMs } from '../time.ts'
 import type { ConditionCode, Finding } from './condition.ts'
 
-/** One shard of a poll whose head was read, beside the chain that it belongs to. */
-export interface ShardStanding extends ChainStanding {
-  readonly shard: Shard
-  /** Lagging by the enter and leave thresholds. */
-  readonly lagging: boolean
-  readonly lagMs: number
-  readonly blockTimeMs: number
-}
-
 /**
- * What one poll says of an endpoint, before any of it is confirmed: every rule of the contract's section 7 that makes a condition.
- * `timed`: we were awake while it lasted, so that how long it took is the node's doing.
+ * What one poll says about an endpoint, before any of it is confirmed: every rule that makes a condition. `timed`: our process ran
+ * during the whole poll, so that its duration is the node's.
  */
 export function findingsOf(
   result: PollResult,
@@ -29,11 +20,11 @@ export function findingsOf(
   const findings: Finding[] = []
   const { liveness } = result
   if (liveness !== null) {
-    // The heartbeat is on our clock: the node's was taken out where it was read, or the hour by which one is off would count twice.
+    // The heartbeat is on our clock: the skew of the node's clock was removed where it was read.
     if (liveness.ok) pushLiveness(findings, liveness.value, thresholds, now)
     else push(findings, ofFailure(liveness.failure, ''))
   }
-  const alike = failAlike(result.heads)
+  const alike = allFailAlike(result.heads)
   for (const { shard, outcome } of result.heads) {
     if (!outcome.ok) push(findings, ofFailure(outcome.failure, alike ? '' : ofShard(shard)))
   }
@@ -50,12 +41,21 @@ export function findingsOf(
   return oneOfEachCode(findings)
 }
 
+/** The position of one shard whose head a poll has read. */
+export interface ShardStanding extends ChainStanding {
+  readonly shard: Shard
+  /** By `isLagging`. */
+  readonly lagging: boolean
+  readonly lagMs: number
+  readonly blockTimeMs: number
+}
+
 function pushLiveness(findings: Finding[], liveness: Liveness, thresholds: Thresholds, now: UnixMs): void {
   if (!liveness.healthy) {
     findings.push({ code: 'unhealthy', verdict: 'down', message: unhealthyMessage(liveness) })
   }
   if (liveness.checks.length === 0) {
-    findings.push({ code: 'no-evidence', verdict: 'up', message: 'the node names no check behind its health' })
+    findings.push({ code: 'no-evidence', verdict: 'up', message: 'the node reports itself healthy without any check' })
   }
   const isFailing = (check: Liveness['checks'][number]) => check.contiguousFailures >= thresholds.contiguousFailures
   if (liveness.checks.some(isFailing)) {
@@ -80,9 +80,9 @@ function pushLiveness(findings: Finding[], liveness: Liveness, thresholds: Thres
 
 function unhealthyMessage({ checks }: Liveness): string {
   const failing = checks.filter((check) => !check.healthy).map((check) => check.name)
-  if (failing.length === 0) return 'the node says that it is unhealthy'
+  if (failing.length === 0) return 'the node reports itself unhealthy'
   const named = failing.slice(0, 3).join(', ')
-  return `the node says that it is unhealthy: ${named}${failing.length > 3 ? ` and ${failing.length - 3} more` : ''}`
+  return `the node reports itself unhealthy: ${named}${failing.length > 3 ? ` and ${failing.length - 3} more` : ''}`
 }
 
 function pushStanding(findings: Finding[], standing: ShardStanding, thresholds: Thresholds): void {
@@ -100,17 +100,17 @@ function pushStanding(findings: Finding[], standing: ShardStanding, thresholds: 
     findings.push({
       code: 'stalled',
       verdict: 'degraded',
-      message: `${where}no new block for ${humanDuration(standing.stalledForMs)} while the network went on`,
+      message: `${where}no new block for ${humanDuration(standing.stalledForMs)} while the network advanced`,
     })
   }
 }
 
-/** Where our clock is ahead of the node's it may be ours that is wrong: blocks are not old for that. Negative, or zero. */
+/** If our clock is ahead of the node's, ours may be wrong, and blocks are not old for that. Negative, or zero. */
 function aheadMs(skewMs: number | null, thresholds: Thresholds): number {
   return skewMs !== null && skewMs <= -thresholds.clockSkewMs ? skewMs : 0
 }
 
-/** With nobody to compare it with, the age of its newest block is all there is: whether it still comes nearer tells late from stuck. */
+/** Without another endpoint only the age of the newest block counts: lagging while blocks still come, stalled when none do. */
 function pushAge(
   findings: Finding[],
   standing: ShardStanding,
@@ -134,18 +134,18 @@ function pushAge(
     findings.push({
       code: 'stalled',
       verdict: 'degraded',
-      message: `${where}no new block for ${humanDuration(ageMs)}, and no other endpoint to compare it with`,
+      message: `${where}no new block for ${humanDuration(ageMs)}; without another endpoint it is unknown whether the endpoint or the chain has stopped`,
     })
   }
 }
 
 function ofBranch({ branch, shard }: ShardStanding): Finding | null {
   if (branch?.side !== 'against') return null
-  const parted = branch.agreedAt === null ? '' : `, and parted from it after block ${branch.agreedAt}`
+  const since = branch.agreedAt === null ? '' : `, since block ${branch.agreedAt}`
   return {
     code: 'forked',
     verdict: 'degraded',
-    message: `${ofShard(shard)}another block than the majority at height ${branch.height}${parted}`,
+    message: `${ofShard(shard)}different block than the majority at height ${branch.height}${since}`,
   }
 }
 
@@ -174,7 +174,7 @@ function ofFailure(failure: Failure, where: string): Finding | null {
   }
 }
 
-/** How long the slowest check took that was answered; `null` when none was. */
+/** Duration of the slowest check that was answered; `null` if none was. */
 export function latencyOf(result: PollResult): number | null {
   let slowest: number | null = null
   for (const check of result.endpoint.checks) {
@@ -184,10 +184,7 @@ export function latencyOf(result: PollResult): number | null {
   return slowest
 }
 
-/**
- * The node's clock minus ours. A block or a heartbeat from the future is as good a sign as the Date header: whichever
- * says the most counts.
- */
+/** The node's clock minus ours, by the Date header, or by a block or heartbeat from the future: the largest counts. */
 export function skewOf(result: PollResult, standings: readonly ShardStanding[], now: UnixMs): number | null {
   const heartbeatAt = result.liveness?.ok ? result.liveness.value.heartbeatAt : null
   let future = Math.max(0, (heartbeatAt ?? now) - now)
@@ -197,8 +194,8 @@ export function skewOf(result: PollResult, standings: readonly ShardStanding[], 
   return future > Math.abs(dated) ? future : dated
 }
 
-/** When every shard fails in the same way it is the endpoint that fails, not a shard of it. */
-function failAlike(heads: PollResult['heads']): boolean {
+/** If every shard fails in the same way, the endpoint fails, not a shard. */
+function allFailAlike(heads: PollResult['heads']): boolean {
   const [first] = heads
   if (first === undefined || first.outcome.ok) return false
   const { kind } = first.outcome.failure
@@ -213,7 +210,7 @@ function push(findings: Finding[], finding: Finding | null): void {
   if (finding !== null) findings.push(finding)
 }
 
-/** The worst finding of each code, the first where they are alike: a sharded endpoint is judged by its worst shard. */
+/** The worst finding of each code: a sharded endpoint is judged by its worst shard. */
 function oneOfEachCode(findings: readonly Finding[]): readonly Finding[] {
   if (findings.length < 2) return findings
   const byCode = new Map<ConditionCode, Finding>()

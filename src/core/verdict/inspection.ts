@@ -4,36 +4,36 @@ import type { PollResult } from '../poll-result.ts'
 import type { UnixMs } from '../time.ts'
 import type { Health } from './health.ts'
 
-/** One poll beside the schedule, and what it says by itself. */
+/** One poll outside the schedule, and what it says by itself. */
 export interface Inspection {
   readonly result: PollResult
   /** Unconfirmed: this one poll decides. */
   readonly health: Health
   readonly steps: readonly PollStep[]
   readonly startedAt: UnixMs
-  /** From being asked to the end of the poll, and how much of it was waiting for a place. */
+  /** From the request to the end of the poll, and how much of it was waiting for a free slot. */
   readonly tookMs: number
   readonly waitedMs: number
 }
 
-/** What came of asking for one. */
+/** The result of a request for such a poll. */
 export type Inspected =
   | { readonly kind: 'polled'; readonly inspection: Inspection }
-  /** As many polls as may are under way, and none of them ended in time. */
+  /** The maximum number of polls is under way, and none of them ended in time. */
   | { readonly kind: 'no-place' }
-  /** The node limits our rate, and wants to be left alone. */
+  /** The node is rate-limiting us. */
   | { readonly kind: 'asked-to-wait'; readonly forMs: number }
   | { readonly kind: 'unknown-endpoint' }
 
-/** Polls an endpoint now, to its end, and never rejects. Who asks while it is under way shares it. */
+/** Polls an endpoint now and never rejects. Simultaneous requests share one poll. */
 export type Inspect = (endpoint: Endpoint, withinMs: number) => Promise<Inspected>
 
-/** One exchange of a poll that somebody watches. Its texts may be shown: what is configured as secret is taken out of them. */
+/** One request of a poll that is shown step by step. Configured secrets are removed from its texts. */
 export interface PollStep {
-  /** After the beginning of the poll. */
+  /** Since the start of the poll. */
   readonly afterMs: number
   readonly tookMs: number
-  /** How long our own limit of connections kept it back. */
+  /** How long it waited for a free connection. */
   readonly waitedMs: number
   readonly method: 'GET' | 'POST'
   /** Appended to the endpoint's URL. */

@@ -1,10 +1,9 @@
 import type { State } from './condition.ts'
 
 /**
- * What a network is called, from the states of its endpoints; and the whole, from the states of its networks.
- * `up` when every one that is known is up, `down` when none of them is up or degraded, else `degraded`.
- * Those in maintenance or unknown neither help nor harm the others: an outage beside a maintenance window stays an outage,
- * and a node that nobody has asked yet makes no healthy network look ill. Where nothing is known, that is what is said.
+ * The state of a network from the states of its endpoints, and of the whole from the states of its networks: `up` if all known
+ * ones are up, `down` if none of them is up or degraded, else `degraded`. Maintenance and unknown do not count, unless there is
+ * nothing else: maintenance hides no outage, and an endpoint that was not polled yet makes no network look unhealthy.
  */
 export function networkState(states: Iterable<State>): State {
   let up = 0

@@ -1,0 +1,119 @@
+import type { UnixMs } from '../time.ts'
+import { type Verdict, worst } from '../verdict/condition.ts'
+import type { Health } from '../verdict/health.ts'
+import type { Incident, IncidentCondition } from './incident.ts'
+import { changedSince, changeOf, mergeConditions, sameChange, withChange } from './incident-changes.ts'
+
+/** The incident of one endpoint from its first bad poll on. `earlier`: how many related incidents it had lately. */
+export function openIncident(
+  health: Health,
+  verdict: Verdict,
+  openedAt: UnixMs,
+  confirmedAt: UnixMs,
+  earlier: number,
+): Incident {
+  const { network, name } = health.endpoint
+  return {
+    id: `${openedAt.toString(36)}-${network}.${name}`,
+    network,
+    endpoint: name,
+    cause: 'endpoint',
+    state: verdict,
+    openedAt,
+    confirmedAt: Math.max(confirmedAt, openedAt),
+    closedAt: null,
+    conditions: mergeConditions([], health.conditions, openedAt, openedAt),
+    changes: [changeOf(health, verdict, openedAt)],
+    flaps: earlier,
+    flapping: earlier + 1 >= FLAPPING_AFTER,
+    absorbedBy: null,
+    affected: [],
+  }
+}
+
+/** The n-th failure within a window makes an endpoint flapping. */
+export const FLAPPING_AFTER = 3
+/** Ten minutes at the default interval, whatever the conditions. */
+const FLAPPING_WINDOW_INTERVALS = 40
+/** An hour at the default interval, if a condition is the same each time. */
+const SAME_CONDITION_WINDOW_INTERVALS = 240
+/** A flapping endpoint has recovered after so many good intervals; if it fails again within a window, the incident reopens. */
+export const RECOVERED_AFTER_INTERVALS = 10
+/** More closed incidents than this fit into no window without being one incident. */
+export const MAX_CLOSED = 16
+
+/** What must be known about a closed incident to tell whether the next one is related. */
+export interface ClosedIncident {
+  readonly at: UnixMs
+  readonly codes: ReadonlySet<IncidentCondition['code']>
+}
+
+export function closedIncidentOf(incident: Incident): ClosedIncident {
+  return { at: incident.closedAt ?? incident.openedAt, codes: new Set(incident.conditions.map(({ code }) => code)) }
+}
+
+/** Whether an incident that begins now is related to an earlier one. */
+export function isRelatedTo({ endpoint, conditions }: Health, openedAt: UnixMs): (closed: ClosedIncident) => boolean {
+  return ({ at, codes }) => {
+    const intervals = (openedAt - at) / endpoint.intervalMs
+    if (intervals <= FLAPPING_WINDOW_INTERVALS) return true
+    return intervals <= SAME_CONDITION_WINDOW_INTERVALS && conditions.some(({ code }) => codes.has(code))
+  }
+}
+
+export function reopenIncident(incident: Incident, health: Health, verdict: Verdict, from: UnixMs): Incident {
+  return {
+    ...incident,
+    state: worst([incident.state, verdict]),
+    closedAt: null,
+    conditions: mergeConditions(incident.conditions, health.conditions, from, from),
+    changes: withChange(incident.changes, changeOf(health, verdict, from)),
+    flaps: incident.flaps + 1,
+  }
+}
+
+/** The incident after another bad poll: the same object where nothing changed. */
+export function continueIncident(
+  incident: Incident,
+  health: Health,
+  verdict: Verdict,
+  at: UnixMs,
+  goneSince: UnixMs,
+): Incident {
+  const conditions = mergeConditions(incident.conditions, health.conditions, goneSince, incident.openedAt)
+  const last = incident.changes.at(-1)
+  const change = changeOf(health, verdict, Math.max(last?.at ?? 0, changedSince(incident, health, goneSince, at)))
+  const isNew = !sameChange(last, change)
+  if (!isNew && conditions === incident.conditions) return incident
+  const failedAgain = isNew && last?.state === 'up'
+  return {
+    ...incident,
+    state: worst([incident.state, verdict]),
+    conditions,
+    changes: isNew ? withChange(incident.changes, change) : incident.changes,
+    flaps: incident.flaps + Number(failedAgain),
+  }
+}
+
+/** The incident after a good poll. A flapping one closes only after a while, but ends when the endpoint recovered. */
+export function recoverIncident(incident: Incident, health: Health, at: UnixMs): Incident {
+  const { since, endpoint } = health
+  // After a crash the saved health may be older than the saved incident.
+  const goodSince = Math.max(since >= incident.openedAt ? since : at, incident.changes.at(-1)?.at ?? 0)
+  const isNew = incident.changes.at(-1)?.state !== 'up'
+  const recovered = isNew
+    ? {
+        ...incident,
+        changes: withChange(incident.changes, changeOf(health, 'up', goodSince)),
+        conditions: mergeConditions(incident.conditions, [], goodSince, incident.openedAt),
+      }
+    : incident
+  const isOver = !incident.flapping || at - goodSince >= RECOVERED_AFTER_INTERVALS * endpoint.intervalMs
+  return isOver ? closeIncident(recovered, goodSince) : recovered
+}
+
+export function closeIncident(incident: Incident, end: UnixMs): Incident {
+  const closedAt = Math.max(end, incident.confirmedAt)
+  const conditions = incident.conditions.map((condition) => ({ ...condition, until: condition.until ?? closedAt }))
+  return { ...incident, closedAt, conditions }
+}
