@@ -9,7 +9,6 @@ import type { HistoryBucket, Store } from '../store/store.ts'
 import { type EndpointFigures, renderPostMortem } from './post-mortem.ts'
 import type { Audience } from './wire-status.ts'
 
-/** Gathers what an incident's text needs, and writes it. */
 export interface PostMortemWriter {
   write(incident: Incident, audience: Audience): Promise<string>
 }
@@ -24,12 +23,12 @@ export interface PostMortemWriterDeps {
 const MINUTE_MS = 60_000
 const HOUR_MS = 3_600_000
 const DAY_MS = 86_400_000
-/** How much of the time before and after it is looked at: as long as it was, within these. */
+/** The figures cover as much time before and after as the incident lasted, within these limits. */
 const SHORTEST_MARGIN_MS = 10 * MINUTE_MS
 const LONGEST_MARGIN_MS = HOUR_MS
-/** An event of a large network: each endpoint costs three questions to the store. */
+/** Each endpoint of a network-wide incident costs three queries. */
 const MOST_ENDPOINTS = 100
-/** A course of so many lines can be read. */
+/** More lines are hard to read. */
 const MOST_STEPS = 30
 const STEPS_MS = [
   10_000,
@@ -53,7 +52,7 @@ export function createPostMortemWriter({ board, store, clock, log }: PostMortemW
     }
   }
 
-  /** A stretch as one bucket; shorter than a second it is none. */
+  /** All of that time in one bucket; the shortest bucket is a second. */
   async function sumOf(endpoint: string, from: UnixMs, to: UnixMs): Promise<HistoryBucket | null> {
     return to - from < 1000 ? null : ((await historyOf(endpoint, from, to, to - from))[0] ?? null)
   }
@@ -64,17 +63,16 @@ export function createPostMortemWriter({ board, store, clock, log }: PostMortemW
     const end = closedAt ?? now
     const marginMs = Math.min(LONGEST_MARGIN_MS, Math.max(SHORTEST_MARGIN_MS, end - openedAt))
     const [from, to] = [Math.max(0, openedAt - marginMs), closedAt === null ? now : Math.min(now, closedAt + marginMs)]
-    // A step shorter than two polls would show gaps that are none.
+    // Steps shorter than two polls would show false gaps.
     const intervalMs = board.entry(network, name)?.health.endpoint.intervalMs ?? 0
     const stepMs = stepFor(to - from, 2 * intervalMs)
-    const [before, during, after, course] = await Promise.all([
+    const [before, during, after, timeline] = await Promise.all([
       sumOf(endpoint, from, openedAt),
       sumOf(endpoint, openedAt, end),
       sumOf(endpoint, end, to),
-      // Many endpoints tell the same story.
       incident.endpoint === null ? [] : historyOf(endpoint, Math.floor(from / stepMs) * stepMs, to, stepMs),
     ])
-    return { endpoint: name, before, during, after, course, stepMs }
+    return { endpoint: name, before, during, after, timeline, stepMs }
   }
 
   function titleOf({ network, endpoint }: Incident): string | null {

@@ -8,40 +8,15 @@ import { sentenceOf } from './incident-views.ts'
 import { blocks, milliseconds, number, printable, span, stamp, table, wrap } from './plain-text.ts'
 import type { Audience } from './wire-status.ts'
 
-/** What the history says of one endpoint; `null` where there is no such time (yet), or it could not be read. */
-export interface EndpointFigures {
-  readonly endpoint: string
-  /** Each the sum of its whole stretch. */
-  readonly before: HistoryBucket | null
-  readonly during: HistoryBucket | null
-  readonly after: HistoryBucket | null
-  /** From before it to after it, in steps; empty where that would be too much to read. */
-  readonly course: readonly HistoryBucket[]
-  readonly stepMs: number
-}
-
-export interface PostMortem {
-  readonly incident: Incident
-  /** The incident as people call it: its network, and its endpoint if it has one; `null` where it is no longer configured. */
-  readonly title: string | null
-  /** When it is written. */
-  readonly now: UnixMs
-  readonly audience: Audience
-  /** Of the endpoint, or of those that showed an incident of the whole network. */
-  readonly figures: readonly EndpointFigures[]
-  /** Planned maintenance that is known and touches it. */
-  readonly maintenance: readonly MaintenancePeriod[]
-}
-
-/** An incident as a text for people, in 78 columns: what, who, when, how long, why, and what was measured. Times are UTC. */
+/** Writes an incident as text for people, in 78 columns: what, where, when, how long, why, and what was measured. Times are UTC. */
 export function renderPostMortem(of: PostMortem): string {
   const sections = [
     header(of),
     section('Conditions', conditions(of)),
     section('What happened', happened(of)),
     section('Before, during, after', figures(of)),
-    section('Course', course(of)),
-    section('To know', notes(of)),
+    section('Timeline', timeline(of)),
+    section('Notes', notes(of)),
   ]
   return `${sections
     .filter((lines) => lines.length > 0)
@@ -49,17 +24,40 @@ export function renderPostMortem(of: PostMortem): string {
     .join('\n\n')}\n`
 }
 
+export interface PostMortem {
+  readonly incident: Incident
+  /** The network's title, with the endpoint's if it has one; `null` where it is no longer configured. */
+  readonly title: string | null
+  readonly now: UnixMs
+  readonly audience: Audience
+  /** Of the endpoint, or of those affected by a network-wide incident. */
+  readonly figures: readonly EndpointFigures[]
+  /** Known planned maintenance that overlaps it. */
+  readonly maintenance: readonly MaintenancePeriod[]
+}
+
+/** The history of one endpoint, each part in one bucket; `null` where there is no such time (yet), or it could not be read. */
+export interface EndpointFigures {
+  readonly endpoint: string
+  readonly before: HistoryBucket | null
+  readonly during: HistoryBucket | null
+  readonly after: HistoryBucket | null
+  /** All of that time in steps; empty for network-wide incidents. */
+  readonly timeline: readonly HistoryBucket[]
+  readonly stepMs: number
+}
+
 /** `avalanche/own-1`, or the network alone. */
 export function subjectOf({ network, endpoint }: Pick<Incident, 'network' | 'endpoint'>): string {
   return endpoint === null ? network : `${network}/${endpoint}`
 }
 
-/** What it is called in a word: `down`, `degraded`, `halted`, `forked`. */
+/** In one word: `down`, `degraded`, `halted` or `forked`. */
 export function kindOf({ cause, state }: Pick<Incident, 'cause' | 'state'>): string {
   return cause === 'endpoint' ? state : cause
 }
 
-/** The reason that says the most: of the worst ones the first. */
+/** The first of the worst conditions. */
 export function mainCondition({ conditions, state }: Incident): IncidentCondition | null {
   return conditions.find((condition) => condition.state === state) ?? conditions[0] ?? null
 }
@@ -76,15 +74,15 @@ function header({ incident, title, now, audience }: PostMortem): string[] {
   const main = mainCondition(incident)
   const facts: [string, string][] = [
     ['What', what(incident)],
-    ['Who', title === null ? subject : `${printable(title)} (${subject})`],
-    ['Why', main === null ? 'not told' : `${main.code}: ${printable(sentenceOf(incident, main, audience))}`],
-    ['Began', `${stamp(openedAt)}, ${incident.endpoint === null ? 'when it was first seen' : 'the first bad poll'}`],
+    ['Where', title === null ? subject : `${printable(title)} (${subject})`],
+    ['Why', main === null ? 'unknown' : `${main.code}: ${printable(sentenceOf(incident, main, audience))}`],
+    ['Began', `${stamp(openedAt)}, ${incident.endpoint === null ? 'first detected' : 'the first bad poll'}`],
     ['Confirmed', `${stamp(confirmedAt)}, ${humanDuration(Math.max(0, confirmedAt - openedAt))} later`],
     [
       'Ended',
       closedAt === null
         ? 'not yet'
-        : `${stamp(closedAt)}, ${incident.endpoint === null ? 'when it was over' : 'the first good poll'}`,
+        : `${stamp(closedAt)}, ${incident.endpoint === null ? 'resolved' : 'the first good poll'}`,
     ],
     ['Lasted', closedAt === null ? `${lasting} until now` : lasting],
     ['Written', `${stamp(now)}; all times are UTC`],
@@ -98,23 +96,23 @@ function what({ cause, state, affected, flapping, flaps, closedAt }: Incident): 
   const was = closedAt === null ? 'is' : 'was'
   switch (cause) {
     case 'endpoint':
-      return `The endpoint ${was} ${state === 'down' ? 'down' : `${state}, not down`}${flapping ? `, well and ill again ${number(flaps)} times` : ''}.`
+      return `The endpoint ${was} ${state === 'down' ? 'down' : `${state}, not down`}${flapping ? `, recovered and failed again ${number(flaps)} times` : ''}.`
     case 'halted':
-      return `The chain ${was} halted: no endpoint showed a new block. ${shownBy(affected)}`
+      return `The chain ${was} halted: no endpoint reported a new block. ${affectedCount(affected)}`
     case 'forked':
-      return `The chain ${was} forked: the endpoints disagreed, and no branch had the majority. ${shownBy(affected)}`
+      return `The chain ${was} forked: the endpoints disagreed, and no branch had a majority. ${affectedCount(affected)}`
   }
 }
 
-function shownBy(affected: readonly string[]): string {
-  return `${number(affected.length)} ${affected.length === 1 ? 'endpoint' : 'endpoints'} showed it.`
+function affectedCount(affected: readonly string[]): string {
+  return `${number(affected.length)} ${affected.length === 1 ? 'endpoint was' : 'endpoints were'} affected.`
 }
 
 function conditions({ incident, now, audience }: PostMortem): string[] {
   return incident.conditions.flatMap((condition) => {
     const { code, state, since, until } = condition
     const verdict = state === 'up' ? 'no change of state' : state
-    const end = until === null ? `on, ${span(now - since)} until now` : `to ${stamp(until)}, ${span(until - since)}`
+    const end = until === null ? `until now, ${span(now - since)}` : `to ${stamp(until)}, ${span(until - since)}`
     return [
       ...wrap(`${code} (${verdict}): ${printable(sentenceOf(incident, condition, audience))}`, '  ', '      '),
       `      from ${stamp(since)} ${end}`,
@@ -122,7 +120,7 @@ function conditions({ incident, now, audience }: PostMortem): string[] {
   })
 }
 
-/** A network-wide change has a sample of every endpoint and shard. */
+/** A network-wide change has a sample per endpoint and shard. */
 const MOST_SAMPLES = 20
 
 function happened({ incident, audience }: PostMortem): string[] {
@@ -142,29 +140,29 @@ function sampleText({ endpoint, shard, height, lagBlocks, latencyMs }: IncidentS
   const where = shard === null ? endpoint : `${endpoint}, ${shard === METACHAIN ? 'metachain' : `shard ${shard}`}`
   const seen = height === null ? 'no height' : `height ${number(height)}`
   const behind = lagBlocks === null ? '' : lagBlocks === 0 ? ', at the head' : `, ${blocks(lagBlocks)} behind`
-  // Without an answer the height is the one that it had last, and its lag is nobody's.
-  if (latencyMs === null) return `${where}: no answer${height === null ? '' : `, ${seen} was seen last`}`
+  // Without an answer the height is the last known one, which has no lag.
+  if (latencyMs === null) return `${where}: no answer${height === null ? '' : `, last ${seen}`}`
   return `${where}: ${seen}${behind}, answered in ${milliseconds(latencyMs)}`
 }
 
-/** Whether anything at all can be read of an endpoint: where no poll is left, unknown time would say nothing of that time. */
-function isRead({ before, during, after }: EndpointFigures): boolean {
+/** Where no poll is left in the store, unknown time says nothing about that time. */
+function hasHistory({ before, during, after }: EndpointFigures): boolean {
   return [before, during, after].some((bucket) => bucket !== null && bucket.polls > 0)
 }
 
 function figures({ figures, audience }: PostMortem): string[] {
   if (audience === 'public') return []
-  return figures.filter(isRead).flatMap((of) => {
+  return figures.filter(hasHistory).flatMap((of) => {
     const rows = (['before', 'during', 'after'] as const).flatMap((when) => {
       const bucket = of[when]
       return bucket === null ? [] : [[when, ...cells(bucket)]]
     })
     const titles = ['', 'last height', 'behind', 'p50', 'p95', 'slowest']
-    const stretches = (['before', 'during', 'after'] as const).flatMap((when) => {
+    const durations = (['before', 'during', 'after'] as const).flatMap((when) => {
       const bucket = of[when]
       return bucket === null ? [] : wrap(`${when} ${statesOf(bucket)}`, '    time: ', '          ')
     })
-    return [...wrap(of.endpoint, '  '), ...table([titles, ...rows], '    ', [1, 2, 3, 4, 5]), ...stretches]
+    return [...wrap(of.endpoint, '  '), ...table([titles, ...rows], '    ', [1, 2, 3, 4, 5]), ...durations]
   })
 }
 
@@ -176,7 +174,7 @@ function cells({ height, lagBlocksMax, latencyP50Ms, latencyP95Ms, latencyMaxMs 
   ]
 }
 
-const STRETCHES = [
+const STATE_TIMES = [
   ['down', 'downMs'],
   ['degraded', 'degradedMs'],
   ['up', 'upMs'],
@@ -184,29 +182,29 @@ const STRETCHES = [
   ['unknown', 'unknownMs'],
 ] as const satisfies readonly (readonly [State, keyof HistoryBucket])[]
 
-/** Less than a second of a state is rounding. */
+/** Less time in a state is rounding. */
 const SHORTEST_MS = 500
 
 function statesOf(bucket: HistoryBucket): string {
-  return STRETCHES.filter(([, key]) => bucket[key] >= SHORTEST_MS)
+  return STATE_TIMES.filter(([, key]) => bucket[key] >= SHORTEST_MS)
     .map(([state, key]) => `${state} ${span(bucket[key])}`)
     .join(', ')
 }
 
-function course({ figures, audience }: PostMortem): string[] {
+function timeline({ figures, audience }: PostMortem): string[] {
   if (audience === 'public') return []
-  return figures.filter(isRead).flatMap(({ endpoint, course, stepMs }) => {
-    if (course.length === 0) return []
-    const rows = course.flatMap((bucket, at) => {
+  return figures.filter(hasHistory).flatMap(({ endpoint, timeline: buckets, stepMs }) => {
+    if (buckets.length === 0) return []
+    const rows = buckets.flatMap((bucket, at) => {
       if (isEmpty(bucket)) {
-        const previous = course[at - 1]
+        const previous = buckets[at - 1]
         if (previous !== undefined && isEmpty(previous)) return []
-        const next = course.findIndex((one, later) => later > at && !isEmpty(one))
-        const until = course[next]?.start ?? bucket.start + (course.length - at) * stepMs
+        const next = buckets.findIndex((one, later) => later > at && !isEmpty(one))
+        const until = buckets[next]?.start ?? bucket.start + (buckets.length - at) * stepMs
         return [[stamp(bucket.start).slice(5), '-', '-', '-', '-', `unknown until ${stamp(until).slice(11)}`]]
       }
-      // The worst ones: more than two in one step find no room.
-      const states = STRETCHES.filter(([, key]) => bucket[key] >= SHORTEST_MS).map(([state]) => state)
+      // The worst two; there is no space for more.
+      const states = STATE_TIMES.filter(([, key]) => bucket[key] >= SHORTEST_MS).map(([state]) => state)
       const [height = '', lag = '', p50 = '', , slowest = ''] = cells(bucket)
       return [
         [
@@ -224,7 +222,7 @@ function course({ figures, audience }: PostMortem): string[] {
   })
 }
 
-/** Nothing was seen in it, and nothing was planned. */
+/** Without polls and without planned maintenance. */
 function isEmpty({ polls, upMs, degradedMs, downMs, maintenanceMs }: HistoryBucket): boolean {
   return polls === 0 && upMs + degradedMs + downMs + maintenanceMs < SHORTEST_MS
 }
@@ -232,46 +230,45 @@ function isEmpty({ polls, upMs, degradedMs, downMs, maintenanceMs }: HistoryBuck
 function notes(of: PostMortem): string[] {
   const { incident, audience, figures, maintenance } = of
   const { closedAt, flapping, flaps, absorbedBy, affected } = incident
-  const told: string[] = []
-  if (closedAt === null) told.push('It is still open: what stands here is what is known so far.')
+  const notes: string[] = []
+  if (closedAt === null) notes.push('The incident is still open; this is what is known so far.')
   if (flapping) {
-    told.push(
-      `It was flapping: ${number(flaps)} times in a short while it became well and ill again. That is told as one incident, not many, and its time includes the good stretches.`,
+    notes.push(
+      `The endpoint was flapping: it recovered and failed again ${number(flaps)} times in a short time. This counts as one incident, whose duration includes the good periods.`,
     )
   }
   if (absorbedBy !== null) {
-    told.push(`It is a part of incident ${absorbedBy}, which is about the whole network; lists show that one alone.`)
+    notes.push(`This is part of the network-wide incident ${absorbedBy}; lists show only that one.`)
   }
-  if (incident.cause !== 'endpoint' && affected.length > 0)
-    told.push(`Endpoints that showed it: ${affected.join(', ')}.`)
+  if (incident.cause !== 'endpoint' && affected.length > 0) notes.push(`Affected endpoints: ${affected.join(', ')}.`)
   for (const { name, endpoints, from, until } of maintenance) {
     const about = endpoints === null ? 'the whole network' : endpoints.join(', ')
-    told.push(`Maintenance "${printable(name)}" of ${about} was planned from ${stamp(from)} to ${stamp(until)}.`)
+    notes.push(`Maintenance "${printable(name)}" of ${about} was planned from ${stamp(from)} to ${stamp(until)}.`)
   }
-  for (const one of figures.filter(isRead)) told.push(...stretchNotes(one))
+  for (const one of figures.filter(hasHistory)) notes.push(...periodNotes(one))
   if (audience === 'public') {
-    told.push('Heights, lags, latencies and what the nodes said are told to holders of the token.')
+    notes.push('Sign in to see heights, lag, latency and error messages of the nodes.')
   } else {
-    const unread = figures.filter((one) => !isRead(one)).map(({ endpoint }) => endpoint)
-    const untold = figures.length === 0 ? 0 : affected.length - figures.length
+    const unread = figures.filter((one) => !hasHistory(one)).map(({ endpoint }) => endpoint)
+    const omitted = figures.length === 0 ? 0 : affected.length - figures.length
     if (figures.length === 0 || unread.length === figures.length) {
-      told.push('No history of that time can be read: it is kept no longer, or the store cannot be read now.')
-    } else if (unread.length > 0) told.push(`No history of that time can be read of ${unread.join(', ')}.`)
-    if (untold > 0) told.push(`Of ${number(untold)} more endpoints that showed it no figures are given here.`)
+      notes.push('There is no history of that time: it is past its retention, or the store cannot be read now.')
+    } else if (unread.length > 0) notes.push(`There is no history of that time for ${unread.join(', ')}.`)
+    if (omitted > 0) notes.push(`Figures of ${number(omitted)} more affected endpoints are omitted.`)
     if (unread.length < figures.length) {
-      told.push(
-        'Figures are of that stretch of time: the last height seen, the most blocks behind, and the latency that half of the polls, 95 % of them, and all of them kept to. Of a sharded chain height and lag are those of the worst shard.',
+      notes.push(
+        'Each row shows the last height, the largest lag in blocks, and the 50th percentile, 95th percentile and maximum of latency in that period. On a sharded chain, height and lag are those of the worst shard.',
       )
     }
   }
-  return told.flatMap((text) => wrap(text, '  - ', '    '))
+  return notes.flatMap((text) => wrap(text, '  - ', '    '))
 }
 
-/** Time of which nobody can say how the node was, and time that does not count. */
-function stretchNotes({ endpoint, during, course, stepMs }: EndpointFigures): string[] {
+/** Time without a known state, and time in maintenance. */
+function periodNotes({ endpoint, during, timeline, stepMs }: EndpointFigures): string[] {
   if (during === null) return []
   const within = (key: 'unknownMs' | 'maintenanceMs') => {
-    const touched = course.filter(
+    const touched = timeline.filter(
       (bucket) => bucket[key] >= SHORTEST_MS && bucket.start + stepMs > during.start && bucket.start < endOf(during),
     )
     const [first, last] = [touched[0], touched.at(-1)]
@@ -279,20 +276,20 @@ function stretchNotes({ endpoint, during, course, stepMs }: EndpointFigures): st
       ? ''
       : ` (between ${stamp(Math.max(first.start, during.start))} and ${stamp(Math.min(last.start + stepMs, endOf(during)))})`
   }
-  const told: string[] = []
+  const notes: string[] = []
   if (during.unknownMs >= SHORTEST_MS) {
-    told.push(
-      `Nobody knows how ${endpoint} was for ${span(during.unknownMs)} of it${within('unknownMs')}: Heartline did not watch then, or could not judge. That counts neither as good nor as bad.`,
+    notes.push(
+      `The state of ${endpoint} is unknown for ${span(during.unknownMs)} of it${within('unknownMs')}: Heartline was not running or could not judge. That time counts neither as good nor as bad.`,
     )
   }
   if (during.maintenanceMs >= SHORTEST_MS) {
-    told.push(
+    notes.push(
       `${span(during.maintenanceMs)} of it were planned maintenance of ${endpoint}${within('maintenanceMs')}, which counts neither as good nor as bad.`,
     )
   }
-  return told
+  return notes
 }
 
 function endOf(bucket: HistoryBucket): UnixMs {
-  return bucket.start + STRETCHES.reduce((sum, [, key]) => sum + bucket[key], 0)
+  return bucket.start + STATE_TIMES.reduce((sum, [, key]) => sum + bucket[key], 0)
 }

@@ -7,7 +7,7 @@ import { change, condition, incident, START } from '../support/incident.ts'
 
 const MINUTE = 60_000
 
-test('a closed incident is told whole: what, who, when, how long, why, and what was measured', () => {
+test('a closed incident has all its facts: what, where, when, how long, why, and what was measured', () => {
   const own = incident({
     closedAt: START + 12.5 * MINUTE,
     conditions: [
@@ -30,7 +30,7 @@ test('a closed incident is told whole: what, who, when, how long, why, and what 
         before: bucket({ upMs: 10 * MINUTE }),
         during: bucket({ downMs: 10.5 * MINUTE, degradedMs: 2 * MINUTE, lagBlocksMax: 250, height: 24_000_300 }),
         after: bucket({ upMs: 12.5 * MINUTE, height: 24_000_990, latencyMaxMs: 15_250 }),
-        course: [bucket({ upMs: MINUTE }), bucket({ start: START + MINUTE, downMs: 30_000, degradedMs: 30_000 })],
+        timeline: [bucket({ upMs: MINUTE }), bucket({ start: START + MINUTE, downMs: 30_000, degradedMs: 30_000 })],
       }),
     ],
   })
@@ -38,7 +38,7 @@ test('a closed incident is told whole: what, who, when, how long, why, and what 
   expect(text).toBe(`avalanche/own-1 down for 12 min 30 s
 ====================================
 What       The endpoint was down.
-Who        Own node 1 of Avalanche (avalanche/own-1)
+Where      Own node 1 of Avalanche (avalanche/own-1)
 Why        unreachable: connection refused
 Began      2026-01-01 00:00:00, the first bad poll
 Confirmed  2026-01-01 00:00:10, 10 s later
@@ -57,7 +57,7 @@ WHAT HAPPENED
   2026-01-01 00:00:00  degraded: lagging
       own-1: height 24,000,000, 12 blocks behind, answered in 14 ms
   2026-01-01 00:02:00  down: unreachable
-      own-1: no answer, height 24,000,000 was seen last
+      own-1: no answer, last height 24,000,000
   2026-01-01 00:12:30  up
       own-1: height 24,000,000, at the head, answered in 8.0 ms
 
@@ -71,28 +71,27 @@ BEFORE, DURING, AFTER
     time: during down 10 min 30 s, degraded 2 min
     time: after up 12 min 30 s
 
-COURSE
+TIMELINE
   own-1, in steps of 1 min
   from                height  behind    p50  slowest  state
   01-01 00:00:00  24,000,100       0  12 ms  1500 ms  up
   01-01 00:01:00  24,000,100       0  12 ms  1500 ms  down, degraded
 
-TO KNOW
-  - Figures are of that stretch of time: the last height seen, the most blocks
-    behind, and the latency that half of the polls, 95 % of them, and all of
-    them kept to. Of a sharded chain height and lag are those of the worst
-    shard.
+NOTES
+  - Each row shows the last height, the largest lag in blocks, and the 50th
+    percentile, 95th percentile and maximum of latency in that period. On a
+    sharded chain, height and lag are those of the worst shard.
 `)
 })
 
-test('a long time of which nothing is known takes one line of the course', () => {
+test('a long unknown time takes one line of the timeline', () => {
   const nothing = { polls: 0, height: null, lagBlocksMax: null, latencyP50Ms: null, latencyMaxMs: null }
-  const course = [0, 1, 2, 3, 4, 5].map((at) => {
+  const timeline = [0, 1, 2, 3, 4, 5].map((at) => {
     const start = START + at * MINUTE
     return at === 3 ? bucket({ start, downMs: MINUTE }) : bucket({ ...nothing, start, unknownMs: MINUTE })
   })
 
-  const text = write({ incident: incident(), figures: [figures({ during: bucket({ downMs: MINUTE }), course })] })
+  const text = write({ incident: incident(), figures: [figures({ during: bucket({ downMs: MINUTE }), timeline })] })
 
   expect(text).toContain(`
   01-01 00:00:00           -       -      -        -  unknown until 00:03:00
@@ -101,33 +100,33 @@ test('a long time of which nothing is known takes one line of the course', () =>
 `)
 })
 
-describe('it is said plainly', () => {
+describe('the text says', () => {
   test('that an incident is still open', () => {
     const text = write({ incident: incident(), now: START + 90_000 })
 
     expect(text).toContain('avalanche/own-1 down for 1 min 30 s so far\n')
     expect(text).toContain('What       The endpoint is down.\n')
     expect(text).toContain('Ended      not yet\n')
-    expect(text).toContain('      from 2026-01-01 00:00:00 on, 1 min 30 s until now\n')
-    expect(said(text)).toContain('It is still open: what stands here is what is known so far.')
+    expect(text).toContain('      from 2026-01-01 00:00:00 until now, 1 min 30 s\n')
+    expect(said(text)).toContain('The incident is still open; this is what is known so far.')
   })
 
   test('that it was flapping', () => {
     const text = said(write({ incident: incident({ flapping: true, flaps: 7, closedAt: START + MINUTE }) }))
 
-    expect(text).toContain('was down, well and ill again 7 times.')
-    expect(text).toContain('It was flapping: 7 times in a short while it became well and ill again.')
+    expect(text).toContain('was down, recovered and failed again 7 times.')
+    expect(text).toContain('The endpoint was flapping: it recovered and failed again 7 times in a short time.')
   })
 
-  test('that it is a part of another', () => {
+  test('that it is part of another', () => {
     expect(said(write({ incident: incident({ absorbedBy: 'halt-9' }) }))).toContain(
-      'It is a part of incident halt-9, which is about the whole network; lists show that one alone.',
+      'This is part of the network-wide incident halt-9; lists show only that one.',
     )
   })
 
-  test('for how long nobody was watching, and between when', () => {
+  test('how long the state was unknown, and when', () => {
     const own = incident({ closedAt: START + 10 * MINUTE })
-    const course = [
+    const timeline = [
       bucket({ start: START - MINUTE, unknownMs: MINUTE }),
       bucket({ start: START, downMs: MINUTE }),
       bucket({ start: START + MINUTE, unknownMs: 20_000, downMs: 40_000 }),
@@ -136,10 +135,10 @@ describe('it is said plainly', () => {
     ]
     const during = bucket({ start: START, downMs: 8 * MINUTE + 40_000, unknownMs: MINUTE + 20_000 })
 
-    const text = write({ incident: own, figures: [figures({ during, course })] })
+    const text = write({ incident: own, figures: [figures({ during, timeline })] })
 
     expect(said(text)).toContain(
-      'Nobody knows how own-1 was for 1 min 20 s of it (between 2026-01-01 00:01:00 and 2026-01-01 00:03:00): Heartline did not watch then, or could not judge.',
+      'The state of own-1 is unknown for 1 min 20 s of it (between 2026-01-01 00:01:00 and 2026-01-01 00:03:00): Heartline was not running or could not judge.',
     )
   })
 
@@ -167,15 +166,15 @@ describe('it is said plainly', () => {
   test.each([
     ['no figures at all', []],
     ['figures without a single poll', [figures({ during: bucket({ polls: 0, unknownMs: MINUTE }) })]],
-  ])('that no history can be read, given %s, and no gap is made of it', (_what, read) => {
+  ])('that there is no history, given %s, and reports no gap', (_what, read) => {
     const text = write({ incident: incident(), figures: read })
 
-    expect(said(text)).toContain('No history of that time can be read')
-    expect(text).not.toMatch(/BEFORE|COURSE|Nobody knows/)
+    expect(said(text)).toContain('There is no history of that time')
+    expect(text).not.toMatch(/BEFORE|TIMELINE|is unknown/)
   })
 })
 
-test('of a network-wide one every endpoint that showed it has its figures', () => {
+test('a network-wide incident has the figures of every affected endpoint', () => {
   const halt = incident({
     endpoint: null,
     cause: 'halted',
@@ -194,23 +193,23 @@ test('of a network-wide one every endpoint that showed it has its figures', () =
   })
 
   expect(text).toMatch(/^avalanche halted for /)
-  expect(said(text)).toContain('The chain is halted: no endpoint showed a new block. 3 endpoints showed it.')
+  expect(said(text)).toContain('The chain is halted: no endpoint reported a new block. 3 endpoints were affected.')
   expect(text).toMatch(/^ {2}own-1$/m)
   expect(text).toMatch(/^ {2}own-2$/m)
   expect(text).toContain('      and 5 more\n')
-  expect(said(text)).toContain('Endpoints that showed it: own-1, own-2, own-3.')
-  expect(said(text)).toContain('Of 1 more endpoints that showed it no figures are given here.')
+  expect(said(text)).toContain('Affected endpoints: own-1, own-2, own-3.')
+  expect(said(text)).toContain('Figures of 1 more affected endpoints are omitted.')
 })
 
-test('the public reads who, when and why in general, and that there is more', () => {
+test('the public sees where, when and why in general, and that signing in shows more', () => {
   const text = write({ audience: 'public', incident: incident({ changes: [change(), change({ at: START + 1 })] }) })
 
   expect(text).toContain('unreachable (down): does not answer\n')
-  expect(text).not.toMatch(/refused|1,000|12 blocks|BEFORE|COURSE/)
-  expect(said(text)).toContain('Heights, lags, latencies and what the nodes said are told to holders of the token.')
+  expect(text).not.toMatch(/refused|1,000|12 blocks|BEFORE|TIMELINE/)
+  expect(said(text)).toContain('Sign in to see heights, lag, latency and error messages of the nodes.')
 })
 
-test('what a node says can neither break a line nor turn the text around', () => {
+test('a message of a node can neither break a line nor reverse the text', () => {
   const hostile = condition({ message: 'a\r\nFrom: b\u001b[31m\u202egnp\u0000.\u0085x' })
 
   const text = write({ incident: incident({ conditions: [hostile] }) })
@@ -219,7 +218,7 @@ test('what a node says can neither break a line nor turn the text around', () =>
   expect(text.replaceAll('\n', '')).not.toMatch(/\p{C}/u)
 })
 
-test('no line is wider than 78 columns where numbers are such as chains have, whatever else it holds', () => {
+test('no line is wider than 78 columns, whatever it holds, with numbers as large as chains have', () => {
   const text = fc.string({ unit: 'grapheme', maxLength: 300 })
   const name = fc.stringMatching(/^[a-z0-9-]{1,64}$/)
   const count = fc.option(fc.integer({ min: 0, max: 5_000_000_000 }))
@@ -242,7 +241,7 @@ test('no line is wider than 78 columns where numbers are such as chains have, wh
         })
         const time = { downMs: lasted, degradedMs: lasted, upMs: lasted, maintenanceMs: lasted, unknownMs: lasted }
         const long = bucket({ ...time, height, lagBlocksMax: lag, latencyMaxMs: 299_999 })
-        const all = figures({ endpoint, before: long, during: long, after: long, course: [long] })
+        const all = figures({ endpoint, before: long, during: long, after: long, timeline: [long] })
 
         const written = write({ incident: one, title: `${message} of ${message}`, figures: [all] })
 
@@ -263,7 +262,7 @@ function write(over: Partial<PostMortem> & { incident: Incident }): string {
   })
 }
 
-/** As one line, to look for sentences. */
+/** On one line, to find sentences. */
 function said(text: string): string {
   return text.replace(/\s+/g, ' ')
 }
@@ -273,7 +272,7 @@ function sample(over: Partial<Incident['changes'][number]['samples'][number]> = 
 }
 
 function figures(over: Partial<EndpointFigures> = {}): EndpointFigures {
-  return { endpoint: 'own-1', before: null, during: null, after: null, course: [], stepMs: MINUTE, ...over }
+  return { endpoint: 'own-1', before: null, during: null, after: null, timeline: [], stepMs: MINUTE, ...over }
 }
 
 function bucket(over: Partial<HistoryBucket> = {}): HistoryBucket {
