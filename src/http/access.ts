@@ -4,18 +4,18 @@ import type { Secret } from '../secret.ts'
 import { sendProblem } from './problem.ts'
 import type { Audience } from './wire-status.ts'
 
-/** Who may see a route: anybody, always; the public (in a reduced form where there is a token); or the holder of the token. */
-export type Visibility = 'anybody' | 'public' | 'private'
+/** `always`: without a token; `public`: in reduced form where there is a token; `private`: only with the token. */
+export type Visibility = 'always' | 'public' | 'private'
 
 export interface AccessOptions {
-  /** `null`: everything is readable by whoever reaches the listener. */
+  /** `null`: everything is readable on this listener. */
   readonly token: Secret | null
-  /** With a token: whether the public routes are readable without it. */
+  /** Whether public routes are readable without the token. */
   readonly public: boolean
 }
 
 export interface Access {
-  /** What the one who asks may see of a route, or `refused`. */
+  /** What this client may see of a route. */
   judge(request: FastifyRequest, visibility: Visibility): Audience | 'refused'
 }
 
@@ -24,9 +24,9 @@ export function createAccess({ token, public: isPublic }: AccessOptions): Access
 
   return {
     judge({ headers }, visibility) {
-      if (expected === null || visibility === 'anybody') return 'private'
+      if (expected === null || visibility === 'always') return 'private'
       const given = headers.authorization
-      // A wrong token is refused even where none is needed: who sends one wants to see it work.
+      // A wrong token is refused even where none is needed, so that a client notices.
       if (given !== undefined) return isBearer(given, expected) ? 'private' : 'refused'
       return isPublic && visibility === 'public' ? 'public' : 'refused'
     },
@@ -35,10 +35,10 @@ export function createAccess({ token, public: isPublic }: AccessOptions): Access
 
 export function sendRefusal(reply: FastifyReply): FastifyReply {
   reply.header('www-authenticate', 'Bearer realm="heartline"')
-  return sendProblem(reply, { status: 401, detail: 'This needs the token, as `Authorization: Bearer <token>`.' })
+  return sendProblem(reply, { status: 401, detail: 'This needs the token: send `Authorization: Bearer <token>`.' })
 }
 
-/** Digests are of one length, so that the comparison takes the same time for every wrong token. */
+/** Digests have one length, so that the comparison takes the same time for every wrong token. */
 function isBearer(header: string, expected: Buffer): boolean {
   const given = /^bearer +(\S+) *$/i.exec(header)?.[1]
   return given !== undefined && timingSafeEqual(digest(given), expected)

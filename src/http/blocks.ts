@@ -31,12 +31,12 @@ export function registerBlocks(
   })
 }
 
-/** So many blocks, back from the newest … */
-const BLOCKS_TOLD = 60
-/** … and fewer where many endpoints tell of each: what one answer may cost is bounded. */
-const CELLS_TOLD = 6000
+/** Blocks per shard … */
+const MOST_BLOCKS = 60
+/** … and fewer with many endpoints, which bounds the answer. */
+const MOST_CELLS = 6000
 /** More than a page can show. */
-const WITNESSES_TOLD = 300
+const MOST_WITNESSES = 300
 
 interface Witness {
   readonly entry: BoardEntry
@@ -44,7 +44,6 @@ interface Witness {
   readonly sighted: Sighted
 }
 
-/** Who of a network saw which of its last blocks when, and which block that was. */
 export function blocksView({ standing, endpoints }: BoardNetwork, sightings: Sightings, now: UnixMs): BlocksView {
   const { network } = standing
   const shards = [...new Set(endpoints.flatMap(({ health }) => health.endpoint.shards))]
@@ -53,19 +52,17 @@ export function blocksView({ standing, endpoints }: BoardNetwork, sightings: Sig
     generated_at: time(now),
     thresholds: { lag_blocks: network.thresholds.lagBlocks, stall_seconds: network.thresholds.stallMs / 1000 },
     shards: shards.map((shard) => {
+      const witnesses = endpoints.flatMap((entry): Witness[] => {
+        const head = entry.health.heads.find((one) => one.shard === shard)
+        const sighted = sightings.of(entry.key, shard)
+        return head === undefined || sighted === undefined ? [] : [{ entry, head, sighted }]
+      })
       const reference = standing.heads.find((head) => head.shard === shard)
-      const all = endpoints.flatMap((entry) => witnessOf(entry, shard, sightings))
-      // One that claims to be where nobody can be yet must not push everybody else out of sight.
+      // An endpoint that claims an impossible height must not move the window away from all others.
       const ceiling = (reference?.height ?? Number.POSITIVE_INFINITY) + network.thresholds.lagBlocks
-      return shardView(shard, network, reference?.blockTimeMs ?? null, all, ceiling)
+      return shardView(shard, network, reference?.blockTimeMs ?? null, witnesses, ceiling)
     }),
   }
-}
-
-function witnessOf(entry: BoardEntry, shard: Shard, sightings: Sightings): Witness[] {
-  const head = entry.health.heads.find((one) => one.shard === shard)
-  const sighted = sightings.of(entry.key, shard)
-  return head === undefined || sighted === undefined ? [] : [{ entry, head, sighted }]
 }
 
 function shardView(
@@ -75,18 +72,18 @@ function shardView(
   all: readonly Witness[],
   ceiling: number,
 ): ShardBlocksView {
-  const told = all.length <= WITNESSES_TOLD ? all : furthestBehind(all)
-  const tip = told.reduce((most, { head }) => (head.height <= ceiling ? Math.max(most, head.height) : most), -1)
-  const most = Math.min(BLOCKS_TOLD, Math.floor(CELLS_TOLD / Math.max(1, told.length)))
-  const first = Math.max(0, tip - most + 1)
-  const heights = Array.from({ length: tip < first ? 0 : tip - first + 1 }, (_, at) => first + at)
-  const seen = told.map(({ sighted }) => arrivalsOf(sighted, first, heights.length))
-  const firstSeen = heights.map((_, at) => earliest(seen, at))
-  const { blocks, words } = toldBlocks(
-    told.map(({ sighted }) => sighted),
+  const shown = all.length <= MOST_WITNESSES ? all : furthestBehind(all)
+  const newest = shown.reduce((most, { head }) => (head.height <= ceiling ? Math.max(most, head.height) : most), -1)
+  const most = Math.min(MOST_BLOCKS, Math.floor(MOST_CELLS / Math.max(1, shown.length)))
+  const first = Math.max(0, newest - most + 1)
+  const heights = Array.from({ length: newest < first ? 0 : newest - first + 1 }, (_, at) => first + at)
+  const arrivals = shown.map(({ sighted }) => arrivalsOf(sighted, first, heights.length))
+  const firstSeen = heights.map((_, at) => earliest(arrivals, at))
+  const { blocks, reports } = reportedBlocks(
+    shown.map(({ sighted }) => sighted),
     heights,
   )
-  // What was before anybody looked is not told.
+  // Blocks older than the first observation are left out.
   const known = blocks.findIndex(({ hashes }, at) => hashes.length > 0 || firstSeen[at] !== null)
   const from = known === -1 ? blocks.length : known
   return {
@@ -102,34 +99,35 @@ function shardView(
         }),
       )
       .slice(from),
-    endpoints: told.map(({ entry, head }, at): BlockWitnessView => {
-      const mine = seen[at] ?? []
+    endpoints: shown.map(({ entry, head }, at): BlockWitnessView => {
+      const own = arrivals[at] ?? []
       return {
         name: entry.health.endpoint.name,
         interval_seconds: entry.health.endpoint.intervalMs / 1000,
         height: head.height,
         advanced_at: time(head.advancedAt),
         answered_at: time(head.readAt),
-        told: (words[at] ?? []).slice(from),
-        later_seconds: mine.map((one, place) => one && seconds(one.at - (firstSeen[place] ?? one.at))).slice(from),
-        within_seconds: mine.map((one) => one && seconds(Math.max(0, one.at - one.after))).slice(from),
+        told: (reports[at] ?? []).slice(from),
+        later_seconds: own.map((one, index) => one && seconds(one.at - (firstSeen[index] ?? one.at))).slice(from),
+        within_seconds: own.map((one) => one && seconds(Math.max(0, one.at - one.after))).slice(from),
       }
     }),
-    endpoints_left_out: all.length - told.length,
+    endpoints_left_out: all.length - shown.length,
   }
 }
 
 function furthestBehind(all: readonly Witness[]): readonly Witness[] {
-  const chosen = new Set([...all].sort((a, b) => a.head.height - b.head.height).slice(0, WITNESSES_TOLD))
+  const chosen = new Set([...all].sort((a, b) => a.head.height - b.head.height).slice(0, MOST_WITNESSES))
   return all.filter((witness) => chosen.has(witness))
 }
 
 interface Arrival {
   readonly at: UnixMs
+  /** The previous poll, which saw a lower height. */
   readonly after: UnixMs
 }
 
-/** When it was first seen at each height or beyond; a block that was skipped between two polls came between them. */
+/** When the endpoint was first seen at each height or above; a block skipped between two polls arrived between them. */
 function arrivalsOf({ heads }: Sighted, first: number, count: number): (Arrival | null)[] {
   const arrivals: (Arrival | null)[] = Array.from({ length: count }, () => null)
   for (const { head, at, after, before } of heads) {
@@ -141,70 +139,62 @@ function arrivalsOf({ heads }: Sighted, first: number, count: number): (Arrival 
   return arrivals
 }
 
-function earliest(seen: readonly (readonly (Arrival | null)[])[], place: number): UnixMs | null {
-  let least: UnixMs | null = null
-  for (const arrivals of seen) {
-    const at = arrivals[place]?.at
-    if (at !== undefined && (least === null || at < least)) least = at
-  }
-  return least
+function earliest(arrivals: readonly (readonly (Arrival | null)[])[], index: number): UnixMs | null {
+  const times = arrivals.flatMap((one) => one[index]?.at ?? [])
+  return times.length === 0 ? null : Math.min(...times)
 }
 
-interface ToldBlocks {
-  /** One for each height. */
+interface ReportedBlocks {
+  /** One per height. */
   readonly blocks: readonly { readonly hashes: string[]; readonly timestamp: UnixMs | null }[]
-  /** One for each endpoint: the place in `hashes` of what it told, height by height. */
-  readonly words: readonly (number | null)[][]
+  /** Per endpoint and height, the index of its hash in `hashes`. */
+  readonly reports: readonly (number | null)[][]
 }
 
 /**
- * Which block each endpoint has at each height: the heads that it told, what it was asked for besides, and the parents that its
- * heads name. Those only of an endpoint that once named one which was told: a cache may name parents that never were.
+ * Which block each endpoint has at each height: its heads, the blocks compared, and the parents that its heads name. Parents
+ * count only if one of them is a reported block: a cache may name parents that never existed.
  */
-function toldBlocks(sighted: readonly Sighted[], heights: readonly number[]): ToldBlocks {
-  const told = sighted.map(wordsOf)
-  const known = new Set(told.flatMap((words) => [...words].map(([height, hash]) => `${height} ${hash}`)))
-  for (const [at, { heads }] of sighted.entries()) addParents(told[at] as Words, heads, known)
-  const times = timesOf(sighted)
+function reportedBlocks(sighted: readonly Sighted[], heights: readonly number[]): ReportedBlocks {
+  const reported = sighted.map(hashesOf)
+  const known = new Set(reported.flatMap((hashes) => [...hashes].map(([height, hash]) => `${height} ${hash}`)))
+  for (const [at, { heads }] of sighted.entries()) addParents(reported[at] as Hashes, heads, known)
+  const times = new Map(sighted.flatMap(({ heads }) => heads.map(({ head }) => [head.hash, head.timestamp] as const)))
   const blocks = heights.map((height) => {
-    const hashes = mostToldFirst(told.flatMap((words) => words.get(height) ?? []))
+    const hashes = mostReportedFirst(reported.flatMap((one) => one.get(height) ?? []))
     return { hashes, timestamp: times.get(hashes[0] ?? '') ?? null }
   })
-  const words = told.map((of) =>
+  const reports = reported.map((one) =>
     heights.map((height, at) => {
-      const hash = of.get(height)
+      const hash = one.get(height)
       return hash === undefined ? null : (blocks[at]?.hashes.indexOf(hash) ?? null)
     }),
   )
-  return { blocks, words }
+  return { blocks, reports }
 }
 
-type Words = Map<number, string>
+/** By height. */
+type Hashes = Map<number, string>
 
-/** Of two blocks at one height the later word counts. */
-function wordsOf({ heads, compared }: Sighted): Words {
+/** The later of two reports for a height counts. */
+function hashesOf({ heads, compared }: Sighted): Hashes {
   return new Map([
     ...compared.map(({ height, hash }) => [height, hash] as const),
     ...heads.map(({ head }) => [head.height, head.hash] as const),
   ])
 }
 
-function addParents(words: Words, heads: readonly Sighting[], known: ReadonlySet<string>): void {
-  const isBelieved = heads.some(({ head }) => known.has(`${head.height - 1} ${head.parentHash}`))
-  if (!isBelieved) return
-  // The latest first: it was on its way to where it is now.
+function addParents(hashes: Hashes, heads: readonly Sighting[], known: ReadonlySet<string>): void {
+  if (!heads.some(({ head }) => known.has(`${head.height - 1} ${head.parentHash}`))) return
+  // Latest first: it belongs to the present branch.
   for (const { head } of heads.toReversed()) {
     const height = head.height - 1
-    if (head.parentHash !== '' && !words.has(height)) words.set(height, head.parentHash)
+    if (head.parentHash !== '' && !hashes.has(height)) hashes.set(height, head.parentHash)
   }
 }
 
-function timesOf(sighted: readonly Sighted[]): ReadonlyMap<string, UnixMs> {
-  return new Map(sighted.flatMap(({ heads }) => heads.map(({ head }) => [head.hash, head.timestamp] as const)))
-}
-
-function mostToldFirst(hashes: readonly string[]): string[] {
+function mostReportedFirst(hashes: readonly string[]): string[] {
   const counts = new Map<string, number>()
   for (const hash of hashes) counts.set(hash, (counts.get(hash) ?? 0) + 1)
-  return [...counts.keys()].sort((a, b) => (counts.get(b) ?? 0) - (counts.get(a) ?? 0))
+  return [...counts].sort(([, a], [, b]) => b - a).map(([hash]) => hash)
 }

@@ -35,7 +35,7 @@ export function registerFeed(
   })
 }
 
-/** Incidents as an Atom 1.0 feed (RFC 4287). `startedAt` is its age while there is none. */
+/** An Atom 1.0 feed (RFC 4287). Without incidents it is as old as `startedAt`. */
 export function renderFeed(incidents: readonly Incident[], audience: Audience, startedAt: UnixMs): string {
   const updated = incidents.reduce((latest, incident) => Math.max(latest, updatedAt(incident)), 0)
   return [
@@ -43,10 +43,10 @@ export function renderFeed(incidents: readonly Incident[], audience: Audience, s
     '<feed xmlns="http://www.w3.org/2005/Atom" xml:lang="en">',
     `<id>${permanentId('feed')}</id>`,
     '<title>Heartline: incidents</title>',
-    '<subtitle>What went wrong on the blockchain nodes watched here</subtitle>',
+    '<subtitle>Incidents of the blockchain nodes monitored here</subtitle>',
     `<updated>${time(incidents.length === 0 ? startedAt : updated)}</updated>`,
     '<author><name>Heartline</name></author>',
-    // Relative, so that they are right behind any proxy.
+    // Relative links work behind any proxy.
     '<link rel="self" type="application/atom+xml" href="feed.xml"/>',
     '<link rel="alternate" type="text/html" href="./"/>',
     ...incidents.map((incident) => entry(incident, audience)),
@@ -60,10 +60,10 @@ function entry(incident: Incident, audience: Audience): string {
   const text = `api/v1/incidents/${encodeURIComponent(id.toWellFormed())}.txt`
   const summary = conditions.map((condition) => {
     const { code, since, until } = condition
-    const end = until === null ? 'on' : `to ${stamp(until)}`
-    return `${code}: ${sentenceOf(incident, condition, audience)}, from ${stamp(since)} ${end} UTC`
+    const end = until === null ? `since ${stamp(since)}` : `from ${stamp(since)} to ${stamp(until)}`
+    return `${code}: ${sentenceOf(incident, condition, audience)}, ${end} UTC`
   })
-  if (incident.flapping) summary.push(`flapping: well and ill again ${incident.flaps} times`)
+  if (incident.flapping) summary.push(`flapping: recovered and failed again ${incident.flaps} times`)
   return [
     '<entry>',
     `<id>${permanentId(`incident ${id}`)}</id>`,
@@ -87,13 +87,13 @@ function titleOf(incident: Incident, audience: Audience): string {
   return `${subjectOf(incident)} ${kindOf(incident)}${why} (${until})`
 }
 
-/** When it last became another one. */
+/** Time of the last change. */
 function updatedAt({ confirmedAt, closedAt, changes, conditions }: Incident): UnixMs {
   const times = [closedAt ?? 0, ...changes.map(({ at }) => at), ...conditions.map(({ until, since }) => until ?? since)]
   return Math.max(confirmedAt, ...times)
 }
 
-/** Readers tell entries apart by their id for ever, so it hangs on nothing that can change: a UUID of the name (RFC 9562, 5.8). */
+/** Feed readers identify entries by it for good, so it is derived from the name alone: a UUID (RFC 9562, 5.8). */
 function permanentId(name: string): string {
   const bytes = createHash('sha256').update(`heartline ${name}`).digest().subarray(0, 16)
   bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x80
@@ -102,7 +102,7 @@ function permanentId(name: string): string {
   return `urn:uuid:${[hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-')}`
 }
 
-/** For text and attributes alike; what XML 1.0 cannot hold at all (2.2) becomes a replacement character. */
+/** For text and attributes; characters not allowed in XML 1.0 (2.2) are replaced. */
 function xmlText(text: string): string {
   return escaped(text).replace(/[^\t\n\u0020-\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]/gu, '\uFFFD')
 }

@@ -87,7 +87,7 @@ export function gatewayView({ gateway, metrics, recorder }: GatewayDeps): Gatewa
 
 const NOTHING: RequestTally = { requests: 0, answered: 0, nodeErrors: 0, failed: 0, refused: 0, cancelled: 0 }
 const NO_SPREAD: DurationSummary = { count: 0, p50Seconds: null, p99Seconds: null }
-/** Of a network that nobody has asked for yet. */
+/** Of a network without requests so far. */
 const NO_TRAFFIC: Omit<NetworkTraffic, 'name'> = {
   ...NOTHING,
   durations: NO_SPREAD,

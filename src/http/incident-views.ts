@@ -5,7 +5,7 @@ import { GENERIC } from './status-views.ts'
 import type { IncidentChangeView, IncidentConditionView, IncidentSummaryView, IncidentView } from './wire-incidents.ts'
 import type { Audience } from './wire-status.ts'
 
-/** The public learns who, when and why in general; what a node said and what was measured stays with those who have the token. */
+/** The public sees where, when and why in general; messages of nodes and measurements need the token. */
 export function incidentSummary(incident: Incident, audience: Audience): IncidentSummaryView {
   const { openedAt, closedAt } = incident
   return {
@@ -33,14 +33,14 @@ export function incidentView(incident: Incident, audience: Audience): IncidentVi
   }
 }
 
-/** A condition as this audience may read it. */
+/** The message of a condition for one audience. */
 export function sentenceOf(
   incident: Pick<Incident, 'cause'>,
   condition: IncidentCondition,
   audience: Audience,
 ): string {
   if (audience === 'private') return condition.message
-  if (condition.code === 'halted') return 'no endpoint shows a new block'
+  if (condition.code === 'halted') return 'no endpoint reports a new block'
   if (incident.cause === 'forked') return 'the endpoints disagree on the chain'
   return GENERIC[condition.code]
 }

@@ -57,14 +57,14 @@ export function registerMonitoring(
   })
 
   const healthyRoute = operation({
-    visibility: 'anybody',
+    visibility: 'always',
     summary: 'Whether the process runs',
     answers: { 200: text('It runs') },
   })
   app.get('/-/healthy', healthyRoute, (_request, reply) => reply.type('text/plain; charset=utf-8').send('healthy\n'))
 
   const readyRoute = operation({
-    visibility: 'anybody',
+    visibility: 'always',
     summary: 'Whether the store is open and the first round of polls is done',
     answers: { 200: text('Ready'), 503: text('Not yet, or stopping') },
   })

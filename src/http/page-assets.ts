@@ -6,20 +6,20 @@ import { packageRoot } from '../version.ts'
 import { addVary } from './negotiation.ts'
 import type { App } from './route.ts'
 
-/** What a browser loads besides the page: style, scripts and icon, as `scripts/page.mjs` put them together and compressed them. */
+/** The styles, scripts and icon of the page, built and compressed by `scripts/page.mjs`. */
 export interface Assets {
-  /** The address of one; what is there never changes. */
+  /** The URL of one, whose content never changes. */
   href(path: string): string
-  /** A script and all that it imports at once, so that a browser can ask for them together. */
+  /** A script and its imports, so that a browser can request them at once. */
   closure(...paths: readonly string[]): readonly string[]
 }
 
-/** They tell nothing of what is watched, so that the form to sign in works for everybody. */
+/** Readable without a token, since the sign-in form needs them; they hold nothing about the nodes. */
 export function registerAssets(app: App): Assets {
   const root = join(packageRoot, 'dist', 'page')
   const { version, imports } = readAll(root)
   void app.register(fastifyStatic, { root, serve: false, preCompressed: true, dotfiles: 'ignore', index: false })
-  app.get('/assets/*', { config: { visibility: 'anybody' } }, (request, reply) => {
+  app.get('/assets/*', { config: { visibility: 'always' } }, (request, reply) => {
     const { '*': path } = request.params as { '*': string }
     const isVersioned = path.startsWith(`${version}/`)
     addVary(reply, 'Accept-Encoding')
@@ -45,9 +45,8 @@ export function registerAssets(app: App): Assets {
 }
 
 interface Read {
-  /** Of all of them: another one when any of them is another. */
+  /** Changes with any file. */
   readonly version: string
-  /** Of each script. */
   readonly imports: ReadonlyMap<string, readonly string[]>
 }
 
@@ -70,7 +69,7 @@ function filesIn(root: string): string[] {
     .sort()
 }
 
-/** What a script cannot do without; what it imports later, by `import()`, is not among it. */
+/** Static imports; `import()` comes later. */
 function importsOf(path: string, text: string): string[] {
   return [...text.matchAll(/(?:\bfrom|\bimport)\s*['"](\.[^'"]+)['"]/g)].map(([, to = '']) =>
     posix.join(posix.dirname(path), to),

@@ -1,9 +1,9 @@
 import type { UnixMs } from '../core/time.ts'
 import { time } from './rfc3339.ts'
 
-/** Words, times and tables for texts that are read in a mail or a terminal. */
+/** Words, times and tables for text in a mail or a terminal. */
 
-/** Columns: a mail client wraps at 80 or so, and quotes with two more. */
+/** Columns: mail clients wrap at about 80, and quoting adds two. */
 const WIDTH = 78
 
 /** `2026-01-01 00:00:10`, UTC. */
@@ -18,7 +18,7 @@ const UNITS = [
   ['s', 1],
 ] as const
 
-/** In two units at most, rounded to the nearest second: `0 s`, `45 s`, `12 min 30 s`, `2 h`, `3 d 4 h`. */
+/** At most two units, to the nearest second: `0 s`, `45 s`, `12 min 30 s`, `2 h`, `3 d 4 h`. */
 export function span(ms: number): string {
   const total = Math.max(0, Math.round(ms / 1000))
   const at = UNITS.findIndex(([, size]) => total >= size)
@@ -44,15 +44,15 @@ export function milliseconds(ms: number): string {
   return ms < 10_000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`
 }
 
-/** On one line, without what a terminal or a mail client would act on: control characters, and those that turn text around. */
+/** On one line, without control and direction characters, which a terminal or mail client would act on. */
 export function printable(text: string): string {
   return text.replace(/\p{C}/gu, ' ').replace(/\s+/g, ' ').trim()
 }
 
-/** What is not parted: a number and its unit, a day and its time. */
+/** Not broken over lines: a number and its unit, a day and its time. */
 const TOGETHER = /(?<=\d) (?=(?:ms|s|min|h|d|blocks?)\b)|(?<=\d{4}-\d\d-\d\d) (?=\d\d:)/g
 
-/** Lines of at most `WIDTH` columns; all but the first are indented by `hang`. A word that fits on no line is cut. */
+/** Lines of at most `WIDTH` columns; all but the first are indented by `hang`. A word too long for a line is cut. */
 export function wrap(text: string, first = '', hang = first): string[] {
   const lines: string[] = []
   let line = first
@@ -77,7 +77,7 @@ export function wrap(text: string, first = '', hang = first): string[] {
   return [...lines, line].map((one) => one.replaceAll('\u00a0', ' ').trimEnd())
 }
 
-/** Columns as wide as they need to be, two blanks between them; those named in `right` end together. */
+/** Columns two spaces apart; those in `right` are right-aligned. */
 export function table(rows: readonly (readonly string[])[], indent: string, right: readonly number[]): string[] {
   const widths = (rows[0] ?? []).map((_, at) => Math.max(...rows.map((row) => columns(row[at] ?? ''))))
   return rows.map((row) => {

@@ -15,7 +15,7 @@ import type { Audience, ObserverView } from './wire-status.ts'
 /** Writes the board as JSON for one audience: all of it, or what changed. */
 export function createStatusWriter({ board, incidents, clock, observer, audience }: StatusWriterDeps): StatusWriter {
   const endpointJson = createEndpointWriter(audience, incidents)
-  /** Another daemon, or another start of it, never gives out an ETag of ours. */
+  /** ETags of another daemon or another start never match ours. */
   const origin = randomBytes(6).toString('base64url')
   let version = 0
   let plan = { periods: board.maintenance(), ahead: 0, text: '[]' }
@@ -45,7 +45,7 @@ export function createStatusWriter({ board, incidents, clock, observer, audience
     return `"state":"${state}","observer":${JSON.stringify(seen)}${maintenance},"networks":[`
   }
 
-  /** The board drops a period when its end is told; a clock that was stepped may be past it already. */
+  /** Without periods that are over, which the board may still hold after a clock step. */
   function maintenanceJson(now: UnixMs): string {
     const periods = board.maintenance()
     const ahead = periods.filter(({ until }) => until > now)
@@ -94,12 +94,12 @@ export function createStatusWriter({ board, incidents, clock, observer, audience
 
 export interface StatusDocument {
   readonly body: string
-  /** Strong: every body has its own. */
+  /** Strong: unique to the body. */
   readonly etag: string
   readonly state: State
 }
 
-/** A set of changes: endpoints by key, networks by name, and whether the plan of maintenance is another. */
+/** Changes: endpoints by key, networks by name, and the maintenance plan. */
 export interface Changed {
   readonly maintenance: boolean
   readonly networks: ReadonlySet<string>
@@ -107,11 +107,11 @@ export interface Changed {
 }
 
 export interface StatusWriter {
-  /** Writes what `whole` will need, a little at a time: with thousands of endpoints that takes longer than a poll may wait. */
+  /** Writes what `whole` needs in slices: with thousands of endpoints it would delay polls. */
   prepare(): Promise<void>
-  /** The same text as before, `generated_at` included, as long as nothing else in it changed. */
+  /** The same text, including `generated_at`, until something else in it changes. */
   whole(): StatusDocument
-  /** As one line, for an event. */
+  /** On one line, for an event. */
   event(changed: Changed | 'all'): string
 }
 
@@ -123,7 +123,7 @@ export interface StatusWriterDeps {
   readonly audience: Audience
 }
 
-/** Endpoints between two looks at the clock, and the time after which the event loop is given back. */
+/** Endpoints between two looks at the clock, and the time after which the event loop is released. */
 const SLICE = 32
 const LONGEST_HOLD_MS = 4
 
@@ -131,7 +131,7 @@ function isTouched({ standing, endpoints }: BoardNetwork, changed: Changed): boo
   return changed.networks.has(standing.network.name) || endpoints.some(({ key }) => changed.endpoints.has(key))
 }
 
-/** Most pieces are the very strings of last time, so that this costs next to nothing. */
+/** Most pieces are identical strings, which makes this cheap. */
 function same(a: readonly string[], b: readonly string[]): boolean {
   return a.length === b.length && a.every((piece, at) => piece === b[at])
 }
@@ -140,24 +140,24 @@ function same(a: readonly string[], b: readonly string[]): boolean {
 interface Written {
   health: Health
   state: State
-  /** In maintenance: whether the latest result holds all the same, and since when. */
+  /** In maintenance: whether the latest result is still valid, and since when. */
   holds: boolean
   since: UnixMs | null
   incident: Incident | null
-  /** How many of its heads are current: they run out one by one. */
+  /** Heads expire one by one. */
   currentHeads: number
   availability: BoardEntry['availability']
   text: string
 }
 
-/** Writes endpoints as JSON; between two polls of an endpoint its text is written once, however many ask for it. */
+/** Writes endpoints as JSON, each once between two polls. */
 function createEndpointWriter(
   audience: Audience,
   incidents: Pick<IncidentLog, 'of' | 'subscribe'>,
 ): (entry: BoardEntry, now: UnixMs) => string {
-  // By entry and not by health: a health lives for one poll, and filling a weak map with them costs more than the text.
+  // By entry, not by health: there is a new health with each poll, and a weak map of these costs more than the text.
   const written = new WeakMap<BoardEntry, Written>()
-  // Looking up the incident of every endpoint would take longer than all the rest where nothing changed.
+  // Where nothing changed, looking up the incident of every endpoint would take longer than all the rest.
   const touched = new Set<EndpointKey>()
   incidents.subscribe(({ network, endpoint }) => {
     if (endpoint !== null) touched.add(endpointKey({ network, name: endpoint }))

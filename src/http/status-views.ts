@@ -31,10 +31,10 @@ import type {
   ReferenceHeadView,
 } from './wire-status.ts'
 
-/** A node may name any number of checks; this many are shown, failing ones first. */
+/** Shown checks of a node, failing ones first; it may report any number. */
 const MAX_CHECKS = 128
 
-/** `incident` is the open one of this endpoint. */
+/** An endpoint and its open incident as one audience may see them. */
 export function endpointView(
   entry: BoardEntry,
   incident: Pick<Incident, 'id' | 'flapping' | 'openedAt'> | null,
@@ -46,13 +46,13 @@ export function endpointView(
   const holds = stateAt(health, now) !== 'unknown'
   const open = audience === 'private'
   const state = shownState(entry, now)
-  // What was wrong in planned maintenance is held against it from its end on, as its incident is.
-  const isIll = state === 'down' || state === 'degraded'
+  // A fault that outlasts maintenance dates back to its incident.
+  const isUnhealthy = state === 'down' || state === 'degraded'
   return {
     name: endpoint.name,
     title: endpoint.title,
     state,
-    since: time(Math.max(shownSince(entry, now), isIll ? (incident?.openedAt ?? 0) : 0)),
+    since: time(Math.max(shownSince(entry, now), isUnhealthy ? (incident?.openedAt ?? 0) : 0)),
     incident: incident?.id ?? null,
     flapping: incident?.flapping ?? false,
     last_polled_at: timeOrNull(health.lastPolledAt),
@@ -69,7 +69,7 @@ export function endpointView(
   }
 }
 
-/** Since when it is called what it is called: maintenance began when the first of the periods that hold now did. */
+/** Start of the shown state; maintenance starts with the first of the present periods. */
 export function shownSince({ health, maintenance }: BoardEntry, now: UnixMs): UnixMs {
   let since: UnixMs | null = null
   for (const { from, until } of maintenance) {
@@ -169,19 +169,19 @@ export function maintenanceView({ name, network, endpoints, from, until }: Maint
   return { name, network, endpoints: endpoints === null ? null : [...endpoints], from: time(from), until: time(until) }
 }
 
-/** What a condition means, without the node's particulars: what the public is told. */
+/** What the public sees of a condition: its meaning, without details of the node. */
 export const GENERIC: Record<ConditionCode, string> = {
   unreachable: 'does not answer',
-  'bad-answer': 'answers with something that cannot be used',
+  'bad-answer': 'sends invalid responses',
   'wrong-network': 'serves another network',
-  unhealthy: 'says that it is unhealthy',
+  unhealthy: 'reports itself unhealthy',
   lagging: 'is behind the other nodes',
-  stalled: 'shows no new block while the network goes on',
+  stalled: 'reports no new block while the network advances',
   forked: 'is on another branch than the majority',
   'check-failing': 'has a failing check of its own',
   'heartbeat-stale': 'has not heard from its network for too long',
   slow: 'answers slowly',
-  'rate-limited': 'limits our rate',
+  'rate-limited': 'is rate-limiting us',
   'clock-skewed': 'has a wrong clock',
   'no-evidence': 'gives no evidence of its health',
 }
@@ -239,7 +239,7 @@ function floored(ratio: number | null): number | null {
   return ratio === null ? null : flooredRatio(ratio)
 }
 
-/** Rounded down, so that nothing short of everything is ever 1. */
+/** Rounded down, so that only a full ratio is 1. */
 function flooredRatio(ratio: number): number {
   return Math.floor(ratio * 1_000_000) / 1_000_000
 }

@@ -39,59 +39,20 @@ export function registerStrips(app: App, strips: StripSource): void {
   })
 }
 
-/** A day of every endpoint in quarters of an hour, for all who ask at once. */
-export interface StripSource {
-  /** As last read; `null` where that is too long ago. Has it read again for whoever asks next. */
-  latest(audience: Audience): StripsView | null
-  /** Read anew where that is due; rejects when nothing at all could be read. */
-  read(audience: Audience, hours: number): Promise<StripsDocument>
-}
-
-export interface StripsDocument {
-  readonly body: string
-  readonly etag: string
-}
-
-export interface StripSourceDeps {
-  readonly board: Board
-  readonly store: Pick<Store, 'history'>
-  readonly clock: Pick<Clock, 'now' | 'monotonic'>
-  readonly log: Log
-}
-
-const STRIP_HOURS = 24
-const HOUR_MS = 3_600_000
-const CELL_MS = 900_000
-const CELLS = (STRIP_HOURS * HOUR_MS) / CELL_MS
-const CELLS_AN_HOUR = HOUR_MS / CELL_MS
-/** The present is told by the status; this is what was. */
-const READ_EVERY_MS = 60_000
-/** Older ones would be drawn as if they ended now. */
-const LONGEST_KEPT_MS = 300_000
-/** What was confirmed late is dated back, so the latest cells are read again. */
-const READ_AGAIN_MS = HOUR_MS
-
-interface Known {
-  /** By their start. */
-  readonly cells: ReadonlyMap<UnixMs, HistoryBucket>
-  readonly readTo: UnixMs
-  /** Made and written as they are read, one after the other: all at once would hold the event loop. */
-  readonly told: Readonly<Record<Audience, { readonly view: StripView; readonly text: string }>>
-}
-
+/** Reads a day of every endpoint in quarters of an hour, once for all requests. */
 export function createStripSource({ board, store, clock, log }: StripSourceDeps): StripSource {
   const origin = randomBytes(6).toString('base64url')
-  let known = new Map<EndpointKey, Known>()
+  let known = new Map<EndpointKey, Strip>()
   let reading: Promise<void> | null = null
   let readAt: { readonly monotonic: number; readonly to: UnixMs } | null = null
   let version = 0
   let views = new Map<Audience, StripsView>()
-  let documents = new Map<string, StripsDocument>()
+  let documents = new Map<string, Awaited<ReturnType<StripSource['read']>>>()
 
   async function readAll(): Promise<void> {
     const to = clock.now()
     const first = Math.ceil(to / CELL_MS) * CELL_MS - CELLS * CELL_MS
-    const next = new Map<EndpointKey, Known>()
+    const next = new Map<EndpointKey, Strip>()
     for (const { endpoints } of board.networks()) {
       for (const { key, health } of endpoints) next.set(key, await readOne(key, health.endpoint, first, to))
     }
@@ -102,8 +63,8 @@ export function createStripSource({ board, store, clock, log }: StripSourceDeps)
     documents = new Map()
   }
 
-  /** One after the other: who reads one endpoint's history meanwhile waits for one answer, and not for hundreds. */
-  async function readOne(endpoint: EndpointKey, { network, name }: Named, first: UnixMs, to: UnixMs): Promise<Known> {
+  /** One endpoint at a time, so that other reads of the store need not wait for hundreds. */
+  async function readOne(endpoint: EndpointKey, { network, name }: Named, first: UnixMs, to: UnixMs): Promise<Strip> {
     const before = known.get(endpoint)
     const again = before === undefined ? first : Math.floor((before.readTo - READ_AGAIN_MS) / CELL_MS) * CELL_MS
     const from = Math.max(first, again)
@@ -111,11 +72,11 @@ export function createStripSource({ board, store, clock, log }: StripSourceDeps)
     for (const bucket of await store.history({ endpoint, from, to, stepMs: CELL_MS })) cells.set(bucket.start, bucket)
     const [recent = null] = await store.history({ endpoint, from: to - HOUR_MS, to, stepMs: HOUR_MS })
     const row = Array.from({ length: CELLS }, (_, at) => cells.get(first + at * CELL_MS) ?? null)
-    const tell = (audience: Audience) => {
+    const write = (audience: Audience) => {
       const view = stripView({ network, endpoint: name, row, recent, audience })
       return { view, text: JSON.stringify(view) }
     }
-    return { cells, readTo: to, told: { private: tell('private'), public: tell('public') } }
+    return { cells, readTo: to, written: { private: write('private'), public: write('public') } }
   }
 
   async function refresh(): Promise<void> {
@@ -135,10 +96,10 @@ export function createStripSource({ board, store, clock, log }: StripSourceDeps)
     return readAt !== null && clock.monotonic() - readAt.monotonic < LONGEST_KEPT_MS
   }
 
-  /** Of the endpoints that are configured by now; one that is new has yet to be read. */
-  function toldTo(audience: Audience) {
+  /** Of the endpoints configured now; a new one is yet to be read. */
+  function stripsFor(audience: Audience) {
     const all = board.networks().flatMap(({ endpoints }) => endpoints)
-    return all.flatMap(({ key }) => known.get(key)?.told[audience] ?? [])
+    return all.flatMap(({ key }) => known.get(key)?.written[audience] ?? [])
   }
 
   function spanOf(hours: number): Omit<StripsView, 'strips'> {
@@ -150,23 +111,25 @@ export function createStripSource({ board, store, clock, log }: StripSourceDeps)
   function viewOf(audience: Audience): StripsView {
     const kept = views.get(audience)
     if (kept !== undefined) return kept
-    const view = { ...spanOf(STRIP_HOURS), strips: toldTo(audience).map((told) => told.view) }
+    const view = { ...spanOf(STRIP_HOURS), strips: stripsFor(audience).map(({ view }) => view) }
     views.set(audience, view)
     return view
   }
 
   function bodyOf(audience: Audience, hours: number): string {
-    const told = toldTo(audience)
-    const texts = told.map(({ view, text }) => (hours === STRIP_HOURS ? text : JSON.stringify(lastHours(view, hours))))
+    const strips = stripsFor(audience)
+    const texts = strips.map(({ view, text }) =>
+      hours === STRIP_HOURS ? text : JSON.stringify(lastHours(view, hours)),
+    )
     return `${JSON.stringify(spanOf(hours)).slice(0, -1)},"strips":[${texts.join(',')}]}`
   }
 
   return {
     latest(audience) {
-      const isThere = isRecent()
-      // Whoever waits for it is told what went wrong; here nobody does, and the log has it.
+      const hasRecent = isRecent()
+      // Failures are logged by refresh, and reported to those who wait for a read.
       refresh().catch(() => {})
-      return isThere ? viewOf(audience) : null
+      return hasRecent ? viewOf(audience) : null
     },
 
     async read(audience, hours) {
@@ -180,6 +143,40 @@ export function createStripSource({ board, store, clock, log }: StripSourceDeps)
       return written
     },
   }
+}
+
+export interface StripSource {
+  /** As last read; `null` where that is too old. Starts a new read for the next request. */
+  latest(audience: Audience): StripsView | null
+  /** Reads again where due; rejects when nothing could be read. */
+  read(audience: Audience, hours: number): Promise<{ readonly body: string; readonly etag: string }>
+}
+
+interface StripSourceDeps {
+  readonly board: Board
+  readonly store: Pick<Store, 'history'>
+  readonly clock: Pick<Clock, 'now' | 'monotonic'>
+  readonly log: Log
+}
+
+const STRIP_HOURS = 24
+const HOUR_MS = 3_600_000
+const CELL_MS = 900_000
+const CELLS = (STRIP_HOURS * HOUR_MS) / CELL_MS
+const CELLS_AN_HOUR = HOUR_MS / CELL_MS
+/** Strips show the past; the present comes with the status. */
+const READ_EVERY_MS = 60_000
+/** Older ones would be drawn as if they ended now. */
+const LONGEST_KEPT_MS = 300_000
+/** A late confirmation is dated back, so the latest cells are read again. */
+const READ_AGAIN_MS = HOUR_MS
+
+interface Strip {
+  /** By start. */
+  readonly cells: ReadonlyMap<UnixMs, HistoryBucket>
+  readonly readTo: UnixMs
+  /** Written one after the other as they are read: all at once would block the event loop. */
+  readonly written: Readonly<Record<Audience, { readonly view: StripView; readonly text: string }>>
 }
 
 type Named = Pick<Endpoint, 'network' | 'name'>
@@ -205,12 +202,12 @@ function stripView({ network, endpoint, row, recent, audience }: StripParts): St
   }
 }
 
-/** Percentiles are known to 4.8 %: what is finer would only make it longer. */
+/** Percentiles are exact to 4.8 %, so finer values would only be longer. */
 function milliseconds(ms: number | null): number | null {
   return ms === null ? null : seconds(ms < 10 ? Math.round(ms * 10) / 10 : Math.round(ms))
 }
 
-/** The worst that was. Time that is not known does not count as up, so where there is more of it nothing is. */
+/** The worst state. With more unknown time than other time, the cell is unknown. */
 function letterOf({ upMs, degradedMs, downMs, maintenanceMs, unknownMs }: HistoryBucket): string {
   if (downMs > 0) return 'd'
   if (degradedMs > 0) return 'g'

@@ -1,9 +1,9 @@
 import { nothing } from '../../web/views/lit.ts'
 
 /**
- * Writes what lit-html's `html` and `svg` made as text: the same views that the browser draws, drawn by the daemon. Values are
- * escaped wherever they stand; listeners and properties are for the browser alone. A template that puts a value where it
- * cannot be escaped (a comment, a script, a style, a tag's name) is a bug, and throws.
+ * Writes templates of lit-html as text, so that the daemon draws the same views as the browser. Values are escaped;
+ * listeners and properties are for the browser alone. A template with a value where it cannot be escaped (a comment, a script,
+ * a style, a tag name) is a bug, and throws.
  */
 export function templateText(value: unknown): string {
   const pieces: string[] = []
@@ -22,7 +22,7 @@ interface Directive {
   readonly values: readonly unknown[]
 }
 
-/** lit-html's name of a place between tags. */
+/** lit-html's constant for a value between tags. */
 const CHILD_PART = 2
 
 function write(value: unknown, pieces: string[]): void {
@@ -38,7 +38,7 @@ function write(value: unknown, pieces: string[]): void {
     const { _$litDirective$: Kind, values } = value as Directive
     return write(new Kind({ type: CHILD_PART }).render(...values), pieces)
   }
-  throw new TypeError('a template holds an object that is no template')
+  throw new TypeError('a template holds an object that is not a template')
 }
 
 type Plain = string | number | boolean | bigint
@@ -49,18 +49,17 @@ function isPlain(value: unknown): value is Plain {
 
 function attributeText(value: unknown): string {
   if (value === null || value === undefined) return ''
-  if (!isPlain(value)) throw new TypeError('an attribute holds what is no text')
+  if (!isPlain(value)) throw new TypeError('an attribute holds a value that is not text')
   return escaped(String(value))
 }
 
-/** What comes before a value, and what the value is to that. */
+/** The text before a value, and how the value is written. */
 interface Step {
   readonly text: string
-  /** `attribute`: all of its values stand between quotes. `last`: an attribute's last value. */
   readonly kind: 'child' | 'attribute' | 'flag' | 'ignored'
-  /** Of an attribute: its name and what stands before its first value; `null` from its second value on. */
+  /** For an attribute: its name and the text before its first value; `null` from its second value on. */
   readonly opens: string | null
-  /** Of an attribute: what stands after its last value; `null` before that. */
+  /** For an attribute: the text after its last value; `null` before that. */
   readonly closes: string | null
 }
 
@@ -78,7 +77,7 @@ function writeTemplate({ strings, values }: Template, pieces: string[]): void {
     plans.set(strings, plan)
   }
   let attribute = ''
-  let left = false
+  let isRemoved = false
   for (const [at, { text, kind, opens, closes }] of plan.steps.entries()) {
     const value = values[at]
     switch (kind) {
@@ -98,12 +97,12 @@ function writeTemplate({ strings, values }: Template, pieces: string[]): void {
         else {
           pieces.push(text)
           attribute = opens
-          left = false
+          isRemoved = false
         }
-        // As in the browser: one value that is nothing leaves out all of the attribute.
-        if (value === nothing) left = true
+        // As in the browser, one value `nothing` removes the whole attribute.
+        if (value === nothing) isRemoved = true
         else attribute += attributeText(value)
-        if (closes !== null && !left) pieces.push(attribute, closes)
+        if (closes !== null && !isRemoved) pieces.push(attribute, closes)
         break
     }
   }
@@ -124,10 +123,10 @@ export function escaped(text: string): string {
 
 const ATTRIBUTE = /(\s+)([.?@]?)([^\s"'>=/]+)\s*=\s*("[^"]*|'[^']*|)$/
 
-/** Reads the text between the values once a template: where each value stands decides how it is written. */
+/** Parses the text between the values, once per template: the position of a value decides how it is written. */
 function planOf(strings: readonly string[]): Plan {
   const steps: Step[] = []
-  /** The quote that the attribute of the value before is in; a space where it is in none. */
+  /** The quote around the previous value; a space for an unquoted one. */
   let quote: string | null = null
   let inTag = false
   let rest = ''
@@ -138,7 +137,7 @@ function planOf(strings: readonly string[]): Plan {
       const last = steps.pop()
       if (last === undefined) throw new TypeError('an attribute has no value')
       if (end === -1) {
-        // The attribute goes on after another value.
+        // The attribute has another value.
         steps.push(last, { text: text, kind: 'attribute', opens: null, closes: null })
         continue
       }
@@ -155,7 +154,7 @@ function planOf(strings: readonly string[]): Plan {
       continue
     }
     const found = ATTRIBUTE.exec(text)
-    if (found === null) throw new TypeError('a value stands inside a tag, but not in an attribute')
+    if (found === null) throw new TypeError('a value is inside a tag, but not in an attribute')
     const [whole, space = '', sign = '', name = '', opening = ''] = found
     const before = compact(text.slice(0, text.length - whole.length))
     quote = opening === '' ? ' ' : (opening[0] ?? ' ')
@@ -196,7 +195,7 @@ function endsInTag(text: string, startsInTag: boolean): boolean {
     const opening = text.indexOf('<', at)
     if (opening === -1) return false
     if (/^<(!--|script|style|textarea|title)/i.test(text.slice(opening, opening + 10))) {
-      throw new TypeError('a view holds a comment, or an element whose text is no HTML')
+      throw new TypeError('a view holds a comment, or an element whose text is not HTML')
     }
     inTag = true
     at = opening + 1
@@ -204,7 +203,7 @@ function endsInTag(text: string, startsInTag: boolean): boolean {
   return inTag
 }
 
-/** Templates are indented for people: between two tags that is nothing (as `scripts/page.mjs` has it too), elsewhere a space. */
+/** Indentation between two tags is dropped, as in `scripts/page.mjs`; elsewhere it becomes a line break. */
 function compact(text: string): string {
   return text.replace(/>\s*\n\s*</g, '><').replace(/\s*\n\s*/g, '\n')
 }

@@ -1,34 +1,34 @@
 import { z } from 'zod'
 import { Count, Seconds, Shard, Time } from './wire-common.ts'
 
-/** One of the last blocks of a chain, and when the first of its endpoints was seen to be there. */
+/** One of the last blocks of a chain, and when it was first seen. */
 export const BlockView = z
   .object({
     height: Count,
-    /** As the block itself says. */
+    /** The block's own. */
     timestamp: Time.nullable(),
-    /** When the first answer that told this height, or a higher one, had come; null where nobody was seen to come by. */
+    /** When an answer first held this height or a higher one; null where its arrival was not observed. */
     first_seen_at: Time.nullable(),
-    /** What its endpoints call the block of this height, the most told first; more than one is a disagreement. */
+    /** The hashes reported for this height, most frequent first; more than one is a disagreement. */
     hashes: z.array(z.string()),
   })
   .meta({ id: 'Block' })
 export type BlockView = z.infer<typeof BlockView>
 
-/** One endpoint beside the last blocks: each list has a place for each block. */
+/** One endpoint and the last blocks: each list has an element per block. */
 export const BlockWitnessView = z
   .object({
     name: z.string(),
     interval_seconds: Seconds,
     height: Count,
-    /** When its height was last seen to grow, and when it last told it. */
+    /** When its height last grew, and when it was last read. */
     advanced_at: Time,
     answered_at: Time,
-    /** Which of the block's hashes it told; null where it told none. */
+    /** Index of its hash in the block's `hashes`; null where it reported none. */
     told: z.array(Count.nullable()),
-    /** How much later than the first one it was seen there; null where it was not seen to come by. */
+    /** Delay after the first endpoint; null where its arrival was not observed. */
     later_seconds: z.array(Seconds.nullable()),
-    /** It was there at most so much sooner: the time since its last poll that told less. */
+    /** Uncertainty of the delay: the time since its previous poll, which saw a lower height. */
     within_seconds: z.array(Seconds.nullable()),
   })
   .meta({ id: 'BlockWitness' })
@@ -40,18 +40,18 @@ export const ShardBlocksView = z
     shard: Shard,
     block_time: z.object({
       expected_seconds: Seconds,
-      /** By the timestamps of the last blocks; null until enough were seen. */
+      /** From the timestamps of the last blocks; null until there are enough. */
       measured_seconds: Seconds.nullable(),
     }),
     blocks: z.array(BlockView),
     endpoints: z.array(BlockWitnessView),
-    /** So many more have no place here: where there are very many, those that are behind are told. */
+    /** Of very many endpoints only the furthest behind are listed. */
     endpoints_left_out: Count,
   })
   .meta({ id: 'ShardBlocks' })
 export type ShardBlocksView = z.infer<typeof ShardBlocksView>
 
-/** Who saw which of the last blocks when: as sharp as its endpoints are polled often. */
+/** When each endpoint was first seen at each recent block; precision is limited by the poll interval. */
 export const BlocksView = z
   .object({
     network: z.string(),

@@ -34,7 +34,7 @@ export const HistoryView = z
   .meta({ id: 'History' })
 export type HistoryView = z.infer<typeof HistoryView>
 
-/** One poll, as kept: what was confirmed later has been put into its state. */
+/** One stored poll. Its state includes what was confirmed later. */
 export const PollView = z
   .object({
     at: Time,
@@ -44,7 +44,7 @@ export const PollView = z
     lag_blocks: Count.nullable(),
     heartbeat_lag_seconds: Seconds.nullable(),
     contiguous_failures: Count.nullable(),
-    /** Why there is no answer; null where there is one. */
+    /** Null where the node answered. */
     failure: z.enum(FAILURE_KINDS).nullable(),
   })
   .meta({ id: 'Poll' })
@@ -57,13 +57,13 @@ export const PollsView = z
     from: Time,
     to: Time,
     polls: z.array(PollView),
-    /** From where to ask on; null where these are all. */
+    /** Start of the next page; null on the last one. */
     next_from: Time.nullable(),
   })
   .meta({ id: 'Polls' })
 export type PollsView = z.infer<typeof PollsView>
 
-/** How an endpoint is polled, and by what it is judged. */
+/** How an endpoint is polled, and its thresholds. */
 export const RulesView = z
   .object({
     network: z.string(),
@@ -88,16 +88,16 @@ export const RulesView = z
   .meta({ id: 'Rules' })
 export type RulesView = z.infer<typeof RulesView>
 
-/** One endpoint over time, in cells of one width. */
+/** One endpoint over time, in cells of equal width. */
 export const StripView = z
   .object({
     network: z.string(),
     endpoint: z.string(),
-    /** A letter a cell, of the worst that was: `d` down, `g` degraded, `m` maintenance, `u` up, `-` not known at all. */
+    /** One letter per cell, for its worst state: `d` down, `g` degraded, `m` maintenance, `u` up, `-` unknown. */
     states: z.string(),
-    /** Of each cell that was not one state throughout: its place, then the seconds degraded, down, in maintenance and unknown. */
+    /** Per cell with several states: its index, then the seconds degraded, down, in maintenance and unknown. */
     mixed: z.array(z.tuple([Count, Seconds, Seconds, Seconds, Seconds])),
-    /** The most in each cell; null where nothing was seen. */
+    /** Maximum per cell; null without polls. */
     lag_blocks_max: z.array(Count.nullable()),
     latency_p95_seconds: z.array(Seconds.nullable()),
     /** Of the last hour. */
@@ -110,7 +110,7 @@ export const StripsView = z
   .object({
     generated_at: Time,
     from: Time,
-    /** The end of the last cell, which is not over yet. */
+    /** End of the last cell, which is not over yet. */
     to: Time,
     step_seconds: Seconds,
     strips: z.array(StripView),

@@ -2,21 +2,21 @@ import { z } from 'zod'
 import { CONDITION_CODES, VERDICTS } from '../core/verdict/condition.ts'
 import { Count, Seconds, Shard, Time } from './wire-common.ts'
 
-/** A reason of an incident, and when it held. */
+/** A reason of an incident, and its time. */
 export const IncidentConditionView = z
   .object({
     code: z.enum([...CONDITION_CODES, 'halted']),
-    /** What it made of the endpoint. */
+    /** The state that it caused. */
     state: z.enum(VERDICTS),
     message: z.string(),
     since: Time,
-    /** Null while it holds. */
+    /** Null while it lasts. */
     until: Time.nullable(),
   })
   .meta({ id: 'IncidentCondition' })
 export type IncidentConditionView = z.infer<typeof IncidentConditionView>
 
-/** What was measured when something changed. */
+/** Measured at the time of a change. */
 const IncidentSampleView = z
   .object({
     endpoint: z.string(),
@@ -38,15 +38,15 @@ export const IncidentChangeView = z
   .meta({ id: 'IncidentChange' })
 export type IncidentChangeView = z.infer<typeof IncidentChangeView>
 
-/** An incident without its course: what lists and events tell of it. */
+/** An incident without its changes, for lists and events. */
 export const IncidentSummaryView = z
   .object({
     id: z.string(),
     network: z.string(),
-    /** Null for one of the whole network. */
+    /** Null for a network-wide one. */
     endpoint: z.string().nullable(),
     cause: z.enum(['endpoint', 'halted', 'forked']),
-    /** The worst that it reached. */
+    /** The worst state reached. */
     state: z.enum(VERDICTS),
     conditions: z.array(IncidentConditionView),
     /** The first bad poll. */
@@ -57,15 +57,15 @@ export const IncidentSummaryView = z
     duration_seconds: Seconds.nullable(),
     flapping: z.boolean(),
     flaps: Count,
-    /** Of one of the whole network: the endpoints that showed it. */
+    /** Endpoints affected by a network-wide one. */
     affected: z.array(z.string()),
-    /** The incident of the whole network of which this one is a part. */
+    /** The network-wide incident that this one is part of. */
     absorbed_by: z.string().nullable(),
   })
   .meta({ id: 'IncidentSummary' })
 export type IncidentSummaryView = z.infer<typeof IncidentSummaryView>
 
-/** The changes are the first ones and the latest where there were very many. */
+/** Of very many changes, the first and the latest. */
 export const IncidentView = IncidentSummaryView.extend({ changes: z.array(IncidentChangeView) }).meta({
   id: 'Incident',
 })
@@ -74,7 +74,7 @@ export type IncidentView = z.infer<typeof IncidentView>
 export const IncidentListView = z
   .object({
     incidents: z.array(IncidentSummaryView),
-    /** Where the next page begins; null on the last one. */
+    /** Leads to the next page; null on the last one. */
     next_cursor: z.string().nullable(),
   })
   .meta({ id: 'IncidentList' })

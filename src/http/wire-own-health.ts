@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { JOURNAL_KINDS } from '../state/journal.ts'
 import { Count, Seconds, SpreadView, Time } from './wire-common.ts'
 
-/** Something that happened to Heartline itself. `until` null while it holds. */
+/** Something that happened to Heartline itself. `until` is null while it lasts. */
 export const OwnEventView = z
   .object({
     kind: z.enum(JOURNAL_KINDS),
@@ -13,7 +13,7 @@ export const OwnEventView = z
   .meta({ id: 'OwnEvent' })
 export type OwnEventView = z.infer<typeof OwnEventView>
 
-/** How Heartline itself is, so that a gap explains itself. Counts are since the start. */
+/** The health of Heartline itself. Counts are since the start. */
 export const OwnHealthView = z
   .object({
     generated_at: Time,
@@ -27,14 +27,14 @@ export const OwnHealthView = z
     networks: Count,
     endpoints: Count,
     configuration: z.object({
-      /** Whether it was last loaded well. */
+      /** Whether the last reload succeeded. */
       ok: z.boolean(),
       loaded_at: Time.nullable(),
     }),
     polls: z.object({
-      /** When somebody was last looked for whose turn it is. */
+      /** When the scheduler last ran. */
       last_round_at: Time.nullable(),
-      /** How late they began. */
+      /** Delay between due time and start. */
       lag: SpreadView,
       skips: z.object({ overlap: Count, concurrency: Count, late: Count, rate_limited: Count }),
     }),
@@ -51,7 +51,7 @@ export const OwnHealthView = z
       database_bytes: Count.nullable(),
       filesystem_free_bytes: Count.nullable(),
     }),
-    /** The last three hours at most, minute by minute, the most of each; null of a minute in which nothing ran. */
+    /** At most the last three hours, maxima by minute; null for a minute in which Heartline was blocked. */
     course: z.object({
       from: Time,
       step_seconds: Seconds,
@@ -62,7 +62,7 @@ export const OwnHealthView = z
       queue_rows: z.array(Count.nullable()),
       resident_bytes: z.array(Count.nullable()),
     }),
-    /** The newest first. */
+    /** Newest first. */
     events: z.array(OwnEventView),
   })
   .meta({ id: 'OwnHealth' })

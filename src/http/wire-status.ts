@@ -42,7 +42,7 @@ export const NodeCheckView = z
     contiguous_failures: Count,
     failing_since: Time.nullable(),
     checked_at: Time.nullable(),
-    /** The node's own words, without what they repeat of our secrets, where the check fails. */
+    /** The node's message where the check fails, with our secrets redacted. */
     message: z.string().optional(),
   })
   .meta({ id: 'NodeCheck' })
@@ -53,7 +53,7 @@ export const LivenessView = z
     healthy: z.boolean(),
     /** At the time of the poll. */
     heartbeat_lag_seconds: Seconds.nullable(),
-    /** The most of any check. */
+    /** Maximum over its checks. */
     contiguous_failures: Count,
     checks: z.array(NodeCheckView),
   })
@@ -75,9 +75,9 @@ export const EndpointView = z
     title: z.string(),
     state: StateView,
     since: Time,
-    /** The id of its open incident. */
+    /** Id of the open incident. */
     incident: z.string().nullable(),
-    /** Whether that incident is one of becoming well and ill again and again. */
+    /** Whether that incident is flapping. */
     flapping: z.boolean(),
     last_polled_at: Time.nullable(),
     conditions: z.array(ConditionView),
@@ -108,11 +108,11 @@ export const NetworkView = z
   .meta({ id: 'Network' })
 export type NetworkView = z.infer<typeof NetworkView>
 
-/** Whether Heartline itself is fit to judge. */
+/** Whether Heartline itself can judge. */
 export const ObserverView = z.object({ impaired: z.boolean(), reasons: z.array(z.string()) }).meta({ id: 'Observer' })
 export type ObserverView = z.infer<typeof ObserverView>
 
-/** Planned maintenance, under way or ahead. `endpoints` null is all of the network. */
+/** Planned maintenance, present or future. `endpoints` is null for the whole network. */
 export const MaintenanceView = z
   .object({
     name: z.string(),
@@ -129,7 +129,7 @@ export const StatusView = z
     generated_at: Time,
     state: StateView,
     observer: ObserverView,
-    /** In the order of time. */
+    /** By time. */
     maintenance: z.array(MaintenanceView),
     networks: z.array(NetworkView),
   })
@@ -137,8 +137,8 @@ export const StatusView = z
 export type StatusView = z.infer<typeof StatusView>
 
 /**
- * What an event `status` carries: everything when `complete`, else only the networks and endpoints that changed, and the
- * maintenance if the plan did.
+ * The data of a `status` event: everything when `complete`, else only the networks and endpoints that changed, and the
+ * maintenance if the plan changed.
  */
 export const StatusEventView = StatusView.extend({
   complete: z.boolean(),
@@ -146,5 +146,5 @@ export const StatusEventView = StatusView.extend({
 }).meta({ id: 'StatusEvent' })
 export type StatusEventView = z.infer<typeof StatusEventView>
 
-/** Who looks. `public`: without the token where there is one: names and states only, nothing that a node or a URL says. */
+/** `public`: a reader without the token, who sees names and states only, and nothing from a node or a URL. */
 export type Audience = 'private' | 'public'

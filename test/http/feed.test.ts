@@ -141,7 +141,7 @@ describe('the feed', () => {
           .toString()
           .replace(/[^\t\n\r -\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu, '\ufffd')
         expect(text(entry, 'summary')).toBe(
-          `unreachable: ${shown.replaceAll('\r', '\ufffd')}, from 2026-01-01 00:00:00 on UTC`,
+          `unreachable: ${shown.replaceAll('\r', '\ufffd')}, since 2026-01-01 00:00:00 UTC`,
         )
         expect(text(entry, 'updated')).toMatch(RFC_3339)
       }),

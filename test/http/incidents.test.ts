@@ -354,7 +354,7 @@ describe('without the token', () => {
     const { incidents } = await list(setting)
 
     expect(incidents.map(({ conditions }) => conditions[0]?.message)).toEqual([
-      'no endpoint shows a new block',
+      'no endpoint reports a new block',
       'the endpoints disagree on the chain',
     ])
   })

@@ -344,7 +344,7 @@ describe('with a token', () => {
       name: 'own-1',
       title: 'Own node 1',
       state: 'down',
-      conditions: [{ code: 'bad-answer', message: 'answers with something that cannot be used' }],
+      conditions: [{ code: 'bad-answer', message: 'sends invalid responses' }],
       heads: [],
       liveness: null,
       latency_seconds: null,
