@@ -1,40 +1,36 @@
 import { z } from 'zod'
 import { STALE_REASONS } from '../core/routing/alias.ts'
-import { Count, Seconds, SpreadView, Time } from './wire-common.ts'
+import { Count, Seconds, SpreadView, shape, Time } from './wire-common.ts'
 
 /** A caller of the gateway. Its endpoint_id is nowhere. */
-const CallerView = z
-  .object({
-    name: z.string(),
-    networks: z.array(z.string()),
-    admin: z.boolean(),
-    /** Methods beyond the default list. */
-    methods: z.array(z.string()),
-    rate_limit: z.object({ requests: Count, per_seconds: Seconds }).nullable(),
-    /** Since the start; each element of a batch counts. */
-    requests: Count,
-    /** Of these, rejected by the gateway itself. */
-    refused: Count,
-  })
-  .meta({ id: 'Caller' })
+const CallerView = shape('Caller', {
+  name: z.string(),
+  networks: z.array(z.string()),
+  admin: z.boolean(),
+  /** Methods beyond the default list. */
+  methods: z.array(z.string()),
+  rate_limit: z.object({ requests: Count, per_seconds: Seconds }).nullable(),
+  /** Since the start; each element of a batch counts. */
+  requests: Count,
+  /** Of these, rejected by the gateway itself. */
+  refused: Count,
+})
 export type CallerView = z.infer<typeof CallerView>
 
 /** Requests since the start; each element of a batch counts. */
-export const RequestTallyView = z
-  .object({
-    requests: Count,
-    /** By a node, including with its own errors. */
-    answered: Count,
-    /** Of these, errors of a node. */
-    node_errors: Count,
-    /** No usable endpoint, every attempt failed, deadline, or overloaded. */
-    failed: Count,
-    /** Invalid or not allowed. */
-    refused: Count,
-    /** The caller disconnected. */
-    cancelled: Count,
-  })
-  .meta({ id: 'RequestTally' })
+export const RequestTallyView = shape('RequestTally', {
+  requests: Count,
+  /** By a node, including with its own errors. */
+  answered: Count,
+  /** Of these, errors of a node. */
+  node_errors: Count,
+  /** No usable endpoint, every attempt failed, deadline, or overloaded. */
+  failed: Count,
+  /** Invalid or not allowed. */
+  refused: Count,
+  /** The caller disconnected. */
+  cancelled: Count,
+})
 export type RequestTallyView = z.infer<typeof RequestTallyView>
 
 /** Traffic of one network since the start. */
@@ -55,70 +51,62 @@ export const TrafficView = RequestTallyView.extend({
 export type TrafficView = z.infer<typeof TrafficView>
 
 /** An endpoint as the gateway sees it now. */
-const RoutedEndpointView = z
-  .object({
-    name: z.string(),
-    tier: z.enum(['primary', 'fallback']),
-    /** Why it is excluded: a condition, a state, `unverified`, `breaker-open` or `resting`; null where it is not. */
-    left_out: z.string().nullable(),
-    breaker: z.enum(['closed', 'open', 'half-open']),
-    /** Moving average over polls and answers. */
-    latency_seconds: Seconds.nullable(),
-    in_flight: Count,
-    /** Since the start. */
-    attempts: Count,
-    answered: Count,
-  })
-  .meta({ id: 'RoutedEndpoint' })
+const RoutedEndpointView = shape('RoutedEndpoint', {
+  name: z.string(),
+  tier: z.enum(['primary', 'fallback']),
+  /** Why it is excluded: a condition, a state, `unverified`, `breaker-open` or `resting`; null where it is not. */
+  left_out: z.string().nullable(),
+  breaker: z.enum(['closed', 'open', 'half-open']),
+  /** Moving average over polls and answers. */
+  latency_seconds: Seconds.nullable(),
+  in_flight: Count,
+  /** Since the start. */
+  attempts: Count,
+  answered: Count,
+})
 export type RoutedEndpointView = z.infer<typeof RoutedEndpointView>
 
 /** The present routing order; without a gateway, the order it would use. */
-export const RoutingView = z
-  .object({
-    network: z.string(),
-    enabled: z.boolean(),
-    /** In routing order, then the excluded ones. */
-    endpoints: z.array(RoutedEndpointView.pick({ name: true, tier: true, left_out: true, latency_seconds: true })),
-  })
-  .meta({ id: 'Routing' })
+export const RoutingView = shape('Routing', {
+  network: z.string(),
+  enabled: z.boolean(),
+  /** In routing order, then the excluded ones. */
+  endpoints: z.array(RoutedEndpointView.pick({ name: true, tier: true, left_out: true, latency_seconds: true })),
+})
 export type RoutingView = z.infer<typeof RoutingView>
 
 /** A path below `/ext/` created by admin.alias through the gateway. */
-const AliasView = z
-  .object({
-    network: z.string(),
-    alias: z.string(),
-    target: z.string(),
-    /** The endpoint whose node has it. */
-    endpoint: z.string(),
-    node_id: z.string().nullable(),
-    caller: z.string(),
-    created_at: Time,
-    /** Null while it is valid. */
-    stale: z.object({ since: Time, reason: z.enum(STALE_REASONS) }).nullable(),
-  })
-  .meta({ id: 'Alias' })
+const AliasView = shape('Alias', {
+  network: z.string(),
+  alias: z.string(),
+  target: z.string(),
+  /** The endpoint whose node has it. */
+  endpoint: z.string(),
+  node_id: z.string().nullable(),
+  caller: z.string(),
+  created_at: Time,
+  /** Null while it is valid. */
+  stale: z.object({ since: Time, reason: z.enum(STALE_REASONS) }).nullable(),
+})
 export type AliasView = z.infer<typeof AliasView>
 
-export const GatewayView = z
-  .object({
-    enabled: z.boolean(),
-    requests_in_flight: Count,
-    callers: z.array(CallerView),
-    /** The endpoints of each in routing order, then the excluded ones. */
-    networks: z.array(z.object({ name: z.string(), endpoints: z.array(RoutedEndpointView), traffic: TrafficView })),
-    aliases: z.array(AliasView),
-    /** Start of all counts. */
-    started_at: Time,
-    /** Requests rejected before their network was known. */
-    unplaced: Count,
-    /** At most the last three hours, by minute; null for a minute in which Heartline was blocked. */
-    course: z.object({
-      from: Time,
-      step_seconds: Seconds,
-      requests: z.array(Count.nullable()),
-      failed: z.array(Count.nullable()),
-    }),
-  })
-  .meta({ id: 'Gateway' })
+export const GatewayView = shape('Gateway', {
+  enabled: z.boolean(),
+  requests_in_flight: Count,
+  callers: z.array(CallerView),
+  /** The endpoints of each in routing order, then the excluded ones. */
+  networks: z.array(z.object({ name: z.string(), endpoints: z.array(RoutedEndpointView), traffic: TrafficView })),
+  aliases: z.array(AliasView),
+  /** Start of all counts. */
+  started_at: Time,
+  /** Requests rejected before their network was known. */
+  unplaced: Count,
+  /** At most the last three hours, by minute; null for a minute in which Heartline was blocked. */
+  course: z.object({
+    from: Time,
+    step_seconds: Seconds,
+    requests: z.array(Count.nullable()),
+    failed: z.array(Count.nullable()),
+  }),
+})
 export type GatewayView = z.infer<typeof GatewayView>

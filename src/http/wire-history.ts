@@ -1,119 +1,105 @@
 import { z } from 'zod'
 import { FAILURE_KINDS } from '../core/failure.ts'
-import { Count, Seconds, Time } from './wire-common.ts'
+import { Count, Seconds, shape, Time } from './wire-common.ts'
 
-export const HistoryBucketView = z
-  .object({
-    start: Time,
-    up_seconds: Seconds,
-    degraded_seconds: Seconds,
-    down_seconds: Seconds,
-    maintenance_seconds: Seconds,
-    unknown_seconds: Seconds,
-    polls: Count,
-    latency_p50_seconds: Seconds.nullable(),
-    latency_p95_seconds: Seconds.nullable(),
-    latency_max_seconds: Seconds.nullable(),
-    height: Count.nullable(),
-    lag_blocks_max: Count.nullable(),
-    heartbeat_lag_seconds_max: Seconds.nullable(),
-    contiguous_failures_max: Count.nullable(),
-  })
-  .meta({ id: 'HistoryBucket' })
+export const HistoryBucketView = shape('HistoryBucket', {
+  start: Time,
+  up_seconds: Seconds,
+  degraded_seconds: Seconds,
+  down_seconds: Seconds,
+  maintenance_seconds: Seconds,
+  unknown_seconds: Seconds,
+  polls: Count,
+  latency_p50_seconds: Seconds.nullable(),
+  latency_p95_seconds: Seconds.nullable(),
+  latency_max_seconds: Seconds.nullable(),
+  height: Count.nullable(),
+  lag_blocks_max: Count.nullable(),
+  heartbeat_lag_seconds_max: Seconds.nullable(),
+  contiguous_failures_max: Count.nullable(),
+})
 export type HistoryBucketView = z.infer<typeof HistoryBucketView>
 
-export const HistoryView = z
-  .object({
-    network: z.string(),
-    endpoint: z.string(),
-    from: Time,
-    to: Time,
-    step_seconds: Seconds,
-    buckets: z.array(HistoryBucketView),
-  })
-  .meta({ id: 'History' })
+export const HistoryView = shape('History', {
+  network: z.string(),
+  endpoint: z.string(),
+  from: Time,
+  to: Time,
+  step_seconds: Seconds,
+  buckets: z.array(HistoryBucketView),
+})
 export type HistoryView = z.infer<typeof HistoryView>
 
 /** One stored poll. Its state includes what was confirmed later. */
-export const PollView = z
-  .object({
-    at: Time,
-    state: z.enum(['up', 'degraded', 'down', 'unknown']),
-    latency_seconds: Seconds.nullable(),
-    height: Count.nullable(),
-    lag_blocks: Count.nullable(),
-    heartbeat_lag_seconds: Seconds.nullable(),
-    contiguous_failures: Count.nullable(),
-    /** Null where the node answered. */
-    failure: z.enum(FAILURE_KINDS).nullable(),
-  })
-  .meta({ id: 'Poll' })
+export const PollView = shape('Poll', {
+  at: Time,
+  state: z.enum(['up', 'degraded', 'down', 'unknown']),
+  latency_seconds: Seconds.nullable(),
+  height: Count.nullable(),
+  lag_blocks: Count.nullable(),
+  heartbeat_lag_seconds: Seconds.nullable(),
+  contiguous_failures: Count.nullable(),
+  /** Null where the node answered. */
+  failure: z.enum(FAILURE_KINDS).nullable(),
+})
 export type PollView = z.infer<typeof PollView>
 
-export const PollsView = z
-  .object({
-    network: z.string(),
-    endpoint: z.string(),
-    from: Time,
-    to: Time,
-    polls: z.array(PollView),
-    /** Start of the next page; null on the last one. */
-    next_from: Time.nullable(),
-  })
-  .meta({ id: 'Polls' })
+export const PollsView = shape('Polls', {
+  network: z.string(),
+  endpoint: z.string(),
+  from: Time,
+  to: Time,
+  polls: z.array(PollView),
+  /** Start of the next page; null on the last one. */
+  next_from: Time.nullable(),
+})
 export type PollsView = z.infer<typeof PollsView>
 
 /** How an endpoint is polled, and its thresholds. */
-export const RulesView = z
-  .object({
-    network: z.string(),
-    endpoint: z.string(),
-    tier: z.enum(['primary', 'fallback']),
-    checks: z.array(z.enum(['liveness', 'head'])),
-    interval_seconds: Seconds,
-    block_time_seconds: Seconds,
-    thresholds: z.object({
-      lag_blocks: Count,
-      lag_recover_blocks: Count,
-      lag_blocks_down: Count,
-      stall_seconds: Seconds,
-      heartbeat_seconds: Seconds,
-      contiguous_failures: Count,
-      latency_seconds: Seconds,
-      clock_skew_seconds: Seconds,
-      fail_after: Count,
-      recover_after: Count,
-    }),
-  })
-  .meta({ id: 'Rules' })
+export const RulesView = shape('Rules', {
+  network: z.string(),
+  endpoint: z.string(),
+  tier: z.enum(['primary', 'fallback']),
+  checks: z.array(z.enum(['liveness', 'head'])),
+  interval_seconds: Seconds,
+  block_time_seconds: Seconds,
+  thresholds: z.object({
+    lag_blocks: Count,
+    lag_recover_blocks: Count,
+    lag_blocks_down: Count,
+    stall_seconds: Seconds,
+    heartbeat_seconds: Seconds,
+    contiguous_failures: Count,
+    latency_seconds: Seconds,
+    clock_skew_seconds: Seconds,
+    fail_after: Count,
+    recover_after: Count,
+  }),
+})
 export type RulesView = z.infer<typeof RulesView>
 
 /** One endpoint over time, in cells of equal width. */
-export const StripView = z
-  .object({
-    network: z.string(),
-    endpoint: z.string(),
-    /** One letter per cell, for its worst state: `d` down, `g` degraded, `m` maintenance, `u` up, `-` unknown. */
-    states: z.string(),
-    /** Per cell with several states: its index, then the seconds degraded, down, in maintenance and unknown. */
-    mixed: z.array(z.tuple([Count, Seconds, Seconds, Seconds, Seconds])),
-    /** Maximum per cell; null without polls. */
-    lag_blocks_max: z.array(Count.nullable()),
-    latency_p95_seconds: z.array(Seconds.nullable()),
-    /** Of the last hour. */
-    recent_latency_p95_seconds: Seconds.nullable(),
-  })
-  .meta({ id: 'Strip' })
+export const StripView = shape('Strip', {
+  network: z.string(),
+  endpoint: z.string(),
+  /** One letter per cell, for its worst state: `d` down, `g` degraded, `m` maintenance, `u` up, `-` unknown. */
+  states: z.string(),
+  /** Per cell with several states: its index, then the seconds degraded, down, in maintenance and unknown. */
+  mixed: z.array(z.tuple([Count, Seconds, Seconds, Seconds, Seconds])),
+  /** Maximum per cell; null without polls. */
+  lag_blocks_max: z.array(Count.nullable()),
+  latency_p95_seconds: z.array(Seconds.nullable()),
+  /** Of the last hour. */
+  recent_latency_p95_seconds: Seconds.nullable(),
+})
 export type StripView = z.infer<typeof StripView>
 
-export const StripsView = z
-  .object({
-    generated_at: Time,
-    from: Time,
-    /** End of the last cell, which is not over yet. */
-    to: Time,
-    step_seconds: Seconds,
-    strips: z.array(StripView),
-  })
-  .meta({ id: 'Strips' })
+export const StripsView = shape('Strips', {
+  generated_at: Time,
+  from: Time,
+  /** End of the last cell, which is not over yet. */
+  to: Time,
+  step_seconds: Seconds,
+  strips: z.array(StripView),
+})
 export type StripsView = z.infer<typeof StripsView>

@@ -1,68 +1,60 @@
 import { z } from 'zod'
 import { CONDITION_CODES, VERDICTS } from '../core/verdict/condition.ts'
-import { Count, Seconds, Shard, Time } from './wire-common.ts'
+import { Count, Seconds, Shard, shape, Time } from './wire-common.ts'
 
 /** A reason of an incident, and its time. */
-export const IncidentConditionView = z
-  .object({
-    code: z.enum([...CONDITION_CODES, 'halted']),
-    /** The state that it caused. */
-    state: z.enum(VERDICTS),
-    message: z.string(),
-    since: Time,
-    /** Null while it lasts. */
-    until: Time.nullable(),
-  })
-  .meta({ id: 'IncidentCondition' })
+export const IncidentConditionView = shape('IncidentCondition', {
+  code: z.enum([...CONDITION_CODES, 'halted']),
+  /** The state that it caused. */
+  state: z.enum(VERDICTS),
+  message: z.string(),
+  since: Time,
+  /** Null while it lasts. */
+  until: Time.nullable(),
+})
 export type IncidentConditionView = z.infer<typeof IncidentConditionView>
 
 /** Measured at the time of a change. */
-const IncidentSampleView = z
-  .object({
-    endpoint: z.string(),
-    shard: Shard,
-    height: Count.nullable(),
-    lag_blocks: Count.nullable(),
-    latency_seconds: Seconds.nullable(),
-  })
-  .meta({ id: 'IncidentSample' })
+const IncidentSampleView = shape('IncidentSample', {
+  endpoint: z.string(),
+  shard: Shard,
+  height: Count.nullable(),
+  lag_blocks: Count.nullable(),
+  latency_seconds: Seconds.nullable(),
+})
 export type IncidentSampleView = z.infer<typeof IncidentSampleView>
 
-export const IncidentChangeView = z
-  .object({
-    at: Time,
-    state: z.enum(VERDICTS),
-    codes: z.array(z.enum([...CONDITION_CODES, 'halted'])),
-    samples: z.array(IncidentSampleView),
-  })
-  .meta({ id: 'IncidentChange' })
+export const IncidentChangeView = shape('IncidentChange', {
+  at: Time,
+  state: z.enum(VERDICTS),
+  codes: z.array(z.enum([...CONDITION_CODES, 'halted'])),
+  samples: z.array(IncidentSampleView),
+})
 export type IncidentChangeView = z.infer<typeof IncidentChangeView>
 
 /** An incident without its changes, for lists and events. */
-export const IncidentSummaryView = z
-  .object({
-    id: z.string(),
-    network: z.string(),
-    /** Null for a network-wide one. */
-    endpoint: z.string().nullable(),
-    cause: z.enum(['endpoint', 'halted', 'forked']),
-    /** The worst state reached. */
-    state: z.enum(VERDICTS),
-    conditions: z.array(IncidentConditionView),
-    /** The first bad poll. */
-    opened_at: Time,
-    confirmed_at: Time,
-    /** The first good poll; null while it is open, as is the duration. */
-    closed_at: Time.nullable(),
-    duration_seconds: Seconds.nullable(),
-    flapping: z.boolean(),
-    flaps: Count,
-    /** Endpoints affected by a network-wide one. */
-    affected: z.array(z.string()),
-    /** The network-wide incident that this one is part of. */
-    absorbed_by: z.string().nullable(),
-  })
-  .meta({ id: 'IncidentSummary' })
+export const IncidentSummaryView = shape('IncidentSummary', {
+  id: z.string(),
+  network: z.string(),
+  /** Null for a network-wide one. */
+  endpoint: z.string().nullable(),
+  cause: z.enum(['endpoint', 'halted', 'forked']),
+  /** The worst state reached. */
+  state: z.enum(VERDICTS),
+  conditions: z.array(IncidentConditionView),
+  /** The first bad poll. */
+  opened_at: Time,
+  confirmed_at: Time,
+  /** The first good poll; null while it is open, as is the duration. */
+  closed_at: Time.nullable(),
+  duration_seconds: Seconds.nullable(),
+  flapping: z.boolean(),
+  flaps: Count,
+  /** Endpoints affected by a network-wide one. */
+  affected: z.array(z.string()),
+  /** The network-wide incident that this one is part of. */
+  absorbed_by: z.string().nullable(),
+})
 export type IncidentSummaryView = z.infer<typeof IncidentSummaryView>
 
 /** Of very many changes, the first and the latest. */
@@ -71,11 +63,9 @@ export const IncidentView = IncidentSummaryView.extend({ changes: z.array(Incide
 })
 export type IncidentView = z.infer<typeof IncidentView>
 
-export const IncidentListView = z
-  .object({
-    incidents: z.array(IncidentSummaryView),
-    /** Leads to the next page; null on the last one. */
-    next_cursor: z.string().nullable(),
-  })
-  .meta({ id: 'IncidentList' })
+export const IncidentListView = shape('IncidentList', {
+  incidents: z.array(IncidentSummaryView),
+  /** Leads to the next page; null on the last one. */
+  next_cursor: z.string().nullable(),
+})
 export type IncidentListView = z.infer<typeof IncidentListView>
