@@ -1,23 +1,14 @@
 import type Database from 'better-sqlite3'
 import { addTime, intervalsOf, withMaintenance } from '../core/verdict/availability.ts'
-import { addPoll, type Bucket, type BucketTable, createBucketTable, mergeBucket, newBucket } from './bucket.ts'
+import { addPoll, type Bucket, createBucketTable, mergeBucket, newBucket } from './bucket.ts'
 import { createMaintenanceTable } from './maintenance-table.ts'
-import { createPollTable, type HeldPoll, type Holds, type PollTable } from './poll-table.ts'
+import { createPollTable, type HeldPoll, type Holds } from './poll-table.ts'
 import { DAY, FIVE_MINUTES, HOUR, HOURS_PER_DAY, SLOT_MS, SLOTS_PER_HOUR } from './resolution.ts'
 
-/** Computes single buckets of one endpoint from the next finer resolution, and stores them. */
-export interface Aggregator {
-  /** Five minutes from the polls that started in them. */
-  fiveMinutes(endpointId: number, slot: number, polls: readonly HeldPoll[], holds: Holds): void
-  hour(endpointId: number, hour: number): void
-  day(endpointId: number, day: number): void
-  /** The longest time, in slots, that any result holds. */
-  holdSlots(): number
-  readonly tables: Readonly<Record<'fiveMinutes' | 'hours' | 'days', BucketTable>>
-  readonly polls: PollTable
-}
+export type Aggregator = ReturnType<typeof createAggregator>
 
-export function createAggregator(db: Database.Database): Aggregator {
+/** Computes single buckets of one endpoint from the next finer resolution, and stores them. */
+export function createAggregator(db: Database.Database) {
   const polls = createPollTable(db)
   const maintenance = createMaintenanceTable(db)
   const fiveMinutes = createBucketTable(db, FIVE_MINUTES)
@@ -28,9 +19,11 @@ export function createAggregator(db: Database.Database): Aggregator {
   return {
     tables: { fiveMinutes, hours, days },
     polls,
+    /** The longest time, in slots, that any result holds. */
     holdSlots: () => Math.ceil(((longestHold.get() as number | null) ?? 0) / SLOT_MS),
 
-    fiveMinutes(endpointId, slot, rows, holds) {
+    /** Five minutes, from the polls that started in them. */
+    fiveMinutes(endpointId: number, slot: number, rows: readonly HeldPoll[], holds: Holds): void {
       const carried = polls.carriedInto(slot, endpointId, holds)
       const [start, end] = [slot * SLOT_MS, (slot + 1) * SLOT_MS]
       const bucket = newBucket()
@@ -46,12 +39,12 @@ export function createAggregator(db: Database.Database): Aggregator {
       fiveMinutes.put(endpointId, slot, bucket)
     },
 
-    hour(endpointId, hour) {
+    hour(endpointId: number, hour: number): void {
       const first = hour * SLOTS_PER_HOUR
       hours.put(endpointId, hour, merged(fiveMinutes.between(endpointId, first, first + SLOTS_PER_HOUR).values()))
     },
 
-    day(endpointId, day) {
+    day(endpointId: number, day: number): void {
       const first = day * HOURS_PER_DAY
       days.put(endpointId, day, merged(hours.between(endpointId, first, first + HOURS_PER_DAY).values()))
     },

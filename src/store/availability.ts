@@ -13,11 +13,22 @@ import {
   type TimeParts,
   withMaintenance,
 } from '../core/verdict/availability.ts'
-import { type Cursors, createCursorReader, readableRawFrom, rolledDaysTo, rolledHoursTo } from './cursors.ts'
 import { createMaintenanceTable } from './maintenance-table.ts'
 import type { PollRow } from './poll-columns.ts'
 import { createPollTable, type HeldPoll, type Holds, hold } from './poll-table.ts'
-import { DAY, FIVE_MINUTES, HOUR, type Resolution, SLOT_MS, slotOf } from './resolution.ts'
+import {
+  type Cursors,
+  createCursorReader,
+  DAY,
+  FIVE_MINUTES,
+  HOUR,
+  type Resolution,
+  readableRawFrom,
+  rolledDaysTo,
+  rolledHoursTo,
+  SLOT_MS,
+  slotOf,
+} from './resolution.ts'
 
 export type AvailabilityReader = (endpoints: readonly EndpointKey[], now: number) => readonly AvailabilityRow[]
 export type AvailabilityRow = readonly [EndpointKey, Readonly<Record<AvailabilityWindow, Availability>>]

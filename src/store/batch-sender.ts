@@ -1,31 +1,20 @@
 import type { Clock, Timer } from '../clock.ts'
 import type { Log } from '../log.ts'
 import { BATCH_WAIT_MS, type BatchQueue } from './batches.ts'
-import { STORE_TROUBLES, type StoreTrouble } from './store.ts'
-import type { FileEvents } from './workers.ts'
-import type { WriterConnection } from './writer-connection.ts'
-
-/** Sends the queued batches to the writer worker, one at a time, and retries after each trouble. */
-export interface BatchSender {
-  /** Something was queued. */
-  wake(): void
-  /** Resolves when everything queued so far is on disk, or after the first failure. */
-  flush(): Promise<void>
-  /** Something else than a batch failed: writing stops, and is retried later. */
-  failed(kind: StoreTrouble, code: string): void
-  /** No retry is scheduled any more. */
-  stop(): void
-  /** The latest failure, until something was written again. */
-  readonly trouble: StoreTrouble | null
-  /** The running write takes so long that it counts as trouble, though it may still succeed. */
-  readonly isSlow: boolean
-  readonly rowsWritten: number
-  readonly writeFailures: ReadonlyMap<StoreTrouble, number>
-}
+import { STORE_TROUBLES, type StoreStatus, type StoreTrouble } from './store.ts'
+import type { FileEvents, Reply, WriterCalls } from './workers.ts'
 
 export interface BatchSenderDeps {
   readonly queue: BatchQueue
-  readonly connection: WriterConnection
+  readonly connection: {
+    /** Resolves to `null` when the worker can be called. */
+    ready(): Promise<StoreTrouble | null>
+    /** Resolves to `undefined` when the worker is not running. */
+    callRunning<K extends 'write' | 'measure'>(
+      kind: K,
+      ask: WriterCalls[K]['ask'],
+    ): Promise<Reply<WriterCalls[K]['answer']> | undefined>
+  }
   readonly clock: Clock
   readonly log: Log
   readonly onCommit: (commit: { readonly rows: number; readonly durationMs: number }) => void
@@ -34,11 +23,13 @@ export interface BatchSenderDeps {
 
 const FIRST_RETRY_MS = 250
 const LONGEST_RETRY_MS = 5000
+/** A write that takes longer counts as trouble, though it may still succeed. */
 const SLOW_MS = 5000
 /** After that many attempts the fault is in the batch itself, and it must not hold up all others. */
 const MAX_ATTEMPTS = 20
 
-export function createBatchSender(deps: BatchSenderDeps): BatchSender {
+/** Sends the queued batches to the writer worker, one at a time, and retries after each trouble. */
+export function createBatchSender(deps: BatchSenderDeps) {
   const { queue, connection, clock, log, onCommit, onFileEvents } = deps
   let trouble: StoreTrouble | null = null
   let attempts = 0
@@ -64,6 +55,7 @@ export function createBatchSender(deps: BatchSenderDeps): BatchSender {
     })
   }
 
+  /** Writing stops, and is retried later. */
   function failed(kind: StoreTrouble, code: string): void {
     if (trouble !== kind) log.warn({ trouble: kind, code }, 'the store cannot be written')
     trouble = kind
@@ -146,13 +138,15 @@ export function createBatchSender(deps: BatchSenderDeps): BatchSender {
   return {
     failed,
 
-    wake() {
+    /** Something was queued. */
+    wake(): void {
       if (trouble !== null || stopped) return
       if (queue.hasFullBatch && sentAt === null) void send()
       else if (timer === null) schedule(BATCH_WAIT_MS)
     },
 
-    flush() {
+    /** Resolves when everything queued so far is on disk, or after the first failure. */
+    flush(): Promise<void> {
       const number = queue.lastNumber
       if (number <= queue.doneNumber) return Promise.resolve()
       const written = new Promise<void>((resolve) => waiting.push({ number, resolve }))
@@ -160,20 +154,18 @@ export function createBatchSender(deps: BatchSenderDeps): BatchSender {
       return written
     },
 
-    stop() {
+    /** No retry is scheduled after it. */
+    stop(): void {
       stopped = true
       timer?.cancel()
     },
 
-    get trouble() {
-      return trouble
+    /** The latest failure, until something was written again. */
+    trouble: (): StoreTrouble | null => trouble,
+
+    status(): Pick<StoreStatus, 'trouble' | 'rowsWritten' | 'writeFailures'> {
+      const slow = sentAt !== null && clock.monotonic() - sentAt > SLOW_MS
+      return { trouble: trouble ?? (slow ? 'busy' : null), rowsWritten, writeFailures }
     },
-    get isSlow() {
-      return sentAt !== null && clock.monotonic() - sentAt > SLOW_MS
-    },
-    get rowsWritten() {
-      return rowsWritten
-    },
-    writeFailures,
   }
 }

@@ -18,10 +18,19 @@ import {
   newBucket,
   type Portion,
 } from './bucket.ts'
-import { type Cursors, createCursorReader, readableRawFrom } from './cursors.ts'
 import { createMaintenanceTable } from './maintenance-table.ts'
 import { createPollTable, type HeldPoll } from './poll-table.ts'
-import { DAY, FIVE_MINUTES, HOUR, type Resolution, SLOT_MS, slotOf } from './resolution.ts'
+import {
+  type Cursors,
+  createCursorReader,
+  DAY,
+  FIVE_MINUTES,
+  HOUR,
+  type Resolution,
+  readableRawFrom,
+  SLOT_MS,
+  slotOf,
+} from './resolution.ts'
 import { type HistoryBucket, type HistoryQuery, MAX_HISTORY_BUCKETS } from './store.ts'
 
 /**

@@ -1,18 +1,9 @@
 import type Database from 'better-sqlite3'
 import { mergeRanges, type TimeRange } from '../core/verdict/availability.ts'
 
-/** Stored maintenance plans, by endpoint. */
-export interface MaintenanceTable {
-  /** The stretches that reach into [from, to), in the order of time; none overlaps or touches the next. */
-  between(endpointId: number, from: number, to: number): TimeRange[]
-  /** The endpoints with maintenance that ends after this time. */
-  endpointsAfter(at: number): number[]
-  /** Replaces an endpoint's stretches that end at `from` or later. */
-  replace(endpointId: number, from: number, stretches: readonly TimeRange[]): void
-}
-
-export function createMaintenanceTable(db: Database.Database): MaintenanceTable {
-  // Stretches do not overlap, so the search can start at the last one that begins by `from`.
+/** The stored maintenance plans, by endpoint. */
+export function createMaintenanceTable(db: Database.Database) {
+  // Ranges do not overlap, so the search can start at the last one that begins by `from`.
   const select = db
     .prepare(
       `SELECT from_ms, until_ms FROM maintenance
@@ -26,12 +17,15 @@ export function createMaintenanceTable(db: Database.Database): MaintenanceTable 
   const add = db.prepare('INSERT INTO maintenance (endpoint_id, from_ms, until_ms) VALUES (?, ?, ?)')
 
   return {
-    between: (endpointId, from, to) =>
+    /** The ranges that reach into [from, to), in the order of time; none overlaps or touches the next. */
+    between: (endpointId: number, from: number, to: number): TimeRange[] =>
       (select.all({ endpointId, from, to }) as [number, number][]).map(([start, until]) => ({ from: start, until })),
-    endpointsAfter: (at) => endpointsAfter.all(at) as number[],
-    replace(endpointId, from, stretches) {
+    /** The endpoints with maintenance that ends after this time. */
+    endpointsAfter: (at: number) => endpointsAfter.all(at) as number[],
+    /** Replaces an endpoint's ranges that end at `from` or later. */
+    replace(endpointId: number, from: number, ranges: readonly TimeRange[]): void {
       remove.run(endpointId, from)
-      for (const stretch of stretches) add.run(endpointId, stretch.from, stretch.until)
+      for (const range of ranges) add.run(endpointId, range.from, range.until)
     },
   }
 }
@@ -42,9 +36,9 @@ export function replanned(earlier: readonly TimeRange[], planned: readonly TimeR
   return mergeRanges([...past, ...planned])
 }
 
-/** The time in the first list that is not in the second. In both, and in the result, no stretch overlaps the next. */
-export function onlyIn(stretches: readonly TimeRange[], others: readonly TimeRange[]): TimeRange[] {
-  return stretches.flatMap(({ from, until }) => {
+/** The time in the first list that is not in the second. In both, and in the result, no range overlaps the next. */
+export function onlyIn(ranges: readonly TimeRange[], others: readonly TimeRange[]): TimeRange[] {
+  return ranges.flatMap(({ from, until }) => {
     const left: TimeRange[] = []
     let reached = from
     for (const other of others) {

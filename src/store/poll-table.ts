@@ -1,9 +1,8 @@
 import type Database from 'better-sqlite3'
 import type { UnixMs } from '../core/time.ts'
 import type { TimedState } from '../core/verdict/availability.ts'
-import { createCursorReader } from './cursors.ts'
 import { columnValues, POLL_COLUMNS, type PollCells, type PollRow, rowOf, VERDICT_BITS } from './poll-columns.ts'
-import { SLOT_MS, slotOf } from './resolution.ts'
+import { createCursorReader, SLOT_MS, slotOf } from './resolution.ts'
 import type { PollsQuery, StoredPoll } from './store.ts'
 
 /** Reads stored polls, of one endpoint or of many, together with how long each result holds. */
@@ -111,13 +110,9 @@ export function hold(row: PollRow, holds: Holds): HeldPoll {
   return { ...row, holdMs: holds.at(row.at) }
 }
 
-export interface PollWriter {
-  /** The poll whose numbers begin at `from`; see POLL_NUMBERS. */
-  add(polls: Float64Array, from: number, endpointId: number): void
-  amend(endpointId: number, from: UnixMs, to: UnixMs, verdict: number): void
-}
+export type PollWriter = ReturnType<typeof createPollWriter>
 
-export function createPollWriter(db: Database.Database): PollWriter {
+export function createPollWriter(db: Database.Database) {
   const add = db.prepare(
     `INSERT OR REPLACE INTO polls (${COLUMNS}, endpoint_id) VALUES (${POLL_COLUMNS.map(() => '?').join(', ')}, ?)`,
   )
@@ -128,8 +123,10 @@ export function createPollWriter(db: Database.Database): PollWriter {
   const nextSlot = createSlotFinder(db)
 
   return {
-    add: (polls, from, endpointId) => void add.run(...columnValues(polls, from), endpointId),
-    amend(endpointId, from, to, verdict) {
+    /** The poll whose numbers begin at `from`; see POLL_NUMBERS. */
+    add: (polls: Float64Array, from: number, endpointId: number) =>
+      void add.run(...columnValues(polls, from), endpointId),
+    amend(endpointId: number, from: UnixMs, to: UnixMs, verdict: number): void {
       const last = slotOf(to - 1)
       for (let slot = nextSlot(slotOf(from)); slot !== null && slot <= last; slot = nextSlot(slot + 1)) {
         const start = slot * SLOT_MS

@@ -1,29 +1,21 @@
 import { coveredMs, portionOf, type TimeRange } from '../core/verdict/availability.ts'
 import type { Aggregator } from './aggregate.ts'
 import { type BucketTable, newBucket } from './bucket.ts'
-import { type Cursors, readableRawFrom, rolledDaysTo, rolledHoursTo } from './cursors.ts'
 import { onlyIn } from './maintenance-table.ts'
 import {
+  type Cursors,
   DAY,
   FIVE_MINUTES,
   HOUR,
   HOURS_PER_DAY,
   type Resolution,
+  readableRawFrom,
+  rolledDaysTo,
+  rolledHoursTo,
   SLOT_MS,
   SLOTS_PER_HOUR,
   slotOf,
 } from './resolution.ts'
-
-/** Corrects buckets that are aggregated already. */
-export interface Recount {
-  /** Polls of [from, to) were changed or arrived late: recounts the buckets that they affect, in the caller's transaction. */
-  redo(endpointId: number, from: number, to: number): void
-  /**
-   * The maintenance plan has changed. Where a border lies in a bucket whose polls are gone, the bucket loses the same share
-   * as its time. Runs in the caller's transaction, after the new plan was written.
-   */
-  replan(endpointId: number, before: readonly TimeRange[], after: readonly TimeRange[]): void
-}
 
 /** How far the roll-up is. */
 export interface RollUpProgress {
@@ -34,9 +26,13 @@ export interface RollUpProgress {
   rolling(): number | null
 }
 
-export function createRecount(aggregator: Aggregator, progress: RollUpProgress): Recount {
+export type Recount = ReturnType<typeof createRecount>
+
+/** Corrects buckets that are aggregated already, in the caller's transaction. */
+export function createRecount(aggregator: Aggregator, progress: RollUpProgress) {
   const { polls, tables } = aggregator
 
+  /** Polls of [from, to) were changed or arrived late: counts the buckets that they affect again. */
   function redo(endpointId: number, from: number, to: number): void {
     const now = progress.cursors()
     const holds = polls.holds(endpointId)
@@ -75,14 +71,18 @@ export function createRecount(aggregator: Aggregator, progress: RollUpProgress):
   return {
     redo,
 
-    replan(endpointId, before, after) {
+    /**
+     * The maintenance plan has changed, and is written already. Where a border lies in a bucket whose polls are gone, the
+     * bucket loses the same share as its time.
+     */
+    replan(endpointId: number, before: readonly TimeRange[], after: readonly TimeRange[]): void {
       const change = { endpointId, before, after }
       for (const { from, until } of onlyIn(before, after)) redo(endpointId, from, until)
       const added = onlyIn(after, before)
-      for (const stretch of added) {
-        blankCovered(tables.fiveMinutes, FIVE_MINUTES, change, stretch)
-        blankCovered(tables.hours, HOUR, change, stretch)
-        blankCovered(tables.days, DAY, change, stretch)
+      for (const range of added) {
+        blankCovered(tables.fiveMinutes, FIVE_MINUTES, change, range)
+        blankCovered(tables.hours, HOUR, change, range)
+        blankCovered(tables.days, DAY, change, range)
       }
       // What is left are the buckets in which maintenance begins or ends.
       const now = progress.cursors()
@@ -107,9 +107,9 @@ interface PlanChange {
   readonly after: readonly TimeRange[]
 }
 
-/** The buckets in which the stretches begin and end. */
-function edgesOf(stretches: readonly TimeRange[], widthMs: number): number[] {
-  const borders = stretches.flatMap(({ from, until }) => [from, until - 1])
+/** The buckets in which the ranges begin and end. */
+function edgesOf(ranges: readonly TimeRange[], widthMs: number): number[] {
+  const borders = ranges.flatMap(({ from, until }) => [from, until - 1])
   return [...new Set(borders.map((at) => Math.floor(at / widthMs)))]
 }
 

@@ -1,3 +1,5 @@
+import type Database from 'better-sqlite3'
+
 /** A resolution of the aggregated history: its table and the width of its buckets. */
 export interface Resolution {
   readonly table: 'five_minutes' | 'hours' | 'days'
@@ -18,4 +20,69 @@ export const LATE_MS = 30_000
 
 export function slotOf(at: number): number {
   return Math.floor(at / SLOT_MS)
+}
+
+/**
+ * The range that is stored in each resolution, in its own buckets: `…From` is inclusive, `…To` exclusive. 0 where nothing
+ * was deleted or aggregated yet.
+ */
+export interface Cursors {
+  /** Slots before it are aggregated to five minutes, and to the hours and days that they complete. */
+  readonly rolledTo: number
+  /** Slots before it are deleted. */
+  readonly rawFrom: number
+  readonly fiveMinutesFrom: number
+  readonly hoursFrom: number
+}
+
+export type CursorName =
+  | 'rolled_to'
+  | 'raw_from'
+  | 'five_minutes_from'
+  | 'hours_from'
+  | 'clock_ms'
+  | 'doubted_from_ms'
+  | 'doubted_ms'
+  | 'clean'
+
+export function createCursorReader(db: Database.Database): () => Cursors {
+  const all = db.prepare('SELECT name, value FROM marks').raw()
+  return () => {
+    const cursors = new Map(all.all() as [CursorName, number][])
+    return {
+      rolledTo: cursors.get('rolled_to') ?? 0,
+      rawFrom: cursors.get('raw_from') ?? 0,
+      fiveMinutesFrom: cursors.get('five_minutes_from') ?? 0,
+      hoursFrom: cursors.get('hours_from') ?? 0,
+    }
+  }
+}
+
+export function readCursor(db: Database.Database, name: CursorName): number | null {
+  const value = db.prepare('SELECT value FROM marks WHERE name = ?').pluck().get(name)
+  return typeof value === 'number' ? value : null
+}
+
+export function setCursor(db: Database.Database, name: CursorName, value: number): void {
+  db.prepare(
+    'INSERT INTO marks (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value',
+  ).run(name, value)
+}
+
+export function removeCursor(db: Database.Database, name: CursorName): void {
+  db.prepare('DELETE FROM marks WHERE name = ?').run(name)
+}
+
+/** The first slot whose time is fully described by stored polls: a result that still holds from an earlier slot is stored too. */
+export function readableRawFrom({ rawFrom, rolledTo }: Cursors, longestHoldMs: number): number {
+  return rawFrom === 0 ? 0 : Math.min(rolledTo, rawFrom + Math.ceil(longestHoldMs / SLOT_MS))
+}
+
+/** Hours and days are complete up to here. */
+export function rolledHoursTo({ rolledTo }: Cursors): number {
+  return Math.floor((rolledTo * SLOT_MS) / HOUR.widthMs)
+}
+
+export function rolledDaysTo({ rolledTo }: Cursors): number {
+  return Math.floor((rolledTo * SLOT_MS) / DAY.widthMs)
 }

@@ -1,6 +1,17 @@
 import type Database from 'better-sqlite3'
-import { type Cursors, createCursorReader, rolledDaysTo, setCursor } from './cursors.ts'
-import { DAY, FIVE_MINUTES, HOUR, HOURS_PER_DAY, SLOT_MS, SLOTS_PER_HOUR, slotOf } from './resolution.ts'
+import {
+  type Cursors,
+  createCursorReader,
+  DAY,
+  FIVE_MINUTES,
+  HOUR,
+  HOURS_PER_DAY,
+  rolledDaysTo,
+  SLOT_MS,
+  SLOTS_PER_HOUR,
+  setCursor,
+  slotOf,
+} from './resolution.ts'
 import { createTrustedClock } from './trusted-clock.ts'
 
 /** How long each resolution is kept; days are kept as long as hours. */

@@ -1,9 +1,8 @@
 import type Database from 'better-sqlite3'
 import { createAggregator } from './aggregate.ts'
-import { createCursorReader, setCursor } from './cursors.ts'
 import { hold } from './poll-table.ts'
 import { createRecount, type Recount } from './recount.ts'
-import { HOURS_PER_DAY, LATE_MS, SLOTS_PER_HOUR, slotOf } from './resolution.ts'
+import { createCursorReader, HOURS_PER_DAY, LATE_MS, SLOTS_PER_HOUR, setCursor, slotOf } from './resolution.ts'
 import { createTrustedClock } from './trusted-clock.ts'
 
 /** Aggregates polls to five minutes, those to hours, and those to days. */

@@ -1,17 +1,20 @@
 import type Database from 'better-sqlite3'
-import { createCursorReader, readableRawFrom, readCursor, removeCursor, setCursor } from './cursors.ts'
 import { createPollTable } from './poll-table.ts'
-import { DAY, HOURS_PER_DAY, LATE_MS, SLOTS_PER_HOUR, slotOf } from './resolution.ts'
+import {
+  createCursorReader,
+  DAY,
+  HOURS_PER_DAY,
+  LATE_MS,
+  readableRawFrom,
+  readCursor,
+  removeCursor,
+  SLOTS_PER_HOUR,
+  setCursor,
+  slotOf,
+} from './resolution.ts'
 
 /** `set-back`: the clock is trusted, and the store's cursors, which were ahead of it, were set back. */
 export type ClockVerdict = 'trusted' | 'doubted' | 'set-back'
-
-export interface TrustedClock {
-  /** Before a job: whether the wall clock can be trusted. If so, cursors beyond it are set back. */
-  judge(now: number): ClockVerdict
-  /** The same, without changing anything. */
-  trusts(now: number): boolean
-}
 
 /**
  * Decides whether the wall clock is right. A clock that is days ahead for an hour must not delete history by age, and one
@@ -21,11 +24,12 @@ export interface TrustedClock {
 export function createTrustedClock(
   db: Database.Database,
   onVerdict: (verdict: ClockVerdict) => void = () => undefined,
-): TrustedClock {
+) {
   const readCursors = createCursorReader(db)
   const polls = createPollTable(db)
   const longestHold = db.prepare('SELECT max(hold_ms) FROM holds').pluck()
 
+  /** Whether the clock is trusted, without changing anything. */
   function trusts(now: number): boolean {
     const trustedAt = readCursor(db, 'clock_ms')
     if (trustedAt === null || Math.abs(now - trustedAt) <= DAY.widthMs) return true
@@ -76,7 +80,8 @@ export function createTrustedClock(
   })
 
   return {
-    judge(now) {
+    /** Before a job: whether the clock can be trusted. If so, cursors beyond it are set back. */
+    judge(now: number): ClockVerdict {
       const verdict = judge.immediate(now)
       onVerdict(verdict)
       return verdict

@@ -3,11 +3,10 @@ import type { AliasRecord } from '../core/routing/alias.ts'
 import { STALE_REASONS } from '../core/routing/alias.ts'
 import type { TimeRange } from '../core/verdict/availability.ts'
 import type { Batch, Registration, WriteEvent } from './batches.ts'
-import { createCursorReader, readCursor } from './cursors.ts'
 import { createMaintenanceTable, onlyIn, replanned } from './maintenance-table.ts'
 import { POLL_NUMBERS, timeOf } from './poll-columns.ts'
-import { createPollWriter } from './poll-table.ts'
-import { DAY, SLOT_MS } from './resolution.ts'
+import { createPollWriter, type PollWriter } from './poll-table.ts'
+import { createCursorReader, DAY, readCursor, SLOT_MS } from './resolution.ts'
 import type { RollUp } from './roll-up.ts'
 
 /** The statements of the connection that writes. A batch is one transaction: all of it or nothing. */
@@ -89,14 +88,9 @@ function noteChange(changed: ChangedTimes, endpointId: number, from: number, to:
   }
 }
 
-interface EndpointIds {
-  register(registrations: readonly Registration[]): void
-  /** The endpoint with this index in this process; `undefined` if it was not registered. */
-  idOfIndex(index: number | undefined): number | undefined
-  idOf(name: string): number
-}
+type EndpointIds = ReturnType<typeof createEndpointIds>
 
-function createEndpointIds(db: Database.Database): EndpointIds {
+function createEndpointIds(db: Database.Database) {
   const add = db.prepare('INSERT INTO endpoints (name) VALUES (?) ON CONFLICT (name) DO NOTHING')
   const find = db.prepare('SELECT endpoint_id FROM endpoints WHERE name = ?').pluck()
   const latestHold = db.prepare('SELECT hold_ms FROM holds WHERE endpoint_id = ? ORDER BY from_ms DESC LIMIT 1').pluck()
@@ -111,8 +105,10 @@ function createEndpointIds(db: Database.Database): EndpointIds {
 
   return {
     idOf,
-    idOfIndex: (index = -1) => ids[index],
-    register(registrations) {
+    /** The endpoint with this index in this process; `undefined` if it was not registered. */
+    idOfIndex: (index = -1): number | undefined => ids[index],
+
+    register(registrations: readonly Registration[]): void {
       for (const { index, endpoint, holdMs, at } of registrations) {
         const endpointId = idOf(endpoint)
         ids[index] = endpointId
@@ -128,7 +124,7 @@ function createEndpointIds(db: Database.Database): EndpointIds {
 
 interface EventWriterDeps {
   readonly endpoints: EndpointIds
-  readonly polls: ReturnType<typeof createPollWriter>
+  readonly polls: PollWriter
   readonly rollUp: RollUp
 }
 

@@ -2,34 +2,16 @@ import { existsSync, statfsSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type Database from 'better-sqlite3'
 import type { Batch, Registration } from './batches.ts'
-import { setCursor } from './cursors.ts'
 import { IN_MEMORY, isSound, moveAside, openDatabase, openReadOnly, setQuota } from './database.ts'
 import { keepReserve, releaseReserve, troubleOf } from './disk.ts'
 import { readMigrations } from './migrate.ts'
 import { createQueries, type Queries } from './queries.ts'
+import { setCursor } from './resolution.ts'
 import { createRetainer, type Retainer } from './retention.ts'
 import { createRollUp, type RollUp } from './roll-up.ts'
 import { createTrustedClock } from './trusted-clock.ts'
 import type { FileEvents, OpenAsk, StoreSizes } from './workers.ts'
 import { createWriteStatements, type WriteStatements } from './write-statements.ts'
-
-/** Owns the one connection that writes: opens the file, and mends or reports whatever goes wrong with it. */
-export interface WriterSession {
-  /** Opens the file if it is not open. */
-  opened(now: number): OpenFile
-  /** Runs it on the open file; after trouble that can be mended, mends it and runs it once more. */
-  attempt<T>(now: number, step: (file: OpenFile) => T): T
-  /** Mends the trouble behind the error. Throws the error again where a second attempt is useless. */
-  recover(error: unknown, now: number): void
-  /** What a new file must know if this one has to be replaced. */
-  remember(batch: Pick<Batch, 'events'>): void
-  measure(now: number): StoreSizes
-  takeEvents(): FileEvents
-  /** How often polls were deleted to make room: a job in progress then starts again. */
-  readonly roomMade: number
-  /** Nothing is opened again after it. */
-  close(): void
-}
 
 export interface OpenFile {
   readonly db: Database.Database
@@ -42,7 +24,10 @@ export interface OpenFile {
 
 const NO_EVENTS: FileEvents = { movedTo: null, wantsCheck: false, clock: null }
 
-export function createWriterSession(ask: OpenAsk): WriterSession {
+export type WriterSession = ReturnType<typeof createWriterSession>
+
+/** Owns the one connection that writes: opens the file, and mends or reports whatever goes wrong with it. */
+export function createWriterSession(ask: OpenAsk) {
   const { path, maxSizeBytes } = ask
   let file: OpenFile | null = null
   let events = NO_EVENTS
@@ -54,6 +39,7 @@ export function createWriterSession(ask: OpenAsk): WriterSession {
   let latestPlan: Batch['events'] = []
   remember({ events: [{ after: 0, event: { kind: 'register', registrations: ask.registrations } }] })
 
+  /** Keeps what a new file must know if this one has to be replaced. */
   function remember(batch: Pick<Batch, 'events'>): void {
     for (const { event } of batch.events) {
       if (event.kind === 'maintain') latestPlan = [{ after: 0, event }]
@@ -62,6 +48,7 @@ export function createWriterSession(ask: OpenAsk): WriterSession {
     }
   }
 
+  /** Opens the file if it is not open. */
   function opened(now: number): OpenFile {
     if (file !== null) return file
     if (closed) throw new Error('called after it was closed')
@@ -92,6 +79,7 @@ export function createWriterSession(ask: OpenAsk): WriterSession {
     }
   }
 
+  /** Mends the trouble behind the error. Throws the error again where a second attempt is useless. */
   function recover(error: unknown, now: number): void {
     switch (troubleOf(error)) {
       case 'full':
@@ -143,11 +131,11 @@ export function createWriterSession(ask: OpenAsk): WriterSession {
     opened,
     recover,
     remember,
-    get roomMade() {
-      return roomMade
-    },
+    /** How often polls were deleted to make room: a job in progress then starts again. */
+    roomMade: () => roomMade,
 
-    attempt(now, step) {
+    /** Runs it on the open file; after trouble that can be mended, mends it and runs it once more. */
+    attempt<T>(now: number, step: (file: OpenFile) => T): T {
       try {
         return runOn(now, step)
       } catch (error) {
@@ -156,7 +144,7 @@ export function createWriterSession(ask: OpenAsk): WriterSession {
       }
     },
 
-    measure(now) {
+    measure(now: number): StoreSizes {
       if (path === IN_MEMORY) return { databaseBytes: null, filesystemFreeBytes: null }
       // A file that was deleted or replaced would still accept writes, and lose them all when this process ends.
       if (file !== null && (!existsSync(path) || statSync(path).ino !== file.inode)) drop()
@@ -166,13 +154,14 @@ export function createWriterSession(ask: OpenAsk): WriterSession {
       return sizes
     },
 
-    takeEvents() {
+    takeEvents(): FileEvents {
       const taken = events
       events = NO_EVENTS
       return taken
     },
 
-    close() {
+    /** Nothing is opened again after it. */
+    close(): void {
       closed = true
       if (file === null) return
       const { db } = file

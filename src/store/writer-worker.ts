@@ -87,12 +87,12 @@ async function runJob(job: StoreJob, now: number, endedBefore: number): Promise<
   const attempt = async (): Promise<boolean> => {
     if (jobsEnded !== endedBefore) return false
     const current = writer.opened(now)
-    const roomMadeBefore = writer.roomMade
+    const roomMadeBefore = writer.roomMade()
     for (const _ of steps(job, current, now)) {
       // Lets a batch be written.
       await new Promise((resolve) => setImmediate(resolve))
       if (jobsEnded !== endedBefore) return false
-      if (writer.roomMade !== roomMadeBefore) return attempt()
+      if (writer.roomMade() !== roomMadeBefore) return attempt()
     }
     current.statements.jobEnded(job, now)
     return true

@@ -1,31 +1,49 @@
-import type { Timer } from '../clock.ts'
-import { type BatchSender, type BatchSenderDeps, createBatchSender } from './batch-sender.ts'
-import type { StoreStatus } from './store.ts'
-import type { FileEvents, StoreSizes } from './workers.ts'
-import { createWriterConnection, type WriterConnection, type WriterConnectionDeps } from './writer-connection.ts'
+import type { Worker } from 'node:worker_threads'
+import type { Clock, Timer } from '../clock.ts'
+import type { Log } from '../log.ts'
+import { type BatchSenderDeps, createBatchSender } from './batch-sender.ts'
+import type { Registration } from './batches.ts'
+import { IN_MEMORY } from './database.ts'
+import {
+  type FileSystemType,
+  refusedAsReadOnly,
+  refuseNetworkDisk,
+  type StoreLock,
+  takeLock,
+  troubleOf,
+} from './disk.ts'
+import type { Retention } from './retention.ts'
+import { StoreError, type StoreStatus, type StoreTrouble } from './store.ts'
+import {
+  type CallableWorker,
+  type FileEvents,
+  type Reply,
+  type StoreSizes,
+  spawnWorker,
+  type WriterCalls,
+} from './workers.ts'
 
-/** The main thread's side of writing: the connection, the batches sent over it, and what is known of the file. */
-export interface Writer extends Pick<BatchSender, 'wake' | 'flush'>, Pick<WriterConnection, 'call'> {
-  /** Takes the lock and opens the file. Rejects with a StoreError where a person has to decide; retries after any other trouble. */
-  open(): Promise<void>
-  status(): StoreStatus
-  /** A check has found damage. */
-  damaged(): void
-  /** A reader thread died. */
-  threadDied(): void
-  close(): Promise<void>
+export interface WriterDeps extends Pick<BatchSenderDeps, 'queue' | 'onCommit'> {
+  readonly path: string
+  readonly retention: Retention
+  readonly maxSizeBytes: number
+  readonly clock: Clock
+  readonly log: Log
+  readonly fileSystemType: FileSystemType
+  /** The endpoints that are registered now: a new worker must know them. */
+  readonly registrations: () => readonly Registration[]
+  /** The file may be damaged, and is too large to be checked at once. */
+  readonly onWantsCheck: () => void
+  readonly onSpawn: ((worker: Worker) => void) | undefined
 }
-
-export type WriterDeps = Omit<WriterConnectionDeps, 'onDeath' | 'onFileEvents'> &
-  Pick<BatchSenderDeps, 'queue' | 'onCommit'> & {
-    /** The file may be damaged, and is too large to be checked at once. */
-    readonly onWantsCheck: () => void
-  }
 
 const MEASURE_EVERY_MS = 10_000
 const CLOSE_WITHIN_MS = 8000
 
-export function createWriter(deps: WriterDeps): Writer {
+export type Writer = ReturnType<typeof createWriter>
+
+/** The main thread's side of writing: the connection, the batches sent over it, and what is known of the file. */
+export function createWriter(deps: WriterDeps) {
   const { clock, log, queue, onWantsCheck } = deps
   let measureTimer: Timer | null = null
   let closed = false
@@ -33,8 +51,7 @@ export function createWriter(deps: WriterDeps): Writer {
   let integrityOk = true
   let clockDoubted = false
   let sizes: StoreSizes = { databaseBytes: null, filesystemFreeBytes: null }
-  const connection = createWriterConnection({
-    ...deps,
+  const connection = createConnection(deps, {
     onFileEvents,
     onDeath() {
       threadRestarts++
@@ -62,9 +79,10 @@ export function createWriter(deps: WriterDeps): Writer {
     measureTimer = null
     const reply = await connection.call('measure', { now: clock.now() })
     if (reply.ok) {
-      sizes = reply.value
+      const { databaseBytes, filesystemFreeBytes } = reply.value
+      sizes = { databaseBytes, filesystemFreeBytes }
       onFileEvents(reply.value)
-    } else if (sender.trouble === null && !closed) {
+    } else if (sender.trouble() === null && !closed) {
       sender.failed(reply.trouble, reply.code)
     }
     if (!closed) measureTimer = clock.after(MEASURE_EVERY_MS, () => void measure())
@@ -75,33 +93,29 @@ export function createWriter(deps: WriterDeps): Writer {
     flush: sender.flush,
     call: connection.call,
 
-    async open() {
+    /** Takes the lock and opens the file. Rejects with a StoreError where a person has to decide; retries after other trouble. */
+    async open(): Promise<void> {
       const trouble = await connection.open()
       if (trouble !== null) sender.failed(trouble, 'open')
       void measure()
     },
 
-    status: () => ({
-      trouble: sender.trouble ?? (sender.isSlow ? 'busy' : null),
-      rowsWritten: sender.rowsWritten,
-      rowsDropped: queue.dropped,
-      writeFailures: sender.writeFailures,
-      queueRows: queue.rows,
-      databaseBytes: sizes.databaseBytes,
-      filesystemFreeBytes: sizes.filesystemFreeBytes,
-      integrityOk,
-      threadRestarts,
-    }),
+    status(): StoreStatus {
+      const sending = sender.status()
+      return { ...sending, ...sizes, rowsDropped: queue.dropped, queueRows: queue.rows, integrityOk, threadRestarts }
+    },
 
-    damaged() {
+    /** A check has found damage. */
+    damaged(): void {
       integrityOk = false
     },
 
-    threadDied() {
+    /** A reader thread died. */
+    threadDied(): void {
       threadRestarts++
     },
 
-    async close() {
+    async close(): Promise<void> {
       const abort = new AbortController()
       const ending = (async () => {
         await sender.flush()
@@ -120,5 +134,98 @@ export function createWriter(deps: WriterDeps): Writer {
       measureTimer?.cancel()
       await connection.end()
     },
+  }
+}
+
+type WriterReply<K extends keyof WriterCalls> = Reply<WriterCalls[K]['answer']>
+
+interface ConnectionEvents {
+  readonly onDeath: () => void
+  readonly onFileEvents: (events: FileEvents) => void
+}
+
+/** The way to the writer worker: takes the lock, starts the worker and opens the file, again after each trouble. */
+function createConnection(deps: WriterDeps, { onDeath, onFileEvents }: ConnectionEvents) {
+  const { path, retention, maxSizeBytes, clock, log, registrations, onSpawn } = deps
+  let lock: StoreLock | null = null
+  let worker: CallableWorker<WriterCalls> | null = null
+  let opening: Promise<StoreTrouble | null> | null = null
+  let refusal: StoreError | null = null
+
+  /** Resolves to `null` when the worker can be called. */
+  function ready(): Promise<StoreTrouble | null> {
+    if (worker !== null && opening === null) return Promise.resolve(null)
+    opening ??= openWorker().finally(() => {
+      opening = null
+    })
+    return opening
+  }
+
+  async function openWorker(): Promise<StoreTrouble | null> {
+    const notLocked = troubleIn(() => {
+      if (path !== IN_MEMORY) lock ??= takeLock(path)
+    })
+    if (notLocked !== null) return notLocked
+    const spawned = spawnWorker<WriterCalls>({ name: 'writer-worker', onDeath: died, onSpawn })
+    worker = spawned
+    const ask = { path, retention, maxSizeBytes, registrations: registrations(), now: clock.now() }
+    const reply = await spawned.call('open', ask)
+    if (!reply.ok) return reply.trouble
+    onFileEvents(reply.value)
+    if (reply.value.refusal === null) return null
+    refusal = new StoreError(reply.value.refusal.kind, reply.value.refusal.message)
+    return 'other'
+  }
+
+  function died(code: string): void {
+    worker = null
+    log.error({ code }, 'the writer thread of the store died and is started again')
+    onDeath()
+  }
+
+  /** `null` when the step succeeds; a refusal is remembered. */
+  function troubleIn(step: () => void): StoreTrouble | null {
+    try {
+      step()
+      return null
+    } catch (error) {
+      if (!(error instanceof StoreError)) return troubleOf(error)
+      refusal = error
+      return 'busy'
+    }
+  }
+
+  /** Ends the worker and releases the lock. */
+  async function end(): Promise<void> {
+    await worker?.end()
+    lock?.release()
+    lock = null
+  }
+
+  return {
+    ready,
+    end,
+
+    /** The first opening. Rejects with a StoreError where a person has to decide; resolves to any other trouble. */
+    async open(): Promise<StoreTrouble | null> {
+      const unfit = troubleIn(() => {
+        if (path !== IN_MEMORY) refuseNetworkDisk(path, deps.fileSystemType)
+      })
+      const notReady = unfit ?? (await ready())
+      // Later, a read-only disk is trouble that may pass. At the start a person is there to mend it.
+      if (notReady === 'read-only') refusal ??= refusedAsReadOnly(path)
+      if (refusal === null) return notReady
+      await end()
+      throw refusal
+    },
+
+    async call<K extends keyof WriterCalls>(kind: K, ask: WriterCalls[K]['ask']): Promise<WriterReply<K>> {
+      const notReady = await ready()
+      if (notReady !== null || worker === null) return { ok: false, trouble: notReady ?? 'other', code: 'open' }
+      return worker.call(kind, ask)
+    },
+
+    /** Calls the worker only if it is running. */
+    callRunning: async <K extends keyof WriterCalls>(kind: K, ask: WriterCalls[K]['ask']) => worker?.call(kind, ask),
   }
 }
