@@ -13,7 +13,7 @@ import { createEvents } from './events.ts'
 
 /**
  * A month of ten networks with ten endpoints each, polled every 15 s, as the real poller, observer and incident book judge it.
- * The noise, which must accuse nobody: answers that take from 20 ms to 1.9 s, pools that are a block or two behind, newest
+ * The noise, which must not be held against any node: answers that take from 20 ms to 1.9 s, pools that are a block or two behind, newest
  * blocks that lose, single polls that fail, and own outages, in which everybody fails. The control, which must be found: outages of
  * single endpoints, of one to ten minutes.
  */

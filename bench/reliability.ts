@@ -14,7 +14,7 @@ import { median } from './support.ts'
  * What crashes and power cuts cost. 200 times a process that writes is killed; 500 times the power is cut, as test/proof/power.ts
  * says; and for a minute a daemon at an easy pace shows how long something written waits for its fsync. Then what a daemon that is
  * stopped for a minute makes of nodes that are well, and how much memory thousands of endpoints take that all fail. Ends with 1
- * when an acknowledged row was lost, a file was damaged, or somebody was blamed. `kills`, `cuts`, `window`, `stop` or `memory` as
+ * when an acknowledged row was lost, a file was damaged, or a node was blamed. `kills`, `cuts`, `window`, `stop` or `memory` as
  * the argument runs that part alone; a second argument is another seed.
  */
 const KILLS = 200
@@ -103,13 +103,13 @@ async function stop(): Promise<void> {
   await new Promise((resolve) => setTimeout(resolve, STOPPED_MS))
   const woken = performance.now()
   scene.daemon.process.kill('SIGCONT')
-  const { observer } = await scene.until((look) => look.observer.impaired, 'it is told')
+  const { observer } = await scene.until((look) => look.observer.impaired, 'it is reported')
   await scene.until(({ states }) => states.every((state) => state === 'up'), 'everybody is up')
   const upMs = performance.now() - woken
   await new Promise((resolve) => setTimeout(resolve, 5000))
   const inFirst = scene.nodes.map((node) => scene.polls(node).filter((at) => at >= woken && at < woken + 1000).length)
   const { metric } = await scene.look()
-  figure('stopped for a minute, polled each second: told as', observer.reasons.join('; '))
+  figure('stopped for a minute, polled each second: reported as', observer.reasons.join('; '))
   figure('stopped for a minute: most polls of a node in the second after', Math.max(...inFirst))
   figure('stopped for a minute: turns skipped, of six nodes', metric('scheduler_skips_total', { reason: 'late' }))
   figure('stopped for a minute: everybody known again after', `${upMs.toFixed(0)} ms`)

@@ -4,28 +4,28 @@ import { endpointKey } from '../core/endpoint.ts'
 import type { Incident } from '../core/incident/incident.ts'
 import { CONDITION_CODES, VERDICTS } from '../core/verdict/condition.ts'
 
-/** What is wrong now: the open incidents, and those that changed lately, before the store has them. */
+/** The open incidents, and recently changed ones that may not be in the store yet. */
 export interface IncidentLog {
-  /** Open and not part of another, the newest first. */
+  /** Open incidents that are not part of another, the newest first. */
   open(): readonly Incident[]
-  /** Those that changed lately, closed and absorbed ones too: newer than what the store may have. */
+  /** Recently changed incidents, including closed and absorbed ones: newer than those in the store. */
   recent(): readonly Incident[]
-  /** The open incident of this endpoint, also when it is part of a network-wide one. */
+  /** The open incident of this endpoint, even if it is part of a network-wide one. */
   of(endpoint: { readonly network: string; readonly name: string }): Incident | null
-  /** Calls `listener` after every change, synchronously; returns what ends it. */
+  /** Calls `listener` after every change, synchronously; returns the function that ends the subscription. */
   subscribe(listener: (incident: Incident) => void): () => void
 }
 
 export interface WritableIncidentLog extends IncidentLog {
-  /** The incident as it stands now. */
+  /** Adds or replaces the incident. */
   put(incident: Incident): void
 }
 
-/** More than any queue of the store holds of incidents when it is well. */
-const RECENT = 512
+/** More than the store's queue holds while writing works. */
+const MAX_RECENT = 512
 
 export function createIncidentLog(): WritableIncidentLog {
-  /** The latest change last. */
+  /** In the order of their latest changes. */
   const recent = new Map<string, Incident>()
   const open = new Map<string, Incident>()
   const byEndpoint = new Map<EndpointKey, Incident>()
@@ -48,7 +48,7 @@ export function createIncidentLog(): WritableIncidentLog {
     put(incident) {
       recent.delete(incident.id)
       recent.set(incident.id, incident)
-      if (recent.size > RECENT) for (const [oldest] of recent) if (recent.size > RECENT) recent.delete(oldest)
+      if (recent.size > MAX_RECENT) for (const [oldest] of recent) if (recent.size > MAX_RECENT) recent.delete(oldest)
       const key =
         incident.endpoint === null ? null : endpointKey({ network: incident.network, name: incident.endpoint })
       if (incident.closedAt === null) {

@@ -2,17 +2,17 @@ import type { Clock } from '../clock.ts'
 import { MIN_STALL_MS } from '../core/observer/observer.ts'
 import { humanDuration, type UnixMs } from '../core/time.ts'
 
-/** What happened to Heartline itself and its machine, in the order of time: where a history has a gap, it tells why. */
+/** What happened to Heartline itself and its machine, in the order of time: it explains gaps in the history. */
 export interface Journal {
-  /** `lastHeardOf`: when an earlier run last wrote; 0 where there was none. */
-  started(lastHeardOf: UnixMs): void
-  /** Nothing of ours ran for so long, until now. */
+  /** `lastWriteAt`: when an earlier run last wrote; 0 if there was none. */
+  started(lastWriteAt: UnixMs): void
+  /** The process did not run for this long, until now. */
   held(ms: number): void
-  /** The machine's clock was set, just now. */
+  /** The machine's clock was just set. */
   stepped(byMs: number): void
   reloaded(endpoints: number): void
   reloadRefused(): void
-  /** Troubles that hold now, in words; each is one entry from when it is first told until it is told no more. */
+  /** All current troubles, in words: each is one entry, from the first call that has it to the last. */
   troubles(now: readonly string[]): void
   /** The newest first. */
   entries(): readonly JournalEntry[]
@@ -21,7 +21,7 @@ export interface Journal {
 export interface JournalEntry {
   readonly kind: JournalKind
   readonly from: UnixMs
-  /** `null` while it holds; the same as `from` of what takes no time. */
+  /** `null` while it lasts; equal to `from` for an event without duration. */
   readonly until: UnixMs | null
   readonly text: string
 }
@@ -29,15 +29,15 @@ export interface JournalEntry {
 export const JOURNAL_KINDS = ['start', 'absence', 'hold', 'clock', 'trouble', 'reload', 'refusal'] as const
 export type JournalKind = (typeof JOURNAL_KINDS)[number]
 
-/** Of a machine whose clock is set all day the latest are enough. */
-const MOST = 200
+/** A machine whose clock is set all day makes many entries: the latest are enough. */
+const MAX_ENTRIES = 200
 
 export function createJournal({ clock }: { readonly clock: Pick<Clock, 'now'> }): Journal {
   let past: JournalEntry[] = []
-  const holding = new Map<string, UnixMs>()
+  const current = new Map<string, UnixMs>()
 
   function note(entry: JournalEntry): void {
-    past = [...past, entry].slice(-MOST)
+    past = [...past, entry].slice(-MAX_ENTRIES)
   }
 
   function noteNow(kind: JournalKind, text: string): void {
@@ -46,13 +46,13 @@ export function createJournal({ clock }: { readonly clock: Pick<Clock, 'now'> })
   }
 
   return {
-    started(lastHeardOf) {
+    started(lastWriteAt) {
       const at = clock.now()
-      const missedMs = at - lastHeardOf
-      if (lastHeardOf > 0 && missedMs > 0) {
+      const missedMs = at - lastWriteAt
+      if (lastWriteAt > 0 && missedMs > 0) {
         note({
           kind: 'absence',
-          from: lastHeardOf,
+          from: lastWriteAt,
           until: at,
           text: `Heartline did not run for about ${humanDuration(missedMs)}`,
         })
@@ -72,21 +72,21 @@ export function createJournal({ clock }: { readonly clock: Pick<Clock, 'now'> })
         `this machine's clock was set ${byMs > 0 ? 'forward' : 'back'} by ${humanDuration(Math.abs(byMs))}`,
       ),
 
-    reloaded: (endpoints) => noteNow('reload', `the configuration was loaded again: ${endpoints} endpoints`),
-    reloadRefused: () => noteNow('refusal', 'a configuration with mistakes was refused; the one before stays in force'),
+    reloaded: (endpoints) => noteNow('reload', `the configuration was reloaded: ${endpoints} endpoints`),
+    reloadRefused: () => noteNow('refusal', 'a configuration with errors was rejected; the previous one stays in force'),
 
     troubles(now) {
       const at = clock.now()
-      for (const [text, from] of holding) {
+      for (const [text, from] of current) {
         if (now.includes(text)) continue
-        holding.delete(text)
+        current.delete(text)
         note({ kind: 'trouble', from, until: Math.max(from, at), text })
       }
-      for (const text of now) if (!holding.has(text)) holding.set(text, at)
+      for (const text of now) if (!current.has(text)) current.set(text, at)
     },
 
     entries() {
-      const open = [...holding].map(([text, from]) => ({ kind: 'trouble', from, until: null, text }) as const)
+      const open = [...current].map(([text, from]) => ({ kind: 'trouble', from, until: null, text }) as const)
       return [...past, ...open].sort((a, b) => b.from - a.from)
     },
   }

@@ -4,71 +4,71 @@ import type { Shard } from '../core/network.ts'
 import type { Head, PollResult } from '../core/poll-result.ts'
 import type { UnixMs } from '../core/time.ts'
 
-/** When each endpoint was first seen at which of the last blocks: kept in memory alone, and bounded whatever is configured. */
+/** When each endpoint was first seen at each recent block. Kept in memory only, and bounded whatever is configured. */
 export interface Sightings {
-  /** `undefined` until it has told a head. */
+  /** `undefined` until the endpoint has reported a head. */
   of(key: EndpointKey, shard: Shard): Sighted | undefined
 }
 
 export interface Sighted {
-  /** Where its head became another, the oldest first. */
+  /** Its changes of head, the oldest first. */
   readonly heads: readonly Sighting[]
-  /** Blocks that it was asked for besides, the oldest answer first. */
+  /** Blocks requested from it to compare hashes, the oldest answer first. */
   readonly compared: readonly Block[]
 }
 
-/** An endpoint's head became this one after `after`, when its last other answer began, and by `at`, when this one had come. */
+/** The head changed to this one between `after`, when the previous answer was requested, and `at`, when this one arrived. */
 export interface Sighting {
   readonly head: Head
   readonly at: UnixMs
-  /** `null` of the first: nobody knows since when it had been there. */
+  /** `null` for the first sighting: the head may have been there for any time. */
   readonly after: UnixMs | null
-  /** The height that it told before. */
+  /** The height reported before. */
   readonly before: number | null
 }
 
 export interface WritableSightings extends Sightings {
-  /** Those that are configured from now on; whoever is not among them is forgotten. */
+  /** Replaces the configured endpoints; the sightings of all others are dropped. */
   retain(endpoints: readonly { readonly key: EndpointKey; readonly shards: readonly Shard[] }[]): void
-  /** A poll that says something of the node. */
+  /** Adds a poll whose result is valid. */
   take(result: PollResult): void
-  /** The wall clock was set by so much. */
+  /** The wall clock was set by this much. */
   shift(ms: number): void
 }
 
-/** What is told, and a few more: blocks that are skipped are no sighting of their own. */
-const MOST_KEPT = 64
-const FEWEST_KEPT = 8
-/** Of all endpoints together, some 10 MB; with very many of them each keeps fewer. */
-const ROOM = 100_000
+/** More than the page shows: skipped blocks have no sighting of their own. */
+const MAX_KEPT = 64
+const MIN_KEPT = 8
+/** For all endpoints together, about 10 MB: with very many endpoints each keeps fewer. */
+const MAX_TOTAL = 100_000
 
 interface Row {
   heads: Sighting[]
   compared: Block[]
-  /** When the latest answer began. */
-  askedAt: UnixMs
+  /** When the latest answer was requested. */
+  requestedAt: UnixMs
 }
 
 export function createSightings(): WritableSightings {
   let rows = new Map<EndpointKey, Map<Shard, Row>>()
-  let kept = MOST_KEPT
+  let kept = MAX_KEPT
 
-  function seen(of: Map<Shard, Row>, shard: Shard, head: Head, { startedAt, finishedAt }: PollResult): void {
+  function addHead(of: Map<Shard, Row>, shard: Shard, head: Head, { startedAt, finishedAt }: PollResult): void {
     const row = of.get(shard)
     if (row === undefined) {
       of.set(shard, {
         heads: [{ head, at: finishedAt, after: null, before: null }],
         compared: [],
-        askedAt: startedAt,
+        requestedAt: startedAt,
       })
       return
     }
     const last = row.heads[row.heads.length - 1] as Sighting
     if (last.head.hash !== head.hash || last.head.height !== head.height) {
-      row.heads.push({ head, at: finishedAt, after: row.askedAt, before: last.head.height })
+      row.heads.push({ head, at: finishedAt, after: row.requestedAt, before: last.head.height })
       while (row.heads.length > kept) row.heads.shift()
     }
-    row.askedAt = startedAt
+    row.requestedAt = startedAt
   }
 
   return {
@@ -82,13 +82,13 @@ export function createSightings(): WritableSightings {
         }),
       )
       const chains = endpoints.reduce((sum, { shards }) => sum + shards.length, 0)
-      kept = Math.min(MOST_KEPT, Math.max(FEWEST_KEPT, Math.floor(ROOM / Math.max(1, chains))))
+      kept = Math.min(MAX_KEPT, Math.max(MIN_KEPT, Math.floor(MAX_TOTAL / Math.max(1, chains))))
     },
 
     take(result) {
       const of = rows.get(endpointKey(result.endpoint))
       if (of === undefined) return
-      for (const { shard, outcome } of result.heads) if (outcome.ok) seen(of, shard, outcome.value, result)
+      for (const { shard, outcome } of result.heads) if (outcome.ok) addHead(of, shard, outcome.value, result)
       for (const { shard, height, hash } of result.compared) {
         const row = of.get(shard)
         if (row === undefined) continue
@@ -100,7 +100,7 @@ export function createSightings(): WritableSightings {
     shift(ms) {
       for (const of of rows.values()) {
         for (const row of of.values()) {
-          row.askedAt += ms
+          row.requestedAt += ms
           row.heads = row.heads.map((one) => ({
             ...one,
             at: one.at + ms,

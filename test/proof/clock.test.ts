@@ -46,7 +46,7 @@ async function open({ onTestFinished }: TestContext, offset = '+0', options: Sce
   return { scene, set }
 }
 
-/** By the nodes: nobody was left out, and nobody asked in a burst, from then on; as nearly as a busy machine can tell. */
+/** As the nodes see it: from then on every node is polled, and none in a burst, as exactly as a busy machine allows. */
 function expectSteadyPolls(scene: Scene, from: number): void {
   const to = performance.now()
   for (const node of scene.nodes) {
@@ -65,7 +65,7 @@ describe.skipIf(!requirePackage('faketime', 'faketime')).concurrent('a wall cloc
     { what: 'forward', hours: 1 },
     { what: 'back', hours: -1 },
   ])(
-    'that is set $what by an hour changes no poll and no verdict, and is told',
+    'that is set $what by an hour changes no poll and no verdict, and is reported',
     // One poll decides, and on a machine that is busy for a moment a node of ours may take a second.
     { timeout: 40_000, retry: 1 },
     async ({ what, hours }, context) => {
@@ -76,7 +76,7 @@ describe.skipIf(!requirePackage('faketime', 'faketime')).concurrent('a wall cloc
       const before = Date.now()
       set(hours > 0 ? '+3600' : '-3600')
       const set0 = performance.now()
-      const told = await scene.until(({ observer }) => observer.reasons.join().includes('clock'), 'it is told')
+      const reported = await scene.until(({ observer }) => observer.reasons.join().includes('clock'), 'it is reported')
       const up = await scene.until(isAllUp, 'everybody is up again')
       const unknownMs = performance.now() - set0
       await systemClock.sleep(3 * INTERVAL_MS)
@@ -85,7 +85,7 @@ describe.skipIf(!requirePackage('faketime', 'faketime')).concurrent('a wall cloc
       expect(await scene.accusations()).toEqual([])
       const { polls, incidents } = await scene.written()
 
-      expect(told.observer.reasons).toContain(`this machine's clock was set ${what} by 60 min`)
+      expect(reported.observer.reasons).toContain(`this machine's clock was set ${what} by 60 min`)
       expect(unknownMs).toBeLessThan(3 * INTERVAL_MS)
       const direction = hours > 0 ? 'forward' : 'backward'
       expect(up.metric('clock_jumps_total', { direction })).toBe(1)
@@ -99,7 +99,7 @@ describe.skipIf(!requirePackage('faketime', 'faketime')).concurrent('a wall cloc
     },
   )
 
-  test('that runs fast or slow is no jump', { timeout: 40_000 }, async (context) => {
+  test('that runs fast or slow does not count as set', { timeout: 40_000 }, async (context) => {
     // A thousand times what a bad crystal does: over the test it adds up to more than a jump.
     const { scene } = await open(context, '+0 x1.3')
     const from = performance.now()

@@ -43,7 +43,7 @@ function tellsOfNetwork(reasons: readonly string[]): boolean {
 }
 
 describe.concurrent('our own network', () => {
-  test('that is gone makes everybody unknown and nobody down; whoever comes back is judged again', async (context) => {
+  test('that is gone makes all endpoints unknown and none down; they are judged again when it is back', async (context) => {
     const scene = await open(context, ['127.0.0.2', '127.0.0.3', '127.0.0.4', '127.0.0.4'])
     const [first, ...others] = scene.nodes
     if (first === undefined) throw new Error('no node')
@@ -77,7 +77,7 @@ describe.concurrent('our own network', () => {
     expect(incidents).toBe(3)
   })
 
-  test('is not to blame where one of several hosts is gone with all its endpoints, nor where there is but one', async (context) => {
+  test('is not blamed when one of several hosts is gone with all its endpoints, or the only host', async (context) => {
     const some = await open(context, ['127.0.0.2', '127.0.0.3', '127.0.0.3'])
     const alone = await open(context, ['127.0.0.1', '127.0.0.1'])
 
@@ -95,7 +95,7 @@ describe.concurrent('our own network', () => {
     for (const { observer } of [gone, all]) expect(tellsOfNetwork(observer.reasons)).toBe(false)
   })
 
-  test.skipIf(!canIsolate())('that loses all its routes is told from nodes that are gone', async () => {
+  test.skipIf(!canIsolate())('that loses all its routes is distinguished from nodes that are gone', async () => {
     const command = ['-n', process.execPath, '--import', 'tsx', CUT_OFF]
 
     const { stdout } = await promisify(execFile)('unshare', command)

@@ -51,13 +51,13 @@ describe.skipIf(!canBreakDisks())('a disk on which', () => {
   afterEach(() => daemon.stop('SIGKILL'))
 
   for (const { what, reason, part } of [
-    // The WAL's index has to grow as well, and SQLite tells of that as if the disk were full, whatever the error.
+    // The WAL's index has to grow as well, and SQLite reports any error there as a full disk.
     { what: 'EIO', reason: 'io', part: '/heartline.db-wal' },
     { what: 'ENOSPC', reason: 'full', part: '/heartline.db' },
   ] as const) {
-    test(`every write fails with ${what} delays polls on their way to disk, and nothing else`, async () => {
+    test(`every write fails with ${what} delays polls on their way to the disk, and nothing else`, async () => {
       disk.break(what, 'w', part)
-      const broken = await untilFigures(daemon, ({ degraded, queued }) => degraded && queued > 0, 'it is told')
+      const broken = await untilFigures(daemon, ({ degraded, queued }) => degraded && queued > 0, 'it is reported')
       await expectItGoesOn(daemon)
       const later = await figuresOf(daemon)
       disk.mend()
@@ -71,9 +71,14 @@ describe.skipIf(!canBreakDisks())('a disk on which', () => {
     }, 30_000)
   }
 
-  test('fsync fails takes no more polls for written, and says so', async () => {
+  test('fsync fails acknowledges no more polls, and reports it', async () => {
     disk.break('EIO', 's', '/heartline.db')
-    const broken = await untilFigures(daemon, ({ degraded, queued }) => degraded && queued > 0, 'it is told', 25_000)
+    const broken = await untilFigures(
+      daemon,
+      ({ degraded, queued }) => degraded && queued > 0,
+      'it is reported',
+      25_000,
+    )
     await expectItGoesOn(daemon)
     const later = await figuresOf(daemon)
     disk.mend()
@@ -86,7 +91,7 @@ describe.skipIf(!canBreakDisks())('a disk on which', () => {
 })
 
 describe.skipIf(!mayMount())('a real disk', () => {
-  test('that is full lets go of the reserve; polls then wait, and are written when there is room again', async () => {
+  test('that is full releases the reserve; then polls wait, and are written when there is room again', async () => {
     const folder = join(directory, 'disk')
     mkdirSync(folder)
     execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=24m', 'tmpfs', folder])
@@ -103,7 +108,7 @@ describe.skipIf(!mayMount())('a real disk', () => {
           fill(filler)
           return degraded
         },
-        'it is told',
+        'it is reported',
       )
       expect(existsSync(`${path}.reserve`)).toBe(false)
       await expectItGoesOn(daemon)
@@ -118,7 +123,7 @@ describe.skipIf(!mayMount())('a real disk', () => {
     }
   }, 60_000)
 
-  test('that is read-only ends the start with 78 and a sentence, and a store on it stays as it is', async () => {
+  test('that is read-only ends the start with 78 and a message, and leaves the store unchanged', async () => {
     const folder = join(directory, 'disk')
     mkdirSync(folder)
     const path = join(folder, 'heartline.db')

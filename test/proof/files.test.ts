@@ -125,8 +125,8 @@ function isWritten(file: string): boolean {
   }
 }
 
-describe('a store that another has', () => {
-  test('is refused to all but one of three daemons that start at once: the others end with 75', async () => {
+describe('a store that another process has open', () => {
+  test('is given to one of three daemons that start at once: the others end with 75', async () => {
     writeFileSync(
       join(folder, 'heartline.yaml'),
       JSON.stringify({ server: { listen: '127.0.0.1:0' }, ...nodes.config }),
@@ -156,7 +156,7 @@ describe('a store that another has', () => {
     expect(rowsIn(path)).toBeGreaterThan(0)
   }, 30_000)
 
-  test('makes a second daemon leave in a second, and goes on as if nobody had asked', async () => {
+  test('makes a second daemon exit within a second, and is not disturbed by it', async () => {
     const first = await start()
     await untilFigures(first, ({ written }) => written > 0, 'polls are written')
     const refused: number[] = []
@@ -182,14 +182,14 @@ describe('a store that another has', () => {
     expect(rowsIn(path)).toBeGreaterThanOrEqual(polls)
   }, 30_000)
 
-  test('locked by a foreign writer for seconds holds up no poll, and gets every one of them afterwards', async () => {
+  test('that another writer locks for seconds delays no poll, and gets all of them afterwards', async () => {
     const daemon = await start()
     await untilFigures(daemon, ({ written }) => written > 0, 'polls are written')
     const foreign = new Database(path)
     foreign.exec('BEGIN IMMEDIATE')
     const held: number[] = []
 
-    const locked = await untilFigures(daemon, ({ degraded }) => degraded, 'it is told')
+    const locked = await untilFigures(daemon, ({ degraded }) => degraded, 'it is reported')
     const later = await untilFigures(
       daemon,
       ({ queued, loopHeldMs }) => {
@@ -213,7 +213,7 @@ describe('a store that another has', () => {
 })
 
 describe('a store from a newer version', () => {
-  test('ends the start with 78, and not a byte of it changes', async () => {
+  test('ends the start with 78, and is not changed by a byte', async () => {
     takeOver('stopped')
     const newer = new Database(path)
     newer.pragma(`user_version = ${Number(newer.pragma('user_version', { simple: true })) + 1}`)

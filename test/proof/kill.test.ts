@@ -50,7 +50,7 @@ function openAgain(path: string) {
   return openDatabase(path, readMigrations(), UNLIMITED).db
 }
 
-/** What people are told of these days, by the hour. */
+/** The history of these days as people see it, by the hour. */
 function historyIn(path: string) {
   const db = openAgain(path)
   const query = { endpoint: WRITTEN_ENDPOINT, from: START, to: NOW, stepMs: HOUR_MS }
@@ -67,7 +67,7 @@ function pollsIn(path: string): number {
   return Number(polls)
 }
 
-test('kill -9 while writing leaves whole batches and every acknowledged one, what endpoints remember too', async () => {
+test('kill -9 while writing leaves whole batches, every acknowledged one, and the health saved with them', async () => {
   const cycles = []
   const options = { cycles: 4, directory, random: createRandom(4), leastMs: 50, mostMs: 250, from: 'src' } as const
   for await (const cycle of killWhileWriting(options)) cycles.push(cycle)
@@ -101,7 +101,7 @@ describe.skipIf(!canBreakDisks())('kill -9 in the middle of a call on the disk',
     return killed
   }
 
-  test('of retention leaves a history that says the same as before, and a second attempt ends well', async () => {
+  test('of retention leaves the same history as before, and a second attempt succeeds', async () => {
     const before = historyIn(filled)
     const left = new Set<number>()
     const paths: string[] = []
@@ -126,7 +126,7 @@ describe.skipIf(!canBreakDisks())('kill -9 in the middle of a call on the disk',
     }
   }, 60_000)
 
-  test('of a backup leaves no copy, or a whole one, and the store as it was', () => {
+  test('of a backup leaves no copy or a whole one, and the store unchanged', () => {
     let copies = 0
 
     const killed = killAt('backup', '/copied.partial', (path, copy) => {

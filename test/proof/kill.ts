@@ -8,7 +8,7 @@ import { lastAcknowledged, readWritten } from './written.ts'
 
 /** One life of a writing process, ended by kill -9, and what was found after it. */
 export interface KillCycle {
-  /** Polls that this process was told are on disk. */
+  /** Polls that were acknowledged to this process. */
   readonly acknowledged: number
   /** Of all polls acknowledged so far, those that are not there: must be 0. */
   readonly lost: number
@@ -52,7 +52,7 @@ export async function* killWhileWriting(options: KillOptions): AsyncGenerator<Ki
 
     const told = readFileSync(side, 'utf8')
     const before = next
-    // The next process begins after what was acknowledged: what it writes anew of the rest is the same.
+    // The next process starts after the acknowledged polls: it writes the rest again, with the same values.
     next = Math.max(next, lastAcknowledged(told) + 1)
     const { sound, polls, whole } = readCopy(path, join(directory, 'copy'))
     const openedMs = Number(told.slice(0, told.indexOf('\n')))

@@ -18,7 +18,7 @@ describe.skipIf(!canBreakDisks())('a power cut', () => {
   })
   afterAll(() => rmSync(directory, { recursive: true, force: true }))
 
-  test(`at any moment, ${CASES} times, leaves whole batches, the first ones, and all that was synced`, () => {
+  test(`at any moment, ${CASES} times, leaves the first batches whole, and everything that was synced`, () => {
     const cuts = [...cutPower(calls, { cases: CASES, directory, random: createRandom(5) })]
 
     // The moments lie on both sides of several checkpoints.
@@ -28,7 +28,7 @@ describe.skipIf(!canBreakDisks())('a power cut', () => {
     expect(Math.max(...cuts.map(({ lost }) => lost))).toBeGreaterThan(0)
   })
 
-  test('on a disk that only says that it has synced is seen to lose more: these cases can fail', () => {
+  test('on a disk that only pretends to sync loses more: these cases can fail', () => {
     const cuts = [...cutPower(calls, { cases: CASES, directory, random: createRandom(5), lying: true })]
 
     expect(cuts.some(({ lostThoughSynced }) => lostThoughSynced > 0)).toBe(true)

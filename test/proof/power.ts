@@ -25,7 +25,7 @@ export interface PowerCut {
   readonly lostThoughSynced: number
 }
 
-/** What becomes of the writes that were not synced: they end at some byte, end in wrong ones, miss some sectors, or are not there. */
+/** What can happen to writes that were not synced: they are cut at a byte, end in wrong bytes, miss sectors, or are lost. */
 export const LOSSES = ['torn', 'scrambled', 'holes', 'none'] as const
 export type Loss = (typeof LOSSES)[number]
 
@@ -92,7 +92,7 @@ interface CutOptions {
   readonly cases: number
   readonly directory: string
   readonly random: () => number
-  /** A disk that says it has synced the database, and has not: what is asked here must be able to fail. */
+  /** A disk that pretends to sync the database: it shows that these tests can fail. */
   readonly lying?: boolean
 }
 

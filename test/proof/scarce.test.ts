@@ -48,7 +48,7 @@ function limitFiles(daemon: RunningDaemon, files: number): void {
 }
 
 describe.concurrent('a daemon that has too little', () => {
-  test('of file descriptors holds it against nobody, says so, and goes on when it has enough', {
+  test('of file descriptors blames no node, reports it, and goes on when it has enough', {
     timeout: 60_000,
   }, async (context) => {
     const count = 150
@@ -58,7 +58,7 @@ describe.concurrent('a daemon that has too little', () => {
     const metrics = () => ask(`${daemon.url}/metrics`)
 
     limitFiles(daemon, 80)
-    await until(async () => sumOf(await metrics(), 'observer_impaired') === 1, 'it is told')
+    await until(async () => sumOf(await metrics(), 'observer_impaired') === 1, 'it is reported')
     await systemClock.sleep(3000)
     const status = JSON.parse(await ask(`${daemon.url}/api/v1/status`)) as StatusView
     const scarce = await metrics()
@@ -73,9 +73,9 @@ describe.concurrent('a daemon that has too little', () => {
     expect(sumOf(scarce, 'incidents_open')).toBe(0)
   })
 
-  test('of memory polls thousands of endpoints in it, all of which fail', { timeout: 60_000 }, async (context) => {
+  test('of memory polls thousands of endpoints that all fail', { timeout: 60_000 }, async (context) => {
     const heapMiB = 128
-    // Each is a host of its own, where nobody listens.
+    // Each has a host of its own, on which nothing listens.
     const urls = Array.from({ length: 2000 }, (_, at) => `http://127.1.${Math.floor(at / 250)}.${1 + (at % 250)}:9`)
 
     const daemon = await open(context, urls, '4s', { env: { NODE_OPTIONS: `--max-old-space-size=${heapMiB}` } })

@@ -21,8 +21,8 @@ export interface Scene {
   look(): Promise<Look>
   until(holds: (look: Look) => boolean, what: string, withinMs?: number): Promise<Look>
   /**
-   * Waits until everybody is up, and tells whatever was ever held against anybody: in the log, by state changes, by incidents,
-   * in the history. Empty, as they are all well.
+   * Waits until every endpoint is up, and returns every failure ever attributed to a node: in the log, in state changes, in
+   * incidents and in the history. Empty, because all nodes work.
    */
   accusations(): Promise<readonly string[]>
   /** Stops the daemon, and reads what it has written. */
@@ -128,7 +128,7 @@ export async function openScene({
     return last
   }
 
-  // On a machine so busy that nodes seem slow before anything has happened, nothing could be told.
+  // On a machine so busy that nodes seem slow before the test starts, nothing could be concluded.
   for (let turn = 0; turn < 3; turn++) {
     const { metric } = await untilLook(isAllUp, 'everybody is up')
     if (metric('endpoint_state_changes_total') === 0) break

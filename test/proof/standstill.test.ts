@@ -24,7 +24,7 @@ function pollsBetween(times: readonly number[], from: number, to: number): numbe
 }
 
 describe.concurrent('a daemon that stands still', () => {
-  test('as a whole (SIGSTOP) blames nobody, catches up with one poll each, and has no data of that time', async (context) => {
+  test('as a whole (SIGSTOP) blames no node, catches up with one poll each, and has no data for that time', async (context) => {
     const stoppedMs = 5000
     const scene = await open(context)
     const pid = Number(scene.daemon.process.pid)
@@ -35,7 +35,7 @@ describe.concurrent('a daemon that stands still', () => {
     const to = Date.now()
     const woken = performance.now()
     process.kill(pid, 'SIGCONT')
-    const after = await scene.until(({ observer }) => observer.impaired, 'it is told')
+    const after = await scene.until(({ observer }) => observer.impaired, 'it is reported')
     await systemClock.sleep(4 * INTERVAL_MS)
 
     expect(after.observer.reasons).toContainEqual(expect.stringMatching(/^this process stood still for \d/))
@@ -56,7 +56,7 @@ describe.concurrent('a daemon that stands still', () => {
     expect(await scene.accusations()).toEqual([])
   })
 
-  test('with its event loop held for 5 s takes no late answer for a late node, and counts the turns that it missed', async (context) => {
+  test('with its event loop blocked for 5 s blames no node for a late answer, and counts the missed turns', async (context) => {
     const scene = await open(context, {
       hosts: Array.from({ length: 10 }, () => '127.0.0.1'),
       env: { NODE_OPTIONS: `--import ${HOLD.href}`, HOLD_MS: '5000' },
@@ -64,7 +64,7 @@ describe.concurrent('a daemon that stands still', () => {
 
     scene.daemon.process.kill('SIGUSR2')
     await systemClock.sleep(100)
-    const after = await scene.until(({ observer }) => observer.impaired, 'it is told')
+    const after = await scene.until(({ observer }) => observer.impaired, 'it is reported')
     const well = await scene.until(isAllUp, 'everybody is up')
     await systemClock.sleep(2 * INTERVAL_MS)
 
@@ -74,8 +74,8 @@ describe.concurrent('a daemon that stands still', () => {
   })
 })
 
-describe('a daemon that hardly gets any processor', () => {
-  test('blames nobody for it', async (context) => {
+describe('a daemon that gets almost no CPU', () => {
+  test('blames no node for it', async (context) => {
     const scene = await open(context, { hosts: Array.from({ length: 10 }, () => '127.0.0.1'), thresholds: {} })
     const burners: ChildProcess[] = []
     context.onTestFinished(() => burners.forEach((burner) => burner.kill('SIGKILL')))

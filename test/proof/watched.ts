@@ -87,7 +87,7 @@ export async function untilFigures(
   return figures
 }
 
-/** Rows of a store that nobody has open; throws when it is damaged. */
+/** Rows of a closed store; throws when it is damaged. */
 export function rowsIn(path: string): number {
   const db = new Database(path)
   try {

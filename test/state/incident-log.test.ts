@@ -11,15 +11,15 @@ const WHOLE = incident({
   absorbedBy: 'incident-0',
 })
 
-test('an incident that went through JSON is the same', () => {
+test('an incident survives JSON unchanged', () => {
   expect(readIncident(JSON.parse(JSON.stringify(WHOLE)))).toEqual(WHOLE)
 })
 
-test('what a later version adds is left out', () => {
+test('properties of a later version are left out', () => {
   expect(readIncident({ ...WHOLE, severity: 9 })).toEqual(WHOLE)
 })
 
-describe('nothing is made of', () => {
+describe('no incident is read from', () => {
   test.each([
     ['nothing', null],
     ['text', 'incident'],

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { createJournal } from '../../src/state/journal.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
 
-test('a trouble is one entry from when it is first told until it is told no more', async () => {
+test('a trouble is one entry, from its first report to its last', async () => {
   const clock = createFakeClock()
   const journal = createJournal({ clock })
   const begun = clock.now()
@@ -17,7 +17,7 @@ test('a trouble is one entry from when it is first told until it is told no more
   expect(journal.entries()).toEqual([{ kind: 'trouble', from: begun, until: begun + 2000, text: 'no network' }])
 })
 
-test('the first run of all tells of no absence, and a hold too short to miss anything is none', () => {
+test('the very first run reports no absence, and a short pause is not an entry', () => {
   const journal = createJournal({ clock: createFakeClock() })
 
   journal.started(0)
@@ -26,7 +26,7 @@ test('the first run of all tells of no absence, and a hold too short to miss any
   expect(journal.entries().map(({ kind }) => kind)).toEqual(['start'])
 })
 
-test('of very many entries the latest are kept', () => {
+test('only the latest of many entries are kept', () => {
   const journal = createJournal({ clock: createFakeClock() })
 
   for (let second = 1; second <= 1000; second++) journal.stepped(second * 1000)

@@ -18,7 +18,7 @@ function watching(): WritableSightings {
   return sightings
 }
 
-test('a head was reached after the last answer that told less began, and before the first that told it had come', () => {
+test('a head was reached after the last lower answer was requested, and before the first answer with it arrived', () => {
   const sightings = watching()
 
   told(sightings, 1000, 7)
@@ -31,7 +31,7 @@ test('a head was reached after the last answer that told less began, and before 
   expect(sightings.of(KEY, null)?.heads).toHaveLength(2)
 })
 
-test('another block at the same height is a sighting of its own', () => {
+test('another block at the same height is a separate sighting', () => {
   const sightings = watching()
 
   told(sightings, 1000, 7)
@@ -40,7 +40,7 @@ test('another block at the same height is a sighting of its own', () => {
   expect(sightings.of(KEY, null)?.heads.map(({ head }) => head.hash)).toEqual(['0x7', '0xother'])
 })
 
-test('a poll without an answer leaves open since when', () => {
+test('a poll without an answer widens the time of the next sighting', () => {
   const sightings = watching()
   told(sightings, 1000, 7)
 
@@ -51,7 +51,7 @@ test('a poll without an answer leaves open since when', () => {
   expect(sightings.of(KEY, null)?.heads[1]).toMatchObject({ at: 3100, after: 1000 })
 })
 
-test('what is kept is bounded, for few endpoints and for very many', () => {
+test('the number of sightings is bounded, for few endpoints and for very many', () => {
   const few = watching()
   const many = createSightings()
   many.retain([
@@ -71,7 +71,7 @@ test('what is kept is bounded, for few endpoints and for very many', () => {
   expect(few.of(KEY, null)?.heads.at(-1)?.head.height).toBe(499)
 })
 
-test('who is no longer configured is forgotten, and who stays is not', () => {
+test('endpoints that are no longer configured are dropped, all others are kept', () => {
   const sightings = watching()
   told(sightings, 1000, 7)
 
@@ -83,7 +83,7 @@ test('who is no longer configured is forgotten, and who stays is not', () => {
   expect(sightings.of(KEY, null)).toBeUndefined()
 })
 
-test('a wall clock that is set makes nobody late', () => {
+test('a wall clock that is set makes no endpoint late', () => {
   const sightings = watching()
   told(sightings, 1000, 7)
   told(sightings, 2000, 8)

@@ -29,7 +29,7 @@ const CALL: AdminCall = {
 
 describe('aliases', () => {
   for (const where of ['on disk', 'in memory']) {
-    test(`${where} are there as they were told last`, async () => {
+    test(`${where} are returned as they were saved last`, async () => {
       const path = where === 'in memory' ? ':memory:' : join(temporaryDirectory(), 'store.db')
       const { store } = await opened({ path, clock: createFakeClock({ now: BASE }) })
 
@@ -60,7 +60,7 @@ describe('aliases', () => {
 })
 
 describe('the audit of admin calls', () => {
-  test('has a row for each, also for two of one millisecond', async () => {
+  test('has a row for each call, even for two in one millisecond', async () => {
     const path = join(temporaryDirectory(), 'store.db')
     const { store } = await opened({ path })
 
@@ -77,7 +77,7 @@ describe('the audit of admin calls', () => {
     ])
   })
 
-  test('is kept as long as the hours are', () => {
+  test('is kept as long as hours are', () => {
     const bench = benchOn()
     const now = BASE + RETENTION.hourMs + DAY_MS
     bench.writing.write(

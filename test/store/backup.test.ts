@@ -22,7 +22,7 @@ async function filled(path: string, rows: number) {
 }
 
 describe('a backup', () => {
-  test('of a store that is being written holds whole batches, and one file', async () => {
+  test('of a store that is being written is one file with whole batches', async () => {
     const directory = temporaryDirectory()
     const path = join(directory, 'store.db')
     const store = await filled(path, 20_000)
@@ -38,7 +38,7 @@ describe('a backup', () => {
     expect(readdirSync(directory).filter((name) => name.startsWith('copy'))).toEqual(['copy.db'])
   })
 
-  test('from outside, of a live store, holds what was acknowledged', async () => {
+  test('from another process, of a live store, has every acknowledged poll', async () => {
     const directory = temporaryDirectory()
     const path = join(directory, 'store.db')
     const store = await filled(path, 3000)
@@ -49,7 +49,7 @@ describe('a backup', () => {
     expect(store.status().trouble).toBeNull()
   })
 
-  test('from outside, of a store that nobody has open, is a store that opens', async () => {
+  test('from another process, of a closed store, can be opened', async () => {
     const directory = temporaryDirectory()
     const path = join(directory, 'store.db')
     const store = await filled(path, 1500)
@@ -71,7 +71,7 @@ describe('a backup', () => {
     expect(rowsIn(join(directory, 'copy.db'))).toBe(700)
   })
 
-  test('that cannot be made leaves nothing behind, and says so', async () => {
+  test('that fails leaves no file and reports the error', async () => {
     const directory = temporaryDirectory()
     const store = await filled(join(directory, 'store.db'), 10)
 

@@ -12,22 +12,22 @@ const incident = (id: string, json: string): WriteEvent => {
   return { kind: 'save-incident', incident: { id, ...rest, json } }
 }
 
-/** What a batch says, in order. */
-function sayings(batch: Batch): (number | string)[] {
-  const told: (number | string)[] = []
+/** The contents of a batch, in order. */
+function contentsOf(batch: Batch): (number | string)[] {
+  const contents: (number | string)[] = []
   let next = 0
   for (let row = 0; row <= batch.polls.length / POLL_NUMBERS; row++) {
     for (let event = batch.events[next]; event !== undefined && event.after <= row; event = batch.events[++next]) {
-      told.push(event.event.kind === 'save-health' ? event.event.endpoint : event.event.kind)
+      contents.push(event.event.kind === 'save-health' ? event.event.endpoint : event.event.kind)
     }
     const number = batch.polls[row * POLL_NUMBERS]
-    if (number !== undefined) told.push(number)
+    if (number !== undefined) contents.push(number)
   }
-  return told
+  return contents
 }
 
-describe('the write queue', () => {
-  test('gives everything back in the order in which it came, whatever is pushed while a batch is being written', () => {
+describe('the batch queue', () => {
+  test('returns everything in the order of arrival, whatever is pushed while a batch is being written', () => {
     const steps = fc.array(fc.oneof(fc.integer({ min: 1, max: 400 }), fc.constantFrom('event', 'take', 'done')), {
       maxLength: 60,
     })
@@ -40,7 +40,7 @@ describe('the write queue', () => {
         let count = 0
         const end = () => {
           if (taken === null) return
-          written.push(...sayings(taken))
+          written.push(...contentsOf(taken))
           queue.done()
           taken = null
         }
@@ -77,7 +77,7 @@ describe('the write queue', () => {
     expect(queue.hasFullBatch).toBe(false)
   })
 
-  test('when it is full drops the oldest polls, but never the batch that is being written, nor what endpoints must remember', () => {
+  test('that is full drops the oldest polls, but never the batch that is being written or saved health', () => {
     const queue = createBatchQueue({ maxRows: 1500 })
     for (let row = 0; row < BATCH_ROWS; row++) queue.pushPoll(row, POLL)
     const first = queue.take()
@@ -92,15 +92,15 @@ describe('the write queue', () => {
     queue.done()
     const rest: (number | string)[] = []
     for (let batch = queue.take(); batch !== null; batch = queue.take()) {
-      rest.push(...sayings(batch))
+      rest.push(...contentsOf(batch))
       queue.done()
     }
-    expect(rest.filter((saying) => typeof saying === 'string')).toEqual(['b', 'a'])
+    expect(rest.filter((entry) => typeof entry === 'string')).toEqual(['b', 'a'])
     expect(rest.at(-2)).toBe(5 * BATCH_ROWS - 1)
     expect(rest).not.toContain(BATCH_ROWS)
   })
 
-  test('keeps only the latest that each endpoint must remember, however long the disk is stuck, after its polls', () => {
+  test('keeps only the latest health of each endpoint, after its polls, however long the disk is stuck', () => {
     const queue = createBatchQueue({ maxRows: 2000 })
     queue.pushPoll(0, POLL)
     queue.pushEvent(saved('taken', 0))
@@ -112,19 +112,19 @@ describe('the write queue', () => {
     }
 
     expect(queue.take()).toBe(stuck)
-    expect(sayings(stuck ?? { polls: new Float64Array(), events: [] })).toEqual([0, 'taken'])
+    expect(contentsOf(stuck ?? { polls: new Float64Array(), events: [] })).toEqual([0, 'taken'])
     queue.done()
     const rest: (number | string)[] = []
     for (let batch = queue.take(); batch !== null; batch = queue.take()) {
-      rest.push(...sayings(batch))
+      rest.push(...contentsOf(batch))
       queue.done()
     }
     const last = Array.from({ length: 10 }, (_, index) => [19_991 + index, `endpoint ${(19_991 + index) % 10}`])
     expect(rest.slice(-20)).toEqual(last.flat())
-    expect(rest.filter((saying) => typeof saying === 'string')).toHaveLength(12)
+    expect(rest.filter((entry) => typeof entry === 'string')).toHaveLength(12)
   })
 
-  test('is bounded where there are no polls, but only news of hashes', () => {
+  test('is bounded when only hash changes arrive', () => {
     const queue = createBatchQueue({ maxRows: 3000 })
     const change = { kind: 'hash-change', index: 0, shard: null, height: 1, hash: 'a', previousHash: 'b' } as const
     for (let at = 0; at < 50_000; at++) queue.pushEvent({ ...change, at })
@@ -138,7 +138,7 @@ describe('the write queue', () => {
     expect(waiting).toBeLessThanOrEqual(6000)
   })
 
-  test('keeps of an incident only how it stands now, with the polls that it came after', () => {
+  test('keeps only the latest state of an incident, after the polls before it', () => {
     const queue = createBatchQueue({ maxRows: 10_000 })
     queue.pushEvent(incident('a', 'one'))
     queue.pushEvent(saved('own-1', 1))
@@ -154,7 +154,7 @@ describe('the write queue', () => {
     expect(second?.events.map(({ event }) => event)).toEqual([incident('b', 'two'), incident('a', 'three')])
   })
 
-  test('of a disk that is stuck for weeks lets go of the oldest incidents, counted, and of nothing that endpoints remember', () => {
+  test('drops and counts the oldest incidents when a disk is stuck for weeks, but no saved health', () => {
     const queue = createBatchQueue({ maxRows: 10_000 })
     queue.pushEvent(saved('own-1', 1))
     const large = 'x'.repeat(1024 * 1024)

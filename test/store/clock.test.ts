@@ -38,7 +38,7 @@ function upHours({ reading }: Bench, from: number, to: number, stepMs: number, n
 const STEPS = [7 * 60_000, 5 * 60_000, 30 * 60_000]
 
 describe('a wall clock', () => {
-  test('that is forty days ahead for an hour deletes nothing, and what is polled after it counts as ever', () => {
+  test('that is forty days ahead for an hour deletes nothing, and later polls count as usual', () => {
     const bench = lived()
     const start = BASE + HOUR_MS / 2
     const stepped = start + 6 * HOUR_MS
@@ -56,7 +56,7 @@ describe('a wall clock', () => {
     expect(availability?.[1]['24h']).toMatchObject({ ratio: 1, coverage: 1 })
   })
 
-  test('that begins in 1970, until it is set, neither deletes nor hides anything', () => {
+  test('that starts in 1970 until it is set neither deletes nor hides anything', () => {
     const bench = lived()
     const start = BASE + HOUR_MS / 2
     const stopped = start + 5 * DAY_MS
@@ -70,7 +70,7 @@ describe('a wall clock', () => {
     expect(bench.db.prepare('SELECT count(*) FROM polls WHERE slot < 1000').pluck().get()).toBe(0)
   })
 
-  test('that is right after weeks in which nobody polled is believed after a day, and then age counts', () => {
+  test('that is right after weeks without polls is trusted after a day, and then deletes by age', () => {
     const bench = lived()
     bench.live(BASE, BASE + 6 * HOUR_MS)
     const again = BASE + 60 * DAY_MS
@@ -85,7 +85,7 @@ describe('a wall clock', () => {
     expect(upHours(bench, again, now, 300_000, now)).toBeCloseTo(27, 6)
   })
 
-  test('that was ahead for so long that it was believed hides what comes after it for a day, and no longer', () => {
+  test('that was ahead long enough to be trusted hides later polls for a day, and no longer', () => {
     const bench = lived()
     const ahead = BASE + 100 * DAY_MS
     bench.live(BASE, BASE + HOUR_MS)
@@ -98,7 +98,7 @@ describe('a wall clock', () => {
     for (const stepMs of STEPS) expect(upHours(bench, right, now, stepMs, now)).toBeCloseTo(26, 6)
   })
 
-  test('set back by minutes costs nothing that was rolled up', () => {
+  test('set back by minutes loses no aggregated history', () => {
     const bench = lived()
     bench.live(BASE, BASE + 6 * HOUR_MS)
     const back = BASE + 6 * HOUR_MS - 20 * 60_000 + 30_000
@@ -125,7 +125,7 @@ describe('a wall clock', () => {
 })
 
 describe('how long results hold', () => {
-  test('is forgotten where a clock that was ahead has said it', () => {
+  test('is forgotten when it was set by a clock that was ahead', () => {
     const { db, writing } = benchOn()
     const register = (holdMs: number, at: number) => writing.register([{ index: 0, endpoint: ENDPOINT, holdMs, at }])
     const holds = () => db.prepare('SELECT from_ms, hold_ms FROM holds ORDER BY from_ms').raw().all()
@@ -139,7 +139,7 @@ describe('how long results hold', () => {
 })
 
 describe('an endpoint that is no longer polled', () => {
-  test('is not rolled up any more', () => {
+  test('is not aggregated any more', () => {
     const { db, rollUp, writing } = benchOn()
     const names = Array.from({ length: 200 }, (_, index) => ({
       index,

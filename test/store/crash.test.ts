@@ -55,7 +55,7 @@ test(`kill -9 in the middle of writing, ${CYCLES} times, loses no acknowledged p
   db.close()
 }, 120_000)
 
-test(`a WAL torn at any byte, ${TORN} times, leaves whole transactions, the first ones`, () => {
+test(`a WAL torn at any byte, ${TORN} times, leaves the first transactions whole`, () => {
   const directory = temporaryDirectory()
   const path = join(directory, 'store.db')
   const { db, writing } = benchOn(path)

@@ -198,7 +198,7 @@ function naiveHistory(naive: Naive, { from, to, stepMs }: HistoryQuery, now: num
 }
 
 describe('history', () => {
-  test('is the same from raw polls, five minutes, hours and days, whatever came late, was amended or held how long', () => {
+  test('is the same from polls, five minutes, hours and days, with late and amended polls and any hold', () => {
     const stepMs = fc.constantFrom(7000, 5 * MINUTE_MS, 15 * MINUTE_MS, HOUR_MS, 2 * HOUR_MS, DAY_MS)
     fc.assert(
       fc.property(steps, stepMs, fc.integer({ min: -3, max: 3 }), (list, step, shift) => {
@@ -220,7 +220,7 @@ describe('history', () => {
     )
   })
 
-  test('before anything is rolled up is the same, too', () => {
+  test('is the same before anything is aggregated', () => {
     fc.assert(
       fc.property(
         steps.map((list) => list.filter(({ kind }) => kind !== 'roll-up')),
@@ -236,7 +236,7 @@ describe('history', () => {
     )
   })
 
-  test('is the same after the polls, and then the five minutes, are gone', () => {
+  test('is the same after polls, and then five minutes, are deleted', () => {
     fc.assert(
       fc.property(steps, fc.constantFrom(HOUR_MS, DAY_MS), (list, stepMs) => {
         const { bench, naive, now } = tell(list)
@@ -257,7 +257,7 @@ describe('history', () => {
     )
   })
 
-  test('sums to the width of each bucket when only coarser ones are left, at any step', () => {
+  test('sums to the width of each bucket at any step when only coarser buckets are left', () => {
     fc.assert(
       fc.property(steps, seconds(2000), seconds(86_400), (list, stepMs, offset) => {
         const { bench, naive, now } = tell(list)
@@ -282,7 +282,7 @@ describe('history', () => {
     )
   })
 
-  test('cut in two at any moment changes nothing, whatever is left of it', () => {
+  test('is the same when it is queried in two parts, whatever is left of it', () => {
     const moment = fc.integer({ min: -2 * HOUR_MS, max: 6 * HOUR_MS })
     const cuts = fc.tuple(moment, moment, moment).map((at) => at.sort((a, b) => a - b))
     fc.assert(
@@ -340,7 +340,7 @@ describe('history', () => {
     }
   })
 
-  test('of half a century, in steps that no tier fits, is read only where there is anything', () => {
+  test('of half a century, in steps that fit no resolution, reads only time with polls', () => {
     const bench = benchOn()
     bench.writing.register([{ index: 0, endpoint: ENDPOINT, holdMs: HOUR_MS, at: BASE }])
     bench.writing.write(batchOf([pollOf(BASE), pollOf(BASE + 5 * HOUR_MS)]))
@@ -362,7 +362,7 @@ describe('history', () => {
     expect(systemClock.monotonic() - before).toBeLessThan(500)
   })
 
-  test('of an endpoint that nobody knows, and of the future, is unknown', () => {
+  test('of an unknown endpoint, and of the future, is unknown', () => {
     const bench = benchOn()
 
     const [bucket] = bench.reading.history({ endpoint: 'a/b', from: BASE, to: BASE + 1500, stepMs: 1000 }, BASE)
@@ -370,7 +370,7 @@ describe('history', () => {
     expect(bucket).toMatchObject({ upMs: 0, unknownMs: 1000, polls: 0, height: null, latencyP50Ms: null })
   })
 
-  test('asked for in steps below a second, or in too many, is refused', () => {
+  test('rejects steps below a second, and too many steps', () => {
     const bench = benchOn()
     const ask = (stepMs: number, to: number) => () =>
       bench.reading.history({ endpoint: 'a/b', from: 0, to, stepMs }, BASE)
@@ -382,7 +382,7 @@ describe('history', () => {
 })
 
 describe('availability', () => {
-  test('is what the holding rule gives for each window, to the millisecond while there are polls, rolled up or not', () => {
+  test('of each window is exact to the millisecond while there are polls, aggregated or not', () => {
     fc.assert(
       fc.property(steps, fc.boolean(), fc.integer({ min: 0, max: 26 * HOUR_MS }), (list, rolled, laterMs) => {
         const { bench, naive, now } = tell(list)
@@ -392,7 +392,7 @@ describe('availability', () => {
           finish(bench.retainer.pass(at))
         }
 
-        const [answer] = bench.reading.availability([ENDPOINT, 'nobody/knows'], at)
+        const [answer] = bench.reading.availability([ENDPOINT, 'unknown/endpoint'], at)
 
         expect(answer?.[0]).toBe(ENDPOINT)
         expect(answer?.[1]['24h']).toEqual(availabilityOf(timeOf(naive, at - DAY_MS, at), DAY_MS))
@@ -407,7 +407,7 @@ describe('availability', () => {
   })
 
   for (const [name, ms] of Object.entries(AVAILABILITY_WINDOWS) as [AvailabilityWindow, number][]) {
-    test(`of ${name} is exact of the time since its first border, of what is left of it`, () => {
+    test(`of ${name} is exact from its first border on, whatever is left of the history`, () => {
       const gridMs = { '24h': 1, '7d': 5 * MINUTE_MS, '30d': 5 * MINUTE_MS, '90d': HOUR_MS }[name]
       fc.assert(
         fc.property(steps, fc.integer({ min: 0, max: 3 * HOUR_MS }), (list, agoMs) => {
@@ -430,8 +430,8 @@ describe('availability', () => {
     })
   }
 
-  test('and history are the same after any roll-up, retention, amendment and plan, at any moment', () => {
-    // Nothing here is told later than its polls are kept.
+  test('agrees with history after any roll-up, retention, amendment and plan, at any time', () => {
+    // Here nothing is reported after its polls were deleted.
     const short = { rawMs: 1.5 * HOUR_MS, fiveMinutesMs: 4 * HOUR_MS, hourMs: 100 * DAY_MS }
     fc.assert(
       fc.property(steps, (list) => {

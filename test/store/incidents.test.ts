@@ -44,7 +44,7 @@ const idsOf = (bench: Bench, query: IncidentQuery) => bench.reading.incidents(qu
 
 describe('incidents', () => {
   for (const where of ['on disk', 'in memory']) {
-    test(`${where} are there as they were told last, with the polls and what was saved with them`, async () => {
+    test(`${where} are returned as they were saved last, with the polls and the health saved with them`, async () => {
       const path = where === 'in memory' ? ':memory:' : join(temporaryDirectory(), 'store.db')
       const { store } = await opened({ path, clock: createFakeClock({ now: BASE + HOUR_MS }) })
       store.register([{ endpoint: 'ethereum/own-1', holdMs: HOLD_MS }], BASE)
@@ -82,7 +82,7 @@ describe('incidents', () => {
     expect(await store.incidents({ limit: 1 })).toEqual([large])
   })
 
-  test('are found by what is asked, newest first and page by page, as a plain list would', () => {
+  test('are found by every filter, newest first and page by page, like in a plain list', () => {
     const maybe = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined })
     const network = fc.constantFrom('ethereum', 'avalanche')
     const endpoint = fc.constantFrom('own-1', 'own-2')
@@ -145,7 +145,7 @@ describe('incidents', () => {
     )
   })
 
-  test('are read along an index that has what is asked for: nothing is sorted, and no large value looked at', () => {
+  test('are read along an index with every filtered column: nothing is sorted, and no large value is read', () => {
     const { db } = benchOn()
     const planOf = (where: string) =>
       db
@@ -172,7 +172,7 @@ describe('incidents', () => {
     }
   })
 
-  test('that are part of another are found by that other alone', () => {
+  test('that are part of another are found only through that one', () => {
     const bench = benchOn()
     put(
       bench,
@@ -186,7 +186,7 @@ describe('incidents', () => {
     expect(idsOf(bench, { limit: 9 })).toEqual(['whole'])
   })
 
-  test('that are closed go with the hours, open ones never', () => {
+  test('are deleted with the hours when they are closed, and never when they are open', () => {
     const bench = benchOn()
     const now = BASE + 3 * RETENTION.hourMs
     const old = now - RETENTION.hourMs - 1
@@ -205,7 +205,7 @@ describe('incidents', () => {
     expect(bench.db.prepare('SELECT count(*) FROM incidents').pluck().get()).toBe(2)
   })
 
-  test('stay while a clock that is years ahead is doubted', () => {
+  test('are not deleted while a clock that is years ahead is doubted', () => {
     const bench = benchOn()
     put(bench, incidentOf('old', { closedAt: BASE + 1 }))
     finish(bench.retainer.pass(BASE + DAY_MS))

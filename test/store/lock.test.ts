@@ -11,7 +11,7 @@ import { BASE, opened, temporaryDirectory } from './setting.ts'
 
 const CHILD = fileURLToPath(new URL('./children/write.ts', import.meta.url))
 
-test('a store that another process has open is refused at once; after kill -9 it is free again', async () => {
+test('a store that another process has open is rejected at once; after kill -9 it is free again', async () => {
   const directory = temporaryDirectory()
   const path = join(directory, 'store.db')
   const side = join(directory, 'side')
@@ -32,7 +32,7 @@ test('a store that another process has open is refused at once; after kill -9 it
   expect(store.status().trouble).toBeNull()
 })
 
-test('a closed store is free for the next one, and leaves no WAL behind', async () => {
+test('a closed store is free for the next process, and leaves no WAL', async () => {
   const path = join(temporaryDirectory(), 'store.db')
   const { store } = await opened({ path })
   expect(() => takeLock(path)).toThrow(StoreError)

@@ -71,7 +71,7 @@ function rolled(bench: Bench, minute: number): void {
   finish(bench.rollUp.rollTo(BASE + minute * MINUTE_MS))
 }
 
-/** Everything up to there becomes older than its tier is kept. */
+/** Makes everything before it older than its resolution is kept. */
 function aged(bench: Bench, days: number): void {
   for (const at of [BASE + days * DAY_MS, BASE + (days + 1) * DAY_MS]) {
     finish(bench.rollUp.rollTo(at))
@@ -80,7 +80,7 @@ function aged(bench: Bench, days: number): void {
 }
 
 describe('planned maintenance', () => {
-  test('told ahead counts to the millisecond, whatever the polls say and wherever its borders lie', () => {
+  test('announced ahead is exact to the millisecond, whatever the polls and wherever its borders', () => {
     const bench = benchOn()
     bench.writing.register([{ index: 0, endpoint: ENDPOINT, holdMs: HOLD_MS, at: BASE }])
     plan(bench, 0, [31 + 1 / 60_000, 92.5])
@@ -98,7 +98,7 @@ describe('planned maintenance', () => {
     }
   })
 
-  test('told late is taken out of what was added up', () => {
+  test('announced late is removed from aggregated history', () => {
     const bench = polled(180)
     rolled(bench, 185)
     expect(minutesOf(bench, 0, 180)).toEqual([180, 0, 0])
@@ -110,7 +110,7 @@ describe('planned maintenance', () => {
     expect(answer?.[1]['24h']).toMatchObject({ ratio: 0, coverage: expect.closeTo(12 / 1440, 5) })
   })
 
-  test('cut short counts until then; what is not named again is off, what is named stays', () => {
+  test('that is cut short counts until then; what the new plan omits is cancelled, the rest stays', () => {
     const bench = benchOn()
     bench.writing.register([{ index: 0, endpoint: ENDPOINT, holdMs: HOLD_MS, at: BASE }])
     plan(bench, 0, [10, 60], [100, 110])
@@ -125,7 +125,7 @@ describe('planned maintenance', () => {
     expect(minutesOf(bench, 29, 31)).toEqual([1, 1, 0])
   })
 
-  test('of two windows that overlap is counted once', () => {
+  test('in two overlapping windows counts once', () => {
     const bench = polled(60)
 
     plan(bench, 0, [10, 30], [20, 40], [40, 41], [15, 16])
@@ -134,7 +134,7 @@ describe('planned maintenance', () => {
     expect(bench.db.prepare('SELECT count(*) FROM maintenance').pluck().get()).toBe(1)
   })
 
-  test('while the daemon was off is maintenance: it was planned', () => {
+  test('while the daemon was off counts as maintenance', () => {
     const bench = polled(30)
     plan(bench, 25, [20, 95])
 
@@ -150,7 +150,7 @@ describe('planned maintenance', () => {
     expect(minutesOf(bench, -30, 150)).toEqual([50, 75, 55])
   })
 
-  test('told when the polls, or even the five minutes, are gone is taken out of the sums that are left', () => {
+  test('announced after polls, or even five minutes, are deleted is removed from the remaining buckets', () => {
     for (const [days, table] of [
       [3, 'five_minutes'],
       [40, 'hours'],
@@ -173,7 +173,7 @@ describe('planned maintenance', () => {
     }
   })
 
-  test('of an endpoint that was never polled is maintenance, and of others nothing changes', () => {
+  test('of an endpoint that was never polled counts, and changes no other endpoint', () => {
     const bench = polled(60)
 
     const periods = [{ endpoint: 'other/one', from: BASE, until: BASE + HOUR_MS }] as const
@@ -185,7 +185,7 @@ describe('planned maintenance', () => {
     expect(minutesOf(bench, 0, 60)).toEqual([60, 0, 0])
   })
 
-  test('is not called off by a clock that begins in 1970', () => {
+  test('is not cancelled by a clock that starts in 1970', () => {
     const bench = polled(120)
     plan(bench, 0, [10, 60])
     rolled(bench, 125)
@@ -195,7 +195,7 @@ describe('planned maintenance', () => {
     expect(minutesOf(bench, 0, 120)).toEqual([70, 50, 0])
   })
 
-  test('is kept as long as there is a sum that needs it', () => {
+  test('is kept as long as a bucket needs it', () => {
     const bench = polled(60)
     plan(bench, 0, [10, 20])
     const kept = () => bench.db.prepare('SELECT count(*) FROM maintenance').pluck().get()
@@ -208,7 +208,7 @@ describe('planned maintenance', () => {
     expect(bench.db.prepare('SELECT count(*) FROM hours').pluck().get()).toBe(0)
   })
 
-  test('is still known after a restart', async () => {
+  test('survives a restart', async () => {
     const path = join(temporaryDirectory(), 'store.db')
     const clock = createFakeClock({ now: BASE + HOUR_MS })
     const first = await opened({ path, clock })
@@ -224,7 +224,7 @@ describe('planned maintenance', () => {
     expect(bucket).toMatchObject({ maintenanceMs: 2000, unknownMs: HOUR_MS - 2000 })
   })
 
-  test('that is told again changes nothing', () => {
+  test('that is announced again changes nothing', () => {
     const bench = polled(60)
     plan(bench, 0, [10, 20], [20, 30])
     rolled(bench, 65)
@@ -238,7 +238,7 @@ describe('planned maintenance', () => {
   })
 })
 
-describe('kept maintenance', () => {
+describe('stored maintenance', () => {
   const periods = fc
     .array(
       fc.tuple(fc.nat(200), fc.integer({ min: 1, max: 30 })).map(([from, ms]) => ({ from, until: from + ms })),
@@ -246,7 +246,7 @@ describe('kept maintenance', () => {
     )
     .map(mergeRanges)
 
-  test('is found by any time that it reaches into', () => {
+  test('is found by any time that it overlaps', () => {
     fc.assert(
       fc.property(periods, fc.nat(230), fc.nat(60), (list, from, ms) => {
         const { db } = benchOn()
@@ -262,7 +262,7 @@ describe('kept maintenance', () => {
     )
   })
 
-  test('and another plan: what is in one of them alone is told to the millisecond', () => {
+  test('is compared with another plan to the millisecond', () => {
     fc.assert(
       fc.property(periods, periods, (one, other) => {
         const isIn = (list: typeof one, time: number) =>

@@ -41,7 +41,7 @@ describe('migrations', () => {
     }, 60_000)
   }
 
-  test('done already are not done again', () => {
+  test('run only once', () => {
     const db = new Database(':memory:')
 
     migrate(db, readMigrations())
@@ -50,7 +50,7 @@ describe('migrations', () => {
     expect(db.pragma('user_version', { simple: true })).toBe(readMigrations().length)
   })
 
-  test('with a gap in their numbers are a mistake that is noticed', () => {
+  test('with a gap in their numbers are rejected', () => {
     const directory = temporaryDirectory()
     writeFileSync(join(directory, '0001-a.sql'), '')
     writeFileSync(join(directory, '0003-b.sql'), '')
@@ -58,7 +58,7 @@ describe('migrations', () => {
     expect(() => readMigrations(directory)).toThrow('expected number 2, found 0003-b.sql')
   })
 
-  test('a newer schema than this version knows is refused, and the file left as it is', async () => {
+  test('reject a schema newer than this version supports, and leave the file unchanged', async () => {
     const path = join(temporaryDirectory(), 'store.db')
     const newer = new Database(path)
     newer.pragma('journal_mode = WAL')
@@ -73,7 +73,7 @@ describe('migrations', () => {
     expect(readFileSync(path).equals(before)).toBe(true)
   })
 
-  test('make a file that can give back its free pages, and says how it is synced', () => {
+  test('make a file that can release its free pages, with explicit sync settings', () => {
     const { db } = openDatabase(join(temporaryDirectory(), 'store.db'), readMigrations(), 1024 ** 3)
 
     expect(db.pragma('auto_vacuum', { simple: true })).toBe(2)

@@ -8,7 +8,7 @@ const ENDPOINT = 'ethereum/own-1'
 
 describe('single polls', () => {
   for (const where of ['on disk', 'in memory']) {
-    test(`are told ${where} as they were, one by one, with what was confirmed later`, async () => {
+    test(`are returned ${where} one by one, as stored and amended`, async () => {
       const path = where === 'in memory' ? ':memory:' : join(temporaryDirectory(), 'store.db')
       const { store } = await opened({ path, clock: createFakeClock({ now: BASE + 60_000 }) })
       store.register([{ endpoint: ENDPOINT, holdMs: HOLD_MS }], BASE)
@@ -35,7 +35,7 @@ describe('single polls', () => {
     })
   }
 
-  test('are those of the time asked for, the first ones of it, and of nobody else', () => {
+  test('are the first ones in the requested time, of that endpoint only', () => {
     const bench = benchOn()
     const registrations = [ENDPOINT, 'ethereum/own-2'].map((endpoint, index) => ({
       index,
@@ -55,10 +55,10 @@ describe('single polls', () => {
     expect(read(0, DAY_MS, 2)).toEqual([0, 1])
     expect(read(0, DAY_MS)).toHaveLength(100)
     expect(bench.reading.polls({ endpoint: 'ethereum/own-2', from: BASE, to: BASE + DAY_MS, limit: 9 })).toEqual([])
-    expect(bench.reading.polls({ endpoint: 'nobody', from: BASE, to: BASE + DAY_MS, limit: 9 })).toEqual([])
+    expect(bench.reading.polls({ endpoint: 'unknown', from: BASE, to: BASE + DAY_MS, limit: 9 })).toEqual([])
   })
 
-  test('are no longer told once they are rolled up and deleted', () => {
+  test('are not returned once they are aggregated and deleted', () => {
     const bench = benchOn()
     const registration = { index: 0, endpoint: ENDPOINT, holdMs: HOLD_MS, at: BASE }
     bench.writing.write(batchOf([], [{ kind: 'register', registrations: [registration] }]))
@@ -71,7 +71,7 @@ describe('single polls', () => {
     expect(bench.reading.polls({ endpoint: ENDPOINT, from: BASE, to: now, limit: 1000 })).toEqual([])
   })
 
-  test.each(FAILURE_KINDS)('remember why there was no answer: %s', (failure) => {
+  test.each(FAILURE_KINDS)('keep the reason for a failure: %s', (failure) => {
     const bench = benchOn()
     const registration = { index: 0, endpoint: ENDPOINT, holdMs: HOLD_MS, at: BASE }
     bench.writing.write(batchOf([], [{ kind: 'register', registrations: [registration] }]))

@@ -22,7 +22,7 @@ function written(days: number, path = ':memory:', maxSizeBytes = 10 * 1024 ** 3)
 }
 
 describe('retention', () => {
-  test('keeps each tier as long as it was asked to, and what holds over into the first polls left', () => {
+  test('keeps each resolution as long as configured, and the poll that holds into the first remaining slot', () => {
     const { rollUp, retainer, now, oldest } = written(40)
 
     finish(rollUp.rollTo(now))
@@ -34,7 +34,7 @@ describe('retention', () => {
     expect(oldest('hours', 'bucket')).toBe(Math.floor(BASE / HOUR.widthMs))
   })
 
-  test('takes nothing away that is not added up yet', () => {
+  test('deletes nothing that is not aggregated yet', () => {
     const { db, retainer, now } = written(40)
 
     finish(retainer.pass(now))
@@ -42,7 +42,7 @@ describe('retention', () => {
     expect(db.prepare('SELECT count(*) FROM polls').pluck().get()).toBe(40 * 1440)
   })
 
-  test('never begins a coarse tier after a finer one, and never goes back', () => {
+  test('never starts a coarse resolution after a finer one, and never goes back', () => {
     const reach = fc.record({
       rolledTo: fc.nat(100_000),
       rawFrom: fc.nat(50_000),
@@ -70,7 +70,7 @@ describe('retention', () => {
     )
   })
 
-  test('gives free pages back to the file system', () => {
+  test('returns free pages to the file system', () => {
     const path = join(temporaryDirectory(), 'store.db')
     const { db, rollUp, retainer, now } = written(40, path)
     db.pragma('wal_checkpoint(TRUNCATE)')
@@ -85,7 +85,7 @@ describe('retention', () => {
     expect(db.pragma('integrity_check', { simple: true })).toBe('ok')
   })
 
-  test('of max_size takes the oldest polls first, and leaves their sums', () => {
+  test('by max_size deletes the oldest polls first, and keeps their aggregates', () => {
     const maxSizeBytes = 768 * 1024
     const { db, rollUp, now, oldest } = written(20)
     const small = createRetainer(db, { ...RETENTION, rawMs: 30 * DAY_MS }, maxSizeBytes)
@@ -101,7 +101,7 @@ describe('retention', () => {
     expect(oldest('five_minutes', 'bucket')).toBe(slotOf(BASE))
   })
 
-  test('deletes what was saved of endpoints that have not been polled for the whole time', () => {
+  test('deletes the saved health of endpoints that were not polled for the whole retention', () => {
     const { db, writing, retainer, now } = written(1)
     const save = (endpoint: string, at: number) =>
       writing.write(batchOf([], [{ kind: 'save-health', endpoint, at, json: '{}' }]))
@@ -114,7 +114,7 @@ describe('retention', () => {
     db.close()
   })
 
-  test('keeps of how long results held only what the polls left need', () => {
+  test('keeps only the holds that the remaining polls need', () => {
     const { db, writing, rollUp, retainer, now } = written(4)
     const register = (holdMs: number, at: number) =>
       writing.register([{ index: 0, endpoint: 'ethereum/own-1', holdMs, at }])
@@ -129,7 +129,7 @@ describe('retention', () => {
     expect(db.prepare('SELECT min(from_ms) FROM holds').pluck().get()).toBe(BASE + DAY_MS)
   })
 
-  test('of hashes that change at every poll keeps the newest, as few as leave the room to the polls', () => {
+  test('of hashes that change at every poll keeps the newest, in a small share of the file', () => {
     const maxSizeBytes = 2 * 1024 ** 2
     const { db, writing, now } = written(1)
     const hash = 'f'.repeat(66)

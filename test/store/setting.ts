@@ -24,7 +24,7 @@ export const BASE = Date.UTC(2026, 10, 20, 22, 30)
 export const RETENTION: Retention = { rawMs: 2 * DAY_MS, fiveMinutesMs: 30 * DAY_MS, hourMs: 730 * DAY_MS }
 export const HOLD_MS = 30_000
 
-/** A directory of its own, gone after the test. */
+/** A new directory, removed after the test. */
 export function temporaryDirectory(): string {
   const directory = mkdtempSync(join(tmpdir(), 'heartline-store-'))
   onTestFinished(() => rmSync(directory, { recursive: true, force: true }))
@@ -36,9 +36,9 @@ export interface Lines extends Log {
 }
 
 export function lines(): Lines {
-  const told: string[] = []
-  const tell = (_fields: object, message: string) => void told.push(message)
-  return { lines: told, debug: tell, info: tell, warn: tell, error: tell }
+  const messages: string[] = []
+  const log = (_fields: object, message: string) => void messages.push(message)
+  return { lines: messages, debug: log, info: log, warn: log, error: log }
 }
 
 export interface OpenedStore {
@@ -86,7 +86,7 @@ export function pollOf(at: number, wanted: Partial<PollRecord> = {}): PollRecord
   }
 }
 
-/** The parts of the writing thread, on this one. */
+/** The parts of the writer thread, on this thread. */
 export interface Bench {
   readonly db: Database.Database
   readonly writing: WriteStatements

@@ -11,7 +11,7 @@ const ENDPOINT = 'ethereum/own-1'
 
 describe('a store', () => {
   for (const where of ['on disk', 'in memory']) {
-    test(`${where} tells of what it was told: history, availability, what endpoints remember, when jobs ended`, async () => {
+    test(`${where} returns what it was given: history, availability, saved health, times of jobs`, async () => {
       const path = where === 'in memory' ? ':memory:' : join(temporaryDirectory(), 'data', 'store.db')
       const clock = createFakeClock({ now: BASE + 60_000 })
       const { store } = await opened({ path, clock })
@@ -53,7 +53,7 @@ describe('a store', () => {
     })
   }
 
-  test('opened again goes on where it ended, with the holding time of the polls that were', async () => {
+  test('continues after a restart, with the holds of the earlier polls', async () => {
     const path = join(temporaryDirectory(), 'store.db')
     const clock = createFakeClock({ now: BASE + 600_000 })
     const first = await opened({ path, clock })
@@ -70,7 +70,7 @@ describe('a store', () => {
     expect(bucket).toMatchObject({ upMs: 130_000, unknownMs: 470_000, polls: 2 })
   })
 
-  test('gathers polls for a quarter of a second, and takes 500 of them at once', async () => {
+  test('collects polls for a quarter of a second, and writes 500 of them at once', async () => {
     const clock = createFakeClock({ now: BASE })
     const commits: number[] = []
     let second = () => {}
@@ -100,7 +100,7 @@ describe('a store', () => {
     expect(commits).toEqual([500, 1])
   })
 
-  test('does not keep a poll of an endpoint that was not registered, and counts it', async () => {
+  test('does not store a poll of an unregistered endpoint, and counts it', async () => {
     const { store, log } = await opened({ path: ':memory:' })
 
     store.poll(pollOf(BASE))
@@ -110,7 +110,7 @@ describe('a store', () => {
     expect(log.lines).toEqual(['a poll of an unregistered endpoint is not stored'])
   })
 
-  test('takes numbers that no column would, and keeps the rest of the poll', async () => {
+  test('drops numbers that no column accepts, and stores the rest of the poll', async () => {
     const { store } = await opened({ path: ':memory:', clock: createFakeClock({ now: BASE + 60_000 }) })
     store.register([{ endpoint: ENDPOINT, holdMs: HOLD_MS }], BASE)
 
@@ -122,14 +122,14 @@ describe('a store', () => {
     expect(store.status().trouble).toBeNull()
   })
 
-  test('gives every kind of failure a number of its own', () => {
+  test('stores every kind of failure under its own number', () => {
     const numbers = new Set(FAILURE_KINDS.map((kind) => outcomeOf('down', false, kind)))
 
     expect(numbers.size).toBe(FAILURE_KINDS.length)
     expect(outcomeOf('up', true, null)).toBe(0)
   })
 
-  test('closed in the middle of a long job ends it, and writes what is queued', async () => {
+  test('closed during a long job ends the job, and writes what is queued', async () => {
     const path = join(temporaryDirectory(), 'store.db')
     const hours = 20_000
     const now = BASE + hours * HOUR_MS
@@ -156,7 +156,7 @@ describe('a store', () => {
     db.close()
   })
 
-  test('whose check is ended does not wait for it, and calls nothing damaged', async () => {
+  test('does not wait for a check that was ended, and reports no damage', async () => {
     const { store } = await opened({ path: join(temporaryDirectory(), 'store.db') })
     const ending = new AbortController()
 
@@ -168,7 +168,7 @@ describe('a store', () => {
     expect((await store.lastRuns()).has('integrity')).toBe(false)
   })
 
-  test('finds out by its check when a page in the middle of the file is damaged', async () => {
+  test('detects a damaged page in the middle of the file', async () => {
     const path = join(temporaryDirectory(), 'store.db')
     const { store } = await opened({ path })
     store.register([{ endpoint: ENDPOINT, holdMs: HOLD_MS }], BASE)

@@ -54,7 +54,7 @@ async function until(condition: () => boolean | Promise<boolean>): Promise<void>
 }
 
 describe.skipIf(!mayMount())('a disk', () => {
-  test('that is full lets go of the reserve and goes on; when that is used up polls wait, and none is lost', async () => {
+  test('that is full releases the reserve and goes on; without a reserve polls wait, and none gets lost', async () => {
     const directory = mounted('-t', 'tmpfs', '-o', 'size=24m', 'tmpfs')
     const path = join(directory, 'store.db')
     const clock = createFakeClock({ now: BASE })
@@ -92,7 +92,7 @@ describe.skipIf(!mayMount())('a disk', () => {
     expect(rowsIn(path)).toBe(queued)
   }, 60_000)
 
-  test('that cannot be written to at the start is refused, and said so', async () => {
+  test('that cannot be written at the start is rejected with the reason', async () => {
     const directory = mounted('-t', 'tmpfs', '-o', 'size=24m,ro', 'tmpfs')
     const path = join(directory, 'store', 'store.db')
 
@@ -103,7 +103,7 @@ describe.skipIf(!mayMount())('a disk', () => {
     expect((refusal as StoreError).message).toContain(`${path} cannot be written`)
   })
 
-  test('that turns read-only with a store on it is refused at the next start, and the store stays as it is', async () => {
+  test('that turns read-only is rejected at the next start, and the store stays unchanged', async () => {
     const directory = mounted('-t', 'tmpfs', '-o', 'size=24m', 'tmpfs')
     const path = join(directory, 'store.db')
     const first = await opened({ path })
@@ -121,7 +121,7 @@ describe.skipIf(!mayMount())('a disk', () => {
     expect(rowsIn(path)).toBe(10)
   })
 
-  test('that turns read-only later is trouble, no poll is lost, and it heals by itself', async () => {
+  test('that turns read-only later is trouble that loses no poll and recovers by itself', async () => {
     const directory = temporaryDirectory()
     const path = join(directory, 'store.db')
     const clock = createFakeClock({ now: BASE })
@@ -156,7 +156,7 @@ describe.skipIf(!mayMount())('a disk', () => {
 })
 
 describe('a path', () => {
-  test('on NFS is refused before there is a file', async () => {
+  test('on NFS is rejected before a file is created', async () => {
     const path = join(temporaryDirectory(), 'data', 'store.db')
     const asked: string[] = []
     const fileSystemType = (directory: string) => {
@@ -172,7 +172,7 @@ describe('a path', () => {
     expect(readdirSync(join(path, '..'))).toEqual([])
   })
 
-  test('below a file, or that is a directory, is refused', async () => {
+  test('below a file, or of a directory, is rejected', async () => {
     const directory = temporaryDirectory()
     writeFileSync(join(directory, 'file'), '')
 
@@ -184,7 +184,7 @@ describe('a path', () => {
 })
 
 describe('a quota', () => {
-  test('that is reached gives up the oldest polls, and never the newest', async () => {
+  test('that is reached deletes the oldest polls, and never the newest', async () => {
     const path = join(temporaryDirectory(), 'store.db')
     const clock = createFakeClock({ now: BASE })
     const { store } = await opened({ path, clock, maxSizeBytes: 1024 * 1024 })
@@ -214,7 +214,7 @@ describe('a quota', () => {
     db.close()
   }, 60_000)
 
-  test('that the first polls of all reach makes room for their sums', async () => {
+  test('that the very first polls reach makes room for their aggregates', async () => {
     const path = join(temporaryDirectory(), 'store.db')
     const clock = createFakeClock({ now: BASE })
     const { store } = await opened({ path, clock, maxSizeBytes: 512 * 1024 })
@@ -231,7 +231,7 @@ describe('a quota', () => {
 })
 
 describe('a file', () => {
-  test('of garbage is moved aside, and a new one begun', async () => {
+  test('of garbage is moved aside, and a new one created', async () => {
     const directory = temporaryDirectory()
     const path = join(directory, 'store.db')
     writeFileSync(path, Buffer.alloc(20_000, 7))
@@ -247,7 +247,7 @@ describe('a file', () => {
     expect(log.lines).toContain('the store was damaged: it was moved aside, and a new one created')
   })
 
-  test('that was cut off is moved aside', async () => {
+  test('that was truncated is moved aside', async () => {
     const directory = temporaryDirectory()
     const path = join(directory, 'store.db')
     const first = await opened({ path })
@@ -266,7 +266,7 @@ describe('a file', () => {
     expect(rowsIn(path)).toBe(1)
   })
 
-  test('that is deleted while it is open is noticed, and begun anew with all endpoints known, and what is planned', async () => {
+  test('that is deleted while it is open is created again, with all endpoints and the plan', async () => {
     const path = join(temporaryDirectory(), 'store.db')
     const clock = createFakeClock({ now: BASE })
     const { store } = await opened({ path, clock })
@@ -289,7 +289,7 @@ describe('a file', () => {
     expect(planned?.maintenanceMs).toBe(2000)
   })
 
-  test('that somebody else is writing delays neither the caller nor, once he ends, a single poll', async () => {
+  test('that another process is writing delays neither callers nor, afterwards, a single poll', async () => {
     const path = join(temporaryDirectory(), 'store.db')
     const clock = createFakeClock({ now: BASE })
     const { store } = await opened({ path, clock })
@@ -313,7 +313,7 @@ describe('a file', () => {
 })
 
 describe('a thread that dies', () => {
-  test('is started again, and loses no acknowledged poll and none that waits', async () => {
+  test('is restarted, and loses neither an acknowledged poll nor a queued one', async () => {
     const path = join(temporaryDirectory(), 'store.db')
     const clock = createFakeClock({ now: BASE })
     const { store, workers } = await opened({ path, clock })
@@ -333,7 +333,7 @@ describe('a thread that dies', () => {
     expect(workers).toHaveLength(2)
   })
 
-  test('and finds its file damaged moves that aside', async () => {
+  test('and finds its file damaged moves the file aside', async () => {
     const path = join(temporaryDirectory(), 'store.db')
     const { store, workers } = await opened({ path, clock: createFakeClock({ now: BASE }) })
     register(store)
@@ -354,7 +354,7 @@ describe('a thread that dies', () => {
     expect(rowsIn(path)).toBe(3)
   })
 
-  test('while it reads is started again for the next question', async () => {
+  test('while it reads is restarted for the next query', async () => {
     const path = join(temporaryDirectory(), 'store.db')
     const { store, workers } = await opened({ path })
     register(store)
@@ -371,8 +371,8 @@ describe('a thread that dies', () => {
   })
 })
 
-describe('a disk that takes nothing for long', () => {
-  test('costs the oldest polls, counted, and nothing else', async () => {
+describe('a disk that accepts nothing for long', () => {
+  test('loses only the oldest polls, and counts them', async () => {
     const path = join(temporaryDirectory(), 'store.db')
     const clock = createFakeClock({ now: BASE })
     const { store } = await opened({ path, clock, maxQueueRows: 2000 })

@@ -5,7 +5,7 @@ import { incidentAt, pollAt, RETENTION, ROWS_IN_BATCH, UNLIMITED, WRITTEN_ENDPOI
 
 /**
  * Writes polls, and with each batch an incident and what its endpoint must remember, until it is killed or has written so
- * many batches. What it was told to be on disk goes to a side file: how long opening took, then each batch's last poll.
+ * many batches. What was acknowledged goes to a side file: how long opening took, then each batch's last poll.
  */
 const [path = '', side = '', first = '0', batches = 'Infinity', from = 'src'] = process.argv.slice(2)
 const file = from === 'dist' ? '../../../dist/src/store/open-store.js' : '../../../src/store/open-store.ts'

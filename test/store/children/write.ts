@@ -3,7 +3,7 @@ import { systemClock } from '../../../src/clock.ts'
 import { openStore } from '../../../src/store/open-store.ts'
 import { lines, pollOf, RETENTION } from '../setting.ts'
 
-/** Writes polls until it is killed; what it was told to be on disk goes to a side file. */
+/** Writes polls until it is killed; every acknowledged poll is also appended to a side file. */
 const [path = '', side = '', start = '0'] = process.argv.slice(2)
 const log = lines()
 const store = await openStore({ path, retention: RETENTION, maxSizeBytes: 2 ** 40, clock: systemClock, log })
