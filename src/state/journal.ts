@@ -73,7 +73,8 @@ export function createJournal({ clock }: { readonly clock: Pick<Clock, 'now'> })
       ),
 
     reloaded: (endpoints) => noteNow('reload', `the configuration was reloaded: ${endpoints} endpoints`),
-    reloadRefused: () => noteNow('refusal', 'a configuration with errors was rejected; the previous one stays in force'),
+    reloadRefused: () =>
+      noteNow('refusal', 'a configuration with errors was rejected; the previous one stays in force'),
 
     troubles(now) {
       const at = clock.now()
