@@ -152,7 +152,7 @@ describe('what differs goes by itself:', () => {
   })
 
   test('what comes while as many requests are under way as may be', () => {
-    const { ask, asked } = scene({ mostFlights: 2 })
+    const { ask, asked } = scene({ maxFlights: 2 })
 
     for (const height of [1, 2, 3, 3, 1]) void ask(byNumber(height))
 

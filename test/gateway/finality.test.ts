@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { finalHeight } from '../../src/gateway/cache/finality.ts'
+import { finalHeight } from '../../src/gateway/cache/cache-policy.ts'
 
 const standing = (height: number, over: { readonly forked?: boolean; readonly shard?: number | null } = {}) => ({
   forked: over.forked ?? false,

@@ -1,6 +1,16 @@
 import type { Shard } from '../network.ts'
 
-/** What may be asked for through the gateway: the five operations, their companions, and what a caller's `methods` add. */
+/** How a request is routed. */
+export interface Operation {
+  readonly name: OperationName
+  readonly need: Need
+  /** A read may be retried on another endpoint; anything else is sent once. */
+  readonly isRead: boolean
+  /** `null` and "not found" may only mean that this node does not have it yet. */
+  readonly absenceIsDoubtful: boolean
+}
+
+/** Every operation of the gateway: the five of the default list, their companions, and what a caller's `methods` add. */
 export const OPERATIONS = [
   'eth_getBlockByNumber',
   'eth_getTransactionByHash',
@@ -17,32 +27,21 @@ export const OPERATIONS = [
   'block_by_nonce',
   'network_status',
   'network_config',
-  /** Something at an alias that admin.alias has made. */
+  /** A request to an alias that admin.alias has made. */
   'alias',
   /** A method that only a caller's `methods` allow. */
   'other',
 ] as const
 export type OperationName = (typeof OPERATIONS)[number]
 
-/** Which endpoints can answer, beyond being well. */
+/** Which endpoints can answer, besides being healthy. */
 export type Need =
-  /** Any will do. */
   | { readonly kind: 'any' }
-  /** Where the chain is now: the height that this caller has seen must not be undercut. */
+  /** The newest block: the answer must not be below the height that this caller has seen. */
   | { readonly kind: 'latest'; readonly shard: Shard }
-  /** A block at this height, of which others may know when one does not. */
+  /** A block at this height: if one endpoint does not have it, another one may. */
   | { readonly kind: 'height'; readonly shard: Shard; readonly height: number }
   /** Something that is found by its hash. */
   | { readonly kind: 'hash'; readonly shard: Shard }
   /** Exactly this endpoint, and no other in its place. */
   | { readonly kind: 'endpoint'; readonly endpoint: string }
-
-/** How a request is to be treated. */
-export interface Operation {
-  readonly name: OperationName
-  readonly need: Need
-  /** A read may be asked of another endpoint; anything else is sent once. */
-  readonly isRead: boolean
-  /** `null` and "not found" may only mean that this node has not got it yet. */
-  readonly absenceIsDoubtful: boolean
-}

@@ -1,6 +1,6 @@
 import { OPERATIONS } from './operation.ts'
 
-/** Why the gateway itself says no, or cannot do it: every row of `gateway/errors.ts`. */
+/** Why the gateway itself rejects a request or cannot complete it: one row each in `gateway/errors.ts`. */
 export const REJECTION_REASONS = [
   'unparsable',
   'no-request',
@@ -21,20 +21,20 @@ export const REJECTION_REASONS = [
 ] as const
 export type RejectionReason = (typeof REJECTION_REASONS)[number]
 
-/** What became of a request: a node's answer, a node's own error, its caller gone before either, or why the gateway said no. */
+/** How a request ended: with a node's answer, a node's own error, cancelled by its caller, or rejected by the gateway. */
 export const REQUEST_OUTCOMES = ['answered', 'node-error', 'cancelled', ...REJECTION_REASONS] as const
 export type RequestOutcome = (typeof REQUEST_OUTCOMES)[number]
 
-/** `none`: it was refused before it was known what it asks. */
+/** `none`: it was rejected before its operation was known. */
 export const ASKED_OPERATIONS = [...OPERATIONS, 'none'] as const
 export type AskedOperation = (typeof ASKED_OPERATIONS)[number]
 
-/** What came of one attempt. */
+/** How one attempt ended. */
 export const ATTEMPT_OUTCOMES = [
   'answered',
   /** The node's own error, passed on or kept. */
   'node-error',
-  /** Null or "not found", of which others may know better. */
+  /** Null or "not found", where another endpoint may have it. */
   'absent',
   /** A lower height than the caller has seen. */
   'behind',
@@ -44,13 +44,13 @@ export const ATTEMPT_OUTCOMES = [
   'connection',
   'http-status',
   'bad-answer',
-  /** Our own machine's limits. */
+  /** A limit of this machine. */
   'local',
   /** The caller left. */
   'cancelled',
 ] as const
 export type AttemptOutcome = (typeof ATTEMPT_OUTCOMES)[number]
 
-/** Why another endpoint was asked: the one before failed, had not got it, or was behind what the caller has seen. */
+/** Why a request was retried on another endpoint: the previous one failed, did not have it, or was behind. */
 export const RETRY_REASONS = ['failed', 'absent', 'behind'] as const
 export type RetryReason = (typeof RETRY_REASONS)[number]

@@ -1,13 +1,8 @@
+import type { Shard } from '../../core/network.ts'
+import type { NetworkStanding } from '../../state/board.ts'
 import type { Reply, UpstreamRequest } from '../upstream-request.ts'
 
-/** What an answer tells of, as far as it decides how long it may be kept. */
-export type CacheEntryKind =
-  /** Of a block, or of something in it. */
-  | { readonly kind: 'block'; readonly height: number }
-  /** Of the network itself. */
-  | { readonly kind: 'network' }
-
-/** Whether its answer may be kept at all, whatever it is. Tags are each time another block; what is asked of one endpoint is its own. */
+/** Whether an answer to this request may be cached at all. A tag is another block each time; what concerns one endpoint is its own. */
 export function isCacheable({ operation: { name, need }, call }: UpstreamRequest): boolean {
   if (call?.isNotification === true) return false
   switch (name) {
@@ -34,16 +29,84 @@ export function isCacheable({ operation: { name, need }, call }: UpstreamRequest
   }
 }
 
+/** How long an answer is kept. `isStable`: a reorganisation cannot change it. */
+export function lifetimeOf(about: CachedSubject, chain: CachedChain, standing: NetworkStanding, depth: number) {
+  if (about.kind === 'network') return { height: -1, ttlMs: NETWORK_TTL_MS, isStable: false }
+  const { network, heads } = standing
+  const { height } = about
+  if (height > finalHeight(standing, chain.shard, depth, chain.finalByNode)) {
+    const measured = heads.find((head) => head.shard === chain.shard)?.blockTimeMs ?? network.blockTimeMs
+    return { height, ttlMs: Math.min(network.blockTimeMs, measured) / 2, isStable: false }
+  }
+  const isStable = depth > 0 || height <= chain.height - YOUNG_BLOCKS
+  return { height, ttlMs: Number.POSITIVE_INFINITY, isStable }
+}
+
+/** One shard of one network, as the cache sees it. */
+export interface CachedChain {
+  readonly network: string
+  readonly shard: Shard
+  /** Every sign of a reorganisation begins a new one: unstable entries of an earlier one are invalid. */
+  generation: number
+  /** The highest height of a stable entry. */
+  stableUpTo: number
+  /** The highest height that a node has called final. */
+  finalByNode: number | null
+  /** The reference head when it was last read. */
+  height: number
+  hash: string | null
+}
+
+/** What an answer is about, as far as its lifetime depends on it. */
+export type CachedSubject = { readonly kind: 'block'; readonly height: number } | { readonly kind: 'network' }
+
+/** Where blocks are final at once, the newest ones are not stable: they are dropped at the first sign of a reorganisation. */
+export const YOUNG_BLOCKS = 64
+/** Some clients request the chain id with nearly every call. */
+const NETWORK_TTL_MS = 30_000
+
 /**
- * What may be kept of this answer to a question that is keepable; `null`: nothing. An answer is kept only where it can be seen to be
- * to the question: that costs a search of its bytes, and no parsing where JSON-RPC is spoken.
+ * The highest height of a chain that is final; -1 where none is known. Without `finalByNode`, a block is final when `depth` blocks
+ * stand on it (`final_depth`): the monitor polls `latest` alone, and so does not know what Ethereum nodes call finalized.
  */
-export function readCacheable(question: UpstreamRequest, reply: Reply, chainId: number | null): CacheEntryKind | null {
+export function finalHeight(
+  { heads, forked }: Pick<NetworkStanding, 'heads' | 'forked'>,
+  shard: Shard,
+  depth: number,
+  finalByNode: number | null = null,
+): number {
+  // The endpoints disagree about which block belongs to the chain.
+  if (forked) return -1
+  if (depth === 0) return Number.MAX_SAFE_INTEGER
+  const head = heads.find((candidate) => candidate.shard === shard)
+  if (head === undefined) return -1
+  // One block of margin, and no claim above the reference head is believed.
+  const byNode = finalByNode !== null && finalByNode <= head.height ? finalByNode - 1 : -1
+  return Math.max(-1, head.height - depth, byNode)
+}
+
+/** The final height in a MultiversX node's answer about the status of the network. */
+export function finalNonceIn(body: Buffer): number | null {
+  const found = body.indexOf(FINAL_NONCE)
+  if (found === -1) return null
+  const start = found + FINAL_NONCE.length
+  const digits = /^\s{0,4}(\d{1,16})[\s,}]/.exec(body.toString('latin1', start, start + 24))?.[1]
+  const nonce = Number(digits)
+  return digits !== undefined && Number.isSafeInteger(nonce) ? nonce : null
+}
+
+const FINAL_NONCE = Buffer.from('"erd_highest_final_nonce":')
+
+/**
+ * What this answer to a cacheable request is about; `null`: it is not kept, because it has no block yet or does not visibly belong
+ * to the request. That takes a search of its bytes, and parsing only for REST.
+ */
+export function readCacheable(request: UpstreamRequest, reply: Reply, chainId: number | null): CachedSubject | null {
   switch (reply.kind) {
     case 'result':
-      return readResult(question, reply.result, chainId)
+      return readResult(request, reply.result, chainId)
     case 'rest':
-      return reply.status === 200 ? readBlock(question, reply.body) : null
+      return reply.status === 200 ? readRestBlock(request, reply.body) : null
     case 'error':
     case 'rejected':
       return null
@@ -54,38 +117,29 @@ function readResult(
   { operation, canonical }: UpstreamRequest,
   result: Buffer,
   chainId: number | null,
-): CacheEntryKind | null {
-  // `null`, and whatever else is no object and no text.
+): CachedSubject | null {
   if (result.length < 3 || (result[0] !== BRACE && result[0] !== QUOTE)) return null
   const { name, need } = operation
   if (name === 'eth_chainId' || name === 'net_version') {
-    return chainId !== null && Number(textOf(result) || Number.NaN) === chainId ? NETWORK : null
+    const text = result.toString('latin1', 1, result.length - 1)
+    return chainId !== null && Number(text || Number.NaN) === chainId ? { kind: 'network' } : null
   }
-  const asked = canonical.slice(2, canonical.indexOf('"', 2))
+  const requested = canonical.slice(2, canonical.indexOf('"', 2))
   if (name === 'eth_getBlockByNumber') {
-    return need.kind === 'height' && result.includes(`"number":"${asked}"`, 0, 'latin1') ? block(need.height) : null
+    if (need.kind !== 'height' || !result.includes(`"number":"${requested}"`, 0, 'latin1')) return null
+    return { kind: 'block', height: need.height }
   }
-  if (!result.includes(`"hash":"${asked}"`, 0, 'latin1')) return null
+  if (!result.includes(`"hash":"${requested}"`, 0, 'latin1')) return null
   const height = quantityAfter(result, BLOCK_NUMBER)
-  return height === null ? null : block(height)
+  return height === null ? null : { kind: 'block', height }
 }
 
 const BRACE = 0x7b
 const QUOTE = 0x22
-const NETWORK: CacheEntryKind = { kind: 'network' }
-/** Within a string its quotes would be escaped: it is a member, and no other in a transaction has this name. */
+/** Cannot occur within a string, where its quotes would be escaped; a transaction has one member of this name. */
 const BLOCK_NUMBER = Buffer.from('"blockNumber":"0x')
 
-function block(height: number): CacheEntryKind {
-  return { kind: 'block', height }
-}
-
-/** What stands between the quotes. */
-function textOf(result: Buffer): string {
-  return result.toString('latin1', 1, result.length - 1)
-}
-
-/** `null` where it is null, as in a transaction that waits, or no safe number. */
+/** `null` where there is none, as in a pending transaction, or no safe number. */
 function quantityAfter(text: Buffer, name: Buffer): number | null {
   const found = text.indexOf(name)
   if (found === -1) return null
@@ -96,16 +150,16 @@ function quantityAfter(text: Buffer, name: Buffer): number | null {
   return Number.isSafeInteger(height) ? height : null
 }
 
-/** MultiversX's answers are JSON of a shape of their own: a block that was reverted is told all the same. */
-function readBlock({ operation: { name, need }, canonical }: UpstreamRequest, body: Buffer): CacheEntryKind | null {
-  const read = readEnvelope(body)
-  if (read === null || read.status !== 'on-chain' || !Number.isSafeInteger(read.nonce)) return null
-  const height = read.nonce as number
-  const isAsked =
+/** MultiversX also returns blocks that were reverted. */
+function readRestBlock({ operation: { name, need }, canonical }: UpstreamRequest, body: Buffer): CachedSubject | null {
+  const block = restBlockIn(body)
+  if (block === null || block.status !== 'on-chain' || !Number.isSafeInteger(block.nonce)) return null
+  const height = block.nonce as number
+  const isRequested =
     name === 'block_by_nonce'
       ? need.kind === 'height' && need.height === height
-      : typeof read.hash === 'string' && canonical.includes(`/by-hash/${read.hash.toLowerCase()}`)
-  return isAsked ? block(height) : null
+      : typeof block.hash === 'string' && canonical.includes(`/by-hash/${block.hash.toLowerCase()}`)
+  return isRequested ? { kind: 'block', height } : null
 }
 
 interface RestBlock {
@@ -114,7 +168,7 @@ interface RestBlock {
   readonly status?: unknown
 }
 
-function readEnvelope(body: Buffer): RestBlock | null {
+function restBlockIn(body: Buffer): RestBlock | null {
   try {
     const envelope = JSON.parse(body.toString()) as {
       code?: unknown

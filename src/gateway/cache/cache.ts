@@ -1,299 +1,261 @@
 import { LRUCache } from 'lru-cache'
 import type { Clock } from '../../clock.ts'
 import type { Shard } from '../../core/network.ts'
+import type { Health } from '../../core/verdict/health.ts'
 import type { ChainEvent } from '../../core/verdict/network-view.ts'
-import type { Board, NetworkStanding } from '../../state/board.ts'
+import type { Board } from '../../state/board.ts'
 import type { CallerHeights } from '../caller-heights.ts'
-import type { Reply, UpstreamHandler, UpstreamRequest } from '../upstream-request.ts'
-import { isCacheable, readCacheable } from './cache-policy.ts'
-import { type CacheSlab, createCacheSlab, type Slot } from './cache-slab.ts'
-import { finalHeight, finalNonceIn } from './finality.ts'
+import type { NodeReply, Reply, UpstreamHandler, UpstreamRequest } from '../upstream-request.ts'
+import { type CachedChain, finalNonceIn, isCacheable, lifetimeOf, readCacheable, YOUNG_BLOCKS } from './cache-policy.ts'
 
 /**
- * Answers that cannot change any more, and for a moment those that hardly will. Kept are a node's own bytes, never an error, never
- * a `null`, nothing of an endpoint that is not well, and nothing of before a reorganisation.
+ * Answers requests from memory where the answer cannot change any more, or hardly will within a moment. It keeps nodes' own bytes:
+ * no errors, no `null`, nothing from an unhealthy endpoint, and nothing from before a reorganisation.
  */
-export interface Cache extends UpstreamHandler {
-  /** Forgets everything; called before the first question and after every reload. */
-  configure(settings: CacheSettings): void
-  /** The monitor saw an endpoint's chain go back, or change its blocks. */
-  chainMoved(network: string, event: ChainEvent): void
-  /** What is kept, as counted against the limit. */
-  readonly bytes: number
-  stop(): void
-}
-
-export interface CacheSettings {
-  /** 0 keeps nothing. */
-  readonly maxBytes: number
-  /** By network: so many blocks on top of one make it final. Where it is not said none ever is. */
-  readonly finalDepths: ReadonlyMap<string, number>
-}
-
-export interface CacheDeps {
-  readonly next: UpstreamHandler
-  readonly board: Pick<Board, 'network' | 'subscribe'>
-  readonly clock: Pick<Clock, 'monotonic'>
-  /** A block from here is one that the caller knows of. */
-  readonly callerHeights: Pick<CallerHeights, 'raise'>
-}
-
-/** What is larger is seldom asked twice, and would push out a thousand others. */
-const MAX_ENTRY_BYTES = 1024 * 1024
-/** What an entry takes besides its key and its bytes: objects, list and map places; measured. */
-const ENTRY_BYTES = 400
-/** An answer about the network itself has been verified; it is asked with nearly every call of some clients. */
-const NETWORK_TTL_MS = 30_000
-/** Where blocks are final at once, the newest are dropped at the least doubt all the same. */
-const YOUNG_BLOCKS = 64
-const MOST_CHAINS = 10_000
-
-/** One chain: one shard of one network. */
-interface ChainState {
-  readonly network: string
-  readonly shard: Shard
-  /** Every doubt begins a new one: what is young and of an earlier one is not served, and nothing asked in it is kept. */
-  generation: number
-  /** No entry above it outlives a doubt. */
-  oldUpTo: number
-  /** The highest height that a node has called final. */
-  toldFinal: number | null
-  /** The reference head when it was last looked at. */
-  height: number
-  hash: string | null
-}
-
-interface Entry {
-  readonly kind: 'result' | 'rest'
-  readonly status: number
-  readonly slot: Slot
-  readonly endpoint: string | null
-  readonly chain: ChainState
-  readonly height: number
-  /** On the monotonic clock. */
-  readonly expiresAt: number
-  /** `OLD` holds in all of them. */
-  readonly generation: number
-}
-
-const OLD = -1
-
-export function createCache({ next, board, clock, callerHeights: tips }: CacheDeps): Cache {
-  let entries: LRUCache<string, Entry> | null = null
-  let memory: CacheSlab = createCacheSlab(0)
+export function createCache({ next, board, clock, callerHeights }: CacheDeps): Cache {
+  const entries = new Entries()
   let finalDepths: ReadonlyMap<string, number> = new Map()
-  let chains = new Map<string, ChainState>()
+  let chains = new Map<string, CachedChain>()
+  /** Endpoints that polls found on another network or fork. */
+  const distrusted = new Set<string>()
   const unsubscribe = board.subscribe(({ network, endpoint }) => {
-    if (endpoint === null) compareReferences(network)
+    if (endpoint === null) return compareReferences(network)
+    const health = board.entry(network, endpoint)?.health
+    const key = `${network}/${endpoint}`
+    if (health === undefined || !isOnOtherChain(health)) distrusted.delete(key)
+    else if (!distrusted.has(key)) {
+      distrusted.add(key)
+      dropEndpoint(network, endpoint)
+    }
   })
 
-  function chainOf(network: string, shard: Shard): ChainState {
-    const key = shard === null ? network : `${network} ${shard}`
+  function chainOf(network: string, shard: Shard): CachedChain {
+    const key = chainKey(network, shard)
     const known = chains.get(key)
     if (known !== undefined) return known
-    if (chains.size >= MOST_CHAINS) configure({ maxBytes: entries?.maxSize ?? 0, finalDepths })
     const head = board.network(network)?.standing.heads.find((candidate) => candidate.shard === shard)
-    const chain: ChainState = {
-      network,
-      shard,
-      generation: 0,
-      oldUpTo: -1,
-      toldFinal: null,
-      height: head?.height ?? -1,
-      hash: head?.hash ?? null,
-    }
+    const { height = -1, hash = null } = head ?? {}
+    const chain: CachedChain = { network, shard, generation: 0, stableUpTo: -1, finalByNode: null, height, hash }
     chains.set(key, chain)
     return chain
   }
 
-  function configure(settings: CacheSettings): void {
-    // What is on its way belongs to the configuration that it was asked under.
-    for (const chain of chains.values()) chain.generation++
-    chains = new Map()
-    finalDepths = settings.finalDepths
-    const { maxBytes } = settings
-    memory = createCacheSlab(maxBytes)
-    entries = maxBytes === 0 ? null : new LRUCache({ maxSize: maxBytes, dispose: ({ slot }) => slot.free() })
-  }
+  const depthOf = (network: string) => finalDepths.get(network) ?? Number.POSITIVE_INFINITY
 
-  function depthOf(network: string): number {
-    return finalDepths.get(network) ?? Number.POSITIVE_INFINITY
-  }
-
-  /** A reference head that falls, or becomes another block: a reorganisation of everybody. */
+  /** A reference head that falls, or becomes another block: the whole network reorganised. */
   function compareReferences(name: string): void {
-    const standing = board.network(name)?.standing
-    if (standing === undefined) return
-    for (const { shard, height, hash } of standing.heads) {
-      const chain = chains.get(shard === null ? name : `${name} ${shard}`)
+    for (const { shard, height, hash } of board.network(name)?.standing.heads ?? []) {
+      const chain = chains.get(chainKey(name, shard))
       if (chain === undefined) continue
       const fallen = chain.height - height
       const changed = fallen === 0 && hash !== null && chain.hash !== null && hash !== chain.hash
       chain.height = height
       chain.hash = fallen === 0 ? (hash ?? chain.hash) : hash
-      // Deeper than it ever can: this is another chain, of which nothing is known.
+      // Deeper than any reorganisation can be: it is another chain, of which nothing is known.
       if (fallen > 0) dropFrom(chain, fallen >= depthOf(name) ? 0 : height + 1)
       else if (changed) dropFrom(chain, height)
     }
   }
 
-  /** All that tells of a block at this height or above. */
-  function dropFrom(chain: ChainState, height: number): void {
+  /** Drops all entries about blocks at this height or above. */
+  function dropFrom(chain: CachedChain, height: number): void {
     chain.generation++
-    chain.toldFinal = null
-    if (height > chain.oldUpTo || entries === null) return
-    for (const [key, entry] of entries.entries()) {
-      if (entry.chain === chain && entry.height >= height) entries.delete(key)
-    }
-    chain.oldUpTo = height - 1
+    chain.finalByNode = null
+    if (height > chain.stableUpTo) return
+    entries.dropWhere((entry) => entry.chain === chain && entry.height >= height)
+    chain.stableUpTo = height - 1
   }
 
-  function find(key: string): Entry | null {
-    const entry = entries?.get(key)
-    if (entry === undefined) return null
-    const isGone =
-      (entry.generation !== OLD && entry.generation !== entry.chain.generation) ||
-      (entry.expiresAt !== Number.POSITIVE_INFINITY && entry.expiresAt <= clock.monotonic())
-    if (!isGone) return entry
-    entries?.delete(key)
-    return null
+  /** Its answers may be of another chain; answers on their way may be as well, and are not kept either. */
+  function dropEndpoint(network: string, endpoint: string): void {
+    for (const chain of chains.values()) if (chain.network === network) chain.generation++
+    entries.dropWhere((entry) => entry.chain.network === network && entry.endpoint === endpoint)
   }
 
-  function keep(key: string, question: UpstreamRequest, reply: Reply, chain: ChainState): void {
+  function keep(key: string, request: UpstreamRequest, reply: Reply, chain: CachedChain): void {
     if (reply.degraded || (reply.kind !== 'result' && reply.kind !== 'rest')) return
     const bytes = reply.kind === 'result' ? reply.result : reply.body
-    if (entries === null || bytes.length > MAX_ENTRY_BYTES) return
-    const size = ENTRY_BYTES + key.length + memory.roomFor(bytes.length)
-    if (size > entries.maxSize) return
-    const standing = board.network(question.network)?.standing
+    if (bytes.length > MAX_ENTRY_BYTES || distrusted.has(`${request.network}/${reply.endpoint}`)) return
+    const standing = board.network(request.network)?.standing
     if (standing === undefined) return
-    const keepable = readCacheable(question, reply, standing.network.chainId)
-    if (keepable === null) return
-    const { height, ttlMs, isOld } = lifeOf(keepable.kind === 'block' ? keepable.height : null, chain, standing)
-    const slot = makeRoom(bytes, entries)
-    if (slot === null) return
-    if (isOld) chain.oldUpTo = Math.max(chain.oldUpTo, height)
+    const about = readCacheable(request, reply, standing.network.chainId)
+    if (about === null) return
+    const { height, ttlMs, isStable } = lifetimeOf(about, chain, standing, depthOf(chain.network))
+    if (isStable) chain.stableUpTo = Math.max(chain.stableUpTo, height)
+    const own = ownBytes(bytes)
     const entry: Entry = {
-      kind: reply.kind,
-      status: reply.kind === 'rest' ? reply.status : 200,
-      slot,
+      reply: reply.kind === 'result' ? { kind: 'result', result: own } : { ...reply, body: own },
       endpoint: reply.endpoint,
       chain,
       height,
       expiresAt: clock.monotonic() + ttlMs,
-      generation: isOld ? OLD : chain.generation,
+      generation: isStable ? STABLE : chain.generation,
     }
-    entries.set(key, entry, { size })
+    entries.set(key, entry, own.length)
   }
 
-  /** What was longest not asked for makes room, until it does. */
-  function makeRoom(bytes: Buffer, from: LRUCache<string, Entry>): Slot | null {
-    let slot = memory.put(bytes)
-    while (slot === null && from.pop() !== undefined) slot = memory.put(bytes)
-    return slot
-  }
-
-  /** How long an answer of this height may be told again; `null` is one about the network. */
-  function lifeOf(
-    height: number | null,
-    { shard, toldFinal, height: reference }: ChainState,
-    standing: NetworkStanding,
-  ) {
-    if (height === null) return { height: -1, ttlMs: NETWORK_TTL_MS, isOld: false }
-    const { network, heads } = standing
-    const depth = depthOf(network.name)
-    if (height > finalHeight(standing, shard, depth, toldFinal)) {
-      const measured = heads.find((head) => head.shard === shard)?.blockTimeMs ?? network.blockTimeMs
-      return { height, ttlMs: Math.min(network.blockTimeMs, measured) / 2, isOld: false }
-    }
-    return { height, ttlMs: Number.POSITIVE_INFINITY, isOld: depth > 0 || height <= reference - YOUNG_BLOCKS }
-  }
-
-  async function askNext(key: string, question: UpstreamRequest): Promise<Reply> {
-    const chain = chainOf(question.network, shardOf(question))
+  async function handleMiss(key: string, request: UpstreamRequest): Promise<Reply> {
+    const chain = chainOf(request.network, shardOf(request))
     const { generation } = chain
-    const reply = await next.handle(question)
-    if (chain.generation === generation) keep(key, question, reply, chain)
-    return missed(reply)
+    const reply = await next.handle(request)
+    if (chain.generation === generation) keep(key, request, reply, chain)
+    return { ...reply, cache: 'miss' }
   }
 
-  /** Nodes of MultiversX say themselves what is final, to whoever asks for the status. */
-  async function askStatus(question: UpstreamRequest): Promise<Reply> {
-    const chain = chainOf(question.network, shardOf(question))
+  /** MultiversX nodes report the final height in the status of the network. */
+  async function handleStatus(request: UpstreamRequest): Promise<Reply> {
+    const chain = chainOf(request.network, shardOf(request))
     const { generation } = chain
-    const reply = await next.handle(question)
+    const reply = await next.handle(request)
     if (reply.kind !== 'rest' || reply.status !== 200 || reply.degraded || chain.generation !== generation) return reply
-    const told = finalNonceIn(reply.body)
-    // One that nobody has reached yet is a single node's word.
-    if (told !== null && told <= chain.height) chain.toldFinal = Math.max(chain.toldFinal ?? -1, told)
+    const final = finalNonceIn(reply.body)
+    // A height above the reference head is the claim of a single node.
+    if (final !== null && final <= chain.height) chain.finalByNode = Math.max(chain.finalByNode ?? -1, final)
     return reply
   }
 
   return {
-    handle(question) {
-      if (entries === null) return next.handle(question)
-      const { network, operation } = question
-      if (operation.name === 'network_status' && operation.need.kind !== 'endpoint') return askStatus(question)
-      if (!isCacheable(question)) return next.handle(question)
-      const key = `${network} ${operation.name} ${question.canonical}`
-      const entry = find(key)
-      if (entry === null) return askNext(key, question)
-      const { chain, height, endpoint } = entry
-      // Not what is so far ahead that it can be no block: one lie must not bind everybody.
-      if (entry.generation !== OLD && height >= 0 && height <= chain.height + YOUNG_BLOCKS) {
-        tips.raise(question.caller, network, chain.shard, 'latest', height)
+    handle(request) {
+      const { network, operation, canonical, caller } = request
+      if (!entries.isEnabled) return next.handle(request)
+      if (operation.name === 'network_status' && operation.need.kind !== 'endpoint') return handleStatus(request)
+      if (!isCacheable(request)) return next.handle(request)
+      const key = `${network} ${operation.name} ${canonical}`
+      const entry = entries.find(key, clock.monotonic())
+      if (entry === null) return handleMiss(key, request)
+      const { chain, height, endpoint, generation } = entry
+      // A height too far ahead is a false claim, which must not bind the caller.
+      if (generation !== STABLE && height >= 0 && height <= chain.height + YOUNG_BLOCKS) {
+        callerHeights.raise(caller, network, chain.shard, 'latest', height)
       }
-      const { kind, status } = entry
-      const bytes = entry.slot.copy()
-      return Promise.resolve(
-        kind === 'result'
-          ? { kind, result: bytes, endpoint, attempts: 0, cache: 'hit', degraded: false, nodeMs: 0, nodeId: null }
-          : {
-              kind,
-              status,
-              body: bytes,
-              endpoint,
-              attempts: 0,
-              cache: 'hit',
-              degraded: false,
-              nodeMs: 0,
-              nodeId: null,
-            },
-      )
+      const provenance = { endpoint, attempts: 0, cache: 'hit', degraded: false, nodeMs: 0, nodeId: null } as const
+      return Promise.resolve({ ...entry.reply, ...provenance })
     },
 
-    configure,
+    configure(settings) {
+      // What is on its way was requested under the previous configuration.
+      for (const chain of chains.values()) chain.generation++
+      chains = new Map()
+      finalDepths = settings.finalDepths
+      entries.reset(settings.maxBytes)
+    },
 
     chainMoved(network, event) {
-      const chain = chains.get(event.shard === null ? network : `${network} ${event.shard}`)
+      const chain = chains.get(chainKey(network, event.shard))
       if (chain === undefined) return
       switch (event.kind) {
         case 'reorged':
           dropFrom(chain, event.height)
           return
         case 'regressed':
-          // One endpoint that steps back says little of what is old; the reference head tells when all do.
+          // One endpoint's step back says little about old blocks; the reference head falls when all step back.
           chain.generation++
-          chain.toldFinal = null
+          chain.finalByNode = null
           return
       }
     },
 
     get bytes() {
-      return entries?.calculatedSize ?? 0
+      return entries.bytes
     },
 
     stop: unsubscribe,
   }
 }
 
-/** Member by member where there is one for every request: what is spread and then added to costs ten times as much to make. */
-function missed(reply: Reply): Reply {
-  if (reply.kind !== 'result') return { ...reply, cache: 'miss' }
-  const { kind, result, endpoint, attempts, degraded, nodeMs, nodeId = null } = reply
-  return { kind, result, endpoint, attempts, cache: 'miss', degraded, nodeMs, nodeId }
+export interface Cache extends UpstreamHandler {
+  /** Empties the cache; called before the first request and after every reload. */
+  configure(settings: CacheSettings): void
+  /** The monitor saw an endpoint's chain go back, or change its blocks. */
+  chainMoved(network: string, event: ChainEvent): void
+  /** Size of all entries, as counted against the limit. */
+  readonly bytes: number
+  stop(): void
+}
+
+export interface CacheSettings {
+  /** 0 disables the cache. */
+  readonly maxBytes: number
+  /** By network: this many blocks on top of a block make it final. Without a depth, no block is final. */
+  readonly finalDepths: ReadonlyMap<string, number>
+}
+
+export interface CacheDeps {
+  readonly next: UpstreamHandler
+  readonly board: Pick<Board, 'network' | 'entry' | 'subscribe'>
+  readonly clock: Pick<Clock, 'monotonic'>
+  readonly callerHeights: Pick<CallerHeights, 'raise'>
+}
+
+interface Entry {
+  readonly reply: NodeReply
+  readonly endpoint: string | null
+  readonly chain: CachedChain
+  readonly height: number
+  /** On the monotonic clock. */
+  readonly expiresAt: number
+  /** The chain's generation that it is valid in; `STABLE`: in all of them. */
+  readonly generation: number
+}
+
+const STABLE = -1
+
+/** The least recently used entries make room for new ones. */
+class Entries {
+  #byKey: LRUCache<string, Entry> | null = null
+
+  reset(maxBytes: number): void {
+    this.#byKey = maxBytes === 0 ? null : new LRUCache({ maxSize: maxBytes })
+  }
+
+  get isEnabled(): boolean {
+    return this.#byKey !== null
+  }
+
+  get bytes(): number {
+    return this.#byKey?.calculatedSize ?? 0
+  }
+
+  find(key: string, now: number): Entry | null {
+    const entry = this.#byKey?.get(key)
+    if (entry === undefined) return null
+    const isValid = entry.generation === STABLE || entry.generation === entry.chain.generation
+    if (isValid && entry.expiresAt > now) return entry
+    this.#byKey?.delete(key)
+    return null
+  }
+
+  set(key: string, entry: Entry, bytes: number): void {
+    this.#byKey?.set(key, entry, { size: ENTRY_BYTES + key.length + bytes })
+  }
+
+  dropWhere(isDropped: (entry: Entry) => boolean): void {
+    for (const [key, entry] of this.#byKey?.entries() ?? []) if (isDropped(entry)) this.#byKey?.delete(key)
+  }
+}
+
+function chainKey(network: string, shard: Shard): string {
+  return shard === null ? network : `${network} ${shard}`
+}
+
+function isOnOtherChain({ confirmation }: Health): boolean {
+  return confirmation.traces.some(({ finding: { code } }) => code === 'wrong-network' || code === 'forked')
+}
+
+/** A short answer may be a slice of a buffer that is many times larger, all of which it would keep in memory. */
+function ownBytes(bytes: Buffer): Buffer {
+  if (bytes.buffer.byteLength <= SLICE_SHARE * bytes.length) return bytes
+  const own = Buffer.allocUnsafeSlow(bytes.length)
+  bytes.copy(own)
+  return own
 }
 
 function shardOf({ operation: { need } }: UpstreamRequest): Shard {
   return need.kind === 'any' || need.kind === 'endpoint' ? null : need.shard
 }
+
+const SLICE_SHARE = 1.25
+/** A larger answer is seldom requested twice, and would displace a thousand others. */
+const MAX_ENTRY_BYTES = 1024 * 1024
+/** Measured size of an entry's objects, besides its key and its bytes. */
+const ENTRY_BYTES = 500

@@ -1,170 +1,125 @@
 import type { Clock } from '../../clock.ts'
 import type { OperationName } from '../../core/routing/operation.ts'
-import { shareShortLived } from '../../nodes/buffer-pool.ts'
 import { answerHeight, type CallerHeights } from '../caller-heights.ts'
 import type { Reply, UpstreamHandler, UpstreamRequest } from '../upstream-request.ts'
+
+/**
+ * Lets identical reads in flight share one request. The first one leads, with its own caller and deadline: if it is cancelled or
+ * runs out of time, the followers try again. A follower gets an answer only if it is not below a height that its caller has seen.
+ */
+export function createCoalescer(deps: CoalescerDeps): UpstreamHandler {
+  const { next, clock, callerHeights, onCoalesced, maxFlights = MAX_FLIGHTS } = deps
+  const flights = new Map<string, Flight>()
+
+  function lead(key: string, leader: UpstreamRequest): Promise<Reply> {
+    const reply = next.handle(leader).finally(() => {
+      if (flights.get(key) === flight) flights.delete(key)
+    })
+    const flight: Flight = { leader, reply }
+    flights.set(key, flight)
+    return reply
+  }
+
+  async function follow(key: string, request: UpstreamRequest, first: Flight): Promise<Reply> {
+    const joinedAt = clock.monotonic()
+    let flight = first
+    for (let tries = 0; ; ) {
+      const { leader } = flight
+      const reply = await flight.reply
+      if (reply.kind !== 'rejected' && accepts(request, leader, reply)) {
+        onCoalesced?.(request.network, request.operation.name)
+        return withWait(reply, joinedAt)
+      }
+      if (reply.kind !== 'rejected' || !isLeadersOwn(reply, leader, request)) tries++
+      const isOver = request.signal.aborted || clock.monotonic() >= request.deadlineAt
+      if (isOver || (reply.kind === 'rejected' && tries >= MAX_TRIES)) return withWait(reply, joinedAt)
+      const other = flights.get(key)
+      if (other === undefined || other === flight || tries >= MAX_TRIES) {
+        return withWait(await lead(key, request), joinedAt)
+      }
+      flight = other
+    }
+  }
+
+  /** A follower waited for another time than the leader, and only for nodes. */
+  function withWait(reply: Reply, joinedAt: number): Reply {
+    return { ...reply, nodeMs: clock.monotonic() - joinedAt }
+  }
+
+  /** Whether the answer may be shown to this caller; if so, its height counts as seen. */
+  function accepts(
+    request: UpstreamRequest,
+    leader: UpstreamRequest,
+    reply: Exclude<Reply, { kind: 'rejected' }>,
+  ): boolean {
+    const shown = answerHeight(request, reply)
+    if (shown === null) return true
+    const { caller, network, operation } = request
+    const { need } = operation
+    const shard = need.kind === 'any' || need.kind === 'endpoint' ? null : need.shard
+    const seen = shown.isHead ? callerHeights.get(caller, network, shard, shown.tag) : null
+    if (seen !== null && shown.height < seen) return false
+    // A height that the leader's caller has not seen was implausible: one false claim must not bind every caller.
+    const seenByLeader = callerHeights.get(leader.caller, network, shard, shown.tag)
+    if (seenByLeader !== null && shown.height <= seenByLeader) {
+      callerHeights.raise(caller, network, shard, shown.tag, shown.height)
+    }
+    return true
+  }
+
+  /** An answer about the newest block that does not name it is shared only by callers that have seen the same height. */
+  function seenHeight({ operation: { name, need }, caller, network }: UpstreamRequest): number | '' {
+    if (name !== 'other' || need.kind !== 'latest') return ''
+    return callerHeights.get(caller, network, need.shard, 'latest') ?? ''
+  }
+
+  return {
+    handle(request) {
+      const { operation, canonical, call } = request
+      if (!operation.isRead || call?.isNotification === true || canonical.length > MAX_CANONICAL) {
+        return next.handle(request)
+      }
+      const key = `${keyOf(request)}${seenHeight(request)}`
+      const flight = flights.get(key)
+      if (flight !== undefined) return follow(key, request, flight)
+      return flights.size < maxFlights ? lead(key, request) : next.handle(request)
+    },
+  }
+}
 
 export interface CoalescerDeps {
   readonly next: UpstreamHandler
   readonly clock: Pick<Clock, 'monotonic'>
   readonly callerHeights: Pick<CallerHeights, 'get' | 'raise'>
-  /** A question was answered with another one's request. */
+  /** A request was answered with the reply to another one. */
   readonly onCoalesced?: (network: string, operation: OperationName) => void
-  readonly mostFlights?: number
+  readonly maxFlights?: number
 }
 
-/** Requests under way that others may join; beyond it each goes by itself. */
-const MOST_FLIGHTS = 4096
-/**
- * A map through which thousands pass a second makes itself a new table again and again, and each of the former ones holds the next one,
- * and what was in it, until the whole heap is collected. A map of its own holds none.
- */
-const RENEWED_AFTER = 128
-/** A key is kept for as long as its request takes: nobody sends the same megabyte twice at a time. */
-const MAX_CANONICAL = 4096
-/** Followers whose leader failed ask once more, together: whoever that fails for has had its own try. */
-const MOST_TRIES = 2
-
-/**
- * Identical reads under way at the same time share one request. The first to ask leads, with its own deadline and its own caller: that
- * one may go away, or its time run out before the others'. So what fails for it fails for nobody else before a try of their own. A
- * follower is given an answer only where that does not undercut a height which its caller was given before.
- */
-export function createCoalescer(deps: CoalescerDeps): UpstreamHandler {
-  const { next, clock, callerHeights: tips, onCoalesced, mostFlights = MOST_FLIGHTS } = deps
-  let flights = new Map<string, Flight>()
-  let landed = 0
-
-  function lead(key: string, leader: UpstreamRequest): Promise<Reply> {
-    const flight: Flight = { leader, waiting: null }
-    flights.set(key, flight)
-    const land = (reply: Reply | Promise<never>) => {
-      if (flights.get(key) === flight) forget(key)
-      flight.leader = null
-      if (flight.waiting !== null && !(reply instanceof Promise)) share(reply)
-      for (const tell of flight.waiting ?? NOBODY) tell(reply)
-      return reply
-    }
-    return next.handle(leader).then(land, (error: unknown) => land(Promise.reject(error)))
-  }
-
-  function forget(key: string): void {
-    flights.delete(key)
-    if (++landed < Math.max(RENEWED_AFTER, 4 * flights.size)) return
-    landed = 0
-    flights = new Map(flights)
-  }
-
-  async function follow(key: string, question: UpstreamRequest, first: Flight): Promise<Reply> {
-    const joinedAt = clock.monotonic()
-    let flight = first
-    for (let tries = 0; ; ) {
-      const { leader } = flight
-      const reply = await landing(flight)
-      if (reply.kind !== 'rejected' && accepts(question, leader, reply)) {
-        onCoalesced?.(question.network, question.operation.name)
-        return waited(reply, joinedAt)
-      }
-      if (reply.kind !== 'rejected' || !isLeadersOwn(reply, leader, question)) tries++
-      const isOver = question.signal.aborted || clock.monotonic() >= question.deadlineAt
-      if (isOver || (reply.kind === 'rejected' && tries >= MOST_TRIES)) return waited(reply, joinedAt)
-      const under = flights.get(key)
-      if (under === undefined || under === flight || tries >= MOST_TRIES) {
-        return waited(await lead(key, question), joinedAt)
-      }
-      flight = under
-    }
-  }
-
-  /** Its caller waited for another time than the leader's, all of it for nodes. */
-  function waited(reply: Reply, joinedAt: number): Reply {
-    return { ...reply, nodeMs: clock.monotonic() - joinedAt }
-  }
-
-  /** Not an answer that is below what this caller knows of; with one that is given, the caller knows of that. */
-  function accepts(
-    question: UpstreamRequest,
-    leader: UpstreamRequest | null,
-    reply: Exclude<Reply, { kind: 'rejected' }>,
-  ): boolean {
-    const told = answerHeight(question, reply)
-    if (told === null) return true
-    const { caller, network, operation } = question
-    const { need } = operation
-    const shard = need.kind === 'any' || need.kind === 'endpoint' ? null : need.shard
-    const known = told.isHead ? tips.get(caller, network, shard, told.tag) : null
-    if (known !== null && told.height < known) return false
-    // A height that cannot be was not given to the leader either: one lie must not bind everybody.
-    const given = leader === null ? null : tips.get(leader.caller, network, shard, told.tag)
-    if (given !== null && told.height <= given) tips.raise(caller, network, shard, told.tag, told.height)
-    return true
-  }
-
-  /**
-   * What was asked of the newest block, and does not say of which: its answer is only for those who have seen as much of the chain.
-   */
-  function markOf({ operation: { name, need }, caller, network }: UpstreamRequest): number | '' {
-    return name === 'other' && need.kind === 'latest' ? (tips.get(caller, network, need.shard, 'latest') ?? '') : ''
-  }
-
-  return {
-    handle(question) {
-      const { operation, canonical, call } = question
-      if (!operation.isRead || call?.isNotification === true || canonical.length > MAX_CANONICAL) {
-        return next.handle(question)
-      }
-      const key = `${keyOf(question)}${markOf(question)}`
-      const under = flights.get(key)
-      if (under !== undefined) return follow(key, question, under)
-      return flights.size < mostFlights ? lead(key, question) : next.handle(question)
-    },
-  }
+interface Flight {
+  readonly leader: UpstreamRequest
+  readonly reply: Promise<Reply>
 }
 
-/** At an alias every method is called the same, and so are all aliases. */
+/** Aliases share an operation and a canonical text; their paths and methods differ. */
 function keyOf({ network, operation: { name, need }, canonical, to, call }: UpstreamRequest): string {
   const pin = need.kind === 'endpoint' ? need.endpoint : ''
   const at = name === 'alias' && to.kind === 'path' ? `${to.path} ${call?.method ?? ''} ` : ''
   return `${network} ${name} ${pin} ${at}${canonical}`
 }
 
-/**
- * Holds nothing of the answer, and of the question only while it is open: what a long-lived map points to, if only for a moment,
- * outlives its moment by a garbage collection, and that cost 7 microseconds a request.
- */
-interface Flight {
-  leader: UpstreamRequest | null
-  waiting: ((reply: Reply | Promise<never>) => void)[] | null
-}
-
-const NOBODY: readonly never[] = []
-
-/** The first of several to send it must not take it from the others. */
-function share(reply: Reply): void {
-  switch (reply.kind) {
-    case 'result':
-      return shareShortLived(reply.result)
-    case 'error':
-      return shareShortLived(reply.error)
-    case 'rest':
-      return shareShortLived(reply.body)
-    case 'rejected':
-  }
-}
-
-function landing(flight: Flight): Promise<Reply> {
-  return new Promise((resolve) => {
-    flight.waiting ??= []
-    flight.waiting.push(resolve)
-  })
-}
-
-/** The leader's caller left, or its time ran out before this one's: that says nothing of the nodes. */
+/** The leader was cancelled, or had less time than this request: that says nothing about the nodes. */
 function isLeadersOwn(
   reply: Extract<Reply, { kind: 'rejected' }>,
-  leader: UpstreamRequest | null,
-  question: UpstreamRequest,
+  leader: UpstreamRequest,
+  request: UpstreamRequest,
 ): boolean {
-  if (leader === null) return false
-  return leader.signal.aborted || (reply.rejection.kind === 'deadline' && leader.deadlineAt < question.deadlineAt)
+  return leader.signal.aborted || (reply.rejection.kind === 'deadline' && leader.deadlineAt < request.deadlineAt)
 }
+
+/** Beyond this, further requests are not shared. */
+const MAX_FLIGHTS = 4096
+/** Longer requests are hardly ever identical, and not worth a key. */
+const MAX_CANONICAL = 4096
+/** After a leader failed, the followers try once more together. */
+const MAX_TRIES = 2
