@@ -1,38 +1,7 @@
 import type { Secret } from '../secret.ts'
 import { version } from '../version.ts'
 
-/** How a node is trusted over TLS. */
-export interface TlsTrust {
-  /** PEM; `null` for the system's authorities. */
-  readonly ca: string | null
-  readonly insecure: boolean
-}
-
-/** What is configured of where a node is. All of it is secret. */
-export interface NodeLocation {
-  readonly url: Secret
-  readonly headers: Readonly<Record<string, Secret>>
-  readonly tls: TlsTrust
-}
-
-/** A location prepared for repeated requests. */
-export interface NodeAddress {
-  readonly origin: string
-  readonly tls: TlsTrust
-  /** Addresses with the same key share connections. */
-  readonly connectionKey: string
-  /** By method: names and values in turn. */
-  readonly headers: { readonly GET: string[]; readonly POST: string[] }
-  /** The path to request; `path` is appended to the base URL. */
-  pathOf(path: string): string
-}
-
-const OWN_HEADERS: Readonly<Record<string, string>> = {
-  'user-agent': `heartline/${version}`,
-  accept: 'application/json',
-  'accept-encoding': 'identity',
-}
-
+/** Prepares a node's location for repeated requests: paths, headers, and the key by which connections are shared. */
 export function createAddress({ url, headers, tls }: NodeLocation): NodeAddress {
   const base = new URL(url.reveal())
   const all: Record<string, string> = { ...OWN_HEADERS, ...basicAuthorization(base) }
@@ -58,6 +27,37 @@ export function createAddress({ url, headers, tls }: NodeLocation): NodeAddress 
   }
 }
 
+/** How a node is trusted over TLS. */
+export interface TlsTrust {
+  /** PEM; `null` for the system's authorities. */
+  readonly ca: string | null
+  readonly insecure: boolean
+}
+
+/** Where a node is, as configured. All of it is secret. */
+export interface NodeLocation {
+  readonly url: Secret
+  readonly headers: Readonly<Record<string, Secret>>
+  readonly tls: TlsTrust
+}
+
+export interface NodeAddress {
+  readonly origin: string
+  readonly tls: TlsTrust
+  /** Addresses with the same key share connections. */
+  readonly connectionKey: string
+  /** By method: names and values in turn. */
+  readonly headers: { readonly GET: string[]; readonly POST: string[] }
+  /** The path to request; `path` is appended to the base URL. */
+  pathOf(path: string): string
+}
+
+const OWN_HEADERS: Readonly<Record<string, string>> = {
+  'user-agent': `heartline/${version}`,
+  accept: 'application/json',
+  'accept-encoding': 'identity',
+}
+
 /** Other characters could end the request line and begin another request. */
 const VISIBLE_ASCII = /^[\x21-\x7e]+$/
 
@@ -67,8 +67,8 @@ function basicAuthorization({ username, password }: URL): Record<string, string>
   return { authorization: `Basic ${Buffer.from(pair).toString('base64')}` }
 }
 
-/** A URL may hold a percent sign that begins no code (`user:100%@host`): then it was meant as it stands. */
-function decoded(text: string): string {
+/** A percent sign that begins no code (`user:100%@host`) is meant literally. */
+export function decoded(text: string): string {
   try {
     return decodeURIComponent(text)
   } catch {

@@ -12,81 +12,67 @@ import { MAX_DEPTH, nestsDeeper } from './json-depth.ts'
 import { MAX_ANSWER_BYTES } from './limits.ts'
 import { createTransport } from './transport.ts'
 
-/** `waitedMs`: how long our own limit of connections kept the request back. That is no time of the node's. */
+/** Sends the requests of checks, and reads the responses as text. */
+export function createNodeClient({ clock, maxConnections, lookup }: NodeClientDeps): NodeClient {
+  const transport = createTransport({ clock, maxConnections, maxAnswerBytes: MAX_ANSWER_BYTES, lookup })
+  return {
+    ...transport,
+    send(address, request, deadline) {
+      return new Promise((resolve) => {
+        transport.exchange(address, request, deadline, (exchanged) => {
+          const { waitedMs } = exchanged
+          if (!exchanged.ok) return resolve({ ok: false, failure: exchanged.failure, waitedMs })
+          const { raw, connection } = exchanged
+          const receivedAt = clock.now()
+          const finish = (body: Buffer | Failure) =>
+            resolve({
+              ...(Buffer.isBuffer(body) ? readAnswer(raw, body, connection, receivedAt) : fail(body)),
+              waitedMs,
+            })
+          const encoding = headerOf(raw.headers, 'content-encoding')
+          if (encoding === null || isPlain(encoding)) finish(raw.body)
+          else void decode(raw.body, encoding, MAX_ANSWER_BYTES, deadline).then(finish)
+        })
+      })
+    },
+  }
+}
+
+export interface NodeClient {
+  /** Never rejects. */
+  send(address: NodeAddress, request: NodeRequest, deadline: Deadline): Promise<Sent>
+  /** When the certificate last seen there ends. */
+  tlsNotAfter(address: NodeAddress): UnixMs | null
+  /** Sets the maximum number of connections to one origin. */
+  limit(maxConnections: number): void
+  /** Closes the connections that none of these addresses uses. */
+  retain(addresses: readonly NodeAddress[]): void
+  close(): void
+}
+
+/** `waitedMs`: how long our own connection limit delayed the request. It does not count as the node's latency. */
 export type Sent =
   | { readonly ok: true; readonly answer: NodeAnswer; readonly waitedMs: number }
   | { readonly ok: false; readonly failure: Failure; readonly waitedMs: number }
 
-/** Sends to nodes, and takes whatever comes back. Never throws. */
-export interface NodeClient {
-  send(address: NodeAddress, request: NodeRequest, deadline: Deadline): Promise<Sent>
-  /** When the certificate last seen there ends. */
-  tlsNotAfter(address: NodeAddress): UnixMs | null
-  /** Connections to one origin, at most, from now on. */
-  limit(maxConnections: number): void
-  /** Closes the connections that none of these addresses uses. */
-  retain(addresses: readonly NodeAddress[]): void
-  close(): Promise<void>
-}
-
 export interface NodeClientDeps {
   readonly clock: Pick<Clock, 'now' | 'monotonic'>
-  /** Connections to one origin, at most. */
+  /** To one origin. */
   readonly maxConnections: number
   readonly lookup: LookupFunction | null
 }
 
-export function createNodeClient({ clock, maxConnections, lookup }: NodeClientDeps): NodeClient {
-  const transport = createTransport({ clock, maxConnections, maxAnswerBytes: MAX_ANSWER_BYTES, lookup })
+type Read = { readonly ok: true; readonly answer: NodeAnswer } | { readonly ok: false; readonly failure: Failure }
 
-  function readAnswer(raw: RawResponse, connection: number, waitedMs: number): Sent | Promise<Sent> {
-    const receivedAt = clock.now()
-    const encoding = headerOf(raw.headers, 'content-encoding')
-    return encoding === null || isPlain(encoding)
-      ? readPlain(raw, raw.body, connection, receivedAt, waitedMs)
-      : decode(raw.body, encoding, MAX_ANSWER_BYTES).then((plain) =>
-          Buffer.isBuffer(plain)
-            ? readPlain(raw, plain, connection, receivedAt, waitedMs)
-            : { ok: false, failure: plain, waitedMs },
-        )
-  }
-
-  return {
-    send(address, request, deadline) {
-      return new Promise((resolve) => {
-        transport.exchange(address, request, deadline, (exchanged) => {
-          if (exchanged.ok) return resolve(readAnswer(exchanged.raw, exchanged.connection, exchanged.waitedMs))
-          resolve({ ok: false, failure: exchanged.failure, waitedMs: exchanged.waitedMs })
-        })
-      })
-    },
-    tlsNotAfter: transport.tlsNotAfter,
-    limit: transport.limit,
-    retain: (addresses) => transport.retain(addresses),
-    close() {
-      transport.close()
-      return Promise.resolve()
-    },
-  }
-}
-
-function readPlain(
-  { status, headers }: RawResponse,
-  plain: Buffer,
-  connection: number,
-  receivedAt: UnixMs,
-  waitedMs: number,
-): Sent {
-  const text = plain.toString()
-  if (looksLikeJson(text) && nestsDeeper(text, MAX_DEPTH)) {
-    return { ok: false, failure: { kind: 'too-deep', limit: MAX_DEPTH }, waitedMs }
-  }
+function readAnswer({ status, headers }: RawResponse, bytes: Buffer, connection: number, receivedAt: UnixMs): Read {
+  const body = bytes.toString()
+  // How deeply other text (an HTML page) nests does not matter.
+  if (/^\s*[[{]/.test(body) && nestsDeeper(body, MAX_DEPTH)) return fail({ kind: 'too-deep', limit: MAX_DEPTH })
   const date = readHttpDate(headerOf(headers, 'date'))
   const retryAfterMs = readRetryAfter(headerOf(headers, 'retry-after'), date ?? receivedAt)
-  return { ok: true, answer: { status, body: text, receivedAt, date, retryAfterMs, connection }, waitedMs }
+  return { ok: true, answer: { status, body, receivedAt, date, retryAfterMs, connection } }
 }
 
-/** Of other texts (an HTML page) it is of no interest how deep they nest. */
-function looksLikeJson(text: string): boolean {
-  return /^\s*[[{]/.test(text)
+function fail(failure: Failure): { readonly ok: false; readonly failure: Failure } {
+  return { ok: false, failure }
 }

@@ -4,44 +4,25 @@ import type { buildConnector } from 'undici'
 import type { UnixMs } from '../core/time.ts'
 import type { TlsTrust } from './address.ts'
 
-export interface ConnectorDeps {
-  readonly trust: TlsTrust
-  /** Instead of the system's resolver. */
-  readonly lookup: LookupFunction | null
-  /** A socket is being opened: whoever is told can end it before it is open. */
-  readonly onOpening: (socket: Socket) => void
-  readonly onCertificate: (notAfter: UnixMs) => void
-}
-
-/** The certificate was read, and is not to be trusted; `code` is OpenSSL's, or Node's for the wrong host. */
-export class UntrustedError extends Error {
-  readonly code: string
-
-  constructor(code: string) {
-    super('untrusted certificate')
-    this.code = code
-  }
-}
-
 /**
- * Opens undici's connections. It has no timer: the deadline of the check ends it. TLS sessions are never resumed, because
- * a resumed one verifies nothing, and a certificate that ran out would go unseen.
+ * Opens undici's connections. It has no timer: the deadline of the request ends it. TLS sessions are never resumed: a resumed session
+ * verifies no certificate, and an expired one would go unnoticed.
  */
 export function createConnector({ trust, lookup, onOpening, onCertificate }: ConnectorDeps): buildConnector.connector {
-  return function connect({ hostname, protocol, port, servername }, callback) {
-    const secure = protocol === 'https:'
+  return function connect({ hostname, protocol, port }, callback) {
+    const isSecure = protocol === 'https:'
     const target = {
       host: hostname,
-      port: Number(port) || (secure ? 443 : 80),
+      port: Number(port) || (isSecure ? 443 : 80),
       ...(lookup === null ? {} : { lookup }),
     }
-    const socket = secure
+    const socket = isSecure
       ? connectTls({
           ...target,
-          servername: servername ?? (isIP(hostname) === 0 ? hostname : ''),
+          servername: isIP(hostname) === 0 ? hostname : '',
           ...(trust.ca === null ? {} : { ca: trust.ca }),
           ALPNProtocols: ['http/1.1'],
-          // Judged below: only so can the end of an untrusted certificate be read.
+          // Checked below: only then can the end date of an untrusted certificate be read.
           rejectUnauthorized: false,
         })
       : connectTcp(target)
@@ -55,30 +36,43 @@ export function createConnector({ trust, lookup, onOpening, onCertificate }: Con
     }
     const failClosed = (): void => fail(Object.assign(new Error('closed'), { code: 'ECONNRESET' }))
     const open = (): void => {
-      const problem = secure ? judgeCertificate(socket as TLSSocket, trust, onCertificate) : null
+      const problem = isSecure ? checkCertificate(socket as TLSSocket, trust, onCertificate) : null
       if (problem !== null) return fail(problem)
       settle()
-      // undici would try for ever to connect, were it handed a socket that is gone already.
+      // undici would reconnect forever if it got a socket that is closed already.
       if (socket.destroyed) return failClosed()
       callback(null, socket)
     }
+    const openEvent = isSecure ? 'secureConnect' : 'connect'
     const settle = (): void => {
-      socket
-        .off('error', fail)
-        .off('close', failClosed)
-        .off(secure ? 'secureConnect' : 'connect', open)
+      socket.off('error', fail).off('close', failClosed).off(openEvent, open)
     }
-    socket
-      .on('error', fail)
-      .on('close', failClosed)
-      .on(secure ? 'secureConnect' : 'connect', open)
+    socket.on('error', fail).on('close', failClosed).on(openEvent, open)
   }
 }
 
-function judgeCertificate(socket: TLSSocket, trust: TlsTrust, onCertificate: (notAfter: UnixMs) => void): Error | null {
+export interface ConnectorDeps {
+  readonly trust: TlsTrust
+  /** Instead of the system's resolver. */
+  readonly lookup: LookupFunction | null
+  /** Destroying the socket ends the attempt to connect. */
+  readonly onOpening: (socket: Socket) => void
+  readonly onCertificate: (notAfter: UnixMs) => void
+}
+
+/** The certificate is not trusted; `code` is OpenSSL's, or Node's for the wrong host. */
+export class UntrustedError extends Error {
+  readonly code: string
+
+  constructor(code: string) {
+    super('untrusted certificate')
+    this.code = code
+  }
+}
+
+function checkCertificate(socket: TLSSocket, trust: TlsTrust, onCertificate: (notAfter: UnixMs) => void): Error | null {
   const notAfter = Date.parse(socket.getPeerX509Certificate()?.validTo ?? '')
   if (Number.isFinite(notAfter)) onCertificate(notAfter)
-  if (socket.authorized || trust.insecure) return null
-  // A code, though its type says Error.
-  return new UntrustedError(String(socket.authorizationError))
+  // The error is a code, though its type is Error.
+  return socket.authorized || trust.insecure ? null : new UntrustedError(String(socket.authorizationError))
 }

@@ -4,58 +4,10 @@ import type { Clock } from '../clock.ts'
 import type { UnixMs } from '../core/time.ts'
 import type { NodeAddress } from './address.ts'
 import { createConnector } from './connect.ts'
+import type { Exchange } from './exchange.ts'
 import { MAX_HEADER_BYTES } from './limits.ts'
 
-/** The connections to one origin with one trust. A connection serves one request at a time. */
-export interface ConnectionPool {
-  /**
-   * Gives a free connection, or the next one to become free: the last used first, so that those in excess grow old and close. `fresh`: a
-   * new connection, if the limit allows one. `null`: the pool was closed.
-   */
-  take(give: GiveConnection, fresh: boolean): void
-  /** Stops waiting for a connection. */
-  leave(give: GiveConnection): void
-  free(connection: Connection): void
-  /** Closes a connection on which something went wrong. */
-  drop(connection: Connection): void
-  closeIdle(): void
-  limit(maxConnections: number): void
-  readonly tlsNotAfter: UnixMs | null
-  /** Lets pending requests finish, then closes all connections. */
-  retire(): void
-  /** Ends pending requests. */
-  close(): void
-}
-
-export type GiveConnection = (connection: Connection | null) => void
-
-/** One connection. undici opens it for a request, and again if it was closed in the meantime. */
-export interface Connection {
-  readonly client: Client
-  /** `null` before it is first opened. */
-  socket: Socket | null
-  /** A new number each time it is opened: perhaps another node. */
-  number: number
-  /** It has carried a response since it was opened: the node may be about to close it. */
-  used: boolean
-  /** On the monotonic clock. */
-  openedAt: number
-}
-
-export interface ConnectionPoolDeps {
-  readonly address: NodeAddress
-  readonly clock: Pick<Clock, 'monotonic'>
-  readonly lookup: LookupFunction | null
-  readonly maxConnections: number
-  readonly nextNumber: () => number
-}
-
-/** Common servers close an idle connection after 60 s or more, load balancers sometimes sooner. */
-const KEEP_ALIVE_MS = 25_000
-
-/** Only a new connection notices a name that moved or a certificate that changed. */
-const MAX_AGE_MS = 600_000
-
+/** Keeps the connections to one origin with one trust, each an undici client, and gives them to one request at a time. */
 export function createConnectionPool({
   address,
   clock,
@@ -92,7 +44,8 @@ export function createConnectionPool({
       bodyTimeout: 0,
       maxHeaderSize: MAX_HEADER_BYTES,
     })
-    const connection: Connection = { client, socket: null, number: 0, used: false, openedAt: 0 }
+    const connection: Connection = { client, socket: null, exchange: null, number: 0, used: false, openedAt: 0 }
+    client.on('connect', () => connection.socket?.on('data', (bytes: Buffer) => connection.exchange?.onBytes(bytes)))
     client.on('disconnect', () => {
       const at = idle.indexOf(connection)
       if (at === -1) return
@@ -174,3 +127,54 @@ export function createConnectionPool({
     },
   }
 }
+
+export interface ConnectionPool {
+  /**
+   * Gives a free connection, or the next one to become free: the last used first, so that those in excess grow old and close. `fresh`: a
+   * new connection, if the limit allows one. `null`: the pool was closed.
+   */
+  take(give: GiveConnection, fresh: boolean): void
+  /** Stops waiting for a connection. */
+  leave(give: GiveConnection): void
+  free(connection: Connection): void
+  /** Closes a connection on which something went wrong. */
+  drop(connection: Connection): void
+  closeIdle(): void
+  limit(maxConnections: number): void
+  readonly tlsNotAfter: UnixMs | null
+  /** Lets pending requests finish, then closes all connections. */
+  retire(): void
+  /** Ends pending requests. */
+  close(): void
+}
+
+export type GiveConnection = (connection: Connection | null) => void
+
+/** One connection. undici opens it for a request, and again if it was closed in the meantime. */
+export interface Connection {
+  readonly client: Client
+  /** `null` before it is first opened. */
+  socket: Socket | null
+  /** The request that it carries now. */
+  exchange: Exchange | null
+  /** A new number each time it is opened: perhaps another node. */
+  number: number
+  /** It has carried a response since it was opened: the node may be about to close it. */
+  used: boolean
+  /** On the monotonic clock. */
+  openedAt: number
+}
+
+export interface ConnectionPoolDeps {
+  readonly address: NodeAddress
+  readonly clock: Pick<Clock, 'monotonic'>
+  readonly lookup: LookupFunction | null
+  readonly maxConnections: number
+  readonly nextNumber: () => number
+}
+
+/** Common servers close an idle connection after 60 s or more, load balancers sometimes sooner. */
+const KEEP_ALIVE_MS = 25_000
+
+/** Only a new connection notices a name that moved or a certificate that changed. */
+const MAX_AGE_MS = 600_000

@@ -58,6 +58,26 @@ export interface CancelSignal {
   removeEventListener(type: 'abort', task: () => void): void
 }
 
+/** A view of a signal that thousands of deadlines share: the signal itself, whose own list is slow, gets one listener. */
+export function sharedSignal(signal: AbortSignal): CancelSignal {
+  let shared = sharedSignals.get(signal)
+  if (shared === undefined) {
+    const tasks = new Set<() => void>()
+    signal.addEventListener('abort', () => tasks.forEach((task) => task()), { once: true })
+    shared = {
+      get aborted() {
+        return signal.aborted
+      },
+      addEventListener: (_type, task) => void tasks.add(task),
+      removeEventListener: (_type, task) => void tasks.delete(task),
+    }
+    sharedSignals.set(signal, shared)
+  }
+  return shared
+}
+
+const sharedSignals = new WeakMap<AbortSignal, CancelSignal>()
+
 type DeadlineClock = Pick<Clock, 'after' | 'monotonic'>
 
 const LATE_MS = 50

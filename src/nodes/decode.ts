@@ -1,30 +1,54 @@
-import { promisify } from 'node:util'
-import { brotliDecompress, unzip } from 'node:zlib'
+import { createBrotliDecompress, createUnzip, type Unzip } from 'node:zlib'
 import type { Failure } from '../core/failure.ts'
+import type { Deadline } from './deadline.ts'
 
-type Decode = (bytes: Buffer, options: { readonly maxOutputLength: number }) => Promise<Buffer>
-
-const unzipLimited: Decode = promisify(unzip)
-const DECODERS: ReadonlyMap<string, Decode> = new Map<string, Decode>([
-  ['gzip', unzipLimited],
-  ['x-gzip', unzipLimited],
-  ['deflate', unzipLimited],
-  ['br', promisify(brotliDecompress) as Decode],
-])
+/**
+ * Decompresses a body, though none was requested compressed. Decoded bytes are counted as they grow, and the deadline ends it. One
+ * encoding only: nested ones multiply, and no node nests them.
+ */
+export function decode(
+  body: Buffer,
+  encoding: string,
+  maxBytes: number,
+  deadline: Deadline,
+): Promise<Buffer | Failure> {
+  const decoder = createDecoder(encoding.trim().toLowerCase())
+  if (decoder === null) return Promise.resolve({ kind: 'bad-encoding' })
+  return new Promise((resolve) => {
+    const chunks: Buffer[] = []
+    let size = 0
+    const finish = (result: Buffer | Failure): void => {
+      deadline.unwatch(expire)
+      decoder.destroy()
+      resolve(result)
+    }
+    const expire = (): void => finish({ kind: 'timeout', afterMs: deadline.afterMs })
+    if (deadline.passed) return expire()
+    deadline.watch(expire)
+    decoder
+      .on('data', (chunk: Buffer) => {
+        size += chunk.length
+        if (size > maxBytes) finish({ kind: 'too-large', limitBytes: maxBytes })
+        else chunks.push(chunk)
+      })
+      .on('end', () => finish(Buffer.concat(chunks)))
+      .on('error', () => finish({ kind: 'bad-encoding' }))
+      .end(body)
+  })
+}
 
 export function isPlain(encoding: string): boolean {
   return encoding === '' || encoding.toLowerCase() === 'identity'
 }
 
-/** Undoes a compression that nobody asked for, off the event loop. One only: nested ones multiply, and no node nests them. */
-export async function decode(body: Buffer, encoding: string, limitBytes: number): Promise<Buffer | Failure> {
-  const decoder = DECODERS.get(encoding.trim().toLowerCase())
-  if (decoder === undefined) return { kind: 'bad-encoding' }
-  try {
-    return await decoder(body, { maxOutputLength: limitBytes })
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE'
-      ? { kind: 'too-large', limitBytes }
-      : { kind: 'bad-encoding' }
+function createDecoder(encoding: string): Unzip | null {
+  switch (encoding) {
+    case 'gzip':
+    case 'x-gzip':
+    case 'deflate':
+      return createUnzip()
+    case 'br':
+      return createBrotliDecompress()
   }
+  return null
 }

@@ -1,5 +1,6 @@
 import type { Dispatcher } from 'undici'
 import type { Connection } from './connection-pool.ts'
+import { headerOf } from './header.ts'
 import { type MemoryBudget, UNBUDGETED_BYTES } from './limits.ts'
 
 /**
@@ -12,6 +13,8 @@ export class Exchange implements Dispatcher.DispatchHandler {
   readonly #settle: (ending: Ending) => void
   #status = 0
   #headers: readonly Buffer[] = []
+  #version = ''
+  #receivedBytes = 0
   #reused = false
   #ended = false
   stage: Stage = 'unsent'
@@ -20,6 +23,17 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.#connection = connection
     this.#body = body
     this.#settle = settle
+    connection.exchange = this
+  }
+
+  /** Sees all bytes from the node before the parser does, which tells neither the version nor what lies between chunks. */
+  onBytes(bytes: Buffer): void {
+    if (this.#version.length < HTTP_1_1.length) {
+      this.#version += bytes.toString('latin1', 0, HTTP_1_1.length - this.#version.length)
+    }
+    this.#receivedBytes += bytes.length
+    if (this.#receivedBytes <= 2 * this.#body.size + MAX_OVERHEAD_BYTES) return
+    this.#connection.socket?.destroy(new ResponseError('overhead'))
   }
 
   onConnect(abort: (error?: Error) => void): void {
@@ -33,25 +47,29 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.stage = 'answering'
   }
 
+  /** undici reports errors thrown here and in `onData` to `onError`, and closes the connection. */
   onHeaders(status: number, headers: Buffer[]): boolean {
     // Informational responses come before the final one.
     if (status < 200) return true
     this.stage = 'body'
+    const coding = headerOf(headers, 'transfer-encoding')
+    if (coding !== null && coding.toLowerCase() !== 'chunked') throw new ResponseError('transfer-encoding')
     this.#status = status
     this.#headers = headers
     return true
   }
 
-  /** undici turns what this throws into `onError`, and closes the connection. */
   onData(chunk: Buffer): boolean {
     this.#body.append(chunk)
     return true
   }
 
   onComplete(): void {
-    // Bytes behind the response are still in the parser, and close the connection: it is not reused before they are read.
+    // The parser reads on, and closes the connection if bytes follow: only then is it known whether it can be reused.
     queueMicrotask(() => {
       this.#connection.used = true
+      // HTTP/1.0 closes by default, and an old server that does not may not know chunks (RFC 9112, section 6.1).
+      if (this.#version !== HTTP_1_1) this.#connection.socket?.destroy()
       this.#end({ ok: true, raw: { status: this.#status, headers: this.#headers, body: this.#body.bytes } })
     })
   }
@@ -63,6 +81,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   #end(ending: Ending): void {
     if (this.#ended) return
     this.#ended = true
+    this.#connection.exchange = null
     this.#body.release()
     this.#settle(ending)
   }
@@ -94,7 +113,7 @@ export class ResponseBody {
   readonly #maxBytes: number
   readonly #budget: MemoryBudget
   #memory: Buffer = EMPTY
-  #size = 0
+  size = 0
   #reservedBytes = 0
 
   constructor(maxBytes: number, budget: MemoryBudget) {
@@ -102,21 +121,21 @@ export class ResponseBody {
     this.#budget = budget
   }
 
-  /** Throws a `ResponseLimitError`. */
+  /** Throws a `ResponseError`. */
   append(chunk: Buffer): void {
-    const size = this.#size + chunk.length
-    if (size > this.#maxBytes) throw new ResponseLimitError('too-large')
-    if (this.#size === 0) this.#memory = chunk
+    const size = this.size + chunk.length
+    if (size > this.#maxBytes) throw new ResponseError('too-large')
+    if (this.size === 0) this.#memory = chunk
     else {
       // Doubling: a body of one-byte chunks costs no more than one of long chunks.
       if (size > this.#memory.length) this.#grow(Math.max(size, Math.min(2 * this.#memory.length, this.#maxBytes)))
-      chunk.copy(this.#memory, this.#size)
+      chunk.copy(this.#memory, this.size)
     }
-    this.#size = size
+    this.size = size
   }
 
   get bytes(): Buffer {
-    return this.#size === this.#memory.length ? this.#memory : this.#memory.subarray(0, this.#size)
+    return this.size === this.#memory.length ? this.#memory : this.#memory.subarray(0, this.size)
   }
 
   release(): void {
@@ -126,22 +145,36 @@ export class ResponseBody {
 
   #grow(length: number): void {
     if (length > UNBUDGETED_BYTES) {
-      if (!this.#budget.reserve(length - this.#reservedBytes)) throw new ResponseLimitError('no-memory')
+      if (!this.#budget.reserve(length - this.#reservedBytes)) throw new ResponseError('no-memory')
       this.#reservedBytes = length
     }
     const grown = Buffer.allocUnsafe(length)
-    this.#memory.copy(grown, 0, 0, this.#size)
+    this.#memory.copy(grown, 0, 0, this.size)
     this.#memory = grown
   }
 }
 
-export class ResponseLimitError extends Error {
-  readonly problem: 'too-large' | 'no-memory'
+export class ResponseError extends Error {
+  readonly problem: ResponseProblem
 
-  constructor(problem: ResponseLimitError['problem']) {
+  constructor(problem: ResponseProblem) {
     super(problem)
     this.problem = problem
   }
 }
+
+export type ResponseProblem =
+  | 'too-large'
+  /** The long bodies of other responses use up the budget. */
+  | 'no-memory'
+  /** Too many bytes beside the body: heads of informational responses, chunk lines, trailers. */
+  | 'overhead'
+  /** Only `chunked` is understood. */
+  | 'transfer-encoding'
+
+const HTTP_1_1 = 'HTTP/1.1'
+
+/** Twice one read of the socket, and more than all heads: a body in one-byte chunks would cost a second of processor time a mebibyte. */
+const MAX_OVERHEAD_BYTES = 131_072
 
 const EMPTY = Buffer.alloc(0)

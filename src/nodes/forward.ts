@@ -3,11 +3,47 @@ import type { Clock } from '../clock.ts'
 import type { Failure } from '../core/failure.ts'
 import type { NodeAddress } from './address.ts'
 import { type CancelSignal, Deadline } from './deadline.ts'
-import { decode, isPlain } from './decode.ts'
+import { isPlain } from './decode.ts'
 import type { RawResponse, Stage } from './exchange.ts'
 import { headerOf, readHttpDate, readRetryAfter } from './header.ts'
 import { MAX_FORWARDED_BYTES } from './limits.ts'
 import { createTransport, type TransportRequest } from './transport.ts'
+
+/** Forwards requests of callers to nodes. */
+export function createNodeForwarder({
+  clock,
+  maxConnections = MAX_CONNECTIONS,
+  maxIncomingBytes,
+  lookup = null,
+}: NodeForwarderDeps): NodeForwarder {
+  const transport = createTransport({
+    clock,
+    maxConnections,
+    maxAnswerBytes: MAX_FORWARDED_BYTES,
+    maxIncomingBytes,
+    lookup,
+  })
+
+  return {
+    forward(address, request, withinMs, cancel) {
+      return new Promise((resolve) => {
+        const deadline = new Deadline(clock, Math.max(1, withinMs), cancel)
+        transport.exchange(address, request, deadline, (exchanged) => {
+          deadline.end()
+          if (exchanged.ok) return resolve(read(exchanged.raw, clock))
+          const { failure, stage, waitedMs } = exchanged
+          const waited = failure.kind === 'timeout' && 2 * waitedMs > failure.afterMs
+          resolve({ ok: false, failure, stage, waited })
+        })
+      })
+    },
+    retain: (addresses) => transport.retain(addresses, true),
+    close() {
+      transport.close()
+      return Promise.resolve()
+    },
+  }
+}
 
 /** Forwards a caller's request to a node and returns the node's own bytes. Never throws, follows no redirect. */
 export interface NodeForwarder {
@@ -44,61 +80,16 @@ export interface NodeForwarderDeps {
 /** A node 100 ms away then serves 1,280 requests a second, one on this machine ten times what we can send. */
 const MAX_CONNECTIONS = 128
 
-export function createNodeForwarder({
-  clock,
-  maxConnections = MAX_CONNECTIONS,
-  maxIncomingBytes,
-  lookup = null,
-}: NodeForwarderDeps): NodeForwarder {
-  const transport = createTransport({
-    clock,
-    maxConnections,
-    maxAnswerBytes: MAX_FORWARDED_BYTES,
-    maxIncomingBytes,
-    lookup,
-  })
-
-  return {
-    forward(address, request, withinMs, cancel) {
-      return new Promise((resolve) => {
-        const deadline = new Deadline(clock, Math.max(1, withinMs), cancel)
-        transport.exchange(address, request, deadline, (exchanged) => {
-          deadline.end()
-          if (exchanged.ok) return resolve(read(exchanged.raw, clock))
-          const { failure, stage, waitedMs } = exchanged
-          const waited = failure.kind === 'timeout' && 2 * waitedMs > failure.afterMs
-          resolve({ ok: false, failure, stage, waited })
-        })
-      })
-    },
-    retain: (addresses) => transport.retain(addresses, true),
-    close() {
-      transport.close()
-      return Promise.resolve()
-    },
+/** Only identity is requested: decompressing what a node sends unasked would cost memory outside of all limits. */
+function read(raw: RawResponse, clock: Pick<Clock, 'now'>): Forwarded {
+  const header = (name: string) => headerOf(raw.headers, name)
+  if (!isPlain(header('content-encoding') ?? '')) {
+    return { ok: false, failure: { kind: 'bad-encoding' }, stage: 'body', waited: false }
   }
-}
-
-function read(raw: RawResponse, clock: Pick<Clock, 'now'>): Forwarded | Promise<Forwarded> {
-  const encoding = headerOf(raw.headers, 'content-encoding')
-  if (encoding === null || isPlain(encoding)) return { ok: true, answer: answerOf(raw, raw.body, clock) }
-  return decode(raw.body, encoding, MAX_FORWARDED_BYTES).then((plain) =>
-    Buffer.isBuffer(plain)
-      ? { ok: true, answer: answerOf(raw, plain, clock) }
-      : { ok: false, failure: plain, stage: 'body', waited: false },
-  )
-}
-
-/** Headers are parsed on demand: most answers are passed on without. */
-function answerOf({ status, headers }: RawResponse, body: Buffer, clock: Pick<Clock, 'now'>): ForwardedAnswer {
-  const header = (name: string) => headerOf(headers, name)
-  return {
-    status,
-    body,
-    header,
-    retryAfterMs() {
-      const text = header('retry-after')
-      return text === null ? null : readRetryAfter(text, readHttpDate(header('date')) ?? clock.now())
-    },
+  const { status, body } = raw
+  const retryAfterMs = (): number | null => {
+    const text = header('retry-after')
+    return text === null ? null : readRetryAfter(text, readHttpDate(header('date')) ?? clock.now())
   }
+  return { ok: true, answer: { status, body, header, retryAfterMs } }
 }

@@ -16,7 +16,7 @@ const HTTP_DATE = /^[A-Z][a-z]{2,8},? \d\d[ -][A-Z][a-z]{2}[ -]\d{2,4} \d\d:\d\d
 let lastText = ''
 let lastTime: UnixMs | null = null
 
-/** An HTTP date, `null` when it is none. Many nodes answer within one second: the last reading is kept. */
+/** An HTTP date; `null` for anything else. Many nodes respond within the same second: the last result is kept. */
 export function readHttpDate(text: string | null): UnixMs | null {
   if (text === null) return null
   if (text === lastText) return lastTime
@@ -26,7 +26,7 @@ export function readHttpDate(text: string | null): UnixMs | null {
   return lastTime
 }
 
-/** Retry-After in either of its forms; never negative. */
+/** Retry-After in seconds or as a date; never negative. */
 export function readRetryAfter(text: string | null, now: UnixMs): number | null {
   if (text === null) return null
   if (/^\d{1,9}$/.test(text)) return Number(text) * 1000

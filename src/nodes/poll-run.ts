@@ -5,47 +5,16 @@ import type { Shard } from '../core/network.ts'
 import type { ComparedBlock, Comparison, Liveness, Outcome, PollResult, ShardHead } from '../core/poll-result.ts'
 import type { NodeAddress } from './address.ts'
 import type { NodeClient } from './client.ts'
-import { Deadline } from './deadline.ts'
-import { withoutSecrets } from './own-words.ts'
-import type { Redact } from './redact.ts'
-
-/** Whom to visit, and what is remembered of earlier visits. */
-export interface Visited {
-  readonly target: ChainTarget & { readonly timeoutMs: number }
-  readonly address: NodeAddress
-  readonly chain: Chain
-  readonly memory: ChainMemory
-  /** Made when it is first needed. */
-  readonly redact: () => Redact
-}
-
-/** Which blocks to ask for besides these heads; no more than one a shard is asked for. */
-export type Compare = (heads: readonly ShardHead[]) => readonly Comparison[]
-
-export interface VisitDeps {
-  readonly client: Pick<NodeClient, 'send' | 'tlsNotAfter'>
-  readonly clock: Pick<Clock, 'now' | 'monotonic' | 'after'>
-  readonly signal: AbortSignal
-  readonly compare?: Compare | undefined
-}
-
-/**
- * The head check waits this long for liveness, to ask over the same connection: nodes that answer at once, which is nearly all,
- * need one connection and not two. Beyond it the checks run side by side, so that a poll lasts no longer than a check.
- */
-const PATIENCE_MS = 100
-
-const NOTHING_COMPARED: readonly ComparedBlock[] = []
-const NO_HEADS = { heads: [], compared: NOTHING_COMPARED }
+import { type CancelSignal, Deadline } from './deadline.ts'
 
 /** One poll of one endpoint. */
 export class PollRun {
-  readonly #to: Visited
+  readonly #to: PolledEndpoint
   readonly #endpoint: Endpoint
-  readonly #deps: VisitDeps
+  readonly #deps: PollRunDeps
   #clockSkewMs: number | null = null
 
-  constructor(to: Visited, endpoint: Endpoint, deps: VisitDeps) {
+  constructor(to: PolledEndpoint, endpoint: Endpoint, deps: PollRunDeps) {
     this.#to = to
     this.#endpoint = endpoint
     this.#deps = deps
@@ -57,12 +26,12 @@ export class PollRun {
     const startedAt = clock.now()
     const liveness =
       this.#has('liveness') && chain.liveness !== null ? this.#check(chain.liveness(target, memory)) : null
-    if (liveness !== null && this.#has('head')) await this.#soon(liveness)
+    if (liveness !== null && this.#has('head')) await this.#patience(liveness)
     const { heads, compared } = this.#has('head') ? await this.#readHeads() : NO_HEADS
     return {
       endpoint: this.#endpoint,
       startedAt,
-      liveness: liveness === null ? null : this.#clean(await liveness),
+      liveness: liveness === null ? null : this.#withoutSecrets(await liveness),
       heads,
       compared,
       clockSkewMs: this.#clockSkewMs,
@@ -71,27 +40,30 @@ export class PollRun {
     }
   }
 
-  #clean(outcome: Outcome<Liveness>): Outcome<Liveness> {
-    return outcome.ok ? { ...outcome, value: withoutSecrets(outcome.value, this.#to.redact) } : outcome
-  }
-
   #has(name: CheckName): boolean {
     return this.#endpoint.checks.includes(name)
   }
 
-  /** Waits for it, but not for long. */
-  #soon(it: Promise<unknown>): Promise<void> {
+  /**
+   * The head check waits a little for liveness, to use the same connection: nodes that respond at once, nearly all, need one connection
+   * and not two. After that the checks run side by side, so that a poll takes no longer than a check.
+   */
+  #patience(liveness: Promise<unknown>): Promise<void> {
     return new Promise((resolve) => {
-      const patience = this.#deps.clock.after(PATIENCE_MS, resolve)
-      const goOn = (): void => {
-        patience.cancel()
+      const timer = this.#deps.clock.after(PATIENCE_MS, resolve)
+      const proceed = (): void => {
+        timer.cancel()
         resolve()
       }
-      it.then(goOn, goOn)
+      liveness.then(proceed, proceed)
     })
   }
 
-  /** The shards side by side, and then the blocks to compare, under one deadline. */
+  #withoutSecrets(outcome: Outcome<Liveness>): Outcome<Liveness> {
+    return outcome.ok ? { ...outcome, value: this.#to.redactLiveness(outcome.value) } : outcome
+  }
+
+  /** The shards side by side, then the blocks to compare, under one deadline. */
   async #readHeads(): Promise<Pick<PollResult, 'heads' | 'compared'>> {
     const deadline = this.#startDeadline()
     try {
@@ -100,10 +72,8 @@ export class PollRun {
       const heads =
         shards.length === 1
           ? [await this.#readHead(shard, deadline)]
-          : await Promise.all(shards.map((of) => this.#readHead(of, deadline)))
-      const wanted = this.#wanted(heads)
-      const compared = wanted.length === 0 ? NOTHING_COMPARED : await this.#askBlocks(wanted, deadline)
-      return { heads, compared }
+          : await Promise.all(shards.map((each) => this.#readHead(each, deadline)))
+      return { heads, compared: await this.#readCompared(heads, deadline) }
     } finally {
       deadline.end()
     }
@@ -114,21 +84,18 @@ export class PollRun {
     return { shard, outcome: await this.#converse(chain.head(target, shard, memory), deadline) }
   }
 
-  #wanted(heads: readonly ShardHead[]): readonly Comparison[] {
+  /** At most one block of each shard that has a head. */
+  async #readCompared(heads: readonly ShardHead[], deadline: Deadline): Promise<readonly ComparedBlock[]> {
     const { compare } = this.#deps
-    const read = new Set(heads.filter(({ outcome }) => outcome.ok).map(({ shard }) => shard))
-    if (compare === undefined || read.size === 0) return []
-    return compare(heads).filter(({ shard }) => read.delete(shard))
-  }
-
-  /** Over the connections that the heads have come by, which are free again. */
-  async #askBlocks(wanted: readonly Comparison[], deadline: Deadline): Promise<readonly ComparedBlock[]> {
-    const blocks = await Promise.all(wanted.map((comparison) => this.#askBlock(comparison, deadline)))
+    const shards = new Set(heads.filter(({ outcome }) => outcome.ok).map(({ shard }) => shard))
+    if (compare === undefined || shards.size === 0) return []
+    const wanted = compare(heads).filter(({ shard }) => shards.delete(shard))
+    const blocks = await Promise.all(wanted.map((comparison) => this.#readBlock(comparison, deadline)))
     return blocks.filter((block) => block !== null)
   }
 
-  /** `null` for whatever goes wrong: the head check is over, and asking for more must not count against the node. */
-  async #askBlock({ shard, height }: Comparison, deadline: Deadline): Promise<ComparedBlock | null> {
+  /** `null` on any failure: the head check has ended, and an additional block must not count against the node. */
+  async #readBlock({ shard, height }: Comparison, deadline: Deadline): Promise<ComparedBlock | null> {
     const { chain, target, memory, address } = this.#to
     const conversation = chain.blockHash(target, shard, height, memory)
     let step = conversation.next()
@@ -156,24 +123,46 @@ export class PollRun {
 
   async #converse<T>(conversation: Conversation<T>, deadline: Deadline): Promise<Outcome<T>> {
     const { client, clock } = this.#deps
-    // Waiting for a connection, where our own limit is the reason, is no time of the node's.
+    // Later by the time that our own connection limit delayed the requests: it does not count as the node's latency.
     let startedAt = clock.monotonic()
-    let askedAt = startedAt
+    let sentAt = startedAt
     let step = conversation.next()
     while (!step.done) {
       const sent = await client.send(this.#to.address, step.value, deadline)
       const endedAt = clock.monotonic()
       startedAt += sent.waitedMs
       if (!sent.ok) return { ok: false, failure: sent.failure, durationMs: endedAt - startedAt }
-      this.#noteClock(sent.answer, endedAt - askedAt - sent.waitedMs)
-      askedAt = endedAt
+      this.#noteClock(sent.answer, endedAt - sentAt - sent.waitedMs)
+      sentAt = endedAt
       step = conversation.next(sent.answer)
     }
-    return { ...step.value, durationMs: askedAt - startedAt }
+    return { ...step.value, durationMs: sentAt - startedAt }
   }
 
-  /** A Date header says the second, and was written somewhere between our asking and its arrival: the middle of both. */
+  /** A Date header has whole seconds, and was written between our request and the response: the middle of both is assumed. */
   #noteClock({ date, receivedAt }: NodeAnswer, tookMs: number): void {
     if (date !== null) this.#clockSkewMs = date + 500 - (receivedAt - tookMs / 2)
   }
 }
+
+/** An endpoint as polls need it, with what earlier polls learned. */
+export interface PolledEndpoint {
+  readonly target: ChainTarget & { readonly timeoutMs: number }
+  readonly address: NodeAddress
+  readonly chain: Chain
+  readonly memory: ChainMemory
+  readonly redactLiveness: (liveness: Liveness) => Liveness
+}
+
+/** Which other blocks to read, given these heads. */
+export type Compare = (heads: readonly ShardHead[]) => readonly Comparison[]
+
+export interface PollRunDeps {
+  readonly client: Pick<NodeClient, 'send' | 'tlsNotAfter'>
+  readonly clock: Pick<Clock, 'now' | 'monotonic' | 'after'>
+  readonly signal: CancelSignal
+  readonly compare?: Compare | undefined
+}
+
+const PATIENCE_MS = 100
+const NO_HEADS = { heads: [], compared: [] }

@@ -8,56 +8,12 @@ import type { PollResult } from '../core/poll-result.ts'
 import type { PollStep } from '../core/verdict/inspection.ts'
 import { createAddress, type NodeLocation } from './address.ts'
 import { createNodeClient } from './client.ts'
-import { type Compare, PollRun, type Visited } from './poll-run.ts'
-import { createRedact, type Redact } from './redact.ts'
-import { watched } from './watch.ts'
+import { sharedSignal } from './deadline.ts'
+import { type Compare, type PolledEndpoint, PollRun } from './poll-run.ts'
+import { createRedact, createRedactLiveness } from './redact.ts'
+import { createReportingClient } from './reporting-client.ts'
 
-/** Polls one endpoint: runs its checks, each under its own deadline. Never rejects. */
-export interface Prober {
-  /** `compare` is told the heads, as soon as one of them could be read, and says which other blocks to ask for besides. */
-  poll(endpoint: Endpoint, signal: AbortSignal, compare?: Compare): Promise<PollResult>
-  close(): Promise<void>
-}
-
-/** An endpoint, and all that it takes to ask it. */
-export interface NodeTarget extends NodeLocation, ChainTarget {
-  readonly endpoint: Endpoint
-  /** For each check whole, however many requests it sends. */
-  readonly timeoutMs: number
-}
-
-export interface TargetedProber extends Prober {
-  /**
-   * The new whole set. What is known of an endpoint is kept where nothing of how it is asked has changed. `maxConnections`
-   * replaces the limit that there was.
-   */
-  retarget(targets: readonly NodeTarget[], maxConnections?: number): void
-  /** A poll under a shorter deadline where that is wished, whose every exchange is told. Never rejects. */
-  inspect(endpoint: Endpoint, watch: InspectOptions): Promise<PollResult>
-}
-
-export interface InspectOptions {
-  readonly signal: AbortSignal
-  /** For each check, if its own deadline is not shorter. */
-  readonly atMostMs: number
-  readonly onStep: (step: PollStep) => void
-}
-
-export interface ProberDeps {
-  readonly clock: Clock
-  /** Connections to one origin, at most; whoever needs one more waits, within its deadline, and its latency begins when it has one. */
-  readonly maxConnections?: number
-  readonly lookup?: LookupFunction | null
-}
-
-/** Four polls of all shards of a proxy at once, twice over. */
-const MAX_CONNECTIONS = 32
-
-interface Entry extends Visited {
-  readonly target: NodeTarget
-  readonly fingerprint: string
-}
-
+/** Polls the configured endpoints over shared connections. */
 export function createProber({ clock, maxConnections = MAX_CONNECTIONS, lookup = null }: ProberDeps): TargetedProber {
   const client = createNodeClient({ clock, maxConnections, lookup })
   let entries = new Map<EndpointKey, Entry>()
@@ -75,10 +31,9 @@ export function createProber({ clock, maxConnections = MAX_CONNECTIONS, lookup =
         const key = endpointKey(target.endpoint)
         const fingerprint = fingerprintOf(target)
         const known = before.entries.get(key)
-        entries.set(
-          key,
-          known?.fingerprint === fingerprint ? { ...known, target } : createEntry(target, fingerprint, recentBlocks),
-        )
+        const entry =
+          known?.fingerprint === fingerprint ? { ...known, target } : createEntry(target, fingerprint, recentBlocks)
+        entries.set(key, entry)
       }
       if (connections !== undefined) client.limit(connections)
       client.retain([...entries.values()].map(({ address }) => address))
@@ -86,47 +41,89 @@ export function createProber({ clock, maxConnections = MAX_CONNECTIONS, lookup =
 
     poll(endpoint, signal, compare) {
       const entry = entries.get(endpointKey(endpoint))
-      return entry === undefined
-        ? Promise.resolve(notAsked(endpoint, clock))
-        : new PollRun(entry, endpoint, { client, clock, signal, compare }).run()
+      if (entry === undefined) return Promise.resolve(removedResult(endpoint, clock))
+      return new PollRun(entry, endpoint, { client, clock, signal: sharedSignal(signal), compare }).run()
     },
 
     inspect(endpoint, { signal, atMostMs, onStep }) {
       const entry = entries.get(endpointKey(endpoint))
-      if (entry === undefined) return Promise.resolve(notAsked(endpoint, clock))
+      if (entry === undefined) return Promise.resolve(removedResult(endpoint, clock))
       const { target } = entry
-      const watching = watched({ client, clock, redact: createRedact(target), onStep })
+      const reporting = createReportingClient(client, clock, createRedact(target), onStep)
       const hurried = { ...entry, target: { ...target, timeoutMs: Math.min(target.timeoutMs, atMostMs) } }
-      return new PollRun(hurried, endpoint, { client: watching, clock, signal }).run()
+      return new PollRun(hurried, endpoint, { client: reporting, clock, signal }).run()
     },
 
     close() {
       entries = new Map()
-      return client.close()
+      client.close()
+      return Promise.resolve()
     },
   }
 }
 
+/** Polls one endpoint: runs its checks, each under its own deadline. Never rejects. */
+export interface Prober {
+  /** `compare` gets the heads as soon as one of them was read, and returns other blocks to read. */
+  poll(endpoint: Endpoint, signal: AbortSignal, compare?: Compare): Promise<PollResult>
+  close(): Promise<void>
+}
+
+export interface TargetedProber extends Prober {
+  /** Replaces all targets. Earlier knowledge of an endpoint is kept if it is polled in the same way as before. */
+  retarget(targets: readonly NodeTarget[], maxConnections?: number): void
+  /** A poll, possibly with a shorter deadline, that reports every request and response. Never rejects. */
+  inspect(endpoint: Endpoint, options: InspectOptions): Promise<PollResult>
+}
+
+/** An endpoint with its connection settings. */
+export interface NodeTarget extends NodeLocation, ChainTarget {
+  readonly endpoint: Endpoint
+  /** For a whole check, however many requests it sends. */
+  readonly timeoutMs: number
+}
+
+export interface InspectOptions {
+  readonly signal: AbortSignal
+  /** For each check, unless its own deadline is shorter. */
+  readonly atMostMs: number
+  readonly onStep: (step: PollStep) => void
+}
+
+export interface ProberDeps {
+  readonly clock: Clock
+  /** To one origin. Further requests wait within their deadline; the wait does not count as latency. */
+  readonly maxConnections?: number
+  readonly lookup?: LookupFunction | null
+}
+
+/** Twice what four simultaneous polls of all shards of a proxy need. */
+const MAX_CONNECTIONS = 32
+
+interface Entry extends PolledEndpoint {
+  readonly target: NodeTarget
+  readonly fingerprint: string
+}
+
 function createEntry(target: NodeTarget, fingerprint: string, recentBlocks: RecentBlocks): Entry {
-  let redact: Redact | null = null
   return {
     target,
     fingerprint,
     address: createAddress(target),
     chain: chains[target.endpoint.family],
     memory: newChainMemory(recentBlocks),
-    redact: () => (redact ??= createRedact(target)),
+    redactLiveness: createRedactLiveness(() => createRedact(target)),
   }
 }
 
-/** All that decides whom we talk to, and how. It holds secrets, and never leaves this file. */
+/** Everything that decides which node is polled, and how. It contains secrets, and never leaves this file. */
 function fingerprintOf({ endpoint, url, headers, rpcPath, kind, chainId, tls }: NodeTarget): string {
   const revealed = Object.entries(headers).map(([name, value]) => [name, value.reveal()])
   return JSON.stringify([endpoint.family, url.reveal(), revealed, rpcPath, kind, chainId, tls.ca, tls.insecure])
 }
 
-/** Between one configuration and the next an endpoint may be polled that is not there any more: that says nothing of the node. */
-function notAsked(endpoint: Endpoint, clock: Clock): PollResult {
+/** While a configuration is being replaced, a poll of a removed endpoint may be due: this says nothing about the node. */
+function removedResult(endpoint: Endpoint, clock: Clock): PollResult {
   const now = clock.now()
   const outcome = { ok: false, failure: { kind: 'local-resources', code: 'removed' }, durationMs: 0 } as const
   return {

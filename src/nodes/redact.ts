@@ -1,75 +1,192 @@
-import type { NodeLocation } from './address.ts'
-
-/** Takes out of a text whatever is configured as secret; `most`: of what is left, so many characters at most. */
-export type Redact = (text: string, most?: number) => string
-
-const REDACTED = '[redacted]'
-/** Shorter parts of a URL (`v3`, `rpc`) are no keys, and would blacken half of any answer. */
-const SHORTEST = 4
-/** Taking out makes shorter: so many times the characters that are wanted are looked at. */
-const READ_AHEAD = 8
+import { MAX_NODE_TEXT } from '../chains/parse.ts'
+import type { Liveness } from '../core/poll-result.ts'
+import { decoded, type NodeLocation } from './address.ts'
 
 /**
- * A node may send back what it was asked with: its own address, a key in its path, a header. None of that may be shown, in
- * whatever form it comes.
+ * Makes a function that removes everything configured as secret from a node's text: a node may send back its own address, a key in its
+ * path or a header, in any usual encoding.
  */
 export function createRedact(
   { url, headers, rpcPath }: NodeLocation & { readonly rpcPath: string },
-  shortest = SHORTEST,
+  minCharacters = MIN_CHARACTERS,
 ): Redact {
   const base = new URL(url.reveal())
-  const plain = [
+  const { username, password } = base
+  const secrets = [
     url.reveal(),
     base.host,
     base.hostname,
-    base.username,
-    base.password,
+    username,
+    password,
     ...base.pathname.split('/'),
+    ...base.search.split(/[?&=]/),
     base.search.slice(1),
     ...base.searchParams.values(),
     ...rpcPath.split(/[/?&=]/),
     ...Object.values(headers).flatMap((value) => [value.reveal(), ...value.reveal().split(/\s+/)]),
-    ...(base.username === '' && base.password === '' ? [] : [basic(base), basicDecoded(base)]),
+    ...(username === '' && password === ''
+      ? []
+      : [`${username}:${password}`, `${decoded(username)}:${decoded(password)}`]),
   ]
-  const forms = new Set(plain.flatMap(formsOf).filter((form) => form.length >= shortest))
-  // The longest first, so that nothing is left of it around one of its parts.
-  const ordered = [...forms].toSorted((a, b) => b.length - a.length)
-  const pattern = new RegExp(ordered.map((form) => form.replace(/[.*+?^${}()|[\]\\/]/g, '\\$&')).join('|'), 'gi')
-  const longest = ordered[0]?.length ?? 0
+  const forms = [...new Set(secrets.filter(({ length }) => length >= minCharacters).flatMap(formsOf))]
+  const margin = Math.max(0, ...forms.map(({ length }) => length)) * MAX_ENCODED_CHARACTERS
 
-  return (text, most = Number.POSITIVE_INFINITY) => {
-    // An answer may be a megabyte, and only its beginning is wanted.
-    const head = text.slice(0, most * READ_AHEAD)
-    const clean = forms.size === 0 ? head : head.replace(pattern, REDACTED)
-    // Half a key at the cut is not found: nothing of it may be left.
-    const sure = head.length === text.length ? clean : clean.slice(0, -longest || undefined)
-    return head.length === text.length && sure.length <= most ? sure : `${sure.slice(0, most)}…`
+  return (text, maxCharacters = Number.POSITIVE_INFINITY) => {
+    // A response may be a megabyte, of which only the beginning is wanted; redaction shortens it.
+    const head = text.slice(0, maxCharacters * READ_AHEAD + margin)
+    const clean = removeRanges(head, findSecrets(head, forms))
+    const isWhole = head.length === text.length
+    // Half a secret at the cut was not found: nothing of it may be left.
+    const safe = isWhole ? clean : clean.slice(0, Math.max(0, clean.length - margin))
+    return isWhole && safe.length <= maxCharacters ? safe : `${safe.slice(0, maxCharacters)}…`
   }
 }
 
-function formsOf(text: string): string[] {
-  const decoded = decodedOf(text)
-  return [...new Set([text, decoded])].flatMap((form) => [
-    form,
-    encodeURIComponent(form),
-    JSON.stringify(form).slice(1, -1),
-    Buffer.from(form).toString('base64').replace(/=+$/, ''),
-    Buffer.from(form).toString('hex'),
-  ])
-}
+/** Removes secrets from a text, and returns at most `maxCharacters` of the rest. */
+export type Redact = (text: string, maxCharacters?: number) => string
 
-function basic({ username, password }: URL): string {
-  return `${username}:${password}`
-}
-
-function basicDecoded({ username, password }: URL): string {
-  return `${decodedOf(username)}:${decodedOf(password)}`
-}
-
-function decodedOf(text: string): string {
+/**
+ * A JSON text without secrets in its strings and member names, whatever their escapes; the same text if it has none. `null` if it is not
+ * JSON, or has a secret as a number.
+ */
+export function redactJson(text: string, redact: Redact): string | null {
+  let isChanged = false
+  let hasSecretNumber = false
+  function cleanText(value: string): string {
+    const clean = redact(value)
+    isChanged ||= clean !== value
+    return clean
+  }
+  function cleanValue(value: unknown): unknown {
+    if (typeof value === 'string') return cleanText(value)
+    if (typeof value === 'number') hasSecretNumber ||= redact(String(value)) !== String(value)
+    if (typeof value !== 'object' || value === null) return value
+    if (Array.isArray(value)) return value.map(cleanValue)
+    return Object.fromEntries(Object.entries(value).map(([name, member]) => [cleanText(name), cleanValue(member)]))
+  }
   try {
-    return decodeURIComponent(text)
+    const clean = cleanValue(JSON.parse(text))
+    if (hasSecretNumber) return null
+    return isChanged ? JSON.stringify(clean) : text
   } catch {
-    return text
+    return null
   }
+}
+
+/** Makes a function that removes secrets from the names and errors of a node's own health checks, which people see. */
+export function createRedactLiveness(create: () => Redact): (liveness: Liveness) => Liveness {
+  let known: Redact | null = null
+  const redact: Redact = (text) => (known ??= create())(text)
+  // Nearly always the same names.
+  const names = new Map<string, string>()
+
+  function cleanName(name: string): string {
+    let clean = names.get(name)
+    if (clean === undefined) {
+      clean = redact(wholeWords(name))
+      if (names.size >= MAX_CACHED_NAMES) names.clear()
+      names.set(name, clean)
+    }
+    return clean
+  }
+  return (liveness) => {
+    const checks = liveness.checks.map((check) => {
+      const name = cleanName(check.name)
+      const error = check.error === null ? null : redact(wholeWords(check.error))
+      return name === check.name && error === check.error ? check : { ...check, name, error }
+    })
+    return checks.every((check, at) => check === liveness.checks[at]) ? liveness : { ...liveness, checks }
+  }
+}
+
+/** Text of this length was cut when it was read. The cut may go through a secret, half of which would not be found. */
+function wholeWords(text: string): string {
+  return text.length < MAX_NODE_TEXT ? text : `${text.slice(0, text.lastIndexOf(' ') + 1)}…`
+}
+
+const REDACTED = '[redacted]'
+/** Shorter parts of a URL (`v3`, `rpc`) are not keys, and would black out half of any response. */
+const MIN_CHARACTERS = 4
+/** For each wanted character, so many are read. */
+const READ_AHEAD = 8
+/** `\\u0026#x41;`, for one character. */
+const MAX_ENCODED_CHARACTERS = 12
+const MAX_CACHED_NAMES = 100
+
+function formsOf(secret: string): string[] {
+  return [secret, decoded(secret)].flatMap((form) => {
+    const bytes = Buffer.from(form)
+    const encoded = ['base64', 'base64url', 'hex', 'latin1'] as const
+    return [form, ...encoded.map((encoding) => bytes.toString(encoding).replace(/=+$/, ''))].map(lowerCase)
+  })
+}
+
+type Range = readonly [start: number, end: number]
+
+/** Where the text has a secret, as it stands or encoded, in several layers if need be. */
+function findSecrets(text: string, forms: readonly string[]): Range[] {
+  const ranges: Range[] = []
+  let layer = text
+  let sourceOf: (at: number) => number = (at) => at
+  for (let depth = 0; depth < MAX_LAYERS; depth++) {
+    const lower = lowerCase(layer)
+    for (const form of forms) {
+      for (let at = lower.indexOf(form); at !== -1; at = lower.indexOf(form, at + 1)) {
+        ranges.push([sourceOf(at), sourceOf(at + form.length)])
+      }
+    }
+    const inner = decodeLayer(layer)
+    if (inner === null) break
+    const outer = sourceOf
+    const { starts } = inner
+    sourceOf = (at) => outer(starts[at] as number)
+    layer = inner.text
+  }
+  return ranges
+}
+
+const MAX_LAYERS = 5
+
+/** A JSON, percent or HTML escape of one character. */
+const ESCAPE = /\\u([0-9a-f]{4})|%([0-9a-f]{2})|&#x([0-9a-f]{1,6});|&#(\d{1,7});|\\([^])|&(amp|lt|gt|quot|apos|sol);/gi
+const NAMED: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'", sol: '/' }
+
+/** Undoes one layer of escapes; `starts` says where each character of the result, and its end, is in the given text. */
+function decodeLayer(escaped: string): { readonly text: string; readonly starts: readonly number[] } | null {
+  if (escaped.search(ESCAPE) === -1) return null
+  const starts: number[] = []
+  let text = ''
+  let end = 0
+  const copyTo = (next: number): void => {
+    for (let at = end; at < next; at++) starts.push(at)
+    text += escaped.slice(end, next)
+  }
+  for (const match of escaped.matchAll(ESCAPE)) {
+    const [whole, unicode, percent, hex, decimal, backslashed, name] = match
+    copyTo(match.index)
+    end = match.index + whole.length
+    const code = decimal === undefined ? Number.parseInt(unicode ?? percent ?? hex ?? '', 16) : Number(decimal)
+    const character = backslashed ?? NAMED[name?.toLowerCase() ?? ''] ?? String.fromCharCode(code)
+    starts.push(match.index)
+    text += character
+  }
+  copyTo(escaped.length)
+  starts.push(escaped.length)
+  return { text, starts }
+}
+
+function removeRanges(text: string, ranges: readonly Range[]): string {
+  if (ranges.length === 0) return text
+  let clean = ''
+  let end = -1
+  for (const [from, to] of ranges.toSorted(([a], [b]) => a - b)) {
+    if (from > end) clean += text.slice(Math.max(0, end), from) + REDACTED
+    end = Math.max(end, to)
+  }
+  return clean + text.slice(end)
+}
+
+/** Of ASCII letters: lower case of some others has another length. */
+function lowerCase(text: string): string {
+  return text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase())
 }

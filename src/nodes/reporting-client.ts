@@ -4,18 +4,15 @@ import type { PollStep } from '../core/verdict/inspection.ts'
 import type { NodeClient, Sent } from './client.ts'
 import type { Redact } from './redact.ts'
 
-/** Of an answer, so many characters are shown. */
-const SHOWN_CHARACTERS = 2048
+type Sender = Pick<NodeClient, 'send' | 'tlsNotAfter'>
 
-export interface WatchDeps {
-  readonly client: Pick<NodeClient, 'send' | 'tlsNotAfter'>
-  readonly clock: Pick<Clock, 'monotonic'>
-  readonly redact: Redact
-  readonly onStep: (step: PollStep) => void
-}
-
-/** A client that tells of every exchange what may be told. */
-export function watched({ client, clock, redact, onStep }: WatchDeps): Pick<NodeClient, 'send' | 'tlsNotAfter'> {
+/** A client that reports every request and response, without secrets. */
+export function createReportingClient(
+  client: Sender,
+  clock: Pick<Clock, 'monotonic'>,
+  redact: Redact,
+  onStep: (step: PollStep) => void,
+): Sender {
   const beganAt = clock.monotonic()
   return {
     tlsNotAfter: client.tlsNotAfter,
@@ -27,7 +24,6 @@ export function watched({ client, clock, redact, onStep }: WatchDeps): Pick<Node
     },
   }
 }
-
 function stepOf({ method, path, body }: NodeRequest, sent: Sent, afterMs: number, tookMs: number, redact: Redact) {
   return {
     afterMs,
@@ -46,3 +42,6 @@ function stepOf({ method, path, body }: NodeRequest, sent: Sent, afterMs: number
       : { ok: false, failure: sent.failure },
   } satisfies PollStep
 }
+
+/** Characters of a response that are shown. */
+const SHOWN_CHARACTERS = 2048

@@ -1,9 +1,9 @@
 import type { Failure, TlsProblem } from '../core/failure.ts'
 import { UntrustedError } from './connect.ts'
-import { ResponseLimitError, type Stage } from './exchange.ts'
+import { ResponseError, type ResponseProblem, type Stage } from './exchange.ts'
 import { MAX_ANSWER_BYTES } from './limits.ts'
 
-/** What each error of undici, Node, libuv, the resolver and OpenSSL means for a check. Tried one by one with real sockets. */
+/** The failure that an error of undici, Node, libuv, the resolver or OpenSSL means. Each was tried with real sockets. */
 export function transportFailure(
   error: NodeJS.ErrnoException,
   stage: Stage,
@@ -12,17 +12,15 @@ export function transportFailure(
 ): Failure {
   const code = error.code ?? ''
   if (error instanceof UntrustedError) return { kind: 'tls', problem: certificateProblem(code) }
-  if (error instanceof ResponseLimitError) {
-    return error.problem === 'too-large'
-      ? { kind: 'too-large', limitBytes }
-      : { kind: 'local-resources', code: 'ENOMEM' }
-  }
+  if (error instanceof ResponseError) return responseFailure(error.problem, limitBytes)
   if (error.name === 'HTTPParserError') {
-    // The parser calls it so, too, when the connection ends within a chunk. It gives no code.
+    // Also if the connection ends within a chunk.
     return error.message.includes('Invalid EOF state') ? { kind: 'truncated' } : { kind: 'not-http' }
   }
+  // undici's message if a node sends 100 or 101, which no request asks for.
+  if (code === 'UND_ERR_SOCKET' && error.message.startsWith('bad ')) return { kind: 'not-http' }
   if (error instanceof AggregateError) {
-    // Every address of the host was tried: the first one's error stands for all.
+    // Every address of the host was tried: the first error is reported.
     const [first] = error.errors as NodeJS.ErrnoException[]
     if (first !== undefined) return transportFailure(first, stage, afterMs, limitBytes)
   }
@@ -34,7 +32,7 @@ export function transportFailure(
   return stage === 'unsent' || stage === 'asked' ? { kind: 'reset' } : { kind: 'truncated' }
 }
 
-/** Whether a request may be sent once more: it went out on a used connection that the node was closing, and nothing came back. */
+/** Whether a request may be sent again: the node closed a used connection while it arrived, and sent nothing back. */
 export function isKeepAliveRace(failure: Failure, stage: Stage, reused: boolean): boolean {
   return reused && stage === 'asked' && failure.kind === 'reset'
 }
@@ -43,28 +41,31 @@ const RESOLVER_CODE =
   /^(?:EAI_\w+|ENOTFOUND|ENODATA|ESERVFAIL|EREFUSED|ETIMEOUT|EBADNAME|EBADRESP|ENONAME|ENOTIMP|EFORMERR)$/
 const TLS_CODE = /^(?:ERR_SSL_\w+|ERR_TLS_\w+|EPROTO)$/
 
+const UNROUTABLE_CODES = ['EHOSTUNREACH', 'ENETUNREACH', 'EHOSTDOWN', 'ENETDOWN', 'ENONET']
+
+/** Our own limits of descriptors, ports and memory, and a firewall on our own machine. */
+const LOCAL_CODES = 'EMFILE ENFILE ENOBUFS ENOMEM EADDRNOTAVAIL EAGAIN EAI_MEMORY EAI_SYSTEM EPERM EACCES'.split(' ')
+
 const BY_CODE: ReadonlyMap<string, Failure> = new Map<string, Failure>([
   ['ECONNREFUSED', { kind: 'refused' }],
-  ...['EHOSTUNREACH', 'ENETUNREACH', 'EHOSTDOWN', 'ENETDOWN', 'ENONET'].map((code): [string, Failure] => [
-    code,
-    { kind: 'unroutable' },
-  ]),
-  // Ours: descriptors, ports, memory, and what a firewall of our own machine forbids.
-  ...[
-    'EMFILE',
-    'ENFILE',
-    'ENOBUFS',
-    'ENOMEM',
-    'EADDRNOTAVAIL',
-    'EAGAIN',
-    'EAI_MEMORY',
-    'EAI_SYSTEM',
-    'EPERM',
-    'EACCES',
-  ].map((code): [string, Failure] => [code, { kind: 'local-resources', code }]),
+  ...UNROUTABLE_CODES.map((code): [string, Failure] => [code, { kind: 'unroutable' }]),
+  ...LOCAL_CODES.map((code): [string, Failure] => [code, { kind: 'local-resources', code }]),
   ['UND_ERR_HEADERS_OVERFLOW', { kind: 'headers-too-large' }],
   ['UND_ERR_RES_CONTENT_LENGTH_MISMATCH', { kind: 'truncated' }],
 ])
+
+function responseFailure(problem: ResponseProblem, limitBytes: number): Failure {
+  switch (problem) {
+    case 'too-large':
+      return { kind: 'too-large', limitBytes }
+    case 'no-memory':
+      return { kind: 'local-resources', code: 'ENOMEM' }
+    case 'overhead':
+      return { kind: 'headers-too-large' }
+    case 'transfer-encoding':
+      return { kind: 'not-http' }
+  }
+}
 
 function certificateProblem(code: string): TlsProblem {
   switch (code) {

@@ -9,43 +9,7 @@ import { type Ending, Exchange, type RawResponse, ResponseBody, type Stage } fro
 import { MAX_INCOMING_BYTES, MemoryBudget } from './limits.ts'
 import { isKeepAliveRace, transportFailure } from './transport-failure.ts'
 
-/** Sends requests to nodes over pooled connections; checks and forwarded requests share this code. */
-export interface Transport {
-  /** Waits for a connection, then for the response, and gives up both at the deadline. Calls `done` once. */
-  exchange(address: NodeAddress, request: TransportRequest, deadline: Deadline, done: (result: Exchanged) => void): void
-  /** When the certificate last seen there ends. */
-  tlsNotAfter(address: NodeAddress): UnixMs | null
-  /** Sets the maximum number of connections to one origin. */
-  limit(maxConnections: number): void
-  /** Closes the connections that none of these addresses uses; `gently` lets their pending requests finish. */
-  retain(addresses: readonly NodeAddress[], gently?: boolean): void
-  close(): void
-}
-
-export interface TransportRequest {
-  readonly method: 'GET' | 'POST'
-  /** Appended to the base URL. */
-  readonly path: string
-  readonly body: string | Buffer | null
-  /** Never sent twice: goes over a new connection if the limit allows one, since the node may be about to close a used one. */
-  readonly once?: boolean
-}
-
-/** `waitedMs`: how long the connection limit delayed the request. It does not count as the node's latency. */
-export type Exchanged =
-  | { readonly ok: true; readonly raw: RawResponse; readonly connection: number; readonly waitedMs: number }
-  | { readonly ok: false; readonly failure: Failure; readonly stage: Stage; readonly waitedMs: number }
-
-export interface TransportDeps {
-  readonly clock: Pick<Clock, 'monotonic'>
-  /** To one origin. */
-  readonly maxConnections: number
-  readonly maxAnswerBytes: number
-  /** For all long bodies that are being received at once. */
-  readonly maxIncomingBytes?: number | undefined
-  readonly lookup: LookupFunction | null
-}
-
+/** Sends requests to nodes over pooled connections; checks and forwarded requests share it. */
 export function createTransport({
   clock,
   maxConnections,
@@ -154,4 +118,40 @@ export function createTransport({
       pools.clear()
     },
   }
+}
+
+export interface Transport {
+  /** Waits for a connection, then for the response, and gives up both at the deadline. Calls `done` once. */
+  exchange(address: NodeAddress, request: TransportRequest, deadline: Deadline, done: (result: Exchanged) => void): void
+  /** When the certificate last seen there ends. */
+  tlsNotAfter(address: NodeAddress): UnixMs | null
+  /** Sets the maximum number of connections to one origin. */
+  limit(maxConnections: number): void
+  /** Closes the connections that none of these addresses uses; `gently` lets their pending requests finish. */
+  retain(addresses: readonly NodeAddress[], gently?: boolean): void
+  close(): void
+}
+
+export interface TransportRequest {
+  readonly method: 'GET' | 'POST'
+  /** Appended to the base URL. */
+  readonly path: string
+  readonly body: string | Buffer | null
+  /** Never sent twice: goes over a new connection if the limit allows one, since the node may be about to close a used one. */
+  readonly once?: boolean
+}
+
+/** `waitedMs`: how long the connection limit delayed the request. It does not count as the node's latency. */
+export type Exchanged =
+  | { readonly ok: true; readonly raw: RawResponse; readonly connection: number; readonly waitedMs: number }
+  | { readonly ok: false; readonly failure: Failure; readonly stage: Stage; readonly waitedMs: number }
+
+export interface TransportDeps {
+  readonly clock: Pick<Clock, 'monotonic'>
+  /** To one origin. */
+  readonly maxConnections: number
+  readonly maxAnswerBytes: number
+  /** For all long bodies that are being received at once. */
+  readonly maxIncomingBytes?: number | undefined
+  readonly lookup: LookupFunction | null
 }

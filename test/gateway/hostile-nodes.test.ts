@@ -155,6 +155,18 @@ const BROKEN: readonly (readonly [string, Answering])[] = [
   ['a negative length', ({ id }) => http(said(id), '', '200 OK', '-1')],
   ['a length of no number', ({ id }) => http(said(id), '', '200 OK', 'many')],
   ['a length that is too small', ({ id }) => http(said(id), '', '200 OK', 10)],
+  [
+    'a transfer coding that is not chunked',
+    ({ id }, socket) => void socket.end(http(said(id), 'transfer-encoding: gzip\r\n', '200 OK', '')),
+  ],
+  [
+    'two transfer codings',
+    ({ id }) => http(piece(said(id)) + piece(''), 'transfer-encoding: gzip, chunked\r\n', '200 OK', ''),
+  ],
+  ['a body in 500,000 chunks of one byte', ({ id }) => chunked(piece('1').repeat(500_000), piece(said(id)), piece(''))],
+  ['a chunk line of 1 MB', ({ id }) => chunked(`5;${'a'.repeat(1_000_000)}\r\n${said(id)}\r\n0\r\n\r\n`)],
+  ['trailers of 1 MB', ({ id }) => chunked(piece(said(id)), `0\r\n${'x: y\r\n'.repeat(170_000)}\r\n`)],
+  ['informational responses of 1 MB', () => 'HTTP/1.1 103 Early Hints\r\n\r\n'.repeat(40_000)],
   ['a chunk of no size', ({ id }) => chunked(`zz\r\n${said(id)}\r\n0\r\n\r\n`)],
   ['a chunk of 2^68', ({ id }) => chunked(`fffffffffffffffff\r\n${said(id)}\r\n0\r\n\r\n`)],
   ['a chunk that is longer than it says', ({ id }) => chunked(`5\r\n${said(id)}\r\n0\r\n\r\n`)],
@@ -170,6 +182,7 @@ const BROKEN: readonly (readonly [string, Answering])[] = [
     'another protocol to switch to',
     () => 'HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n',
   ],
+  ['gzip, though nobody asked', ({ id }) => http(gzipSync(said(id)), 'content-encoding: gzip\r\n')],
   ['gzip that is none', ({ id }) => http(said(id), 'content-encoding: gzip\r\n')],
   ['gzip that is cut off', ({ id }) => http(gzipSync(said(id)).subarray(0, -6), 'content-encoding: gzip\r\n')],
   ['gzip within gzip', ({ id }) => http(gzipSync(gzipSync(said(id))), 'content-encoding: gzip, gzip\r\n')],
@@ -377,7 +390,6 @@ describe('a node’s own bytes', () => {
       ({ id }) => chunked(`${said(id).length.toString(16)};a=b\r\n${said(id)}\r\n0\r\nx-a: b\r\n\r\n`),
     ],
     ['ended by the end of the connection', ({ id }, socket) => void socket.end(http(said(id), '', '200 OK', ''))],
-    ['in gzip, though nobody asked', ({ id }) => http(gzipSync(said(id)), 'content-encoding: gzip\r\n')],
     ['of another content type', ({ id }) => http(said(id), 'content-type: text/html\r\n')],
     [
       'behind a hundred early hints',
@@ -394,7 +406,11 @@ describe('a node’s own bytes', () => {
 })
 
 describe('a node that names our key in its error', () => {
-  const headers = { 'x-api-key': 'k3y-7f3a90cc41', 'x-project': '123456789012' }
+  const headers = {
+    'x-api-key': 'k3y-7f3a90cc41',
+    'x-project': '123456789012',
+    'x-token': 'abcdEFGH/ijklMNOP+qrstUVW1234==',
+  }
   const refusing = (message: string) => `{"code":-32000,"message":"${message}"}`
 
   test.each([
@@ -402,6 +418,11 @@ describe('a node that names our key in its error', () => {
     ['PROJECT K3Y-7F3A90CC41', 'PROJECT [redacted]'],
     ['by 123456789012', 'by [redacted]'],
     ['execution reverted', 'execution reverted'],
+    ['k3y-7f3a90\\u0063c41', '[redacted]'],
+    ['k3y%2D7f3a90cc41', '[redacted]'],
+    ['k3y&#45;7f3a90cc41', '[redacted]'],
+    ['abcdEFGH\\/ijklMNOP+qrstUVW1234==', '[redacted]'],
+    ['abcdEFGH/ijklMNOP\\u002bqrstUVW1234\\u003d\\u003d', '[redacted]'],
   ])('%s is told to callers as: %s', async (message, expected) => {
     const answering: Answering = ({ id }) => http(`{"jsonrpc":"2.0","id":${id},"error":${refusing(message)}}`)
     const { send } = await over('ethereum', answering, { headers })
@@ -416,6 +437,16 @@ describe('a node that names our key in its error', () => {
     const { send } = await over('ethereum', answering, { headers })
 
     expect((await send(askBlock)).map(brief)).toEqual(['502 -32603 1'])
+  })
+
+  test('in the name of a member is redacted', async () => {
+    const answering: Answering = ({ id }) =>
+      http(`{"jsonrpc":"2.0","id":${id},"error":{"code":3,"message":"","data":{"k3y\\u002d7f3a90cc41":{"n":1}}}}`)
+    const { send } = await over('ethereum', answering, { headers })
+
+    const [told] = await send(askBlock)
+
+    expect(told!.body).toBe('{"jsonrpc":"2.0","id":1,"error":{"code":3,"message":"","data":{"[redacted]":{"n":1}}}}')
   })
 
   test('is redacted over REST too', async () => {

@@ -4,6 +4,8 @@ import { createServer, type Socket } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { Deadline } from '../../src/nodes/deadline.ts'
+import { decode } from '../../src/nodes/decode.ts'
 import { version } from '../../src/version.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
 import { addressOf, answer, bodyOf, failureOf, GET, nodeClient, POST, rawNode, send } from './support.ts'
@@ -318,6 +320,93 @@ describe('a compressed answer', () => {
 
     expect(failureOf(await send(nodeClient(), url))).toEqual({ kind: 'bad-encoding' })
   })
+})
+
+describe('an answer costs no more than its bytes', () => {
+  const chunks = (head: string, one: string, count: number) =>
+    `HTTP/1.1 200 OK\r\n${head}transfer-encoding: chunked\r\n\r\n${one.repeat(count)}0\r\n\r\n`
+
+  test.each([
+    ['1 MiB in chunks of one byte', chunks('', '1\r\nx\r\n', MIB)],
+    ['a chunk line of 4 MB', chunks('', `1;${'a'.repeat(4_000_000)}\r\nx\r\n`, 1)],
+    ['chunk lines of 16,000 blanks', chunks('', `1${' '.repeat(16_000)}\r\nx\r\n`, 200)],
+    ['100,000 informational answers', 'HTTP/1.1 103 Early Hints\r\n\r\n'.repeat(100_000)],
+    ['trailers without end', `${chunks('', '1\r\nx\r\n', 1).slice(0, -2)}${'x: y\r\n'.repeat(400_000)}`],
+  ])('%s: refused early, and its connection closed', async (_name, bytes) => {
+    const node = await rawNode((socket) => socket.write(bytes))
+    const client = nodeClient()
+    await send(client, node.url)
+    const before = process.cpuUsage()
+
+    const sent = await send(client, node.url)
+
+    expect(['headers-too-large', 'not-http']).toContain((failureOf(sent) as { kind: string }).kind)
+    expect(process.cpuUsage(before).user).toBeLessThan(500_000)
+    await node.closed
+  })
+
+  test('a long answer in chunks of usual size is taken', async () => {
+    const { url } = await rawNode((socket) => socket.write(chunks('', `400\r\n${'x'.repeat(1024)}\r\n`, 1024)))
+
+    expect(bodyOf(await send(nodeClient(), url))).toHaveLength(MIB)
+  })
+
+  test('decompression of a bomb ends with the deadline', async () => {
+    const clock = createFakeClock()
+    const deadline = new Deadline(clock, 5000, new AbortController().signal)
+
+    const decoding = decode(gzipSync(Buffer.alloc(64 * MIB)), 'gzip', 1024 * MIB, deadline)
+    await clock.advance(5000)
+
+    expect(await decoding).toEqual({ kind: 'timeout', afterMs: 5000 })
+  })
+})
+
+describe('the connection of an answer that is not quite HTTP/1.1', () => {
+  test.each([
+    [
+      'HTTP/1.0 with chunks',
+      'HTTP/1.0 200 OK\r\nconnection: keep-alive\r\ntransfer-encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n',
+    ],
+    ['HTTP/1.0 that stays open', 'HTTP/1.0 200 OK\r\nconnection: keep-alive\r\ncontent-length: 2\r\n\r\n{}'],
+    [
+      'bytes behind it',
+      'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\n{1}',
+    ],
+    ['a body to 204', 'HTTP/1.1 204 No Content\r\n\r\n{}'],
+  ])('is closed, and no other request is sent over it: %s', async (_name, bytes) => {
+    const node = await rawNode((socket) => socket.write(bytes))
+    const client = nodeClient()
+
+    const first = await send(client, node.url)
+    const second = await send(client, node.url)
+
+    expect(bodyOf(second)).toBe(bodyOf(first))
+    expect(node.accepted()).toBe(2)
+  })
+
+  test('is closed for bytes that come when nothing was asked', async () => {
+    const node = await rawNode((socket) =>
+      socket.write(answer('{}'), () => setTimeout(() => socket.write(answer('{"forged":1}')), 20)),
+    )
+    const client = nodeClient()
+    await send(client, node.url)
+    await node.closed
+
+    expect(bodyOf(await send(client, node.url))).toBe('{}')
+    expect(node.accepted()).toBe(2)
+  })
+
+  test.each(['gzip', 'gzip, chunked', 'chunked, chunked', 'identity'])(
+    'is not read on: transfer-encoding %s',
+    async (coding) => {
+      const { url } = await rawNode((socket) =>
+        socket.end(`HTTP/1.1 200 OK\r\ntransfer-encoding: ${coding}\r\n\r\n2\r\n{}\r\n0\r\n\r\n`),
+      )
+
+      expect(failureOf(await send(nodeClient(), url))).toEqual({ kind: 'not-http' })
+    },
+  )
 })
 
 describe('a deep answer', () => {

@@ -1,7 +1,8 @@
 import fc from 'fast-check'
-import { expect, test } from 'vitest'
-import { createRedact } from '../../src/nodes/redact.ts'
+import { describe, expect, test } from 'vitest'
+import { createRedact, createRedactLiveness, redactJson } from '../../src/nodes/redact.ts'
 import { Secret } from '../../src/secret.ts'
+import { liveness, nodeCheck } from '../support/network.ts'
 
 const LOCATION = {
   url: new Secret('https://us%40er:pass%2Fword@rpc.example.org:8443/v3/CANARY-PATH/x?apikey=CANARY+QUERY&n=1'),
@@ -10,6 +11,10 @@ const LOCATION = {
   tls: { ca: null, insecure: false },
 }
 const redact = createRedact(LOCATION)
+
+function escaped(text: string, escape: (code: number) => string): string {
+  return [...text].map((character) => escape(character.charCodeAt(0))).join('')
+}
 
 test.each([
   'CANARY-PATH',
@@ -25,7 +30,22 @@ test.each([
   'us@er:pass/word',
   Buffer.from('us@er:pass/word').toString('base64'),
   Buffer.from('CANARY-PATH').toString('hex'),
-])('what a node sends back of its own address is taken out: %s', (secret) => {
+  'CANARY+QUERY',
+  'CANARY%2520QUERY',
+  'us%40er:pass%2Fword',
+  'us@er:pass\\/word',
+  'us@er:pass&#47;word',
+  'us@er:pass&#x2F;word',
+  'us@er:pass\\u002fword',
+  'us\\u0040er:pass\\\\/word',
+  'CANARY&quot;HEADER',
+  'CANARY\\u0022HEADER',
+  'CANARY\\u0026quot;HEADER',
+  escaped('CANARY-PATH', (code) => `\\u${code.toString(16).padStart(4, '0')}`),
+  escaped('CANARY-PATH', (code) => `%${code.toString(16)}`),
+  escaped('CANARY-PATH', (code) => `&#${code};`),
+  Buffer.from('CANARY"HEADER').toString('base64url'),
+])('a secret in a node’s text is removed: %s', (secret) => {
   const shown = redact(`{"error":"no such key ${secret}!"}`)
 
   expect(shown).toBe('{"error":"no such key [redacted]!"}')
@@ -66,4 +86,76 @@ test('of a long text the beginning is shown, and no half of a key at its end', (
     expect(shown).not.toMatch(/K{4}/)
     expect(shown.length).toBeLessThanOrEqual(101)
   }
+})
+
+test('text between two secrets stays, and overlapping ones are removed as one', () => {
+  expect(redact('CANARY-PATH and CANARYTOKEN, https://us%40er:pass%2Fword@rpc.example.org:8443/v3/CANARY-PATH/x')).toBe(
+    '[redacted] and [redacted], https://[redacted]@[redacted]/v3/[redacted]/x',
+  )
+})
+
+describe('an error in JSON', () => {
+  const clean = (text: string) => redactJson(text, redact)
+
+  test('without secrets keeps its bytes', () => {
+    const text = '{ "code": -32000, "data": [1.50, 12345678901234567890, {"__proto__": "\\u0061"}] }'
+
+    expect(clean(text)).toBe(text)
+  })
+
+  test.each([
+    ['{"message":"CANARY\\u002dPATH"}', '{"message":"[redacted]"}'],
+    ['{"message":"us@er:pass\\/word"}', '{"message":"[redacted]"}'],
+    ['{"CANARY-PATH":{"a":[true,null,"x"]}}', '{"[redacted]":{"a":[true,null,"x"]}}'],
+    ['{"\\u0043ANARYTOKEN":1}', '{"[redacted]":1}'],
+    ['{"data":"{\\"key\\":\\"us@er:pass\\\\\\/word\\"}"}', '{"data":"{\\"key\\":\\"[redacted]\\"}"}'],
+    ['{"__proto__":"CANARY-PATH"}', '{"__proto__":"[redacted]"}'],
+    ['["CANARY&quot;HEADER"]', '["[redacted]"]'],
+  ])('%s becomes %s', (text, expected) => {
+    expect(clean(text)).toBe(expected)
+  })
+
+  test('that has a secret as a number, or is not JSON, is not shown at all', () => {
+    const digits = createRedact({ ...LOCATION, headers: { 'x-project': new Secret('123456789012') } })
+
+    expect(redactJson('{"data":[{"project":123456789012}]}', digits)).toBeNull()
+    expect(redactJson('{"data":', digits)).toBeNull()
+  })
+})
+
+describe('a node’s own health checks', () => {
+  const KEY = 'CANARY-0123456789abcdef0123456789abcdef'
+  const location = { ...LOCATION, url: new Secret(`http://node.example.org/${KEY}`), headers: {}, rpcPath: '/' }
+  const clean = createRedactLiveness(() => createRedact(location))
+  const shown = (check: { name?: string; error?: string | null }) =>
+    clean(liveness(0, { checks: [{ ...nodeCheck('C'), ...check }] })).checks[0]
+
+  test('are shown without the key that their errors repeat', () => {
+    const error = `cannot reach http://node.example.org/${KEY}: not bootstrapped`
+
+    expect(shown({ error })?.error).toBe('cannot reach [redacted]: not bootstrapped')
+  })
+
+  test('are shown without the key that their names repeat', () => {
+    for (let poll = 0; poll < 2; poll++) expect(shown({ name: `peer ${KEY}` })?.name).toBe('peer [redacted]')
+    for (let check = 0; check < 300; check++) {
+      expect(shown({ name: `${check}-${KEY}` })?.name).toBe(`${check}-[redacted]`)
+    }
+  })
+
+  test('keep no half of a key where their text was cut', () => {
+    for (let before = 200; before < 256; before++) {
+      const read = `${'x'.repeat(before)} ${KEY} and more of it`.slice(0, 256)
+
+      expect(shown({ error: read })?.error).not.toContain('CANARY')
+      expect(shown({ name: read })?.name).not.toContain('CANARY')
+    }
+    expect(shown({ error: `${'x'.repeat(240)}${KEY}`.slice(0, 256) })?.error).toBe('…')
+  })
+
+  test('without secrets are left as they are', () => {
+    const passing = liveness(0, { checks: [nodeCheck('C'), { ...nodeCheck('P'), error: 'not yet', healthy: false }] })
+
+    expect(clean(passing)).toBe(passing)
+  })
 })

@@ -111,11 +111,11 @@ function withoutKeys(attempted: Attempt, upstream: Upstream): Attempt {
   const original = reply.kind === 'error' ? reply.error : reply.body
   if (original.length > MAX_ERROR_BYTES) return failed({ kind: 'too-large', limitBytes: MAX_ERROR_BYTES })
   const text = original.toString()
-  const redacted = upstream.redact(text)
+  const redacted = upstream.redactJson(text)
   if (redacted === text) return attempted
+  // A key of digits may have been there as a number.
+  if (redacted === null) return failed({ kind: 'not-json' })
   const bytes = Buffer.from(redacted)
-  // A key of digits may have stood there as a number.
-  if (parseObject(bytes, Number.POSITIVE_INFINITY) === null) return failed({ kind: 'not-json' })
   return { ...attempted, reply: reply.kind === 'error' ? { ...reply, error: bytes } : { ...reply, body: bytes } }
 }
 

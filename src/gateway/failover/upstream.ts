@@ -2,7 +2,7 @@ import { type Endpoint, type EndpointKey, endpointKey } from '../../core/endpoin
 import type { Shard } from '../../core/network.ts'
 import type { UnixMs } from '../../core/time.ts'
 import { createAddress, type NodeAddress, type NodeLocation } from '../../nodes/address.ts'
-import { createRedact, type Redact } from '../../nodes/redact.ts'
+import { createRedact, type Redact, redactJson } from '../../nodes/redact.ts'
 import { type CircuitBreaker, createCircuitBreaker } from './circuit-breaker.ts'
 import { KnownHeights } from './upstream-heights.ts'
 
@@ -61,10 +61,10 @@ export class Upstream {
     ])
   }
 
-  /** Removes the keys that Heartline sends to this node from a text of the node. */
-  redact(text: string): string {
+  /** Removes the keys that Heartline sends to this node from a JSON text of the node; `null` if it cannot be shown without them. */
+  redactJson(text: string): string | null {
     this.#redact ??= createRedact(this.target, SHORTEST_KEY)
-    return this.#redact(text)
+    return redactJson(text, this.#redact)
   }
 
   /** `null`: any shard. */
