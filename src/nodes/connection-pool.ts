@@ -4,7 +4,6 @@ import type { Clock } from '../clock.ts'
 import type { UnixMs } from '../core/time.ts'
 import type { NodeAddress } from './address.ts'
 import { createConnector } from './connect.ts'
-import type { Exchange } from './exchange.ts'
 import { MAX_HEADER_BYTES } from './limits.ts'
 
 /** Keeps the connections to one origin with one trust, each an undici client, and gives them to one request at a time. */
@@ -156,7 +155,7 @@ export interface Connection {
   /** `null` before it is first opened. */
   socket: Socket | null
   /** The request that it carries now. */
-  exchange: Exchange | null
+  exchange: { onBytes(bytes: Buffer): void } | null
   /** A new number each time it is opened: perhaps another node. */
   number: number
   /** It has carried a response since it was opened: the node may be about to close it. */
