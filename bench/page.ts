@@ -10,12 +10,12 @@ import { endpoint, good, head, network } from '../test/support/network.ts'
 import { dayOfHistory } from './day-of-history.ts'
 
 /**
- * What the page costs with 300 endpoints and a day of history of each: bytes of the first view, milliseconds to read the
- * history and to draw it here, to the first paint in Chromium, and of script an event. Prints a table.
+ * The cost of the page with 300 endpoints and a day of history: bytes of the first view, milliseconds to read the history, to
+ * draw the page, to the first paint in Chromium, and of script per event. Prints a table.
  */
 const ENDPOINTS = 300
 const EVENTS = 40
-/** A flush of the event stream is at most so far from the next. */
+/** Longer than the event stream waits between two events. */
 const APART_MS = 400
 
 function figure(what: string, value: string): void {
@@ -46,7 +46,7 @@ for (let round = 0; round < 12; round++) {
   await server.inject('/')
   drawing.push(systemClock.monotonic() - before)
 }
-figure('drawing the overview here, median', `${median(drawing).toFixed(0)} ms`)
+figure('drawing the overview in the daemon, median', `${median(drawing).toFixed(0)} ms`)
 
 const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox', '--disable-gpu'] })
 const paints: number[] = []
@@ -92,7 +92,7 @@ for (const changed of [1, 30]) {
     await page.waitForTimeout(APART_MS)
   }
   figure(
-    `script an event that changes ${changed} of ${ENDPOINTS}`,
+    `script per event that changes ${changed} of ${ENDPOINTS}`,
     `${(((await scriptMs()) - before) / EVENTS).toFixed(1)} ms`,
   )
 }
@@ -100,7 +100,7 @@ await browser.close()
 await server.close()
 await remove()
 
-/** As a page that stays open has them read, each minute; the minutes are skipped. */
+/** Reads the strips once per simulated minute, as an open page does. */
 async function strips(): Promise<void> {
   let skippedMs = 0
   const clock = { now: systemClock.now, monotonic: () => systemClock.monotonic() + skippedMs }
@@ -114,12 +114,15 @@ async function strips(): Promise<void> {
     idle.push((await holding(() => new Promise((resolve) => setTimeout(resolve, 400)))).heldMs)
   }
   figure('strips, read the first time', `${first.ms.toFixed(0)} ms`)
-  figure('strips, read again each minute, median', `${median(later.map(({ ms }) => ms)).toFixed(0)} ms`)
-  figure('  longest hold of the event loop by it, median', `${median(later.map(({ heldMs }) => heldMs)).toFixed(1)} ms`)
-  figure('  the same while nothing is done, in 0.4 s', `${median(idle).toFixed(1)} ms`)
+  figure('strips, read again every minute, median', `${median(later.map(({ ms }) => ms)).toFixed(0)} ms`)
+  figure(
+    '  longest block of the event loop by it, median',
+    `${median(later.map(({ heldMs }) => heldMs)).toFixed(1)} ms`,
+  )
+  figure('  the same while idle, in 0.4 s', `${median(idle).toFixed(1)} ms`)
 }
 
-/** How long something takes, and how long at most nothing else was done meanwhile. */
+/** Duration of a task, and the longest time in which nothing else ran. */
 async function holding(task: () => Promise<unknown>): Promise<{ ms: number; heldMs: number }> {
   const start = systemClock.monotonic()
   let heldMs = 0

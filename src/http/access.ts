@@ -26,7 +26,7 @@ export function createAccess({ token, public: isPublic }: AccessOptions): Access
     judge({ headers }, visibility) {
       if (expected === null || visibility === 'always') return 'private'
       const given = headers.authorization
-      // A wrong token is refused even where none is needed, so that a client notices.
+      // A wrong token is refused even where no token is needed, so that a client notices.
       if (given !== undefined) return isBearer(given, expected) ? 'private' : 'refused'
       return isPublic && visibility === 'public' ? 'public' : 'refused'
     },

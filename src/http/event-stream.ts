@@ -166,7 +166,7 @@ const SHORTEST_PAUSE_MS = 250
 const LONGEST_PAUSE_MS = 1000
 /** Writing events may take a tenth of our time. */
 const PAUSE_PER_COST = 10
-/** A page calls itself stale after twice this silence. */
+/** A page is marked stale after twice this silence. */
 const BEAT_MS = 5000
 const MOST_CLIENTS = 256
 /** A client whose buffers stay full for this long is gone or does not read. */

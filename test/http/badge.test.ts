@@ -5,7 +5,7 @@ import { Secret } from '../../src/secret.ts'
 import { bad, good, head } from '../support/network.ts'
 import { NODE, OTHER, OWN, setUp } from './setting.ts'
 
-/** As a reader of screens has it; fails where it is no XML. */
+/** As a screen reader presents it; fails on invalid XML. */
 function spoken(svg: string): string | undefined {
   let label: string | undefined
   const parser = new SaxesParser()
@@ -39,7 +39,7 @@ describe('a badge', () => {
     expect(down.body).toContain('#bd1c31')
   })
 
-  test('shows no percentage where too little is known, and never rounds one up', async () => {
+  test('shows no percentage with too little coverage, and never rounds up', async () => {
     const { server, world } = setUp()
     const of = (ratio: number, coverage: number) => ({
       '24h': UNKNOWN,
@@ -61,7 +61,7 @@ describe('a badge', () => {
     expect(spoken(little.body)).toBe('Own node 2, 30 d: not enough data')
   })
 
-  test('tells how far behind an endpoint is, and to the public only whether', async () => {
+  test('shows the lag of an endpoint, and to the public only whether it lags', async () => {
     const open = setUp()
     const { server, world } = setUp({ options: { token: new Secret('a-token-of-the-operator') } })
     for (const { world: one, clock } of [open, { world, clock: open.clock }]) {
@@ -81,7 +81,7 @@ describe('a badge', () => {
     expect(spoken((await server.inject('/badge/avalanche/own-2.svg?type=lag')).body)).toBe('Own node 2, lag: behind')
   })
 
-  test('that has not changed is not sent again', async () => {
+  test('is not sent again while it has not changed', async () => {
     const { server } = setUp()
     const { headers } = await server.inject('/badge/ethereum/node.svg')
 
@@ -91,14 +91,14 @@ describe('a badge', () => {
   })
 
   test.each([
-    ['/badge/ethereum/nobody.svg', 404],
+    ['/badge/ethereum/missing.svg', 404],
     ['/badge/ethereum/node.png', 404],
     ['/badge/ethereum/node.svg?type=colour', 400],
   ])('of %s is a problem', async (url, status) => {
     expect((await setUp().server.inject(url)).statusCode).toBe(status)
   })
 
-  test('of a title that is markup shows it as text', () => {
+  test('shows markup in a title as text', () => {
     const svg = badgeSvg({ label: '</text><script>"&\'', value: 'up', tone: 'up' })
 
     expect(spoken(svg)).toBe('</text><script>"&\': up')

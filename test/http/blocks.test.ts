@@ -9,7 +9,7 @@ import { OTHER, OWN, type Setting, setUp } from './setting.ts'
 
 const URL = '/api/v1/networks/avalanche/blocks'
 
-/** The endpoint is polled now, and has this head. */
+/** Polls the endpoint now, with this head. */
 async function told({ world, clock }: Setting, endpoint: Endpoint, height: number, over: Partial<Head> = {}) {
   const outcome = good(head(height, clock.now(), over))
   await world.poll(endpoint, { heads: [{ shard: null, outcome }] })
@@ -23,7 +23,7 @@ async function blocksOf({ server }: Setting) {
 }
 
 describe('…/networks/:network/blocks', () => {
-  test('tells who was first at a block, how much later the others were seen there, and how sharp that is', async () => {
+  test('shows which endpoint was first at a block, the delay of the others, and its uncertainty', async () => {
     const setting = setUp()
     await told(setting, OWN, 100)
     await told(setting, OTHER, 100)
@@ -46,7 +46,7 @@ describe('…/networks/:network/blocks', () => {
     expect(endpoints.map(({ within_seconds: within }) => within[2])).toEqual([4, 6])
   })
 
-  test('blocks that came between two polls were seen with the later one', async () => {
+  test('blocks that arrive between two polls are dated to the later poll', async () => {
     const setting = setUp()
     await told(setting, OWN, 100)
     await setting.clock.advance(5000)
@@ -58,7 +58,7 @@ describe('…/networks/:network/blocks', () => {
     expect(endpoints[0]?.told).toEqual([0, null, null, 0])
   })
 
-  test('a step back by a pool does not make it late where it had been', async () => {
+  test('a lower height from a pool does not delay the blocks it had before', async () => {
     const setting = setUp()
     await told(setting, OWN, 100)
     for (const height of [102, 101, 102]) {
@@ -71,7 +71,7 @@ describe('…/networks/:network/blocks', () => {
     expect(blocks.at(-1)?.first_seen_at).toBe('2026-01-01T00:00:01.000Z')
   })
 
-  test('another block at the same height is another hash, the most told first', async () => {
+  test('two blocks at one height are two hashes, the most frequent first', async () => {
     const third: Endpoint = { ...OWN, name: 'own-3' }
     const setting = setUp({ networks: [{ network: network({ name: 'avalanche' }), endpoints: [OWN, OTHER, third] }] })
 
@@ -84,7 +84,7 @@ describe('…/networks/:network/blocks', () => {
     expect(endpoints.map(({ told }) => told)).toEqual([[1], [0], [0]])
   })
 
-  test('parents are believed of whoever named one that was told, and of nobody else', async () => {
+  test('parents count only from endpoints that once named a reported block', async () => {
     const setting = setUp()
     await told(setting, OWN, 100)
     await told(setting, OTHER, 100)
@@ -98,7 +98,7 @@ describe('…/networks/:network/blocks', () => {
     expect(endpoints[1]?.told).toEqual([null, 0, null, 0])
   })
 
-  test('one that claims to be where nobody can be pushes nobody out of sight', async () => {
+  test('an endpoint with an impossible height does not hide the others', async () => {
     const third: Endpoint = { ...OWN, name: 'own-3' }
     const setting = setUp({ networks: [{ network: network({ name: 'avalanche' }), endpoints: [OWN, OTHER, third] }] })
 
@@ -111,7 +111,7 @@ describe('…/networks/:network/blocks', () => {
     expect(endpoints[2]).toMatchObject({ height: 1_000_000_000, told: [null] })
   })
 
-  test('at most sixty blocks are told, the newest', async () => {
+  test('shows the newest sixty blocks at most', async () => {
     const setting = setUp()
     for (let height = 100; height < 200; height++) await told(setting, OWN, height)
 
@@ -121,7 +121,7 @@ describe('…/networks/:network/blocks', () => {
     expect(endpoints[0]?.later_seconds).toHaveLength(60)
   })
 
-  test('before anybody answered there are no blocks, and of an unknown network nothing', async () => {
+  test('has no blocks before the first answer, and is 404 for an unknown network', async () => {
     const setting = setUp()
 
     expect(await blocksOf(setting)).toMatchObject({ blocks: [], endpoints: [] })
@@ -132,7 +132,7 @@ describe('…/networks/:network/blocks', () => {
 })
 
 describe('…/networks/:network/routing', () => {
-  test('without a gateway tells whom one would ask, by the verdicts and latencies of the monitor', async () => {
+  test('without a gateway is the order it would use, from verdicts and latencies of the monitor', async () => {
     const { server, world, clock } = setUp()
     await world.pollAll()
     const slow = { heads: [{ shard: null, outcome: good(head(1000, clock.now()), 300) }] }
@@ -148,7 +148,7 @@ describe('…/networks/:network/routing', () => {
     expect(view.endpoints[1]?.latency_seconds).toBe(0.3)
   })
 
-  test('with one tells what it would do', async () => {
+  test('with a gateway is its present order', async () => {
     const endpoints = [
       { endpoint: 'own-2', tier: 'primary', excluded: null, breaker: 'closed', latencyMs: 12.5, inFlight: 2 },
       { endpoint: 'own-1', tier: 'primary', excluded: 'resting', breaker: 'closed', latencyMs: null, inFlight: 0 },
@@ -167,7 +167,7 @@ describe('…/networks/:network/routing', () => {
   })
 })
 
-test.each([URL, '/api/v1/networks/avalanche/routing'])('%s is for the holder of the token', async (url) => {
+test.each([URL, '/api/v1/networks/avalanche/routing'])('%s needs the token', async (url) => {
   const token = 'a-token-of-sixteen-and-more'
   const { server } = setUp({ options: { token: new Secret(token) } })
 

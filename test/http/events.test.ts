@@ -12,7 +12,7 @@ import { createWorld } from '../support/world.ts'
 import { NETWORKS, NODE, OTHER, OWN, type Setting, setUp } from './setting.ts'
 
 describe('the event stream', () => {
-  test('tells everything at first, then what changed, several changes in one event', async () => {
+  test('sends everything first, then the changes, several in one event', async () => {
     const { stream, world, clock } = board()
     const client = listen('private')
     stream.join(client, null)
@@ -31,7 +31,7 @@ describe('the event stream', () => {
     expect(second?.data.networks[0]?.endpoints[0]?.state).toBe('up')
   })
 
-  test('resumes where a client left off, with what it missed and nothing else', async () => {
+  test('resumes with exactly what a client missed', async () => {
     const { stream, world, clock } = board()
     const before = listen('private')
     const { leave } = stream.join(before, null) ?? never()
@@ -47,16 +47,19 @@ describe('the event stream', () => {
     expect(back.events().map((event) => [event.data.complete, names(event)])).toEqual([[false, ['ethereum/node']]])
   })
 
-  test.each(['nonsense', 'AAAAAAAA-1', '', '../../x'])('tells everything to one who saw %j last', (lastEventId) => {
-    const { stream } = board()
-    const client = listen('private')
+  test.each(['nonsense', 'AAAAAAAA-1', '', '../../x'])(
+    'sends everything to a client whose last event is %j',
+    (lastEventId) => {
+      const { stream } = board()
+      const client = listen('private')
 
-    stream.join(client, lastEventId)
+      stream.join(client, lastEventId)
 
-    expect(client.events()[0]?.data.complete).toBe(true)
-  })
+      expect(client.events()[0]?.data.complete).toBe(true)
+    },
+  )
 
-  test('tells everything to one who comes back after nobody listened for long', async () => {
+  test('sends everything to a client that returns after a long time without clients', async () => {
     const { stream, world, clock } = board()
     const before = listen('private')
     const { leave } = stream.join(before, null) ?? never()
@@ -72,7 +75,7 @@ describe('the event stream', () => {
     expect(back.events()[0]?.data.complete).toBe(true)
   })
 
-  test('says every five seconds that it is alive', async () => {
+  test('sends a sign of life every five seconds', async () => {
     const { stream, clock } = board()
     const client = listen('private')
     stream.join(client, null)
@@ -91,7 +94,7 @@ describe('the event stream', () => {
     ])
   })
 
-  test('tells that a result ran out, though nothing happened', async () => {
+  test('reports an expired result without any other event', async () => {
     const { stream, world, clock } = board()
     await world.pollAll()
     const client = listen('private')
@@ -103,7 +106,7 @@ describe('the event stream', () => {
     expect(told.filter(({ state }) => state === 'unknown').map(({ name }) => name)).toEqual(['own-1', 'own-2', 'node'])
   })
 
-  test('tells everything anew when the configuration changed', async () => {
+  test('sends everything again after a configuration change', async () => {
     const { stream, world, clock } = board()
     const client = listen('private')
     stream.join(client, null)
@@ -115,7 +118,7 @@ describe('the event stream', () => {
     expect([last?.data.complete, names(last)]).toEqual([true, ['ethereum/node']])
   })
 
-  test('holds nothing back for a client that does not read but the names of what changed, and ends it in time', async () => {
+  test('keeps only the names of changes for a client that does not read, and disconnects it in time', async () => {
     const { stream, world, clock } = board()
     const slow = listen('private')
     slow.full = true
@@ -137,7 +140,7 @@ describe('the event stream', () => {
     expect([slow.ended, stuck.ended]).toEqual([false, true])
   })
 
-  test('tells that maintenance begins and ends, and the plan when it changes', async () => {
+  test('reports begin and end of maintenance, and changes of the plan', async () => {
     const { stream, world, clock } = board()
     await world.pollAll()
     const client = listen('private')
@@ -163,7 +166,7 @@ describe('the event stream', () => {
     ])
   })
 
-  test('tells an incident after each change, with the status of its endpoint', async () => {
+  test('sends an incident after each change, with the status of its endpoint', async () => {
     const { stream, incidents, clock } = board()
     const client = listen('private')
     stream.join(client, null)
@@ -186,7 +189,7 @@ describe('the event stream', () => {
     ])
   })
 
-  test('begins with the incidents that are open, and tells one of the whole network too', async () => {
+  test('begins with the open incidents, and sends network-wide ones too', async () => {
     const { stream, incidents, clock } = board()
     incidents.put(incident({ id: 'halt', endpoint: null, cause: 'halted' }))
     incidents.put(incident({ id: 'part', absorbedBy: 'halt' }))
@@ -201,7 +204,7 @@ describe('the event stream', () => {
     expect(client.events()).toHaveLength(1)
   })
 
-  test('resumes with the incidents that were missed, as they stand by then', async () => {
+  test('resumes with the missed incidents in their present state', async () => {
     const { stream, incidents, clock } = board()
     const before = listen('private')
     const { leave } = stream.join(before, null) ?? never()
@@ -220,7 +223,7 @@ describe('the event stream', () => {
     expect(back.incidents().map(({ id, closed_at }) => [id, closed_at !== null])).toEqual([['missed', true]])
   })
 
-  test('gives its id to the last event of several alone, so that who got a part gets all of it again', async () => {
+  test('puts the id on the last of several events, so that a client with a part of them gets all of them again', async () => {
     const { stream, incidents, clock } = board()
     const client = listen('private')
     stream.join(client, null)
@@ -240,7 +243,7 @@ describe('the event stream', () => {
     ])
   })
 
-  test('tells the public of an incident in general words', () => {
+  test('describes an incident to the public in general terms', () => {
     const { stream, incidents } = board()
     incidents.put(incident({ conditions: [condition({ message: 'canary' })] }))
     const client = listen('public')

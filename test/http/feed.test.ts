@@ -19,7 +19,7 @@ interface Element {
   text: string
 }
 
-/** By a parser that throws at everything that is not well-formed XML. */
+/** With a parser that rejects XML that is not well-formed. */
 function parse(xml: string): Element {
   const parser = new SaxesParser({ xmlns: true })
   const root: Element = { name: '', namespace: '', attributes: {}, children: [], text: '' }
@@ -49,7 +49,7 @@ const RFC_3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 const UUID = /^urn:uuid:[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 
 describe('the feed', () => {
-  test('has what RFC 4287 asks of a feed and of an entry', () => {
+  test('has the elements that RFC 4287 requires of a feed and its entries', () => {
     const closed = incident({
       closedAt: START + 12 * 60_000,
       conditions: [
@@ -91,14 +91,14 @@ describe('the feed', () => {
     })
   })
 
-  test('without incidents is a feed all the same', () => {
+  test('is valid without incidents', () => {
     const feed = parse(renderFeed([], 'private', START))
 
     expect(text(feed, 'updated')).toBe('2026-01-01T00:00:00.000Z')
     expect(all(feed, 'entry')).toEqual([])
   })
 
-  test('an open one and a halted chain say so in their titles', () => {
+  test('names an open incident and a halted chain in the title', () => {
     const halted = incident({
       endpoint: null,
       cause: 'halted',
@@ -114,7 +114,7 @@ describe('the feed', () => {
     ])
   })
 
-  test('an entry keeps its id whatever becomes of the incident, and every incident has its own', () => {
+  test('an entry keeps its id when the incident changes, and every incident has its own', () => {
     const ids = (incidents: Incident[]) =>
       all(parse(renderFeed(incidents, 'public', START)), 'entry').map((entry) => text(entry, 'id'))
 
@@ -126,7 +126,7 @@ describe('the feed', () => {
     expect(other).not.toBe(before)
   })
 
-  test('is well-formed XML with the very words, whatever a node says', () => {
+  test('is well-formed XML with the exact message, whatever a node sends', () => {
     const words = fc.oneof(
       fc.string({ unit: 'binary' }),
       fc.constantFrom(']]>', '<!--', '</title>', '&amp;', '"\'><', '\u0000', '\ud800', '\ufffe', '\u001b[0m'),
@@ -171,7 +171,7 @@ test('/feed.xml is Atom, with an ETag that holds until an incident changes', asy
   ]).toEqual([200, true])
 })
 
-test('the feed holds the newest fifty', async () => {
+test('the feed holds the newest fifty incidents', async () => {
   const setting = setUp()
   open.push(setting)
   for (let at = 0; at < 60; at++) setting.incidents.put(incident({ id: `i-${at}`, openedAt: START + at }))

@@ -46,7 +46,7 @@ const REPORT: GatewayReport = {
   ],
 }
 
-test('/api/v1/gateway tells the callers by name, the order of the endpoints, and the aliases', async () => {
+test('/api/v1/gateway lists callers by name, the routing order, and the aliases', async () => {
   const { server } = setUp({ gateway: () => REPORT })
 
   const answer = await server.inject('/api/v1/gateway')
@@ -91,14 +91,14 @@ test('/api/v1/gateway tells the callers by name, the order of the endpoints, and
   })
 })
 
-test('without a gateway it says so', async () => {
+test('without a gateway, enabled is false', async () => {
   const answer = await setUp().server.inject('/api/v1/gateway')
 
   expect(answer.statusCode).toBe(200)
   expect(answer.json()).toMatchObject({ enabled: false, requests_in_flight: 0, callers: [], networks: [], aliases: [] })
 })
 
-test('what it has done is told by network, operation and endpoint, and who was at fault', async () => {
+test('traffic is counted by network, operation and endpoint, with the cause of failures', async () => {
   const metrics = metricsWith(REPORT)
   for (const outcome of ['answered', 'answered', 'node-error', 'all-failed', 'bad-params'] as const) {
     metrics.gateway.answered('avalanche', 'eth_blockNumber', 'wallet', outcome, 8, 0.15)
@@ -129,7 +129,7 @@ test('what it has done is told by network, operation and endpoint, and who was a
   expect(view.unplaced).toBe(1)
 })
 
-test('with a token it is for its holder alone, though the page is public', async () => {
+test('it needs the token, even where the page is public', async () => {
   const { server } = setUp({ gateway: () => REPORT, options: { token: new Secret('a-token-of-some-length') } })
 
   expect((await server.inject('/api/v1/gateway')).statusCode).toBe(401)
@@ -137,7 +137,7 @@ test('with a token it is for its holder alone, though the page is public', async
   expect((await server.inject({ url: '/api/v1/gateway', headers })).statusCode).toBe(200)
 })
 
-test('a parameter is refused', async () => {
+test('parameters are rejected', async () => {
   expect((await setUp().server.inject('/api/v1/gateway?x=1')).statusCode).toBe(400)
 })
 

@@ -19,7 +19,7 @@ afterEach(async () => {
   for (const { server } of open.splice(0)) await server.close()
 })
 
-/** A server over a real store that has these incidents. */
+/** A server with these incidents in a real store. */
 async function kept(incidents: readonly Incident[], over: SettingOptions = {}): Promise<Setting & { store: Store }> {
   const { store } = await opened({ path: `${temporaryDirectory()}/heartline.db` })
   for (const one of incidents) store.saveIncident(incidentRecord(one))
@@ -29,7 +29,7 @@ async function kept(incidents: readonly Incident[], over: SettingOptions = {}): 
   return { ...setting, store }
 }
 
-/** A server that has them in memory alone. */
+/** A server with these incidents in memory only. */
 function here(incidents: readonly Incident[], over: SettingOptions = {}): Setting {
   const setting = setUp(over)
   for (const one of incidents) setting.incidents.put(one)
@@ -54,16 +54,16 @@ const FIVE = [
 ]
 
 describe('/api/v1/incidents', () => {
-  test('tells the newest first, and of those that are part of another only that other', async () => {
+  test('lists the newest first, without parts of others', async () => {
     expect(ids(await list(await kept(FIVE)))).toEqual(['d', 'c', 'b', 'a'])
   })
 
-  test('tells those that are part of another to whoever asks for them', async () => {
+  test('lists the parts of one on request', async () => {
     expect(ids(await list(await kept(FIVE), '?part_of=d'))).toEqual(['e'])
     expect(ids(await list(await kept(FIVE), '?part_of=a'))).toEqual([])
   })
 
-  test('tells all that the contract names, and nothing of the course', async () => {
+  test('has all fields of the contract, and no changes', async () => {
     const closed = incident({
       openedAt: START,
       closedAt: START + 90_500,
@@ -112,7 +112,7 @@ describe('/api/v1/incidents', () => {
     ['?open=false', ['a']],
     ['?network=gone', []],
     ['?network=ethereum&endpoint=own-1', []],
-  ])('%s tells %j, also when nothing is in the store yet', async (query, expected) => {
+  ])('%s lists %j, also before the store has any', async (query, expected) => {
     const stored = await kept(FIVE)
     const fresh = here(FIVE)
 
@@ -129,7 +129,7 @@ describe('/api/v1/incidents', () => {
     ['?cursor=', ['cursor']],
     ['?state=down', ['state']],
     ['?limit=1&limit=2', ['limit']],
-  ])('%s is refused, naming %j', async (query, names) => {
+  ])('%s is rejected, naming %j', async (query, names) => {
     const answer = await here([]).server.inject(`/api/v1/incidents${query}`)
 
     expect(answer.statusCode).toBe(400)
@@ -137,7 +137,7 @@ describe('/api/v1/incidents', () => {
     expect(problem.errors?.map(({ parameter }) => parameter)).toEqual(names)
   })
 
-  test('pages of two lead through all of them, each once, though one is closed and one is opened in between', async () => {
+  test('pages of two list each incident once, even if one closes and one opens in between', async () => {
     const setting = await kept(FIVE)
 
     const first = await list(setting, '?limit=2')
@@ -149,7 +149,7 @@ describe('/api/v1/incidents', () => {
     expect(second.incidents[0]?.closed_at).toBe('2026-01-01T00:01:39.000Z')
   })
 
-  test('what changed since it was written is told as it stands now', async () => {
+  test('an incident changed since it was stored is listed in its present state', async () => {
     const setting = await kept(FIVE)
 
     setting.incidents.put({ ...(FIVE[1] as Incident), closedAt: START + 99_000 })
@@ -160,7 +160,7 @@ describe('/api/v1/incidents', () => {
     expect(ids(await list(setting, '?open=false'))).toEqual(['b', 'a'])
   })
 
-  test('a store that cannot be read leaves those that are known here', async () => {
+  test('without a readable store, incidents in memory are still listed', async () => {
     const broken = () => Promise.reject(new Error('/var/lib/x.db'))
     const setting = here([incident()], { store: { incidents: broken, incident: broken } })
 
@@ -170,7 +170,7 @@ describe('/api/v1/incidents', () => {
     expect(JSON.stringify(setting.log.lines)).not.toContain('/var/lib')
   })
 
-  test('what the store has of another version is left out, and the pages go on behind it', async () => {
+  test('stored incidents of another version are skipped, and paging continues after them', async () => {
     const setting = await kept(FIVE)
     for (let at = 0; at < 100; at++) {
       const id = `odd-${at}`
@@ -182,7 +182,7 @@ describe('/api/v1/incidents', () => {
   })
 })
 
-test('however the log and the store differ, the pages hold each incident once, in order, as it stands now', async () => {
+test('however log and store differ, the pages list each incident once, in order, in its present state', async () => {
   const one = fc.record({
     at: fc.integer({ min: 0, max: 5 }),
     stored: fc.boolean(),
@@ -235,7 +235,7 @@ test('however the log and the store differ, the pages hold each incident once, i
 })
 
 describe('/api/v1/incidents/:id', () => {
-  test('tells one with its course and what was measured', async () => {
+  test('has the changes of one incident with their samples', async () => {
     const { server } = here([incident({ absorbedBy: 'd', changes: [change({ at: START + 500 })] })])
 
     const answer = await server.inject('/api/v1/incidents/incident-1')
@@ -273,7 +273,7 @@ describe('/api/v1/incidents/:id', () => {
     ['application/json;q=0.5, text/plain', 'text/plain; charset=utf-8'],
     ['application/json, text/plain;q=0.5', 'application/json; charset=utf-8'],
     ['text/plain, */*', 'application/json; charset=utf-8'],
-  ])('asked for with accept %j is %s', async (accept, type) => {
+  ])('with accept %j is %s', async (accept, type) => {
     const { server } = here([incident()])
     const headers = accept === undefined ? {} : { accept }
 
@@ -282,7 +282,7 @@ describe('/api/v1/incidents/:id', () => {
     expect([answer.statusCode, answer.headers['content-type'], answer.headers.vary]).toEqual([200, type, 'Accept'])
   })
 
-  test('of an endpoint called txt is told both ways', async () => {
+  test('of an endpoint named txt exists in both forms', async () => {
     const { server } = here([incident({ id: '0-avalanche.txt' })])
     const typeOf = async (path: string) => (await server.inject(`/api/v1/incidents/${path}`)).headers['content-type']
 
@@ -290,7 +290,7 @@ describe('/api/v1/incidents/:id', () => {
     expect(await typeOf('0-avalanche.txt.txt')).toContain('text/plain')
   })
 
-  test('its .txt is the post-mortem, with figures of the history', async () => {
+  test('its .txt is the post-mortem, with figures from the history', async () => {
     const { server, store, clock } = await kept([incident({ openedAt: START, closedAt: START + 60_000 })])
     const endpoint = 'avalanche/own-1'
     store.register([{ endpoint, holdMs: 20_000 }], START - 600_000)
@@ -332,7 +332,7 @@ describe('without the token', () => {
     ],
   })
 
-  test('an incident shows names, states, times and codes, and nothing that a node said or we measured', async () => {
+  test('an incident shows names, states, times and codes, but no message of a node and no measurement', async () => {
     const { server } = await kept([secrets], { options: { token } })
     const urls = ['', '/incident-1', '/incident-1.txt'].map((path) => `/api/v1/incidents${path}`)
 
@@ -346,7 +346,7 @@ describe('without the token', () => {
     }
   })
 
-  test('a chain that is halted or forked is told in words of its own', async () => {
+  test('a halted and a forked chain have their own general messages', async () => {
     const forked = incident({ id: 'f', cause: 'forked', endpoint: null, conditions: [condition({ code: 'forked' })] })
     const halted = incident({ id: 'h', cause: 'halted', endpoint: null, conditions: [condition({ code: 'halted' })] })
     const setting = here([forked, halted], { options: { token } })
@@ -370,7 +370,7 @@ describe('without the token', () => {
   )
 })
 
-test('a page of very long incidents is read without holding the event loop', async () => {
+test('reading a page of very long incidents does not block the event loop', async () => {
   const samples = Array.from({ length: 40 }, () => change().samples[0]).filter((one) => one !== undefined)
   const changes = Array.from({ length: 100 }, () => change({ samples }))
   const records = Array.from({ length: 201 }, (_, at) =>
@@ -395,7 +395,7 @@ function newestFirst(a: { openedAt: number; id: string }, b: { openedAt: number;
   return b.openedAt - a.openedAt || (a.id < b.id ? 1 : a.id > b.id ? -1 : 0)
 }
 
-/** What a store answers. */
+/** As a store selects them. */
 function select(records: readonly IncidentRecord[], query: Parameters<Store['incidents']>[0]): IncidentRecord[] {
   const { open: wanted, after, limit } = query
   return records

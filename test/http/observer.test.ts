@@ -6,7 +6,7 @@ import { createJournal } from '../../src/state/journal.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
 import { setUp } from './setting.ts'
 
-test('/api/v1/observer tells how Heartline is, and what happened to it, the newest first', async () => {
+test('/api/v1/observer shows the health of Heartline and its events, newest first', async () => {
   const clock = createFakeClock()
   const journal = createJournal({ clock })
   const recorder = createMinuteStats({
@@ -42,7 +42,7 @@ test('/api/v1/observer tells how Heartline is, and what happened to it, the newe
   ])
 })
 
-test('with a token it is for its holder alone, and a parameter is refused', async () => {
+test('it needs the token, and parameters are rejected', async () => {
   const { server } = setUp({ options: { token: new Secret('a-token-of-some-length') } })
 
   expect((await server.inject('/api/v1/observer')).statusCode).toBe(401)

@@ -8,7 +8,7 @@ interface Description {
   components: { schemas: Record<string, unknown> }
 }
 
-test('/openapi.json describes every route of the API, and every reference leads somewhere', async () => {
+test('/openapi.json describes every route of the API, and every reference resolves', async () => {
   const answer = await setUp().server.inject('/openapi.json')
 
   const description: Description = answer.json()
@@ -53,7 +53,7 @@ test('every described path answers on the server', async () => {
   for (const path of Object.keys(paths)) {
     const url = path.replace('{network}', 'avalanche').replace('{endpoint}', 'own-1').replace('{id}', incident().id)
     const { statusCode } = await server.inject({ method: 'HEAD', url })
-    // It cannot do without its parameter.
+    // Its parameter is required.
     expect(statusCode, path).toBe(path === '/probe' ? 400 : 200)
   }
 })

@@ -30,7 +30,7 @@ describe('the page', () => {
     ],
     ['/observer', 'Observer', 'Observer · Heartline'],
     ['/gateway', 'Gateway', 'Gateway · Heartline'],
-  ])('has %s, readable as it comes', async (url, first, title) => {
+  ])('has %s, readable without scripts', async (url, first, title) => {
     const { server, world, incidents } = setUp()
     await world.pollAll()
     incidents.put(incident())
@@ -44,7 +44,7 @@ describe('the page', () => {
     expect(answer.body).not.toMatch(/undefined|\[object|NaN/)
   })
 
-  test('keeps to its own security policy: nothing inline, nothing from elsewhere', async () => {
+  test('follows its own security policy: nothing inline, nothing from other origins', async () => {
     const { server, world, incidents } = setUp()
     await world.pollAll()
     incidents.put(incident())
@@ -80,7 +80,7 @@ describe('the page', () => {
     }
   })
 
-  test('asks only for files that are there, under names that never change their content', async () => {
+  test('requests only existing files, whose content never changes', async () => {
     const { server } = setUp()
     const document = read((await server.inject('/')).body)
     const files = [
@@ -96,7 +96,7 @@ describe('the page', () => {
     expect((await server.inject('/assets/style.css')).headers['cache-control']).toBe('no-cache')
   })
 
-  test('hands its files out compressed as the browser likes it, and not twice', async () => {
+  test('serves its files compressed as the browser accepts, and only once', async () => {
     const { server } = setUp()
     const [, file = ''] = /src="([^"]+\/boot\.js)"/.exec((await server.inject('/')).body) ?? []
 
@@ -132,7 +132,7 @@ describe('the page', () => {
     'boot.js%00',
     '/etc/passwd',
     'none.js',
-  ])('hands out nothing that is no file of its own: %j', async (path) => {
+  ])('serves no other file: %j', async (path) => {
     const { server } = setUp()
     const [, folder = ''] = /src="([^"]+\/)boot\.js"/.exec((await server.inject('/')).body) ?? []
 
@@ -146,7 +146,7 @@ describe('the page', () => {
     }
   })
 
-  test('is compressed for whoever takes that, and the same page all the same', async () => {
+  test('is compressed for clients that accept it, with the same content', async () => {
     const { server } = setUp()
 
     const plain = await server.inject('/')
@@ -157,7 +157,7 @@ describe('the page', () => {
     expect(plain.headers['content-encoding']).toBeUndefined()
   })
 
-  test('is drawn once a second at most for all who ask', async () => {
+  test('is drawn at most once a second for all requests', async () => {
     const { server, world, clock } = setUp()
     await world.pollAll()
     const before = await server.inject('/')
@@ -171,13 +171,13 @@ describe('the page', () => {
   })
 
   test.each([
-    '/networks/nobody',
-    '/endpoints/avalanche/nobody',
-    '/incidents/nobody',
+    '/networks/missing',
+    '/endpoints/avalanche/missing',
+    '/incidents/missing',
     '/incidents?cursor=x',
     '/nothing',
     '/networks/',
-  ])('says of %s that there is nothing, as a page to people', async (url) => {
+  ])('answers %s with a page for people: not found', async (url) => {
     const { server } = setUp()
 
     const answer = await server.inject({ url, headers: HTML })
@@ -187,7 +187,7 @@ describe('the page', () => {
     expect(read(answer.body).querySelector('main a')?.getAttribute('href')).toBe('/')
   })
 
-  test('shows what a node says as text', async () => {
+  test('shows messages of nodes as text', async () => {
     const { server, world, clock } = setUp()
     const checks = [nodeCheck('<img src=x onerror=alert(1)>', { contiguousFailures: 5 })]
     for (let poll = 0; poll < 2; poll++) await world.poll(OWN, { liveness: good(liveness(clock.now(), { checks })) })
@@ -201,7 +201,7 @@ describe('the page', () => {
 })
 
 describe('with a token', () => {
-  test('the public page has names and states, no heights and nothing that a node said, and a way to sign in', async () => {
+  test('the public page has names and states, no heights and no messages of nodes, and a way to sign in', async () => {
     const { server, world, clock } = setUp({ options: { token } })
     const failing = bad({ kind: 'rpc', code: -32_000, message: 'canary' })
     for (let poll = 0; poll < 2; poll++) {
@@ -221,7 +221,7 @@ describe('with a token', () => {
     expect(all).toContain('1,000')
   })
 
-  test('what is private asks for it with a form', async () => {
+  test('private views ask for it with a form', async () => {
     const { server } = setUp({ options: { token } })
 
     const answer = await server.inject({ url: '/gateway', headers: HTML })

@@ -6,7 +6,7 @@ import { setUp } from './setting.ts'
 
 const URL = '/api/v1/endpoints/avalanche/own-1/polls'
 
-/** A store that has one poll every second. */
+/** A store with one poll per second. */
 function everySecond() {
   const asked: PollsQuery[] = []
   return {
@@ -30,7 +30,7 @@ function everySecond() {
 }
 
 describe('…/polls', () => {
-  test('tells the last hour poll by poll, and where those begin that one answer does not hold', async () => {
+  test('lists the polls of the last hour, and where the next page begins', async () => {
     const store = everySecond()
     const { server, clock } = setUp({ store })
 
@@ -52,11 +52,11 @@ describe('…/polls', () => {
     expect(rest.next_from).toBeNull()
   })
 
-  test.each(['from=5&to=5', 'from=0&to=90000', 'from=x', 'step=5'])('refuses %s', async (query) => {
+  test.each(['from=5&to=5', 'from=0&to=90000', 'from=x', 'step=5'])('rejects %s', async (query) => {
     expect((await setUp().server.inject(`${URL}?${query}`)).statusCode).toBe(400)
   })
 
-  test('is a problem without the particulars where they cannot be read', async () => {
+  test('is a problem without details where they cannot be read', async () => {
     const { server } = setUp({ store: { polls: () => Promise.reject(new Error('canary')) } })
 
     const answer = await server.inject(URL)
@@ -65,18 +65,18 @@ describe('…/polls', () => {
     expect(answer.body).not.toContain('canary')
   })
 
-  test.each(['polls', 'rules'])('and …/rules are for the holder of the token: %s', async (what) => {
+  test.each(['polls', 'rules'])('and …/rules need the token: %s', async (what) => {
     const { server } = setUp({ options: { token: new Secret('a-token-of-the-operator') } })
     const url = `/api/v1/endpoints/avalanche/own-1/${what}`
 
     expect((await server.inject(url)).statusCode).toBe(401)
     const headers = { authorization: 'Bearer a-token-of-the-operator' }
     expect((await server.inject({ url, headers })).statusCode).toBe(200)
-    expect((await server.inject({ url: `/api/v1/endpoints/avalanche/nobody/${what}`, headers })).statusCode).toBe(404)
+    expect((await server.inject({ url: `/api/v1/endpoints/avalanche/missing/${what}`, headers })).statusCode).toBe(404)
   })
 })
 
-test('…/rules tells how an endpoint is polled, and by what it is judged', async () => {
+test('…/rules shows how an endpoint is polled, and its thresholds', async () => {
   const { server, world } = setUp()
 
   const rules = RulesView.strict().parse((await server.inject('/api/v1/endpoints/avalanche/own-1/rules')).json())

@@ -218,7 +218,7 @@ test('a message of a node can neither break a line nor reverse the text', () => 
   expect(text.replaceAll('\n', '')).not.toMatch(/\p{C}/u)
 })
 
-test('no line is wider than 78 columns, whatever it holds, with numbers as large as chains have', () => {
+test('no line is wider than 78 columns, whatever it holds, with numbers of realistic size', () => {
   const text = fc.string({ unit: 'grapheme', maxLength: 300 })
   const name = fc.stringMatching(/^[a-z0-9-]{1,64}$/)
   const count = fc.option(fc.integer({ min: 0, max: 5_000_000_000 }))

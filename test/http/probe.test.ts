@@ -10,7 +10,7 @@ import { NODE, OWN, type SettingOptions, setUp } from './setting.ts'
 const TARGET = '/probe?target=avalanche/own-1'
 const TEXT = 'text/plain; version=0.0.4; charset=utf-8'
 
-/** A server whose probes find this, and what was asked of them. */
+/** A server whose probes find this, and records them. */
 function probing(over: Partial<PollResult> = {}, options: SettingOptions = {}) {
   const asked: { endpoint: Endpoint; withinMs: number }[] = []
   const setting = setUp({
@@ -36,7 +36,7 @@ function probing(over: Partial<PollResult> = {}, options: SettingOptions = {}) {
 }
 
 describe('/probe', () => {
-  test('polls the endpoint and answers with its metrics and nobody else’s', async () => {
+  test('polls the endpoint and answers with its metrics alone', async () => {
     const { server, world, asked } = probing()
     await world.pollAll()
 
@@ -54,7 +54,7 @@ describe('/probe', () => {
     expect(samples).toContain('heartline_probe_duration_seconds{network="avalanche",endpoint="own-1"} 0.005')
   })
 
-  test('tells what this one poll found, unconfirmed, and leaves counters and the board as they are', async () => {
+  test('shows what this one poll found, unconfirmed, and changes neither counters nor the board', async () => {
     const refused = bad({ kind: 'refused' })
     const { server, world } = probing({ liveness: refused, heads: [{ shard: null, outcome: refused }] })
     await world.pollAll()
@@ -83,7 +83,7 @@ describe('/probe', () => {
     ['-1', 9500],
     ['nonsense', 9500],
     ['1e9', 60_000],
-  ])('is given the scraper’s time of %s s, less half a second for the way back', async (header, expected) => {
+  ])('is given the scraper’s timeout of %s s less half a second', async (header, expected) => {
     const { server, asked } = probing()
     const headers = header === undefined ? {} : { 'x-prometheus-scrape-timeout-seconds': header }
 
@@ -99,9 +99,9 @@ describe('/probe', () => {
     ['/probe?target=avalanche/own-1&target=avalanche/own-2', 400, 'given more than once'],
     ['/probe?target=avalanche/own-1&module=http_2xx', 400, 'module is not a parameter'],
     ['/probe?target=avalanche/own-1&debug=1', 400, 'debug must be true or false'],
-    ['/probe?target=avalanche/nobody', 404, 'no such endpoint'],
+    ['/probe?target=avalanche/missing', 404, 'no such endpoint'],
     ['/probe?target=nowhere/own-1', 404, 'no such endpoint'],
-  ])('%s is refused with %i, and nobody is asked', async (url, status, why) => {
+  ])('%s is rejected with %i, without a poll', async (url, status, why) => {
     const { server, asked } = probing()
 
     const answer = await server.inject({ url })
@@ -116,7 +116,7 @@ describe('/probe', () => {
     [{ kind: 'no-place' }, 503, undefined],
     [{ kind: 'asked-to-wait', forMs: 2500 }, 503, '3'],
     [{ kind: 'unknown-endpoint' }, 404, undefined],
-  ])('that could not ask says so: %o', async (inspected, status, retryAfter) => {
+  ])('that could not poll says so: %o', async (inspected, status, retryAfter) => {
     const { server } = setUp({ inspect: async () => inspected })
 
     const answer = await server.inject({ url: TARGET })
@@ -126,7 +126,7 @@ describe('/probe', () => {
     expect(answer.json()).toMatchObject({ status })
   })
 
-  test('with debug=true tells every step in lines that no node can break, what was found, and the metrics', async () => {
+  test('with debug=true lists every step on lines that no node can break, the findings, and the metrics', async () => {
     const { server, world } = probing({ liveness: bad({ kind: 'timeout', afterMs: 5000 }) })
     await world.pollAll()
 
@@ -173,7 +173,7 @@ describe('/sd', () => {
     expect(asked.map(({ endpoint }) => endpoint.name)).toEqual([OWN.name, 'own-2', NODE.name])
   })
 
-  test('is an empty list where nothing is configured, and private where there is a token', async () => {
+  test('is an empty list without endpoints, and private where there is a token', async () => {
     const empty = setUp({ networks: [] })
     const closed = setUp({ options: { token: new Secret('x'.repeat(32)) } })
 

@@ -83,7 +83,7 @@ describe('every answer', () => {
     expect(answer).toContain('application/problem+json')
   })
 
-  test('to headers without end is 431, over a real socket', async () => {
+  test('to endless headers is 431, over a real socket', async () => {
     const { server } = setting()
     const { port } = await server.listen()
 
@@ -104,7 +104,7 @@ describe('every answer', () => {
     expect(body).not.toMatch(/secret-name|wp-login/)
   })
 
-  test('of a broken part is a 500 problem, and neither it nor the log repeats the message', async () => {
+  test('from a broken part is a 500 problem, and neither it nor the log repeats the message', async () => {
     const { server, log } = setting({
       metrics: {
         exposition: () => Promise.reject(new Error('https://key@node')),
@@ -126,7 +126,7 @@ describe('every answer', () => {
 })
 
 describe('/metrics', () => {
-  test('is text 0.0.4, whole', async () => {
+  test('is complete text 0.0.4', async () => {
     const { server, world } = setting()
     await world.pollAll()
 
@@ -153,7 +153,7 @@ describe('/metrics', () => {
     expect(text).toContain('# TYPE heartline_build_info gauge\n')
   })
 
-  test('is whole for others when a scraper leaves in the middle', async () => {
+  test('is complete for others when a scraper disconnects early', async () => {
     const { server } = setting()
     const { port } = await server.listen()
     const leaving = connect(port, '127.0.0.1')
@@ -168,7 +168,7 @@ describe('/metrics', () => {
 })
 
 describe('history', () => {
-  test('is told in buckets: by default the last 24 hours in steps of 5 minutes', async () => {
+  test('comes in buckets: by default the last 24 hours in steps of 5 minutes', async () => {
     const asked: HistoryQuery[] = []
     const { server, clock } = setting({ store: { history: async (query) => [bucketAfter(asked, query)] } })
 
@@ -203,7 +203,7 @@ describe('history', () => {
     ['from=1767225600&to=1767229200.5&step=60', 1_767_225_600_000, 1_767_229_200_500, 60_000],
     ['from=2026-01-01T00:00:00Z&to=2026-01-01T03:00:00%2B02:00&step=1m', 1_767_225_600_000, 1_767_229_200_000, 60_000],
     ['from=2026-01-01T00:00:00.5Z&to=2026-01-01T03:00:00+02:00', 1_767_225_600_500, 1_767_229_200_000, 300_000],
-  ])('%s is understood', async (query, from, to, stepMs) => {
+  ])('accepts %s', async (query, from, to, stepMs) => {
     const asked: HistoryQuery[] = []
     const { server } = setting({ store: { history: async (one) => [bucketAfter(asked, one)] } })
 
@@ -223,7 +223,7 @@ describe('history', () => {
     ['step=', ['step']],
     ['step=99999999999d', ['step']],
     ['from=1&from=2', ['from']],
-  ])('%s is refused, naming %j', async (query, names) => {
+  ])('%s is rejected, naming %j', async (query, names) => {
     const answer = await setting().server.inject(`/api/v1/endpoints/avalanche/own-1/history?${query}`)
 
     expect(answer.statusCode).toBe(400)
@@ -242,7 +242,7 @@ describe('history', () => {
 })
 
 describe('health and readiness', () => {
-  test('the process is healthy before it is ready, and says why it is not', async () => {
+  test('the process is healthy before it is ready, and says why it is not ready', async () => {
     let ready = false
     let stopping = false
     const { server } = setting({ ready: () => ready, stopping: () => stopping })
@@ -301,7 +301,7 @@ describe('with a token', () => {
     expect((await server.inject({ url, headers: { authorization: 'Basic eDp5' } })).statusCode).toBe(401)
   })
 
-  test('and not public, a browser is asked to sign in wherever it goes, and offered nothing that would refuse it', async () => {
+  test('and not public, every page asks a browser to sign in, and links to nothing that would reject it', async () => {
     const { server } = setting({ options: { token, public: false } })
     const open = async (url: string) => {
       const { statusCode, body } = await server.inject({ url, headers: { accept: 'text/html,*/*;q=0.8' } })
@@ -316,7 +316,7 @@ describe('with a token', () => {
     expect((await setting({ options: { token, public: false } }).server.inject(url)).statusCode).toBe(200)
   })
 
-  test('a wrong token is refused even where none is needed', async () => {
+  test('a wrong token is rejected even where no token is needed', async () => {
     const { server } = setting({ options: { token } })
 
     const answer = await server.inject({ url: '/api/v1/status', headers: { authorization: 'Bearer wrong' } })
@@ -324,7 +324,7 @@ describe('with a token', () => {
     expect(answer.statusCode).toBe(401)
   })
 
-  test('the public sees names and states only, the holder of the token everything', async () => {
+  test('the public sees names and states only, readers with the token see everything', async () => {
     const { server, world, clock } = setting({
       options: { token },
       observer: () => ({ impaired: true, reasons: ['private reason'] }),
@@ -356,7 +356,7 @@ describe('with a token', () => {
     expect(all.observer.reasons).toEqual(['private reason'])
   })
 
-  test('the token stands in no answer and no line of the log', async () => {
+  test('the token is in no answer and no line of the log', async () => {
     const { server, log } = setting({ options: { token } })
 
     const answers = await Promise.all(
@@ -369,7 +369,7 @@ describe('with a token', () => {
   })
 })
 
-test('a server that is closed answers nobody any more', async () => {
+test('a closed server accepts no connections', async () => {
   const { server } = setUp()
   const { port } = await server.listen()
 

@@ -8,7 +8,7 @@ import { bad, good, head, liveness, nodeCheck } from '../support/network.ts'
 import { NODE, OTHER, OWN, setUp } from './setting.ts'
 
 describe('/api/v1/status', () => {
-  test('says unknown of everything before the first poll', async () => {
+  test('is unknown throughout before the first poll', async () => {
     const { server } = setUp()
 
     const status = await read(server, '/api/v1/status', StatusView)
@@ -36,7 +36,7 @@ describe('/api/v1/status', () => {
     })
   })
 
-  test('says of an endpoint that lags by how much, and calls the network and the whole degraded', async () => {
+  test('shows the lag of an endpoint, and the network and the whole as degraded', async () => {
     const { server, world, clock } = setUp()
     for (let poll = 0; poll < 2; poll++) {
       await clock.advance(10_000)
@@ -66,7 +66,7 @@ describe('/api/v1/status', () => {
     expect(own?.latency_seconds).toBe(0.012)
   })
 
-  test('tells of a check that fails what its node says of it, and that not to the public', async () => {
+  test('shows the message of a failing check, but not to the public', async () => {
     const token = 'a-token-of-the-operator'
     const { server, world, clock } = setUp({ options: { token: new Secret(token) } })
     const check = nodeCheck('network', { healthy: false, error: 'no peers', contiguousFailures: 1 })
@@ -79,7 +79,7 @@ describe('/api/v1/status', () => {
     expect((await server.inject('/api/v1/status')).body).not.toContain('no peers')
   })
 
-  test('calls a result that ran out unknown since it ran out, and its conditions are gone', async () => {
+  test('an expired result is unknown since it expired, without conditions', async () => {
     const { server, world, clock } = setUp()
     await world.pollAll()
     await clock.advance(2 * OWN.intervalMs + 5000)
@@ -116,7 +116,7 @@ describe('/api/v1/status', () => {
     expect(other.headers.etag).not.toBe(first.headers.etag)
   })
 
-  test('a new availability is told although no poll came', async () => {
+  test('a new availability is shown without a new poll', async () => {
     const { server, world } = setUp()
     await world.pollAll()
     await server.inject('/api/v1/status')
@@ -190,7 +190,7 @@ describe('planned maintenance', () => {
   const START = Date.UTC(2026, 0, 1)
   const period = { name: 'upgrade', network: 'avalanche', endpoints: ['own-1'] }
 
-  test('is what an endpoint is called while it lasts, whatever the polls say, and hides nobody else', async () => {
+  test('is the state of an endpoint while it lasts, whatever polls find, and hides no other endpoint', async () => {
     const { server, world, clock } = setUp()
     const refused = bad({ kind: 'refused' })
     world.board.putMaintenance([{ ...period, from: START + 5000, until: START + HOUR }])
@@ -214,7 +214,7 @@ describe('planned maintenance', () => {
     expect(status.networks[0]?.endpoints[0]?.conditions[0]?.code).toBe('unreachable')
   })
 
-  test('begins and ends with the clock, and is told ahead of time', async () => {
+  test('begins and ends by the clock, and is announced ahead of time', async () => {
     const { server, world, clock } = setUp()
     await world.pollAll()
     world.board.putMaintenance([
@@ -246,7 +246,7 @@ describe('planned maintenance', () => {
     ])
   })
 
-  test('of two periods at once began with the first of them', async () => {
+  test('in overlapping periods began with the first of them', async () => {
     const { server, world, clock } = setUp()
     world.board.putMaintenance([
       { ...period, from: START + 1000, until: START + HOUR },
@@ -259,7 +259,7 @@ describe('planned maintenance', () => {
     expect(since).toBe('2026-01-01T00:00:01.000Z')
   })
 
-  test('is no part of an outage that outlasts it: the state is dated as its incident is', async () => {
+  test('does not move the start of an outage that outlasts it: the state begins with its incident', async () => {
     const { server, world, incidents, clock } = setUp()
     const refused = bad({ kind: 'refused' })
     world.board.putMaintenance([{ ...period, from: START, until: START + 15_000 }])
@@ -275,7 +275,7 @@ describe('planned maintenance', () => {
     }
   })
 
-  test('of a result that ran out keeps no condition', async () => {
+  test('shows no conditions of an expired result', async () => {
     const { server, world, clock } = setUp()
     world.board.putMaintenance([{ ...period, from: START, until: START + HOUR }])
     const refused = bad({ kind: 'refused' })
@@ -295,7 +295,7 @@ describe('planned maintenance', () => {
   })
 })
 
-test('an endpoint names its open incident and whether it is flapping, though no poll came', async () => {
+test('an endpoint names its open incident, and whether it is flapping, without a new poll', async () => {
   const { server, world, incidents } = setUp()
   await world.pollAll()
   const ask = async () => {
@@ -318,7 +318,7 @@ test('an endpoint names its open incident and whether it is flapping, though no 
   ])
 })
 
-test('one network and one endpoint have the shapes that they have in the whole', async () => {
+test('one network and one endpoint have the same shapes as in the whole status', async () => {
   const { server, world } = setUp()
   await world.pollAll()
 
@@ -330,7 +330,7 @@ test('one network and one endpoint have the shapes that they have in the whole',
   expect(endpoint).toEqual(status.networks[0]?.endpoints[1])
 })
 
-test.each(['/api/v1/networks/bitcoin', '/api/v1/endpoints/avalanche/nobody', '/api/v1/endpoints/bitcoin/own-1'])(
+test.each(['/api/v1/networks/bitcoin', '/api/v1/endpoints/avalanche/missing', '/api/v1/endpoints/bitcoin/own-1'])(
   '%s is not found',
   async (url) => {
     const answer = await setUp().server.inject(url)
@@ -340,7 +340,7 @@ test.each(['/api/v1/networks/bitcoin', '/api/v1/endpoints/avalanche/nobody', '/a
   },
 )
 
-test('an endpoint with ten thousand checks of its own is told with 128 of them, the failing ones first', async () => {
+test('of ten thousand checks of a node, 128 are shown, failing ones first', async () => {
   const { server, world } = setUp()
   const checks = Array.from({ length: 10_000 }, (_, at) => nodeCheck(`check-${at}`))
   checks[5000] = nodeCheck('broken', { healthy: false, contiguousFailures: 9 })

@@ -26,7 +26,7 @@ function bucket(start: number, over: Partial<HistoryBucket> = {}): HistoryBucket
   }
 }
 
-/** A store that has every bucket of `own-1`, as `history` says, and nothing of the others; and remembers what it was asked. */
+/** A store with the buckets of `own-1` that `history` makes, and no others; it records its queries. */
 function storeOf(history: (start: number) => Partial<HistoryBucket>) {
   const asked: HistoryQuery[] = []
   return {
@@ -44,7 +44,7 @@ function storeOf(history: (start: number) => Partial<HistoryBucket>) {
 }
 
 describe('/api/v1/strips', () => {
-  test('tells a day of every endpoint in 96 letters, the worst of each quarter of an hour', async () => {
+  test('shows a day of every endpoint in 96 letters, the worst state of each quarter of an hour', async () => {
     const store = storeOf((start) => {
       const hour = new Date(start).getUTCHours()
       if (hour === 3) return { upMs: CELL_MS - 1000, downMs: 1000, lagBlocksMax: 7 }
@@ -72,7 +72,7 @@ describe('/api/v1/strips', () => {
     expect(other?.states).toBe('-'.repeat(96))
   })
 
-  test('tells fewer hours where fewer are asked for, the latest ones', async () => {
+  test('shows the latest hours where fewer are requested', async () => {
     const { server } = setUp({
       store: storeOf((start) => (start % 3_600_000 === 0 ? { upMs: 0, downMs: CELL_MS } : {})),
     })
@@ -84,7 +84,7 @@ describe('/api/v1/strips', () => {
     expect(Date.parse(view.to) - Date.parse(view.from)).toBeLessThanOrEqual(2 * 3_600_000)
   })
 
-  test('is read once a minute however many ask, and then only the latest cells of it', async () => {
+  test('is read once a minute for all requests, and then only the latest cells', async () => {
     const store = storeOf(() => ({}))
     const { server, clock } = setUp({ store })
 
@@ -102,7 +102,7 @@ describe('/api/v1/strips', () => {
     expect(StripsView.parse(later.json()).strips[0]?.states).toMatch(/^u+$/)
   })
 
-  test('tells the public states, and no figures', async () => {
+  test('shows the public states, and no figures', async () => {
     const { server } = setUp({
       store: storeOf(() => ({ lagBlocksMax: 7 })),
       options: { token: new Secret('a-token-of-the-operator') },
@@ -116,7 +116,7 @@ describe('/api/v1/strips', () => {
     expect(view.strips[0]?.recent_latency_p95_seconds).toBeNull()
   })
 
-  test('stays as it was for a while when the history cannot be read, and then is a problem', async () => {
+  test('stays for a while when the history cannot be read, and then is a problem', async () => {
     let broken = false
     const store = storeOf(() => ({}))
     const { server, clock } = setUp({
@@ -135,11 +135,11 @@ describe('/api/v1/strips', () => {
     expect(gone.body).not.toContain('canary')
   })
 
-  test.each(['hours=0', 'hours=25', 'hours=x', 'minutes=5'])('refuses %s', async (query) => {
+  test.each(['hours=0', 'hours=25', 'hours=x', 'minutes=5'])('rejects %s', async (query) => {
     expect((await setUp().server.inject(`/api/v1/strips?${query}`)).statusCode).toBe(400)
   })
 
-  test('is sent compressed to whoever takes that', async () => {
+  test('is compressed for clients that accept it', async () => {
     const { server } = setUp({ store: storeOf(() => ({})) })
 
     const { headers, rawPayload } = await server.inject({

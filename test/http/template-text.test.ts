@@ -4,14 +4,14 @@ import { describe, expect, test } from 'vitest'
 import { templateText } from '../../src/http/template-text.ts'
 import { guard, html, nothing, repeat, svg } from '../../web/views/lit.ts'
 
-/** Read again by an HTML parser: what counts is what a browser sees. */
+/** Parsed by an HTML parser, as a browser would. */
 function read(text: string): HTMLElement {
   const { document } = new Window()
   document.body.innerHTML = text
   return document.body as unknown as HTMLElement
 }
 
-/** What could end a text, an attribute or a tag, and everything else. */
+/** What could end a text, an attribute or a tag, and any other text. */
 const hostile = fc.oneof(
   fc.string({ unit: 'grapheme' }),
   fc
@@ -20,7 +20,7 @@ const hostile = fc.oneof(
 )
 
 describe('whatever a value holds', () => {
-  test('as a text it stays that text, and makes no element', () => {
+  test('as text it stays that text, and makes no element', () => {
     fc.assert(
       fc.property(hostile, (value) => {
         const body = read(templateText(html`<p>${value}</p>`))
@@ -48,7 +48,7 @@ describe('whatever a value holds', () => {
     )
   })
 
-  test('templates within templates keep it, however deep', () => {
+  test('nested templates keep it, however deep', () => {
     fc.assert(
       fc.property(fc.array(hostile, { maxLength: 5 }), (values) => {
         const nested = values.reduce<unknown>((inner, value) => html`<b title=${value}>${value}${inner}</b>`, '')
@@ -107,6 +107,6 @@ test.each([
   ['as the name of an attribute', html`<p ${'x'}></p>`],
   ['that is an object', html`<p title=${{}}></p>`],
   ['that is a function', html`<p>${() => {}}</p>`],
-])('a value %s is refused: it could not be made safe', (_where, template) => {
+])('a value %s is rejected: it could not be made safe', (_where, template) => {
   expect(() => templateText(template)).toThrow(TypeError)
 })

@@ -39,7 +39,7 @@ function certificateFor(name: string): Certificate {
   return certificate
 }
 
-/** The status, and whom the certificate is for. */
+/** The status, and the name in the certificate. */
 function ask(port: number): Promise<[number | undefined, string | undefined]> {
   return new Promise((resolve, reject) => {
     const options = { port, host: '127.0.0.1', path: '/-/healthy', rejectUnauthorized: false, agent: false }
