@@ -5,26 +5,9 @@ import { type Lines, renderEndpoints } from './endpoint-series.ts'
 import { renderNetworks } from './network-series.ts'
 import { endOf, type Format, headerOf, METRIC_NAMES, type MetricName } from './registry.ts'
 
-export interface CollectDeps {
-  readonly networks: readonly BoardNetwork[]
-  readonly incidents: Pick<IncidentLog, 'open' | 'of'>
-  /** What does not come from the board. */
-  readonly ownLines: Lines
-  /** Of the process: no metric of the table. */
-  readonly processText: string
-  readonly format: Format
-  readonly clock: Pick<Clock, 'now' | 'monotonic'>
-  readonly yieldToLoop: () => Promise<unknown>
-}
-
-/** Endpoints that are rendered between two looks at the clock: about two milliseconds' worth. */
-const SLICE = 64
-/** The event loop is given back after this long. */
-const LONGEST_HOLD_MS = 4
-
 /**
- * Renders every metric, in pieces. Either format wants all series of a metric together, so every
- * slice of endpoints adds to every metric; each endpoint is read at one moment, and none is read half.
+ * Renders every metric, in pieces. Both formats require all series of a metric together, so every slice of endpoints adds to
+ * every metric. Each endpoint is read at one moment.
  */
 export async function collect({
   networks,
@@ -57,6 +40,23 @@ export async function collect({
   })
   return [...own, Buffer.from(processText + endOf(format))]
 }
+
+export interface CollectDeps {
+  readonly networks: readonly BoardNetwork[]
+  readonly incidents: Pick<IncidentLog, 'open' | 'of'>
+  /** Lines that do not come from the board. */
+  readonly ownLines: Lines
+  /** prom-client's process metrics. */
+  readonly processText: string
+  readonly format: Format
+  readonly clock: Pick<Clock, 'now' | 'monotonic'>
+  readonly yieldToLoop: () => Promise<unknown>
+}
+
+/** Endpoints rendered between two looks at the clock: about two milliseconds. */
+const SLICE = 64
+/** Rendering yields to the event loop after this long. */
+const LONGEST_HOLD_MS = 4
 
 function* slices(networks: readonly BoardNetwork[]): Generator<readonly BoardEntry[]> {
   for (const { endpoints } of networks) {

@@ -7,52 +7,8 @@ import { createHistogram, type DurationSummary, type Histogram, summaryOf } from
 import { labelValue } from './labels.ts'
 import { type MetricName, PREFIX } from './registry.ts'
 
-export const JUMP_DIRECTIONS = ['forward', 'backward'] as const
-export type JumpDirection = (typeof JUMP_DIRECTIONS)[number]
-const STORE_TROUBLES: readonly StoreTrouble[] = ['full', 'read-only', 'busy', 'io', 'corrupt', 'other']
-
-/** What happens in the daemon, noted where it happens: every method costs well under a microsecond. */
-export interface DaemonCounters {
-  checkFinished(network: string, check: CheckName, durationMs: number): void
-  /** How late a poll started. */
-  schedulerLag(ms: number): void
-  schedulerSkipped(reason: SkipReason, count?: number): void
-  clockJumped(direction: JumpDirection): void
-  storeCommitted(ms: number): void
-  /** The configuration was loaded, at the start or again. */
-  configReloaded(ok: boolean, at: UnixMs): void
-  /** `route` is the pattern of a route, never a path that somebody asked for. */
-  httpRequest(route: string, code: number, ms: number): void
-}
-
-/** What others keep count of, read when rendering. */
-export interface DaemonState {
-  readonly version: string
-  readonly nodeVersion: string
-  readonly startedAt: UnixMs
-  readonly networks: readonly string[]
-  readonly endpoints: number
-  readonly store: StoreStatus
-  readonly schedulerLastRoundAt: UnixMs | null
-  readonly observerImpaired: boolean
-}
-
-/** The same counts for people. */
-export interface DaemonCounts {
-  readonly schedulerLag: DurationSummary
-  readonly skips: Readonly<Record<SkipReason, number>>
-  readonly jumps: Readonly<Record<JumpDirection, number>>
-  readonly commits: DurationSummary
-  /** `null` before the first. */
-  readonly reload: { readonly ok: boolean; readonly lastGoodAt: UnixMs | null } | null
-}
-
-export interface DaemonSeries extends DaemonCounters {
-  render(state: DaemonState): Lines
-  counts(): DaemonCounts
-}
-
-export function createDaemonSeries(): DaemonSeries {
+/** Counts what happens in the daemon, and renders it: a count costs well under a microsecond. */
+export function createDaemonSeries() {
   const checks = new Map<string, Record<CheckName, Histogram | null>>()
   const schedulerLag = createHistogram()
   const commits = createHistogram()
@@ -78,7 +34,7 @@ export function createDaemonSeries(): DaemonSeries {
   }
 
   return {
-    checkFinished(network, check, durationMs) {
+    checkFinished(network: string, check: CheckName, durationMs: number): void {
       let byCheck = checks.get(network)
       if (byCheck === undefined) {
         byCheck = { liveness: null, head: null }
@@ -87,18 +43,21 @@ export function createDaemonSeries(): DaemonSeries {
       byCheck[check] ??= createHistogram()
       byCheck[check].observe(durationMs)
     },
-    schedulerLag: (ms) => schedulerLag.observe(ms),
-    schedulerSkipped(reason, count = 1) {
+    /** How late a poll started. */
+    schedulerLag: (ms: number): void => schedulerLag.observe(ms),
+    schedulerSkipped(reason: SkipReason, count = 1): void {
       skips[reason] += count
     },
-    clockJumped(direction) {
+    clockJumped(direction: JumpDirection): void {
       jumps[direction]++
     },
-    storeCommitted: (ms) => commits.observe(ms),
-    configReloaded(ok, at) {
+    storeCommitted: (ms: number): void => commits.observe(ms),
+    /** The configuration was loaded, at the start or by a reload. */
+    configReloaded(ok: boolean, at: UnixMs): void {
       reload = { ok, lastGoodAt: ok ? at : (reload?.lastGoodAt ?? null) }
     },
-    httpRequest(route, code, ms) {
+    /** `route` is the pattern of a route, never a path of a request. */
+    httpRequest(route: string, code: number, ms: number): void {
       const key = `${code} ${route}`
       let of = requests.get(key)
       if (of === undefined) {
@@ -109,7 +68,7 @@ export function createDaemonSeries(): DaemonSeries {
       of.durations.observe(ms)
     },
 
-    counts: () => ({
+    counts: (): DaemonCounts => ({
       schedulerLag: summaryOf([schedulerLag]),
       skips: { ...skips },
       jumps: { ...jumps },
@@ -117,7 +76,7 @@ export function createDaemonSeries(): DaemonSeries {
       reload,
     }),
 
-    render(state) {
+    render(state: DaemonState): Lines {
       const lines: Lines = {}
       function add(name: MetricName, value: number | null | undefined, labels = ''): void {
         if (value === null || value === undefined) return
@@ -157,6 +116,32 @@ export function createDaemonSeries(): DaemonSeries {
       return lines
     },
   }
+}
+
+export const JUMP_DIRECTIONS = ['forward', 'backward'] as const
+export type JumpDirection = (typeof JUMP_DIRECTIONS)[number]
+const STORE_TROUBLES: readonly StoreTrouble[] = ['full', 'read-only', 'busy', 'io', 'corrupt', 'other']
+
+/** State that other parts keep, read when rendering. */
+export interface DaemonState {
+  readonly version: string
+  readonly nodeVersion: string
+  readonly startedAt: UnixMs
+  readonly networks: readonly string[]
+  readonly endpoints: number
+  readonly store: StoreStatus
+  readonly schedulerLastRoundAt: UnixMs | null
+  readonly observerImpaired: boolean
+}
+
+/** The counters for people. */
+export interface DaemonCounts {
+  readonly schedulerLag: DurationSummary
+  readonly skips: Readonly<Record<SkipReason, number>>
+  readonly jumps: Readonly<Record<JumpDirection, number>>
+  readonly commits: DurationSummary
+  /** `null` before the first. */
+  readonly reload: { readonly ok: boolean; readonly lastGoodAt: UnixMs | null } | null
 }
 
 function inSeconds(ms: UnixMs | null | undefined): number | null {

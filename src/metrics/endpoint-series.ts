@@ -3,19 +3,10 @@ import { seconds, type UnixMs } from '../core/time.ts'
 import { headHolds, resultHolds, stateAt } from '../core/verdict/health.ts'
 import { type BoardEntry, shownState } from '../state/board.ts'
 import type { IncidentLog } from '../state/incident-log.ts'
-import { CHECK_ENDS, CONDITION_ENDS, labelsOf, labelValue, STATE_ENDS } from './labels.ts'
+import { CHECK_ENDS, CONDITION_ENDS, labelsOf, labelValue, lastLabel, STATE_ENDS } from './labels.ts'
 import { type MetricName, PREFIX } from './registry.ts'
 
-/** The lines of some endpoints, by metric. */
-export type Lines = Partial<Record<MetricName, string>>
-
-/** A node may name any number of checks; this many of them become series. */
-const MAX_NODE_CHECKS = 32
-
-/** The open incident of an endpoint. */
-export type OpenIncidents = Pick<IncidentLog, 'of'>
-
-/** Renders what the board says of these endpoints. What is not known at `now` has no line. */
+/** Renders the board's state of these endpoints. What is unknown at `now` has no line. */
 export function renderEndpoints(entries: readonly BoardEntry[], incidents: OpenIncidents, now: UnixMs): Lines {
   return {
     ...renderVerdicts(entries, incidents, now),
@@ -24,6 +15,14 @@ export function renderEndpoints(entries: readonly BoardEntry[], incidents: OpenI
     ...renderNodes(entries, now),
   }
 }
+
+/** The lines of some endpoints, by metric. */
+export type Lines = Partial<Record<MetricName, string>>
+
+/** A node can report any number of checks; at most this many become series. */
+const MAX_NODE_CHECKS = 32
+
+export type OpenIncidents = Pick<IncidentLog, 'of'>
 
 function renderVerdicts(entries: readonly BoardEntry[], incidents: OpenIncidents, now: UnixMs): Lines {
   let info = ''
@@ -35,10 +34,10 @@ function renderVerdicts(entries: readonly BoardEntry[], incidents: OpenIncidents
   for (const entry of entries) {
     const { health, tally } = entry
     const { endpoint } = health
-    const { bare } = labelsOf(endpoint)
+    const { bare, info: infoLabels } = labelsOf(endpoint)
     const isKnown = stateAt(health, now) !== 'unknown'
     const shown = shownState(entry, now)
-    info += `${PREFIX}endpoint_info{${bare},family="${endpoint.family}",tier="${endpoint.tier}"} 1\n`
+    info += `${PREFIX}endpoint_info${infoLabels}1\n`
     if (isKnown) up += `${PREFIX}endpoint_up{${bare}} ${health.verdict === 'down' ? 0 : 1}\n`
     const stateStart = `${PREFIX}endpoint_state{${bare}`
     for (const [of, end] of STATE_ENDS) states += `${stateStart}${end}${of === shown ? 1 : 0}\n`
@@ -68,17 +67,17 @@ function renderHeads(entries: readonly BoardEntry[], now: UnixMs): Lines {
   let reorgs = ''
   let regressions = ''
   for (const { health, tally } of entries) {
-    const { onShard } = labelsOf(health.endpoint)
+    const { byShard } = labelsOf(health.endpoint)
     for (const head of health.heads) {
       if (!headHolds(head, health, now)) continue
-      const labels = onShard.find((one) => one.shard === head.shard)?.labels
+      const labels = byShard.find((one) => one.shard === head.shard)?.labels
       if (labels === undefined) continue
       heights += `${PREFIX}endpoint_block_height${labels}${head.height}\n`
       timestamps += `${PREFIX}endpoint_block_timestamp_seconds${labels}${head.timestamp / 1000}\n`
       if (head.lagBlocks !== null) lags += `${PREFIX}endpoint_block_lag${labels}${head.lagBlocks}\n`
       advances += `${PREFIX}endpoint_last_advance_timestamp_seconds${labels}${head.advancedAt / 1000}\n`
     }
-    for (const { shard, labels } of onShard) {
+    for (const { shard, labels } of byShard) {
       reorgs += `${PREFIX}endpoint_reorgs_total${labels}${tally.reorgs.get(shard) ?? 0}\n`
       regressions += `${PREFIX}endpoint_height_regressions_total${labels}${tally.regressions.get(shard) ?? 0}\n`
     }
@@ -116,7 +115,8 @@ function renderChecks(entries: readonly BoardEntry[], now: UnixMs): Lines {
       }
       runs += `${PREFIX}checks_total${labels}${of.runs}\n`
       for (const [kind, count] of of.failures) {
-        failures += `${PREFIX}check_failures_total{${bare},check="${check}",reason="${kind}"} ${count}\n`
+        const end = lastLabel('check_failures_total', kind)
+        failures += `${PREFIX}check_failures_total{${bare},check="${check}"${end}${count}\n`
       }
       if (holds && of.lastDurationMs !== null) {
         durations += `${PREFIX}check_last_duration_seconds${labels}${seconds(of.lastDurationMs)}\n`
@@ -155,7 +155,7 @@ function renderNodes(entries: readonly BoardEntry[], now: UnixMs): Lines {
       heartbeats += `${PREFIX}node_heartbeat_timestamp_seconds{${bare}} ${liveness.heartbeatAt / 1000}\n`
     }
     for (const [name, check] of namedChecks(liveness.checks)) {
-      const labels = `{${bare},node_check="${name}"} `
+      const labels = `{${bare}${lastLabel('node_check_contiguous_failures', name)}`
       contiguous += `${PREFIX}node_check_contiguous_failures${labels}${check.contiguousFailures}\n`
       if (check.failingSince !== null) {
         firstFailures += `${PREFIX}node_check_first_failure_timestamp_seconds${labels}${check.failingSince / 1000}\n`

@@ -13,53 +13,8 @@ import { createHistogram, type Histogram } from './histogram.ts'
 import { labelValue } from './labels.ts'
 import { type MetricName, PREFIX } from './registry.ts'
 
-/** What happens in the gateway, noted where it happens: every method costs a few lookups of short names. */
-export interface GatewayCounters {
-  /** The times are `null` for what was turned away before it was known what it asks. */
-  answered(
-    network: string,
-    operation: AskedOperation,
-    caller: string,
-    outcome: RequestOutcome,
-    durationMs: number | null,
-    overheadMs: number | null,
-  ): void
-  /** `null`: the network is not known, or not the caller's. */
-  rejected(network: string | null, reason: RejectionReason): void
-  cacheLookup(network: string, result: 'hit' | 'miss'): void
-  degraded(network: string): void
-  coalesced(network: string): void
-  retried(network: string, reason: RetryReason): void
-  attempted(network: string, endpoint: string, operation: AskedOperation, outcome: AttemptOutcome): void
-  inFlight(network: string, by: 1 | -1): void
-}
-
-/** What the gateway is now, read when rendering. */
-export interface GatewayState {
-  readonly callers: readonly { readonly name: string }[]
-  readonly networks: readonly {
-    readonly name: string
-    /** `excluded`: why the gateway cannot choose the endpoint; `null` when it can. */
-    readonly endpoints: readonly { readonly endpoint: string; readonly excluded: unknown }[]
-  }[]
-}
-
-export interface GatewaySeries extends GatewayCounters {
-  /** Forgets what is no longer configured. `null`: there is no gateway, and so there are no lines. */
-  render(state: GatewayState | null): Lines
-  /** The same for people; of the same names alone. */
-  traffic(state: GatewayState | null): GatewayTraffic
-  /** Of all networks since the start, also of those that are no longer configured. */
-  totals(): { readonly requests: number; readonly failed: number }
-}
-
-/** Our own time is a tenth of a millisecond; what is beyond a few is trouble. */
-const OVERHEAD_BOUNDS_SECONDS = [
-  0.000_05, 0.000_1, 0.000_2, 0.000_3, 0.000_5, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1,
-]
-const DURATION_BOUNDS_SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
-
-export function createGatewaySeries(): GatewaySeries {
+/** Counts what happens in the gateway, and renders it: a count costs a few map lookups. */
+export function createGatewaySeries() {
   const networks = new Map<string, NetworkCounts>()
   const unplaced = new Map<string, number>()
   const totals = { requests: 0, failed: 0 }
@@ -99,7 +54,7 @@ export function createGatewaySeries(): GatewaySeries {
     for (const [name, { operations, attempts, inFlight: atWork }] of networks) {
       const endpoints = known.get(name)
       if (endpoints === undefined) {
-        // What is still at work must find its number again.
+        // A request in flight still has to count down.
         if (atWork === 0) networks.delete(name)
         continue
       }
@@ -111,7 +66,15 @@ export function createGatewaySeries(): GatewaySeries {
   }
 
   return {
-    answered(network, operation, caller, outcome, durationMs, overheadMs) {
+    /** The times are `null` for requests that were rejected before their operation was known. */
+    answered(
+      network: string,
+      operation: AskedOperation,
+      caller: string,
+      outcome: RequestOutcome,
+      durationMs: number | null,
+      overheadMs: number | null,
+    ): void {
       const counts = ofOperation(network, operation)
       if (durationMs !== null && overheadMs !== null) {
         counts.timed = true
@@ -122,34 +85,39 @@ export function createGatewaySeries(): GatewaySeries {
       totals.requests++
       if (OUTCOME_KINDS[outcome] === 'failed') totals.failed++
     },
-    rejected: (network, reason) => count(network === null ? unplaced : of(network).rejections, reason),
-    cacheLookup(network, result) {
+    /** `null`: the network is unknown, or not allowed to the caller. */
+    rejected: (network: string | null, reason: RejectionReason): void =>
+      count(network === null ? unplaced : of(network).rejections, reason),
+    cacheLookup(network: string, result: 'hit' | 'miss'): void {
       of(network).cache[result]++
     },
-    degraded(network) {
+    degraded(network: string): void {
       of(network).degraded++
     },
-    coalesced(network) {
+    coalesced(network: string): void {
       of(network).coalesced++
     },
-    retried: (network, reason) => count(of(network).retries, reason),
-    attempted(network, endpoint, operation, outcome) {
+    retried: (network: string, reason: RetryReason): void => count(of(network).retries, reason),
+    attempted(network: string, endpoint: string, operation: AskedOperation, outcome: AttemptOutcome): void {
       const byOperation = branch(of(network).attempts, endpoint, newTwigs)
       count(branch(byOperation, operation, newOutcomes), outcome)
     },
-    inFlight(network, by) {
+    inFlight(network: string, by: 1 | -1): void {
       of(network).inFlight += by
     },
 
+    /** Since the start, including networks that are no longer configured. */
     totals: () => ({ ...totals }),
 
-    traffic(state) {
+    /** The counters for people. */
+    traffic(state: GatewayState | null): GatewayTraffic {
       if (state !== null) forget(state)
       const names = state?.networks.map(({ name }) => name) ?? []
       return trafficOf(new Map(names.map((name) => [name, of(name)])), unplaced)
     },
 
-    render(state) {
+    /** Also forgets what is no longer configured. No lines when there is no gateway. */
+    render(state: GatewayState | null): Lines {
       const lines: Lines = {}
       if (state === null) return lines
       forget(state)
@@ -186,7 +154,7 @@ export function createGatewaySeries(): GatewaySeries {
         for (const { endpoint, excluded } of endpoints) {
           add('gateway_eligible', `${bare},endpoint="${labelValue(endpoint)}"`, excluded === null ? 1 : 0)
         }
-        // From 0 on: of a series that appears with its first event, that event is no increase.
+        // From 0 on: if a series appeared with its first event, `increase()` would miss that event.
         for (const reason of RETRY_REASONS) {
           add('gateway_retries_total', `${bare},reason="${reason}"`, retries.get(reason) ?? 0)
         }
@@ -201,11 +169,27 @@ export function createGatewaySeries(): GatewaySeries {
   }
 }
 
+/** State of the gateway, read when rendering. */
+export interface GatewayState {
+  readonly callers: readonly { readonly name: string }[]
+  readonly networks: readonly {
+    readonly name: string
+    /** `excluded`: why the gateway cannot choose the endpoint; `null` when it can. */
+    readonly endpoints: readonly { readonly endpoint: string; readonly excluded: unknown }[]
+  }[]
+}
+
+/** The usual overhead is a tenth of a millisecond. */
+const OVERHEAD_BOUNDS_SECONDS = [
+  0.000_05, 0.000_1, 0.000_2, 0.000_3, 0.000_5, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1,
+]
+const DURATION_BOUNDS_SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+
 function newLeaves(): Tree<number> {
   return new Map()
 }
 
-/** A series that appears with its first event has no increase then: what an alert rests on is there from the first attempt. */
+/** An alert uses bad answers, so their series is there from the first attempt on: `increase()` would miss the first event. */
 function newOutcomes(): Tree<number> {
   return new Map([['bad-answer', 0]])
 }

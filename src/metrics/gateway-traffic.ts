@@ -7,24 +7,31 @@ import {
 import type { Histogram } from './histogram.ts'
 import { type DurationSummary, summaryOf } from './histogram.ts'
 
-/** What the gateway has done since the start, added up for people; each element of a batch counts. */
+export function trafficOf(networks: ReadonlyMap<string, NetworkCounts>, unplaced: Tree<number>): GatewayTraffic {
+  return {
+    networks: [...networks].map(([name, of]) => networkTraffic(name, of)),
+    unplaced: [...unplaced.values()].reduce((sum, count) => sum + count, 0),
+  }
+}
+
+/** The gateway's counters since the start, summed up for people; each element of a batch counts. */
 export interface GatewayTraffic {
   readonly networks: readonly NetworkTraffic[]
-  /** Requests to which it said no before it knew their network. */
+  /** Requests that were rejected before their network was known. */
   readonly unplaced: number
 }
 
 export interface RequestTally {
   readonly requests: number
-  /** With an answer of a node, its own errors too. */
+  /** With an answer of a node, including errors of the node. */
   readonly answered: number
-  /** Of those, errors of a node. */
+  /** The part of these that were errors of a node. */
   readonly nodeErrors: number
-  /** Nobody could answer: no endpoint, every attempt failed, too late, or overloaded. */
+  /** No answer: no endpoint, every attempt failed, too late, or overloaded. */
   readonly failed: number
-  /** Not as they should be, or not allowed. */
+  /** Invalid, or not allowed. */
   readonly refused: number
-  /** Their callers did not wait. */
+  /** The caller closed the connection. */
   readonly cancelled: number
 }
 
@@ -37,20 +44,13 @@ export interface NetworkTraffic extends RequestTally {
     readonly durations: DurationSummary
     readonly overheads: DurationSummary
   })[]
-  /** What was asked of each, and what came of it; hedged and tried again included. */
+  /** Requests sent to each, including retries and hedged requests. */
   readonly endpoints: readonly { readonly name: string; readonly attempts: number; readonly answered: number }[]
   readonly retries: Readonly<Record<RetryReason, number>>
   readonly cache: { readonly hits: number; readonly misses: number }
   readonly coalesced: number
   readonly degraded: number
   readonly rejections: readonly { readonly reason: string; readonly count: number }[]
-}
-
-export function trafficOf(networks: ReadonlyMap<string, NetworkCounts>, unplaced: Tree<number>): GatewayTraffic {
-  return {
-    networks: [...networks].map(([name, of]) => networkTraffic(name, of)),
-    unplaced: [...unplaced.values()].reduce((sum, count) => sum + count, 0),
-  }
 }
 
 function networkTraffic(name: string, of: NetworkCounts): NetworkTraffic {
@@ -112,7 +112,7 @@ function sum(leaves: readonly Leaf[]): number {
 
 type OutcomeKind = 'answered' | 'node-error' | 'failed' | 'refused' | 'cancelled'
 
-/** Whose fault it is: a failure is ours or the nodes', a refusal is the caller's. */
+/** A failure is our fault or the nodes', a refusal is the caller's. */
 export const OUTCOME_KINDS: Readonly<Record<RequestOutcome, OutcomeKind>> = {
   answered: 'answered',
   'node-error': 'node-error',
@@ -135,14 +135,13 @@ export const OUTCOME_KINDS: Readonly<Record<RequestOutcome, OutcomeKind>> = {
   overloaded: 'failed',
 }
 
-/** An answer of the node, though perhaps not the one that was wanted. */
 function isAnswer(outcome: string): boolean {
   return ANSWERS.includes(outcome)
 }
 
 const ANSWERS: readonly string[] = ['answered', 'node-error', 'absent', 'behind'] satisfies readonly AttemptOutcome[]
 
-/** What is counted of one network: names are looked up one after the other, so that counting allocates nothing. */
+/** The counters of one network. Names are looked up one after the other, so that counting allocates nothing. */
 export interface NetworkCounts {
   readonly operations: Tree<OperationCounts>
   /** By endpoint, operation, outcome. */

@@ -1,17 +1,3 @@
-/** Upper bounds in seconds: from a node on the same machine to the longest useful deadline. */
-const BOUNDS_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10] as const
-
-/** Counts durations; made for the hot path: no labels to look up, no allocation. */
-export interface Histogram {
-  /** Upper ones, in seconds. */
-  readonly bounds: readonly number[]
-  observe(ms: number): void
-  /** How many are in each bucket; the last one has no bound. */
-  counts(): readonly number[]
-  /** Its lines, for a metric of that full name; `labels` is `a="b",c="d"` or empty. */
-  render(name: string, labels: string): string
-}
-
 export function createHistogram(bounds: readonly number[] = BOUNDS_SECONDS): Histogram {
   const counts = new Array<number>(bounds.length + 1).fill(0)
   let sumMs = 0
@@ -42,15 +28,29 @@ export function createHistogram(bounds: readonly number[] = BOUNDS_SECONDS): His
   }
 }
 
-/** OpenMetrics wants `1.0`. Written so in the text format too: whichever a scraper asks for, the series are the same. */
+/** Upper bounds in seconds: from a node on the same machine to the longest useful deadline. */
+const BOUNDS_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10] as const
+
+/** Counts durations. For the hot path: no labels to look up, no allocation. */
+export interface Histogram {
+  /** Upper bounds, in seconds. */
+  readonly bounds: readonly number[]
+  observe(ms: number): void
+  /** Observations in each bucket; the last one has no bound. */
+  counts(): readonly number[]
+  /** The lines of a metric with this full name; `labels` is `a="b",c="d"` or empty. */
+  render(name: string, labels: string): string
+}
+
+/** OpenMetrics requires `1.0`. The text format has it too, so that the series are the same in both. */
 export function boundLabel(bound: number): string {
   return Number.isInteger(bound) ? `${bound}.0` : String(bound)
 }
 
-/** How long things took, all of them together, as far as the buckets tell. */
+/** Count and quantiles of several histograms together, as precise as their buckets. */
 export interface DurationSummary {
   readonly count: number
-  /** `null` where nothing was counted. */
+  /** `null` without observations. */
   readonly p50Seconds: number | null
   readonly p99Seconds: number | null
 }
@@ -68,7 +68,7 @@ export function summaryOf(histograms: readonly Histogram[]): DurationSummary {
   }
 }
 
-/** As `histogram_quantile` of Prometheus has it: evenly within a bucket, and never beyond the last bound. */
+/** As Prometheus's `histogram_quantile`: linear within a bucket, and never beyond the last bound. */
 function quantile(bounds: readonly number[], counts: readonly number[], q: number): number | null {
   const total = counts.reduce((sum, count) => sum + count, 0)
   if (total === 0) return null

@@ -1,24 +1,51 @@
 import type { CheckName, Endpoint } from '../core/endpoint.ts'
 import type { Shard } from '../core/network.ts'
 import { CONDITION_CODES, type ConditionCode, STATES, type State } from '../core/verdict/condition.ts'
+import { METRICS, type MetricName } from './registry.ts'
 
-/** The labels of one endpoint, written once for as long as it is configured. */
+/** The label text of one endpoint, made once for as long as it is configured. The names of labels come from the registry. */
+export function labelsOf(endpoint: Endpoint): EndpointLabels {
+  const known = made.get(endpoint)
+  if (known !== undefined) return known
+  const { network, name, family, tier } = endpoint
+  const bare = labelPairs('endpoint_up', [network, name])
+  const labels = {
+    bare,
+    info: `{${labelPairs('endpoint_info', [network, name, family, tier])}} `,
+    byShard: endpoint.shards.map((shard) => ({ shard, labels: `{${bare},${shardPair(shard)}} ` })),
+  }
+  made.set(endpoint, labels)
+  return labels
+}
+
 export interface EndpointLabels {
   /** `network="…",endpoint="…"` without braces. */
   readonly bare: string
-  readonly onShard: readonly { readonly shard: Shard; readonly labels: string }[]
+  /** With braces, as all below: `{network="…",endpoint="…",family="…",tier="…"} `. */
+  readonly info: string
+  readonly byShard: readonly { readonly shard: Shard; readonly labels: string }[]
 }
 
-const written = new WeakMap<Endpoint, EndpointLabels>()
+const made = new WeakMap<Endpoint, EndpointLabels>()
 
-export function labelsOf(endpoint: Endpoint): EndpointLabels {
-  const known = written.get(endpoint)
-  if (known !== undefined) return known
-  const bare = `network="${labelValue(endpoint.network)}",endpoint="${labelValue(endpoint.name)}"`
-  const onShard = endpoint.shards.map((shard) => ({ shard, labels: `{${bare},${shardPair(shard)}} ` }))
-  const labels = { bare, onShard }
-  written.set(endpoint, labels)
-  return labels
+/** All labels of a metric, in the order of its row in the registry. */
+function labelPairs(name: MetricName, values: readonly string[]): string {
+  return METRICS[name].labels.map((label, at) => `${label}="${labelValue(values[at] ?? '')}"`).join()
+}
+
+/** The last label of an endpoint metric, which follows those of the endpoint, up to the value of the series. */
+export function lastLabel(name: MetricName, value: string): string {
+  return `,${METRICS[name].labels.at(-1)}="${value}"} `
+}
+
+export const STATE_ENDS = STATES.map((state): [State, string] => [state, lastLabel('endpoint_state', state)])
+export const CONDITION_ENDS = CONDITION_CODES.map((code): [ConditionCode, string] => [
+  code,
+  lastLabel('endpoint_condition', code),
+])
+export const CHECK_ENDS: Readonly<Record<CheckName, string>> = {
+  liveness: lastLabel('checks_total', 'liveness'),
+  head: lastLabel('checks_total', 'head'),
 }
 
 /** Empty where the chain is not sharded, so that every series has the label. */
@@ -26,24 +53,12 @@ export function shardPair(shard: Shard): string {
   return `shard="${shard ?? ''}"`
 }
 
-/** What follows the labels of an endpoint, up to the value. */
-export const STATE_ENDS: readonly (readonly [State, string])[] = STATES.map((state) => [state, `,state="${state}"} `])
-export const CONDITION_ENDS: readonly (readonly [ConditionCode, string])[] = CONDITION_CODES.map((code) => [
-  code,
-  `,condition="${code}"} `,
-])
-export const CHECK_ENDS: Readonly<Record<CheckName, string>> = {
-  liveness: ',check="liveness"} ',
-  head: ',check="head"} ',
+/** A label's value as the text format requires it. Text from a node is cut and made printable, so that it cannot break a line. */
+export function labelValue(value: string): string {
+  const cut = value.length > MAX_LABEL_LENGTH ? `${value.slice(0, MAX_LABEL_LENGTH - 1)}…` : value
+  return cut.replaceAll(UNPRINTABLE, '\uFFFD').replaceAll('\\', '\\\\').replaceAll('"', '\\"')
 }
 
 const MAX_LABEL_LENGTH = 128
-
-/** A label's value as the text format wants it. What comes from a node is cut and made printable, so it can break no line. */
-export function labelValue(value: string): string {
-  const cut = value.length > MAX_LABEL_LENGTH ? `${value.slice(0, MAX_LABEL_LENGTH - 1)}…` : value
-  return cut.replaceAll(UNPRINTABLE, '�').replaceAll('\\', '\\\\').replaceAll('"', '\\"')
-}
-
-/** Control and format characters, halves of surrogate pairs, and what ends a line. */
+/** Control and format characters, halves of surrogate pairs, and ends of lines. */
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}]/gu

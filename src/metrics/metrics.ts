@@ -5,41 +5,11 @@ import type { Board } from '../state/board.ts'
 import type { IncidentLog } from '../state/incident-log.ts'
 import type { StoreStatus } from '../store/store.ts'
 import { collect } from './collect.ts'
-import { createDaemonSeries, type DaemonCounters, type DaemonCounts, type DaemonState } from './daemon-series.ts'
-import { createGatewaySeries, type GatewayCounters, type GatewayState } from './gateway-series.ts'
+import { createDaemonSeries, type DaemonCounts, type DaemonState } from './daemon-series.ts'
+import { createGatewaySeries, type GatewayState } from './gateway-series.ts'
 import type { GatewayTraffic } from './gateway-traffic.ts'
 import { renderProcess } from './process-series.ts'
 import type { Format } from './registry.ts'
-
-export interface MetricsDeps {
-  readonly board: Board
-  readonly incidents: Pick<IncidentLog, 'open' | 'of'>
-  readonly clock: Clock
-  readonly version: string
-  readonly storeStatus: () => StoreStatus
-  readonly scheduler: () => { readonly lastRoundAt: UnixMs | null }
-  readonly observer: () => { readonly impaired: boolean }
-  /** `null` while there is no gateway. */
-  readonly gateway?: () => GatewayState | null
-  /** Lets the event loop do something else; resolves soon. */
-  readonly yieldToLoop?: () => Promise<unknown>
-}
-
-/** One rendering: the text in pieces, so that nobody has to hold it in one. */
-export type Exposition = readonly Buffer[]
-
-/** What Heartline tells Prometheus: counted where it happens, the rest read from the board when asked. */
-export interface Metrics extends DaemonCounters {
-  readonly gateway: GatewayCounters
-  /** What the gateway has done since the start. */
-  traffic(): GatewayTraffic
-  requests(): { readonly requests: number; readonly failed: number }
-  /** How Heartline itself is, for people. */
-  daemonStatus(): DaemonState & DaemonCounts
-  /** Requests that come while one is being rendered share it. */
-  exposition(format?: Format): Promise<Exposition>
-  render(format?: Format): Promise<string>
-}
 
 export function createMetrics({ board, incidents, clock, version, ...deps }: MetricsDeps): Metrics {
   const yieldToLoop = deps.yieldToLoop ?? setImmediate
@@ -96,4 +66,34 @@ export function createMetrics({ board, incidents, clock, version, ...deps }: Met
     exposition,
     render: async (format = 'text') => Buffer.concat(await exposition(format)).toString(),
   }
+}
+
+export interface MetricsDeps {
+  readonly board: Board
+  readonly incidents: Pick<IncidentLog, 'open' | 'of'>
+  readonly clock: Clock
+  readonly version: string
+  readonly storeStatus: () => StoreStatus
+  readonly scheduler: () => { readonly lastRoundAt: UnixMs | null }
+  readonly observer: () => { readonly impaired: boolean }
+  /** `null` while there is no gateway. */
+  readonly gateway?: () => GatewayState | null
+  /** Yields to the event loop; resolves soon. */
+  readonly yieldToLoop?: () => Promise<unknown>
+}
+
+/** One rendering: the text in pieces, since it can have 46 MB. */
+export type Exposition = readonly Buffer[]
+
+/** All metrics: counters are updated where something happens, the rest is read from the board by a scrape. */
+export interface Metrics extends Omit<ReturnType<typeof createDaemonSeries>, 'render' | 'counts'> {
+  readonly gateway: ReturnType<typeof createGatewaySeries>
+  /** The gateway's counters since the start, for people. */
+  traffic(): GatewayTraffic
+  requests(): { readonly requests: number; readonly failed: number }
+  /** State and counters of the daemon itself, for people. */
+  daemonStatus(): DaemonState & DaemonCounts
+  /** Concurrent requests share one rendering. */
+  exposition(format?: Format): Promise<Exposition>
+  render(format?: Format): Promise<string>
 }

@@ -1,48 +1,6 @@
 import type { Clock } from '../clock.ts'
 import type { UnixMs } from '../core/time.ts'
 
-/** Keeps what happened to us minute by minute, so that a gap in the history of nodes explains itself. In memory, of this run. */
-export interface MinuteStats {
-  /** Nothing of ours ran for so long. */
-  loopBlocked(ms: number): void
-  /** A poll started so long after it was due. */
-  pollLate(ms: number): void
-  pollsSkipped(count: number): void
-  /** The store took so long for a transaction. */
-  committed(ms: number): void
-  /** Reads what is kept count of elsewhere; comes every second or so. */
-  sample(): void
-  /** The oldest first; the last one is not over. `null` of a minute in which nothing ran. */
-  minutes(): readonly (Minute | null)[]
-  /** When the first of them began. */
-  since(): UnixMs
-}
-
-/** The most of each in a minute, or how many. */
-export interface Minute {
-  readonly loopLagMs: number
-  readonly pollLagMs: number
-  readonly skips: number
-  readonly commitMs: number
-  readonly queueRows: number
-  readonly residentBytes: number
-  readonly requests: number
-  readonly failed: number
-}
-
-export interface MinuteStatsDeps {
-  readonly clock: Pick<Clock, 'now' | 'monotonic'>
-  readonly queueRows: () => number
-  readonly residentBytes: () => number
-  /** Requests of callers of the gateway since the start, and how many nobody could answer. */
-  readonly requests: () => { readonly requests: number; readonly failed: number }
-}
-
-export const MINUTE_MS = 60_000
-const KEPT = 180
-
-type Writable<T> = { -readonly [key in keyof T]: T[key] }
-
 export function createMinuteStats({ clock, queueRows, residentBytes, requests }: MinuteStatsDeps): MinuteStats {
   const begun = clock.monotonic()
   const minutes = new Map<number, Writable<Minute>>()
@@ -105,3 +63,45 @@ export function createMinuteStats({ clock, queueRows, residentBytes, requests }:
     since: () => clock.now() - (clock.monotonic() - begun) + first() * MINUTE_MS,
   }
 }
+
+/** Keeps figures of the daemon itself for every minute, in memory: they explain gaps in the history of nodes. */
+export interface MinuteStats {
+  /** The event loop was blocked for this long. */
+  loopBlocked(ms: number): void
+  /** A poll started this long after it was due. */
+  pollLate(ms: number): void
+  pollsSkipped(count: number): void
+  /** A transaction of the store took this long. */
+  committed(ms: number): void
+  /** Reads the figures that other parts keep; called every second. */
+  sample(): void
+  /** The oldest first; the last one is not complete. `null` for a minute without figures. */
+  minutes(): readonly (Minute | null)[]
+  /** Start of the first minute. */
+  since(): UnixMs
+}
+
+/** Maximum, or count, of each figure in a minute. */
+export interface Minute {
+  readonly loopLagMs: number
+  readonly pollLagMs: number
+  readonly skips: number
+  readonly commitMs: number
+  readonly queueRows: number
+  readonly residentBytes: number
+  readonly requests: number
+  readonly failed: number
+}
+
+export interface MinuteStatsDeps {
+  readonly clock: Pick<Clock, 'now' | 'monotonic'>
+  readonly queueRows: () => number
+  readonly residentBytes: () => number
+  /** Requests to the gateway since the start, and how many of them failed. */
+  readonly requests: () => { readonly requests: number; readonly failed: number }
+}
+
+export const MINUTE_MS = 60_000
+const KEPT = 180
+
+type Writable<T> = { -readonly [key in keyof T]: T[key] }

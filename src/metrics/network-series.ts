@@ -6,7 +6,7 @@ import type { Lines } from './endpoint-series.ts'
 import { labelValue, shardPair } from './labels.ts'
 import { type MetricName, PREFIX } from './registry.ts'
 
-/** Renders what the board says of the networks themselves, and how many incidents are open. */
+/** Renders the board's state of the networks, and the number of open incidents. */
 export function renderNetworks(
   networks: readonly BoardNetwork[],
   incidents: Pick<IncidentLog, 'open'>,

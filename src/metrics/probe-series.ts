@@ -6,7 +6,7 @@ import { type OpenIncidents, renderEndpoints } from './endpoint-series.ts'
 import { labelsOf } from './labels.ts'
 import { endOf, type Format, headerOf, METRIC_NAMES, PREFIX } from './registry.ts'
 
-/** The metrics of one endpoint as a single poll beside the schedule found it. Counters are those of the schedule's polls. */
+/** The metrics of one endpoint as an on-demand poll found it. Counters are those of scheduled polls. */
 export function renderProbe(
   entry: BoardEntry,
   { health, result, tookMs }: Inspection,
@@ -28,7 +28,7 @@ export function renderProbe(
   return [...own, ...ofEndpoint, endOf(format)].join('')
 }
 
-/** What the checks did last is what they did now; what is counted stays, or a rate over it would be wrong. */
+/** Gauges show this poll. Counters stay as they are, since an increase that is gone at the next scrape looks like a reset. */
 function tallyOf(tally: Tally, result: Inspection['result']): Tally {
   const checks = [...tally.checks].map(([check, before]): [typeof check, CheckTally] => {
     const outcome = checkOutcome(result, check)

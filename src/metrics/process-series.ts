@@ -3,12 +3,12 @@ import { boundLabel } from './histogram.ts'
 import { labelValue } from './labels.ts'
 import { type Format, headerLines } from './registry.ts'
 
-/** prom-client's gauges that end in `_total`, which promtool rejects with good reason. */
+/** Gauges of prom-client that end in `_total`: promtool rejects them. */
 const REJECTED = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total']
 
 let registry: Registry | null = null
 
-/** The process and Node.js metrics of prom-client. They watch the whole process, so there is one set of them. */
+/** The process and Node.js metrics of prom-client. They cover the whole process, so there is one registry. */
 export async function renderProcess(format: Format): Promise<string> {
   if (registry === null) {
     registry = new Registry()
@@ -21,7 +21,7 @@ export async function renderProcess(format: Format): Promise<string> {
 
 type Metric = MetricObjectWithValues<MetricValue<string> & { metricName?: string }>
 
-/** A quantile of nothing is not a number: it is absent, as everything is that is not known. */
+/** A quantile of no observations is NaN: it is left out, as everything unknown is. */
 function rendered({ name, help, type, values }: Metric, format: Format): string {
   const lines = values
     .filter(({ value }) => !Number.isNaN(value))

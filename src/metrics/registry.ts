@@ -1,4 +1,5 @@
 import { FAILURE_KINDS } from '../core/failure.ts'
+import { SKIP_REASONS } from '../core/poll-result.ts'
 import {
   ATTEMPT_OUTCOMES,
   REJECTION_REASONS,
@@ -6,7 +7,7 @@ import {
   RETRY_REASONS,
 } from '../core/routing/request-outcome.ts'
 
-/** One metric: what stands in its HELP and TYPE lines, and in `docs/metrics.md`. */
+/** One metric, as its HELP and TYPE lines and `docs/metrics.md` show it. */
 export interface MetricRow {
   readonly type: 'gauge' | 'counter' | 'histogram'
   readonly labels: readonly string[]
@@ -27,148 +28,163 @@ export const METRICS = {
   ),
   endpoint_state: gauge(
     [...ENDPOINT, 'state'],
-    '1 for the state that the endpoint is in, 0 for the others; planned maintenance goes before any verdict.',
+    '1 for the current state of the endpoint, 0 for the others; planned maintenance takes precedence over any verdict.',
   ),
   endpoint_condition: gauge(
     [...ENDPOINT, 'condition'],
-    '1 for every confirmed reason why the endpoint is not simply up, 0 for the others; all 0 when the state is unknown.',
+    '1 for every confirmed reason why the endpoint is not up, 0 for the others; all 0 when the state is unknown.',
   ),
   endpoint_state_changes_total: counter(ENDPOINT, 'Changes of the confirmed verdict.'),
   endpoint_flapping: gauge(
     ENDPOINT,
-    '1 while the open incident of the endpoint is one of getting well and ill again and again, else 0.',
+    '1 while the endpoint is flapping: its open incident covers repeated outages; else 0.',
   ),
   endpoint_block_height: gauge(
     ON_SHARD,
     'Height of the newest block that the endpoint reports; absent when it has not been read for two intervals.',
   ),
-  endpoint_block_timestamp_seconds: gauge(ON_SHARD, 'When that block says it was made.'),
+  endpoint_block_timestamp_seconds: gauge(ON_SHARD, 'Timestamp of that block.'),
   endpoint_block_lag: gauge(ON_SHARD, 'Blocks behind the reference head of the network, never negative.'),
-  endpoint_last_advance_timestamp_seconds: gauge(ON_SHARD, 'When the height of the endpoint was last seen to grow.'),
-  endpoint_reorgs_total: counter(ON_SHARD, 'Times that the endpoint replaced a block by another at the same height.'),
+  endpoint_last_advance_timestamp_seconds: gauge(ON_SHARD, 'When the height of the endpoint last grew.'),
+  endpoint_reorgs_total: counter(
+    ON_SHARD,
+    'Times that the endpoint replaced a block by another one at the same height.',
+  ),
   endpoint_height_regressions_total: counter(ON_SHARD, 'Times that the endpoint reported a lower height than before.'),
-  endpoint_clock_skew_seconds: gauge(ENDPOINT, 'The clock of the node minus ours; absent when the node does not tell.'),
-  endpoint_tls_not_after_timestamp_seconds: gauge(ENDPOINT, 'When the TLS certificate of the endpoint ends.'),
-  network_block_height: gauge(['network', 'shard'], 'Height of the reference head: what the endpoints agree on.'),
-  network_block_timestamp_seconds: gauge(['network', 'shard'], 'When the block at the reference head was made.'),
+  endpoint_clock_skew_seconds: gauge(
+    ENDPOINT,
+    'Clock of the node minus our clock; absent when the node does not report its time.',
+  ),
+  endpoint_tls_not_after_timestamp_seconds: gauge(ENDPOINT, 'When the TLS certificate of the endpoint expires.'),
+  network_block_height: gauge(
+    ['network', 'shard'],
+    'Height of the reference head: the newest block that the endpoints agree on.',
+  ),
+  network_block_timestamp_seconds: gauge(['network', 'shard'], 'Timestamp of the block at the reference head.'),
   network_block_time_seconds: gauge(
     ['network', 'shard'],
-    'Time from block to block, measured over the latest blocks; absent until enough of them were seen.',
+    'Average time between the latest blocks; absent until enough of them were seen.',
   ),
   network_branches: gauge(
     ['network', 'shard'],
-    'Different blocks that the endpoints have at the newest height that most of them have reached; 1 when they agree.',
+    'Number of different blocks at the newest height that most endpoints have reached; 1 when they agree.',
   ),
   network_endpoints: gauge(['network', 'state'], 'Endpoints in each state.'),
   network_halted: gauge(['network'], '1 when the endpoints answer and none of them advances.'),
   network_forked: gauge(['network'], '1 when the endpoints disagree on a block and no majority settles it.'),
   incidents_open: gauge(
     ['network'],
-    'Open incidents; those of single endpoints that are part of one of the whole network count as that one.',
+    'Open incidents; endpoint incidents that are part of a network-wide incident are not counted separately.',
   ),
-  network_threshold_lag_blocks: gauge(['network'], 'Configured lag in blocks from which an endpoint is lagging.'),
+  network_threshold_lag_blocks: gauge(['network'], 'Configured lag in blocks at which an endpoint counts as lagging.'),
   network_threshold_stall_seconds: gauge(
     ['network'],
-    'Configured time without a new block from which an endpoint is stalled.',
+    'Configured time without a new block after which an endpoint counts as stalled.',
   ),
   network_threshold_heartbeat_seconds: gauge(
     ['network'],
-    'Configured time without a network message from which a heartbeat is stale.',
+    'Configured time without a network message after which the heartbeat counts as stale.',
   ),
   network_threshold_contiguous_failures: gauge(
     ['network'],
-    "Configured failures in a row from which one of a node's own checks is failing.",
+    "Configured number of consecutive failures at which a node's own check counts as failing.",
   ),
-  network_threshold_latency_seconds: gauge(['network'], 'Configured time from which a poll is slow.'),
+  network_threshold_latency_seconds: gauge(['network'], 'Configured duration above which a poll counts as slow.'),
   network_threshold_clock_skew_seconds: gauge(
     ['network'],
-    "Configured distance of a node's clock from ours that is too far.",
+    "Configured difference between a node's clock and ours at which its clock counts as skewed.",
   ),
   check_success: gauge(OF_CHECK, '1 when the latest run of the check succeeded, 0 when it failed.'),
   check_last_run_timestamp_seconds: gauge(OF_CHECK, 'When the check last ran.'),
   check_last_success_timestamp_seconds: gauge(OF_CHECK, 'When the check last succeeded.'),
-  check_consecutive_failures: gauge(OF_CHECK, 'Failures of the check in a row, up to its latest run.'),
+  check_consecutive_failures: gauge(OF_CHECK, 'Consecutive failures of the check, up to its latest run.'),
   checks_total: counter(OF_CHECK, 'Runs of the check.'),
   check_failures_total: counter(
     [...OF_CHECK, 'reason'],
-    `Failed runs of the check; a reason appears with its first failure. Reasons: ${FAILURE_KINDS.join(', ')}.`,
+    `Failed runs of the check; the series of a reason appears with its first failure. Reasons: ${FAILURE_KINDS.join(', ')}.`,
   ),
-  check_last_duration_seconds: gauge(OF_CHECK, 'How long the latest run of the check took.'),
-  check_duration_seconds: histogram(['network', 'check'], 'How long checks took, failed ones included.'),
-  node_healthy: gauge(ENDPOINT, '1 when the node says that it is healthy, 0 when it says that it is not.'),
-  node_heartbeat_timestamp_seconds: gauge(ENDPOINT, 'When the node last handled a message of its network.'),
+  check_last_duration_seconds: gauge(OF_CHECK, 'Duration of the latest run of the check.'),
+  check_duration_seconds: histogram(['network', 'check'], 'Duration of checks, including failed ones.'),
+  node_healthy: gauge(ENDPOINT, '1 when the node reports itself healthy, 0 when it reports itself unhealthy.'),
+  node_heartbeat_timestamp_seconds: gauge(ENDPOINT, 'When the node last processed a message of its network.'),
   node_check_contiguous_failures: gauge(
     OF_NODE_CHECK,
-    'Failures in a row of a check that the node runs on itself; at most 32 checks of an endpoint, failing ones first.',
+    'Consecutive failures of a check that the node runs on itself; at most 32 checks per endpoint, failing ones first.',
   ),
   node_check_first_failure_timestamp_seconds: gauge(
     OF_NODE_CHECK,
-    'When a failing check of the node on itself began to fail; absent while it does not fail.',
+    'When a check that the node runs on itself began to fail; absent while it succeeds.',
   ),
   gateway_requests_total: counter(
     ['network', 'operation', 'caller', 'outcome'],
-    `Requests of callers, each element of a batch by itself; the operation is none where a request was refused before it was known. Outcomes: ${REQUEST_OUTCOMES.join(', ')}.`,
+    `Requests of callers; each element of a batch counts. The operation is "none" for requests that were rejected before it was known. Outcomes: ${REQUEST_OUTCOMES.join(', ')}.`,
   ),
   gateway_request_duration_seconds: histogram(
     ['network', 'operation'],
-    'How long requests took, from their first byte to their answer.',
+    'Duration of requests, from their first byte to their answer.',
   ),
   gateway_overhead_seconds: histogram(
     ['network', 'operation'],
-    'How much of that was not waiting for nodes: our own time.',
+    'Part of that duration that was not spent waiting for nodes.',
   ),
   gateway_attempts_total: counter(
     [...ENDPOINT, 'operation', 'outcome'],
-    `Requests sent to endpoints. Outcomes: ${ATTEMPT_OUTCOMES.join(', ')}.`,
+    `Requests sent to endpoints, including retries and hedged requests. Outcomes: ${ATTEMPT_OUTCOMES.join(', ')}.`,
   ),
-  gateway_requests_in_flight: gauge(['network'], 'HTTP requests at work.'),
-  gateway_eligible: gauge(ENDPOINT, '1 when the gateway may choose the endpoint, 0 when it is left out.'),
+  gateway_requests_in_flight: gauge(['network'], 'HTTP requests in flight.'),
+  gateway_eligible: gauge(ENDPOINT, '1 when the gateway can choose the endpoint, 0 when the endpoint is excluded.'),
   gateway_retries_total: counter(
     ['network', 'reason'],
-    `Times that another endpoint was asked. Reasons: ${RETRY_REASONS.join(', ')}.`,
+    `Requests that were sent to another endpoint. Reasons: ${RETRY_REASONS.join(', ')}.`,
   ),
-  gateway_cache_requests_total: counter(['network', 'result'], 'Requests whose answer can be cached: hit or miss.'),
-  gateway_degraded_total: counter(['network'], 'Requests answered by an endpoint that is not well, since none is.'),
-  gateway_coalesced_total: counter(['network'], 'Requests answered by the request of another that was under way.'),
+  gateway_cache_requests_total: counter(['network', 'result'], 'Requests with a cacheable answer: hit or miss.'),
+  gateway_degraded_total: counter(
+    ['network'],
+    'Requests answered by an unhealthy endpoint because no endpoint was healthy.',
+  ),
+  gateway_coalesced_total: counter(['network'], 'Requests that shared the answer of an identical request in flight.'),
   gateway_rejections_total: counter(
     ['network', 'reason'],
-    `Requests to which the gateway itself said no; the network is empty where it is not known, or not the caller's. Reasons: ${REJECTION_REASONS.join(', ')}.`,
+    `Requests that the gateway itself rejected; the network is empty when it is unknown or not allowed to the caller. Reasons: ${REJECTION_REASONS.join(', ')}.`,
   ),
-  build_info: gauge(['version', 'node_version'], 'What is running; always 1.'),
+  build_info: gauge(['version', 'node_version'], 'Versions of Heartline and Node.js; always 1.'),
   start_timestamp_seconds: gauge([], 'When the daemon started.'),
-  config_last_reload_successful: gauge([], '1 when the configuration was last loaded well, 0 when it was refused.'),
-  config_last_reload_success_timestamp_seconds: gauge([], 'When the configuration was last loaded well.'),
-  config_endpoints: gauge([], 'Endpoints in the configuration that is in force.'),
-  scheduler_lag_seconds: histogram([], 'How late polls started, after they were due.'),
-  scheduler_skips_total: counter(['reason'], 'Polls that did not happen in their turn.'),
-  scheduler_last_round_timestamp_seconds: gauge([], 'When the scheduler last looked for endpoints that are due.'),
-  clock_jumps_total: counter(['direction'], 'Steps of the wall clock against the monotonic clock.'),
-  observer_impaired: gauge([], '1 while Heartline itself is not fit to judge nodes.'),
+  config_last_reload_successful: gauge(
+    [],
+    '1 when the latest load of the configuration succeeded, 0 when it was rejected.',
+  ),
+  config_last_reload_success_timestamp_seconds: gauge([], 'When the configuration was last loaded successfully.'),
+  config_endpoints: gauge([], 'Endpoints in the current configuration.'),
+  scheduler_lag_seconds: histogram([], 'Delay between the due time of a poll and its start.'),
+  scheduler_skips_total: counter(['reason'], `Polls that were skipped. Reasons: ${SKIP_REASONS.join(', ')}.`),
+  scheduler_last_round_timestamp_seconds: gauge([], 'When the scheduler last looked for due endpoints.'),
+  clock_jumps_total: counter(['direction'], 'Jumps of the wall clock relative to the monotonic clock.'),
+  observer_impaired: gauge([], '1 while Heartline itself has a problem that keeps it from judging nodes.'),
   store_rows_written_total: counter([], 'Rows of history written to the store.'),
-  store_write_failures_total: counter(['reason'], 'Transactions that the store could not write.'),
-  store_rows_dropped_total: counter([], 'Rows of history given up because they could not be written.'),
-  store_queue_rows: gauge([], 'Rows of history that wait to be written.'),
-  store_commit_duration_seconds: histogram([], 'How long transactions of the store took.'),
+  store_write_failures_total: counter(['reason'], 'Transactions that the store failed to write.'),
+  store_rows_dropped_total: counter([], 'Rows of history dropped because they could not be written.'),
+  store_queue_rows: gauge([], 'Rows of history waiting to be written.'),
+  store_commit_duration_seconds: histogram([], 'Duration of transactions of the store.'),
   store_degraded: gauge([], '1 while history cannot be written.'),
   store_integrity_ok: gauge([], '0 when the latest integrity check of the store found damage.'),
-  store_thread_restarts_total: counter([], 'Threads of the store that died and were started again.'),
+  store_thread_restarts_total: counter([], 'Threads of the store that died and were restarted.'),
   store_database_bytes: gauge([], 'Size of the store; absent for a store in memory.'),
-  store_filesystem_free_bytes: gauge([], 'Free space of the file system of the store.'),
-  http_requests_total: counter(['route', 'code'], 'Answered HTTP requests.'),
-  http_request_duration_seconds: histogram(['route', 'code'], 'How long HTTP requests took to answer.'),
+  store_filesystem_free_bytes: gauge([], 'Free space on the file system of the store.'),
+  http_requests_total: counter(['route', 'code'], 'Answered HTTP requests to the page, the API and the metrics.'),
+  http_request_duration_seconds: histogram(['route', 'code'], 'Duration of these requests.'),
 } as const satisfies Record<string, MetricRow>
 
-/** What the answer of `/probe` has besides the metrics of its endpoint. */
+/** Metrics that only the answer of `/probe` has. */
 export const PROBE_METRICS = {
-  probe_success: gauge(ENDPOINT, '1 when this poll by itself found the endpoint up or degraded, else 0.'),
-  probe_duration_seconds: gauge(ENDPOINT, 'How long the probe took, waiting for its turn included.'),
+  probe_success: gauge(ENDPOINT, '1 when this single poll found the endpoint up or degraded, else 0.'),
+  probe_duration_seconds: gauge(ENDPOINT, 'Duration of the probe, including the wait for its turn.'),
 } as const satisfies Record<string, MetricRow>
 
 export const PREFIX = 'heartline_'
 export type MetricName = keyof typeof METRICS
 export const METRIC_NAMES = Object.keys(METRICS) as MetricName[]
 
-/** The lines that open a metric. */
+/** The lines before the series of a metric. */
 export function headerOf(name: MetricName | keyof typeof PROBE_METRICS, format: Format): string {
   const { help, type }: MetricRow =
     name in METRICS ? METRICS[name as MetricName] : PROBE_METRICS[name as 'probe_success']
@@ -187,7 +203,7 @@ function histogram(labels: readonly string[], help: string): MetricRow {
   return { type: 'histogram', labels, help }
 }
 
-/** How metrics are written: the Prometheus text format 0.0.4, or OpenMetrics 1.0.0. */
+/** The Prometheus text format 0.0.4, or OpenMetrics 1.0.0. */
 export type Format = 'text' | 'openmetrics'
 
 export const CONTENT_TYPES: Readonly<Record<Format, string>> = {
@@ -195,10 +211,10 @@ export const CONTENT_TYPES: Readonly<Record<Format, string>> = {
   openmetrics: 'application/openmetrics-text; version=1.0.0; charset=utf-8',
 }
 
-/** A unit that ends a name; nothing else ends with one. */
+/** The unit at the end of a name. */
 const UNIT = /_(seconds|bytes)$/
 
-/** The lines before a metric's series. In OpenMetrics a counter is named without `_total`, and a unit is said. */
+/** In OpenMetrics the header names a counter without `_total`, and has a line for the unit. */
 export function headerLines(name: string, type: string, help: string, format: Format): string {
   switch (format) {
     case 'text':
@@ -212,7 +228,7 @@ export function headerLines(name: string, type: string, help: string, format: Fo
   }
 }
 
-/** What ends the whole: in OpenMetrics an answer that was cut off can be told from one that is complete. */
+/** The last line. In OpenMetrics it shows a scraper that the answer is complete. */
 export function endOf(format: Format): string {
   return format === 'openmetrics' ? '# EOF\n' : ''
 }

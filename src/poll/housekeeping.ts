@@ -3,52 +3,14 @@ import type { Clock, Timer } from '../clock.ts'
 import type { Log } from '../log.ts'
 import type { Store, StoreJob } from '../store/store.ts'
 
-interface Job {
-  readonly job: StoreJob
-  /** When, in UTC, and how long after its last run it is overdue. */
-  readonly schedule: string
-  readonly everyMs: number
-}
-
-const MINUTE_MS = 60_000
-const HOUR_MS = 60 * MINUTE_MS
-const DAY_MS = 24 * HOUR_MS
-
-/** What is calendar-shaped. Off the full minute: everybody else's jobs run there. */
-const JOBS: readonly Job[] = [
-  { job: 'roll-up', schedule: '20 */5 * * * *', everyMs: 5 * MINUTE_MS },
-  { job: 'retention', schedule: '40 17 * * * *', everyMs: HOUR_MS },
-  { job: 'optimise', schedule: '0 37 3 * * *', everyMs: DAY_MS },
-  { job: 'integrity', schedule: '0 47 4 * * 0', everyMs: 7 * DAY_MS },
-]
-
-/** How often is looked for jobs that a stepped clock or a suspended machine has made late. */
-const WATCH_MS = 10 * MINUTE_MS
-
-/** A step of a job takes some ten milliseconds, on a slow disk a hundred times that. */
-const GRACE_MS = 2000
-
-export interface HousekeepingDeps {
-  readonly store: Pick<Store, 'run' | 'lastRuns'>
-  readonly clock: Clock
-  readonly log: Log
-}
-
-export interface Housekeeping {
-  /** Runs what is overdue, then everything in its time. */
-  start(): Promise<void>
-  /** Cuts short what runs. A job that a stuck disk keeps from ending is not waited for longer than a moment. */
-  stop(): Promise<void>
-}
-
 /**
- * Runs the store's jobs by node-cron, in UTC and never two of a kind at once. node-cron follows the wall clock: set back, it
- * would wait for it to catch up, so that on the monotonic clock is watched for jobs that should have run long ago.
+ * Runs the store's calendar jobs with node-cron, in UTC, and never the same job twice at once. node-cron follows the wall clock: when
+ * that is set back, jobs would wait until it catches up. Overdue jobs are therefore also found by the monotonic clock.
  */
 export function createHousekeeping({ store, clock, log }: HousekeepingDeps): Housekeeping {
   const tasks: ScheduledTask[] = []
   const running = new Map<StoreJob, Promise<void>>()
-  /** Monotonic. */
+  /** On the monotonic clock. */
   const ranAt = new Map<StoreJob, number>()
   let watch: Timer | null = null
   const stopping = new AbortController()
@@ -108,4 +70,43 @@ export function createHousekeeping({ store, clock, log }: HousekeepingDeps): Hou
       grace.cancel()
     },
   }
+}
+
+interface Job {
+  readonly job: StoreJob
+  /** Cron pattern in UTC. */
+  readonly schedule: string
+  /** This long after its last run, the job is overdue. */
+  readonly everyMs: number
+}
+
+const MINUTE_MS = 60_000
+const HOUR_MS = 60 * MINUTE_MS
+const DAY_MS = 24 * HOUR_MS
+
+/** Not at the full minute, when the cron jobs of other programs run. */
+const JOBS: readonly Job[] = [
+  { job: 'roll-up', schedule: '20 */5 * * * *', everyMs: 5 * MINUTE_MS },
+  { job: 'retention', schedule: '40 17 * * * *', everyMs: HOUR_MS },
+  { job: 'optimise', schedule: '0 37 3 * * *', everyMs: DAY_MS },
+  { job: 'integrity', schedule: '0 47 4 * * 0', everyMs: 7 * DAY_MS },
+]
+
+/** How often to look for jobs that are late because the clock was set or the machine was suspended. */
+const WATCH_MS = 10 * MINUTE_MS
+
+/** A step of a job takes about ten milliseconds, on a slow disk a hundred times as long. */
+const GRACE_MS = 2000
+
+export interface HousekeepingDeps {
+  readonly store: Pick<Store, 'run' | 'lastRuns'>
+  readonly clock: Clock
+  readonly log: Log
+}
+
+export interface Housekeeping {
+  /** Runs overdue jobs, then all jobs by their schedule. */
+  start(): Promise<void>
+  /** Cuts running jobs short. Waits at most two seconds for a job that a stuck disk keeps from ending. */
+  stop(): Promise<void>
 }

@@ -14,34 +14,6 @@ import type { WritableIncidentLog } from '../state/incident-log.ts'
 import { readIncident } from '../state/incident-log.ts'
 import type { IncidentRecord, Store } from '../store/store.ts'
 
-export interface IncidentRecorderDeps {
-  readonly incidents: WritableIncidentLog
-  readonly store: Pick<Store, 'saveIncident'>
-  readonly log: Log
-}
-
-/** Writes down what happens: incidents go to the log of open ones, to the store, and to whoever reads our log. */
-export interface IncidentRecorder {
-  /** Goes on where an earlier run ended; `maintained`: the end of the maintenance in which endpoints were last. */
-  restore(records: readonly IncidentRecord[], maintained: ReadonlyMap<EndpointKey, UnixMs>): void
-  /** After a judged poll, which began at `at`. */
-  judged(view: NetworkView, entry: BoardEntry, at: UnixMs, now: UnixMs): void
-  /** After a judged poll of this network: `entries` are all its endpoints. */
-  standing(view: NetworkView, halts: Halts, entries: () => readonly BoardEntry[], now: UnixMs): void
-  /** Only these are watched from now on; maintenance may be planned otherwise. */
-  retain(endpoints: ReadonlySet<EndpointKey>, networks: ReadonlySet<string>, now: UnixMs): void
-}
-
-type Halts = ReturnType<NetworkView['halts']>
-
-/** A picture of a large network needs no more. */
-const MOST_SAMPLES = 64
-const MOST_NAMED = 8
-/** Who joins what goes on is no hurry, and looking at thousands of endpoints after every poll of one costs much. */
-const LOOK_AGAIN_AFTER_MS = 1000
-/** Both sides of a fork have to say it twice: after a start, a reload or silence that is not known before. */
-const SPLIT_KNOWN_AFTER_INTERVALS = 4
-
 export function createIncidentRecorder({ incidents, store, log }: IncidentRecorderDeps): IncidentRecorder {
   const book = createIncidentBook()
 
@@ -64,13 +36,13 @@ export function createIncidentRecorder({ incidents, store, log }: IncidentRecord
         absorbed: absorbedBy !== null,
         value: incident,
       })
-      // One that nobody has changed for long may not be among the recent ones any more.
+      // An incident without recent changes may have left the log of recent ones.
       const wasOpen = before === undefined ? incident.changes.length > 1 : before.closedAt === null
-      if (wasOpen !== (closedAt === null)) tell(incident)
+      if (wasOpen !== (closedAt === null)) logChange(incident)
     }
   }
 
-  function tell({ id, network, endpoint, cause, state, openedAt, closedAt, flapping }: Incident): void {
+  function logChange({ id, network, endpoint, cause, state, openedAt, closedAt, flapping }: Incident): void {
     const fields = { incident: id, network, ...(endpoint === null ? { cause } : { endpoint }), state }
     if (closedAt === null) log.warn({ ...fields, ...(flapping && { flapping }) }, 'incident opened')
     else log.info({ ...fields, seconds: Math.round((closedAt - openedAt) / 1000) }, 'incident closed')
@@ -91,25 +63,25 @@ export function createIncidentRecorder({ incidents, store, log }: IncidentRecord
 
     standing(view, halts, entries, now) {
       const { name } = view.network
-      const isSplit = view.isForked()
+      const isForked = view.isForked()
       const open = book.networkWide(name)
-      if (halts.length === 0 && !isSplit && open.length === 0) return
-      const goesOn = halts.length > 0 === hasCause(open, 'halted') && isSplit === hasCause(open, 'forked')
-      if (goesOn && Math.abs(now - (lookedAt.get(name) ?? 0)) < LOOK_AGAIN_AFTER_MS) return
+      if (halts.length === 0 && !isForked && open.length === 0) return
+      const isUnchanged = halts.length > 0 === hasCause(open, 'halted') && isForked === hasCause(open, 'forked')
+      if (isUnchanged && Math.abs(now - (lookedAt.get(name) ?? 0)) < LOOK_AGAIN_AFTER_MS) return
       lookedAt.set(name, now)
-      const split = view.fork()
+      const fork = view.fork()
       const all = entries()
       const heard = all.filter(({ health }) => health.heads.some((head) => headHolds(head, health, now)))
       const events: NetworkEvent[] = []
       if (halts.length > 0) events.push(haltEvent(halts, heard, now))
-      if (split !== null) events.push(splitEvent(split, heard, now))
+      if (fork !== null) events.push(forkEvent(fork, heard, now))
       const longestMs = Math.max(...all.map(({ health }) => health.endpoint.intervalMs))
-      if (split !== null) comparedSince.set(name, Number.NEGATIVE_INFINITY)
+      if (fork !== null) comparedSince.set(name, Number.NEGATIVE_INFINITY)
       else if (heard.length < 2 || !comparedSince.has(name)) comparedSince.set(name, now)
-      const isSplitKnown = now - (comparedSince.get(name) ?? now) > SPLIT_KNOWN_AFTER_INTERVALS * longestMs
+      const isForkKnown = now - (comparedSince.get(name) ?? now) > FORK_KNOWN_AFTER_INTERVALS * longestMs
       const isOver = (incident: Incident) => {
-        if (incident.cause === 'forked') return all.length < 2 || (heard.length >= 2 && isSplitKnown)
-        return hasGoneOn(incident, all, heard)
+        if (incident.cause === 'forked') return all.length < 2 || (heard.length >= 2 && isForkKnown)
+        return hasResumed(incident, all, heard)
       }
       keep(book.network({ name, now, events, samples: samplesOf(heard), isOver }))
     },
@@ -122,15 +94,47 @@ export function createIncidentRecorder({ incidents, store, log }: IncidentRecord
   }
 }
 
+export interface IncidentRecorderDeps {
+  readonly incidents: WritableIncidentLog
+  readonly store: Pick<Store, 'saveIncident'>
+  readonly log: Log
+}
+
+/** Records incidents: in the incident log, in the store, and as log lines. */
+export interface IncidentRecorder {
+  /** Continues where an earlier run ended; `maintained`: the end of the latest maintenance of each endpoint. */
+  restore(records: readonly IncidentRecord[], maintained: ReadonlyMap<EndpointKey, UnixMs>): void
+  /** After a judged poll, which began at `at`. */
+  judged(view: NetworkView, entry: BoardEntry, at: UnixMs, now: UnixMs): void
+  /** After a judged poll of this network: `entries` are all its endpoints. */
+  standing(view: NetworkView, halts: Halts, entries: () => readonly BoardEntry[], now: UnixMs): void
+  /** Drops all other endpoints and networks; planned maintenance may have changed. */
+  retain(endpoints: ReadonlySet<EndpointKey>, networks: ReadonlySet<string>, now: UnixMs): void
+}
+
+type Halts = ReturnType<NetworkView['halts']>
+
+/** Enough samples for a large network. */
+const MOST_SAMPLES = 64
+const MOST_NAMED = 8
+/** Looking at thousands of endpoints after every poll is expensive, and a second endpoint can join an incident a little later. */
+const LOOK_AGAIN_AFTER_MS = 1000
+/** Both branches of a fork must be seen twice; after a start, a reload or silence that takes this long. */
+const FORK_KNOWN_AFTER_INTERVALS = 4
+
 function hasCause(incidents: readonly Incident[], cause: Incident['cause']): boolean {
   return incidents.some((incident) => incident.cause === cause)
 }
 
 /**
- * Somebody who stood still with the others has gone on, on every shard: to further blocks, or to new ones where the chain was
- * set back. Where none of them is there any more, nobody can say it.
+ * Whether on every shard one of the endpoints that stood still has a new block: a higher one, or a later one if the chain was set
+ * back. Without any of those endpoints, the network counts as resumed.
  */
-function hasGoneOn({ changes, openedAt }: Incident, all: readonly BoardEntry[], heard: readonly BoardEntry[]): boolean {
+function hasResumed(
+  { changes, openedAt }: Incident,
+  all: readonly BoardEntry[],
+  heard: readonly BoardEntry[],
+): boolean {
   const stood = (changes[0]?.samples ?? []).filter(({ endpoint }) =>
     all.some(({ health }) => health.endpoint.name === endpoint),
   )
@@ -158,8 +162,8 @@ function haltEvent(halts: Halts, heard: readonly BoardEntry[], now: UnixMs): Net
   }
 }
 
-/** Where one side is in maintenance, the others agree. */
-function splitEvent(
+/** If all other branches are in maintenance, no fork is left to judge. */
+function forkEvent(
   { shard, height, since, branches }: NetworkFork,
   heard: readonly BoardEntry[],
   now: UnixMs,
@@ -203,11 +207,11 @@ function samplesOf(entries: readonly BoardEntry[]): IncidentSample[] {
     .slice(0, MOST_SAMPLES)
 }
 
-/** Of those that are closed: so many tell who was flapping. */
+/** Closed incidents to load: enough to recognise flapping endpoints. */
 const MOST_CLOSED = 1000
 const PAGE = 1000
 
-/** What an earlier run has left: every incident that is open, however many, and those that were closed lately. */
+/** The incidents of earlier runs: all open ones, and those that were closed lately. */
 export async function earlierIncidents(store: Pick<Store, 'incidents'>): Promise<readonly IncidentRecord[]> {
   const all: IncidentRecord[] = []
   let last: IncidentRecord | undefined
@@ -219,7 +223,7 @@ export async function earlierIncidents(store: Pick<Store, 'incidents'>): Promise
     })
     all.push(...page)
     last = page.at(-1)
-    // Fewer than asked for need not be the last ones: what cannot be read is left out.
+    // A short page is not always the last one: unreadable incidents are left out.
   } while (last !== undefined)
   return [...all, ...(await store.incidents({ open: false, limit: MOST_CLOSED }))]
 }

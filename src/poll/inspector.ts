@@ -8,20 +8,10 @@ import type { TargetedProber } from '../nodes/probe.ts'
 import type { Board, BoardNetwork } from '../state/board.ts'
 import type { Scheduler } from './scheduler.ts'
 
-export interface InspectorDeps {
-  readonly board: Pick<Board, 'entry' | 'network'>
-  readonly scheduler: Pick<Scheduler, 'pollOnDemand'>
-  readonly prober: Pick<TargetedProber, 'inspect'>
-  readonly clock: Clock
-}
-
-/** What is left of the time for the check itself; with less, asking would only be cut short. */
-const SHORTEST_CHECK_MS = 10
-
 /**
- * Polls beside the schedule, within its limits of polls at once, and not while the node wants to be left alone. What such a
- * poll finds goes to the one who asked, and nowhere else: no verdict, counter, history or incident comes of it, since who asks
- * often would otherwise confirm in seconds what has to hold for several intervals.
+ * On-demand polls for `/probe`, within the scheduler's limits, and not while the node limits our rate. Their results change no
+ * verdict, counter, history or incident: a client that probes every second would otherwise confirm in seconds what has to
+ * last for several intervals.
  */
 export function createInspector({ board, scheduler, prober, clock }: InspectorDeps): Inspect {
   const underWay = new Map<EndpointKey, Promise<Inspected>>()
@@ -72,6 +62,16 @@ export function createInspector({ board, scheduler, prober, clock }: InspectorDe
     return own
   }
 }
+
+export interface InspectorDeps {
+  readonly board: Pick<Board, 'entry' | 'network'>
+  readonly scheduler: Pick<Scheduler, 'pollOnDemand'>
+  readonly prober: Pick<TargetedProber, 'inspect'>
+  readonly clock: Clock
+}
+
+/** A check gets at least this long: with less time, its requests would only be cut off. */
+const SHORTEST_CHECK_MS = 10
 
 function networkContextOf({ standing, endpoints }: BoardNetwork, endpoint: Endpoint): NetworkContext {
   const others = new Set<Shard>(

@@ -4,30 +4,6 @@ import type { UnixMs } from '../core/time.ts'
 import type { Log } from '../log.ts'
 import { type PlannedWindow, planMaintenance } from './maintenance-plan.ts'
 
-export type { PlannedWindow } from './maintenance-plan.ts'
-
-export interface MaintenanceCalendarDeps {
-  readonly clock: Clock
-  readonly log: Log
-  /**
-   * The periods that run now or begin soon, in the order of time. Called by `configure`, whenever one begins or ends, and every
-   * hour. `changedNow`: others run now than at the call before.
-   */
-  readonly onChange: (periods: readonly MaintenancePeriod[], changedNow: boolean) => void
-}
-
-/** Says when planned maintenance begins and ends, by the wall clock. */
-export interface MaintenanceCalendar {
-  /** The new whole set of windows. */
-  configure(windows: readonly PlannedWindow[]): void
-  stop(): void
-}
-
-/** The horizon moves at least this often. */
-const PLAN_EVERY_MS = 3_600_000
-/** Somebody may set the wall clock: it is looked at this often. */
-const LONGEST_NAP_MS = 60_000
-
 export function createMaintenanceCalendar({ clock, log, onChange }: MaintenanceCalendarDeps): MaintenanceCalendar {
   let periodsAt: (now: UnixMs) => readonly MaintenancePeriod[] = () => []
   let running = new Map<string, MaintenancePeriod>()
@@ -45,12 +21,15 @@ export function createMaintenanceCalendar({ clock, log, onChange }: MaintenanceC
     )
     const before = running
     running = new Map(periods.filter(({ from }) => from <= now).map((period) => [JSON.stringify(period), period]))
-    tell(before, running)
+    logChange(before, running)
     onChange(periods, running.size !== before.size || [...running.keys()].some((key) => !before.has(key)))
   }
 
-  /** Once for a window that repeats itself before it ends. */
-  function tell(before: ReadonlyMap<string, MaintenancePeriod>, after: ReadonlyMap<string, MaintenancePeriod>): void {
+  /** A window that begins again before it ends is logged once. */
+  function logChange(
+    before: ReadonlyMap<string, MaintenancePeriod>,
+    after: ReadonlyMap<string, MaintenancePeriod>,
+  ): void {
     const windows = (of: typeof before) => new Map([...of.values()].map((one) => [`${one.network} ${one.name}`, one]))
     const ended = windows(before)
     for (const [key, { network, name }] of windows(after)) {
@@ -77,3 +56,27 @@ export function createMaintenanceCalendar({ clock, log, onChange }: MaintenanceC
     stop: () => timer?.cancel(),
   }
 }
+
+export type { PlannedWindow } from './maintenance-plan.ts'
+
+export interface MaintenanceCalendarDeps {
+  readonly clock: Clock
+  readonly log: Log
+  /**
+   * The periods that run now or begin soon, in the order of time. Called by `configure`, when a period begins or ends, and every
+   * hour. `changedNow`: the periods that run now are not those of the call before.
+   */
+  readonly onChange: (periods: readonly MaintenancePeriod[], changedNow: boolean) => void
+}
+
+/** Reports when planned maintenance begins and ends, by the wall clock. */
+export interface MaintenanceCalendar {
+  /** Replaces all windows. */
+  configure(windows: readonly PlannedWindow[]): void
+  stop(): void
+}
+
+/** The horizon moves at least this often. */
+const PLAN_EVERY_MS = 3_600_000
+/** How often to look at the wall clock, since it can be set. */
+const LONGEST_NAP_MS = 60_000

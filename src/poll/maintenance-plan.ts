@@ -5,28 +5,7 @@ import type { Board } from '../state/board.ts'
 import type { MaintainedTime } from '../store/store.ts'
 import { createRecurrence } from './recurrence.ts'
 
-/** A planned window, as configured: it is for every one of these networks. */
-export interface PlannedWindow {
-  readonly name: string
-  readonly networks: readonly string[]
-  /** Names of endpoints in them; `null` is all. */
-  readonly endpoints: readonly string[] | null
-  readonly when:
-    | { readonly kind: 'repeated'; readonly schedule: string; readonly durationMs: number; readonly timeZone: string }
-    | { readonly kind: 'once'; readonly from: UnixMs; readonly until: UnixMs }
-}
-
-/** What a window comes to: [from, until), and which of them run at `now` or begin soon. */
-type Spans = (now: UnixMs) => readonly { readonly from: UnixMs; readonly until: UnixMs }[]
-
-/** A weekly window is always seen at least once ahead. */
-const HORIZON_MS = 8 * 86_400_000
-/** Of one window in each network: a pattern for every minute must not fill the page. */
-const MOST_PERIODS = 100
-/** Of those, that run at the same time. */
-const MOST_RUNNING = 50
-
-/** Reads the windows once; what it returns tells the periods that run at a moment or begin within the horizon, by time. */
+/** Parses the windows once. The result returns the periods that run at a moment or begin within the horizon, by time. */
 export function planMaintenance(windows: readonly PlannedWindow[]): (now: UnixMs) => readonly MaintenancePeriod[] {
   const planned = windows.map((window) => ({ window, spans: spansOf(window.when) }))
 
@@ -39,6 +18,27 @@ export function planMaintenance(windows: readonly PlannedWindow[]): (now: UnixMs
       .sort((a, b) => a.from - b.from || a.until - b.until || compare(a.network, b.network) || compare(a.name, b.name))
 }
 
+/** A planned window, as configured, for each of these networks. */
+export interface PlannedWindow {
+  readonly name: string
+  readonly networks: readonly string[]
+  /** Names of endpoints; `null` for all. */
+  readonly endpoints: readonly string[] | null
+  readonly when:
+    | { readonly kind: 'repeated'; readonly schedule: string; readonly durationMs: number; readonly timeZone: string }
+    | { readonly kind: 'once'; readonly from: UnixMs; readonly until: UnixMs }
+}
+
+/** The spans [from, until) of a window that run at `now` or begin soon. */
+type Spans = (now: UnixMs) => readonly { readonly from: UnixMs; readonly until: UnixMs }[]
+
+/** A weekly window always has a next period within this time. */
+const HORIZON_MS = 8 * 86_400_000
+/** Per window and network: a pattern for every minute must not fill the page. */
+const MOST_PERIODS = 100
+/** The part of these that can run at the same time. */
+const MOST_RUNNING = 50
+
 function spansOf(when: PlannedWindow['when']): Spans {
   switch (when.kind) {
     case 'once':
@@ -48,7 +48,7 @@ function spansOf(when: PlannedWindow['when']): Spans {
       const { durationMs } = when
       const recurrence = createRecurrence(when.schedule, when.timeZone)
       return (now) => {
-        // All last equally long: where too many run, the latest ones are those that run longest.
+        // All have the same duration: if too many run, the latest ones are kept, since they end last.
         const running = recurrence.latest(now - durationMs, now, MOST_RUNNING)
         const ahead = recurrence.first(now, now + HORIZON_MS, MOST_PERIODS - running.length)
         return [...running, ...ahead].map((from) => ({ from, until: from + durationMs }))
@@ -61,10 +61,10 @@ function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0
 }
 
-/** The store is told of a period this long before it begins: longer than the calendar is silent. */
+/** The store gets a period this long before it begins, which is longer than the time between two calls of the calendar. */
 const NOTED_AHEAD_MS = 2 * 3_600_000
 
-/** What the store must know of the plan: which endpoints' time is maintenance, now and soon. */
+/** The times of maintenance of every endpoint, now and soon, for the store. */
 export function maintainedTimes(periods: readonly MaintenancePeriod[], board: Board, now: UnixMs): MaintainedTime[] {
   return periods
     .filter(({ from }) => from <= now + NOTED_AHEAD_MS)
@@ -73,7 +73,7 @@ export function maintainedTimes(periods: readonly MaintenancePeriod[], board: Bo
     )
 }
 
-/** Those that the period is about, of the ones that are there. */
+/** The configured endpoints that the period concerns. */
 export function endpointsIn(period: MaintenancePeriod, board: Board): EndpointKey[] {
   const { endpoints } = board.network(period.network) ?? { endpoints: [] }
   return endpoints.filter(({ health }) => concerns(period, health.endpoint)).map(({ key }) => key)

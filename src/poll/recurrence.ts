@@ -1,24 +1,10 @@
 import { createTask, parse } from 'node-cron'
 import type { UnixMs } from '../core/time.ts'
 
-/** The moments at which a cron pattern begins something. */
-export interface Recurrence {
-  /** The first ones of (after, until], in the order of time; at most `most`. */
-  first(...range: Range): readonly UnixMs[]
-  /** The latest ones of (after, until], in the order of time; at most `most`. */
-  latest(...range: Range): readonly UnixMs[]
-}
-
-type Range = readonly [after: UnixMs, until: UnixMs, most: number]
-
-const DAY_MS = 86_400_000
-const HOURS_A_DAY = 24
-
 /**
- * node-cron reads the pattern and says which days it means; both day fields must match, where both are given. It can only
- * tell the times of such a day from the machine's own clock, and takes now the first and now the second of two equal times
- * when clocks are put back: that part is done here. A pattern for every hour is for every hour that passes, so that it also
- * begins in the hour that comes twice. Throws where node-cron's `validate` says no.
+ * The moments of a cron pattern in a time zone. node-cron parses the pattern and says which days it matches; if both day fields
+ * are given, both must match. The times of such a day are computed here (docs/decisions/0017). A pattern for every hour also
+ * begins in the hour that comes twice. Throws for a pattern that node-cron's `validate` rejects.
  */
 export function createRecurrence(pattern: string, timeZone: string): Recurrence {
   const zone = createTimeZone(timeZone)
@@ -26,7 +12,7 @@ export function createRecurrence(pattern: string, timeZone: string): Recurrence 
   const onDays = createTask(`* * * ${dayOfMonth.join()} ${month.join()} ${dayOfWeek.join()}`, () => {}, {
     timezone: 'UTC',
   })
-  // It is asked, never started: node-cron need not keep it.
+  // Only `match` is used: the task never runs.
   void onDays.destroy()
   const hours = ascending(hour)
   const minutes = ascending(minute)
@@ -40,7 +26,7 @@ export function createRecurrence(pattern: string, timeZone: string): Recurrence 
     return months.has(date.getUTCMonth() + 1) && onDays.match(date)
   }
 
-  /** Adds the starts of one day; after `most` in all it may stop. `step`: forward or backward in time. */
+  /** Adds the starts of one day, and may stop when there are `most`. `step`: forward or backward in time. */
   function addDay(starts: UnixMs[], midnight: WallMs, [after, until, most]: Range, step: 1 | -1): void {
     if (!isOn(midnight)) return
     const day = zone.day(midnight)
@@ -48,7 +34,7 @@ export function createRecurrence(pattern: string, timeZone: string): Recurrence 
       if (at !== null && at > after && at <= until) starts.push(at)
     }
     for (let at = step === 1 ? 0 : times.length - 1; at >= 0 && at < times.length; at += step) {
-      // Where the clock is changed, the order of its times is not that of time.
+      // On a day on which the clock is changed, times of day are not in the order of time.
       if (starts.length >= most && !day.changes) return
       const wall = midnight + (times[at] as number)
       add(day.first(wall))
@@ -62,7 +48,7 @@ export function createRecurrence(pattern: string, timeZone: string): Recurrence 
     first(...range) {
       const [after, until, most] = range
       const starts: UnixMs[] = []
-      // A day's times may be moved into the next one.
+      // Skipped times of a day can move into the next one.
       const last = midnightOf(until)
       for (let day = midnightOf(after) - DAY_MS; day <= last && starts.length < most; day += DAY_MS) {
         addDay(starts, day, range, 1)
@@ -82,31 +68,44 @@ export function createRecurrence(pattern: string, timeZone: string): Recurrence 
   }
 }
 
-/** Each once: a pattern may name a number twice, and a time that does not exist may be moved to one that does. */
+/** The start times of a cron pattern. */
+export interface Recurrence {
+  /** The first ones of (after, until], in the order of time; at most `most`. */
+  first(...range: Range): readonly UnixMs[]
+  /** The latest ones of (after, until], in the order of time; at most `most`. */
+  latest(...range: Range): readonly UnixMs[]
+}
+
+type Range = readonly [after: UnixMs, until: UnixMs, most: number]
+
+const DAY_MS = 86_400_000
+const HOURS_A_DAY = 24
+
+/** Without duplicates: a pattern can name a number twice, and a skipped time can move to another one. */
 function ascending(numbers: readonly number[]): number[] {
   return [...new Set(numbers)].sort((a, b) => a - b)
 }
 
-/** What a wall clock shows, as milliseconds since the epoch would be if it were in UTC. */
-export type WallMs = number
+/** The time on a wall clock, as if that clock showed UTC. */
+type WallMs = number
 
-/** One time zone's wall clock. */
-export interface TimeZone {
-  /** What the clock shows at this moment, minus UTC. */
+/** The wall clock of one time zone. */
+interface TimeZone {
+  /** Time on the clock at this moment, minus UTC. */
   offsetAt(at: UnixMs): number
-  /** Turns times of the day that begins at this midnight into moments. */
+  /** Converts times of the day that begins at this midnight to moments. */
   day(midnight: WallMs): DayTimes
 }
 
-export interface DayTimes {
-  /** Whether the clock is put forward or back, on this day or beside it. */
+interface DayTimes {
+  /** Whether the clock is changed on this day, or within half a day of it. */
   readonly changes: boolean
   /**
-   * When the clock shows this time: by RFC 5545 section 3.3.5 the first of two times, and where the clock was put forward over
-   * it, the moment at which it would have shown it.
+   * When the clock shows this time. By RFC 5545, section 3.3.5: the first of two times; for a skipped time, the moment at which
+   * the clock would have shown it without the change.
    */
   first(wall: WallMs): UnixMs
-  /** The second time that the clock shows it, having been put back; `null` where it does not. */
+  /** The second moment at which the clock shows this time, after it was put back; `null` if there is none. */
   again(wall: WallMs): UnixMs | null
 }
 
@@ -116,7 +115,7 @@ const HOUR_MS = 3_600_000
 const MOST_AHEAD_MS = 14 * HOUR_MS
 const DAY_AND_MOST_BEHIND_MS = 36 * HOUR_MS
 
-export function createTimeZone(name: string): TimeZone {
+function createTimeZone(name: string): TimeZone {
   const format = new Intl.DateTimeFormat('en-US', {
     timeZone: name,
     calendar: 'gregory',

@@ -1,24 +1,5 @@
 import type { Clock, Timer } from '../clock.ts'
 
-/** A wall clock that went this much further, or less far, than the monotonic one was set by somebody, or the machine slept. */
-const JUMP_MS = 1000
-const LOOK_EVERY_MS = 250
-
-export interface SelfWatchDeps {
-  readonly clock: Clock
-  /** The wall clock was set by so much; negative: back. */
-  readonly onJump: (byMs: number) => void
-  /** Nothing of ours could run between these moments of the monotonic clock: the event loop was blocked, or the process stopped. */
-  readonly onBlocked: (from: number, to: number) => void
-}
-
-/** Notices what happens to ourselves. A slow drift is no jump. */
-export interface SelfWatch {
-  /** Looks now: whoever judges by time asks first. */
-  check(): void
-  stop(): void
-}
-
 export function watchSelf({ clock, onJump, onBlocked: onHold }: SelfWatchDeps): SelfWatch {
   let offset = clock.now() - clock.monotonic()
   let lookedAt = clock.monotonic()
@@ -42,4 +23,23 @@ export function watchSelf({ clock, onJump, onBlocked: onHold }: SelfWatchDeps): 
 
   timer = clock.after(LOOK_EVERY_MS, lookAgain)
   return { check: look, stop: () => timer.cancel() }
+}
+
+/** If the wall clock moved this much more or less than the monotonic one, it was set, or the machine was suspended. */
+const JUMP_MS = 1000
+const LOOK_EVERY_MS = 250
+
+export interface SelfWatchDeps {
+  readonly clock: Clock
+  /** The wall clock was set by this much; negative: back. */
+  readonly onJump: (byMs: number) => void
+  /** Between these moments of the monotonic clock, the event loop was blocked or the process stopped. */
+  readonly onBlocked: (from: number, to: number) => void
+}
+
+/** Notices a wall clock that jumps, and a blocked event loop. A slow drift is not a jump. */
+export interface SelfWatch {
+  /** Looks now. Call it before a judgement that depends on time. */
+  check(): void
+  stop(): void
 }

@@ -186,17 +186,17 @@ export function newScheduleEntry(item: ScheduledItem): ScheduleEntry {
 }
 
 /** The item's next regular turn after `now`, in its own rhythm. */
-export function nextTurn({ due, item: { intervalMs } }: ScheduleEntry, now: number): number {
+function nextTurn({ due, item: { intervalMs } }: ScheduleEntry, now: number): number {
   return due + Math.max(1, Math.floor((now - due) / intervalMs) + 1) * intervalMs
 }
 
 /** The shortest time from the start of a poll to an early one. */
-export function earlyGapMs({ item }: ScheduleEntry): number {
+function earlyGapMs({ item }: ScheduleEntry): number {
   return item.intervalMs / 4
 }
 
 /** When an item that is not running can have an early turn; `NEVER` when its next turn comes sooner. */
-export function earlyTurn(entry: ScheduleEntry, now: number): number {
+function earlyTurn(entry: ScheduleEntry, now: number): number {
   const { due, notBefore, item } = entry
   const waits = entry.earlyWaits || (entry.waitingSince !== null && notBefore <= now)
   if (entry.removed || waits) return NEVER

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { metricsReference } from '../../src/metrics/reference.ts'
 import { METRIC_NAMES, METRICS } from '../../src/metrics/registry.ts'
 
-test('docs/metrics.md is what the table of metrics says; `npx tsx src/metrics/write-reference.ts` writes it', () => {
+test('docs/metrics.md matches the registry; `npm run docs` writes it', () => {
   const page = readFileSync(new URL('../../docs/metrics.md', import.meta.url), 'utf8')
 
   expect(page).toBe(metricsReference())
