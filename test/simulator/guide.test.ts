@@ -36,7 +36,7 @@ function sectionsOf(heading: string, level: '##' | '###'): readonly Section[] {
 }
 
 const CONDITIONS = sectionsOf('The conditions', '###')
-const SILENT = sectionsOf('What must stay silent', '###')
+const SILENT = sectionsOf('What must not cause alerts', '###')
 const NETWORKS = ['ethereum', 'avalanche', 'multiversx'] as const
 
 /** Which network a section is about, by the first port that it names. */
@@ -208,7 +208,7 @@ describe.concurrent('the guide to rehearsals', () => {
 
 describe('the guide to rehearsals, at its end', () => {
   test('has a drill that orders every fault of its timetable', { timeout: LONG }, async () => {
-    const [drill = ''] = sectionsOf('A drill by timetable', '##')[0]?.commands ?? []
+    const [drill = ''] = sectionsOf('A scheduled drill', '##')[0]?.commands ?? []
     const timetable = drill.split('\n').filter((line) => /^\d+ /.test(line))
 
     await paste(drill.replace('start=$(date +%s)', 'start=0'))
