@@ -6,8 +6,8 @@ import { median } from './support.ts'
 
 /**
  * Whether verdicts are right. Random timelines of faults, as test/support/timelines.ts makes them, each with its truth; and a
- * month of a hundred endpoints with much noise and some real outages (bench/month.ts). Ends with 1 when somebody was accused who
- * was well, or a fault was not found in time. `timelines` or `month` as the argument runs that part alone; a second argument is
+ * month of a hundred endpoints with much noise and some real outages (bench/month.ts). Exits with 1 if a healthy
+ * endpoint was blamed, or a fault was not found in time. `timelines` or `month` as the argument runs that part alone; a second argument is
  * another seed. Run with `npx tsx bench/verdicts.ts`.
  */
 const TIMELINES = 4000

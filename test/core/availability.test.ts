@@ -65,7 +65,7 @@ describe('intervals', () => {
     )
   })
 
-  test('say of every millisecond what the latest result says, for as long as it holds', () => {
+  test('have the state of the latest result for as long as it holds', () => {
     fc.assert(
       fc.property(results, window, (list, { from, to }) => {
         for (const interval of intervalsOf(list, from, to)) {
@@ -98,7 +98,7 @@ describe('maintenance', () => {
     { maxLength: 6 },
   )
 
-  test('goes before whatever was found, known or not, of every millisecond that was planned, and of no other', () => {
+  test('replaces every other state for exactly the planned time', () => {
     fc.assert(
       fc.property(results, window, planned, (list, { from, to }, periods) => {
         let reached = from
@@ -140,7 +140,7 @@ describe('maintenance', () => {
     )
   })
 
-  test('united is one list in order, in which nothing overlaps or touches, and nothing is empty', () => {
+  test('merged ranges are sorted, separate and not empty', () => {
     fc.assert(
       fc.property(planned, (periods) => {
         const united = mergeRanges(periods)
@@ -154,7 +154,7 @@ describe('maintenance', () => {
     )
   })
 
-  test('changes nothing by itself of the shares, but that there is less to know', () => {
+  test('only reduces coverage, and does not change the ratio', () => {
     fc.assert(
       fc.property(results, window, planned, (list, { from, to }, periods) => {
         const parts = noTime()
@@ -200,7 +200,7 @@ describe('a calendar', () => {
 })
 
 describe('shares', () => {
-  test('of unknown time are none: however much of it there is, the ratio stays', () => {
+  test('ignore unknown time, however much there is', () => {
     const part = fc.nat(1_000_000)
     fc.assert(
       fc.property(part, part, part, part, part, (upMs, degradedMs, downMs, maintenanceMs, unknownMs) => {
@@ -233,7 +233,7 @@ describe('shares', () => {
     expect(share).toEqual({ ratio: 0.8, coverage: 0.5, fresh: 0.5 })
   })
 
-  test('where nothing is known there is no ratio', () => {
+  test('there is no ratio without known time', () => {
     expect(availabilityOf(noTime(), 100)).toEqual({ ratio: null, coverage: 0, fresh: null })
   })
 
@@ -250,7 +250,7 @@ describe('shares', () => {
     )
   })
 
-  test('portions of a stretch sum to their own lengths, and to the whole, however it is cut', () => {
+  test('the portions of a period sum to the whole, however it is cut', () => {
     const times = fc.tuple(
       fc.nat(1000),
       fc.nat(1000),

@@ -4,7 +4,7 @@ import { createBlockPace } from '../../src/core/chain/block-pace.ts'
 
 const newPace = () => createBlockPace({ blockTimeMs: 12_000, lagBlocks: 3 })
 
-test('says nothing before it has seen enough blocks, then the time from block to block', () => {
+test('is unknown before enough blocks were seen, then the average block time', () => {
   const pace = newPace()
   for (let height = 0; height < 8; height++) pace.add({ height, timestamp: height * 2000 })
   expect(pace.measuredMs()).toBeNull()
@@ -13,7 +13,7 @@ test('says nothing before it has seen enough blocks, then the time from block to
   expect(pace.measuredMs()).toBe(2000)
 })
 
-test('blocks that were not looked at count all the same', () => {
+test('blocks that no poll has seen count too', () => {
   const pace = newPace()
   for (const height of [0, 37, 74]) pace.add({ height, timestamp: height * 400 })
 
@@ -23,7 +23,7 @@ test('blocks that were not looked at count all the same', () => {
 test.each([
   ['a height that goes back', { height: 3, timestamp: 99_000 }],
   ['a time that goes back', { height: 20, timestamp: 1000 }],
-])('%s begins anew', (_title, head) => {
+])('%s restarts the measurement', (_title, head) => {
   const pace = newPace()
   for (let height = 0; height < 12; height++) pace.add({ height, timestamp: height * 2000 })
   pace.add(head)
@@ -31,14 +31,14 @@ test.each([
   expect(pace.measuredMs()).toBeNull()
 })
 
-test('blocks that all have the same time say nothing', () => {
+test('blocks with equal timestamps give no block time', () => {
   const pace = newPace()
   for (let height = 0; height < 20; height++) pace.add({ height, timestamp: 5000 })
 
   expect(pace.measuredMs()).toBeNull()
 })
 
-test('for any heads it is a finite time greater than zero, or nothing', () => {
+test('for any heads the block time is finite and greater than zero, or unknown', () => {
   const anyHead = fc.record({ height: fc.nat({ max: 500 }), timestamp: fc.nat({ max: 1_000_000 }) })
   fc.assert(
     fc.property(fc.array(anyHead, { maxLength: 200 }), (heads) => {
@@ -54,7 +54,7 @@ test('for any heads it is a finite time greater than zero, or nothing', () => {
   )
 })
 
-test('for any steady chain it is that chain’s time, wherever one looks', () => {
+test('for any steady chain it is the block time of that chain, whichever blocks are seen', () => {
   fc.assert(
     fc.property(
       fc.integer({ min: 1, max: 100_000 }),

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import type { Block } from '../../src/core/chain/block-reports.ts'
 import { type Branches, createBranches } from '../../src/core/chain/branches.ts'
 
-/** A handful of endpoints that stand at the same height; `tell` is one poll of each named one. */
+/** A handful of endpoints that stand at the same height; `report` is one poll. */
 function scene(names: readonly string[]) {
   let height = 1000
   let now = 0
@@ -16,7 +16,7 @@ function scene(names: readonly string[]) {
     maxBacktrackBlocks: 100,
     maxWaitMs: 20_000,
   })
-  function tell(name: string, hashOf: (height: number) => string, at = height): void {
+  function report(name: string, hashOf: (height: number) => string, at = height): void {
     now += 1000
     stands.set(name, at)
     const blocks: Block[] = [at, at - 1].map((one) => ({ height: one, hash: hashOf(one) }))
@@ -24,9 +24,9 @@ function scene(names: readonly string[]) {
   }
   return {
     branches,
-    tell,
+    report,
     round(others: Record<string, (height: number) => string> = {}) {
-      for (const name of stands.keys()) tell(name, others[name] ?? ours)
+      for (const name of stands.keys()) report(name, others[name] ?? ours)
     },
     next: () => void height++,
     silence(name: string) {
@@ -40,7 +40,7 @@ const ours = (height: number) => `0x${height}`
 const theirs = (height: number) => `0xother${height}`
 
 describe('branches', () => {
-  test('nothing is said of endpoints that agree but that they do', () => {
+  test('endpoints that agree are with the majority, without a fork', () => {
     const { branches, round, sides } = scene(['a', 'b', 'c'])
     round()
     round()
@@ -49,7 +49,7 @@ describe('branches', () => {
     expect([branches.fork(), branches.count()]).toEqual([null, 1])
   })
 
-  test('one against two is against the majority once both sides have said it again, and tells where it parted', () => {
+  test('one against two is against the majority once both sides have repeated it, and the last common block is known', () => {
     const { branches, round, next, sides } = scene(['a', 'b', 'c'])
     round()
     round()
@@ -65,7 +65,7 @@ describe('branches', () => {
     expect([branches.fork(), branches.count()]).toEqual([null, 2])
   })
 
-  test('one against one is a split of both, and no longer when one of them falls silent', () => {
+  test('one against one is a split, which ends when one of them stops answering', () => {
     const { branches, round, silence, sides } = scene(['a', 'b'])
     for (let time = 0; time < 3; time++) round({ b: theirs })
 
@@ -78,26 +78,26 @@ describe('branches', () => {
     expect(branches.fork()).toBeNull()
   })
 
-  test('a block that everybody leaves is no disagreement with whoever was asked first', () => {
-    const { branches, round, tell, sides } = scene(['a', 'b', 'c'])
+  test('a reorganisation of all endpoints is no disagreement with the one that was polled first', () => {
+    const { branches, round, report, sides } = scene(['a', 'b', 'c'])
     round()
     round()
-    tell('a', theirs)
+    report('a', theirs)
     expect([sides()[0], branches.fork()]).toEqual([null, null])
-    tell('b', theirs)
-    tell('c', theirs)
+    report('b', theirs)
+    report('c', theirs)
     round({ a: theirs, b: theirs, c: theirs })
 
     expect(sides()).toEqual(['with', 'with', 'with'])
   })
 
-  test('asks for a block only where what was told cannot be compared, and never for one above the head', () => {
-    const { branches, round, tell } = scene(['a', 'b', 'c'])
+  test('a further block is requested only where the reported ones cannot be compared, and never above the head', () => {
+    const { branches, round, report } = scene(['a', 'b', 'c'])
     expect(branches.heightToCompare('a', [1000, 999])).toBeNull()
     round()
     expect(branches.heightToCompare('a', [1000, 999])).toBeNull()
 
-    tell('a', ours)
+    report('a', ours)
     expect(branches.heightToCompare('b', [1050, 1049])).toBe(1000)
     expect(branches.heightToCompare('b', [900, 899])).toBeNull()
   })
@@ -118,13 +118,13 @@ describe('for any endpoints on any branches', () => {
   const anyVotes = fc.array(fc.integer({ min: 0, max: 3 }), { minLength: 2, maxLength: 9 })
   const play = (votes: readonly number[], order: readonly number[]) => {
     const names = votes.map((_, at) => `e${at}`)
-    const { branches, tell, sides } = scene(names)
+    const { branches, report, sides } = scene(names)
     for (let time = 0; time < 4; time++)
-      for (const at of order) tell(names[at] as string, (height) => `0x${votes[at]}.${height}`)
+      for (const at of order) report(names[at] as string, (height) => `0x${votes[at]}.${height}`)
     return { branches, sides: sides() }
   }
 
-  test('those of the majority are with it, the others against it; without one all are in a split: in whatever order they are asked', () => {
+  test('endpoints are with or against the majority, or in a split without one, in any order of polls', () => {
     fc.assert(
       fc.property(anyVotes, fc.infiniteStream(fc.double({ min: 0, max: 1, noNaN: true })), (votes, dice) => {
         const order = votes.map((_, at) => ({ at, by: dice.next().value as number }))
@@ -142,14 +142,14 @@ describe('for any endpoints on any branches', () => {
     )
   })
 
-  test('once all agree again nothing is left of it', () => {
+  test('once all endpoints agree again the disagreement is over', () => {
     fc.assert(
       fc.property(anyVotes, (votes) => {
         const names = votes.map((_, at) => `e${at}`)
-        const { branches, tell, sides } = scene(names)
+        const { branches, report, sides } = scene(names)
         for (let time = 0; time < 4; time++)
-          for (const [at, name] of names.entries()) tell(name, (height) => `0x${votes[at]}.${height}`)
-        for (let time = 0; time < 4; time++) for (const name of names) tell(name, ours)
+          for (const [at, name] of names.entries()) report(name, (height) => `0x${votes[at]}.${height}`)
+        for (let time = 0; time < 4; time++) for (const name of names) report(name, ours)
 
         expect(sides().every((side) => side === 'with')).toBe(true)
         expect([branches.fork(), branches.count()]).toEqual([null, 1])

@@ -32,12 +32,12 @@ function view(heights: Record<string, number>, at = NOW): ChainView {
 }
 
 describe('the reference head', () => {
-  test('of one endpoint is its own', () => {
+  test('of one endpoint is the endpoint’s own head', () => {
     expect(view({ a: 1000 }).reference(NOW)).toMatchObject({ height: 1000, hash: '0x1000' })
     expect(view({ a: 1000 }).standing('a', NOW)?.lagBlocks).toBe(0)
   })
 
-  test('of three is where two of them are', () => {
+  test('of three endpoints is where two of them are', () => {
     const chain = view({ a: 1000, b: 1012, c: 1012 })
 
     expect(chain.reference(NOW)?.height).toBe(1012)
@@ -45,11 +45,11 @@ describe('the reference head', () => {
     expect(chain.standing('b', NOW)?.lagBlocks).toBe(0)
   })
 
-  test('is the newest block when the others are close behind it', () => {
+  test('is the newest block if the other endpoints are close behind it', () => {
     expect(view({ a: 1000, b: 1001, c: 1002 }).reference(NOW)?.height).toBe(1002)
   })
 
-  test('is not moved by one liar a billion blocks ahead, among two, three or ten', () => {
+  test('is not moved by one endpoint that claims a billion blocks more, among two, three or ten', () => {
     for (const honest of [['a'], ['a', 'b'], ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i']]) {
       const chain = view(Object.fromEntries(honest.map((name) => [name, 1000])))
       chain.add('liar', block(1_000_001_000, { timestamp: NOW }), NOW)
@@ -59,7 +59,7 @@ describe('the reference head', () => {
     }
   })
 
-  test('of two is the higher one, however far behind the other has really fallen', () => {
+  test('of two is the higher one, however far behind the other really is', () => {
     const far = 1000 - (41 * 3600) / 12
     const chain = view({ ahead: 1000, behind: far })
 
@@ -89,7 +89,7 @@ describe('the reference head', () => {
     expect(chain.standing('a', later)?.lagBlocks).toBe(0)
   })
 
-  test('of two is the one that goes on, also where the other dates the block at which it stands as of now', () => {
+  test('of two is the one that advances, even if the other gives its old block a new timestamp', () => {
     const chain = view({ goes: 1000, stands: 1000 })
     const last = 150
     for (let blocks = 1; blocks <= last; blocks++) {
@@ -103,7 +103,7 @@ describe('the reference head', () => {
     expect(chain.standing('stands', now)?.lagBlocks).toBe(last)
   })
 
-  test('of two is the one that goes on once the other stands for long, however slow the chain is said to be', () => {
+  test('of two is the one that advances once the other has stalled, however slow the configured chain is', () => {
     const chain = createChainView({ ...OPTIONS, lagBlocksDown: 6, stallMs: 5000 })
     for (let second = 0; second <= 7; second++) {
       const at = NOW + second * 1000
@@ -114,14 +114,14 @@ describe('the reference head', () => {
     expect(chain.standing('stands', NOW + 7000)?.lagBlocks).toBe(7)
   })
 
-  test('of many may be told by one alone, but a block that only one has makes nobody late', () => {
+  test('of many may be the head of a single endpoint, but that makes no other endpoint late', () => {
     const chain = view({ ahead: 1002, a: 1000, b: 1000, pool: 999 })
 
     expect(chain.reference(NOW)?.height).toBe(1002)
     expect(chain.standing('pool', NOW)).toMatchObject({ lagBlocks: 3, lagConfirmed: 1 })
   })
 
-  test('is not forgotten when those who were there fall silent: the one left behind still lags', () => {
+  test('stays when the endpoints that reported it stop answering: the endpoint behind still lags', () => {
     const chain = view({ a: 1000, b: 1000, c: 900 })
     const later = NOW + 10 * OPTIONS.recentMs
     chain.add('c', block(905), later)
@@ -130,7 +130,7 @@ describe('the reference head', () => {
     expect(chain.standing('c', later)?.lagBlocks).toBe(95)
   })
 
-  test('follows the one that still answers past where the silent ones were', () => {
+  test('follows the endpoint that still answers past the last heights of the others', () => {
     const chain = view({ a: 1000, b: 1000, c: 1000 })
     const later = NOW + 10 * OPTIONS.recentMs
     chain.add('c', block(1050), later)
@@ -145,7 +145,7 @@ describe('the reference head', () => {
     expect(chain.reference(NOW + 1000)?.height).toBe(990)
   })
 
-  test('has the hash of the majority, whoever was heard first', () => {
+  test('has the hash of the majority, in any order of polls', () => {
     const chain = createChainView(OPTIONS)
     chain.add('a', block(1000, { hash: '0xbad' }), NOW)
     chain.add('b', block(1000), NOW)
@@ -154,7 +154,7 @@ describe('the reference head', () => {
     expect(chain.reference(NOW)?.hash).toBe('0x1000')
   })
 
-  test('is not what an endpoint of another chain says', () => {
+  test('ignores endpoints of another chain', () => {
     const chain = view({ a: 1000, b: 50_000, c: 50_000 })
     chain.forget('b')
     chain.forget('c')
@@ -179,7 +179,7 @@ describe('stall and halt', () => {
     return { chain, end: NOW + seconds * 1000 }
   }
 
-  test('an endpoint that stands still while the others go on is stalled', () => {
+  test('an endpoint that does not advance while the others do is stalled', () => {
     const { chain, end } = run(120, ['a', 'b', 'c'], new Set(['c']))
 
     expect(chain.standing('c', end)?.stalledForMs).toBe(120_000)
@@ -187,13 +187,13 @@ describe('stall and halt', () => {
     expect(chain.haltedSince(end)).toBeNull()
   })
 
-  test('it is not stalled before the time is over', () => {
+  test('it is not stalled before the threshold', () => {
     const { chain, end } = run(50, ['a', 'b', 'c'], new Set(['c']))
 
     expect(chain.standing('c', end)?.stalledForMs).toBeNull()
   })
 
-  test('when nobody goes on the network is halted and nobody is stalled', () => {
+  test('when no endpoint advances the network is halted and no endpoint is stalled', () => {
     const { chain, end } = run(300, ['a', 'b', 'c'], new Set(['a', 'b', 'c']))
 
     expect(chain.haltedSince(end)).not.toBeNull()
@@ -214,21 +214,21 @@ describe('stall and halt', () => {
     expect(chain.standing('c', end)?.stalledForMs).toBeNull()
   })
 
-  test('most may be stuck: while one goes on as fast as its chain does, they are stalled, and at once no longer', () => {
+  test('most endpoints may be stalled: while one advances at a plausible pace they are, and at once no longer when they advance', () => {
     const chain = createChainView(OPTIONS)
-    const tell = (at: number, stuck: boolean) => {
+    const report = (at: number, stuck: boolean) => {
       for (const name of ['a', 'b']) chain.add(name, block(stuck ? 1000 : 1000 + Math.floor(at / 12)), NOW + at * 1000)
       chain.add('c', block(1000 + Math.floor(at / 12)), NOW + at * 1000)
     }
-    for (let at = 0; at <= 200; at += 10) tell(at, true)
+    for (let at = 0; at <= 200; at += 10) report(at, true)
     expect(chain.standing('a', NOW + 200_000)?.stalledForMs).toBe(200_000)
     expect(chain.standing('c', NOW + 200_000)?.stalledForMs).toBeNull()
 
-    tell(210, false)
+    report(210, false)
     expect(chain.standing('a', NOW + 210_000)?.stalledForMs).toBeNull()
   })
 
-  test('that nobody was heard is no halt', () => {
+  test('silence is no halt', () => {
     const chain = createChainView({ ...OPTIONS, recentMs: 240_000 })
     for (const name of ['a', 'b']) chain.add(name, block(1000), NOW)
 
@@ -239,7 +239,7 @@ describe('stall and halt', () => {
     expect(chain.haltedSince(NOW + 201_000)).toBe(NOW)
   })
 
-  test('a chain on which one endpoint goes on is not halted', () => {
+  test('a chain on which one endpoint advances is not halted', () => {
     const chain = createChainView(OPTIONS)
     for (let at = 0; at <= 200; at += 10) {
       for (const stuck of ['a', 'b']) chain.add(stuck, block(1000), NOW + at * 1000)
@@ -287,7 +287,7 @@ describe('stall and halt', () => {
     expect(chain.standing('pool', NOW + 200_000)?.stalledForMs).toBe(200_000)
   })
 
-  test('climbing up again after a deep rollback is an advance', () => {
+  test('advancing again after a deep rollback is an advance', () => {
     const chain = view({ a: 2000, b: 2000, c: 2000 })
     chain.add('c', block(1000), NOW + 1000)
     chain.add('c', block(1100), NOW + 90_000)
@@ -308,9 +308,9 @@ describe('moves', () => {
   })
 })
 
-describe('what an endpoint says of the parent of its block', () => {
-  /** Each endpoint tells the heads in turn, four times over; what it is asked for it does not tell. */
-  function told(heads: Record<string, (turn: number) => Head>): ChainView {
+describe('the parent hash of an endpoint’s block', () => {
+  /** Each endpoint reports the heads in turn, four times, and answers no request for a further block. */
+  function reported(heads: Record<string, (turn: number) => Head>): ChainView {
     const chain = createChainView(OPTIONS)
     for (let turn = 0; turn < 4; turn++)
       for (const [index, [endpoint, head]] of Object.entries(heads).entries())
@@ -318,13 +318,13 @@ describe('what an endpoint says of the parent of its block', () => {
     return chain
   }
 
-  test('counts against nobody where it is no block that was ever told', () => {
+  test('is ignored if no endpoint ever reported that block', () => {
     for (const parentHash of ['0x0', '0xunheard']) {
-      const standing = told({
+      const standing = reported({
         a: () => block(1000, { parentHash }),
         b: () => block(1001, { parentHash }),
       })
-      const advancing = told({
+      const advancing = reported({
         a: (turn) => block(1001 + turn, { parentHash: `${parentHash}${turn}` }),
         b: (turn) => block(1000 + turn, { parentHash: `${parentHash}${turn}` }),
         c: (turn) => block(1000 + turn, { parentHash: `${parentHash}${turn}` }),
@@ -337,14 +337,14 @@ describe('what an endpoint says of the parent of its block', () => {
     }
   })
 
-  test('shows the branch of one whose blocks are seen to follow each other', () => {
+  test('shows the branch of an endpoint whose blocks follow each other', () => {
     const other = (height: number) => block(height, { hash: `0xother${height}`, parentHash: `0xother${height - 1}` })
-    const chain = told({ a: (turn) => block(1000 + turn), b: (turn) => other(1001 + turn) })
+    const chain = reported({ a: (turn) => block(1000 + turn), b: (turn) => other(1001 + turn) })
 
     expect(chain.fork()).toMatchObject({ branches: [{ endpoints: ['a'] }, { endpoints: ['b'] }] })
   })
 
-  test('is asked for where it is not believed', () => {
+  test('is replaced by a request for the block where it is not trusted', () => {
     const chain = view({ a: 1000, b: 1000 })
     chain.add('a', block(1000), NOW + 1000)
 
@@ -356,7 +356,7 @@ describe('what an endpoint says of the parent of its block', () => {
 describe('for any heights', () => {
   const anyHeights = fc.array(fc.integer({ min: 1, max: 60 }), { minLength: 1, maxLength: 25 })
 
-  test('the height of the majority is what counting every endpoint gives', () => {
+  test('the height of the majority equals a count of every endpoint', () => {
     fc.assert(
       fc.property(anyHeights, fc.integer({ min: 0, max: 10 }), (heights, slack) => {
         const tally = createHeightTally()
@@ -371,7 +371,7 @@ describe('for any heights', () => {
     )
   })
 
-  test('the height that so many have reached is what counting every endpoint gives', () => {
+  test('the height that so many endpoints have reached equals a count of every endpoint', () => {
     fc.assert(
       fc.property(anyHeights, fc.integer({ min: 1, max: 30 }), (heights, count) => {
         const tally = createHeightTally()
@@ -397,7 +397,7 @@ describe('for any heights', () => {
     )
   })
 
-  test('an honest majority is never accused because of the others', () => {
+  test('an honest majority is never degraded because of the others', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 2, max: 8 }),

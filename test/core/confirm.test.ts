@@ -64,7 +64,7 @@ describe('confirming', () => {
     expect(codes(streaks)).toEqual([])
   })
 
-  test('failing in another way each time is as bad as failing in the same way, and every way is named', () => {
+  test('different failures confirm like equal ones, and every one is a condition', () => {
     const streaks = after([[], [DOWN], [BAD]])
 
     expect(streaks).toMatchObject({ verdict: 'down', since: 2000 })
@@ -76,7 +76,7 @@ describe('confirming', () => {
     expect(after([[], [SLOW], [DOWN], [DOWN]])).toMatchObject({ verdict: 'down', since: 3000 })
   })
 
-  test('getting less bad is a recovery too', () => {
+  test('a less severe state is a recovery too', () => {
     const streaks = after([[], [DOWN], [DOWN], [LAGGING], [LAGGING]])
 
     expect(streaks).toMatchObject({ verdict: 'degraded', since: 4000 })
@@ -88,21 +88,21 @@ describe('confirming', () => {
     expect(after([[DOWN], [DOWN]])).toMatchObject({ verdict: 'down', since: 1000 })
   })
 
-  test('what changes no state is shown, and changes no state', () => {
+  test('a finding that changes no state is shown, and changes no state', () => {
     const streaks = after([[SKEWED], [SKEWED]])
 
     expect(streaks.verdict).toBe('up')
     expect(codes(streaks)).toEqual(['clock-skewed'])
   })
 
-  test('a second reason beside a confirmed one has to be confirmed as well', () => {
+  test('a second condition has to be confirmed as well', () => {
     const down = [[], [DOWN], [DOWN]]
 
     expect(codes(after([...down, [DOWN, SKEWED]]))).toEqual(['unreachable'])
     expect(codes(after([...down, [DOWN, SKEWED], [DOWN, SKEWED]]))).toEqual(['unreachable', 'clock-skewed'])
   })
 
-  test('with a patience of one every poll counts', () => {
+  test('with thresholds of one every poll counts', () => {
     const once = { failAfter: 1, recoverAfter: 1 }
 
     expect(after([[], [DOWN]], once).verdict).toBe('down')
@@ -117,7 +117,7 @@ describe('for any run of polls', () => {
     recoverAfter: fc.integer({ min: 1, max: 4 }),
   })
 
-  test('a verdict other than up always has a reason at least as bad', () => {
+  test('a verdict other than up always has a condition at least as bad', () => {
     fc.assert(
       fc.property(fc.array(anyFindings, { maxLength: 30 }), anyPatience, (polls, patience) => {
         const streaks = after(polls, patience)
@@ -155,7 +155,7 @@ describe('for any run of polls', () => {
     )
   })
 
-  test('what lasts is always found: after failAfter equal polls the verdict is theirs or worse', () => {
+  test('a lasting failure is always found: after failAfter equal polls the verdict is theirs or worse', () => {
     fc.assert(
       fc.property(fc.array(anyFindings, { maxLength: 10 }), anyPatience, (polls, patience) => {
         const streaks = after([...polls, ...Array.from({ length: patience.failAfter }, () => [DOWN])], patience)
@@ -164,7 +164,7 @@ describe('for any run of polls', () => {
     )
   })
 
-  test('it survives being written down and read again', () => {
+  test('it survives being stored as JSON', () => {
     fc.assert(
       fc.property(fc.array(anyFindings, { maxLength: 20 }), anyFindings, (polls, next) => {
         const streaks = after(polls)

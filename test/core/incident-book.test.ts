@@ -12,7 +12,7 @@ import { endpoint } from '../support/network.ts'
 
 const START = Date.UTC(2026, 0, 1)
 const INTERVAL = 10_000
-const PATIENCE = { failAfter: 2, recoverAfter: 2 }
+const THRESHOLDS = { failAfter: 2, recoverAfter: 2 }
 const NAMES = ['a', 'b', 'c'] as const
 
 const VERDICTS: Partial<Record<ConditionCode, Finding['verdict']>> = {
@@ -76,11 +76,11 @@ const steps = fc.array(
 interface Run {
   /** Every incident as it stands, by id. */
   readonly incidents: ReadonlyMap<string, Incident>
-  /** Everything that was told, in order. */
-  readonly told: readonly Incident[]
+  /** Every change, in order. */
+  readonly changes: readonly Incident[]
 }
 
-/** `check` sees every change as it is told. */
+/** `check` sees every change at once. */
 function play(
   script: readonly Step[],
   restarts: boolean,
@@ -95,14 +95,14 @@ function play(
   const maintained = new Map<EndpointKey, number>()
   const events = new Map<NetworkEvent['cause'], NetworkEvent>()
   const incidents = new Map<string, Incident>()
-  const told: Incident[] = []
+  const changes: Incident[] = []
   const keys = () => new Set<EndpointKey>([...there].map((of) => endpointKey({ network: 'ethereum', name: of })))
 
   function take(changed: readonly Incident[]): void {
     for (const incident of changed) {
       incidents.set(incident.id, incident)
-      told.push(incident)
-      check({ incidents, told }, incident)
+      changes.push(incident)
+      check({ incidents, changes }, incident)
     }
   }
 
@@ -112,18 +112,18 @@ function play(
     if (before === undefined || !there.has(of)) return
     const at = Math.floor(now)
     const findings = codes.map((code) => ({ code, verdict: VERDICTS[code] ?? 'up', message: code }))
-    const streaks = confirm(before.confirmation, findings, at, PATIENCE)
+    const confirmation = confirm(before.confirmation, findings, at, THRESHOLDS)
     const health = {
       ...before,
-      verdict: streaks.verdict,
-      since: streaks.since,
-      conditions: conditionsOf(streaks),
-      confirmation: streaks,
+      verdict: confirmation.verdict,
+      since: confirmation.since,
+      conditions: conditionsOf(confirmation),
+      confirmation,
     }
     healths.set(of, health)
     const until = planned.get(of) ?? 0
     if (until > at) maintained.set(endpointKey(health.endpoint), until)
-    const goneSince = streaks.recent.at(-PATIENCE.recoverAfter)?.at ?? at
+    const goneSince = confirmation.recent.at(-THRESHOLDS.recoverAfter)?.at ?? at
     take(
       book.network({
         name: 'ethereum',
@@ -176,11 +176,11 @@ function play(
         take(book.retain(keys(), new Set(['ethereum']), Math.floor(now)))
     }
   }
-  return { incidents, told }
+  return { incidents, changes }
 }
 
 describe('whatever happens', () => {
-  test('an endpoint has one open incident at most, and each of them is in order', () => {
+  test('an endpoint has at most one open incident, and every incident is consistent', () => {
     fc.assert(
       fc.property(steps, (script) => {
         const openedAt = new Map<string, number>()
@@ -217,13 +217,13 @@ describe('whatever happens', () => {
   test('a restart in the middle changes nothing', () => {
     fc.assert(
       fc.property(steps, (script) => {
-        expect(play(script, true).told).toEqual(play(script, false).told)
+        expect(play(script, true).changes).toEqual(play(script, false).changes)
       }),
       { numRuns: 400, seed: 20_261_121 },
     )
   })
 
-  test('what is in an open incident is what is confirmed, and nobody who is well has one that does not flap', () => {
+  test('an open incident has the confirmed conditions, and an endpoint that is up has one only if it flaps', () => {
     fc.assert(
       fc.property(
         steps.map((script) => script.filter(({ kind }) => kind === 'poll' || kind === 'lost')),
@@ -239,7 +239,7 @@ describe('whatever happens', () => {
   })
 })
 
-test('one that flapped is not gone on with after another incident in between', () => {
+test('a flapping incident is not reopened after another incident in between', () => {
   const poll = (codes: readonly ConditionCode[], times: number): Step => ({ kind: 'poll', name: 'a', codes, times })
   const flaps = Array.from({ length: 4 }, () => [poll(['unreachable'], 3), poll([], 9)]).flat()
   const calm = poll([], 150)
@@ -256,14 +256,14 @@ test('one that flapped is not gone on with after another incident in between', (
   expect(all.map(({ closedAt }) => closedAt === null)).toEqual([false, false, false, false, true])
 })
 
-test('nothing is told of an endpoint that is well, poll after poll', () => {
-  const { told } = play([{ kind: 'poll', name: 'a', codes: ['clock-skewed'], times: 100 }], false)
+test('an endpoint that stays up changes nothing', () => {
+  const { changes } = play([{ kind: 'poll', name: 'a', codes: ['clock-skewed'], times: 100 }], false)
 
-  expect(told).toEqual([])
+  expect(changes).toEqual([])
 })
 
-test('a sentence alone, with other blocks and seconds, is no change', () => {
-  const { told } = play([{ kind: 'poll', name: 'a', codes: ['lagging'], times: 50 }], false)
+test('a new number in a sentence is no change', () => {
+  const { changes } = play([{ kind: 'poll', name: 'a', codes: ['lagging'], times: 50 }], false)
 
-  expect(told).toHaveLength(1)
+  expect(changes).toHaveLength(1)
 })

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { PollResult } from '../../src/core/poll-result.ts'
 import { type Health, unpolled } from '../../src/core/verdict/health.ts'
-import { judgeSinglePoll, type NetworkContext } from '../../src/core/verdict/judge-single.ts'
+import { judgeRound, judgeSinglePoll, type NetworkContext } from '../../src/core/verdict/judge-single.ts'
 import { createNetworkView } from '../../src/core/verdict/network-view.ts'
 import { bad, endpoint, good, head, network, pollResult } from '../support/network.ts'
 
@@ -34,7 +34,7 @@ const knownAt = (height: number, agoMs: number, over: Partial<Health> = {}): Hea
 })
 const codes = ({ conditions }: Health) => conditions.map(({ code }) => code)
 
-test('a single good poll is up, a single bad one down: nothing waits to be confirmed', () => {
+test('a single good poll is up, a single bad one down, without confirmation', () => {
   const failed = pollResult(OWN, NOW, { heads: [{ shard: null, outcome: bad({ kind: 'refused' }) }] })
 
   expect(judged(1000)).toMatchObject({ verdict: 'up', conditions: [] })
@@ -45,25 +45,25 @@ test('a single good poll is up, a single bad one down: nothing waits to be confi
   })
 })
 
-test('a height is held to what the others have reached', () => {
+test('a height is compared with what the others have reached', () => {
   expect(judged(997)).toMatchObject({ verdict: 'degraded', heads: [{ lagBlocks: 3, lagMs: 36_000 }] })
   expect(judged(900)).toMatchObject({ verdict: 'down' })
   expect(judged(1004)).toMatchObject({ verdict: 'up', heads: [{ lagBlocks: 0 }] })
 })
 
-test('one that lagged goes on lagging until it is nearer, as in the schedule', () => {
+test('a lagging endpoint lags until it is nearer, as in the schedule', () => {
   expect(codes(judged(998))).toEqual([])
   expect(codes(judged(998, { known: knownAt(990, 5000, { laggingShards: [null] }) }))).toEqual(['lagging'])
   expect(codes(judged(999, { known: knownAt(990, 5000, { laggingShards: [null] }) }))).toEqual([])
 })
 
-test('one that has stood still while the others went on is stalled; one that moved since is not', () => {
+test('an endpoint that did not advance while the others did is stalled; one that advanced since is not', () => {
   expect(codes(judged(998, { known: knownAt(998, 61_000) }))).toEqual(['stalled'])
   expect(codes(judged(998, { known: knownAt(998, 59_000) }))).toEqual([])
   expect(codes(judged(998, { known: knownAt(997, 61_000) }))).toEqual([])
 })
 
-test('with nobody to compare it with, the age of its block speaks', () => {
+test('without another endpoint the age of its block decides', () => {
   const alone = { ...CONTEXT, heads: [], alone: new Set([null]) }
   const old = pollResult(OWN, NOW, { heads: [{ shard: null, outcome: good(head(1000, NOW - 3_600_000)) }] })
 
@@ -71,7 +71,7 @@ test('with nobody to compare it with, the age of its block speaks', () => {
   expect(judged(1000, { context: alone }).verdict).toBe('up')
 })
 
-test('a fork that the schedule found stays, since one poll cannot tell', () => {
+test('a fork that the schedule found stays, since one poll cannot decide it', () => {
   const forked = { code: 'forked', verdict: 'degraded', message: 'another block', since: NOW - 9000 } as const
 
   const health = judged(1000, { known: knownAt(1000, 5000, { verdict: 'degraded', conditions: [forked] }) })
@@ -79,7 +79,7 @@ test('a fork that the schedule found stays, since one poll cannot tell', () => {
   expect(health).toMatchObject({ verdict: 'degraded', conditions: [{ code: 'forked', since: NOW - 9000 }] })
 })
 
-test('a poll for which our own machine had no means says nothing of the node', () => {
+test('a poll that failed because our machine is out of resources says nothing about the node', () => {
   const outcome = bad({ kind: 'local-resources', code: 'EMFILE' })
 
   const health = judgeSinglePoll(pollResult(OWN, NOW, { heads: [{ shard: null, outcome }] }), UNPOLLED, CONTEXT, NOW)
@@ -87,7 +87,7 @@ test('a poll for which our own machine had no means says nothing of the node', (
   expect(health.verdict).toBeNull()
 })
 
-test('a single poll and the schedule call the same heads lagging, whatever the heights', () => {
+test('a single poll and the schedule judge the lag of the same heads alike', () => {
   const names = ['a', 'b', 'c', 'd', 'e']
   fc.assert(
     fc.property(
@@ -112,4 +112,26 @@ test('a single poll and the schedule call the same heads lagging, whatever the h
     ),
     { numRuns: 1000, examples: [[[999, 1000, 1001, 1002], 999]] },
   )
+})
+
+const polled = (name: string, height: number) =>
+  pollResult(endpoint(name), NOW, { heads: [{ shard: null, outcome: good(head(height, NOW - 3000)) }] })
+
+test('a single round decides, and compares every endpoint with all others, in any order', () => {
+  const healths = judgeRound(network(), [polled('late', 988), polled('a', 1000), polled('b', 1000)], NOW)
+
+  expect(healths.map(({ endpoint: { name }, verdict }) => [name, verdict])).toEqual([
+    ['late', 'degraded'],
+    ['a', 'up'],
+    ['b', 'up'],
+  ])
+})
+
+test('an endpoint that was not polled because our machine is out of resources is neither up nor down', () => {
+  const outcome = bad({ kind: 'local-resources', code: 'EMFILE' })
+  const unasked = pollResult(endpoint('unasked'), NOW, { heads: [{ shard: null, outcome }] })
+
+  const healths = judgeRound(network(), [unasked, polled('a', 1000)], NOW)
+
+  expect(healths.map(({ verdict }) => verdict)).toEqual([null, 'up'])
 })

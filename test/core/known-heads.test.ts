@@ -5,7 +5,7 @@ import { createKnownHeads } from '../../src/core/chain/known-heads.ts'
 const ENDPOINTS = ['a', 'b', 'c', 'd']
 
 describe('known heads', () => {
-  test('who answered longest ago falls silent first, and both tallies hold whoever they should', () => {
+  test('the oldest answer expires first, and both tallies match a simple model', () => {
     const step = fc.record({
       endpoint: fc.constantFrom(...ENDPOINTS),
       height: fc.integer({ min: 1, max: 6 }),

@@ -55,7 +55,7 @@ test('bytes hold the same counts, large ones too', () => {
   )
 })
 
-test('bytes cut off or made up are read without harm', () => {
+test('truncated and random bytes are read safely', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 40 }), (bytes) => {
       const histogram = newHistogram()

@@ -7,12 +7,12 @@ function period(from: number, until: number, over: Partial<MaintenancePeriod> = 
 }
 
 describe('a period concerns', () => {
-  test('all of its network when it names nobody, and of no other', () => {
+  test('all endpoints of its network if it names none, and no others', () => {
     expect(concerns(period(0, 1), { network: 'ethereum', name: 'own-1' })).toBe(true)
     expect(concerns(period(0, 1), { network: 'avalanche', name: 'own-1' })).toBe(false)
   })
 
-  test('only those that it names', () => {
+  test('only the endpoints that it names', () => {
     const named = period(0, 1, { endpoints: ['own-1'] })
 
     expect(concerns(named, { network: 'ethereum', name: 'own-1' })).toBe(true)
@@ -28,7 +28,7 @@ describe('the period that holds', () => {
     expect([99, 100, 199, 200].map((now) => periodAt([one], now))).toEqual([null, one, one, null])
   })
 
-  test('is the one that ends last where several do', () => {
+  test('is the one that ends last if several hold', () => {
     const [short, long] = [period(100, 200), period(50, 300)]
 
     expect(periodAt([long, short], 150)).toBe(long)
@@ -36,12 +36,12 @@ describe('the period that holds', () => {
     expect(periodAt([short, long], 250)).toBe(long)
   })
 
-  test('is none where nothing is planned, or nothing lasts', () => {
+  test('is none where nothing is planned, or the period is empty', () => {
     expect(periodAt([], 0)).toBeNull()
     expect(periodAt([period(100, 100)], 100)).toBeNull()
   })
 
-  test('is there exactly while one of them runs, and nothing of them runs longer', () => {
+  test('exists exactly while one of the periods holds, and is the longest', () => {
     const some = fc.array(
       fc.tuple(fc.nat(50), fc.nat(50)).map(([from, length]) => period(from, from + length)),
       { maxLength: 6 },

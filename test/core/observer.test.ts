@@ -30,12 +30,12 @@ const ended = (observer: Observer, one: ObservedPoll) => {
   return observer.validity(one)
 }
 
-describe('what a poll is worth', () => {
-  test('an answer is fair', () => {
+describe('the validity of a poll', () => {
+  test('an answer is valid', () => {
     expect(ended(scene(), poll('a', 5000, 5100))).toBe('valid')
   })
 
-  test('with nothing heard from others a failure is undecided, and fair once another host has answered', () => {
+  test('a failure is undecided until another host has answered, then valid', () => {
     const observer = scene()
     const one = poll('a', 5000, 5100, failed({ kind: 'refused' }))
     expect(ended(observer, one)).toBe('undecided')
@@ -50,16 +50,16 @@ describe('what a poll is worth', () => {
     ['garbage', { kind: 'not-json' }],
     ['half an answer', { kind: 'truncated' }],
     ['another chain', { kind: 'wrong-network', expected: 1, actual: '5' }],
-  ])('%s came over the network: fair at once', (_title, failure) => {
+  ])('%s came over the network: valid at once', (_title, failure) => {
     expect(ended(scene(), poll('a', 5000, 5100, failed(failure)))).toBe('valid')
   })
 
-  test('one check of two that is answered came over the network', () => {
+  test('one answered check of two came over the network', () => {
     const over = { ...failed({ kind: 'timeout', afterMs: 5000 }), liveness: good(liveness(0)) }
     expect(ended(scene(), poll('a', 5000, 10_000, over))).toBe('valid')
   })
 
-  test('for want of our own resources is ours, and tells which', () => {
+  test('a lack of our own resources is our fault, with the reason', () => {
     const observer = scene()
     const one = poll('a', 5000, 5001, failed({ kind: 'local-resources', code: 'EMFILE' }))
 
@@ -68,7 +68,7 @@ describe('what a poll is worth', () => {
     expect(observer.reasons(5001 + INTERVAL + 1)).toEqual([])
   })
 
-  test('while the process stood still a failure is ours, and an answer counts but not how long it took', () => {
+  test('while the process stood still a failure is our fault, and an answer counts without its duration', () => {
     const observer = scene()
     observer.stalled(6000, 11_000)
 
@@ -78,7 +78,7 @@ describe('what a poll is worth', () => {
     expect(observer.reasons(11_100)).toEqual(['this process stood still for 5 s'])
   })
 
-  test('a process held for less than half a second misses nothing', () => {
+  test('a stall of less than half a second changes nothing', () => {
     const observer = scene()
     observer.stalled(6000, 6499)
 
@@ -86,7 +86,7 @@ describe('what a poll is worth', () => {
     expect(observer.reasons(7000)).toEqual([])
   })
 
-  test('across a step of the wall clock everything is ours, before and after it nothing', () => {
+  test('a poll across a step of the wall clock is our fault; before and after it is valid', () => {
     const observer = scene()
     observer.clockStepped(6000, -3_600_000)
 
@@ -95,7 +95,7 @@ describe('what a poll is worth', () => {
     expect(observer.reasons(6200)).toEqual(["this machine's clock was set back by 60 min"])
   })
 
-  test('when all hosts fail it is ours, and over when one answers', () => {
+  test('when all hosts fail it is our fault, until one answers', () => {
     const observer = scene()
     const all = ['a', 'b', 'c'].map((host, at) => poll(host, 5000 + at, 5100 + at, failed({ kind: 'unroutable' })))
     for (const one of all) observer.record(one)
@@ -107,7 +107,7 @@ describe('what a poll is worth', () => {
   })
 })
 
-test('disturbances without end are not kept without end, and every reason is told once', () => {
+test('the number of kept disturbances is limited, and every reason appears once', () => {
   fc.assert(
     fc.property(fc.array(fc.integer({ min: 500, max: 5000 }), { minLength: 1, maxLength: 300 }), (holds) => {
       const observer = scene()

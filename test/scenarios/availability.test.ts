@@ -72,7 +72,7 @@ async function whole({ store }: Place, from: number, to: number): Promise<Histor
 }
 
 describe('the time of an endpoint', () => {
-  test('is what it was, to the millisecond, over outages and degradations', async () => {
+  test('is exact to the millisecond over outages and degradations', async () => {
     const at = await place(Date.UTC(2026, 5, 10, 3))
     await pass(at, 2 * HOUR)
     const down = [await outage(at, 17 * MINUTE + 11 * SECOND)]
@@ -98,7 +98,7 @@ describe('the time of an endpoint', () => {
     })
   })
 
-  test('is the same however it is cut, from hour to hour and over midnight', async () => {
+  test('is the same however it is divided, by hours and over midnight', async () => {
     const at = await place(Date.UTC(2026, 5, 10, 20))
     await pass(at, 3 * HOUR + 50 * MINUTE)
     const down = await outage(at, 90 * MINUTE)
@@ -113,7 +113,7 @@ describe('the time of an endpoint', () => {
     }
   })
 
-  test('in which the daemon does not run is unknown, never down and never up', async () => {
+  test('during which the daemon does not run is unknown, never down and never up', async () => {
     const path = join(temporaryDirectory(), 'history.db')
     const at = await place(Date.UTC(2026, 5, 10, 3), { path })
     await pass(at, 3 * HOUR)
@@ -152,7 +152,7 @@ describe('the time of an endpoint', () => {
     expect(day?.coverage).toBe(flooredRatio(now - at.from - bucket.unknownMs, DAY))
   })
 
-  test('of our own trouble is unknown, and that of planned maintenance is neither up nor down', async () => {
+  test('of our own failures is unknown, and planned maintenance is neither up nor down', async () => {
     const from = Date.UTC(2026, 5, 10, 3)
     const planned = { from: from + 2 * HOUR + 1234, until: from + 4 * HOUR + 777 }
     const window: PlannedWindow = {
@@ -232,7 +232,7 @@ describe('the time of an endpoint', () => {
   })
 })
 
-test('ninety days: outages, nights of maintenance and days off, rolled up and retained, come to what they were', async () => {
+test('ninety days of outages, maintenance and stops, rolled up and retained, add up exactly', async () => {
   const from = Date.UTC(2026, 7, 1)
   const intervalMs = 15 * MINUTE
   const when = { kind: 'repeated', schedule: '0 3 * * 0', durationMs: 2 * HOUR, timeZone: 'America/New_York' } as const

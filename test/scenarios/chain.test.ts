@@ -27,25 +27,22 @@ const THREE = ['a', 'b', 'c']
 const FIVE = ['a', 'b', 'c', 'd', 'e']
 
 describe('a chain that is set back', () => {
-  test.each([TWO, THREE, FIVE])(
-    'by 20 or 200 blocks at any moment makes none of its endpoints late: %s',
-    async (...names) => {
-      for (const blocks of [20, 200]) {
-        for (let phase = 0; phase < 5; phase++) {
-          const stage = stageOf(names)
-          await stage.pass(10 * MINUTE + (phase * INTERVAL) / 5)
+  test.each([TWO, THREE, FIVE])('by 20 or 200 blocks at any moment makes no endpoint late: %s', async (...names) => {
+    for (const blocks of [20, 200]) {
+      for (let phase = 0; phase < 5; phase++) {
+        const stage = stageOf(names)
+        await stage.pass(10 * MINUTE + (phase * INTERVAL) / 5)
 
-          for (const name of names) stage.set(key(name), { behind: blocks })
-          await stage.pass(2 * MINUTE)
+        for (const name of names) stage.set(key(name), { behind: blocks })
+        await stage.pass(2 * MINUTE)
 
-          expectOnly(stage)
-          for (const name of names) expect(stage.state(key(name))).toBe('up')
-        }
+        expectOnly(stage)
+        for (const name of names) expect(stage.state(key(name))).toBe('up')
       }
-    },
-  )
+    }
+  })
 
-  test('for one of its endpoints alone: that one is down two polls later, dated to the first', async () => {
+  test('at one endpoint only: that one is down two polls later, dated to the first', async () => {
     const stage = stageOf(THREE)
     await stage.pass(10 * MINUTE)
 
@@ -63,19 +60,22 @@ describe('an endpoint that claims more blocks than there are', () => {
     { names: ['b', 'liar'] },
     { names: ['liar', 'b', 'c'] },
     { names: ['liar', 'b', 'c', 'd', 'e'] },
-  ])('a billion ahead among $names makes nobody late, heard first or last, for six hours', async ({ names }) => {
-    const stage = stageOf(names)
-    stage.set(key('liar'), { behind: -1_000_000_000 })
+  ])(
+    'a billion ahead among $names makes no other endpoint late, polled first or last, for six hours',
+    async ({ names }) => {
+      const stage = stageOf(names)
+      stage.set(key('liar'), { behind: -1_000_000_000 })
 
-    await stage.pass(6 * HOUR)
+      await stage.pass(6 * HOUR)
 
-    expectOnly(stage)
-    expect(stage.reference('ethereum')).toBeLessThanOrEqual(stage.height('ethereum'))
-    for (const name of names.filter((one) => one !== 'liar')) expect(stage.state(key(name))).toBe('up')
-    expect([stage.halted('ethereum'), stage.forked('ethereum')]).toEqual([false, false])
-  })
+      expectOnly(stage)
+      expect(stage.reference('ethereum')).toBeLessThanOrEqual(stage.height('ethereum'))
+      for (const name of names.filter((one) => one !== 'liar')) expect(stage.state(key(name))).toBe('up')
+      expect([stage.halted('ethereum'), stage.forked('ethereum')]).toEqual([false, false])
+    },
+  )
 
-  test('one of two that creeps ahead makes the other late as long as that may be true, but never down', async () => {
+  test('one of two that creeps ahead makes the other late while that is plausible, but never down', async () => {
     const stage = stageOf(TWO)
     await stage.pass(10 * MINUTE)
     let ahead = 0
@@ -92,7 +92,7 @@ describe('an endpoint that claims more blocks than there are', () => {
   })
 
   test.each([THREE, FIVE])(
-    'one that creeps ahead a little more with every poll makes nobody late (%s, …)',
+    'one that creeps ahead a little more with every poll makes no other endpoint late (%s, …)',
     async (...names) => {
       const stage = stageOf(names)
       await stage.pass(10 * MINUTE)
@@ -118,7 +118,7 @@ describe('an endpoint that claims more blocks than there are', () => {
     expect(stage.reference('ethereum')).toBeLessThan(stage.height('ethereum') + 3)
   })
 
-  test('all the others are lagging behind nothing while only the liar answers, and are well when they are back', async () => {
+  test('the other endpoints do not lag while only the liar answers, and are up when they are back', async () => {
     const stage = stageOf(THREE)
     await stage.pass(10 * MINUTE)
     stage.set(key('a'), { behind: -1_000_000_000 })
@@ -147,7 +147,7 @@ describe('an endpoint behind the others', () => {
     expect(stage.counted(key('b'))).toMatchObject({ reorgs: 0 })
   }, 60_000)
 
-  test('41 hours behind is down while it says of itself that all is well', async () => {
+  test('41 hours behind is down while it reports itself healthy', async () => {
     const stage = stageOf(THREE)
     await stage.pass(5 * MINUTE)
     stage.set(key('c'), { behind: 12_300 })
@@ -174,7 +174,7 @@ describe('an endpoint behind the others', () => {
     expectOnly(stage, 'c')
   })
 
-  test('lags from lag_blocks on until lag_recover_blocks: two behind is neither begin nor end', async () => {
+  test('lags from lag_blocks on until lag_recover_blocks: two blocks behind neither begin nor end it', async () => {
     const stage = stageOf(THREE, { network: { blockTimeMs: MINUTE }, thresholds: { stallMs: 5 * MINUTE } })
     stage.set(key('c'), { behind: 2 })
     await stage.pass(30 * MINUTE)
@@ -192,7 +192,7 @@ describe('an endpoint behind the others', () => {
     expect(stage.incidents()).toHaveLength(1)
   })
 
-  test('of two, the one that has fallen behind is lagging and not the one that is ahead', async () => {
+  test('of two, the one behind lags, not the one ahead', async () => {
     const stage = stageOf(TWO)
     await stage.pass(10 * MINUTE)
     stage.set(key('b'), { behind: 5 })
@@ -208,7 +208,7 @@ describe('an endpoint behind the others', () => {
     expectOnly(stage, 'b')
   })
 
-  test('of two that are left of three is seen long after the third has died', async () => {
+  test('of the two that are left of three lags long after the third has died', async () => {
     const stage = stageOf(THREE)
     await stage.pass(10 * MINUTE)
     stage.set(key('c'), { failure: { kind: 'http', status: 503 } })
@@ -221,7 +221,7 @@ describe('an endpoint behind the others', () => {
   })
 
   test.each([400, 2000, BLOCK, MINUTE])(
-    'nobody is late because of when it is polled: blocks every %i ms, polled every 1, 10, 15 and 60 s, with slow answers',
+    'no endpoint is late because of when it is polled: blocks every %i ms, polled every 1, 10, 15 and 60 s, with slow answers',
     async (blockTimeMs) => {
       for (const intervalMs of [SECOND, INTERVAL, 15 * SECOND, MINUTE]) {
         for (const names of [TWO, THREE, FIVE]) {
@@ -245,7 +245,7 @@ describe('an endpoint behind the others', () => {
     60_000,
   )
 
-  test('a chain that is thirty times faster than configured makes nobody late, and late is still late', async () => {
+  test('a chain that is thirty times faster than configured makes no endpoint late, and a late one is still found', async () => {
     for (const names of [TWO, THREE]) {
       const stage = stageOf(names, { blockTimeMs: 400, network: { blockTimeMs: BLOCK, blockTimeGiven: false } })
       await stage.pass(10 * MINUTE)
@@ -260,8 +260,8 @@ describe('an endpoint behind the others', () => {
   })
 })
 
-describe('standing still', () => {
-  test('of one: lagging, then stalled, and not what the network does', async () => {
+describe('an endpoint that does not advance', () => {
+  test('alone among others: lagging, then stalled, and the network is not halted', async () => {
     const stage = stageOf(THREE)
     await stage.pass(10 * MINUTE)
     stage.set(key('c'), { stuckAt: stage.height('ethereum') })
@@ -274,7 +274,7 @@ describe('standing still', () => {
     expectOnly(stage, 'c')
   })
 
-  test('of two among three while the third goes on: the two are stalled, and no halt hides it', async () => {
+  test('two of three while the third advances: the two are stalled, and no halt hides it', async () => {
     const stage = stageOf(THREE)
     await stage.pass(10 * MINUTE)
     for (const name of ['b', 'c']) stage.set(key(name), { stuckAt: stage.height('ethereum') })
@@ -287,7 +287,7 @@ describe('standing still', () => {
     expectOnly(stage, 'b', 'c')
   })
 
-  test('of all is a halt of the network, once, and nobody is blamed for hours', async () => {
+  test('all of them: the network is halted, once, and no endpoint is blamed for hours', async () => {
     const stage = stageOf(THREE)
     await stage.pass(10 * MINUTE)
     const stoodAt = stage.clock.now()
@@ -301,7 +301,7 @@ describe('standing still', () => {
     expect(Math.abs((stage.open()[0]?.openedAt ?? 0) - stoodAt)).toBeLessThan(BLOCK + INTERVAL)
   })
 
-  test('a halt with one endpoint unreachable: the halt and the outage are told apart', async () => {
+  test('a halt with one endpoint unreachable: the halt and the outage are separate', async () => {
     const stage = stageOf(THREE)
     await stage.pass(10 * MINUTE)
     stage.halt('ethereum', true)
@@ -315,7 +315,7 @@ describe('standing still', () => {
     for (const name of ['a', 'c']) expect(stage.codes(key(name))).toEqual([])
   })
 
-  test('a halt that ends for one after the other: whoever has not gone on is late only then, and all is well at last', async () => {
+  test('a halt that ends for one after the other: an endpoint that has not advanced is late only then, and all are up in the end', async () => {
     const stage = stageOf(THREE)
     await stage.pass(10 * MINUTE)
     stage.halt('ethereum', true)
@@ -336,7 +336,7 @@ describe('standing still', () => {
     expect(stage.open()).toEqual([])
   })
 
-  test('a network that nobody can ask for a while is not called halted: polls that come to nothing tell no heights', async () => {
+  test('a network that cannot be polled for a while is not halted: failed polls report no heights', async () => {
     const stage = stageOf(TWO, { endpoint: { intervalMs: MINUTE }, thresholds: { failAfter: 3 } })
     await stage.pass(10 * MINUTE)
     for (const name of TWO) stage.set(key(name), { failure: { kind: 'http', status: 503 } })
@@ -348,7 +348,7 @@ describe('standing still', () => {
     expect(stage.incidents().filter(({ cause }) => cause === 'halted')).toEqual([])
   })
 
-  test('one MultiversX shard that stands still is named, and no endpoint is blamed for it', async () => {
+  test('one MultiversX shard that halts is named, and no endpoint is blamed', async () => {
     const stage = stageOf(THREE, {
       network: { family: 'multiversx', blockTimeMs: 6000 },
       endpoint: { family: 'multiversx', shards: [0, 1, 4_294_967_295] },
@@ -363,7 +363,7 @@ describe('standing still', () => {
     expectOnly(stage)
   })
 
-  test('one shard of one endpoint that stands still is that endpoint’s, and named', async () => {
+  test('one stalled shard of one endpoint is the endpoint’s fault, and named', async () => {
     const stage = stageOf(THREE, {
       network: { family: 'multiversx', blockTimeMs: 6000 },
       endpoint: { family: 'multiversx', shards: [0, 1, 4_294_967_295] },
@@ -377,7 +377,7 @@ describe('standing still', () => {
     expectOnly(stage, 'c')
   })
 
-  test('an idle Avalanche chain halts and goes on as it likes: the network says so, no endpoint is blamed', async () => {
+  test('an idle Avalanche chain that halts and goes on: the network is halted, no endpoint is blamed', async () => {
     const stage = stageOf(THREE, {
       network: { family: 'avalanche', blockTimeMs: 2000 },
       endpoint: { family: 'avalanche', checks: ['liveness', 'head'] },
@@ -404,7 +404,7 @@ describe('an endpoint alone', () => {
     expectOnly(stage)
   })
 
-  test('that syncs from 41 hours behind is down by the age of its blocks until it is there', async () => {
+  test('that syncs from 41 hours behind is down by the age of its blocks until it has caught up', async () => {
     const stage = stageOf(['a'])
     let behind = 12_300
     stage.set(key('a'), { behind: () => (behind = Math.max(0, behind - 50)) })
@@ -417,7 +417,7 @@ describe('an endpoint alone', () => {
     expect(stage.incidents()).toMatchObject([{ endpoint: 'a', closedAt: expect.any(Number) }])
   })
 
-  test('that is stuck is stalled, and late when that lasts', async () => {
+  test('that does not advance is stalled, and lagging when that lasts', async () => {
     const stage = stageOf(['a'])
     await stage.pass(10 * MINUTE)
     stage.set(key('a'), { stuckAt: stage.height('ethereum') })
@@ -458,7 +458,7 @@ describe('an endpoint alone', () => {
 })
 
 describe('heights that go back', () => {
-  test('by one block, now and then, is counted and is no fault', async () => {
+  test('by one block now and then are counted and are no fault', async () => {
     const stage = stageOf(THREE, { network: { blockTimeMs: MINUTE }, thresholds: { stallMs: 5 * MINUTE } })
     let poll = 0
     stage.set(key('c'), { behind: () => (poll++ % 9 === 0 ? 1 : 0) })
@@ -471,7 +471,7 @@ describe('heights that go back', () => {
   })
 
   test.each([TWO, THREE])(
-    'by a thousand is a restored backup: down until it has caught up (%s, …)',
+    'by a thousand are a restored backup: down until it has caught up (%s, …)',
     async (...names) => {
       const stage = stageOf(names)
       await stage.pass(10 * MINUTE)

@@ -44,42 +44,42 @@ describe('an endpoint that', () => {
       'down',
       ['wrong-network'],
     ],
-    ['limits our rate', { failure: { kind: 'rate-limited', retryAfterMs: null } }, 'degraded', ['rate-limited']],
+    ['is rate-limiting us', { failure: { kind: 'rate-limited', retryAfterMs: null } }, 'degraded', ['rate-limited']],
     ['takes three seconds', { latencyMs: 3000 }, 'degraded', ['slow']],
     ['has a clock that is two minutes behind', { clockSkewMs: -2 * MINUTE }, 'up', ['clock-skewed']],
     ['has a clock that is an hour ahead', { clockSkewMs: HOUR }, 'up', ['clock-skewed']],
     [
-      'has handled no message for two minutes',
+      'has handled no network message for two minutes',
       { liveness: (now) => ({ healthy: true, checks: [check()], heartbeatAt: now - 2 * MINUTE }) },
       'degraded',
       ['heartbeat-stale'],
     ],
     [
-      'has handled no message for two minutes, with a clock that is an hour ahead',
+      'has handled no network message for two minutes, with a clock that is an hour ahead',
       { clockSkewMs: HOUR, liveness: (now) => ({ healthy: true, checks: [check()], heartbeatAt: now - 2 * MINUTE }) },
       'degraded',
       ['heartbeat-stale', 'clock-skewed'],
     ],
     [
-      'says that it is healthy though a check of its fails again and again',
+      'reports itself healthy though one of its checks keeps failing',
       { liveness: (now) => ({ healthy: true, checks: [check(5)], heartbeatAt: now }) },
       'degraded',
       ['check-failing'],
     ],
     [
-      'says that it is unhealthy',
+      'reports itself unhealthy',
       { liveness: (now) => ({ healthy: false, checks: [check(1, false)], heartbeatAt: now }) },
       'down',
       ['unhealthy'],
     ],
     [
-      'names no check behind its health',
+      'reports itself healthy without any check',
       { liveness: (now) => ({ healthy: true, checks: [], heartbeatAt: now }) },
       'up',
       ['no-evidence'],
     ],
     ['is ten blocks behind', { behind: 10 }, 'degraded', ['lagging']],
-  ])('%s is called exactly that, and after it is well again nothing', async (_title, node, state, codes) => {
+  ])('%s has exactly these conditions, and none after it has recovered', async (_title, node, state, codes) => {
     const stage = stageOf()
     await stage.pass(5 * MINUTE)
     stage.set(key('b'), node)
@@ -97,7 +97,7 @@ describe('an endpoint that', () => {
     expect(stage.open()).toEqual([])
   })
 
-  test('asks for five minutes of peace gets them, and is degraded, then unknown, never down', async () => {
+  test('asks us to wait five minutes is not polled for that time, and is degraded, then unknown, never down', async () => {
     const stage = stageOf()
     await stage.pass(5 * MINUTE)
     stage.set(key('b'), { failure: { kind: 'rate-limited', retryAfterMs: 5 * MINUTE } })
@@ -113,7 +113,7 @@ describe('an endpoint that', () => {
     expect([stage.state(key('b')), stage.codes(key('b'))]).toEqual(['up', []])
   })
 
-  test('is slow because of one poll in ten is not called slow', async () => {
+  test('is slow in one poll of ten is not slow', async () => {
     const stage = stageOf()
     let poll = 0
     stage.set(key('b'), { latencyMs: () => (poll++ % 10 === 0 ? 4000 : 20) })
@@ -132,7 +132,7 @@ describe('an endpoint that', () => {
     expect(stage.incidents()).toEqual([])
   })
 
-  test('goes from one trouble straight to another has each of them named in its time, in one incident', async () => {
+  test('goes from one failure straight to another has both in one incident, each with its time', async () => {
     const stage = stageOf()
     await stage.pass(5 * MINUTE)
     stage.set(key('b'), { behind: 10 })
@@ -147,7 +147,7 @@ describe('an endpoint that', () => {
     expect(stage.incidents()[0]?.conditions.map(({ code }) => code)).toEqual(['lagging', 'unreachable', 'slow'])
   })
 
-  test('is down is said within two polls, the second one sooner than its turn', async () => {
+  test('is down is known within two polls, the second one early', async () => {
     const stage = stageOf()
     await stage.pass(5 * MINUTE)
     stage.set(key('b'), { failure: { kind: 'refused' } })

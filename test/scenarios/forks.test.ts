@@ -47,7 +47,7 @@ describe.each(CHAINS)('with blocks every $blockTimeMs ms, polled every $interval
     { names: ['a', 'b', 'c'], minority: ['c'] },
     { names: ['a', 'b', 'c'], minority: ['a'] },
     { names: ['a', 'b', 'c', 'd', 'e'], minority: ['b', 'e'] },
-  ])('the minority $minority of $names is forked, and nobody else', async ({ names, minority }) => {
+  ])('the minority $minority of $names is forked, and no other endpoint', async ({ names, minority }) => {
     for (const phase of phases) {
       const stage = stageOf(names, {}, chain)
       await stage.pass(20 * chain.intervalMs + phase)
@@ -66,26 +66,29 @@ describe.each(CHAINS)('with blocks every $blockTimeMs ms, polled every $interval
   test.each([
     { names: ['a', 'b'], minority: ['a'] },
     { names: ['a', 'b', 'c', 'd'], minority: ['b', 'd'] },
-  ])('$minority against as many of $names: the network is forked, nobody is blamed', async ({ names, minority }) => {
-    for (const phase of phases) {
-      const stage = stageOf(names, {}, chain)
-      await stage.pass(20 * chain.intervalMs + phase)
-      part(stage, minority)
+  ])(
+    '$minority against as many of $names: the network is forked, no endpoint is blamed',
+    async ({ names, minority }) => {
+      for (const phase of phases) {
+        const stage = stageOf(names, {}, chain)
+        await stage.pass(20 * chain.intervalMs + phase)
+        part(stage, minority)
 
-      await stage.pass(10 * Math.max(chain.intervalMs, chain.blockTimeMs))
+        await stage.pass(10 * Math.max(chain.intervalMs, chain.blockTimeMs))
 
-      expect(stage.forked('ethereum')).toBe(true)
-      expect(accused(stage)).toEqual([])
-      expect(stage.open()).toMatchObject([{ cause: 'forked', endpoint: null }])
+        expect(stage.forked('ethereum')).toBe(true)
+        expect(accused(stage)).toEqual([])
+        expect(stage.open()).toMatchObject([{ cause: 'forked', endpoint: null }])
 
-      for (const name of minority) stage.set(key(name))
-      await stage.pass(10 * Math.max(chain.intervalMs, chain.blockTimeMs))
-      expect(stage.forked('ethereum')).toBe(false)
-      expect([accused(stage), stage.open()]).toEqual([[], []])
-    }
-  })
+        for (const name of minority) stage.set(key(name))
+        await stage.pass(10 * Math.max(chain.intervalMs, chain.blockTimeMs))
+        expect(stage.forked('ethereum')).toBe(false)
+        expect([accused(stage), stage.open()]).toEqual([[], []])
+      }
+    },
+  )
 
-  test('a whole network that gives up its last blocks is no fork, whoever is asked first', async () => {
+  test('a reorganisation of a whole network is no fork, in any order of polls', async () => {
     for (const phase of phases) {
       for (const depth of [1, 2, 3]) {
         const names = ['a', 'b', 'c']
@@ -105,7 +108,7 @@ describe.each(CHAINS)('with blocks every $blockTimeMs ms, polled every $interval
 describe('a minority', () => {
   const NAMES = ['a', 'b', 'c']
 
-  test('that switches back is well again, within the usual polls, and its switches are counted as reorganisations', async () => {
+  test('that switches back has recovered within the usual polls, and its switches count as reorganisations', async () => {
     const stage = stageOf(NAMES)
     await stage.pass(10 * MINUTE)
     part(stage, ['c'])
@@ -119,7 +122,7 @@ describe('a minority', () => {
     expect(accused(stage)).toEqual(['c'])
   })
 
-  test('that stands still on its branch is both: forked, and late', async () => {
+  test('that does not advance on its branch is forked and lagging', async () => {
     const stage = stageOf(NAMES)
     await stage.pass(10 * MINUTE)
     part(stage, ['c'])
@@ -134,7 +137,7 @@ describe('a minority', () => {
     expect(stage.incidents()).toHaveLength(1)
   })
 
-  test('that also lags is forked as well: it is compared where it is', async () => {
+  test('that also lags is forked too: it is compared at its own height', async () => {
     const stage = stageOf(NAMES)
     await stage.pass(10 * MINUTE)
     part(stage, ['c'], 'other', { behind: 5 })
@@ -146,7 +149,7 @@ describe('a minority', () => {
   })
 
   test.each([CHAINS[1]!, CHAINS[3]!])(
-    'whose nodes do not tell blocks by height is found where heads meet (%j)',
+    'whose nodes cannot return blocks by height is found where heads meet (%j)',
     async (chain) => {
       const stage = stageOf(NAMES, {}, chain)
       for (const name of NAMES) stage.set(key(name), { mute: true })
@@ -163,7 +166,7 @@ describe('a minority', () => {
     },
   )
 
-  test('of one mute endpoint among three that tell: it is no fault, and is found out by its heads', async () => {
+  test('with one endpoint that cannot return blocks by height: that is no fault, and its heads show the branch', async () => {
     const stage = stageOf(NAMES)
     stage.set(key('b'), { mute: true })
     await stage.pass(HOUR)
@@ -171,7 +174,7 @@ describe('a minority', () => {
     expect([accused(stage), stage.forked('ethereum')]).toEqual([[], false])
   })
 
-  test('that parts while the third is unreachable: one against one is nobody’s fault, until there is a majority', async () => {
+  test('that forks while the third is unreachable: one against one is no endpoint’s fault until there is a majority', async () => {
     const stage = stageOf(NAMES)
     await stage.pass(10 * MINUTE)
     stage.set(key('a'), { failure: { kind: 'http', status: 503 } })
@@ -187,7 +190,7 @@ describe('a minority', () => {
     expect(accused(stage)).toEqual(['a', 'c'])
   })
 
-  test('of one that takes a turn on another block every so often, as everybody’s newest one may, is none', async () => {
+  test('of an endpoint that is briefly on another block now and then, as any may be, is no fork', async () => {
     const stage = stageOf(NAMES)
     let poll = 0
     const top = () => stage.height('ethereum')
@@ -199,7 +202,7 @@ describe('a minority', () => {
     expect([accused(stage), stage.forked('ethereum')]).toEqual([[], false])
   })
 
-  test('of a pool that told one block that lost, and is then a few blocks behind, is none', async () => {
+  test('of a pool that reported one losing block, and is then a few blocks behind, is no fork', async () => {
     const stage = stageOf(NAMES, {}, CHAINS[4])
     const story = [
       { behind: 0, loses: true },
@@ -223,7 +226,7 @@ describe('a minority', () => {
 })
 
 describe('branches without a majority', () => {
-  test('three of them, two endpoints each: forked, nobody blamed, and each is named', async () => {
+  test('three of them, two endpoints each: forked, no endpoint is blamed, and each branch is named', async () => {
     const stage = stageOf(['a', 'b', 'c', 'd', 'e', 'f'])
     await stage.pass(10 * MINUTE)
     part(stage, ['c', 'd'], 'second')
@@ -236,7 +239,7 @@ describe('branches without a majority', () => {
     expect(stage.open()[0]?.affected).toEqual(['a', 'b', 'c', 'd', 'e', 'f'])
   })
 
-  test('that one side leaves until the other is a majority: the rest is forked then, and the network no longer', async () => {
+  test('that endpoints leave until one has a majority: then the rest is forked, and the network no longer', async () => {
     const stage = stageOf(['a', 'b', 'c', 'd'])
     await stage.pass(10 * MINUTE)
     part(stage, ['c', 'd'])

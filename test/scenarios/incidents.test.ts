@@ -77,7 +77,7 @@ describe('an incident of one endpoint', () => {
     expect(stage.open()).toEqual([])
   })
 
-  test('is not opened by one failed poll in three, nor by good and bad in turns', async () => {
+  test('is not opened by one failed poll in three, nor by alternating good and bad polls', async () => {
     const stage = createStage()
     let asked = 0
     stage.set('ethereum/a', { failure: () => (asked++ % 3 === 0 ? { kind: 'timeout', afterMs: 5000 } : null) })
@@ -91,7 +91,7 @@ describe('an incident of one endpoint', () => {
     expect(turns).toBeGreaterThan(1000)
   })
 
-  test('stays one while it worsens, names every reason with its time, and is called by the worst', async () => {
+  test('stays one while it worsens, has every condition with its time, and the worst state', async () => {
     const stage = await wellFor(10 * MINUTE, createStage({ networks: [AVALANCHE] }))
     const times: number[] = []
     for (const ill of [{ behind: 10 }, REFUSED, UNHEALTHY]) {
@@ -119,7 +119,7 @@ describe('an incident of one endpoint', () => {
     ])
   })
 
-  test('is not closed when it gets better without being well', async () => {
+  test('is not closed by a better state that is not up', async () => {
     const stage = await wellFor(10 * MINUTE)
     stage.set('ethereum/a', REFUSED)
     await stage.pass(10 * MINUTE)
@@ -140,7 +140,7 @@ describe('an incident of one endpoint', () => {
     expect(only(stage.incidents())).toMatchObject({ state: 'down', closedAt: firstPoll(stage, 'ethereum/a', backAt) })
   })
 
-  test('keeps what was measured when something changed', async () => {
+  test('keeps the measurements of every change', async () => {
     const stage = await wellFor(10 * MINUTE)
     const stuckAt = stage.height('ethereum')
     stage.set('ethereum/a', { stuckAt })
@@ -229,7 +229,7 @@ describe('an endpoint that flaps', () => {
     }
   })
 
-  test('is told once, as flapping, and closed at its recovery once it is calm', async () => {
+  test('is reported once, as flapping, and closed at its recovery once it is stable', async () => {
     const stage = await wellFor(10 * MINUTE)
     await flap(stage, 'ethereum/a', { ill: MINUTE, well: MINUTE }, 30 * MINUTE)
     const lastWellFrom = stage.clock.now() - MINUTE
@@ -249,7 +249,7 @@ describe('an endpoint that flaps', () => {
     expect(closed?.conditions.every(({ until }) => until !== null)).toBe(true)
   })
 
-  test('and then does so again within the hour is the same incident again', async () => {
+  test('again within the hour continues the same incident', async () => {
     const stage = await wellFor(10 * MINUTE)
     await flap(stage, 'ethereum/a', { ill: MINUTE, well: MINUTE }, 10 * MINUTE)
     await stage.pass(15 * MINUTE)
@@ -263,7 +263,7 @@ describe('an endpoint that flaps', () => {
     expect(stage.incidents()).toHaveLength(3)
   })
 
-  test('for days does not fill pages: the first changes and the latest are kept', async () => {
+  test('for days keeps only the first and the latest changes', async () => {
     const stage = await wellFor(10 * MINUTE)
     await flap(stage, 'ethereum/a', { ill: MINUTE, well: MINUTE }, 12 * HOUR)
 
@@ -278,7 +278,7 @@ describe('an endpoint that flaps', () => {
     expect(stage.clock.now() - (times[MAX_CHANGES / 2] ?? 0)).toBeLessThan(HOUR)
   })
 
-  test('a slow succession of different faults is none', async () => {
+  test('a slow succession of different faults is no flapping', async () => {
     const stage = await wellFor(10 * MINUTE, createStage({ networks: [AVALANCHE] }))
     for (const ill of [{ behind: 10 }, REFUSED, UNHEALTHY, { latencyMs: 3000 }, { failure: { kind: 'not-json' } }]) {
       stage.set('avalanche/a', ill as Node)
@@ -301,7 +301,7 @@ describe('an endpoint that flaps', () => {
 })
 
 describe('a halt of the whole chain', () => {
-  test("is one incident of the network, from the last block to the next, and none of the endpoints'", async () => {
+  test('is one incident of the network, from the last block to the next, and none of its endpoints', async () => {
     const stage = await wellFor(10 * MINUTE)
     stage.halt('ethereum', true)
     const haltedAt = stage.clock.now()
@@ -325,7 +325,7 @@ describe('a halt of the whole chain', () => {
     expect(stage.accused()).toEqual([])
   })
 
-  test('names the chain, not an age that was true only when it was opened', async () => {
+  test('describes the chain, not an age that was true only at the opening', async () => {
     const stage = await wellFor(10 * MINUTE)
     stage.halt('ethereum', true)
     await stage.pass(2 * HOUR)
@@ -333,7 +333,7 @@ describe('a halt of the whole chain', () => {
     expect(only(stage.open()).conditions[0]?.message).toBe('no new block on any of 3 endpoints')
   })
 
-  test('and an endpoint that really dies in it are two incidents', async () => {
+  test('and an endpoint that really dies during it are two incidents', async () => {
     const stage = await wellFor(10 * MINUTE)
     stage.halt('ethereum', true)
     await stage.pass(20 * MINUTE)
@@ -367,7 +367,7 @@ describe('a halt of the whole chain', () => {
     expect(wide?.conditions[0]?.message).toBe('no new block on any of 2 endpoints')
   })
 
-  test('leaves an endpoint that was bad before it its own incident', async () => {
+  test('leaves an endpoint that failed before it its own incident', async () => {
     const stage = await wellFor(10 * MINUTE)
     stage.set('ethereum/b', { behind: 5 })
     await stage.pass(10 * MINUTE)
@@ -387,7 +387,7 @@ describe('a halt of the whole chain', () => {
     expect(stage.open()).toEqual([])
   })
 
-  test('takes in what looked like the trouble of single endpoints while it was not known yet', async () => {
+  test('absorbs incidents of single endpoints from before it was known', async () => {
     const stage = await wellFor(10 * MINUTE)
     stage.halt('ethereum', true)
     await stage.pass(20 * SECOND)
@@ -402,7 +402,7 @@ describe('a halt of the whole chain', () => {
     expect(stage.incidents().find(({ id }) => id === early.id)).toMatchObject({ absorbedBy: wide.id })
   })
 
-  test('goes on while nobody answers, and is over when a block comes', async () => {
+  test('goes on while no endpoint answers, and ends with a new block', async () => {
     const stage = await wellFor(10 * MINUTE)
     stage.halt('ethereum', true)
     await stage.pass(10 * MINUTE)
@@ -422,7 +422,7 @@ describe('a halt of the whole chain', () => {
     expect(stage.incidents().filter(({ cause }) => cause === 'halted')).toHaveLength(1)
   })
 
-  test('goes on over a reload', async () => {
+  test('continues over a reload', async () => {
     const stage = await wellFor(10 * MINUTE)
     stage.halt('ethereum', true)
     await stage.pass(10 * MINUTE)
@@ -435,7 +435,7 @@ describe('a halt of the whole chain', () => {
     expect(stage.incidents()).toHaveLength(1)
   })
 
-  test('of one shard alone is one too, and over when that shard goes on', async () => {
+  test('of a single shard is one too, and ends when that shard advances', async () => {
     const shards = [0, 1, 4294967295]
     const stage = createStage({
       networks: [
@@ -474,7 +474,7 @@ describe('a halt of the whole chain', () => {
   })
 })
 
-describe('a fork in which nobody has a majority', () => {
+describe('a fork without a majority', () => {
   const TWO: StageNetwork = { name: 'ethereum', endpoints: ['a', 'b'] }
 
   async function forked(): Promise<Stage> {
@@ -484,7 +484,7 @@ describe('a fork in which nobody has a majority', () => {
     return stage
   }
 
-  test("is one incident of the network, names both sides, and is none of the endpoints'", async () => {
+  test('is one incident of the network that names both sides, and none of its endpoints', async () => {
     const stage = await forked()
     const open = only(stage.open())
     stage.set('ethereum/b')
@@ -497,7 +497,7 @@ describe('a fork in which nobody has a majority', () => {
     expect(stage.accused()).toEqual([])
   })
 
-  test('goes on over a reload, and while one side is silent', async () => {
+  test('continues over a reload, and while one side does not answer', async () => {
     const stage = await forked()
     const before = only(stage.open())
     stage.reconfigure([TWO])
@@ -515,10 +515,10 @@ describe('a fork in which nobody has a majority', () => {
   })
 })
 
-describe('while our own network is gone', () => {
+describe('while our own network is down', () => {
   const UNREACHED: Node = { failure: { kind: 'unroutable' } }
 
-  test('nothing is opened, and what was open goes on and is closed when it is over', async () => {
+  test('no incident opens, and open ones continue and are closed afterwards', async () => {
     const stage = await wellFor(10 * MINUTE)
     stage.set('ethereum/a', REFUSED)
     await stage.pass(10 * MINUTE)
@@ -537,7 +537,7 @@ describe('while our own network is gone', () => {
     })
   })
 
-  test('an endpoint that recovers in between two failures of ours is never down without a reason', async () => {
+  test('an endpoint that recovers between two failures of ours is never down without a condition', async () => {
     const stage = await wellFor(10 * MINUTE)
     stage.set('ethereum/a', REFUSED)
     await stage.pass(10 * MINUTE)

@@ -41,7 +41,7 @@ function only<T>(items: readonly T[]): T {
 }
 
 describe('in planned maintenance', () => {
-  test('nothing is opened, and what is well again by its end never was an incident', async () => {
+  test('no incident opens, and an endpoint that has recovered by its end never has one', async () => {
     const stage = stageWith(once(10 * MINUTE, 70 * MINUTE))
     await passTo(stage, 11 * MINUTE)
     const state = stage.state('ethereum/a')
@@ -55,7 +55,7 @@ describe('in planned maintenance', () => {
     expect(stage.incidents()).toEqual([])
   })
 
-  test('what is still wrong at its end is opened then, and dated to the end', async () => {
+  test('a failure that lasts longer opens an incident at its end', async () => {
     const stage = stageWith(once(10 * MINUTE, 70 * MINUTE))
     await passTo(stage, 30 * MINUTE)
     stage.set('ethereum/a', REFUSED)
@@ -72,7 +72,7 @@ describe('in planned maintenance', () => {
     expect(stage.state('ethereum/a')).toBe('down')
   })
 
-  test('a poll that begins in it and fails after it is held against nobody before its end', async () => {
+  test('a poll that begins in it and fails after it does not count before its end', async () => {
     const until = 70 * MINUTE + 2500
     const stage = stageWith(once(10 * MINUTE, until))
     await passTo(stage, 30 * MINUTE)
@@ -86,7 +86,7 @@ describe('in planned maintenance', () => {
     expect(incident.confirmedAt).toBeGreaterThanOrEqual(incident.openedAt)
   })
 
-  test('an incident that was open before goes on, and may be closed', async () => {
+  test('an earlier open incident continues, and may be closed', async () => {
     const stage = stageWith(once(20 * MINUTE, 80 * MINUTE))
     await passTo(stage, 15 * MINUTE)
     stage.set('ethereum/a', REFUSED)
@@ -103,7 +103,7 @@ describe('in planned maintenance', () => {
     expect(stage.incidents()).toHaveLength(2)
   })
 
-  test("others' outages are not hidden", async () => {
+  test('outages of other endpoints are not hidden', async () => {
     const stage = stageWith(once(10 * MINUTE, 70 * MINUTE))
     await passTo(stage, 20 * MINUTE)
     stage.set('ethereum/a', REFUSED)
@@ -134,7 +134,7 @@ describe('in planned maintenance', () => {
     expect(only(stage.open()).openedAt).toBe(START + 60 * MINUTE)
   })
 
-  test('every night at the hour that people mean, over both changes of clocks', async () => {
+  test('every night at the local hour, over both changes of clocks', async () => {
     // Bucharest goes to summer time on 29 March 2026 at 03:00, and back on 25 October at 04:00.
     for (const [night, hourUtc] of [
       [Date.UTC(2026, 2, 27), 2],
@@ -157,7 +157,7 @@ describe('in planned maintenance', () => {
     }
   })
 
-  test('a window across the change of clocks lasts as long as it says', async () => {
+  test('a window across the change of clocks has its configured duration', async () => {
     // 29 March 2026 in Bucharest: 03:00 becomes 04:00. From 02:30 for two hours is until 05:30 by the clock on the wall.
     const from = Date.UTC(2026, 2, 29, 0, 30)
     const when = {
@@ -177,7 +177,7 @@ describe('in planned maintenance', () => {
 })
 
 describe('a window over a whole network', () => {
-  test('lets neither its endpoints nor the network open anything, until its end', async () => {
+  test('lets neither its endpoints nor the network open an incident until its end', async () => {
     const stage = stageWith(once(10 * MINUTE, 70 * MINUTE, null))
     await passTo(stage, 20 * MINUTE)
     stage.halt('ethereum', true)
@@ -196,7 +196,7 @@ describe('a window over a whole network', () => {
     expect(stage.open()).toHaveLength(2)
   })
 
-  test('in which the chain goes on again makes no incident of a halt', async () => {
+  test('during which a halt ends makes no incident of it', async () => {
     const stage = stageWith(once(10 * MINUTE, 70 * MINUTE, null))
     await passTo(stage, 20 * MINUTE)
     stage.halt('ethereum', true)
@@ -207,7 +207,7 @@ describe('a window over a whole network', () => {
     expect(stage.incidents()).toEqual([])
   })
 
-  test('hides no halt when it is over a part of it', async () => {
+  test('hides no halt that outlasts it', async () => {
     const stage = stageWith(once(10 * MINUTE, 70 * MINUTE, ['a']))
     await passTo(stage, 20 * MINUTE)
     stage.halt('ethereum', true)
@@ -218,7 +218,7 @@ describe('a window over a whole network', () => {
   })
 })
 
-test('one that is on another branch while it is worked on forks nobody', async () => {
+test('an endpoint on another branch during maintenance forks no network', async () => {
   const networks = [{ name: 'ethereum', endpoints: ['a', 'b'] }]
   const stage = createStage({ networks, windows: [once(10 * MINUTE, 70 * MINUTE)], now: START })
   await passTo(stage, 20 * MINUTE)
@@ -232,7 +232,7 @@ test('one that is on another branch while it is worked on forks nobody', async (
 })
 
 describe('a reload', () => {
-  test('that ends a window early opens what is wrong from then on', async () => {
+  test('that ends a window early opens incidents from then on', async () => {
     const stage = stageWith(once(10 * MINUTE, 70 * MINUTE))
     await passTo(stage, 20 * MINUTE)
     stage.set('ethereum/a', REFUSED)
@@ -245,7 +245,7 @@ describe('a reload', () => {
     expect(only(stage.open()).openedAt).toBe(START + 40 * MINUTE)
   })
 
-  test('that makes it longer opens nothing before its new end', async () => {
+  test('that extends a window opens no incident before its new end', async () => {
     const stage = stageWith(once(10 * MINUTE, 30 * MINUTE))
     await passTo(stage, 20 * MINUTE)
     stage.set('ethereum/a', REFUSED)
@@ -275,7 +275,7 @@ describe('a restart', () => {
     expect(only(second.open()).openedAt).toBe(START + 70 * MINUTE)
   })
 
-  test('over its end opens what is still wrong, from the end on', async () => {
+  test('over its end opens an incident for a lasting failure, from the end on', async () => {
     const windows = [once(10 * MINUTE, 70 * MINUTE)]
     const first = stageWith(...windows)
     await passTo(first, 20 * MINUTE)

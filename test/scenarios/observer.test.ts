@@ -40,7 +40,7 @@ const THREE = ['a', 'b', 'c']
 
 describe('our own network', () => {
   test.each(GONE.flatMap((failure) => [10 * SECOND, MINUTE, HOUR].map((forMs) => ({ failure, forMs }))))(
-    'gone for $forMs ms ($failure.kind): nobody is accused, everybody is unknown meanwhile and well within a round after',
+    'down for $forMs ms ($failure.kind): no endpoint is blamed, all are unknown meanwhile and up within a round after',
     async ({ failure, forMs }) => {
       const stage = stageOf(THREE)
       await stage.pass(10 * MINUTE)
@@ -61,7 +61,7 @@ describe('our own network', () => {
     },
   )
 
-  test('gone while a node of ours on this very machine answers: that one stays up, the distant ones are unknown', async () => {
+  test('down while a node on this machine answers: that one stays up, the distant ones are unknown', async () => {
     const stage = stageOf([{ name: 'own', host: '127.0.0.1' }, { name: 'lan', host: '192.168.1.7' }, ...THREE])
     await stage.pass(10 * MINUTE)
     fail(stage, THREE, { kind: 'unroutable' })
@@ -74,7 +74,7 @@ describe('our own network', () => {
     expectNobody(stage)
   })
 
-  test('works as far as the distant ones answer: the node on this machine that does not is down', async () => {
+  test('works while distant nodes answer: a node on this machine that does not answer is down', async () => {
     const stage = stageOf([{ name: 'own', host: '127.0.0.1' }, ...THREE])
     await stage.pass(10 * MINUTE)
     fail(stage, ['own'], REFUSED)
@@ -84,7 +84,7 @@ describe('our own network', () => {
     expect(stage.impaired()).toEqual([])
   })
 
-  test('has no name server: names cannot be found, addresses go on; the named ones are unknown, none is down', async () => {
+  test('has no name server: endpoints with a name are unknown, those with an address stay up, no endpoint is down', async () => {
     const stage = stageOf([{ name: 'd', host: '198.51.100.4' }, { name: 'e', host: '198.51.100.5' }, ...THREE])
     await stage.pass(10 * MINUTE)
     fail(stage, THREE, { kind: 'dns', code: 'EAI_AGAIN' })
@@ -98,7 +98,7 @@ describe('our own network', () => {
     expectNobody(stage)
   })
 
-  test('is fine when one name of three is gone: that endpoint is down', async () => {
+  test('works when one name of three cannot be resolved: that endpoint is down', async () => {
     const stage = stageOf(THREE)
     await stage.pass(10 * MINUTE)
     fail(stage, ['b'], { kind: 'dns', code: 'ENOTFOUND' })
@@ -108,7 +108,7 @@ describe('our own network', () => {
     expect(stage.impaired()).toEqual([])
   })
 
-  test('is back in pieces: who answers is judged again, who does not is down from then on only', async () => {
+  test('is back in part: endpoints that answer are judged again, the others are down only from then on', async () => {
     const stage = stageOf(THREE)
     await stage.pass(10 * MINUTE)
     fail(stage, THREE, { kind: 'timeout', afterMs: 5000 })
@@ -123,7 +123,7 @@ describe('our own network', () => {
     expect(stage.accused().every((one) => one.key === key('c') && one.at >= backAt)).toBe(true)
   })
 
-  test('flaps for an hour, ten seconds gone and twenty there: nobody is ever accused', async () => {
+  test('flaps for an hour, ten seconds down and twenty up: no endpoint is ever blamed', async () => {
     const stage = stageOf([...THREE, 'd', 'e'])
     await stage.pass(10 * MINUTE)
     for (let time = 0; time < 120; time++) {
@@ -139,8 +139,8 @@ describe('our own network', () => {
   })
 })
 
-describe('nodes that die while our network is well', () => {
-  test('one host of two: down, by the word of the other', async () => {
+describe('nodes that die while our network works', () => {
+  test('one host of two: down, because the other answers', async () => {
     const stage = stageOf(['a', 'b'])
     await stage.pass(10 * MINUTE)
     fail(stage, ['b'], { kind: 'timeout', afterMs: 5000 })
@@ -150,7 +150,7 @@ describe('nodes that die while our network is well', () => {
     expect(stage.impaired()).toEqual([])
   })
 
-  test('two hosts, one after the other, a minute apart: both down, also the second, which failed alone', async () => {
+  test('two hosts, a minute apart: both down, also the second, which failed alone', async () => {
     const stage = stageOf(['a', 'b'])
     await stage.pass(10 * MINUTE)
     fail(stage, ['a'], REFUSED)
@@ -163,7 +163,7 @@ describe('nodes that die while our network is well', () => {
     expect(stage.incidents()).toHaveLength(2)
   })
 
-  test('two of three hosts at the same moment: both down, by the word of the third', async () => {
+  test('two of three hosts at the same moment: both down, because the third answers', async () => {
     const stage = stageOf(THREE)
     await stage.pass(10 * MINUTE)
     fail(stage, ['a', 'b'], REFUSED)
@@ -172,7 +172,7 @@ describe('nodes that die while our network is well', () => {
     expect(states(stage, THREE)).toEqual(['down', 'down', 'up'])
   })
 
-  test('one host with five endpoints, all there is: down, all five', async () => {
+  test('a single host with five endpoints: all five down', async () => {
     const names = ['a', 'b', 'c', 'd', 'e']
     const stage = stageOf(names.map((name) => ({ name, host: 'node.example.org' })))
     await stage.pass(10 * MINUTE)
@@ -183,7 +183,7 @@ describe('nodes that die while our network is well', () => {
     expect(stage.impaired()).toEqual([])
   })
 
-  test('one endpoint on each of two hosts, where others answer: down, both, and no doubt about our network', async () => {
+  test('one endpoint on each of two hosts where others answer: both down, and our network works', async () => {
     const on = (host: string) =>
       ['1', '2', '3'].map((number) => ({ name: `${host}${number}`, host: `${host}.example.org` }))
     const stage = stageOf([...on('a'), ...on('b')])
@@ -198,7 +198,7 @@ describe('nodes that die while our network is well', () => {
     expect(stage.incidents()).toHaveLength(2)
   })
 
-  test('a single endpoint: down, there is nobody else to ask', async () => {
+  test('a single endpoint: down, because there is no other to ask', async () => {
     const stage = stageOf(['a'])
     await stage.pass(10 * MINUTE)
     for (const failure of GONE) {
@@ -212,7 +212,7 @@ describe('nodes that die while our network is well', () => {
     expect(stage.incidents()).toHaveLength(3)
   })
 
-  test('a node that was down before our network went is down again after it: one incident, its end not made up', async () => {
+  test('a node that was down before our network failed is down again after it: one incident, without an invented end', async () => {
     const stage = stageOf(THREE)
     await stage.pass(10 * MINUTE)
     fail(stage, ['c'], REFUSED)
@@ -228,7 +228,7 @@ describe('nodes that die while our network is well', () => {
     expect(stage.accused().every((one) => one.key === key('c'))).toBe(true)
   })
 
-  test('a node that falls ill behind an own outage is down when we can see again', async () => {
+  test('a node that fails during our own outage is down after it', async () => {
     const stage = stageOf(THREE)
     await stage.pass(10 * MINUTE)
     fail(stage, THREE, { kind: 'unroutable' })
@@ -241,7 +241,7 @@ describe('nodes that die while our network is well', () => {
     expect(stage.incidents()).toHaveLength(1)
   })
 
-  test('that were dead before our first start ever: down, each of them, though nobody has answered yet', async () => {
+  test('that were dead before our very first start: all down, though no host has answered yet', async () => {
     const stage = stageOf(THREE)
     fail(stage, THREE, REFUSED)
     await stage.pass(2 * MINUTE)
@@ -251,7 +251,7 @@ describe('nodes that die while our network is well', () => {
 })
 
 describe('a restart', () => {
-  test('while our network is gone: whoever was well before is unknown, not down, until the network is back', async () => {
+  test('while our network is down: endpoints that were up before are unknown, not down, until the network is back', async () => {
     const before = stageOf(THREE)
     await before.pass(10 * MINUTE)
     const stage = stageOf(THREE, {}, { saved: before.saved(), now: before.clock.now() + MINUTE })
@@ -266,7 +266,7 @@ describe('a restart', () => {
     expectNobody(stage)
   })
 
-  test('while one node is dead that was well before: it is down, the others vouch for our network', async () => {
+  test('while one node is dead that was up before: it is down, because other hosts answer', async () => {
     const before = stageOf(THREE)
     await before.pass(10 * MINUTE)
     const stage = stageOf(THREE, {}, { saved: before.saved(), now: before.clock.now() + MINUTE })
@@ -279,7 +279,7 @@ describe('a restart', () => {
 
 describe('this process', () => {
   test.each([600, 5000, 60_000, 600_000])(
-    'stands still for %i ms, again and again, with answers on their way: nobody is accused',
+    'stands still for %i ms, again and again, with answers on their way: no endpoint is blamed',
     async (ms) => {
       const stage = stageOf([...THREE, 'd', 'e'], { thresholds: { failAfter: 1 } })
       for (const name of THREE) stage.set(key(name), { latencyMs: 1500 })
@@ -298,7 +298,7 @@ describe('this process', () => {
     },
   )
 
-  test('stands still while a node dies: it is down after it, as late as two fair polls take', async () => {
+  test('stands still while a node dies: the node is down two valid polls later', async () => {
     const stage = stageOf(THREE)
     await stage.pass(5 * MINUTE)
     fail(stage, ['b'], REFUSED)
@@ -309,7 +309,7 @@ describe('this process', () => {
     expect(stage.accused().every((one) => one.key === key('b'))).toBe(true)
   })
 
-  test('is out of file descriptors for some polls: unknown, with the reason, and nobody is accused', async () => {
+  test('is out of file descriptors for some polls: unknown, with the reason, and no endpoint is blamed', async () => {
     const stage = stageOf(THREE)
     await stage.pass(5 * MINUTE)
     fail(stage, THREE, { kind: 'local-resources', code: 'EMFILE' })
@@ -345,7 +345,7 @@ describe('this machine’s clock', () => {
   }
 
   test.each([HOUR, -HOUR, 5 * SECOND, -5 * SECOND])(
-    'is set by %i ms: nobody is accused, then or after, and all are judged again within a round',
+    'is set by %i ms: no endpoint is blamed, and all are judged again within a round',
     async (ms) => {
       for (const names of [['a'], ['a', 'b'], THREE]) {
         const stage = stageOf(names, OVER)
@@ -365,7 +365,7 @@ describe('this machine’s clock', () => {
     },
   )
 
-  test('was wrong and is put right: that the nodes’ clocks seemed off is over', async () => {
+  test('was wrong and is corrected: the nodes’ clocks no longer seem skewed', async () => {
     const stage = stageOf(THREE, OVER)
     stage.clock.stepWall(HOUR)
     await stage.pass(10 * MINUTE)
@@ -377,7 +377,7 @@ describe('this machine’s clock', () => {
     expectNobody(stage)
   })
 
-  test('drifts by 500 ppm for a day: that is no jump, and nobody is accused', async () => {
+  test('drifts by 500 ppm for a day: that is no jump, and no endpoint is blamed', async () => {
     const stage = stageOf(THREE)
     for (let minute = 0; minute < 24 * 60; minute++) {
       await stage.pass(MINUTE)
@@ -389,7 +389,7 @@ describe('this machine’s clock', () => {
     expectNobody(stage)
   }, 60_000)
 
-  test('is set while a node is down: it is down again after, and its incident is one', async () => {
+  test('is set while a node is down: it is down again afterwards, in the same incident', async () => {
     const stage = stageOf(THREE)
     await stage.pass(10 * MINUTE)
     fail(stage, ['b'], REFUSED)
@@ -403,7 +403,7 @@ describe('this machine’s clock', () => {
 })
 
 describe('fail_after 1', () => {
-  test('takes one poll that another host vouches for, and not one of an outage of ours', async () => {
+  test('counts one poll that another host’s answer confirms, and none during an outage of ours', async () => {
     const stage = stageOf(THREE, { thresholds: { failAfter: 1 } })
     await stage.pass(10 * MINUTE)
     fail(stage, THREE, { kind: 'timeout', afterMs: 5000 })

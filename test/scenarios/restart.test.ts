@@ -46,7 +46,7 @@ async function startedAgain(stage: Stage, saved: Saved, offMs: number, options: 
 const lately = (stage: Stage, message: string) => stage.log.filter((line) => line.message === message).length
 
 describe('an incident that is open when the daemon stops', () => {
-  test('goes on after it with the same id, and is closed at the first good poll', async () => {
+  test('continues after the restart with the same id, and is closed at the first good poll', async () => {
     const first = createStage()
     await first.pass(10 * MINUTE)
     first.set('ethereum/a', REFUSED)
@@ -72,7 +72,7 @@ describe('an incident that is open when the daemon stops', () => {
     expect(lately(second, 'incident opened')).toBe(0)
   })
 
-  test('is closed at the first poll after the start when the node recovered meanwhile', async () => {
+  test('is closed at the first poll after the start if the node recovered meanwhile', async () => {
     const first = createStage()
     await first.pass(10 * MINUTE)
     first.set('ethereum/a', REFUSED)
@@ -90,7 +90,7 @@ describe('an incident that is open when the daemon stops', () => {
     expect(only(second.incidents())).toMatchObject({ id: before.id, closedAt: good })
   })
 
-  test('is closed when the endpoint is not configured any more', async () => {
+  test('is closed if the endpoint is no longer configured', async () => {
     const first = createStage()
     await first.pass(10 * MINUTE)
     first.set('ethereum/a', REFUSED)
@@ -102,7 +102,7 @@ describe('an incident that is open when the daemon stops', () => {
     expect(only(second.incidents())).toMatchObject({ id: before.id, closedAt: second.clock.now() })
   })
 
-  test('is judged no better by what cannot be read: the endpoint is unknown until it is polled', async () => {
+  test('stays open if the saved health cannot be read: the endpoint is unknown until it is polled', async () => {
     const first = createStage()
     await first.pass(10 * MINUTE)
     first.set('ethereum/a', REFUSED)
@@ -121,7 +121,7 @@ describe('an incident that is open when the daemon stops', () => {
 })
 
 describe('kill -9', () => {
-  test('as an outage is confirmed loses nothing: it is confirmed again, and dated back to its first bad poll', async () => {
+  test('while an outage is confirmed loses nothing: it is confirmed again, and dated back to its first bad poll', async () => {
     const first = createStage()
     await first.pass(10 * MINUTE)
     const diedAt = first.clock.now()
@@ -137,7 +137,7 @@ describe('kill -9', () => {
     expect(only(second.open())).toMatchObject({ id: lost.id, openedAt: firstPoll(first, 'ethereum/a', diedAt) })
   })
 
-  test('as a recovery is confirmed leaves it open, until it is confirmed again', async () => {
+  test('while a recovery is confirmed leaves the incident open until it is confirmed again', async () => {
     const first = createStage()
     await first.pass(10 * MINUTE)
     first.set('ethereum/a', REFUSED)
@@ -158,7 +158,7 @@ describe('kill -9', () => {
     })
   })
 
-  test('at any moment of an outage leaves one incident, and with a pause none that begins before its outage', async () => {
+  test('at any moment of an outage leaves one incident, which never begins before the outage', async () => {
     for (let moment = 0; moment < 12; moment++) {
       const first = createStage()
       await first.pass(10 * MINUTE)
@@ -207,7 +207,7 @@ describe('flapping', () => {
     }
   }
 
-  test('is still known after a restart: the third time is told as that', async () => {
+  test('is still known after a restart: the third failure is flapping', async () => {
     const first = createStage()
     await first.pass(10 * MINUTE)
     await flap(first, 2)
@@ -219,7 +219,7 @@ describe('flapping', () => {
     expect(third).toMatchObject({ flapping: true, flaps: 2, closedAt: null })
   })
 
-  test('goes on over a restart as the same incident, open or closed', async () => {
+  test('continues over a restart as the same incident, open or closed', async () => {
     const first = createStage()
     await first.pass(10 * MINUTE)
     await flap(first, 5)
@@ -246,7 +246,7 @@ describe('an event of the whole network', () => {
     return only(found)
   }
 
-  test('a halt goes on over restarts as one incident, and is over at the next block', async () => {
+  test('a halt continues over restarts as one incident, and ends at the next block', async () => {
     const first = createStage()
     await first.pass(10 * MINUTE)
     first.halt('ethereum', true)
@@ -268,7 +268,7 @@ describe('an event of the whole network', () => {
     expect([...second.accused(), ...third.accused()]).toEqual([])
   })
 
-  test('a halt that ended while nobody watched is over at the first poll that says so', async () => {
+  test('a halt that ended while the daemon was stopped ends at the first poll that shows it', async () => {
     const first = createStage()
     await first.pass(10 * MINUTE)
     first.halt('ethereum', true)
@@ -286,7 +286,7 @@ describe('an event of the whole network', () => {
     expect((closedAt ?? 0) - startedAt).toBeLessThan(INTERVAL)
   })
 
-  test('a fork goes on over a restart as one incident, and is over when they are of one mind', async () => {
+  test('a fork continues over a restart as one incident, and ends when all endpoints agree', async () => {
     const networks: StageNetwork[] = [{ name: 'ethereum', endpoints: ['a', 'b'] }]
     const first = createStage({ networks })
     await first.pass(10 * MINUTE)

@@ -6,7 +6,7 @@ import { anyTimeline, play } from '../support/timelines.ts'
  * The ground truth stands in `timelines.ts`, beside each fault: from which poll on it could be seen, and what must be said of it.
  * `npm run reliability` plays thousands of these.
  */
-test('every fault is found and over in time, nobody who is well is accused, and nobody goes down by our own fault', {
+test('every fault is found and over in time, no healthy endpoint is blamed, and none is down by our own fault', {
   timeout: 60_000,
 }, async () => {
   await fc.assert(

@@ -66,7 +66,7 @@ function story(names: readonly string[], over: Partial<Network> = {}, of: Partia
 
 const THREE = ['a', 'b', 'c']
 
-describe('an endpoint that cannot be asked', () => {
+describe('an endpoint whose poll fails', () => {
   const SAMPLES: Record<FailureKind, Failure> = {
     timeout: { kind: 'timeout', afterMs: 5000 },
     dns: { kind: 'dns', code: 'ENOTFOUND' },
@@ -102,7 +102,7 @@ describe('an endpoint that cannot be asked', () => {
   }
 
   test.each(FAILURE_KINDS.filter((kind) => kind !== 'local-resources'))(
-    '%s is one clear condition, and disturbs nobody else',
+    '%s is one clear condition, and does not affect other endpoints',
     (kind) => {
       const told = story(THREE)
       told.poll(5)
@@ -121,7 +121,7 @@ describe('an endpoint that cannot be asked', () => {
     },
   )
 
-  test('for want of our own resources is never called down: its state becomes unknown', () => {
+  test('because our machine is out of resources is never down: its state becomes unknown', () => {
     const told = story(THREE)
     told.poll(5)
 
@@ -141,7 +141,7 @@ describe('an endpoint that cannot be asked', () => {
     expect(stateAt(health, told.now() + 2 * INTERVAL + 1)).toBe('unknown')
   })
 
-  test('a node that asks for patience is rate-limited for two intervals, and then unknown until it is asked again', () => {
+  test('a node that asks us to wait is rate-limited for two intervals, and then unknown until the next poll', () => {
     const told = story(THREE)
     told.poll(5)
 
@@ -167,7 +167,7 @@ describe('an endpoint behind the others', () => {
     expect([told.state('a'), told.codes('a')]).toEqual(['up', []])
   })
 
-  test('one liar far ahead makes nobody late when it is heard first, or alone for a while, or after a reload', () => {
+  test('one endpoint far ahead makes no other late, polled first, alone for a while, or after a reload', () => {
     const lie = 1_000_000_000
     const lying: Answer = (height, at, of) => honest(height + lie, at, of)
     const silent = failing({ kind: 'timeout', afterMs: 5000 })
@@ -194,7 +194,7 @@ describe('an endpoint behind the others', () => {
     expect(again.health('b')?.heads[0]?.lagBlocks).toBe(0)
   })
 
-  test('an endpoint of another chain has no say in where this one is', () => {
+  test('an endpoint of another chain does not move the reference head', () => {
     const told = story(THREE)
     told.poll(3, { b: failing({ kind: 'wrong-network', expected: 1, actual: '5' }), c: behind(0) })
 
@@ -203,7 +203,7 @@ describe('an endpoint behind the others', () => {
   })
 })
 
-describe('what a node says of itself', () => {
+describe('what a node reports about itself', () => {
   const says =
     (over: Parameters<typeof liveness>[1], heartbeatLagMs = 1000): Answer =>
     (height, at, of) => ({ ...honest(height, at, of), liveness: good(liveness(at - heartbeatLagMs, over)) })
@@ -218,7 +218,7 @@ describe('what a node says of itself', () => {
       ['unhealthy'],
     ],
     [
-      'healthy, but for three failures of a check in a row is degraded',
+      'healthy with three consecutive failures of a check is degraded',
       says({ checks: [nodeCheck('P', { contiguousFailures: 3 })] }),
       'degraded',
       ['check-failing'],
@@ -226,12 +226,7 @@ describe('what a node says of itself', () => {
     ['two failures are no condition', says({ checks: [nodeCheck('P', { contiguousFailures: 2 })] }), 'up', []],
     ['silent for a minute is degraded', says({}, 60_000), 'degraded', ['heartbeat-stale']],
     ['silent for 59 s is up', says({}, 59_000), 'up', []],
-    [
-      'healthy without one check is up, and that there is no evidence is shown',
-      says({ checks: [] }),
-      'up',
-      ['no-evidence'],
-    ],
+    ['healthy without any check is up, and the missing evidence is shown', says({ checks: [] }), 'up', ['no-evidence']],
   ])('%s', (_title, answer, state, codes) => {
     const told = avalanche()
     told.poll(3, { a: answer })
@@ -240,7 +235,7 @@ describe('what a node says of itself', () => {
     expect(told.state('b')).not.toBe('down')
   })
 
-  test('a node that says healthy while it lags is called lagging', () => {
+  test('a node that reports itself healthy while it lags is lagging', () => {
     const told = avalanche()
     told.poll(2, { a: (height, at, of) => says({})(height - 50, at, of) })
 
@@ -259,7 +254,7 @@ describe('what a node says of itself', () => {
 })
 
 describe('the rest of the rules', () => {
-  test.each([-10_000, 10_000])('a clock %i ms off is shown and changes no state', (clockSkewMs) => {
+  test.each([-10_000, 10_000])('a clock that is wrong by %i ms is shown and changes no state', (clockSkewMs) => {
     const told = story(THREE)
     told.poll(2, { a: (height, at, of) => ({ ...honest(height, at, of), clockSkewMs }) })
 
@@ -302,7 +297,7 @@ describe('the rest of the rules', () => {
     expect(told.state('b')).toBe('up')
   })
 
-  test('a shard that fails is named; when all fail alike it is the endpoint that fails', () => {
+  test('a failing shard is named; if all fail alike the endpoint fails', () => {
     const shards = [0, 1]
     const told = story(THREE, { family: 'multiversx' }, { family: 'multiversx', shards })
     const failingOn =
@@ -321,7 +316,7 @@ describe('the rest of the rules', () => {
     expect(message('c')).toBe('connection refused')
   })
 
-  test('a bad poll before a long pause and one after it are not two in a row', () => {
+  test('bad polls before and after a long pause are not consecutive', () => {
     const told = story(THREE)
     told.poll(5)
     told.poll(1, { a: failing({ kind: 'refused' }) })
@@ -339,7 +334,7 @@ describe('the rest of the rules', () => {
     expect(stateAt(again.health('a')!, later)).toBe('up')
   })
 
-  test('when nobody answers any more nobody says where the chain is', () => {
+  test('when no endpoint answers any more there is no reference head', () => {
     const told = story(THREE)
     told.poll(5)
     const gone = failing({ kind: 'refused' })
@@ -349,7 +344,7 @@ describe('the rest of the rules', () => {
     expect(told.view.references(told.now())).toEqual([])
   })
 
-  test('after a restart the state is unknown until the next poll, and an outage goes on where it was', () => {
+  test('after a restart the state is unknown until the next poll, and an outage continues', () => {
     const told = story(THREE)
     told.poll(5)
     told.poll(3, { a: failing({ kind: 'refused' }) })

@@ -6,8 +6,8 @@ import { type Block, type Branch, createBlockReports, type HeightReports, type R
  * counts only once both sides have repeated it: otherwise a reorganisation of all endpoints would look like a fork.
  *
  * Heads often never meet: with blocks every 2 s and polls every 10 s, a is read at 100, 105, 110, b at 103, 108, 113. So there is
- * a common height at which all are compared (105, when that is agreed): each endpoint is asked for its block there in its next
- * poll, and once all have reported it the common height moves on. It moves back for an endpoint that lags, as far as
+ * a common height at which all are compared (105, when that is agreed): the next poll of each endpoint requests its block
+ * there, and once all have reported it the common height moves on. It moves back for an endpoint that lags, as far as
  * `maxBacktrackBlocks`. A majority is one of all endpoints that are at the height or about to reach it (`slackBlocks`): of five,
  * two that are first at 106 and disagree are no fork, because three are open.
  */
@@ -25,9 +25,9 @@ export interface Branches {
   /** Grows whenever an endpoint reports a block that it did not report before, or a report expires. */
   readonly changes: number
   isReported(height: number, hash: string): boolean
-  /** Whether an endpoint whose head is at this height may have to be asked for an older block. */
+  /** Whether an endpoint whose head is at this height may have to report an older block too. */
   mayNeedComparison(height: number): boolean
-  /** Which block an endpoint must be asked for; `null` where the blocks at these heights are enough to compare it. */
+  /** The height of a further block that an endpoint must report; `null` where the blocks at these heights are enough to compare it. */
   heightToCompare(endpoint: string, heights: readonly number[]): number | null
   shift(ms: number): void
 }

@@ -12,7 +12,7 @@ import { type ChainReference, createReferenceHead } from './reference-head.ts'
 export interface ChainView {
   /** Takes a head that an endpoint reported. `compared`: further blocks that it was asked for. */
   add(endpoint: string, head: Head, at: UnixMs, compared?: readonly Block[]): HeadMove
-  /** The height at which an endpoint whose head was just read must be asked for its block; `null`: none. */
+  /** The height of a further block that an endpoint must report to be compared, after its head was read; `null`: none. */
   heightToCompare(endpoint: string, head: Head): number | null
   /** An endpoint that was removed, or serves another chain, no longer counts. */
   forget(endpoint: string): void

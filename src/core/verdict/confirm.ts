@@ -111,7 +111,7 @@ function nextTraces(
   return verdict === null ? traces : withReasons(traces, verdict)
 }
 
-/** A verdict always has a condition: if several findings took turns and none is confirmed, all of them count as confirmed. */
+/** A verdict always has a condition: if several findings took turns without being confirmed, all of them count. */
 function withReasons(traces: readonly Trace[], verdict: Verdict): readonly Trace[] {
   const reasons = traces.filter((trace) => severity(trace.finding.verdict) >= severity(verdict))
   if (verdict === 'up' || reasons.some((trace) => trace.confirmed)) return traces
