@@ -10,7 +10,7 @@ COPY package.json package-lock.json .npmrc ./
 # No package's script runs but the one below.
 RUN npm ci --ignore-scripts
 COPY tsconfig.json ./
-COPY .ci ./.ci
+COPY scripts ./scripts
 COPY src ./src
 COPY web ./web
 RUN node scripts/build.mjs

@@ -7,11 +7,11 @@ import { root } from './prepare.mjs'
 
 const ROOMS = ['src', 'web']
 
-/** Compiles src/ and web/ to dist/, only what changed, and puts together what browsers load; true when there were no errors. */
+/** Compiles src/ and web/ incrementally to dist/ and bundles the page; true if there were no errors. */
 export async function build() {
   removeOrphans()
   const tsc = join(root, 'node_modules/typescript/bin/tsc')
-  // The compiler trusts its own notes; where somebody emptied dist/ they are wrong.
+  // The compiler's incremental state is wrong if dist/ was emptied.
   const force = outputsMissing() ? ['--force'] : []
   const { status } = spawnSync(process.execPath, [tsc, '-b', 'tsconfig.json', 'web/tsconfig.json', ...force], {
     cwd: root,
@@ -35,7 +35,7 @@ function outputsMissing() {
   )
 }
 
-/** A module that was renamed must not stay importable under its old name. */
+/** Removes outputs of renamed modules, so that the old name cannot be imported. */
 function removeOrphans() {
   for (const room of ROOMS) {
     const folder = join(root, 'dist', room)

@@ -3,10 +3,7 @@ import { delimiter, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { which } from './which.mjs'
 
-/**
- * How to run npm by exactly this Node: native modules are built for the Node that runs npm, and the `npm` on the PATH
- * may belong to another one.
- */
+/** How to run npm with this very Node: native modules are built for the Node that runs npm, and `npm` on the PATH may use another. */
 export function npmCommand(args) {
   const bin = dirname(process.execPath)
   const path = [bin, process.env.PATH ?? ''].join(delimiter)
@@ -28,14 +25,14 @@ function npmCli(bin, path) {
   return candidates.find((file) => file.endsWith('npm-cli.js') && existsSync(file)) ?? null
 }
 
-/** What better-sqlite3 12 needs to be compiled for Node 24: docs/decisions/0006-node-24.md. */
+/** Flags to compile better-sqlite3 12 for Node 24: docs/decisions/0006-node-24.md. */
 function compilerFlags() {
   if (Number(process.versions.node.split('.')[0]) < 24) return {}
   const header = fileURLToPath(new URL('object-wrap.h', import.meta.url))
   return { CXXFLAGS: `${process.env.CXXFLAGS ?? ''} -include '${header}'`.trim() }
 }
 
-/** A Node that brings its own headers compiles without a download, and never against those of another Node. */
+/** Headers shipped with this Node: no download, and never the headers of another Node. */
 function headersBeside(prefix) {
   try {
     const header = readFileSync(join(prefix, 'include/node/node_version.h'), 'utf8')

@@ -6,27 +6,29 @@ import { npmCommand } from './npm.mjs'
 import { giveUp, say } from './say.mjs'
 import { which } from './which.mjs'
 
-/** What better-sqlite3 needs where no ready-made binary can be had. */
+/** Needed to compile better-sqlite3 where no prebuilt binary is available. */
 const COMPILER = ['python3', 'make', 'g++']
 const REMINDER_MS = 20_000
 
-/** Makes node_modules what package-lock.json says, for this Node. Silent, and a matter of milliseconds, when it is. */
+/** Installs the packages of package-lock.json for this Node, unless they are installed: then it takes milliseconds and prints nothing. */
 export async function ensurePackages(root, { installDebianPackages }) {
   const wanted = stampOf(root)
   if (readStamp(root) === wanted) return
   if (looksInstalled(root)) return writeStamp(root, wanted)
 
-  say('installing packages (npm ci). better-sqlite3 is compiled, about a minute, where no ready binary can be had.')
-  let outcome = await npmCi(root)
+  say(
+    'installing packages (npm ci). better-sqlite3 is compiled where no prebuilt binary is available, in about a minute.',
+  )
+  let outcome = await install(root)
   if (outcome.status !== 0 && installDebianPackages !== null && missingCompiler().length > 0) {
-    if (installDebianPackages(missingCompiler())) outcome = await npmCi(root)
+    if (installDebianPackages(missingCompiler())) outcome = await install(root)
   }
   if (outcome.status !== 0) giveUp(...explain(outcome))
   writeStamp(root, wanted)
   say(`packages installed in ${Math.round(outcome.durationMs / 1000)} s.`)
 }
 
-/** better-sqlite3 is native: what one Node installed does not load in another. */
+/** better-sqlite3 is native: installed for one Node, it does not load in another. */
 function stampOf(root) {
   const lock = createHash('sha256')
     .update(readFileSync(join(root, 'package-lock.json')))
@@ -48,11 +50,11 @@ function writeStamp(root, stamp) {
   try {
     writeFileSync(stampFile(root), stamp)
   } catch {
-    // Without it, the next start takes a closer look; a project without any package has no such folder.
+    // Without the stamp the next start looks closer. A project without packages has no such folder.
   }
 }
 
-/** Somebody ran npm by hand: the same versions, and the native part loads. */
+/** Whether npm was run by hand: the same versions, and the native module loads. */
 function looksInstalled(root) {
   try {
     const wanted = packagesOf(join(root, 'package-lock.json'))
@@ -74,8 +76,19 @@ function packagesOf(lockFile) {
   return packages
 }
 
-function npmCi(root) {
-  const { command, args, env } = npmCommand(['ci', '--include=dev', '--no-audit', '--no-fund', '--loglevel=error'])
+/** No package runs a script of its own, except those that package.json names in `allowScripts`. */
+async function install(root) {
+  const startedAt = performance.now()
+  const installed = await npm(root, ['ci', '--include=dev', '--ignore-scripts', '--no-audit', '--no-fund'])
+  const wanted = packagesOf(join(root, 'package-lock.json'))
+  const { allowScripts = {} } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+  const trusted = Object.keys(allowScripts).filter((name) => allowScripts[name] && wanted[`node_modules/${name}`])
+  const outcome = installed.status !== 0 || trusted.length === 0 ? installed : await npm(root, ['rebuild', ...trusted])
+  return { ...outcome, durationMs: performance.now() - startedAt }
+}
+
+function npm(root, words) {
+  const { command, args, env } = npmCommand([...words, '--loglevel=error'])
   const startedAt = performance.now()
   const elapsedMs = () => performance.now() - startedAt
   return new Promise((resolve) => {
@@ -89,7 +102,7 @@ function npmCi(root) {
     const reminder = setInterval(() => say(`still installing, ${Math.round(elapsedMs() / 1000)} s …`), REMINDER_MS)
     const done = (status) => {
       clearInterval(reminder)
-      resolve({ status, output, durationMs: elapsedMs() })
+      resolve({ status, output })
     }
     child.on('error', (error) => {
       keep(error.message)
@@ -106,11 +119,11 @@ function missingCompiler() {
 function explain({ output }) {
   const missing = missingCompiler()
   return [
-    'npm ci failed. The end of what it said:',
+    "installing failed. The end of npm's output:",
     ...output.trimEnd().split('\n').slice(-25),
     ...(missing.length > 0
       ? [`compiling better-sqlite3 needs ${COMPILER.join(', ')}; missing: ${missing.join(', ')}.`]
       : []),
-    'installing needs the network once; after that, none.',
+    'Only installing needs the network.',
   ]
 }

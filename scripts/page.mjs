@@ -4,12 +4,9 @@ import { fileURLToPath } from 'node:url'
 import { brotliCompressSync, gzipSync } from 'node:zlib'
 import { root } from './prepare.mjs'
 
-/**
- * Writes `dist/page/`, what browsers load: `web/app.ts`, and by itself every view and style sheet, each compressed too; true
- * when there were no errors.
- */
+/** Bundles `web/app.ts`, every view and every style sheet into `dist/page/`, plain and compressed; true if there were no errors. */
 export async function buildPage() {
-  // Not before: whoever starts for the first time has it installed only by now.
+  // Imported late: on the first start it is installed only by now.
   const { build } = await import('esbuild')
   const outdir = join(root, 'dist/page')
   const { errors, outputFiles = [] } = await build({
@@ -27,7 +24,7 @@ export async function buildPage() {
     write: false,
     loader: { '.svg': 'copy' },
     bundle: true,
-    // What several views share is a file of its own, so that none of it is loaded twice.
+    // Code shared by several views is a separate file, so that it is loaded once.
     splitting: true,
     format: 'esm',
     target: 'es2023',
@@ -41,7 +38,7 @@ export async function buildPage() {
   return true
 }
 
-/** Only what is another is written, and in one step: whoever is being served meanwhile misses nothing. */
+/** Writes changed files only, atomically, so that a running daemon keeps serving. */
 function putInPlace(folder, files) {
   const wanted = new Map()
   for (const { path, contents } of files) {
@@ -58,15 +55,14 @@ function putInPlace(folder, files) {
   }
   for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
     const path = join(entry.parentPath, entry.name)
-    // Another build's draft is its own.
+    // Concurrent builds use different temporary files.
     if (entry.isFile() && !wanted.has(path) && !/\.\d+$/.test(path)) rmSync(path, { force: true })
   }
 }
 
 /**
- * Lines between tags are for people: without them 300 endpoints are half as many nodes. The daemon leaves them out too. And
- * whatever is loaded later imports the first view, which is loaded by then: so esbuild sees that all of it is shared by
- * everybody, and makes one file of it. Eight of them were a tenth larger, compressed.
+ * Removes line breaks between tags, as the daemon does: 300 endpoints then need half as many nodes. Lazily loaded files import the
+ * first view, so that esbuild makes one file of all shared code: eight files were a tenth larger, compressed.
  */
 function prepared({ onLoad }) {
   const later = new Set(loadedLater().map((file) => join(root, file)))
@@ -88,7 +84,7 @@ function loadedLater() {
   )
 }
 
-/** The files of `web/views/` that are a view, and not a part of one. */
+/** The files of `web/views/` that export a view. */
 function views() {
   return inFolder('web/views', '.ts').filter((file) =>
     /^export const view\b/m.test(readFileSync(join(root, file), 'utf8')),

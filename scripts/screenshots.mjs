@@ -63,7 +63,7 @@ const PICTURES = [
 const executablePath = which('chromium')
 if (executablePath === null) giveUp('chromium is missing. As root: apt-get install chromium')
 if (which('pngquant') === null) giveUp('pngquant is missing. As root: apt-get install pngquant')
-if (!(await build())) giveUp('it does not compile; see above.')
+if (!(await build())) giveUp('the build failed; see above.')
 
 const demo = spawn(process.execPath, [join(root, 'dist/src/main.js'), 'demo', '--port', '0'], {
   stdio: ['ignore', 'pipe', 'inherit'],

@@ -5,10 +5,9 @@ import { build } from './build.mjs'
 import { prepare, root } from './prepare.mjs'
 import { giveUp } from './say.mjs'
 
-// `npm start`: a checkout becomes a running Heartline. It runs in this very process, so that signals, exit status and
-// standard streams are the command's own.
+// `npm start`: installs, builds and runs Heartline in this process, so that signals, exit status and standard streams are its own.
 await prepare({ forTests: false })
-if (!(await build())) giveUp('it does not compile; see above.')
+if (!(await build())) giveUp('the build failed; see above.')
 
 const main = join(root, 'dist/src/main.js')
 if (!existsSync(main)) giveUp('dist/src/main.js is missing after the build.')

@@ -1,7 +1,7 @@
 import { accessSync, constants, statSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 
-/** The path of a command, or null where there is none. */
+/** The path of a command, or null. */
 export function which(command, path = process.env.PATH ?? '') {
   for (const folder of path.split(delimiter)) {
     const file = join(folder, command)

@@ -4,7 +4,7 @@ import { createProject, type Project, runNode } from '../support/project.ts'
 let project: Project
 
 beforeEach(() => {
-  project = createProject({ copies: ['.ci', 'vitest.config.ts', 'test/support/lit.ts'] })
+  project = createProject({ copies: ['scripts', 'vitest.config.ts', 'test/support/lit.ts'] })
   project.borrowPackages()
   project.write({ 'package.json': '{ "name": "counted", "type": "module" }' })
 })

@@ -6,7 +6,7 @@ import { checkout, createProject, offlinePackage, type Project, runNode } from '
 let project: Project
 
 beforeEach(() => {
-  project = createProject({ copies: ['.ci', '.npmrc'] })
+  project = createProject({ copies: ['scripts', '.npmrc'] })
   project.write(offlinePackage({ part: '1.0.0' }))
 })
 afterEach(() => project.remove())
@@ -58,7 +58,7 @@ test('an installation that fails says what npm said and what may be needed, and 
   const { status, stderr } = await prepare()
 
   expect(status).toBe(1)
-  expect(stderr).toContain('npm ci failed')
+  expect(stderr).toContain('installing failed')
   expect(existsSync(join(project.folder, 'node_modules/.heartline-installed'))).toBe(false)
 })
 

@@ -12,7 +12,7 @@ console.log('args: ' + process.argv.slice(2).join(' '))
 let project: Project
 
 beforeEach(async () => {
-  project = createProject({ copies: ['.ci', '.npmrc', 'tsconfig.json', 'web/tsconfig.json'] })
+  project = createProject({ copies: ['scripts', '.npmrc', 'tsconfig.json', 'web/tsconfig.json'] })
   project.write({
     ...offlinePackage({ part: '1.0.0' }),
     'src/main.ts': WAITING_MAIN,
