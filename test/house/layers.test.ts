@@ -22,9 +22,10 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   poll: ['core', 'state', 'store', 'nodes', ...SMALL],
   gateway: ['core', 'state', 'nodes', ...SMALL],
   http: ['core', 'state', 'store', 'metrics', 'gateway', ...SMALL],
+  descriptors: [],
   targets: ['core', 'config', 'nodes', ...SMALL],
-  daemon: [...BELOW_DAEMON, 'targets'],
-  commands: [...BELOW_DAEMON, 'simulator', 'targets', 'daemon'],
+  daemon: [...BELOW_DAEMON, 'descriptors', 'targets'],
+  commands: [...BELOW_DAEMON, 'simulator', 'descriptors', 'targets', 'daemon'],
   main: ['commands', ...SMALL],
   clock: ['core', 'log', 'secret', 'version'],
   log: ['core', 'clock', 'secret', 'version'],
@@ -40,7 +41,7 @@ const MAY_IMPORT_WITHIN: Record<string, Record<string, readonly string[]>> = {
 }
 
 const ROOMS = Object.keys(MAY_IMPORT)
-const FILES = ['targets', 'daemon', 'main', 'clock', 'log', 'secret', 'version']
+const FILES = ['descriptors', 'targets', 'daemon', 'main', 'clock', 'log', 'secret', 'version']
 
 interface Finding {
   readonly code: string
