@@ -146,6 +146,109 @@ describe("a caller's methods", () => {
     expect(ask({ method, extraMethods })).toMatchObject({ kind: 'unknown-method' })
   })
 
+  const SIGNING = [
+    'eth_sendTransaction',
+    'eth_sendPrivateTransaction',
+    'eth_sign',
+    'eth_signTransaction',
+    'eth_signTypedData',
+    'eth_signTypedData_v4',
+    'eth_fillTransaction',
+    'eth_submitWork',
+    'eth_submitHashrate',
+    'eth_resend',
+    'eth_accounts',
+    'eth_requestAccounts',
+    'eth_getEncryptionPublicKey',
+    'eth_decrypt',
+    'eth_SENDTRANSACTION',
+    'eth_Sign',
+  ]
+  const ADMINISTERING = [
+    'account_signTransaction',
+    'admin_addPeer',
+    'anvil_setBalance',
+    'clique_propose',
+    'conductor_pause',
+    'debug_setHead',
+    'debug_chaindbCompact',
+    'debug_traceBlockFromFile',
+    'debug_standardTraceBlockToFile',
+    'debug_writeMemProfile',
+    'eea_sendRawTransaction',
+    'engine_newPayloadV4',
+    'ibft_proposeValidatorVote',
+    'istanbul_propose',
+    'miner_start',
+    'miner_setEtherbase',
+    'opp2p_blockPeer',
+    'parity_setMinGasPrice',
+    'perm_addNodesToAllowlist',
+    'personal_unlockAccount',
+    'plugins_reloadPluginConfig',
+    'priv_getTransaction',
+    'qbft_proposeValidatorVote',
+    'quorumExtension_extendContract',
+    'quorumPermission_addOrg',
+    'raft_removePeer',
+    'secretstore_signRawHash',
+    'signer_approve',
+    'testing_buildBlockV1',
+    'txpool_clear',
+  ]
+
+  test.each([...SIGNING, ...ADMINISTERING])('that are wildcards never open %s, whatever its case', (method) => {
+    const [namespace = '', name = ''] = method.split(/_(.*)/)
+    const spellings = [
+      method,
+      `${namespace.toUpperCase()}_${name}`,
+      `${namespace[0]?.toUpperCase()}${namespace.slice(1)}_${name}`,
+      `${namespace}_${name.toUpperCase()}`,
+      `${namespace}_${name[0]?.toUpperCase()}${name.slice(1)}`,
+    ]
+
+    for (const spelling of spellings) {
+      const space = spelling.split('_')[0]
+      for (const wildcard of ['*', 'e*', `${space}_*`, `${space}*`, `${spelling.slice(0, -1)}*`]) {
+        expect([spelling, wildcard, ask({ method: spelling, extraMethods: [wildcard] }).kind]).toEqual([
+          spelling,
+          wildcard,
+          'unknown-method',
+        ])
+      }
+    }
+    // By its own name it can be allowed.
+    expect(ask({ method, extraMethods: [method] }).kind).toBe('operation')
+  })
+
+  test.each([
+    'eth_call',
+    'eth_sendRawTransaction',
+    'eth_sendRawTransactionSync',
+    'eth_newFilter',
+    'eth_newBlockFilter',
+    'eth_newPendingTransactionFilter',
+    'eth_getLogs',
+    'net_peerCount',
+    'web3_sha3',
+    'trace_block',
+    'txpool_content',
+    'txpool_status',
+    'ots_getBlockDetails',
+    'erigon_getHeaderByNumber',
+  ])('that are * open %s', (method) => {
+    expect(ask({ method, extraMethods: ['*'] }).kind).toBe('operation')
+  })
+
+  test.each([
+    ['zks_getBlockDetails', 'zks_*'],
+    ['debug_getRawBlock', 'debug_*'],
+    ['debug_storageRangeAt', 'debug_*'],
+  ])('open %s by %s, and not by *', (method, wildcard) => {
+    expect(ask({ method, extraMethods: [wildcard] }).kind).toBe('operation')
+    expect(ask({ method, extraMethods: ['*'] }).kind).toBe('unknown-method')
+  })
+
   test('reach the health API by names of its own alone', () => {
     expect(ask({ method: 'health.more', surface: 'health', extraMethods: ['health.*'] }).kind).toBe('operation')
     expect(ask({ method: 'eth_call', surface: 'health', extraMethods: ['eth_*', 'health.*'] }).kind).toBe(
@@ -158,7 +261,7 @@ describe("a caller's methods", () => {
   })
 
   const treatment = (method: string) => {
-    const outcome = ask({ method, extraMethods: [`${method.slice(0, 3)}*`] })
+    const outcome = ask({ method, extraMethods: [method] })
     return outcome.kind === 'operation' ? outcome.operation : outcome
   }
 

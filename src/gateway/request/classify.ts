@@ -2,8 +2,9 @@ import type { Family } from '../../core/network.ts'
 import { type GatewayError, gatewayError } from '../errors.ts'
 import type { Call, ClassifiedRequest } from '../upstream-request.ts'
 import type { ServedNetwork } from './admission.ts'
+import { isAllowed } from './allowed-methods.ts'
 import type { Caller } from './callers.ts'
-import { extraOperation, isAllowed } from './extra-methods.ts'
+import { extraOperation } from './extra-methods.ts'
 import {
   healthParams,
   noParams,

@@ -14,17 +14,6 @@ export function extraOperation(method: string, params: string | null): Operation
   return { name: 'other', need, isRead: true, absenceIsDoubtful }
 }
 
-/** Whether a caller's `methods` allow a method beyond the default list. */
-export function isAllowed(method: string, extraMethods: readonly string[]): boolean {
-  return extraMethods.some((allowed) => {
-    if (allowed === '*') return !RULING.test(method)
-    return allowed.endsWith('*') ? method.startsWith(allowed.slice(0, -1)) : method === allowed
-  })
-}
-
-/** Who means everything means the chain: what rules a node, or spends what it holds the keys of, must be named. */
-const RULING = /^(?:admin|anvil|clique|debug|engine|evm|ganache|hardhat|les|miner|parity|personal)_/
-
 const ANY: Need = { kind: 'any' }
 const LATEST: Need = { kind: 'latest', shard: null }
 const HASH: Need = { kind: 'hash', shard: null }

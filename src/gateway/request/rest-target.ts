@@ -1,7 +1,7 @@
 import type { Operation } from '../../core/routing/operation.ts'
 import { type GatewayError, gatewayError } from '../errors.ts'
 import type { ClassifiedRequest, UpstreamPath } from '../upstream-request.ts'
-import { isAllowed } from './extra-methods.ts'
+import { isAllowed } from './allowed-methods.ts'
 import { UNKNOWN_ROUTE } from './route.ts'
 
 /** Reads the routes of a MultiversX proxy (mx-chain-proxy-go, api/groups) and gives each request one spelling. */

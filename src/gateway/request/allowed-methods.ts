@@ -1,0 +1,71 @@
+/**
+ * Whether a caller's `methods` allow a method beyond the default list. An entry without `*` allows exactly the method that it names. A
+ * wildcard never opens what signs with the node's keys, or administers a node of any client.
+ */
+export function isAllowed(method: string, extraMethods: readonly string[]): boolean {
+  return extraMethods.some((allowed) => {
+    if (!allowed.endsWith('*')) return method === allowed
+    const prefix = allowed.slice(0, -1)
+    return method.startsWith(prefix) && isOpenToWildcard(method, prefix)
+  })
+}
+
+function isOpenToWildcard(method: string, prefix: string): boolean {
+  if (method.startsWith('GET ') || method.startsWith('health.')) return true
+  const underscore = method.indexOf('_')
+  const namespace = method.slice(0, underscore)
+  const name = method.slice(underscore + 1)
+  // No node has a public namespace with capitals.
+  if (namespace !== namespace.toLowerCase() || SIGNS_OR_CHANGES.test(name)) return false
+  if (namespace === 'txpool') return TXPOOL_READS.has(name)
+  if (OPEN_NAMESPACES.has(namespace)) return true
+  // The others must at least be named: `debug_*`, `zks_*`.
+  if (!prefix.includes('_')) return false
+  return namespace === 'debug' ? DEBUG_READS.test(name) : !CLOSED_NAMESPACES.has(namespace)
+}
+
+const OPEN_NAMESPACES: ReadonlySet<string> = new Set(['eth', 'net', 'web3', 'trace', 'ots', 'erigon', 'bor', 'rpc'])
+const TXPOOL_READS: ReadonlySet<string> = new Set(['content', 'contentFrom', 'inspect', 'status'])
+/** Without those that read or write files of the node, or change what it does. */
+const DEBUG_READS =
+  /^(?:trace(?!.*File)|getRaw|getBadBlocks$|getModifiedAccounts|getAccessibleState$|accountRange$|storageRangeAt$|intermediateRoots$)/
+
+/** In every namespace. Transactions that are signed already (`sendRaw…`) spend none of the node's keys. */
+const SIGNS_OR_CHANGES =
+  /^(?:send(?!(?:Private)?Raw)|sign|fill|submit|resend|accounts|requestAccounts|decrypt|encrypt|getEncryptionPublicKey|distribute|import|unlock|lock|set|add|remove|start|stop|new(?!(?:Block|PendingTransaction)?Filter))/i
+
+/** Of geth, erigon, nethermind, besu, reth, quorum, coreth, test nodes and rollups. */
+const CLOSED_NAMESPACES: ReadonlySet<string> = new Set([
+  'account',
+  'admin',
+  'anvil',
+  'clique',
+  'conductor',
+  'dev',
+  'eea',
+  'engine',
+  'evm',
+  'flashbots',
+  'ganache',
+  'hardhat',
+  'ibft',
+  'istanbul',
+  'les',
+  'mev',
+  'miner',
+  'opp2p',
+  'parity',
+  'perm',
+  'personal',
+  'plugins',
+  'priv',
+  'qbft',
+  'raft',
+  'secretstore',
+  'sequencer',
+  'shh',
+  'signer',
+  'test',
+  'testing',
+  'vault',
+])
