@@ -140,7 +140,8 @@ export function createGateway({ listen, upstream, aliases, metrics, clock, log, 
       requestId: requestIdOf(req, nextRequestId),
       provenance: null,
       origin: admission.origin,
-      closes: listener.closing,
+      // Node swallows what follows a request with Upgrade.
+      closes: listener.closing || req.headers.upgrade !== undefined,
     }
     const exchange = { req, res, receivedAt, awaitsContinue, headers }
     if (admission.kind === 'rejected') return reject(exchange, admission, admission.rejection, admission.format)

@@ -294,6 +294,31 @@ describe('methods', () => {
     await expectUnharmed()
   })
 
+  test.each([1, 2])(
+    'a request with Upgrade ends its connection: nothing after it is read, in %i segments',
+    async (segments) => {
+      const { open, asked, expectUnharmed } = await openHostile()
+      const talk = open()
+      const upgrade = `${HEAD}connection: Upgrade\r\nupgrade: websocket\r\ncontent-length: ${GOOD.length}\r\n\r\n`
+      const text = `${upgrade}${GOOD}${post(WALLET, GOOD)}`
+
+      if (segments === 1) talk.write(text)
+      else {
+        // The cut is within the first body.
+        talk.write(text.slice(0, upgrade.length + 10))
+        await new Promise((resolve) => setTimeout(resolve, 50))
+        talk.write(text.slice(upgrade.length + 10))
+      }
+      const told = await talk.closed()
+
+      expect(told.map(brief)).toEqual(['200 result 1'])
+      expect(told[0]!.headers.get('connection')).toBe('close')
+      expect(asked).toHaveLength(1)
+      asked.length = 0
+      await expectUnharmed()
+    },
+  )
+
   test('an expectation is met where it is 100-continue, and else not minded', async () => {
     const { send, asked } = await openHostile()
 
