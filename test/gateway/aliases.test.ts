@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
+import type { AliasRecord } from '../../src/core/routing/alias.ts'
 import { isOwnPath } from '../../src/gateway/request/aliases.ts'
 import { createGatewayService } from '../../src/gateway/service.ts'
 import { Secret } from '../../src/secret.ts'
@@ -45,7 +46,12 @@ interface Answer {
 /** The whole gateway over these nodes, with the store in a file. */
 async function open(
   nodes: Readonly<Record<string, { readonly url: string }>>,
-  { path = join(temporaryDirectory(), 'store.db'), rpcPath = '/ext/bc/C/rpc', timeoutMs = 3000 } = {},
+  {
+    path = join(temporaryDirectory(), 'store.db'),
+    rpcPath = '/ext/bc/C/rpc',
+    timeoutMs = 3000,
+    aliases = null as readonly AliasRecord[] | null,
+  } = {},
 ) {
   const log = recordingLog()
   const { store } = await opened({ path })
@@ -77,7 +83,7 @@ async function open(
     },
     board: world.board,
     store,
-    aliases: await store.aliases(),
+    aliases: aliases ?? (await store.aliases()),
     onDoubt() {},
     metrics: UNCOUNTED,
     clock: systemClock,
@@ -224,6 +230,46 @@ describe('an alias', () => {
     }
 
     expect(node.asked).toHaveLength(made)
+  })
+
+  test.each(['admin', 'bc/C/admin', 'x/admin/y', 'bc/C/ws', 'info', 'keystore', 'vm/x', 'health/x'])(
+    'of %s is rejected: it is an API of the node itself',
+    async (target) => {
+      const node = await startBareNode(() => ({}))
+      const { alias, service } = await open({ a: node })
+
+      expect((await alias(target, 'mine', 'a')).body.error?.code).toBe(-32_602)
+
+      expect(node.asked).toEqual([])
+      expect(service.report().aliases).toEqual([])
+    },
+  )
+
+  test('is one of a limited number: a new one takes the place of a stale one, else it is rejected', async () => {
+    const node = await startBareNode(() => ({}))
+    const stale = { at: 0, reason: 'lost' } as const
+    const record = (nth: number): AliasRecord => ({
+      network: 'avalanche',
+      alias: `x${nth}`,
+      target: 'bc/C',
+      endpoint: 'a',
+      nodeId: null,
+      caller: 'operator',
+      at: 0,
+      stale: nth === 7 ? stale : null,
+    })
+    const { alias, service } = await open(
+      { a: node },
+      { aliases: Array.from({ length: 1000 }, (_, nth) => record(nth)) },
+    )
+
+    expect((await alias('bc/C', 'new', 'a')).status).toBe(200)
+    expect((await alias('bc/C', 'newer', 'a')).body.error).toMatchObject({ code: -32_099 })
+    // One that is there is not new.
+    expect((await alias('health', 'x1', 'a')).status).toBe(200)
+
+    expect(service.report().aliases).toHaveLength(1000)
+    expect(service.report().aliases.some(({ alias: name }) => name === 'x7')).toBe(false)
   })
 
   test('is none where a node has something of its own', () => {

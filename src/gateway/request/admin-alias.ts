@@ -19,6 +19,8 @@ export interface AliasMakerDeps {
   readonly next: UpstreamHandler
   readonly get: (network: string, alias: string) => AliasRecord | undefined
   readonly put: (record: AliasRecord) => void
+  /** For one more alias. */
+  readonly hasRoom: () => boolean
   readonly store: { adminCall(call: AdminCall): void }
   readonly clock: Pick<Clock, 'now' | 'monotonic'>
   readonly log: Log
@@ -30,7 +32,7 @@ interface AliasParams {
   readonly alias: string
 }
 
-export function createAliasMaker({ next, get, put, store, clock, log }: AliasMakerDeps): AliasMaker {
+export function createAliasMaker({ next, get, put, hasRoom, store, clock, log }: AliasMakerDeps): AliasMaker {
   /** The last call for each alias. */
   const lastCalls = new Map<string, Promise<unknown>>()
   let calls = 0
@@ -51,9 +53,10 @@ export function createAliasMaker({ next, get, put, store, clock, log }: AliasMak
       ended('known', known.endpoint, known.nodeId)
       return { kind: 'result', result: DONE, ...NOT_FORWARDED, endpoint: known.endpoint }
     }
-    if (clock.monotonic() >= deadlineAt) {
+    const rejection = clock.monotonic() >= deadlineAt ? TOO_LATE : known === null && !hasRoom() ? TOO_MANY : null
+    if (rejection !== null) {
       ended('refused', null, null)
-      return { kind: 'rejected', rejection: TOO_LATE, ...NOT_FORWARDED }
+      return { kind: 'rejected', rejection, ...NOT_FORWARDED }
     }
     // The outcome must be recorded even if the caller leaves.
     const reply = await next.handle({
@@ -140,4 +143,5 @@ export function rejectedAfter(reply: Reply, rejection: GatewayError): Reply {
 /** avalanchego's result. */
 const DONE = Buffer.from('{}')
 const NOT_FORWARDED: Provenance = { endpoint: null, attempts: 0, cache: 'none', degraded: false, nodeMs: 0 }
+const TOO_MANY = gatewayError('forbidden', 'the limit of aliases is reached')
 const TOO_LATE = gatewayError('deadline', 'timed out behind another admin.alias call for the same alias')

@@ -29,11 +29,20 @@ export interface AliasesDeps {
 }
 
 const EXT = '/ext/'
+/** Far more than the chains and subnets of all nodes. */
+export const MAX_ALIASES = 1000
 
 export function createAliases({ next, board, rpcPathOf, store, clock, log }: AliasesDeps): Aliases {
   const records = new Map<string, AliasRecord>()
   const get = (network: string, alias: string) => records.get(keyOf(network, alias))
-  const maker = createAliasMaker({ next, get, put, store, clock, log })
+  const maker = createAliasMaker({ next, get, put, hasRoom, store, clock, log })
+
+  /** A stale alias makes room for a new one. */
+  function hasRoom(): boolean {
+    if (records.size < MAX_ALIASES) return true
+    for (const [key, { stale }] of records) if (stale !== null) return records.delete(key)
+    return false
+  }
 
   function put(record: AliasRecord): void {
     records.set(keyOf(record.network, record.alias), record)
@@ -114,7 +123,7 @@ export function createAliases({ next, board, rpcPathOf, store, clock, log }: Ali
     resolve,
 
     restore(saved) {
-      for (const record of saved) records.set(keyOf(record.network, record.alias), record)
+      for (const record of saved.slice(-MAX_ALIASES)) records.set(keyOf(record.network, record.alias), record)
     },
 
     list: () => [...records.values()].sort((a, b) => compare(a.network, b.network) || compare(a.alias, b.alias)),

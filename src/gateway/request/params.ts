@@ -2,6 +2,7 @@ import type { Need, Operation, OperationName } from '../../core/routing/operatio
 import { type GatewayError, gatewayError } from '../errors.ts'
 import { openScan, scanObject, skipBlank } from '../json-scan.ts'
 import type { ClassifiedRequest } from '../upstream-request.ts'
+import { isOwnPath } from './aliases.ts'
 
 /** Checks the params of one method: `text` is the JSON text of an array or an object. An error names the wrong member. */
 export type ReadParams = (text: string | null) => ClassifiedRequest | GatewayError
@@ -69,6 +70,8 @@ export const readAlias: ReadParams = (text) => {
   if (args === null || args === 'none') return bad('params must be an object with the members endpoint and alias only')
   const { endpoint, alias } = args
   if (typeof endpoint !== 'string' || !isPlainPath(endpoint)) return bad(`endpoint ${PLAIN_PATH}`)
+  if (isOwnPath(endpoint) && endpoint !== 'health')
+    return bad('endpoint must be a chain or health, not an API of the node')
   if (typeof alias !== 'string' || !isPlainPath(alias)) return bad(`alias ${PLAIN_PATH}`)
   return operationOf(ALIAS, JSON.stringify({ endpoint, alias }))
 }
