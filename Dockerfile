@@ -7,14 +7,14 @@ RUN apt-get update \
  && rm -rf /var/lib/apt/lists/*
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
-# No package's script runs but the one below.
+# Install scripts are disabled, except for the rebuild below.
 RUN npm ci --ignore-scripts
 COPY tsconfig.json ./
 COPY scripts ./scripts
 COPY src ./src
 COPY web ./web
 RUN node scripts/build.mjs
-# Compiled here, against this image's own headers and C library: nothing ready-made is downloaded.
+# Compiled against the headers and C library of this image; no prebuilt binary is downloaded.
 RUN npm prune --omit=dev --ignore-scripts \
  && npm_config_nodedir=/usr/local npm rebuild better-sqlite3 --build-from-source --foreground-scripts \
  && node -e "new (require('better-sqlite3'))(':memory:').close()" \
@@ -22,7 +22,7 @@ RUN npm prune --omit=dev --ignore-scripts \
  && find dist \( -name '*.map' -o -name '*.d.ts' -o -name '*.tsbuildinfo' \) -delete \
  && mkdir /state
 
-# Debian's C library and Node, and nothing else: no shell, no package manager.
+# Only Debian's C library and Node: no shell, no package manager.
 FROM gcr.io/distroless/nodejs22-debian12:nonroot
 WORKDIR /app
 COPY --from=build /app/package.json ./
@@ -31,7 +31,7 @@ COPY --from=build /app/dist ./dist
 COPY migrations ./migrations
 COPY packaging/healthcheck.mjs ./packaging/
 COPY LICENSE ./
-# A new volume takes owner and mode from what is there.
+# A new volume gets the owner and mode of this directory.
 COPY --from=build --chown=65532:65532 --chmod=700 /state /var/lib/heartline
 ENV NODE_ENV=production HEARTLINE_CONFIG=/etc/heartline/heartline.yaml PATH=/nodejs/bin:$PATH
 USER 65532:65532
