@@ -57,7 +57,8 @@ export function createConnectionPool({
 
   function destroy(connection: Connection): void {
     all.delete(connection)
-    connection.socket?.destroy()
+    // Not without an error: undici would take that for the end of the response, and throw if its request was aborted.
+    connection.socket?.destroy(new Error('connection dropped'))
     void connection.client.destroy().catch(() => {})
   }
 

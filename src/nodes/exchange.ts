@@ -69,7 +69,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     queueMicrotask(() => {
       this.#connection.used = true
       // HTTP/1.0 closes by default, and an old server that does not may not know chunks (RFC 9112, section 6.1).
-      if (this.#version !== HTTP_1_1) this.#connection.socket?.destroy()
+      if (this.#version !== HTTP_1_1) this.#connection.socket?.destroy(new Error('not HTTP/1.1'))
       this.#end({ ok: true, raw: { status: this.#status, headers: this.#headers, body: this.#body.bytes } })
     })
   }
