@@ -1,6 +1,7 @@
 import type { Clock, Timer } from '../clock.ts'
 import type { Log } from '../log.ts'
 import { BATCH_WAIT_MS, type BatchQueue } from './batches.ts'
+import { codeOf } from './disk.ts'
 import { STORE_TROUBLES, type StoreStatus, type StoreTrouble } from './store.ts'
 import type { FileEvents, Reply, WriterCalls } from './workers.ts'
 
@@ -73,7 +74,7 @@ export function createBatchSender(deps: BatchSenderDeps) {
   async function send(): Promise<void> {
     if (sentAt !== null) return
     sentAt = clock.monotonic()
-    const well = await sendDue()
+    const well = await sendDue().catch((error: unknown) => countFailure('other', codeOf(error)))
     sentAt = null
     if (well) recovered()
     // A flush may have been called just as this run ended.

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
+import { closeSync, existsSync, mkdirSync, openSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import Database from 'better-sqlite3'
 import { StoreError, type StoreTrouble } from './store.ts'
@@ -10,6 +10,8 @@ export function troubleOf(error: unknown): StoreTrouble {
   if (code.startsWith('SQLITE_FULL') || code === 'SQLITE_IOERR_SHMSIZE' || code === 'ENOSPC' || code === 'EDQUOT') {
     return 'full'
   }
+  // SQLite reports a process without a free file descriptor like a file that may not be opened.
+  if (code.startsWith('SQLITE_CANTOPEN') && lacksDescriptors()) return 'other'
   // Node reports ENOENT when it makes a directory and its parents on a read-only disk, EEXIST when a file is in the way.
   if (
     /^(SQLITE_READONLY|SQLITE_CANTOPEN|SQLITE_PERM|SQLITE_AUTH|EROFS|EACCES|EPERM|ENOENT|ENOTDIR|EEXIST)/.test(code)
@@ -20,6 +22,15 @@ export function troubleOf(error: unknown): StoreTrouble {
   if (/^(SQLITE_IOERR|EIO)/.test(code)) return 'io'
   if (/^(SQLITE_CORRUPT|SQLITE_NOTADB)/.test(code)) return 'corrupt'
   return 'other'
+}
+
+function lacksDescriptors(): boolean {
+  try {
+    closeSync(openSync('/dev/null', 'r'))
+    return false
+  } catch (error) {
+    return codeOf(error) === 'EMFILE' || codeOf(error) === 'ENFILE'
+  }
 }
 
 /** The code alone: messages may contain paths and values. */

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { createRequire } from 'node:module'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { isSound, openReadOnly } from './database.ts'
@@ -13,7 +13,13 @@ export type Integrity = 'sound' | 'damaged' | 'unreadable' | 'ended'
 export function checkFile(path: string, signal: AbortSignal): Promise<Integrity> {
   if (signal.aborted) return Promise.resolve('ended')
   return new Promise((resolve) => {
-    const child = spawn(process.execPath, [...LOADER, FILE, path], { stdio: 'ignore' })
+    let child: ChildProcess
+    try {
+      child = spawn(process.execPath, [...LOADER, FILE, path], { stdio: 'ignore' })
+    } catch {
+      resolve('unreadable')
+      return
+    }
     const kill = () => void child.kill('SIGKILL')
     const end = (integrity: Integrity) => {
       signal.removeEventListener('abort', kill)

@@ -39,10 +39,17 @@ export function createReader(deps: ReaderDeps): Reader {
   const read: ReadCall = path === IN_MEMORY ? writer.call : workers.call
   const readApart: ReadCall = path === IN_MEMORY ? writer.call : workers.callApart
 
+  /** Logged, and not answered since: a page that is open asks again every few seconds. */
+  const failing = new Set<string>()
+
   /** The answer, or `otherwise` when there is none. */
   function valueOf<T>(reply: Reply<T>, otherwise: T, message: string): T {
-    if (reply.ok) return reply.value
-    log.warn({ trouble: reply.trouble, code: reply.code }, message)
+    if (reply.ok) {
+      failing.delete(message)
+      return reply.value
+    }
+    if (!failing.has(message)) log.warn({ trouble: reply.trouble, code: reply.code }, message)
+    failing.add(message)
     return otherwise
   }
 
@@ -111,6 +118,8 @@ function createReaderWorkers({ path, log, writer, onSpawn }: ReaderDeps): Reader
   let shared: CallableWorker<ReaderCalls> | null = null
   let ended = false
   const apart = new Set<CallableWorker<ReaderCalls>>()
+  /** A reader died, and none has answered since. */
+  let deathLogged = false
 
   function spawn(onDeath: () => void): CallableWorker<ReaderCalls> {
     const worker = spawnWorker<ReaderCalls>({
@@ -119,10 +128,13 @@ function createReaderWorkers({ path, log, writer, onSpawn }: ReaderDeps): Reader
       onDeath(code) {
         onDeath()
         writer.threadDied()
-        log.error({ code }, 'a reader thread of the store died')
+        if (!deathLogged) log.error({ code }, 'a reader thread of the store died')
+        deathLogged = true
       },
     })
-    void worker.call('open', { path })
+    void worker.call('open', { path }).then(({ ok }) => {
+      if (ok) deathLogged = false
+    })
     return worker
   }
 

@@ -111,7 +111,14 @@ export interface WorkerOptions {
 const RESOURCE_LIMITS = { maxYoungGenerationSizeMb: 8 }
 
 export function spawnWorker<C extends Calls<C>>({ name, onDeath, onSpawn }: WorkerOptions): CallableWorker<C> {
-  const worker = startWorker(name)
+  let worker: Worker
+  try {
+    worker = startWorker(name)
+  } catch (error) {
+    // Without memory or threads to spare. Reported later, as for a worker that dies: callers expect no exception.
+    queueMicrotask(() => onDeath(codeOf(error)))
+    return { call: () => Promise.resolve(DEAD), end: () => Promise.resolve() }
+  }
   const waiting = new Map<number, (reply: Reply<never>) => void>()
   let nextId = 0
   let state: 'alive' | 'ending' | 'dead' = 'alive'

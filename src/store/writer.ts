@@ -151,6 +151,8 @@ function createConnection(deps: WriterDeps, { onDeath, onFileEvents }: Connectio
   let worker: CallableWorker<WriterCalls> | null = null
   let opening: Promise<StoreTrouble | null> | null = null
   let refusal: StoreError | null = null
+  /** The worker died, and none has opened the file since. */
+  let deathLogged = false
 
   /** Resolves to `null` when the worker can be called. */
   function ready(): Promise<StoreTrouble | null> {
@@ -171,6 +173,7 @@ function createConnection(deps: WriterDeps, { onDeath, onFileEvents }: Connectio
     const ask = { path, retention, maxSizeBytes, registrations: registrations(), now: clock.now() }
     const reply = await spawned.call('open', ask)
     if (!reply.ok) return reply.trouble
+    deathLogged = false
     onFileEvents(reply.value)
     if (reply.value.refusal === null) return null
     refusal = new StoreError(reply.value.refusal.kind, reply.value.refusal.message)
@@ -179,7 +182,8 @@ function createConnection(deps: WriterDeps, { onDeath, onFileEvents }: Connectio
 
   function died(code: string): void {
     worker = null
-    log.error({ code }, 'the writer thread of the store died and is started again')
+    if (!deathLogged) log.error({ code }, 'the writer thread of the store died and is started again')
+    deathLogged = true
     onDeath()
   }
 
