@@ -178,7 +178,7 @@ describe('the incident page', () => {
 
     expect(textsOf(of, 'h1')).toEqual(['ONE: Node A was down: connection refused'])
     expect(textsOf(of, '.changes > li')).toEqual([
-      '23:00:00 0 s down: unreachable shard 0 height 1,222, 12 blocks behind, 34 ms shard 1 no response, last height 1,200',
+      '23:00:00 0 s down: unreachable shard 0 height 1,222, 12 blocks behind, 34 ms shard 1 no valid response, last height 1,200',
       '23:00:00 0 s Confirmed',
       '23:02:03 +2 min 3 s up',
     ])

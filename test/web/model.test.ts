@@ -154,13 +154,17 @@ describe('the verdict', () => {
     state: 'degraded',
     conditions: [{ code: 'lagging', message: '12 blocks (24 s) behind', since: '2026-01-01T00:00:00Z' }],
   })
+  const laggingShard = anEndpoint('m', {
+    state: 'degraded',
+    conditions: [{ code: 'lagging', message: 'shard 1: 8 blocks (48 s) behind', since: '2026-01-01T00:00:00Z' }],
+  })
   const down = anEndpoint('c', { state: 'down' })
   const up = anEndpoint('a')
   const unknown = anEndpoint('d', { state: 'unknown' })
   const neverPolled = anEndpoint('n', { state: 'unknown', last_polled_at: null })
   const limiting = anEndpoint('l', {
     state: 'degraded',
-    conditions: [{ code: 'rate-limited', message: 'the node limits our rate', since: '2026-01-01T00:00:00Z' }],
+    conditions: [{ code: 'rate-limited', message: 'the node limits our request rate', since: '2026-01-01T00:00:00Z' }],
   })
   const slow = anEndpoint('s', {
     state: 'degraded',
@@ -169,7 +173,7 @@ describe('the verdict', () => {
 
   test.each([
     ['no endpoints', aStatus([]), 'No endpoints are configured.'],
-    ['all well', aStatus([aNetwork('one', [up, up])]), 'All 2 endpoints are up.'],
+    ['all up', aStatus([aNetwork('one', [up, up])]), 'All 2 endpoints are up.'],
     [
       'one in maintenance',
       aStatus([aNetwork('one', [up, anEndpoint('m', { state: 'maintenance' })])]),
@@ -191,7 +195,7 @@ describe('the verdict', () => {
       'No data yet: the first answers are being confirmed.',
     ],
     [
-      'one that limits our rate',
+      'one that is rate limited',
       aStatus([aNetwork('one', [up, limiting], { state: 'degraded' })], { state: 'degraded' }),
       'ONE: 1 of 2 endpoints is rate limited.',
     ],
@@ -204,6 +208,11 @@ describe('the verdict', () => {
       'one lagging',
       aStatus([aNetwork('ok', [up]), aNetwork('one', [up, lagging], { state: 'degraded' })], { state: 'degraded' }),
       'ONE: 1 of 2 endpoints is 12 blocks (24 s) behind; the other network is at head.',
+    ],
+    [
+      'one lagging on a shard',
+      aStatus([aNetwork('one', [up, laggingShard], { state: 'degraded' })], { state: 'degraded' }),
+      'ONE: 1 of 2 endpoints is degraded, shard 1: 8 blocks (48 s) behind.',
     ],
     [
       'several bad',

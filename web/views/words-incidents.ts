@@ -52,7 +52,8 @@ export const INCIDENT_WORDS = {
   copied: 'Copied',
   asFile: 'Open as text',
   atHead: 'at head',
-  noResponse: (height: string | null) => (height === null ? 'no response' : `no response, last height ${height}`),
+  noValidResponse: (height: string | null) =>
+    height === null ? 'no valid response' : `no valid response, last height ${height}`,
 }
 
 /** `is down: connection refused`, or `was down: …` for a closed incident; names its worst condition. */
@@ -77,8 +78,8 @@ export function changeSentence({ state, codes }: IncidentChangeView): string {
 /** A measurement: `height 1,234, 12 blocks behind, 34 ms`. */
 export function sampleSentence(sample: IncidentChangeView['samples'][number]): string {
   const { height, lag_blocks: lag, latency_seconds: seconds } = sample
-  // Without a response the height is an old one, and the lag cannot be known.
-  if (seconds === null) return INCIDENT_WORDS.noResponse(height === null ? null : count(height))
+  // Without a valid response the height is an old one, and the lag cannot be known.
+  if (seconds === null) return INCIDENT_WORDS.noValidResponse(height === null ? null : count(height))
   const facts = [
     ...(height === null ? [] : [`height ${count(height)}`]),
     ...(lag === null ? [] : [lag === 0 ? INCIDENT_WORDS.atHead : blocksBehind(lag)]),

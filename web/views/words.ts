@@ -187,7 +187,8 @@ function complaint({ state, conditions }: EndpointView): string {
   if (worst === undefined) return `is ${state}`
   // The messages of these conditions already imply the state.
   if (state === 'degraded') {
-    if (worst.code === 'lagging') return worst.message.startsWith('is ') ? worst.message : `is ${worst.message}`
+    if (worst.message.startsWith('is ')) return worst.message
+    if (worst.code === 'lagging' && /^\d/.test(worst.message)) return `is ${worst.message}`
     if (worst.code === 'rate-limited') return 'is rate limited'
     if (worst.code === 'slow') return worst.message
   }
