@@ -10,6 +10,7 @@ export const ERRORS: Readonly<Record<RejectionReason, ErrorCodes>> = {
   'http-method': { code: -32_600, status: 405, restCode: 'bad_request', restStatus: 405 },
   'unknown-route': { code: -32_600, status: 404, restCode: 'bad_request', restStatus: 404 },
   'too-large': { code: -32_600, status: 413, restCode: 'bad_request', restStatus: 413 },
+  'answer-too-large': { code: -32_603, status: 502, restCode: 'internal_issue', restStatus: 502 },
   unauthorized: { code: -32_099, status: 401, restCode: 'unauthorized', restStatus: 401 },
   forbidden: { code: -32_099, status: 403, restCode: 'forbidden', restStatus: 403 },
   'rate-limited': { code: -32_005, status: 429, restCode: 'rate_limited', restStatus: 429 },

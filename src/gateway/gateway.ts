@@ -11,6 +11,7 @@ import {
   type ErrorFormat,
   type ServedNetwork,
 } from './request/admission.ts'
+import { type AnswerMemoryLimits, createAnswerMemory } from './request/answer-memory.ts'
 import { type Caller, type CallerSettings, createCallers } from './request/callers.ts'
 import { readBody } from './request/envelope.ts'
 import { type Certificate, createListener, type ListenerOptions } from './request/listener.ts'
@@ -18,6 +19,7 @@ import { type BodyBacklog, closeAfterBody, declaredLength, hasBody, receiveBody 
 import { type AdmittedRequest, type Answer, type CallLimit, createRequestHandler } from './request/request-handler.ts'
 import { createRequestRecorder, type GatewayMetrics } from './request/request-metrics.ts'
 import {
+  byteLength,
   NOT_FORWARDED,
   preflightHeaders,
   type ResponseHeaders,
@@ -27,7 +29,6 @@ import {
   respondEmpty,
 } from './request/respond.ts'
 import type { AliasRoutes } from './request/route.ts'
-import { createSlowReaders } from './request/slow-readers.ts'
 import { Cancellation, type UpstreamHandler } from './upstream-request.ts'
 
 /** The gateway's HTTP side: `{base_url}/<endpoint_id>/…`, from the listener to the response. */
@@ -68,8 +69,7 @@ export interface GatewayDeps {
   readonly log: Log
   /** Calls in flight. */
   readonly maxInFlight?: number
-  /** Of large answers that callers have not read yet. */
-  readonly maxUnreadBytes?: number
+  readonly answerMemory?: AnswerMemoryLimits
 }
 
 /** A caller as the API shows it. */
@@ -89,7 +89,6 @@ export interface CallerReport {
  */
 const MAX_IN_FLIGHT = 4096
 const MAX_BACKLOG_BYTES = 64 * 2 ** 20
-const MAX_UNREAD_BYTES = 512 * 2 ** 20
 /** The body of a rejected request is read for its id up to this size. */
 const SMALL_BODY = 16 * 1024
 /** For requests in flight when the daemon stops; supervisors wait at least ten seconds before they kill. */
@@ -106,13 +105,13 @@ interface Exchange {
 }
 
 export function createGateway({ listen, upstream, aliases, metrics, clock, log, ...deps }: GatewayDeps): Gateway {
-  const { maxInFlight = MAX_IN_FLIGHT, maxUnreadBytes = MAX_UNREAD_BYTES } = deps
+  const { maxInFlight = MAX_IN_FLIGHT } = deps
   const callers = createCallers({ clock })
   const backlog: BodyBacklog = { bytes: 0 }
-  const slowReaders = createSlowReaders(maxUnreadBytes)
+  const answerMemory = createAnswerMemory(deps.answerMemory)
   const limit: CallLimit = { calls: 0, max: maxInFlight }
   const recorder = createRequestRecorder({ metrics, clock, log })
-  const handler = createRequestHandler({ upstream, aliases, limit, recorder, clock, log })
+  const handler = createRequestHandler({ upstream, aliases, limit, answerMemory, recorder, clock, log })
   const nextRequestId = createRequestIds()
   let { rules } = deps
   let admissionRules = applyRules(rules)
@@ -158,7 +157,7 @@ export function createGateway({ listen, upstream, aliases, metrics, clock, log, 
     log.error({ error: error instanceof Error ? (error.stack ?? error.name) : typeof error }, 'request failed')
     if (res.headersSent) return void res.destroy()
     const headers = { requestId: nextRequestId(), provenance: NOT_FORWARDED, origin: null, closes: true }
-    respond(res, 500, [rpcErrorWithoutId(INTERNAL_ERROR)], headers)
+    respond(res, 500, [rpcErrorWithoutId(INTERNAL_ERROR)], headers).catch(() => res.destroy())
   }
 
   async function handle(exchange: Exchange, admission: Extract<Admission, { kind: 'admitted' }>): Promise<void> {
@@ -174,7 +173,7 @@ export function createGateway({ listen, upstream, aliases, metrics, clock, log, 
     }
     if (route.kind === 'rest') {
       const answer = await handler.rest(request, rest, query)
-      return send(res, answer, hasBody(req) ? { ...headers, closes: true } : headers)
+      return send(res, caller, answer, hasBody(req) ? { ...headers, closes: true } : headers)
     }
     const { bodyLimitBytes } = rules
     if (exchange.awaitsContinue && declaredLength(req) <= bodyLimitBytes) res.writeContinue()
@@ -183,13 +182,14 @@ export function createGateway({ listen, upstream, aliases, metrics, clock, log, 
     if (body === 'too-large') return reject(exchange, admission, bodyTooLarge(bodyLimitBytes), 'rpc')
     const answer = await handler.rpc(request, route, body)
     if (answer === 'no-content') respondEmpty(res, headers)
-    else send(res, answer, headers)
+    else await send(res, caller, answer, headers)
   }
 
-  function send(res: ServerResponse, { status, body, summary, retryAfterMs }: Answer, headers: ResponseHeaders): void {
+  function send(res: ServerResponse, caller: Caller, answer: Answer, headers: ResponseHeaders): Promise<void> {
+    const { status, body, summary, retryAfterMs } = answer
     const closes = headers.closes === true || listener.closing
-    const bytes = respond(res, status, body, { ...headers, provenance: summary, closes, retryAfterMs })
-    slowReaders.add(res, bytes)
+    answerMemory.written(res, caller.name, byteLength(body))
+    return respond(res, status, body, { ...headers, provenance: summary, closes, retryAfterMs })
   }
 
   /** Counts the request until it is answered or its caller leaves. */
@@ -222,14 +222,14 @@ export function createGateway({ listen, upstream, aliases, metrics, clock, log, 
     const isRest = format === 'rest'
     const status = isRest ? ERRORS[kind].restStatus : ERRORS[kind].status
     const error = [isRest ? restError(rejection) : rpcErrorWithoutId(rejection)]
-    if (!hasBody(req)) return void respond(res, status, error, headers)
+    if (!hasBody(req)) return respond(res, status, error, headers)
     const length = declaredLength(req)
     if (isRest || awaitsContinue || length === 0 || length > SMALL_BODY || kind === 'too-large') {
-      respond(res, status, error, { ...headers, closes: true }, true)
+      await respond(res, status, error, { ...headers, closes: true }, true)
       return closeAfterBody(req, res, clock)
     }
     const body = await receiveBody(req, SMALL_BODY, backlog)
-    if (typeof body !== 'string') respond(res, status, rejectCalls(readBody(body, rules), rejection), headers)
+    if (typeof body !== 'string') await respond(res, status, rejectCalls(readBody(body, rules), rejection), headers)
   }
 
   return {

@@ -125,6 +125,7 @@ export const OUTCOME_KINDS: Readonly<Record<RequestOutcome, OutcomeKind>> = {
   'http-method': 'refused',
   'unknown-route': 'refused',
   'too-large': 'refused',
+  'answer-too-large': 'refused',
   unauthorized: 'refused',
   forbidden: 'refused',
   'rate-limited': 'refused',

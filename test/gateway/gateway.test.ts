@@ -1,3 +1,4 @@
+import { connect } from 'node:net'
 import { afterEach, describe, expect, test } from 'vitest'
 import { gatewayError } from '../../src/gateway/errors.ts'
 import type { Reply, UpstreamRequest } from '../../src/gateway/upstream-request.ts'
@@ -14,6 +15,7 @@ import {
   post,
   type Setting,
   type SettingOptions,
+  UNCOUNTED,
 } from './setting.ts'
 
 const settings: Setting[] = []
@@ -173,6 +175,88 @@ describe('a notification', () => {
     // A read that nobody waits for is not worth a node's time; what does something is done.
     expect(asked.map(({ operation }) => operation.name)).toEqual(['admin.alias'])
   })
+})
+
+describe('answers in memory', () => {
+  const LARGE = 300_000
+  const result = Buffer.alloc(LARGE, '7')
+  const large = () => ({ ...FROM_A, kind: 'result' as const, result })
+  const batch = (count: number) =>
+    Array.from({ length: count }, (_, id) => call('eth_getBlockByNumber', ['0x1', true], id))
+  const TOO_LARGE = { code: -32_603, message: 'answer too large' }
+  const countOf = (elements: readonly any[]) => elements.filter(({ result: given }) => given !== undefined).length
+
+  test('of one batch are limited: elements beyond it get an error of their own', async () => {
+    const { url, counted } = await set({ answer: large, answerMemory: { maxBatchBytes: 1_000_000 } })
+
+    const { status, json } = await post(`${url}/ethereum/${ID}`, batch(10))
+
+    expect(status).toBe(200)
+    expect(json.map(({ id }: { id: number }) => id)).toEqual(batch(10).map(({ id }) => id))
+    expect(countOf(json)).toBe(3)
+    for (const { error } of json.slice(3)) expect(error).toEqual(TOO_LARGE)
+    expect(counted.filter((one) => one === 'rejected ethereum answer-too-large')).toHaveLength(7)
+  })
+
+  test('of all batches together are limited, and the limit is free again afterwards', async () => {
+    const { url } = await set({ answer: large, answerMemory: { maxBytes: 1_000_000 } })
+    let release: () => void = () => {}
+    const gate = new Promise<void>((resolve) => {
+      release = resolve
+    })
+    let asked = 0
+    const held = await set({
+      answer: async () => {
+        if (++asked % 5 === 0) await gate
+        return large()
+      },
+      answerMemory: { maxBytes: 1_000_000 },
+    })
+
+    const together = [1, 2].map(() => post(`${held.url}/ethereum/${ID}`, batch(5)))
+    await expect.poll(() => asked).toBe(10)
+    release()
+
+    expect((await Promise.all(together)).reduce((total, { json }) => total + countOf(json), 0)).toBe(3)
+    for (const _ of [1, 2]) expect(countOf((await post(`${url}/ethereum/${ID}`, batch(3))).json)).toBe(3)
+  })
+
+  test('leave piece by piece, as fast as their caller reads', async () => {
+    const { port } = await set({ answer: large, rules: { bodyLimitBytes: 65_536 } })
+    const body = JSON.stringify(batch(20))
+    const socket = connect(port, '127.0.0.1')
+    socket.write(
+      `POST /ethereum/${ID} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+    )
+
+    let text = ''
+    for await (const chunk of socket.setEncoding('latin1')) text += String(chunk)
+
+    const elements = JSON.parse(text.slice(text.indexOf('\r\n\r\n') + 4)) as { result: number }[]
+    expect(elements).toHaveLength(20)
+    expect(text.length).toBeGreaterThan(20 * LARGE)
+  })
+})
+
+test('a bug in the handling of a request costs it its answer, and nothing else', async () => {
+  let isBroken = true
+  const { url, log } = await set({
+    metrics: {
+      ...UNCOUNTED,
+      answered() {
+        if (isBroken) throw new Error('a bug')
+      },
+    },
+  })
+
+  const broken = await post(`${url}/ethereum/${ID}`, call('eth_chainId'))
+  const batch = await post(`${url}/ethereum/${ID}`, [call('eth_chainId'), call('eth_chainId')])
+  isBroken = false
+  const { status } = await post(`${url}/ethereum/${ID}`, call('eth_chainId'))
+
+  expect([broken.status, broken.json.error.code, batch.status, status]).toEqual([500, -32_603, 500, 200])
+  expect(broken.headers.get('connection')).toBe('close')
+  expect(log.lines.filter(({ level }) => level === 'error')).toHaveLength(2)
 })
 
 describe('a batch', () => {

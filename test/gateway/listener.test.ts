@@ -350,7 +350,7 @@ test('callers who take none of their large answers are cut off where they hold t
   const MEBIBYTE = 2 ** 20
   const result = Buffer.alloc(16 * MEBIBYTE, '7')
   const answer = () => ({ ...FROM_A, kind: 'result' as const, result })
-  const { port, url, gateway, asked } = await set({ answer, maxUnreadBytes: 64 * MEBIBYTE })
+  const { port, url, gateway, asked } = await set({ answer, answerMemory: { maxBytes: 64 * MEBIBYTE } })
   const callers: Socket[] = []
   for (let at = 0; at < 8; at++) {
     const socket = connect(port, '127.0.0.1').on('error', () => {})

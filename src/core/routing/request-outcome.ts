@@ -10,6 +10,7 @@ export const REJECTION_REASONS = [
   'http-method',
   'unknown-route',
   'too-large',
+  'answer-too-large',
   'unauthorized',
   'forbidden',
   'rate-limited',

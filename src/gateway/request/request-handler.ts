@@ -2,9 +2,10 @@ import type { Clock } from '../../clock.ts'
 import type { AskedOperation, RequestOutcome } from '../../core/routing/request-outcome.ts'
 import type { Log } from '../../log.ts'
 import type { CancelSignal } from '../../nodes/deadline.ts'
-import { ERRORS, type GatewayError, INTERNAL_ERROR, OVERLOADED, restError, rpcError } from '../errors.ts'
+import { ERRORS, type GatewayError, gatewayError, INTERNAL_ERROR, OVERLOADED, restError, rpcError } from '../errors.ts'
 import type { Call, ClassifiedRequest, Reply, UpstreamHandler, UpstreamPath } from '../upstream-request.ts'
 import { rateLimited, type ServedNetwork } from './admission.ts'
+import type { AnswerMemory, BatchMemory } from './answer-memory.ts'
 import type { Caller } from './callers.ts'
 import { classifyCall } from './classify.ts'
 import { type Body, type Entry, readBody } from './envelope.ts'
@@ -49,6 +50,7 @@ export interface RequestHandlerDeps {
   readonly limit: CallLimit
   readonly upstream: UpstreamHandler
   readonly aliases: AliasRoutes
+  readonly answerMemory: AnswerMemory
   readonly recorder: RequestRecorder
   readonly clock: Pick<Clock, 'monotonic'>
   readonly log: Log
@@ -58,7 +60,7 @@ export interface RequestHandlerDeps {
 const BATCH_CONCURRENCY = 16
 
 export function createRequestHandler(deps: RequestHandlerDeps): RequestHandler {
-  const { upstream, aliases, limit, recorder, clock, log } = deps
+  const { upstream, aliases, limit, answerMemory, recorder, clock, log } = deps
 
   /** A bug must not leave a caller without an answer. */
   async function forward(
@@ -103,6 +105,7 @@ export function createRequestHandler(deps: RequestHandlerDeps): RequestHandler {
     entry: Entry,
     target: RouteTarget,
     startedAt: number,
+    memory: BatchMemory | null,
   ): Promise<Answer | null> {
     if (entry.kind === 'rejected') return rejectCall(request, entry.id, entry.rejection, 'none', startedAt)
     const { call } = entry
@@ -121,6 +124,10 @@ export function createRequestHandler(deps: RequestHandlerDeps): RequestHandler {
     const reply = await forward(request, classified, target.to, call)
     // No handler answers a call with a REST reply.
     if (reply.kind === 'rest') return rejectCall(request, call.id, INTERNAL_ERROR, name, startedAt)
+    if (!call.isNotification && memory?.take(sizeOf(reply)) === false) {
+      recorder.ended(caller, network, name, ANSWER_TOO_LARGE.kind, startedAt, reply)
+      return rejectedAnswer(call.id, ANSWER_TOO_LARGE, reply)
+    }
     recorder.ended(caller, network, name, outcomeOf(reply, request), startedAt, reply)
     if (call.isNotification) return null
     if (reply.kind === 'rejected') return rejectedAnswer(call.id, reply.rejection, reply)
@@ -133,13 +140,14 @@ export function createRequestHandler(deps: RequestHandlerDeps): RequestHandler {
     request: AdmittedRequest,
     entries: readonly Entry[],
     target: RouteTarget,
+    memory: BatchMemory,
   ): Promise<Answer | 'no-content'> {
     const answers = new Array<Answer | null>(entries.length).fill(null)
     let next = 0
     const work = async () => {
       while (next < entries.length && !request.signal.aborted) {
         const at = next++
-        answers[at] = await answerEntry(request, entries[at] as Entry, target, clock.monotonic())
+        answers[at] = await answerEntry(request, entries[at] as Entry, target, clock.monotonic(), memory)
       }
     }
     await Promise.all(Array.from({ length: Math.min(BATCH_CONCURRENCY, entries.length) }, work))
@@ -161,16 +169,19 @@ export function createRequestHandler(deps: RequestHandlerDeps): RequestHandler {
       if (body.kind === 'rejected') return rejectCall(request, 'null', body.rejection, 'none', receivedAt)
       const target = routeTargetOf(route, network.name, pinned, aliases)
       if (!isRouteTarget(target)) return rejectAll(request, body, target)
-      if (body.kind === 'single') return (await answerEntry(request, body.entry, target, receivedAt)) ?? 'no-content'
+      if (body.kind === 'single')
+        return (await answerEntry(request, body.entry, target, receivedAt, null)) ?? 'no-content'
       const overLimit = overRateLimit(caller, body.entries.length)
       if (overLimit !== null) return rejectAll(request, body, overLimit)
       // The request itself is counted already; a batch that is alone is always accepted.
       const more = body.entries.length - 1
       if (limit.calls + more > limit.max + rules.batchLimit) return rejectAll(request, body, OVERLOADED)
       limit.calls += more
+      const memory = answerMemory.openBatch()
       try {
-        return await answerBatch(request, body.entries, target)
+        return await answerBatch(request, body.entries, target, memory)
       } finally {
+        memory.release()
         limit.calls -= more
       }
     },
@@ -209,6 +220,10 @@ function rejectedRest(rejection: GatewayError, summary: Summary): Answer {
   return answerOf(ERRORS[kind].restStatus, [restError(rejection)], summary, retryAfterMs)
 }
 
+function sizeOf(reply: Reply): number {
+  return reply.kind === 'result' ? reply.result.length : reply.kind === 'error' ? reply.error.length : 0
+}
+
 function outcomeOf(reply: Reply, { signal }: AdmittedRequest): RequestOutcome {
   switch (reply.kind) {
     case 'result':
@@ -240,6 +255,8 @@ function overRateLimit({ rateLimiter }: Caller, count: number): GatewayError | n
 function asSuccess(result: Buffer): Buffer | string {
   return result.toString('latin1').replace(/\s/g, '') === '{}' ? '{"success":true}' : result
 }
+
+const ANSWER_TOO_LARGE = gatewayError('answer-too-large', 'answer too large')
 
 function nameOf(error: unknown): string {
   return error instanceof Error ? error.name : typeof error

@@ -3,25 +3,45 @@ import { type GatewayError, rpcError } from '../errors.ts'
 import type { Provenance } from '../upstream-request.ts'
 import type { Body, Entry } from './envelope.ts'
 
-/** Writes a whole response and returns the length of its body, which is JSON. With `lingers` the response is not ended. */
-export function respond(
+/** Writes a whole response with a JSON body, large ones no faster than the caller reads. With `lingers` the response is not ended. */
+export async function respond(
   res: ServerResponse,
   status: number,
   body: ResponseBody,
   headers: ResponseHeaders,
   lingers = false,
-): number {
-  const length = body.reduce((bytes, piece) => bytes + Buffer.byteLength(piece), 0)
-  if (res.destroyed) return length
+): Promise<void> {
+  if (res.destroyed) return
+  const length = byteLength(body)
   res.writeHead(status, headerList(['content-type', 'application/json', 'content-length', String(length)], headers))
-  if (lingers) res.write(Buffer.concat(body.map((piece) => Buffer.from(piece as string))))
+  if (lingers) res.write(joined(body, length))
   else if (length <= MAX_TEXT) endWithText(res, body, length)
   else if (length <= MAX_COPIED) res.end(joined(body, length))
   else {
-    for (const piece of body) res.write(piece)
+    for (const piece of body) {
+      if (!res.write(piece)) await drained(res)
+      if (res.destroyed) return
+    }
     res.end()
   }
-  return length
+}
+
+export function byteLength(body: ResponseBody): number {
+  return body.reduce((bytes, piece) => bytes + Buffer.byteLength(piece), 0)
+}
+
+/** Resolves when more can be written, or when the caller has left. */
+function drained(res: ServerResponse): Promise<void> {
+  if (res.destroyed) return Promise.resolve()
+  return new Promise((resolve) => {
+    const done = () => {
+      res.off('drain', done)
+      res.off('close', done)
+      resolve()
+    }
+    res.on('drain', done)
+    res.on('close', done)
+  })
 }
 
 /** Pieces that are written one after the other: a node's own bytes, and text around them. */

@@ -1,0 +1,108 @@
+import type { ServerResponse } from 'node:http'
+
+/**
+ * Limits the memory of answers that are not with their callers yet: elements of unfinished batches, and large answers that were written
+ * but not read. Beyond the limit, slow readers are disconnected: of the caller that holds most, the one that has been reading for longest.
+ */
+export interface AnswerMemory {
+  openBatch(): BatchMemory
+  /** An answer was written; it counts until its connection is done with it. */
+  written(res: ServerResponse, caller: string, bytes: number): void
+}
+
+export interface BatchMemory {
+  /** Counts an answer of the batch; `false` if it exceeds the limit of the batch or the total. */
+  take(bytes: number): boolean
+  /** The batch was written or abandoned. */
+  release(): void
+}
+
+export interface AnswerMemoryLimits {
+  readonly maxBytes?: number
+  readonly maxBatchBytes?: number
+}
+
+const MAX_BYTES = 512 * 2 ** 20
+const MAX_BATCH_BYTES = 64 * 2 ** 20
+/** The kernel takes as much at once. */
+const LARGE_BYTES = 65_536
+
+interface UnreadAnswer {
+  readonly caller: string
+  readonly bytes: number
+}
+
+export function createAnswerMemory({
+  maxBytes = MAX_BYTES,
+  maxBatchBytes = MAX_BATCH_BYTES,
+}: AnswerMemoryLimits = {}): AnswerMemory {
+  /** The oldest first. */
+  const unread = new Map<ServerResponse, UnreadAnswer>()
+  const unreadByCaller = new Map<string, number>()
+  let total = 0
+
+  function count(caller: string, bytes: number): void {
+    total += bytes
+    const left = (unreadByCaller.get(caller) ?? 0) + bytes
+    if (left === 0) unreadByCaller.delete(caller)
+    else unreadByCaller.set(caller, left)
+  }
+
+  function forget(res: ServerResponse): void {
+    const answer = unread.get(res)
+    if (answer === undefined) return
+    unread.delete(res)
+    count(answer.caller, -answer.bytes)
+  }
+
+  /** Disconnects slow readers until `bytes` more fit; never `kept`. */
+  function makeRoom(bytes: number, kept: ServerResponse | null): boolean {
+    for (;;) {
+      if (total + bytes <= maxBytes) return true
+      const slowest = slowestReader(kept)
+      if (slowest === null) return false
+      forget(slowest)
+      slowest.destroy()
+    }
+  }
+
+  function slowestReader(kept: ServerResponse | null): ServerResponse | null {
+    let found: ServerResponse | null = null
+    let most = 0
+    for (const [res, { caller }] of unread) {
+      const bytes = unreadByCaller.get(caller) ?? 0
+      if (res === kept || bytes <= most) continue
+      found = res
+      most = bytes
+    }
+    return found
+  }
+
+  return {
+    openBatch() {
+      let held = 0
+      let isOpen = true
+      return {
+        take(bytes) {
+          if (!isOpen || held + bytes > maxBatchBytes || !makeRoom(bytes, null)) return false
+          held += bytes
+          total += bytes
+          return true
+        },
+        release() {
+          isOpen = false
+          total -= held
+          held = 0
+        },
+      }
+    },
+
+    written(res, caller, bytes) {
+      if (bytes < LARGE_BYTES || res.destroyed) return
+      unread.set(res, { caller, bytes })
+      count(caller, bytes)
+      res.once('close', () => forget(res))
+      makeRoom(0, res)
+    },
+  }
+}
