@@ -46,25 +46,6 @@ export function createGatewaySeries() {
     }))
   }
 
-  function forget(state: GatewayState): void {
-    const callers = new Set(state.callers.map(({ name }) => name))
-    const known = new Map(
-      state.networks.map(({ name, endpoints }) => [name, new Set(endpoints.map((one) => one.endpoint))]),
-    )
-    for (const [name, { operations, attempts, inFlight: atWork }] of networks) {
-      const endpoints = known.get(name)
-      if (endpoints === undefined) {
-        // A request in flight still has to count down.
-        if (atWork === 0) networks.delete(name)
-        continue
-      }
-      for (const endpoint of attempts.keys()) if (!endpoints.has(endpoint)) attempts.delete(endpoint)
-      for (const { requests } of operations.values()) {
-        for (const caller of requests.keys()) if (!callers.has(caller)) requests.delete(caller)
-      }
-    }
-  }
-
   return {
     /** The times are `null` for requests that were rejected before their operation was known. */
     answered(
@@ -111,7 +92,7 @@ export function createGatewaySeries() {
 
     /** The counters for people. */
     traffic(state: GatewayState | null): GatewayTraffic {
-      if (state !== null) forget(state)
+      if (state !== null) forgetRemoved(networks, state)
       const names = state?.networks.map(({ name }) => name) ?? []
       return trafficOf(new Map(names.map((name) => [name, of(name)])), unplaced)
     },
@@ -120,7 +101,7 @@ export function createGatewaySeries() {
     render(state: GatewayState | null): Lines {
       const lines: Lines = {}
       if (state === null) return lines
-      forget(state)
+      forgetRemoved(networks, state)
       function add(name: MetricName, labels: string, value: number): void {
         lines[name] = `${lines[name] ?? ''}${PREFIX}${name}{${labels}} ${value}\n`
       }
@@ -166,6 +147,26 @@ export function createGatewaySeries() {
       }
       return lines
     },
+  }
+}
+
+/** Drops the counts of callers, networks and endpoints that are no longer configured. */
+function forgetRemoved(networks: Map<string, NetworkCounts>, state: GatewayState): void {
+  const callers = new Set(state.callers.map(({ name }) => name))
+  const known = new Map(
+    state.networks.map(({ name, endpoints }) => [name, new Set(endpoints.map((one) => one.endpoint))]),
+  )
+  for (const [name, { operations, attempts, inFlight: atWork }] of networks) {
+    const endpoints = known.get(name)
+    if (endpoints === undefined) {
+      // A request in flight still has to count down.
+      if (atWork === 0) networks.delete(name)
+      continue
+    }
+    for (const endpoint of attempts.keys()) if (!endpoints.has(endpoint)) attempts.delete(endpoint)
+    for (const { requests } of operations.values()) {
+      for (const caller of requests.keys()) if (!callers.has(caller)) requests.delete(caller)
+    }
   }
 }
 

@@ -44,7 +44,7 @@ export type FileSystemType = (directory: string) => number
 
 export const fileSystemType: FileSystemType = (directory) => statfsSync(directory).type
 
-/** NFS_SUPER_MAGIC of statfs(2). */
+/** The type of NFS in statfs(2). */
 const NFS = 0x6969
 
 /** Makes the store's directory if it is missing; throws a StoreError if SQLite would lose data there. */

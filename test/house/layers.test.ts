@@ -150,6 +150,17 @@ test('a room of the gateway may not import what puts the gateway together', asyn
   expect(refused.map(lineOf)).toEqual([1, 2])
 })
 
+test('a function of more than 150 lines is refused in src, and allowed in tests', async () => {
+  const lines = (count: number) => `export function long(): void {\n${'  void 0\n'.repeat(count - 2)}}\n`
+  project.write({ 'src/poll/long.ts': lines(151), 'src/poll/fine.ts': lines(150), 'test/long.ts': lines(151) })
+
+  const refused = (await lint('src/poll/long.ts', 'src/poll/fine.ts', 'test/long.ts')).filter(({ code }) =>
+    code.includes('max-lines-per-function'),
+  )
+
+  expect(refused.map(({ filename }) => filename)).toEqual(['src/poll/long.ts'])
+})
+
 test('core may import neither a package nor a part of Node', async () => {
   project.write({ 'src/core/impure.ts': "import 'zod'\nimport 'node:fs'\nimport 'fs'\nimport './time.ts'\n" })
 
