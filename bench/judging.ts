@@ -10,8 +10,8 @@ import { endpoint, good, head, liveness, network, pollResult } from '../test/sup
 import { cpuSince, median } from './support.ts'
 
 /**
- * What one poll costs from its answer to the board (weighed, judged, put up, its incidents kept), by the size of the network and by
- * what happens to it, in processor time: no I/O, and a time that the bench itself lets pass. Every endpoint has a new block at every second poll.
+ * Processor time of one poll from its answer to the board, by the size of the network and by what happens to it: validity,
+ * verdict, board and incidents, without I/O and with a simulated clock. Every endpoint has a new block at every second poll.
  * Run with `npx tsx bench/judging.ts`.
  */
 const BATCHES = 9
@@ -21,8 +21,8 @@ const INTERVAL_MS = 1000
 const BLOCK_MS = 2000
 const STARTED_AT = 1_790_000_000_000
 
-/** Which block the endpoint with this number has there; `height` where it stands. */
-interface Fate {
+/** What happens to the endpoints of a run: the height and the branch of each, by its number. */
+interface Situation {
   readonly title: string
   stands(number: number, tip: number): number
   branch(number: number): string
@@ -30,15 +30,15 @@ interface Fate {
 
 const on = (branch: string) => () => branch
 const atTip = (_number: number, tip: number) => tip
-const FATES: readonly Fate[] = [
-  { title: 'all is well', stands: atTip, branch: on('') },
+const SITUATIONS: readonly Situation[] = [
+  { title: 'all healthy', stands: atTip, branch: on('') },
   { title: 'one in ten lags 50 blocks', stands: (number, tip) => (number % 10 === 0 ? tip - 50 : tip), branch: on('') },
   { title: 'one in ten is on another branch', stands: atTip, branch: (number) => (number % 10 === 0 ? 'b' : '') },
-  { title: 'half and half on two branches', stands: atTip, branch: (number) => (number % 2 === 0 ? 'b' : '') },
-  { title: 'the chain stands still', stands: () => 1000, branch: on('') },
+  { title: 'half on each of two branches', stands: atTip, branch: (number) => (number % 2 === 0 ? 'b' : '') },
+  { title: 'the chain is halted', stands: () => 1000, branch: on('') },
 ]
 
-async function perPoll(networks: number, each: number, { stands, branch }: Fate): Promise<number> {
+async function perPoll(networks: number, each: number, { stands, branch }: Situation): Promise<number> {
   const count = networks * each
   let now = STARTED_AT
   const clock = { ...systemClock, now: () => now, monotonic: () => now - STARTED_AT }
@@ -90,7 +90,7 @@ async function perPoll(networks: number, each: number, { stands, branch }: Fate)
   const { signal } = new AbortController()
   const batches: number[] = []
   let turn = 0
-  // Ten rounds at least: by then whatever happens is confirmed.
+  // At least ten rounds: by then every finding is confirmed.
   const batch = Math.max(BATCH, (count * 10) / WARM)
   for (let nth = 0; nth < WARM + BATCHES; nth++) {
     const start = process.cpuUsage()
@@ -109,9 +109,9 @@ const SIZES = [
   [1, 1000],
   [1, 10_000],
 ] as const
-for (const fate of FATES) {
+for (const situation of SITUATIONS) {
   const figures: string[] = []
   for (const [networks, each] of SIZES)
-    figures.push(`${networks} × ${each}: ${(await perPoll(networks, each, fate)).toFixed(1)} µs`)
-  console.log(`${fate.title.padEnd(32)} ${figures.join(' · ')}`)
+    figures.push(`${networks} × ${each}: ${(await perPoll(networks, each, situation)).toFixed(1)} µs`)
+  console.log(`${situation.title.padEnd(32)} ${figures.join(' · ')}`)
 }

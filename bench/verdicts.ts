@@ -5,17 +5,16 @@ import { simulateMonth } from './month.ts'
 import { median } from './support.ts'
 
 /**
- * Whether verdicts are right. Random timelines of faults, as test/support/timelines.ts makes them, each with its truth; and a
- * month of a hundred endpoints with much noise and some real outages (bench/month.ts). Exits with 1 if a healthy
- * endpoint was blamed, or a fault was not found in time. `timelines` or `month` as the argument runs that part alone; a second argument is
- * another seed. Run with `npx tsx bench/verdicts.ts`.
+ * Whether verdicts are right: random timelines of faults from test/support/timelines.ts, each with its ground truth, and a month
+ * of a hundred endpoints with much noise and some real outages (bench/month.ts). Exits with 1 if a healthy endpoint was blamed, or
+ * a fault was not found in time. The argument `timelines` or `month` runs one part alone; a second argument is another seed. Run with `npx tsx bench/verdicts.ts`.
  */
 const TIMELINES = 4000
 const DAYS = 30
 const [part, seed = '1', size] = process.argv.slice(2)
 
-function figure(what: string, value: string | number): void {
-  console.log(`${what.padEnd(64)} ${typeof value === 'number' ? value.toLocaleString('en-US') : value}`)
+function figure(name: string, value: string | number): void {
+  console.log(`${name.padEnd(64)} ${typeof value === 'number' ? value.toLocaleString('en-US') : value}`)
 }
 
 function delays(polls: readonly number[]): string {
@@ -55,7 +54,7 @@ async function month(): Promise<void> {
   figure('a month of 100 endpoints: polls', outcome.polls)
   figure('a month of 100 endpoints: single polls that failed', outcome.failedPolls)
   figure('a month of 100 endpoints: own outages', outcome.ownOutages)
-  figure('a month of 100 endpoints: false accusations', outcome.falseAccusations)
+  figure('a month of 100 endpoints: healthy endpoints blamed', outcome.falseAccusations)
   figure('a month of 100 endpoints: real outages, of them missed', `${outcome.outages}, ${outcome.missed}`)
   figure('a month of 100 endpoints: polls until they were known', delays(outcome.delays))
   if (outcome.falseAccusations > 0 || outcome.missed > 0) process.exitCode = 1

@@ -120,7 +120,7 @@ describe('maintenance', () => {
     fc.assert(
       fc.property(results, window, planned, (list, { from, to }, periods) => {
         const united = mergeRanges(periods)
-        // An interval may say so by itself, too: here only the plan does.
+        // An interval may be maintenance by itself, too: here only the plan is.
         const polled = list.filter(({ state }) => state !== 'maintenance')
 
         const parts = noTime()

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import type { Block } from '../../src/core/chain/block-reports.ts'
 import { type Branches, createBranches } from '../../src/core/chain/branches.ts'
 
-/** A handful of endpoints that stand at the same height; `report` is one poll. */
+/** A few endpoints at the same height; `report` is one poll. */
 function scene(names: readonly string[]) {
   let height = 1000
   let now = 0

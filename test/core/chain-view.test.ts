@@ -14,7 +14,7 @@ const OPTIONS = {
 }
 const NOW = Date.UTC(2026, 0, 1)
 
-/** The block that everybody honest has at this height, minted on time. */
+/** The block that every honest endpoint has at this height, made on time. */
 function block(height: number, over: Partial<Head> = {}): Head {
   return {
     height,
@@ -410,7 +410,7 @@ describe('for any heights', () => {
           for (let at = 0; at < honest; at++) chain.add(`honest${at}`, block(1000), NOW)
 
           for (let at = 0; at < honest; at++) {
-            // A liar may pass as one who has seen the newest block first, never make others late.
+            // A liar may look like the first endpoint at the newest block, but never makes another one late.
             expect(chain.standing(`honest${at}`, NOW)?.lagBlocks).toBeLessThan(OPTIONS.lagBlocks)
           }
         },

@@ -25,7 +25,7 @@ const VERDICTS: Partial<Record<ConditionCode, Finding['verdict']>> = {
 }
 const CODES = Object.keys(VERDICTS) as ConditionCode[]
 
-/** What happens to a network and its endpoints, one thing after the other. */
+/** A sequence of events of a network and its endpoints. */
 type Step =
   | { readonly kind: 'poll'; readonly name: string; readonly codes: readonly ConditionCode[]; readonly times: number }
   | { readonly kind: 'lost'; readonly name: string }
@@ -74,7 +74,7 @@ const steps = fc.array(
 )
 
 interface Run {
-  /** Every incident as it stands, by id. */
+  /** The latest version of every incident, by id. */
   readonly incidents: ReadonlyMap<string, Incident>
   /** Every change, in order. */
   readonly changes: readonly Incident[]
@@ -91,7 +91,7 @@ function play(
   const there = new Set<string>(NAMES)
   const healths = new Map<string, Health>(NAMES.map((of) => [of, unpolled(endpoint(of), START)]))
   const planned = new Map<string, number>()
-  /** As it is saved with the health of each. */
+  /** As it is saved with the health of each endpoint. */
   const maintained = new Map<EndpointKey, number>()
   const events = new Map<NetworkEvent['cause'], NetworkEvent>()
   const incidents = new Map<string, Incident>()

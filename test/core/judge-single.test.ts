@@ -23,7 +23,7 @@ function judged(
   return judgeSinglePoll(pollResult(OWN, NOW, { heads }), known, context, NOW)
 }
 
-/** As the schedule's polls knew it a while ago. */
+/** The health that the schedule's polls found a while ago. */
 const knownAt = (height: number, agoMs: number, over: Partial<Health> = {}): Health => ({
   ...UNPOLLED,
   verdict: 'up',

@@ -15,7 +15,7 @@ function poll(host: string, startedAt: number, endedAt: number, over: Partial<Po
   return { location: locationOf(`${host}.example.org`), startedAt, endedAt, result: pollResult(of, startedAt, over) }
 }
 
-/** An observer that has heard `a`, `b` and `c`, up to 3000. */
+/** An observer that has recorded answers of `a`, `b` and `c`, up to 3000. */
 function scene(): Observer {
   const observer = createObserver()
   observer.configure(

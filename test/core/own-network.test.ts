@@ -204,7 +204,7 @@ describe('for any polls', () => {
           const one = poll(name, outcome, lastsMs)
           if (outcome === 'answered') expect(ownNetwork.faultOf(one)).toBe('node')
         }
-        // Two rounds of answers end whatever cut there was.
+        // Two rounds of answers end any outage.
         for (let round = 0; round < 2; round++) for (const name of NAMES) poll(name, 'answered')
         expect(ownNetwork.outage()).toBeNull()
         const failed = poll('a', 'unreached')

@@ -11,7 +11,7 @@ const SECOND = 1000
 const MINUTE = 60 * SECOND
 const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR
-/** How often the jobs run: rarely beside the daemon's five minutes, so that there is much to add up at once. */
+/** How often the jobs run: much rarer than the daemon's five minutes, so that each one has much to add up. */
 const LONGEST_PASS = 6 * HOUR
 
 const REFUSED: Node = { failure: { kind: 'refused' } }
@@ -38,7 +38,7 @@ async function place(
   return { store, stage, from }
 }
 
-/** Time passes, and the jobs run as they would: adding up, and taking away what is old. */
+/** Lets time pass and runs the roll-up and retention jobs as the daemon would. */
 async function pass({ stage, store }: Place, ms: number, everyMs = LONGEST_PASS): Promise<void> {
   for (let left = ms; left > 0; left -= everyMs) {
     await stage.pass(Math.min(left, everyMs))
@@ -51,7 +51,7 @@ async function passTo(at: Place, wall: number): Promise<void> {
   await pass(at, wall - at.stage.clock.now())
 }
 
-/** The endpoint is ill from now on for so long; when it was down, by its first bad poll and its first good one. */
+/** Makes the endpoint fail for so long; returns when it was down, from its first bad poll to its first good one. */
 async function outage(at: Place, ms: number, ill: Node = REFUSED): Promise<TimeRange> {
   const { stage } = at
   const fromTo = [stage.clock.now(), stage.clock.now() + ms] as const
@@ -120,7 +120,7 @@ describe('the time of an endpoint', () => {
     at.stage.set(KEY, REFUSED)
     await pass(at, HOUR)
     const diedAt = at.stage.pollsOf(KEY).find((poll) => poll > at.from + 3 * HOUR) ?? 0
-    // One that is under way is given up.
+    // A poll under way is aborted.
     const firstPoll = at.stage.polls.find(({ endpoint }) => endpoint === KEY)?.at ?? 0
     const lastPoll = at.stage.polls.findLast(({ endpoint }) => endpoint === KEY)?.at ?? 0
     const { world } = at.stage
@@ -143,7 +143,7 @@ describe('the time of an endpoint', () => {
     const firstAgain = at.stage.pollsOf(KEY).find((poll) => poll >= again) ?? 0
     const good = at.stage.pollsOf(KEY).find((poll) => poll > backAt) ?? 0
     const bucket = await whole(at, at.from, now)
-    // What the last poll said holds for two intervals.
+    // The last result holds for two intervals.
     expect(bucket.downMs).toBe(lastPoll + 2 * MINUTE - diedAt + (good - firstAgain))
     expect(bucket.unknownMs).toBe(firstPoll - at.from + firstAgain - (lastPoll + 2 * MINUTE))
     const [incident] = await at.store.incidents({ limit: 10 })
@@ -194,7 +194,7 @@ describe('the time of an endpoint', () => {
     const at = await place(from, { windows: [window], intervalMs: 5 * MINUTE })
     await passTo(at, from + 4 * DAY)
 
-    // The first one is half over at the start.
+    // The first window is half over at the start.
     expect((await whole(at, from, from + 4 * DAY)).maintenanceMs).toBe(3.5 * HOUR)
     const days = await at.store.history({ endpoint: KEY, from: from - HOUR, to: from + 4 * DAY - HOUR, stepMs: DAY })
     expect(days.map(({ maintenanceMs }) => maintenanceMs)).toEqual([HOUR, HOUR, HOUR, HOUR])

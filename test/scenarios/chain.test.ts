@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { createRandom } from '../proof/random.ts'
 import { createStage, type Stage, type StageNetwork } from '../support/stage.ts'
 
-/** Where the chain is, who is behind it, and who is on another one: the whole daemon, hours in milliseconds. */
+/** Heights, lag, stalls and halts: the whole daemon, with hours played in milliseconds. */
 const SECOND = 1000
 const MINUTE = 60 * SECOND
 const HOUR = 60 * MINUTE
@@ -15,7 +15,7 @@ function stageOf(names: readonly string[], over: Partial<StageNetwork> = {}): St
 }
 const key = (name: string) => `ethereum/${name}`
 
-/** Nobody else was called degraded or down at any moment, nor has an incident. */
+/** No other endpoint was degraded or down at any moment, or has an incident. */
 function expectOnly(stage: Stage, ...accused: readonly string[]): void {
   expect([...new Set(stage.accused().map((accusation) => accusation.key))].sort()).toEqual(accused.map(key).sort())
   expect(stage.log.filter(({ level }) => level === 'error')).toEqual([])
@@ -155,7 +155,7 @@ describe('an endpoint behind the others', () => {
     await stage.until(() => stage.state(key('c')) === 'down', 2 * INTERVAL)
 
     expect(stage.codes(key('c'))).toEqual(['lagging'])
-    // A block may come between the polls of the two.
+    // A block may come between the polls of the two endpoints.
     expect(stage.message(key('c'), 'lagging')).toMatch(/^(12300 blocks \(41 h\)|12299 blocks \(40 h\)) behind$/)
     expectOnly(stage, 'c')
   })
@@ -203,7 +203,7 @@ describe('an endpoint behind the others', () => {
     await stage.pass(MINUTE)
 
     expect(stage.state(key('b'))).toBe('down')
-    // A block may come between the polls of the two.
+    // A block may come between the polls of the two endpoints.
     expect(stage.message(key('b'), 'lagging')).toMatch(/^(12300 blocks \(41 h\)|12299 blocks \(40 h\)) behind$/)
     expectOnly(stage, 'b')
   })
@@ -231,7 +231,7 @@ describe('an endpoint behind the others', () => {
             thresholds: { stallMs: Math.max(MINUTE, 5 * blockTimeMs), failAfter: 1 },
             endpoint: { intervalMs },
           })
-          // An answer is as old as its way back is long.
+          // An answer is as old as its travel time.
           for (const name of names)
             stage.set(key(name), { latencyMs: () => random() * Math.min(0.7 * intervalMs, 1900) })
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { createStage, type Node, type Stage } from '../support/stage.ts'
 
-/** Every trouble is called by its own name, and by no other. */
+/** Every kind of failure has its own conditions, and no others. */
 const SECOND = 1000
 const MINUTE = 60 * SECOND
 const HOUR = 60 * MINUTE

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { createStage, type Node, type Stage, type StageNetwork } from '../support/stage.ts'
 
-/** Who is on another branch, who is not, and when nobody can say. */
+/** Which endpoints are on another branch, which are not, and when it is unknown. */
 const SECOND = 1000
 const MINUTE = 60 * SECOND
 const HOUR = 60 * MINUTE
@@ -159,7 +159,7 @@ describe('a minority', () => {
       part(stage, ['c'], 'other', { mute: true })
       await stage.pass(HOUR)
 
-      // Where heads never meet nothing can be said; then nothing is.
+      // Where heads never meet the branch stays unknown.
       expect(accused(stage).filter((name) => name !== 'c')).toEqual([])
       expect(stage.forked('ethereum')).toBe(false)
       if (chain.blockTimeMs > chain.intervalMs) expect(stage.codes(key('c'))).toEqual(['forked'])
@@ -194,7 +194,7 @@ describe('a minority', () => {
     const stage = stageOf(NAMES)
     let poll = 0
     const top = () => stage.height('ethereum')
-    // Every third poll its newest block is one that loses.
+    // In every third poll its newest block is one that is replaced later.
     stage.set(key('c'), { branch: () => (poll++ % 6 === 0 ? { from: top(), name: `uncle${top()}` } : null) })
 
     await stage.pass(2 * HOUR)

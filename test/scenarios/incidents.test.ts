@@ -7,7 +7,7 @@ const SECOND = 1000
 const MINUTE = 60 * SECOND
 const HOUR = 60 * MINUTE
 const INTERVAL = 10 * SECOND
-/** Two polls well, as `recover_after` asks, and one for where in the interval it was. */
+/** Two good polls for `recover_after`, and one for the moment within the interval. */
 const RECOVERED = 3 * INTERVAL
 
 const REFUSED: Node = { failure: { kind: 'refused' } }
@@ -21,7 +21,7 @@ const AVALANCHE: StageNetwork = {
   endpoints: ['a', 'b', 'c'],
 }
 
-/** When this endpoint was first asked from then on. */
+/** When this endpoint was first polled from then on. */
 function firstPoll(stage: Stage, key: string, from: number): number {
   return stage.pollsOf(key).find((at) => at > from) ?? Number.NaN
 }
@@ -34,7 +34,7 @@ function only<T>(items: readonly T[]): T {
 const spans = (incident: Incident) => incident.conditions.map(({ code, since, until }) => [code, since, until] as const)
 const closings = (stage: Stage) => stage.log.filter(({ message }) => message === 'incident closed').length
 
-/** Well in the beginning, and for a while. */
+/** All endpoints are up at first, for a while. */
 async function wellFor(ms: number, stage = createStage()): Promise<Stage> {
   await stage.pass(ms)
   expect(stage.incidents()).toEqual([])
@@ -191,7 +191,7 @@ describe('an incident of one endpoint', () => {
 })
 
 describe('an endpoint that flaps', () => {
-  /** Ill and well again, how often an hour: from every poll or two to once in twenty minutes. */
+  /** Patterns of failing and recovering: from every poll or two to once in twenty minutes. */
   const PATTERNS = [
     { ill: 20 * SECOND, well: 20 * SECOND },
     { ill: 30 * SECOND, well: MINUTE },
@@ -222,7 +222,7 @@ describe('an endpoint that flaps', () => {
     expect(incidents.length).toBeLessThanOrEqual(3)
     expect(incidents.length).toBeGreaterThan(0)
     const outages = Math.ceil(HOUR / (pattern.ill + pattern.well))
-    // What is no incident of its own is told as a flap, unless it is too short to be seen.
+    // A failure without an incident of its own counts as a flap, unless it is too short to be seen.
     if (pattern.ill >= MINUTE && outages > 3) {
       expect(incidents.at(-1)).toMatchObject({ flapping: true, flaps: outages - 1 })
       expect(incidents.every(({ openedAt }) => openedAt >= began)).toBe(true)
@@ -316,7 +316,7 @@ describe('a halt of the whole chain', () => {
     const incident = only(stage.incidents())
     expect(open).toMatchObject({ endpoint: null, cause: 'halted', state: 'degraded', affected: ['a', 'b', 'c'] })
     expect(incident.id).toBe(open.id)
-    // The last block came in the interval before the halt, and was seen by the next poll of anybody.
+    // The last block came in the interval before the halt, and the next poll of any endpoint saw it.
     expect(Math.abs(haltedAt - incident.openedAt)).toBeLessThan(12 * SECOND + INTERVAL)
     expect(incident.confirmedAt - incident.openedAt).toBeLessThan(MINUTE + INTERVAL)
     expect((incident.closedAt ?? 0) - onAt).toBeLessThan(INTERVAL)
@@ -542,7 +542,7 @@ describe('while our own network is down', () => {
     stage.set('ethereum/a', REFUSED)
     await stage.pass(10 * MINUTE)
     let asked = 0
-    // Well, but every second poll fails for want of something of ours.
+    // Healthy, but every second poll fails because our machine is out of resources.
     stage.set('ethereum/a', { failure: () => (asked++ % 2 === 1 ? { kind: 'local-resources', code: 'EMFILE' } : null) })
     for (let poll = 0; poll < 12; poll++) {
       await stage.pass(INTERVAL / 2)

@@ -7,7 +7,7 @@ const MINUTE = 60 * SECOND
 const HOUR = 60 * MINUTE
 const INTERVAL = 10 * SECOND
 const RECOVERED = 3 * INTERVAL
-/** Ten minutes after this every stage here is well and in its rhythm. */
+/** Ten minutes after this moment every endpoint here is up and polled regularly. */
 const START = Date.UTC(2026, 0, 1)
 
 const REFUSED: Node = { failure: { kind: 'refused' } }
@@ -26,7 +26,7 @@ function stageWith(...windows: readonly PlannedWindow[]): Stage {
   return createStage({ networks: [THREE], windows, now: START })
 }
 
-/** Lets time pass until this long after the start. */
+/** Advances to this long after the start. */
 async function passTo(stage: Stage, ms: number): Promise<void> {
   await stage.pass(START + ms - stage.clock.now())
 }
@@ -76,7 +76,7 @@ describe('in planned maintenance', () => {
     const until = 70 * MINUTE + 2500
     const stage = stageWith(once(10 * MINUTE, until))
     await passTo(stage, 30 * MINUTE)
-    // One of them is being asked whenever the window ends.
+    // One of them is being polled whenever the window ends.
     stage.set('ethereum/a', { failure: { kind: 'timeout', afterMs: 5000 } })
     await passTo(stage, until + 2 * INTERVAL)
 
@@ -158,7 +158,7 @@ describe('in planned maintenance', () => {
   })
 
   test('a window across the change of clocks has its configured duration', async () => {
-    // 29 March 2026 in Bucharest: 03:00 becomes 04:00. From 02:30 for two hours is until 05:30 by the clock on the wall.
+    // 29 March 2026 in Bucharest: 03:00 becomes 04:00. Two hours from 02:30 end at 05:30 local time.
     const from = Date.UTC(2026, 2, 29, 0, 30)
     const when = {
       kind: 'repeated',

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { Failure } from '../../src/core/failure.ts'
 import { createStage, type Stage, type StageEndpoint, type StageNetwork, type StageOptions } from '../support/stage.ts'
 
-/** Is it them, or is it us? The ground truth of every story is in its title. */
+/** Whether the nodes or we ourselves are at fault. The title of each test is its ground truth. */
 const SECOND = 1000
 const MINUTE = 60 * SECOND
 const HOUR = 60 * MINUTE

@@ -26,7 +26,7 @@ function only<T>(items: readonly T[]): T {
   return items[0] as T
 }
 
-/** The daemon ends as it is asked to, and is started again `offMs` later. */
+/** Stops the daemon normally and starts it again `offMs` later. */
 async function restarted(stage: Stage, offMs: number, options: StageOptions = {}): Promise<Stage> {
   const saved = stage.saved()
   await stage.stop()

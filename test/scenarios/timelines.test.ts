@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { anyTimeline, play } from '../support/timelines.ts'
 
 /**
- * The ground truth stands in `timelines.ts`, beside each fault: from which poll on it could be seen, and what must be said of it.
+ * The ground truth is in `timelines.ts` with each fault: from which poll on it can be seen, and which verdict is right.
  * `npm run reliability` plays thousands of these.
  */
 test('every fault is found and over in time, no healthy endpoint is blamed, and none is down by our own fault', {

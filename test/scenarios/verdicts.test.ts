@@ -11,7 +11,7 @@ const START = Date.UTC(2026, 0, 1)
 const INTERVAL = 10_000
 const BLOCK = 12_000
 
-/** What an endpoint answers at `at`, where the honest chain stands at `height`. */
+/** The answer of an endpoint at `at`, while the honest chain is at `height`. */
 type Answer = (height: number, at: number, of: Endpoint) => Partial<PollResult>
 
 const honest: Answer = (height, at) => ({ heads: [{ shard: null, outcome: good(head(height, at)) }] })
@@ -25,9 +25,9 @@ const failing =
 
 interface Story {
   view: NetworkView
-  /** Polls everybody `rounds` times, ten seconds apart; those named in `answers` answer that. */
+  /** Polls every endpoint `rounds` times, ten seconds apart; those named in `answers` give these answers. */
   poll(rounds: number, answers?: Record<string, Answer>): void
-  /** The same, everybody in the order of the configuration. */
+  /** The same, in the order of the configuration. */
   pollInOrder(rounds: number, answers?: Record<string, Answer>): void
   state(name: string): string
   codes(name: string): string[]
@@ -50,7 +50,7 @@ function story(names: readonly string[], over: Partial<Network> = {}, of: Partia
   return {
     view,
     poll(rounds, answers = {}) {
-      // Those in trouble come last: what the others say in this round is what they are held to.
+      // Failing endpoints come last, so that they are compared with the others' answers of the same round.
       run(
         rounds,
         answers,
