@@ -20,13 +20,6 @@ export interface Endpoint {
 /** `network/endpoint`: unique in one configuration, and safe to show. */
 export type EndpointKey = string
 
-const keys = new WeakMap<object, EndpointKey>()
-
-/** Needed several times in every poll, so it is made once for each object. */
 export function endpointKey(endpoint: { readonly network: string; readonly name: string }): EndpointKey {
-  const known = keys.get(endpoint)
-  if (known !== undefined) return known
-  const key = `${endpoint.network}/${endpoint.name}`
-  keys.set(endpoint, key)
-  return key
+  return `${endpoint.network}/${endpoint.name}`
 }

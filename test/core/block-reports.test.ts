@@ -40,11 +40,13 @@ describe('block reports', () => {
       { height: 6, hash: 'w' },
     ]
     for (const at of [0, 1]) blockReports.add('a', blocks, at, () => null)
-    const { changes } = blockReports
+    const [branch] = blockReports.at(7)?.branches ?? []
+    const reports = [...(branch?.reports ?? [])]
 
     blockReports.add('a', blocks, 9, () => null)
 
-    expect(blockReports.changes).toBe(changes)
+    expect(blockReports.at(7)?.branches).toEqual([branch])
+    expect(branch?.reports[0]).toBe(reports[0])
     expect(blockReports.at(7)?.branches.map(({ hash, latestAt }) => [hash, latestAt])).toEqual([['x', 9]])
   })
 })

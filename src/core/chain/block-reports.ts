@@ -8,8 +8,6 @@ import type { UnixMs } from '../time.ts'
 export interface BlockReports<S> {
   /** How many endpoints have reported a block. */
   readonly reporters: number
-  /** Grows whenever an endpoint reports a block that it did not report before, or a report expires. */
-  readonly changes: number
   /** Reports of the previous poll still count, older ones do not. Of two blocks at one height the last one counts. */
   add(endpoint: string, blocks: readonly Block[], at: UnixMs, newState: () => S): Reporter<S>
   /** Whether it was known. */
@@ -67,18 +65,15 @@ export interface HeightReports<S> {
 export function createBlockReports<S>(): BlockReports<S> {
   const reporters = new Map<string, Reporter<S>>()
   const heights = new Map<number, HeightReports<S>>()
-  let changes = 0
 
   function report(by: Reporter<S>, { height, hash }: Block, at: UnixMs): void {
     const before = by.reports.find(({ siblings }) => siblings.height === height)
     if (before === undefined) {
-      changes++
       addReport(by, height, hash, at)
       return
     }
     if (before.branch.hash === hash) before.branch.latestAt = Math.max(before.branch.latestAt, at)
     else {
-      changes++
       leaveBranch(before)
       joinBranch(before, branchOf(before.siblings, hash, at))
     }
@@ -104,7 +99,6 @@ export function createBlockReports<S>(): BlockReports<S> {
     for (let at = reports.length - 1; at >= 0; at--) {
       const old = reports[at] as Report<S>
       if (old.poll >= poll) continue
-      changes++
       reports.splice(at, 1)
       leaveBranch(old)
       if (old.siblings.count === 0) heights.delete(old.siblings.height)
@@ -114,9 +108,6 @@ export function createBlockReports<S>(): BlockReports<S> {
   return {
     get reporters() {
       return reporters.size
-    },
-    get changes() {
-      return changes
     },
 
     add(endpoint, blocks, at, newState) {

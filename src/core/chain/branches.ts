@@ -22,8 +22,6 @@ export interface Branches {
   fork(): Fork | null
   /** How many different blocks are reported at the newest height that most endpoints have reached; 0 where there is none. */
   count(): number
-  /** Grows whenever an endpoint reports a block that it did not report before, or a report expires. */
-  readonly changes: number
   isReported(height: number, hash: string): boolean
   /** Whether an endpoint whose head is at this height may have to report an older block too. */
   mayNeedComparison(height: number): boolean
@@ -162,10 +160,6 @@ export function createBranches(deps: BranchesDeps): Branches {
   }
 
   return {
-    get changes() {
-      return reports.changes
-    },
-
     add(endpoint, blocks, at) {
       const reporter = reports.add(endpoint, blocks, at, newState)
       if (dispute !== null || isDisputed(reporter)) findDispute(at)

@@ -95,12 +95,6 @@ export function createChainView(options: ChainViewOptions): ChainView {
   })
   const parents = createParentTrust(branches.isReported)
 
-  /** Both are computed again only after a change. */
-  let tallied = -1
-  let confirmed = 0
-  let counted = -1
-  let count = 0
-
   function update(now: UnixMs): void {
     const expired = heads.expire(now - recentMs)
     for (const endpoint of expired) branches.forget(endpoint)
@@ -115,21 +109,9 @@ export function createChainView(options: ChainViewOptions): ChainView {
 
   /** The height that half of the endpoints have reached: of all, or of the recent ones. Of two endpoints either may be right. */
   function halfReached(): number {
-    if (tallied === heads.changes) return confirmed
-    tallied = heads.changes
     const of = (tally: HeightTally) =>
       tally.size <= 2 ? Number.POSITIVE_INFINITY : (tally.reachedBy(Math.ceil(tally.size / 2)) ?? 0)
-    confirmed = Math.max(of(heads.all), of(heads.recent))
-    return confirmed
-  }
-
-  function countBranches(): number {
-    // Neither number ever shrinks.
-    const changes = heads.changes + branches.changes
-    if (counted === changes) return count
-    counted = changes
-    count = branches.count()
-    return count
+    return Math.max(of(heads.all), of(heads.recent))
   }
 
   return {
@@ -193,7 +175,7 @@ export function createChainView(options: ChainViewOptions): ChainView {
     haltedSince,
     isForked: branches.isForked,
     fork: branches.fork,
-    branches: countBranches,
+    branches: branches.count,
     blockTimeMs: pace.measuredMs,
 
     seen: (endpoint) => heads.seen(endpoint) ?? null,

@@ -8,8 +8,6 @@ export interface KnownHeads {
   readonly all: HeightTally
   /** Endpoints that answered recently. */
   readonly recent: HeightTally
-  /** Grows whenever an endpoint changes its height, appears or expires: while it is the same, so are both tallies. */
-  readonly changes: number
   endpoints(): Iterable<string>
   recentEndpoints(): Iterable<string>
   isRecent(endpoint: string): boolean
@@ -61,7 +59,6 @@ export function createKnownHeads(jitterBlocks: number): KnownHeads {
   const all = createHeightTally()
   const recent = createHeightTally()
   const ends = createEnds()
-  let changes = 0
   /** How many endpoints have which block, at the height of the last call of `isMostReported`. */
   const counted = { height: -1, byHash: new Map<string, number>() }
 
@@ -77,7 +74,6 @@ export function createKnownHeads(jitterBlocks: number): KnownHeads {
     known.set(endpoint, one)
     all.add(seen.head.height)
     count(seen.head, 1)
-    changes++
     return one
   }
 
@@ -95,13 +91,11 @@ export function createKnownHeads(jitterBlocks: number): KnownHeads {
       recent.remove(height)
       recent.add(seen.head.height)
     }
-    changes++
   }
 
   function setAnswered(one: KnownHead, at: UnixMs): void {
     if (one.answeredAt === null) {
       recent.add(one.seen.head.height)
-      changes++
     } else unlink(one)
     one.answeredAt = at
     linkBefore(ends, one)
@@ -112,15 +106,11 @@ export function createKnownHeads(jitterBlocks: number): KnownHeads {
     one.answeredAt = null
     unlink(one)
     recent.remove(one.seen.head.height)
-    changes++
   }
 
   return {
     all,
     recent,
-    get changes() {
-      return changes
-    },
     endpoints: () => known.keys(),
     *recentEndpoints() {
       for (let link = ends.after; link !== ends; link = link.after) yield (link as KnownHead).endpoint
@@ -179,7 +169,6 @@ export function createKnownHeads(jitterBlocks: number): KnownHeads {
       all.remove(one.seen.head.height)
       count(one.seen.head, -1)
       known.delete(endpoint)
-      changes++
       return true
     },
 

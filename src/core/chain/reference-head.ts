@@ -48,8 +48,6 @@ export function createReferenceHead(options: ReferenceOptions): ReferenceHead {
   const higherOfTwo = createTwoEndpointRule(options)
   let current: AgreedHead | null = null
   let hasChanged = false
-  /** The heads' `changes` at the last update; `null` where the result depends on the time as well. */
-  let updatedAt: number | null = null
   /** An endpoint reported another block than the reference's at its height. */
   let isDisputed = false
 
@@ -127,8 +125,6 @@ export function createReferenceHead(options: ReferenceOptions): ReferenceHead {
       // What two endpoints may claim grows with time; everything else changes only with a report.
       if (!hasChanged && !areTwo) return
       hasChanged = false
-      if (updatedAt === heads.changes && !isDisputed && !areTwo) return
-      updatedAt = null
       const earlier = agreedHeight(heads.endpoints(), heads.all, now)
       if (earlier === null) {
         current = null
@@ -139,8 +135,6 @@ export function createReferenceHead(options: ReferenceOptions): ReferenceHead {
       const possible = earlier + lagBlocksDown + maxBlocksIn(elapsedMs, blockTimeMs)
       const height = present > earlier && present <= possible ? present : earlier
       setHeight(height, now, lastAdvanceAt)
-      const isTimeless = present <= earlier + lagBlocksDown && heads.all.reached(height - lagBlocks) >= 2
-      if (isTimeless) updatedAt = heads.changes
     },
 
     shift(ms) {
