@@ -15,10 +15,10 @@ export function hostileResponse(seed: number, id: string, hash: string): Hostile
   return { pieces: cut(bytes, random), ending: pick(random, ['keep', 'keep', 'keep', 'end', 'end', 'reset'] as const) }
 }
 
-export type Random = () => number
+type Random = () => number
 
 /** Mulberry32: the same numbers from the same seed. */
-export function randomOf(seed: number): Random {
+function randomOf(seed: number): Random {
   let state = seed >>> 0
   return () => {
     state = (state + 0x6d2b79f5) >>> 0
