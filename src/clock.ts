@@ -40,3 +40,28 @@ export const systemClock: Clock = {
     })
   },
 }
+
+/** The same clock, but an error in a timer's task goes to `onError`: it must not end the process. */
+export function guardedClock(clock: Clock, onError: (error: unknown) => void): Clock {
+  return {
+    ...clock,
+    after: (delayMs, task) =>
+      clock.after(delayMs, () => {
+        try {
+          task()
+        } catch (error) {
+          onError(error)
+        }
+      }),
+  }
+}
+
+/** Runs `task` every `everyMs`. An error in one run does not prevent the next. */
+export function repeat(clock: Pick<Clock, 'after'>, everyMs: number, task: () => void): Timer {
+  let timer = clock.after(everyMs, run)
+  function run(): void {
+    timer = clock.after(everyMs, run)
+    task()
+  }
+  return { cancel: () => timer.cancel() }
+}

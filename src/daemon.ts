@@ -1,12 +1,14 @@
-import { type Clock, systemClock, type Timer } from './clock.ts'
+import { type Clock, guardedClock, repeat, systemClock, type Timer } from './clock.ts'
 import type { Config } from './config/config.ts'
 import { endpointKey } from './core/endpoint.ts'
 import { createObserver, type Observer } from './core/observer/observer.ts'
+import { connectionCaps, descriptorLimit } from './descriptors.ts'
 import { createGatewayService, type GatewayService } from './gateway/service.ts'
 import { createHttpServer } from './http/server.ts'
-import type { Logger } from './log.ts'
+import { type Logger, stackOf } from './log.ts'
 import { createMetrics, type Metrics } from './metrics/metrics.ts'
 import { createMinuteStats, type MinuteStats } from './metrics/minute-stats.ts'
+import type { ErrorSource } from './metrics/registry.ts'
 import { createProber } from './nodes/probe.ts'
 import { createHousekeeping } from './poll/housekeeping.ts'
 import { earlierIncidents } from './poll/incident-recorder.ts'
@@ -26,7 +28,12 @@ import { connectionsOf, gatewaySetupOf, itemsOf, polledNetworksOf, targetsOf } f
 import { version } from './version.ts'
 
 /** Configuration in, running daemon out. Rejects if the store or an address cannot be used. */
-export async function startDaemon({ config, log, clock = systemClock }: DaemonDeps): Promise<Daemon> {
+export async function startDaemon({ config, log, clock: realClock = systemClock }: DaemonDeps): Promise<Daemon> {
+  const clock = guardedClock(realClock, (error) => {
+    metrics.errorUncaught('timer')
+    log.error(stackOf(error), 'error in a timer: Heartline goes on')
+  })
+  const caps = connectionCaps(descriptorLimit())
   let isStopping = false
   const board = createBoard()
   const incidents = createIncidentLog()
@@ -54,7 +61,7 @@ export async function startDaemon({ config, log, clock = systemClock }: DaemonDe
   const minutes = createMinuteStats({
     clock,
     queueRows: () => store.status().queueRows,
-    residentBytes: () => process.memoryUsage.rss(),
+    residentBytes,
     requests: () => metrics.requests(),
   })
   const parts = { clock, log, board, incidents, observer, journal, store, metrics, minutes }
@@ -111,7 +118,7 @@ export async function startDaemon({ config, log, clock = systemClock }: DaemonDe
     gateway = createGatewayService({
       ...parts,
       metrics: metrics.gateway,
-      listen: { ...config.gateway.listen, tls: certificateOf(config.gateway) },
+      listen: { ...config.gateway.listen, tls: certificateOf(config.gateway), maxConnections: caps.gateway },
       setup: gatewaySetupOf(config),
       aliases: await store.aliases(),
       onDoubt: (key) => scheduler.pollSoon(key),
@@ -143,6 +150,8 @@ export async function startDaemon({ config, log, clock = systemClock }: DaemonDe
       const gatewayCertificate = certificateOf(next.gateway)
       if (gatewayCertificate !== null) gateway?.useCertificate(gatewayCertificate)
     },
+
+    countUncaught: (source) => metrics.errorUncaught(source),
 
     reloadRefused() {
       metrics.configReloaded(false, clock.now())
@@ -200,6 +209,8 @@ export interface Daemon {
   readonly board: Board
   /** Replaces the whole configuration by a valid one. The endpoints of `kept` keep their state and their turn. */
   reload(config: Config, kept: ReadonlySet<string>): void
+  /** Counts an error that nothing else handled. */
+  countUncaught(source: ErrorSource): void
   /** A reload was rejected: everything stays, and the metrics show it. */
   reloadRefused(): void
   /** Resolves when nothing is left running and the history is on disk. */
@@ -297,7 +308,6 @@ function createUpkeep({ clock, log, board, store, observer, journal, minutes }: 
   function sample(): void {
     minutes.sample()
     journal.troubles([...observer.lastingReasons(clock.monotonic()), ...storeTrouble(store)])
-    sampleTimer = clock.after(SAMPLE_EVERY_MS, sample)
   }
 
   async function refreshAvailability(nextMs = AVAILABILITY_FIRST_MS): Promise<void> {
@@ -314,6 +324,7 @@ function createUpkeep({ clock, log, board, store, observer, journal, minutes }: 
 
   return {
     start(): void {
+      sampleTimer = repeat(clock, SAMPLE_EVERY_MS, sample)
       sample()
       // Neither may hold up the first polls.
       started = housekeeping
@@ -334,6 +345,15 @@ function createUpkeep({ clock, log, board, store, observer, journal, minutes }: 
 function ownState(observer: Observer, store: Store, clock: Clock) {
   const reasons = [...observer.reasons(clock.monotonic()), ...storeTrouble(store)]
   return { impaired: reasons.length > 0, reasons }
+}
+
+/** `null` when no descriptor is left to read it. */
+function residentBytes(): number | null {
+  try {
+    return process.memoryUsage.rss()
+  } catch {
+    return null
+  }
 }
 
 function endpointCount(board: Board): number {

@@ -46,7 +46,14 @@ export interface Logger extends Log {
 
 /** The kind of error, and where it was thrown. Its message stays out of logs: it may hold what a node or a caller sent. */
 export function placeOf(error: unknown): string {
-  if (!(error instanceof Error)) return 'not an error'
-  const at = error.stack?.split('\n').find((line) => line.trimStart().startsWith('at '))
-  return `${error.name} ${at?.trim() ?? ''}`
+  const { error: name, stack } = stackOf(error)
+  return `${name} ${stack[0] ?? ''}`.trimEnd()
+}
+
+/** As `placeOf`, with the whole stack. */
+export function stackOf(error: unknown): { error: string; code?: string; stack: string[] } {
+  if (!(error instanceof Error)) return { error: 'not an error', stack: [] }
+  const lines = error.stack?.split('\n').map((line) => line.trim()) ?? []
+  const code = 'code' in error ? { code: String(error.code) } : {}
+  return { error: error.name, ...code, stack: lines.filter((line) => line.startsWith('at ')) }
 }

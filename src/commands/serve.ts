@@ -7,6 +7,7 @@ import { createLogger } from '../log.ts'
 import { StoreError, type StoreRefusal } from '../store/store.ts'
 import { readConfig } from './check-config.ts'
 import { aborted, type CommandIo, EXIT } from './io.ts'
+import { guardProcess } from './process-guard.ts'
 import { createServiceManager } from './service-manager.ts'
 
 export interface ServeOptions extends Overrides {
@@ -57,6 +58,11 @@ export async function serve(
     if (needsRestart.length > 0) log.warn({ keys: needsRestart }, 'these keys take effect after a restart')
   }
   process.on('SIGHUP', reload)
+  const unguard = guardProcess({
+    log,
+    count: (source) => daemon?.countUncaught(source),
+    exit: (status) => process.exit(status),
+  })
   try {
     daemon = await startDaemon({ config, log })
     if (reloadRequested) reload()
@@ -72,6 +78,7 @@ export async function serve(
     throw error
   } finally {
     process.off('SIGHUP', reload)
+    unguard()
   }
 }
 

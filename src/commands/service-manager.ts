@@ -1,8 +1,47 @@
 import { spawn } from 'node:child_process'
-import type { Clock, Timer } from '../clock.ts'
+import { closeSync, openSync } from 'node:fs'
+import { type Clock, repeat, type Timer } from '../clock.ts'
 import type { Log } from '../log.ts'
 
-/** Reports to systemd (sd_notify(3)): ready, alive, stopping. */
+/** Reports to systemd (sd_notify(3)): ready, alive, stopping. Does nothing where systemd does not listen. */
+export function createServiceManager({ env, clock, log, pid }: ServiceManagerDeps): ServiceManager {
+  const listens = (env.NOTIFY_SOCKET ?? '') !== ''
+  const everyMs = watchdogMs(env, pid) / SIGNS_OF_LIFE
+  const spare = listens ? createSpareDescriptors() : null
+  let timer: Timer | null = null
+  let complained = false
+
+  function notify(...states: readonly string[]): void {
+    if (!listens) return
+    const complain = (problem: string) => {
+      if (complained) return
+      complained = true
+      log.warn({ problem }, 'systemd-notify failed; Type=notify and WatchdogSec= need it')
+    }
+    spare?.release()
+    // The environment holds the secrets of the configuration: the tool gets what it needs.
+    const child = spawn(TOOL, states, { stdio: 'ignore', env: { PATH: env.PATH, NOTIFY_SOCKET: env.NOTIFY_SOCKET } })
+    spare?.refill()
+    child.on('error', (error: NodeJS.ErrnoException) => complain(error.code ?? error.name))
+    child.on('exit', (status) => {
+      if (status !== 0) complain(`ended with ${status}`)
+    })
+    child.unref()
+  }
+
+  return {
+    ready(status) {
+      notify('READY=1', `STATUS=${status}`)
+      // A timer, so that a blocked event loop stops the signs of life and systemd restarts the process.
+      if (listens && Number.isFinite(everyMs)) timer = repeat(clock, everyMs, () => notify('WATCHDOG=1'))
+    },
+    stopping() {
+      timer?.cancel()
+      notify('STOPPING=1')
+    },
+  }
+}
+
 export interface ServiceManager {
   /** `status` is shown by `systemctl status`. Starts the watchdog's signs of life, if there is a watchdog. */
   ready(status: string): void
@@ -21,47 +60,32 @@ const TOOL = 'systemd-notify'
 /** systemd expects a sign of life at least every half of WATCHDOG_USEC; a third leaves room for a late one. */
 const SIGNS_OF_LIFE = 3
 
-/** Does nothing where systemd does not listen. */
-export function createServiceManager({ env, clock, log, pid }: ServiceManagerDeps): ServiceManager {
-  const listens = (env.NOTIFY_SOCKET ?? '') !== ''
-  const everyMs = watchdogMs(env, pid) / SIGNS_OF_LIFE
-  let timer: Timer | null = null
-  let complained = false
+/**
+ * Descriptors that are kept open, to be free for systemd-notify: the watchdog must not restart a daemon that is only short of
+ * descriptors. Starting a process takes five of them.
+ */
+function createSpareDescriptors() {
+  let held: number[] = []
 
-  function notify(...states: readonly string[]): void {
-    if (!listens) return
-    const complain = (problem: string) => {
-      if (complained) return
-      complained = true
-      log.warn({ problem }, 'systemd-notify failed; Type=notify and WatchdogSec= need it')
+  function refill(): void {
+    try {
+      while (held.length < SPARE_DESCRIPTORS) held.push(openSync('/dev/null', 'r'))
+    } catch {
+      // Short of descriptors: refilled after the next report.
     }
-    const child = spawn(TOOL, states, { stdio: 'ignore', env })
-    child.on('error', (error: NodeJS.ErrnoException) => complain(error.code ?? error.name))
-    child.on('exit', (status) => {
-      if (status !== 0) complain(`ended with ${status}`)
-    })
-    child.unref()
   }
 
-  /** A timer, so that a blocked event loop stops the signs of life and systemd restarts the process. */
-  function feed(): void {
-    timer = clock.after(everyMs, () => {
-      notify('WATCHDOG=1')
-      feed()
-    })
-  }
-
+  refill()
   return {
-    ready(status) {
-      notify('READY=1', `STATUS=${status}`)
-      if (listens && Number.isFinite(everyMs)) feed()
-    },
-    stopping() {
-      timer?.cancel()
-      notify('STOPPING=1')
+    refill,
+    release(): void {
+      for (const descriptor of held) closeSync(descriptor)
+      held = []
     },
   }
 }
+
+const SPARE_DESCRIPTORS = 8
 
 /** `WATCHDOG_PID` names the supervised process; a child that inherited the variables has no watchdog. */
 function watchdogMs({ WATCHDOG_USEC, WATCHDOG_PID }: NodeJS.ProcessEnv, pid: number): number {

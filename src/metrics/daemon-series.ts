@@ -5,7 +5,7 @@ import type { StoreStatus, StoreTrouble } from '../store/store.ts'
 import type { Lines } from './endpoint-series.ts'
 import { createHistogram, type DurationSummary, type Histogram, summaryOf } from './histogram.ts'
 import { labelValue } from './labels.ts'
-import { type MetricName, PREFIX } from './registry.ts'
+import { ERROR_SOURCES, type ErrorSource, type MetricName, PREFIX } from './registry.ts'
 
 /** Counts what happens in the daemon, and renders it: a count costs well under a microsecond. */
 export function createDaemonSeries() {
@@ -15,6 +15,7 @@ export function createDaemonSeries() {
   const requests = new Map<string, { readonly labels: string; count: number; readonly durations: Histogram }>()
   const skips: Record<SkipReason, number> = { overlap: 0, concurrency: 0, late: 0, 'rate-limited': 0 }
   const jumps: Record<JumpDirection, number> = { forward: 0, backward: 0 }
+  const uncaught: Record<ErrorSource, number> = { timer: 0, exception: 0, rejection: 0 }
   let reload: { ok: boolean; lastGoodAt: UnixMs | null } | null = null
 
   function renderCheckDurations(networks: readonly string[]): string {
@@ -50,6 +51,9 @@ export function createDaemonSeries() {
     },
     clockJumped(direction: JumpDirection): void {
       jumps[direction]++
+    },
+    errorUncaught(source: ErrorSource): void {
+      uncaught[source]++
     },
     storeCommitted: (ms: number): void => commits.observe(ms),
     /** The configuration was loaded, at the start or by a reload. */
@@ -94,6 +98,7 @@ export function createDaemonSeries() {
       add('scheduler_last_round_timestamp_seconds', inSeconds(state.schedulerLastRoundAt))
       for (const way of JUMP_DIRECTIONS) add('clock_jumps_total', jumps[way], `direction="${way}"`)
       add('observer_impaired', state.observerImpaired ? 1 : 0)
+      for (const source of ERROR_SOURCES) add('uncaught_errors_total', uncaught[source], `source="${source}"`)
       const { store } = state
       add('store_rows_written_total', store.rowsWritten)
       for (const trouble of STORE_TROUBLES) {

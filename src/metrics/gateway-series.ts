@@ -1,6 +1,7 @@
 import {
   type AskedOperation,
   type AttemptOutcome,
+  REJECTION_REASONS,
   RETRY_REASONS,
   type RejectionReason,
   type RequestOutcome,
@@ -109,7 +110,12 @@ export function createGatewaySeries() {
         lines[name] = (lines[name] ?? '') + histogram.render(PREFIX + name, labels)
       }
 
-      for (const [reason, value] of unplaced) add('gateway_rejections_total', `network="",reason="${reason}"`, value)
+      const addRejections = (bare: string, counts: Tree<number>) => {
+        for (const reason of REJECTION_REASONS) {
+          add('gateway_rejections_total', `${bare},reason="${reason}"`, counts.get(reason) ?? 0)
+        }
+      }
+      addRejections('network=""', unplaced)
       for (const { name, endpoints } of state.networks) {
         const bare = `network="${labelValue(name)}"`
         const { operations, attempts, rejections, retries, cache, degraded, coalesced, inFlight: atWork } = of(name)
@@ -143,7 +149,7 @@ export function createGatewaySeries() {
         add('gateway_cache_requests_total', `${bare},result="miss"`, cache.miss)
         add('gateway_degraded_total', bare, degraded)
         add('gateway_coalesced_total', bare, coalesced)
-        for (const [reason, value] of rejections) add('gateway_rejections_total', `${bare},reason="${reason}"`, value)
+        addRejections(bare, rejections)
       }
       return lines
     },

@@ -53,7 +53,7 @@ export function createMinuteStats({ clock, queueRows, residentBytes, requests }:
     sample() {
       const minute = current()
       minute.queueRows = Math.max(minute.queueRows, queueRows())
-      minute.residentBytes = Math.max(minute.residentBytes, residentBytes())
+      minute.residentBytes = Math.max(minute.residentBytes, residentBytes() ?? 0)
       const now = requests()
       minute.requests += now.requests - counted.requests
       minute.failed += now.failed - counted.failed
@@ -96,7 +96,8 @@ export interface Minute {
 export interface MinuteStatsDeps {
   readonly clock: Pick<Clock, 'now' | 'monotonic'>
   readonly queueRows: () => number
-  readonly residentBytes: () => number
+  /** `null` when it cannot be read. */
+  readonly residentBytes: () => number | null
   /** Requests to the gateway since the start, and how many of them failed. */
   readonly requests: () => { readonly requests: number; readonly failed: number }
 }

@@ -7,6 +7,10 @@ import {
   RETRY_REASONS,
 } from '../core/routing/request-outcome.ts'
 
+/** Where an error was not handled: in a timer's task, in another callback, or in a promise. */
+export const ERROR_SOURCES = ['timer', 'exception', 'rejection'] as const
+export type ErrorSource = (typeof ERROR_SOURCES)[number]
+
 /** One metric, as its HELP and TYPE lines and `docs/metrics.md` show it. */
 export interface MetricRow {
   readonly type: 'gauge' | 'counter' | 'histogram'
@@ -160,6 +164,10 @@ export const METRICS = {
   scheduler_last_round_timestamp_seconds: gauge([], 'When the scheduler last looked for due endpoints.'),
   clock_jumps_total: counter(['direction'], 'Jumps of the wall clock relative to the monotonic clock.'),
   observer_impaired: gauge([], '1 while Heartline itself has a problem that keeps it from judging nodes.'),
+  uncaught_errors_total: counter(
+    ['source'],
+    `Errors that nothing handled, logged with their stack. Sources: ${ERROR_SOURCES.join(', ')}. An exception that is no system error ends the process.`,
+  ),
   store_rows_written_total: counter([], 'Rows of history written to the store.'),
   store_write_failures_total: counter(['reason'], 'Transactions that the store failed to write.'),
   store_rows_dropped_total: counter([], 'Rows of history dropped because they could not be written.'),

@@ -40,10 +40,13 @@ export function createHousekeeping({ store, clock, log }: HousekeepingDeps): Hou
   }
 
   async function runOverdue(): Promise<void> {
-    for (const { job, everyMs } of JOBS) {
-      if (clock.monotonic() - (ranAt.get(job) ?? Number.NEGATIVE_INFINITY) > 2 * everyMs) await run(job)
+    try {
+      for (const { job, everyMs } of JOBS) {
+        if (clock.monotonic() - (ranAt.get(job) ?? Number.NEGATIVE_INFINITY) > 2 * everyMs) await run(job)
+      }
+    } finally {
+      if (!stopping.signal.aborted) watch = clock.after(WATCH_MS, () => void runOverdue())
     }
-    if (!stopping.signal.aborted) watch = clock.after(WATCH_MS, () => void runOverdue())
   }
 
   return {

@@ -40,9 +40,12 @@ export function createMaintenanceCalendar({ clock, log, onChange }: MaintenanceC
 
   function look(): void {
     const now = clock.now()
-    if (now < plannedAt || now >= holdsUntil) plan(now)
-    // Timers fire up to a millisecond early.
-    timer = clock.after(Math.max(1, Math.min(LONGEST_NAP_MS, holdsUntil - now)), look)
+    try {
+      if (now < plannedAt || now >= holdsUntil) plan(now)
+    } finally {
+      // Timers fire up to a millisecond early.
+      timer = clock.after(Math.max(1, Math.min(LONGEST_NAP_MS, holdsUntil - now)), look)
+    }
   }
 
   return {

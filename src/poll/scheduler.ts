@@ -51,9 +51,12 @@ export function createScheduler({ clock, run, onLag, onSkip, concurrency }: Sche
     if (runs.ended) return
     lastRoundAt = clock.now()
     const now = clock.monotonic()
-    turns.takeDue(now)
-    startWaiting(now)
-    wakeAt(turns.nextAt(now))
+    try {
+      turns.takeDue(now)
+      startWaiting(now)
+    } finally {
+      wakeAt(turns.nextAt(now))
+    }
   }
 
   function startWaiting(now: number): void {

@@ -1,28 +1,24 @@
-import type { Clock, Timer } from '../clock.ts'
+import { type Clock, repeat } from '../clock.ts'
 
-export function watchSelf({ clock, onJump, onBlocked: onHold }: SelfWatchDeps): SelfWatch {
+/** Notices a wall clock that jumps, and a blocked event loop. A slow drift is not a jump. */
+export function watchSelf({ clock, onJump, onBlocked }: SelfWatchDeps) {
   let offset = clock.now() - clock.monotonic()
   let lookedAt = clock.monotonic()
-  let timer: Timer
 
-  function look(): void {
+  /** Call it before a judgement that depends on time. */
+  function check(): void {
     const now = clock.monotonic()
     const nextOffset = clock.now() - now
     const jump = nextOffset - offset
     offset = nextOffset
     const dueAt = lookedAt + LOOK_EVERY_MS
     lookedAt = now
-    if (now > dueAt) onHold(dueAt, now)
+    if (now > dueAt) onBlocked(dueAt, now)
     if (Math.abs(jump) > JUMP_MS) onJump(jump)
   }
 
-  function lookAgain(): void {
-    look()
-    timer = clock.after(LOOK_EVERY_MS, lookAgain)
-  }
-
-  timer = clock.after(LOOK_EVERY_MS, lookAgain)
-  return { check: look, stop: () => timer.cancel() }
+  const timer = repeat(clock, LOOK_EVERY_MS, check)
+  return { check, stop: () => timer.cancel() }
 }
 
 /** If the wall clock moved this much more or less than the monotonic one, it was set, or the machine was suspended. */
@@ -37,9 +33,4 @@ export interface SelfWatchDeps {
   readonly onBlocked: (from: number, to: number) => void
 }
 
-/** Notices a wall clock that jumps, and a blocked event loop. A slow drift is not a jump. */
-export interface SelfWatch {
-  /** Looks now. Call it before a judgement that depends on time. */
-  check(): void
-  stop(): void
-}
+export type SelfWatch = ReturnType<typeof watchSelf>

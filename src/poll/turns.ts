@@ -17,8 +17,8 @@ export function createTurns({ limiter, start, onSkip, onEarlier }: TurnsDeps) {
     const { due } = entry
     const { key, intervalMs } = entry.item
     const missed = Math.floor((now - due) / intervalMs)
-    if (missed > 0) onSkip(key, 'late', missed)
     enqueue(entry, nextTurn(entry, now))
+    if (missed > 0) onSkip(key, 'late', missed)
     if (entry.waitingSince !== null) return skip(entry, entry.running ? 'overlap' : 'concurrency')
     if (entry.notBefore > now) return skip(entry, 'rate-limited')
     // Two polls at nearly the same time must not confirm each other. To drop this turn would leave a suspect alone for an

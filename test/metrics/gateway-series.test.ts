@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { RETRY_REASONS } from '../../src/core/routing/request-outcome.ts'
+import { REJECTION_REASONS, RETRY_REASONS } from '../../src/core/routing/request-outcome.ts'
 import { createGatewaySeries, type GatewayState } from '../../src/metrics/gateway-series.ts'
 
 const STATE: GatewayState = {
@@ -93,4 +93,19 @@ test('what is at work is told while it is', () => {
   series.inFlight('ethereum', -1)
 
   expect(textOf(series, STATE)).toContain('heartline_gateway_requests_in_flight{network="ethereum"} 1\n')
+})
+
+test('every reason for a rejection has a series from 0 on, so that the first rejection is an increase', () => {
+  const series = createGatewaySeries()
+
+  const before = textOf(series, STATE)
+  series.rejected('ethereum', 'rate-limited')
+  const after = textOf(series, STATE)
+
+  for (const network of ['', 'ethereum', 'avalanche']) {
+    for (const reason of REJECTION_REASONS) {
+      expect(before).toContain(`heartline_gateway_rejections_total{network="${network}",reason="${reason}"} 0\n`)
+    }
+  }
+  expect(after).toContain('heartline_gateway_rejections_total{network="ethereum",reason="rate-limited"} 1\n')
 })

@@ -52,6 +52,8 @@ export interface DaemonOptions {
   readonly env?: NodeJS.ProcessEnv
   /** Resolve once it listens, not once it is ready. */
   readonly early?: boolean
+  /** Limit of open files, soft and hard. */
+  readonly descriptors?: number
 }
 
 export function temporaryFolder(): string {
@@ -68,7 +70,10 @@ export async function startDaemon(config: object, options: DaemonOptions = {}): 
   const file = join(folder, 'heartline.yaml')
   const rewrite = (next: object) => writeFileSync(file, JSON.stringify({ server: { listen: '127.0.0.1:0' }, ...next }))
   rewrite(config)
-  const child = spawn(process.execPath, [MAIN, 'serve', '-c', file, ...(options.args ?? [])], {
+  const command = [process.execPath, MAIN, 'serve', '-c', file, ...(options.args ?? [])]
+  const limit = `ulimit -n ${options.descriptors}; exec "$0" "$@"`
+  const [program = '', ...args] = options.descriptors === undefined ? command : ['sh', '-c', limit, ...command]
+  const child = spawn(program, args, {
     env: { ...process.env, ...options.env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })

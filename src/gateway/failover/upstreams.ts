@@ -1,4 +1,4 @@
-import type { Clock } from '../../clock.ts'
+import { type Clock, repeat } from '../../clock.ts'
 import type { EndpointKey } from '../../core/endpoint.ts'
 import type { Health } from '../../core/verdict/health.ts'
 import type { Board } from '../../state/board.ts'
@@ -39,12 +39,10 @@ export function createUpstreams({ board, clock }: UpstreamsDeps): Upstreams {
     }
   }
 
-  let timer = clock.after(TICK_MS, tick)
-  function tick(): void {
+  const timer = repeat(clock, TICK_MS, () => {
     const now = clock.now()
     for (const { selector } of networks.values()) selector.tick(now)
-    timer = clock.after(TICK_MS, tick)
-  }
+  })
 
   function networkOf(name: string, size: number, before: UpstreamNetwork | undefined): UpstreamNetwork {
     const selector = createUpstreamSelector({

@@ -1,0 +1,38 @@
+import { type Log, stackOf } from '../log.ts'
+import type { ErrorSource } from '../metrics/registry.ts'
+import { EXIT } from './io.ts'
+
+/**
+ * The last line of defence: logs and counts every error that nothing else handled, and decides whether the process goes on.
+ * It does after a rejected promise and after a system error, such as a lack of file descriptors: an operation failed, and no
+ * code was cut off in an unknown place. Any other exception may have left Node.js or Heartline in the middle of a change.
+ */
+export function guardProcess({ log, count, exit }: ProcessGuardDeps): () => void {
+  function onRejection(error: unknown): void {
+    count('rejection')
+    log.error(stackOf(error), 'unhandled rejection: Heartline goes on')
+  }
+
+  function onException(error: unknown): void {
+    count('exception')
+    if (isSystemError(error)) return log.error(stackOf(error), 'uncaught system error: Heartline goes on')
+    log.error(stackOf(error), 'uncaught exception: Heartline ends')
+    exit(EXIT.software)
+  }
+
+  process.on('unhandledRejection', onRejection).on('uncaughtException', onException)
+  return () => {
+    process.off('unhandledRejection', onRejection).off('uncaughtException', onException)
+  }
+}
+
+export interface ProcessGuardDeps {
+  readonly log: Pick<Log, 'error'>
+  readonly count: (source: ErrorSource) => void
+  readonly exit: (status: number) => void
+}
+
+/** The operating system refused something: Node.js gives such errors the name of the call. */
+function isSystemError(error: unknown): boolean {
+  return error instanceof Error && 'syscall' in error && typeof error.syscall === 'string'
+}

@@ -1,0 +1,128 @@
+import { chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { connect, type Socket } from 'node:net'
+import { delimiter, join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { systemClock } from '../../src/clock.ts'
+import { createChain } from '../../src/simulator/chain.ts'
+import { type SimulatedNode, startSimulatedNode } from '../../src/simulator/node.ts'
+import { type RunningDaemon, removeFolder, startDaemon, temporaryFolder, until } from '../support/daemon.ts'
+
+const WALLET = 'wallet-0123456789abcdef'
+const DESCRIPTORS = 256
+/** Longer than the second between two looks of the daemon at its own memory. */
+const FLOOD_MS = 4000
+
+let folder: string
+let nodes: SimulatedNode[] = []
+let daemon: RunningDaemon
+let gateway: string
+let sockets: Socket[] = []
+
+beforeEach(async () => {
+  const chain = createChain({ clock: systemClock, seed: 'flood', blockTimeMs: 500 })
+  const kind = { family: 'ethereum' } as const
+  nodes = await Promise.all(['a', 'b'].map((name) => startSimulatedNode({ clock: systemClock, chain, kind, name })))
+  folder = temporaryFolder()
+  const tool = join(folder, 'systemd-notify')
+  writeFileSync(tool, `#!/bin/sh\necho "$*" >> '${join(folder, 'notified')}'\n`)
+  chmodSync(tool, 0o755)
+  daemon = await startDaemon(
+    {
+      poll: { interval: '1s', timeout: '1s' },
+      networks: [
+        {
+          name: 'net',
+          family: 'ethereum',
+          block_time: '500ms',
+          endpoints: nodes.map(({ name, url }) => ({ name, url })),
+        },
+      ],
+      gateway: {
+        enabled: true,
+        listen: '127.0.0.1:0',
+        callers: [{ name: 'wallet', endpoint_id: WALLET }],
+      },
+    },
+    {
+      folder,
+      descriptors: DESCRIPTORS,
+      env: {
+        PATH: `${folder}${delimiter}${process.env.PATH}`,
+        NOTIFY_SOCKET: join(folder, 'socket'),
+        WATCHDOG_USEC: '1500000',
+      },
+    },
+  )
+  gateway = /"url":"(http[^"]+)"[^\n]*"msg":"gateway listening"/.exec(daemon.log())![1]!
+})
+
+afterEach(async () => {
+  for (const socket of sockets.splice(0)) socket.destroy()
+  await daemon.stop('SIGKILL')
+  await Promise.all(nodes.map((node) => node.stop()))
+  removeFolder(folder)
+})
+
+/** Opens so many connections that send nothing, and opens every one again that is closed. */
+async function flood(url: string, count: number, ms: number): Promise<void> {
+  const { hostname, port } = new URL(url)
+  let isOver = false
+  const open = (): void => {
+    if (isOver) return
+    const socket = connect(Number(port), hostname)
+    sockets.push(socket)
+    socket.on('error', () => {})
+    socket.on('close', () => setTimeout(open, 50))
+  }
+  for (let one = 0; one < count; one++) open()
+  await new Promise((resolve) => setTimeout(resolve, ms))
+  isOver = true
+}
+
+function closeAll(): void {
+  for (const socket of sockets.splice(0)) socket.destroy()
+}
+
+const descriptors = (): number => readdirSync(`/proc/${daemon.process.pid}/fd`).length
+const signsOfLife = (): number => {
+  const file = join(folder, 'notified')
+  return existsSync(file) ? readFileSync(file, 'utf8').split('WATCHDOG=1').length - 1 : 0
+}
+const polls = async (): Promise<number> => {
+  const { text } = await daemon.get('/metrics')
+  return Number(/^heartline_checks_total\{network="net",endpoint="a",check="head"\} (\d+)$/m.exec(text)?.[1])
+}
+const ask = async (): Promise<number> => {
+  const answer = await fetch(`${gateway}net/${WALLET}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'eth_chainId', params: [] }),
+  })
+  return answer.status
+}
+
+test.each([
+  ['page', () => [daemon.url]],
+  ['gateway', () => [gateway]],
+  ['page and the gateway', () => [daemon.url, gateway]],
+])(
+  'a flood of connections to the %s uses up no descriptors that polls need, and ends nothing',
+  async (_name, urls) => {
+    const before = { polls: await polls(), signs: signsOfLife() }
+
+    await Promise.all(urls().map((url) => flood(url, 2 * DESCRIPTORS, FLOOD_MS)))
+
+    expect(daemon.process.exitCode).toBeNull()
+    expect(descriptors()).toBeLessThan(DESCRIPTORS - 10)
+    expect(signsOfLife()).toBeGreaterThan(before.signs)
+    closeAll()
+    await until(async () => (await daemon.get('/-/ready').catch(() => null))?.status === 200, 'the page answers again')
+    await until(async () => (await ask().catch(() => null)) === 200, 'the gateway answers again')
+    expect(await polls()).toBeGreaterThanOrEqual(before.polls + FLOOD_MS / 1000 - 1)
+    const { text } = await daemon.get('/metrics')
+    expect(text).toContain('heartline_endpoint_state_changes_total{network="net",endpoint="a"} 0\n')
+    expect(text).not.toMatch(/check_failures_total\{[^}]*endpoint="[ab]"/)
+    expect((await daemon.status()).state).toBe('up')
+  },
+  60_000,
+)
