@@ -160,7 +160,7 @@ export async function startDaemon({ config, log, clock: realClock = systemClock 
 
     /** The order of stopping; docs/architecture.md and docs/operations.md repeat it. */
     async stop() {
-      // 1. /ready answers 503.
+      // 1. /-/ready answers 503.
       isStopping = true
       // 2. The gateway accepts no more requests, and answers those in flight, with the verdicts of polls that still run.
       await gateway?.close()
