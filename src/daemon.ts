@@ -1,6 +1,5 @@
 import { type Clock, guardedClock, repeat, systemClock, type Timer } from './clock.ts'
 import type { Config } from './config/config.ts'
-import { endpointKey } from './core/endpoint.ts'
 import { createObserver, type Observer } from './core/observer/observer.ts'
 import { connectionCaps, descriptorLimit } from './descriptors.ts'
 import { createGatewayService, type GatewayService } from './gateway/service.ts'
@@ -24,7 +23,15 @@ import { createJournal, type Journal } from './state/journal.ts'
 import { createSightings } from './state/sightings.ts'
 import { openStore } from './store/open-store.ts'
 import type { Store } from './store/store.ts'
-import { connectionsOf, gatewaySetupOf, itemsOf, polledNetworksOf, targetsOf } from './targets.ts'
+import {
+  connectionsOf,
+  gatewaySetupOf,
+  holdTimesOf,
+  itemsOf,
+  polledNetworksOf,
+  shardsOf,
+  targetsOf,
+} from './targets.ts'
 import { version } from './version.ts'
 
 /** Configuration in, running daemon out. Rejects if the store or an address cannot be used. */
@@ -87,14 +94,10 @@ export async function startDaemon({ config, log, clock: realClock = systemClock 
   let gateway: GatewayService | null = null
 
   function apply(next: Config, kept: ReadonlySet<string>): void {
-    const endpoints = next.networks.flatMap((network) => network.endpoints.map(({ endpoint }) => endpoint))
     prober.retarget(targetsOf(next.networks), connectionsOf(next))
     poller.configure(polledNetworksOf(next), kept)
-    sightings.retain(endpoints.map((endpoint) => ({ key: endpointKey(endpoint), shards: endpoint.shards })))
-    store.register(
-      endpoints.map((endpoint) => ({ endpoint: endpointKey(endpoint), holdMs: 2 * endpoint.intervalMs })),
-      clock.now(),
-    )
+    sightings.retain(shardsOf(next))
+    store.register(holdTimesOf(next), clock.now())
     calendar.configure(next.maintenance)
     scheduler.configure(itemsOf(next), next.poll.concurrency)
     gateway?.reconfigure(gatewaySetupOf(next))

@@ -1,5 +1,5 @@
 import type { Config, ConfiguredNetwork } from './config/config.ts'
-import { endpointKey } from './core/endpoint.ts'
+import { type Endpoint, endpointKey } from './core/endpoint.ts'
 import { locationOf } from './core/observer/own-network.ts'
 import type { NodeTarget } from './nodes/probe.ts'
 
@@ -59,4 +59,18 @@ export function gatewaySetupOf({ gateway, networks }: Config) {
     cacheMaxBytes: gateway.cacheMaxBytes,
     finalDepths: new Map(networks.map(({ network, finalDepth }) => [network.name, finalDepth])),
   }
+}
+
+/** For sightings of blocks: the shards of every endpoint. */
+export function shardsOf({ networks }: Config) {
+  return endpointsOf(networks).map((endpoint) => ({ key: endpointKey(endpoint), shards: endpoint.shards }))
+}
+
+/** For the store: how long a poll of an endpoint says how it is. */
+export function holdTimesOf({ networks }: Config) {
+  return endpointsOf(networks).map((endpoint) => ({ endpoint: endpointKey(endpoint), holdMs: 2 * endpoint.intervalMs }))
+}
+
+function endpointsOf(networks: readonly ConfiguredNetwork[]): Endpoint[] {
+  return networks.flatMap(({ endpoints }) => endpoints.map(({ endpoint }) => endpoint))
 }
