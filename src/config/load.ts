@@ -2,6 +2,7 @@ import { readFileSync, statSync } from 'node:fs'
 import { dirname, resolve as resolvePath } from 'node:path'
 import type { z } from 'zod'
 import type { Config } from './config.ts'
+import { exposedSecrets } from './exposed-secrets.ts'
 import { type Environment, interpolate } from './interpolate.ts'
 import { parseYaml } from './parse-yaml.ts'
 import { formatPath, type Problem, safeKey } from './problem.ts'
@@ -28,7 +29,9 @@ export function loadConfig(file: string, env: Environment, overrides: Overrides 
   if (!text.ok) return { ok: false, problems: [{ path: '', message: text.message }] }
   const parsed = parseYaml(text.text)
   if (!parsed.ok) return parsed
-  return configFromObject(parsed.value, dirname(resolvePath(file)), env, overrides)
+  const result = configFromObject(parsed.value, dirname(resolvePath(file)), env, overrides)
+  if (!result.ok) return result
+  return { ...result, warnings: [...result.warnings, ...exposedSecrets(file, text.text, result.config)] }
 }
 
 /** The same for parsed YAML. Relative paths are relative to `baseDir`. */

@@ -1,5 +1,5 @@
 import { X509Certificate } from 'node:crypto'
-import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { inspect } from 'node:util'
 import fc from 'fast-check'
@@ -466,3 +466,32 @@ function loadText(folder: string, text: string) {
   writeFileSync(join(folder, 'heartline.yaml'), text)
   return loadConfig(join(folder, 'heartline.yaml'), { KEY: 'abc' })
 }
+
+describe('a file with secrets that every user can read', () => {
+  const URL_WITH_KEY = 'https://mainnet.example.com/v3/0123456789abcdef0123456789abcdef'
+  const warningsOf = (config: object, mode: number, extra: Readonly<Record<string, string>> = {}) => {
+    const file = join(folderWith({ 'heartline.yaml': stringify(config), ...extra }), 'heartline.yaml')
+    chmodSync(file, mode)
+    return valid(loadConfig(file, { KEY_URL: URL_WITH_KEY })).warnings.map((warning) => formatProblem('x', warning))
+  }
+  const WARNING =
+    'x: contains secrets, and every user of this machine can read it: chmod 600, or use ${file:PATH} or ${NAME}'
+
+  test.each([
+    ['a key in the path of a URL', minimal({ own: { url: URL_WITH_KEY } })],
+    ['a key in the query of a URL', minimal({ own: { url: 'https://node.example.com/?key=abc' } })],
+    ['a password in a URL', minimal({ own: { url: 'https://me:secret@node.example.com/' } })],
+    ['a header', minimal({ own: { headers: { 'X-Key': 'abc' } } })],
+    ['the token of the page', minimal({ rest: { server: { token: 'a-token-of-the-page' } } })],
+  ])('is a warning: %s', (_what, config) => {
+    expect(warningsOf(config, 0o644)).toEqual([WARNING])
+    expect(warningsOf(config, 0o600)).toEqual([])
+    expect(warningsOf(config, 0o640)).toEqual([])
+  })
+
+  test('is none where the secrets are in the environment or in files, nor without secrets', () => {
+    expect(warningsOf(minimal({ own: { url: '${KEY_URL}' } }), 0o644)).toEqual([])
+    expect(warningsOf(minimal({ own: { url: '${file:url}' } }), 0o644, { url: URL_WITH_KEY })).toEqual([])
+    expect(warningsOf(minimal({ own: { url: 'http://10.0.0.7:9650/ext/bc/C/rpc' } }), 0o644)).toEqual([])
+  })
+})

@@ -1,0 +1,30 @@
+import { statSync } from 'node:fs'
+import { Secret } from '../secret.ts'
+import type { Config } from './config.ts'
+import type { Problem } from './problem.ts'
+
+/** Warns when every user of the machine can read a configuration file that contains secrets itself. */
+export function exposedSecrets(file: string, text: string, config: Config): readonly Problem[] {
+  const readableByAll = ((statSync(file, { throwIfNoEntry: false })?.mode ?? 0) & 0o004) !== 0
+  if (!readableByAll || !secretsIn(config).some((secret) => text.includes(secret))) return []
+  const message =
+    'contains secrets, and every user of this machine can read it: chmod 600, or use ${file:PATH} or ${NAME}'
+  return [{ path: '', message }]
+}
+
+function secretsIn(value: unknown): readonly string[] {
+  if (value instanceof Secret) return partsOf(value.reveal())
+  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(secretsIn) : []
+}
+
+/** The parts of a URL that can be a key: its host and a short path such as `/rpc` are no secrets. */
+function partsOf(secret: string): readonly string[] {
+  if (!/^https?:\/\//.test(secret)) return [secret]
+  const { password, pathname, search } = new URL(secret)
+  return [password, search.slice(1), ...pathname.split('/').filter(isKeyLike)].filter(Boolean)
+}
+
+/** Keys of providers in a path have 16 characters or more, with a digit among them. */
+function isKeyLike(segment: string): boolean {
+  return segment.length >= 16 && /\d/.test(segment)
+}
