@@ -1,50 +1,70 @@
 import type { Shard } from '../core/network.ts'
+import type { ChainRollbacks } from './chain-rollbacks.ts'
 import type { NodeReply, UpstreamRequest } from './upstream-request.ts'
 
 /**
  * The highest blocks that each caller was shown, so that no caller sees a chain go backwards. The forwarder records what it answers;
- * the cache and shared answers record what they give in its place.
+ * the cache and shared answers record what they give in its place. A height is forgotten when the chain itself went back.
  */
+export function createCallerHeights(rollbacks: Rollbacks = NO_ROLLBACKS, maxHeights = MAX_HEIGHTS): CallerHeights {
+  /** The least recently raised first. */
+  const heights = new Map<string, { readonly height: number; shownAt: number }>()
+
+  function get(caller: string, network: string, shard: Shard, tag: HeightTag): number | null {
+    const key = keyOf(caller, network, shard, tag)
+    const shown = heights.get(key)
+    if (shown === undefined) return null
+    if (!rollbacks.hasGoneBelow(network, shard, shown.height, shown.shownAt)) return shown.height
+    heights.delete(key)
+    return null
+  }
+
+  return {
+    get,
+    raise(caller, network, shard, tag, height) {
+      const before = get(caller, network, shard, tag)
+      if (before !== null && height < before) return
+      const key = keyOf(caller, network, shard, tag)
+      const shown = heights.get(key)
+      if (shown?.height === height) {
+        shown.shownAt = rollbacks.now()
+        return
+      }
+      heights.delete(key)
+      heights.set(key, { height, shownAt: rollbacks.now() })
+      if (heights.size <= maxHeights) return
+      const [oldest] = heights.keys()
+      if (oldest !== undefined) heights.delete(oldest)
+    },
+  }
+}
+
 export interface CallerHeights {
   /** `null` if the caller was shown no height yet. */
   get(caller: string, network: string, shard: Shard, tag: HeightTag): number | null
   /** The caller is shown this height; a lower one than before changes nothing. */
   raise(caller: string, network: string, shard: Shard, tag: HeightTag, height: number): void
-  /** The chain went back: no endpoint has the caller's height any more. */
-  lower(caller: string, network: string, shard: Shard, tag: HeightTag, height: number): void
 }
 
-export type HeightTag = 'latest' | 'finalized'
+export type HeightTag = 'latest' | 'safe' | 'finalized'
+
+type Rollbacks = Pick<ChainRollbacks, 'now' | 'hasGoneBelow'>
+const NO_ROLLBACKS: Rollbacks = { now: () => 0, hasGoneBelow: () => false }
+
+/** The lowest height that may be shown in answer to a request: what its caller has seen here, or says it has seen elsewhere. */
+export function lowestAllowed(
+  callerHeights: Pick<CallerHeights, 'get'>,
+  { caller, network, minHeight = null }: UpstreamRequest,
+  shard: Shard,
+  tag: HeightTag,
+): number | null {
+  const seen = callerHeights.get(caller, network, shard, tag)
+  if (tag !== 'latest' || minHeight === null) return seen
+  return seen === null ? minHeight : Math.max(seen, minHeight)
+}
 
 /** Callers, networks and shards are configured; only reloads that rename them again and again could fill this. */
 const MAX_HEIGHTS = 10_000
-
-export function createCallerHeights(maxHeights = MAX_HEIGHTS): CallerHeights {
-  /** The least recently raised first. */
-  const heights = new Map<string, number>()
-
-  function put(key: string, height: number): void {
-    heights.delete(key)
-    heights.set(key, height)
-    if (heights.size <= maxHeights) return
-    for (const oldest of heights.keys()) {
-      heights.delete(oldest)
-      return
-    }
-  }
-
-  return {
-    get: (caller, network, shard, tag) => heights.get(keyOf(caller, network, shard, tag)) ?? null,
-    raise(caller, network, shard, tag, height) {
-      const key = keyOf(caller, network, shard, tag)
-      const before = heights.get(key)
-      if (before === undefined || height > before) put(key, height)
-    },
-    lower(caller, network, shard, tag, height) {
-      put(keyOf(caller, network, shard, tag), height)
-    },
-  }
-}
 
 /** Unambiguous: names of networks have no spaces, and the caller's name comes last. */
 function keyOf(caller: string, network: string, shard: Shard, tag: HeightTag): string {
@@ -101,9 +121,9 @@ function blockHeight(need: UpstreamRequest['operation']['need'], params: string,
   if (isNull(result)) return null
   if (need.kind === 'height') return pastBlock(need.height)
   if (need.kind === 'latest') return latestHead(quantityOf(result, NUMBER))
-  if (!params.includes('"finalized"')) return null
-  const height = quantityOf(result, NUMBER)
-  return height === null ? null : { tag: 'finalized', height, isHead: true }
+  const tag = /"(finalized|safe)"/.exec(params)?.[1] as HeightTag | undefined
+  const height = tag === undefined ? null : quantityOf(result, NUMBER)
+  return tag === undefined || height === null ? null : { tag, height, isHead: true }
 }
 
 function latestHead(height: number | null): AnswerHeight | null {

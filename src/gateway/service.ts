@@ -9,6 +9,7 @@ import type { Board } from '../state/board.ts'
 import { createCache } from './cache/cache.ts'
 import { createCoalescer } from './cache/coalesce.ts'
 import { createCallerHeights } from './caller-heights.ts'
+import { createChainRollbacks } from './chain-rollbacks.ts'
 import { createForwarder } from './failover/forwarder.ts'
 import type { EndpointOverview } from './failover/routing-order.ts'
 import type { UpstreamTarget } from './failover/upstream.ts'
@@ -72,11 +73,12 @@ export function createGatewayService(deps: GatewayServiceDeps): GatewayService {
   const { listen, board, store, onDoubt, metrics, clock, log } = deps
   let { setup } = deps
   let rpcPaths = rpcPathsOf(setup)
-  const tips = createCallerHeights()
+  const rollbacks = createChainRollbacks(board)
+  const callerHeights = createCallerHeights(rollbacks)
   const forwarder = createForwarder({
     board,
     clock,
-    callerHeights: tips,
+    callerHeights,
     onDoubt,
     onAttempt: ({ network, name }, operation, outcome) => metrics.attempted(network, name, operation, outcome),
     onRetry: (network, reason) => metrics.retried(network, reason),
@@ -84,10 +86,10 @@ export function createGatewayService(deps: GatewayServiceDeps): GatewayService {
   const coalescer = createCoalescer({
     next: forwarder,
     clock,
-    callerHeights: tips,
+    callerHeights,
     onCoalesced: (network) => metrics.coalesced(network),
   })
-  const cache = createCache({ next: coalescer, board, clock, callerHeights: tips })
+  const cache = createCache({ next: coalescer, board, clock, callerHeights })
   const aliases = createAliases({
     next: cache,
     board,
@@ -117,7 +119,10 @@ export function createGatewayService(deps: GatewayServiceDeps): GatewayService {
     },
 
     useCertificate: (certificate) => gateway.useCertificate(certificate),
-    chainMoved: (network, event) => cache.chainMoved(network, event),
+    chainMoved(network, event) {
+      cache.chainMoved(network, event)
+      forwarder.chainMoved(network, event)
+    },
 
     report: () => ({
       requestsInFlight: gateway.inFlight(),
@@ -129,6 +134,7 @@ export function createGatewayService(deps: GatewayServiceDeps): GatewayService {
     async close() {
       await gateway.close()
       cache.stop()
+      rollbacks.stop()
       await forwarder.close()
     },
   }

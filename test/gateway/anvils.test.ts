@@ -2,6 +2,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { systemClock as clock } from '../../src/clock.ts'
 import type { Endpoint } from '../../src/core/endpoint.ts'
 import { createCallerHeights } from '../../src/gateway/caller-heights.ts'
+import { createChainRollbacks } from '../../src/gateway/chain-rollbacks.ts'
 import { createForwarder } from '../../src/gateway/failover/forwarder.ts'
 import type { Reply } from '../../src/gateway/upstream-request.ts'
 import { Cancellation } from '../../src/gateway/upstream-request.ts'
@@ -103,7 +104,7 @@ async function watched(anvils: readonly Anvil[]) {
   const forwarder = createForwarder({
     board: world.board,
     clock,
-    callerHeights: createCallerHeights(),
+    callerHeights: createCallerHeights(createChainRollbacks(world.board)),
     onDoubt(key) {
       const of = endpoints.find(({ name }) => key.endsWith(`/${name}`))
       if (of !== undefined) void pollOne(of)

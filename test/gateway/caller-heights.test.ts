@@ -52,7 +52,7 @@ test('every height is read as it was written', () => {
   )
 })
 
-test('a mark only rises, until it is lowered, and is the caller’s own', () => {
+test('a height only rises, and is the caller’s own', () => {
   const tips = createCallerHeights()
   tips.raise('a', 'ethereum', null, 'latest', 5)
   tips.raise('a', 'ethereum', null, 'latest', 4)
@@ -61,13 +61,10 @@ test('a mark only rises, until it is lowered, and is the caller’s own', () => 
   expect(tips.get('b', 'ethereum', null, 'latest')).toBeNull()
   expect(tips.get('a', 'ethereum', 0, 'latest')).toBeNull()
   expect(tips.get('a', 'ethereum', null, 'finalized')).toBeNull()
-
-  tips.lower('a', 'ethereum', null, 'latest', 3)
-  expect(tips.get('a', 'ethereum', null, 'latest')).toBe(3)
 })
 
-test('marks are bounded: the least recently raised goes first', () => {
-  const tips = createCallerHeights(2)
+test('heights are bounded: the least recently raised goes first', () => {
+  const tips = createCallerHeights(undefined, 2)
   tips.raise('a', 'n', null, 'latest', 1)
   tips.raise('b', 'n', null, 'latest', 1)
   tips.raise('a', 'n', null, 'latest', 2)

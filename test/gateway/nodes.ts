@@ -2,12 +2,13 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { onTestFinished } from 'vitest'
-import { systemClock } from '../../src/clock.ts'
+import { type Clock, systemClock } from '../../src/clock.ts'
 import type { Endpoint, EndpointKey } from '../../src/core/endpoint.ts'
 import type { Network } from '../../src/core/network.ts'
 import type { Need, Operation } from '../../src/core/routing/operation.ts'
 import type { AttemptOutcome, RetryReason } from '../../src/core/routing/request-outcome.ts'
 import { type CallerHeights, createCallerHeights } from '../../src/gateway/caller-heights.ts'
+import { createChainRollbacks } from '../../src/gateway/chain-rollbacks.ts'
 import { createForwarder, type Forwarder } from '../../src/gateway/failover/forwarder.ts'
 import type { Reply, UpstreamRequest } from '../../src/gateway/upstream-request.ts'
 import { Cancellation } from '../../src/gateway/upstream-request.ts'
@@ -74,6 +75,8 @@ export interface Setting {
   readonly attempts: string[]
   readonly retries: RetryReason[]
   ask(over?: Partial<UpstreamRequest> & { readonly operation?: Operation }): Promise<Reply>
+  /** Time passes at once; timers that run are not affected. */
+  skip(ms: number): void
   /** The endpoint is polled, and stands there; `null`: it does not answer. */
   poll(name: string, height: number | null): Promise<void>
 }
@@ -83,7 +86,12 @@ export async function setting(
   nodes: Readonly<Record<string, BareNode>>,
   { network: over = {}, endpoints = {}, polled = true }: SettingOptions = {},
 ): Promise<Setting> {
-  const clock = systemClock
+  let skippedMs = 0
+  const clock: Clock = {
+    ...systemClock,
+    now: () => systemClock.now() + skippedMs,
+    monotonic: () => systemClock.monotonic() + skippedMs,
+  }
   const chain = network(over)
   const configured = Object.keys(nodes).map((name) =>
     endpoint(name, { network: chain.name, family: chain.family, ...endpoints[name] }),
@@ -93,7 +101,7 @@ export async function setting(
   const doubted: EndpointKey[] = []
   const attempts: string[] = []
   const retries: RetryReason[] = []
-  const tips = createCallerHeights()
+  const tips = createCallerHeights(createChainRollbacks(world.board))
   const forwarder = createForwarder({
     board: world.board,
     clock,
@@ -133,6 +141,9 @@ export async function setting(
         signal: new Cancellation(),
         ...question,
       }),
+    skip(ms) {
+      skippedMs += ms
+    },
     async poll(name, height) {
       const of = configured.find((candidate) => candidate.name === name)
       if (of === undefined) throw new Error(name)

@@ -45,6 +45,7 @@ async function setting(names: readonly string[], over: Partial<Network> = {}, fa
       proxiesOnly: false,
       needsImprovement: false,
       includeBehind: false,
+      requiresHeight: false,
       ...wish,
     })
   const poll = (name: string, height: number | null) =>

@@ -1,11 +1,14 @@
+import type { Clock } from '../../clock.ts'
+import type { EndpointKey } from '../../core/endpoint.ts'
 import { FAILURES, type Failure, isFault } from '../../core/failure.ts'
-import type { Operation } from '../../core/routing/operation.ts'
+import type { Operation, OperationName } from '../../core/routing/operation.ts'
 import type { AttemptOutcome } from '../../core/routing/request-outcome.ts'
 import { type AttemptResult, isRateLimit, RATE_LIMIT_CODES, type RetryStep } from '../../core/routing/retry-policy.ts'
 import type { ForwardedAnswer, NodeForwarder } from '../../nodes/forward.ts'
 import type { TransportRequest } from '../../nodes/transport.ts'
 import type { NodeReply, UpstreamRequest } from '../upstream-request.ts'
 import { isNullResult, readNodeAnswer, readRestAnswer } from './node-answer.ts'
+import { isRequestedBlock } from './requested-block.ts'
 import type { Upstream } from './upstream.ts'
 
 /** Sends a request to one endpoint, and gives up `withinMs` from now. Never rejects. */
@@ -31,7 +34,9 @@ export async function attempt(
     return { ...failed(failure, stage === 'unsent', isLocal), waitedForConnection: waited && !signal.aborted }
   }
   const { answer } = forwarded
-  const attempted = withoutKeys(call === null ? readRest(answer) : readRpc(answer, String(id)), upstream)
+  const read = call === null ? readRest(answer) : readRpc(answer, String(id))
+  if (read.reply !== null && !isRequestedBlock(request, read.reply)) return failed(OTHER_BLOCK)
+  const attempted = withoutKeys(read, upstream)
   // A missing path that the caller chose is not a fault of the endpoint.
   const isPathMissing = answer.status === 404 && request.to.kind === 'path'
   const wantsNodeId = operation.name === 'admin.alias' || operation.name === 'alias'
@@ -59,8 +64,33 @@ export interface Attempt {
   readonly waitedForConnection?: boolean
 }
 
-/** Notes on the endpoint how the attempt ended. Returns whether that opened its circuit breaker. */
-export function settle(
+/** Sends a request to an upstream, and notes there how it ended. */
+export async function attemptOn(
+  { clock, send, onDoubt }: AttemptDeps,
+  upstream: Upstream,
+  request: UpstreamRequest,
+  withinMs: number,
+): Promise<Attempt> {
+  const began = clock.monotonic()
+  upstream.begin(began)
+  const attempted = await send(upstream, request, withinMs)
+  if (settle(upstream, request.operation, attempted, began, clock.monotonic())) {
+    upstream.breakerOpenedAt = clock.now()
+    onDoubt(upstream.key)
+  }
+  return attempted
+}
+
+export interface AttemptDeps {
+  readonly clock: Clock
+  readonly send: (upstream: Upstream, request: UpstreamRequest, withinMs: number) => Promise<Attempt>
+  /** Its circuit breaker opened: it should be polled at once. */
+  readonly onDoubt: (key: EndpointKey) => void
+  readonly onAttempt?: ((upstream: Upstream, operation: OperationName, outcome: AttemptOutcome) => void) | undefined
+}
+
+/** Returns whether the attempt opened the circuit breaker. */
+function settle(
   upstream: Upstream,
   operation: Operation,
   { result, isLocal, isFault, retryAfterMs }: Attempt,
@@ -101,6 +131,10 @@ export function outcomeOf(
   return isRateLimit(operation, result) ? 'rate-limited' : 'node-error'
 }
 
+const OTHER_BLOCK: Failure = {
+  kind: 'malformed',
+  what: 'it is about another block or transaction than the requested one',
+}
 /** A node that misses a shorter timeout than this is not to blame. */
 const SHORTEST_FAIR_TIMEOUT_MS = 500
 

@@ -1,13 +1,9 @@
-import type { Clock } from '../../clock.ts'
-import type { EndpointKey } from '../../core/endpoint.ts'
-import type { OperationName } from '../../core/routing/operation.ts'
-import type { AttemptOutcome, RetryReason } from '../../core/routing/request-outcome.ts'
+import type { RetryReason } from '../../core/routing/request-outcome.ts'
 import { type AttemptResult, lacksMethod, nextStep } from '../../core/routing/retry-policy.ts'
-import type { CallerHeights } from '../caller-heights.ts'
 import type { Reply, UpstreamRequest } from '../upstream-request.ts'
-import { type Attempt, outcomeOf, settle } from './attempt.ts'
-import { HeightGuard } from './height-guard.ts'
-import { failureReply, type NodeAnswer, passOn, TOO_SHORT_MS } from './reply.ts'
+import { type Attempt, attemptOn, outcomeOf } from './attempt.ts'
+import { HeightGuard, type HeightGuardDeps } from './height-guard.ts'
+import { failureReply, type NodeAnswer, passOn, replyInstead, TOO_SHORT_MS } from './reply.ts'
 import type { RankedUpstream, Upstream } from './upstream.ts'
 import type { UpstreamNetwork } from './upstreams.ts'
 
@@ -53,7 +49,7 @@ export class FailoverLoop {
       const selected = this.#select(now, isNewRound)
       isNewRound = false
       if (selected === null) {
-        const retry = await this.#heights.mayRetry()
+        const retry = await this.#heights.mayRetry(this.#failed)
         if (retry === 'no') break
         isNewRound = retry === 'all'
         if (isNewRound) this.#tried = [...this.#failed]
@@ -74,12 +70,13 @@ export class FailoverLoop {
     const selected = this.#network.selector.select({
       need: operation.need,
       isRead: operation.isRead,
-      minHeight: this.#heights.minHeight,
+      minHeight: this.#heights.lowest,
       method: call?.method ?? null,
       tried: this.#tried,
       proxiesOnly: needsProxy(this.#request),
       needsImprovement: this.#hasAnswer && !isNewRound,
       includeBehind: this.#heights.includesBehind,
+      requiresHeight: this.#heights.requiresHeight,
     })
     if (selected === null || this.#attempts === 0) return selected
     if (!isWithinBudget(this.#network, this.#retryReason, selected.upstream, now)) return null
@@ -95,23 +92,16 @@ export class FailoverLoop {
   }
 
   get #hasAnswer(): boolean {
-    return this.#fallback.answer !== null || this.#heights.lower !== null
+    return this.#fallback.answer !== null || this.#heights.tooLow !== null
   }
 
   /** `null`: go on. */
   async #try({ upstream, degraded }: RankedUpstream, began: number, withinMs: number): Promise<Reply | null> {
-    const { clock, send, onDoubt } = this.#deps
-    upstream.begin(began)
     this.#attempts++
     this.#tried.push(upstream)
-    const attempted = await send(upstream, this.#request, withinMs)
-    const ended = clock.monotonic()
-    this.#nodeMs += ended - began
+    const attempted = await attemptOn(this.#deps, upstream, this.#request, withinMs)
+    this.#nodeMs += this.#deps.clock.monotonic() - began
     if (attempted.waitedForConnection !== true) this.#connected++
-    if (settle(upstream, this.#request.operation, attempted, began, ended)) {
-      upstream.breakerOpenedAt = clock.now()
-      onDoubt(upstream.key)
-    }
     return this.#judge(upstream, degraded, attempted)
   }
 
@@ -125,18 +115,19 @@ export class FailoverLoop {
     }
     const isAbsence = result.kind === 'error' || (result.kind === 'result' && result.isNull)
     const step = nextStep(operation, result, isAbsence ? this.#heights.highestKnown() : null)
-    const isBehind = step === 'answer' && answer !== null && this.#heights.isBelow(answer)
+    const checked = step === 'answer' && answer !== null ? this.#heights.check(answer) : null
+    const isBehind = checked?.isTooLow === true
     this.#deps.onAttempt?.(upstream, operation.name, outcomeOf(attempted, step, isBehind, this.#request))
     switch (step) {
       case 'answer':
         if (isBehind) this.#retryReason = 'behind'
         // An error after an absence says no more than the absence.
         if (answer === null || isBehind || (this.#fallback.absences > 0 && result.kind === 'error')) return null
-        return passOn(answer, this.#attempts, this.#nodeMs)
+        return passOn(answer, this.#attempts, this.#nodeMs, checked?.height)
       case 'unable':
       case 'absent':
         // Not 'failed': callers can cause this at will, and must not use up the budget for failures.
-        if (step === 'absent' || this.#heights.lower === null) this.#retryReason = 'absent'
+        if (step === 'absent' || this.#heights.tooLow === null) this.#retryReason = 'absent'
         this.#fallback.take(answer, step === 'absent')
         return null
       case 'next':
@@ -144,14 +135,15 @@ export class FailoverLoop {
         this.#failed.push(upstream)
         if (result.kind === 'failed') this.#lastFailure = { ...result, endpoint: upstream.name }
         else this.#fallback.take(answer, false)
-        if (this.#fallback.absences === 0 && this.#heights.lower === null) this.#retryReason = 'failed'
+        if (this.#fallback.absences === 0 && this.#heights.tooLow === null) this.#retryReason = 'failed'
         return step === 'stop' ? this.#giveUp() : null
     }
   }
 
   #giveUp(): Reply {
-    const answer = this.#heights.accept() ?? this.#fallback.answer
-    if (answer !== null) return passOn(answer, this.#attempts, this.#nodeMs)
+    const instead = this.#heights.giveUp()
+    if (instead !== null) return replyInstead(instead, this.#attempts, this.#nodeMs)
+    if (this.#fallback.answer !== null) return passOn(this.#fallback.answer, this.#attempts, this.#nodeMs)
     const { isRead, need } = this.#request.operation
     return failureReply(this.#request, {
       last: this.#lastFailure,
@@ -166,13 +158,7 @@ export class FailoverLoop {
   }
 }
 
-export interface FailoverLoopDeps {
-  readonly clock: Clock
-  readonly callerHeights: CallerHeights
-  readonly send: (upstream: Upstream, request: UpstreamRequest, withinMs: number) => Promise<Attempt>
-  /** Its circuit breaker opened: it should be polled at once. */
-  readonly onDoubt: (key: EndpointKey) => void
-  readonly onAttempt?: ((upstream: Upstream, operation: OperationName, outcome: AttemptOutcome) => void) | undefined
+export interface FailoverLoopDeps extends HeightGuardDeps {
   readonly onRetry?: ((network: string, reason: RetryReason) => void) | undefined
 }
 

@@ -1,9 +1,11 @@
 import type { LookupFunction } from 'node:net'
+import type { ChainEvent } from '../../core/verdict/network-view.ts'
 import { createNodeForwarder } from '../../nodes/forward.ts'
 import type { Board } from '../../state/board.ts'
 import type { UpstreamHandler } from '../upstream-request.ts'
 import { attempt } from './attempt.ts'
 import { FailoverLoop, type FailoverLoopDeps } from './failover-loop.ts'
+import { LastAnswers } from './last-answers.ts'
 import { NO_ENDPOINT, rejected } from './reply.ts'
 import type { EndpointOverview } from './routing-order.ts'
 import type { UpstreamTarget } from './upstream.ts'
@@ -13,9 +15,15 @@ import { createUpstreams } from './upstreams.ts'
 export function createForwarder(deps: ForwarderDeps): Forwarder {
   const { board, clock, lookup = null } = deps
   const nodes = createNodeForwarder({ clock, lookup })
-  const upstreams = createUpstreams({ board, clock })
+  const lastAnswers = new LastAnswers()
+  const upstreams = createUpstreams({
+    board,
+    clock,
+    onOtherChain: ({ network, name }) => lastAnswers.dropEndpoint(network, name),
+  })
   const loopDeps: FailoverLoopDeps = {
     ...deps,
+    lastAnswers,
     send(upstream, request, withinMs) {
       lastId = lastId >= Number.MAX_SAFE_INTEGER ? 1 : lastId + 1
       return attempt(nodes, upstream, request, lastId, withinMs)
@@ -33,6 +41,9 @@ export function createForwarder(deps: ForwarderDeps): Forwarder {
       upstreams.retarget(targets)
       nodes.retain([...upstreams.all()].map(({ address }) => address))
     },
+    chainMoved(network, event) {
+      if (event.kind === 'reorged') lastAnswers.dropFrom(network, event.shard, event.height)
+    },
     overview: (network) => upstreams.network(network)?.selector.overview() ?? [],
     async close() {
       upstreams.close()
@@ -44,12 +55,14 @@ export function createForwarder(deps: ForwarderDeps): Forwarder {
 export interface Forwarder extends UpstreamHandler {
   /** Takes the new complete set of endpoints. Load, latencies and breakers of an unchanged endpoint are kept. */
   retarget(targets: readonly UpstreamTarget[]): void
+  /** The monitor saw an endpoint's chain go back, or change its blocks. */
+  chainMoved(network: string, event: ChainEvent): void
   /** In the order in which they would be used now, then the excluded ones; empty for an unknown network. */
   overview(network: string): readonly EndpointOverview[]
   close(): Promise<void>
 }
 
-export interface ForwarderDeps extends Omit<FailoverLoopDeps, 'send'> {
+export interface ForwarderDeps extends Omit<FailoverLoopDeps, 'send' | 'lastAnswers'> {
   readonly board: Board
   readonly lookup?: LookupFunction | null
 }

@@ -1,137 +1,173 @@
 import type { Clock } from '../../clock.ts'
 import type { Shard } from '../../core/network.ts'
-import { type AnswerHeight, answerHeight, type CallerHeights } from '../caller-heights.ts'
+import type { Operation } from '../../core/routing/operation.ts'
+import { answerHeight, type CallerHeights, type HeightTag, lowestAllowed } from '../caller-heights.ts'
+import type { GatewayError } from '../errors.ts'
 import type { UpstreamRequest } from '../upstream-request.ts'
+import { type AttemptDeps, attemptOn, outcomeOf } from './attempt.ts'
+import type { LastAnswers, RepeatedAnswer } from './last-answers.ts'
 import { type NodeAnswer, TOO_SHORT_MS } from './reply.ts'
+import type { Upstream } from './upstream.ts'
 import type { UpstreamNetwork } from './upstreams.ts'
 
-/** Keeps one request's caller from being shown a lower block than it has seen: finds lower answers, and waits for higher ones. */
+/**
+ * Keeps one request's caller from being shown a lower block than it has seen: finds answers that are too low, waits for an endpoint
+ * that has caught up, and repeats the last answer until then.
+ */
 export class HeightGuard {
   readonly #request: UpstreamRequest
   readonly #network: UpstreamNetwork
-  readonly #clock: Clock
-  readonly #callerHeights: CallerHeights
+  readonly #deps: HeightGuardDeps
   readonly #shard: Shard
-  /** The highest of the answers below what the caller has seen. */
-  lower: LowerAnswer | null = null
+  /** An answer was lower than allowed. `fell`: its endpoint had been higher. */
+  tooLow: { readonly tag: HeightTag; readonly fell: boolean } | null = null
   /** Endpoints last seen behind are tried once all others have been. */
-  #behindTried: 'no' | 'now' | 'done' = 'no'
-  #isRepeated = false
-  #waitedMs = 0
+  includesBehind = false
+  #behindTried = false
+  #isRetried = false
+  #waitedMs: number | null = null
+  #probed: Upstream[] = []
 
-  constructor(request: UpstreamRequest, network: UpstreamNetwork, { clock, callerHeights }: HeightGuardDeps) {
+  constructor(request: UpstreamRequest, network: UpstreamNetwork, deps: HeightGuardDeps) {
     const { need } = request.operation
     this.#request = request
     this.#network = network
-    this.#clock = clock
-    this.#callerHeights = callerHeights
+    this.#deps = deps
     this.#shard = need.kind === 'any' || need.kind === 'endpoint' ? null : need.shard
   }
 
-  /** For requests about the newest block: the highest that the caller has seen. */
-  get minHeight(): number | null {
-    const { caller, network, operation } = this.#request
-    return operation.need.kind === 'latest'
-      ? this.#callerHeights.get(caller, network, operation.need.shard, 'latest')
-      : null
+  /** For requests about the newest block. */
+  get lowest(): number | null {
+    if (this.#request.operation.need.kind !== 'latest') return null
+    return lowestAllowed(this.#deps.callerHeights, this.#request, this.#shard, 'latest')
   }
 
-  get includesBehind(): boolean {
-    return this.#behindTried === 'now'
+  /** Only endpoints known to have the height: the answer does not show its own, or all endpoints were behind. */
+  get requiresHeight(): boolean {
+    const { name, need } = this.#request.operation
+    return need.kind === 'latest' && (name === 'other' || this.#waitedMs !== null) && this.lowest !== null
   }
 
   /** For requests by height: the highest block known to exist. */
   highestKnown(): number | null {
-    const { caller, network, operation } = this.#request
-    if (operation.need.kind !== 'height') return null
-    const { shard } = operation.need
-    const known = this.#network.selector.highestKnown(shard)
-    const seen = this.#callerHeights.get(caller, network, shard, 'latest')
+    const { need } = this.#request.operation
+    if (need.kind !== 'height') return null
+    const known = this.#network.selector.highestKnown(need.shard)
+    const seen = lowestAllowed(this.#deps.callerHeights, this.#request, need.shard, 'latest')
     return known === null || seen === null ? (known ?? seen) : Math.max(known, seen)
   }
 
-  /** Whether the answer shows a lower block than the caller has seen; if not, it counts as seen. */
-  isBelow(answer: NodeAnswer): boolean {
-    const height = answerHeight(this.#request, answer.reply)
-    if (height === null) return false
+  /** Whether the answer shows a lower block than allowed; if not, it counts as seen. */
+  check({ reply, upstream, degraded }: NodeAnswer): { readonly isTooLow: boolean; readonly height: number | null } {
+    const shown = answerHeight(this.#request, reply)
+    if (shown === null) return NO_HEIGHT
+    const { clock, callerHeights, lastAnswers } = this.#deps
     const { caller, network } = this.#request
+    const { tag, height, isHead } = shown
     const shard = this.#shard
-    const { heights } = answer.upstream
-    const before = heights.of(shard)
-    if (height.tag === 'latest') {
-      if (height.isHead) heights.set(shard, height.height, this.#clock.now())
-      else heights.raise(shard, height.height, this.#clock.now())
+    const before = upstream.heights.of(shard)
+    if (tag === 'latest' && isHead) upstream.heights.set(shard, height, clock.now())
+    else if (tag === 'latest') upstream.heights.raise(shard, height, clock.now())
+    const lowest = isHead ? lowestAllowed(callerHeights, this.#request, shard, tag) : null
+    if (lowest !== null && height < lowest) {
+      this.tooLow = { tag, fell: this.tooLow?.fell === true || (tag === 'latest' && before >= lowest) }
+      return { isTooLow: true, height }
     }
-    const seen = height.isHead ? this.#callerHeights.get(caller, network, shard, height.tag) : null
-    if (seen !== null && height.height < seen) {
-      const fell = height.tag === 'latest' && before >= seen
-      if (this.lower === null || height.height > this.lower.height.height)
-        this.lower = { ...answer, height, seen, fell }
-      return true
-    }
-    if (height.height <= this.#network.selector.ceiling(shard)) {
-      this.#callerHeights.raise(caller, network, shard, height.tag, height.height)
-    }
-    return false
+    if (height > this.#network.selector.ceiling(shard)) return NO_HEIGHT
+    callerHeights.raise(caller, network, shard, tag, height)
+    if (!degraded) lastAnswers.keep(this.#request, shard, reply, shown, { endpoint: upstream.name, ...this.#now() })
+    return { isTooLow: false, height }
   }
 
   /**
-   * No endpoint is left to try, and the best answer is too low. `more`: try those last seen behind as well; `all`: try every endpoint
-   * again, as one may have caught up by now.
+   * No endpoint is left to try, and none has the height. `more`: try those last seen behind as well; `all`: try every endpoint again,
+   * as one may have caught up by now.
    */
-  async mayRetry(): Promise<'no' | 'more' | 'all'> {
-    const { lower } = this
-    if (lower === null || lower.height.tag !== 'latest') return 'no'
-    if (this.#behindTried === 'no') {
-      this.#behindTried = 'now'
+  async mayRetry(failed: readonly Upstream[]): Promise<'no' | 'more' | 'all'> {
+    const { lowest } = this
+    if (lowest === null || (this.tooLow === null && !this.requiresHeight)) return 'no'
+    this.includesBehind = this.tooLow !== null && !this.#behindTried
+    if (this.includesBehind) {
+      this.#behindTried = true
       return 'more'
     }
-    this.#behindTried = 'done'
-    const { deadlineAt, signal } = this.#request
-    const { selector, headProbe } = this.#network
-    const shard = this.#shard
-    const isKnown = () => (selector.highestKnown(shard) ?? -1) >= lower.seen
+    const { selector } = this.#network
     // This endpoint had the block a moment ago: it is a pool of nodes, and another of them may answer.
-    if (lower.fell && !this.#isRepeated && !isKnown()) {
-      this.#isRepeated = true
+    if (this.tooLow?.fell === true && !this.#isRetried && (selector.highestKnown(this.#shard) ?? -1) < lowest) {
+      this.#isRetried = true
       return 'all'
     }
-    while (lower.height.height < (this.minHeight ?? 0) && isKnown()) {
+    if (this.#repeated() !== null) return 'no'
+    if (lowest > selector.ceiling(this.#shard)) {
+      this.#waitedMs ??= 0
+      return 'no'
+    }
+    return (await this.#wait(failed)) ? 'all' : 'no'
+  }
+
+  /** What the caller gets in place of an answer that is too low; `null`: heights are not the reason why there is none. */
+  giveUp(): RepeatedAnswer | GatewayError | null {
+    if (this.tooLow === null && this.#waitedMs === null) return null
+    return this.#repeated() ?? BEHIND_CALLER
+  }
+
+  #repeated(): RepeatedAnswer | null {
+    if (this.tooLow === null) return null
+    const { callerHeights, lastAnswers } = this.#deps
+    const { tag } = this.tooLow
+    const lowest = lowestAllowed(callerHeights, this.#request, this.#shard, tag) ?? 0
+    return lastAnswers.repeat(this.#request, this.#shard, tag, lowest, this.#now())
+  }
+
+  #now() {
+    return { now: this.#deps.clock.monotonic(), holdsMs: this.#network.stallMs() }
+  }
+
+  /** Of all requests that wait, one asks an endpoint for its head now and then. `false`: there is no endpoint, or no time left. */
+  async #wait(failed: readonly Upstream[]): Promise<boolean> {
+    const { clock } = this.#deps
+    const { deadlineAt, signal } = this.#request
+    if (this.#waitedMs !== null) {
       const stepMs = Math.min(WAIT_STEP_MS + this.#waitedMs / 4, 4 * WAIT_STEP_MS)
-      const isLong = this.#waitedMs + stepMs > LONGEST_WAIT_MS
-      if (isLong || signal.aborted || deadlineAt - this.#clock.monotonic() < stepMs + TOO_SHORT_MS) return 'no'
-      await waitFor(this.#clock, stepMs, signal)
+      if (deadlineAt - clock.monotonic() < stepMs + TOO_SHORT_MS) return false
+      await waitFor(clock, stepMs, signal)
       this.#waitedMs += stepMs
-      // One of the waiting requests asks, and all of them learn from its answer.
-      if (selector.isReachedByHealthy(shard, lower.seen) || headProbe.mayBegin(this.#clock.monotonic())) return 'all'
     }
-    return 'no'
+    if (signal.aborted) return false
+    if (this.#request.to.kind === 'rpc' && this.#network.headProbe.mayBegin(clock.monotonic())) {
+      if (!(await this.#probe(failed))) return false
+    }
+    this.#waitedMs ??= 0
+    return true
   }
 
-  /** The chain went back, or the higher endpoint is gone: the lower answer is passed on, and the caller's height lowered. */
-  accept(): NodeAnswer | null {
-    const { lower } = this
-    if (lower === null) return null
-    const { caller, network } = this.#request
-    const { tag, height } = lower.height
-    if (this.#callerHeights.get(caller, network, this.#shard, tag) === lower.seen) {
-      this.#callerHeights.lower(caller, network, this.#shard, tag, height)
-    }
-    return lower
+  /** `false`: no endpoint answers. */
+  async #probe(failed: readonly Upstream[]): Promise<boolean> {
+    const upstream = this.#nextToProbe(failed)
+    if (upstream === null) return false
+    this.#probed.push(upstream)
+    const probe = { ...this.#request, operation: HEAD, canonical: '[]', call: HEAD_CALL }
+    const leftMs = this.#request.deadlineAt - this.#deps.clock.monotonic()
+    const attempted = await attemptOn(this.#deps, upstream, probe, Math.min(PROBE_MS, leftMs))
+    this.#deps.onAttempt?.(upstream, HEAD.name, outcomeOf(attempted, 'answer', false, probe))
+    if (attempted.reply === null) return this.#probe([...failed, upstream])
+    const shown = answerHeight(probe, attempted.reply)
+    if (shown !== null) upstream.heights.set(this.#shard, shown.height, this.#deps.clock.now())
+    return true
+  }
+
+  #nextToProbe(failed: readonly Upstream[]): Upstream | null {
+    const criteria = { ...PROBE_CRITERIA, need: HEAD.need, minHeight: this.lowest }
+    const next = this.#network.selector.select({ ...criteria, tried: [...failed, ...this.#probed] })
+    if (next !== null || this.#probed.length === 0) return next?.upstream ?? null
+    this.#probed = []
+    return this.#network.selector.select({ ...criteria, tried: failed })?.upstream ?? null
   }
 }
 
-interface HeightGuardDeps {
-  readonly clock: Clock
+export interface HeightGuardDeps extends AttemptDeps {
   readonly callerHeights: CallerHeights
-}
-
-interface LowerAnswer extends NodeAnswer {
-  readonly height: AnswerHeight
-  /** What the caller had seen. */
-  readonly seen: number
-  /** The endpoint itself had been there. */
-  readonly fell: boolean
+  readonly lastAnswers: LastAnswers
 }
 
 function waitFor(clock: Clock, ms: number, signal: UpstreamRequest['signal']): Promise<void> {
@@ -146,6 +182,26 @@ function waitFor(clock: Clock, ms: number, signal: UpstreamRequest['signal']): P
   })
 }
 
-/** Blocks reach the other endpoints sooner than this. */
-const LONGEST_WAIT_MS = 3000
+const NO_HEIGHT = { isTooLow: false, height: null }
+const BEHIND_CALLER: GatewayError = {
+  kind: 'no-endpoint',
+  message: 'no endpoint has reached the block yet that the caller has seen',
+  retryAfterMs: 1000,
+}
+const HEAD: Operation = {
+  name: 'eth_blockNumber',
+  need: { kind: 'latest', shard: null },
+  isRead: true,
+  absenceIsDoubtful: false,
+}
+const HEAD_CALL = { id: '1', isNotification: false, method: 'eth_blockNumber', params: '[]' }
+const PROBE_CRITERIA = {
+  isRead: true,
+  method: HEAD_CALL.method,
+  proxiesOnly: false,
+  needsImprovement: false,
+  includeBehind: true,
+  requiresHeight: false,
+}
+const PROBE_MS = 1000
 const WAIT_STEP_MS = 50

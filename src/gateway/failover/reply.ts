@@ -2,11 +2,24 @@ import { describeFailure, type Failure } from '../../core/failure.ts'
 import type { RejectionReason } from '../../core/routing/request-outcome.ts'
 import { type GatewayError, gatewayError, OVERLOADED } from '../errors.ts'
 import type { NodeReply, Reply, UpstreamRequest } from '../upstream-request.ts'
+import type { RepeatedAnswer } from './last-answers.ts'
 import type { Upstream } from './upstream.ts'
 
-/** The reply to a request for which a node's answer is passed on. */
-export function passOn({ reply, upstream, degraded, nodeId }: NodeAnswer, attempts: number, nodeMs: number): Reply {
-  return { ...reply, endpoint: upstream.name, attempts, cache: 'none', degraded, nodeMs, nodeId }
+/** The reply to a request for which a node's answer is passed on. `height` is that of the block it is about. */
+export function passOn(
+  { reply, upstream, degraded, nodeId }: NodeAnswer,
+  attempts: number,
+  nodeMs: number,
+  height: number | null = null,
+): Reply {
+  return { ...reply, endpoint: upstream.name, attempts, cache: 'none', degraded, nodeMs, nodeId, height }
+}
+
+/** The reply to a caller that has seen a higher block than any endpoint has. */
+export function replyInstead(instead: RepeatedAnswer | GatewayError, attempts: number, nodeMs: number): Reply {
+  if ('kind' in instead) return rejected(instead, null, attempts, nodeMs)
+  const { reply, endpoint, height, ageMs } = instead
+  return { ...reply, endpoint, attempts, cache: 'none', degraded: false, nodeMs, nodeId: null, height, staleMs: ageMs }
 }
 
 /** A node's answer that may be passed on. */

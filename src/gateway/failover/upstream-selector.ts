@@ -70,7 +70,7 @@ export function createUpstreamSelector({ network, board, clock, upstreamOf }: Up
       const sampled = healthy.length > COMPARE_ALL ? bestOfSample(healthy, query) : null
       const found = sampled ?? best(healthy, query)
       if (found !== null || criteria.needsImprovement) return found
-      const usable = ({ upstream }: RankedUpstream) => isUsable(upstream, criteria, shard, query.now)
+      const usable = ({ upstream }: RankedUpstream) => isUsable(upstream, query)
       // Writes are never sent to an endpoint in doubt.
       if (!criteria.isRead) return null
       return unhealthy.find(usable) ?? unresponsive.find(usable) ?? lastResort(all, query)
@@ -98,11 +98,6 @@ export function createUpstreamSelector({ network, board, clock, upstreamOf }: Up
     },
 
     ceiling: heights.ceiling,
-
-    isReachedByHealthy(shard, height) {
-      const standing = heights.comparedTo(shard, height)
-      return current().healthy.some(({ upstream }) => upstream.serves(shard) && standing(upstream.heights) === REACHED)
-    },
 
     overview() {
       const { healthy, candidates, ranking } = current()
@@ -134,7 +129,6 @@ export interface UpstreamSelector {
   highestKnown(shard: Shard): number | null
   /** The highest that an endpoint can be by now: more is a false claim, or another chain. */
   ceiling(shard: Shard): number
-  isReachedByHealthy(shard: Shard, height: number): boolean
   /** In the order in which endpoints would be used now, then the excluded ones. */
   overview(): readonly EndpointOverview[]
   /** A verdict or the set of endpoints changed. */
@@ -158,6 +152,8 @@ export interface SelectionCriteria {
   readonly needsImprovement: boolean
   /** Include endpoints last seen behind: they may have caught up in the meantime. */
   readonly includeBehind: boolean
+  /** Only endpoints known to have reached `minHeight`. */
+  readonly requiresHeight: boolean
 }
 
 interface UpstreamSelectorDeps {
@@ -177,10 +173,11 @@ interface Query {
 /** The best by group, height and known problems, then by latency and load. */
 function bestOf(
   from: readonly RankedUpstream[],
-  { criteria, shard, now, standing }: Query,
+  query: Query,
   heights: UpstreamHeights,
   preferred: PreferredUpstreams,
 ): RankedUpstream | null {
+  const { criteria, shard, now, standing } = query
   const { need, tried, needsImprovement, includeBehind, method } = criteria
   // An endpoint that has not found a hash may be late: the others are tried by height, the highest first.
   const byHeight = need.kind === 'hash' && needsImprovement
@@ -192,7 +189,7 @@ function bestOf(
   let isMethodMissing = false
   for (const ranked of from) {
     const { upstream } = ranked
-    if (!isUsable(upstream, criteria, shard, now)) continue
+    if (!isUsable(upstream, query)) continue
     if (!criteria.isRead && upstream.breaker.state(now) !== 'closed') continue
     const height = standing(upstream.heights)
     const unresponsive = upstream.isUnresponsive(now)
@@ -256,18 +253,23 @@ class PreferredUpstreams {
   }
 }
 
-function isUsable(upstream: Upstream, criteria: SelectionCriteria, shard: Shard, now: number): boolean {
+function isUsable(upstream: Upstream, query: Query): boolean {
+  return (
+    mayServe(upstream, query) && upstream.breaker.allows(query.now) && upstream.rateLimit.remainingMs(query.now) === 0
+  )
+}
+
+function mayServe(upstream: Upstream, { criteria, shard, standing }: Query): boolean {
   if (!canServe(upstream, criteria, shard) || criteria.tried.includes(upstream)) return false
-  return upstream.breaker.allows(now) && upstream.rateLimit.remainingMs(now) === 0
+  return !criteria.requiresHeight || standing(upstream.heights) === REACHED
 }
 
 /** Without any other endpoint, some requests pass an open breaker, and one at a time tests an assumed rate limit. */
-function lastResort(from: readonly RankedUpstream[], { criteria, shard, now }: Query): RankedUpstream | null {
+function lastResort(from: readonly RankedUpstream[], query: Query): RankedUpstream | null {
   const found = from.find(
     ({ upstream }) =>
-      canServe(upstream, criteria, shard) &&
-      !criteria.tried.includes(upstream) &&
-      upstream.rateLimit.mayTest(now, upstream.inFlight) &&
+      mayServe(upstream, query) &&
+      upstream.rateLimit.mayTest(query.now, upstream.inFlight) &&
       upstream.inFlight < LAST_RESORT_IN_FLIGHT,
   )
   return found === undefined || found.degraded ? (found ?? null) : { ...found, degraded: true }

@@ -27,6 +27,8 @@ export class Upstream {
   isVerified = false
   /** A poll found another network behind it. */
   isOnWrongNetwork = false
+  /** A poll found it on another network or fork. */
+  isOnOtherChain = false
   /** Its last request was answered, or there was none yet. */
   isAnswering = true
   /** Moving average; `null` until there is a poll or an answer. */

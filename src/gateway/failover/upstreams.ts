@@ -7,7 +7,7 @@ import { Upstream, type UpstreamTarget } from './upstream.ts'
 import { createUpstreamSelector, type UpstreamSelector } from './upstream-selector.ts'
 
 /** Holds the upstreams of all networks, and brings to them what polls find. */
-export function createUpstreams({ board, clock }: UpstreamsDeps): Upstreams {
+export function createUpstreams({ board, clock, onOtherChain }: UpstreamsDeps): Upstreams {
   let upstreams = new Map<EndpointKey, Upstream>()
   let networks = new Map<string, UpstreamNetwork>()
 
@@ -26,7 +26,11 @@ export function createUpstreams({ board, clock }: UpstreamsDeps): Upstreams {
     if (health.latencyMs !== null) upstream.setPolledLatency(health.latencyMs, clock.monotonic())
     // One poll is enough to start using an endpoint, or to stop: the verdict comes later.
     const isVerified = health.heads.length > 0
-    const isOnWrongNetwork = health.confirmation.traces.some(({ finding }) => finding.code === 'wrong-network')
+    const { traces } = health.confirmation
+    const isOnWrongNetwork = traces.some(({ finding }) => finding.code === 'wrong-network')
+    const isOnOtherChain = isOnWrongNetwork || traces.some(({ finding }) => finding.code === 'forked')
+    if (isOnOtherChain && !upstream.isOnOtherChain) onOtherChain?.(upstream)
+    upstream.isOnOtherChain = isOnOtherChain
     if (upstream.isVerified !== isVerified || upstream.isOnWrongNetwork !== isOnWrongNetwork) {
       upstream.isVerified = isVerified
       upstream.isOnWrongNetwork = isOnWrongNetwork
@@ -55,7 +59,8 @@ export function createUpstreams({ board, clock }: UpstreamsDeps): Upstreams {
       failed: createRetryBudget(FAILED),
       doubtful: createRetryBudget(DOUBTFUL),
     }
-    return { name, size, selector, budgets, headProbe: createHeadProbe() }
+    const stallMs = () => board.network(name)?.standing.network.thresholds.stallMs ?? 0
+    return { name, size, selector, budgets, stallMs, headProbe: createHeadProbe() }
   }
 
   return {
@@ -99,6 +104,8 @@ export interface UpstreamNetwork {
   readonly name: string
   readonly selector: UpstreamSelector
   readonly size: number
+  /** `thresholds.stall`. */
+  readonly stallMs: () => number
   /** Of many requests that wait for a higher block, one asks a node from time to time. */
   readonly headProbe: { mayBegin(now: number): boolean }
   /** For attempts that failed, and for answers that another endpoint may improve on. */
@@ -108,6 +115,8 @@ export interface UpstreamNetwork {
 interface UpstreamsDeps {
   readonly board: Board
   readonly clock: Clock
+  /** A poll found the endpoint on another network or fork. */
+  readonly onOtherChain?: (upstream: Upstream) => void
 }
 
 function createHeadProbe(): UpstreamNetwork['headProbe'] {

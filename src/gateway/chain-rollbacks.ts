@@ -1,0 +1,134 @@
+import type { Shard } from '../core/network.ts'
+import type { Health } from '../core/verdict/health.ts'
+import type { Board } from '../state/board.ts'
+
+/** Tells when a chain itself went back: its reference head stayed below a height for two whole rounds of polls. */
+export function createChainRollbacks(board: Pick<Board, 'network' | 'entry' | 'subscribe'>): ChainRollbacks {
+  const networks = new Map<string, NetworkPolls>()
+  let polls = 0
+
+  const unsubscribe = board.subscribe(({ network, endpoint }) => {
+    const tracked = networks.get(network) ?? new NetworkPolls()
+    networks.set(network, tracked)
+    const health = endpoint === null ? undefined : board.entry(network, endpoint)?.health
+    if (health !== undefined && tracked.isNewPoll(health)) tracked.polled(health, ++polls)
+    for (const { shard, height } of board.network(network)?.standing.heads ?? []) {
+      tracked.references(shard).set(height, polls)
+    }
+  })
+
+  return {
+    now: () => polls,
+    hasGoneBelow(network, shard, height, since) {
+      const tracked = networks.get(network)
+      const endpoints = board.network(network)?.endpoints
+      if (tracked === undefined || endpoints === undefined) return false
+      const references = tracked.references(shard)
+      if (references.current >= height) return false
+      const began = tracked.twoRoundsAgo(endpoints.map(({ health }) => health.endpoint.name))
+      return began > since && references.highestSince(began) < height
+    },
+    stop: unsubscribe,
+  }
+}
+
+export interface ChainRollbacks {
+  /** The number of polls so far, which serves as a clock. */
+  now(): number
+  hasGoneBelow(network: string, shard: Shard, height: number, since: number): boolean
+  stop(): void
+}
+
+/** The latest two polls of each endpoint of one network. */
+class NetworkPolls {
+  readonly #byEndpoint = new Map<string, EndpointPolls>()
+  readonly #references = new Map<Shard, ReferenceHistory>()
+  #twoRoundsAgo = Number.NEGATIVE_INFINITY
+  #pollsSince = Number.POSITIVE_INFINITY
+
+  /** A poll without result, by our own fault, is none. */
+  isNewPoll({ endpoint, lastPolledAt, validUntil }: Health): boolean {
+    return (
+      lastPolledAt !== null &&
+      validUntil > lastPolledAt &&
+      this.#byEndpoint.get(endpoint.name)?.startedAt !== lastPolledAt
+    )
+  }
+
+  polled({ endpoint, lastPolledAt, heads }: Health, at: number): void {
+    const before = this.#byEndpoint.get(endpoint.name) ?? NEVER_POLLED
+    const hasHead = heads.some(({ readAt }) => readAt === lastPolledAt)
+    this.#byEndpoint.set(endpoint.name, {
+      startedAt: lastPolledAt,
+      latest: at,
+      second: before.latest,
+      latestHead: hasHead ? at : before.latestHead,
+      secondHead: hasHead ? before.latestHead : before.secondHead,
+    })
+    this.#pollsSince++
+  }
+
+  references(shard: Shard): ReferenceHistory {
+    const known = this.#references.get(shard) ?? new ReferenceHistory()
+    this.#references.set(shard, known)
+    return known
+  }
+
+  /** Every endpoint has been polled twice since then, and one of them has told its head both times. */
+  twoRoundsAgo(endpoints: readonly string[]): number {
+    // In a large network one poll more changes little, and the walk takes time.
+    if (this.#pollsSince <= endpoints.length / 8) return this.#twoRoundsAgo
+    this.#pollsSince = 0
+    let all = Number.POSITIVE_INFINITY
+    let head = Number.NEGATIVE_INFINITY
+    for (const endpoint of endpoints) {
+      const { second, secondHead } = this.#byEndpoint.get(endpoint) ?? NEVER_POLLED
+      all = Math.min(all, second)
+      head = Math.max(head, secondHead)
+    }
+    this.#twoRoundsAgo = Math.min(all, head)
+    return this.#twoRoundsAgo
+  }
+}
+
+interface EndpointPolls {
+  readonly startedAt: number | null
+  readonly latest: number
+  readonly second: number
+  readonly latestHead: number
+  readonly secondHead: number
+}
+
+const NEVER = Number.NEGATIVE_INFINITY
+const NEVER_POLLED: EndpointPolls = {
+  startedAt: null,
+  latest: NEVER,
+  second: NEVER,
+  latestHead: NEVER,
+  secondHead: NEVER,
+}
+
+/** A reference head's values as far as they are higher than all later ones. */
+class ReferenceHistory {
+  /** Falling heights, each with the poll that ended it. */
+  readonly #heights: { height: number; until: number }[] = []
+
+  get current(): number {
+    return this.#heights.at(-1)?.height ?? Number.NEGATIVE_INFINITY
+  }
+
+  set(height: number, at: number): void {
+    if (height === this.current) return
+    const last = this.#heights.at(-1)
+    if (last !== undefined) last.until = at
+    while ((this.#heights.at(-1)?.height ?? Number.POSITIVE_INFINITY) <= height) this.#heights.pop()
+    this.#heights.push({ height, until: Number.POSITIVE_INFINITY })
+    if (this.#heights.length > MAX_HISTORY) this.#heights.shift()
+  }
+
+  highestSince(began: number): number {
+    return this.#heights.find(({ until }) => until > began)?.height ?? Number.NEGATIVE_INFINITY
+  }
+}
+
+const MAX_HISTORY = 64

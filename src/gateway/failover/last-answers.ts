@@ -1,0 +1,131 @@
+import type { Shard } from '../../core/network.ts'
+import type { AnswerHeight, HeightTag } from '../caller-heights.ts'
+import type { NodeReply, UpstreamRequest } from '../upstream-request.ts'
+
+/**
+ * The last answers about the newest blocks of each network. They are repeated while no endpoint has the height that a caller has
+ * seen: `eth_blockNumber` from the height alone, blocks in each form in which they were requested.
+ */
+export class LastAnswers {
+  readonly #heights = new Map<string, LastHeight>()
+  readonly #answers = new Map<string, LastAnswer>()
+
+  /** An answer that is passed on. A lower one than before replaces it only after `holdsMs`. */
+  keep(request: UpstreamRequest, shard: Shard, reply: NodeReply, shown: AnswerHeight, at: Shown): void {
+    const { tag, height } = shown
+    const chain = chainKey(request.network, shard, tag)
+    const last = this.#heights.get(chain)
+    if (last === undefined || height >= last.height || at.now - last.at > at.holdsMs) {
+      this.#heights.set(chain, { network: request.network, shard, height, at: at.now, endpoint: at.endpoint })
+    }
+    if (!shown.isHead || reply.kind === 'error' || request.operation.name === 'eth_blockNumber') return
+    const key = formKey(chain, request)
+    const kept = this.#answers.get(key)
+    if (kept !== undefined && height < kept.height && at.now - kept.at <= at.holdsMs) return
+    const bytes = reply.kind === 'result' ? reply.result : reply.body
+    if (bytes.length > MAX_BYTES || (kept === undefined && this.#answers.size >= MAX_ANSWERS)) return
+    // Overwritten block after block: what is given out are copies.
+    const memory = kept !== undefined && kept.memory.length >= bytes.length ? kept.memory : Buffer.alloc(bytes.length)
+    bytes.copy(memory)
+    const status = reply.kind === 'rest' ? reply.status : null
+    const { network } = request
+    this.#answers.set(key, {
+      network,
+      shard,
+      height,
+      at: at.now,
+      endpoint: at.endpoint,
+      status,
+      memory,
+      length: bytes.length,
+    })
+  }
+
+  /** The last answer at or above `lowest` that is no older than `holdsMs`. */
+  repeat(
+    request: UpstreamRequest,
+    shard: Shard,
+    tag: HeightTag,
+    lowest: number,
+    { now, holdsMs }: Omit<Shown, 'endpoint'>,
+  ): RepeatedAnswer | null {
+    const chain = chainKey(request.network, shard, tag)
+    const isBlockNumber = request.operation.name === 'eth_blockNumber'
+    const last = isBlockNumber ? this.#heights.get(chain) : this.#answers.get(formKey(chain, request))
+    if (last === undefined || last.height < lowest || now - last.at > holdsMs) return null
+    const { height, endpoint } = last
+    return {
+      reply: isBlockNumber ? numberOf(height) : copyOf(last as LastAnswer),
+      height,
+      endpoint,
+      ageMs: now - last.at,
+    }
+  }
+
+  /** It turned out to be on another chain. */
+  dropEndpoint(network: string, endpoint: string): void {
+    this.#dropWhere((last) => last.network === network && last.endpoint === endpoint)
+  }
+
+  /** Blocks at this height or above were replaced. */
+  dropFrom(network: string, shard: Shard, height: number): void {
+    this.#dropWhere((last) => last.network === network && last.shard === shard && last.height >= height)
+  }
+
+  #dropWhere(isDropped: (last: LastHeight) => boolean): void {
+    for (const map of [this.#heights, this.#answers]) {
+      for (const [key, last] of map) if (isDropped(last)) map.delete(key)
+    }
+  }
+}
+
+export interface RepeatedAnswer {
+  readonly reply: NodeReply
+  readonly height: number
+  readonly endpoint: string
+  readonly ageMs: number
+}
+
+interface Shown {
+  readonly endpoint: string
+  /** On the monotonic clock. */
+  readonly now: number
+  readonly holdsMs: number
+}
+
+interface LastHeight {
+  readonly network: string
+  readonly shard: Shard
+  readonly height: number
+  /** When a node last confirmed it. */
+  readonly at: number
+  readonly endpoint: string
+}
+
+interface LastAnswer extends LastHeight {
+  /** `null` for JSON-RPC. */
+  readonly status: number | null
+  readonly memory: Buffer
+  readonly length: number
+}
+
+function chainKey(network: string, shard: Shard, tag: HeightTag): string {
+  return `${network} ${shard ?? ''} ${tag}`
+}
+
+function formKey(chain: string, { operation, canonical }: UpstreamRequest): string {
+  return `${chain} ${operation.name} ${canonical}`
+}
+
+function numberOf(height: number): NodeReply {
+  return { kind: 'result', result: Buffer.from(`"0x${height.toString(16)}"`) }
+}
+
+function copyOf({ status, memory, length }: LastAnswer): NodeReply {
+  const bytes = Buffer.from(memory.subarray(0, length))
+  return status === null ? { kind: 'result', result: bytes } : { kind: 'rest', status, body: bytes }
+}
+
+/** A few forms for each network and shard. */
+const MAX_ANSWERS = 1000
+const MAX_BYTES = 8 * 2 ** 20

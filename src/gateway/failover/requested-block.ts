@@ -1,0 +1,61 @@
+import type { NodeReply, UpstreamRequest } from '../upstream-request.ts'
+
+/**
+ * Whether an answer is about the block or transaction that was requested. A node that answers with another one has failed; an answer
+ * that does not name its block passes.
+ */
+export function isRequestedBlock({ operation, call, to }: UpstreamRequest, reply: NodeReply): boolean {
+  if (reply.kind === 'error') return true
+  const { name, need } = operation
+  if (reply.kind === 'rest') {
+    if (name === 'block_by_nonce') return need.kind !== 'height' || isSame(reply.body, NONCE, need.height)
+    const hash = name === 'block_by_hash' && to.kind === 'path' ? PATH_HASH.exec(to.path)?.[1] : undefined
+    return hash === undefined || isSame(reply.body, REST_HASH, hash)
+  }
+  if (name === 'eth_getBlockByNumber') return need.kind !== 'height' || isSame(reply.result, NUMBER, need.height)
+  const member = BY_HASH.get(call?.method ?? '')
+  const hash = member === undefined ? undefined : HASH.exec(call?.params ?? '')?.[0]
+  return member === undefined || hash === undefined || isSame(reply.result, member, hash)
+}
+
+interface Member {
+  readonly name: string
+  /** How it begins where it is written without whitespace. */
+  readonly start: Buffer
+  readonly path: readonly string[]
+}
+
+function member(name: string, quote: string, path: readonly string[] = []): Member {
+  return { name, start: Buffer.from(`"${name}":${quote}`), path }
+}
+
+const NUMBER = member('number', '"')
+const NONCE = member('nonce', '', ['data', 'block'])
+const REST_HASH = member('hash', '"', ['data', 'block'])
+const BY_HASH: ReadonlyMap<string, Member> = new Map([
+  ['eth_getTransactionByHash', member('hash', '"')],
+  ['eth_getBlockByHash', member('hash', '"')],
+  ['eth_getTransactionReceipt', member('transactionHash', '"')],
+])
+const HASH = /0x[0-9a-fA-F]{64}/
+const PATH_HASH = /\/by-hash\/([0-9a-fA-F]+)/
+
+/** Searches the member, which costs little; only if it differs, the answer is parsed, because a nested one may have been found. */
+function isSame(text: Buffer, { name, start, path }: Member, expected: string | number): boolean {
+  const at = text.indexOf(start)
+  if (at === -1) return true
+  const from = at + start.length
+  const value = /^[0-9a-zA-Z]{1,80}/.exec(text.toString('latin1', from, from + 80))?.[0]
+  if (value !== undefined && isEqual(value, expected)) return true
+  if (text.length > MAX_PARSED) return false
+  let object: unknown = JSON.parse(text.toString())
+  for (const step of path) object = (object as Record<string, unknown> | null | undefined)?.[step]
+  const own = (object as Record<string, unknown> | null | undefined)?.[name]
+  return own === undefined || own === null || isEqual(String(own), expected)
+}
+
+function isEqual(value: string, expected: string | number): boolean {
+  return typeof expected === 'number' ? Number(value) === expected : value.toLowerCase() === expected.toLowerCase()
+}
+
+const MAX_PARSED = 2 ** 20

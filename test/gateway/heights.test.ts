@@ -1,0 +1,245 @@
+import { describe, expect, test } from 'vitest'
+import { systemClock } from '../../src/clock.ts'
+import type { Need } from '../../src/core/routing/operation.ts'
+import type { Reply } from '../../src/gateway/upstream-request.ts'
+import { THRESHOLDS } from '../support/network.ts'
+import { textOf } from './chain.ts'
+import { type Answering, BLOCK_NUMBER, FINALIZED_BLOCK, LATEST_BLOCK, setting, startBareNode } from './nodes.ts'
+
+const hex = (height: number) => `0x${height.toString(16)}`
+
+/** A node at this height; it says which state it read. */
+const at =
+  (height: number): Answering =>
+  ({ method }) => {
+    if (method === 'eth_blockNumber') return hex(height)
+    return method === 'eth_getBalance' ? `balance at ${height}` : { number: hex(height) }
+  }
+
+const BALANCE = {
+  operation: {
+    name: 'other',
+    need: { kind: 'latest', shard: null } as Need,
+    isRead: true,
+    absenceIsDoubtful: false,
+  } as const,
+  call: { id: '1', isNotification: false, method: 'eth_getBalance', params: '["0x0"]' },
+  canonical: 'eth_getBalance ["0x0"]',
+}
+const HYDRATED_BLOCK = { ...LATEST_BLOCK, call: { ...LATEST_BLOCK.call, params: '["latest",true]' }, canonical: 'true' }
+const within = (ms: number) => ({ deadlineAt: systemClock.monotonic() + ms })
+const FALLBACK_B = { endpoints: { b: { tier: 'fallback' } } } as const
+const isStale = ({ staleMs }: Reply) => typeof staleMs === 'number'
+const retryAfterMs = (reply: Reply) => (reply.kind === 'rejected' ? reply.rejection.retryAfterMs : undefined)
+
+/** The caller has seen block 1002 from `a`, which is gone; `b` is at 1001. */
+async function behind(over: Parameters<typeof setting>[1] = FALLBACK_B) {
+  const a = await startBareNode(at(1002))
+  const b = await startBareNode(at(1001))
+  const rest = await setting({ a, b }, over)
+  const seen = await Promise.all([rest.ask(BLOCK_NUMBER), rest.ask(LATEST_BLOCK), rest.ask(HYDRATED_BLOCK)])
+  expect(seen.map(({ height }) => height)).toEqual([1002, 1002, 1002])
+  await a.stop()
+  return { a, b, ...rest }
+}
+
+describe('while no endpoint has the height that a caller has seen', () => {
+  test('the block number and blocks by tag repeat the last answer, and say how old it is', async () => {
+    const { ask, skip } = await behind()
+    skip(5000)
+
+    const replies = [await ask(BLOCK_NUMBER), await ask(LATEST_BLOCK), await ask(HYDRATED_BLOCK)]
+
+    expect(replies.map(textOf)).toEqual(['"0x3ea"', '{"number":"0x3ea"}', '{"number":"0x3ea"}'])
+    for (const reply of replies) {
+      expect(reply).toMatchObject({ endpoint: 'a', height: 1002, degraded: false })
+      expect(reply.staleMs).toBeGreaterThanOrEqual(5000)
+      expect(reply.staleMs).toBeLessThan(15_000)
+    }
+  })
+
+  test('answers are fresh again once one has it', async () => {
+    const { ask, b } = await behind()
+    expect(isStale(await ask(BLOCK_NUMBER))).toBe(true)
+    b.answering = at(1002)
+
+    const replies = [await ask(BLOCK_NUMBER), await ask(LATEST_BLOCK)]
+
+    expect(replies.map(isStale)).toEqual([false, false])
+    expect(replies.map(({ endpoint }) => endpoint)).toEqual(['b', 'b'])
+  })
+
+  test('a last answer older than the stall threshold is not repeated: 503 with Retry-After', async () => {
+    const thresholds = { ...THRESHOLDS, stallMs: 30_000 }
+    const { ask, skip } = await behind({ ...FALLBACK_B, network: { thresholds } })
+    skip(30_500)
+
+    const reply = await ask({ ...BLOCK_NUMBER, deadlineAt: systemClock.monotonic() + 30_500 + 300 })
+
+    expect(textOf(reply)).toBe('no-endpoint')
+    expect(retryAfterMs(reply)).toBe(1000)
+  })
+
+  test('another caller, which has seen less, gets the lower block', async () => {
+    const { ask } = await behind()
+
+    const reply = await ask({ ...BLOCK_NUMBER, caller: 'another' })
+
+    expect(textOf(reply)).toBe('"0x3e9"')
+    expect(isStale(reply)).toBe(false)
+  })
+
+  test('a read of state waits for an endpoint that has it', async () => {
+    const { ask, b } = await behind()
+    setTimeout(() => {
+      b.answering = at(1002)
+    }, 120)
+
+    const reply = await ask(BALANCE)
+
+    expect(textOf(reply)).toBe('"balance at 1002"')
+    expect(b.asked.filter(({ method }) => method === 'eth_getBalance')).toHaveLength(1)
+  })
+
+  test('a read of state that no endpoint can serve within the deadline gets 503 with Retry-After', async () => {
+    const { ask, b } = await behind()
+
+    const reply = await ask({ ...BALANCE, ...within(400) })
+
+    expect(textOf(reply)).toBe('no-endpoint')
+    expect(retryAfterMs(reply)).toBe(1000)
+    expect(b.asked.filter(({ method }) => method === 'eth_getBalance')).toHaveLength(0)
+  })
+
+  test('a hundred waiting reads of state ask for the head together', async () => {
+    const { ask, b } = await behind()
+
+    await Promise.all(Array.from({ length: 100 }, () => ask({ ...BALANCE, ...within(500) })))
+
+    expect(b.asked.length).toBeLessThan(15)
+  })
+
+  test('a read of state fails at once where no endpoint answers at all', async () => {
+    const { ask, b } = await behind()
+    await b.stop()
+
+    const began = systemClock.monotonic()
+    const reply = await ask(BALANCE)
+
+    expect(textOf(reply)).toBe('all-failed')
+    expect(systemClock.monotonic() - began).toBeLessThan(1000)
+  })
+
+  test('finalized blocks repeat the last finalized one', async () => {
+    const a = await startBareNode(() => ({ number: '0x3d0' }))
+    const b = await startBareNode(() => ({ number: '0x3b0' }))
+    const { ask } = await setting({ a, b }, FALLBACK_B)
+    await ask(FINALIZED_BLOCK)
+    await a.stop()
+
+    const reply = await ask(FINALIZED_BLOCK)
+
+    expect(textOf(reply)).toBe('{"number":"0x3d0"}')
+    expect(isStale(reply)).toBe(true)
+  })
+
+  test('no request that begins after an answer gets a lower one, whatever travels at the same time', async () => {
+    const later = (answering: Answering): Answering => {
+      return (asked, response) => {
+        const result = JSON.stringify(answering(asked, response))
+        setTimeout(() => response.end(`{"jsonrpc":"2.0","id":${asked.id},"result":${result}}`), Math.random() * 15)
+      }
+    }
+    const a = await startBareNode(later(at(1001)))
+    const b = await startBareNode(later(at(1000)))
+    const { ask } = await setting({ a, b })
+    const wrong: string[] = []
+    const one = async () => {
+      for (let i = 0; i < 20; i++) {
+        const before = highest
+        const { height } = await ask(BLOCK_NUMBER)
+        if (typeof height !== 'number' || height < before) wrong.push(`${height} after ${before}`)
+        else highest = Math.max(highest, height)
+      }
+    }
+    let highest = 0
+    const all = Promise.all(Array.from({ length: 30 }, one))
+    setTimeout(() => void a.stop(), 60)
+
+    await all
+
+    expect(wrong).toEqual([])
+    expect(highest).toBe(1001)
+  })
+})
+
+describe('a chain that went back', () => {
+  test.each(['alone', 'beside another'])('is believed after two rounds of polls, %s', async (how) => {
+    const a = await startBareNode(at(1002))
+    const b = await startBareNode(at(1002))
+    const nodes = how === 'alone' ? { a } : { a, b }
+    const { ask, poll } = await setting(nodes)
+    const pollAll = async (height: number) => {
+      for (const name of Object.keys(nodes)) await poll(name, height)
+    }
+    await pollAll(1002)
+    await ask(BLOCK_NUMBER)
+    for (const node of [a, b]) node.answering = at(990)
+
+    await pollAll(990)
+    const after1 = await ask(BLOCK_NUMBER)
+    await pollAll(990)
+    // The reference head fell with the last poll of the first round.
+    await poll('a', 990)
+    const after2 = await ask(BLOCK_NUMBER)
+
+    expect([textOf(after1), isStale(after1)]).toEqual(['"0x3ea"', true])
+    expect([textOf(after2), isStale(after2)]).toEqual(['"0x3de"', false])
+  })
+
+  test('is not believed by polls of an endpoint that is behind while another was higher', async () => {
+    const { ask, poll } = await behind()
+    await poll('a', 1002)
+    for (let round = 0; round < 4; round++) {
+      await poll('a', null)
+      await poll('b', 1001)
+    }
+
+    expect(textOf(await ask(BLOCK_NUMBER))).toBe('"0x3ea"')
+  })
+})
+
+describe('a caller that sends back the height it has seen at another Heartline', () => {
+  test('gets no lower block, and reads state at that block', async () => {
+    const a = await startBareNode(at(1000))
+    const b = await startBareNode(at(1003))
+    const { ask } = await setting({ a, b }, FALLBACK_B)
+
+    const number = await ask({ ...BLOCK_NUMBER, minHeight: 1003 })
+    const balance = await ask({ ...BALANCE, caller: 'another', minHeight: 1003 })
+
+    expect([textOf(number), textOf(balance)]).toEqual(['"0x3eb"', '"balance at 1003"'])
+  })
+
+  test('waits within the deadline where no endpoint has it: 503 with Retry-After', async () => {
+    const a = await startBareNode(at(1000))
+    const { ask } = await setting({ a })
+
+    const reply = await ask({ ...BLOCK_NUMBER, minHeight: 1003, ...within(300) })
+
+    expect(textOf(reply)).toBe('no-endpoint')
+    expect(retryAfterMs(reply)).toBe(1000)
+  })
+
+  test('is told at once where no chain can be that high', async () => {
+    const a = await startBareNode(at(1000))
+    const { ask } = await setting({ a })
+    const began = systemClock.monotonic()
+
+    const replies = [await ask({ ...BLOCK_NUMBER, minHeight: 900_000 }), await ask({ ...BALANCE, minHeight: 900_000 })]
+
+    expect(replies.map(textOf)).toEqual(['no-endpoint', 'no-endpoint'])
+    expect(systemClock.monotonic() - began).toBeLessThan(500)
+    expect(textOf(await ask(BLOCK_NUMBER))).toBe('"0x3e8"')
+  })
+})
