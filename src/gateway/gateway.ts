@@ -170,6 +170,7 @@ export function createGateway({ listen, upstream, aliases, metrics, clock, log, 
       signal: trackInFlight(res, network.name),
       receivedAt,
       pinned: pinnedEndpoint(req),
+      minHeight: heightSeen(req),
     }
     if (route.kind === 'rest') {
       const answer = await handler.rest(request, rest, query)
@@ -260,6 +261,12 @@ function servedNetwork({ network, shards, endpoints }: GatewayRules['networks'][
 function pinnedEndpoint({ headers }: IncomingMessage): string | null {
   const given = headers['x-heartline-endpoint']
   return typeof given === 'string' ? given : null
+}
+
+/** A malformed height is ignored. */
+function heightSeen({ headers }: IncomingMessage): number | null {
+  const given = headers['x-heartline-height']
+  return typeof given === 'string' && /^\d{1,15}$/.test(given) ? Number(given) : null
 }
 
 function reportOf({ name, networks, admin, methods, rateLimiter, tally }: Caller): CallerReport {

@@ -65,6 +65,17 @@ describe('identical reads under way', () => {
     expect(asked.map(({ caller }) => caller)).toEqual(['a', 'c'])
   })
 
+  test('of the newest block are not shared with a caller that has seen more at another Heartline', async () => {
+    const { ask, asked, answer } = scene()
+    const first = ask(latest())
+    const second = ask(latest({ caller: 'b', minHeight: 1002 }))
+    await answer(BLOCK(1001))
+    await answer(BLOCK(1002))
+
+    expect([textOf(await first), textOf(await second)]).toEqual(['{"number":"0x3e9"}', '{"number":"0x3ea"}'])
+    expect(asked).toHaveLength(2)
+  })
+
   test("share the node's own error as well", async () => {
     const { ask, asked, answer } = scene()
     const answers = [ask(byNumber(7)), ask(byNumber(7))]

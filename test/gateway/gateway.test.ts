@@ -64,6 +64,37 @@ describe('a call', () => {
     })
   })
 
+  test('tells the height of its block, and the age of an answer that is repeated; of a batch the highest', async () => {
+    const heights = [1000, 1002, null]
+    const { url } = await set({
+      answer: (question) => ({
+        ...echo(question),
+        height: heights.shift() ?? null,
+        staleMs: heights.length === 1 ? 4200 : null,
+      }),
+    })
+
+    const single = await post(`${url}/ethereum/${ID}`, BLOCK)
+    const batch = await post(`${url}/ethereum/${ID}`, [BLOCK, BLOCK])
+
+    const headersOf = ({ headers }: Answer) =>
+      ['x-heartline-height', 'x-heartline-stale'].map((name) => headers.get(name))
+    expect([headersOf(single), headersOf(batch)]).toEqual([
+      ['1000', null],
+      ['1002', '5'],
+    ])
+  })
+
+  test('is not below the height that its caller sends back; a malformed one is ignored', async () => {
+    const { url, asked } = await set()
+
+    for (const given of ['1002', '0x3ea', '-1', '9'.repeat(16)]) {
+      await post(`${url}/ethereum/${ID}`, BLOCK, { 'x-heartline-height': given })
+    }
+
+    expect(asked.map(({ minHeight }) => minHeight)).toEqual([1002, null, null, null])
+  })
+
   test('gets an id of ours where its own could not stand in a log', async () => {
     const { url } = await set()
     const seen = new Set<string | null>()

@@ -128,8 +128,8 @@ export function createCache({ next, board, clock, callerHeights }: CacheDeps): C
       if (generation !== STABLE && height >= 0 && height <= chain.height + YOUNG_BLOCKS) {
         callerHeights.raise(caller, network, chain.shard, 'latest', height)
       }
-      const provenance = { endpoint, attempts: 0, cache: 'hit', degraded: false, nodeMs: 0, nodeId: null } as const
-      return Promise.resolve({ ...entry.reply, ...provenance })
+      const shown = height === -1 ? null : height
+      return Promise.resolve({ ...entry.reply, ...FROM_CACHE, endpoint, height: shown })
     },
 
     configure(settings) {
@@ -199,6 +199,7 @@ interface Entry {
 }
 
 const STABLE = -1
+const FROM_CACHE = { attempts: 0, cache: 'hit', degraded: false, nodeMs: 0, nodeId: null } as const
 
 /** The least recently used entries make room for new ones. */
 class Entries {

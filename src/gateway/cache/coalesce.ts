@@ -1,6 +1,6 @@
 import type { Clock } from '../../clock.ts'
 import type { OperationName } from '../../core/routing/operation.ts'
-import { answerHeight, type CallerHeights } from '../caller-heights.ts'
+import { answerHeight, type CallerHeights, lowestAllowed } from '../caller-heights.ts'
 import type { Reply, UpstreamHandler, UpstreamRequest } from '../upstream-request.ts'
 
 /**
@@ -57,7 +57,7 @@ export function createCoalescer(deps: CoalescerDeps): UpstreamHandler {
     const { caller, network, operation } = request
     const { need } = operation
     const shard = need.kind === 'any' || need.kind === 'endpoint' ? null : need.shard
-    const seen = shown.isHead ? callerHeights.get(caller, network, shard, shown.tag) : null
+    const seen = shown.isHead ? lowestAllowed(callerHeights, request, shard, shown.tag) : null
     if (seen !== null && shown.height < seen) return false
     // A height that the leader's caller has not seen was implausible: one false claim must not bind every caller.
     const seenByLeader = callerHeights.get(leader.caller, network, shard, shown.tag)
@@ -68,9 +68,10 @@ export function createCoalescer(deps: CoalescerDeps): UpstreamHandler {
   }
 
   /** An answer about the newest block that does not name it is shared only by callers that have seen the same height. */
-  function seenHeight({ operation: { name, need }, caller, network }: UpstreamRequest): number | '' {
+  function seenHeight(request: UpstreamRequest): number | '' {
+    const { name, need } = request.operation
     if (name !== 'other' || need.kind !== 'latest') return ''
-    return callerHeights.get(caller, network, need.shard, 'latest') ?? ''
+    return lowestAllowed(callerHeights, request, need.shard, 'latest') ?? ''
   }
 
   return {

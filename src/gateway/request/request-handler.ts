@@ -31,6 +31,8 @@ export interface AdmittedRequest {
   readonly receivedAt: number
   /** The endpoint that `x-heartline-endpoint` names. */
   readonly pinned: string | null
+  /** From `x-heartline-height`: the highest block that the caller has seen elsewhere. */
+  readonly minHeight: number | null
 }
 
 export interface Answer {
@@ -69,7 +71,7 @@ export function createRequestHandler(deps: RequestHandlerDeps): RequestHandler {
     to: UpstreamPath,
     call: Call | null,
   ): Promise<Reply> {
-    const { caller, network, rules, receivedAt, signal } = request
+    const { caller, network, rules, receivedAt, signal, minHeight } = request
     const deadlineAt = receivedAt + rules.timeoutMs
     try {
       return await upstream.handle({
@@ -79,6 +81,7 @@ export function createRequestHandler(deps: RequestHandlerDeps): RequestHandler {
         canonical,
         to,
         call,
+        minHeight,
         deadlineAt,
         signal,
       })

@@ -60,7 +60,7 @@ export interface ResponseHeaders {
 }
 
 /** The provenance of an answer, or of all elements of a batch together. */
-export type Summary = Pick<Provenance, 'endpoint' | 'attempts' | 'cache' | 'degraded'>
+export type Summary = Pick<Provenance, 'endpoint' | 'attempts' | 'cache' | 'degraded' | 'height' | 'staleMs'>
 
 /** No endpoint was asked. */
 export const NOT_FORWARDED: Summary = { endpoint: null, attempts: 0, cache: 'none', degraded: false }
@@ -92,7 +92,7 @@ export function respondEmpty(res: ServerResponse, headers: ResponseHeaders, othe
 }
 
 const EXPOSED =
-  'x-heartline-endpoint, x-heartline-attempts, x-heartline-cache, x-heartline-degraded, x-request-id, retry-after'
+  'x-heartline-endpoint, x-heartline-attempts, x-heartline-cache, x-heartline-degraded, x-heartline-height, x-heartline-stale, x-request-id, retry-after'
 
 /** Headers of nodes are never passed on. */
 function headerList(list: string[], headers: ResponseHeaders): string[] {
@@ -101,6 +101,9 @@ function headerList(list: string[], headers: ResponseHeaders): string[] {
     if (provenance.endpoint !== null) list.push('x-heartline-endpoint', provenance.endpoint)
     list.push('x-heartline-attempts', String(provenance.attempts), 'x-heartline-cache', provenance.cache)
     if (provenance.degraded) list.push('x-heartline-degraded', '1')
+    const { height, staleMs } = provenance
+    if (typeof height === 'number') list.push('x-heartline-height', String(height))
+    if (typeof staleMs === 'number') list.push('x-heartline-stale', String(Math.ceil(staleMs / 1000)))
   }
   list.push('x-request-id', requestId)
   if (headers.retryAfterMs !== undefined) list.push('retry-after', String(Math.ceil(headers.retryAfterMs / 1000)))
@@ -118,7 +121,7 @@ export function preflightHeaders(allow: string): readonly string[] {
     'access-control-allow-methods',
     allow,
     'access-control-allow-headers',
-    'content-type, x-request-id, x-heartline-endpoint',
+    'content-type, x-request-id, x-heartline-endpoint, x-heartline-height',
     'access-control-max-age',
     '600',
   ]
@@ -127,19 +130,28 @@ export function preflightHeaders(allow: string): readonly string[] {
 /** Keeps the header of a batch short. */
 const MAX_ENDPOINTS = 8
 
-/** All endpoints and attempts of a batch; `hit` if everything that can be cached was. */
+/** All endpoints and attempts of a batch, the highest height and age; `hit` if everything that can be cached was. */
 export function summaryOf(parts: readonly Summary[]): Summary {
   const endpoints = new Set<string>()
   let attempts = 0
   let cache: Summary['cache'] = 'none'
   let degraded = false
+  let height: number | null = null
+  let staleMs: number | null = null
   for (const part of parts) {
     if (part.endpoint !== null && endpoints.size < MAX_ENDPOINTS) endpoints.add(part.endpoint)
     attempts += part.attempts
     if (part.cache === 'miss' || (part.cache === 'hit' && cache === 'none')) cache = part.cache
     degraded ||= part.degraded
+    height = highest(height, part.height)
+    staleMs = highest(staleMs, part.staleMs)
   }
-  return { endpoint: endpoints.size === 0 ? null : [...endpoints].join(', '), attempts, cache, degraded }
+  const endpoint = endpoints.size === 0 ? null : [...endpoints].join(', ')
+  return { endpoint, attempts, cache, degraded, height, staleMs }
+}
+
+function highest(a: number | null, b: number | null | undefined): number | null {
+  return a === null || typeof b !== 'number' ? (b ?? a) : Math.max(a, b)
 }
 
 /** A JSON-RPC response around the node's own bytes. `id` is JSON text. */
