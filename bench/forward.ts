@@ -41,7 +41,7 @@ function start(core: number, file: string, args: readonly string[] = []): Promis
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   })
   cleanups.push(() => child.disconnect())
-  return new Promise((resolve) => child.once('message', (told) => resolve([child, told as { port: number }])))
+  return new Promise((resolve) => child.once('message', (hello) => resolve([child, hello as { port: number }])))
 }
 
 const [, { port: nodePort }] = await start(OTHER_CORE, 'node-process.ts')
@@ -184,7 +184,7 @@ async function benchCpu(): Promise<void> {
       const runs = new Map<string, Run[]>(all.map(({ name }) => [name, []]))
       if (kind === 'block') runs.set('Heartline, cached', [])
       for (let round = 0; round < ROUNDS; round++) {
-        // To and fro: whoever is always after the same one has its garbage, and its luck.
+        // In alternating order, so that no candidate always runs after the same one and its garbage.
         for (const measured of round % 2 === 0 ? all : all.toReversed()) {
           runs.get(measured.name)?.push(await run(measured, kind, pace))
         }

@@ -2,7 +2,7 @@ import { connect, type Socket } from 'node:net'
 import { onMessages } from './raw-http.ts'
 import { quantile } from './support.ts'
 
-/** What is asked, of whom, and how fast. */
+/** Requests, their target, and their rate. */
 export interface LoadOrder {
   readonly port: number
   readonly path: string

@@ -3,7 +3,7 @@ import { createEvmBlocks } from '../src/simulator/evm-block.ts'
 import { onMessages } from './raw-http.ts'
 
 /**
- * A node that answers with bytes made once: a block of 11.8 KB under whatever number it is asked for, a waiting transaction (which is
+ * A node that answers with bytes made once: a block of 11.8 KB under any requested number, a pending transaction (which is
  * never cached) under whatever hash, in 363 bytes with its envelope. Forked by `forward.ts`; tells its port.
  */
 const HEAD = 0x2000000

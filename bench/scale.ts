@@ -9,7 +9,7 @@ import { median, startFleetProcess } from './support.ts'
 /**
  * The built daemon on one core over many endpoints, nodes in another process on the other: skipped polls, how late polls
  * start, memory, processor time. It is scraped each 15 s
- * meanwhile, and with 1,000 endpoints its status is asked for as well. Run with `npx tsx bench/scale.ts`.
+ * meanwhile, and with 1,000 endpoints its status is requested as well. Run with `npx tsx bench/scale.ts`.
  */
 const MAIN = fileURLToPath(new URL('../dist/src/main.js', import.meta.url))
 const NETWORKS = 10

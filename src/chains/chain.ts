@@ -4,7 +4,7 @@ import type { Head, Liveness } from '../core/poll-result.ts'
 import type { UnixMs } from '../core/time.ts'
 import { createRecentBlocks, type RecentBlocks } from './recent-blocks.ts'
 
-/** One family of chains: how its nodes are asked, and how their responses are read. Codecs only, no I/O. */
+/** One family of chains: which requests its nodes get, and how their responses are read. Codecs only, no I/O. */
 export interface Chain {
   readonly family: Family
   /** `null` if the family's nodes do not report their own health. */

@@ -59,7 +59,7 @@ export interface GatewayReport {
 export interface GatewayService {
   /** Rejects when the address cannot be had. */
   listen(): Promise<{ readonly host: string; readonly port: number }>
-  /** For every request from now on; nobody is cut off. */
+  /** Applies to every new request; requests in flight continue. */
   reconfigure(setup: GatewaySetup): void
   useCertificate(certificate: Certificate): void
   /** The monitor saw an endpoint's chain go back, or change its blocks. */

@@ -68,7 +68,7 @@ export interface KeptEndpoint {
   savedAt: UnixMs
 }
 
-/** A healthy endpoint's place on the chain is saved this often; a change of what is confirmed at once. */
+/** A healthy endpoint's place on the chain is saved this often; a confirmed change is saved at once. */
 const SAVE_EVERY_MS = 300_000
 
 const UNKNOWN = {

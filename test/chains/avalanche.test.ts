@@ -6,7 +6,7 @@ import type { Liveness } from '../../src/core/poll-result.ts'
 import { failureOf, methodOf, NOW, recorded, type Scripted, TARGET, talk, valueOf } from './support.ts'
 
 function ask(script: readonly Scripted[], memory: ChainMemory = newChainMemory()) {
-  if (avalanche.liveness === null) throw new Error('avalanche nodes tell of themselves')
+  if (avalanche.liveness === null) throw new Error('avalanche nodes have a liveness check')
   return talk(avalanche.liveness(TARGET, memory), script)
 }
 
@@ -172,7 +172,7 @@ describe('the heartbeat', () => {
     }
   })
 
-  test('from the future is told as such: it shows a clock that is off', () => {
+  test('from the future is kept as such: it shows a skewed clock', () => {
     const ahead = reply({ 'network.validators.heartbeat': { message: { heartbeat: NOW / 1000 + 3600 } } })
     const negative = reply({
       network: { message: { timeSinceLastMsgReceived: '-1h' }, timestamp: '2025-11-22T13:13:33Z' },
@@ -236,7 +236,7 @@ test('the head is the chain’s latest block, whatever coreth adds to it', () =>
   expect(valueOf(conversation)).toMatchObject({ height: 0x44aa2b1, timestamp: Date.parse('2025-11-22T13:13:23Z') })
 })
 
-test('the hash at a height is asked for where the head is', () => {
+test('the hash at a height is requested from the same path as the head', () => {
   const conversation = talk(
     avalanche.blockHash({ ...TARGET, rpcPath: '/ext/bc/C/rpc' }, null, 0x44aa2b1, newChainMemory()),
     [{ body: recorded('avalanche/block-coreth') }],
@@ -304,7 +304,7 @@ describe('hostile replies', () => {
     expect(valueOf(ask([reply({ C: { contiguousFailures } })])).checks[0]?.contiguousFailures).toBe(0)
   })
 
-  test('keep a streak of failures although the node calls itself healthy', () => {
+  test('keep a streak of failures although the node reports itself healthy', () => {
     expect(valueOf(ask([reply({ C: { contiguousFailures: 5 } })]))).toMatchObject({
       healthy: true,
       checks: [{ contiguousFailures: 5 }],

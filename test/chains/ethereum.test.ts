@@ -167,7 +167,7 @@ describe('an answer', () => {
 describe('the chain id', () => {
   const target = { ...TARGET, chainId: 1 }
 
-  test('is asked for once on a connection, after its first block', () => {
+  test('is requested once per connection, after its first block', () => {
     const memory = newChainMemory()
 
     const first = talk(ethereum.head(target, null, memory), [{ body: MAINNET }, { body: CHAIN_ID }])
@@ -177,7 +177,7 @@ describe('the chain id', () => {
     expect(second.reading.ok).toBe(true)
   })
 
-  test('is asked for again on a new connection, and the head of another chain is not believed', () => {
+  test('is requested again on a new connection, and the head of another chain is not believed', () => {
     const memory = newChainMemory()
     talk(ethereum.head(target, null, memory), [{ body: MAINNET }, { body: CHAIN_ID }])
 
@@ -231,7 +231,7 @@ describe('the hash at a height', () => {
     return talk(ethereum.blockHash({ ...TARGET, chainId }, null, HEIGHT, memory), script)
   }
 
-  test('is asked for by number, at the path where the head is', () => {
+  test('is requested by number, at the path of the head', () => {
     const conversation = talk(ethereum.blockHash({ ...TARGET, rpcPath: '/rpc' }, null, HEIGHT, newChainMemory()), [
       { body: MAINNET },
     ])

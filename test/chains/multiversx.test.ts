@@ -35,7 +35,7 @@ describe('the head of a shard', () => {
     ])
   })
 
-  test('is asked of an observer without any shard in the path', () => {
+  test('is requested from an observer without a shard in the path', () => {
     const { requests } = ask([{ body: STATUS }, { body: BLOCK }, { body: BLOCK }], newChainMemory(), 'observer')
 
     expect(requests.map(({ path }) => path)).toEqual([
@@ -45,7 +45,7 @@ describe('the head of a shard', () => {
     ])
   })
 
-  test('is asked for by hash once for each new block', () => {
+  test('is requested by hash once for each new block', () => {
     const memory = newChainMemory()
     ask([{ body: STATUS }, { body: BLOCK }, { body: BLOCK }], memory)
 
@@ -123,7 +123,7 @@ describe('the hash at a height', () => {
   test.each([
     ['proxy', '/block/1/by-nonce/25834010'],
     ['observer', '/block/by-nonce/25834010'],
-  ] as const)('is asked of a %s by nonce', (kind, path) => {
+  ] as const)('is requested from a %s by nonce', (kind, path) => {
     const conversation = askHash({ body: BLOCK }, kind)
 
     expect(valueOf(conversation)).toBe(HASH)
@@ -182,7 +182,7 @@ describe('an answer', () => {
     ['error-system-busy', 429, { kind: 'rate-limited', retryAfterMs: 2000 }],
     ['error-system-busy', 200, { kind: 'rate-limited', retryAfterMs: 2000 }],
     ['error-shard', 400, { kind: 'rpc', code: 'bad_request', message: 'cannot parse shard ID' }],
-  ])('of %s (HTTP %i) is told by its envelope', (name, status, failure) => {
+  ])('of %s (HTTP %i) is read from its envelope', (name, status, failure) => {
     expect(failureOf(ask([{ body: recorded(`multiversx/${name}`), status, retryAfterMs: 2000 }]))).toEqual(failure)
   })
 

@@ -53,7 +53,7 @@ describe('the well', () => {
   )
 })
 
-describe('when nobody is well', () => {
+describe('without a healthy endpoint', () => {
   test('the least bad comes first, and those who did not answer stand apart', () => {
     const { unhealthy, unresponsive } = rank([
       candidate('forked', ['forked']),
@@ -76,7 +76,7 @@ describe('when nobody is well', () => {
     expect(excluded).toEqual([{ endpoint: 'a', reason: 'maintenance' }])
   })
 
-  test('of two that are as late, the primary is asked first', () => {
+  test('of two equally late endpoints the primary comes first', () => {
     const { unhealthy } = rank([
       lagging('f', 5, { tier: 'fallback' }),
       lagging('p', 5),
@@ -103,7 +103,7 @@ describe('never asked', () => {
     expect(groups({ ...it, health: { ...it.health, confirmation: { ...it.health.confirmation, traces } } })).toEqual([])
   })
 
-  test('is whose network nobody has verified yet', () => {
+  test('is an endpoint with an unverified network', () => {
     const { groups, unhealthy, unresponsive, excluded } = rank([candidate('a', [], { unverified: true })])
 
     expect([groups, unhealthy, unresponsive]).toEqual([[], [], []])
@@ -122,7 +122,7 @@ describe('never asked', () => {
   )
 })
 
-test('everybody is in exactly one place, and those left out are told', () => {
+test('every endpoint is in exactly one place, and exclusions have reasons', () => {
   const candidates = fc.uniqueArray(
     fc.record({
       name: fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f'),

@@ -40,7 +40,7 @@ test.each<[string, Operation, AttemptResult, number | null, string]>([
   ],
   ["EIP-1474's word for that", read, error(-32_004, 'method not supported'), 10, 'unable'],
   ["avalanchego's words for that", read, error(-32_000, 'rpc: can\'t find method "health.GetLiveness"'), 10, 'unable'],
-  ['an error that names no request is no answer', read, { ...error(-32_602), hasNullId: true }, 10, 'unable'],
+  ['an error without a request id is not an answer', read, { ...error(-32_602), hasNullId: true }, 10, 'unable'],
   ['our rate is limited', read, error(-32_005, 'x'), 10, 'next'],
   ['our key is refused', read, error(-32_099, 'Authentication failed'), 10, 'next'],
   ['MultiversX has not got it', { ...block(9), name: 'block_by_nonce' }, error('internal_issue'), 10, 'absent'],
@@ -93,7 +93,7 @@ const cames: fc.Arbitrary<AttemptResult> = fc.oneof(
   }),
 )
 
-test('what is no read is never asked of another', () => {
+test('a write is never sent to another endpoint', () => {
   fc.assert(
     fc.property(operations, cames, fc.option(fc.nat(100)), (operation, came, tip) => {
       const step = nextStep({ ...operation, isRead: false }, came, tip)
@@ -111,7 +111,7 @@ test('nothing above the tip is looked for elsewhere', () => {
   )
 })
 
-test('a failed read is always asked of the next, unless it would be as large there', () => {
+test('a failed read goes to the next endpoint, unless its answer would be as large there', () => {
   fc.assert(
     fc.property(operations, failures, fc.boolean(), (operation, failure, unsent) => {
       const step = nextStep({ ...operation, isRead: true }, { kind: 'failed', failure, unsent }, null)

@@ -167,7 +167,7 @@ const OPERATOR = canaries.of('endpoint_id of operator')
 const TOKEN = canaries.of('server token')
 const ENV = {
   HEARTLINE_KEY: canaries.of('variable that is referred to'),
-  HEARTLINE_UNUSED: canaries.of('variable that nobody refers to'),
+  HEARTLINE_UNUSED: canaries.of('unused variable'),
   HEARTLINE_WALLET: WALLET,
 }
 const AUTHORISED = { authorization: `Bearer ${TOKEN}` }
@@ -394,7 +394,7 @@ describe.runIf(requirePackage('openssl', 'openssl'))('no secret is in', () => {
     expect(hits).toEqual([])
   })
 
-  test('what is told to those who ask for what they may not, with ids and tokens that are near', {
+  test('answers to unauthorized requests with similar ids and tokens', {
     timeout: 60_000,
   }, async () => {
     const near = (id: string) => [
@@ -506,7 +506,7 @@ describe.runIf(requirePackage('openssl', 'openssl'))('no secret is in', () => {
     expect(searched).toBeGreaterThan(1_000_000)
   })
 
-  test('what a bad configuration is told to be', { timeout: 120_000 }, async () => {
+  test('the problems of an invalid configuration', { timeout: 120_000 }, async () => {
     const file = join(folder, 'heartline.yaml')
     const good = readFileSync(file, 'utf8')
     const secret = canaries.of('value in a bad configuration')

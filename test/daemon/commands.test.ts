@@ -36,7 +36,7 @@ const configuration = (poll = { interval: '300ms', timeout: '300ms' }) => ({
 })
 
 describe('probe', () => {
-  // A process that has just begun is asked for one poll only: on a busy machine that one may take its time.
+  // A new process makes one poll only, which may be slow on a busy machine.
   beforeEach(() => writeFileSync(file, JSON.stringify(configuration({ interval: '15s', timeout: '15s' }))))
 
   test('of healthy nodes prints a table and ends with 0', async () => {
@@ -49,7 +49,7 @@ describe('probe', () => {
     for (const line of lines.slice(1)) expect(line).toMatch(/^net +[abc] +up +\d+ +0 .* ok$/)
   })
 
-  test('of one that lags ends with 1 and says how far, also when only that one is asked for', async () => {
+  test('of a lagging endpoint ends with 1 and says how far, also when only that endpoint is selected', async () => {
     nodes[1]!.inject({ kind: 'lag', blocks: 12, gradual: false })
 
     for (const targets of [[], ['net'], ['net/b']]) {
@@ -78,10 +78,10 @@ describe('probe', () => {
   })
 
   test('of something that is not configured ends with 64', async () => {
-    const { status, err } = await runHeartline(['probe', '-c', file, 'net/nobody'])
+    const { status, err } = await runHeartline(['probe', '-c', file, 'net/missing'])
 
     expect(status).toBe(64)
-    expect(err).toContain('net/nobody')
+    expect(err).toContain('net/missing')
   })
 })
 

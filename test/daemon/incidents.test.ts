@@ -99,7 +99,7 @@ test('every way to hear of an incident says the same of it, and it goes on over 
   await until(async () => (await list(first, '?open=true')).length > 0, 'an incident is open')
 
   const [open, ...others] = await list(first, '?open=true')
-  if (open === undefined) throw new Error('none is open')
+  if (open === undefined) throw new Error('no open incident')
   expect(others).toEqual([])
   expect(open).toMatchObject({ network: 'net', endpoint: 'a', state: 'down', closed_at: null })
   expect(open.conditions.map(({ code }) => code)).toEqual(['unreachable'])

@@ -52,7 +52,7 @@ test('a probe asks the node itself, now: a fault shows at once, and its end too'
   expect(ill.text).toContain(`heartline_endpoint_condition{${OWN},condition="bad-answer"} 1\n`)
 })
 
-test('however often somebody probes a node that is down, its verdict is the schedule’s alone', async () => {
+test('however often a down node is probed, its verdict follows the schedule alone', async () => {
   const { get, endpoint } = await watching(node.url)
   node.inject({ kind: 'http', status: 503 })
 
@@ -65,7 +65,7 @@ test('however often somebody probes a node that is down, its verdict is the sche
   expect(JSON.parse((await get('/api/v1/incidents')).text).incidents).toEqual([])
 })
 
-test('a node that does not answer is told as such within the scraper’s time', async () => {
+test('a node that does not answer is reported within the scrape timeout', async () => {
   node.inject({ kind: 'hang' })
   const { get } = await watching(node.url, { early: true })
 
@@ -92,7 +92,7 @@ test('a probe of a node that hangs holds up no stopping', async () => {
   // The node would have had 55 s.
 }, 45_000)
 
-test('debug=true shows what was sent and what came back, and nothing of what is secret, though the node repeats it all', async () => {
+test('debug=true shows what was sent and what came back, without secrets, although the node repeats all of them', async () => {
   const gossip = createServer((request, response) => {
     const told = { error: `no: ${request.url} ${JSON.stringify(request.headers)} ${request.headers.host}` }
     response.writeHead(403, { 'content-type': 'application/json' }).end(JSON.stringify(told))

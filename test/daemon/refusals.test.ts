@@ -269,11 +269,11 @@ const more: readonly Row[] = [
     what: 'an endpoint that is not there',
     code: -32_602,
     status: 200,
-    sent: { body: ALIAS, headers: { 'x-heartline-endpoint': 'nobody' } },
+    sent: { body: ALIAS, headers: { 'x-heartline-endpoint': 'missing' } },
   }),
   admin({ what: 'another admin method', code: -32_601, status: 200, sent: { body: call('admin.getConfig', {}) } }),
   admin({
-    what: 'admin.alias that was sent, and nobody knows what came of it',
+    what: 'admin.alias that was sent, with an unknown outcome',
     code: -32_603,
     status: 504,
     message: /outcome unknown/,
@@ -342,7 +342,7 @@ describe('as JSON-RPC', () => {
     ])
   })
 
-  test('where the whole gateway says no, every element is told: the status of the refusal', async () => {
+  test('where the whole gateway rejects, every element gets the error and HTTP its status', async () => {
     const body = [call('eth_chainId', [], 1), call('eth_chainId', [], 2)]
 
     for (const [path, status, code] of [

@@ -89,7 +89,7 @@ describe('starting', () => {
     }
   })
 
-  test('over a store that is in use ends with 75, and disturbs nobody', async () => {
+  test('over a store in use ends with 75, and the other daemon continues', async () => {
     const daemon = await start(config(['a']))
 
     const second = await runHeartline(['serve', '-c', join(daemon.folder, 'heartline.yaml')])
@@ -127,7 +127,7 @@ describe('stopping', () => {
   })
 })
 
-describe('stopping with somebody at the door', () => {
+describe('stopping with open connections', () => {
   test('a connection that has sent nothing holds it up for seconds, not for ever', async () => {
     const daemon = await start(config(['a']))
     const { hostname, port } = new URL(daemon.url)

@@ -24,7 +24,7 @@ test('a daemon that systemd waits for tells it that it listens, again and again 
   )
   await until(() => told().filter((line) => line === 'WATCHDOG=1').length >= 2, 'two signs of life', 60_000)
   const status = await daemon.stop()
-  await until(() => told().includes('STOPPING=1'), 'stopping is told', 60_000)
+  await until(() => told().includes('STOPPING=1'), 'stopping is reported', 60_000)
 
   expect(status).toBe(0)
   expect(told()).toContain(`READY=1 STATUS=the page is at ${daemon.url}/`)

@@ -153,7 +153,7 @@ const ADMIN = '/ext/admin admin.alias'
 const countOf = (asked: readonly string[], what: string) => asked.filter((one) => one === what).length
 
 describe('an alias', () => {
-  test('is made on the endpoint that is named, and what is asked at it goes there alone', async () => {
+  test('is made on the named endpoint, and requests to it go there alone', async () => {
     const { a, b, alias, chainId } = await two()
 
     const made = await alias('bc/C', 'mine', 'b')
@@ -341,7 +341,7 @@ describe('the same call of admin.alias again', () => {
 })
 
 describe('an endpoint that is away', () => {
-  test('takes its aliases with it: 503, and nobody else is asked', async () => {
+  test('takes its aliases with it: 503, and no other endpoint is tried', async () => {
     const { a, b, alias, chainId } = await two()
     await alias('bc/C', 'mine', 'b')
     const before = a.asked.length
@@ -361,7 +361,7 @@ describe('an endpoint that is away', () => {
     await alias('bc/C', 'mine', 'b')
     const before = b.asked.length
     const gone = { heads: [{ shard: null, outcome: bad({ kind: 'refused' }) }], liveness: null }
-    // Somebody else must answer: else it would be our own network that is gone.
+    // Another endpoint must answer, otherwise this machine's own network would be blamed.
     for (let turn = 0; turn < 2; turn++) {
       await world.poll(endpointNamed('b'), gone)
       await world.poll(endpointNamed('a'))
@@ -386,7 +386,7 @@ describe('an endpoint that is away', () => {
 })
 
 describe('a node that restarted', () => {
-  test('has lost its aliases: 404 with the reason, until the alias is made anew', async () => {
+  test('has lost its aliases: 404 with the reason, until the alias is made again', async () => {
     const { b, alias, chainId, log } = await two()
     await alias('bc/C', 'mine', 'b')
     await b.node.stop()
@@ -424,7 +424,7 @@ describe('a node that restarted', () => {
   })
 })
 
-describe('a call of which nobody knows what came', () => {
+describe('a call with an unknown outcome', () => {
   const untold = async (then: (asked: { readonly method: string }) => unknown): Promise<BareNode> => {
     let first = true
     return startBareNode((asked, response) => {

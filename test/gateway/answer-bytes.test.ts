@@ -43,7 +43,7 @@ test('every caller gets the block it asked for, with hundreds of others on their
   let id = 0
 
   const ask = async (at: number) => {
-    // Neighbours ask for the same at the same time; some blocks are asked for again and again.
+    // Neighbouring callers request the same at the same time; some blocks are requested repeatedly.
     const height = at % 5 === 0 ? 100 : 100 + Math.floor(at / 3)
     id++
     const mine = id

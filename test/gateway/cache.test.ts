@@ -63,7 +63,7 @@ function scene(options: SceneOptions = {}) {
 }
 
 describe('a block that is final', () => {
-  test('is kept for good, whoever asks, under whatever id', async () => {
+  test('is kept for good, for every caller and every id', async () => {
     const { cache, poll, clock, node, chain } = scene()
     await poll()
 
@@ -88,7 +88,7 @@ describe('a block that is final', () => {
     expect(node.asked).toHaveLength(2)
   })
 
-  test('of one network is not told of another', async () => {
+  test('of one network is not served for another', async () => {
     const { cache, poll, node } = scene()
     await poll()
 
@@ -136,12 +136,12 @@ describe('a block that is mined and not final', () => {
   test('is kept for half the time between two blocks, by number and by a transaction in it', async () => {
     const { poll, clock, outcomeOf, chain } = scene()
     await poll()
-    for (const asked of [byNumber(950), byHash(chain.transactionAt(950))]) {
-      expect(await outcomeOf(asked)).toBe('miss')
+    for (const call of [byNumber(950), byHash(chain.transactionAt(950))]) {
+      expect(await outcomeOf(call)).toBe('miss')
       await clock.advance(5999)
-      expect(await outcomeOf(asked)).toBe('hit')
+      expect(await outcomeOf(call)).toBe('hit')
       await clock.advance(1)
-      expect(await outcomeOf(asked)).toBe('miss')
+      expect(await outcomeOf(call)).toBe('miss')
     }
   })
 
@@ -249,7 +249,7 @@ describe('never kept', () => {
     }
   })
 
-  test('what is asked by a tag, of one endpoint, or without wanting an answer', async () => {
+  test('requests by tag, requests to one endpoint, and notifications', async () => {
     const { poll, outcomeOf } = scene()
     await poll()
     const pinned = { operation: read('eth_getTransactionByHash', { kind: 'endpoint', endpoint: 'own-1' }) }
@@ -296,7 +296,7 @@ describe('what a network is', () => {
     }
   })
 
-  test('is not kept when it is something else, or nobody said what it should be', async () => {
+  test('is not kept when it is of another kind, or the chain id is unknown', async () => {
     for (const options of [{ next: answering('"0x2"') }, { next: answering('"0x1"'), network: { chainId: null } }]) {
       const { poll, outcomeOf } = scene(options)
       await poll()
@@ -367,7 +367,7 @@ describe('a MultiversX block', () => {
     expect(await outcomeOf(asked)).toBe('hit')
   })
 
-  test('is not, where a node calls final what nobody has yet', async () => {
+  test('is not, where a node reports a final height that no endpoint has reached', async () => {
     const { cache, poll, clock, outcomeOf } = shard(rest(block(998)), finalIs(5000))
     await poll()
     await cache.handle(status)
@@ -560,7 +560,7 @@ describe('a reload', () => {
 })
 
 describe('memory', () => {
-  test('stays below its limit, and what is asked for most is there longest', async () => {
+  test('stays below its limit and keeps the most requested entries longest', async () => {
     const chain = createTrueChain(20_000)
     const { cache, poll, outcomeOf } = scene({ chain, maxBytes: MIB })
     await poll()
@@ -603,7 +603,7 @@ describe('whatever the chain does', () => {
     fc.record({ kind: fc.constant('transaction' as const), back: fc.nat(60) }),
   )
 
-  test('what is told of a final block is what the node would say now, and of any other what it said a moment ago', async () => {
+  test('answers about final blocks equal the node’s current answers; all other answers are recent', async () => {
     // 15 blocks back, 20 below the highest head that was ever polled: final is really final.
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 20, maxLength: 120 }), async (steps) => {

@@ -17,7 +17,7 @@ function callersOf(...of: CallerSettings[]) {
   return callers
 }
 
-test('a right id finds its caller; every other text finds nobody', () => {
+test('a valid id finds its caller; any other text finds none', () => {
   const callers = callersOf(settings('wallet', ID), settings('shop', 'shop-0123456789abcdef'))
 
   expect(callers.find(ID)?.name).toBe('wallet')
@@ -26,7 +26,7 @@ test('a right id finds its caller; every other text finds nobody', () => {
   for (const id of wrong) expect(callers.find(id)).toBeNull()
 })
 
-test('without any caller nobody is found', () => {
+test('without callers none is found', () => {
   expect(callersOf().find('')).toBeNull()
   expect(callersOf().find(ID)).toBeNull()
 })

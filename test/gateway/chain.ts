@@ -4,7 +4,7 @@ import type { Operation } from '../../src/core/routing/operation.ts'
 import type { Provenance, Reply, UpstreamHandler, UpstreamRequest } from '../../src/gateway/upstream-request.ts'
 import { Cancellation } from '../../src/gateway/upstream-request.ts'
 
-/** What the tests of cache and coalescer share: a chain that reorganises, a node that tells of it, and questions. */
+/** What the tests of cache and coalescer share: a chain that reorganises, a node that serves it, and requests. */
 export interface TrueChain {
   readonly height: number
   mine(blocks: number): void

@@ -495,7 +495,7 @@ describe('admin.alias', () => {
     ask({ method: 'admin.alias', surface: 'admin', ...(text === undefined ? {} : { text }) })
   const of = (params: unknown) => alias(JSON.stringify(params))
 
-  test('is asked of an object, alone or in an array, and is no read', () => {
+  test('takes an object, alone or in an array, and is not a read', () => {
     const expected = {
       kind: 'operation',
       operation: { name: 'admin.alias', need: { kind: 'any' }, isRead: false, absenceIsDoubtful: false },

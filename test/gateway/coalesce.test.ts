@@ -12,7 +12,7 @@ const BLOCK = (height: number) => resultOf(`{"number":"0x${height.toString(16)}"
 const LOST: Reply = { kind: 'rejected', rejection: gatewayError('all-failed', 'x'), ...FROM_OWN, endpoint: null }
 const LATE: Reply = { kind: 'rejected', rejection: gatewayError('deadline', 'x'), ...FROM_OWN, endpoint: null }
 
-/** A node that answers when it is told to. */
+/** A node that answers on command. */
 function scene(deps: Partial<CoalescerDeps> = {}) {
   const clock = createFakeClock()
   const tips = createCallerHeights()
@@ -86,7 +86,7 @@ describe('identical reads under way', () => {
     expect(asked).toHaveLength(1)
   })
 
-  test('are asked again when the answer is there: nothing is kept', async () => {
+  test('are sent again after the answer: nothing is kept', async () => {
     const { ask, asked, answer } = scene()
     const first = ask(byNumber(7))
     await answer(resultOf('"x"'))
@@ -194,7 +194,7 @@ describe('a leader that fails', () => {
     expect((await Promise.all(answers)).map(textOf)).toEqual(['all-failed', '"x"', '"x"'])
   })
 
-  test('because its caller left is no failure at all: however many leave, whoever stays is answered', async () => {
+  test('because its caller left is not a failure: however many leave, the remaining callers are answered', async () => {
     const { ask, asked, answer } = scene()
     const presences = Array.from({ length: 5 }, () => new Cancellation())
     const answers = presences.map((signal) => ask(byNumber(7, { signal })))
@@ -209,7 +209,7 @@ describe('a leader that fails', () => {
     expect(asked).toHaveLength(5)
   })
 
-  test('for callers that left together asks once more, for whoever stays', async () => {
+  test('for callers that left together sends one more request for the remaining callers', async () => {
     const { ask, asked, answer } = scene()
     const presences = Array.from({ length: 5 }, () => new Cancellation())
     const answers = presences.map((signal) => ask(byNumber(7, { signal })))
@@ -286,7 +286,7 @@ describe('the newest block', () => {
   })
 })
 
-describe('whoever leaves, fails and is late', () => {
+describe('callers that leave, fail and are late', () => {
   const event = fc.oneof(
     fc.record({ kind: fc.constant('ask' as const), height: fc.nat(1), within: fc.integer({ min: 50, max: 500 }) }),
     fc.record({ kind: fc.constant('leave' as const), nth: fc.nat(20) }),
@@ -294,7 +294,7 @@ describe('whoever leaves, fails and is late', () => {
     fc.record({ kind: fc.constant('wait' as const), ms: fc.integer({ min: 1, max: 100 }) }),
   )
 
-  test('everybody is answered in the end, with an answer to its own question, and nobody asks more than twice', async () => {
+  test('every caller gets an answer to its own request, and none is sent more than twice', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(event, { minLength: 5, maxLength: 60 }), async (events) => {
         const { ask, asked, answer, waiting, clock } = scene()

@@ -25,7 +25,7 @@ describe('a single call', () => {
     })
   })
 
-  test('may have its members in any order, white space anywhere, and members that nobody knows', () => {
+  test('may have its members in any order, white space anywhere, and unknown members', () => {
     const text =
       ' \r\n{ "params" : { "a" : [ 1 ] } ,\t"extra":null, "__proto__":{"id":2}, "method":"x", "id":7, "jsonrpc":"2.0" }\n'
 
@@ -137,7 +137,7 @@ describe('a body that cannot be read', () => {
     ['a surrogate', [0xed, 0xa0, 0x80]],
     ['beyond Unicode', [0xf4, 0x90, 0x80, 0x80]],
     ['latin1', [0xe9]],
-  ])('text that is no UTF-8 (%s) is unparsable, even where nobody looks', (_, bytes) => {
+  ])('text that is not UTF-8 (%s) is unparsable, also in ignored members', (_, bytes) => {
     const body = Buffer.concat([
       Buffer.from('{"jsonrpc":"2.0","id":1,"method":"x","y":"'),
       Buffer.from(bytes),
@@ -225,7 +225,7 @@ describe('a batch', () => {
     ])
   })
 
-  test.each(['[]', ' [ ] '])('of nothing (%j) is no request', (text) => {
+  test.each(['[]', ' [ ] '])('that is empty (%j) is an invalid request', (text) => {
     expect(read(text)).toMatchObject({ kind: 'rejected', rejection: { kind: 'no-request' } })
   })
 

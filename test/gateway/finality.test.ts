@@ -21,11 +21,11 @@ test('a block is final when so many stand on it', () => {
   expect(finalHeight(standing(1000), null, 64)).toBe(936)
 })
 
-test('every block is final at once where none must stand on it, also before anybody was polled', () => {
+test('every block is final at once with a depth of 0, also before the first poll', () => {
   expect(finalHeight({ heads: [], forked: false }, null, 0)).toBe(Number.MAX_SAFE_INTEGER)
 })
 
-test('nothing is final on a young chain, of a shard that nobody knows, or while endpoints disagree', () => {
+test('nothing is final on a young chain, of an unknown shard, or while endpoints disagree', () => {
   expect(finalHeight(standing(10), null, 64)).toBe(-1)
   expect(finalHeight(standing(1000), 2, 64)).toBe(-1)
   expect(finalHeight(standing(1000, { forked: true }), null, 64)).toBe(-1)
@@ -38,7 +38,7 @@ test('what a node calls final is, up to the block before', () => {
   expect(finalHeight(standing(1000, { shard: 1 }), 1, 32, 1001)).toBe(968)
 })
 
-test('nothing is final that nobody has reached, but where every block is', () => {
+test('nothing is final that no endpoint has reached, unless every block is final', () => {
   fc.assert(
     fc.property(fc.nat(), fc.integer({ min: 1 }), fc.option(fc.nat()), (height, depth, told) => {
       expect(finalHeight(standing(height), null, depth, told)).toBeLessThan(height)

@@ -102,7 +102,7 @@ describe('where an endpoint fails, a read is answered by the next', () => {
     expect(a.asked.length).toBeGreaterThan(0)
   })
 
-  test('nobody listens there any more', async () => {
+  test('the port is closed', async () => {
     const a = await startBareNode(() => 'a')
     const b = await startBareNode(() => 'b')
     const { ask, attempts } = await setting({ a, b }, { endpoints: { b: { tier: 'fallback' } } })
@@ -138,7 +138,7 @@ describe('where an endpoint fails, a read is answered by the next', () => {
     expect(reply).toMatchObject({ endpoint: 'b', attempts: 2 })
   })
 
-  test('three endpoints are asked, and no more', async () => {
+  test('at most three endpoints are tried', async () => {
     const nodes = Object.fromEntries(
       await Promise.all(['a', 'b', 'c', 'd'].map(async (name) => [name, await startBareNode(sayStatus(502))] as const)),
     )
@@ -206,7 +206,7 @@ describe('what one has not got', () => {
     expect(retries).toEqual(['absent'])
   })
 
-  test('and nobody else either: the first one is passed on after two more', async () => {
+  test('and on no other endpoint: the first answer is passed on after two more attempts', async () => {
     const a = await startBareNode(sayError(-32_000, 'cannot query unfinalized data'))
     const others = await Promise.all(
       ['b', 'c', 'd'].map(async (name) => [name, await startBareNode(() => null)] as const),
@@ -246,7 +246,7 @@ describe('what one has not got', () => {
     expect(reply).toMatchObject({ endpoint: 'a', attempts: 2 })
   })
 
-  test('is asked first of those that are known to have it', async () => {
+  test('is sent first to endpoints that are known to have it', async () => {
     const a = await startBareNode(() => null)
     const b = await startBareNode(() => ({ number: '0x3ea' }))
     const { ask, poll } = await setting({ a, b })
@@ -266,7 +266,7 @@ describe('heights never go backwards for a caller', () => {
       return asked.method === 'eth_blockNumber' ? hex : { hash: '0x1', number: hex }
     }
 
-  test('a lower answer is asked again of one that is there', async () => {
+  test('after a lower answer an endpoint that has the height is tried', async () => {
     const a = await startBareNode(at(1003))
     const b = await startBareNode(at(1001))
     const { ask, tips, poll } = await setting({ a, b })
@@ -281,7 +281,7 @@ describe('heights never go backwards for a caller', () => {
     expect(new Set(replies.map((reply) => reply.endpoint))).toEqual(new Set(['a']))
   })
 
-  test('whoever lags behind what this caller saw is not asked; another caller may be answered by it', async () => {
+  test('an endpoint behind what this caller saw is not used; another caller may be answered by it', async () => {
     const a = await startBareNode(at(1002))
     const b = await startBareNode(at(1001))
     const { ask, poll, tips } = await setting({ a, b }, { network: { blockTimeMs: 60_000 } })
@@ -296,7 +296,7 @@ describe('heights never go backwards for a caller', () => {
     expect(b.asked).toHaveLength(0)
   })
 
-  test('who had it fell, and another got there since it was last heard of: that one is asked', async () => {
+  test('the endpoint that had it went down, and another has reached it since its last poll: that one is used', async () => {
     const a = await startBareNode(at(1002))
     const b = await startBareNode(at(1000))
     const { ask, poll } = await setting(
@@ -315,7 +315,7 @@ describe('heights never go backwards for a caller', () => {
     expect(new Set(replies.map(({ endpoint }) => endpoint))).toEqual(new Set(['b']))
   })
 
-  test('a pool of which one node is behind: another of it is asked', async () => {
+  test('a pool with one node behind: another node of it is tried', async () => {
     let turn = 0
     const a = await startBareNode((asked) => at(turn++ % 2 === 0 ? 1002 : 1001)(asked, null as never))
     const { ask } = await setting({ a })
@@ -326,7 +326,7 @@ describe('heights never go backwards for a caller', () => {
     expect(new Set(replies)).toEqual(new Set(['"0x3ea"']))
   })
 
-  test('one liar far ahead binds nobody to itself', async () => {
+  test('a false height far ahead binds no caller', async () => {
     const liar = await startBareNode(at(900_000))
     const honest = await startBareNode(at(1000))
     const other = await startBareNode(at(1000))
@@ -357,7 +357,7 @@ describe('heights never go backwards for a caller', () => {
     expect(tips.get('wallet', 'ethereum', null, 'latest')).toBe(1002)
   })
 
-  test('what is asked of the newest block goes to those who have what the caller has seen', async () => {
+  test('requests at the newest block go to endpoints that have what the caller has seen', async () => {
     const a = await startBareNode(() => ({ blockNumber: '0x3e9' }))
     const b = await startBareNode(() => 'from b')
     const { ask, poll } = await setting({ a, b }, { endpoints: { a: { tier: 'fallback' } } })
@@ -371,11 +371,11 @@ describe('heights never go backwards for a caller', () => {
     await poll('b', 1000)
 
     expect((await ask(balance)).endpoint).toBe('b')
-    // Not there yet: the fallback, which has it, is asked as well.
+    // Not there yet: the fallback, which has it, is tried as well.
     b.answering = () => null
     const seen = await ask(RECEIPT)
     const after = await ask(balance)
-    const another = await ask({ ...balance, caller: 'somebody else' })
+    const another = await ask({ ...balance, caller: 'another' })
 
     expect([seen.endpoint, after.endpoint, another.endpoint]).toEqual(['a', 'a', 'b'])
   })
@@ -431,7 +431,7 @@ describe('what is no read is sent once', () => {
     expect(textOf(await ask(ALIAS))).toBe('all-failed')
   })
 
-  test('nobody is well: it is refused, while reads go to the least bad, marked', async () => {
+  test('no healthy endpoint: it is rejected, while reads go to the least unhealthy one, marked', async () => {
     const a = await startBareNode(() => '0x1')
     const { ask, poll } = await setting({ a })
     await poll('a', null)
@@ -441,7 +441,7 @@ describe('what is no read is sent once', () => {
     expect(await ask()).toMatchObject({ kind: 'result', endpoint: 'a', degraded: true })
   })
 
-  test('its answer brings along what the node calls itself', async () => {
+  test('its answer carries the node's own id', async () => {
     const a = await startBareNode((asked, response) => {
       response.setHeader('node-id', 'NodeID-1')
       response.end(`{"jsonrpc":"2.0","result":{},"id":${asked.id}}`)
@@ -466,7 +466,7 @@ describe('never', () => {
     expect(a.asked).toHaveLength(0)
   })
 
-  test('one whose network nobody has verified yet', async () => {
+  test('one with an unverified network', async () => {
     const a = await startBareNode(() => '0x5')
     const { ask, poll } = await setting({ a }, { network: { chainId: 1 }, polled: false })
 
@@ -599,7 +599,7 @@ describe('traffic', () => {
     expect(Math.abs(a.asked.length - b.asked.length)).toBeLessThan(12)
   })
 
-  test('that finds no connection in its time is told of too much at once; nobody blames the node', async () => {
+  test('that gets no connection before its timeout is told of the overload, and the node is not blamed', async () => {
     const a = await startBareNode(hang)
     const { ask, forwarder } = await setting({ a })
     const deadlineAt = systemClock.monotonic() + 1500
@@ -640,7 +640,7 @@ describe('multiversx', () => {
   const MX = { name: 'multiversx', family: 'multiversx' } as const
   const notFound = sayStatus(500, '{"data":null,"error":"getting block failed","code":"internal_issue"}')
 
-  test('an observer is asked without the shard, and only for its own', async () => {
+  test('an observer gets requests without the shard, and only for its own shard', async () => {
     const zero = await startBareNode(sayStatus(200, `{"data":{"status":{"erd_nonce":7}},${CODE}`))
     const one = await startBareNode(sayStatus(200, `{"data":{"status":{"erd_nonce":1005}},${CODE}`))
     const { ask, tips } = await setting(
@@ -655,7 +655,7 @@ describe('multiversx', () => {
     expect(tips.get('wallet', 'multiversx', 1, 'latest')).toBe(1005)
   })
 
-  test('what one calls an internal issue is asked of others, and passed on word for word when they agree', async () => {
+  test('an internal issue of one node is tried elsewhere, and passed on verbatim when they agree', async () => {
     const a = await startBareNode(notFound)
     const b = await startBareNode(notFound)
     const shards = [0, 1]
@@ -674,7 +674,7 @@ describe('multiversx', () => {
     expect(await ask(BLOCK)).toMatchObject({ kind: 'rest', status: 200, endpoint: 'b' })
   })
 
-  test('success without data is asked of others, and passed on when they agree', async () => {
+  test('success without data is tried elsewhere, and passed on when they agree', async () => {
     const empty = sayStatus(200, `{"data":null,${CODE}`)
     const a = await startBareNode(empty)
     const b = await startBareNode(sayStatus(200, `{"data":{"block":{}},${CODE}`))

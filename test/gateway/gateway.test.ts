@@ -107,7 +107,7 @@ describe('a call', () => {
     expect(seen.size).toBe(4)
   })
 
-  test('that nobody may be asked just now says when to come again', async () => {
+  test('while all endpoints are rate-limited says when to retry', async () => {
     const because = { ...gatewayError('no-endpoint', 'all limit our rate'), retryAfterMs: 1200 }
     const { url } = await set({ answer: () => ({ ...FROM_A, endpoint: null, kind: 'rejected', rejection: because }) })
 
@@ -126,7 +126,7 @@ describe('a call', () => {
     expect(headers.get('x-heartline-attempts')).toBe('3')
   })
 
-  test('is told the node’s own error unchanged, with HTTP 200', async () => {
+  test('gets the node’s own error unchanged, with HTTP 200', async () => {
     const error = '{"code":-39001, "message":"Unknown block","data":null}'
     const { url } = await set({ answer: () => ({ ...FROM_A, kind: 'error', error: Buffer.from(error) }) })
 
@@ -203,7 +203,7 @@ describe('a notification', () => {
       (await post(`${url}/avalanche/${ADMIN_ID}/ext/admin`, { jsonrpc: '2.0', method: 'admin.alias', params })).status,
     ).toBe(204)
 
-    // A read that nobody waits for is not worth a node's time; what does something is done.
+    // Read notifications are dropped; write notifications are forwarded.
     expect(asked.map(({ operation }) => operation.name)).toEqual(['admin.alias'])
   })
 })
@@ -294,7 +294,7 @@ describe('a batch', () => {
   test('is answered in its order, without its notifications, with errors inside', async () => {
     let waiting: (() => void)[] = []
     const { url } = await set({
-      // The last that is asked is answered first.
+      // The last request is answered first.
       answer: (question) =>
         new Promise((resolve) => {
           waiting.push(() => resolve(echo(question)))
@@ -324,7 +324,7 @@ describe('a batch', () => {
     ])
   })
 
-  test('tells of all its elements in its headers', async () => {
+  test('summarises all its elements in its headers', async () => {
     const { url } = await set({
       answer: (question) => {
         const reply = echo(question)
@@ -340,7 +340,7 @@ describe('a batch', () => {
     expect(headers.get('x-heartline-cache')).toBe('miss')
   })
 
-  test('to a node’s health API is asked one by one, since nodes take no batches', async () => {
+  test('to a node’s health API is sent one by one, since nodes accept no batches', async () => {
     const { url, asked } = await set()
 
     const { json } = await post(`${url}/avalanche/${ID}/ext/health`, [
@@ -362,7 +362,7 @@ describe('a batch', () => {
     expect((await post(`${url}/ethereum/${ID}`, [note, note])).status).toBe(204)
   })
 
-  test('is asked sixteen at a time', async () => {
+  test('is sent sixteen at a time', async () => {
     let at = 0
     let most = 0
     const { url } = await set({
@@ -439,7 +439,7 @@ describe('the table of errors, as JSON-RPC', () => {
       (url) => post(`${url}/avalanche/${ID}/ext/admin`, call('admin.alias', { endpoint: 'bc/C', alias: 'x' })),
     ],
     [
-      'admin.alias where nobody may',
+      'admin.alias where it is not allowed',
       -32099,
       403,
       1,
@@ -622,7 +622,7 @@ describe('a rate limit', () => {
     rules: { callers: [caller('wallet', ID, { rateLimit: { requests, perMs: 3_600_000 } }), caller('shop', ADMIN_ID)] },
   })
 
-  test('refuses what is too much with 429, under its id, and nobody else’s', async () => {
+  test('rejects excess requests of one id with 429, and of no other', async () => {
     const { url, asked } = await set(limited(2))
 
     for (let turn = 0; turn < 2; turn++) expect((await post(`${url}/ethereum/${ID}`, BLOCK)).status).toBe(200)
@@ -654,7 +654,7 @@ describe('a rate limit', () => {
 })
 
 describe('x-heartline-endpoint', () => {
-  test('names the node that is asked for its health, or to take an alias', async () => {
+  test('names the node of a health request or an alias', async () => {
     const { url, asked } = await set()
     const header = { 'x-heartline-endpoint': 'b' }
 
@@ -681,7 +681,7 @@ test('admin.alias answered with {} says success, which clients wait for', async 
 })
 
 describe('at an alias', () => {
-  test('what its target is decides what may be asked, and only the endpoint that took it is asked', async () => {
+  test('its target decides what is allowed, and only the endpoint that accepted it is used', async () => {
     const { url, asked } = await set({
       aliases: {
         resolve: (_network, path) =>
@@ -797,7 +797,7 @@ test('every request is counted with names alone, and logged so at debug level', 
   ])
 })
 
-test('a request whose caller leaves is counted as that, and held against nobody', async () => {
+test('a request whose caller leaves is counted as cancelled, and as no endpoint’s failure', async () => {
   let arrived = () => {}
   const here = new Promise<void>((resolve) => {
     arrived = resolve

@@ -92,7 +92,7 @@ describe('a body that is no JSON is -32700 with HTTP 400 and id null', () => {
     ['objects', '{"a":'.repeat(100_000)],
     ['arrays in params', call('eth_chainId', '['.repeat(100_000) + ']'.repeat(100_000))],
     ['objects in params', call('eth_chainId', `${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}`)],
-    ['arrays in a member that nobody reads', `{"x":${'['.repeat(100_000)}${']'.repeat(100_000)},${GOOD.slice(1)}`],
+    ['arrays in an ignored member', `{"x":${'['.repeat(100_000)}${']'.repeat(100_000)},${GOOD.slice(1)}`],
     ['arrays as the id', call('eth_chainId', '[]', '['.repeat(100_000) + ']'.repeat(100_000))],
     ['batches', `${'['.repeat(100_000)}${GOOD}${']'.repeat(100_000)}`],
   ])('nesting 100,000 %s', async (_what, body) => {
@@ -206,7 +206,7 @@ describe('an id is echoed byte for byte', () => {
 })
 
 describe('batches', () => {
-  test('of 10,000 are refused whole, and none of it is asked', async () => {
+  test('of 10,000 elements is rejected whole, and nothing is forwarded', async () => {
     const { send, asked, expectUnharmed } = await openHostile({ bodyLimitBytes: 2 ** 20, batchLimit: 100 })
 
     for (const element of [GOOD, '1', '[]', '{}', '{"jsonrpc":"2.0","method":"eth_chainId"}']) {
@@ -218,7 +218,7 @@ describe('batches', () => {
     await expectUnharmed()
   })
 
-  test('of what is no request are answered one by one', async () => {
+  test('of invalid requests is answered one by one', async () => {
     const { send, asked } = await openHostile()
 
     const [told] = await send(post(WALLET, `[1,"a",null,[],[${GOOD}],{},{"id":7},${GOOD}]`))

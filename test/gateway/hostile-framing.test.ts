@@ -9,7 +9,7 @@ const HEAD = `POST ${WALLET} HTTP/1.1\r\nhost: x\r\ncontent-type: application/js
 const SIZE = GOOD.length.toString(16)
 const CHUNKED = 'transfer-encoding: chunked\r\n'
 const CHUNKS = `${SIZE}\r\n${GOOD}\r\n0\r\n\r\n`
-/** What somebody would like to slip in behind another request. */
+/** A request to smuggle in behind another one. */
 const SMUGGLED = post(`/avalanche/${ID}/ext/health`, '{"jsonrpc":"2.0","id":"smuggled","method":"health.health"}')
 
 /** The beginning of a request that would end its connection, with these headers. */
@@ -79,7 +79,7 @@ describe('two ways to see where a request ends are none', () => {
     ],
     ['a header that only looks like that of chunks', head('transfer_encoding: chunked') + CHUNKS, '400 -32700 null'],
     ['a header that only looks like that of a length', head('content_length: 5') + GOOD, '400 -32700 null'],
-  ])('%s: refused, and what follows is no request', async (_what, bytes, expected) => {
+  ])('%s: rejected, and the rest is not read as a request', async (_what, bytes, expected) => {
     const { send, asked, expectUnharmed } = await openHostile()
 
     expect((await send(bytes + SMUGGLED)).map(brief)).toEqual([expected])
@@ -88,7 +88,7 @@ describe('two ways to see where a request ends are none', () => {
     await expectUnharmed()
   })
 
-  test('what is told of a length and chunks does not depend on the version', async () => {
+  test('the answer to a length with chunks does not depend on the version', async () => {
     const { send, asked, expectUnharmed } = await openHostile()
 
     const told = await send(`${head('transfer-encoding: chunked').replace('HTTP/1.1', 'HTTP/1.0')}${CHUNKS}${SMUGGLED}`)
@@ -345,7 +345,7 @@ describe('many requests in one piece', () => {
     expect(asked).toHaveLength(3)
   })
 
-  /** A node that answers when told to. */
+  /** A node that answers on command. */
   async function held() {
     const waiting: (() => void)[] = []
     const node = await startBareNode((asked, response) => {
@@ -354,13 +354,13 @@ describe('many requests in one piece', () => {
     return { node, go: () => waiting.splice(0).forEach((answer) => answer()) }
   }
 
-  test('what cannot be read waits its turn: nobody takes its answer for that to the request before', async () => {
+  test('an unreadable request waits its turn: its answer is not taken for that of the request before', async () => {
     const { node, go } = await held()
     const { open, service } = await openHostile({ nodes: { ethereum: { family: 'ethereum', url: node.url } } })
     const talk = open()
 
     talk.write(`${numbered(1)}no HTTP\r\n\r\n`)
-    await until(() => node.asked.length === 1, 'it is asked')
+    await until(() => node.asked.length === 1, 'it is forwarded')
     // Time enough for the garbage to be read.
     const other = open()
     other.write('no HTTP\r\n\r\n')
@@ -376,12 +376,12 @@ describe('many requests in one piece', () => {
     ['with a reset', ({ socket }) => socket.resetAndDestroy()],
     ['with an end', ({ socket }) => socket.destroy()],
     ['with a tunnel and an end', ({ socket }) => socket.end('CONNECT x:1 HTTP/1.1\r\nhost: x\r\n\r\n')],
-  ])('whoever leaves %s takes all of them along, also those whose turn had not come', async (_what, leave) => {
+  ])('a caller that leaves %s cancels all of its requests, also those still waiting', async (_what, leave) => {
     const { node, go } = await held()
     const { open, service } = await openHostile({ nodes: { ethereum: { family: 'ethereum', url: node.url } } })
     const talk = open()
     talk.write(numbered(1) + numbered(2) + numbered(3))
-    await until(() => node.asked.length === 3, 'all are asked')
+    await until(() => node.asked.length === 3, 'all are forwarded')
     expect(service.report().requestsInFlight).toBe(3)
 
     leave(talk)
@@ -400,7 +400,7 @@ describe('many requests in one piece', () => {
     const talk = open()
 
     talk.write(`${numbered(1)}${HEAD}content-length: 100\r\n\r\n`)
-    await until(() => node.asked.length === 1, 'it is asked')
+    await until(() => node.asked.length === 1, 'it is forwarded')
     const other = open()
     other.write('POST')
     await other.closed()
@@ -457,7 +457,7 @@ describe('callers who leave', () => {
 })
 
 describe('with all the time in the world', () => {
-  /** Long enough for whoever sends all at once, also where the machine is busy with other things. */
+  /** Long enough for a caller that sends everything at once, also on a busy machine. */
   const timeouts = { headersMs: 3000, requestMs: 4000, checkEveryMs: 100 }
 
   /** Writes a piece every 20 ms until the connection is closed. */
@@ -485,7 +485,7 @@ describe('with all the time in the world', () => {
     ['nothing at all', '', () => ''],
   ]
 
-  test('whatever never ends is told 408 in the end, and meanwhile others are served', { timeout: 60_000 }, async () => {
+  test('a request that never ends gets 408, and other callers are served meanwhile', { timeout: 60_000 }, async () => {
     const { open, asked, service, expectUnharmed } = await openHostile({ arrival: timeouts })
 
     const dripping = DRIPS.map(async ([what, bytes, piece]) => {

@@ -89,7 +89,7 @@ const mutant = fc
   .map(([valid, edits]) => edits.reduce((text, apply) => apply(text), valid))
 
 const PLAIN_PATH = /^[\w.-]+(?:\/[\w.-]+)*$/
-/** What a node may be asked: written anew, for the test must not believe the code. */
+/** Requests that a node may get: written independently, so that the test does not rely on the code. */
 function isValid({ line, body, headers }: Asked): boolean {
   if (!/^127\.0\.0\.1:\d+$/.test(headers.host ?? '')) return false
   if (line.startsWith('GET ')) {
@@ -133,7 +133,7 @@ test('valid requests are valid, and reach a node', async () => {
   expect(asked.filter((one) => !isValid(one))).toEqual([])
 })
 
-test('however a request is garbled, every answer is HTTP and JSON, and no node is asked what is not valid', {
+test('however a request is garbled, every answer is HTTP and JSON, and no node gets an invalid request', {
   timeout: 120_000,
 }, async () => {
   // Half a request must not keep the test waiting.
@@ -146,7 +146,7 @@ test('however a request is garbled, every answer is HTTP and JSON, and no node i
       const answers = await Promise.all(mutants.map(send))
 
       // `brief` itself expects JSON of every answer.
-      for (const told of answers) for (const one of told) expect(brief(one)).toMatch(/^(?:[245]\d\d|100)\b/)
+      for (const replies of answers) for (const one of replies) expect(brief(one)).toMatch(/^(?:[245]\d\d|100)\b/)
       for (const one of answers.flat()) expect(one.body).not.toContain(ID)
       expect(asked.splice(0).filter((one) => !isValid(one))).toEqual([])
     }),

@@ -182,11 +182,11 @@ const BROKEN: readonly (readonly [string, Answering])[] = [
     'another protocol to switch to',
     () => 'HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n',
   ],
-  ['gzip, though nobody asked', ({ id }) => http(gzipSync(said(id)), 'content-encoding: gzip\r\n')],
+  ['gzip that was not requested', ({ id }) => http(gzipSync(said(id)), 'content-encoding: gzip\r\n')],
   ['gzip that is none', ({ id }) => http(said(id), 'content-encoding: gzip\r\n')],
   ['gzip that is cut off', ({ id }) => http(gzipSync(said(id)).subarray(0, -6), 'content-encoding: gzip\r\n')],
   ['gzip within gzip', ({ id }) => http(gzipSync(gzipSync(said(id))), 'content-encoding: gzip, gzip\r\n')],
-  ['an encoding that nobody knows', ({ id }) => http(said(id), 'content-encoding: x\r\n')],
+  ['an unknown encoding', ({ id }) => http(said(id), 'content-encoding: x\r\n')],
   ['a gzip bomb', () => http(bomb(256), 'content-encoding: gzip\r\n')],
   [
     '100 MB',
@@ -264,7 +264,7 @@ describe('a node that answers JSON-RPC with', () => {
   )
 
   test.each([...GARBAGE, ...BROKEN])(
-    '%s to admin.alias: nobody knows what came of it, and it is sent once',
+    '%s to admin.alias: the outcome is unknown, and it is sent once',
     async (_what, answering) => {
       const { send, requests } = await over('avalanche', answering)
 
@@ -423,7 +423,7 @@ describe('a node that names our key in its error', () => {
     ['k3y&#45;7f3a90cc41', '[redacted]'],
     ['abcdEFGH\\/ijklMNOP+qrstUVW1234==', '[redacted]'],
     ['abcdEFGH/ijklMNOP\\u002bqrstUVW1234\\u003d\\u003d', '[redacted]'],
-  ])('%s is told to callers as: %s', async (message, expected) => {
+  ])('%s reaches callers as: %s', async (message, expected) => {
     const answering: Answering = ({ id }) => http(`{"jsonrpc":"2.0","id":${id},"error":${refusing(message)}}`)
     const { send } = await over('ethereum', answering, { headers })
 

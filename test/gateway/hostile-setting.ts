@@ -67,7 +67,7 @@ export interface HostileOptions {
 
 const BLOCK = `{"number":"0x3e8","hash":"0x${'ab'.repeat(32)}","transactions":[]}`
 
-/** A node of all families that writes down what it is asked. */
+/** A node of all families that records its requests. */
 async function startRecordingNode(name: string, asked: Asked[]): Promise<string> {
   const server = createServer((request, response) => {
     const chunks: Buffer[] = []

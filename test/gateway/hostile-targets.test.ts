@@ -81,7 +81,7 @@ describe('a target that two readers may understand differently is an unknown rou
     ['absolute', `http://x${WALLET}`],
     ['absolute, of another scheme', `https://x${WALLET}`],
     ['absolute, of a host of ours', `http://eth.example.org/${ID}`],
-    ['absolute, of somebody else', `http://169.254.169.254/latest/meta-data`],
+    ['absolute, of another host', `http://169.254.169.254/latest/meta-data`],
     ['with userinfo', `http://user:pass@x${WALLET}`],
     ['without a scheme', `//x${WALLET}`],
     ['*', '*'],
@@ -99,7 +99,7 @@ describe('a target that two readers may understand differently is an unknown rou
 
     const [told, ...more] = await send(post(target, GOOD))
 
-    // What is no request line at all is told so by HTTP, without an id.
+    // An invalid request line is answered by HTTP, without an id.
     expect(brief(told!)).toMatch(/^(?:404 -32600 1|400 -32600 null)$/)
     expect(more).toEqual([])
     expect(told!.body).not.toContain(ID)
@@ -119,7 +119,7 @@ describe('a request line that is none', () => {
     ['another protocol', `POST ${WALLET} ICAP/1.0`],
     ['no target', 'POST HTTP/1.1'],
     ['a lower-case method', `post ${WALLET} HTTP/1.1`],
-    ['a method that nobody knows', `HEARTLINE ${WALLET} HTTP/1.1`],
+    ['an unknown method', `HEARTLINE ${WALLET} HTTP/1.1`],
     ['the preface of HTTP/2', 'PRI * HTTP/2.0'],
   ])('%s: 400, and an end', async (_what, line) => {
     const { send, asked, expectUnharmed } = await openHostile()
@@ -143,7 +143,7 @@ describe('a Host', () => {
     ['given twice, differing', WALLET, ['host: x', 'host: eth.example.org'], '400 -32600 1'],
     ['given twice, the same', WALLET, ['host: x', 'Host: x'], '400 -32600 1'],
     ['empty', WALLET, ['host:'], '200 result 1'],
-    ['of nobody', WALLET, ['host: evil.example.org'], '200 result 1'],
+    ['of an unknown host', WALLET, ['host: evil.example.org'], '200 result 1'],
     ['of ours with a port', `/${ID}`, ['host: eth.example.org:8443'], '200 result 1'],
     ['of ours with a port of letters', `/${ID}`, ['host: eth.example.org:port'], '404 -32600 1'],
     ['of ours with userinfo', `/${ID}`, ['host: user@eth.example.org'], '404 -32600 1'],
@@ -202,7 +202,7 @@ describe('what stands in a header or a parameter is put into no other header', (
     await expectUnharmed()
   })
 
-  test('x-heartline-endpoint given twice names nobody', async () => {
+  test('x-heartline-endpoint given twice names no endpoint', async () => {
     const { send, asked } = await openHostile()
     const twice = 'x-heartline-endpoint: n\r\nx-heartline-endpoint: n\r\n'
 

@@ -27,7 +27,7 @@ function parses(text: string): boolean {
   }
 }
 
-/** Pieces of which JSON texts are made, and some of which none is. */
+/** Pieces of valid and invalid JSON texts. */
 const PIECES = [
   '{',
   '}',
@@ -229,7 +229,7 @@ describe('the members of an object', () => {
     expect(membersOf('{"\\u0069\\u0064\\u0000":1}')).toEqual([null, null, 1])
   })
 
-  test('that are there twice are told, also where they are spelled in two ways', () => {
+  test('that are duplicated are reported, also when spelled in two ways', () => {
     expect(membersOf('{"id":1,"id":2}')).toEqual([TWICE, null, 0])
     expect(membersOf('{"id":1,"\\u0069d":1}')).toEqual([TWICE, null, 0])
     expect(membersOf('{"id":1,"id":2,"id":3,"method":4}')).toEqual([TWICE, '4', 0])

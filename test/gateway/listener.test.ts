@@ -37,7 +37,7 @@ describe('bytes that are no good HTTP', () => {
     ['two Hosts', `POST /ethereum/${ID} HTTP/1.1\r\nhost: x\r\nHost: eth.example.org\r\nconnection: close\r\n\r\n`],
     ['bare line feeds in a header', `POST /ethereum/${ID} HTTP/1.1\r\nhost: x\nx-a: b\r\n y\r\n\r\n`],
     ['a NUL in a header', `POST /ethereum/${ID} HTTP/1.1\r\nhost: x\r\nx-a: \0\r\n\r\n`],
-  ])('%s: 400 and an end, and no node is asked', async (_what, bytes) => {
+  ])('%s: 400, the connection ends, and nothing is forwarded', async (_what, bytes) => {
     const { port, asked, log } = await set()
 
     const text = await raw(port, bytes)
@@ -149,7 +149,7 @@ describe('bodies', () => {
     expect(asked).toEqual([])
   })
 
-  test('are asked for with 100 Continue only when they are wanted', async () => {
+  test('are requested with 100 Continue only when they are accepted', async () => {
     const { port } = await set()
     const send = (path: string, length: number) =>
       new Promise<[number | undefined, boolean]>((resolve, reject) => {
@@ -244,7 +244,7 @@ describe('too much at once', () => {
 })
 
 describe('many times more than can be taken', () => {
-  test('is refused, and no more than the limit is ever at work; whoever was taken is served', async () => {
+  test('is rejected, and no more than the limit is in flight; accepted requests are served', async () => {
     let most = 0
     let now = 0
     const { url, gateway } = await set({
@@ -358,7 +358,7 @@ test('callers who take none of their large answers are cut off where they hold t
     callers.push(socket)
     socket.pause().write(CLOSING)
     // One after the other: who came first is known.
-    await until(() => asked.length > at, 'it is asked')
+    await until(() => asked.length > at, 'it is forwarded')
   }
 
   await until(() => gateway.inFlight() <= 4, 'those who hold too much are gone')

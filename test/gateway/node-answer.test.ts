@@ -78,14 +78,14 @@ describe("a node's own error", () => {
   })
 
   test.each(['{"jsonrpc":"2.0","id":null,"error":{"code":-32005}}', '{"error":{"code":-32005}}'])(
-    'may be addressed to nobody: %s',
+    'may carry a null id: %s',
     (text) => {
       expect(read(text)).toEqual(['error', '{"code":-32005}', -32005, true])
     },
   )
 })
 
-describe("somebody else's answer", () => {
+describe('an answer to another request', () => {
   test.each([
     '{"id":8,"result":1}',
     '{"id":"7","result":1}',

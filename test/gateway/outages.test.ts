@@ -9,6 +9,6 @@ test('a node rolled back, stopped and killed behind the whole daemon costs no ca
   expect(report.missing).toEqual([])
   expect(report.advanced).toBeGreaterThan(12)
   expect(report.requests).toBeGreaterThan(1000)
-  // Nobody waits for a node that hangs longer than for its first attempt and a second one.
+  // No caller waits longer for a hanging node than a first and a second attempt.
   expect(Math.max(...report.latenciesMs)).toBeLessThan(8000)
 }, 60_000)

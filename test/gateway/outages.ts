@@ -15,11 +15,11 @@ export interface OutageReport {
   readonly errors: readonly string[]
   /** Answers below what their caller had been given before it asked. */
   readonly lower: readonly string[]
-  /** Blocks that their caller had been told of, and that were not there. */
+  /** Blocks that their caller had seen and that were missing. */
   readonly missing: readonly string[]
   /** By how many blocks the chain went on meanwhile. */
   readonly advanced: number
-  /** By whom the answers were, and how often each. */
+  /** Number of answers by endpoint. */
   readonly answeredBy: Readonly<Record<string, number>>
   readonly latenciesMs: readonly number[]
 }

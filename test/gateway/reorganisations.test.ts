@@ -87,7 +87,7 @@ const trueHash = async (height: number) =>
   ((await anvil.call('eth_getBlockByNumber', [`0x${height.toString(16)}`, false])) as { hash: string }).hash
 
 describe('on a real node', () => {
-  test('what is final is told without it, and what was reorganised is told anew once that was seen', async () => {
+  test('final blocks are served without it, and reorganised ones are fetched again once that was seen', async () => {
     await anvil.mine(60)
     const { block, poll } = await open('ethereum', DEPTH)
     const tip = await anvil.height()
@@ -105,7 +105,7 @@ describe('on a real node', () => {
     }
   })
 
-  test('a transaction that was reorganised out of its block is asked for again', async () => {
+  test('a transaction that was reorganised out of its block is fetched again', async () => {
     const [from] = (await anvil.call('eth_accounts')) as [string]
     const hash = (await anvil.call('eth_sendTransaction', [{ from, to: from, value: '0x1' }])) as string
     await anvil.mine(1)

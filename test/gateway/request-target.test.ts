@@ -143,7 +143,7 @@ const HOSTILE = [
   `/ethereum/${'a'.repeat(100_000)}`,
 ]
 
-test.each(HOSTILE)('%j is refused, whoever asks and whatever there is', (url) => {
+test.each(HOSTILE)('%j is rejected for every caller and configuration', (url) => {
   for (const places of [PLACES, { names: new Set<string>(), hosts: new Map<string, string>() }]) {
     for (const target of [url, url.replace('ethereum', 'nowhere')]) {
       expect(readTarget(target, 'rpc.example.org', places)).toMatchObject({ kind: 'unknown-route' })
@@ -225,7 +225,7 @@ describe('a route', () => {
     ['avalanche', '/ext/my-chain/rpc', { kind: 'alias', allow: 'POST', path: 'my-chain/rpc' }],
     ['avalanche', '/ext/bc/C/admin', { kind: 'alias', allow: 'POST', path: 'bc/C/admin' }],
     ['multiversx', '/network/config', { kind: 'rest', allow: 'GET' }],
-  ] as const)('of %s at %j is told', (family, rest, route) => {
+  ] as const)('of %s at %j is recognised', (family, rest, route) => {
     expect(readRoute(family, rest, null)).toEqual(route)
   })
 

@@ -11,7 +11,7 @@ function read(target: string, extraMethods: readonly string[] = []) {
   return readRest({ rest, query, shards: SHARDS, extraMethods })
 }
 
-describe('what a proxy is asked, and an observer, which has no shards in its paths', () => {
+describe('requests to a proxy, and to an observer, which has no shards in its paths', () => {
   test('a block by hash', () => {
     expect(read(`/block/1/by-hash/${HASH}`)).toEqual({
       kind: 'operation',
@@ -47,7 +47,7 @@ describe('what a proxy is asked, and an observer, which has no shards in its pat
   })
 })
 
-describe('what means the same is asked in one way', () => {
+describe('equal requests have one canonical form', () => {
   test.each([
     ['withTxs=true&forHyperblock=true', '?forHyperblock=true&withTxs=true'],
     ['withLogs=false&withTxs=true', '?withTxs=true'],

@@ -7,7 +7,7 @@ const retryAfterMs = (reply: object) =>
   'rejection' in reply ? (reply.rejection as { retryAfterMs?: number }).retryAfterMs : undefined
 
 describe('where every node limits our rate', () => {
-  test('a read is told when the first of them may be asked again, and nobody is asked before', async () => {
+  test('a read learns when the first one is usable again, and none is used before', async () => {
     const a = await startBareNode(wait(60))
     const b = await startBareNode(wait(30))
     const { ask } = await setting({ a, b })
@@ -37,7 +37,7 @@ describe('where every node limits our rate', () => {
     expect(a.asked).toHaveLength(1)
   })
 
-  test('who asks one of them by name is told of that one', async () => {
+  test('a request to one of them by name learns about that one', async () => {
     const a = await startBareNode(wait(60))
     const b = await startBareNode(wait(5))
     const { ask } = await setting({ a, b })
@@ -48,7 +48,7 @@ describe('where every node limits our rate', () => {
     expect(retryAfterMs(reply)).toBeGreaterThan(30_000)
   })
 
-  test('what is sent once is told the same', async () => {
+  test('a request that is sent once learns the same', async () => {
     const a = await startBareNode(wait(60))
     const { ask } = await setting({ a })
     await ask()
@@ -80,7 +80,7 @@ describe('where every node limits our rate', () => {
   })
 })
 
-test('where nobody limits our rate, no time is told', async () => {
+test('without rate limits no time is given', async () => {
   const a = await startBareNode(sayStatus(502))
   const { ask } = await setting({ a })
 

@@ -61,7 +61,7 @@ test('TLS before 1.2 is refused, also after a reload', async () => {
   await setting.close()
 })
 
-test('one that speaks plain HTTP to it is cut off, and nobody else', async () => {
+test('a plain HTTP connection is closed, and no other', async () => {
   const setting = await open({ listen: { host: '127.0.0.1', port: 0, tls: A } })
 
   await expect(fetch(`http://127.0.0.1:${setting.port}/ethereum/${ID}`, { method: 'POST' })).rejects.toThrow()

@@ -12,14 +12,14 @@ const extra = (method: string, over: Partial<Operation> = {}, need: Need = { kin
 })
 const PROOF = extra('eth_getProof')
 
-describe('an error that says of nobody’s request that it is wrong', () => {
+describe('an error that does not say that the request is wrong', () => {
   const toNobody =
     (code: number): Answering =>
     (_, response) =>
       void response.end(`{"jsonrpc":"2.0","id":null,"error":{"code":${code},"message":"no"}}`)
 
   test.each([-32_700, -32_600, -32_602, -32_000])(
-    'is none to a read: the next endpoint is asked (%i)',
+    'is not final for a read: the next endpoint is tried (%i)',
     async (code) => {
       const a = await startBareNode(toNobody(code))
       const b = await startBareNode(() => 'from b')
@@ -56,7 +56,7 @@ describe('a node that has no such method', () => {
     ['geth', NOT_FOUND],
     ['EIP-1474', sayError(-32_004, 'method not supported')],
     ['avalanchego', sayError(-32_000, 'rpc: can\'t find method \\"health.GetLiveness\\"')],
-  ])('is asked for it once, and then not before those that may have it: %s', async (_, answering) => {
+  ])('is tried once, and then not before endpoints that may have it: %s', async (_, answering) => {
     const a = await startBareNode(answering)
     const b = await startBareNode(() => 'proof')
     const { ask } = await setting({ a, b }, FALLBACK)
@@ -67,7 +67,7 @@ describe('a node that has no such method', () => {
     expect(a.asked).toHaveLength(1)
   })
 
-  test('is asked for everything else as before', async () => {
+  test('is used for everything else as before', async () => {
     const a = await startBareNode((asked, response) =>
       asked.method === 'eth_getProof' ? NOT_FOUND(asked, response) : 'from a',
     )
@@ -79,7 +79,7 @@ describe('a node that has no such method', () => {
     expect(await ask()).toMatchObject({ endpoint: 'a', attempts: 1 })
   })
 
-  test('says so itself where nobody has it, and then at once', async () => {
+  test('passes the error on at once where no endpoint has the method', async () => {
     const a = await startBareNode(NOT_FOUND)
     const b = await startBareNode(sayError(-32_601, 'Method not found'))
     const { ask } = await setting({ a, b }, FALLBACK)

@@ -64,7 +64,7 @@ async function setting(names: readonly string[], over: Partial<Network> = {}, fa
 }
 
 describe('time alone', () => {
-  test('makes a result expire: the endpoint is then asked only when nobody is well', async () => {
+  test('makes a result expire: the endpoint is then used only without a healthy one', async () => {
     const { clock, select, poll, selector } = await setting(['a', 'b'])
     await clock.advance(15_000)
     await poll('b', 1000)
@@ -116,7 +116,7 @@ describe('among the well', () => {
     expect(name()).toBe(other)
   })
 
-  test('who has not got a method is asked for it last, for ten minutes; of hundreds the latest are remembered', async () => {
+  test('an endpoint without a method comes last for it, for ten minutes; of hundreds the latest are remembered', async () => {
     const { clock, name, of, poll } = await setting(['a', 'b'], {}, ['b'])
     for (let i = 0; i < 300; i++) of('a').unsupportedMethods.add(`eth_${i}`, clock.monotonic())
 
@@ -138,7 +138,7 @@ describe('among the well', () => {
     expect(name()).not.toBe(first)
   })
 
-  test('one that lies there with requests and says nothing is asked last', async () => {
+  test('an endpoint that leaves requests unanswered comes last', async () => {
     const { clock, name, of } = await setting(['a', 'b'], {}, ['b'])
     of('a').begin(clock.monotonic())
     expect(name()).toBe('a')
@@ -184,7 +184,7 @@ describe('among the well', () => {
 
     for (let i = 0; i < 4000; i++) {
       const upstream = select()?.upstream
-      if (upstream === undefined) throw new Error('nobody')
+      if (upstream === undefined) throw new Error('no upstream')
       asked.add(upstream.name)
       upstream.begin(clock.monotonic())
     }
@@ -196,7 +196,7 @@ describe('among the well', () => {
 })
 
 describe('heights', () => {
-  test('who has it is asked; then who must have it by now; a fallback that has it before a primary that has not', async () => {
+  test('endpoints that have it come first, then those that must have it by now; a fallback that has it before a primary that has not', async () => {
     const { clock, name, poll, of } = await setting(['a', 'b', 'f'], { blockTimeMs: 2000 }, ['f'])
     await poll('a', 1000)
     await poll('b', 1002)
@@ -221,7 +221,7 @@ describe('heights', () => {
     expect(selector.highestKnown(null)).toBe(1004)
   })
 
-  test('nobody can be higher than blocks come', async () => {
+  test('no endpoint can be ahead of the block rate', async () => {
     const { clock, selector, of } = await setting(['a', 'b', 'c'])
     of('c').heights.set(null, 5000, clock.now())
 

@@ -86,7 +86,7 @@ test('retries are there before the first one, which would else be no increase', 
   }
 })
 
-test('what is at work is told while it is', () => {
+test('requests in flight are reported while they last', () => {
   const series = createGatewaySeries()
   series.inFlight('ethereum', 1)
   series.inFlight('ethereum', 1)

@@ -120,7 +120,7 @@ describe('an endpoint in maintenance', () => {
     expect(before).toContain('heartline_network_endpoints{network="avalanche",state="maintenance"} 0\n')
   })
 
-  test('that nobody has polled has no up all the same', async () => {
+  test('without polls has no up', async () => {
     const { metrics, world, clock } = setUp()
     const now = clock.now()
 
@@ -152,7 +152,7 @@ describe('incidents', () => {
     ])
   })
 
-  test('of an endpoint that gets well and ill again and again are told until they are closed', async () => {
+  test('of a flapping endpoint are reported until they are closed', async () => {
     const { metrics, incidents } = setUp()
     const flapping = () =>
       metrics.render().then((text) => series(text, 'endpoint_flapping').map((line) => line.slice(-1)))

@@ -15,7 +15,7 @@ function setUp() {
   return { clock, recorder, ask: (count: number) => void (requests += count) }
 }
 
-test('a minute has the most of each, and of what is counted how many there were in it', async () => {
+test('a minute has the maximum of each gauge, and the increase of each counter', async () => {
   const { clock, recorder, ask } = setUp()
 
   recorder.loopBlocked(20)

@@ -101,7 +101,7 @@ describe('a request', () => {
 })
 
 describe('every way of failing is one kind', () => {
-  test('nobody listens', async () => {
+  test('the port is closed', async () => {
     const server = createServer()
     await once(server.listen(0, '127.0.0.1'), 'listening')
     const { port } = server.address() as { port: number }
@@ -198,7 +198,7 @@ describe('every way of failing is one kind', () => {
     }
   })
 
-  test('a name that nobody knows', async () => {
+  test('an unknown host name', async () => {
     const lookup = (_host: string, _options: object, done: (error: Error) => void): void =>
       done(Object.assign(new Error('getaddrinfo ENOTFOUND'), { code: 'ENOTFOUND' }))
     const client = nodeClient({ lookup: lookup as never })
@@ -292,7 +292,7 @@ describe('a compressed answer', () => {
     ['deflate', deflateSync(json)],
     ['br', brotliCompressSync(json)],
     ['identity', Buffer.from(json)],
-  ])('is undone though nobody asked for it (%s)', async (encoding, body) => {
+  ])('is decoded although not requested (%s)', async (encoding, body) => {
     const { url } = await rawNode((socket) => socket.write(answer(body, `Content-Encoding: ${encoding}\r\n`)))
 
     expect(bodyOf(await send(nodeClient(), url))).toBe(json)
@@ -416,7 +416,7 @@ describe('a deep answer', () => {
     expect(failureOf(await send(nodeClient(), url))).toEqual({ kind: 'too-deep', limit: 64 })
   })
 
-  test('that is no JSON is left to whoever reads it', async () => {
+  test('that is not JSON is left to the reader', async () => {
     const { url } = await rawNode((socket) => socket.write(answer(`<script>${'['.repeat(100)}`)))
 
     expect(bodyOf(await send(nodeClient(), url))).toContain('<script>')
@@ -488,7 +488,7 @@ describe('connections', () => {
     expect(await second).toMatchObject({ ok: true, waitedMs: 3000 })
   })
 
-  test('may become more at any time: whoever waits has one at once', async () => {
+  test('can be raised at any time: a waiting request gets one at once', async () => {
     let requests = 0
     let tellAll: () => void = () => {}
     const allAsked = new Promise<void>((resolve) => {
@@ -549,7 +549,7 @@ describe('connections', () => {
     expect(node.accepted()).toBe(3)
   })
 
-  test('grow no older than ten minutes, and nobody who asks notices the change', async () => {
+  test('are replaced after ten minutes, without an effect on requests', async () => {
     const clock = createFakeClock()
     const node = await rawNode((socket) => socket.write(answer('{}')))
     const client = nodeClient({ clock, maxConnections: 1 })
@@ -579,7 +579,7 @@ describe('connections', () => {
     expect(keyOf('https://node:1/a')).not.toBe(keyOf('https://node:1/a', { headers: { Host: 'other' } }))
   })
 
-  test('that nobody needs any more are closed', async () => {
+  test('that are no longer needed are closed', async () => {
     const node = await rawNode((socket) => socket.write(answer('{}')))
     const client = nodeClient()
     await send(client, node.url)
@@ -609,7 +609,7 @@ describe('a connection that the node closes just as we ask', () => {
     expect(node.accepted()).toBe(2)
   })
 
-  test('is asked again only once', async () => {
+  test('is sent again only once', async () => {
     let requests = 0
     const node = await rawNode((socket) => (++requests > 1 ? socket.resetAndDestroy() : socket.write(answer('{}'))))
     const client = nodeClient()

@@ -21,7 +21,7 @@ const ETHEREUM = endpoint('own-1', { checks: ['head'] })
 const AVALANCHE = endpoint('own-1', { network: 'avalanche', family: 'avalanche', checks: ['head'] })
 const SHARDED = endpoint('own-1', { network: 'multiversx', family: 'multiversx', shards: [0, 1, 2, METACHAIN] })
 
-/** Answers what it is asked; told apart are the newest block and one asked for by its height. */
+/** Answers with a different block for the newest one and for one by height. */
 type Reply = (response: ServerResponse, asked: { readonly what: string; readonly id: number }) => void
 
 /** A node whose `compared` answer is whatever it likes; all others are right ones. */
@@ -93,7 +93,7 @@ const at = (height: number, shard: Comparison['shard'] = null) => ({ shard, heig
 
 describe('a block to compare', () => {
   test.each([ETHEREUM, AVALANCHE])(
-    'is asked for once the head was read, over the same connection ($family)',
+    'is requested after the head was read, over the same connection ($family)',
     async (of) => {
       const node = await startNode(of.family, (response, { id }) => response.end(evmAnswer(id, EVM_HEIGHT - 2)))
       const told: (readonly ShardHead[])[] = []
@@ -110,7 +110,7 @@ describe('a block to compare', () => {
     },
   )
 
-  test('is asked for on each shard, and no more than one of it', async () => {
+  test('is requested once on each shard', async () => {
     const node = await startNode('multiversx', (response, { what }) => {
       const [, , shard, , nonce] = what.split('/')
       response.end(block(Number(shard), Number(nonce), OTHER_HASH))
@@ -146,13 +146,13 @@ describe('a block to compare', () => {
     const livenessOnly = { ...AVALANCHE, checks: ['liveness'] as const }
 
     const { compared } = await prober(livenessOnly, node.url).poll(livenessOnly, NEVER, () => {
-      throw new Error('not to be asked')
+      throw new Error('must not be requested')
     })
 
     expect(compared).toEqual([])
   })
 
-  test('costs nothing where none is wanted', async () => {
+  test('costs nothing if not requested', async () => {
     const node = await startNode('ethereum', (response) => response.end())
 
     const { compared } = await prober(ETHEREUM, node.url).poll(ETHEREUM, NEVER, () => [])

@@ -7,7 +7,7 @@ import { until } from '../support/daemon.ts'
 import { addressOf, answer, nodeClient, rawNode, send } from './support.ts'
 
 const POST = { method: 'POST', path: '/', body: '{"jsonrpc":"2.0","id":1}' } as const
-const nobody = new AbortController().signal
+const neverAborted = new AbortController().signal
 
 function forwarder(maxConnections = 8): NodeForwarder {
   const made = createNodeForwarder({ clock: systemClock, maxConnections })
@@ -20,14 +20,14 @@ function bodyOf(forwarded: Forwarded): string {
 }
 
 describe('a forwarded request', () => {
-  test('brings back status, bytes, and the headers that somebody asks for', async () => {
+  test('returns status, bytes, and requested headers', async () => {
     const { url } = await rawNode((socket) =>
       socket.write(
         answer('{"a":1}', 'Node-ID: NodeID-1\r\nretry-after: 7\r\ncontent-type: text/plain\r\n', '503 Busy'),
       ),
     )
 
-    const forwarded = await forwarder().forward(addressOf(url), POST, 5000, nobody)
+    const forwarded = await forwarder().forward(addressOf(url), POST, 5000, neverAborted)
 
     if (!forwarded.ok) throw new Error(forwarded.failure.kind)
     const { status, body } = forwarded.answer
@@ -43,7 +43,7 @@ describe('a forwarded request', () => {
       socket.write(answer('{}'))
     })
 
-    await forwarder().forward(addressOf(`${url}/KEY`, { headers: { 'x-api-key': 'k' } }), POST, 5000, nobody)
+    await forwarder().forward(addressOf(`${url}/KEY`, { headers: { 'x-api-key': 'k' } }), POST, 5000, neverAborted)
 
     const names = new Set([...seen.matchAll(/^([\w-]+): /gm)].map(([, name]) => name))
     expect(seen).toMatch(/^POST \/KEY HTTP/)
@@ -66,7 +66,7 @@ describe('a forwarded request', () => {
       socket.write(answer('', 'location: /elsewhere\r\n', '307 Temporary Redirect')),
     )
 
-    const forwarded = await forwarder().forward(addressOf(node.url), POST, 5000, nobody)
+    const forwarded = await forwarder().forward(addressOf(node.url), POST, 5000, neverAborted)
 
     expect(forwarded).toMatchObject({ ok: true, answer: { status: 307 } })
     expect(node.accepted()).toBe(1)
@@ -76,7 +76,7 @@ describe('a forwarded request', () => {
     const large = Buffer.alloc(3 * 1_048_576, 'x')
     const { url } = await rawNode((socket) => socket.write(answer(large)))
 
-    expect(bodyOf(await forwarder().forward(addressOf(url), POST, 5000, nobody))).toHaveLength(large.length)
+    expect(bodyOf(await forwarder().forward(addressOf(url), POST, 5000, neverAborted))).toHaveLength(large.length)
   })
 
   test.each(['gzip', 'br', 'deflate', 'x'])(
@@ -86,7 +86,7 @@ describe('a forwarded request', () => {
       const { url } = await rawNode((socket) => socket.write(answer(bomb, `content-encoding: ${encoding}\r\n`)))
       const before = process.memoryUsage().arrayBuffers
 
-      const forwarded = await forwarder().forward(addressOf(url), POST, 10_000, nobody)
+      const forwarded = await forwarder().forward(addressOf(url), POST, 10_000, neverAborted)
 
       expect(forwarded).toMatchObject({ ok: false, failure: { kind: 'bad-encoding' }, stage: 'body' })
       expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(8_000_000)
@@ -101,9 +101,9 @@ describe('a forwarded request', () => {
       more()
     })
 
-    const forwarded = await forwarder().forward(addressOf(stream.url), POST, 10_000, nobody)
+    const forwarded = await forwarder().forward(addressOf(stream.url), POST, 10_000, neverAborted)
     expect(forwarded).toMatchObject({ failure: { kind: 'too-large', limitBytes: 33_554_432 } })
-    const announced = await forwarder().forward(addressOf(huge.url), POST, 300, nobody)
+    const announced = await forwarder().forward(addressOf(huge.url), POST, 300, neverAborted)
     expect(announced.ok).toBe(false)
   })
 })
@@ -119,12 +119,12 @@ test('long answers that come in at once share a room: those that do not fit are 
   const nodes = createNodeForwarder({ clock: systemClock, maxConnections: 8, maxIncomingBytes: 10 * MEBIBYTE })
   onTestFinished(() => nodes.close())
   const address = addressOf(url)
-  const ask = (path = '/') => nodes.forward(address, { ...POST, path }, 60_000, nobody)
+  const ask = (path = '/') => nodes.forward(address, { ...POST, path }, 60_000, neverAborted)
 
   const many = Array.from({ length: 5 }, () => ask())
   const settled: Forwarded[] = []
   for (const one of many) void one.then((forwarded) => settled.push(forwarded))
-  // Who does not fit is told at once; the others wait for their last byte.
+  // A request beyond the limit fails at once; the others wait for their last byte.
   await until(() => settled.length > 0 && settled.length + 2 >= many.length && sockets.length === 5, 'some do not fit')
   expect(bodyOf(await ask('/short'))).toBe('{}')
   for (const socket of sockets) if (!socket.destroyed) socket.write('a')
@@ -140,14 +140,14 @@ test('long answers that come in at once share a room: those that do not fit are 
   )
   // The room is free again.
   const again = ask()
-  await until(() => sockets.length === 6, 'it is asked')
+  await until(() => sockets.length === 6, 'it is sent')
   sockets[5]?.write('a')
   expect(bodyOf(await again)).toHaveLength(3 * MEBIBYTE + 1)
 }, 60_000)
 
-describe('how far it came is told', () => {
-  test('nobody listens', async () => {
-    const forwarded = await forwarder().forward(addressOf('http://127.0.0.1:1'), POST, 5000, nobody)
+describe('the stage of a failure is reported', () => {
+  test('the port is closed', async () => {
+    const forwarded = await forwarder().forward(addressOf('http://127.0.0.1:1'), POST, 5000, neverAborted)
 
     expect(forwarded).toMatchObject({ failure: { kind: 'refused' }, stage: 'unsent', waited: false })
   })
@@ -160,20 +160,23 @@ describe('how far it came is told', () => {
     const hanging = await rawNode((socket) => void (bytes !== '' && socket.write(bytes)))
     const closing = await rawNode((socket) => socket.end(bytes))
 
-    expect(await forwarder().forward(addressOf(hanging.url), POST, 100, nobody)).toMatchObject({
+    expect(await forwarder().forward(addressOf(hanging.url), POST, 100, neverAborted)).toMatchObject({
       failure: { kind: 'timeout', afterMs: 100 },
       stage,
     })
-    expect(await forwarder().forward(addressOf(closing.url), POST, 5000, nobody)).toMatchObject({ ok: false, stage })
+    expect(await forwarder().forward(addressOf(closing.url), POST, 5000, neverAborted)).toMatchObject({
+      ok: false,
+      stage,
+    })
   })
 
   test('no connection became free', async () => {
     const { url } = await rawNode(() => {})
     const nodes = forwarder(1)
     const address = addressOf(url)
-    const first = nodes.forward(address, POST, 400, nobody)
+    const first = nodes.forward(address, POST, 400, neverAborted)
 
-    expect(await nodes.forward(address, POST, 100, nobody)).toMatchObject({ stage: 'unsent', waited: true })
+    expect(await nodes.forward(address, POST, 100, neverAborted)).toMatchObject({ stage: 'unsent', waited: true })
     expect(await first).toMatchObject({ stage: 'asked', waited: false })
   })
 })
@@ -186,10 +189,10 @@ describe('sent once', () => {
     })
     const nodes = forwarder()
     const address = addressOf(racing.url)
-    await nodes.forward(address, POST, 5000, nobody)
+    await nodes.forward(address, POST, 5000, neverAborted)
     const once = { ...POST, body: '{"id":2}', once: true }
 
-    expect(await nodes.forward(address, once, 5000, nobody)).toMatchObject({
+    expect(await nodes.forward(address, once, 5000, neverAborted)).toMatchObject({
       failure: { kind: 'reset' },
       stage: 'asked',
     })
@@ -221,7 +224,7 @@ test('polls and forwarded requests do not wait for each other', async () => {
     if (request.startsWith('GET')) socket.write(answer('{}'))
   })
   const nodes = forwarder(1)
-  const hanging = nodes.forward(addressOf(url), POST, 1000, nobody)
+  const hanging = nodes.forward(addressOf(url), POST, 1000, neverAborted)
 
   expect(await send(nodeClient({ maxConnections: 1 }), url)).toMatchObject({ ok: true })
   await hanging
@@ -230,7 +233,7 @@ test('polls and forwarded requests do not wait for each other', async () => {
 test('an endpoint that is configured away still answers what is under way', async () => {
   const { url } = await rawNode((socket) => void setTimeout(() => socket.write(answer('{"late":1}')), 100))
   const nodes = forwarder()
-  const under = nodes.forward(addressOf(url), POST, 5000, nobody)
+  const under = nodes.forward(addressOf(url), POST, 5000, neverAborted)
   await systemClock.sleep(20)
 
   nodes.retain([])

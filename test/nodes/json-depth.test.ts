@@ -21,7 +21,7 @@ function naiveDepth(text: string): number {
 }
 
 describe('the depth of a JSON text', () => {
-  test('is told as a walk over every character tells it, for any JSON', () => {
+  test('equals that of a walk over every character, for any JSON', () => {
     fc.assert(
       fc.property(fc.json({ maxDepth: 8 }), fc.nat(8), (text, limit) => {
         expect(nestsDeeper(text, limit)).toBe(naiveDepth(text) > limit)
@@ -29,7 +29,7 @@ describe('the depth of a JSON text', () => {
     )
   })
 
-  test('is told likewise for texts that are no JSON, full of quotes, backslashes and brackets', () => {
+  test('equals it also for invalid JSON full of quotes, backslashes and brackets', () => {
     fc.assert(
       fc.property(
         fc.string({ unit: fc.constantFrom('"', '\\', '[', ']', '{', '}', 'a'), maxLength: 60 }),
@@ -50,7 +50,7 @@ describe('the depth of a JSON text', () => {
     expect(nestsDeeper(JSON.stringify({ message: '[{'.repeat(1000) }), 64)).toBe(false)
   })
 
-  test('of a mebibyte of brackets, quotes or backslashes is told within 50 ms', () => {
+  test('of a mebibyte of brackets, quotes or backslashes is known within 50 ms', () => {
     for (const unit of ['[', '"', '\\', '[]', '"\\"', '{"a":', '["\\\\"]']) {
       const text = '[]'.repeat(70) + unit.repeat(Math.floor(1_048_576 / unit.length))
 

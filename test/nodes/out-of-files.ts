@@ -16,7 +16,7 @@ const taken: number[] = []
 try {
   for (;;) taken.push(openSync('/dev/null', 'r'))
 } catch {
-  // None is left.
+  // All are used.
 }
 const deadline = new Deadline(systemClock, 5000, new AbortController().signal)
 const sent = await client.send(address, { method: 'GET', path: '/', body: null }, deadline)

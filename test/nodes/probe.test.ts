@@ -26,7 +26,7 @@ interface HttpNode {
 
 type Reply = (path: string, method: string, response: ServerResponse) => string | null
 
-/** A node that answers a path, and a JSON-RPC method, with a text; `null` is no answer at all. Ids are put right. */
+/** A node that answers a path, and a JSON-RPC method, with a text; `null` means no answer. Ids are put right. */
 async function httpNode(reply: Reply): Promise<HttpNode> {
   const asked: string[] = []
   let accepted = 0

@@ -27,7 +27,7 @@ describe.skipIf(!available)('a node over TLS', () => {
     expect(client.tlsNotAfter(address)).toBe(Date.parse('2040-12-31T23:59:59Z'))
   })
 
-  test('is asked by its name, which its certificate must carry', async () => {
+  test('is contacted by its name, which its certificate must contain', async () => {
     const { url } = await tlsNode(authority.issue({ san: 'DNS:node.example' }))
     const lookup = (_host: string, { all }: { all?: boolean }, done: (...args: unknown[]) => void): void =>
       all ? done(null, [{ address: '127.0.0.1', family: 4 }]) : done(null, '127.0.0.1', 4)
@@ -65,7 +65,7 @@ describe.skipIf(!available)('a node over TLS', () => {
     }
   })
 
-  test('may be anybody where insecure is set', async () => {
+  test('may be anyone’s if insecure is set', async () => {
     const { url } = await tlsNode(authority.selfSigned)
 
     expect(bodyOf(await send(nodeClient(), addressOf(url, { insecure: true })))).toBe('{}')

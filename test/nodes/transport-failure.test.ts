@@ -21,7 +21,7 @@ test.each([
   ['ECONNRESET', { kind: 'reset' }],
   ['EPIPE', { kind: 'reset' }],
   ['ERR_SSL_WRONG_VERSION_NUMBER', { kind: 'tls', problem: 'protocol' }],
-])('%s is told as %j', (code, failure) => {
+])('%s becomes %j', (code, failure) => {
   expect(transportFailure(coded(code), 'asked', 5000)).toEqual(failure)
 })
 
@@ -40,7 +40,7 @@ test('a host that fails at each of its addresses fails as at its first', () => {
   expect(transportFailure(error, 'asked', 5000)).toEqual({ kind: 'refused' })
 })
 
-test('any other error is told by how far the answer had come', () => {
+test('any other error depends on how far the answer had come', () => {
   fc.assert(
     fc.property(fc.string(), (code) => {
       fc.pre(!/^[A-Z]/.test(code))

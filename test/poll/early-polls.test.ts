@@ -197,7 +197,7 @@ describe('an item that is hastened', () => {
     expect(made.runs.map((run) => run.key).sort()).toEqual(['e0', 'e1'])
   })
 
-  test('and is not known, or no longer, is nobody', async () => {
+  test('and is unknown, or removed, has no effect', async () => {
     const made = world(items(2))
     await made.clock.advance(INTERVAL_MS)
     made.scheduler.pollSoon('e1')
@@ -205,7 +205,7 @@ describe('an item that is hastened', () => {
     made.runs.length = 0
 
     made.scheduler.pollSoon('e1')
-    made.scheduler.pollSoon('nobody')
+    made.scheduler.pollSoon('missing')
     await made.clock.advance(INTERVAL_MS)
 
     expect(made.runs.map((run) => run.key)).toEqual(['e0'])

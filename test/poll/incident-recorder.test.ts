@@ -58,7 +58,7 @@ function house(names = ['a', 'b', 'c']): House {
 const lines = ({ log }: House) => log.lines.map(({ level, message }) => `${level} ${message}`)
 
 describe('what is written down', () => {
-  test('goes to the log of open incidents, to the store and to whoever reads our log, once for each change', () => {
+  test('goes to the open incidents, to the store and to the log, once for each change', () => {
     const here = house()
     let height = 1000
     here.poll(5, () => height++)

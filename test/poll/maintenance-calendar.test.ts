@@ -40,7 +40,7 @@ const spans = (periods: readonly MaintenancePeriod[]) =>
   periods.map(({ from, until }) => [from, until].map((at) => new Date(at).toISOString().slice(5, 16)).join(' – '))
 
 describe('the plan', () => {
-  test('is told at once: what runs, and what begins within eight days, by time', () => {
+  test('is announced at once: what runs, and what begins within eight days, by time', () => {
     const { calls } = planned([
       once(NOON + 8 * DAY_MS + 1, NOON + 9 * DAY_MS, { name: 'too far' }),
       once(NOON + 8 * DAY_MS, NOON + 20 * DAY_MS, { name: 'last' }),
@@ -123,7 +123,7 @@ describe('days on which clocks are changed', () => {
 })
 
 describe('time', () => {
-  test('every border is told when it comes, and every hour that none comes', async () => {
+  test('every start and end is announced, and every hour without one', async () => {
     const { clock, calls, log } = planned([once(NOON + 90 * MINUTE_MS, NOON + 100 * MINUTE_MS)])
 
     await clock.advance(4 * HOUR_MS)

@@ -116,7 +116,7 @@ test('a node that asked to be left alone is not visited, and one that asks so in
   expect(skips).toContain('rate-limited')
 })
 
-test('nobody visits what is not configured, and stopping ends the waiting', async () => {
+test('an unknown endpoint is not polled, and stopping ends the waiting', async () => {
   const items = [item('a', { limits: [{ name: 'host', concurrency: 1 }] })]
   const { clock, scheduler, visit } = world({ items, pollMs: 5000 })
   scheduler.start()
@@ -125,7 +125,7 @@ test('nobody visits what is not configured, and stopping ends the waiting', asyn
   const waiting = visit('a')
   const stopped = scheduler.stop()
 
-  expect(await visit('nobody')).toEqual({ kind: 'unknown-item' })
+  expect(await visit('missing')).toEqual({ kind: 'unknown-item' })
   expect(await waiting).toEqual({ kind: 'no-place' })
   expect(await visit('a')).toEqual({ kind: 'no-place' })
   await stopped

@@ -21,7 +21,7 @@ function house() {
 }
 
 describe('a case', () => {
-  test('that is clear is decided at once, and nobody is asked for help', () => {
+  test('that is clear is decided at once, without a witness', () => {
     const { docket, known, decided, waited } = house()
     known.set(1, 'fair')
 

@@ -182,7 +182,7 @@ describe('an outage', () => {
     expect(second.entry().tally.stateChanges).toBe(0)
   })
 
-  test('that was saved by a version nobody knows is no reason to stop', () => {
+  test('saved by an unknown version is ignored', () => {
     const { poller, entry } = house()
 
     poller.restore([{ endpoint: KEY, at: 0, value: { streaks: 'yes' } }], [])

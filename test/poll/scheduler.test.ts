@@ -127,7 +127,7 @@ describe('limits', () => {
     expect(keys.size).toBe(100)
   })
 
-  test('a busy host holds up nobody else', async () => {
+  test('a busy host delays no other host', async () => {
     const busy = items(20, 1000, { limits: [{ name: 'host one', concurrency: 2 }] })
     const others = items(20, 1000).map((item) => ({ ...item, key: `other-${item.key}` }))
     const made = world([...busy, ...others], { durationMs: 400 })

@@ -18,7 +18,7 @@ function watched() {
   return { clock, jumps, holds, watch }
 }
 
-test('a wall clock set an hour forward or back is told once', async () => {
+test('a wall clock set an hour forward or back is reported once', async () => {
   const { clock, jumps, holds } = watched()
   await clock.advance(10_000)
 
@@ -31,7 +31,7 @@ test('a wall clock set an hour forward or back is told once', async () => {
   expect(holds).toEqual([])
 })
 
-test('a blocked loop is told once, as soon as anybody looks; it is no step, nor is a slow drift', async () => {
+test('a blocked loop is reported once, at the next check; neither it nor a slow drift is a step', async () => {
   const { clock, jumps, holds, watch } = watched()
 
   clock.blockLoop(60_000)

@@ -6,7 +6,7 @@ import { anyTimeline, play } from '../support/timelines.ts'
  * The ground truth is in `timelines.ts` with each fault: from which poll on it can be seen, and which verdict is right.
  * `npm run reliability` plays thousands of these.
  */
-test('every fault is found and over in time, no healthy endpoint is blamed, and none is down by our own fault', {
+test('every fault is found and over in time, no healthy endpoint is blamed, and no endpoint is down by a fault of this machine', {
   timeout: 60_000,
 }, async () => {
   await fc.assert(

@@ -66,7 +66,7 @@ export const YOUNG_BLOCKS = 64
 const NETWORK_TTL_MS = 30_000
 
 /**
- * The highest height of a chain that is final; -1 where none is known. Without `finalByNode`, a block is final when `depth` blocks
+ * The highest height of a chain that is final; -1 if unknown. Without `finalByNode`, a block is final when `depth` blocks
  * stand on it (`final_depth`): the monitor polls `latest` alone, and so does not know what Ethereum nodes call finalized.
  */
 export function finalHeight(

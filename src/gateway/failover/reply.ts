@@ -86,7 +86,7 @@ interface FailedRequest {
   /** No attempt got a connection in time. */
   readonly waitedForConnections: boolean
   readonly leftMs: number
-  /** How long until the first rate-limited endpoint may be used again; `null` where none is limited. */
+  /** How long until the first rate-limited endpoint may be used again; `null` if no endpoint is rate-limited. */
   readonly rateLimitedForMs: () => number | null
 }
 

@@ -99,7 +99,7 @@ interface OverviewInput {
   readonly now: number
 }
 
-/** The order a gateway would start with where none is enabled: by verdicts and latencies of polls alone. */
+/** The order in which a gateway would start, if it is not enabled: by verdicts and latencies of polls alone. */
 export function previewOf(network: BoardNetwork, now: UnixMs): readonly PreviewedEndpoint[] {
   const candidates = candidatesOf(network, now)
   const ranking = rank(candidates)

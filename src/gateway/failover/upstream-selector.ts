@@ -123,7 +123,7 @@ export function createUpstreamSelector({ network, board, clock, upstreamOf }: Up
 export interface UpstreamSelector {
   /** `null`: there is no endpoint left that the request may be sent to. */
   select(criteria: SelectionCriteria): RankedUpstream | null
-  /** How long until the first rate-limited endpoint that could serve this may be used again; `null` where none is limited. */
+  /** How long until the first rate-limited endpoint that could serve this may be used again; `null` if no endpoint is rate-limited. */
   rateLimitedForMs(criteria: Pick<SelectionCriteria, 'need' | 'isRead' | 'proxiesOnly'>): number | null
   /** The highest block that an endpoint on this chain has, usable now or not; `null` where nothing is known. */
   highestKnown(shard: Shard): number | null

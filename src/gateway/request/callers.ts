@@ -53,7 +53,7 @@ export interface CallerTally {
 const MAX_ID_LENGTH = 512
 
 /**
- * Digests are salted anew in every process, so that nobody can choose what the digest of a guess begins with: the table lookup does
+ * Each process has its own salt, so that a guess with a chosen digest prefix cannot be prepared: the table lookup does
  * not show how close a guess is, and the comparison takes the same time for all.
  */
 export function createCallers({ clock }: { readonly clock: Pick<Clock, 'monotonic'> }): Callers {

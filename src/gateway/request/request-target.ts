@@ -6,7 +6,7 @@ const MAX_TARGET = 8192
 
 /**
  * Splits a request target strictly: nothing is decoded, cut or normalised, because two readers that understand a path differently are a
- * way around a rule. A character outside the plain alphabet of our routes is rejected, whoever sends it.
+ * way around a rule. A character outside the plain alphabet of our routes is rejected from every caller.
  */
 export function readTarget(
   url: string,
@@ -82,7 +82,7 @@ function alphabet(others: string): Uint8Array {
   return table
 }
 
-/** The offset where the path ends; -1 unless it is `/` and plain segments: none `.` or `..`, none but the last empty. */
+/** The offset where the path ends; -1 unless it is `/` and plain segments: no `.` or `..`, and only the last may be empty. */
 function plainPathEnd(url: string): number {
   if (url.charCodeAt(0) !== SLASH) return -1
   let segment = 1

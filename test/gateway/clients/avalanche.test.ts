@@ -98,7 +98,7 @@ describe('Admin.alias', () => {
   })
 })
 
-test('a wrong endpoint_id is told as such', async () => {
+test('a wrong endpoint_id is reported as such', async () => {
   await expect(clientOf('old', WRONG).Health().getLiveness()).rejects.toMatchObject({
     response: { status: 401, data: { error: { code: -32_099, message: 'Authentication failed' } } },
   })

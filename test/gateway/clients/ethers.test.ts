@@ -8,7 +8,7 @@ afterAll(() => providers.forEach((provider) => provider.destroy()))
 
 function providerOf(url: string, options: ConstructorParameters<typeof JsonRpcProvider>[2] = {}): JsonRpcProvider {
   const request = new FetchRequest(url)
-  // One answer is enough to judge by: else it comes again for up to a minute when it is told to.
+  // One answer is enough: otherwise ethers retries for up to a minute.
   request.setThrottleParams({ maxAttempts: 1 })
   const provider = new JsonRpcProvider(request, undefined, options)
   providers.push(provider)
@@ -56,7 +56,7 @@ describe.each([
   })
 })
 
-describe('ethers is told', () => {
+describe('ethers reports', () => {
   const options = { staticNetwork: Network.from(31_337) }
 
   test('that the endpoint_id is wrong', async () => {

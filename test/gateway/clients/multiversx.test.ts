@@ -74,7 +74,7 @@ describe('the MultiversX SDK sees through the gateway what the node shows', () =
   })
 })
 
-describe('the MultiversX SDK is told', () => {
+describe('the MultiversX SDK reports', () => {
   const words = (provider: ProxyNetworkProvider, path: string) =>
     provider.doGetGeneric(path).then(
       () => 'nothing is wrong',

@@ -4,7 +4,7 @@ import { type DaemonOptions, type RunningDaemon, removeFolder, startDaemon } fro
 
 export const ID = 'wallet-0123456789abcdef'
 export const OPERATOR = 'operator-0123456789abcdef'
-export const WRONG = 'somebody-0123456789abcdef'
+export const WRONG = 'stranger-0123456789abcdef'
 
 export interface ClientSetting {
   readonly daemon: RunningDaemon

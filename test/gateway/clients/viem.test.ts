@@ -79,7 +79,7 @@ describe('viem sees through the gateway what the node shows', () => {
   })
 })
 
-describe('viem is told', () => {
+describe('viem reports', () => {
   test('that a method is not allowed, and does not ask again', async () => {
     const before = await requests()
 

@@ -44,7 +44,7 @@ describe('web3 sees through the gateway what the node shows', () => {
   })
 })
 
-describe('web3 is told', () => {
+describe('web3 reports', () => {
   test('that something is not there', async () => {
     await expect(through.eth.getTransaction(`0x${'ab'.repeat(32)}`)).rejects.toThrow(/Transaction not found/)
   })

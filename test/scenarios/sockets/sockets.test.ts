@@ -72,7 +72,7 @@ describe.concurrent('one node', () => {
     await stage.expectNeverAccused('a', 'c')
   })
 
-  test('that hangs is down, and delays nobody else’s polls', { timeout: LONG }, async () => {
+  test('that hangs is down, and delays no other endpoint’s polls', { timeout: LONG }, async () => {
     const stage = await theatre.stage('hangs')
 
     stage.node('b').inject({ kind: 'hang' })
@@ -127,7 +127,7 @@ describe.concurrent('a liar a billion blocks ahead', () => {
     ['three', 'liar-of-three', ['a', 'c']],
     ['two', 'liar-of-two', ['a']],
   ])(
-    'of %s makes nobody else lag, and is not where the chain is',
+    'of %s makes no other endpoint lag, and is not the reference head',
     { timeout: LONG },
     async (_count, network, honest) => {
       const stage = await theatre.stage(network)
@@ -186,7 +186,7 @@ describe.concurrent('a fork', () => {
     await stage.expectNeverAccused('a', 'b', 'c')
   })
 
-  test('of two against two is the network’s, and nobody is blamed', { timeout: LONG }, async () => {
+  test('of two against two is the network’s, and no endpoint is blamed', { timeout: LONG }, async () => {
     const stage = await theatre.stage('split')
     const fork = { kind: 'fork', depth: 3, branch: 1, at: stage.chain.height(null) + 2 } as const
 
@@ -205,7 +205,9 @@ describe.concurrent('a fork', () => {
 })
 
 describe.concurrent('a halt of the whole chain', () => {
-  test('is the network’s: it is halted, and nobody is blamed, also when it goes on', { timeout: LONG }, async () => {
+  test('is the network’s: it is halted, and no endpoint is blamed, also when it continues', {
+    timeout: LONG,
+  }, async () => {
     const stage = await theatre.stage('halt')
 
     stage.chain.halt()

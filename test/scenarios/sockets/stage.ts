@@ -12,7 +12,7 @@ import {
   until,
 } from '../../support/daemon.ts'
 
-/** A busy machine takes its time to answer: whoever is well must not miss two deadlines in a row. */
+/** Long enough that a healthy node on a busy machine does not miss two deadlines in a row. */
 export const INTERVAL_MS = 1000
 export const BLOCK_MS = 1000
 const LOOK_EVERY_MS = 50
@@ -43,7 +43,7 @@ export interface Stage {
   /** All of this network since everybody was up, the newest first. */
   incidents(): Promise<readonly IncidentView[]>
   /**
-   * These endpoints are up, and at no moment that anybody could have seen were they anything else, or under any condition;
+   * These endpoints are up, and never visibly anything else, or under any condition;
    * no incident is theirs.
    */
   expectNeverAccused(...names: readonly string[]): Promise<void>
