@@ -441,7 +441,7 @@ describe('what is no read is sent once', () => {
     expect(await ask()).toMatchObject({ kind: 'result', endpoint: 'a', degraded: true })
   })
 
-  test('its answer carries the node's own id', async () => {
+  test('its answer carries the own id of the node', async () => {
     const a = await startBareNode((asked, response) => {
       response.setHeader('node-id', 'NodeID-1')
       response.end(`{"jsonrpc":"2.0","result":{},"id":${asked.id}}`)
