@@ -1,7 +1,6 @@
 import type { StripsView } from '../src/http/wire-history.ts'
 import { api } from './api.ts'
-import { checkDaemon } from './contact.ts'
-import { follow, type LiveConnection } from './live.ts'
+import { checkDaemon, follow, type LiveConnection } from './live.ts'
 import { storeToken, token } from './session.ts'
 import { createSettings } from './settings.ts'
 import { takeOver } from './take-over.ts'

@@ -3,34 +3,6 @@ import { momentAt, readingAt } from './views/chart.ts'
 import type { Chart, ChartGroup, Moment } from './views/chart-group.ts'
 import type { Settings } from './views/view.ts'
 
-export interface Showing {
-  readonly page: HTMLElement
-  readonly group: ChartGroup
-  readonly theme: Settings['theme']
-  readonly goTo: (path: string) => void
-}
-
-export interface Drawn {
-  readonly chart: Chart
-  readonly plot: uPlot
-  readonly place: HTMLElement
-}
-
-export interface ChartCursorDeps {
-  readonly shown: () => Showing | null
-  readonly drawn: () => readonly Drawn[]
-}
-
-/** A cursor at one time, shown in every chart and in the timeline above them. */
-export interface ChartCursor {
-  /** `null` hides the cursor. */
-  point(atMs: number | null): void
-  /** Shows the cursor again after a redraw. */
-  again(): void
-}
-
-const PAGE_STEP = 12
-
 /** Follows the pointer and the keys: arrows, Home, End and page keys move; Enter and + zoom in, - zooms out, Escape hides. */
 export function createChartCursor({ shown, drawn }: ChartCursorDeps): ChartCursor {
   const line = document.createElement('i')
@@ -114,6 +86,34 @@ export function createChartCursor({ shown, drawn }: ChartCursorDeps): ChartCurso
 
   return { point, again: () => point(pointed) }
 }
+
+export interface Showing {
+  readonly page: HTMLElement
+  readonly group: ChartGroup
+  readonly theme: Settings['theme']
+  readonly goTo: (path: string) => void
+}
+
+export interface Drawn {
+  readonly chart: Chart
+  readonly plot: uPlot
+  readonly place: HTMLElement
+}
+
+export interface ChartCursorDeps {
+  readonly shown: () => Showing | null
+  readonly drawn: () => readonly Drawn[]
+}
+
+/** A cursor at one time, shown in every chart and in the timeline above them. */
+export interface ChartCursor {
+  /** `null` hides the cursor. */
+  point(atMs: number | null): void
+  /** Shows the cursor again after a redraw. */
+  again(): void
+}
+
+const PAGE_STEP = 12
 
 function isIn(target: EventTarget | null): boolean {
   return target instanceof Element && target.matches('[data-timeline], [data-chart]')

@@ -2,29 +2,6 @@ import uPlot from 'uplot'
 import { momentAt, UNITS } from './views/chart.ts'
 import type { Band, Chart, ChartGroup, Series } from './views/chart-group.ts'
 
-export interface ChartOptions {
-  readonly chart: Chart
-  readonly group: ChartGroup
-  readonly place: HTMLElement
-  readonly zoom: (fromMs: number, toMs: number) => void
-  readonly point: (atMs: number | null) => void
-}
-
-type Colours = Readonly<Record<(typeof COLOURS)[number], string>>
-const COLOURS = [
-  'ink',
-  'soft',
-  'line',
-  'lane',
-  'hatch',
-  'degraded',
-  'down',
-  'maintenance',
-  'degraded-wash',
-  'down-wash',
-  'maintenance-wash',
-] as const
-
 /** The uPlot options of a chart: shared time axis, with incidents and unknown time as bands behind the lines. */
 export function optionsOf({ chart, group, place, zoom, point }: ChartOptions): uPlot.Options {
   const colours = readColours(place)
@@ -93,6 +70,29 @@ export function optionsOf({ chart, group, place, zoom, point }: ChartOptions): u
     },
   }
 }
+
+export interface ChartOptions {
+  readonly chart: Chart
+  readonly group: ChartGroup
+  readonly place: HTMLElement
+  readonly zoom: (fromMs: number, toMs: number) => void
+  readonly point: (atMs: number | null) => void
+}
+
+type Colours = Readonly<Record<(typeof COLOURS)[number], string>>
+const COLOURS = [
+  'ink',
+  'soft',
+  'line',
+  'lane',
+  'hatch',
+  'degraded',
+  'down',
+  'maintenance',
+  'degraded-wash',
+  'down-wash',
+  'maintenance-wash',
+] as const
 
 /** uPlot declares its scale distributions as a const enum, which does not exist at run time. */
 const LOGARITHMIC: object = { distr: 3, log: 10 }

@@ -1,5 +1,3 @@
-const FEEDBACK_MS = 2000
-
 /** Copies the text of the element named by `data-copy`, and shows `data-copied` on the button. Loaded on first use. */
 export async function copy(button: HTMLElement): Promise<void> {
   const from = document.getElementById(button.dataset.copy ?? '')
@@ -13,6 +11,8 @@ export async function copy(button: HTMLElement): Promise<void> {
     label.data = before
   }, FEEDBACK_MS)
 }
+
+const FEEDBACK_MS = 2000
 
 async function copyText(from: HTMLElement): Promise<boolean> {
   try {

@@ -1,13 +1,3 @@
-/** Elements that consist of cells with a text each. */
-export interface Readable {
-  readonly selector: string
-  /** Cells per press of a page key. */
-  readonly far: number
-  cellsOf(one: HTMLElement): number
-  /** Empty if the cell has no data. */
-  tell(one: HTMLElement, at: number): string
-}
-
 /** Shows the text of the cell under the pointer; sliders also follow the arrow keys, page keys, Home and End. */
 export function moveCursor(readables: readonly Readable[], first: Event): void {
   const tip = document.createElement('div')
@@ -81,6 +71,16 @@ export function moveCursor(readables: readonly Readable[], first: Event): void {
   // The event that loaded this file happened before the listeners were added.
   if (first instanceof PointerEvent) point(first)
   else enter(first)
+}
+
+/** Elements that consist of cells with a text each. */
+export interface Readable {
+  readonly selector: string
+  /** Cells per press of a page key. */
+  readonly far: number
+  cellsOf(one: HTMLElement): number
+  /** Empty if the cell has no data. */
+  tell(one: HTMLElement, at: number): string
 }
 
 interface Found {

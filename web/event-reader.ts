@@ -1,10 +1,3 @@
-export interface ServerEvent {
-  readonly name: string
-  readonly data: string
-  /** Empty if the event has none. */
-  readonly id: string
-}
-
 /**
  * Reads server-sent events from a response (HTML standard, 9.2.6): `EventSource` cannot send `Authorization`.
  * Calls `heard` for all received data, comments included, because all of it is a sign of life.
@@ -26,6 +19,13 @@ export async function readEvents(
       if (event.data !== '') receive(event)
     }
   }
+}
+
+export interface ServerEvent {
+  readonly name: string
+  readonly data: string
+  /** Empty if the event has none. */
+  readonly id: string
 }
 
 function eventOf(block: string): ServerEvent {

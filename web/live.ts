@@ -5,29 +5,6 @@ import { authHeaders } from './session.ts'
 import { applyEvent, applyIncident } from './views/model.ts'
 import type { Contact, Model } from './views/view.ts'
 
-export type Live = Pick<Model, 'status' | 'incidents' | 'contact' | 'nowMs'>
-
-/** The daemon sends something every 5 s. After twice that time the page must not look live. */
-const STALE_AFTER_MS = 10_000
-/** A stream that is silent for longer is treated as broken. */
-const DEAD_AFTER_MS = 15_000
-const POLL_EVERY_MS = 5000
-const RETRY_MS = 2000
-
-export interface LiveConnection {
-  current(): Live
-  stop(): void
-}
-
-export interface FollowOptions {
-  /** Called for every change. */
-  readonly changed: () => void
-  /** Called when the daemon is back after a loss of contact: it may have been updated. */
-  readonly returned: () => void
-  /** Called when the daemon rejects the token. */
-  readonly refused: () => void
-}
-
 /** Follows the daemon by server-sent events, or by polling while events do not get through. */
 export function follow({ changed, returned, refused }: FollowOptions): LiveConnection {
   const startedAt = instant()
@@ -143,6 +120,29 @@ export function follow({ changed, returned, refused }: FollowOptions): LiveConne
   }
 }
 
+export type Live = Pick<Model, 'status' | 'incidents' | 'contact' | 'nowMs'>
+
+/** The daemon sends something every 5 s. After twice that time the page must not look live. */
+const STALE_AFTER_MS = 10_000
+/** A stream that is silent for longer is treated as broken. */
+const DEAD_AFTER_MS = 15_000
+const POLL_EVERY_MS = 5000
+const RETRY_MS = 2000
+
+export interface LiveConnection {
+  current(): Live
+  stop(): void
+}
+
+export interface FollowOptions {
+  /** Called for every change. */
+  readonly changed: () => void
+  /** Called when the daemon is back after a loss of contact: it may have been updated. */
+  readonly returned: () => void
+  /** Called when the daemon rejects the token. */
+  readonly refused: () => void
+}
+
 interface Moment {
   readonly monotonicMs: number
   readonly wallMs: number
@@ -164,4 +164,19 @@ function contactAfter(silentMs: number, isFirst: boolean, by: 'events' | 'pollin
 
 function pause(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms))
+}
+
+/**
+ * Whether the daemon is the one that this page came from, another one with other files (after an update this page cannot
+ * load its remaining files), or gone.
+ */
+export async function checkDaemon(): Promise<'same' | 'other' | 'gone'> {
+  try {
+    // The address of this script contains a hash of its content.
+    const answer = await fetch(import.meta.url, { method: 'HEAD', cache: 'no-store' })
+    if (answer.status === 404) return 'other'
+    return answer.ok ? 'same' : 'gone'
+  } catch {
+    return 'gone'
+  }
 }

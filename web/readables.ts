@@ -3,14 +3,14 @@ import { moveCursor, type Readable } from './cursor.ts'
 import { cellSentence } from './views/strip-cell.ts'
 import type { Settings } from './views/view.ts'
 
-export interface ReadablesDeps {
-  readonly strips: () => StripsView | null
-  readonly zone: () => Settings['zone']
-}
-
 /** Adds the cursor to strips and small charts. Loaded on first use. */
 export function readAll(deps: ReadablesDeps, first: Event): void {
   moveCursor([strips(deps), CHART_TABLES], first)
+}
+
+export interface ReadablesDeps {
+  readonly strips: () => StripsView | null
+  readonly zone: () => Settings['zone']
 }
 
 const CELLS_PER_HOUR = 4

@@ -1,7 +1,4 @@
-/** The token is kept for this tab and sent in a header, never in an address or a cookie. */
-const STORAGE_KEY = 'heartline-token'
-let inMemory: string | null = null
-
+/** The token. It is kept for this tab and sent in a header, never in an address or a cookie. */
 export function token(): string | null {
   try {
     return sessionStorage.getItem(STORAGE_KEY) ?? inMemory
@@ -9,6 +6,9 @@ export function token(): string | null {
     return inMemory
   }
 }
+
+const STORAGE_KEY = 'heartline-token'
+let inMemory: string | null = null
 
 export function storeToken(token: string | null): void {
   inMemory = token

@@ -1,17 +1,5 @@
 import { DEFAULT_SETTINGS, type Settings } from './views/view.ts'
 
-/** The user's settings. Some are stored by the browser; `boot.js` applies those before the first paint. */
-export interface SettingsStore {
-  current(): Settings
-  change(next: Partial<Settings>): void
-  /** Changes a setting to its next value. */
-  next(what: 'theme' | 'zone' | 'density'): void
-  fold(network: string): void
-}
-
-const STORAGE_KEY = 'heartline'
-const THEMES = ['auto', 'light', 'dark'] as const
-
 export function createSettings(changed: () => void): SettingsStore {
   let settings: Settings = { ...DEFAULT_SETTINGS, ...stored() }
 
@@ -50,6 +38,18 @@ export function createSettings(changed: () => void): SettingsStore {
     },
   }
 }
+
+/** The user's settings. Some are stored by the browser; `boot.js` applies those before the first paint. */
+export interface SettingsStore {
+  current(): Settings
+  change(next: Partial<Settings>): void
+  /** Changes a setting to its next value. */
+  next(what: 'theme' | 'zone' | 'density'): void
+  fold(network: string): void
+}
+
+const STORAGE_KEY = 'heartline'
+const THEMES = ['auto', 'light', 'dark'] as const
 
 /** Only values that this version knows: another version may have stored others. */
 function stored(): Partial<Settings> {

@@ -1,25 +1,6 @@
 import type { BlockWitnessView, ShardBlocksView } from '../../src/http/wire-blocks.ts'
 
-/** How early one endpoint had the last blocks. */
-export interface EndpointArrivals {
-  readonly witness: BlockWitnessView
-  /** Number of blocks at which it was the first one seen, and those of them at which no other can have been earlier. */
-  readonly firsts: number
-  readonly sure: number
-  /** Median delay behind the first endpoint; `null` if no arrival was observed. */
-  readonly laterSeconds: number | null
-  /** Uncertainty: it may have arrived this much earlier. */
-  readonly withinSeconds: number | null
-  /** One entry per block. */
-  readonly arrivals: readonly Arrival[]
-}
-
-/**
- * `there`: it has the block, arrival not observed. `awaited`: not there yet, within tolerance. `missing`: so many blocks are not
- * there that it lags. `unknown`: it was not polled then.
- */
-export type Arrival = 'first' | 'with' | 'late' | 'there' | 'awaited' | 'missing' | 'unknown'
-
+/** How early each endpoint of a shard had the last blocks. */
 export function arrivalsOf(
   { blocks, endpoints, block_time: pace }: ShardBlocksView,
   lagBlocks: number,
@@ -43,6 +24,26 @@ export function arrivalsOf(
     }
   })
 }
+
+/** The arrivals of one endpoint. */
+export interface EndpointArrivals {
+  readonly witness: BlockWitnessView
+  /** Number of blocks at which it was the first one seen, and those of them at which no other can have been earlier. */
+  readonly firsts: number
+  readonly sure: number
+  /** Median delay behind the first endpoint; `null` if no arrival was observed. */
+  readonly laterSeconds: number | null
+  /** Uncertainty: it may have arrived this much earlier. */
+  readonly withinSeconds: number | null
+  /** One entry per block. */
+  readonly arrivals: readonly Arrival[]
+}
+
+/**
+ * `there`: it has the block, arrival not observed. `awaited`: not there yet, within tolerance. `missing`: so many blocks are not
+ * there that it lags. `unknown`: it was not polled then.
+ */
+export type Arrival = 'first' | 'with' | 'late' | 'there' | 'awaited' | 'missing' | 'unknown'
 
 function arrivalOf(witness: BlockWitnessView, height: number, at: number, lags: boolean): Arrival {
   const later = witness.later_seconds[at] ?? null

@@ -5,16 +5,6 @@ import { html, type TemplateResult } from './lit.ts'
 import { NETWORK, paceText } from './words-network.ts'
 import { CHART_WORDS } from './words-small-charts.ts'
 
-export interface BlockArrivalTable {
-  readonly shard: ShardBlocksView
-  readonly id: string
-  readonly titleOf: (name: string) => string
-  /** The time of this data. */
-  readonly nowMs: number
-}
-
-const MAX_COLUMNS = 6
-
 /** The contents of the lanes as a table, for screen readers and for the cursor. */
 export function blockArrivalTable({ shard, id, titleOf, nowMs }: BlockArrivalTable): TemplateResult {
   const isWide = shard.endpoints.length <= MAX_COLUMNS
@@ -45,6 +35,16 @@ export function blockArrivalTable({ shard, id, titleOf, nowMs }: BlockArrivalTab
     </details>
   `
 }
+
+export interface BlockArrivalTable {
+  readonly shard: ShardBlocksView
+  readonly id: string
+  readonly titleOf: (name: string) => string
+  /** The time of this data. */
+  readonly nowMs: number
+}
+
+const MAX_COLUMNS = 6
 
 function rows(shard: ShardBlocksView, isWide: boolean, titleOf: (name: string) => string): TemplateResult[] {
   const intervals = intervalsOf(shard)

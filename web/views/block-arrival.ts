@@ -17,24 +17,6 @@ import { endpointPath } from './route.ts'
 import { WORDS } from './words.ts'
 import { NETWORK, paceText } from './words-network.ts'
 
-export interface BlockArrival {
-  readonly network: string
-  readonly shard: ShardBlocksView
-  /** The reference head of the latest event. */
-  readonly reference: NetworkView['heads'][number] | undefined
-  /** Worst first. */
-  readonly endpoints: readonly EndpointView[]
-  readonly lagBlocks: number
-  readonly stallSeconds: number
-  readonly zone: Zone
-  readonly nowMs: number
-  /** The time of the block data. */
-  readonly dataMs: number
-}
-
-/** The overview lists all endpoints. */
-const MAX_ROWS = 60
-
 /** Heights of all endpoints of one chain, and how early each had the last blocks, below a row for the chain itself. */
 export function blockArrival(of: BlockArrival): TemplateResult {
   const { shard, endpoints } = of
@@ -72,6 +54,24 @@ export function blockArrival(of: BlockArrival): TemplateResult {
     ${legend([...racers.values()])} ${guard([shard, endpoints.length], () => blockArrivalTable({ shard, id: tableId(shard.shard), titleOf: titleOf(endpoints), nowMs: of.dataMs }))}
   `
 }
+
+export interface BlockArrival {
+  readonly network: string
+  readonly shard: ShardBlocksView
+  /** The reference head of the latest event. */
+  readonly reference: NetworkView['heads'][number] | undefined
+  /** Worst first. */
+  readonly endpoints: readonly EndpointView[]
+  readonly lagBlocks: number
+  readonly stallSeconds: number
+  readonly zone: Zone
+  readonly nowMs: number
+  /** The time of the block data. */
+  readonly dataMs: number
+}
+
+/** The overview lists all endpoints. */
+const MAX_ROWS = 60
 
 function titleOf(endpoints: readonly EndpointView[]): (name: string) => string {
   const titles = new Map(endpoints.map(({ name, title }) => [name, title]))

@@ -7,18 +7,6 @@ import { mark } from './mark.ts'
 import { endpointPath } from './route.ts'
 import { NETWORK } from './words-network.ts'
 
-export interface BlockHashes {
-  readonly network: string
-  readonly shard: ShardBlocksView
-  /** Worst first. */
-  readonly endpoints: readonly EndpointView[]
-}
-
-/** Number of heights that fit side by side. */
-const HEIGHTS = 14
-/** Number of rows; endpoints with a minority block are always included. */
-const ROWS = 16
-
 /** The block hash of each endpoint at each of the last heights, with minority blocks marked. */
 export function blockHashes({ network, shard, endpoints }: BlockHashes): TemplateResult {
   const columns = columnsOf(shard)
@@ -61,6 +49,18 @@ export function blockHashes({ network, shard, endpoints }: BlockHashes): Templat
     ${rest > 0 ? html`<p class="aside">${NETWORK.others(rest)}</p>` : nothing}
   `
 }
+
+export interface BlockHashes {
+  readonly network: string
+  readonly shard: ShardBlocksView
+  /** Worst first. */
+  readonly endpoints: readonly EndpointView[]
+}
+
+/** Number of heights that fit side by side. */
+const HEIGHTS = 14
+/** Number of rows; endpoints with a minority block are always included. */
+const ROWS = 16
 
 /** The newest heights with a reported block, and the first disputed height, where the branches diverged. */
 function columnsOf(shard: ShardBlocksView): readonly number[] {

@@ -6,17 +6,7 @@ import { LETTERS, word } from './strip.ts'
 import { fromTo } from './when.ts'
 import { WORDS } from './words.ts'
 
-/** One step of a timeline: the time in each state, and the worst state, which names it. */
-export interface Cell {
-  readonly fromMs: number
-  readonly toMs: number
-  readonly state: StateView
-  /** Seconds. */
-  readonly lasted: Readonly<Record<StateView, number>>
-  readonly lagBlocks: number | null
-  readonly latencyP95: number | null
-}
-
+/** The timeline of an endpoint, from the buckets of its history. */
 export function cellsOf(
   buckets: readonly HistoryBucketView[],
   { stepMs, toMs }: Pick<Span, 'stepMs' | 'toMs'>,
@@ -39,6 +29,17 @@ export function cellsOf(
       latencyP95: bucket.latency_p95_seconds,
     }
   })
+}
+
+/** One step of a timeline: the time in each state, and the worst state, which names it. */
+export interface Cell {
+  readonly fromMs: number
+  readonly toMs: number
+  readonly state: StateView
+  /** Seconds. */
+  readonly lasted: Readonly<Record<StateView, number>>
+  readonly lagBlocks: number | null
+  readonly latencyP95: number | null
 }
 
 /** The cells of the public view: only states, only the last day. */

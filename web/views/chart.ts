@@ -5,8 +5,6 @@ import { fromTo } from './when.ts'
 import { WORDS } from './words.ts'
 import { ENDPOINT } from './words-endpoint.ts'
 
-export const UNITS = { count, latency, duration } as const satisfies Record<Chart['unit'], (value: number) => string>
-
 /** One chart: title, legend, the element to draw into, and a table of its data. */
 export function chartFigure(chart: Chart, { times, zone }: ChartGroup): TemplateResult {
   const { key, title, series, thresholds, unit } = chart
@@ -40,6 +38,8 @@ export function chartFigure(chart: Chart, { times, zone }: ChartGroup): Template
     </figure>
   `
 }
+
+export const UNITS = { count, latency, duration } as const satisfies Record<Chart['unit'], (value: number) => string>
 
 /** The values at one moment: `14:05 to 14:10: p50 10 ms, p95 20 ms`. */
 export function readingAt({ series, unit }: Chart, times: readonly Moment[], at: number, zone: Zone): string {

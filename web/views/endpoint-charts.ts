@@ -7,20 +7,6 @@ import { closerPath, type Endpoint, type Span, ticksOf, widerPath, zoomPath } fr
 import { tickText } from './when.ts'
 import { ENDPOINT } from './words-endpoint.ts'
 
-export interface Past {
-  readonly of: Endpoint
-  readonly span: Span
-  readonly cells: readonly Cell[]
-  readonly buckets: readonly HistoryBucketView[]
-  /** Single polls; `null` if there are too many. */
-  readonly polls: readonly PollView[] | null
-  readonly rules: RulesView | null
-  readonly incidents: readonly IncidentSummaryView[]
-  /** Whether finer data can be loaded. */
-  readonly canZoom: boolean
-  readonly nowMs: number
-}
-
 /** The charts of an endpoint's history: of single polls when zoomed in, of rolled-up steps otherwise. */
 export function endpointCharts(past: Past, zone: Zone): ChartGroup {
   const { of, span, cells, incidents, canZoom, nowMs } = past
@@ -46,6 +32,20 @@ export function endpointCharts(past: Past, zone: Zone): ChartGroup {
     ticks: ticks.at.map((ms) => ({ ms, text: tickText(ms, ticks.apartMs, zone) })),
     zone,
   }
+}
+
+export interface Past {
+  readonly of: Endpoint
+  readonly span: Span
+  readonly cells: readonly Cell[]
+  readonly buckets: readonly HistoryBucketView[]
+  /** Single polls; `null` if there are too many. */
+  readonly polls: readonly PollView[] | null
+  readonly rules: RulesView | null
+  readonly incidents: readonly IncidentSummaryView[]
+  /** Whether finer data can be loaded. */
+  readonly canZoom: boolean
+  readonly nowMs: number
 }
 
 type Values = Pick<ChartGroup, 'times' | 'charts'>

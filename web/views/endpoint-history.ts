@@ -22,19 +22,6 @@ import { day, fromTo } from './when.ts'
 import { WORDS } from './words.ts'
 import { ENDPOINT } from './words-endpoint.ts'
 
-export interface History {
-  readonly of: Endpoint
-  readonly title: string
-  readonly availability: EndpointView['availability']
-  readonly group: ChartGroup
-  readonly span: Span
-  readonly cells: readonly Cell[]
-  readonly polls: readonly PollView[] | null
-  readonly incidents: readonly IncidentSummaryView[]
-  readonly detail: 'all' | 'states' | 'away'
-  readonly loadedMs: number
-}
-
 /** The history: availability, timeline and charts on one time axis. */
 export function historySection(history: History): TemplateResult {
   const { title, group, cells, incidents, detail } = history
@@ -66,6 +53,19 @@ export function historySection(history: History): TemplateResult {
       ${group.charts.length === 0 ? nothing : html`<p class="hint">${ENDPOINT.zoomHint}</p>`}
     </section>
   `
+}
+
+export interface History {
+  readonly of: Endpoint
+  readonly title: string
+  readonly availability: EndpointView['availability']
+  readonly group: ChartGroup
+  readonly span: Span
+  readonly cells: readonly Cell[]
+  readonly polls: readonly PollView[] | null
+  readonly incidents: readonly IncidentSummaryView[]
+  readonly detail: 'all' | 'states' | 'away'
+  readonly loadedMs: number
 }
 
 /** Explains only the states that are shown. */

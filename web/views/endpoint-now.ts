@@ -8,13 +8,6 @@ import { worstHead } from './model.ts'
 import { WORDS } from './words.ts'
 import { ENDPOINT } from './words-endpoint.ts'
 
-export interface Now {
-  readonly endpoint: EndpointView
-  readonly rules: RulesView | null
-  readonly zone: Zone
-  readonly nowMs: number
-}
-
 /** Both statements, if the node reports itself healthy but Heartline does not agree. */
 export function disagreement({ endpoint, zone, nowMs }: Now): TemplateResult | typeof nothing {
   const { liveness, state, since, conditions } = endpoint
@@ -31,6 +24,13 @@ export function disagreement({ endpoint, zone, nowMs }: Now): TemplateResult | t
       </dl>
     </section>
   `
+}
+
+export interface Now {
+  readonly endpoint: EndpointView
+  readonly rules: RulesView | null
+  readonly zone: Zone
+  readonly nowMs: number
 }
 
 /** Current values with their limits. */

@@ -8,14 +8,6 @@ import { endpointPath } from './route.ts'
 import { strip } from './strip.ts'
 import { METACHAIN, WORDS } from './words.ts'
 
-export interface EndpointRow {
-  readonly network: Pick<NetworkView, 'name'>
-  readonly endpoint: EndpointView
-  readonly strip: StripView | undefined
-  readonly zone: Zone
-  readonly nowMs: number
-}
-
 /** One endpoint in the overview's table. */
 export function endpointRow({ network, endpoint, strip: of, zone, nowMs }: EndpointRow): TemplateResult {
   const { columns } = WORDS
@@ -45,6 +37,14 @@ export function endpointRow({ network, endpoint, strip: of, zone, nowMs }: Endpo
       <td role="cell" class="n available" data-label=${columns.available}>${available(endpoint.availability['30d'])}</td>
     </tr>
   `
+}
+
+export interface EndpointRow {
+  readonly network: Pick<NetworkView, 'name'>
+  readonly endpoint: EndpointView
+  readonly strip: StripView | undefined
+  readonly zone: Zone
+  readonly nowMs: number
 }
 
 function standing({ state, since: from, flapping }: EndpointView, zone: Zone, nowMs: number): TemplateResult {

@@ -17,6 +17,16 @@ import { type Answer, defineView, type Model, type Sources } from './view.ts'
 import { WORDS } from './words.ts'
 import { ENDPOINT } from './words-endpoint.ts'
 
+/** One endpoint: its current health, history, incidents and thresholds. */
+export const view = defineView<Data>({
+  title: (model) => `${current(model).title} · Heartline`,
+  load,
+  draw,
+  charts: (model) => groupOf(model.data, model.settings.zone, model.route),
+  refreshMs: 30_000,
+  hasStyle: true,
+})
+
 interface Data {
   readonly endpoint: EndpointView
   readonly rules: RulesView | null
@@ -30,16 +40,6 @@ interface Data {
   readonly detail: 'all' | 'states' | 'away'
   readonly loadedMs: number
 }
-
-/** One endpoint: its current health, history, incidents and thresholds. */
-export const view = defineView<Data>({
-  title: (model) => `${current(model).title} · Heartline`,
-  load,
-  draw,
-  charts: (model) => groupOf(model.data, model.settings.zone, model.route),
-  refreshMs: 30_000,
-  hasStyle: true,
-})
 
 const MOST_INCIDENTS = 100
 

@@ -8,9 +8,6 @@ import { planAt } from './model.ts'
 import { incidentPath } from './route.ts'
 import { incidentSentence, titleOf, WORDS, whoseFault } from './words.ts'
 
-const MOST_INCIDENTS = 12
-const MOST_AHEAD = 3
-
 /** The open incidents of all networks. */
 export function incidentsSection(
   incidents: readonly IncidentSummaryView[],
@@ -30,6 +27,9 @@ export function incidentsSection(
     </section>
   `
 }
+
+const MOST_INCIDENTS = 12
+const MOST_AHEAD = 3
 
 function worst(incidents: readonly IncidentSummaryView[]): 'down' | 'degraded' {
   return incidents.some(({ state }) => state === 'down') ? 'down' : 'degraded'

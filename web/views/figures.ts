@@ -1,14 +1,5 @@
 import { html, nothing, type TemplateResult } from './lit.ts'
 
-/** One number with its label. */
-export interface Figure {
-  readonly name: string
-  readonly value: string | TemplateResult
-  readonly beside?: string | TemplateResult
-  /** Highlights a bad value. */
-  readonly tone?: 'degraded' | 'down' | undefined
-}
-
 /** Numbers side by side, each below its label. */
 export function figures(list: readonly Figure[]): TemplateResult {
   return html`
@@ -21,6 +12,15 @@ export function figures(list: readonly Figure[]): TemplateResult {
       )}
     </dl>
   `
+}
+
+/** One number with its label. */
+export interface Figure {
+  readonly name: string
+  readonly value: string | TemplateResult
+  readonly beside?: string | TemplateResult
+  /** Highlights a bad value. */
+  readonly tone?: 'degraded' | 'down' | undefined
 }
 
 /** `90 MiB`, `1.2 GiB`. */

@@ -4,13 +4,6 @@ import type { ViewName } from './route.ts'
 import type { Access, Model, Settings } from './view.ts'
 import { WORDS } from './words.ts'
 
-const PLACES = [
-  { view: 'overview', href: '/' },
-  { view: 'incidents', href: '/incidents' },
-  { view: 'gateway', href: '/gateway' },
-  { view: 'observer', href: '/observer' },
-] as const satisfies readonly { view: ViewName; href: string }[]
-
 /** The frame around every view: navigation, connection status and settings. */
 export function frame(model: Model, view: TemplateResult): TemplateResult {
   const { contact, route, access, settings } = model
@@ -37,6 +30,13 @@ export function frame(model: Model, view: TemplateResult): TemplateResult {
     </footer>
   `
 }
+
+const PLACES = [
+  { view: 'overview', href: '/' },
+  { view: 'incidents', href: '/incidents' },
+  { view: 'gateway', href: '/gateway' },
+  { view: 'observer', href: '/observer' },
+] as const satisfies readonly { view: ViewName; href: string }[]
 
 /** The overview shows this as its verdict. */
 function staleNote({ contact, route }: Model): TemplateResult | typeof nothing {

@@ -8,9 +8,6 @@ import { endpointPath, networkPath } from './route.ts'
 import { GATEWAY_WORDS } from './words-gateway.ts'
 import { exclusionText, ROUTING_WORDS } from './words-routing.ts'
 
-type Network = GatewayView['networks'][number]
-type Routed = Network['endpoints'][number]
-
 /** The routing order of one network, why endpoints are excluded, and the outcome of its requests. */
 export function gatewayNetwork(network: Network, status: StatusView | null): TemplateResult {
   const { name, endpoints, traffic } = network
@@ -61,6 +58,9 @@ export function gatewayNetwork(network: Network, status: StatusView | null): Tem
     </section>
   `
 }
+
+type Network = GatewayView['networks'][number]
+type Routed = Network['endpoints'][number]
 
 function standing({ left_out: leftOut }: Routed, place: number): TemplateResult {
   if (leftOut !== null) {

@@ -6,9 +6,6 @@ import { mark } from './mark.ts'
 import { clockOf } from './when.ts'
 import { changeSentence, INCIDENT_WORDS, offset, sampleSentence } from './words-incidents.ts'
 
-/** A change of a whole network has one sample per endpoint and shard. */
-const MOST_SAMPLES = 12
-
 /** The timeline of an incident, with measurements. */
 export function incidentChanges(incident: IncidentView, zone: Zone): TemplateResult {
   const openedMs = Date.parse(incident.opened_at)
@@ -32,6 +29,9 @@ export function incidentChanges(incident: IncidentView, zone: Zone): TemplateRes
     </ol>
   `
 }
+
+/** A change of a whole network has one sample per endpoint and shard. */
+const MOST_SAMPLES = 12
 
 function when(at: string, openedMs: number, zone: Zone): TemplateResult {
   const ms = Date.parse(at)

@@ -6,6 +6,27 @@ import { type Panel, smallCharts } from './small-charts.ts'
 import type { Answer, Model, Sources } from './view.ts'
 import { blocks, INCIDENT_WORDS } from './words-incidents.ts'
 
+export async function loadIncident(sources: Sources, id: string, nowMs: number): Promise<Answer<IncidentData>> {
+  const answer = await sources.incident(id)
+  if (!answer.ok) return answer
+  const incident = answer.value
+  const names = incident.endpoint === null ? incident.affected.slice(0, MAX_CHARTED) : [incident.endpoint]
+  const [parts, text, ...histories] = await Promise.all([
+    incident.endpoint === null ? sources.incidents({ part_of: id, limit: MAX_PARTS }) : null,
+    sources.postMortem(id),
+    ...names.map((endpoint) => loadHistory(sources, incident, endpoint, nowMs)),
+  ])
+  return {
+    ok: true,
+    value: {
+      incident,
+      parts: parts?.ok ? parts.value.incidents : [],
+      text: text.ok ? text.value : null,
+      histories: histories.includes('locked') ? null : histories.filter((one) => typeof one === 'object'),
+    },
+  }
+}
+
 /** An incident with everything that its page shows. */
 export interface IncidentData {
   readonly incident: IncidentView
@@ -30,27 +51,6 @@ const MINUTE_MS = 60_000
 const SHORTEST_MARGIN_MS = 10 * MINUTE_MS
 const LONGEST_MARGIN_MS = 60 * MINUTE_MS
 const STEPS_S = [10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21_600, 43_200, 86_400]
-
-export async function loadIncident(sources: Sources, id: string, nowMs: number): Promise<Answer<IncidentData>> {
-  const answer = await sources.incident(id)
-  if (!answer.ok) return answer
-  const incident = answer.value
-  const names = incident.endpoint === null ? incident.affected.slice(0, MAX_CHARTED) : [incident.endpoint]
-  const [parts, text, ...histories] = await Promise.all([
-    incident.endpoint === null ? sources.incidents({ part_of: id, limit: MAX_PARTS }) : null,
-    sources.postMortem(id),
-    ...names.map((endpoint) => loadHistory(sources, incident, endpoint, nowMs)),
-  ])
-  return {
-    ok: true,
-    value: {
-      incident,
-      parts: parts?.ok ? parts.value.incidents : [],
-      text: text.ok ? text.value : null,
-      histories: histories.includes('locked') ? null : histories.filter((one) => typeof one === 'object'),
-    },
-  }
-}
 
 async function loadHistory(
   sources: Sources,

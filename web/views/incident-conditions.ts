@@ -4,9 +4,6 @@ import { html, nothing, svg, type TemplateResult } from './lit.ts'
 import { clockOf } from './when.ts'
 import { INCIDENT_WORDS } from './words-incidents.ts'
 
-const WIDTH = 1000
-const LEAST = 6
-
 /** Every condition of an incident, with the times at which it held. */
 export function incidentConditions(
   { conditions, opened_at: openedAt, closed_at: closedAt }: IncidentSummaryView,
@@ -21,6 +18,9 @@ export function incidentConditions(
     </ul>
   `
 }
+
+const WIDTH = 1000
+const LEAST = 6
 
 /** In the order of first appearance. */
 function grouped(conditions: readonly IncidentConditionView[]): readonly (readonly IncidentConditionView[])[] {

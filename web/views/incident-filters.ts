@@ -3,8 +3,6 @@ import { html, nothing, repeat, type TemplateResult } from './lit.ts'
 import type { Model } from './view.ts'
 import { INCIDENT_WORDS } from './words-incidents.ts'
 
-type Query = Readonly<Record<string, string>>
-
 /** Filters are links: they work without JavaScript, and each list has its own address. */
 export function incidentFilters({ route, status }: Model<IncidentListView>): TemplateResult {
   const { cursor: _, ...query } = route.query
@@ -36,6 +34,8 @@ export function incidentFilters({ route, status }: Model<IncidentListView>): Tem
     </nav>
   `
 }
+
+type Query = Readonly<Record<string, string>>
 
 type Wanted = Readonly<Record<string, string | undefined>>
 

@@ -16,13 +16,6 @@ import { type Answer, defineView, type Model, type Sources } from './view.ts'
 import { WORDS } from './words.ts'
 import { NETWORK, paceText } from './words-network.ts'
 
-interface Data {
-  readonly network: NetworkView
-  /** `null` without permission to see them. */
-  readonly blocks: BlocksView | null
-  readonly routing: RoutingView | null
-}
-
 /** One network: chain status, routing order, block arrival and block hashes. */
 export const view = defineView<Data>({
   title: (model) => `${current(model).title} · Heartline`,
@@ -31,6 +24,13 @@ export const view = defineView<Data>({
   refreshMs: 3000,
   hasStyle: true,
 })
+
+interface Data {
+  readonly network: NetworkView
+  /** `null` without permission to see them. */
+  readonly blocks: BlocksView | null
+  readonly routing: RoutingView | null
+}
 
 async function load(sources: Sources, { params }: Route): Promise<Answer<Data>> {
   const name = params.network ?? ''

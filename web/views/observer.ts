@@ -10,9 +10,6 @@ import { type Answer, defineView, type Model, type Sources } from './view.ts'
 import { WORDS } from './words.ts'
 import { EVENT_NAMES, OBSERVER_WORDS } from './words-observer.ts'
 
-/** `null` in the public view. */
-type Data = OwnHealthView | null
-
 /** Heartline's own health, which explains gaps in the history. */
 export const view = defineView<Data>({
   title: () => `${OBSERVER_WORDS.title} · Heartline`,
@@ -21,6 +18,9 @@ export const view = defineView<Data>({
   refreshMs: 5000,
   hasStyle: true,
 })
+
+/** `null` in the public view. */
+type Data = OwnHealthView | null
 
 async function load(sources: Sources): Promise<Answer<Data>> {
   const answer = await sources.observer()

@@ -10,10 +10,10 @@ import { networkPath } from './route.ts'
 import { type Answer, defineView, type Filter, type Model, type Sources } from './view.ts'
 import { verdictSentence, WORDS } from './words.ts'
 
-type Data = StripsView | null
-
 /** The overview: verdict, open incidents and maintenance, then all networks with their endpoints, worst first. */
 export const view = defineView<Data>({ title, load, draw: overview, refreshMs: 60_000, hasStyle: false })
+
+type Data = StripsView | null
 
 const TITLE_MARK = { up: '', degraded: '▲ ', down: '✕ ', maintenance: '', unknown: '? ' }
 

@@ -7,12 +7,6 @@ import { endpointPath } from './route.ts'
 import { NETWORK } from './words-network.ts'
 import { exclusionText, ROUTING_WORDS } from './words-routing.ts'
 
-type Routed = RoutingView['endpoints'][number]
-
-/** The gateway hardly ever reaches a later endpoint. */
-const MAX_ELIGIBLE = 6
-const MAX_EXCLUDED = 12
-
 /** The endpoints in the order in which the gateway would try them now, and why the others are excluded. */
 export function routingOrder(routing: RoutingView, endpoints: readonly EndpointView[]): TemplateResult {
   const eligible = routing.endpoints.filter(({ left_out: because }) => because === null)
@@ -61,3 +55,9 @@ export function routingOrder(routing: RoutingView, endpoints: readonly EndpointV
     </section>
   `
 }
+
+type Routed = RoutingView['endpoints'][number]
+
+/** The gateway hardly ever reaches a later endpoint. */
+const MAX_ELIGIBLE = 6
+const MAX_EXCLUDED = 12

@@ -5,40 +5,6 @@ import { LETTERS, word } from './strip.ts'
 import { clockOf } from './when.ts'
 import { CHART_WORDS } from './words-small-charts.ts'
 
-/** Figures over one time range, in cells of equal length. */
-export interface SmallCharts {
-  /** Unique in the document. */
-  readonly id: string
-  /** The accessible name. */
-  readonly title: string
-  readonly startMs: number
-  readonly stepMs: number
-  readonly cells: number
-  readonly zone: Zone
-  /** One letter per cell, as in a strip. */
-  readonly states?: string
-  readonly panels: readonly Panel[]
-  /** The time to highlight. */
-  readonly marked?: { readonly fromMs: number; readonly toMs: number; readonly state: StateView }
-}
-
-export interface Panel {
-  readonly name: string
-  readonly kind: 'bars' | 'line'
-  /** `null` for unknown values. */
-  readonly values: readonly (number | null)[]
-  readonly write: (value: number) => string
-  /** Where the scale starts. */
-  readonly floor: 'zero' | 'lowest'
-  /** Values from here on are bad. */
-  readonly limit?: number
-}
-
-const HEIGHT = 40
-const TOP = 3
-/** The smallest bar that is visible. */
-const LEAST = 1.5
-
 /**
  * Small charts below each other on one time axis, with a table of their data. They are one tab stop: `web/readables.ts`
  * reads the table's rows. The table also works without a script.
@@ -75,6 +41,40 @@ export function smallCharts(of: SmallCharts): TemplateResult {
     </figure>
   `
 }
+
+/** Figures over one time range, in cells of equal length. */
+export interface SmallCharts {
+  /** Unique in the document. */
+  readonly id: string
+  /** The accessible name. */
+  readonly title: string
+  readonly startMs: number
+  readonly stepMs: number
+  readonly cells: number
+  readonly zone: Zone
+  /** One letter per cell, as in a strip. */
+  readonly states?: string
+  readonly panels: readonly Panel[]
+  /** The time to highlight. */
+  readonly marked?: { readonly fromMs: number; readonly toMs: number; readonly state: StateView }
+}
+
+export interface Panel {
+  readonly name: string
+  readonly kind: 'bars' | 'line'
+  /** `null` for unknown values. */
+  readonly values: readonly (number | null)[]
+  readonly write: (value: number) => string
+  /** Where the scale starts. */
+  readonly floor: 'zero' | 'lowest'
+  /** Values from here on are bad. */
+  readonly limit?: number
+}
+
+const HEIGHT = 40
+const TOP = 3
+/** The smallest bar that is visible. */
+const LEAST = 1.5
 
 /** Adds unknown cells at the start, up to the given number of cells. */
 export function padded(of: SmallCharts, atLeast: number): SmallCharts {

@@ -1,6 +1,22 @@
 import type { Zone } from './format.ts'
 import { endpointPath, type Route } from './route.ts'
 
+/** The time range that an address asks for; the last day by default. */
+export function spanOf({ query }: Pick<Route, 'query'>, nowMs: number): Span {
+  const fromMs = secondsOf(query.from)
+  const toMs = Math.min(secondsOf(query.to), nowMs)
+  const widthMs = toMs - fromMs
+  if (widthMs >= SHORTEST && widthMs <= LONGEST) {
+    const stepMs = stepOf(widthMs)
+    return { fromMs, toMs, stepMs, range: null, isClose: widthMs <= CLOSE }
+  }
+  const range = RANGE_NAMES.find((name) => name === query.range) ?? '24h'
+  const stepMs = stepOf(RANGES[range])
+  // Steps start at round times, so that they stay the same while time goes on.
+  const first = Math.floor((nowMs - RANGES[range]) / stepMs) * stepMs
+  return { fromMs: first, toMs: nowMs, stepMs, range, isClose: false }
+}
+
 /** The shown time range of an endpoint's history, from its address: a named range up to now, or from one moment to another. */
 export interface Span {
   readonly fromMs: number
@@ -26,21 +42,6 @@ const LONGEST = 366 * DAY
 /** An endpoint that is polled every 15 s has 720 polls in this time. */
 const CLOSE = 3 * HOUR
 const ZOOM = 6
-
-export function spanOf({ query }: Pick<Route, 'query'>, nowMs: number): Span {
-  const fromMs = secondsOf(query.from)
-  const toMs = Math.min(secondsOf(query.to), nowMs)
-  const widthMs = toMs - fromMs
-  if (widthMs >= SHORTEST && widthMs <= LONGEST) {
-    const stepMs = stepOf(widthMs)
-    return { fromMs, toMs, stepMs, range: null, isClose: widthMs <= CLOSE }
-  }
-  const range = RANGE_NAMES.find((name) => name === query.range) ?? '24h'
-  const stepMs = stepOf(RANGES[range])
-  // Steps start at round times, so that they stay the same while time goes on.
-  const first = Math.floor((nowMs - RANGES[range]) / stepMs) * stepMs
-  return { fromMs: first, toMs: nowMs, stepMs, range, isClose: false }
-}
 
 /** The range of a new endpoint: since its first poll. */
 export function spanSince(firstMs: number, nowMs: number): Span {

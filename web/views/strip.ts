@@ -4,20 +4,6 @@ import { duration } from './format.ts'
 import { html, nothing, svg, type TemplateResult } from './lit.ts'
 import { WORDS } from './words.ts'
 
-const HEIGHT = 22
-/** The vertical extent of each state: bad states differ by shape, not only by colour. Unknown time is not drawn. */
-const BANDS: Readonly<Record<string, { readonly state: StateView; readonly from: number; readonly to: number }>> = {
-  u: { state: 'up', from: 4, to: 14 },
-  m: { state: 'maintenance', from: 7, to: 11 },
-  g: { state: 'degraded', from: 2, to: 14 },
-  d: { state: 'down', from: 0, to: 14 },
-}
-const LAGS = [
-  { least: 10, name: 'much', height: 6 },
-  { least: 3, name: 'more', height: 4 },
-  { least: 1, name: 'some', height: 2 },
-] as const
-
 /**
  * The last hours of an endpoint, states above and lag below. It is one tab stop: a slider over its cells, moved by
  * `web/cursor.ts`.
@@ -53,6 +39,20 @@ export function strip(of: StripView | undefined, key: string, title: string): Te
     </div>
   `
 }
+
+const HEIGHT = 22
+/** The vertical extent of each state: bad states differ by shape, not only by colour. Unknown time is not drawn. */
+const BANDS: Readonly<Record<string, { readonly state: StateView; readonly from: number; readonly to: number }>> = {
+  u: { state: 'up', from: 4, to: 14 },
+  m: { state: 'maintenance', from: 7, to: 11 },
+  g: { state: 'degraded', from: 2, to: 14 },
+  d: { state: 'down', from: 0, to: 14 },
+}
+const LAGS = [
+  { least: 10, name: 'much', height: 6 },
+  { least: 3, name: 'more', height: 4 },
+  { least: 1, name: 'some', height: 2 },
+] as const
 
 function levelOf(blocks: number): string | null {
   return LAGS.find(({ least }) => blocks >= least)?.name ?? null

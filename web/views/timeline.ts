@@ -8,13 +8,6 @@ import { fromTo } from './when.ts'
 import { WORDS } from './words.ts'
 import { ENDPOINT } from './words-endpoint.ts'
 
-export interface Timeline {
-  readonly title: string
-  readonly group: ChartGroup
-  readonly cells: readonly Cell[]
-  readonly incidents: readonly IncidentSummaryView[]
-}
-
 /**
  * The states of an endpoint over time, with its incidents below. Bad states differ by position, not only by colour: down
  * hangs from the top, degraded stands at the bottom. It is one tab stop: a slider over its cells.
@@ -66,6 +59,13 @@ export function timeline({ title, group, cells, incidents }: Timeline): Template
       </svg>
     </div>
   `
+}
+
+export interface Timeline {
+  readonly title: string
+  readonly group: ChartGroup
+  readonly cells: readonly Cell[]
+  readonly incidents: readonly IncidentSummaryView[]
 }
 
 interface Bar {
