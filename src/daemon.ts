@@ -1,4 +1,4 @@
-import { type Clock, guardedClock, repeat, systemClock, type Timer } from './clock.ts'
+import { type Clock, guardedClock, repeat, systemClock } from './clock.ts'
 import type { Config } from './config/config.ts'
 import { createObserver, type Observer } from './core/observer/observer.ts'
 import { connectionCaps, descriptorLimit } from './descriptors.ts'
@@ -9,7 +9,7 @@ import { createMetrics, type Metrics } from './metrics/metrics.ts'
 import { createMinuteStats, type MinuteStats } from './metrics/minute-stats.ts'
 import type { ErrorSource } from './metrics/registry.ts'
 import { createProber } from './nodes/probe.ts'
-import { createHousekeeping } from './poll/housekeeping.ts'
+import { createAvailabilityRefresh, createHousekeeping } from './poll/housekeeping.ts'
 import { earlierIncidents } from './poll/incident-recorder.ts'
 import { createInspector } from './poll/inspector.ts'
 import { createMaintenanceCalendar } from './poll/maintenance-calendar.ts'
@@ -55,10 +55,9 @@ export async function startDaemon({ config, log, clock: realClock = systemClock 
       minutes.committed(durationMs)
     },
   })
+  const base = { clock, log, board, incidents, observer, journal, store }
   const metrics = createMetrics({
-    board,
-    incidents,
-    clock,
+    ...base,
     version,
     storeStatus: () => store.status(),
     scheduler: () => monitor.scheduler,
@@ -71,14 +70,15 @@ export async function startDaemon({ config, log, clock: realClock = systemClock 
     residentBytes,
     requests: () => metrics.requests(),
   })
-  const parts = { clock, log, board, incidents, observer, journal, store, metrics, minutes }
+  const parts = { ...base, metrics, minutes }
   const monitor = createMonitor({
     ...parts,
     concurrency: config.poll.concurrency,
     onChainEvent: (network, event) => gateway?.chainMoved(network, event),
   })
   const { prober, selfWatch, poller, scheduler, calendar, sightings } = monitor
-  const upkeep = createUpkeep(parts)
+  const housekeeping = createHousekeeping(base)
+  const availability = createAvailabilityRefresh(base)
   const http = createHttpServer({
     ...parts,
     version,
@@ -137,7 +137,12 @@ export async function startDaemon({ config, log, clock: realClock = systemClock 
   }
   log.info({ url, endpoints: endpointCount(board) }, 'listening')
   scheduler.start()
-  upkeep.start()
+  const samples = repeat(clock, SAMPLE_EVERY_MS, () => sampleSelf(parts))
+  // Neither may hold up the first polls.
+  const housekept = housekeeping
+    .start()
+    .catch((error: unknown) => log.warn({ error: String(error) }, 'calendar jobs could not be started'))
+    .then(availability.start)
 
   return {
     url,
@@ -148,10 +153,8 @@ export async function startDaemon({ config, log, clock: realClock = systemClock 
       apply(next, kept)
       journal.reloaded(endpointCount(board))
       log.setLevel(next.log.level)
-      const certificate = certificateOf(next.server)
-      if (certificate !== null) http.useCertificate(certificate)
-      const gatewayCertificate = certificateOf(next.gateway)
-      if (gatewayCertificate !== null) gateway?.useCertificate(gatewayCertificate)
+      renewCertificate(http, next.server)
+      renewCertificate(gateway, next.gateway)
     },
 
     countUncaught: (source) => metrics.errorUncaught(source),
@@ -172,7 +175,9 @@ export async function startDaemon({ config, log, clock: realClock = systemClock 
       calendar.stop()
       await scheduler.stop()
       // 4. Connections to nodes are closed, calendar jobs cut short.
-      await Promise.all([prober.close(), upkeep.stop()])
+      samples.cancel()
+      availability.stop()
+      await Promise.all([prober.close(), housekeeping.stop(), housekept])
       // 5. What a restart needs of every endpoint is queued for the store.
       poller.saveAll()
       // 6. The page, the API and the metrics are closed, requests in flight answered.
@@ -220,7 +225,9 @@ export interface Daemon {
   stop(): Promise<void>
 }
 
-interface MonitorDeps {
+const SAMPLE_EVERY_MS = 1000
+
+interface Parts {
   readonly clock: Clock
   readonly log: Logger
   readonly board: WritableBoard
@@ -230,6 +237,9 @@ interface MonitorDeps {
   readonly store: Store
   readonly metrics: Metrics
   readonly minutes: MinuteStats
+}
+
+interface MonitorDeps extends Parts {
   readonly concurrency: number
   readonly onChainEvent: NonNullable<PollerDeps['onChainEvent']>
 }
@@ -293,55 +303,9 @@ function createMonitor({ concurrency, onChainEvent, ...parts }: MonitorDeps) {
   return { prober, sightings, selfWatch, poller, scheduler, calendar }
 }
 
-type UpkeepDeps = Pick<MonitorDeps, 'clock' | 'log' | 'board' | 'store' | 'observer' | 'journal' | 'minutes'>
-
-/** Availability changes slowly, and computing it reads much; only after the start it is wanted sooner. */
-const AVAILABILITY_EVERY_MS = 60_000
-const AVAILABILITY_FIRST_MS = 2000
-const SAMPLE_EVERY_MS = 1000
-
-/** What timers repeat, besides polls: samples of the daemon itself, calendar jobs, and the availability of every endpoint. */
-function createUpkeep({ clock, log, board, store, observer, journal, minutes }: UpkeepDeps) {
-  const housekeeping = createHousekeeping({ store, clock, log })
-  let isStopped = false
-  let started: Promise<void> | null = null
-  let sampleTimer: Timer | null = null
-  let availabilityTimer: Timer | null = null
-
-  function sample(): void {
-    minutes.sample()
-    journal.troubles([...observer.lastingReasons(clock.monotonic()), ...storeTrouble(store)])
-  }
-
-  async function refreshAvailability(nextMs = AVAILABILITY_FIRST_MS): Promise<void> {
-    const keys = board.networks().flatMap(({ endpoints }) => endpoints.map(({ key }) => key))
-    try {
-      board.putAvailability(await store.availability(keys, clock.now()))
-    } catch (error) {
-      log.warn({ error: String(error) }, 'availability could not be computed')
-    }
-    if (isStopped) return
-    const later = () => void refreshAvailability(Math.min(2 * nextMs, AVAILABILITY_EVERY_MS))
-    availabilityTimer = clock.after(nextMs, later)
-  }
-
-  return {
-    start(): void {
-      sampleTimer = repeat(clock, SAMPLE_EVERY_MS, sample)
-      sample()
-      // Neither may hold up the first polls.
-      started = housekeeping
-        .start()
-        .catch((error: unknown) => log.warn({ error: String(error) }, 'calendar jobs could not be started'))
-        .then(() => refreshAvailability())
-    },
-    async stop(): Promise<void> {
-      isStopped = true
-      sampleTimer?.cancel()
-      availabilityTimer?.cancel()
-      await Promise.all([housekeeping.stop(), started])
-    },
-  }
+function sampleSelf({ minutes, journal, observer, store, clock }: Parts): void {
+  minutes.sample()
+  journal.troubles([...observer.lastingReasons(clock.monotonic()), ...storeTrouble(store)])
 }
 
 /** Whether Heartline itself is fit to judge nodes. */
@@ -368,7 +332,17 @@ function storeTrouble(store: Store): string[] {
   return trouble === null ? [] : [`the history cannot be written (${trouble})`]
 }
 
-function certificateOf({ tls }: Pick<Config['server'], 'tls'>): { cert: string; key: string } | null {
+type Certificate = { readonly cert: string; readonly key: string }
+
+function renewCertificate(
+  listener: { useCertificate(certificate: Certificate): void } | null,
+  settings: Pick<Config['server'], 'tls'>,
+): void {
+  const certificate = certificateOf(settings)
+  if (certificate !== null) listener?.useCertificate(certificate)
+}
+
+function certificateOf({ tls }: Pick<Config['server'], 'tls'>): Certificate | null {
   return tls === null ? null : { cert: tls.cert, key: tls.key.reveal() }
 }
 

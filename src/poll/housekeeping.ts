@@ -1,6 +1,7 @@
 import cron, { type ScheduledTask } from 'node-cron'
 import type { Clock, Timer } from '../clock.ts'
 import type { Log } from '../log.ts'
+import type { WritableBoard } from '../state/board.ts'
 import type { Store, StoreJob } from '../store/store.ts'
 
 /**
@@ -113,3 +114,37 @@ export interface Housekeeping {
   /** Cuts running jobs short. Waits at most two seconds for a job that a stuck disk keeps from ending. */
   stop(): Promise<void>
 }
+
+/** Refreshes the availability of every endpoint. It changes slowly, and computing it reads much; only after the start it is wanted sooner. */
+export function createAvailabilityRefresh({ store, board, clock, log }: AvailabilityRefreshDeps) {
+  let isStopped = false
+  let timer: Timer | null = null
+
+  async function refresh(nextMs: number): Promise<void> {
+    const keys = board.networks().flatMap(({ endpoints }) => endpoints.map(({ key }) => key))
+    try {
+      board.putAvailability(await store.availability(keys, clock.now()))
+    } catch (error) {
+      log.warn({ error: String(error) }, 'availability could not be computed')
+    }
+    if (!isStopped) timer = clock.after(nextMs, () => void refresh(Math.min(2 * nextMs, AVAILABILITY_EVERY_MS)))
+  }
+
+  return {
+    start: (): Promise<void> => refresh(AVAILABILITY_FIRST_MS),
+    stop(): void {
+      isStopped = true
+      timer?.cancel()
+    },
+  }
+}
+
+interface AvailabilityRefreshDeps {
+  readonly store: Pick<Store, 'availability'>
+  readonly board: WritableBoard
+  readonly clock: Clock
+  readonly log: Log
+}
+
+const AVAILABILITY_EVERY_MS = MINUTE_MS
+const AVAILABILITY_FIRST_MS = 2000
