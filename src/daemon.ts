@@ -36,10 +36,7 @@ import { version } from './version.ts'
 
 /** Configuration in, running daemon out. Rejects if the store or an address cannot be used. */
 export async function startDaemon({ config, log, clock: realClock = systemClock }: DaemonDeps): Promise<Daemon> {
-  const clock = guardedClock(realClock, (error) => {
-    metrics.errorUncaught('timer')
-    log.error(stackOf(error), 'error in a timer: Heartline goes on')
-  })
+  const clock = guardedClock(realClock, (error) => reportTimerError(error, log, metrics))
   const caps = connectionCaps(descriptorLimit())
   let isStopping = false
   const board = createBoard()
@@ -227,9 +224,7 @@ export interface Daemon {
 
 const SAMPLE_EVERY_MS = 1000
 
-interface Parts {
-  readonly clock: Clock
-  readonly log: Logger
+interface Parts extends Required<Pick<DaemonDeps, 'clock' | 'log'>> {
   readonly board: WritableBoard
   readonly incidents: WritableIncidentLog
   readonly observer: Observer
@@ -321,6 +316,11 @@ function residentBytes(): number | null {
   } catch {
     return null
   }
+}
+
+function reportTimerError(error: unknown, log: Logger, metrics: Metrics): void {
+  metrics.errorUncaught('timer')
+  log.error(stackOf(error), 'error in a timer: Heartline goes on')
 }
 
 function endpointCount(board: Board): number {
