@@ -424,6 +424,7 @@ describe('an endpoint alone', () => {
 
     await stage.pass(3 * MINUTE)
     expect([stage.state(key('a')), stage.codes(key('a'))]).toEqual(['degraded', ['stalled']])
+    expect(stage.message(key('a'), 'stalled')).toMatch(/unknown whether the endpoint or the chain has stopped$/)
     await stage.pass(HOUR)
     expect(stage.state(key('a'))).toBe('down')
     expect(stage.codes(key('a'))).toContain('lagging')

@@ -63,6 +63,19 @@ describe.each(CHAINS)('with blocks every $blockTimeMs ms, polled every $interval
     }
   })
 
+  test('the minority is known within fail_after + 3 polls', async () => {
+    const failAfter = 3
+    for (let share = 0; share < 1; share += 0.125) {
+      const stage = stageOf(['a', 'b', 'c', 'd', 'e'], { thresholds: { failAfter } }, chain)
+      await stage.pass(20 * chain.intervalMs + share * chain.intervalMs)
+      part(stage, ['a', 'd'])
+
+      await stage.pass(chain.blockTimeMs + (failAfter + 3) * chain.intervalMs)
+
+      expect([stage.codes(key('a')), stage.codes(key('d'))]).toEqual([['forked'], ['forked']])
+    }
+  })
+
   test.each([
     { names: ['a', 'b'], minority: ['a'] },
     { names: ['a', 'b', 'c', 'd'], minority: ['b', 'd'] },

@@ -72,14 +72,14 @@ const CODES: Record<FaultKind, readonly string[]> = {
 }
 
 /**
- * Polls allowed beyond `failAfter`: one, because a poll may be in flight while the previous one waits for a witness. A fork is first
- * compared at a height that may precede it, then seen, and counts once both sides have reported it again; otherwise a
+ * Polls allowed beyond `failAfter`: one, because a poll may be in flight while the previous one waits for a witness. For a fork
+ * three: the height of the comparison may precede it, then it is seen, and then both sides must repeat it, because otherwise a
  * reorganisation of all nodes would look like a fork of the node polled first. A lag hardly longer than an interval is not seen
  * in every poll.
  */
 const LATE: Record<FaultKind, number> = {
   ...(Object.fromEntries(FAULTS.map((kind) => [kind, 1])) as Record<FaultKind, number>),
-  forked: 6,
+  forked: 3,
   lagging: 2,
 }
 

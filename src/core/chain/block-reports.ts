@@ -43,6 +43,8 @@ export interface Report<S> {
   branch: Branch<S>
   /** Its position in `branch.reports`, so that it is removed without a search. */
   index: number
+  /** When it was first and last reported. */
+  firstAt: UnixMs
   at: UnixMs
   /** The number of the reporter's poll that last confirmed it. */
   poll: number
@@ -76,6 +78,7 @@ export function createBlockReports<S>(): BlockReports<S> {
     else {
       leaveBranch(before)
       joinBranch(before, branchOf(before.siblings, hash, at))
+      before.firstAt = at
     }
     before.at = at
     before.poll = by.polls
@@ -88,7 +91,7 @@ export function createBlockReports<S>(): BlockReports<S> {
       heights.set(height, siblings)
     }
     const branch = branchOf(siblings, hash, at)
-    const added: Report<S> = { by, siblings, branch, index: 0, at, poll: by.polls }
+    const added: Report<S> = { by, siblings, branch, index: 0, firstAt: at, at, poll: by.polls }
     joinBranch(added, branch)
     const older = by.reports.findIndex((one) => one.siblings.height < height)
     by.reports.splice(older < 0 ? by.reports.length : older, 0, added)
@@ -142,7 +145,10 @@ export function createBlockReports<S>(): BlockReports<S> {
       for (const { branches } of heights.values()) {
         for (const branch of branches) {
           branch.latestAt += ms
-          for (const one of branch.reports) one.at += ms
+          for (const one of branch.reports) {
+            one.firstAt += ms
+            one.at += ms
+          }
         }
       }
     },

@@ -7,7 +7,7 @@ import { type Block, type Branch, createBlockReports, type HeightReports, type R
  *
  * Heads often never meet: with blocks every 2 s and polls every 10 s, a is read at 100, 105, 110, b at 103, 108, 113. So there is
  * a common height at which all are compared (105, when that is agreed): the next poll of each endpoint requests its block
- * there, and once all have reported it the common height moves on. It moves back for an endpoint that lags, as far as
+ * there, and once all have reported it the common height moves on, later if they disagree. It moves back for an endpoint that lags, as far as
  * `maxBacktrackBlocks`. A majority is one of all endpoints that are at the height or about to reach it (`slackBlocks`): of five,
  * two that are first at 106 and disagree are no fork, because three are open.
  */
@@ -96,7 +96,7 @@ export function createBranches(deps: BranchesDeps): Branches {
 
   /** By the newest of its blocks at which it can be compared: others often report theirs later. */
   function standingOf({ reports, state }: Reporter<EndpointState>): BranchStanding | null {
-    for (const { siblings, branch, at } of reports) {
+    for (const { siblings, branch, firstAt, at } of reports) {
       const decision = decide(siblings)
       if (decision === null) continue
       const { height } = siblings
@@ -110,7 +110,8 @@ export function createBranches(deps: BranchesDeps): Branches {
         state.agreedAt = Math.max(state.agreedAt ?? 0, height)
         return sameOrNew(state, height, hash, 'with')
       }
-      state.againstSince ??= at
+      // Often the majority is known only after this endpoint's report.
+      state.againstSince ??= firstAt
       // A losing block that a pool reported once must not count until the endpoint can be compared again.
       if (at <= state.againstSince) return null
       const needed = Math.max(reached(height - slackBlocks()), 2)
@@ -148,9 +149,12 @@ export function createBranches(deps: BranchesDeps): Branches {
   function moveCommonHeight(endpoint: string, blocks: readonly Block[], at: UnixMs): void {
     const agreed = agreedHeight()
     if (agreed === null) return
-    if (common !== null && at - common.since < maxWaitMs) {
-      const reported = reports.at(common.height)?.count ?? 0
-      if (reported < reached(common.height - maxBacktrackBlocks)) return
+    if (common !== null) {
+      const waitedMs = at - common.since
+      const { count = 0, branches = [] } = reports.at(common.height) ?? {}
+      if (waitedMs < maxWaitMs && count < reached(common.height - maxBacktrackBlocks)) return
+      // A disagreement is repeated soonest at the same height.
+      if (waitedMs < 2 * maxWaitMs && branches.length > 1) return
     }
     const heights = blocks.map(({ height }) => height)
     const newest = Math.max(-1, ...heights)
@@ -195,7 +199,8 @@ export function createBranches(deps: BranchesDeps): Branches {
     heightToCompare(endpoint, heights) {
       if (common === null || answering() < 2 || heights.includes(common.height)) return null
       const isPast = Math.max(...heights) > common.height
-      return isPast && !isComparable(endpoint, heights) ? common.height : null
+      const isDisputed = (reports.at(common.height)?.branches.length ?? 0) > 1
+      return isPast && (isDisputed || !isComparable(endpoint, heights)) ? common.height : null
     },
 
     shift(ms) {
