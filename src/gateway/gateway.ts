@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Clock } from '../clock.ts'
+import { FairShare } from '../core/fair-share.ts'
 import type { Network, Shard } from '../core/network.ts'
-import type { Log } from '../log.ts'
-import { ERRORS, type GatewayError, INTERNAL_ERROR, OVERLOADED, restError, rpcErrorWithoutId } from './errors.ts'
+import { type Log, placeOf } from '../log.ts'
+import { type GatewayError, INTERNAL_ERROR, OVERLOADED, rpcErrorWithoutId } from './errors.ts'
 import {
   type Admission,
   type AdmissionRules,
@@ -13,17 +14,16 @@ import {
 } from './request/admission.ts'
 import { type AnswerMemoryLimits, createAnswerMemory } from './request/answer-memory.ts'
 import { type Caller, type CallerSettings, createCallers } from './request/callers.ts'
-import { readBody } from './request/envelope.ts'
 import { type Certificate, createListener, type ListenerOptions } from './request/listener.ts'
-import { type BodyBacklog, closeAfterBody, declaredLength, hasBody, receiveBody } from './request/request-body.ts'
-import { type AdmittedRequest, type Answer, type CallLimit, createRequestHandler } from './request/request-handler.ts'
+import { type Exchange, rejectRequest } from './request/reject-request.ts'
+import { BodyMemory, declaredLength, hasBody, receiveBody } from './request/request-body.ts'
+import { type AdmittedRequest, type Answer, createRequestHandler } from './request/request-handler.ts'
 import { createRequestRecorder, type GatewayMetrics } from './request/request-metrics.ts'
 import {
   byteLength,
   NOT_FORWARDED,
   preflightHeaders,
   type ResponseHeaders,
-  rejectCalls,
   requestIdOf,
   respond,
   respondEmpty,
@@ -88,30 +88,20 @@ export interface CallerReport {
  * answer. Each takes some 10 KB.
  */
 const MAX_IN_FLIGHT = 4096
-const MAX_BACKLOG_BYTES = 64 * 2 ** 20
-/** The body of a rejected request is read for its id up to this size. */
-const SMALL_BODY = 16 * 1024
 /** For requests in flight when the daemon stops; supervisors wait at least ten seconds before they kill. */
 const MAX_GRACE_MS = 8000
 const IDLE_TIMEOUT_MS = 20_000
 
-/** One request on its way through the gateway. */
-interface Exchange {
-  readonly req: IncomingMessage
-  readonly res: ServerResponse
-  readonly receivedAt: number
-  readonly awaitsContinue: boolean
-  readonly headers: ResponseHeaders
-}
-
 export function createGateway({ listen, upstream, aliases, metrics, clock, log, ...deps }: GatewayDeps): Gateway {
   const { maxInFlight = MAX_IN_FLIGHT } = deps
   const callers = createCallers({ clock })
-  const backlog: BodyBacklog = { bytes: 0 }
+  const bodies = new BodyMemory(callers)
   const answerMemory = createAnswerMemory(deps.answerMemory)
-  const limit: CallLimit = { calls: 0, max: maxInFlight }
+  const calls = new FairShare(maxInFlight)
   const recorder = createRequestRecorder({ metrics, clock, log })
-  const handler = createRequestHandler({ upstream, aliases, limit, answerMemory, recorder, clock, log })
+  const reject = (exchange: Exchange, of: Admission, rejection: GatewayError, format: ErrorFormat) =>
+    rejectRequest(exchange, of, rejection, format, { recorder, bodies, clock })
+  const handler = createRequestHandler({ upstream, aliases, calls, answerMemory, recorder, clock, log })
   const nextRequestId = createRequestIds()
   let { rules } = deps
   let admissionRules = applyRules(rules)
@@ -119,6 +109,7 @@ export function createGateway({ listen, upstream, aliases, metrics, clock, log, 
 
   function applyRules(next: GatewayRules): AdmissionRules {
     callers.configure(next.callers)
+    bodies.configure(next.bodyLimitBytes)
     const names = new Set(next.networks.map(({ network }) => network.name))
     const hosts = new Map(next.networks.flatMap(({ network, host }) => (host === null ? [] : [[host, network.name]])))
     return { callers, addresses: { names, hosts }, networks: new Map(next.networks.map(servedNetwork)) }
@@ -142,32 +133,37 @@ export function createGateway({ listen, upstream, aliases, metrics, clock, log, 
       // Node swallows what follows a request with Upgrade.
       closes: listener.closing || req.headers.upgrade !== undefined,
     }
-    const exchange = { req, res, receivedAt, awaitsContinue, headers }
+    const exchange = { req, res, receivedAt, awaitsContinue, headers, rules }
     if (admission.kind === 'rejected') return reject(exchange, admission, admission.rejection, admission.format)
     if (admission.kind === 'preflight') return respondEmpty(res, headers, preflightHeaders(admission.allow))
     const format = admission.route.kind === 'rest' ? 'rest' : 'rpc'
-    if (limit.calls >= limit.max || backlog.bytes > MAX_BACKLOG_BYTES) {
+    const share = callers.shareOf(admission.caller)
+    if (!calls.mayTake(share) || !bodies.mayTake(admission.caller, 1))
       return reject(exchange, admission, OVERLOADED, format)
-    }
-    return handle(exchange, admission)
+    return handle(exchange, admission, share)
   }
 
   /** A bug costs one request its answer, and nothing else. */
   function fail(res: ServerResponse, error: unknown): void {
-    log.error({ error: error instanceof Error ? (error.stack ?? error.name) : typeof error }, 'request failed')
+    log.error({ error: placeOf(error) }, 'request failed')
     if (res.headersSent) return void res.destroy()
     const headers = { requestId: nextRequestId(), provenance: NOT_FORWARDED, origin: null, closes: true }
     respond(res, 500, [rpcErrorWithoutId(INTERNAL_ERROR)], headers).catch(() => res.destroy())
   }
 
-  async function handle(exchange: Exchange, admission: Extract<Admission, { kind: 'admitted' }>): Promise<void> {
+  async function handle(
+    exchange: Exchange,
+    admission: Extract<Admission, { kind: 'admitted' }>,
+    share: string | null,
+  ): Promise<void> {
     const { req, res, receivedAt, headers } = exchange
     const { caller, network, route, rest, query } = admission
     const request: AdmittedRequest = {
       caller,
       network,
+      share,
       rules,
-      signal: trackInFlight(res, network.name),
+      signal: trackInFlight(res, network.name, share),
       receivedAt,
       pinned: pinnedEndpoint(req),
       minHeight: heightSeen(req),
@@ -178,8 +174,9 @@ export function createGateway({ listen, upstream, aliases, metrics, clock, log, 
     }
     const { bodyLimitBytes } = rules
     if (exchange.awaitsContinue && declaredLength(req) <= bodyLimitBytes) res.writeContinue()
-    const body = await receiveBody(req, bodyLimitBytes, backlog)
+    const body = await receiveBody(req, bodyLimitBytes, bodies, caller)
     if (body === 'gone') return
+    if (body === 'overloaded') return reject(exchange, admission, OVERLOADED, 'rpc')
     if (body === 'too-large') return reject(exchange, admission, bodyTooLarge(bodyLimitBytes), 'rpc')
     const answer = await handler.rpc(request, route, body)
     if (answer === 'no-content') respondEmpty(res, headers)
@@ -194,43 +191,18 @@ export function createGateway({ listen, upstream, aliases, metrics, clock, log, 
   }
 
   /** Counts the request until it is answered or its caller leaves. */
-  function trackInFlight(res: ServerResponse, network: string): Cancellation {
+  function trackInFlight(res: ServerResponse, network: string, share: string | null): Cancellation {
     const cancellation = new Cancellation()
     inFlight++
-    limit.calls++
+    calls.take(share)
     metrics.inFlight(network, 1)
     res.on('close', () => {
       inFlight--
-      limit.calls--
+      calls.release(share)
       metrics.inFlight(network, -1)
       if (!res.writableFinished) cancellation.abort()
     })
     return cancellation
-  }
-
-  async function reject(
-    exchange: Exchange,
-    { caller, network }: Admission,
-    rejection: GatewayError,
-    format: ErrorFormat,
-  ): Promise<void> {
-    const { req, res, awaitsContinue } = exchange
-    const { kind, retryAfterMs, allow } = rejection
-    recorder.rejected(caller, network, kind, 1)
-    // A proxy may disagree on where a malformed request ends (smuggling).
-    const closes = exchange.headers.closes === true || kind === 'no-request'
-    const headers = { ...exchange.headers, provenance: NOT_FORWARDED, retryAfterMs, allow, closes }
-    const isRest = format === 'rest'
-    const status = isRest ? ERRORS[kind].restStatus : ERRORS[kind].status
-    const error = [isRest ? restError(rejection) : rpcErrorWithoutId(rejection)]
-    if (!hasBody(req)) return respond(res, status, error, headers)
-    const length = declaredLength(req)
-    if (isRest || awaitsContinue || length === 0 || length > SMALL_BODY || kind === 'too-large') {
-      await respond(res, status, error, { ...headers, closes: true }, true)
-      return closeAfterBody(req, res, clock)
-    }
-    const body = await receiveBody(req, SMALL_BODY, backlog)
-    if (typeof body !== 'string') await respond(res, status, rejectCalls(readBody(body, rules), rejection), headers)
   }
 
   return {

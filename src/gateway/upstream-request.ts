@@ -12,6 +12,8 @@ export interface UpstreamRequest extends Pick<ClassifiedRequest, 'operation' | '
   readonly network: string
   /** The caller's name; its endpoint_id is known to `callers.ts` alone. */
   readonly caller: string
+  /** The caller whose share of the connections it uses; `null` if no other caller is configured. */
+  readonly share?: string | null
   readonly to: UpstreamPath
   /** `null` for a REST request, which is a GET without body. */
   readonly call: Call | null

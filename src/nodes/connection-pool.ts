@@ -1,6 +1,7 @@
 import type { LookupFunction, Socket } from 'node:net'
 import { Client } from 'undici'
 import type { Clock } from '../clock.ts'
+import { FairQueue, FairShare } from '../core/fair-share.ts'
 import type { UnixMs } from '../core/time.ts'
 import type { NodeAddress } from './address.ts'
 import { createConnector } from './connect.ts'
@@ -14,10 +15,10 @@ export function createConnectionPool({
   maxConnections,
   nextNumber,
 }: ConnectionPoolDeps): ConnectionPool {
-  let limit = maxConnections
   const all = new Set<Connection>()
   const idle: Connection[] = []
-  const waiting = new Set<GiveConnection>()
+  const waiting = new FairQueue<GiveConnection>()
+  const inUse = new FairShare(maxConnections)
   let tlsNotAfter: UnixMs | null = null
   let state: 'open' | 'retired' | 'closed' = 'open'
 
@@ -43,7 +44,15 @@ export function createConnectionPool({
       bodyTimeout: 0,
       maxHeaderSize: MAX_HEADER_BYTES,
     })
-    const connection: Connection = { client, socket: null, exchange: null, number: 0, used: false, openedAt: 0 }
+    const connection: Connection = {
+      client,
+      caller: null,
+      socket: null,
+      exchange: null,
+      number: 0,
+      used: false,
+      openedAt: 0,
+    }
     client.on('connect', () => connection.socket?.on('data', (bytes: Buffer) => connection.exchange?.onBytes(bytes)))
     client.on('disconnect', () => {
       const at = idle.indexOf(connection)
@@ -66,50 +75,57 @@ export function createConnectionPool({
     for (const connection of idle.splice(0)) destroy(connection)
   }
 
-  function handOver(connection: Connection): void {
-    for (const give of waiting) {
-      waiting.delete(give)
-      return give(connection)
-    }
-    idle.push(connection)
+  function isFull(): boolean {
+    return all.size >= inUse.max
   }
 
-  function openForWaiting(): void {
-    if (state === 'closed') return
-    while (waiting.size > 0 && all.size < limit) handOver(createConnection())
+  function handOver(connection: Connection, caller: string | null, give: GiveConnection): void {
+    connection.caller = caller
+    inUse.take(caller)
+    give(connection)
+  }
+
+  function serveWaiting(): void {
+    while (state !== 'closed' && (idle.length > 0 || !isFull())) {
+      const next = waiting.next((caller) => inUse.mayTake(caller))
+      if (next === null) return
+      handOver(idle.pop() ?? createConnection(), next.caller, next.item)
+    }
   }
 
   function drop(connection: Connection): void {
+    inUse.release(connection.caller)
     destroy(connection)
-    openForWaiting()
+    serveWaiting()
   }
 
   function isReusable({ socket, openedAt }: Connection): boolean {
     if (state === 'closed' || (state === 'retired' && waiting.size === 0)) return false
     // A node that responded before it had the whole request would take the rest of it for the next one.
     const isClean = socket !== null && !socket.destroyed && socket.writableLength === 0
-    return isClean && all.size <= limit && clock.monotonic() - openedAt <= MAX_AGE_MS
+    return isClean && all.size <= inUse.max && clock.monotonic() - openedAt <= MAX_AGE_MS
   }
 
   return {
-    take(give, fresh) {
+    take(give, fresh, caller) {
       if (state === 'closed') return give(null)
-      const connection = fresh && all.size < limit ? undefined : idle.pop()
-      if (connection !== undefined) give(connection)
-      else if (all.size < limit) give(createConnection())
-      else waiting.add(give)
+      const isNew = idle.length === 0 || (fresh && !isFull())
+      if (!inUse.mayTake(caller) || (isNew && isFull())) waiting.add(caller, give)
+      else handOver(isNew ? createConnection() : (idle.pop() as Connection), caller, give)
     },
-    leave: (give) => void waiting.delete(give),
+    leave: (give) => waiting.delete(give),
     free(connection) {
-      if (isReusable(connection)) handOver(connection)
-      else drop(connection)
+      if (!isReusable(connection)) return drop(connection)
+      inUse.release(connection.caller)
+      idle.push(connection)
+      serveWaiting()
     },
     drop,
     closeIdle,
     limit(next) {
-      limit = next
-      for (const connection of idle.splice(0, Math.max(0, all.size - limit))) destroy(connection)
-      openForWaiting()
+      inUse.max = next
+      for (const connection of idle.splice(0, Math.max(0, all.size - next))) destroy(connection)
+      serveWaiting()
     },
     get tlsNotAfter() {
       return tlsNotAfter
@@ -122,8 +138,7 @@ export function createConnectionPool({
       state = 'closed'
       idle.length = 0
       for (const connection of all) destroy(connection)
-      for (const give of waiting) give(null)
-      waiting.clear()
+      for (const give of waiting.drain()) give(null)
     },
   }
 }
@@ -131,9 +146,9 @@ export function createConnectionPool({
 export interface ConnectionPool {
   /**
    * Gives a free connection, or the next one to become free: the last used first, so that those in excess grow old and close. `fresh`: a
-   * new connection, if the limit allows one. `null`: the pool was closed.
+   * new connection, if the limit allows one. `null`: the pool was closed. Connections are shared fairly between callers.
    */
-  take(give: GiveConnection, fresh: boolean): void
+  take(give: GiveConnection, fresh: boolean, caller: string | null): void
   /** Stops waiting for a connection. */
   leave(give: GiveConnection): void
   free(connection: Connection): void
@@ -153,6 +168,8 @@ export type GiveConnection = (connection: Connection | null) => void
 /** One connection. undici opens it for a request, and again if it was closed in the meantime. */
 export interface Connection {
   readonly client: Client
+  /** Whose share it counts against; `null` for none. */
+  caller: string | null
   /** `null` before it is first opened. */
   socket: Socket | null
   /** The request that it carries now. */

@@ -36,7 +36,7 @@ export function createTransport({
   return {
     exchange(address, request, deadline, done) {
       const pool = poolOf(address)
-      const { method, path, body, once = false } = request
+      const { method, path, body, once = false, caller = null } = request
       const options = { method, path: address.pathOf(path), headers: address.headers[method], body }
       let exchange: Exchange | null = null
       let current: Connection | null = null
@@ -48,7 +48,7 @@ export function createTransport({
         if (closed) return fail({ kind: 'reset' })
         if (deadline.passed) return giveUp()
         deadline.watch(giveUp)
-        pool.take(use, repeated || once)
+        pool.take(use, repeated || once, caller)
         if (current === null) waitingSince = clock.monotonic()
       }
       const use: GiveConnection = (connection) => {
@@ -139,6 +139,8 @@ export interface TransportRequest {
   readonly body: string | Buffer | null
   /** Never sent twice: goes over a new connection if the limit allows one, since the node may be about to close a used one. */
   readonly once?: boolean
+  /** Connections are shared fairly between callers; `null` if there is only one. */
+  readonly caller?: string | null
 }
 
 /** `waitedMs`: how long the connection limit delayed the request. It does not count as the node's latency. */

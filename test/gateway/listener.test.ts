@@ -3,7 +3,7 @@ import { request } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { afterEach, describe, expect, test } from 'vitest'
 import { until } from '../support/daemon.ts'
-import { ask, call, echo, FROM_A, ID, open, post, raw, type Setting, type SettingOptions } from './setting.ts'
+import { ask, call, caller, echo, FROM_A, ID, open, post, raw, type Setting, type SettingOptions } from './setting.ts'
 
 const settings: Setting[] = []
 const sockets: Socket[] = []
@@ -220,11 +220,15 @@ describe('slow callers', () => {
   })
 })
 
+/** Without others, a caller may use everything. */
+const ALONE = { rules: { callers: [caller('wallet', ID)] } }
+
 describe('too much at once', () => {
   test('is refused with 503 at once, under its id, while what was accepted is served', async () => {
     const going: (() => void)[] = []
     const { url, gateway } = await set({
       maxInFlight: 5,
+      ...ALONE,
       answer: (question) => new Promise((resolve) => going.push(() => resolve(echo(question)))),
     })
     const accepted = Array.from({ length: 5 }, (_, id) => post(`${url}/ethereum/${ID}`, call('eth_chainId', [], id)))
@@ -249,6 +253,7 @@ describe('many times more than can be taken', () => {
     let now = 0
     const { url, gateway } = await set({
       maxInFlight: 20,
+      ...ALONE,
       answer: async (question) => {
         most = Math.max(most, ++now)
         await new Promise((resolve) => setTimeout(resolve, 20))
@@ -278,6 +283,7 @@ describe('many times more than can be taken', () => {
     const going: (() => void)[] = []
     const { url } = await set({
       maxInFlight: 5,
+      ...ALONE,
       answer: (question) => new Promise((resolve) => going.push(() => resolve(echo(question)))),
     })
     const batch = (size: number) =>
@@ -299,7 +305,7 @@ describe('many times more than can be taken', () => {
     const going: (() => void)[] = []
     const { url } = await set({
       maxInFlight: 5,
-      rules: { batchLimit: 10 },
+      rules: { ...ALONE.rules, batchLimit: 10 },
       answer: (question) => new Promise((resolve) => going.push(() => resolve(echo(question)))),
     })
     const batch = Array.from({ length: 8 }, (_, id) => call('eth_chainId', [], id))

@@ -25,6 +25,7 @@ export async function attempt(
     path: pathFor(upstream, request),
     body: call === null ? null : bodyOf(call, id),
     once: !operation.isRead,
+    caller: request.share ?? null,
   }
   const forwarded = await nodes.forward(upstream.address, sent, withinMs, signal)
   if (!forwarded.ok) {

@@ -11,6 +11,8 @@ export interface Callers {
   find(endpointId: string): Caller | null
   /** In the order of the configuration. */
   list(): readonly Caller[]
+  /** The name under which a caller shares limited resources; `null` if it is the only one and may use everything. */
+  shareOf(caller: Caller): string | null
 }
 
 /** A caller as configured. */
@@ -92,6 +94,7 @@ export function createCallers({ clock }: { readonly clock: Pick<Clock, 'monotoni
     },
 
     list: () => list,
+    shareOf: ({ name }) => (list.length > 1 ? name : null),
   }
 }
 

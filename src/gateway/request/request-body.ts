@@ -1,40 +1,74 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Clock } from '../../clock.ts'
-
-/** The bytes of all bodies that are being received. */
-export interface BodyBacklog {
-  bytes: number
-}
+import { FairShare } from '../../core/fair-share.ts'
+import type { Caller, Callers } from './callers.ts'
 
 /**
- * Collects a body; `too-large` as soon as it is known to exceed `limit`, `gone` if the caller leaves before its end.
+ * Collects a body: `too-large` as soon as it is known to exceed `limit`, `overloaded` if its caller's share of the memory for incoming
+ * bodies is used up, `gone` if the caller leaves.
  */
 export function receiveBody(
   req: IncomingMessage,
   limit: number,
-  backlog: BodyBacklog,
-): Promise<Buffer | 'too-large' | 'gone'> {
+  memory: BodyMemory,
+  caller: Caller | null,
+): Promise<Buffer | BodyFailure> {
   if (declaredLength(req) > limit) return Promise.resolve('too-large')
   return new Promise((resolve) => {
     const chunks: Buffer[] = []
     let size = 0
     let isOver = false
-    const end = (outcome: Buffer | 'too-large' | 'gone') => {
+    const end = (outcome: Buffer | BodyFailure) => {
       if (isOver) return
       isOver = true
-      backlog.bytes -= size
+      memory.release(caller, size)
       resolve(outcome)
     }
     req.on('data', (chunk: Buffer) => {
       if (isOver) return
+      if (size + chunk.length > limit) return end('too-large')
+      if (!memory.mayTake(caller, chunk.length)) return end('overloaded')
+      memory.take(caller, chunk.length)
       size += chunk.length
-      backlog.bytes += chunk.length
-      if (size > limit) end('too-large')
-      else chunks.push(chunk)
+      chunks.push(chunk)
     })
     req.on('end', () => end(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks, size)))
     req.on('close', () => end('gone'))
   })
+}
+
+export type BodyFailure = 'too-large' | 'overloaded' | 'gone'
+
+/** The memory for bodies that are being received, shared by callers. All requests without a valid endpoint_id have one small share. */
+export class BodyMemory {
+  readonly #callers: Pick<Callers, 'shareOf'>
+  readonly #known = new FairShare(64 * 2 ** 20)
+  readonly #unknown = new FairShare(2 ** 20)
+
+  constructor(callers: Pick<Callers, 'shareOf'>) {
+    this.#callers = callers
+  }
+
+  /** A caller may always hold one whole body. */
+  configure(maxBodyBytes: number): void {
+    this.#known.maxOfOne = Math.max(8 * 2 ** 20, maxBodyBytes)
+  }
+
+  mayTake(caller: Caller | null, bytes: number): boolean {
+    return caller === null
+      ? this.#unknown.mayTake(null, bytes)
+      : this.#known.mayTake(this.#callers.shareOf(caller), bytes)
+  }
+
+  take(caller: Caller | null, bytes: number): void {
+    if (caller === null) this.#unknown.take(null, bytes)
+    else this.#known.take(caller.name, bytes)
+  }
+
+  release(caller: Caller | null, bytes: number): void {
+    if (caller === null) this.#unknown.release(null, bytes)
+    else this.#known.release(caller.name, bytes)
+  }
 }
 
 /** 0 if the request declares no length. */

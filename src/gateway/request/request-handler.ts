@@ -1,6 +1,7 @@
 import type { Clock } from '../../clock.ts'
+import type { FairShare } from '../../core/fair-share.ts'
 import type { AskedOperation, RequestOutcome } from '../../core/routing/request-outcome.ts'
-import type { Log } from '../../log.ts'
+import { type Log, placeOf } from '../../log.ts'
 import type { CancelSignal } from '../../nodes/deadline.ts'
 import { ERRORS, type GatewayError, gatewayError, INTERNAL_ERROR, OVERLOADED, restError, rpcError } from '../errors.ts'
 import type { Call, ClassifiedRequest, Reply, UpstreamHandler, UpstreamPath } from '../upstream-request.ts'
@@ -24,6 +25,8 @@ export interface RequestHandler {
 export interface AdmittedRequest {
   readonly caller: Caller
   readonly network: ServedNetwork
+  /** The caller whose share of calls and connections it uses; `null` if no other caller is configured. */
+  readonly share: string | null
   readonly rules: { readonly admin: boolean; readonly timeoutMs: number; readonly batchLimit: number }
   /** Aborts when the caller leaves. */
   readonly signal: CancelSignal
@@ -42,14 +45,9 @@ export interface Answer {
   readonly retryAfterMs: number | undefined
 }
 
-/** Calls in flight of all callers; each element of a batch counts. */
-export interface CallLimit {
-  calls: number
-  readonly max: number
-}
-
 export interface RequestHandlerDeps {
-  readonly limit: CallLimit
+  /** Calls in flight; each element of a batch counts. */
+  readonly calls: FairShare
   readonly upstream: UpstreamHandler
   readonly aliases: AliasRoutes
   readonly answerMemory: AnswerMemory
@@ -62,7 +60,7 @@ export interface RequestHandlerDeps {
 const BATCH_CONCURRENCY = 16
 
 export function createRequestHandler(deps: RequestHandlerDeps): RequestHandler {
-  const { upstream, aliases, limit, answerMemory, recorder, clock, log } = deps
+  const { upstream, aliases, calls, answerMemory, recorder, clock, log } = deps
 
   /** A bug must not leave a caller without an answer. */
   async function forward(
@@ -71,12 +69,13 @@ export function createRequestHandler(deps: RequestHandlerDeps): RequestHandler {
     to: UpstreamPath,
     call: Call | null,
   ): Promise<Reply> {
-    const { caller, network, rules, receivedAt, signal, minHeight } = request
+    const { caller, network, share, rules, receivedAt, signal, minHeight } = request
     const deadlineAt = receivedAt + rules.timeoutMs
     try {
       return await upstream.handle({
         network: network.name,
         caller: caller.name,
+        share,
         operation,
         canonical,
         to,
@@ -86,7 +85,7 @@ export function createRequestHandler(deps: RequestHandlerDeps): RequestHandler {
         signal,
       })
     } catch (error) {
-      log.error({ network: network.name, operation: operation.name, error: nameOf(error) }, 'request failed')
+      log.error({ network: network.name, operation: operation.name, error: placeOf(error) }, 'request failed')
       return { kind: 'rejected', rejection: INTERNAL_ERROR, ...NOT_FORWARDED, nodeMs: 0 }
     }
   }
@@ -167,7 +166,7 @@ export function createRequestHandler(deps: RequestHandlerDeps): RequestHandler {
 
   return {
     async rpc(request, route, bytes) {
-      const { caller, network, rules, receivedAt, pinned } = request
+      const { caller, network, rules, receivedAt, pinned, share } = request
       const body = readBody(bytes, rules)
       if (body.kind === 'rejected') return rejectCall(request, 'null', body.rejection, 'none', receivedAt)
       const target = routeTargetOf(route, network.name, pinned, aliases)
@@ -176,16 +175,16 @@ export function createRequestHandler(deps: RequestHandlerDeps): RequestHandler {
         return (await answerEntry(request, body.entry, target, receivedAt, null)) ?? 'no-content'
       const overLimit = overRateLimit(caller, body.entries.length)
       if (overLimit !== null) return rejectAll(request, body, overLimit)
-      // The request itself is counted already; a batch that is alone is always accepted.
+      // The request itself is counted already. A batch may exceed the limit once, or large ones would never be accepted.
       const more = body.entries.length - 1
-      if (limit.calls + more > limit.max + rules.batchLimit) return rejectAll(request, body, OVERLOADED)
-      limit.calls += more
+      if (!calls.mayTake(share)) return rejectAll(request, body, OVERLOADED)
+      calls.take(share, more)
       const memory = answerMemory.openBatch()
       try {
         return await answerBatch(request, body.entries, target, memory)
       } finally {
         memory.release()
-        limit.calls -= more
+        calls.release(share, more)
       }
     },
 
@@ -260,7 +259,3 @@ function asSuccess(result: Buffer): Buffer | string {
 }
 
 const ANSWER_TOO_LARGE = gatewayError('answer-too-large', 'answer too large')
-
-function nameOf(error: unknown): string {
-  return error instanceof Error ? error.name : typeof error
-}

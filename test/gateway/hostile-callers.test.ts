@@ -1,0 +1,91 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { expect, onTestFinished, test } from 'vitest'
+import { brief, GOOD, get, openHostile, post } from './hostile-setting.ts'
+import { caller, ID } from './setting.ts'
+
+const HOG_ID = 'hog-0123456789abcdef'
+const HOG = `/ethereum/${HOG_ID}`
+const WALLET = `/ethereum/${ID}`
+
+/** Answers all but eth_newFilter, which hangs. */
+async function startHangingNode(): Promise<{ url: string; hanging: () => number }> {
+  let hanging = 0
+  const server = createServer((request, response) => {
+    let body = ''
+    request.setEncoding('utf8').on('data', (chunk) => {
+      body += String(chunk)
+    })
+    request.on('end', () => {
+      const { id, method } = JSON.parse(body) as { id: number; method: string }
+      if (method === 'eth_newFilter') hanging++
+      else response.end(`{"jsonrpc":"2.0","id":${id},"result":"0x1"}`)
+    })
+  })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, hanging: () => hanging }
+}
+
+const CALLERS = [caller('wallet', ID), caller('hog', HOG_ID, { methods: ['eth_newFilter'] })]
+
+test('a caller with hundreds of hanging calls leaves connections and calls to the others', async () => {
+  const node = await startHangingNode()
+  const { open, send } = await openHostile({
+    callers: CALLERS,
+    nodes: { ethereum: { family: 'ethereum', url: node.url } },
+  })
+  const filter = '{"jsonrpc":"2.0","id":1,"method":"eth_newFilter","params":[{}]}'
+  const hog = open()
+  const pipelined = `POST ${HOG} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: ${filter.length}\r\n\r\n${filter}`
+  hog.write(pipelined.repeat(2500))
+  await expect.poll(node.hanging, { timeout: 20_000 }).toBe(64)
+
+  const startedAt = performance.now()
+  const answers = await Promise.all(Array.from({ length: 20 }, () => send(post(WALLET, GOOD))))
+
+  expect(answers.flat().map(brief)).toEqual(Array.from({ length: 20 }, () => '200 result 1'))
+  expect(performance.now() - startedAt).toBeLessThan(2000)
+  expect(node.hanging()).toBe(64)
+  hog.socket.destroy()
+})
+
+test('bodies that one caller sends and never ends cost the others nothing', async () => {
+  const { open, send } = await openHostile({ callers: CALLERS, bodyLimitBytes: 2 ** 20 })
+  const head = `POST ${HOG} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 1048576\r\n\r\n`
+  const hogs = Array.from({ length: 70 }, () => open())
+  for (const { write } of hogs) write(head + ' '.repeat(1_048_000))
+  // Of the hog's bodies only its share is kept: the others are rejected.
+  await expect
+    .poll(() => hogs.filter(({ answers }) => answers().some((answer) => brief(answer) === '503 -32603 null')).length, {
+      timeout: 20_000,
+    })
+    .toBeGreaterThanOrEqual(62)
+
+  const answers = await Promise.all(Array.from({ length: 20 }, () => send(post(WALLET, GOOD))))
+
+  expect(answers.flat().map(brief)).toEqual(Array.from({ length: 20 }, () => '200 result 1'))
+  for (const { socket } of hogs) socket.destroy()
+})
+
+test('bodies behind a wrong endpoint_id are read for their ids only as far as a small total', async () => {
+  const { open, send } = await openHostile()
+  const head = `POST /ethereum/wrong-0123456789abcdef HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 16384\r\n\r\n`
+  const strangers = Array.from({ length: 200 }, () => open())
+  for (const { write } of strangers) write(head + ' '.repeat(16_000))
+  await expect
+    .poll(() => strangers.filter(({ answers }) => answers().length > 0).length, { timeout: 20_000 })
+    .toBeGreaterThanOrEqual(136)
+
+  const [good] = await send(post(WALLET, GOOD))
+  const [stranger] = await send(post('/ethereum/wrong-0123456789abcdef', GOOD))
+
+  expect(brief(good!)).toBe('200 result 1')
+  expect(brief(stranger!)).toMatch(/^401 -32099 (1|null)$/)
+  expect((await send(get(`/multiversx/${ID}/network/config`))).map(({ status }) => status)).toEqual([200])
+  for (const { socket } of strangers) socket.destroy()
+})
