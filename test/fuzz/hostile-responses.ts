@@ -15,10 +15,10 @@ export function hostileResponse(seed: number, id: string, hash: string): Hostile
   return { pieces: cut(bytes, random), ending: pick(random, ['keep', 'keep', 'keep', 'end', 'end', 'reset'] as const) }
 }
 
-type Random = () => number
+export type Random = () => number
 
 /** Mulberry32: the same numbers from the same seed. */
-function randomOf(seed: number): Random {
+export function randomOf(seed: number): Random {
   let state = seed >>> 0
   return () => {
     state = (state + 0x6d2b79f5) >>> 0
@@ -32,8 +32,8 @@ function blockOf(id: string, hash: string): string {
   return `{"jsonrpc":"2.0","id":${id},"result":{"number":"0x10","hash":"${hash}","parentHash":"${hash}","timestamp":"0x6921"}}`
 }
 
-const below = (random: Random, limit: number) => Math.floor(random() * limit)
-const pick = <T>(random: Random, of: readonly T[]): T => of[below(random, of.length)] as T
+export const below = (random: Random, limit: number) => Math.floor(random() * limit)
+export const pick = <T>(random: Random, of: readonly T[]): T => of[below(random, of.length)] as T
 
 const withHead = (head: string, body: string | Buffer) =>
   Buffer.concat([Buffer.from(head, 'latin1'), Buffer.from(body)])
