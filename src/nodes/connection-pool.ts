@@ -86,7 +86,8 @@ export function createConnectionPool({
   }
 
   function serveWaiting(): void {
-    while (state !== 'closed' && (idle.length > 0 || !isFull())) {
+    for (;;) {
+      if (state === 'closed' || (idle.length === 0 && isFull())) return
       const next = waiting.next((caller) => inUse.mayTake(caller))
       if (next === null) return
       handOver(idle.pop() ?? createConnection(), next.caller, next.item)
