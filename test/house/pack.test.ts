@@ -127,3 +127,22 @@ test(
   },
   2 * PATIENCE_MS,
 )
+
+test('the bill of materials lists every package that runs with Heartline, and no other', () => {
+  const lock = JSON.parse(readFileSync(join(checkout, 'package-lock.json'), 'utf8')) as {
+    packages: Record<string, { readonly version: string; readonly dev?: boolean; readonly optional?: boolean }>
+  }
+  const running = Object.entries(lock.packages).filter(([path, { dev }]) => path !== '' && dev !== true)
+  const required = running.filter(([, { optional }]) => optional !== true)
+  const idOf = ([path, { version }]: (typeof running)[number]) =>
+    `${path.slice(path.lastIndexOf('node_modules/') + 13)}@${version}`
+
+  const bill = JSON.parse(
+    execFileSync('npm', ['run', '--silent', 'sbom'], { cwd: checkout, encoding: 'utf8', stdio: 'pipe' }),
+  ) as { bomFormat: string; components: { group?: string; name: string; version: string }[] }
+
+  const listed = new Set(bill.components.map(({ name, version }) => `${name}@${version}`))
+  expect(bill.bomFormat).toBe('CycloneDX')
+  expect(required.map(idOf).filter((id) => !listed.has(id))).toEqual([])
+  expect([...listed].filter((id) => !running.map(idOf).includes(id))).toEqual([])
+})

@@ -1,0 +1,22 @@
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { npmCommand } from './npm.mjs'
+import { root } from './prepare.mjs'
+
+// `npm run sbom`: a CycloneDX bill of materials of what runs with Heartline, on stdout. `npm sbom --omit dev` also omits packages that
+// development and production share, so npm gets a project without the development packages.
+const folder = mkdtempSync(join(tmpdir(), 'heartline-sbom-'))
+try {
+  const { devDependencies: _, ...manifest } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+  const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'))
+  delete lock.packages[''].devDependencies
+  for (const [path, { dev }] of Object.entries(lock.packages)) if (dev) delete lock.packages[path]
+  writeFileSync(join(folder, 'package.json'), JSON.stringify(manifest))
+  writeFileSync(join(folder, 'package-lock.json'), JSON.stringify(lock))
+  const { command, args, env } = npmCommand(['sbom', '--package-lock-only', '--sbom-format', 'cyclonedx'])
+  process.stdout.write(execFileSync(command, args, { cwd: folder, env, stdio: ['ignore', 'pipe', 'inherit'] }))
+} finally {
+  rmSync(folder, { recursive: true, force: true })
+}
