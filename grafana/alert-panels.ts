@@ -1,6 +1,16 @@
 import { dashboards } from './boards/boards.ts'
 import { DASHBOARDS, type DashboardName } from './uids.ts'
 
+/** Grafana requires both values or neither. */
+export function panelOf(alert: string): { readonly dashboardUid: string; readonly panelId: number } {
+  const shown = ALERT_PANELS[alert]
+  if (shown === undefined) throw new Error(`grafana/alert-panels.ts does not say which panel shows ${alert}`)
+  const [dashboard, title] = shown
+  const panel = dashboards()[dashboard]?.panels?.find((candidate) => candidate.title === title)
+  if (panel?.id === undefined || panel.id === null) throw new Error(`${dashboard} has no panel ${title}`)
+  return { dashboardUid: DASHBOARDS[dashboard], panelId: panel.id }
+}
+
 /** The panel that shows the number of each alert. Grafana links it, and marks the alert in it. */
 const ALERT_PANELS: Readonly<Record<string, readonly [DashboardName, string]>> = {
   HeartlineEndpointDown: ['endpoint', 'State'],
@@ -34,14 +44,4 @@ const ALERT_PANELS: Readonly<Record<string, readonly [DashboardName, string]>> =
   HeartlineDiskFilling: ['heartline', 'Disk'],
   HeartlineConfigRejected: ['heartline', 'Problems'],
   HeartlineObserverImpaired: ['heartline', 'Problems'],
-}
-
-/** Grafana requires both values or neither. */
-export function panelOf(alert: string): { readonly dashboardUid: string; readonly panelId: number } {
-  const shown = ALERT_PANELS[alert]
-  if (shown === undefined) throw new Error(`grafana/alert-panels.ts does not say which panel shows ${alert}`)
-  const [dashboard, title] = shown
-  const panel = dashboards()[dashboard]?.panels?.find((candidate) => candidate.title === title)
-  if (panel?.id === undefined || panel.id === null) throw new Error(`${dashboard} has no panel ${title}`)
-  return { dashboardUid: DASHBOARDS[dashboard], panelId: panel.id }
 }

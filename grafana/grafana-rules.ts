@@ -4,11 +4,6 @@ import type { AlertGroup } from './alerts/alerts.ts'
 import { DATA_SOURCE_UID } from './uids.ts'
 import { yaml } from './yaml.ts'
 
-/** Uids of alerts that were once shipped: Grafana keeps a provisioned rule until a file deletes it. */
-const DELETED_UIDS: readonly string[] = []
-const FOLDER = 'Heartline'
-const INTERVAL = '30s'
-
 /**
  * The alerts as Grafana rules, in the format of its provisioning files: A is the number, B is the threshold. A missing
  * series is normal: a removed endpoint must not page, and `HeartlineAbsent` fires when all series are missing.
@@ -26,6 +21,11 @@ export function grafanaRules(groups: readonly AlertGroup[], runbooks?: string): 
     })),
   })
 }
+
+/** Uids of alerts that were once shipped: Grafana keeps a provisioned rule until a file deletes it. */
+const DELETED_UIDS: readonly string[] = []
+const FOLDER = 'Heartline'
+const INTERVAL = '30s'
 
 /** Grafana allows 40 characters. */
 function uidOf({ name }: Pick<Alert, 'name'>): string {

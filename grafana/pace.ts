@@ -1,3 +1,12 @@
+/** `times` 60 turns every minute into a second. */
+export function paceOf(times: number): Pace {
+  return {
+    hold: (seconds) =>
+      duration(seconds === 0 ? 0 : Math.max(Math.min(seconds, SHORTEST_HOLD_SECONDS), Math.round(seconds / times))),
+    window: (seconds) => duration(Math.max(Math.min(seconds, SHORTEST_WINDOW_SECONDS), Math.round(seconds / times))),
+  }
+}
+
 /** The pace of alerts: real time, or faster for a rehearsal. */
 export interface Pace {
   /** How long an expression must hold, such as `2m`. */
@@ -10,15 +19,6 @@ export interface Pace {
 const SHORTEST_HOLD_SECONDS = 2
 /** Shorter windows contain too few scrapes, even at one per second. */
 const SHORTEST_WINDOW_SECONDS = 10
-
-/** `times` 60 turns every minute into a second. */
-export function paceOf(times: number): Pace {
-  return {
-    hold: (seconds) =>
-      duration(seconds === 0 ? 0 : Math.max(Math.min(seconds, SHORTEST_HOLD_SECONDS), Math.round(seconds / times))),
-    window: (seconds) => duration(Math.max(Math.min(seconds, SHORTEST_WINDOW_SECONDS), Math.round(seconds / times))),
-  }
-}
 
 export const REAL_TIME = paceOf(1)
 

@@ -1,9 +1,6 @@
 import { DATA_SOURCE_UID } from './uids.ts'
 import { yaml } from './yaml.ts'
 
-/** The path at which compose.yaml mounts `grafana/dashboards`. */
-const DASHBOARDS_PATH = '/etc/grafana/dashboards/heartline'
-
 /** The data source, with the uid that rules refer to. */
 export function dataSource(): string {
   return yaml({
@@ -23,6 +20,9 @@ export function dataSource(): string {
     ],
   })
 }
+
+/** The path at which compose.yaml mounts `grafana/dashboards`. */
+const DASHBOARDS_PATH = '/etc/grafana/dashboards/heartline'
 
 export function dashboardProvider(): string {
   return yaml({

@@ -6,12 +6,6 @@ import { gatewayAlerts } from './gateway-alerts.ts'
 import { heartlineAlerts } from './heartline-alerts.ts'
 import { networkAlerts } from './network-alerts.ts'
 
-/** Alerts that are evaluated together. */
-export interface AlertGroup {
-  readonly name: string
-  readonly alerts: readonly Alert[]
-}
-
 /** Every alert. */
 export function alertGroups(pace: Pace = REAL_TIME): readonly AlertGroup[] {
   return [
@@ -21,4 +15,10 @@ export function alertGroups(pace: Pace = REAL_TIME): readonly AlertGroup[] {
     { name: 'heartline-objectives', alerts: burnAlerts(pace) },
     { name: 'heartline-itself', alerts: heartlineAlerts(pace) },
   ]
+}
+
+/** Alerts that are evaluated together. */
+export interface AlertGroup {
+  readonly name: string
+  readonly alerts: readonly Alert[]
 }

@@ -1,6 +1,28 @@
 import { BURN_RATES, OBJECTIVES } from '../thresholds.ts'
 import { type Alert, type Alerts, OF_ENDPOINT, OF_NETWORK } from './alert.ts'
 
+/** The error budget of a network burns too fast, over a long window and still over a short one. */
+export const burnAlerts: Alerts = ({ hold, window }) =>
+  (['availability', 'freshness'] as const).flatMap((kind) =>
+    (['fast', 'slow'] as const).map((speed): Alert => {
+      const { rate, longSeconds, shortSeconds, lookSeconds } = BURN_RATES[speed]
+      const bound = burnBound(kind, speed)
+      const bad = (seconds: number, every: number) => `(${badShareOf(kind, window(seconds), window(every))})`
+      const { title, bad: what } = WORDS[kind]
+      return {
+        name: `Heartline${title}Burn${speed === 'fast' ? 'Fast' : 'Slow'}`,
+        scope: 'network',
+        severity: speed === 'fast' ? 'critical' : 'warning',
+        number: `${bad(longSeconds, lookSeconds)}\nand on (${OF_NETWORK}) ${bad(shortSeconds, lookSeconds / 2)} > ${bound}`,
+        fires: { above: bound },
+        hold: hold(120),
+        summary: `{{ $labels.network }} misses its ${kind} objective`,
+        description: `{{ $labels.network }} had ${what} for {{ $value | humanizePercentage }} of the last ${longSeconds / 3600} h. The alert bound is ${percent(bound)}, ${rate} times the rate that an objective of ${percent(OBJECTIVES[kind])} allows.`,
+        silencedBy: ['impaired'],
+      }
+    }),
+  )
+
 type Objective = keyof typeof OBJECTIVES
 
 const WORDS = {
@@ -32,28 +54,6 @@ export function badShareOf(kind: Objective, window: string, step: string, filter
 export function burnBound(kind: Objective, speed: keyof typeof BURN_RATES): number {
   return Number((BURN_RATES[speed].rate * (1 - OBJECTIVES[kind])).toFixed(6))
 }
-
-/** The error budget of a network burns too fast, over a long window and still over a short one. */
-export const burnAlerts: Alerts = ({ hold, window }) =>
-  (['availability', 'freshness'] as const).flatMap((kind) =>
-    (['fast', 'slow'] as const).map((speed): Alert => {
-      const { rate, longSeconds, shortSeconds, lookSeconds } = BURN_RATES[speed]
-      const bound = burnBound(kind, speed)
-      const bad = (seconds: number, every: number) => `(${badShareOf(kind, window(seconds), window(every))})`
-      const { title, bad: what } = WORDS[kind]
-      return {
-        name: `Heartline${title}Burn${speed === 'fast' ? 'Fast' : 'Slow'}`,
-        scope: 'network',
-        severity: speed === 'fast' ? 'critical' : 'warning',
-        number: `${bad(longSeconds, lookSeconds)}\nand on (${OF_NETWORK}) ${bad(shortSeconds, lookSeconds / 2)} > ${bound}`,
-        fires: { above: bound },
-        hold: hold(120),
-        summary: `{{ $labels.network }} misses its ${kind} objective`,
-        description: `{{ $labels.network }} had ${what} for {{ $value | humanizePercentage }} of the last ${longSeconds / 3600} h. The alert bound is ${percent(bound)}, ${rate} times the rate that an objective of ${percent(OBJECTIVES[kind])} allows.`,
-        silencedBy: ['impaired'],
-      }
-    }),
-  )
 
 function percent(share: number): string {
   return `${Number((share * 100).toFixed(2))} %`

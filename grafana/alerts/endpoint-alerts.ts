@@ -1,9 +1,6 @@
 import { THRESHOLDS } from '../thresholds.ts'
 import { type Alert, type Alerts, EXPLAINED, OF_ENDPOINT, OF_NETWORK, threshold, under } from './alert.ts'
 
-const MINUTE = 60
-const HOUR = 60 * MINUTE
-
 /**
  * Faults of one node that Heartline has confirmed. A gauge keeps its value until the next poll, so with rare polls a
  * single bad poll would outlast any `for`; here `for` only covers failed scrapes.
@@ -142,6 +139,9 @@ export const endpointAlerts: Alerts = ({ hold, window }) => [
       'The clock of {{ $labels.network }}/{{ $labels.endpoint }} differs by {{ $value | humanizeDuration }} from that of Heartline.',
   }),
 ]
+
+const MINUTE = 60
+const HOUR = 60 * MINUTE
 
 function of(alert: Omit<Alert, 'scope' | 'silencedBy'>): Alert {
   return { ...alert, scope: 'endpoint', silencedBy: EXPLAINED }

@@ -1,12 +1,6 @@
 import { THRESHOLDS } from '../thresholds.ts'
 import { type Alert, type Alerts, OF_ENDPOINT, OF_NETWORK, threshold } from './alert.ts'
 
-const MINUTE = 60
-
-/** Requests that should have been answered and were not. Mistakes of callers and errors of nodes are not included. */
-export const FAILED_OUTCOMES = 'no-endpoint|all-failed|deadline|outcome-unknown|overloaded'
-export const COUNTED_OUTCOMES = `answered|node-error|${FAILED_OUTCOMES}`
-
 /** Faults that callers of the gateway notice. Nothing silences them: a missing answer is missing, whatever the cause. */
 export const gatewayAlerts: Alerts = ({ hold, window }) => {
   const rateOf = (outcomes: string) =>
@@ -66,6 +60,12 @@ export const gatewayAlerts: Alerts = ({ hold, window }) => {
     }),
   ]
 }
+
+const MINUTE = 60
+
+/** Requests that should have been answered and were not. Mistakes of callers and errors of nodes are not included. */
+export const FAILED_OUTCOMES = 'no-endpoint|all-failed|deadline|outcome-unknown|overloaded'
+export const COUNTED_OUTCOMES = `answered|node-error|${FAILED_OUTCOMES}`
 
 function of(alert: Omit<Alert, 'scope' | 'silencedBy'>): Alert {
   return { ...alert, scope: 'gateway', silencedBy: [] }

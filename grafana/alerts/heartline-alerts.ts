@@ -1,12 +1,6 @@
 import { THRESHOLDS } from '../thresholds.ts'
 import { type Alert, type Alerts, OF_ENDPOINT, OF_HEARTLINE } from './alert.ts'
 
-const MINUTE = 60
-const HOUR = 60 * MINUTE
-const DAY = 24 * HOUR
-const WEEK = 7 * DAY
-const FREE = 'heartline_store_filesystem_free_bytes'
-
 /** Faults of Heartline itself. While one of these fires, the absence of other alerts means nothing. */
 export const heartlineAlerts: Alerts = ({ hold, window }) => [
   of({
@@ -101,6 +95,12 @@ export const heartlineAlerts: Alerts = ({ hold, window }) => [
       '{{ $labels.instance }} cannot judge its {{ $value | printf "%.0f" }} endpoints, because its own network, clock or machine has a problem.',
   }),
 ]
+
+const MINUTE = 60
+const HOUR = 60 * MINUTE
+const DAY = 24 * HOUR
+const WEEK = 7 * DAY
+const FREE = 'heartline_store_filesystem_free_bytes'
 
 /** A Heartline that is still a target, and so was not taken out of service. */
 function unreached(within: string): string {

@@ -1,8 +1,6 @@
 import { THRESHOLDS } from '../thresholds.ts'
 import { type Alert, type Alerts, OF_NETWORK } from './alert.ts'
 
-const MINUTE = 60
-
 /** Faults of a whole network, which explain the alerts of its endpoints. */
 export const networkAlerts: Alerts = ({ hold }) => [
   of({
@@ -58,6 +56,8 @@ export const networkAlerts: Alerts = ({ hold }) => [
       'The endpoints of {{ $labels.network }} have {{ $value | printf "%.0f" }} different blocks at the same height, and none has a majority.',
   }),
 ]
+
+const MINUTE = 60
 
 function of(alert: Omit<Alert, 'scope' | 'silencedBy'>): Alert {
   return { ...alert, scope: 'network', silencedBy: ['impaired'] }

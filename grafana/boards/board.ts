@@ -12,25 +12,8 @@ import {
 import { DASHBOARDS, type DashboardName } from '../uids.ts'
 import { DATA_SOURCE, type Placed } from './panel.ts'
 
-/** One dashboard, with its panels from left to right, row by row. */
-export interface Board {
-  readonly name: DashboardName
-  readonly title: string
-  readonly description: string
-  /** Its variables, in addition to the data source and the Heartline. */
-  readonly variables: readonly ('network' | 'endpoint')[]
-  readonly panels: readonly Placed[]
-}
-
-/** The label filters of all queries of a dashboard. */
-export const BY_INSTANCE = 'instance=~"$instance"'
-export const BY_NETWORK = `${BY_INSTANCE},network=~"$network"`
-export const BY_ENDPOINT = `${BY_NETWORK},endpoint=~"$endpoint"`
-
-const TAG = 'heartline'
-const COLUMNS = 24
-
-export function drawn(board: Board): Dashboard {
+/** The Grafana dashboard of a board. */
+export function dashboardOf(board: Board): Dashboard {
   const builder = new DashboardBuilder(board.title)
     .uid(DASHBOARDS[board.name])
     .description(board.description)
@@ -78,6 +61,24 @@ export function drawn(board: Board): Dashboard {
   }
   return builder.build()
 }
+
+/** One dashboard, with its panels from left to right, row by row. */
+export interface Board {
+  readonly name: DashboardName
+  readonly title: string
+  readonly description: string
+  /** Its variables, in addition to the data source and the Heartline. */
+  readonly variables: readonly ('network' | 'endpoint')[]
+  readonly panels: readonly Placed[]
+}
+
+/** The label filters of all queries of a dashboard. */
+export const BY_INSTANCE = 'instance=~"$instance"'
+export const BY_NETWORK = `${BY_INSTANCE},network=~"$network"`
+export const BY_ENDPOINT = `${BY_NETWORK},endpoint=~"$endpoint"`
+
+const TAG = 'heartline'
+const COLUMNS = 24
 
 function choice(name: string, label: string, query: string): QueryVariableBuilder {
   return new QueryVariableBuilder(name)

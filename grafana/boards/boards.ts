@@ -1,5 +1,5 @@
 import type { Dashboard } from '@grafana/grafana-foundation-sdk/dashboard'
-import { drawn } from './board.ts'
+import { dashboardOf } from './board.ts'
 import { ENDPOINT } from './endpoint.ts'
 import { FLEET } from './fleet.ts'
 import { GATEWAY } from './gateway.ts'
@@ -8,5 +8,7 @@ import { NETWORK } from './network.ts'
 
 /** Every dashboard, by file name. */
 export function dashboards(): Readonly<Record<string, Dashboard>> {
-  return Object.fromEntries([FLEET, NETWORK, ENDPOINT, GATEWAY, HEARTLINE].map((board) => [board.name, drawn(board)]))
+  return Object.fromEntries(
+    [FLEET, NETWORK, ENDPOINT, GATEWAY, HEARTLINE].map((board) => [board.name, dashboardOf(board)]),
+  )
 }

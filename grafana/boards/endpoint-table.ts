@@ -5,6 +5,45 @@ import { BY_ENDPOINT } from './board.ts'
 import { DATA_SOURCE, type Placed, table } from './panel.ts'
 import { mappingOf, STATE_WORDS, stateOf } from './words.ts'
 
+/** One row per endpoint. Cells that a family does not have (heartbeat, certificate) stay empty. */
+export function endpointTable({ width, height }: { readonly width: number; readonly height: number }): Placed {
+  return {
+    width,
+    height,
+    draw() {
+      const refIds = COLUMNS.map((_, at) => String.fromCharCode('A'.charCodeAt(0) + at))
+      const panel = new TableBuilder()
+        .title('Endpoints')
+        .description(
+          'The current health of each endpoint. p95 and coverage (the share of time with data) are over the selected range.',
+        )
+        .datasource(DATA_SOURCE)
+        .filterable(true)
+        .withTransformation({ id: 'merge', options: {} })
+        .withTransformation({
+          id: 'organize',
+          options: {
+            excludeByName: { Time: true },
+            indexByName: { network: 0, endpoint: 1 },
+            renameByName: Object.fromEntries(COLUMNS.map(({ name }, at) => [`Value #${refIds[at]}`, name])),
+          },
+        })
+        .overrideByName('State', [
+          { id: 'mappings', value: [mappingOf(STATE_WORDS)] },
+          { id: 'custom.cellOptions', value: { type: 'color-background' } },
+        ])
+        .overrideByName('endpoint', [
+          { id: 'links', value: [new DashboardLinkBuilder('Endpoint dashboard').url(LINK).build()] },
+        ])
+      for (const [at, { name, expr, unit }] of COLUMNS.entries()) {
+        panel.withTarget(table(expr, refIds[at] ?? ''))
+        if (unit !== undefined) panel.overrideByName(name, [{ id: 'unit', value: unit }])
+      }
+      return panel
+    },
+  }
+}
+
 interface Column {
   readonly name: string
   readonly expr: string
@@ -44,42 +83,3 @@ const COLUMNS: readonly Column[] = [
   },
 ]
 const LINK = `/d/${DASHBOARDS.endpoint}?var-network=\${__data.fields.network}&var-endpoint=\${__data.fields.endpoint}`
-
-/** One row per endpoint. Cells that a family does not have (heartbeat, certificate) stay empty. */
-export function endpointTable({ width, height }: { readonly width: number; readonly height: number }): Placed {
-  return {
-    width,
-    height,
-    draw() {
-      const refIds = COLUMNS.map((_, at) => String.fromCharCode('A'.charCodeAt(0) + at))
-      const panel = new TableBuilder()
-        .title('Endpoints')
-        .description(
-          'The current health of each endpoint. p95 and coverage (the share of time with data) are over the selected range.',
-        )
-        .datasource(DATA_SOURCE)
-        .filterable(true)
-        .withTransformation({ id: 'merge', options: {} })
-        .withTransformation({
-          id: 'organize',
-          options: {
-            excludeByName: { Time: true },
-            indexByName: { network: 0, endpoint: 1 },
-            renameByName: Object.fromEntries(COLUMNS.map(({ name }, at) => [`Value #${refIds[at]}`, name])),
-          },
-        })
-        .overrideByName('State', [
-          { id: 'mappings', value: [mappingOf(STATE_WORDS)] },
-          { id: 'custom.cellOptions', value: { type: 'color-background' } },
-        ])
-        .overrideByName('endpoint', [
-          { id: 'links', value: [new DashboardLinkBuilder('Endpoint dashboard').url(LINK).build()] },
-        ])
-      for (const [at, { name, expr, unit }] of COLUMNS.entries()) {
-        panel.withTarget(table(expr, refIds[at] ?? ''))
-        if (unit !== undefined) panel.overrideByName(name, [{ id: 'unit', value: unit }])
-      }
-      return panel
-    },
-  }
-}
