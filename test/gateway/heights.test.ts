@@ -178,8 +178,9 @@ describe('a chain that went back', () => {
     const a = await startBareNode(at(1002))
     const b = await startBareNode(at(1002))
     const nodes = how === 'alone' ? { a } : { a, b }
-    const { ask, poll } = await setting(nodes)
+    const { ask, poll, skip } = await setting(nodes)
     const pollAll = async (height: number) => {
+      skip(1000)
       for (const name of Object.keys(nodes)) await poll(name, height)
     }
     await pollAll(1002)
@@ -190,6 +191,7 @@ describe('a chain that went back', () => {
     const after1 = await ask(BLOCK_NUMBER)
     await pollAll(990)
     // The reference head fell with the last poll of the first round.
+    skip(1000)
     await poll('a', 990)
     const after2 = await ask(BLOCK_NUMBER)
 
@@ -198,9 +200,10 @@ describe('a chain that went back', () => {
   })
 
   test('is not believed by polls of an endpoint that is behind while another was higher', async () => {
-    const { ask, poll } = await behind()
+    const { ask, poll, skip } = await behind()
     await poll('a', 1002)
     for (let round = 0; round < 4; round++) {
+      skip(1000)
       await poll('a', null)
       await poll('b', 1001)
     }

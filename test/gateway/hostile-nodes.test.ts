@@ -242,7 +242,7 @@ function expectOnlyOurs([told]: readonly Told[]): void {
       'date',
       'x-heartline-attempts',
       'x-heartline-cache',
-      ...(told!.headers.has('x-heartline-endpoint') ? ['x-heartline-endpoint'] : []),
+      ...['x-heartline-endpoint', 'x-heartline-height'].filter((name) => told!.headers.has(name)),
       'x-request-id',
     ].toSorted(),
   )

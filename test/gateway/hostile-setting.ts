@@ -65,7 +65,13 @@ export interface HostileOptions {
   readonly cacheMaxBytes?: number
 }
 
-const BLOCK = `{"number":"0x3e8","hash":"0x${'ab'.repeat(32)}","transactions":[]}`
+/** The block that was requested. */
+const blockOf = (params: readonly unknown[]) =>
+  JSON.stringify({
+    number: /^0x/.test(String(params[0])) ? params[0] : '0x3e8',
+    hash: `0x${'ab'.repeat(32)}`,
+    transactions: [],
+  })
 
 /** A node of all families that records its requests. */
 async function startRecordingNode(name: string, asked: Asked[]): Promise<string> {
@@ -81,8 +87,9 @@ async function startRecordingNode(name: string, asked: Asked[]): Promise<string>
         response.end('{"data":{"status":{"erd_nonce":1000}},"error":"","code":"successful"}')
         return
       }
-      const { id, method: rpcMethod } = JSON.parse(body) as { id: number; method: string }
-      const result = rpcMethod === 'admin.alias' ? '{}' : rpcMethod === 'eth_getBlockByNumber' ? BLOCK : '"0x1"'
+      const { id, method: rpcMethod, params } = JSON.parse(body) as { id: number; method: string; params: unknown[] }
+      const result =
+        rpcMethod === 'admin.alias' ? '{}' : rpcMethod === 'eth_getBlockByNumber' ? blockOf(params) : '"0x1"'
       response.end(`{"jsonrpc":"2.0","id":${id},"result":${result}}`)
     })
   })
