@@ -94,6 +94,7 @@ const EXTRA_METHOD: Readonly<Record<Surface, RegExp>> = {
   admin: /^(?!)/,
 }
 
-const UNKNOWN_METHOD = gatewayError('unknown-method', 'the method does not exist or is not allowed')
+// ethers recognises "the method … does not exist".
+const UNKNOWN_METHOD = gatewayError('unknown-method', 'the method requested does not exist, or is not allowed')
 const ADMIN_FORBIDDEN = gatewayError('forbidden', 'admin.alias is not allowed')
 const NO_SUCH_ENDPOINT = gatewayError('bad-params', 'x-heartline-endpoint must name an endpoint of this network')
