@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts'
 import type { UnixMs } from '../core/time.ts'
 
-export function createMinuteStats({ clock, queueRows, residentBytes, requests }: MinuteStatsDeps): MinuteStats {
+export function createMinuteStats({ clock, queueRows, residentBytes, requests }: MinuteStatsDeps) {
   const begun = clock.monotonic()
   const minutes = new Map<number, Writable<Minute>>()
   let counted = { requests: 0, failed: 0 }
@@ -35,22 +35,26 @@ export function createMinuteStats({ clock, queueRows, residentBytes, requests }:
   }
 
   return {
-    loopBlocked(ms) {
+    /** The event loop was blocked for this long. */
+    loopBlocked(ms: number): void {
       const minute = current()
       minute.loopLagMs = Math.max(minute.loopLagMs, ms)
     },
-    pollLate(ms) {
+    /** A poll started this long after it was due. */
+    pollLate(ms: number): void {
       const minute = current()
       minute.pollLagMs = Math.max(minute.pollLagMs, ms)
     },
-    pollsSkipped(count) {
+    pollsSkipped(count: number): void {
       current().skips += count
     },
-    committed(ms) {
+    /** A transaction of the store took this long. */
+    committed(ms: number): void {
       const minute = current()
       minute.commitMs = Math.max(minute.commitMs, ms)
     },
-    sample() {
+    /** Reads the figures that other parts keep; called every second. */
+    sample(): void {
       const minute = current()
       minute.queueRows = Math.max(minute.queueRows, queueRows())
       minute.residentBytes = Math.max(minute.residentBytes, residentBytes() ?? 0)
@@ -59,26 +63,12 @@ export function createMinuteStats({ clock, queueRows, residentBytes, requests }:
       minute.failed += now.failed - counted.failed
       counted = now
     },
-    minutes: () => Array.from({ length: nth() - first() + 1 }, (_, at) => minutes.get(first() + at) ?? null),
-    since: () => clock.now() - (clock.monotonic() - begun) + first() * MINUTE_MS,
+    /** The oldest first; the last one is not complete. `null` for a minute without figures. */
+    minutes: (): readonly (Minute | null)[] =>
+      Array.from({ length: nth() - first() + 1 }, (_, at) => minutes.get(first() + at) ?? null),
+    /** Start of the first minute. */
+    since: (): UnixMs => clock.now() - (clock.monotonic() - begun) + first() * MINUTE_MS,
   }
-}
-
-/** Keeps figures of the daemon itself for every minute, in memory: they explain gaps in the history of nodes. */
-export interface MinuteStats {
-  /** The event loop was blocked for this long. */
-  loopBlocked(ms: number): void
-  /** A poll started this long after it was due. */
-  pollLate(ms: number): void
-  pollsSkipped(count: number): void
-  /** A transaction of the store took this long. */
-  committed(ms: number): void
-  /** Reads the figures that other parts keep; called every second. */
-  sample(): void
-  /** The oldest first; the last one is not complete. `null` for a minute without figures. */
-  minutes(): readonly (Minute | null)[]
-  /** Start of the first minute. */
-  since(): UnixMs
 }
 
 /** Maximum, or count, of each figure in a minute. */
@@ -106,3 +96,5 @@ export const MINUTE_MS = 60_000
 const KEPT = 180
 
 type Writable<T> = { -readonly [key in keyof T]: T[key] }
+
+export type MinuteStats = ReturnType<typeof createMinuteStats>

@@ -8,7 +8,7 @@ import type { Store, StoreJob } from '../store/store.ts'
  * Runs the store's calendar jobs with node-cron, in UTC, and never the same job twice at once. node-cron follows the wall clock: when
  * that is set back, jobs would wait until it catches up. Overdue jobs are therefore also found by the monotonic clock.
  */
-export function createHousekeeping({ store, clock, log }: HousekeepingDeps): Housekeeping {
+export function createHousekeeping({ store, clock, log }: HousekeepingDeps) {
   const tasks: ScheduledTask[] = []
   const running = new Map<StoreJob, Promise<void>>()
   /** On the monotonic clock. */
@@ -51,7 +51,8 @@ export function createHousekeeping({ store, clock, log }: HousekeepingDeps): Hou
   }
 
   return {
-    async start() {
+    /** Runs overdue jobs, then all jobs by their schedule. */
+    async start(): Promise<void> {
       const lastRuns = await store.lastRuns()
       for (const { job, everyMs } of JOBS) {
         const sinceMs = clock.now() - (lastRuns.get(job) ?? Number.NEGATIVE_INFINITY)
@@ -65,7 +66,8 @@ export function createHousekeeping({ store, clock, log }: HousekeepingDeps): Hou
       watch = clock.after(WATCH_MS, () => void runOverdue())
     },
 
-    async stop() {
+    /** Cuts running jobs short. Waits at most two seconds for a job that a stuck disk keeps from ending. */
+    async stop(): Promise<void> {
       stopping.abort()
       watch?.cancel()
       const grace = clock.after(GRACE_MS, giveUp)
@@ -106,13 +108,6 @@ export interface HousekeepingDeps {
   readonly store: Pick<Store, 'run' | 'lastRuns'>
   readonly clock: Clock
   readonly log: Log
-}
-
-export interface Housekeeping {
-  /** Runs overdue jobs, then all jobs by their schedule. */
-  start(): Promise<void>
-  /** Cuts running jobs short. Waits at most two seconds for a job that a stuck disk keeps from ending. */
-  stop(): Promise<void>
 }
 
 /** Refreshes the availability of every endpoint. It changes slowly, and computing it reads much; only after the start it is wanted sooner. */

@@ -14,7 +14,7 @@ import type { WritableIncidentLog } from '../state/incident-log.ts'
 import { readIncident } from '../state/incident-log.ts'
 import type { IncidentRecord, Store } from '../store/store.ts'
 
-export function createIncidentRecorder({ incidents, store, log }: IncidentRecorderDeps): IncidentRecorder {
+export function createIncidentRecorder({ incidents, store, log }: IncidentRecorderDeps) {
   const book = createIncidentBook()
 
   /** Since when branches can be compared, or all over again; of networks whose endpoints disagree. */
@@ -49,19 +49,22 @@ export function createIncidentRecorder({ incidents, store, log }: IncidentRecord
   }
 
   return {
-    restore(records, maintained) {
+    /** Continues where an earlier run ended; `maintained`: the end of the latest maintenance of each endpoint. */
+    restore(records: readonly IncidentRecord[], maintained: ReadonlyMap<EndpointKey, UnixMs>): void {
       const known = records.flatMap((record) => readIncident(record.value) ?? [])
       book.restore(known, maintained)
       for (const incident of known) incidents.put(incident)
     },
 
-    judged(view, entry, at, now) {
+    /** After a judged poll, which began at `at`. */
+    judged(view: NetworkView, entry: BoardEntry, at: UnixMs, now: UnixMs): void {
       const { health } = entry
       const goneSince = health.confirmation.recent.at(-view.network.thresholds.recoverAfter)?.at ?? at
       keep(book.endpoint({ health, at, now, goneSince, maintainedUntil: maintainedUntil(entry, now) }))
     },
 
-    standing(view, halts, entries, now) {
+    /** After a judged poll of this network: `entries` are all its endpoints. */
+    standing(view: NetworkView, halts: Halts, entries: () => readonly BoardEntry[], now: UnixMs): void {
       const { name } = view.network
       const isForked = view.isForked()
       const open = book.networkWide(name)
@@ -86,7 +89,8 @@ export function createIncidentRecorder({ incidents, store, log }: IncidentRecord
       keep(book.network({ name, now, events, samples: samplesOf(heard), isOver }))
     },
 
-    retain(endpoints, networks, now) {
+    /** Drops all other endpoints and networks; planned maintenance may have changed. */
+    retain(endpoints: ReadonlySet<EndpointKey>, networks: ReadonlySet<string>, now: UnixMs): void {
       comparedSince.clear()
       lookedAt.clear()
       keep(book.retain(endpoints, networks, now))
@@ -98,18 +102,6 @@ export interface IncidentRecorderDeps {
   readonly incidents: WritableIncidentLog
   readonly store: Pick<Store, 'saveIncident'>
   readonly log: Log
-}
-
-/** Records incidents: in the incident log, in the store, and as log lines. */
-export interface IncidentRecorder {
-  /** Continues where an earlier run ended; `maintained`: the end of the latest maintenance of each endpoint. */
-  restore(records: readonly IncidentRecord[], maintained: ReadonlyMap<EndpointKey, UnixMs>): void
-  /** After a judged poll, which began at `at`. */
-  judged(view: NetworkView, entry: BoardEntry, at: UnixMs, now: UnixMs): void
-  /** After a judged poll of this network: `entries` are all its endpoints. */
-  standing(view: NetworkView, halts: Halts, entries: () => readonly BoardEntry[], now: UnixMs): void
-  /** Drops all other endpoints and networks; planned maintenance may have changed. */
-  retain(endpoints: ReadonlySet<EndpointKey>, networks: ReadonlySet<string>, now: UnixMs): void
 }
 
 type Halts = ReturnType<NetworkView['halts']>
@@ -227,3 +219,5 @@ export async function earlierIncidents(store: Pick<Store, 'incidents'>): Promise
   } while (last !== undefined)
   return [...all, ...(await store.incidents({ open: false, limit: MOST_CLOSED }))]
 }
+
+export type IncidentRecorder = ReturnType<typeof createIncidentRecorder>

@@ -4,7 +4,7 @@ import type { UnixMs } from '../core/time.ts'
 import type { Log } from '../log.ts'
 import { type PlannedWindow, planMaintenance } from './maintenance-plan.ts'
 
-export function createMaintenanceCalendar({ clock, log, onChange }: MaintenanceCalendarDeps): MaintenanceCalendar {
+export function createMaintenanceCalendar({ clock, log, onChange }: MaintenanceCalendarDeps) {
   let periodsAt: (now: UnixMs) => readonly MaintenancePeriod[] = () => []
   let running = new Map<string, MaintenancePeriod>()
   /** The latest plan holds in [plannedAt, holdsUntil). */
@@ -49,14 +49,15 @@ export function createMaintenanceCalendar({ clock, log, onChange }: MaintenanceC
   }
 
   return {
-    configure(windows) {
+    /** Replaces all windows. */
+    configure(windows: readonly PlannedWindow[]): void {
       timer?.cancel()
       periodsAt = planMaintenance(windows)
       holdsUntil = Number.NEGATIVE_INFINITY
       look()
     },
 
-    stop: () => timer?.cancel(),
+    stop: (): void => timer?.cancel(),
   }
 }
 
@@ -70,13 +71,6 @@ export interface MaintenanceCalendarDeps {
    * hour. `changedNow`: the periods that run now are not those of the call before.
    */
   readonly onChange: (periods: readonly MaintenancePeriod[], changedNow: boolean) => void
-}
-
-/** Reports when planned maintenance begins and ends, by the wall clock. */
-export interface MaintenanceCalendar {
-  /** Replaces all windows. */
-  configure(windows: readonly PlannedWindow[]): void
-  stop(): void
 }
 
 /** The horizon moves at least this often. */

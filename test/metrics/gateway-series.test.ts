@@ -37,7 +37,7 @@ function filled() {
 const textOf = (series: ReturnType<typeof filled>, state: GatewayState | null) =>
   Object.values(series.render(state)).join('')
 
-test('every request is counted by its names, and its times go into buckets fine enough for our own', () => {
+test('every request is counted by its labels, and the buckets are fine enough for the overhead', () => {
   const text = textOf(filled(), STATE)
 
   expect(text).toContain(
@@ -61,7 +61,7 @@ test('every request is counted by its names, and its times go into buckets fine 
   expect(text).toContain('heartline_gateway_retries_total{network="ethereum",reason="failed"} 1\n')
 })
 
-test('callers, endpoints and networks that are gone from the configuration are gone from the text', () => {
+test('removed callers, endpoints and networks have no series', () => {
   const series = filled()
   const ethereum = { name: 'ethereum', endpoints: [{ endpoint: 'a', excluded: null }] }
 
@@ -78,7 +78,7 @@ test('without a gateway there are no lines', () => {
   expect(textOf(filled(), null)).toBe('')
 })
 
-test('retries are there before the first one, which would else be no increase', () => {
+test('retries have series from 0 on, so that the first one is an increase', () => {
   const text = textOf(createGatewaySeries(), STATE)
 
   for (const reason of RETRY_REASONS) {

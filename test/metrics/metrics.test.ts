@@ -33,7 +33,7 @@ describe('an endpoint that was not polled yet', () => {
   })
 })
 
-describe('an endpoint that is well', () => {
+describe('a healthy endpoint', () => {
   test('is up, with its height, the time of its block and no lag', async () => {
     const { metrics, world, clock } = setUp()
 
@@ -89,7 +89,7 @@ describe('an endpoint that fails', () => {
 })
 
 describe('an endpoint in maintenance', () => {
-  test('is in that state, while what the polls say of it goes on', async () => {
+  test('is in that state, and keeps the metrics of its polls', async () => {
     const { metrics, world, clock } = setUp()
     await world.pollAll()
     for (let poll = 0; poll < 3; poll++) {
@@ -133,7 +133,7 @@ describe('an endpoint in maintenance', () => {
 })
 
 describe('incidents', () => {
-  test('are counted for each network while they are open, those within a greater one not again', async () => {
+  test('are counted per network while they are open; those that are part of another one are not counted again', async () => {
     const { metrics, incidents } = setUp([
       { network: AVALANCHE, endpoints: [own, other] },
       { network: network(), endpoints: [endpoint('node')] },
@@ -173,7 +173,7 @@ describe('incidents', () => {
 })
 
 describe('the chain of a network', () => {
-  test('has one branch where its endpoints agree, and no time from block to block before that was measured', async () => {
+  test('has one branch if its endpoints agree, and no block time before that was measured', async () => {
     const { metrics, world } = setUp()
     await world.pollAll()
 
@@ -183,7 +183,7 @@ describe('the chain of a network', () => {
     expect(series(text, 'network_block_time_seconds')).toEqual([])
   })
 
-  test('has its branches, its time from block to block in seconds, and is forked or halted', async () => {
+  test('has its branches, its block time in seconds, and is forked or halted', async () => {
     const { metrics, world } = setUp()
     await world.pollAll()
     measureBlocks(world, { branches: 2, blockTimeMs: 2125 })
@@ -200,8 +200,8 @@ describe('the chain of a network', () => {
   })
 })
 
-describe('what a node says of itself', () => {
-  test('cannot break a line, nor repeat a series', async () => {
+describe('the checks of a node on itself', () => {
+  test('cannot break a line or repeat a series', async () => {
     const { metrics, world } = setUp()
     const names = [
       'a"} 1\nheartline_endpoint_up{x="',
@@ -224,7 +224,7 @@ describe('what a node says of itself', () => {
     expect(lines[1]).toContain('node_check="\\\\"')
   })
 
-  test('becomes at most 32 series, the failing checks before the others', async () => {
+  test('have at most 32 series, failing checks first', async () => {
     const { metrics, world, clock } = setUp()
     const checks = Array.from({ length: 10_000 }, (_, at) => nodeCheck(`check-${String(at).padStart(5, '0')}`))
     checks[9999] = nodeCheck('zz-broken', { healthy: false, contiguousFailures: 7, failingSince: clock.now() })
@@ -240,7 +240,7 @@ describe('what a node says of itself', () => {
   })
 })
 
-test('a sharded endpoint has one series a shard, and one that is not sharded an empty shard', async () => {
+test('a sharded endpoint has one series per shard, an unsharded one an empty shard', async () => {
   const sharded = endpoint('proxy', { network: 'multiversx', family: 'multiversx', shards: [0, 4_294_967_295] })
   const { metrics, world } = setUp([
     { network: network({ name: 'multiversx', family: 'multiversx' }), endpoints: [sharded] },
@@ -257,7 +257,7 @@ test('a sharded endpoint has one series a shard, and one that is not sharded an 
   ])
 })
 
-test('the series of an endpoint and of a network that were removed are gone at the next scrape', async () => {
+test('a removed endpoint or network has no series at the next scrape', async () => {
   const { metrics, world, clock } = setUp()
   metrics.checkFinished('avalanche', 'head', 3)
   await world.pollAll()
@@ -280,7 +280,7 @@ test('counters of the daemon start at 0 for every value of their labels', async 
   expect(text).toContain('heartline_store_rows_dropped_total 0\n')
 })
 
-test('durations are counted into the bucket that holds them', async () => {
+test('durations are counted in their bucket', async () => {
   const { metrics } = setUp()
   for (const ms of [5, 5.1, 20_000]) metrics.checkFinished('avalanche', 'head', ms)
 
@@ -292,7 +292,7 @@ test('durations are counted into the bucket that holds them', async () => {
   expect(text).toContain('heartline_check_duration_seconds_sum{network="avalanche",check="head"} 20.0101\n')
 })
 
-test('a refused configuration says so and keeps the time of the last good one', async () => {
+test('a rejected configuration is reported, and the time of the last good one stays', async () => {
   const { metrics } = setUp()
   metrics.configReloaded(true, 5000)
   metrics.configReloaded(false, 9000)
@@ -331,7 +331,7 @@ test('every reason for which the scheduler skips a poll has its series', async (
   for (const reason of SKIP_REASONS) expect(text).toContain(`heartline_scheduler_skips_total{reason="${reason}"} 0\n`)
 })
 
-test('scrapes that come together share one rendering, the next one is new', async () => {
+test('concurrent scrapes share one rendering, the next one is new', async () => {
   const { metrics } = setUp()
 
   const [a, b] = await Promise.all([metrics.exposition(), metrics.exposition()])
@@ -341,7 +341,7 @@ test('scrapes that come together share one rendering, the next one is new', asyn
   expect(c).not.toBe(a)
 })
 
-test('the event loop is given back while ten thousand endpoints are rendered', async () => {
+test('rendering ten thousand endpoints yields to the event loop', async () => {
   const endpoints = Array.from({ length: 10_000 }, (_, at) => endpoint(`e${at}`))
   const clock = createFakeClock()
   let yields = 0
@@ -366,7 +366,7 @@ test('the event loop is given back while ten thousand endpoints are rendered', a
 })
 
 describe('the whole text', () => {
-  test('has every metric of the table that applies, each opened once, and no value that is not a number', async () => {
+  test('has every metric of the registry that applies, each with one header, and no NaN', async () => {
     const text = await everything()
 
     for (const name of METRIC_NAMES) {

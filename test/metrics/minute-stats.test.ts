@@ -34,7 +34,7 @@ test('a minute has the maximum of each gauge, and the increase of each counter',
   ])
 })
 
-test('a minute in which nothing ran is not known', async () => {
+test('a minute without figures is unknown', async () => {
   const { clock, recorder } = setUp()
   recorder.sample()
 
@@ -44,7 +44,7 @@ test('a minute in which nothing ran is not known', async () => {
   expect(recorder.minutes().map((minute) => minute !== null)).toEqual([true, false, true])
 })
 
-test('three hours are kept, and they end now', async () => {
+test('the latest three hours are kept', async () => {
   const { clock, recorder } = setUp()
 
   for (let minute = 0; minute < 200; minute++) {
@@ -56,7 +56,7 @@ test('three hours are kept, and they end now', async () => {
   expect(recorder.since() + 179 * MINUTE_MS).toBe(clock.now())
 })
 
-test('quantiles are within the bucket that they fall into, of several histograms together, and of nothing there are none', () => {
+test('quantiles of several histograms lie in the right bucket, and without observations there are none', () => {
   const [fast, slow] = [createHistogram([0.01, 0.1]), createHistogram([0.01, 0.1])]
   for (let n = 0; n < 50; n++) fast.observe(5)
   for (let n = 0; n < 50; n++) slow.observe(5000)

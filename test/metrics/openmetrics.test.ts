@@ -26,14 +26,14 @@ async function both(): Promise<{ text: string; openMetrics: string }> {
 
 const samplesOf = (text: string) => text.split('\n').filter((line) => line.startsWith('heartline_'))
 
-test('OpenMetrics has the same series as the text format, so that a scraper may change between them', async () => {
+test('OpenMetrics has the same series as the text format', async () => {
   const { text, openMetrics } = await both()
 
   expect(samplesOf(text).length).toBeGreaterThan(100)
   expect(samplesOf(openMetrics)).toEqual(samplesOf(text))
 })
 
-test('every family of OpenMetrics is opened once, by a name without _total, and only its own samples follow', async () => {
+test('every family of OpenMetrics has one header, with a name without _total, followed by its own samples only', async () => {
   const { openMetrics } = await both()
   const lines = openMetrics.trimEnd().split('\n')
   const seen = new Set<string>()
@@ -63,7 +63,7 @@ test('every family of OpenMetrics is opened once, by a name without _total, and 
   expect(seen.has('process_cpu_user_seconds')).toBe(true)
 })
 
-test('a unit is said of every family whose name ends with one, and of no other', async () => {
+test('a family has a UNIT line exactly if its name ends with a unit', async () => {
   const { openMetrics } = await both()
 
   const said = [...openMetrics.matchAll(/^# UNIT (heartline_\S+) (\S+)$/gm)]
@@ -72,7 +72,7 @@ test('a unit is said of every family whose name ends with one, and of no other',
   expect(said.map(([, family]) => family)).not.toContain('heartline_checks')
 })
 
-test('whole numbers among the borders of buckets have their fraction, as OpenMetrics wants', async () => {
+test('integer bucket bounds have a fraction, as OpenMetrics requires', async () => {
   const { openMetrics } = await both()
 
   const borders = [...openMetrics.matchAll(/le="([^"]+)"/g)].map(([, border]) => border!)
@@ -98,7 +98,7 @@ scheduler_last_round_timestamp_seconds clock_jumps_total observer_impaired store
 store_write_failures_total store_rows_dropped_total store_queue_rows store_commit_duration_seconds store_degraded
 store_database_bytes store_filesystem_free_bytes http_requests_total http_request_duration_seconds`
 
-test('no metric that alert rules and dashboards of others rest on has gone', () => {
+test('no metric that alert rules and dashboards of users rely on is missing', () => {
   const promised = PROMISED.trim().split(/\s+/)
 
   expect(promised.filter((name) => !(name in METRICS))).toEqual([])

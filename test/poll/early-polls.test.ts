@@ -71,7 +71,7 @@ function quarters({ runs }: World, key = 'e0'): number[] {
 }
 
 describe('a suspect', () => {
-  test('is polled again every quarter of its interval until it is none any more, and is then back in its rhythm', async () => {
+  test('is polled every quarter of its interval until it is no suspect any more, and then keeps its rhythm', async () => {
     const made = world(items(1), { poll: (_, number) => ({ suspect: number <= 2 }) })
 
     await made.clock.advance(2 * INTERVAL_MS + 100)
@@ -81,7 +81,7 @@ describe('a suspect', () => {
     expect(Math.max(...made.lags)).toBeLessThan(COARSE_MS)
   })
 
-  test('that stays one has four polls an interval', async () => {
+  test('has four polls per interval while it stays one', async () => {
     const made = world(items(1), { poll: () => ({ suspect: true }) })
 
     await made.clock.advance(3 * INTERVAL_MS + 100)
@@ -99,7 +99,7 @@ describe('a suspect', () => {
     expect(quarters(made)).toEqual([0, 1.5, 4])
   })
 
-  test('whose turn comes before that has no extra one', async () => {
+  test('whose regular turn comes sooner has no early one', async () => {
     const made = world(items(1), {
       poll: (_, number) => (number === 1 ? { suspect: true, durationMs: INTERVAL_MS + 2000 } : {}),
     })
@@ -110,7 +110,7 @@ describe('a suspect', () => {
     expect([...made.skips]).toEqual([])
   })
 
-  test('that asks to be left alone is, and not an interval longer', async () => {
+  test('that limits our rate is polled when the wait is over, and not an interval later', async () => {
     const made = world(items(1), {
       poll: (_, number) => (number === 1 ? { suspect: true, waitMs: 5.5 * QUARTER_MS } : {}),
     })
@@ -121,7 +121,7 @@ describe('a suspect', () => {
     expect([...made.skips]).toEqual([['rate-limited', 1]])
   })
 
-  test('of a short interval is not forgotten while the scheduler naps', async () => {
+  test('with a short interval is polled in time although the scheduler naps', async () => {
     const made = world(items(1, { intervalMs: 2000 }), { poll: (_, number) => ({ suspect: number === 1 }) })
 
     await made.clock.advance(1000)
@@ -130,7 +130,7 @@ describe('a suspect', () => {
   })
 })
 
-describe('an item that is hastened', () => {
+describe('an item that is wanted soon', () => {
   test('is polled at once when its last poll is a quarter of the interval ago', async () => {
     const made = world(items(1))
     await made.clock.advance(100 + 1.5 * QUARTER_MS)
@@ -153,7 +153,7 @@ describe('an item that is hastened', () => {
     expect(quarters(made)).toEqual([0, 1, 4])
   })
 
-  test('while it runs is polled once more: what runs may be older than the reason', async () => {
+  test('is polled once more if it is running, since the running poll may be older than the reason', async () => {
     const made = world(items(1), { poll: () => ({ durationMs: 2 * QUARTER_MS }) })
     await made.clock.advance(QUARTER_MS)
 
@@ -164,7 +164,7 @@ describe('an item that is hastened', () => {
     expect(quarters(made)).toEqual([0, 2, 4])
   })
 
-  test('is left alone as long as it asked to be', async () => {
+  test('is not polled before the wait of its rate limit is over', async () => {
     const made = world(items(1), { poll: (_, number) => ({ waitMs: number === 1 ? 3 * QUARTER_MS : 0 }) })
     await made.clock.advance(100 + 2 * QUARTER_MS)
 
@@ -174,7 +174,7 @@ describe('an item that is hastened', () => {
     expect(quarters(made)).toEqual([0, 3, 4])
   })
 
-  test('within a quarter of an interval before its turn, that turn moves: two polls at once would be one piece of evidence', async () => {
+  test('has its regular turn moved if an early poll came shortly before: two polls at once would be one piece of evidence', async () => {
     const made = world(items(1))
     await made.clock.advance(100 + 3.5 * QUARTER_MS)
 
@@ -187,7 +187,7 @@ describe('an item that is hastened', () => {
     expect(regular).toBe(8)
   })
 
-  test('before its first turn, or before the scheduler starts, has it sooner', async () => {
+  test('has its first turn sooner, also before the scheduler starts', async () => {
     const made = world(items(2), { started: false })
     made.scheduler.pollSoon('e1')
 
@@ -197,7 +197,7 @@ describe('an item that is hastened', () => {
     expect(made.runs.map((run) => run.key).sort()).toEqual(['e0', 'e1'])
   })
 
-  test('and is unknown, or removed, has no effect', async () => {
+  test('has no effect if it is unknown or removed', async () => {
     const made = world(items(2))
     await made.clock.advance(INTERVAL_MS)
     made.scheduler.pollSoon('e1')
@@ -211,7 +211,7 @@ describe('an item that is hastened', () => {
     expect(made.runs.map((run) => run.key)).toEqual(['e0'])
   })
 
-  test('after the end stays where it is', async () => {
+  test('has no effect after the scheduler was stopped', async () => {
     const made = world(items(1))
     await made.clock.advance(INTERVAL_MS)
     await made.scheduler.stop()
@@ -224,8 +224,8 @@ describe('an item that is hastened', () => {
   })
 })
 
-describe('extra turns and the others', () => {
-  test('a thousand hastened at once come at their own pace and delay no regular turn', async () => {
+describe('early turns and regular turns', () => {
+  test('a thousand early turns at once have a pace of their own and delay no regular turn', async () => {
     const made = world(items(1000), { concurrency: 2000 })
     await made.clock.advance(2 * INTERVAL_MS)
     const from = made.clock.monotonic()
@@ -244,7 +244,7 @@ describe('extra turns and the others', () => {
     expect([...made.skips]).toEqual([])
   })
 
-  test('suspects that hang leave half of the places free for those that are well', async () => {
+  test('suspects that hang leave half of the limits to healthy items', async () => {
     const hangs = (key: string) => Number(key.slice(1)) < 60
     const made = world(items(100), {
       concurrency: 40,
@@ -262,7 +262,7 @@ describe('extra turns and the others', () => {
     expect(ofHanging).toBeGreaterThan(60 * 5)
   })
 
-  test('one that finds no place in its lane until the regular turn is forgotten without a trace', async () => {
+  test('an early turn that finds no room before the regular turn is dropped, and not counted', async () => {
     const lanes = [{ name: 'host one', concurrency: 3 }]
     const made = world(items(3, { limits: lanes }), {
       // The others always take two of the three places.
@@ -277,7 +277,7 @@ describe('extra turns and the others', () => {
     expect(Math.max(...made.lags)).toBeLessThan(COARSE_MS)
   })
 
-  test('a thousand suspects are caught up with after a stall at twice the usual pace, as everybody is', async () => {
+  test('after a stall, a thousand suspects run at twice the usual pace, like all items', async () => {
     const made = world(items(1000), { concurrency: 2000, poll: () => ({ suspect: true }) })
     await made.clock.advance(2 * INTERVAL_MS)
 
@@ -293,7 +293,7 @@ describe('extra turns and the others', () => {
     for (const count of inTenth.slice(1)) expect(count).toBeLessThanOrEqual(13)
   })
 
-  test('a blocked loop leaves one poll to catch up with, not one for every turn', async () => {
+  test('after a blocked event loop, one early poll runs, not one for every missed turn', async () => {
     const made = world(items(1), { poll: () => ({ suspect: true }) })
     await made.clock.advance(INTERVAL_MS)
     made.runs.length = 0
@@ -307,7 +307,7 @@ describe('extra turns and the others', () => {
 })
 
 describe('after a change of the configuration', () => {
-  test('an extra turn is neither lost nor doubled, and the rhythm stays', async () => {
+  test('an early turn is neither lost nor doubled, and the rhythm stays', async () => {
     const made = world(items(3), { poll: (key, number) => ({ suspect: key === 'e0' && number === 1 }) })
     await made.clock.advance(100)
 
@@ -318,7 +318,7 @@ describe('after a change of the configuration', () => {
     expect(quarters(made)).toEqual([0, 1, 4])
   })
 
-  test('that makes the interval shorter or longer the extra turn is a quarter of the new one after the poll', async () => {
+  test('of the interval, the early turn comes a quarter of the new interval after the poll', async () => {
     for (const intervalMs of [4000, 64_000]) {
       const made = world(items(1), { poll: (_, number) => ({ suspect: number === 1 }) })
       await made.clock.advance(100)
@@ -332,7 +332,7 @@ describe('after a change of the configuration', () => {
   })
 })
 
-describe('whatever polls come to', () => {
+describe('for all results of polls', () => {
   const anyPoll = fc.record({
     suspect: fc.boolean(),
     hasten: fc.boolean(),
@@ -342,7 +342,7 @@ describe('whatever polls come to', () => {
     ),
   })
 
-  test('no item is polled twice at once or sooner than a quarter, more than 5 times in an interval or less than once, and all keep their rhythm', async () => {
+  test('no item overlaps itself, is polled sooner than a quarter of its interval, more than 5 times or less than once per interval, or loses its rhythm', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(anyPoll, { minLength: 1, maxLength: 40 }),

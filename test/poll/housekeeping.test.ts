@@ -25,7 +25,7 @@ function house(lastRuns: Partial<Record<StoreJob, number>>) {
   return { clock, runs, housekeeping, most: () => most }
 }
 
-test('every job that never ran, or is overdue, runs at the start, one after the other', async () => {
+test('jobs that never ran or are overdue run at the start, one after the other', async () => {
   const { housekeeping, runs, clock, most } = house({})
 
   await housekeeping.start()
@@ -36,7 +36,7 @@ test('every job that never ran, or is overdue, runs at the start, one after the 
   expect(clock.monotonic()).toBe(1000)
 })
 
-test('a job that ran lately waits for its time', async () => {
+test('a job that ran recently waits for its schedule', async () => {
   const now = createFakeClock().now()
   const { housekeeping, runs } = house({
     'roll-up': now - 60_000,
@@ -51,7 +51,7 @@ test('a job that ran lately waits for its time', async () => {
   expect(runs).toEqual(['retention'])
 })
 
-test('a last run in the future, left by a clock that was wrong, does not put a job off', async () => {
+test('a last run in the future, recorded by a wrong clock, does not delay a job', async () => {
   const now = createFakeClock().now()
   const { housekeeping, runs } = house({ 'roll-up': now + 24 * HOUR })
 
@@ -61,7 +61,7 @@ test('a last run in the future, left by a clock that was wrong, does not put a j
   expect(runs).toContain('roll-up')
 })
 
-test('a job that the calendar has missed, because the wall clock was set back, runs all the same', async () => {
+test('a job that its schedule missed because the wall clock was set back still runs', async () => {
   const { housekeeping, runs, clock } = house({})
   await housekeeping.start()
   runs.length = 0
@@ -73,7 +73,7 @@ test('a job that the calendar has missed, because the wall clock was set back, r
   expect(runs.filter((job) => job === 'roll-up').length).toBeGreaterThanOrEqual(1)
 })
 
-test('a job that runs is cut short by stopping, and one that cannot be is not waited for', async () => {
+test('stopping cuts a running job short, and does not wait for one that cannot be cut short', async () => {
   const clock = createFakeClock()
   const started: StoreJob[] = []
   const store = {

@@ -57,7 +57,7 @@ function house(names = ['a', 'b', 'c']): House {
 
 const lines = ({ log }: House) => log.lines.map(({ level, message }) => `${level} ${message}`)
 
-describe('what is written down', () => {
+describe('a recorded incident', () => {
   test('goes to the open incidents, to the store and to the log, once for each change', () => {
     const here = house()
     let height = 1000
@@ -73,7 +73,7 @@ describe('what is written down', () => {
     expect(here.log.lines[1]?.fields).toMatchObject({ endpoint: 'a', seconds: 100 })
   })
 
-  test('is no secret and nothing that a node said', () => {
+  test('contains no secret and no text of a node', () => {
     const here = house()
     here.poll(5, () => 1000)
     here.poll(5, (of) => (of === 'a' ? null : 1001))
@@ -82,7 +82,7 @@ describe('what is written down', () => {
       expect(Object.keys(fields).sort()).toEqual(['endpoint', 'incident', 'network', 'state'])
   })
 
-  test('names the shards, the sides and the endpoints of what happens to a whole network', () => {
+  test('of a whole network names shards, branches and endpoints', () => {
     const here = house()
     here.poll(20, (of) => (of === 'c' ? null : 1000))
 
@@ -96,8 +96,8 @@ describe('what is written down', () => {
   })
 })
 
-describe('what an earlier run has left', () => {
-  test('is gone on with, and told again only when it ends', () => {
+describe('an incident of an earlier run', () => {
+  test('continues, and is logged again only when it closes', () => {
     const here = house()
     const open = incident({ network: 'ethereum', endpoint: 'a' })
     here.chronicle.restore([incidentRecord(open)], new Map())
@@ -112,7 +112,7 @@ describe('what an earlier run has left', () => {
     expect(here.kept.at(-1)?.value).toMatchObject({ id: open.id })
   })
 
-  test('is left out where it cannot be understood', () => {
+  test('is ignored if it cannot be read', () => {
     const here = house()
     const odd = { ...incidentRecord(incident()), value: { id: 'incident-1', network: 7 } }
 
@@ -121,7 +121,7 @@ describe('what an earlier run has left', () => {
     expect(here.incidents.recent()).toEqual([])
   })
 
-  test('of an endpoint or a network that is gone is closed, and kept so', () => {
+  test('is closed if its endpoint or network was removed', () => {
     const here = house()
     const gone = incident({ id: 'one', network: 'ethereum', endpoint: 'gone' })
     const halt = incident({ id: 'two', network: 'other', endpoint: null, cause: 'halted', state: 'degraded' })

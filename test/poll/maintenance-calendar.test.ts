@@ -54,7 +54,7 @@ describe('the plan', () => {
     expect(calls[0]?.periods.map(({ name }) => name)).toEqual(['running', 'upgrade', 'last'])
   })
 
-  test('is empty without windows, and says that nothing changed', () => {
+  test('is empty without windows, and reports no change', () => {
     expect(planned([]).calls).toEqual([{ at: NOON, periods: [], changedNow: false }])
   })
 
@@ -69,7 +69,7 @@ describe('the plan', () => {
     ])
   })
 
-  test('keeps windows apart that overlap', () => {
+  test('keeps overlapping windows separate', () => {
     const { latest } = planned([
       once(NOON, NOON + 2 * HOUR_MS, { name: 'a' }),
       once(NOON + HOUR_MS, NOON + 3 * HOUR_MS, { name: 'b' }),
@@ -84,7 +84,7 @@ describe('the plan', () => {
     expect(spans(planned([repeated('0 11 1 * *', HOUR_MS)]).latest())).toEqual([])
   })
 
-  test('of a window for every minute is short: what runs longest, and what comes next', () => {
+  test('of a window for every minute is limited to the periods that end last and the next ones', () => {
     const { latest } = planned([repeated('* * * * *', 2 * HOUR_MS)])
 
     expect(latest()).toHaveLength(100)
@@ -112,7 +112,7 @@ describe('days on which clocks are changed', () => {
     expect(latest()).toHaveLength(8)
   })
 
-  test('a window over the change lasts as long as configured, whatever clocks show', () => {
+  test('a window over the change has the configured duration', () => {
     const { latest } = planned(
       [repeated('0 2 * * *', 3 * HOUR_MS, 'Europe/Bucharest')],
       Date.parse('2026-03-28T12:00Z'),
@@ -151,7 +151,7 @@ describe('time', () => {
     expect(spans(latest())).toEqual(['01-11T03:00 – 01-11T04:00'])
   })
 
-  test('a window that repeats itself before it ends is said to begin once', async () => {
+  test('a window that begins again before it ends is logged once', async () => {
     const { clock, calls, log } = planned([repeated('*/30 * * * *', HOUR_MS)])
 
     await clock.advance(5 * HOUR_MS)
@@ -180,7 +180,7 @@ describe('time', () => {
     expect(calls.at(-1)?.changedNow).toBe(true)
   })
 
-  test('a process that slept over a border says so on waking', async () => {
+  test('after the machine was suspended, missed starts and ends are reported on waking', async () => {
     const { clock, calls } = planned([once(NOON + HOUR_MS, NOON + 3 * HOUR_MS)])
 
     clock.blockLoop(2 * HOUR_MS)
@@ -191,7 +191,7 @@ describe('time', () => {
 })
 
 describe('a new configuration', () => {
-  test('takes effect at once; a window that is gone ends, and one that names others has changed', async () => {
+  test('takes effect at once: a removed window ends, and one with other endpoints counts as changed', async () => {
     const { clock, calls, calendar, log } = planned([once(NOON, NOON + HOUR_MS)])
 
     calendar.configure([once(NOON, NOON + HOUR_MS)])
@@ -210,7 +210,7 @@ describe('a new configuration', () => {
     expect(log.lines.map(({ message }) => message)).toEqual(['maintenance begins', 'maintenance ends'])
   })
 
-  test('a calendar that is stopped says nothing more', async () => {
+  test('a stopped calendar reports nothing', async () => {
     const { clock, calls, calendar } = planned([once(NOON + HOUR_MS, NOON + 2 * HOUR_MS)])
 
     calendar.stop()

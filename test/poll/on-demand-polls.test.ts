@@ -42,7 +42,7 @@ function item(key: string, over: Partial<ScheduledItem> = {}): ScheduledItem {
   return { key, intervalMs: 1000, limits: [], ...over }
 }
 
-test('a visit begins at once where there is a place, and is no turn', async () => {
+test('an on-demand poll starts at once if there is room, and is no turn', async () => {
   const { clock, scheduler, events, skips, visit } = world()
   scheduler.start()
   await clock.advance(500)
@@ -59,7 +59,7 @@ test('a visit begins at once where there is a place, and is no turn', async () =
   expect(skips).toEqual([])
 })
 
-test('a visit beside a poll of the same endpoint that hangs begins all the same, and holds up no turn', async () => {
+test('an on-demand poll starts while another poll of the endpoint hangs, and delays no turn', async () => {
   const { clock, scheduler, events, lags, skips, visit } = world({ pollMs: 990 })
   scheduler.start()
   await clock.advance(100)
@@ -76,7 +76,7 @@ test('a visit beside a poll of the same endpoint that hangs begins all the same,
   expect({ lags, skips }).toEqual({ lags: [0, 0], skips: [] })
 })
 
-test('visits take half of the places at most, so that turns have theirs', async () => {
+test('on-demand polls use at most half of the limits', async () => {
   const items = ['a', 'b', 'c', 'd'].map((key) => item(key, { limits: [HOST], intervalMs: 100_000 }))
   const { clock, events, visit } = world({ items, pollMs: 100 })
 
@@ -89,7 +89,7 @@ test('visits take half of the places at most, so that turns have theirs', async 
   expect(await Promise.all(visits)).toEqual(items.map(() => ({ kind: 'done' })))
 })
 
-test('a visit that finds no place until it is given up was not begun', async () => {
+test('an on-demand poll that finds no room in time does not start', async () => {
   const items = [item('a', { limits: [{ name: 'host', concurrency: 1 }] })]
   const { clock, scheduler, events, visit } = world({ items, pollMs: 5000 })
   scheduler.start()
@@ -104,7 +104,7 @@ test('a visit that finds no place until it is given up was not begun', async () 
   expect(events.filter((event) => event.startsWith('visit'))).toEqual([])
 })
 
-test('a node that asked to be left alone is not visited, and one that asks so in a visit has no turn until then', async () => {
+test('a node that limits our rate gets no on-demand poll, and one that does so in an on-demand poll has no turn until the wait is over', async () => {
   const { clock, scheduler, events, skips, visit } = world({ waitMs: 3000 })
 
   expect(await Promise.all([visit('a'), clock.advance(20)])).toEqual([{ kind: 'done' }, undefined])

@@ -20,8 +20,8 @@ function house() {
   return { docket, known, decided, waited }
 }
 
-describe('a case', () => {
-  test('that is clear is decided at once, without a witness', () => {
+describe('a poll', () => {
+  test('that can be decided is decided at once, without a witness', () => {
     const { docket, known, decided, waited } = house()
     known.set(1, 'fair')
 
@@ -32,7 +32,7 @@ describe('a case', () => {
     expect(docket.size).toBe(0)
   })
 
-  test('that is not waits until more is known', () => {
+  test('that cannot be decided waits until more is known', () => {
     const { docket, known, decided, waited } = house()
     docket.add('a', { key: 'a', number: 1 })
     docket.review()
@@ -44,7 +44,7 @@ describe('a case', () => {
     expect([docket.size, decided]).toEqual([0, [['a', 1, 'ours']]])
   })
 
-  test('waits for the earlier ones of its key, and not for those of others', () => {
+  test('waits for earlier polls of its key, and not for those of other keys', () => {
     const { docket, known, decided } = house()
     known.set(2, 'fair').set(3, 'fair')
     docket.add('a', { key: 'a', number: 1 })
@@ -58,7 +58,7 @@ describe('a case', () => {
     expect(decided.map(([, number]) => number)).toEqual([3, 1, 2])
   })
 
-  test('of a key that is gone is of no interest any more', () => {
+  test('of a removed key is dropped', () => {
     const { docket, known, decided } = house()
     docket.add('a', { key: 'a', number: 1 })
     docket.add('b', { key: 'b', number: 2 })
@@ -72,7 +72,7 @@ describe('a case', () => {
   })
 })
 
-test('however what is known comes in, each is decided once, and those of one key in their order', () => {
+test('each is decided once, and those of one key in order, whatever becomes known when', () => {
   const steps = fc.array(
     fc.oneof(
       fc.record({ kind: fc.constant('add' as const), key: fc.constantFrom('a', 'b', 'c') }),

@@ -153,7 +153,7 @@ describe('an outage', () => {
     expect(changes).toEqual([false, true, false])
   })
 
-  test('is saved when it begins and ends, not at every poll of it', async () => {
+  test('is saved when it begins and ends, not at every poll', async () => {
     const { poll, at, kept } = house()
     await poll(at(1000))
     const before = kept.saved.length
@@ -163,7 +163,7 @@ describe('an outage', () => {
     expect(kept.saved.length - before).toBe(2)
   })
 
-  test('goes on after a restart where it was', async () => {
+  test('continues after a restart', async () => {
     const first = house()
     await first.poll(first.at(1000))
     await first.poll(refused)
@@ -191,7 +191,7 @@ describe('an outage', () => {
   })
 })
 
-describe('what the chain does', () => {
+describe('events of the chain', () => {
   test('another hash at a known height is counted and kept', async () => {
     const { poll, at, entry, kept, clock } = house()
     await poll(at(1000))
@@ -205,7 +205,7 @@ describe('what the chain does', () => {
   })
 })
 
-describe('what is not the node’s fault', () => {
+describe('a poll that fails by our own fault', () => {
   test('leaves its verdict alone, makes the time unknown, and is counted and logged', async () => {
     const { poll, at, entry, kept, log, clock } = house()
     await poll(at(1000))
@@ -236,7 +236,7 @@ describe('reconfiguring', () => {
     expect(entry('other').tally.checks.get('head')?.runs).toBe(1)
   })
 
-  test('an endpoint that is gone is gone from the board', async () => {
+  test('a removed endpoint is removed from the board', async () => {
     const { poll, at, board, poller } = house()
     await poll(at(1000))
 

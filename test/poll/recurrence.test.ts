@@ -79,7 +79,7 @@ describe('when clocks are put forward', () => {
     expect(new Set(found).size).toBe(23)
   })
 
-  test('one for half the hours begins at no moment twice', () => {
+  test('a pattern for some hours never begins twice at the same moment', () => {
     const found = starts('30 2,3,4 * * *', 'Europe/Bucharest', '2026-03-29T00:00Z', '2026-03-29T12:00Z')
 
     expect(found).toEqual(['2026-03-29T00:30', '2026-03-29T01:30'])
@@ -138,8 +138,8 @@ const anyMinute = fc
   .map((minute) => minute * MINUTE_MS)
 const anyZone = fc.constantFrom('UTC', 'Europe/Bucharest', 'America/New_York', 'Asia/Kathmandu', 'Pacific/Chatham')
 
-describe('whatever the pattern', () => {
-  test('where clocks are never changed, it begins exactly in the minutes that node-cron says match', () => {
+describe('for all patterns', () => {
+  test('without clock changes, it begins exactly in the minutes that match for node-cron', () => {
     fc.assert(
       fc.property(anyPattern, anyMinute, fc.constantFrom('UTC', 'Asia/Kathmandu'), (pattern, from, timeZone) => {
         fc.pre(validate(pattern))
@@ -157,7 +157,7 @@ describe('whatever the pattern', () => {
     )
   })
 
-  test('the latest starts are the last ones of all, and the first ones the first, in every zone', () => {
+  test('`latest` returns the last starts and `first` the first ones, in every zone', () => {
     fc.assert(
       fc.property(anyPattern, anyMinute, anyZone, fc.integer({ min: 1, max: 60 }), (pattern, from, timeZone, most) => {
         fc.pre(validate(pattern))
@@ -174,7 +174,7 @@ describe('whatever the pattern', () => {
     )
   })
 
-  test('it is read exactly when the configuration accepts it', () => {
+  test('it is parsed exactly if the configuration accepts it', () => {
     const piece = fc.constantFrom(
       ...'0123456789*/-,#?LWlw @MONjanfeb'.split(''),
       '0 ',
@@ -206,7 +206,7 @@ describe('whatever the pattern', () => {
     )
   })
 
-  test('a zone that is not known is a bug of the caller', () => {
+  test('an unknown time zone throws', () => {
     expect(() => createRecurrence('* * * * *', 'Mars/Olympus')).toThrow(RangeError)
   })
 })

@@ -68,7 +68,7 @@ function longestGap({ runs }: World, key: string): number {
 }
 
 describe('the rhythm', () => {
-  test('every item runs once an interval, spread over it, none too early or too late', async () => {
+  test('every item runs once per interval, spread over it, in time', async () => {
     const made = world(items(100, 10_000))
     const start = made.clock.monotonic()
 
@@ -83,7 +83,7 @@ describe('the rhythm', () => {
     expect(Math.max(...made.lags)).toBeLessThan(50)
   })
 
-  test('an item never overlaps itself: a turn within a long run waits for its end, further ones are skipped and counted', async () => {
+  test('an item never overlaps itself: one turn waits for the end of a long run, further ones are skipped and counted', async () => {
     const made = world(items(1, 1000), { durationMs: 2500 })
 
     await made.clock.advance(12_400)
@@ -95,7 +95,7 @@ describe('the rhythm', () => {
     expect(Math.max(...made.lags)).toBeLessThan(50)
   })
 
-  test('a round is also done when the last one that was waited for is gone', async () => {
+  test('the first round is also done when the last missing item is removed', async () => {
     const made = world(items(2, 10_000))
     await made.clock.advance(100)
     expect(made.scheduler.firstRoundDone).toBe(false)
@@ -105,7 +105,7 @@ describe('the rhythm', () => {
     expect(made.scheduler.firstRoundDone).toBe(true)
   })
 
-  test('a round is done when everybody was polled once', async () => {
+  test('the first round is done when every item was polled once', async () => {
     const made = world(items(20, 10_000))
     expect(made.scheduler.firstRoundDone).toBe(false)
 
@@ -116,7 +116,7 @@ describe('the rhythm', () => {
 })
 
 describe('limits', () => {
-  test('never more at once than allowed in all', async () => {
+  test('the limit of all concurrent polls holds', async () => {
     const made = world(items(100, 1000), { concurrency: 10, durationMs: 500 })
 
     await made.clock.advance(10_000)
@@ -141,7 +141,7 @@ describe('limits', () => {
     expect(ofBusy).toBeLessThanOrEqual(102)
   })
 
-  test('an endpoint of two lanes waits for both', async () => {
+  test('an endpoint with two shared limits waits for both', async () => {
     const lanes = [
       { name: 'host one', concurrency: 8 },
       { name: 'network one', concurrency: 3 },
@@ -153,7 +153,7 @@ describe('limits', () => {
     expect(made.most).toBe(3)
   })
 
-  test('a node that asks to be left alone is', async () => {
+  test('a node that limits our rate is not polled until the wait is over', async () => {
     let asked = 0
     const made = world(items(1, 1000), { waitMs: () => (asked++ === 0 ? 10_000 : 0) })
 
@@ -179,7 +179,7 @@ describe('time', () => {
     expect([...made.skips]).toEqual([])
   })
 
-  test('a loop blocked for five seconds makes no burst: what was missed is skipped, counted, and caught up at twice the pace at most', async () => {
+  test('a loop blocked for five seconds makes no burst: missed turns are skipped and counted, and overdue items run at most at twice the pace', async () => {
     const made = world(items(1000, 1000), { concurrency: 2000 })
     await made.clock.advance(5000)
     const before = made.runs.length
@@ -199,7 +199,7 @@ describe('time', () => {
     for (const { key } of items(1000, 0)) expect(longestGap(made, key)).toBeLessThan(7100)
   })
 
-  test('a process stopped for a minute polls every endpoint once on waking, and is back in its rhythm', async () => {
+  test('a process stopped for a minute polls every endpoint once, and then keeps the rhythm', async () => {
     const made = world(items(3, 15_000))
     await made.clock.advance(30_000)
     made.runs.length = 0
@@ -214,7 +214,7 @@ describe('time', () => {
 })
 
 describe('changes', () => {
-  test('items that stay keep their place in the schedule, new ones find one, old ones are gone', async () => {
+  test('items that stay keep their rhythm, new ones are added, removed ones are not polled', async () => {
     const made = world(items(10, 10_000))
     await made.clock.advance(25_000)
     const due = new Map(made.runs.map((run) => [run.key, run.at]))

@@ -47,7 +47,7 @@ test('a blocked loop is reported once, at the next check; neither it nor a slow 
   expect(jumps).toEqual([])
 })
 
-test('once stopped it tells nothing', async () => {
+test('after stopping it reports nothing', async () => {
   const { clock, jumps, holds, watch } = watched()
 
   watch.stop()
