@@ -80,7 +80,12 @@ export async function startDaemon({ config, log, clock: realClock = systemClock 
     ...parts,
     version,
     sightings,
-    options: { ...config.server.listen, ...config.server, tls: certificateOf(config.server) },
+    options: {
+      ...config.server.listen,
+      ...config.server,
+      tls: certificateOf(config.server),
+      maxConnections: caps.page,
+    },
     ready: () => scheduler.firstRoundDone && !isStopping,
     stopping: () => isStopping,
     observer: () => ownState(observer, store, clock),

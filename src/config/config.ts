@@ -10,6 +10,7 @@ export interface Config {
     readonly listen: Listen
     readonly token: Secret | null
     readonly public: boolean
+    readonly hosts: readonly string[]
     readonly tls: ServerTls | null
   }
   readonly store: {

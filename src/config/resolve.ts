@@ -32,6 +32,7 @@ export function resolve(file: ConfigFile, source: Source): Config {
       listen: file.server.listen,
       token: file.server.token ?? null,
       public: file.server.public,
+      hosts: file.server.hosts,
       tls: serverTls(file.server.tls, source),
     },
     store: {

@@ -306,6 +306,10 @@ export const ConfigFile = z.strictObject(
             'With a token: whether the page is readable without it (names and states only, never URLs or raw errors).',
         })
         .prefault(true),
+      hosts: list(s.host({ description: 'A host name or IPv4 address, without port.' }), {
+        description:
+          'Without a token: further names and addresses to answer for. All requests with another `Host` than these, a loopback name or an address of this listener get 421, which protects against DNS rebinding.',
+      }).prefault([]),
       tls: serverTls('`server.listen`'),
     }),
     store: section('The history.', {

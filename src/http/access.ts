@@ -1,41 +1,88 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
+import { isIP } from 'node:net'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Secret } from '../secret.ts'
 import { sendProblem } from './problem.ts'
 import type { Audience } from './wire-status.ts'
 
-/** `always`: without a token; `public`: in reduced form where there is a token; `private`: only with the token. */
-export type Visibility = 'always' | 'public' | 'private'
-
-export interface AccessOptions {
-  /** `null`: everything is readable on this listener. */
-  readonly token: Secret | null
-  /** Whether public routes are readable without the token. */
-  readonly public: boolean
-}
-
-export interface Access {
-  /** What this client may see of a route. */
-  judge(request: FastifyRequest, visibility: Visibility): Audience | 'refused'
-}
-
-export function createAccess({ token, public: isPublic }: AccessOptions): Access {
+/** Decides what each client may see of a route. */
+export function createAccess({ token, public: isPublic, host, hosts }: AccessOptions): Access {
   const expected = token === null ? null : digest(token.reveal())
+  const known = new Set([...hosts, host].map(nameOf))
 
   return {
-    judge({ headers }, visibility) {
-      if (expected === null || visibility === 'always') return 'private'
-      const given = headers.authorization
+    judge(request, visibility) {
+      const { authorization } = request.headers
+      if (expected === null) {
+        // Only programs send none.
+        const name = nameOf(request.headers.host ?? 'localhost')
+        const isOurs = isLoopback(name) || known.has(name) || name === addressOf(request.socket.localAddress)
+        return isOurs ? 'private' : 'misdirected'
+      }
+      if (visibility === 'always') return 'private'
       // A wrong token is refused even where no token is needed, so that a client notices.
-      if (given !== undefined) return isBearer(given, expected) ? 'private' : 'refused'
+      if (authorization !== undefined) return isBearer(authorization, expected) ? 'private' : 'refused'
       return isPublic && visibility === 'public' ? 'public' : 'refused'
     },
   }
 }
 
+/** `always`: without a token; `public`: in reduced form where there is a token; `private`: only with the token. */
+export type Visibility = 'always' | 'public' | 'private'
+
+export interface AccessOptions {
+  /** `null`: everything is readable on this listener, so a web page that has its own name resolve to us must get nothing. */
+  readonly token: Secret | null
+  /** Whether public routes are readable without the token. */
+  readonly public: boolean
+  /** What the listener is bound to. */
+  readonly host: string
+  /** Without a token: names and addresses to answer for, besides loopback and the addresses of this listener. */
+  readonly hosts: readonly string[]
+}
+
+export interface Access {
+  judge(request: FastifyRequest, visibility: Visibility): Audience | 'refused' | 'misdirected'
+}
+
 export function sendRefusal(reply: FastifyReply): FastifyReply {
   reply.header('www-authenticate', 'Bearer realm="heartline"')
   return sendProblem(reply, { status: 401, detail: 'This needs the token: send `Authorization: Bearer <token>`.' })
+}
+
+export function sendMisdirected(reply: FastifyReply): FastifyReply {
+  const detail = 'Without a token, Heartline answers only for loopback names and its own addresses: see `server.hosts`.'
+  return sendProblem(reply, { status: 421, detail })
+}
+
+/** The client of a stream: behind a proxy on this machine, the address that the proxy saw. */
+export function clientAddress({ headers, socket }: FastifyRequest): string {
+  const peer = addressOf(socket.remoteAddress)
+  const forwarded = String(headers['x-forwarded-for'] ?? '')
+  return isLoopback(peer) && forwarded !== '' ? forwarded.slice(forwarded.lastIndexOf(',') + 1).trim() : peer
+}
+
+/** Without port, brackets, final dot and upper case. */
+function nameOf(host: string): string {
+  const closing = host.startsWith('[') ? host.indexOf(']') : -1
+  if (closing !== -1) return host.slice(1, closing).toLowerCase()
+  const colon = isIP(host) === 6 ? -1 : host.indexOf(':')
+  const name = (colon === -1 ? host : host.slice(0, colon)).toLowerCase()
+  return name.endsWith('.') ? name.slice(0, -1) : name
+}
+
+function isLoopback(name: string): boolean {
+  return (
+    name === 'localhost' ||
+    name.endsWith('.localhost') ||
+    name === '::1' ||
+    (isIP(name) === 4 && name.startsWith('127.'))
+  )
+}
+
+/** An IPv4 client of an IPv6 socket has an address like `::ffff:10.0.0.1`. */
+function addressOf(address: string | undefined): string {
+  return (address ?? '').replace(/^::ffff:/, '')
 }
 
 /** Digests have one length, so that the comparison takes the same time for every wrong token. */

@@ -111,7 +111,7 @@ export function createEventStream({ board, incidents, clock, writers }: EventStr
 
   return {
     join(client, lastEventId) {
-      if (listeners.size >= MOST_CLIENTS) return null
+      if (!hasPlaceFor(client, listeners)) return null
       follow()
       const listener: Listener = { client, missed: null, blockedSince: 0 }
       listeners.add(listener)
@@ -144,6 +144,8 @@ export interface EventStream {
 
 export interface EventClient {
   readonly audience: Audience
+  /** `null` for one with the token. */
+  readonly address: string | null
   /** `false` when its buffers are full; it calls `drained` once they are not. */
   write(text: string): boolean
   end(): void
@@ -169,10 +171,21 @@ const PAUSE_PER_COST = 10
 /** A page is marked stale after twice this silence. */
 const BEAT_MS = 5000
 const MOST_CLIENTS = 256
+/** The other places are for those with the token; without one, a page falls back to polling. */
+const MOST_ANONYMOUS = 128
+const MOST_PER_ADDRESS = 16
 /** A client whose buffers stay full for this long is gone or does not read. */
 const PATIENCE_MS = 30_000
 /** How long changes are kept after the last client left, for one that reconnects. */
 const LINGER_MS = 30_000
+
+function hasPlaceFor({ address }: EventClient, listeners: ReadonlySet<Listener>): boolean {
+  if (listeners.size >= MOST_CLIENTS) return false
+  if (address === null) return true
+  const anonymous = [...listeners].filter(({ client }) => client.address !== null)
+  const sameAddress = anonymous.filter(({ client }) => client.address === address)
+  return anonymous.length < MOST_ANONYMOUS && sameAddress.length < MOST_PER_ADDRESS
+}
 
 function incidentEvent(audience: Audience, incident: Incident): string {
   return `event: incident\ndata: ${JSON.stringify(incidentSummary(incident, audience))}\n`

@@ -1,5 +1,7 @@
 import type { FastifyReply } from 'fastify'
 import { z } from 'zod'
+import { clientAddress } from './access.ts'
+import type { Connections } from './connections.ts'
 import type { EventStream } from './event-stream.ts'
 import { sendProblem } from './problem.ts'
 import { type App, operation, problem, type RouteDeps } from './route.ts'
@@ -15,11 +17,14 @@ const DESCRIPTION =
   'without changes if there are none. And `incident` (`IncidentSummary`): one incident in its present state, after each ' +
   'change, including parts of others; a complete `status` is followed by all open incidents.'
 
+interface EventsRouteDeps extends Pick<RouteDeps, 'metrics'> {
+  readonly events: EventStream
+  readonly connections: Connections
+  readonly hasToken: boolean
+}
+
 /** `GET /api/v1/events`: the status and the incidents, live. */
-export function registerEvents(
-  app: App,
-  { events, metrics }: { readonly events: EventStream } & Pick<RouteDeps, 'metrics'>,
-): void {
+export function registerEvents(app: App, { events, metrics, connections, hasToken }: EventsRouteDeps): void {
   const route = operation({
     visibility: 'public',
     summary: 'The status and the incidents, live',
@@ -40,9 +45,11 @@ export function registerEvents(
   app.get(PATH, { ...route, exposeHeadRoute: false }, (request, reply) => {
     const { raw } = reply
     let isOpen = false
+    connections.makeRoom(0)
     const subscription = events.join(
       {
         audience: request.audience,
+        address: hasToken && request.audience === 'private' ? null : clientAddress(request),
         write(text) {
           if (!isOpen) openStream(reply)
           isOpen = true
@@ -57,6 +64,7 @@ export function registerEvents(
       reply.header('retry-after', '5')
       return sendProblem(reply, { status: 503, detail: 'The maximum number of event streams is open.' })
     }
+    connections.markStream(raw.req.socket)
     metrics.httpRequest(PATH, 200, reply.elapsedTime)
     raw.on('drain', () => subscription.drained())
     raw.on('close', () => subscription.leave())

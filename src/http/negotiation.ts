@@ -44,15 +44,27 @@ export function tagOf(body: string): string {
   return `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`
 }
 
-/** Sends a text, compressed off the event loop where the client takes that. */
+/** Sends a text, compressed where the client accepts that. */
 export async function sendCompressed(
   request: FastifyRequest,
   reply: FastifyReply,
-  text: string,
+  body: string | CompressibleText,
 ): Promise<FastifyReply> {
+  const { text, compressed } = typeof body === 'string' ? compressible(body) : body
   addVary(reply, 'Accept-Encoding')
   if (text.length < SMALLEST_COMPRESSED || !acceptsGzip(request)) return reply.send(text)
-  return reply.header('content-encoding', 'gzip').send(await compress(text, { level: LEVEL }))
+  return reply.header('content-encoding', 'gzip').send(await compressed())
+}
+
+/** A text that is sent many times: it is compressed once, off the event loop. */
+export function compressible(text: string): CompressibleText {
+  let compressed: Promise<Buffer> | null = null
+  return { text, compressed: () => (compressed ??= compress(text, { level: LEVEL })) }
+}
+
+export interface CompressibleText {
+  readonly text: string
+  compressed(): Promise<Buffer>
 }
 
 export function addVary(reply: FastifyReply, header: string): void {

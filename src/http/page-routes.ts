@@ -5,7 +5,7 @@ import { PATHS, type Route, VIEW_NAMES, type ViewName } from '../../web/views/ro
 import { LOADERS } from '../../web/views/table.ts'
 import { type Access, DEFAULT_SETTINGS, type Model, type View } from '../../web/views/view.ts'
 import { incidentSummary } from './incident-views.ts'
-import { sendCompressed } from './negotiation.ts'
+import { type CompressibleText, compressible, sendCompressed } from './negotiation.ts'
 import { type Assets, registerAssets } from './page-assets.ts'
 import { type PageSourcesDeps, pageSources } from './page-sources.ts'
 import type { App } from './route.ts'
@@ -19,16 +19,21 @@ export interface PageRoutesDeps extends PageSourcesDeps {
   readonly hasToken: boolean
 }
 
-/** The overview is drawn at most this often, however many request it. */
+/** The overview is drawn and compressed at most this often, however many request it. */
 const OVERVIEW_HOLDS_MS = 1000
+
+interface Page {
+  readonly code: number
+  readonly html: CompressibleText
+}
 
 /** Every view at its own address, drawn by the daemon for the first paint, and the page's assets. */
 export function registerPage(app: App, deps: PageRoutesDeps) {
   const { clock, writers, incidents, hasToken } = deps
   const assets = registerAssets(app)
-  const drawn = new Map<Audience, { readonly at: number; readonly html: string }>()
+  const overviews = new Map<Audience, { readonly at: number; readonly page: Promise<Page> }>()
 
-  async function draw(view: ViewName, request: FastifyRequest): Promise<{ code: number; html: string }> {
+  async function draw(view: ViewName, request: FastifyRequest): Promise<Page> {
     const { audience } = request
     const route: Route = {
       view,
@@ -39,7 +44,7 @@ export function registerPage(app: App, deps: PageRoutesDeps) {
     const answer = await chosen.load(pageSources(deps, audience), route, clock.now())
     const model = modelOf(route, audience, statusFor(audience))
     if (!answer.ok) return noticed(model, answer.why)
-    return { code: 200, html: documentOf(chosen, view, { ...model, data: answer.value }) }
+    return { code: 200, html: compressible(documentOf(chosen, view, { ...model, data: answer.value })) }
   }
 
   function statusFor(audience: Audience): StatusView {
@@ -64,9 +69,9 @@ export function registerPage(app: App, deps: PageRoutesDeps) {
     }
   }
 
-  function noticed(model: Model, why: 'missing' | 'locked' | 'away'): { code: number; html: string } {
+  function noticed(model: Model, why: 'missing' | 'locked' | 'away'): Page {
     const code = { missing: 404, locked: 401, away: 503 }[why]
-    return { code, html: documentOf(noticeView(why), null, model) }
+    return { code, html: compressible(documentOf(noticeView(why), null, model)) }
   }
 
   function documentOf(view: View, name: ViewName | null, model: Model): string {
@@ -79,21 +84,24 @@ export function registerPage(app: App, deps: PageRoutesDeps) {
     })
   }
 
-  function send(request: FastifyRequest, reply: FastifyReply, page: { code: number; html: string }) {
+  function send(request: FastifyRequest, reply: FastifyReply, page: Page) {
     return sendCompressed(request, reply.code(page.code).type('text/html; charset=utf-8'), page.html)
   }
 
   for (const view of VIEW_NAMES) {
     app.get(PATHS[view], { config: { visibility: 'public', isPage: true } }, async (request, reply) => {
-      const { audience } = request
-      const kept = view === 'overview' ? drawn.get(audience) : undefined
-      if (kept !== undefined && clock.monotonic() - kept.at < OVERVIEW_HOLDS_MS) {
-        return send(request, reply, { code: 200, html: kept.html })
-      }
-      const page = await draw(view, request)
-      if (view === 'overview') drawn.set(audience, { at: clock.monotonic(), html: page.html })
-      return send(request, reply, page)
+      return send(request, reply, await (view === 'overview' ? overview(request) : draw(view, request)))
     })
+  }
+
+  function overview(request: FastifyRequest): Promise<Page> {
+    const { audience } = request
+    const kept = overviews.get(audience)
+    if (kept !== undefined && clock.monotonic() - kept.at < OVERVIEW_HOLDS_MS) return kept.page
+    const page = draw('overview', request)
+    overviews.set(audience, { at: clock.monotonic(), page })
+    page.catch(() => overviews.delete(audience))
+    return page
   }
 
   return {

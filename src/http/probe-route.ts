@@ -40,11 +40,17 @@ export function registerProbe(
     }),
     answers: {
       200: text('The metrics of that endpoint as this poll found it', 'text/plain', 'application/openmetrics-text'),
+      403: problem('The request comes from a page of another site'),
       404: problem('Not in the configuration'),
       503: problem('Not polled: too many polls are running, or the node is rate-limiting us'),
     },
   })
   app.get('/probe', route, async (request, reply) => {
+    // A web page elsewhere must not make a visitor's browser poll nodes, which may cost money.
+    const site = request.headers['sec-fetch-site']
+    if (site === 'cross-site' || site === 'same-site') {
+      return sendProblem(reply, { status: 403, detail: 'Probes cannot be started by pages of other sites.' })
+    }
     const { target, debug } = request.query
     const entry = board.entry(target.network, target.endpoint)
     if (entry === undefined) return sendUnknown(reply, 'endpoint')

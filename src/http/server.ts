@@ -3,9 +3,10 @@ import type { AddressInfo, Socket } from 'node:net'
 import fastify, { type FastifyInstance } from 'fastify'
 import { hasZodFastifySchemaValidationErrors, validatorCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod'
 import { placeOf } from '../log.ts'
-import { type AccessOptions, createAccess, sendRefusal, type Visibility } from './access.ts'
+import { type AccessOptions, createAccess, sendMisdirected, sendRefusal, type Visibility } from './access.ts'
 import { registerBadge } from './badge.ts'
 import { registerBlocks } from './blocks.ts'
+import { type Connections, limitConnections } from './connections.ts'
 import { registerEndpoint } from './endpoint-routes.ts'
 import { createEventStream } from './event-stream.ts'
 import { registerEvents } from './events-route.ts'
@@ -41,7 +42,8 @@ declare module 'fastify' {
 /** The daemon's own HTTP: page, API, metrics. */
 export function createHttpServer({ options, ...deps }: HttpServerDeps): HttpServer {
   const { board, incidents, metrics, clock, observer } = deps
-  const app = createApp(options.tls)
+  const app = createApp(options)
+  const connections = limitConnections(app.server, options.maxConnections, clock)
   const writers = {
     private: createStatusWriter({ board, incidents, clock, observer, audience: 'private' }),
     public: createStatusWriter({ board, incidents, clock, observer, audience: 'public' }),
@@ -67,6 +69,7 @@ export function createHttpServer({ options, ...deps }: HttpServerDeps): HttpServ
   const hasToken = options.token !== null
   const pages = registerPage(app, { ...deps, source, strips, postMortems, writers, hasToken })
   addAccess(app, options, pages)
+  addMemoryLimit(app, connections)
   addErrors(app, deps, pages, paths)
   describeRoutes(app, deps.version)
   void app.register(async (routes: App) => {
@@ -79,7 +82,7 @@ export function createHttpServer({ options, ...deps }: HttpServerDeps): HttpServ
     registerBadge(routes, deps)
     registerFeed(routes, { source, clock })
     registerObserver(routes, deps)
-    registerEvents(routes, { events, metrics })
+    registerEvents(routes, { events, metrics, connections, hasToken })
     registerProbe(routes, deps)
     registerMonitoring(routes, deps)
     registerOpenApi(routes)
@@ -99,6 +102,7 @@ export function createHttpServer({ options, ...deps }: HttpServerDeps): HttpServ
       const grace = clock.after(CLOSING_GRACE_MS, () => app.server.closeAllConnections())
       await app.close()
       grace.cancel()
+      connections.stop()
     },
     inject: app.inject.bind(app),
   }
@@ -109,10 +113,18 @@ export interface HttpServerDeps extends RouteDeps {
 }
 
 export interface HttpServerOptions extends AccessOptions {
-  readonly host: string
   /** 0 takes any free one. */
   readonly port: number
   readonly tls: Certificate | null
+  readonly maxConnections: number
+  readonly timeouts?: Timeouts
+}
+
+/** Until when the headers, the whole request and a TLS handshake must have arrived, and how often that is checked. */
+export interface Timeouts {
+  readonly headersMs: number
+  readonly requestMs: number
+  readonly checkEveryMs: number
 }
 
 export interface Certificate {
@@ -141,11 +153,19 @@ function addAccess(app: App, options: AccessOptions, pages: Pages): void {
     if (options.token !== null) reply.header('vary', 'Authorization')
     const { visibility = 'public', isPage = false } = request.routeOptions.config
     const audience = access.judge(request, visibility)
+    if (audience === 'misdirected') return sendMisdirected(reply)
     if (audience === 'refused') {
       const wantsPage = request.is404 ? request.method === 'GET' && prefersHtml(request) : isPage
       return wantsPage ? pages.sendLocked(request, reply) : sendRefusal(reply)
     }
     request.audience = audience
+  })
+}
+
+/** Answers that clients do not read wait in memory. */
+function addMemoryLimit(app: App, connections: Connections): void {
+  app.addHook('onSend', async (_request, _reply, payload) => {
+    if (typeof payload === 'string' || Buffer.isBuffer(payload)) connections.makeRoom(payload.length)
   })
 }
 
@@ -185,12 +205,18 @@ const HEADERS = {
 /** For requests in flight, when the daemon stops. */
 const CLOSING_GRACE_MS = 3000
 
+const TIMEOUTS: Timeouts = { headersMs: 10_000, requestMs: 15_000, checkEveryMs: 1000 }
+/** Ends a connection whose client stopped reading; longer than the longest probe. */
+const SILENT_MS = 75_000
+
 /** Fastify's own defaults expect a proxy in front; these limits do not. */
-function createApp(tls: Certificate | null): App {
-  const limits = { headersTimeout: 10_000, maxHeaderSize: 16_384 }
+function createApp({ tls, timeouts = TIMEOUTS }: HttpServerOptions): App {
+  const { headersMs, requestMs, checkEveryMs } = timeouts
+  const limits = { headersTimeout: headersMs, maxHeaderSize: 8192, connectionsCheckingInterval: checkEveryMs }
   const common = {
     logger: false,
-    requestTimeout: 15_000,
+    requestTimeout: requestMs,
+    connectionTimeout: SILENT_MS,
     keepAliveTimeout: 65_000,
     maxRequestsPerSocket: 10_000,
     bodyLimit: 16_384,
@@ -205,7 +231,7 @@ function createApp(tls: Certificate | null): App {
   const app: FastifyInstance =
     tls === null
       ? fastify({ ...common, http: limits })
-      : fastify({ ...common, https: { ...limits, cert: tls.cert, key: tls.key } })
+      : fastify({ ...common, https: { ...limits, handshakeTimeout: headersMs, cert: tls.cert, key: tls.key } })
   return app.withTypeProvider<ZodTypeProvider>()
 }
 

@@ -6,7 +6,7 @@ import { seconds, type UnixMs } from '../core/time.ts'
 import type { Log } from '../log.ts'
 import type { Board } from '../state/board.ts'
 import type { HistoryBucket, Store } from '../store/store.ts'
-import { isKnown, sendCompressed } from './negotiation.ts'
+import { type CompressibleText, compressible, isKnown, sendCompressed } from './negotiation.ts'
 import { wholeNumber } from './parameters.ts'
 import { sendProblem } from './problem.ts'
 import { time } from './rfc3339.ts'
@@ -136,7 +136,7 @@ export function createStripSource({ board, store, clock, log }: StripSourceDeps)
       await refresh()
       const name = `${audience}-${hours}`
       const written = documents.get(name) ?? {
-        body: bodyOf(audience, hours),
+        body: compressible(bodyOf(audience, hours)),
         etag: `"${origin}-${version}-${name}"`,
       }
       documents.set(name, written)
@@ -149,7 +149,7 @@ export interface StripSource {
   /** As last read; `null` where that is too old. Starts a new read for the next request. */
   latest(audience: Audience): StripsView | null
   /** Reads again where due; rejects when nothing could be read. */
-  read(audience: Audience, hours: number): Promise<{ readonly body: string; readonly etag: string }>
+  read(audience: Audience, hours: number): Promise<{ readonly body: CompressibleText; readonly etag: string }>
 }
 
 interface StripSourceDeps {

@@ -37,6 +37,9 @@ const EXPECTED: Readonly<Record<string, readonly string[]>> = {
   'duplicate-endpoint-names': ['networks[0].endpoints[1].name: the same as networks[0].endpoints[0].name'],
   'duplicate-hosts': ['networks[1].host: the same as networks[0].host'],
   'bad-host': ['networks[0].host: expected a host name such as avax.rpc.example.org, without scheme, port or path'],
+  'server-hosts-with-port': [
+    'server.hosts[0]: expected a host name such as avax.rpc.example.org, without scheme, port or path',
+  ],
   'bad-network-name': ['networks[0].name: expected 1 to 64 characters of a-z, 0-9 and -'],
   'long-network-name': ['networks[0].name: expected 1 to 64 characters of a-z, 0-9 and -'],
   'bad-endpoint-name': ['networks[0].endpoints[0].name: expected 1 to 64 characters of a-z, 0-9 and -'],

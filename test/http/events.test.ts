@@ -4,6 +4,7 @@ import { createEventStream, type EventClient } from '../../src/http/event-stream
 import { createStatusWriter } from '../../src/http/status-document.ts'
 import { IncidentSummaryView } from '../../src/http/wire-incidents.ts'
 import { type Audience, StatusEventView } from '../../src/http/wire-status.ts'
+import { Secret } from '../../src/secret.ts'
 import { createIncidentLog } from '../../src/state/incident-log.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
 import { condition, incident } from '../support/incident.ts'
@@ -254,6 +255,26 @@ describe('the event stream', () => {
     expect(client.text()).not.toContain('canary')
   })
 
+  test('keeps half of its places for clients with the token, however many come without', () => {
+    const { stream } = board()
+    const anonymous = Array.from({ length: 200 }, (_, at) => stream.join(listen('public', `10.0.0.${at}`), null))
+
+    expect(anonymous.filter((joined) => joined !== null)).toHaveLength(128)
+    for (let one = 0; one < 128; one++) expect(stream.join(listen('private'), null)).not.toBeNull()
+    expect(stream.join(listen('private'), null)).toBeNull()
+  })
+
+  test('gives an address without the token 16 places, and a place back when a client leaves', () => {
+    const { stream } = board()
+    const joined = Array.from({ length: 20 }, () => stream.join(listen('public', '10.0.0.1'), null))
+
+    expect(joined.filter((one) => one !== null)).toHaveLength(16)
+    expect(stream.join(listen('public', '10.0.0.2'), null)).not.toBeNull()
+    joined[0]?.leave()
+    expect(stream.join(listen('public', '10.0.0.1'), null)).not.toBeNull()
+    expect(stream.join(listen('public', '10.0.0.1'), null)).toBeNull()
+  })
+
   test('takes no more than 256 listeners', () => {
     const { stream } = board()
     for (let one = 0; one < 256; one++) expect(stream.join(listen('private'), null)).not.toBeNull()
@@ -290,6 +311,19 @@ describe('/api/v1/events over a real socket', () => {
     expect(names(parse(second)[0])).toEqual(['avalanche/own-1'])
     expect(end.done).toBe(true)
   })
+
+  test('counts clients behind a proxy on this machine by the address that the proxy saw', async () => {
+    const setting = setUp({ options: { token: new Secret('a-token-of-the-operator') } })
+    open.push(setting)
+    const { port } = await setting.server.listen()
+    const join = async (headers: Record<string, string>) => (await request(port, headers)).statusCode
+
+    for (let one = 0; one < 16; one++) expect(await join({ 'x-forwarded-for': 'spoofed, 203.0.113.1' })).toBe(200)
+
+    expect(await join({ 'x-forwarded-for': '203.0.113.1' })).toBe(503)
+    expect(await join({ 'x-forwarded-for': '203.0.113.1, 203.0.113.2' })).toBe(200)
+    expect(await join({ authorization: 'Bearer a-token-of-the-operator', 'x-forwarded-for': '203.0.113.1' })).toBe(200)
+  })
 })
 
 function board() {
@@ -308,7 +342,10 @@ interface Event {
   readonly data: StatusEventView
 }
 
-function listen(audience: Audience): EventClient & {
+function listen(
+  audience: Audience,
+  address: string | null = null,
+): EventClient & {
   full: boolean
   ended: boolean
   events(): Event[]
@@ -319,6 +356,7 @@ function listen(audience: Audience): EventClient & {
   const texts: string[] = []
   return {
     audience,
+    address,
     full: false,
     ended: false,
     write(text) {
@@ -352,9 +390,9 @@ function names(event: Event | undefined): string[] {
   return event?.data.networks.flatMap(({ name, endpoints }) => endpoints.map((one) => `${name}/${one.name}`)) ?? []
 }
 
-function request(port: number): Promise<IncomingMessage> {
+function request(port: number, headers: Record<string, string> = {}): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
-    get({ port, host: '127.0.0.1', path: '/api/v1/events' }, resolve).on('error', reject)
+    get({ port, host: '127.0.0.1', path: '/api/v1/events', headers, agent: false }, resolve).on('error', reject)
   })
 }
 

@@ -87,7 +87,16 @@ export function setUp({ options, networks = NETWORKS, realClock, store, ...over 
     inspect: async () => ({ kind: 'no-place' }),
     gateway: () => null,
     ...over,
-    options: { host: '127.0.0.1', port: 0, tls: null, token: null, public: true, ...options },
+    options: {
+      host: '127.0.0.1',
+      port: 0,
+      tls: null,
+      token: null,
+      public: true,
+      hosts: [],
+      maxConnections: 1024,
+      ...options,
+    },
   })
   return { server, world, incidents, clock: fake, log }
 }

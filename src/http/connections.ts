@@ -1,0 +1,114 @@
+import type { Server } from 'node:http'
+import type { Socket } from 'node:net'
+import type { Clock, Timer } from '../clock.ts'
+
+/**
+ * Bounds what connections to the page's listener may hold. Where places run short, the one that has been idle for longest is
+ * closed: one that never sent a request, or waits for its next one. So a flood of silent connections displaces only itself.
+ */
+export function limitConnections(server: Server, maxConnections: number, clock: Pick<Clock, 'monotonic' | 'after'>) {
+  /** By the client's address and port, those idle for longest first; busy ones are anywhere. */
+  const connections = new Map<string, Connection>()
+  // Node counts a closed connection for a while, so some places stay free for new ones.
+  const mostKept = maxConnections - Math.ceil(maxConnections / 8)
+  let sweepTimer: Timer | null = null
+  server.maxConnections = maxConnections
+
+  server.on('connection', (socket: Socket) => {
+    const key = keyOf(socket)
+    const connection = { socket, inFlight: 0, since: clock.monotonic(), isStream: false }
+    connections.set(key, connection)
+    socket.once('close', () => {
+      if (connections.get(key) === connection) connections.delete(key)
+    })
+    if (connections.size > mostKept) closeOldest(({ inFlight }) => inFlight === 0)
+    sweepTimer ??= clock.after(SWEEP_EVERY_MS, sweep)
+  })
+  // TLS: the same client, with a socket of its own once it has shaken hands.
+  server.on('secureConnection', (socket: Socket) => {
+    const key = keyOf(socket)
+    const connection = connections.get(key)
+    if (connection === undefined) return void socket.destroy()
+    connection.socket = socket
+    socket.once('close', () => {
+      if (connections.get(key) === connection) connections.delete(key)
+    })
+  })
+  server.prependListener('request', (request, response) => {
+    const key = keyOf(request.socket)
+    const connection = connections.get(key)
+    if (connection === undefined) return
+    connection.inFlight++
+    connection.since = clock.monotonic()
+    response.once('close', () => {
+      connection.inFlight--
+      connection.since = clock.monotonic()
+      if (connections.get(key) !== connection) return
+      connections.delete(key)
+      connections.set(key, connection)
+    })
+  })
+
+  function closeOldest(isEligible: (connection: Connection) => boolean): boolean {
+    for (const [key, connection] of connections) {
+      if (!isEligible(connection)) continue
+      connections.delete(key)
+      connection.socket.destroy()
+      return true
+    }
+    return false
+  }
+
+  /** A client that reads a little now and then makes progress, so no timeout of Node's ends it. */
+  function sweep(): void {
+    sweepTimer = connections.size === 0 ? null : clock.after(SWEEP_EVERY_MS, sweep)
+    const latest = clock.monotonic() - LONGEST_ANSWER_MS
+    while (closeOldest(({ inFlight, since, isStream }) => inFlight > 0 && !isStream && since < latest));
+  }
+
+  return {
+    /** Closes slow readers until this many bytes more may wait to be read. */
+    makeRoom(bytes: number): void {
+      let unread = bytes
+      for (const { socket } of connections.values()) unread += socket.writableLength
+      while (unread > MOST_UNREAD_BYTES) {
+        const slowest = [...connections.values()]
+          .filter(({ socket }) => socket.writableLength > 0)
+          .sort((a, b) => a.since - b.since)[0]
+        if (slowest === undefined) return
+        unread -= slowest.socket.writableLength
+        connections.delete(keyOf(slowest.socket))
+        slowest.socket.destroy()
+      }
+    },
+
+    /** Event streams have no end, and limits of their own. */
+    markStream(socket: Socket): void {
+      const connection = connections.get(keyOf(socket))
+      if (connection !== undefined) connection.isStream = true
+    },
+
+    stop(): void {
+      sweepTimer?.cancel()
+    },
+  }
+}
+
+export type Connections = ReturnType<typeof limitConnections>
+
+interface Connection {
+  socket: Socket
+  inFlight: number
+  /** When it became busy or idle, monotonic. */
+  since: number
+  isStream: boolean
+}
+
+const SWEEP_EVERY_MS = 5000
+/** `/probe` may take a minute; an answer of 13 MB within the other one needs 100 kB/s. */
+const LONGEST_ANSWER_MS = 120_000
+const MOST_UNREAD_BYTES = 64 * 2 ** 20
+
+function keyOf({ remoteAddress, remotePort }: Socket): string {
+  return `${remoteAddress} ${remotePort}`
+}

@@ -1,0 +1,33 @@
+import { beforeEach, expect, test, vi } from 'vitest'
+import { setUp } from './setting.ts'
+
+const compressed = vi.hoisted(() => ({ times: 0 }))
+vi.mock('node:zlib', async (original) => {
+  const zlib = await original<typeof import('node:zlib')>()
+  const gzip = (...args: Parameters<typeof zlib.gzip>) => {
+    compressed.times++
+    zlib.gzip(...args)
+  }
+  return { ...zlib, gzip }
+})
+beforeEach(() => {
+  compressed.times = 0
+})
+
+test.each(['/', '/api/v1/strips'])('%s is compressed once for all requests until it changes', async (url) => {
+  const { server, world } = setUp()
+  await world.pollAll()
+  const headers = { 'accept-encoding': 'gzip' }
+
+  const answers = await Promise.all(Array.from({ length: 20 }, () => server.inject({ url, headers })))
+  answers.push(await server.inject({ url, headers }))
+
+  expect(new Set(answers.map(({ rawPayload }) => rawPayload.toString('base64'))).size).toBe(1)
+  expect(compressed.times).toBe(1)
+})
+
+test('a client that takes no gzip costs no compression', async () => {
+  await setUp().server.inject({ url: '/', headers: { 'accept-encoding': 'identity' } })
+
+  expect(compressed.times).toBe(0)
+})

@@ -1,0 +1,115 @@
+import { get } from 'node:http'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterEach, describe, expect, test } from 'vitest'
+import { systemClock } from '../../src/clock.ts'
+import { type Setting, type SettingOptions, setUp } from './setting.ts'
+
+const open: Setting[] = []
+const sockets: Socket[] = []
+afterEach(async () => {
+  for (const socket of sockets.splice(0)) socket.destroy()
+  for (const { server } of open.splice(0)) await server.close()
+})
+
+async function listening(options: SettingOptions = {}): Promise<number> {
+  const setting = setUp({ realClock: systemClock, ...options })
+  open.push(setting)
+  return (await setting.server.listen()).port
+}
+
+/** Connections that send this text and nothing more. */
+async function flood(port: number, count: number, text = '', reads = true): Promise<Socket[]> {
+  const made: Socket[] = []
+  for (let one = 0; one < count; one++) {
+    const socket = connect(port, '127.0.0.1')
+    socket.on('error', () => {})
+    made.push(socket)
+    sockets.push(socket)
+    await new Promise((resolve) => socket.once('connect', resolve).once('close', resolve))
+    if (text !== '') socket.write(text)
+    if (reads) socket.resume()
+  }
+  return made
+}
+
+function status(port: number): Promise<number | undefined> {
+  return new Promise((resolve, reject) => {
+    get({ port, host: '127.0.0.1', path: '/-/healthy', agent: false }, (answer) => {
+      answer.resume().on('end', () => resolve(answer.statusCode))
+    }).on('error', reject)
+  })
+}
+
+const closed = (made: readonly Socket[]) => made.filter(({ destroyed }) => destroyed).length
+
+describe('with at most 24 connections', () => {
+  test.each([
+    ['send nothing', ''],
+    ['send half a request', 'GET / HTTP/1.1\r\nHost: localhost\r\nX: '],
+    ['wait after a request', 'GET /-/healthy HTTP/1.1\r\nHost: localhost\r\n\r\n'],
+    ['hold back a body', 'POST /nothing HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n'],
+  ])('a client is served although 100 connections %s', async (_what, text) => {
+    const port = await listening({ options: { maxConnections: 24 } })
+
+    const made = await flood(port, 100, text)
+    const answers = [await status(port), await status(port)]
+    await sleep(50)
+
+    expect(answers).toEqual([200, 200])
+    expect(closed(made)).toBeGreaterThanOrEqual(100 - 24)
+  })
+
+  test('a flood of event streams leaves the other port alone', async () => {
+    const port = await listening({ options: { maxConnections: 24 } })
+    const other = createServer((socket) => socket.end('here'))
+    await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve))
+
+    await flood(port, 100, 'GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    const socket = connect((other.address() as AddressInfo).port, '127.0.0.1')
+    const [text] = (await socket.setEncoding('utf8').toArray()) as string[]
+    other.close()
+
+    expect(text).toBe('here')
+    expect(await status(port)).toBe(200)
+  })
+})
+
+describe('a client that is slow', () => {
+  const timeouts = { headersMs: 300, requestMs: 600, checkEveryMs: 50 }
+
+  test.each([
+    ['to send its headers', 'GET / HTTP/1.1\r\nHost: localhost\r\nX: ', 408],
+    ['to send its body', 'POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\nx', 405],
+  ])('%s is disconnected in time', async (_what, text, expected) => {
+    const port = await listening({ options: { timeouts } })
+    const [socket] = await flood(port, 1, text, false)
+
+    const answer = ((await socket?.setEncoding('utf8').toArray()) as string[]).join('')
+
+    expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${expected} `))
+  })
+
+  test('to read is disconnected when answers of 64 MiB wait to be read', async () => {
+    const exposition = async () => [Buffer.from('')]
+    const body = 'x'.repeat(6 * 2 ** 20)
+    const port = await listening({
+      metrics: {
+        exposition,
+        httpRequest() {},
+        traffic: () => ({ networks: [], unplaced: 0 }),
+        daemonStatus: () => {
+          throw new Error('unused')
+        },
+      },
+      observer: () => ({ impaired: true, reasons: [body] }),
+    })
+    const readers = await flood(port, 40, 'GET /api/v1/status HTTP/1.1\r\nHost: localhost\r\n\r\n', false)
+
+    await expect.poll(() => status(port)).toBe(200)
+    await expect.poll(() => process.memoryUsage().arrayBuffers).toBeLessThan(400 * 2 ** 20)
+    for (const reader of readers) reader.resume()
+
+    await expect.poll(() => closed(readers), { timeout: 5000 }).toBeGreaterThan(20)
+  })
+})

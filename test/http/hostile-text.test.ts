@@ -1,0 +1,137 @@
+import { performance } from 'node:perf_hooks'
+import { expect, test } from 'vitest'
+import { Secret } from '../../src/secret.ts'
+import { setUp } from './setting.ts'
+
+/** Text that makes regular expressions backtrack: runs of one character after something that begins like a valid value. */
+const RUNS = [
+  ' ',
+  '\t',
+  ';',
+  ',',
+  '=',
+  '"',
+  '/',
+  '-',
+  '.',
+  ':',
+  '0',
+  '1',
+  'a',
+  'q',
+  '[',
+  '+',
+  '%20',
+  '*,',
+  ';q=',
+  ' ;',
+  'W/',
+]
+const SMALL = 4096
+const LARGE = 16_384
+/** Linear code takes four times as long for four times the text, quadratic code sixteen times. */
+const MOST_GROWTH = 8
+/** Below this, a request costs more than the text in it. */
+const SMALLEST_MS = 1
+const MOST_ROUNDS = 20
+
+const HEADERS: Record<string, readonly string[]> = {
+  accept: ['', 'application/openmetrics-text;', 'text/html;q', 'text/plain'],
+  'accept-encoding': ['', 'gzip', 'gzip;q=0'],
+  'if-none-match': ['', 'W/"a'],
+  'last-event-id': ['', 'AAAAAAAA-1'],
+  authorization: ['', 'Bearer a', 'Bearer '],
+  host: ['', '127.0.0.1', '[::1'],
+  'x-forwarded-for': ['', '10.0.0.1,'],
+  'sec-fetch-site': [''],
+  'x-prometheus-scrape-timeout-seconds': ['', '1'],
+}
+const URLS = [
+  '/',
+  '/metrics',
+  '/api/v1/strips',
+  '/probe?target=avalanche/own-1',
+  '/nothing',
+  '/badge/avalanche/own-1.svg',
+]
+
+test.each(Object.entries(HEADERS))('%s is read in linear time', async (header, beginnings) => {
+  await expectLinear(
+    beginnings.flatMap((beginning) => RUNS.map((run) => ({ beginning, run }))),
+    (text, index) => ({ url: URLS[index % URLS.length] ?? '/', headers: { [header]: text.replaceAll('%20', ' ') } }),
+  )
+})
+
+const ENDPOINT = '/api/v1/endpoints/avalanche/own-1'
+const QUERIES = [
+  '/api/v1/status?fail_on=',
+  '/api/v1/status?',
+  `${ENDPOINT}/history?from=2026-01-01T00:00:00`,
+  `${ENDPOINT}/history?from=1`,
+  `${ENDPOINT}/history?step=1`,
+  `${ENDPOINT}/polls?to=2026-01-01 00:00:00.`,
+  '/api/v1/strips?hours=1',
+  '/api/v1/incidents?network=a',
+  '/api/v1/incidents?limit=1',
+  '/api/v1/incidents?cursor=MSBh',
+  '/api/v1/incidents?part_of=a',
+  '/badge/avalanche/own-1.svg?type=s',
+  '/probe?target=avalanche/',
+  '/probe?target=a&debug=t',
+  '/incidents?network=a',
+]
+
+test.each(QUERIES)('the query of %s is read in linear time', async (beginning) => {
+  await expectLinear(
+    RUNS.map((run) => ({ beginning, run: encodeURI(run) })),
+    (url) => ({ url }),
+  )
+})
+
+const PATHS = [
+  '/',
+  '//',
+  '/api/v1/',
+  '/api/v1/networks/',
+  '/api/v1/endpoints/a/',
+  '/api/v1/incidents/',
+  '/badge/a/',
+  '/assets/',
+  '/incidents/',
+]
+
+test.each(PATHS)('paths below %s are read in linear time', async (beginning) => {
+  await expectLinear(
+    RUNS.map((run) => ({ beginning, run: encodeURI(run) })),
+    (url, index) => ({ url, method: index % 2 === 0 ? 'GET' : 'POST', headers: { accept: 'text/html' } }),
+  )
+})
+
+type Request = { url: string; method?: 'GET' | 'POST'; headers?: Record<string, string> }
+
+async function expectLinear(
+  texts: readonly { readonly beginning: string; readonly run: string }[],
+  requestWith: (text: string, index: number) => Request,
+): Promise<void> {
+  const open = setUp().server
+  const guarded = setUp({ options: { token: new Secret('a-token-of-the-operator') } }).server
+  const timeOf = async (server: typeof open, request: Request) => {
+    const before = performance.now()
+    await server.inject(request)
+    return performance.now() - before
+  }
+  for (const [index, { beginning, run }] of texts.entries()) {
+    for (const server of [open, guarded]) {
+      const requestOf = (length: number) =>
+        requestWith(`${beginning}${run.repeat(Math.ceil(length / run.length))}x`, index)
+      let [small, large] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY]
+      // Whatever else runs on the machine only ever adds time.
+      for (let round = 0; round < MOST_ROUNDS && !(large < MOST_GROWTH * SMALLEST_MS); round++) {
+        small = Math.min(small, await timeOf(server, requestOf(SMALL)))
+        large = Math.min(large, await timeOf(server, requestOf(LARGE)))
+        if (round > 2 && large < MOST_GROWTH * Math.max(small, SMALLEST_MS)) break
+      }
+      expect(large, JSON.stringify({ beginning, run })).toBeLessThan(MOST_GROWTH * Math.max(small, SMALLEST_MS))
+    }
+  }
+}

@@ -1,0 +1,101 @@
+import { request } from 'node:http'
+import { afterEach, describe, expect, test } from 'vitest'
+import { ProblemView } from '../../src/http/wire-common.ts'
+import { Secret } from '../../src/secret.ts'
+import { type Setting, type SettingOptions, setUp } from './setting.ts'
+
+const open: Setting[] = []
+afterEach(async () => {
+  for (const { server } of open.splice(0)) await server.close()
+})
+
+async function listening(options?: SettingOptions): Promise<number> {
+  const setting = setUp(options)
+  open.push(setting)
+  return (await setting.server.listen()).port
+}
+
+function ask(port: number, host: string, path = '/'): Promise<{ status: number; body: string }> {
+  return new Promise((resolve, reject) => {
+    request({ port, host: '127.0.0.1', path, headers: { host }, agent: false }, (answer) => {
+      let body = ''
+      answer.setEncoding('utf8').on('data', (text) => {
+        body += text
+      })
+      answer.on('end', () => resolve({ status: answer.statusCode ?? 0, body }))
+    })
+      .on('error', reject)
+      .end()
+  })
+}
+
+describe('without a token', () => {
+  test.each([
+    'localhost',
+    'LOCALHOST:9780',
+    'heartline.localhost.',
+    '127.0.0.1:9780',
+    '127.8.9.1',
+    '[::1]:9780',
+    'heartline.example.org:443',
+    'HEARTLINE.example.org.',
+  ])('%s is answered', async (host) => {
+    const port = await listening({ options: { hosts: ['heartline.example.org'] } })
+
+    expect((await ask(port, host)).status).toBe(200)
+  })
+
+  test.each([
+    'attacker.example',
+    'attacker.example:9780',
+    'localhost.attacker.example',
+    '127.0.0.1.attacker.example',
+    'xheartline.example.org',
+    '203.0.113.5',
+    '[2001:db8::1]:80',
+    '[::1',
+  ])('%s is misdirected, on every route', async (host) => {
+    const port = await listening({ options: { hosts: ['heartline.example.org'] } })
+
+    for (const path of ['/', '/api/v1/status', '/metrics', '/assets/style.css', '/-/healthy', '/nothing']) {
+      const { status, body } = await ask(port, host, path)
+      expect(status, path).toBe(421)
+      expect(ProblemView.strict().parse(JSON.parse(body)).title).toBe('Misdirected request')
+      expect(body).not.toContain('own-1')
+    }
+  })
+
+  test('an address of this listener is answered, though it is bound to all', async () => {
+    const port = await listening({ options: { host: '0.0.0.0' } })
+
+    expect((await ask(port, `127.0.0.1:${port}`)).status).toBe(200)
+    expect((await ask(port, 'other.example')).status).toBe(421)
+  })
+})
+
+test('with a token every name is answered', async () => {
+  const port = await listening({ options: { token: new Secret('a-token-of-the-operator') } })
+
+  expect((await ask(port, 'status.example.org')).status).toBe(200)
+})
+
+test.each([
+  ['cross-site', 403],
+  ['same-site', 403],
+  ['same-origin', 503],
+  ['none', 503],
+  [undefined, 503],
+])('a probe that a browser sends from %s gets %i', async (site, status) => {
+  let probes = 0
+  const { server } = setUp({
+    inspect: async () => {
+      probes++
+      return { kind: 'no-place' }
+    },
+  })
+  const headers = site === undefined ? {} : { 'sec-fetch-site': site }
+
+  const answer = await server.inject({ url: '/probe?target=avalanche/own-1', headers })
+
+  expect([answer.statusCode, probes]).toEqual([status, status === 403 ? 0 : 1])
+})
