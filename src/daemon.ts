@@ -80,12 +80,7 @@ export async function startDaemon({ config, log, clock: realClock = systemClock 
     ...parts,
     version,
     sightings,
-    options: {
-      ...config.server.listen,
-      ...config.server,
-      tls: certificateOf(config.server),
-      maxConnections: caps.page,
-    },
+    options: { ...config.server, ...listenerOf(config.server, caps.page) },
     ready: () => scheduler.firstRoundDone && !isStopping,
     stopping: () => isStopping,
     observer: () => ownState(observer, store, clock),
@@ -123,7 +118,7 @@ export async function startDaemon({ config, log, clock: realClock = systemClock 
     gateway = createGatewayService({
       ...parts,
       metrics: metrics.gateway,
-      listen: { ...config.gateway.listen, tls: certificateOf(config.gateway), maxConnections: caps.gateway },
+      listen: listenerOf(config.gateway, caps.gateway),
       setup: gatewaySetupOf(config),
       aliases: await store.aliases(),
       onDoubt: (key) => scheduler.pollSoon(key),
@@ -345,6 +340,10 @@ function renewCertificate(
 ): void {
   const certificate = certificateOf(settings)
   if (certificate !== null) listener?.useCertificate(certificate)
+}
+
+function listenerOf({ listen, tls }: Pick<Config['server'], 'listen' | 'tls'>, maxConnections: number) {
+  return { ...listen, tls: certificateOf({ tls }), maxConnections }
 }
 
 function certificateOf({ tls }: Pick<Config['server'], 'tls'>): Certificate | null {

@@ -85,7 +85,7 @@ describe('a client that is slow', () => {
     const port = await listening({ options: { timeouts } })
     const [socket] = await flood(port, 1, text, false)
 
-    const answer = ((await socket?.setEncoding('utf8').toArray()) as string[]).join('')
+    const answer = ((await socket!.setEncoding('utf8').toArray()) as string[]).join('')
 
     expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${expected} `))
   })
