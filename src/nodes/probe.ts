@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto'
 import type { LookupFunction } from 'node:net'
 import { type ChainTarget, newChainMemory } from '../chains/chain.ts'
 import { createRecentBlocks, type RecentBlocks } from '../chains/recent-blocks.ts'
@@ -100,6 +101,9 @@ export interface ProberDeps {
 /** Twice what four simultaneous polls of all shards of a proxy need. */
 const MAX_CONNECTIONS = 32
 
+/** Ids of different endpoints differ: a late second response to one must not be taken for the response to another on the same host. */
+const MAX_FIRST_ID = 2 ** 30
+
 interface Entry extends PolledEndpoint {
   readonly target: NodeTarget
   readonly fingerprint: string
@@ -111,7 +115,7 @@ function createEntry(target: NodeTarget, fingerprint: string, recentBlocks: Rece
     fingerprint,
     address: createAddress(target),
     chain: chains[target.endpoint.family],
-    memory: newChainMemory(recentBlocks),
+    memory: { ...newChainMemory(recentBlocks), lastId: randomInt(MAX_FIRST_ID) },
     redactLiveness: createRedactLiveness(() => createRedact(target)),
   }
 }

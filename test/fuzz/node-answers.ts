@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { fileURLToPath } from 'node:url'
@@ -124,6 +125,7 @@ async function inTime<T>(result: Promise<T>, note: (problem: string) => void): P
 
 async function startHostileNode(firstSeed: number) {
   let seed = firstSeed
+  const sent = new Set<string>()
   /** By path: what was sent for the present request. */
   const current = new Map<string, Set<string>>()
   const sockets = new Set<Socket>()
@@ -131,7 +133,9 @@ async function startHostileNode(firstSeed: number) {
   function respond(socket: Socket, head: string, body: string): void {
     const path = /^\w+ (\S+)/.exec(head)?.[1] ?? ''
     const id = /"id":(\d+)/.exec(body)?.[1] ?? '0'
-    const hash = `0x${(seed + 1).toString(16).padStart(64, 'c')}`
+    const hash = `0x${createHash('sha256').update(String(seed)).digest('hex')}`
+    if (sent.size > 100_000) sent.clear()
+    sent.add(hash)
     current.get(path)?.add(hash)
     const { pieces, ending } = hostileResponse(seed++, id, hash)
     void write(socket, pieces).then(() => {
@@ -162,12 +166,8 @@ async function startHostileNode(firstSeed: number) {
     lastSeed: () => seed,
     /** A new request begins on this path. */
     expect: (path: string) => void current.set(path, new Set()),
-    /** Whether this hash was sent, unharmed, for another request than the present one of this path. */
-    isForeign(path: string, hash: string): boolean {
-      const number = Number.parseInt(hash.slice(2).replace(/^c+/, ''), 16)
-      const wasSent = hash === `0x${number.toString(16).padStart(64, 'c')}` && number > firstSeed && number <= seed
-      return wasSent && !current.get(path)?.has(hash)
-    },
+    /** Whether this hash was sent for another request than the present one of this path. */
+    isForeign: (path: string, hash: string) => sent.has(hash) && !current.get(path)?.has(hash),
     async stop() {
       for (const socket of sockets) socket.destroy()
       await new Promise((resolve) => server.close(resolve))

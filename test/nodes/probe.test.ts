@@ -24,7 +24,7 @@ interface HttpNode {
   readonly accepted: () => number
 }
 
-type Reply = (path: string, method: string, response: ServerResponse) => string | null
+type Reply = (path: string, method: string, response: ServerResponse, id?: number) => string | null
 
 /** A node that answers a path, and a JSON-RPC method, with a text; `null` means no answer. Ids are put right. */
 async function httpNode(reply: Reply): Promise<HttpNode> {
@@ -34,8 +34,8 @@ async function httpNode(reply: Reply): Promise<HttpNode> {
     const body = await textOf(request)
     const { id, method } = body === '' ? { id: 1, method: '' } : JSON.parse(body)
     asked.push(method === '' ? (request.url ?? '') : method)
-    const text = reply(request.url ?? '', method, response)
-    if (text !== null) response.end(text.replace(/"id":\s*1\b/, `"id":${id}`))
+    const text = reply(request.url ?? '', method, response, id)
+    if (text !== null) response.end(withId(text, id))
   }
   const server = createServer((request, response) => void answer(request, response))
   server.on('connection', () => accepted++)
@@ -45,6 +45,10 @@ async function httpNode(reply: Reply): Promise<HttpNode> {
     server.close()
   })
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, asked, accepted: () => accepted }
+}
+
+function withId(text: string, id = 1): string {
+  return text.replace(/"id":\s*1\b/, `"id":${id}`)
 }
 
 async function textOf(request: IncomingMessage): Promise<string> {
@@ -93,6 +97,25 @@ function failures({ liveness, heads }: PollResult): unknown[] {
     outcome === null || outcome.ok ? null : outcome.failure,
   )
 }
+
+test('endpoints on one host use ids of their own: a response to one is never that to another', async () => {
+  const ids: number[] = []
+  const server = createServer((request, response) => {
+    void textOf(request).then((text) => {
+      ids.push(JSON.parse(text).id)
+      response.end()
+    })
+  })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  onTestFinished(() => void server.close().closeAllConnections())
+  const { port } = server.address() as AddressInfo
+  const endpoints = Array.from({ length: 20 }, (_, at) => ({ ...AVALANCHE, name: `e${at}`, checks: ['head'] as const }))
+  const { poll } = prober(endpoints.map((each) => target(each, `http://127.0.0.1:${port}`)))
+
+  for (let round = 0; round < 3; round++) for (const each of endpoints) await poll(each, NEVER)
+
+  expect(new Set(ids).size).toBe(60)
+})
 
 describe('a poll', () => {
   test('runs every check of the endpoint, over one connection', async () => {
@@ -207,8 +230,8 @@ describe('the limit of connections', () => {
     const firstHeld = new Promise<void>((resolve) => {
       tellHeld = resolve
     })
-    const node = await httpNode((_path, _method, response) => {
-      const reply = () => response.end(recorded('avalanche/block-coreth'))
+    const node = await httpNode((_path, _method, response, id) => {
+      const reply = () => response.end(withId(recorded('avalanche/block-coreth'), id))
       if (held.push(reply) === 1) tellHeld()
       else reply()
       return null
