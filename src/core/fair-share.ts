@@ -1,6 +1,6 @@
 /**
- * Divides a limited resource between callers: one of them may hold half of it, and the last eighth is kept for callers that hold less
- * than a sixteenth. So nobody who uses little has to wait for those who use much. `null` is a caller without competitors, without a share.
+ * Divides a limited resource between callers: one of them may hold half of it, and the last eighth is for callers that hold at most a
+ * sixteenth, so that small callers need not wait for large ones. `null` is a caller without competitors, which may hold everything.
  */
 export class FairShare {
   readonly #held = new Map<string, number>()

@@ -26,7 +26,7 @@ test('a valid id finds its caller; any other text finds none', () => {
   for (const id of wrong) expect(callers.find(id)).toBeNull()
 })
 
-test('without callers none is found', () => {
+test('without callers, no id is valid', () => {
   expect(callersOf().find('')).toBeNull()
   expect(callersOf().find(ID)).toBeNull()
 })

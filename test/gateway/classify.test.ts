@@ -48,15 +48,14 @@ describe('the default list', () => {
   test.each(surfaces)('of the %s surface is allowed there, and nowhere else', (surface) => {
     for (const [method, params] of VALID[surface]) {
       for (const family of ['ethereum', 'avalanche', 'multiversx'] as const satisfies Family[]) {
-        for (const asked of surfaces) {
-          const belongs =
-            asked === surface && (family === 'avalanche' || (family === 'ethereum' && surface === 'chain'))
-          const outcome = ask({ method, params, family, surface: asked })
+        for (const used of surfaces) {
+          const belongs = used === surface && (family === 'avalanche' || (family === 'ethereum' && surface === 'chain'))
+          const outcome = ask({ method, params, family, surface: used })
 
-          expect([method, family, asked, outcome.kind]).toEqual([
+          expect([method, family, used, outcome.kind]).toEqual([
             method,
             family,
-            asked,
+            used,
             belongs ? 'operation' : 'unknown-method',
           ])
           if (outcome.kind === 'operation') expect(outcome.operation.name).toBe(method)

@@ -30,7 +30,7 @@ export interface AliasesDeps {
 
 const EXT = '/ext/'
 /** Far more than the chains and subnets of all nodes. */
-export const MAX_ALIASES = 1000
+const MAX_ALIASES = 1000
 
 export function createAliases({ next, board, rpcPathOf, store, clock, log }: AliasesDeps): Aliases {
   const records = new Map<string, AliasRecord>()
