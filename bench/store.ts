@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, statfsSync, statSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, statfsSync, statSync } from 'node:fs'
 import { cpus, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type Database from 'better-sqlite3'
@@ -16,7 +16,7 @@ import { createWriteStatements } from '../src/store/write-statements.ts'
 
 /**
  * What the store costs: bytes a poll, rows a second, milliseconds to open and to answer. Prints a table.
- * `throughput`, `month` or `large` as the argument runs that part alone.
+ * `throughput`, `writes`, `month` or `large` as the argument runs that part alone.
  */
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
@@ -153,6 +153,32 @@ async function throughput(): Promise<void> {
   await store.close()
 }
 
+/** Half an hour of polls in batches as a daemon makes them: bytes handed to the kernel for the file and its WAL, and bytes stored. */
+function writes(endpoints: number, intervalMs: number): void {
+  const path = fileOf(`writes-${endpoints}`)
+  const { db, rollUp, writing } = benchOn(path)
+  const start = Date.UTC(2026, 9, 1)
+  writing.register(register(endpoints, intervalMs, start))
+  const batch = Math.min(500, Math.ceil((endpoints * 250) / intervalMs))
+  const writtenBytes = () => Number(/wchar: (\d+)/.exec(readFileSync('/proc/self/io', 'utf8'))?.[1])
+  const before = writtenBytes()
+  let polls = 0
+  for (let at = start; at < start + HOUR_MS / 2; at += intervalMs) {
+    const round = roundOf(endpoints, at, intervalMs)
+    for (let from = 0; from < round.length; from += batch * POLL_NUMBERS) {
+      polls += writing.write({ polls: round.slice(from, from + batch * POLL_NUMBERS), events: [] })
+    }
+    // A daemon does this every ten seconds.
+    db.pragma('wal_checkpoint(PASSIVE)')
+    if ((at + intervalMs) % 300_000 === 0) run(rollUp.rollTo(at + intervalMs))
+  }
+  const title = `${endpoints.toLocaleString('en')} endpoints every ${intervalMs / 1000} s`
+  figure(`${title}: bytes written a poll`, Math.round((writtenBytes() - before) / polls).toLocaleString('en'))
+  db.pragma('wal_checkpoint(TRUNCATE)')
+  figure(`${title}: bytes stored a poll`, (statSync(path).size / polls).toFixed(1))
+  db.close()
+}
+
 function opened(path: string) {
   return openStore({ path, retention: RETENTION, maxSizeBytes: MAX_SIZE, clock: systemClock, log })
 }
@@ -171,7 +197,8 @@ async function large(): Promise<void> {
   const slot = now / 300_000
   const pages = () => db.pragma('page_count', { simple: true }) as number
   let from = slot
-  while (pages() * 4096 < 1e9 || from > slot - 300) fillSlot(db, --from, endpoints)
+  const pageSize = db.pragma('page_size', { simple: true }) as number
+  while (pages() * pageSize < 1e9 || from > slot - 300) fillSlot(db, --from, endpoints)
   // The last two slots are not rolled up yet: what a daemon has at any time.
   const mark = db.prepare('INSERT OR REPLACE INTO marks VALUES (?, ?)')
   mark.run('rolled_to', slot - 2)
@@ -268,6 +295,10 @@ try {
   const { bavail, bsize } = statfsSync(directory)
   if (bavail * bsize < 4e9) throw new Error('4 GB of free disk space are needed')
   if (only === undefined || only === 'throughput') await throughput()
+  if (only === undefined || only === 'writes') {
+    writes(1000, 15_000)
+    writes(10_000, 10_000)
+  }
   if (only === undefined || only === 'month') {
     month(20, 15_000)
     month(3, 1000)

@@ -223,7 +223,7 @@ describe('a store from a newer version', () => {
     const { status, err } = await runHeartline(['serve', '-c', join(folder, 'heartline.yaml')])
 
     expect(status).toBe(78)
-    expect(err).toContain('use a newer one')
+    expect(err).toContain('use a newer Heartline')
     expect(readFileSync(path).equals(before)).toBe(true)
     expect(readdirSync(folder).filter((name) => name.includes('corrupt'))).toEqual([])
   })

@@ -94,7 +94,8 @@ describe('retention', () => {
     finish(rollUp.rollTo(now))
     finish(small.pass(now))
 
-    const used = ((db.pragma('page_count', { simple: true }) as number) - 200) * 4096
+    const pageSize = db.pragma('page_size', { simple: true }) as number
+    const used = ((db.pragma('page_count', { simple: true }) as number) - 200) * pageSize
     expect(used).toBeLessThanOrEqual(maxSizeBytes)
     expect(polls()).toBeGreaterThan(0)
     expect(polls()).toBeLessThan(20 * 1440)
