@@ -49,7 +49,7 @@ const VALID: readonly ((body: string) => Buffer)[] = [
   (body) =>
     withHead(
       'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\ntrailer: x\r\n\r\n',
-      `${[...body].map(chunk).join('')}0;last\r\nx: y\r\n\r\n`,
+      `${Array.from(body, (character) => chunk(character)).join('')}0;last\r\nx: y\r\n\r\n`,
     ),
   (body) =>
     withHead(

@@ -68,7 +68,7 @@ export interface HostileOptions {
 /** The block that was requested. */
 const blockOf = (params: readonly unknown[]) =>
   JSON.stringify({
-    number: /^0x/.test(String(params[0])) ? params[0] : '0x3e8',
+    number: String(params[0]).startsWith('0x') ? params[0] : '0x3e8',
     hash: `0x${'ab'.repeat(32)}`,
     transactions: [],
   })

@@ -23,4 +23,4 @@ const sent = await client.send(address, { method: 'GET', path: '/', body: null }
 for (const file of taken) closeSync(file)
 deadline.end()
 console.log(JSON.stringify(sent))
-await client.close()
+client.close()

@@ -107,7 +107,7 @@ test('endpoints on one host use ids of their own: a response to one is never tha
     })
   })
   await once(server.listen(0, '127.0.0.1'), 'listening')
-  onTestFinished(() => void server.close().closeAllConnections())
+  onTestFinished(() => server.close().closeAllConnections())
   const { port } = server.address() as AddressInfo
   const endpoints = Array.from({ length: 20 }, (_, at) => ({ ...AVALANCHE, name: `e${at}`, checks: ['head'] as const }))
   const { poll } = prober(endpoints.map((each) => target(each, `http://127.0.0.1:${port}`)))

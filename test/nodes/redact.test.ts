@@ -13,7 +13,7 @@ const LOCATION = {
 const redact = createRedact(LOCATION)
 
 function escaped(text: string, escape: (code: number) => string): string {
-  return [...text].map((character) => escape(character.charCodeAt(0))).join('')
+  return Array.from(text, (character) => escape(character.charCodeAt(0))).join('')
 }
 
 test.each([

@@ -32,13 +32,13 @@ export function openIncident(
 }
 
 /** The n-th failure within a window makes an endpoint flapping. */
-export const FLAPPING_AFTER = 3
+const FLAPPING_AFTER = 3
 /** Ten minutes at the default interval, whatever the conditions. */
 const FLAPPING_WINDOW_INTERVALS = 40
 /** An hour at the default interval, if a condition is the same each time. */
 const SAME_CONDITION_WINDOW_INTERVALS = 240
 /** A flapping endpoint has recovered after so many good intervals; if it fails again within a window, the incident reopens. */
-export const RECOVERED_AFTER_INTERVALS = 10
+const RECOVERED_AFTER_INTERVALS = 10
 /** More closed incidents than this fit into no window without being one incident. */
 export const MAX_CLOSED = 16
 

@@ -51,7 +51,8 @@ function isSame(text: Buffer, { name, start, path }: Member, expected: string | 
   let object: unknown = JSON.parse(text.toString())
   for (const step of path) object = (object as Record<string, unknown> | null | undefined)?.[step]
   const own = (object as Record<string, unknown> | null | undefined)?.[name]
-  return own === undefined || own === null || isEqual(String(own), expected)
+  if (own === undefined || own === null) return true
+  return (typeof own === 'string' || typeof own === 'number') && isEqual(String(own), expected)
 }
 
 function isEqual(value: string, expected: string | number): boolean {

@@ -39,7 +39,7 @@ export interface CandidateList {
 }
 
 /** Every endpoint with its health and state, in the order of the configuration. */
-export function candidatesOf({ standing, endpoints }: BoardNetwork, now: UnixMs): Candidate[] {
+function candidatesOf({ standing, endpoints }: BoardNetwork, now: UnixMs): Candidate[] {
   return endpoints.map((entry) => {
     const { endpoint, heads } = entry.health
     return {
