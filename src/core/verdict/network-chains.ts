@@ -65,7 +65,7 @@ export function createNetworkChains(network: Network, endpoints: readonly Endpoi
       const lagging = isLagging(standing, wasLagging, thresholds)
       const blockMs = msPerBlock(network, chain.blockTimeMs())
       const lagMs = lagBlocks * blockMs
-      // Member by member: to spread an object costs more than all else here, in every poll.
+      // Member by member: with a spread a poll takes 20 instead of 11 µs (bench/judging.ts, 10 × 100).
       return {
         head,
         advancedAt,
