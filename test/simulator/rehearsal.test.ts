@@ -238,8 +238,8 @@ describe.each([OLD, NEW])('a simulated avalanche node', (kind) => {
 
 describe('a fault that does not fit the node is refused, and says why:', () => {
   test.each<[object, Kind, string]>([
-    [{ kind: 'unhealthy' }, ETHEREUM, 'avalanche nodes alone'],
-    [{ kind: 'frozen-heartbeat' }, PROXY, 'avalanche nodes alone'],
+    [{ kind: 'unhealthy' }, ETHEREUM, 'avalanche nodes only'],
+    [{ kind: 'frozen-heartbeat' }, PROXY, 'avalanche nodes only'],
     [{ kind: 'stall', shard: 1 }, ETHEREUM, 'shards of this node are none'],
     [{ kind: 'stall', shard: 1 }, OBSERVER, 'shards of this node are 2'],
     [{ kind: 'stall', shard: 9 }, PROXY, 'shards of this node are 0, 1, 2, 4294967295'],
