@@ -20,7 +20,7 @@ export function* evmHead(target: ChainTarget, _shard: Shard, memory: ChainMemory
   return head.value === null ? malformed('result is null: the node has no block') : { ok: true, value: head.value }
 }
 
-/** The hash of the block at this height, under the same condition as a head. */
+/** The hash of the block at this height. Like a head, it counts only on a connection with a verified chain id. */
 export function* evmBlockHash(
   target: ChainTarget,
   _shard: Shard,
@@ -72,7 +72,7 @@ const VERIFIED_FOR_MS = 30_000
 
 function isVerified({ connection, receivedAt }: NodeAnswer, { verifiedConnections }: ChainMemory): boolean {
   const at = verifiedConnections.get(connection)
-  // A wall clock set back must not prolong it.
+  // If the wall clock is set back, the verification must not last longer.
   return at !== undefined && Math.abs(receivedAt - at) < VERIFIED_FOR_MS
 }
 
@@ -83,7 +83,7 @@ function remember({ connection, receivedAt }: NodeAnswer, { verifiedConnections 
   if (verifiedConnections.size > MAX_VERIFIED_CONNECTIONS && oldest !== undefined) verifiedConnections.delete(oldest)
 }
 
-/** Looks up the text of the block among recent blocks; parses the whole response if that text cannot be cut out. */
+/** Returns the recent result for the same block text; parses the whole response if the block's text cannot be cut out of it. */
 function readAnswer(answer: NodeAnswer, call: Call, { recentBlocks }: ChainMemory): Reading<Head | null> {
   const text = statusFailure(answer) === null ? resultText(answer.body, call.id) : null
   const known = text === null ? undefined : recentBlocks.find(text)

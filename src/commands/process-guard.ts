@@ -4,8 +4,8 @@ import { EXIT } from './io.ts'
 
 /**
  * The last line of defence: logs and counts every error that nothing else handled, and decides whether the process goes on.
- * It does after a rejected promise and after a system error, such as a lack of file descriptors: an operation failed, and no
- * code was cut off in an unknown place. Any other exception may have left Node.js or Heartline in the middle of a change.
+ * It goes on after a rejected promise or a system error, such as a lack of file descriptors: one operation failed, and no code was
+ * interrupted halfway. After any other exception the state of Node.js or Heartline may be inconsistent.
  */
 export function guardProcess({ log, count, exit }: ProcessGuardDeps): () => void {
   function onRejection(error: unknown): void {

@@ -1,4 +1,4 @@
-/** One mistake in a configuration. Contains no value of it. */
+/** One mistake in a configuration. Never contains a value. */
 export interface Problem {
   /** A key path such as `networks[1].endpoints[0].url`, a position such as `line 3, column 5`, or empty for the whole file. */
   readonly path: string
@@ -13,7 +13,7 @@ export function formatProblem(file: string, { path, message }: Problem): string 
   return path === '' ? `${file}: ${message}` : `${file}: ${path}: ${message}`
 }
 
-// A secret may stand where a key belongs, so only keys that look like words are shown.
+// By mistake a secret may be written in place of a key, so only keys that look like words are shown.
 const WORDS = /^[A-Za-z]{1,20}(?:[_-][A-Za-z]{1,20}){0,4}$/
 
 export function safeKey(key: PropertyKey): string | null {

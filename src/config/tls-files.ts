@@ -9,7 +9,7 @@ import type { ConfigFile } from './schema.ts'
 /** The text of every file that the configuration names, by absolute path. */
 export type Files = ReadonlyMap<string, string>
 
-/** Reads and tries certificates and keys, so that an unusable one is reported at start and not at the first connection. */
+/** Reads certificates and keys and checks them, so that an unusable one is reported at start and not at the first connection. */
 export function readTlsFiles(
   draft: Draft<ConfigFile>,
   baseDir: string,
@@ -54,7 +54,7 @@ export function readTlsFiles(
   return { files, problems }
 }
 
-/** The system's CA bundle is 220 KB. */
+/** Far above any real file: a system's CA bundle is about 220 KB. */
 const LIMIT_BYTES = 4 * 2 ** 20
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g
 

@@ -35,7 +35,7 @@ export interface GatewayError {
   readonly message: string
   /** How long to wait before retrying, if known: always for `rate-limited` and `overloaded`. */
   readonly retryAfterMs?: number
-  /** The Allow header of `http-method`. */
+  /** Value of the Allow header, only for the kind `http-method`. */
   readonly allow?: string
 }
 

@@ -12,10 +12,10 @@ const PATH = '/api/v1/events'
 const CONTENT_TYPE = 'text/event-stream; charset=utf-8'
 
 const DESCRIPTION =
-  'Server-sent events `status` (`StatusEvent`): the first is complete, the following hold the networks and endpoints that ' +
-  'changed, which replace those of the same name, and the maintenance if the plan changed; at least one every five seconds, ' +
-  'without changes if there are none. And `incident` (`IncidentSummary`): one incident in its present state, after each ' +
-  'change, including parts of others; a complete `status` is followed by all open incidents.'
+  'Server-sent events. The first `status` (`StatusEvent`) is complete. Later ones hold only the networks and endpoints that ' +
+  'changed, each replacing the one of the same name, and the maintenance if it changed. One is sent at least every five ' +
+  'seconds, even if nothing changed. An `incident` (`IncidentSummary`) is sent after each change of an incident, also of one ' +
+  'that is part of another incident. A complete `status` is followed by all open incidents.'
 
 interface EventsRouteDeps extends Pick<RouteDeps, 'metrics'> {
   readonly events: EventStream
@@ -29,7 +29,10 @@ export function registerEvents(app: App, { events, metrics, connections, hasToke
     visibility: 'public',
     summary: 'The status and the incidents, live',
     headers: z.looseObject({
-      'last-event-id': z.string().optional().describe('The last event seen: what was missed since comes first'),
+      'last-event-id': z
+        .string()
+        .optional()
+        .describe('Id of the last event received; events missed since then are sent first'),
     }),
     answers: {
       200: {
@@ -39,7 +42,7 @@ export function registerEvents(app: App, { events, metrics, connections, hasToke
       503: problem('The maximum number of streams is open'),
     },
   })
-  // Fastify would derive it from the GET route, and wait for the end of the stream.
+  // Declared by hand: the HEAD route that Fastify derives from GET would wait for the stream to end.
   app.head(PATH, { config: route.config }, (_request, reply) => reply.type(CONTENT_TYPE).send())
 
   app.get(PATH, { ...route, exposeHeadRoute: false }, (request, reply) => {
@@ -55,7 +58,7 @@ export function registerEvents(app: App, { events, metrics, connections, hasToke
           isOpen = true
           return raw.write(text)
         },
-        // Not ended: a client that does not read would keep its buffers.
+        // Destroyed, because `end` would keep the buffers of a client that does not read.
         end: () => raw.destroy(),
       },
       request.headers['last-event-id'] ?? null,

@@ -14,7 +14,6 @@ import { registerFeed } from './feed.ts'
 import { registerGateway } from './gateway-routes.ts'
 import { registerIncidents } from './incident-routes.ts'
 import { createIncidentSource } from './incident-source.ts'
-import { registerMonitoring } from './monitoring-routes.ts'
 import { prefersHtml } from './negotiation.ts'
 import { registerObserver } from './observer-route.ts'
 import { describeRoutes, registerOpenApi } from './openapi.ts'
@@ -22,6 +21,7 @@ import { registerPage } from './page-routes.ts'
 import { createPostMortemWriter } from './post-mortem-writer.ts'
 import { registerProbe } from './probe-route.ts'
 import { parameterErrors, problemBody, sendBadQuery, sendProblem } from './problem.ts'
+import { registerPrometheus } from './prometheus-routes.ts'
 import type { App, RouteDeps } from './route.ts'
 import { createStatusWriter } from './status-document.ts'
 import { registerStatus } from './status-routes.ts'
@@ -84,7 +84,7 @@ export function createHttpServer({ options, ...deps }: HttpServerDeps): HttpServ
     registerObserver(routes, deps)
     registerEvents(routes, { events, metrics, connections, hasToken })
     registerProbe(routes, deps)
-    registerMonitoring(routes, deps)
+    registerPrometheus(routes, deps)
     registerOpenApi(routes)
   })
 

@@ -2,9 +2,9 @@ import type { CheckName } from '../core/endpoint.ts'
 import { SKIP_REASONS, type SkipReason } from '../core/poll-result.ts'
 import type { UnixMs } from '../core/time.ts'
 import type { StoreStatus, StoreTrouble } from '../store/store.ts'
+import { labelValue } from './endpoint-labels.ts'
 import type { Lines } from './endpoint-series.ts'
 import { createHistogram, type DurationSummary, type Histogram, summaryOf } from './histogram.ts'
-import { labelValue } from './labels.ts'
 import { ERROR_SOURCES, type ErrorSource, type MetricName, PREFIX } from './registry.ts'
 
 /** Counts what happens in the daemon, and renders it: a count costs well under a microsecond. */

@@ -3,7 +3,7 @@ import { seconds, type UnixMs } from '../core/time.ts'
 import { headHolds, resultHolds, stateAt } from '../core/verdict/health.ts'
 import { type BoardEntry, shownState } from '../state/board.ts'
 import type { IncidentLog } from '../state/incident-log.ts'
-import { CHECK_ENDS, CONDITION_ENDS, labelsOf, labelValue, lastLabel, STATE_ENDS } from './labels.ts'
+import { CHECK_ENDS, CONDITION_ENDS, labelsOf, labelValue, lastLabel, STATE_ENDS } from './endpoint-labels.ts'
 import { type MetricName, PREFIX } from './registry.ts'
 
 /** Renders the board's state of these endpoints. What is unknown at `now` has no line. */

@@ -7,11 +7,11 @@ import {
   type RequestOutcome,
   type RetryReason,
 } from '../core/routing/request-outcome.ts'
+import { labelValue } from './endpoint-labels.ts'
 import type { Lines } from './endpoint-series.ts'
 import type { NetworkCounts, OperationCounts, Tree } from './gateway-traffic.ts'
 import { type GatewayTraffic, OUTCOME_KINDS, trafficOf } from './gateway-traffic.ts'
 import { createHistogram, type Histogram } from './histogram.ts'
-import { labelValue } from './labels.ts'
 import { type MetricName, PREFIX } from './registry.ts'
 
 /** Counts what happens in the gateway, and renders it: a count costs a few map lookups. */

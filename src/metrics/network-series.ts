@@ -2,8 +2,8 @@ import type { UnixMs } from '../core/time.ts'
 import { STATES, type State } from '../core/verdict/condition.ts'
 import { type BoardNetwork, shownState } from '../state/board.ts'
 import type { IncidentLog } from '../state/incident-log.ts'
+import { labelValue, shardPair } from './endpoint-labels.ts'
 import type { Lines } from './endpoint-series.ts'
-import { labelValue, shardPair } from './labels.ts'
 import { type MetricName, PREFIX } from './registry.ts'
 
 /** Renders the board's state of the networks, and the number of open incidents. */

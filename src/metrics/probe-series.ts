@@ -2,8 +2,8 @@ import { checkOutcome } from '../core/poll-result.ts'
 import type { UnixMs } from '../core/time.ts'
 import type { Inspection } from '../core/verdict/inspection.ts'
 import type { BoardEntry, CheckTally, Tally } from '../state/board.ts'
+import { labelsOf } from './endpoint-labels.ts'
 import { type OpenIncidents, renderEndpoints } from './endpoint-series.ts'
-import { labelsOf } from './labels.ts'
 import { endOf, type Format, headerOf, METRIC_NAMES, PREFIX } from './registry.ts'
 
 /** The metrics of one endpoint as an on-demand poll found it. Counters are those of scheduled polls. */

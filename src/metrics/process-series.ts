@@ -1,6 +1,6 @@
 import { collectDefaultMetrics, type MetricObjectWithValues, type MetricValue, Registry } from 'prom-client'
+import { labelValue } from './endpoint-labels.ts'
 import { boundLabel } from './histogram.ts'
-import { labelValue } from './labels.ts'
 import { type Format, headerLines } from './registry.ts'
 
 /** Gauges of prom-client that end in `_total`: promtool rejects them. */

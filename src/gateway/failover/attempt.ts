@@ -54,12 +54,12 @@ export interface Attempt {
   readonly result: AttemptResult
   /** The node's own bytes; `null` where it failed. */
   readonly reply: NodeReply | null
-  /** From a node that limits the gateway's rate. */
+  /** How long a node that limits the gateway's rate asks it to wait; `null` if unknown. */
   readonly retryAfterMs: number | null
   readonly nodeId: string | null
   /** Counts against the endpoint in its circuit breaker. */
   readonly isFault: boolean
-  /** The cause is on this side: it says nothing about the node. */
+  /** Caused by the gateway or the caller, so it says nothing about the node. */
   readonly isLocal: boolean
   /** It spent most of its time waiting for a connection. */
   readonly waitedForConnection?: boolean
@@ -85,7 +85,7 @@ export async function attemptOn(
 export interface AttemptDeps {
   readonly clock: Clock
   readonly send: (upstream: Upstream, request: UpstreamRequest, withinMs: number) => Promise<Attempt>
-  /** Its circuit breaker opened: it should be polled at once. */
+  /** Called when an endpoint's circuit breaker opens, so that it is polled at once. */
   readonly onDoubt: (key: EndpointKey) => void
   readonly onAttempt?: ((upstream: Upstream, operation: OperationName, outcome: AttemptOutcome) => void) | undefined
 }
@@ -136,7 +136,7 @@ const OTHER_BLOCK: Failure = {
   kind: 'malformed',
   what: 'it is about another block or transaction than the requested one',
 }
-/** A node that misses a shorter timeout than this is not to blame. */
+/** A node that had less time than this to answer is not blamed for a timeout. */
 const SHORTEST_FAIR_TIMEOUT_MS = 500
 
 /** A provider may name our key in its error ("Project 7f3a… has no access"); callers must not see it. */
@@ -148,7 +148,7 @@ function withoutKeys(attempted: Attempt, upstream: Upstream): Attempt {
   const text = original.toString()
   const redacted = upstream.redactJson(text)
   if (redacted === text) return attempted
-  // A key of digits may have been there as a number.
+  // Also `null` if a key made of digits occurred as a JSON number.
   if (redacted === null) return failed({ kind: 'not-json' })
   const bytes = Buffer.from(redacted)
   return { ...attempted, reply: reply.kind === 'error' ? { ...reply, error: bytes } : { ...reply, body: bytes } }
@@ -252,7 +252,7 @@ function messageOf(error: Buffer): string {
 }
 
 const LONGEST_MESSAGE = 512
-/** A longer error has no message that matters here. */
+/** The message of a longer error is not read. */
 const LONGEST_ERROR = 65_536
 
 function parseObject(text: Buffer, longest: number): Record<string, unknown> | null {

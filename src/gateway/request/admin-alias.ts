@@ -19,7 +19,7 @@ export interface AliasMakerDeps {
   readonly next: UpstreamHandler
   readonly get: (network: string, alias: string) => AliasRecord | undefined
   readonly put: (record: AliasRecord) => void
-  /** For one more alias. */
+  /** Whether the limit of aliases allows one more. */
   readonly hasRoom: () => boolean
   readonly store: { adminCall(call: AdminCall): void }
   readonly clock: Pick<Clock, 'now' | 'monotonic'>
@@ -77,7 +77,7 @@ export function createAliasMaker({ next, get, put, hasRoom, store, clock, log }:
       return reply
     }
     const isUnknown = reply.rejection.kind === 'outcome-unknown'
-    // The same call again settles it: a node that has the alias says so.
+    // If the caller repeats the call, the outcome becomes known: a node that already has the alias says so.
     if (isUnknown && endpoint !== null && (known === null || known.stale !== null)) {
       put({ ...record, endpoint, stale: { at: record.at, reason: 'unconfirmed' } })
     }
@@ -109,7 +109,7 @@ function isInForce(known: AliasRecord | null, target: string): known is AliasRec
   return known !== null && known.stale === null && known.target === target
 }
 
-/** To the named endpoint, else to the one that has the alias or may have it: its node reports the conflict. */
+/** Pins the call to the named endpoint, else to the one that has or may have the alias, so that its node reports a conflict. */
 function pinned(
   operation: UpstreamRequest['operation'],
   known: AliasRecord | null,
@@ -135,7 +135,7 @@ function provenanceOf({ endpoint, attempts, cache, degraded, nodeMs, nodeId = nu
   return { endpoint, attempts, cache, degraded, nodeMs, nodeId }
 }
 
-/** An error of ours in place of a reply. */
+/** Replaces a reply by one of the gateway's own errors. */
 export function rejectedAfter(reply: Reply, rejection: GatewayError): Reply {
   return { kind: 'rejected', rejection, ...provenanceOf(reply) }
 }
@@ -144,4 +144,4 @@ export function rejectedAfter(reply: Reply, rejection: GatewayError): Reply {
 const DONE = Buffer.from('{}')
 const NOT_FORWARDED: Provenance = { endpoint: null, attempts: 0, cache: 'none', degraded: false, nodeMs: 0 }
 const TOO_MANY = gatewayError('forbidden', 'the limit of aliases is reached')
-const TOO_LATE = gatewayError('deadline', 'timed out behind another admin.alias call for the same alias')
+const TOO_LATE = gatewayError('deadline', 'timed out while waiting for an earlier admin.alias call for the same alias')

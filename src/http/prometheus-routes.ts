@@ -10,7 +10,7 @@ import { type App, json, operation, type RouteDeps, text } from './route.ts'
 const GZIP_LEVEL = 1
 
 /** For Prometheus, supervisors and load balancers: `/metrics`, `/sd`, `/-/healthy`, `/-/ready`. */
-export function registerMonitoring(
+export function registerPrometheus(
   app: App,
   { metrics, board, ready, stopping }: Pick<RouteDeps, 'metrics' | 'board' | 'ready' | 'stopping'>,
 ): void {
