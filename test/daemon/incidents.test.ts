@@ -115,7 +115,7 @@ test('every way to hear of an incident says the same of it, and it goes on over 
   expect(feed.text).toMatch(/<title>net\/a down: connection refused \(open\)<\/title>/)
   const postMortem = await first.get(`/api/v1/incidents/${open.id}.txt`)
   expect(postMortem.text).toContain('net/a')
-  expect(postMortem.text).toContain('It is still open')
+  expect(postMortem.text).toContain('The incident is still open')
 
   // What is on disk is what was a quarter of a second ago.
   const written = await metric(first, 'store_rows_written_total')

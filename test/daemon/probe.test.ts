@@ -74,7 +74,7 @@ test('a node that does not answer is reported within the scrape timeout', async 
   })
 
   expect(status).toBe(200)
-  expect(text).toContain('within 1000.0 ms')
+  expect(text).toContain('timeout 1000.0 ms')
   expect(text).toMatch(/head: failed, timeout: no complete answer within (1 s|\d+ ms)/)
   expect(text).toContain(`heartline_probe_success{${OWN}} 0\n`)
 }, 30_000)
