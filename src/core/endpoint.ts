@@ -4,7 +4,7 @@ import type { Family, Shard } from './network.ts'
 export type CheckName = 'liveness' | 'head'
 export type Tier = 'primary' | 'fallback'
 
-/** One polled URL of a network. The URL itself is a secret and lives in `nodes/`. */
+/** One polled URL of a network. The URL itself is a secret and is kept in `nodes/`. */
 export interface Endpoint {
   readonly name: string
   readonly title: string
@@ -12,12 +12,12 @@ export interface Endpoint {
   readonly family: Family
   readonly tier: Tier
   readonly checks: readonly CheckName[]
-  /** The shards whose heads are polled; `[null]` where the chain is not sharded. */
+  /** Shards whose heads are polled; `[null]` if the chain is not sharded. */
   readonly shards: readonly Shard[]
   readonly intervalMs: number
 }
 
-/** `network/endpoint`: unique in one configuration, and safe to show. */
+/** `network/endpoint`: unique in one configuration, without secrets. */
 export type EndpointKey = string
 
 export function endpointKey(endpoint: { readonly network: string; readonly name: string }): EndpointKey {

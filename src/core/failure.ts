@@ -1,12 +1,11 @@
 import { humanDuration } from './time.ts'
 
-/** The closed set of ways in which a check, or a forwarded call, fails. Values, never exceptions. */
+/** All ways in which a check or a forwarded call fails. Failures are values, never exceptions. */
 export type Failure =
   /** The whole deadline of the check passed. */
   | { readonly kind: 'timeout'; readonly afterMs: number }
   | { readonly kind: 'dns'; readonly code: string }
   | { readonly kind: 'refused' }
-  /** No route to the host or its network. */
   | { readonly kind: 'unroutable' }
   /** The connection was closed or reset before the first byte of the answer. */
   | { readonly kind: 'reset' }
@@ -15,7 +14,6 @@ export type Failure =
   | { readonly kind: 'tls'; readonly problem: TlsProblem }
   /** Our own process is out of file descriptors, ports or memory: never the node's fault. */
   | { readonly kind: 'local-resources'; readonly code: string }
-  /** The answer is not HTTP. */
   | { readonly kind: 'not-http' }
   | { readonly kind: 'headers-too-large' }
   | { readonly kind: 'too-large'; readonly limitBytes: number }
@@ -23,36 +21,35 @@ export type Failure =
   | { readonly kind: 'redirect'; readonly status: number }
   | { readonly kind: 'http'; readonly status: number }
   | { readonly kind: 'rate-limited'; readonly retryAfterMs: number | null }
-  /** The answer has a content encoding that cannot be decoded, though identity was requested. */
+  /** The content encoding cannot be decoded, although identity was requested. */
   | { readonly kind: 'bad-encoding' }
   | { readonly kind: 'not-json' }
   | { readonly kind: 'too-deep'; readonly limit: number }
-  /** A JSON-RPC error, or a REST envelope that reports an error. The message is the node's: private. */
+  /** A JSON-RPC error, or a REST envelope that reports an error. The message comes from the node and is private. */
   | { readonly kind: 'rpc'; readonly code: number | string; readonly message: string }
-  /** The JSON-RPC answer carries another id than the request. */
   | { readonly kind: 'wrong-id' }
-  /** Valid JSON of the wrong shape; `what` is ours, and names the member, never its value. */
+  /** Valid JSON of the wrong shape. `what` is our own text: it names the member, never its value. */
   | { readonly kind: 'malformed'; readonly what: string }
   | { readonly kind: 'wrong-network'; readonly expected: number; readonly actual: string }
 
 export type TlsProblem = 'expired' | 'wrong-host' | 'untrusted' | 'protocol'
 export type FailureKind = Failure['kind']
 
-/** Everything that the rest of the code must know about a kind of failure. A new kind is a new row. */
+/** All properties of a kind of failure. */
 interface FailureTraits<F> {
-  /** In the store: a number is never given to another kind. */
+  /** The number in the store. Never reuse the number of a removed kind. */
   readonly storedAs: number
-  /** The condition of an endpoint whose poll fails so; `null` where the failure says nothing about the node. */
+  /** The condition that a failed poll causes; `null` if the failure says nothing about the node. */
   readonly condition: 'unreachable' | 'bad-answer' | 'wrong-network' | 'rate-limited' | null
-  /** Whether the host was reached; `dns`: its address was not found. */
+  /** Whether the host was reached; `dns`: its name was not resolved. */
   readonly reached: 'yes' | 'no' | 'dns'
   /** The outcome of a forwarded attempt, in the gateway's metrics. */
   readonly attempt: 'timeout' | 'connection' | 'local' | 'http-status' | 'rate-limited' | 'bad-answer'
   /** Whether the circuit breaker counts it against the endpoint. */
   readonly isFault: boolean | ((failure: F) => boolean)
-  /** Whether another endpoint may answer a read that fails so. */
+  /** Whether a read that fails like this is retried on another endpoint. */
   readonly isRetryable: boolean
-  /** For people. Holds no URL, no header and no text from the node. */
+  /** For people. Contains no URL, no header and no text from the node. */
   readonly sentence: string | ((failure: F) => string)
 }
 
@@ -78,7 +75,7 @@ const TLS_SENTENCES: Record<TlsProblem, string> = {
   protocol: 'the TLS handshake failed',
 }
 
-/** One row for each kind of failure. */
+/** A new kind of failure is a new row. */
 export const FAILURES: { readonly [K in FailureKind]: FailureTraits<Failure & { kind: K }> } = {
   timeout: {
     ...UNREACHABLE,
@@ -131,7 +128,7 @@ export const FAILURES: { readonly [K in FailureKind]: FailureTraits<Failure & { 
     ...BAD_ANSWER,
     storedAs: 13,
     attempt: 'http-status',
-    // Other 4xx answers blame the request, or its size.
+    // Other 4xx statuses are caused by the request or its size.
     isFault: ({ status }) => status >= 500 || status === 401 || status === 403 || status === 404,
     sentence: ({ status }) => `answered HTTP ${status}`,
   },
@@ -163,22 +160,22 @@ export const FAILURES: { readonly [K in FailureKind]: FailureTraits<Failure & { 
   },
 }
 
-/** Every kind, for the `reason` label of `heartline_check_failures_total`. */
+/** Values of the `reason` label of `heartline_check_failures_total`. */
 export const FAILURE_KINDS = Object.keys(FAILURES) as readonly FailureKind[]
 
-/** The one place where a failure becomes a sentence. */
+/** The only place where a failure becomes a sentence. */
 export function describeFailure(failure: Failure): string {
   const { sentence } = traitsOf(failure)
   return typeof sentence === 'string' ? sentence : sentence(failure)
 }
 
-/** Whether a failed attempt shows that the endpoint does not work: what a circuit breaker counts. */
+/** Whether a failed attempt shows that the endpoint does not work; counted by the circuit breaker. */
 export function isFault(failure: Failure): boolean {
   const { isFault } = traitsOf(failure)
   return typeof isFault === 'boolean' ? isFault : isFault(failure)
 }
 
-/** The row of this very failure, so that its functions take it. */
+/** The row of this failure, typed so that its functions accept it. */
 function traitsOf(failure: Failure): FailureTraits<Failure> {
   return FAILURES[failure.kind] as FailureTraits<Failure>
 }

@@ -1,12 +1,12 @@
 /**
- * Divides a limited resource between callers: one of them may hold half of it, and the last eighth is for callers that hold at most a
- * sixteenth, so that small callers need not wait for large ones. `null` is a caller without competitors, which may hold everything.
+ * Divides a limited resource between callers so that small callers do not wait for large ones: a caller may hold half
+ * of it, and the last eighth is for callers that hold at most a sixteenth. A `null` caller may take everything.
  */
 export class FairShare {
   readonly #held = new Map<string, number>()
   #total = 0
   max: number
-  /** Instead of half. */
+  /** Replaces the limit of half, if set. */
   maxOfOne: number | null
 
   constructor(max: number, maxOfOne: number | null = null) {
@@ -31,7 +31,7 @@ export class FairShare {
     return this.#total + amount <= max - Math.floor(max / 8) || held <= Math.max(1, Math.floor(max / 16))
   }
 
-  /** Takes it whether it may or not: ask `mayTake` first. */
+  /** Takes without a check: call `mayTake` first. */
   take(caller: string | null, amount = 1): void {
     this.#total += amount
     if (caller !== null) this.#held.set(caller, this.heldBy(caller) + amount)
@@ -46,9 +46,9 @@ export class FairShare {
   }
 }
 
-/** Waiting requests, served one caller after the other. */
+/** Waiting requests, served round-robin by caller. */
 export class FairQueue<T> {
-  /** The caller whose turn is next comes first. */
+  /** The next caller comes first. */
   readonly #byCaller = new Map<string | null, Set<T>>()
   #size = 0
 
@@ -72,7 +72,7 @@ export class FairQueue<T> {
     }
   }
 
-  /** Removes the next item of a caller that may be served. */
+  /** Removes and returns the next item of a caller that may be served; `null` if there is none. */
   next(mayServe: (caller: string | null) => boolean): { readonly caller: string | null; readonly item: T } | null {
     for (const [caller, items] of this.#byCaller) {
       if (!mayServe(caller)) continue

@@ -1,6 +1,6 @@
 /**
- * Latencies counted in buckets that grow by a tenth, so that histograms of several hours can be added. The error of a quantile
- * is at most 4.8 % ((1.1 - 1) / (1.1 + 1)). Keys are bucket numbers, values are counts.
+ * Latency counts by bucket number. Buckets grow by a tenth, so histograms of several hours can be added. The error of a
+ * quantile is at most 4.8 % ((1.1 - 1) / (1.1 + 1)).
  */
 export type LatencyHistogram = Map<number, number>
 
@@ -22,7 +22,7 @@ export function mergeHistogram(into: LatencyHistogram, from: LatencyHistogram): 
   for (const [bucket, count] of from) into.set(bucket, (into.get(bucket) ?? 0) + count)
 }
 
-/** The latency in microseconds at quantile `q`, by nearest rank; `null` when empty. */
+/** The latency in microseconds at quantile `q`, by nearest rank; `null` if empty. */
 export function quantile(histogram: LatencyHistogram, q: number): number | null {
   let total = 0
   for (const count of histogram.values()) total += count
@@ -35,13 +35,13 @@ export function quantile(histogram: LatencyHistogram, q: number): number | null 
   return null
 }
 
-/** A larger gap between two buckets, or a larger count, takes bytes of its own. */
+/** Gaps of at least `NEAR` and counts above `SMALL` take extra bytes. */
 const NEAR = 15
 const SMALL = 15
 
 /**
- * Usually one byte for each bucket, in ascending order: the number of empty buckets before it in the high four bits, its count in
- * the low four. A gap of 15 means that the bucket number follows as a byte, a count of 0 that the count follows as a varint.
+ * One byte per bucket, ascending. High four bits: number of empty buckets before it; 15 means that the bucket number
+ * follows as a byte. Low four bits: its count; 0 means that the count follows as a varint.
  */
 export function encodeHistogram(histogram: LatencyHistogram): Uint8Array | null {
   if (histogram.size === 0) return null
@@ -64,7 +64,7 @@ export function encodeHistogram(histogram: LatencyHistogram): Uint8Array | null 
   return Uint8Array.from(bytes)
 }
 
-/** Adds what `encodeHistogram` wrote. Invalid bytes end the reading. */
+/** Adds what `encodeHistogram` wrote. Stops at invalid bytes. */
 export function decodeHistogram(into: LatencyHistogram, bytes: Uint8Array | null): void {
   if (bytes === null) return
   let at = 0
@@ -95,7 +95,7 @@ function bucketOf(latencyUs: number): number {
   return Math.min(LAST_BUCKET, Math.ceil(Math.log(latencyUs) / LOG_GROWTH))
 }
 
-/** The value with the same relative distance to both borders of the bucket. */
+/** The value with the same relative distance to both bounds of the bucket. */
 function middleOf(bucket: number): number {
   return bucket === 0 ? 1 : (2 * GROWTH ** bucket) / (GROWTH + 1)
 }

@@ -5,13 +5,12 @@ export interface MaintenancePeriod {
   /** The window's name in the configuration. */
   readonly name: string
   readonly network: string
-  /** Names; `null`: all endpoints of the network. */
+  /** Names; `null` means all endpoints of the network. */
   readonly endpoints: readonly string[] | null
   readonly from: UnixMs
   readonly until: UnixMs
 }
 
-/** Whether the period applies to this endpoint. */
 export function concerns(
   period: MaintenancePeriod,
   endpoint: { readonly network: string; readonly name: string },
@@ -19,7 +18,7 @@ export function concerns(
   return period.network === endpoint.network && (period.endpoints === null || period.endpoints.includes(endpoint.name))
 }
 
-/** The period that holds at this moment; the one that ends last if there are several. */
+/** The period that holds at `now`; if there are several, the one that ends last. */
 export function periodAt(periods: readonly MaintenancePeriod[], now: UnixMs): MaintenancePeriod | null {
   let holding: MaintenancePeriod | null = null
   for (const period of periods) {

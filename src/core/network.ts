@@ -1,34 +1,33 @@
-/** Which interface a network's nodes speak. */
+/** The interface of a network's nodes. */
 export type Family = 'ethereum' | 'avalanche' | 'multiversx'
 
-/** A shard's number; `null` where the chain is not sharded. */
+/** A shard's number; `null` if the chain is not sharded. */
 export type Shard = number | null
 
-/** MultiversX's metachain, and the greatest number that a shard can have. */
+/** MultiversX's metachain, and the largest possible shard number. */
 export const METACHAIN = 4_294_967_295
 
-/** For people. */
 export function shardName(shard: number): string {
   return shard === METACHAIN ? 'metachain' : `shard ${shard}`
 }
 
-/** The thresholds of the conditions of a network's endpoints. Blocks are counts, `…Ms` are milliseconds. */
+/** A network's thresholds for the conditions of its endpoints. */
 export interface Thresholds {
-  /** Lagging from this many blocks behind … */
+  /** An endpoint is lagging from this many blocks behind. */
   readonly lagBlocks: number
-  /** … until this many or fewer. */
+  /** A lagging endpoint recovers at this many blocks behind or fewer. */
   readonly lagRecoverBlocks: number
-  /** Lagging this far is `down`, not `degraded`. */
+  /** From this many blocks behind, lagging is `down` instead of `degraded`. */
   readonly lagBlocksDown: number
-  /** No new block for this long while the network advances. */
+  /** `stalled` after this time without a new block while the network advances. */
   readonly stallMs: number
-  /** No network message handled by the node for this long. */
+  /** `heartbeat-stale` after this time without a network message handled by the node. */
   readonly heartbeatMs: number
-  /** One of the node's own checks failed this many times in a row. */
+  /** `check-failing` after this many failures in a row of one of the node's own checks. */
   readonly contiguousFailures: number
-  /** A poll slower than this is `slow`. */
+  /** `slow` from this duration of a poll. */
   readonly latencyMs: number
-  /** The node's clock is this far from ours, either way. */
+  /** `clock-skewed` from this difference between the node's clock and ours, in either direction. */
   readonly clockSkewMs: number
   /** Consecutive polls before a worse state is confirmed. */
   readonly failAfter: number
@@ -43,9 +42,9 @@ export interface Network {
   readonly family: Family
   /** The usual time from block to block. */
   readonly blockTimeMs: number
-  /** Whether it is configured. If not, it is the family's default, and a measured one is better. */
+  /** `false`: `blockTimeMs` is the family's default, and a measured block time is preferred. */
   readonly blockTimeGiven: boolean
-  /** Verified on every endpoint when given (EIP-155 number). */
+  /** EIP-155 number. Verified on every endpoint unless `null`. */
   readonly chainId: number | null
   readonly thresholds: Thresholds
 }

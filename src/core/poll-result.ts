@@ -3,24 +3,23 @@ import type { Failure } from './failure.ts'
 import type { Shard } from './network.ts'
 import type { UnixMs } from './time.ts'
 
-/** One poll of one endpoint: every check that the endpoint has. */
+/** One poll of one endpoint, with all its checks. */
 export interface PollResult {
   readonly endpoint: Endpoint
   readonly startedAt: UnixMs
   readonly finishedAt: UnixMs
-  /** `null` where the endpoint has no such check. */
+  /** `null` if the endpoint has no such check. */
   readonly liveness: Outcome<Liveness> | null
-  /** One for each polled shard; empty where the endpoint has no head check. */
+  /** One per polled shard; empty if the endpoint has no head check. */
   readonly heads: readonly ShardHead[]
-  /** Further blocks that were asked for and answered. If a node does not have such a block, that is no failure. */
+  /** The further blocks that were requested and received. A node that does not have such a block has not failed. */
   readonly compared: readonly ComparedBlock[]
-  /** The node's clock minus ours, from the answer's Date header; `null` when it sent none. */
+  /** The node's clock minus ours, from the Date header; `null` if there is none. */
   readonly clockSkewMs: number | null
-  /** When the endpoint's certificate ends; `null` without TLS. */
+  /** When the endpoint's certificate expires; `null` without TLS. */
   readonly tlsNotAfter: UnixMs | null
 }
 
-/** The result of one check: a value or a failure, and its duration. */
 export type Outcome<T> =
   | { readonly ok: true; readonly value: T; readonly durationMs: number }
   | { readonly ok: false; readonly failure: Failure; readonly durationMs: number }
@@ -30,20 +29,20 @@ export interface ShardHead {
   readonly outcome: Outcome<Head>
 }
 
-/** The block that an endpoint has at a height where others have one too: it shows which branch it is on. */
+/** An endpoint's block at a height where other endpoints have one too: it shows the endpoint's branch. */
 export interface ComparedBlock {
   readonly shard: Shard
   readonly height: number
   readonly hash: string
 }
 
-/** A block to ask for, where the head alone cannot be compared. */
+/** A further block to request, because the head alone cannot be compared. */
 export interface Comparison {
   readonly shard: Shard
   readonly height: number
 }
 
-/** The outcome of a whole check: the head check fails with its first failing shard. */
+/** The outcome of a whole check: a head check fails with its first failing shard and lasts as long as its slowest. */
 export function checkOutcome(result: PollResult, check: CheckName): Outcome<unknown> | null {
   if (check === 'liveness') return result.liveness
   const first = result.heads[0]
@@ -54,7 +53,7 @@ export function checkOutcome(result: PollResult, check: CheckName): Outcome<unkn
   return { ...(failed ?? first).outcome, durationMs }
 }
 
-/** A check was not sent because our own machine is out of resources: that says nothing about the node. */
+/** Whether a check failed because our own machine is out of resources: that says nothing about the node. */
 export function isOwnFault({ liveness, heads }: PollResult): boolean {
   const outcomes = [...(liveness === null ? [] : [liveness]), ...heads.map(({ outcome }) => outcome)]
   return outcomes.some((outcome) => !outcome.ok && outcome.failure.kind === 'local-resources')
@@ -62,7 +61,7 @@ export function isOwnFault({ liveness, heads }: PollResult): boolean {
 
 /** The newest block that an endpoint reports. */
 export interface Head {
-  /** Block number or nonce: a safe integer, checked at the edge. */
+  /** Block number or nonce: a safe integer, validated when parsed. */
   readonly height: number
   /** Lower-case hexadecimal, as the family writes it (with `0x` on EVM chains). */
   readonly hash: string
@@ -72,10 +71,10 @@ export interface Head {
 
 /** One check that the node runs on itself. */
 export interface NodeCheck {
-  /** Printable, at most 256 characters: it comes from the node. */
+  /** From the node: printable, at most 256 characters. */
   readonly name: string
   readonly healthy: boolean
-  /** The node's own text, printable, at most 256 characters; private. */
+  /** From the node and private: printable, at most 256 characters. */
   readonly error: string | null
   readonly contiguousFailures: number
   readonly failingSince: UnixMs | null
@@ -86,12 +85,12 @@ export interface NodeCheck {
 /** What the node reports about itself. */
 export interface Liveness {
   readonly healthy: boolean
-  /** Empty when the node gives no evidence. */
+  /** Empty if the node names no checks. */
   readonly checks: readonly NodeCheck[]
-  /** When the node last handled a network message, on our clock; `null` if not reported. In the future if its clock is wrong. */
+  /** When the node last handled a network message, on our clock; `null` if not reported. May be in the future. */
   readonly heartbeatAt: UnixMs | null
 }
 
-/** Why a poll did not happen in its turn. */
+/** Why a scheduled poll was skipped. */
 export const SKIP_REASONS = ['overlap', 'concurrency', 'late', 'rate-limited'] as const
 export type SkipReason = (typeof SKIP_REASONS)[number]

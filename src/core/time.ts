@@ -1,4 +1,4 @@
-/** Milliseconds since the Unix epoch, UTC: the only time that `core/` knows. */
+/** Milliseconds since the Unix epoch, UTC. */
 export type UnixMs = number
 
 const UNITS: readonly (readonly [label: string, ms: number])[] = [
@@ -12,14 +12,14 @@ const UNITS: readonly (readonly [label: string, ms: number])[] = [
 export function humanDuration(ms: number): string {
   const size = Math.abs(ms)
   if (size < 1000) return `${Math.round(ms)} ms`
-  // A unit is used from 2 on: "41 h" says more than "1 d".
+  // Larger units than seconds are used from 2 on, because "41 h" says more than "1 d".
   const unit = UNITS.find(([label, unitMs]) => size >= unitMs * (label === 's' ? 1 : 2)) ?? ['s', 1000]
   const count = ms / unit[1]
   const shown = Math.abs(count) < 10 ? Math.floor(count * 10) / 10 : Math.floor(count)
   return `${shown} ${unit[0]}`
 }
 
-/** To the microsecond: no duration is measured more exactly. */
+/** Rounds to microseconds, the precision of all measurements. */
 export function seconds(ms: number): number
 export function seconds(ms: number | null): number | null
 export function seconds(ms: number | null): number | null {
@@ -29,7 +29,7 @@ export function seconds(ms: number | null): number | null {
 const MS_OF = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000, y: 365 * 86_400_000 } as const
 export const DURATION = /^(\d{1,15}(?:\.\d{1,6})?)(ms|s|m|h|d|y)$/
 
-/** `500ms`, `15s`, `2m`, `48h`, `90d`, `2y` (365 days each) in milliseconds; `undefined` unless it is a positive number of them. */
+/** Milliseconds of `500ms`, `15s`, `2m`, `48h`, `90d` or `2y` (365 days each); `undefined` unless valid and above 0. */
 export function parseDuration(text: string): number | undefined {
   const [, count, unit] = DURATION.exec(text) ?? []
   if (count === undefined || unit === undefined) return undefined

@@ -1,10 +1,10 @@
-/** A token bucket: `capacity` tokens at once, refilled evenly with `perMs` tokens a millisecond. Callers pass the time. */
+/** A token bucket: holds up to `capacity` tokens and gains `perMs` tokens per millisecond. Callers pass the time. */
 export interface TokenBucket {
-  /** Keeps the tokens that are there, up to the new capacity. */
+  /** Keeps the present tokens, up to the new capacity. */
   configure(capacity: number, perMs: number, now: number): void
-  /** 0 when `count` tokens are there, else the milliseconds until they are. */
+  /** Milliseconds until `count` tokens are available; 0 if they are. */
   waitMs(count: number, now: number): number
-  /** Takes them, whether they are there or not: ask `waitMs` first. */
+  /** Takes tokens without a check: call `waitMs` first. */
   take(count: number): void
   giveBack(count: number): void
 }

@@ -1,14 +1,13 @@
 import type { Head } from '../poll-result.ts'
 
-/** How fast a chain makes blocks: measured from its reference heads, and how many blocks are possible in a given time. */
+/** The measured pace of a chain's blocks, and how many blocks it can make in a given time. */
 export interface BlockPace {
-  /** Takes a new reference head. */
   add(head: Pick<Head, 'height' | 'timestamp'>): void
-  /** The average block time of the latest blocks; `null` until enough blocks were seen. */
+  /** Average of the latest blocks, by the timestamps of the reference heads; `null` until `MIN_BLOCKS` were seen. */
   measuredMs(): number | null
-  /** The shorter of the measured and the configured block time. */
+  /** The smaller one of the measured and the configured block time. */
   shortestMs(): number
-  /** Whether this chain may have made so many blocks in so much time. */
+  /** Whether this chain can make this many blocks in this time. */
   isPlausible(blocks: number, ms: number): boolean
 }
 
@@ -17,13 +16,12 @@ export interface BlockPaceOptions {
   readonly lagBlocks: number
 }
 
-/** No chain makes blocks faster: a higher claim is false, or comes from another chain. */
+/** A claim of faster blocks is false or from another chain, unless the configured block time is below 500 ms. */
 const FASTEST_BLOCK_MS = 250
-/** Blocks may come this much faster than usual for a while. */
+/** How many times faster than usual blocks may come for a while. */
 const PACE_MARGIN = 2
-/** With fewer blocks a single skipped one would distort the average. */
+/** A single skipped block would distort the average of fewer blocks. */
 const MIN_BLOCKS = 8
-/** Older heads say nothing about the present pace. */
 const HEADS_KEPT = 64
 
 export function createBlockPace({ blockTimeMs, lagBlocks }: BlockPaceOptions): BlockPace {
@@ -45,7 +43,7 @@ export function createBlockPace({ blockTimeMs, lagBlocks }: BlockPaceOptions): B
   return {
     add({ height, timestamp }) {
       const last = heads.at(-1)
-      // After a change of branch or of a clock the earlier heads are of no use.
+      // After a reorganisation or a clock change, earlier heads would distort the average.
       if (last !== undefined && (height <= last.height || timestamp < last.timestamp)) heads.length = 0
       heads.push({ height, timestamp })
       if (heads.length > HEADS_KEPT) heads.shift()
@@ -56,7 +54,7 @@ export function createBlockPace({ blockTimeMs, lagBlocks }: BlockPaceOptions): B
   }
 }
 
-/** The most blocks that any chain can make in this time. Half the configured block time is allowed for: it may be wrong. */
+/** Maximum number of blocks in this time. Allows for half the configured block time, because that may be wrong. */
 export function maxBlocksIn(ms: number, blockTimeMs: number): number {
   return Math.max(0, ms) / Math.min(blockTimeMs / 2, FASTEST_BLOCK_MS)
 }

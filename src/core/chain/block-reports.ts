@@ -2,15 +2,14 @@ import type { Head } from '../poll-result.ts'
 import type { UnixMs } from '../time.ts'
 
 /**
- * Which blocks the endpoints of one chain reported in their latest two polls, and which other endpoints reported the same. A poll
- * that repeats the previous one, as most do, allocates nothing. `S` is what else is kept for each endpoint.
+ * The blocks that the endpoints of one chain reported in their latest two polls, grouped by height and hash. A poll
+ * that repeats the previous one, as most do, allocates nothing. `S` is additional state per endpoint.
  */
 export interface BlockReports<S> {
-  /** How many endpoints have reported a block. */
   readonly reporters: number
-  /** Reports of the previous poll still count, older ones do not. Of two blocks at one height the last one counts. */
+  /** Drops reports older than the previous poll. If two of `blocks` have the same height, the last one counts. */
   add(endpoint: string, blocks: readonly Block[], at: UnixMs, newState: () => S): Reporter<S>
-  /** Whether it was known. */
+  /** Returns whether the endpoint was known. */
   forget(endpoint: string): boolean
   stateOf(endpoint: string): S | undefined
   states(): Iterable<S>
@@ -20,7 +19,6 @@ export interface BlockReports<S> {
   shift(ms: number): void
 }
 
-/** A block that one endpoint reported. */
 export interface Block {
   readonly height: number
   readonly hash: string
@@ -29,28 +27,24 @@ export interface Block {
 export interface Reporter<S> {
   readonly endpoint: string
   readonly state: S
-  /** How often it was polled. */
   polls: number
-  /** One block a height, the newest first. */
+  /** At most one block per height, newest first. */
   readonly reports: Report<S>[]
 }
 
-/** The block that one endpoint has at one height. */
 export interface Report<S> {
   readonly by: Reporter<S>
-  /** All reports of this height. */
   readonly siblings: HeightReports<S>
   branch: Branch<S>
-  /** Its position in `branch.reports`, so that it is removed without a search. */
+  /** Its position in `branch.reports`, to remove it without a search. */
   index: number
-  /** When it was first and last reported. */
+  /** When the reporter first and last reported this hash. */
   firstAt: UnixMs
   at: UnixMs
-  /** The number of the reporter's poll that last confirmed it. */
+  /** The number of the reporter's poll that last reported it. */
   poll: number
 }
 
-/** All reports of the same block. */
 export interface Branch<S> {
   readonly hash: string
   readonly reports: Report<S>[]
@@ -59,7 +53,7 @@ export interface Branch<S> {
 
 export interface HeightReports<S> {
   readonly height: number
-  /** In the order in which they were first reported. */
+  /** In the order of their first reports. */
   readonly branches: Branch<S>[]
   count: number
 }
@@ -97,7 +91,7 @@ export function createBlockReports<S>(): BlockReports<S> {
     by.reports.splice(older < 0 ? by.reports.length : older, 0, added)
   }
 
-  /** Removes what it reported before that poll. */
+  /** Removes the endpoint's reports from before this poll. */
   function expire({ reports }: Reporter<S>, poll: number): void {
     for (let at = reports.length - 1; at >= 0; at--) {
       const old = reports[at] as Report<S>
@@ -155,7 +149,7 @@ export function createBlockReports<S>(): BlockReports<S> {
   }
 }
 
-/** The branch of a block that is reported now. */
+/** Finds or creates the branch of a hash and updates `latestAt`. */
 function branchOf<S>({ branches }: HeightReports<S>, hash: string, at: UnixMs): Branch<S> {
   for (const branch of branches) {
     if (branch.hash !== hash) continue
@@ -174,7 +168,7 @@ function joinBranch<S>(report: Report<S>, branch: Branch<S>): void {
   report.siblings.count++
 }
 
-/** The last report takes its position: the order within a branch has no meaning. */
+/** Moves the last report into the gap: the order within a branch has no meaning. */
 function leaveBranch<S>({ siblings, branch, index }: Report<S>): void {
   const last = branch.reports.pop()
   if (last !== undefined && index < branch.reports.length) {
@@ -186,14 +180,14 @@ function leaveBranch<S>({ siblings, branch, index }: Report<S>): void {
 }
 
 /**
- * Which endpoints' parent hashes count as blocks that they have. A caching proxy or a test node may name parents that never
- * existed, which would look like a fork. So an endpoint is trusted once a parent that it named was a block that an endpoint
- * reported, until it names one that is not its own previous block.
+ * Decides which endpoints' parent hashes count as blocks that they have: caching proxies and test nodes may name
+ * parents that never existed, which would look like a fork. Trust begins with a parent that some endpoint reported as a
+ * block, and ends with a parent that is not the endpoint's own previous block.
  */
 export interface ParentTrust {
-  /** Whether the parent of a head that was just read is trusted; `before` is the endpoint's previous head. */
+  /** Takes a head that was just read; `before` is the endpoint's previous head. */
   isTrusted(endpoint: string, before: Head | undefined, head: Head): boolean
-  /** As `isTrusted`, and remembers what this head has shown. */
+  /** Same as `isTrusted`, but also updates the trust. */
   add(endpoint: string, before: Head | undefined, head: Head): boolean
   forget(endpoint: string): void
 }
@@ -201,7 +195,7 @@ export interface ParentTrust {
 export function createParentTrust(isReported: (height: number, hash: string) => boolean): ParentTrust {
   const trusted = new Set<string>()
 
-  /** Whether this head shows that the endpoint's blocks follow each other; `null` where it shows nothing. */
+  /** Whether this head shows that the endpoint's blocks follow each other; `null` if it shows nothing. */
   function proofIn(before: Head | undefined, { height, parentHash }: Head): boolean | null {
     if (before !== undefined && height === before.height + 1) return parentHash === before.hash
     return isReported(height - 1, parentHash) ? true : null
@@ -226,7 +220,6 @@ export function createParentTrust(isReported: (height: number, hash: string) => 
   }
 }
 
-/** The block that this head names as its parent. */
 export function parentOf({ height, parentHash }: Head): Block {
   return { height: height - 1, hash: parentHash }
 }

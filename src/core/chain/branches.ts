@@ -2,41 +2,35 @@ import type { UnixMs } from '../time.ts'
 import { type Block, type Branch, createBlockReports, type HeightReports, type Reporter } from './block-reports.ts'
 
 /**
- * Which endpoint is on which branch. Only the blocks that an endpoint reported in its latest two polls count, and a disagreement
- * counts only once both sides have repeated it: otherwise a reorganisation of all endpoints would look like a fork.
- *
- * Heads often never meet: with blocks every 2 s and polls every 10 s, a is read at 100, 105, 110, b at 103, 108, 113. So there is
- * a common height at which all are compared (105, when that is agreed): the next poll of each endpoint requests its block
- * there, and once all have reported it the common height moves on, later if they disagree. It moves back for an endpoint that lags, as far as
- * `maxBacktrackBlocks`. A majority is one of all endpoints that are at the height or about to reach it (`slackBlocks`): of five,
- * two that are first at 106 and disagree are no fork, because three are open.
+ * Determines which endpoint is on which branch, from the blocks of its latest two polls. A disagreement counts only
+ * once both sides have repeated it: otherwise a reorganisation that reaches all endpoints would look like a fork.
  */
 export interface Branches {
   add(endpoint: string, blocks: readonly Block[], at: UnixMs): void
   forget(endpoint: string): void
-  /** `null` where it cannot be compared, or a disagreement is not certain yet. */
+  /** `null` if the endpoint cannot be compared, or a disagreement is not confirmed yet. */
   standing(endpoint: string): BranchStanding | null
-  /** Whether endpoints disagree, and no branch has a majority. */
+  /** Whether endpoints disagree without a majority. */
   isForked(): boolean
-  /** `null` unless forked. Expensive on large networks. */
+  /** `null` unless forked. Slow on large networks. */
   fork(): Fork | null
-  /** How many different blocks are reported at the newest height that most endpoints have reached; 0 where there is none. */
+  /** Number of different blocks at the newest height that most endpoints have reached; 0 if there is none. */
   count(): number
   isReported(height: number, hash: string): boolean
-  /** Whether an endpoint whose head is at this height may have to report an older block too. */
+  /** Whether an endpoint with a head at this height may have to report an older block too. */
   mayNeedComparison(height: number): boolean
-  /** The height of a further block that an endpoint must report; `null` where the blocks at these heights are enough to compare it. */
+  /** Height of a further block that an endpoint must report; `null` if these heights are enough to compare it. */
   heightToCompare(endpoint: string, heights: readonly number[]): number | null
   shift(ms: number): void
 }
 
-/** On which branch an endpoint is, by the newest height at which it can be compared. */
+/** The branch of an endpoint at the newest height at which it can be compared. */
 export interface BranchStanding {
   readonly height: number
   readonly hash: string
-  /** `against` the majority; or in a `split`, where no branch has a majority. */
+  /** `with` or `against` the majority; `split` if no branch has a majority. */
   readonly side: 'with' | 'against' | 'split'
-  /** The highest height at which it last had the majority's block; `null` if that was never seen. */
+  /** The highest height at which it had the majority's block; `null` if it never had. */
   readonly agreedAt: number | null
 }
 
@@ -48,24 +42,23 @@ export interface Fork {
 }
 
 export interface BranchesDeps {
-  /** How many endpoints that answer at present have reached this height. */
+  /** Number of recently answering endpoints that have reached this height. */
   readonly reached: (height: number) => number
-  /** How many endpoints answer at present. */
+  /** Number of endpoints that answered recently. */
   readonly answering: () => number
-  /** The height of the reference head; `null` where there is none. */
+  /** Height of the reference head; `null` if there is none. */
   readonly agreedHeight: () => number | null
-  /** An endpoint this close behind may have reached the height since its last poll. */
+  /** An endpoint this many blocks behind a height may have reached it since its last poll. */
   readonly slackBlocks: () => number
-  /** The common height does not move back further than this for one endpoint. */
+  /** How far the common height may move back for an endpoint that lags. */
   readonly maxBacktrackBlocks: number
-  /** The comparison does not wait longer than this for an endpoint's block at the common height. */
+  /** How long the common height waits for the blocks of all endpoints. */
   readonly maxWaitMs: number
 }
 
-/** What is known about one endpoint. */
 interface EndpointState {
   agreedAt: number | null
-  /** When it first had another block than the majority, in the present run of disagreement. */
+  /** When it first had a different block than the majority, in the present run of disagreement. */
   againstSince: UnixMs | null
   standing: BranchStanding | null
 }
@@ -76,15 +69,15 @@ type BlockBranch = Branch<EndpointState>
 export function createBranches(deps: BranchesDeps): Branches {
   const { reached, answering, agreedHeight, slackBlocks, maxBacktrackBlocks, maxWaitMs } = deps
   const reports = createBlockReports<EndpointState>()
-  /** The height at which all endpoints are compared, and since when. */
+  /** The height at which all are compared: polls at different times seldom see the same head. */
   let common: { readonly height: number; since: UnixMs } | null = null
-  /** When a disagreement without majority was first seen; certain once both sides have repeated it. */
+  /** A disagreement without a majority, and since when; `certain` once both sides have repeated it. */
   let dispute: { readonly height: number; since: UnixMs; readonly certain: boolean } | null = null
 
-  /** The branch of the majority; `split` where none can get one; `null` while it is open. */
+  /** The majority's branch; `split` if no branch can get a majority; `null` while reports are missing. */
   function decide({ height, branches, count }: Reports): BlockBranch | 'split' | null {
     if (count < 2) return null
-    // Those that are first at a height do not decide for those that are about to reach it.
+    // Counts endpoints that are about to reach the height, so that the first ones do not decide for them.
     const eligible = Math.max(reached(height - slackBlocks()), count)
     if (eligible * 2 <= answering()) return null
     const largest = largestOf(branches)
@@ -94,7 +87,7 @@ export function createBranches(deps: BranchesDeps): Branches {
     return (agreeing + open) * 2 <= eligible ? 'split' : null
   }
 
-  /** By the newest of its blocks at which it can be compared: others often report theirs later. */
+  /** Uses the newest block at which it can be compared, because others often report their block at a height later. */
   function standingOf({ reports, state }: Reporter<EndpointState>): BranchStanding | null {
     for (const { siblings, branch, firstAt, at } of reports) {
       const decision = decide(siblings)
@@ -110,18 +103,18 @@ export function createBranches(deps: BranchesDeps): Branches {
         state.agreedAt = Math.max(state.agreedAt ?? 0, height)
         return sameOrNew(state, height, hash, 'with')
       }
-      // Often the majority is known only after this endpoint's report.
+      // Dated back to this endpoint's report, because the majority is often known only later.
       state.againstSince ??= firstAt
-      // A losing block that a pool reported once must not count until the endpoint can be compared again.
+      // A pool may report a losing block once, so a single report is not enough.
       if (at <= state.againstSince) return null
       const needed = Math.max(reached(height - slackBlocks()), 2)
       return isRepeated(decision, state.againstSince, needed) ? sameOrNew(state, height, hash, 'against') : null
     }
-    // Not comparable this time: what was certain holds while there are other endpoints to disagree with.
+    // Not comparable this time: a confirmed disagreement remains while other endpoints answer.
     return state.standing?.side === 'against' && answering() > 1 ? state.standing : null
   }
 
-  /** Looks for a split at the newest height that is decided. */
+  /** Looks for a split at the newest height with a decision. */
   function findDispute(at: UnixMs): void {
     for (const all of [...reports.all()].sort((a, b) => b.height - a.height)) {
       const decision = decide(all)
@@ -145,7 +138,7 @@ export function createBranches(deps: BranchesDeps): Branches {
     })
   }
 
-  /** Forward once every endpoint that can has reported; back for one that is behind and cannot be compared otherwise. */
+  /** Moves forward once all endpoints in range have reported, and back for one that lags and is not comparable. */
   function moveCommonHeight(endpoint: string, blocks: readonly Block[], at: UnixMs): void {
     const agreed = agreedHeight()
     if (agreed === null) return
@@ -153,7 +146,7 @@ export function createBranches(deps: BranchesDeps): Branches {
       const waitedMs = at - common.since
       const { count = 0, branches = [] } = reports.at(common.height) ?? {}
       if (waitedMs < maxWaitMs && count < reached(common.height - maxBacktrackBlocks)) return
-      // A disagreement is repeated soonest at the same height.
+      // Stays longer where blocks differ: both sides repeat their blocks soonest at the same height.
       if (waitedMs < 2 * maxWaitMs && branches.length > 1) return
     }
     const heights = blocks.map(({ height }) => height)
@@ -216,19 +209,18 @@ function newState(): EndpointState {
   return { agreedAt: null, againstSince: null, standing: null }
 }
 
-/** Whether another endpoint has a different block at one of the heights of its latest poll. */
 function isDisputed({ reports, polls }: Reporter<EndpointState>): boolean {
   return reports.some(({ poll, siblings }) => poll === polls && siblings.branches.length > 1)
 }
 
-/** Whether more than half of `needed` endpoints have reported the branch since. */
+/** Whether more than half of `needed` endpoints have reported the branch after `since`. */
 function isRepeated({ reports }: BlockBranch, since: UnixMs, needed: number): boolean {
   let count = 0
   for (const { at } of reports) if (at > since && ++count * 2 > needed) return true
   return false
 }
 
-/** The same object while nothing changes. */
+/** Returns the same object if nothing has changed. */
 function sameOrNew(
   { standing, agreedAt }: EndpointState,
   height: number,
@@ -246,7 +238,7 @@ function largestOf(branches: readonly BlockBranch[]): BlockBranch | null {
   return largest
 }
 
-/** The largest first. */
+/** Largest branch first. */
 function sidesOf(all: Reports | undefined): Fork['branches'] {
   return (all?.branches ?? [])
     .map(({ hash, reports }) => ({ hash, endpoints: reports.map(({ by }) => by.endpoint).sort() }))

@@ -8,33 +8,33 @@ import { createKnownHeads, type SeenHead } from './known-heads.ts'
 import { createProgress } from './progress.ts'
 import { type ChainReference, createReferenceHead } from './reference-head.ts'
 
-/** The recent heads of one chain (one shard) as its endpoints report them, and where the chain really is. */
+/** The recent heads of one chain (one shard) by endpoint, and the chain's state that follows from them. */
 export interface ChainView {
-  /** Takes a head that an endpoint reported. `compared`: further blocks that it was asked for. */
+  /** Adds a head that an endpoint reported. `compared`: the further blocks that were requested from it. */
   add(endpoint: string, head: Head, at: UnixMs, compared?: readonly Block[]): HeadMove
-  /** The height of a further block that an endpoint must report to be compared, after its head was read; `null`: none. */
+  /** Height of a further block that an endpoint with this head must report to be compared; `null` if none. */
   heightToCompare(endpoint: string, head: Head): number | null
-  /** An endpoint that was removed, or serves another chain, no longer counts. */
+  /** Call it when an endpoint was removed or serves another chain. */
   forget(endpoint: string): void
-  /** `null` while no endpoint answers. */
+  /** `null` if no endpoint answers. */
   reference(now: UnixMs): ChainReference | null
   standing(endpoint: string, now: UnixMs): ChainStanding | null
-  /** The height that half of the endpoints have, never above the reference head. As of the last call with a time. */
+  /** The height that half of the endpoints have, at most the reference height. As of the last call with a time. */
   confirmedHeight(): number | null
-  /** Since when no endpoint advances, though endpoints answer. A single endpoint cannot show it. */
+  /** Since when no endpoint advances although endpoints answer; else `null`. It takes two endpoints to detect. */
   haltedSince(now: UnixMs): UnixMs | null
-  /** The endpoints disagree on a block, and no branch has a majority. */
+  /** Whether endpoints disagree on a block without a majority. */
   isForked(): boolean
   fork(): Fork | null
-  /** How many different blocks are reported at the newest height that most endpoints have reached. */
+  /** Number of different blocks at the newest height that most endpoints have reached; 0 if there is none. */
   branches(): number
-  /** As measured from the timestamps of the latest blocks; `null` until enough were seen. */
+  /** Measured from block timestamps; `null` until enough blocks were seen. */
   blockTimeMs(): number | null
-  /** The last head of an endpoint, to be saved for a restart. */
+  /** The endpoint's last head, to be saved for a restart. */
   seen(endpoint: string): SeenHead | null
-  /** Puts back what was saved. Without `answeredAt` it counts as old until the endpoint answers again. */
+  /** Restores a saved head. Without `answeredAt` it is not recent until the endpoint answers again. */
   restore(endpoint: string, seen: SeenHead, answeredAt?: UnixMs): void
-  /** The wall clock was stepped by so much: remembered times move along, so that no time has passed. */
+  /** Moves all remembered times by this step of the wall clock, so that no time seems to have passed. */
   shift(ms: number): void
 }
 
@@ -43,39 +43,37 @@ export interface ChainViewOptions {
   readonly lagBlocks: number
   readonly lagBlocksDown: number
   readonly stallMs: number
-  /** An endpoint that has not answered for this long does not count for where the chain is at present. */
+  /** An endpoint that has not answered for this long does not count for the present position of the chain. */
   readonly recentMs: number
-  /** Only one endpoint is configured: there will never be another to compare it with. */
+  /** Whether only one endpoint is configured, so that it can never be compared. */
   readonly isAlone: boolean
 }
 
-/** How an endpoint's new head relates to its previous one. */
 export type HeadMove =
   | { readonly kind: 'first' | 'advanced' | 'same' }
-  /** Another block where it had one already: at the same height, or as the parent of the next. */
+  /** Another block at a height where it had one: the same height, or the parent of the next height. */
   | { readonly kind: 'reorged'; readonly height: number; readonly previousHash: string; readonly hash: string }
   | { readonly kind: 'regressed'; readonly blocks: number }
 
 /** One endpoint's position on the chain. */
 export interface ChainStanding {
   readonly head: Head
-  /** When its height last grew. */
   readonly advancedAt: UnixMs
-  /** Blocks behind the reference head, never negative. */
+  /** Behind the reference head, never negative. */
   readonly lagBlocks: number
-  /** Blocks behind the highest block that half of the endpoints have: a few endpoints ahead make no other late. */
+  /** Behind the highest block that half of the endpoints have: endpoints that are ahead do not make the others late. */
   readonly lagConfirmed: number
-  /** For how long the network has advanced without it; `null` where that is shorter than `stall`. */
+  /** How long the network has advanced without it; `null` if shorter than `stallMs`. */
   readonly stalledForMs: number | null
-  /** How old its block is, where there is no endpoint to compare it with; else `null`. */
+  /** Age of its block if there is no endpoint to compare it with, otherwise `null`. */
   readonly ageMs: number | null
-  /** `null` where its branch is unknown, or not certain. */
+  /** `null` if its branch is unknown or not confirmed. */
   readonly branch: BranchStanding | null
 }
 
 const NOTHING_COMPARED: readonly Block[] = Object.freeze([])
 
-/** In half of `recentMs` every endpoint is polled once: an endpoint that has not answered by then delays no comparison. */
+/** Share of `recentMs`: working endpoints answer within half of it, so comparisons wait no longer for the rest. */
 const MAX_WAIT_SHARE = 0.6
 
 export function createChainView(options: ChainViewOptions): ChainView {
@@ -107,7 +105,7 @@ export function createChainView(options: ChainViewOptions): ChainView {
     return progress.haltedSince(now)
   }
 
-  /** The height that half of the endpoints have reached: of all, or of the recent ones. Of two endpoints either may be right. */
+  /** What half of all, or half of the recent endpoints have reached. No limit for two, as either may be right. */
   function halfReached(): number {
     const of = (tally: HeightTally) =>
       tally.size <= 2 ? Number.POSITIVE_INFINITY : (tally.reachedBy(Math.ceil(tally.size / 2)) ?? 0)
@@ -156,7 +154,7 @@ export function createChainView(options: ChainViewOptions): ChainView {
       if (seen === undefined || agreed === null) return null
       const { head, advancedAt } = seen
       const behindMs = progress.advancedPastAt(head.height) - advancedAt
-      // The only endpoint that answers has no other to be compared with.
+      // The only endpoint that answers cannot be compared.
       const isOnly = answering() === 1 && heads.isRecent(endpoint) && haltedSince(now) === null
       const standsAlone = isOnly && now - advancedAt >= stallMs
       return {

@@ -1,26 +1,26 @@
 /**
- * How many endpoints are at which height, kept sorted so that the height of the majority is found without looking at every
- * endpoint: a network may have ten thousand of them, but they are at few heights.
+ * Counts endpoints by height, sorted, so that the majority's height is found without visiting every endpoint: a network
+ * may have ten thousand endpoints, but only few different heights.
  */
 export interface HeightTally {
   readonly size: number
   add(height: number): void
   remove(height: number): void
-  /** How many endpoints have reached this height. */
+  /** Number of endpoints at this height or above. */
   reached(height: number): number
-  /** The highest height that so many endpoints have reached; `null` where there are fewer. */
+  /** The highest height that at least `count` endpoints have reached; `null` if there are fewer endpoints. */
   reachedBy(count: number): number | null
-  /** The highest height that more than half have reached or are within `slack` blocks of; `null` when empty. */
+  /** The highest height that more than half have reached or are at most `slack` blocks below; `null` if empty. */
   ofMajority(slack: number): number | null
 }
 
 export function createHeightTally(): HeightTally {
-  /** Ascending, distinct; `counts` beside it. */
+  /** Ascending and distinct; `counts` has the same indices. */
   const heights: number[] = []
   const counts: number[] = []
   let size = 0
 
-  /** The index of `height` in `heights`, or where it belongs. */
+  /** The index of `height`, or where to insert it. */
   function indexOf(height: number): number {
     let low = 0
     let high = heights.length

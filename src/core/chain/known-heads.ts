@@ -2,11 +2,10 @@ import type { Head } from '../poll-result.ts'
 import type { UnixMs } from '../time.ts'
 import { createHeightTally, type HeightTally } from './height-tally.ts'
 
-/** The last head of every endpoint of one chain, with a tally of all of them and one of those that answered recently. */
+/** The last head of every endpoint of one chain, with one tally of all endpoints and one of the recent ones. */
 export interface KnownHeads {
-  /** All endpoints: a block that existed does not go away with the endpoint that reported it. */
+  /** Includes endpoints that no longer answer: a block that existed still exists without them. */
   readonly all: HeightTally
-  /** Endpoints that answered recently. */
   readonly recent: HeightTally
   endpoints(): Iterable<string>
   recentEndpoints(): Iterable<string>
@@ -15,30 +14,29 @@ export interface KnownHeads {
   /** When its head was last read; after a restart, when its height last grew. */
   readAt(endpoint: string): UnixMs
   heads(): Iterable<SeenHead>
-  /** Whether no other block of this height has more endpoints. Fast when called for the same height again. */
+  /** Whether no other block of this height has more endpoints. Repeated calls for the same height are fast. */
   isMostReported(height: number, hash: string): boolean
-  /** Takes the head that an endpoint reported; whether its height grew, beyond the jitter of a pool. */
+  /** Returns whether the height grew above `highest`. */
   add(endpoint: string, head: Head, at: UnixMs): boolean
-  /** Takes the endpoints that have not answered since then out of `recent`, and returns them. */
+  /** Removes endpoints that have not answered since `before` from `recent`, and returns them. */
   expire(before: UnixMs): readonly string[]
   forget(endpoint: string): boolean
-  /** Without `answeredAt` it is not in `recent` until it answers again. */
+  /** Without `answeredAt` the endpoint is not in `recent` until it answers again. */
   restore(endpoint: string, seen: SeenHead, answeredAt?: UnixMs): void
   shift(ms: number): void
 }
 
-/** The last head of one endpoint, as it is saved for a restart. */
+/** The last head of one endpoint. Plain data: stored over a restart. */
 export interface SeenHead {
   readonly head: Head
-  /** The highest height since the last real step back; smaller steps are jitter of a pool. */
+  /** The highest height since the last step back of more than the jitter of a pool. */
   readonly highest: number
-  /** When its height last grew. */
   readonly advancedAt: UnixMs
 }
 
 /**
- * The recent endpoints are a linked list, the oldest answer first. A `Map` would be slow: with thousands of endpoints, finding
- * the first entry means skipping all that were deleted before it.
+ * A linked list of the recent endpoints, oldest answer first. A `Map` would be slow with thousands of endpoints:
+ * finding its first entry means skipping all deleted ones.
  */
 interface Link {
   before: Link
@@ -53,13 +51,13 @@ interface KnownHead extends Link {
   answeredAt: UnixMs | null
 }
 
-/** A step back by at most `jitterBlocks` does not lower `highest`, so that swinging between two heights is no advance. */
+/** `highest` ignores steps back of at most `jitterBlocks`: a pool that swings between two heights does not advance. */
 export function createKnownHeads(jitterBlocks: number): KnownHeads {
   const known = new Map<string, KnownHead>()
   const all = createHeightTally()
   const recent = createHeightTally()
   const ends = createEnds()
-  /** How many endpoints have which block, at the height of the last call of `isMostReported`. */
+  /** Endpoints by hash, at the height of the last `isMostReported` call. */
   const counted = { height: -1, byHash: new Map<string, number>() }
 
   function count({ height, hash }: Head, by: 1 | -1): void {
@@ -187,7 +185,7 @@ export function createKnownHeads(jitterBlocks: number): KnownHeads {
     },
   }
 
-  /** The list's end is no endpoint. */
+  /** The list's end is not an endpoint. */
   function isOlder(link: Link, before: UnixMs): link is KnownHead {
     return link !== ends && ((link as KnownHead).answeredAt ?? before) < before
   }

@@ -4,20 +4,19 @@ import type { BlockPace } from './block-pace.ts'
 import type { SeenHead } from './known-heads.ts'
 import type { ReferenceHead } from './reference-head.ts'
 
-/** Which endpoints advance, and whether any does. */
+/** Tracks which endpoints advance, and detects a halted chain. */
 export interface Progress {
-  /** When the height of any endpoint last grew. */
   readonly lastAdvanceAt: UnixMs
-  /** An endpoint reported its head; `advanced`: its height grew. */
+  /** Call it for every head that an endpoint reports; `advanced`: its height grew. */
   noteAnswer(endpoint: string, advanced: boolean, at: UnixMs): void
-  /** To be called once the reference head is up to date: whether this endpoint advances where all others may be stuck. */
+  /** Call it after the reference head was updated. Detects an endpoint that advances while all others may be stuck. */
   updateLeader(endpoint: string, before: SeenHead | undefined, head: Head, at: UnixMs): void
-  /** When the chain was last seen to advance past this height, so that an endpoint at it could have done so too. */
+  /** When the chain was last seen to advance past this height: an endpoint at this height could have followed. */
   advancedPastAt(height: number): UnixMs
-  /** Since when no endpoint advances, though endpoints answer; `null` while one does, or it cannot be known. */
+  /** Since when no endpoint advances although endpoints answer; `null` if one does, or if this is unknown. */
   haltedSince(now: UnixMs): UnixMs | null
   forget(endpoint: string): void
-  /** Takes the time of the last advance from an earlier run. */
+  /** Restores the time of the last advance from an earlier run. */
   restore(advancedAt: UnixMs): void
   shift(ms: number): void
 }
@@ -25,20 +24,20 @@ export interface Progress {
 export interface ProgressOptions {
   readonly reference: ReferenceHead
   readonly pace: BlockPace
-  /** How many endpoints answer at present. */
+  /** Number of endpoints that answered recently. */
   readonly answering: () => number
   readonly stallMs: number
 }
 
 export function createProgress({ reference, pace, answering, stallMs }: ProgressOptions): Progress {
   let lastAdvanceAt = Number.NEGATIVE_INFINITY
-  /** The endpoint that last went past the reference head at a plausible pace: all others may be stuck. */
+  /** The endpoint that last passed the reference head at a plausible pace: all others may be stuck. */
   let leader: { readonly endpoint: string; readonly height: number; advancedAt: UnixMs } | null = null
-  /** The endpoint that answered last, and when the last one besides it did. */
+  /** The endpoint that answered last, when it did, and when another endpoint last did. */
   let newestBy: string | null = null
   let newestAt = Number.NEGATIVE_INFINITY
   let otherAt = Number.NEGATIVE_INFINITY
-  /** A halted chain stays so until an endpoint advances, also when some endpoints stop answering meanwhile. */
+  /** Remains set until an endpoint advances, even if some endpoints stop answering in the meantime. */
   let halted = false
 
   return {
@@ -72,7 +71,7 @@ export function createProgress({ reference, pace, answering, stallMs }: Progress
 
     haltedSince(now) {
       const latest = Math.max(reference.current?.advancedAt ?? now, lastAdvanceAt)
-      // Silence is no halt: two endpoints must have answered since without a new block, one of them after `stallMs`.
+      // Silence is not a halt: two endpoints must have answered without a new block, one of them after `stallMs`.
       const isReported = newestAt - latest >= stallMs
       const byTwo = otherAt > latest && answering() >= 2
       halted = isReported && (byTwo || (halted && answering() >= 1))

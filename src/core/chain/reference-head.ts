@@ -4,23 +4,21 @@ import { type BlockPace, maxBlocksIn } from './block-pace.ts'
 import type { HeightTally } from './height-tally.ts'
 import type { KnownHeads, SeenHead } from './known-heads.ts'
 
-/** Works out the reference head: the height that the endpoints of one chain agree on. */
+/** Determines the reference head: the head that the endpoints of one chain agree on. */
 export interface ReferenceHead {
   /** `null` until an endpoint has reported a head. */
   readonly current: ChainReference | null
-  /** An endpoint reported a head, left or came back. `head`: what it reported, if anything. */
+  /** Call it when an endpoint reported a head, left or came back. `head`: the reported head, if any. */
   markChanged(head: Head | null): void
   /** `lastAdvanceAt`: when the height of any endpoint last grew. */
   update(now: UnixMs, lastAdvanceAt: UnixMs): void
   shift(ms: number): void
 }
 
-/** The head that the endpoints agree on. */
 export interface ChainReference {
   readonly height: number
   readonly hash: string | null
   readonly timestamp: UnixMs | null
-  /** When it last grew. */
   readonly advancedAt: UnixMs
 }
 
@@ -34,13 +32,13 @@ export interface ReferenceOptions {
 }
 
 interface AgreedHead extends ChainReference {
-  /** The highest height since the last real step back. */
+  /** The highest height since the last step back of more than `lagBlocks`. */
   readonly highest: number
-  /** Two endpoints have been at this height, so it is more than one endpoint's claim. */
+  /** Two endpoints have reached this height, so it is not the claim of a single one. */
   readonly isConfirmed: boolean
 }
 
-/** So many endpoints with the same block decide: to look at all ten thousand would be too slow. */
+/** This many endpoints with the same block decide: counting all ten thousand would be too slow. */
 const ENOUGH_REPORTS = 16
 
 export function createReferenceHead(options: ReferenceOptions): ReferenceHead {
@@ -48,7 +46,7 @@ export function createReferenceHead(options: ReferenceOptions): ReferenceHead {
   const higherOfTwo = createTwoEndpointRule(options)
   let current: AgreedHead | null = null
   let hasChanged = false
-  /** An endpoint reported another block than the reference's at its height. */
+  /** An endpoint reported a different block at the reference height. */
   let isDisputed = false
 
   function setHeight(height: number, now: UnixMs, lastAdvanceAt: UnixMs): void {
@@ -59,14 +57,14 @@ export function createReferenceHead(options: ReferenceOptions): ReferenceHead {
       if (!wasDisputed || (current.hash !== null && heads.isMostReported(height, current.hash))) return
     }
     const block = blockAt(height)
-    // As with an endpoint, a small step back is jitter of a pool and does not lower the mark to beat.
+    // A small step back is jitter of a pool and does not lower `highest`.
     const fellBack = current !== null && height < current.highest - lagBlocks
     const advanced = current === null || height > current.highest
     current = {
       height,
       hash: block?.hash ?? null,
       timestamp: block?.timestamp ?? null,
-      // After a start the chain has stood since its last known advance, not since our first look.
+      // After a start the chain has been at this height since its last known advance, not since our first poll.
       advancedAt: current === null ? Math.min(now, lastAdvanceAt) : advanced ? now : current.advancedAt,
       highest: current === null || advanced || fellBack ? height : current.highest,
       isConfirmed: confirmed,
@@ -74,7 +72,7 @@ export function createReferenceHead(options: ReferenceOptions): ReferenceHead {
     if (advanced && block !== null) pace.add(block)
   }
 
-  /** Two endpoints are there; or one went on from where two were, no faster than blocks can come. */
+  /** Two endpoints are there, or one advanced from a confirmed height no faster than blocks can come. */
   function isConfirmed(height: number, now: UnixMs): boolean {
     if (heads.all.reached(height - lagBlocks) >= 2) return true
     return current?.isConfirmed === true && height <= highestPossible(current, now)
@@ -89,11 +87,11 @@ export function createReferenceHead(options: ReferenceOptions): ReferenceHead {
       const expected = current?.isConfirmed === true ? highestPossible(current, now) : 0
       return higherOfTwo([...endpoints], expected, now)
     }
-    // Within `lagBlocks` is not yet lagging: a few endpoints that are ahead never make a majority late.
+    // Fewer than `lagBlocks` behind is not lagging: a few endpoints that are ahead never make the majority late.
     return heights.ofMajority(lagBlocks - 1)
   }
 
-  /** The block that most endpoints have at this height. */
+  /** The block that most endpoints report at this height. */
   function blockAt(height: number): Head | null {
     const reports = new Map<string, { head: Head; count: number }>()
     for (const { head } of heads.heads()) {
@@ -117,12 +115,12 @@ export function createReferenceHead(options: ReferenceOptions): ReferenceHead {
     },
 
     /**
-     * The recent answers say where the chain is, all known heads say where it has been. The higher one counts, but the few
-     * endpoints that answer at present cannot claim more blocks than fit into the time since.
+     * Recent answers give the chain's present height, all known heads its past one. The higher one counts, but the few
+     * endpoints that answer at present cannot claim more blocks than fit into the elapsed time.
      */
     update(now, lastAdvanceAt) {
       const areTwo = heads.recent.size === 2 || heads.all.size === 2
-      // What two endpoints may claim grows with time; everything else changes only with a report.
+      // Two endpoints may claim more blocks as time passes; everything else changes only with a report.
       if (!hasChanged && !areTwo) return
       hasChanged = false
       const earlier = agreedHeight(heads.endpoints(), heads.all, now)
@@ -148,23 +146,17 @@ interface LastReport extends SeenHead {
 }
 
 /**
- * Two endpoints cannot outvote each other: the higher one is right unless it is further ahead than time allows. `expected` is the
- * height that the chain can have reached since both agreed. With `lag_blocks_down` 100:
- *
- * | the lower one's block    | the higher one is ahead by    | right is                                                          |
- * |--------------------------|-------------------------------|-------------------------------------------------------------------|
- * | any                      | less than 100                 | the higher: it may be, and the other is at worst degraded         |
- * | young, still advancing   | 100 or more                   | the lower, unless so many blocks fit into the time since its poll |
- * | old, or standing         | what fits between both blocks | the higher: the other one syncs, 41 hours behind                  |
- * | old, or standing         | more than that                | the lower: the other one lies, a billion blocks ahead             |
+ * Two endpoints cannot outvote each other, so the higher one is right unless its lead is impossible: in the time since
+ * the lower one's poll if that read a current block, otherwise in the time between both blocks. Leads below
+ * `lagBlocksDown` are always believed. `expected` is the height that the chain can have reached since both agreed.
  */
 function createTwoEndpointRule({ heads, pace, blockTimeMs, lagBlocks, lagBlocksDown, stallMs }: ReferenceOptions) {
-  /** The highest height that both had. */
+  /** The highest height that both have reached. */
   let common = 0
 
   /**
-   * Its block was younger than `lagBlocks` blocks when it was read, so it was not late by the chain's own pace. It does not count
-   * if blocks that both had are gone or if it has stalled. The age of a block from the future is unknown.
+   * Whether its block was younger than `lagBlocks` blocks when read. Endpoints that have stalled, or dropped blocks
+   * that both had, are not current. The timestamp may be in the future, so its distance counts either way.
    */
   function isCurrent({ head, readAt, advancedAt }: LastReport): boolean {
     const stoodMs = readAt - advancedAt
@@ -182,10 +174,10 @@ function createTwoEndpointRule({ heads, pace, blockTimeMs, lagBlocks, lagBlocksD
     if (low === undefined || high === undefined) return low?.head.height ?? null
     const [lower, higher] = [low.head.height, high.head.height]
     common = higher < common ? lower : Math.max(common, lower)
-    // A block so young is not late, whatever the other endpoint claims. A small claim is believed: clocks may be wrong.
+    // A current block is not late, whatever the other endpoint claims. Small leads are believed: clocks may be wrong.
     if (isCurrent(low) && higher >= lower + lagBlocksDown)
       return pace.isPlausible(higher - lower, now - low.readAt) ? higher : lower
-    // A block was made when its height was first seen at the latest, even if its timestamp is later.
+    // The block was made no later than when its height was first seen, even if its timestamp is later.
     const madeAt = Math.min(low.head.timestamp, low.advancedAt)
     const elapsedMs = Math.min(high.head.timestamp, now) - madeAt
     const possible = lower + lagBlocksDown + maxBlocksIn(elapsedMs, blockTimeMs)

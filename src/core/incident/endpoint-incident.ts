@@ -4,7 +4,7 @@ import type { Health } from '../verdict/health.ts'
 import type { Incident, IncidentCondition } from './incident.ts'
 import { changedSince, changeOf, mergeConditions, sameChange, withChange } from './incident-changes.ts'
 
-/** The incident of one endpoint from its first bad poll on. `earlier`: how many related incidents it had lately. */
+/** Opens an endpoint's incident, dated back to the first bad poll. `earlier`: number of related recent incidents. */
 export function openIncident(
   health: Health,
   verdict: Verdict,
@@ -31,18 +31,18 @@ export function openIncident(
   }
 }
 
-/** The n-th failure within a window makes an endpoint flapping. */
+/** This many related incidents make an endpoint flapping. */
 const FLAPPING_AFTER = 3
-/** Ten minutes at the default interval, whatever the conditions. */
+/** For incidents with any conditions. Ten minutes at the default interval. */
 const FLAPPING_WINDOW_INTERVALS = 40
-/** An hour at the default interval, if a condition is the same each time. */
+/** For incidents that share a condition. One hour at the default interval. */
 const SAME_CONDITION_WINDOW_INTERVALS = 240
-/** A flapping endpoint has recovered after so many good intervals; if it fails again within a window, the incident reopens. */
+/** A flapping incident closes after this many good intervals, and reopens at another failure within a window. */
 const RECOVERED_AFTER_INTERVALS = 10
-/** More closed incidents than this fit into no window without being one incident. */
+/** Closed incidents kept per endpoint. If more of them fitted into a window, they would be one flapping incident. */
 export const MAX_CLOSED = 16
 
-/** What must be known about a closed incident to tell whether the next one is related. */
+/** The part of a closed incident that tells whether the next one is related. */
 export interface ClosedIncident {
   readonly at: UnixMs
   readonly codes: ReadonlySet<IncidentCondition['code']>
@@ -52,7 +52,7 @@ export function closedIncidentOf(incident: Incident): ClosedIncident {
   return { at: incident.closedAt ?? incident.openedAt, codes: new Set(incident.conditions.map(({ code }) => code)) }
 }
 
-/** Whether an incident that begins now is related to an earlier one. */
+/** Whether an incident that begins at `openedAt` is related to a closed one. */
 export function isRelatedTo({ endpoint, conditions }: Health, openedAt: UnixMs): (closed: ClosedIncident) => boolean {
   return ({ at, codes }) => {
     const intervals = (openedAt - at) / endpoint.intervalMs
@@ -72,7 +72,7 @@ export function reopenIncident(incident: Incident, health: Health, verdict: Verd
   }
 }
 
-/** The incident after another bad poll: the same object where nothing changed. */
+/** Updates the incident after another bad poll; returns the same object if nothing has changed. */
 export function continueIncident(
   incident: Incident,
   health: Health,
@@ -95,10 +95,10 @@ export function continueIncident(
   }
 }
 
-/** The incident after a good poll. A flapping one closes only after a while, but ends when the endpoint recovered. */
+/** Updates the incident after a good poll. A flapping one closes later, but is dated back to its first good poll. */
 export function recoverIncident(incident: Incident, health: Health, at: UnixMs): Incident {
   const { since, endpoint } = health
-  // After a crash the saved health may be older than the saved incident.
+  // After a crash, the saved health may be older than the saved incident.
   const goodSince = Math.max(since >= incident.openedAt ? since : at, incident.changes.at(-1)?.at ?? 0)
   const isNew = incident.changes.at(-1)?.state !== 'up'
   const recovered = isNew

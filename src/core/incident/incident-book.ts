@@ -17,49 +17,46 @@ import { affectingState, withChange } from './incident-changes.ts'
 import { beginEvent, continueEvent, type NetworkEvent } from './network-event.ts'
 
 /**
- * Turns confirmed conditions into incidents: one for an endpoint from its first bad poll to its first good one, through all causes
- * in between, and one for each network-wide event. Every method returns the incidents that it changed.
+ * Turns confirmed conditions into incidents: one per endpoint from its first bad poll to its first good one, even if
+ * the conditions change, and one per network-wide event. Methods return the incidents that they changed.
  */
 export interface IncidentBook {
-  /** Takes what an earlier run left open, and what it closed lately. */
+  /** Loads the open and the recently closed incidents of an earlier run. */
   restore(incidents: readonly Incident[], maintainedUntil: ReadonlyMap<EndpointKey, UnixMs>): void
-  /** After every judged poll. */
+  /** Call it after every judged poll. */
   endpoint(judged: JudgedEndpoint): readonly Incident[]
-  /** After every judged poll of the network, while there are events or were at the last one. */
+  /** Call it after every judged poll while the network has events, and once after the last one ended. */
   network(judged: JudgedNetwork): readonly Incident[]
-  /** The open incidents of the network as a whole. */
+  /** The network's open incidents of cause `halted` or `forked`. */
   networkWide(name: string): readonly Incident[]
-  /** From now on only these are configured: open incidents of all others are closed. */
+  /** Closes the open incidents of all endpoints and networks that are not in these sets. */
   retain(endpoints: ReadonlySet<EndpointKey>, networks: ReadonlySet<string>, at: UnixMs): readonly Incident[]
 }
 
-/** One endpoint after a judged poll. */
 export interface JudgedEndpoint {
   readonly health: Health
   /** Start of the poll. */
   readonly at: UnixMs
   readonly now: UnixMs
-  /** The first poll that no longer found what this one ended. */
+  /** Start of the first poll that no longer found the conditions that this poll ended. */
   readonly goneSince: UnixMs
-  /** When its planned maintenance ends; `null` outside of maintenance. */
+  /** End of its planned maintenance; `null` outside of maintenance. */
   readonly maintainedUntil: UnixMs | null
 }
 
-/** A network after a judged poll. */
 export interface JudgedNetwork {
   readonly name: string
   readonly now: UnixMs
-  /** Network-wide events that hold at present. */
   readonly events: readonly NetworkEvent[]
   readonly samples: readonly IncidentSample[]
-  /** Whether enough is known to say that an event which is no longer seen has ended. */
+  /** Whether enough is known to conclude that an event which is no longer seen has ended. */
   readonly isOver: (incident: Incident) => boolean
 }
 
 export function createIncidentBook(): IncidentBook {
   const open = new Map<EndpointKey, Incident>()
   const networkWide = new Map<string, Map<NetworkEvent['cause'], Incident>>()
-  /** The latest closed incidents of each endpoint, the newest last. */
+  /** Newest last. */
   const closed = new Map<EndpointKey, readonly ClosedIncident[]>()
   /** The latest closed incident of each endpoint, if it was flapping. */
   const closedFlapping = new Map<EndpointKey, Incident>()
@@ -81,7 +78,7 @@ export function createIncidentBook(): IncidentBook {
     else closedFlapping.delete(key)
   }
 
-  /** Whether these conditions are only a part of a network-wide event. */
+  /** Whether these conditions are only part of a network-wide event. */
   function isPartOfEvent(health: Health): boolean {
     const conditions = affectingState(health.conditions)
     if (conditions.length === 0 || !conditions.every(({ code }) => RELATIVE.has(code))) return false
@@ -89,7 +86,7 @@ export function createIncidentBook(): IncidentBook {
     return [...events].some(({ openedAt }) => health.since >= openedAt)
   }
 
-  /** Closes the incidents of endpoints that are only a part of a new network-wide event. */
+  /** Closes the incidents of endpoints that are only part of a new network-wide event. */
   function absorb(network: string, by: Incident, at: UnixMs): Incident[] {
     const absorbed: Incident[] = []
     for (const [key, incident] of open) {
@@ -194,7 +191,7 @@ export function createIncidentBook(): IncidentBook {
 
 const NOTHING: readonly Incident[] = Object.freeze([])
 
-/** Conditions relative to other endpoints: while the whole network is halted or forked they are no fault of one endpoint. */
+/** Conditions relative to other endpoints: not the endpoint's fault while the whole network is halted or forked. */
 const RELATIVE: ReadonlySet<IncidentCondition['code']> = new Set(['lagging', 'stalled', 'forked'])
 
 function eventsOf<C, V>(all: Map<string, Map<C, V>>, name: string): Map<C, V> {
@@ -205,13 +202,13 @@ function eventsOf<C, V>(all: Map<string, Map<C, V>>, name: string): Map<C, V> {
   return fresh
 }
 
-/** When the latest planned maintenance of an endpoint, or of a network-wide event, ends: no incident begins before that. */
+/** Remembers the end of the latest planned maintenance by endpoint and network event: no incident opens before. */
 function createMaintenanceMemory() {
   const ends = new Map<string, UnixMs>()
   return {
     note: (key: string, until: UnixMs) => void ends.set(key, until),
 
-    /** Whether no incident may open after this poll. `maintainedUntil`: the end of the maintenance at present. */
+    /** Whether no incident may open after this poll. `maintainedUntil`: end of the present maintenance, if any. */
     excuses(key: string, maintainedUntil: UnixMs | null, at: UnixMs, now: UnixMs): boolean {
       if (maintainedUntil !== null) ends.set(key, maintainedUntil)
       const until = ends.get(key)
@@ -219,14 +216,14 @@ function createMaintenanceMemory() {
       return maintainedUntil !== null || (until !== undefined && at < until && until <= now)
     },
 
-    /** What began during planned maintenance opens at its end. */
+    /** An incident that begins during planned maintenance opens at its end. */
     openingOf(key: string, since: UnixMs, now: UnixMs): UnixMs {
       return Math.max(since, Math.min(ends.get(key) ?? since, now))
     },
 
     retain(isKept: (key: string) => boolean, at: UnixMs): void {
       for (const [key, until] of ends) {
-        // The plan may have changed. If a window still holds, the next poll notes it again.
+        // The configuration may have shortened the maintenance. If not, the next poll notes its end again.
         if (isKept(key)) ends.set(key, Math.min(until, at))
         else ends.delete(key)
       }

@@ -4,8 +4,8 @@ import type { Health } from '../verdict/health.ts'
 import { type Incident, type IncidentChange, type IncidentCondition, MAX_CHANGES } from './incident.ts'
 
 /**
- * The conditions of an incident after another poll: the same array while no condition appears or disappears, since new seconds or
- * blocks in a sentence are no change. No condition begins before `from`; those that disappeared ended at `goneSince`.
+ * An incident's conditions after another poll; the same array if none begins or ends: a new duration or block count in
+ * a message is no change. No condition begins before `from`; those that are gone ended at `goneSince`.
  */
 export function mergeConditions(
   before: readonly IncidentCondition[],
@@ -31,7 +31,7 @@ export function mergeConditions(
     if (held.some((condition) => condition.code === code)) continue
     const last = merged.findLastIndex((condition) => condition.code === code)
     const earlier = merged[last]
-    // At the limit a recurring condition is continued with a pause: otherwise a flapping node would fill pages.
+    // At the limit, a recurring condition extends its earlier entry, so that a flapping node adds no more.
     if (earlier !== undefined && merged.length >= MAX_CHANGES)
       merged[last] = { ...earlier, state: worst([earlier.state, verdict]), message, until: null }
     else merged.push({ code, state: verdict, message, since: Math.max(since, from), until: null })
@@ -62,14 +62,14 @@ export function sameChange(a: IncidentChange | undefined, b: IncidentChange): bo
   return a?.state === b.state && a.codes.length === b.codes.length && b.codes.every((code) => a.codes.includes(code))
 }
 
-/** Keeps the first changes and the latest ones: how it began, and where it is. */
+/** Keeps the first and the latest changes: they show how the incident began and where it is. */
 export function withChange(changes: readonly IncidentChange[], change: IncidentChange): readonly IncidentChange[] {
   if (changes.length < MAX_CHANGES) return [...changes, change]
   const first = changes.slice(0, MAX_CHANGES / 2)
   return [...first, ...changes.slice(first.length + 1), change]
 }
 
-/** When the change that a poll confirmed began: a new state, a new condition, or the end of one. */
+/** When the change that a poll confirmed began: a new state, a new condition or the end of one. */
 export function changedSince({ conditions, changes }: Incident, health: Health, goneSince: UnixMs, at: UnixMs): UnixMs {
   const { since } = health
   if (since > (changes.at(-1)?.at ?? 0)) return since
@@ -78,7 +78,7 @@ export function changedSince({ conditions, changes }: Incident, health: Health, 
   return fresh.length > 0 ? Math.min(at, ...fresh.map((condition) => condition.since)) : goneSince
 }
 
-/** Conditions that change the state: the others are shown, and make no incident. */
+/** Conditions with verdict `up` are shown, but do not cause incidents. */
 export function affectingState(conditions: readonly Condition[]): readonly Condition[] {
   return conditions.filter((condition) => condition.verdict !== 'up')
 }

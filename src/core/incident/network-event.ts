@@ -2,19 +2,18 @@ import type { UnixMs } from '../time.ts'
 import type { Incident, IncidentCause, IncidentChange, IncidentSample } from './incident.ts'
 import { withChange } from './incident-changes.ts'
 
-/** An event of a whole network, while it lasts. */
+/** A `halted` or `forked` network, while it lasts. */
 export interface NetworkEvent {
   readonly cause: Exclude<IncidentCause, 'endpoint'>
   readonly since: UnixMs
   /** A sentence for people. */
   readonly message: string
-  /** The names of the endpoints that show it. */
+  /** Names of the endpoints that show it. */
   readonly affected: readonly string[]
-  /** All endpoints that show it are in planned maintenance, the first of them until then: no incident opens before. */
+  /** No incident opens before this time, because the endpoints are in planned maintenance; otherwise `null`. */
   readonly maintainedUntil: UnixMs | null
 }
 
-/** The incident that a network-wide event opens. */
 export function beginEvent(
   network: string,
   { cause, message, affected }: NetworkEvent,
@@ -40,7 +39,7 @@ export function beginEvent(
   }
 }
 
-/** The same object unless another endpoint joined: a longer duration alone is no change. */
+/** Returns the same object unless another endpoint joined: a longer duration alone is no change. */
 export function continueEvent(
   incident: Incident,
   { cause, message, affected }: NetworkEvent,

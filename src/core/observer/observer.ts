@@ -4,27 +4,24 @@ import type { Outcome, PollResult } from '../poll-result.ts'
 import { humanDuration } from '../time.ts'
 import { createOwnNetwork, type HostLocation } from './own-network.ts'
 
-/** Tells whether a failed poll is our own fault. All times are of the monotonic clock, in ms. */
+/** Decides whether a failed poll is Heartline's own fault. All times are monotonic, in ms. */
 export interface Observer {
-  /** The endpoints' hosts, and the longest interval. */
   configure(hosts: readonly HostLocation[], longestIntervalMs: number): void
-  /** Nothing of ours ran in this time: the event loop was blocked, or the process or machine was suspended. */
+  /** Reports a time in which this process did not run: blocked event loop, suspended process or machine. */
   stalled(from: number, to: number): void
-  /** The wall clock was set. */
   clockStepped(at: number, byMs: number): void
-  /** The host answered in an earlier run. */
+  /** Reports that the host answered in an earlier run. */
   expect(location: HostLocation, now: number): void
-  /** Must be called once for every poll, when it ends. Whether undecided polls may have become clear. */
+  /** Call it once for every poll, when it ends. Returns whether undecided polls may be decidable now. */
   record(poll: ObservedPoll): boolean
   /** May be called again for the same poll. */
   validity(poll: ObservedPoll): PollValidity
-  /** Why our polls cannot be trusted at present, or could not a moment ago; empty when all is well. */
+  /** Sentences about why polls are or recently were unreliable; empty if they are reliable. */
   reasons(now: number): readonly string[]
-  /** Those of `reasons` that last, without momentary events. */
+  /** The `reasons` that last, without momentary events. */
   lastingReasons(now: number): readonly string[]
 }
 
-/** A poll as the observer sees it. */
 export interface ObservedPoll {
   readonly location: HostLocation
   readonly startedAt: number
@@ -33,14 +30,14 @@ export interface ObservedPoll {
 }
 
 /**
- * Whether a poll says something about the node. `untimed`: it does, but its duration does not. `own-fault`: it says nothing.
- * `undecided`: to be checked again when further polls have ended.
+ * What a poll says about the node: everything (`valid`), everything but its duration (`untimed`) or nothing
+ * (`own-fault`). `undecided`: call `validity` again when further polls have ended.
  */
 export type PollValidity = 'valid' | 'untimed' | 'own-fault' | 'undecided'
 
-/** A shorter stall of the process misses no answer. */
+/** Shorter stalls are ignored: no answer is lost in them. */
 export const MIN_STALL_MS = 500
-/** A disturbance is shown for at least this long, so that a person or a scrape sees it. */
+/** A disturbance is shown for at least this long, so that people and scrapes see it. */
 const SHOWN_FOR_MS = 10_000
 const MAX_DISTURBANCES = 32
 
@@ -57,7 +54,7 @@ export function createObserver(): Observer {
   let shownForMs = SHOWN_FOR_MS
 
   function disturb(disturbance: Disturbance): void {
-    // A lack of resources lasts for many polls and is one disturbance.
+    // A lack of resources lasts for many polls, but is one disturbance.
     const isRepeated = (earlier: Disturbance) => earlier.kind === 'resources' && earlier.reason === disturbance.reason
     disturbances = [...disturbances.filter((earlier) => !isRepeated(earlier)), disturbance].slice(-MAX_DISTURBANCES)
   }
@@ -133,7 +130,7 @@ type Ending =
 
 const ALL_ANSWERED: Ending = { kind: 'answered', partly: false }
 
-/** How far the poll got: an endpoint that answers one of its checks was reached. */
+/** How far the poll got. An endpoint that answers one of its checks was reached. */
 function endingOf({ heads, liveness }: PollResult): Ending {
   const checks = heads.length + Number(liveness !== null)
   let answered = 0

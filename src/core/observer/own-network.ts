@@ -1,45 +1,43 @@
 /**
- * Whether our own network is down. A failure to reach a host is the node's once another host as far away has answered a poll that
- * began after it. It is ours when no host does: all hosts that answered before fail, two or more of them since the last answer.
- * With a single host there is no other to compare with, so its failures are its own.
+ * Tells outages of our own network from outages of hosts. A failure is the host's if another host as far away answers a
+ * poll that began later. It is ours if all hosts that ever answered fail, at least two of them since the last answer.
+ * Failures of a single host are its own, because there is no other host to compare it with.
  */
 export interface OwnNetwork {
-  /** Must be called for every poll, in the order in which they end. Whether undecided polls may have become clear. */
+  /** Call it for every poll, in the order of their ends. Returns whether undecided polls may be decidable now. */
   record(poll: HostPoll): boolean
-  /** An undecided poll may be decided by a later call. */
+  /** May be called again for an undecided poll. */
   faultOf(poll: HostPoll): FaultOwner
-  /** The host answered in an earlier run: a host that never answered cannot be missed. */
+  /** Reports that the host answered in an earlier run: only hosts that have answered can become unreachable. */
   expect(location: HostLocation, now: number): void
-  /** A host that has not been polled for `maxWaitMs` is not waited for. */
+  /** A host that has not been polled for `maxWaitMs` no longer counts as reachable. */
   configure(hosts: readonly HostLocation[], maxWaitMs: number): void
-  /** How many hosts cannot be reached by our fault; `dns`: only their names cannot be resolved. `null` while our network works. */
+  /** Number of unreachable hosts; `dns`: only their names cannot be resolved. `null` while our network works. */
   outage(): { readonly dns: boolean; readonly hosts: number } | null
 }
 
-/** Where a host is: endpoints with the same location fail together. */
+/** Endpoints with the same location fail together. */
 export interface HostLocation {
-  /** Host name or address, without port. */
   readonly host: string
   readonly zone: Zone
-  /** A name that has to be resolved, not an address. */
+  /** The host is a name that has to be resolved, not an address. */
   readonly hasName: boolean
 }
 
-/** How far from this machine a host is, by its name alone. */
+/** Distance of a host from this machine, derived from its name or address alone. */
 export type Zone = 'loopback' | 'private' | 'public'
 
-/** One poll, on the monotonic clock. */
+/** One poll; times are monotonic, in ms. */
 export interface HostPoll {
   readonly location: HostLocation
-  /** A host may have several endpoints, and a single dead one does not make it unreachable. */
+  /** A host may have several endpoints; it is reachable if one of them answers. */
   readonly endpoint: string
   readonly startedAt: number
   readonly endedAt: number
-  /** `answered`: some bytes came from the host. `dns`: its address was not found. */
+  /** `answered`: some bytes arrived from the host. `dns`: its name was not resolved. */
   readonly outcome: 'answered' | 'unreached' | 'dns'
 }
 
-/** Who is to blame for a host that was not reached. */
 export type FaultOwner = 'node' | 'own' | 'undecided'
 
 const DISTANCE: Record<Zone, number> = { loopback: 0, private: 1, public: 2 }
@@ -53,14 +51,14 @@ const ADDRESS = /^(\d{1,3}\.){3}\d{1,3}$|^\[.*\]$/
 const LOOPBACK = /^(localhost|.*\.localhost|127\.(\d{1,3}\.){2}\d{1,3}|\[::1\])$/
 const PRIVATE_ADDRESS =
   /^(10\.|192\.168\.|169\.254\.|172\.(1[6-9]|2\d|3[01])\.|100\.(6[4-9]|[7-9]\d|1[01]\d|12[0-7])\.|\[f[cd]|\[fe[89ab])/
-/** A name without a dot, or in a zone that public name servers do not resolve. */
+/** Names without a dot, and zones that public name servers do not resolve. */
 const PRIVATE_NAME = /^[^.]+$|\.(local|lan|home|internal|intranet|corp|home\.arpa)$/
 
-/** By the host name of a URL, in lower case, as `URL` writes it. */
+/** `hostname`: as in `URL`, in lower case. */
 export function locationOf(hostname: string): HostLocation {
   const hasName = !ADDRESS.test(hostname)
   if (LOOPBACK.test(hostname)) {
-    // Three spellings of one host; further loopback addresses are separate on purpose.
+    // Three spellings of one host; other loopback addresses are deliberately separate hosts.
     const host = hostname === 'localhost' || hostname === '[::1]' ? '127.0.0.1' : hostname
     return { host, zone: 'loopback', hasName: false }
   }
@@ -70,28 +68,27 @@ export function locationOf(hostname: string): HostLocation {
 
 interface Host {
   readonly location: HostLocation
-  /** The groups that it belongs to. */
   readonly groups: readonly Group[]
   answeredEver: boolean
-  /** The endpoints whose latest poll was answered, and when that poll ended. */
+  /** Endpoints whose latest poll was answered, and when that poll ended. */
   readonly answering: Map<string, number>
-  /** When the first poll of the present run of failures began; `null` while it answers. */
+  /** Start of the first poll in the present run of failures; `null` while the host answers. */
   failingSince: number | null
   lastEndedAt: number
 }
 
-/** The hosts that are witnesses for each other: as far away or further; for failures of names only hosts that have one. */
+/** Hosts that are witnesses for each other: all at this distance or further; with `dns`, only hosts with a name. */
 interface Group {
   readonly zone: Zone
   readonly dns: boolean
-  /** When the latest answered poll began. */
+  /** Start of the latest answered poll. */
   answeredAt: number
   /** Hosts with an endpoint whose latest poll was answered. */
   readonly reachable: Set<Host>
-  /** Hosts that failed since the last answer, and had answered before. */
+  /** Hosts that have answered before and failed since the latest answer. */
   readonly unreachable: Set<Host>
   isDown: boolean
-  /** When the first answered poll after an outage ended. */
+  /** End of the first answered poll after an outage. */
   downUntil: number
 }
 
@@ -123,7 +120,7 @@ export function createOwnNetwork(): OwnNetwork {
     group.answeredAt = Math.max(group.answeredAt, startedAt)
     group.reachable.add(host)
     group.isDown = false
-    // A host that failed while another answered failed by itself.
+    // A host that failed while another one answered is itself at fault.
     for (const lost of group.unreachable) {
       if (lost !== host && (lost.failingSince ?? 0) >= group.answeredAt) continue
       group.unreachable.delete(lost)
@@ -156,14 +153,14 @@ export function createOwnNetwork(): OwnNetwork {
         host.failingSince = null
       } else {
         host.answering.delete(endpoint)
-        // Endpoints that were removed no longer answer.
+        // Removed endpoints no longer answer.
         for (const [other, at] of host.answering) if (endedAt - at > maxWaitMs) host.answering.delete(other)
         if (host.answering.size > 0) return false
         host.failingSince ??= startedAt
       }
       let isClearer = outcome === 'answered'
       for (const group of host.groups) {
-        // A connection that was tried had an address.
+        // An attempt to connect shows that the name was resolved.
         if (outcome === 'answered' || (group.dns && outcome !== 'dns')) noteAnswer(group, host, poll)
         else {
           noteFailure(group, host, endedAt)
@@ -183,7 +180,7 @@ export function createOwnNetwork(): OwnNetwork {
       if (group.answeredAt >= endedAt) return 'node'
       const host = hostAt(location)
       const others = group.reachable.size - Number(group.reachable.has(host))
-      // All other hosts are unreachable, and not every endpoint of this one has been polled since.
+      // All other hosts are unreachable, and not every endpoint of this host has been polled since.
       const isLast = group.unreachable.size > 0 && host.answering.size > 0
       return others > 0 || isLast ? 'undecided' : 'node'
     },

@@ -1,33 +1,32 @@
 import type { UnixMs } from '../time.ts'
 
-/** A path below `/ext/` on one node, made by admin.alias through the gateway. */
+/** An alias that admin.alias created on one node: a path below `/ext/`. */
 export interface AliasRecord {
   readonly network: string
   readonly alias: string
-  /** The path that it stands for, such as `bc/C`. */
+  /** The path that the alias points to, such as `bc/C`. */
   readonly target: string
-  /** The one endpoint whose node has it. */
+  /** The only endpoint whose node has the alias. */
   readonly endpoint: string
-  /** The node's id when the alias was made; `null` where the node did not send it. */
+  /** The node's id when the alias was created; `null` if the node did not send it. */
   readonly nodeId: string | null
-  /** The caller's name. */
   readonly caller: string
   readonly at: UnixMs
-  /** `null` while it is in force. */
+  /** `null` while the alias is valid. */
   readonly stale: { readonly at: UnixMs; readonly reason: StaleReason } | null
 }
 
 /**
- * Aliases live in a node's memory. `lost`: the node no longer has the path; `other-node`: another node answers at the endpoint;
- * `unconfirmed`: the call was sent, and its outcome is unknown.
+ * A node keeps aliases in memory. `lost`: the node no longer has the path; `other-node`: another node answers at the
+ * endpoint; `unconfirmed`: the call was sent, but its outcome is unknown.
  */
 export const STALE_REASONS = ['lost', 'other-node', 'unconfirmed'] as const
 export type StaleReason = (typeof STALE_REASONS)[number]
 
-/** How a call of the admin API ended. `known`: the alias was in force already, and nothing was sent. */
+/** How an admin API call ended. `known`: nothing was sent, because the alias already existed. */
 export type AdminOutcome = 'accepted' | 'known' | 'node-error' | 'outcome-unknown' | 'refused'
 
-/** One call of the admin API, for the audit. */
+/** One admin API call, for the audit log. */
 export interface AdminCall {
   readonly at: UnixMs
   /** Distinguishes calls within one millisecond. */
@@ -36,7 +35,7 @@ export interface AdminCall {
   readonly caller: string
   readonly alias: string
   readonly target: string
-  /** `null` where no endpoint was called. */
+  /** `null` if no endpoint was called. */
   readonly endpoint: string | null
   readonly nodeId: string | null
   readonly outcome: AdminOutcome

@@ -3,8 +3,8 @@ import type { ConditionCode, State } from '../verdict/condition.ts'
 import type { Health } from '../verdict/health.ts'
 
 /**
- * Sorts a network's endpoints by their health into those that requests may be sent to, in order, and those that are excluded. An
- * endpoint on another network, or with an unverified chain id, is in no list that requests are sent to.
+ * Sorts a network's endpoints by health into those that receive requests, in order of preference, and those excluded.
+ * No request is sent to an endpoint on another network or with an unverified chain id.
  */
 export function rank(candidates: readonly Candidate[]): Ranking {
   const healthy: Candidate[] = []
@@ -39,29 +39,28 @@ export function rank(candidates: readonly Candidate[]): Ranking {
   }
 }
 
-/** An endpoint as the routing sees it. */
 export interface Candidate {
   readonly key: EndpointKey
   readonly endpoint: string
   readonly tier: Tier
   readonly state: State
   readonly health: Health
-  /** Its network has a chain id to verify, and no poll has verified it yet: it may be on another chain. */
+  /** The network has a chain id that no poll of this endpoint has verified yet: it may be on another chain. */
   readonly unverified: boolean
 }
 
-/** Rebuilt when a verdict changes; every request reads it as it is. */
+/** Rebuilt when a verdict changes, and shared by all requests. */
 export interface Ranking {
-  /** Healthy endpoints in groups, the first group to be used first; each in the order of the configuration, none empty. */
+  /** Healthy endpoints in order of preference. Groups are never empty and keep the order of the configuration. */
   readonly groups: readonly (readonly Candidate[])[]
-  /** Unhealthy, but their latest polls were answered: used when no endpoint is healthy, the least unhealthy first. */
+  /** Lagging, unhealthy, unknown or in maintenance. Used if no endpoint is healthy, least severe first. */
   readonly unhealthy: readonly Candidate[]
-  /** Their latest polls were not answered, or there are none: used when there is no other endpoint. */
+  /** Unreachable, down, forked or with bad answers. Used if there is no other endpoint. */
   readonly unresponsive: readonly Candidate[]
   readonly excluded: readonly Excluded[]
 }
 
-/** Why no request is sent to an endpoint while others can be used; shown in `left_out` of `/api/v1/gateway`. */
+/** Why no request is sent to an endpoint while others are usable; shown in `left_out` of `/api/v1/gateway`. */
 export const EXCLUSION_REASONS = [
   'wrong-network',
   'unverified',
@@ -74,9 +73,9 @@ export const EXCLUSION_REASONS = [
   'down',
   'unknown',
   'maintenance',
-  /** Too many of the gateway's requests to it failed. */
+  /** Too many of the gateway's requests failed. */
   'breaker-open',
-  /** It limits the gateway's rate. */
+  /** The node is rate-limiting the gateway. */
   'resting',
 ] as const
 export type ExclusionReason = (typeof EXCLUSION_REASONS)[number]
@@ -86,7 +85,7 @@ export interface Excluded {
   readonly reason: ExclusionReason
 }
 
-/** Conditions under which an endpoint's answers are wrong, old or of another chain. The first that holds is the reason shown. */
+/** Answers are wrong, outdated or from another chain while one of these holds. The first is the reason shown. */
 const EXCLUDING = [
   'wrong-network',
   'unreachable',
@@ -98,14 +97,14 @@ const EXCLUDING = [
 ] as const satisfies readonly (ConditionCode & ExclusionReason)[]
 
 /**
- * Used after the other healthy endpoints of its tier. `slow` needs no rule, as the selection compares latencies; rate-limited
- * endpoints are used last to let their limit recover.
+ * Endpoints with these conditions come after the other healthy ones of their tier; rate-limited ones so that their
+ * limit recovers. `slow` is missing because the selection compares latencies.
  */
 const IMPAIRING: ReadonlySet<ConditionCode> = new Set(['check-failing', 'heartbeat-stale', 'rate-limited'])
 
 /**
- * How bad it is to use an excluded endpoint all the same, the mildest first. A block or two behind is better than an endpoint in
- * maintenance; an unhealthy node may answer anything; blocks of another branch are worse than no answer.
+ * The order in which excluded endpoints are used if none is healthy. A block or two behind is better than maintenance;
+ * an unhealthy node may answer anything; blocks of another branch are worse than no answer.
  */
 const SEVERITY: readonly ExclusionReason[] = [
   'unknown',
@@ -124,9 +123,9 @@ const UNRESPONSIVE_FROM = SEVERITY.indexOf('bad-answer')
 
 const TIERS: readonly Tier[] = ['primary', 'fallback']
 
-/** All reasons; the first is the one to show. */
+/** All reasons why the endpoint is excluded. The first one is shown. */
 function reasonsOf({ state, health, unverified }: Candidate): ExclusionReason[] {
-  // One poll is enough to stop using it: answers of another chain can be costly. The verdict needs two.
+  // A single poll excludes it, although a verdict needs more: answers from another chain can cause losses.
   if (health.confirmation.traces.some(({ finding, missed }) => finding.code === 'wrong-network' && missed === 0)) {
     return ['wrong-network']
   }
@@ -141,7 +140,7 @@ function reasonsOf({ state, health, unverified }: Candidate): ExclusionReason[] 
   return reasons
 }
 
-/** An endpoint in maintenance, or with outdated results, is as severe as the worst that is known of it. */
+/** The worst reason counts for an endpoint in maintenance or with outdated results. */
 function severityOf(reasons: readonly ExclusionReason[]): number {
   return reasons.reduce((worst, reason) => Math.max(worst, SEVERITY.indexOf(reason)), 0)
 }

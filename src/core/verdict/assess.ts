@@ -6,12 +6,12 @@ import { conditionsOf, confirm, confirmedOnly } from './confirm.ts'
 import { findingsOf, latencyOf, type ShardStanding, skewOf } from './findings.ts'
 import type { Health } from './health.ts'
 
-/** The longest time that a node can ask us to wait between polls. */
+/** Limit on how long a node can ask us to wait between polls. */
 const LONGEST_WAIT_MS = 3_600_000
 
 /**
- * The health of an endpoint after a poll: a function of what the poll says, what was known before, and where the chain is.
- * `standings` holds the shards whose head the poll read.
+ * The health of an endpoint after a poll. `standings` are the shards whose head the poll read. `timed`: the poll's
+ * duration is the node's.
  */
 export function assess(
   result: PollResult,
@@ -42,8 +42,8 @@ export function assess(
 }
 
 /**
- * The health after a poll that failed by our own fault: the time from it on is unknown, and what was about to be confirmed has to
- * begin again, because polls before and after a gap are not consecutive.
+ * The health after a poll that failed by our own fault: unknown from that poll on. Confirmation begins again, because
+ * polls before and after a gap are not consecutive.
  */
 export function withoutResult(previous: Health, startedAt: UnixMs): Health {
   return {
@@ -55,12 +55,12 @@ export function withoutResult(previous: Health, startedAt: UnixMs): Health {
   }
 }
 
-/** Conditions for which an early poll says no more: the node is rate-limiting us, or other endpoints must report first. */
+/** An early poll cannot confirm these: the node is rate-limiting us, or other endpoints must report first. */
 const NOT_URGENT: ReadonlySet<ConditionCode> = new Set(['rate-limited', 'forked'])
 
 /**
- * Whether the latest poll found something worse than the present verdict, so that an early poll can confirm it. An endpoint that
- * `wentBack` lags by that, but perhaps its whole chain went back: other endpoints must report first.
+ * Whether the latest poll found something worse than the verdict, which an early poll can confirm. Lagging does not
+ * count if the endpoint `wentBack`: perhaps its whole chain did, so other endpoints must report first.
  */
 export function isSuspect({ confirmation }: Health, wentBack: boolean): boolean {
   const latest = confirmation.recent.at(-1)
@@ -72,7 +72,7 @@ export function isSuspect({ confirmation }: Health, wentBack: boolean): boolean 
   )
 }
 
-/** How long the node asks us to wait before the next poll; 0 where it does not. */
+/** How long the node asks us to wait before the next poll; 0 if it does not ask. */
 export function waitMs(result: PollResult): number {
   let longest = result.liveness === null ? 0 : retryAfterMs(result.liveness)
   for (const { outcome } of result.heads) longest = Math.max(longest, retryAfterMs(outcome))

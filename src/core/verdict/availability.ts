@@ -1,16 +1,16 @@
 import type { UnixMs } from '../time.ts'
 import type { State } from './condition.ts'
 
-/** The state found by one poll, and for how long it holds. */
+/** The state found by one poll, and how long it holds. */
 export interface TimedState {
   readonly at: UnixMs
   readonly state: State
-  /** Neither lagging, stalled nor forked; counts where the state is up or degraded. */
+  /** Neither lagging, stalled nor forked. Meaningful only if the state is up or degraded. */
   readonly fresh: boolean
   readonly holdMs: number
 }
 
-/** A time with one state: [from, to). */
+/** [from, to). */
 export interface Interval {
   readonly from: UnixMs
   readonly to: UnixMs
@@ -24,23 +24,23 @@ export interface TimeRange {
   readonly until: UnixMs
 }
 
-/** How long each state lasted within a period, in milliseconds. The rest of the period is unknown. */
+/** Time in each state within a period, in milliseconds. The rest of the period is unknown. */
 export interface TimeParts {
   upMs: number
   degradedMs: number
   downMs: number
   maintenanceMs: number
-  /** A part of the time up or degraded. */
+  /** The fresh part of `upMs` and `degradedMs`. */
   freshMs: number
 }
 
-/** Time-weighted shares of a window. */
+/** Shares of a window, by time. */
 export interface Availability {
-  /** (up + degraded) / (up + degraded + down); `null` when nothing was known. */
+  /** (up + degraded) / (up + degraded + down); `null` if nothing is known. */
   readonly ratio: number | null
   /** Known time / window. */
   readonly coverage: number
-  /** Time up and neither lagging, stalled nor forked / known time; `null` when nothing was known. */
+  /** Fresh time (up or degraded, but neither lagging, stalled nor forked) / known time; `null` if nothing is known. */
   readonly fresh: number | null
 }
 
@@ -48,8 +48,8 @@ export const AVAILABILITY_WINDOWS = { '24h': 86_400_000, '7d': 604_800_000, '30d
 export type AvailabilityWindow = keyof typeof AVAILABILITY_WINDOWS
 
 /**
- * The states from `from` to `to`, without gaps or overlaps. A result holds until the next one or for `holdMs`, whichever is
- * shorter; the rest is unknown. `results` ascend in time and may start before `from`.
+ * The states from `from` to `to`, without gaps or overlaps: a result holds for `holdMs`, but not beyond the next
+ * result; the rest is unknown. `results` ascend in time and may start before `from`.
  */
 export function* intervalsOf(results: Iterable<TimedState>, from: UnixMs, to: UnixMs): Generator<Interval> {
   let reached = from
@@ -87,7 +87,7 @@ function unknown(from: UnixMs, to: UnixMs): Interval {
   return { from, to, state: 'unknown', fresh: false }
 }
 
-/** Sorted and merged, so that no range overlaps or touches the next. */
+/** Sorted and merged: ranges neither overlap nor touch. */
 export function mergeRanges(ranges: Iterable<TimeRange>): TimeRange[] {
   const united: TimeRange[] = []
   for (const { from, until } of [...ranges].sort((a, b) => a.from - b.from)) {
@@ -108,8 +108,8 @@ export function coveredMs(ranges: readonly TimeRange[], from: UnixMs, to: UnixMs
 }
 
 /**
- * The same intervals with planned maintenance in place of any other state. The ranges of `maintenance` are merged; both inputs
- * ascend in time, so each range is visited once.
+ * Replaces the states within planned maintenance. `maintenance` is merged, and both inputs ascend in time, so each
+ * range is visited once.
  */
 export function* withMaintenance(
   intervals: Iterable<Interval>,
@@ -168,7 +168,7 @@ export function mergeTime(into: TimeParts, from: TimeParts): void {
   into.freshMs += from.freshMs
 }
 
-/** Maintenance does not count: it says nothing about the node. */
+/** Excludes maintenance, which says nothing about the node. */
 export function knownMs(parts: TimeParts): number {
   return parts.upMs + parts.degradedMs + parts.downMs
 }
@@ -184,7 +184,7 @@ export function availabilityOf(parts: TimeParts, windowMs: number): Availability
 
 const RATIO_DIGITS = 1e6
 
-/** Six digits, never rounded up: one second of downtime in ninety days must not read as 1. Both are whole numbers. */
+/** Whole numbers in, six digits out, rounded down: one second of downtime in ninety days must not read as 1. */
 export function flooredRatio(part: number, whole: number): number {
   if (whole <= 0) return 0
   const scaled = part * RATIO_DIGITS
@@ -192,9 +192,9 @@ export function flooredRatio(part: number, whole: number): number {
 }
 
 /**
- * The share of the part [fromMs, toMs) in the times of a period of `wholeMs`, spread evenly because their order is no longer known.
- * However a period is cut, the portions sum to the whole to the millisecond, and rounding never favours the node. Maintenance is
- * not included: its times are known exactly.
+ * The part [fromMs, toMs) of a period of `wholeMs`, spread evenly because the order of states is no longer known.
+ * Adjacent portions sum to the whole exactly, and rounding never favours the node. Excludes maintenance, whose times
+ * are known.
  */
 export function portionOf(parts: TimeParts, fromMs: number, toMs: number, wholeMs: number): TimeParts {
   const portion = noTime()
@@ -209,8 +209,8 @@ export function portionOf(parts: TimeParts, fromMs: number, toMs: number, wholeM
 }
 
 /**
- * The share of the first `ms` milliseconds. Known time is split into good and bad, good time into up and degraded, so that every part
- * grows with `ms`. Products stay below 2^53 for periods up to a day.
+ * The first `ms` milliseconds of a period. Splits known time into good and bad, and good time into up and degraded, so
+ * that every part grows with `ms`. Products stay below 2^53 for periods up to a day.
  */
 function firstPart(parts: TimeParts, ms: number, wholeMs: number): TimeParts {
   const share = (of: number, part: number, whole: number) => (whole === 0 ? 0 : Math.floor((of * part) / whole))

@@ -8,7 +8,7 @@ export const STATES = ['up', 'degraded', 'down', 'maintenance', 'unknown'] as co
 export const VERDICTS = ['up', 'degraded', 'down'] as const
 export type Verdict = (typeof VERDICTS)[number]
 
-/** How bad a verdict is: 0 for `up`. */
+/** 0 for `up`, higher for worse verdicts. */
 export function severity(verdict: Verdict): number {
   return VERDICTS.indexOf(verdict)
 }
@@ -21,7 +21,7 @@ export function best(verdicts: readonly Verdict[]): Verdict {
   return verdicts.reduce<Verdict>((a, b) => (severity(b) < severity(a) ? b : a), 'down')
 }
 
-/** The closed list of conditions: why an endpoint is not simply up. */
+/** All reasons why an endpoint is not simply up. */
 export const CONDITION_CODES = [
   'unreachable',
   'bad-answer',
@@ -39,10 +39,10 @@ export const CONDITION_CODES = [
 ] as const
 export type ConditionCode = (typeof CONDITION_CODES)[number]
 
-/** What one poll found, before it is confirmed. */
+/** A problem found by one poll, before it is confirmed. */
 export interface Finding {
   readonly code: ConditionCode
-  /** The state of the endpoint once this is confirmed; `up` where it is shown without changing the state. */
+  /** The endpoint's state once this is confirmed; `up` if it is shown without changing the state. */
   readonly verdict: Verdict
   /** A sentence for people, without secrets. */
   readonly message: string
@@ -53,10 +53,10 @@ export interface Condition extends Finding {
   readonly since: UnixMs
 }
 
-/** Conditions under which a node's data is not current. */
+/** While one of these holds, a node's data is not current. */
 const NOT_FRESH: ReadonlySet<ConditionCode> = new Set(['lagging', 'stalled', 'forked'])
 
-/** Whether an endpoint is usable and at the head of the chain: what `availability.fresh` counts. */
+/** Whether an endpoint is usable and at the head of the chain; counted by `availability.fresh`. */
 export function isFresh(verdict: Verdict | null, conditions: readonly Condition[]): boolean {
   return verdict !== null && verdict !== 'down' && !conditions.some((condition) => NOT_FRESH.has(condition.code))
 }

@@ -3,9 +3,9 @@ import type { Condition, ConditionCode, Finding, Verdict } from './condition.ts'
 import { best, severity, worst } from './condition.ts'
 
 /**
- * Takes the findings of one poll. The verdict becomes worse only after `failAfter` consecutive polls, to the least bad of them, and
- * better only after `recoverAfter`, to the worst of them; it is dated back to the first of these polls. An endpoint without a
- * verdict is up at its first good poll.
+ * Adds one poll's findings. The verdict worsens after `failAfter` consecutive worse polls, to the least bad of them,
+ * and improves after `recoverAfter` better ones, to the worst of them, dated back to the first of them. An endpoint
+ * without a verdict is up at its first good poll.
  */
 export function confirm(
   previous: ConfirmationState,
@@ -29,20 +29,20 @@ export interface ConfirmationThresholds {
 
 interface Trace {
   readonly finding: Finding
-  /** The first poll of the present run. */
+  /** First poll of the present run. */
   readonly since: UnixMs
-  /** Consecutive polls up to the latest that found it, at most `failAfter`; 0 when the latest did not. */
+  /** Consecutive polls up to the latest that found it, at most `failAfter`; 0 if the latest did not. */
   readonly seen: number
-  /** Consecutive polls that did not find it; 0 when the latest did. */
+  /** Consecutive polls that did not find it; 0 if the latest did. */
   readonly missed: number
   readonly confirmed: boolean
 }
 
-/** What must be remembered of an endpoint's latest polls to confirm a verdict. Plain data: stored as JSON over a restart. */
+/** What confirmation remembers about an endpoint's latest polls. Plain data: stored as JSON over a restart. */
 export interface ConfirmationState {
   readonly verdict: Verdict | null
   readonly since: UnixMs
-  /** The verdicts of the latest polls, the newest last: as many as a decision needs. */
+  /** The verdicts of the latest polls, as many as a decision needs; newest last. */
   readonly recent: readonly { readonly at: UnixMs; readonly verdict: Verdict }[]
   readonly traces: readonly Trace[]
 }
@@ -51,7 +51,7 @@ export function unconfirmed(at: UnixMs): ConfirmationState {
   return { verdict: null, since: at, recent: [], traces: [] }
 }
 
-/** Up for as long as any decision looks back: another good poll changes nothing. Most polls are of this kind. */
+/** Up for as long as any decision looks back, as for most polls: another good poll changes nothing. */
 function isUneventful({ verdict, recent, traces }: ConfirmationState, keep: number): boolean {
   return (
     verdict === 'up' && traces.length === 0 && recent.length === keep && recent.every((poll) => poll.verdict === 'up')
@@ -111,20 +111,20 @@ function nextTraces(
   return verdict === null ? traces : withReasons(traces, verdict)
 }
 
-/** A verdict always has a condition: if several findings took turns without being confirmed, all of them count. */
+/** A verdict always needs a condition: if several findings alternated without being confirmed, all of them count. */
 function withReasons(traces: readonly Trace[], verdict: Verdict): readonly Trace[] {
   const reasons = traces.filter((trace) => severity(trace.finding.verdict) >= severity(verdict))
   if (verdict === 'up' || reasons.some((trace) => trace.confirmed)) return traces
   return traces.map((trace) => (reasons.includes(trace) ? { ...trace, confirmed: true } : trace))
 }
 
-/** Keeps what is confirmed and drops the polls that might have changed it. */
+/** Keeps what is confirmed and drops the polls that could have changed it. */
 export function confirmedOnly(state: ConfirmationState): ConfirmationState {
   const confirmed = state.traces.filter((trace) => trace.confirmed)
   return { ...state, recent: [], traces: confirmed.map((trace) => ({ ...trace, missed: 0 })) }
 }
 
-/** The confirmed conditions, the worst first, then the oldest. */
+/** Worst first, then oldest first. */
 export function conditionsOf(state: ConfirmationState): readonly Condition[] {
   if (state.traces.length === 0) return NONE
   return state.traces

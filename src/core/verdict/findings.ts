@@ -7,8 +7,8 @@ import { humanDuration, type UnixMs } from '../time.ts'
 import type { ConditionCode, Finding } from './condition.ts'
 
 /**
- * What one poll says about an endpoint, before any of it is confirmed: every rule that makes a condition. `timed`: our process ran
- * during the whole poll, so that its duration is the node's.
+ * Everything that one poll finds, before confirmation: the rules of all conditions. `timed`: our process ran during the
+ * whole poll, so that its duration is the node's.
  */
 export function findingsOf(
   result: PollResult,
@@ -20,7 +20,7 @@ export function findingsOf(
   const findings: Finding[] = []
   const { liveness } = result
   if (liveness !== null) {
-    // The heartbeat is on our clock: the skew of the node's clock was removed where it was read.
+    // The heartbeat was converted to our clock when it was read.
     if (liveness.ok) pushLiveness(findings, liveness.value, thresholds, now)
     else push(findings, ofFailure(liveness.failure, ''))
   }
@@ -41,10 +41,9 @@ export function findingsOf(
   return oneOfEachCode(findings)
 }
 
-/** The position of one shard whose head a poll has read. */
 export interface ShardStanding extends ChainStanding {
   readonly shard: Shard
-  /** By `isLagging`. */
+  /** The result of `isLagging`. */
   readonly lagging: boolean
   readonly lagMs: number
   readonly blockTimeMs: number
@@ -105,12 +104,12 @@ function pushStanding(findings: Finding[], standing: ShardStanding, thresholds: 
   }
 }
 
-/** If our clock is ahead of the node's, ours may be wrong, and blocks are not old for that. Negative, or zero. */
+/** The skew, if our clock is ahead of the node's: ours may be wrong, and blocks only seem old. Otherwise 0. */
 function aheadMs(skewMs: number | null, thresholds: Thresholds): number {
   return skewMs !== null && skewMs <= -thresholds.clockSkewMs ? skewMs : 0
 }
 
-/** Without another endpoint only the age of the newest block counts: lagging while blocks still come, stalled when none do. */
+/** Without another endpoint, only the newest block's age counts: lagging while blocks arrive, stalled when none do. */
 function pushAge(
   findings: Finding[],
   standing: ShardStanding,
@@ -174,7 +173,7 @@ function ofFailure(failure: Failure, where: string): Finding | null {
   }
 }
 
-/** Duration of the slowest check that was answered; `null` if none was. */
+/** Duration of the slowest check that succeeded; `null` if none did. */
 export function latencyOf(result: PollResult): number | null {
   let slowest: number | null = null
   for (const check of result.endpoint.checks) {
@@ -184,7 +183,7 @@ export function latencyOf(result: PollResult): number | null {
   return slowest
 }
 
-/** The node's clock minus ours, by the Date header, or by a block or heartbeat from the future: the largest counts. */
+/** The node's clock minus ours: by the Date header, or by a block or heartbeat from the future if that is larger. */
 export function skewOf(result: PollResult, standings: readonly ShardStanding[], now: UnixMs): number | null {
   const heartbeatAt = result.liveness?.ok ? result.liveness.value.heartbeatAt : null
   let future = Math.max(0, (heartbeatAt ?? now) - now)
@@ -194,7 +193,7 @@ export function skewOf(result: PollResult, standings: readonly ShardStanding[], 
   return future > Math.abs(dated) ? future : dated
 }
 
-/** If every shard fails in the same way, the endpoint fails, not a shard. */
+/** If every shard fails in the same way, the endpoint is at fault, not a shard. */
 function allFailAlike(heads: PollResult['heads']): boolean {
   const [first] = heads
   if (first === undefined || first.outcome.ok) return false
@@ -210,7 +209,7 @@ function push(findings: Finding[], finding: Finding | null): void {
   if (finding !== null) findings.push(finding)
 }
 
-/** The worst finding of each code: a sharded endpoint is judged by its worst shard. */
+/** The worst finding of each code: the worst shard decides for a sharded endpoint. */
 function oneOfEachCode(findings: readonly Finding[]): readonly Finding[] {
   if (findings.length < 2) return findings
   const byCode = new Map<ConditionCode, Finding>()

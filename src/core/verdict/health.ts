@@ -5,18 +5,18 @@ import type { UnixMs } from '../time.ts'
 import type { Condition, State, Verdict } from './condition.ts'
 import { type ConfirmationState, unconfirmed } from './confirm.ts'
 
-/** What is known about one endpoint after its latest poll. Immutable: the next poll makes a new one. */
+/** What is known about one endpoint after its latest poll. Immutable. */
 export interface Health {
   readonly endpoint: Endpoint
-  /** The confirmed verdict; `null` until one is confirmed. */
+  /** `null` until one is confirmed. */
   readonly verdict: Verdict | null
-  /** Since when the verdict holds: the first poll that said so. */
+  /** Start of the first poll with this verdict. */
   readonly since: UnixMs
-  /** Confirmed, the worst first. */
+  /** Confirmed, worst first. */
   readonly conditions: readonly Condition[]
   /** Start of the latest poll; `null` before the first. */
   readonly lastPolledAt: UnixMs | null
-  /** The latest result holds until then; later the state is unknown. */
+  /** After this time the state is unknown. */
   readonly validUntil: UnixMs
   readonly heads: readonly HeadStanding[]
   /** `null` without a liveness check, or if it failed in the latest poll. */
@@ -25,26 +25,24 @@ export interface Health {
   readonly latencyMs: number | null
   readonly clockSkewMs: number | null
   readonly tlsNotAfter: UnixMs | null
-  /** How the verdict came about: the next poll continues from here. */
   readonly confirmation: ConfirmationState
-  /** The shards on which the latest answer lags (`isLagging`), confirmed or not. */
+  /** Shards on which the latest poll lags by `isLagging`, confirmed or not. */
   readonly laggingShards: readonly Shard[]
 }
 
-/** The newest head of one shard of an endpoint, compared with the reference head. */
+/** The newest head of one shard, compared with the reference head. */
 export interface HeadStanding extends Head {
   readonly shard: Shard
   /** Reference height minus this height, never negative; `null` before the first comparison. */
   readonly lagBlocks: number | null
-  /** The lag in block time; `null` likewise. */
+  /** `lagBlocks` as block time; `null` before the first comparison. */
   readonly lagMs: number | null
   /** When this endpoint's height last grew. */
   readonly advancedAt: UnixMs
-  /** Start of the poll that last read it. A shard whose check fails keeps its last head. */
+  /** Start of the poll that last read this head. A shard whose check fails keeps its last head. */
   readonly readAt: UnixMs
 }
 
-/** An endpoint that was never polled. */
 export function unpolled(endpoint: Endpoint, at: UnixMs): Health {
   return {
     endpoint,
@@ -63,22 +61,22 @@ export function unpolled(endpoint: Endpoint, at: UnixMs): Health {
   }
 }
 
-/** A result holds until the next one or until two intervals have passed; the time after that is unknown. */
+/** A result holds until the next one, but not longer than two intervals; then the state is unknown. */
 export function stateAt(health: Health, now: UnixMs): State {
   return health.verdict === null || now > health.validUntil ? 'unknown' : health.verdict
 }
 
-/** Whether the latest result still holds: until the next one, or for two intervals. */
+/** Whether the latest result still holds, also if no verdict is confirmed yet. */
 export function resultHolds(health: Health, now: UnixMs): boolean {
   return health.lastPolledAt !== null && now <= health.validUntil
 }
 
-/** Whether a head is current: one that was not read for two intervals only says where the endpoint was. */
+/** Whether a head is current. A head that was not read for two intervals only shows where the endpoint was. */
 export function headHolds(head: HeadStanding, health: Health, now: UnixMs): boolean {
   return resultHolds(health, now) && now <= head.readAt + 2 * health.endpoint.intervalMs
 }
 
-/** Since when the state given by `stateAt` holds: the state is unknown from the moment the result expired. */
+/** When the state given by `stateAt` began: an unknown state began when the latest result expired. */
 export function stateSince(health: Health, now: UnixMs): UnixMs {
   return health.verdict !== null && stateAt(health, now) === 'unknown' ? health.validUntil : health.since
 }

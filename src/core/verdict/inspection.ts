@@ -4,31 +4,31 @@ import type { PollResult } from '../poll-result.ts'
 import type { UnixMs } from '../time.ts'
 import type { Health } from './health.ts'
 
-/** One poll outside the schedule, and what it says by itself. */
+/** One poll outside the schedule, and the health that follows from it alone. */
 export interface Inspection {
   readonly result: PollResult
   /** Unconfirmed: this one poll decides. */
   readonly health: Health
   readonly steps: readonly PollStep[]
   readonly startedAt: UnixMs
-  /** From the request to the end of the poll, and how much of it was waiting for a free slot. */
+  /** From the request to the end of the poll; `waitedMs` of it was waiting for a free slot. */
   readonly tookMs: number
   readonly waitedMs: number
 }
 
-/** The result of a request for such a poll. */
+/** The result of a request for a poll outside the schedule. */
 export type Inspected =
   | { readonly kind: 'polled'; readonly inspection: Inspection }
-  /** The maximum number of polls is under way, and none of them ended in time. */
+  /** The maximum number of polls is running, and none of them ended in time. */
   | { readonly kind: 'no-place' }
   /** The node is rate-limiting us. */
   | { readonly kind: 'asked-to-wait'; readonly forMs: number }
   | { readonly kind: 'unknown-endpoint' }
 
-/** Polls an endpoint now and never rejects. Simultaneous requests share one poll. */
+/** Polls an endpoint now. Never rejects. Simultaneous requests share one poll. */
 export type Inspect = (endpoint: Endpoint, withinMs: number) => Promise<Inspected>
 
-/** One request of a poll that is shown step by step. Configured secrets are removed from its texts. */
+/** One request of a poll, shown as a step. Configured secrets are removed from its texts. */
 export interface PollStep {
   /** Since the start of the poll. */
   readonly afterMs: number

@@ -11,8 +11,8 @@ import type { NetworkReference } from './network-chains.ts'
 import { createNetworkView } from './network-view.ts'
 
 /**
- * What a single poll says of an endpoint, without a second poll to confirm it and without changing what is known. The head is
- * compared with the schedule's reference heads, and a fork stays as the schedule's polls found it.
+ * Judges one poll without confirming it by a second poll and without changing what is known. Its heads are compared
+ * with the schedule's reference heads; a known `forked` condition is kept.
  */
 export function judgeSinglePoll(result: PollResult, known: Health, context: NetworkContext, now: UnixMs): Health {
   const { network } = context
@@ -21,14 +21,14 @@ export function judgeSinglePoll(result: PollResult, known: Health, context: Netw
   )
   const thresholds = withoutConfirmation(network).thresholds
   const judged = assess(result, { ...known, confirmation: unconfirmed(now) }, standings, thresholds, now)
-  // Heads of earlier polls are no result of this one.
+  // Heads of earlier polls are not results of this one.
   const heads = judged.heads.filter((head) => standings.some(({ shard }) => shard === head.shard))
   const health = { ...judged, heads, verdict: isOwnFault(result) ? null : judged.verdict }
   const forked = known.conditions.find(({ code }) => code === 'forked')
   return forked === undefined || health.heads.length === 0 ? health : withCondition(health, forked)
 }
 
-/** What the polls of the schedule know about the network. */
+/** What the scheduled polls know about the network. */
 export interface NetworkContext {
   readonly network: Network
   readonly heads: readonly Pick<NetworkReference, 'shard' | 'height' | 'confirmedHeight' | 'blockTimeMs'>[]
@@ -36,7 +36,7 @@ export interface NetworkContext {
   readonly alone: ReadonlySet<Shard>
 }
 
-/** What a single round of polls says of every endpoint: each is compared with all others, in whatever order they answered. */
+/** Judges one round of polls, twice each, so that each endpoint is compared with all others in any order of answers. */
 export function judgeRound(network: Network, results: readonly PollResult[], now: UnixMs): readonly Health[] {
   const endpoints = results.map((result) => result.endpoint)
   const view = createNetworkView(withoutConfirmation(network), endpoints, now)

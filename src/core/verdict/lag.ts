@@ -1,20 +1,20 @@
 import type { Network, Thresholds } from '../network.ts'
 
-/** How far an endpoint is behind, in blocks: behind the reference head, and behind what half of the endpoints have. */
+/** Blocks behind the reference head, and behind the highest block that half of the endpoints have. */
 export interface Lag {
   readonly lagBlocks: number
   readonly lagConfirmed: number
 }
 
 /**
- * The rule of `lagging`: it begins `lag_blocks` behind what half of the endpoints have, so that a few endpoints ahead make no other
- * late. It ends `lag_recover_blocks` behind the reference head.
+ * Lagging begins `lag_blocks` behind what half of the endpoints have, so that a few endpoints ahead make no other late.
+ * It ends `lag_recover_blocks` behind the reference head.
  */
 export function isLagging({ lagBlocks, lagConfirmed }: Lag, wasLagging: boolean, thresholds: Thresholds): boolean {
   return wasLagging ? lagBlocks > thresholds.lagRecoverBlocks : lagConfirmed >= thresholds.lagBlocks
 }
 
-/** The lag of a head that is compared with a reference head of the schedule's polls. */
+/** Compares a head with the reference head of the scheduled polls. Without a reference, the lag is 0. */
 export function lagBehind(
   height: number,
   reference: { readonly height: number; readonly confirmedHeight: number } | undefined,
@@ -25,7 +25,7 @@ export function lagBehind(
   }
 }
 
-/** The time that a block of lag stands for. A configured block time is better than a measured one, which is better than a default. */
+/** Block time for converting lag to time: a configured one is preferred to a measured one, and that to the default. */
 export function msPerBlock({ blockTimeMs, blockTimeGiven }: Network, measuredMs: number | null): number {
   return blockTimeGiven ? blockTimeMs : (measuredMs ?? blockTimeMs)
 }

@@ -7,37 +7,36 @@ import type { UnixMs } from '../time.ts'
 import type { ShardStanding } from './findings.ts'
 import { isLagging, msPerBlock } from './lag.ts'
 
-/** The chains of one network, one for each shard, and what they say of the network as a whole. */
+/** The chains of one network, one per shard, and the network's events that follow from them. */
 export interface NetworkChains {
   at(shard: Shard): ChainView | undefined
   /** An endpoint's position on a shard; `null` before its first head. */
   standing(shard: Shard, endpoint: string, wasLagging: boolean, now: UnixMs): ShardStanding | null
-  /** The same array as before while nothing has changed. */
+  /** Returns the same array if nothing has changed. */
   references(now: UnixMs): readonly NetworkReference[]
-  /** The shards on which no endpoint advances, though endpoints answer, and since when. */
+  /** Shards on which no endpoint advances although endpoints answer, and since when. */
   halts(now: UnixMs): readonly { readonly shard: Shard; readonly since: UnixMs }[]
-  /** Whether the endpoints of a shard disagree without a majority. */
+  /** Whether the endpoints of any shard disagree without a majority. */
   isForked(): boolean
-  /** The first shard where they do. Expensive on large networks. */
+  /** The fork of the first forked shard; `null` if there is none. Slow on large networks. */
   fork(): NetworkFork | null
   shift(ms: number): void
 }
 
-/** The head that the endpoints of a network agree on, for one shard. */
+/** The head that a network's endpoints agree on, for one shard. */
 export interface NetworkReference {
   readonly shard: Shard
   readonly height: number
-  /** The height that half of the endpoints have, never above `height`: an endpoint is late only behind this one. */
+  /** The height that half of the endpoints have, never above `height`; lagging is measured against it. */
   readonly confirmedHeight: number
   readonly hash: string | null
   readonly timestamp: UnixMs | null
-  /** How many different blocks its endpoints have at the newest height that most have reached. */
+  /** Number of different blocks at the newest height that most endpoints have reached; at least 1. */
   readonly branches: number
-  /** As measured; `null` until enough blocks were seen. */
+  /** Measured; `null` until enough blocks were seen. */
   readonly blockTimeMs: number | null
 }
 
-/** The endpoints of a shard disagree on its blocks, and no branch has a majority. */
 export interface NetworkFork extends Fork {
   readonly shard: Shard
 }
@@ -51,7 +50,7 @@ export function createNetworkChains(network: Network, endpoints: readonly Endpoi
     chains.set(shard, createChainView({ ...thresholds, blockTimeMs, recentMs, isAlone }))
   }
   let references: readonly NetworkReference[] = []
-  /** What `references` was made from. */
+  /** The values from which `references` was made. */
   let sources: readonly ReferenceSource[] = []
 
   return {
@@ -65,7 +64,7 @@ export function createNetworkChains(network: Network, endpoints: readonly Endpoi
       const lagging = isLagging(standing, wasLagging, thresholds)
       const blockMs = msPerBlock(network, chain.blockTimeMs())
       const lagMs = lagBlocks * blockMs
-      // Member by member: with a spread a poll takes 20 instead of 11 µs (bench/judging.ts, 10 × 100).
+      // Member by member: with a spread, a poll takes 20 instead of 11 µs (bench/judging.ts, 10 × 100).
       return {
         head,
         advancedAt,

@@ -1,9 +1,9 @@
 import type { State } from './condition.ts'
 
 /**
- * The state of a network from the states of its endpoints, and of the whole from the states of its networks: `up` if all known
- * ones are up, `down` if none of them is up or degraded, else `degraded`. Maintenance and unknown do not count, unless there is
- * nothing else: maintenance hides no outage, and an endpoint that was not polled yet makes no network look unhealthy.
+ * The state of a network by its endpoints, or of all networks: `up` if all are up, `down` if none is up or degraded,
+ * otherwise `degraded`. Maintenance and unknown count only if there is nothing else: maintenance hides no outage, and
+ * an endpoint that was not polled yet makes no network unhealthy.
  */
 export function networkState(states: Iterable<State>): State {
   let up = 0

@@ -9,31 +9,30 @@ import type { ShardStanding } from './findings.ts'
 import { type Health, unpolled } from './health.ts'
 import { createNetworkChains, type NetworkChains } from './network-chains.ts'
 
-/** One network: its chains, and the health of its endpoints. Pure: what it says follows from what it was given. */
+/** One network: its chains and the health of its endpoints. Without clock or I/O: same calls, same results. */
 export interface NetworkView extends Pick<NetworkChains, 'references' | 'halts' | 'isForked' | 'fork'> {
   readonly network: Network
-  /** Which further blocks a poll that has read these heads must ask for. */
+  /** The further blocks that a poll with these heads must request. */
   compare(endpoint: string, heads: readonly ShardHead[]): readonly Comparison[]
-  /** Judges an endpoint by a poll; `null` for an unknown endpoint. `timed`: the node is responsible for how long the poll took. */
+  /** Judges a poll; `null` if the endpoint is unknown. `timed`: the poll's duration is the node's. */
   judge(result: PollResult, now: UnixMs, timed?: boolean): Judgement | null
-  /** A poll that says nothing about the node, by our own fault: the time from it on is unknown. */
+  /** Handles a poll that failed by our own fault: the state is unknown from then on. `null`: unknown endpoint. */
   discardPoll(endpoint: string, startedAt: UnixMs): Health | null
   health(endpoint: string): Health | undefined
-  /** What must survive a restart. */
+  /** The data to be saved for a restart; `null` if the endpoint is unknown. */
   snapshot(endpoint: string): SavedEndpoint | null
-  /** Continues from an earlier run: the state is unknown until the next poll. */
+  /** Continues from an earlier run. The state is unknown until the next poll. */
   restore(endpoint: string, saved: SavedEndpoint, now: UnixMs): void
-  /** Continues from the view that this one replaces, without a gap. */
+  /** Continues without a gap from the view that this one replaces. */
   takeOver(endpoint: string, from: NetworkView): void
-  /** The wall clock was stepped by so much, to `now`: no time has passed, and every state is unknown until the next poll. */
+  /** Adapts to a step of the wall clock to `now`: no time has passed, but states are unknown until the next poll. */
   shift(ms: number, now: UnixMs): void
 }
 
-/** What one poll has changed. */
 export interface Judgement {
   readonly health: Health
   readonly events: readonly ChainEvent[]
-  /** The poll found something worse than the verdict, which must be confirmed. */
+  /** The poll found something worse than the verdict, which an early poll can confirm. */
   readonly suspect: boolean
 }
 
@@ -47,7 +46,7 @@ export type ChainEvent =
       readonly previousHash: string
     }
 
-/** One endpoint as it is saved for a restart. Plain data: the names of its members are stored. */
+/** One endpoint, as saved for a restart. Plain data: stored with these member names. */
 export interface SavedEndpoint {
   readonly streaks: Health['confirmation']
   readonly lastPolledAt: UnixMs | null
