@@ -1,4 +1,4 @@
-/** Limits how many polls run at once: all of them, and those that share a host or a network. */
+/** Limits how many polls run at once, in total and for each shared limit. */
 export function createConcurrencyLimiter(concurrency: number) {
   let most = concurrency
   let running = 0
@@ -9,7 +9,7 @@ export function createConcurrencyLimiter(concurrency: number) {
       most = next
     },
 
-    /** Whether a poll with these limits can start, if only this share of every limit were there. */
+    /** Whether a poll with these limits can start if every limit is reduced to this share of itself. */
     hasRoom: (limits: readonly SharedLimit[], share: number): boolean =>
       running < most * share && limits.every((one) => (runningByName.get(one.name) ?? 0) < one.concurrency * share),
 
@@ -18,7 +18,7 @@ export function createConcurrencyLimiter(concurrency: number) {
       for (const { name } of limits) runningByName.set(name, (runningByName.get(name) ?? 0) + 1)
     },
 
-    /** Gives back what `acquire` took, also when the limits were reconfigured meanwhile. */
+    /** Releases what `acquire` took, even if the limits were reconfigured in the meantime. */
     release(limits: readonly SharedLimit[]): void {
       running--
       for (const { name } of limits) {
@@ -30,7 +30,7 @@ export function createConcurrencyLimiter(concurrency: number) {
   }
 }
 
-/** A limit that several endpoints share: those of a host, or of a network. */
+/** A limit that the endpoints of a host or of a network share. */
 export interface SharedLimit {
   readonly name: string
   readonly concurrency: number
@@ -38,7 +38,7 @@ export interface SharedLimit {
 
 export type ConcurrencyLimiter = ReturnType<typeof createConcurrencyLimiter>
 
-/** Runs on-demand polls within a share of the limits; each waits until there is room. */
+/** Runs on-demand polls within a share of the limits; each one waits until there is room. */
 export function createOnDemandPolls(limiter: ConcurrencyLimiter, share: number, ended: AbortSignal) {
   const waiting = new Set<WaitingPoll>()
 
@@ -53,7 +53,7 @@ export function createOnDemandPolls(limiter: ConcurrencyLimiter, share: number, 
   }
 
   return {
-    /** Polls as soon as there is room; gives up when the signal aborts before that. */
+    /** Polls as soon as there is room; gives up if the signal aborts before that. */
     run(limits: readonly SharedLimit[], signal: AbortSignal, poll: () => Promise<void>): Promise<OnDemandResult> {
       return new Promise((resolve) => {
         const signals = [signal, ended]
@@ -79,14 +79,12 @@ export function createOnDemandPolls(limiter: ConcurrencyLimiter, share: number, 
       })
     },
 
-    /** Starts the waiting polls for which there is room now. */
     startWaiting(): void {
       for (const entry of waiting) if (limiter.hasRoom(entry.limits, share)) entry.start()
     },
   }
 }
 
-/** What came of an on-demand poll: done, or why it did not start. */
 export type OnDemandResult =
   | { readonly kind: 'done' }
   | { readonly kind: 'unknown-item' }

@@ -1,13 +1,13 @@
 import { createTokenBucket } from '../core/token-bucket.ts'
 
-/** The items of a schedule by when they are due, taken no faster than a pace; and those that wait for a free poll since then. */
+/** Holds the items of a schedule until they are due, and releases them at a limited pace. */
 export function createDueQueue<T>() {
   const heap = createHeap<T>()
   const starts = createTokenBucket(SMALLEST_BURST, 0, 0)
   const waiting: T[] = []
 
   return {
-    /** At most this many items are taken per millisecond, however many are due at once. */
+    /** Limits how many items are taken per millisecond, however many are due at once. */
     setPace(perMs: number, now: number): void {
       starts.configure(Math.max(SMALLEST_BURST, perMs * BURST_MS), perMs, now)
     },
@@ -16,7 +16,7 @@ export function createDueQueue<T>() {
       heap.push(due, item)
     },
 
-    /** Takes out what is due, as far as the pace allows. `take` returns false for an item that does not count for the pace. */
+    /** Takes the due items that the pace allows. `take` returns false for an item that the pace does not count. */
     takeDue(now: number, take: (item: T, due: number) => boolean): void {
       for (let next = heap.peek(); next !== undefined && next.due <= now; next = heap.peek()) {
         if (starts.waitMs(1, now) > 0) return
@@ -25,19 +25,18 @@ export function createDueQueue<T>() {
       }
     },
 
-    /** The item's turn has come, but it has to wait for a free poll. */
+    /** Holds an item whose turn has come until a poll is free. */
     wait(item: T): void {
       waiting.push(item)
     },
 
-    /** Goes through the waiting items, first come first served. `start` returns false for an item that has to go on waiting. */
+    /** Offers the waiting items, first come first served. `start` returns false for an item that must keep waiting. */
     retryWaiting(start: (item: T) => boolean): void {
       let kept = 0
       for (const item of waiting) if (!start(item)) waiting[kept++] = item
       waiting.length = kept
     },
 
-    /** When the next item can be taken. */
     nextAt: (now: number): number =>
       Math.max(now + starts.waitMs(1, now), heap.peek()?.due ?? Number.POSITIVE_INFINITY),
     clear(): void {
@@ -46,12 +45,12 @@ export function createDueQueue<T>() {
   }
 }
 
-/** How many items can be taken at once, whatever the pace. */
+/** This many items can be taken at once, whatever the pace. */
 const SMALLEST_BURST = 8
-/** At a fast pace, as many items as are due within this time can be taken at once. */
+/** At a fast pace, all items that are due within this time can be taken at once. */
 const BURST_MS = 50
 
-/** A min-heap: with ten thousand items, a push or pop costs fourteen comparisons. */
+/** A min-heap: a push or pop takes at most about 14 swaps with ten thousand items. */
 function createHeap<T>() {
   const heap: { due: number; item: T }[] = []
   const dueAt = (at: number): number => heap[at]?.due ?? Number.POSITIVE_INFINITY

@@ -5,8 +5,8 @@ import type { WritableBoard } from '../state/board.ts'
 import type { Store, StoreJob } from '../store/store.ts'
 
 /**
- * Runs the store's calendar jobs with node-cron, in UTC, and never the same job twice at once. node-cron follows the wall clock: when
- * that is set back, jobs would wait until it catches up. Overdue jobs are therefore also found by the monotonic clock.
+ * Runs the store's calendar jobs with node-cron, in UTC, and never the same job twice at once. node-cron follows the
+ * wall clock and would delay jobs after that is set back, so overdue jobs are also found by the monotonic clock.
  */
 export function createHousekeeping({ store, clock, log }: HousekeepingDeps) {
   const tasks: ScheduledTask[] = []
@@ -51,7 +51,7 @@ export function createHousekeeping({ store, clock, log }: HousekeepingDeps) {
   }
 
   return {
-    /** Runs overdue jobs, then all jobs by their schedule. */
+    /** Runs the overdue jobs first, then all jobs on schedule. */
     async start(): Promise<void> {
       const lastRuns = await store.lastRuns()
       for (const { job, everyMs } of JOBS) {
@@ -66,7 +66,7 @@ export function createHousekeeping({ store, clock, log }: HousekeepingDeps) {
       watch = clock.after(WATCH_MS, () => void runOverdue())
     },
 
-    /** Cuts running jobs short. Waits at most two seconds for a job that a stuck disk keeps from ending. */
+    /** Stops running jobs after their current step; waits at most two seconds, since a stuck disk can block a job. */
     async stop(): Promise<void> {
       stopping.abort()
       watch?.cancel()
@@ -82,7 +82,7 @@ interface Job {
   readonly job: StoreJob
   /** Cron pattern in UTC. */
   readonly schedule: string
-  /** This long after its last run, the job is overdue. */
+  /** A job is overdue this long after its last run. */
   readonly everyMs: number
 }
 
@@ -90,7 +90,7 @@ const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 const DAY_MS = 24 * HOUR_MS
 
-/** Not at the full minute, when the cron jobs of other programs run. */
+/** No job starts at the full minute, when the cron jobs of other programs run. */
 const JOBS: readonly Job[] = [
   { job: 'roll-up', schedule: '20 */5 * * * *', everyMs: 5 * MINUTE_MS },
   { job: 'retention', schedule: '40 17 * * * *', everyMs: HOUR_MS },
@@ -101,7 +101,7 @@ const JOBS: readonly Job[] = [
 /** How often to look for jobs that are late because the clock was set or the machine was suspended. */
 const WATCH_MS = 10 * MINUTE_MS
 
-/** A step of a job takes about ten milliseconds, on a slow disk a hundred times as long. */
+/** A step of a job takes about 10 ms, and about a second on a slow disk. */
 const GRACE_MS = 2000
 
 export interface HousekeepingDeps {
@@ -110,7 +110,7 @@ export interface HousekeepingDeps {
   readonly log: Log
 }
 
-/** Refreshes the availability of every endpoint. It changes slowly, and computing it reads much; only after the start it is wanted sooner. */
+/** Refreshes the availability of every endpoint, at growing intervals, because it changes slowly and reads much. */
 export function createAvailabilityRefresh({ store, board, clock, log }: AvailabilityRefreshDeps) {
   let isStopped = false
   let timer: Timer | null = null

@@ -14,12 +14,13 @@ import type { WritableIncidentLog } from '../state/incident-log.ts'
 import { readIncident } from '../state/incident-log.ts'
 import type { IncidentRecord, Store } from '../store/store.ts'
 
+/** Turns judged polls into incidents, and stores and logs their changes. */
 export function createIncidentRecorder({ incidents, store, log }: IncidentRecorderDeps) {
   const book = createIncidentBook()
 
-  /** Since when branches can be compared, or all over again; of networks whose endpoints disagree. */
+  /** Since when at least two endpoints of a network can be compared; -Infinity once a fork was seen. */
   const comparedSince = new Map<string, UnixMs>()
-  /** When all endpoints of a network were last looked at, for what happens to all of it. */
+  /** When all endpoints of a network were last examined for network-wide incidents. */
   const lookedAt = new Map<string, UnixMs>()
 
   function keep(changed: readonly Incident[]): void {
@@ -36,7 +37,7 @@ export function createIncidentRecorder({ incidents, store, log }: IncidentRecord
         absorbed: absorbedBy !== null,
         value: incident,
       })
-      // An incident without recent changes may have left the log of recent ones.
+      // An incident without recent changes may no longer be in the log of recent ones.
       const wasOpen = before === undefined ? incident.changes.length > 1 : before.closedAt === null
       if (wasOpen !== (closedAt === null)) logChange(incident)
     }
@@ -49,21 +50,21 @@ export function createIncidentRecorder({ incidents, store, log }: IncidentRecord
   }
 
   return {
-    /** Continues where an earlier run ended; `maintained`: the end of the latest maintenance of each endpoint. */
+    /** Continues where an earlier run ended; `maintained` is the end of each endpoint's latest maintenance. */
     restore(records: readonly IncidentRecord[], maintained: ReadonlyMap<EndpointKey, UnixMs>): void {
       const known = records.flatMap((record) => readIncident(record.value) ?? [])
       book.restore(known, maintained)
       for (const incident of known) incidents.put(incident)
     },
 
-    /** After a judged poll, which began at `at`. */
+    /** Records the verdict of a poll that began at `at`. */
     judged(view: NetworkView, entry: BoardEntry, at: UnixMs, now: UnixMs): void {
       const { health } = entry
       const goneSince = health.confirmation.recent.at(-view.network.thresholds.recoverAfter)?.at ?? at
       keep(book.endpoint({ health, at, now, goneSince, maintainedUntil: maintainedUntil(entry, now) }))
     },
 
-    /** After a judged poll of this network: `entries` are all its endpoints. */
+    /** Records network-wide incidents after a judged poll; `entries` are all endpoints of the network. */
     standing(view: NetworkView, halts: Halts, entries: () => readonly BoardEntry[], now: UnixMs): void {
       const { name } = view.network
       const isForked = view.isForked()
@@ -106,12 +107,11 @@ export interface IncidentRecorderDeps {
 
 type Halts = ReturnType<NetworkView['halts']>
 
-/** Enough samples for a large network. */
 const MOST_SAMPLES = 64
 const MOST_NAMED = 8
-/** Looking at thousands of endpoints after every poll is expensive, and a second endpoint can join an incident a little later. */
+/** Examining thousands of endpoints after every poll is expensive; one may join an incident a little late. */
 const LOOK_AGAIN_AFTER_MS = 1000
-/** Both branches of a fork must be seen twice; after a start, a reload or silence that takes this long. */
+/** Both branches of a fork must be seen twice, which takes this long after a start, a reload or silence. */
 const FORK_KNOWN_AFTER_INTERVALS = 4
 
 function hasCause(incidents: readonly Incident[], cause: Incident['cause']): boolean {
@@ -119,8 +119,8 @@ function hasCause(incidents: readonly Incident[], cause: Incident['cause']): boo
 }
 
 /**
- * Whether on every shard one of the endpoints that stood still has a new block: a higher one, or a later one if the chain was set
- * back. Without any of those endpoints, the network counts as resumed.
+ * Whether, on every shard, an endpoint that stood still has a new block: a higher one, or a later one after the chain
+ * was set back. The network also counts as resumed if none of those endpoints is left.
  */
 function hasResumed(
   { changes, openedAt }: Incident,
@@ -154,7 +154,7 @@ function haltEvent(halts: Halts, heard: readonly BoardEntry[], now: UnixMs): Net
   }
 }
 
-/** If all other branches are in maintenance, no fork is left to judge. */
+/** Maintenance does not cover a fork while two or more branches have an endpoint outside maintenance. */
 function forkEvent(
   { shard, height, since, branches }: NetworkFork,
   heard: readonly BoardEntry[],
@@ -199,11 +199,11 @@ function samplesOf(entries: readonly BoardEntry[]): IncidentSample[] {
     .slice(0, MOST_SAMPLES)
 }
 
-/** Closed incidents to load: enough to recognise flapping endpoints. */
+/** Number of closed incidents to load: enough to recognise flapping endpoints. */
 const MOST_CLOSED = 1000
 const PAGE = 1000
 
-/** The incidents of earlier runs: all open ones, and those that were closed lately. */
+/** Loads the incidents of earlier runs: all open ones, and those closed recently. */
 export async function earlierIncidents(store: Pick<Store, 'incidents'>): Promise<readonly IncidentRecord[]> {
   const all: IncidentRecord[] = []
   let last: IncidentRecord | undefined
@@ -215,7 +215,7 @@ export async function earlierIncidents(store: Pick<Store, 'incidents'>): Promise
     })
     all.push(...page)
     last = page.at(-1)
-    // A short page is not always the last one: unreadable incidents are left out.
+    // A short page is not always the last one, because unreadable incidents are left out.
   } while (last !== undefined)
   return [...all, ...(await store.incidents({ open: false, limit: MOST_CLOSED }))]
 }

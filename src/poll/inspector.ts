@@ -9,9 +9,9 @@ import type { Board, BoardNetwork } from '../state/board.ts'
 import type { Scheduler } from './scheduler.ts'
 
 /**
- * On-demand polls for `/probe`, within the scheduler's limits, and not while the node limits our rate. Their results change no
- * verdict, counter, history or incident: a client that probes every second would otherwise confirm in seconds what has to
- * last for several intervals.
+ * Runs on-demand polls for `/probe`, within the scheduler's limits, and not while the node limits our rate. Their
+ * results change no verdict, counter, history or incident: a client that probes every second would otherwise confirm
+ * within seconds a state that must last for several intervals.
  */
 export function createInspector({ board, scheduler, prober, clock }: InspectorDeps): Inspect {
   const underWay = new Map<EndpointKey, Promise<Inspected>>()
@@ -70,7 +70,7 @@ export interface InspectorDeps {
   readonly clock: Clock
 }
 
-/** A check gets at least this long: with less time, its requests would only be cut off. */
+/** Minimum time for a check: with less, its requests would only be cut off. */
 const SHORTEST_CHECK_MS = 10
 
 function networkContextOf({ standing, endpoints }: BoardNetwork, endpoint: Endpoint): NetworkContext {

@@ -4,6 +4,7 @@ import type { UnixMs } from '../core/time.ts'
 import type { Log } from '../log.ts'
 import { type PlannedWindow, planMaintenance } from './maintenance-plan.ts'
 
+/** Plans the maintenance windows ahead, and reports when a period begins or ends. */
 export function createMaintenanceCalendar({ clock, log, onChange }: MaintenanceCalendarDeps) {
   let periodsAt: (now: UnixMs) => readonly MaintenancePeriod[] = () => []
   let running = new Map<string, MaintenancePeriod>()
@@ -25,7 +26,7 @@ export function createMaintenanceCalendar({ clock, log, onChange }: MaintenanceC
     onChange(periods, running.size !== before.size || [...running.keys()].some((key) => !before.has(key)))
   }
 
-  /** A window that begins again before it ends is logged once. */
+  /** Logs a window only once if its next period begins before the last one ends. */
   function logChange(
     before: ReadonlyMap<string, MaintenancePeriod>,
     after: ReadonlyMap<string, MaintenancePeriod>,
@@ -49,7 +50,6 @@ export function createMaintenanceCalendar({ clock, log, onChange }: MaintenanceC
   }
 
   return {
-    /** Replaces all windows. */
     configure(windows: readonly PlannedWindow[]): void {
       timer?.cancel()
       periodsAt = planMaintenance(windows)
@@ -67,13 +67,12 @@ export interface MaintenanceCalendarDeps {
   readonly clock: Clock
   readonly log: Log
   /**
-   * The periods that run now or begin soon, in the order of time. Called by `configure`, when a period begins or ends, and every
-   * hour. `changedNow`: the periods that run now are not those of the call before.
+   * Called by `configure`, when a period begins or ends, and every hour, with the periods that run now or begin soon,
+   * by time. `changedNow`: different periods run now than at the previous call.
    */
   readonly onChange: (periods: readonly MaintenancePeriod[], changedNow: boolean) => void
 }
 
-/** The horizon moves at least this often. */
 const PLAN_EVERY_MS = 3_600_000
 /** How often to look at the wall clock, since it can be set. */
 const LONGEST_NAP_MS = 60_000

@@ -5,7 +5,7 @@ import type { Board } from '../state/board.ts'
 import type { MaintainedTime } from '../store/store.ts'
 import { createRecurrence } from './recurrence.ts'
 
-/** Parses the windows once. The result returns the periods that run at a moment or begin within the horizon, by time. */
+/** Parses the windows once; the result returns the periods that run at `now` or begin within the horizon, by time. */
 export function planMaintenance(windows: readonly PlannedWindow[]): (now: UnixMs) => readonly MaintenancePeriod[] {
   const planned = windows.map((window) => ({ window, spans: spansOf(window.when) }))
 
@@ -18,7 +18,6 @@ export function planMaintenance(windows: readonly PlannedWindow[]): (now: UnixMs
       .sort((a, b) => a.from - b.from || a.until - b.until || compare(a.network, b.network) || compare(a.name, b.name))
 }
 
-/** A planned window, as configured, for each of these networks. */
 export interface PlannedWindow {
   readonly name: string
   readonly networks: readonly string[]
@@ -32,11 +31,11 @@ export interface PlannedWindow {
 /** The spans [from, until) of a window that run at `now` or begin soon. */
 type Spans = (now: UnixMs) => readonly { readonly from: UnixMs; readonly until: UnixMs }[]
 
-/** A weekly window always has a next period within this time. */
+/** A weekly window always begins again within this time. */
 const HORIZON_MS = 8 * 86_400_000
-/** Per window and network: a pattern for every minute must not fill the page. */
+/** Per window and network, so that a pattern that matches every minute does not fill the page. */
 const MOST_PERIODS = 100
-/** The part of these that can run at the same time. */
+/** At most this many of these periods run at `now`. */
 const MOST_RUNNING = 50
 
 function spansOf(when: PlannedWindow['when']): Spans {
@@ -48,7 +47,7 @@ function spansOf(when: PlannedWindow['when']): Spans {
       const { durationMs } = when
       const recurrence = createRecurrence(when.schedule, when.timeZone)
       return (now) => {
-        // All have the same duration: if too many run, the latest ones are kept, since they end last.
+        // All periods have the same duration: if too many run, the latest ones are kept, since they end last.
         const running = recurrence.latest(now - durationMs, now, MOST_RUNNING)
         const ahead = recurrence.first(now, now + HORIZON_MS, MOST_PERIODS - running.length)
         return [...running, ...ahead].map((from) => ({ from, until: from + durationMs }))
@@ -61,10 +60,10 @@ function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0
 }
 
-/** The store gets a period this long before it begins, which is longer than the time between two calls of the calendar. */
+/** The store gets a period this long before it begins: longer than the time between two calls of the calendar. */
 const NOTED_AHEAD_MS = 2 * 3_600_000
 
-/** The times of maintenance of every endpoint, now and soon, for the store. */
+/** Lists every endpoint's current and upcoming maintenance for the store. */
 export function maintainedTimes(periods: readonly MaintenancePeriod[], board: Board, now: UnixMs): MaintainedTime[] {
   return periods
     .filter(({ from }) => from <= now + NOTED_AHEAD_MS)

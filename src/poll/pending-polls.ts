@@ -1,11 +1,11 @@
 import type { EndpointKey } from '../core/endpoint.ts'
 import { type HostLocation, isWitnessFor } from '../core/observer/own-network.ts'
 
-/** Holds polls that cannot be decided yet. Those of one key are decided in the order in which they came. */
+/** Holds polls that cannot be decided yet; the polls of one key are decided in the order of arrival. */
 export function createPendingPolls<T, D extends string>({ decide, onDecided, onWaiting }: PendingPollsDeps<T, D>) {
   const waiting = new Map<string, T[]>()
 
-  /** Whether all of them are decided. */
+  /** Returns whether all of them are decided. */
   function settle(items: T[]): boolean {
     while (items.length > 0) {
       const item = items[0] as T
@@ -18,12 +18,12 @@ export function createPendingPolls<T, D extends string>({ decide, onDecided, onW
   }
 
   return {
-    /** How many keys wait. */
+    /** Number of keys with waiting polls. */
     get size() {
       return waiting.size
     },
 
-    /** Decides the poll at once if that is possible; else it waits. */
+    /** Decides the poll now if possible; otherwise it waits. */
     add(key: string, item: T): void {
       const before = waiting.get(key)
       if (before === undefined) {
@@ -40,12 +40,11 @@ export function createPendingPolls<T, D extends string>({ decide, onDecided, onW
       onWaiting(key, item)
     },
 
-    /** More is known: decides what can be decided now. */
+    /** Decides the polls that new information makes decidable. */
     review(): void {
       for (const [key, items] of waiting) if (settle(items)) waiting.delete(key)
     },
 
-    /** Drops the polls of all other keys. */
     retain(keys: ReadonlySet<string>): void {
       for (const key of waiting.keys()) if (!keys.has(key)) waiting.delete(key)
     },
@@ -55,7 +54,7 @@ export function createPendingPolls<T, D extends string>({ decide, onDecided, onW
 export interface PendingPollsDeps<T, D extends string> {
   readonly decide: (item: T) => D | 'undecided'
   readonly onDecided: (item: T, decision: D) => void
-  /** It has to wait until more is known. */
+  /** Called when the poll must wait for more information. */
   readonly onWaiting: (key: string, item: T) => void
 }
 
@@ -71,7 +70,7 @@ export function createWitnesses() {
       pollsPerMs = all.reduce((sum, { endpoint }) => sum + 1 / endpoint.intervalMs, 0)
     },
 
-    /** `null` where none can, or where the regular polls of many endpoints show it soon enough. */
+    /** `null` if no endpoint can, or if the regular polls of many endpoints will show it soon enough. */
     find({ endpoint, at }: Witness): Witness | null {
       if ((pollsPerMs * endpoint.intervalMs) / 4 > ENOUGH_WITNESSES) return null
       for (let tried = 0; tried < candidates.length; tried++) {
@@ -87,7 +86,7 @@ export interface Witness {
   readonly key: EndpointKey
   readonly endpoint: { readonly intervalMs: number }
   readonly at: HostLocation
-  /** Its latest poll was answered. */
+  /** Whether its latest poll was answered. */
   readonly answers: boolean
 }
 

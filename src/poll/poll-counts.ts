@@ -30,7 +30,7 @@ export function countEvent(event: ChainEvent, tally: Tally): void {
   counters.set(event.shard, (counters.get(event.shard) ?? 0) + 1)
 }
 
-/** Counters go on as long as they count the same things. */
+/** Keeps an endpoint's counters as long as they count the same things. */
 export function tallyFor(endpoint: Endpoint, earlier: CountedEndpoint | undefined): Tally {
   const same = (a: readonly unknown[], b: readonly unknown[]) =>
     a.length === b.length && a.every((x, at) => x === b[at])

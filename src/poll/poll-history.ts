@@ -10,9 +10,8 @@ import type { ChainEvent, NetworkView, SavedEndpoint } from '../core/verdict/net
 import type { Board } from '../state/board.ts'
 import type { PollRecord, Store } from '../store/store.ts'
 
-/** Queues for the store what it keeps of polls: their rows, replaced blocks, and what a restart needs. Nothing here waits or fails. */
+/** Queues poll rows, replaced blocks and the state that a restart needs for the store; nothing here waits or fails. */
 export function createPollHistory({ store, board }: PollHistoryDeps) {
-  /** Saves what a restart needs of the endpoint. */
   function save(kept: KeptEndpoint, at: UnixMs): void {
     const { key, network, name, view } = kept
     const saved = view.snapshot(name)
@@ -48,7 +47,7 @@ export function createPollHistory({ store, board }: PollHistoryDeps) {
         save(kept, at)
     },
 
-    /** A poll that says nothing about the node: its state is unknown from here on. */
+    /** Stores a poll that says nothing about the node, whose state is unknown from here on. */
     discarded(key: EndpointKey, result: PollResult): void {
       store.poll({ ...UNKNOWN, endpoint: key, at: result.startedAt, failure: firstFailure(result) })
     },
@@ -68,7 +67,7 @@ export interface KeptEndpoint {
   savedAt: UnixMs
 }
 
-/** A healthy endpoint's place on the chain is saved this often; a confirmed change is saved at once. */
+/** How often a healthy endpoint's position on the chain is saved; a confirmed change is saved at once. */
 const SAVE_EVERY_MS = 300_000
 
 const UNKNOWN = {
@@ -81,7 +80,7 @@ const UNKNOWN = {
   contiguousFailures: null,
 } as const
 
-/** Of a sharded endpoint, the shard that lags most. */
+/** For a sharded endpoint, records the shard that lags most. */
 function judgedRecord(endpoint: EndpointKey, health: Health, fresh: boolean, result: PollResult): PollRecord {
   const at = result.startedAt
   let furthest: HeadStanding | null = null
@@ -147,19 +146,19 @@ const Saved = z.object({
 
 const Planned = z.object({ maintainedUntil: Time.nullable() })
 
-/** Reads what an earlier run, maybe of another version, saved of an endpoint; `null` when it cannot be read. */
+/** Reads what an earlier run, maybe of another version, saved about an endpoint; `null` if it cannot be read. */
 export function readSaved(value: unknown): SavedEndpoint | null {
   const parsed = Saved.safeParse(value)
   return parsed.success ? parsed.data : null
 }
 
-/** When the planned maintenance ends in which the endpoint was saved; `null` outside of maintenance. */
+/** Reads when the maintenance during which the endpoint was saved ends; `null` outside maintenance. */
 export function readMaintainedUntil(value: unknown): UnixMs | null {
   const parsed = Planned.safeParse(value)
   return parsed.success ? parsed.data.maintainedUntil : null
 }
 
-/** Whether a restart would do the same with both: heights and times may differ. */
+/** Whether both lead to the same verdicts after a restart; heights and times may differ. */
 function confirmsTheSame(a: SavedEndpoint['streaks'], b: SavedEndpoint['streaks']): boolean {
   if (a === b) return true
   if (a.verdict !== b.verdict || a.traces.length !== b.traces.length || a.recent.length !== b.recent.length)

@@ -19,7 +19,7 @@ import { createPendingPolls, createWitnesses } from './pending-polls.ts'
 import { type CheckMetrics, countChecks, countEvent, tallyFor } from './poll-counts.ts'
 import { createPollHistory, firstFailure, type KeptEndpoint, readMaintainedUntil, readSaved } from './poll-history.ts'
 
-/** Polls one endpoint: asks the node, weighs and judges the result, and hands it to board, counters, store and incidents. */
+/** Polls one endpoint: asks the node, judges the result, and passes it to board, counters, store and incidents. */
 export function createPoller(deps: PollerDeps): Poller {
   const { prober, observer, board, incidents, store, metrics, pollSoon, clock, log } = deps
   const recorder = createIncidentRecorder({ incidents, store, log })
@@ -69,7 +69,7 @@ export function createPoller(deps: PollerDeps): Poller {
     if (suspect) pollSoon(key)
   }
 
-  /** The poll failed by our own fault: the endpoint's state is unknown from here on. */
+  /** Discards a poll that failed through our own fault: the endpoint's state is unknown from here on. */
   function discard({ entry, result }: CompletedPoll): void {
     const { endpoint, view } = entry
     const previous = view.health(endpoint.name)
@@ -141,15 +141,15 @@ export function createPoller(deps: PollerDeps): Poller {
       const startedAt = clock.monotonic()
       try {
         const answered = await prober.poll(entry.endpoint, signal, (heads) => entry.view.compare(entry.name, heads))
-        // Stopped or reconfigured meanwhile: the result is of no use.
+        // After a stop or a reload the result is useless.
         if (signal.aborted || polled.get(key) !== entry) return NO_WAIT
         const result = { ...answered, endpoint: entry.endpoint }
-        // Before the poll ends: what is noticed only now happened while it lasted.
+        // Called before the poll ends, so that what it notices counts as happening during the poll.
         deps.checkSelf()
         take({ entry, location: entry.at, startedAt, endedAt: clock.monotonic(), result })
         return { waitMs: waitMs(result) }
       } catch (error) {
-        // A bug of ours: it must neither end the other polls nor count against the node.
+        // A bug in Heartline must neither end the other polls nor count against the node.
         log.error({ ...names(entry.endpoint), error: placeOf(error) }, 'poll failed')
         return NO_WAIT
       }
@@ -178,24 +178,23 @@ export interface PollerDeps {
   readonly incidents: WritableIncidentLog
   readonly store: Pick<Store, 'poll' | 'amend' | 'hashChange' | 'saveHealth' | 'saveIncident'>
   readonly metrics: CheckMetrics
-  /** An endpoint replaced a block, or reported a lower height. */
+  /** Called when an endpoint replaced a block or reported a lower height. */
   readonly onChainEvent?: (network: string, event: ChainEvent) => void
-  /** A poll was judged: it was not discarded. */
+  /** Not called for discarded polls. */
   readonly onJudged?: (result: PollResult) => void
-  /** Gives the endpoint an early poll. */
   readonly pollSoon: (key: EndpointKey) => void
   readonly clock: Clock
   readonly log: Log
 }
 
 export interface Poller {
-  /** Replaces all networks. The endpoints of `kept` keep their health, the others start unknown. */
+  /** Replaces all networks. The endpoints in `kept` keep their health; the others start unknown. */
   configure(networks: readonly PolledNetwork[], kept: ReadonlySet<EndpointKey>): void
   /** Continues where an earlier run ended; the time between stays unknown. */
   restore(saved: readonly SavedHealth[], incidents: readonly IncidentRecord[]): void
   /** Never rejects. `waitMs`: how long the node asks for no requests. */
   poll(key: EndpointKey, signal: AbortSignal): Promise<{ readonly waitMs: number }>
-  /** The wall clock was set by this much: no chain has had that time. */
+  /** Call it when the wall clock was set by `ms`: chains have not had that time to make blocks. */
   shift(ms: number): void
   /** Queues what a restart needs of every endpoint. */
   saveAll(): void
@@ -206,13 +205,12 @@ export interface PolledNetwork {
   readonly endpoints: readonly { readonly endpoint: Endpoint; readonly at: HostLocation }[]
 }
 
-/** Stays the same object over a reload that does not touch the endpoint, so that a poll under way still counts. */
+/** Stays the same object over a reload that does not change the endpoint, so that a poll in progress still counts. */
 interface PolledEndpoint extends KeptEndpoint {
   endpoint: Endpoint
   at: HostLocation
   view: NetworkView
   tally: Tally
-  /** Its latest poll was answered. */
   answers: boolean
 }
 
@@ -222,7 +220,7 @@ interface CompletedPoll extends ObservedPoll {
 
 const NO_WAIT = Object.freeze({ waitMs: 0 })
 
-/** The endpoints of a network with a view of their own; those of `kept` go on with what they had before. */
+/** The endpoints of a network with their own view of it; those in `kept` keep their earlier state. */
 function polledOf(
   { network, endpoints }: PolledNetwork,
   before: ReadonlyMap<EndpointKey, PolledEndpoint>,

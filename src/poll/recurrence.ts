@@ -2,9 +2,9 @@ import { createTask, parse } from 'node-cron'
 import type { UnixMs } from '../core/time.ts'
 
 /**
- * The moments of a cron pattern in a time zone. node-cron parses the pattern and says which days it matches; if both day fields
- * are given, both must match. The times of such a day are computed here (docs/decisions/0017). A pattern for every hour also
- * begins in the hour that comes twice. Throws for a pattern that node-cron's `validate` rejects.
+ * Computes the start times of a cron pattern in a time zone (docs/decisions/0017). node-cron parses the pattern and
+ * matches days; if both day fields are given, both must match. An hourly pattern also begins in the repeated hour when
+ * the clock is put back. Throws for a pattern that node-cron's `validate` rejects.
  */
 export function createRecurrence(pattern: string, timeZone: string): Recurrence {
   const zone = createTimeZone(timeZone)
@@ -26,7 +26,7 @@ export function createRecurrence(pattern: string, timeZone: string): Recurrence 
     return months.has(date.getUTCMonth() + 1) && onDays.match(date)
   }
 
-  /** Adds the starts of one day, and may stop when there are `most`. `step`: forward or backward in time. */
+  /** Adds the starts of one day, and may stop at `most`. `step`: forward or backward in time. */
   function addDay(starts: UnixMs[], midnight: WallMs, [after, until, most]: Range, step: 1 | -1): void {
     if (!isOn(midnight)) return
     const day = zone.day(midnight)
@@ -68,11 +68,10 @@ export function createRecurrence(pattern: string, timeZone: string): Recurrence 
   }
 }
 
-/** The start times of a cron pattern. */
 export interface Recurrence {
-  /** The first ones of (after, until], in the order of time; at most `most`. */
+  /** The first start times in (after, until], in the order of time; at most `most`. */
   first(...range: Range): readonly UnixMs[]
-  /** The latest ones of (after, until], in the order of time; at most `most`. */
+  /** The latest start times in (after, until], in the order of time; at most `most`. */
   latest(...range: Range): readonly UnixMs[]
 }
 
@@ -81,7 +80,7 @@ type Range = readonly [after: UnixMs, until: UnixMs, most: number]
 const DAY_MS = 86_400_000
 const HOURS_A_DAY = 24
 
-/** Without duplicates: a pattern can name a number twice, and a skipped time can move to another one. */
+/** Removes duplicates: a pattern can name a number twice, and a skipped time can move to another one. */
 function ascending(numbers: readonly number[]): number[] {
   return [...new Set(numbers)].sort((a, b) => a - b)
 }
@@ -89,9 +88,8 @@ function ascending(numbers: readonly number[]): number[] {
 /** The time on a wall clock, as if that clock showed UTC. */
 type WallMs = number
 
-/** The wall clock of one time zone. */
 interface TimeZone {
-  /** Time on the clock at this moment, minus UTC. */
+  /** Local time minus UTC. */
   offsetAt(at: UnixMs): number
   /** Converts times of the day that begins at this midnight to moments. */
   day(midnight: WallMs): DayTimes
@@ -101,8 +99,8 @@ interface DayTimes {
   /** Whether the clock is changed on this day, or within half a day of it. */
   readonly changes: boolean
   /**
-   * When the clock shows this time. By RFC 5545, section 3.3.5: the first of two times; for a skipped time, the moment at which
-   * the clock would have shown it without the change.
+   * When the clock shows this time, by RFC 5545, section 3.3.5: the first of two moments; for a skipped time, the
+   * moment at which the clock would have shown it without the change.
    */
   first(wall: WallMs): UnixMs
   /** The second moment at which the clock shows this time, after it was put back; `null` if there is none. */
@@ -111,7 +109,7 @@ interface DayTimes {
 
 const SECOND_MS = 1000
 const HOUR_MS = 3_600_000
-/** From the zone furthest ahead of UTC to the one furthest behind. */
+/** Offsets from UTC range from +14 to -12 hours. */
 const MOST_AHEAD_MS = 14 * HOUR_MS
 const DAY_AND_MOST_BEHIND_MS = 36 * HOUR_MS
 
@@ -136,7 +134,7 @@ function createTimeZone(name: string): TimeZone {
     return wall - Math.floor(at / SECOND_MS) * SECOND_MS
   }
 
-  /** The first second of (from, to] with another offset than at `from`. */
+  /** The first second in (from, to] whose offset differs from the one at `from`. */
   function changeBetween(from: UnixMs, to: UnixMs, before: number): UnixMs {
     let low = from
     let high = to

@@ -13,14 +13,9 @@ export type { OnDemandResult } from './concurrency-limit.ts'
 export type { ScheduledItem } from './turns.ts'
 
 /**
- * Runs every item once per interval, on the monotonic clock: steps of the wall clock have no effect here.
- * First runs are spread over the interval. An item never overlaps itself: a turn that comes while it runs waits for its end. Any
- * other missed turn is skipped and counted, never made up for: after a stall, overdue items run once, at no more than twice
- * the usual pace, and then keep their rhythm.
- *
- * An item whose next poll is wanted soon gets an early turn, a quarter of its interval after the start of its last poll. Early
- * turns yield to the regular turns of all items: they have a pace of their own and half of every limit, and an early turn that
- * finds no free poll before the item's regular turn is dropped. They count neither as lag nor as skipped.
+ * Runs every item once per interval, on the monotonic clock, with first runs spread over the interval. A turn that
+ * comes while its item runs waits for the end of that run. Other missed turns are skipped and counted: after a stall,
+ * overdue items run once, at no more than twice the usual pace, and then keep their rhythm.
  */
 export function createScheduler({ clock, run, onLag, onSkip, concurrency }: SchedulerDeps): Scheduler {
   const limiter = createConcurrencyLimiter(concurrency)
@@ -91,7 +86,7 @@ export function createScheduler({ clock, run, onLag, onSkip, concurrency }: Sche
         const entry = known ?? newScheduleEntry(item)
         entry.item = item
         entries.set(item.key, entry)
-        // Multiples of the golden ratio fill an interval evenly, however many items come and go.
+        // Multiples of the golden ratio fill an interval evenly, however many items are added or removed.
         if (!keepsRhythm) turns.reschedule(entry, now + ((spread++ * GOLDEN_RATIO) % 1) * item.intervalMs, now)
       }
       turns.setPace(
@@ -137,7 +132,6 @@ export function createScheduler({ clock, run, onLag, onSkip, concurrency }: Sche
 
 export interface SchedulerDeps {
   readonly clock: Clock
-  /** Maximum number of concurrent polls. */
   readonly concurrency: number
   /** Polls one item; must not reject. `waitMs`: how long the node asks for no requests. */
   readonly run: (key: string, signal: AbortSignal) => Promise<{ readonly waitMs: number }>
@@ -147,20 +141,20 @@ export interface SchedulerDeps {
 }
 
 export interface Scheduler {
-  /** Replaces all items. An item that stays, with the same interval, keeps its rhythm. */
+  /** Replaces all items. An item with an unchanged interval keeps its rhythm. */
   configure(items: readonly ScheduledItem[], concurrency?: number): void
   start(): void
-  /** Gives the item an early turn, unless its regular turn comes sooner. */
+  /** Gives the item an early turn, a quarter of its interval after its last start, if no regular turn comes sooner. */
   pollSoon(key: string): void
   /**
-   * Runs `work` on this item outside of its turns, as soon as the limits leave room for an early turn, behind all waiting turns.
-   * Gives up when `signal` aborts before that. The signal that `work` gets aborts when the scheduler stops.
+   * Runs `work` on this item outside its turns, once the limits leave room for an early turn and no turn waits. Gives
+   * up if `signal` aborts before that. The signal passed to `work` aborts when the scheduler stops.
    */
   pollOnDemand(key: string, signal: AbortSignal, work: OnDemandWork): Promise<OnDemandResult>
-  /** Ends what runs, and resolves when nothing is left running. */
+  /** Aborts running polls, and resolves when all have ended. */
   stop(): Promise<void>
   readonly running: number
-  /** Wall time when it last looked for due items; `null` before. */
+  /** Wall time of the last look for due items; `null` before the first. */
   readonly lastRoundAt: number | null
   /** Whether every item configured at the start has been polled once. */
   readonly firstRoundDone: boolean
@@ -168,31 +162,29 @@ export interface Scheduler {
 
 export type OnDemandWork = (ended: AbortSignal) => Promise<{ readonly waitMs: number }>
 
-/** It looks at least this often, so that a stall can be seen from outside. */
+/** It wakes up at least this often, so that a stall can be seen from outside. */
 const LONGEST_NAP_MS = 1000
-/** Timers are coarse: one wake-up for everything that is due within this time saves most of them. */
+/** Timers are coarse: a shared wake-up for everything that is due within this time saves most of them. */
 const SHORTEST_NAP_MS = 2
 const GOLDEN_RATIO = 0.618_033_988_749_895
 
 interface PollRunsDeps extends Pick<SchedulerDeps, 'clock' | 'run' | 'onLag'> {
   readonly limiter: ConcurrencyLimiter
-  /** A poll has ended; `null` after an on-demand poll. */
+  /** Called when a poll has ended; `entry` is `null` after an on-demand poll. */
   readonly onEnd: (entry: ScheduleEntry | null, now: number) => void
 }
 
-/** The polls that are running. */
 function createPollRuns({ clock, run, onLag, limiter, onEnd }: PollRunsDeps) {
   const ended = new AbortController()
-  // Every poll in flight listens to it.
+  // Every poll in flight listens to this signal, so Node's warning about many listeners is turned off.
   setMaxListeners(0, ended.signal)
   const onDemandPolls = createOnDemandPolls(limiter, EARLY_SHARE, ended.signal)
   const inFlight = new Set<Promise<void>>()
 
   return {
-    /** `due` is `null` in an early turn. */
     start(entry: ScheduleEntry, due: number | null, now: number): void {
       const { key, limits } = entry.item
-      // A node that is slower than its interval delays only itself: that is no lag of ours.
+      // A node that is slower than its interval delays only itself, so that delay is not scheduler lag.
       if (due !== null && due > entry.endedAt) onLag(now - due)
       entry.running = true
       entry.startedAt = now

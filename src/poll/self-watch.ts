@@ -1,6 +1,6 @@
 import { type Clock, repeat } from '../clock.ts'
 
-/** Notices a wall clock that jumps, and a blocked event loop. A slow drift is not a jump. */
+/** Detects jumps of the wall clock and a blocked event loop; ignores slow drift. */
 export function watchSelf({ clock, onJump, onBlocked }: SelfWatchDeps) {
   let offset = clock.now() - clock.monotonic()
   let lookedAt = clock.monotonic()
@@ -27,7 +27,7 @@ const LOOK_EVERY_MS = 250
 
 export interface SelfWatchDeps {
   readonly clock: Clock
-  /** The wall clock was set by this much; negative: back. */
+  /** `byMs` is negative if the wall clock was set back. */
   readonly onJump: (byMs: number) => void
   /** Between these moments of the monotonic clock, the event loop was blocked or the process stopped. */
   readonly onBlocked: (from: number, to: number) => void

@@ -2,7 +2,11 @@ import type { SkipReason } from '../core/poll-result.ts'
 import type { ConcurrencyLimiter, SharedLimit } from './concurrency-limit.ts'
 import { createDueQueue } from './due-queue.ts'
 
-/** The turns of all items: regular ones once per interval, and early ones that yield to them. Says when a poll starts. */
+/**
+ * Decides when each poll starts. Regular turns come once per interval. Early turns yield to them: they have their own
+ * pace and half of every limit, and count neither as lag nor as skipped. An early turn that finds no free poll before
+ * the item's regular turn is dropped.
+ */
 export function createTurns({ limiter, start, onSkip, onEarlier }: TurnsDeps) {
   const regular = createDueQueue<ScheduleEntry>()
   const early = createDueQueue<ScheduleEntry>()
@@ -12,7 +16,7 @@ export function createTurns({ limiter, start, onSkip, onEarlier }: TurnsDeps) {
     regular.add(due, entry)
   }
 
-  /** Whether it starts, or waits for a free poll. */
+  /** Returns whether the poll starts or waits for a free poll. */
   function takeTurn(entry: ScheduleEntry, now: number): boolean {
     const { due } = entry
     const { key, intervalMs } = entry.item
@@ -21,8 +25,8 @@ export function createTurns({ limiter, start, onSkip, onEarlier }: TurnsDeps) {
     if (missed > 0) onSkip(key, 'late', missed)
     if (entry.waitingSince !== null) return skip(entry, entry.running ? 'overlap' : 'concurrency')
     if (entry.notBefore > now) return skip(entry, 'rate-limited')
-    // Two polls at nearly the same time must not confirm each other. To drop this turn would leave a suspect alone for an
-    // interval, so another early turn takes its place.
+    // Two polls at nearly the same time must not confirm each other. Another early turn replaces this turn, so that a
+    // suspect is not left alone for an interval.
     if (entry.startedEarly && now < entry.startedAt + earlyGapMs(entry)) {
       pollEarly(entry, now)
       return false
@@ -45,7 +49,6 @@ export function createTurns({ limiter, start, onSkip, onEarlier }: TurnsDeps) {
     return true
   }
 
-  /** Gives the item an early turn, unless its regular turn comes sooner. */
   function pollEarly(entry: ScheduleEntry, now: number): void {
     if (entry.running) {
       entry.pollAgainSoon = true
@@ -58,7 +61,7 @@ export function createTurns({ limiter, start, onSkip, onEarlier }: TurnsDeps) {
     onEarlier(at)
   }
 
-  /** False when it has to go on waiting. */
+  /** Returns false if the item must keep waiting. */
   function startRegular(entry: ScheduleEntry, now: number): boolean {
     if (entry.removed || entry.waitingSince === null) return true
     if (entry.notBefore > now) {
@@ -78,7 +81,7 @@ export function createTurns({ limiter, start, onSkip, onEarlier }: TurnsDeps) {
     return true
   }
 
-  /** First come, first served, but an item that waits for its host does not hold up the others. */
+  /** First come, first served, but an item that waits for its host does not delay the others. */
   function startWaiting(now: number): void {
     if (limiter.hasRoom(NONE, 1)) regular.retryWaiting((entry) => startRegular(entry, now))
     if (limiter.hasRoom(NONE, EARLY_SHARE)) early.retryWaiting((entry) => startEarly(entry, now))
@@ -91,7 +94,7 @@ export function createTurns({ limiter, start, onSkip, onEarlier }: TurnsDeps) {
       early.setPace(EARLY_PACE * perMs, now)
     },
 
-    /** Gives a new item, or one with a new interval, its next regular turn. */
+    /** Sets the next regular turn of an item that is new or has a new interval. */
     reschedule(entry: ScheduleEntry, due: number, now: number): void {
       enqueue(entry, due)
       if (entry.earlyDue === NEVER) return
@@ -99,7 +102,6 @@ export function createTurns({ limiter, start, onSkip, onEarlier }: TurnsDeps) {
       pollEarly(entry, now)
     },
 
-    /** Starts the polls that are due, or lets them wait. */
     takeDue(now: number): void {
       regular.takeDue(now, (entry, due) => !entry.removed && entry.due === due && takeTurn(entry, now))
       early.takeDue(now, (entry, due) => !entry.removed && entry.earlyDue === due && takeEarlyTurn(entry, now))
@@ -107,7 +109,6 @@ export function createTurns({ limiter, start, onSkip, onEarlier }: TurnsDeps) {
 
     pollEarly,
     startWaiting,
-    /** When the next turn can be taken. */
     nextAt: (now: number): number => Math.min(regular.nextAt(now), early.nextAt(now)),
 
     clear(): void {
@@ -119,46 +120,45 @@ export function createTurns({ limiter, start, onSkip, onEarlier }: TurnsDeps) {
 
 export interface TurnsDeps {
   readonly limiter: ConcurrencyLimiter
-  /** Starts a poll. `due` is `null` in an early turn. */
+  /** `due` is `null` in an early turn. */
   readonly start: (entry: ScheduleEntry, due: number | null, now: number) => void
   readonly onSkip: (key: string, reason: SkipReason, count: number) => void
-  /** An early turn was added at this time. */
+  /** Called when an early turn was added; `at` is its time. */
   readonly onEarlier: (at: number) => void
 }
 
 /** The pace at which overdue items run after a stall, as a multiple of the usual pace. */
 const CATCH_UP_PACE = 2
-/** A suspect has three early turns in an interval: if all items are suspects, they still get them, and catch up a little. */
+/** A suspect has three early turns per interval: this pace lets them catch up even if every item is a suspect. */
 const EARLY_PACE = 4
-/** Early turns leave the other half free, so that suspects that hang do not delay healthy items. */
+/** Early turns leave the other half of every limit free, so that suspects that hang do not delay healthy items. */
 export const EARLY_SHARE = 0.5
 const NONE: readonly never[] = []
 
-/** An item's place in the schedule. All times are of the monotonic clock. */
+/** An item's place in the schedule; all times are on the monotonic clock. */
 export interface ScheduleEntry {
   item: ScheduledItem
-  /** Its next regular turn. */
+  /** When its next regular turn is due. */
   due: number
   running: boolean
-  /** When its regular turn was due, while that waits for a free poll; else `null`. */
+  /** When the regular turn that waits for a free poll was due; `null` if none waits. */
   waitingSince: number | null
   hasRun: boolean
   startedAt: number
-  /** Its last poll was an early one. */
   startedEarly: boolean
   endedAt: number
-  /** The node asked to be polled no sooner than this. */
+  /** The node asked not to be polled before this time. */
   notBefore: number
   /** When its early turn is due; `NEVER` without one. */
   earlyDue: number
-  /** Its early turn has come, and waits for a free poll. */
+  /** Whether its early turn is due and waits for a free poll. */
   earlyWaits: boolean
-  /** While it runs, another poll of it was asked for. */
+  /** Whether another poll was requested while it runs. */
   pollAgainSoon: boolean
   removed: boolean
 }
 
-/** Something that is polled once per interval. Keys are unique. */
+/** Keys are unique. */
 export interface ScheduledItem {
   readonly key: string
   readonly intervalMs: number
@@ -190,12 +190,12 @@ function nextTurn({ due, item: { intervalMs } }: ScheduleEntry, now: number): nu
   return due + Math.max(1, Math.floor((now - due) / intervalMs) + 1) * intervalMs
 }
 
-/** The shortest time from the start of a poll to an early one. */
+/** The shortest time from the start of a poll to the start of an early one. */
 function earlyGapMs({ item }: ScheduleEntry): number {
   return item.intervalMs / 4
 }
 
-/** When an item that is not running can have an early turn; `NEVER` when its next turn comes sooner. */
+/** When an item that is not running can have an early turn; `NEVER` if its next regular turn comes sooner. */
 function earlyTurn(entry: ScheduleEntry, now: number): number {
   const { due, notBefore, item } = entry
   const waits = entry.earlyWaits || (entry.waitingSince !== null && notBefore <= now)

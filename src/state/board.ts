@@ -9,25 +9,24 @@ import { type Health, stateAt } from '../core/verdict/health.ts'
 
 export type { Availability, AvailabilityWindow } from '../core/verdict/availability.ts'
 
-/** The latest health and counters of every endpoint: the poller writes it; the metrics, the page and the gateway read it. */
+/** The latest health and counters of every endpoint, written by the poller and read by metrics, page and gateway. */
 export interface Board {
-  /** In the configured order. Only `configure` changes which networks and endpoints there are. */
+  /** In the configured order. Only `configure` adds or removes networks and endpoints. */
   networks(): readonly BoardNetwork[]
   network(name: string): BoardNetwork | undefined
   entry(network: string, endpoint: string): BoardEntry | undefined
   /** All current and future maintenance, in the order of time. */
   maintenance(): readonly MaintenancePeriod[]
-  /** Calls `listener` after every change, synchronously; returns the function that ends the subscription. */
+  /** Calls `listener` synchronously after every change; returns a function that ends the subscription. */
   subscribe(listener: (change: BoardChange) => void): () => void
 }
 
-/** The board as the poller and the daemon see it. */
 export interface WritableBoard extends Board {
-  /** Replaces all networks and endpoints. Endpoints that were there before keep their availability. */
+  /** Replaces all networks and endpoints. Known endpoints keep their availability. */
   configure(
     networks: readonly { readonly network: Network; readonly fresh: readonly { health: Health; tally: Tally }[] }[],
   ): void
-  /** `verdictChanged`: the state or the set of conditions differs from before. Returns the entry, if the endpoint has one. */
+  /** `verdictChanged`: the state or the set of conditions differs from before. Returns the entry, if any. */
   put(health: Health, verdictChanged: boolean): BoardEntry | undefined
   putStanding(standing: NetworkStanding, changed: boolean): void
   putAvailability(of: ReadonlyMap<EndpointKey, Readonly<Record<AvailabilityWindow, Availability>>>): void
@@ -126,7 +125,7 @@ interface NetworkEntry {
 export interface ReferenceHead {
   readonly shard: Shard
   readonly height: number
-  /** The height that half of the endpoints have, never above `height`. */
+  /** The height that half of the endpoints have reached, never above `height`. */
   readonly confirmedHeight: number
   /** `null` until an endpoint at that height has reported it. */
   readonly hash: string | null
@@ -137,7 +136,6 @@ export interface ReferenceHead {
   readonly blockTimeMs: number | null
 }
 
-/** The state of one network after the latest polls. */
 export interface NetworkStanding {
   readonly network: Network
   /** One for each shard that has a reference head, in the configured order. */
@@ -186,7 +184,7 @@ export interface CheckTally {
   lastOk: boolean | null
 }
 
-/** The counters of one endpoint. They are removed with the endpoint, so that no series leaks. */
+/** The counters of one endpoint, removed with it so that no series leaks. */
 export interface Tally {
   stateChanges: number
   readonly checks: Map<CheckName, CheckTally>

@@ -4,20 +4,19 @@ import { endpointKey } from '../core/endpoint.ts'
 import type { Incident } from '../core/incident/incident.ts'
 import { CONDITION_CODES, VERDICTS } from '../core/verdict/condition.ts'
 
-/** The open incidents, and recently changed ones that may not be in the store yet. */
+/** Holds the open incidents, and recently changed ones that may not be in the store yet. */
 export interface IncidentLog {
-  /** Open incidents that are not part of another, the newest first. */
+  /** Open incidents that are not part of a network-wide one, newest first. */
   open(): readonly Incident[]
-  /** Recently changed incidents, including closed and absorbed ones: newer than those in the store. */
+  /** Recently changed incidents, including closed and absorbed ones; they may be newer than the stored versions. */
   recent(): readonly Incident[]
-  /** The open incident of this endpoint, even if it is part of a network-wide one. */
+  /** The endpoint's open incident, even if it is part of a network-wide one. */
   of(endpoint: { readonly network: string; readonly name: string }): Incident | null
-  /** Calls `listener` after every change, synchronously; returns the function that ends the subscription. */
+  /** Calls `listener` synchronously after every change; returns a function that ends the subscription. */
   subscribe(listener: (incident: Incident) => void): () => void
 }
 
 export interface WritableIncidentLog extends IncidentLog {
-  /** Adds or replaces the incident. */
   put(incident: Incident): void
 }
 
@@ -63,7 +62,7 @@ export function createIncidentLog(): WritableIncidentLog {
   }
 }
 
-/** An incident that the store kept; `null` where it is not valid: a file can be edited, damaged, or of another version. */
+/** Reads a stored incident; `null` if it is invalid: a file can be edited, damaged, or written by another version. */
 export function readIncident(value: unknown): Incident | null {
   const read = StoredIncident.safeParse(value)
   return read.success ? read.data : null

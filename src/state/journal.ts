@@ -2,19 +2,18 @@ import type { Clock } from '../clock.ts'
 import { MIN_STALL_MS } from '../core/observer/observer.ts'
 import { humanDuration, type UnixMs } from '../core/time.ts'
 
-/** What happened to Heartline itself and its machine, in the order of time: it explains gaps in the history. */
+/** Records what happened to Heartline and its machine, in the order of time, to explain gaps in the history. */
 export interface Journal {
   /** `lastWriteAt`: when an earlier run last wrote; 0 if there was none. */
   started(lastWriteAt: UnixMs): void
-  /** The process did not run for this long, until now. */
+  /** The process was suspended or blocked for this long, until now. */
   held(ms: number): void
-  /** The machine's clock was just set. */
   stepped(byMs: number): void
   reloaded(endpoints: number): void
   reloadRefused(): void
-  /** All current troubles, in words: each is one entry, from the first call that has it to the last. */
+  /** Sets all current troubles, as text; each trouble is one entry that lasts until a call without it. */
   troubles(now: readonly string[]): void
-  /** The newest first. */
+  /** Newest first. */
   entries(): readonly JournalEntry[]
 }
 
@@ -29,7 +28,7 @@ export interface JournalEntry {
 export const JOURNAL_KINDS = ['start', 'absence', 'hold', 'clock', 'trouble', 'reload', 'refusal'] as const
 export type JournalKind = (typeof JOURNAL_KINDS)[number]
 
-/** A machine whose clock is set all day makes many entries: the latest are enough. */
+/** Bounds the entries on a machine whose clock is set all day. */
 const MAX_ENTRIES = 200
 
 export function createJournal({ clock }: { readonly clock: Pick<Clock, 'now'> }): Journal {

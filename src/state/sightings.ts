@@ -4,48 +4,46 @@ import type { Shard } from '../core/network.ts'
 import type { Head, PollResult } from '../core/poll-result.ts'
 import type { UnixMs } from '../core/time.ts'
 
-/** When each endpoint was first seen at each recent block. Kept in memory only, and bounded whatever is configured. */
+/** Records when each endpoint was first seen at each recent block, in bounded memory only. */
 export interface Sightings {
   /** `undefined` until the endpoint has reported a head. */
   of(key: EndpointKey, shard: Shard): Sighted | undefined
 }
 
 export interface Sighted {
-  /** Its changes of head, the oldest first. */
+  /** Its head changes, oldest first. */
   readonly heads: readonly Sighting[]
-  /** Blocks requested from it to compare hashes, the oldest answer first. */
+  /** Blocks requested from it to compare hashes, oldest answer first. */
   readonly compared: readonly Block[]
 }
 
-/** The head changed to this one between `after`, when the previous answer was requested, and `at`, when this one arrived. */
+/** The head changed to this one between the request of the previous answer and the arrival of this one. */
 export interface Sighting {
   readonly head: Head
   readonly at: UnixMs
-  /** `null` for the first sighting: the head may have been there for any time. */
+  /** `null` for the first sighting: the head may have been there for any length of time. */
   readonly after: UnixMs | null
-  /** The height reported before. */
   readonly before: number | null
 }
 
 export interface WritableSightings extends Sightings {
-  /** Replaces the configured endpoints; the sightings of all others are dropped. */
+  /** Replaces the configured endpoints, and drops the sightings of all others. */
   retain(endpoints: readonly { readonly key: EndpointKey; readonly shards: readonly Shard[] }[]): void
   /** Adds a poll whose result is valid. */
   take(result: PollResult): void
-  /** The wall clock was set by this much. */
+  /** Call it when the wall clock was set by `ms`. */
   shift(ms: number): void
 }
 
-/** More than the page shows: skipped blocks have no sighting of their own. */
+/** More than the page shows, because skipped blocks have no sighting of their own. */
 const MAX_KEPT = 64
 const MIN_KEPT = 8
-/** For all endpoints together, about 10 MB: with very many endpoints each keeps fewer. */
+/** About 10 MB for all endpoints together; with very many endpoints, each keeps fewer. */
 const MAX_TOTAL = 100_000
 
 interface Row {
   heads: Sighting[]
   compared: Block[]
-  /** When the latest answer was requested. */
   requestedAt: UnixMs
 }
 

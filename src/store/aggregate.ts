@@ -22,7 +22,7 @@ export function createAggregator(db: Database.Database) {
     /** The longest time, in slots, that any result holds. */
     holdSlots: () => Math.ceil(((longestHold.get() as number | null) ?? 0) / SLOT_MS),
 
-    /** Five minutes, from the polls that started in them. */
+    /** Aggregates a slot from the polls that started in it and from the result that still holds from before. */
     fiveMinutes(endpointId: number, slot: number, rows: readonly HeldPoll[], holds: Holds): void {
       const carried = polls.carriedInto(slot, endpointId, holds)
       const [start, end] = [slot * SLOT_MS, (slot + 1) * SLOT_MS]
@@ -33,7 +33,7 @@ export function createAggregator(db: Database.Database) {
         intervals,
         maintenance.between(endpointId, start, end),
       )) {
-        // Maintenance is stored exactly, in its own table; buckets leave it out.
+        // Maintenance is stored exactly, in its own table, and is left out of buckets.
         if (state !== 'maintenance') addTime(bucket, state, fresh, to - from)
       }
       fiveMinutes.put(endpointId, slot, bucket)

@@ -34,8 +34,8 @@ export type AvailabilityReader = (endpoints: readonly EndpointKey[], now: number
 export type AvailabilityRow = readonly [EndpointKey, Readonly<Record<AvailabilityWindow, Availability>>]
 
 /**
- * Computes the four windows of many endpoints, from the coarsest buckets that fit and from polls that are not aggregated
- * yet. `Store.availability` says where a window begins; all shares are of the time from there to now.
+ * Computes all windows of many endpoints, from the coarsest buckets that fit and from polls that are not aggregated
+ * yet. `Store.availability` says where a window begins.
  */
 export function createAvailabilityReader(db: Database.Database): AvailabilityReader {
   const everyEndpoint = db.prepare('SELECT name, endpoint_id FROM endpoints').raw()
@@ -57,11 +57,11 @@ export function createAvailabilityReader(db: Database.Database): AvailabilityRea
   function addSum(resolution: Resolution, endpointId: number, from: number, to: number, parts: TimeParts): void {
     const row = sums[resolution.table].get(endpointId, from / resolution.widthMs, to / resolution.widthMs)
     const [upMs, degradedMs, downMs, freshMs] = row as [number, number, number, number]
-    // Maintenance has a table of its own, and counts in none of the shares.
+    // Maintenance has its own table, and counts in none of the shares.
     mergeTime(parts, { upMs, degradedMs, downMs, maintenanceMs: 0, freshMs })
   }
 
-  /** [from, to) must be aggregated, and begin and end on borders of five minutes. */
+  /** [from, to) must be aggregated, and begin and end on slot borders. */
   function addRange(endpointId: number, from: number, to: number, cursors: Cursors, parts: TimeParts): void {
     let at = from
     while (at < to) {
@@ -71,7 +71,7 @@ export function createAvailabilityReader(db: Database.Database): AvailabilityRea
     }
   }
 
-  /** The polls of the slots that are not aggregated, by endpoint, with the earlier one that still holds. */
+  /** The polls of slots that are not aggregated yet, by endpoint, with the earlier poll whose result still holds. */
   function recentPolls(endpointIds: ReadonlySet<number>, cursors: Cursors, now: number): Map<number, HeldPoll[]> {
     const found = new Map<number, HeldPoll[]>()
     const holdsOf = new Map<number, Holds>()
@@ -148,10 +148,10 @@ export function createAvailabilityReader(db: Database.Database): AvailabilityRea
   }
 }
 
-/** The shortest first. */
+/** Shortest first. */
 const WINDOWS = (Object.entries(AVAILABILITY_WINDOWS) as [AvailabilityWindow, number][]).sort((a, b) => a[1] - b[1])
 
-/** The first time from `wanted` on for which the stored history is exact. */
+/** The first time at or after `wanted` from which the stored history is exact. */
 function beginningOf(wanted: number, rawFromMs: number, cursors: Cursors): number {
   if (wanted >= rawFromMs) return wanted
   const gridMs = wanted >= cursors.fiveMinutesFrom * SLOT_MS ? SLOT_MS : HOUR.widthMs

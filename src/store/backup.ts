@@ -4,13 +4,13 @@ import Database from 'better-sqlite3'
 import { openReadOnly } from './database.ts'
 
 /**
- * Makes a consistent copy of a store, whether a daemon has it open or not. The copy is checked, and gets its name only when
+ * Makes a consistent copy of a store, even while a daemon has it open. The copy is checked, and gets its name only when
  * it is complete and on disk. Throws any error.
  */
 export async function backupStore(path: string, file: string): Promise<void> {
   const source = openReadOnly(path)
   try {
-    // One snapshot for the whole copy: without it the copy would restart at every write of the daemon.
+    // One snapshot for the whole copy: otherwise every write of the daemon would restart the copy.
     source.exec('BEGIN')
     source.prepare('SELECT count(*) FROM marks').get()
     await copyTo(source, file)
@@ -19,7 +19,7 @@ export async function backupStore(path: string, file: string): Promise<void> {
   }
 }
 
-/** Pages per step: 8 MiB; between two steps other calls are served. */
+/** Pages per step (8 MiB); other calls are served between two steps. */
 const PAGES_PER_STEP = 2048
 
 export async function copyTo(source: Database.Database, file: string): Promise<void> {

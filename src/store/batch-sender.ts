@@ -26,7 +26,7 @@ const FIRST_RETRY_MS = 250
 const LONGEST_RETRY_MS = 5000
 /** A write that takes longer counts as trouble, though it may still succeed. */
 const SLOW_MS = 5000
-/** After that many attempts the fault is in the batch itself, and it must not hold up all others. */
+/** After this many attempts the batch itself is at fault, and it must not block all others. */
 const MAX_ATTEMPTS = 20
 
 /** Sends the queued batches to the writer worker, one at a time, and retries after each trouble. */
@@ -56,7 +56,6 @@ export function createBatchSender(deps: BatchSenderDeps) {
     })
   }
 
-  /** Writing stops, and is retried later. */
   function failed(kind: StoreTrouble, code: string): void {
     if (trouble !== kind) log.warn({ trouble: kind, code }, 'the store cannot be written')
     trouble = kind
@@ -70,7 +69,7 @@ export function createBatchSender(deps: BatchSenderDeps) {
     attempts = 0
   }
 
-  /** Sends until nothing is due, or until something fails. Runs once at a time. */
+  /** Sends until nothing is due or something fails; never runs twice at once. */
   async function send(): Promise<void> {
     if (sentAt !== null) return
     sentAt = clock.monotonic()
@@ -113,7 +112,7 @@ export function createBatchSender(deps: BatchSenderDeps) {
     return countFailure(reply.trouble, reply.code)
   }
 
-  /** With nothing to write, opening and measuring the file shows whether the trouble is over. */
+  /** With nothing to write, opens and measures the file to find out whether the trouble is over. */
   async function canWriteAgain(): Promise<boolean> {
     const reply = await connection.callRunning('measure', { now: clock.now() })
     if (reply === undefined) return countFailure('other', 'thread-died')
@@ -124,7 +123,7 @@ export function createBatchSender(deps: BatchSenderDeps) {
 
   function countFailure(kind: StoreTrouble, code: string): false {
     writeFailures.set(kind, (writeFailures.get(kind) ?? 0) + 1)
-    // The death of the worker was reported when it happened.
+    // The worker's death was reported when it happened.
     if (code !== 'thread-died') failed(kind, code)
     for (const { resolve } of waiting) resolve()
     waiting = []
@@ -139,7 +138,7 @@ export function createBatchSender(deps: BatchSenderDeps) {
   return {
     failed,
 
-    /** Something was queued. */
+    /** Call it after queueing something. */
     wake(): void {
       if (trouble !== null || stopped) return
       if (queue.hasFullBatch && sentAt === null) void send()
@@ -155,13 +154,13 @@ export function createBatchSender(deps: BatchSenderDeps) {
       return written
     },
 
-    /** No retry is scheduled after it. */
+    /** Cancels retries, and schedules no new ones. */
     stop(): void {
       stopped = true
       timer?.cancel()
     },
 
-    /** The latest failure, until something was written again. */
+    /** The latest failure; `null` once a write has succeeded again. */
     trouble: (): StoreTrouble | null => trouble,
 
     status(): Pick<StoreStatus, 'trouble' | 'rowsWritten' | 'writeFailures'> {

@@ -7,44 +7,43 @@ import type { HashChange, IncidentRecord, MaintainedTime, PollRecord } from './s
 /** A batch is written in one transaction when it has this many polls, or when its oldest write has waited this long. */
 export const BATCH_ROWS = 500
 export const BATCH_WAIT_MS = 250
-/** A stuck disk may keep this many events of a batch waiting. */
+/** Maximum number of events of one batch that wait while the disk is stuck. */
 const BATCH_EVENTS = 2000
-/** JSON of incidents that may wait for a stuck disk; the oldest are dropped. */
+/** Maximum size of the incidents, as JSON, that wait while the disk is stuck; the oldest are dropped. */
 const MAX_INCIDENT_CHARS = 32 * 1024 * 1024
 
 /**
- * What waits for the disk, in order, in batches of one transaction each. Bounded: the oldest polls are dropped first. Of an
- * endpoint's saved health and of an incident only the latest waits, in the batch of the polls before it.
+ * A bounded queue of writes, in order, in batches of one transaction each; the oldest polls are dropped first. Only the
+ * latest version of an endpoint's saved health or of an incident waits, in the batch of the polls before it.
  */
 export interface BatchQueue {
   pushPoll(index: number, record: PollRecord): void
   pushEvent(event: WriteEvent): void
-  /** The oldest batch, which accepts nothing more; `null` when there is none. The same one until `done` or `discard`. */
+  /** The oldest batch, closed for new writes; `null` if there is none. The same one until `done` or `discard`. */
   take(): Batch | null
   /** The batch taken last is on disk. */
   done(): void
   /** The batch taken last can never be written. */
   discard(): void
-  /** Polls that wait. */
+  /** Number of waiting polls. */
   readonly rows: number
-  /** Polls and events that were dropped. */
+  /** Number of dropped polls and events. */
   readonly dropped: number
   readonly hasFullBatch: boolean
-  /** Number of the newest batch that holds anything; batches are written in the order of their numbers. */
+  /** Number of the newest batch that is not empty; batches are written in the order of their numbers. */
   readonly lastNumber: number
-  /** Everything up to this batch is done. */
+  /** All batches up to this number are done. */
   readonly doneNumber: number
 }
 
-/** One transaction. */
 export interface Batch {
-  /** See POLL_NUMBERS. */
+  /** POLL_NUMBERS numbers for each poll. */
   readonly polls: Float64Array
-  /** In order; each is written after that many of the polls. */
+  /** In order; each event is written after the first `after` polls. */
   readonly events: readonly { readonly after: number; readonly event: WriteEvent }[]
 }
 
-/** What is written besides polls. */
+/** A write other than a poll. */
 export type WriteEvent =
   | { readonly kind: 'register'; readonly registrations: readonly Registration[] }
   | {
@@ -62,7 +61,7 @@ export type WriteEvent =
   | { readonly kind: 'admin-call'; readonly call: AdminCall }
   | { readonly kind: 'maintain'; readonly at: UnixMs; readonly periods: readonly MaintainedTime[] }
 
-/** An endpoint of this process: its polls carry `index` instead of its name. */
+/** An endpoint registered by this process; polls refer to it by `index` instead of its name. */
 export interface Registration {
   readonly index: number
   readonly endpoint: EndpointKey
@@ -70,7 +69,7 @@ export interface Registration {
   readonly at: UnixMs
 }
 
-/** An incident with its value as JSON, as it is stored and sent between threads. */
+/** An incident whose value is JSON, as it is stored and sent between threads. */
 export type IncidentJson = Omit<IncidentRecord, 'value'> & { readonly json: string }
 
 interface OpenBatch {
@@ -78,7 +77,6 @@ interface OpenBatch {
   polls: Float64Array
   rows: number
   events: PlacedEvent[]
-  /** What `take` returned. */
   taken: Batch | null
 }
 
@@ -97,7 +95,7 @@ export function createBatchQueue({ maxRows }: { readonly maxRows: number }): Bat
   let events = 0
   let dropped = 0
   let writing = false
-  /** Events of which only the latest counts: by endpoint or incident, oldest first. */
+  /** Events of which only the latest is written, by endpoint or incident, oldest first. */
   const saved = new Map<string, SavedEvent>()
   let incidentChars = 0
 
@@ -112,7 +110,7 @@ export function createBatchQueue({ maxRows }: { readonly maxRows: number }): Bat
     return batch
   }
 
-  /** Its polls are lost; its events are still needed and go first in the next batch. */
+  /** Drops the polls of the oldest batch; its events are still needed and move to the next batch. */
   function dropOldest(): void {
     const at = writing ? 1 : 0
     const oldest = batches[at]
@@ -141,7 +139,7 @@ export function createBatchQueue({ maxRows }: { readonly maxRows: number }): Bat
     forget(key)
     saved.set(key, fresh)
     incidentChars += charsOf(fresh.event)
-    // The number of endpoints is bounded. Incidents, while a disk is stuck for weeks, are not.
+    // Saved health is bounded by the number of endpoints; incidents are not, if a disk is stuck for weeks.
     for (const [oldest, { event }] of saved) {
       if (incidentChars <= MAX_INCIDENT_CHARS) break
       if (event.kind !== 'save-incident' || oldest === key) continue
@@ -227,7 +225,7 @@ function charsOf(event: SavedEvent['event']): number {
   return event.kind === 'save-health' ? 0 : event.incident.json.length
 }
 
-/** Every registration, because polls refer to it; of the others the newest that one batch may hold. */
+/** Keeps every registration, because polls refer to it, and the newest other events that one batch may hold. */
 function newestOf(events: readonly PlacedEvent[]): PlacedEvent[] {
   let tooMany = events.filter(({ event }) => event.kind !== 'register').length - BATCH_EVENTS
   return events.filter(({ event }) => event.kind === 'register' || tooMany-- <= 0)

@@ -11,12 +11,12 @@ import { mergeTime, noTime, portionOf, type TimeParts } from '../core/verdict/av
 import type { PollRow } from './poll-columns.ts'
 import type { Resolution } from './resolution.ts'
 
-/** A stretch of one endpoint's time, aggregated. Maintenance is not in it: it has a table of its own. */
+/** A stretch of one endpoint's time, aggregated, without maintenance, which has its own table. */
 export interface Bucket extends TimeParts {
   polls: number
   readonly latencies: LatencyHistogram
   latencyMaxUs: number | null
-  /** The latest one seen. */
+  /** The latest height seen. */
   height: number | null
   lagBlocksMax: number | null
   heartbeatLagMaxMs: number | null
@@ -36,14 +36,14 @@ export function newBucket(): Bucket {
   }
 }
 
-/** Adds a poll, but not its time, part of which may belong to other buckets. Polls must come in the order of time. */
+/** Adds a poll without its time, part of which may belong to other buckets. Polls must come in the order of time. */
 export function addPoll(bucket: Bucket, row: PollRow): void {
   bucket.polls++
   if (row.latencyUs !== null) addLatency(bucket.latencies, row.latencyUs)
   addSeen(bucket, row.height, row.latencyUs, row.lagBlocks, row.heartbeatLagMs, row.contiguousFailures)
 }
 
-/** Adds a later stretch. */
+/** Adds a later bucket. */
 export function mergeBucket(into: Bucket, from: Bucket): void {
   mergeTime(into, from)
   into.polls += from.polls
@@ -51,7 +51,7 @@ export function mergeBucket(into: Bucket, from: Bucket): void {
   mergeSeen(into, from)
 }
 
-/** A part [fromMs, toMs) of a bucket of `wholeMs`. `open` is the same, without the time in maintenance. */
+/** A part [fromMs, toMs) of a bucket of `wholeMs`; `open` is the same part without the time in maintenance. */
 export interface Portion {
   readonly fromMs: number
   readonly toMs: number
@@ -60,8 +60,8 @@ export interface Portion {
 }
 
 /**
- * Adds a part of a bucket. Within a bucket the order of events is not stored: heights and maxima are reported for each of
- * its parts, and its polls are divided so that the parts sum up to the whole.
+ * Adds a part of a bucket. The order of events within a bucket is not stored, so every part reports the same height and
+ * maxima, and polls are divided so that the parts add up to the whole.
  */
 export function mergePortion(into: Bucket, from: Bucket, { fromMs, toMs, wholeMs, open }: Portion): void {
   mergeTime(into, portionOf(from, open.fromMs, open.toMs, open.wholeMs))
@@ -121,7 +121,7 @@ function cellsOf(bucket: Bucket): BucketCells {
     bucket.upMs,
     bucket.degradedMs,
     bucket.downMs,
-    // The stale part instead of the fresh one: it is mostly 0, which takes no space.
+    // The stale part is stored instead of the fresh one: it is mostly 0, which takes no space.
     bucket.upMs + bucket.degradedMs - bucket.freshMs,
     bucket.polls,
     encodeHistogram(bucket.latencies),
@@ -153,9 +153,8 @@ function bucketOf(cells: BucketCells): Bucket {
   return bucket
 }
 
-/** The stored buckets of one resolution. */
 export interface BucketTable {
-  /** An empty bucket has no row. */
+  /** Writes no row for an empty bucket. */
   put(endpointId: number, at: number, bucket: Bucket): void
   /** Removes the time of the buckets [first, end); their polls, heights and maxima stay. */
   blank(endpointId: number, first: number, end: number): void

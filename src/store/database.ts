@@ -10,20 +10,20 @@ export interface OpenedDatabase {
   readonly db: Database.Database
   /** `null` for a store in memory. */
   readonly inode: number | null
-  /** The last daemon did not close the store, and the file is too large to be checked at the start. */
+  /** Whether the last daemon did not close the store, and the file is too large to check at the start. */
   readonly wantsCheck: boolean
 }
 
 /** Older versions can corrupt a database in WAL mode that two connections have open. */
 const OLDEST_SQLITE = [3, 51, 3] as const
-/** A quick check reads the whole file, about 400 MB a second from memory; a start may take one second at most. */
+/** A quick check reads the whole file, at about 400 MB/s from memory; it may delay a start by one second at most. */
 const CHECKED_AT_START_BYTES = 64 * 1024 * 1024
 
 const MOST_PAGES = 2 ** 32 - 2
 
 export const IN_MEMORY = ':memory:'
 
-/** Opens the one writing connection. Throws what SQLite throws, or a StoreError where a person has to decide. */
+/** Opens the only writing connection. Throws SQLite's errors, or a StoreError if a person has to decide. */
 export function openDatabase(path: string, migrations: readonly Migration[], maxSizeBytes: number): OpenedDatabase {
   if (path !== IN_MEMORY) makeDirectoryOf(path)
   const db = new Database(path, { timeout: 250 })
@@ -31,7 +31,7 @@ export function openDatabase(path: string, migrations: readonly Migration[], max
     refuseOldSqlite(db)
     refuseNewerSchema(db, migrations)
     db.pragma('cell_size_check = ON')
-    // Before anything is written: a damaged file is kept unchanged for a person to examine.
+    // Checked before anything is written, so that a person can examine the damaged file unchanged.
     if (path !== IN_MEMORY) refuseDamaged(db, path)
     // Takes effect only before the first table is created.
     db.pragma('auto_vacuum = INCREMENTAL')
@@ -47,7 +47,7 @@ export function openDatabase(path: string, migrations: readonly Migration[], max
     db.pragma('trusted_schema = OFF')
     migrate(db, migrations)
     setQuota(db, maxSizeBytes)
-    // Without a limit `optimize` takes seconds on a large file. It runs as a job, not at the start.
+    // Without a limit, `optimize` takes seconds on a large file. It runs as a job, not at the start.
     db.pragma('analysis_limit = 400')
     const unclean = readCursor(db, 'clean') === 0
     setCursor(db, 'clean', 0)
@@ -60,7 +60,7 @@ export function openDatabase(path: string, migrations: readonly Migration[], max
   }
 }
 
-/** A connection that can only read; the file must exist. */
+/** Opens a read-only connection; the file must exist. */
 export function openReadOnly(path: string): Database.Database {
   const db = new Database(path, { readonly: true, fileMustExist: true, timeout: 250 })
   try {
@@ -76,7 +76,7 @@ export function openReadOnly(path: string): Database.Database {
   }
 }
 
-/** Below this limit SQLite can still delete, which it cannot do on a full disk. */
+/** At this limit SQLite can still delete, which it cannot do on a full disk. */
 export function setQuota(db: Database.Database, maxSizeBytes: number): void {
   const pageSize = db.pragma('page_size', { simple: true }) as number
   db.pragma(`max_page_count = ${Math.min(MOST_PAGES, Math.max(64, Math.floor(maxSizeBytes / pageSize)))}`)
@@ -95,7 +95,7 @@ export function moveAside(path: string, now: UnixMs): string {
   return `${path}${suffix}`
 }
 
-/** With SQLite's own code, so that `troubleOf` treats both alike. */
+/** Has SQLite's own code, so that `troubleOf` treats both alike. */
 class Damaged extends Error {
   readonly code = 'SQLITE_CORRUPT'
 }

@@ -3,16 +3,16 @@ import { dirname } from 'node:path'
 import Database from 'better-sqlite3'
 import { StoreError, type StoreTrouble } from './store.ts'
 
-/** The trouble that an error of SQLite or of the file system stands for. */
+/** Classifies an error of SQLite or of the file system. */
 export function troubleOf(error: unknown): StoreTrouble {
   const code = codeOf(error)
-  // A full disk also fails this way, when the WAL's index in shared memory has to grow.
+  // A full disk also causes SHMSIZE, when the WAL's index in shared memory has to grow.
   if (code.startsWith('SQLITE_FULL') || code === 'SQLITE_IOERR_SHMSIZE' || code === 'ENOSPC' || code === 'EDQUOT') {
     return 'full'
   }
-  // SQLite reports a process without a free file descriptor like a file that may not be opened.
+  // SQLite reports a lack of free file descriptors like a file that may not be opened.
   if (code.startsWith('SQLITE_CANTOPEN') && lacksDescriptors()) return 'other'
-  // Node reports ENOENT when it makes a directory and its parents on a read-only disk, EEXIST when a file is in the way.
+  // Node reports ENOENT for a new directory and its parents on a read-only disk, EEXIST if a file is in the way.
   if (
     /^(SQLITE_READONLY|SQLITE_CANTOPEN|SQLITE_PERM|SQLITE_AUTH|EROFS|EACCES|EPERM|ENOENT|ENOTDIR|EEXIST)/.test(code)
   ) {
@@ -33,13 +33,13 @@ function lacksDescriptors(): boolean {
   }
 }
 
-/** The code alone: messages may contain paths and values. */
+/** Returns only the error's code or name, because messages may contain paths and values. */
 export function codeOf(error: unknown): string {
   const code = error instanceof Error && 'code' in error ? error.code : undefined
   return typeof code === 'string' ? code : error instanceof Error ? error.name : 'unknown'
 }
 
-/** The kind of file system that a directory is on, as statfs(2) numbers them. */
+/** Returns the type of the directory's file system, as numbered in statfs(2). */
 export type FileSystemType = (directory: string) => number
 
 export const fileSystemType: FileSystemType = (directory) => statfsSync(directory).type
@@ -73,8 +73,8 @@ export interface StoreLock {
 }
 
 /**
- * One daemon per store: an exclusive transaction on a file beside it, held until exit. The kernel drops it with the
- * process, however that ends. Throws a StoreError when another process holds it.
+ * Limits a store to one daemon, by an exclusive transaction on a file beside it, which the kernel releases when the
+ * process ends for any reason. Throws a StoreError if another process holds the lock.
  */
 export function takeLock(path: string): StoreLock {
   makeDirectoryOf(path)
@@ -89,7 +89,7 @@ export function takeLock(path: string): StoreLock {
   return { release: () => db.close() }
 }
 
-/** On a full disk SQLite cannot even delete. Removing this reserve file gives it the space to do so. */
+/** On a full disk SQLite cannot even delete; removing this reserve file frees the space to do so. */
 const RESERVE_BYTES = 2 * 1024 * 1024
 /** The reserve itself must not fill the disk. */
 const FREE_BYTES_FOR_RESERVE = 8 * RESERVE_BYTES

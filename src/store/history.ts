@@ -34,8 +34,8 @@ import {
 import { type HistoryBucket, type HistoryQuery, MAX_HISTORY_BUCKETS } from './store.ts'
 
 /**
- * Answers from polls while they are kept, from five minutes before that, and from hours before those. Steps on the borders
- * of coarser buckets are read from these instead, which contain the same sums.
+ * Reads polls while they are kept, five-minute buckets before that, and hours before those. For steps on the borders of
+ * coarser buckets, it reads those instead, since they contain the same sums.
  */
 export type HistoryReader = (query: HistoryQuery, now: number) => HistoryBucket[]
 
@@ -101,7 +101,7 @@ export function createHistoryReader(db: Database.Database): HistoryReader {
       else if (source !== null) readBuckets(source, range, at, end)
       at = end
     }
-    // Planned maintenance counts even without polls, and where nothing else is kept any more.
+    // Planned maintenance counts even without polls, and even if nothing else is kept for that time.
     for (const { from, until } of maintenance) {
       const interval = { from: Math.max(from, query.from), to: Math.min(until, to), state: 'maintenance', fresh: false }
       addInterval(interval as Interval, steps)
@@ -112,7 +112,7 @@ export function createHistoryReader(db: Database.Database): HistoryReader {
 
 interface Range {
   readonly endpointId: number
-  /** All that may lie in a bucket of which only a part is read. */
+  /** All maintenance in any bucket of which only a part is read. */
   readonly maintenance: readonly TimeRange[]
   readonly steps: Steps
 }
@@ -147,12 +147,11 @@ function hourOf(time: number): number {
 }
 
 interface Source {
-  /** `null` where nothing is kept. */
+  /** `null` if nothing is kept. */
   readonly source: Resolution | 'polls' | null
   readonly end: number
 }
 
-/** Where to read the time from `at` on, and how far. */
 function nextSource(at: number, to: number, query: HistoryQuery, cursors: Cursors, rawFromMs: number): Source {
   const keptFrom = {
     days: cursors.hoursFrom * HOUR.widthMs,
@@ -171,12 +170,12 @@ function nextSource(at: number, to: number, query: HistoryQuery, cursors: Cursor
   return { source: null, end: Math.min(to, keptFrom.hours) }
 }
 
-/** The answer when nothing can be read. */
+/** The answer if nothing can be read. */
 export function unknownHistory(query: HistoryQuery): HistoryBucket[] {
   return createSteps(query).finished()
 }
 
-/** The number of buckets of the answer; a RangeError where they are too many or too small. */
+/** The number of buckets in the answer; throws a RangeError if they are too many or too small. */
 export function bucketsIn({ from, to, stepMs }: Omit<HistoryQuery, 'endpoint'>): number {
   const count = Math.max(0, Math.ceil((to - from) / stepMs))
   if (!(stepMs >= 1000) || !(count <= MAX_HISTORY_BUCKETS)) throw new RangeError('too many buckets, or too small')
@@ -184,7 +183,6 @@ export function bucketsIn({ from, to, stepMs }: Omit<HistoryQuery, 'endpoint'>):
 }
 
 interface Steps {
-  /** The bucket that contains the time. */
   at(time: number): Bucket
   endOf(time: number): number
   finished(): HistoryBucket[]

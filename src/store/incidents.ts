@@ -53,7 +53,7 @@ function incidentOf(row: Row): IncidentJson {
   return { ...row, absorbed: row.absorbed === 1 }
 }
 
-/** Fixed text only: values are bound by name. */
+/** Contains fixed text only: values are bound by name. */
 function conditionOf({ network, endpoint, open, during, after, partOf }: IncidentQuery): string {
   // The parts of a network-wide incident have no index: they are read only when a person opens that incident.
   const all = [partOf === undefined ? 'absorbed = 0' : `absorbed = 1 AND value ->> '$.absorbedBy' = @partOf`]

@@ -7,8 +7,8 @@ import { troubleOf } from './disk.ts'
 export type Integrity = 'sound' | 'damaged' | 'unreadable' | 'ended'
 
 /**
- * Runs quick_check on a file, in a process of its own. It reads the whole file in one call into SQLite, which takes minutes
- * on a large file and which a thread cannot interrupt: not even our process could end. A process can be killed.
+ * Runs quick_check on a file in a child process: one call into SQLite reads the whole file, which takes minutes on a
+ * large one. A thread cannot interrupt that call and would keep our process from ending; a child can be killed.
  */
 export function checkFile(path: string, signal: AbortSignal): Promise<Integrity> {
   if (signal.aborted) return Promise.resolve('ended')
@@ -32,14 +32,14 @@ export function checkFile(path: string, signal: AbortSignal): Promise<Integrity>
 }
 
 const FILE = fileURLToPath(import.meta.url)
-/** The build has JavaScript files; sources need a loader. */
+/** The build has JavaScript files; TypeScript sources need a loader. */
 const LOADER = FILE.endsWith('.ts')
   ? ['--import', pathToFileURL(createRequire(import.meta.url).resolve('tsx')).href]
   : []
 
 const EXIT = { sound: 0, damaged: 10, unreadable: 11 } as const
 
-// In the child process this file is the program.
+// In the child process, this file is the program.
 if (process.argv[1] === FILE) process.exitCode = EXIT[integrityOf(process.argv[2] ?? '')]
 
 function integrityOf(path: string): keyof typeof EXIT {

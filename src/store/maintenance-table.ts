@@ -20,7 +20,6 @@ export function createMaintenanceTable(db: Database.Database) {
     /** The ranges that reach into [from, to), in the order of time; none overlaps or touches the next. */
     between: (endpointId: number, from: number, to: number): TimeRange[] =>
       (select.all({ endpointId, from, to }) as [number, number][]).map(([start, until]) => ({ from: start, until })),
-    /** The endpoints with maintenance that ends after this time. */
     endpointsAfter: (at: number) => endpointsAfter.all(at) as number[],
     /** Replaces an endpoint's ranges that end at `from` or later. */
     replace(endpointId: number, from: number, ranges: readonly TimeRange[]): void {
@@ -30,13 +29,13 @@ export function createMaintenanceTable(db: Database.Database) {
   }
 }
 
-/** The plan after a change at this time: of the earlier plan only its past part remains. */
+/** Returns the plan after a change at this time, which keeps only the past part of the earlier plan. */
 export function replanned(earlier: readonly TimeRange[], planned: readonly TimeRange[], at: number): TimeRange[] {
   const past = earlier.map(({ from, until }) => ({ from, until: Math.min(until, at) }))
   return mergeRanges([...past, ...planned])
 }
 
-/** The time in the first list that is not in the second. In both, and in the result, no range overlaps the next. */
+/** The time in `ranges` that is not in `others`. In both, and in the result, no range overlaps the next. */
 export function onlyIn(ranges: readonly TimeRange[], others: readonly TimeRange[]): TimeRange[] {
   return ranges.flatMap(({ from, until }) => {
     const left: TimeRange[] = []

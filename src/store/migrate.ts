@@ -22,7 +22,7 @@ export function migrate(db: Database.Database, migrations: readonly Migration[])
   }
 }
 
-/** Refuses a file that a newer Heartline has written; reads only. */
+/** Throws for a file that a newer Heartline has written; only reads. */
 export function refuseNewerSchema(db: Database.Database, migrations: readonly Migration[]): void {
   const newest = migrations.at(-1)?.version ?? 0
   const found = schemaVersion(db)
@@ -34,7 +34,7 @@ export function refuseNewerSchema(db: Database.Database, migrations: readonly Mi
   }
 }
 
-/** The files `migrations/0001-….sql`, in order. Throws where a number is missing. */
+/** The files `migrations/0001-….sql`, in order. Throws if a number is missing. */
 export function readMigrations(directory = join(packageRoot, 'migrations')): readonly Migration[] {
   const names = readdirSync(directory)
     .filter((name) => /^\d{4}-[a-z0-9-]+\.sql$/.test(name))

@@ -12,8 +12,8 @@ import { createStoreWrites } from './store-writes.ts'
 import { createWriter } from './writer.ts'
 
 /**
- * Opens the history. Rejects with a StoreError where a person has to decide: the store is in use, was written by a newer
- * version, or cannot be written at all. After any other trouble, which `status()` shows, opening is retried until it works.
+ * Opens the history. Rejects with a StoreError if a person has to decide: the store is in use, was written by a newer
+ * version, or cannot be written at all. After any other trouble, which `status()` shows, opening is retried.
  */
 export async function openStore(options: StoreOptions): Promise<Store> {
   const { path, retention, maxSizeBytes, clock, log, onSpawn } = options
@@ -82,7 +82,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
 }
 
 export interface StoreOptions {
-  /** A file, whose directory is made when it is missing, or `:memory:`. */
+  /** A file, whose directory is made if it is missing, or `:memory:`. */
   readonly path: string
   readonly retention: Retention
   readonly maxSizeBytes: number
@@ -90,7 +90,7 @@ export interface StoreOptions {
   readonly log: Log
   /** Called for every batch that is on disk. */
   readonly onCommit?: (commit: { readonly rows: number; readonly durationMs: number }) => void
-  /** How many polls may wait for a disk that does not accept them. */
+  /** Maximum number of polls that wait for a disk that does not accept them. */
   readonly maxQueueRows?: number
   /** For tests, which have no network disk. */
   readonly fileSystemType?: FileSystemType

@@ -3,8 +3,8 @@ import { SLOT_MS, slotOf } from './resolution.ts'
 import type { PollRecord } from './store.ts'
 
 /**
- * What is measured by a poll and stored: the property of a PollRow, its column, and its value in a PollRecord. A new one
- * needs a line here, a migration that adds the column, and a property of PollRecord.
+ * The measured values that are stored: property of a PollRow, column, and value in a PollRecord. A new one needs a line
+ * here, a migration that adds the column, and a property of PollRecord.
  */
 const MEASURED = [
   ['latencyUs', 'latency_us', ({ latencyMs }) => (latencyMs === null ? null : latencyMs * 1000)],
@@ -17,7 +17,6 @@ const MEASURED = [
 const NAMES = MEASURED.map(([name]) => name)
 const VALUES: readonly ((record: PollRecord) => number | null)[] = MEASURED.map(([, , value]) => value)
 
-/** A stored poll as it is read. */
 export type PollRow = Pick<PollRecord, 'at' | 'state' | 'fresh' | 'failure'> & {
   readonly [measured in (typeof MEASURED)[number][0]]: number | null
 }
@@ -38,7 +37,7 @@ export function rowOf(cells: PollCells): PollRow {
   return row as unknown as PollRow
 }
 
-/** Numbers of one poll in a batch: the endpoint's index, its time, its outcome, then what was measured, NaN for null. */
+/** Count of numbers per poll in a batch: endpoint index, time, outcome, then the measured values, NaN for null. */
 export const POLL_NUMBERS = 3 + MEASURED.length
 
 export function encodePoll(polls: Float64Array, from: number, index: number, record: PollRecord): void {
@@ -59,7 +58,7 @@ export function timeOf(polls: Float64Array, from: number): number {
   return polls[from + 1] ?? 0
 }
 
-/** The values of POLL_COLUMNS of the poll whose numbers begin at `from`. */
+/** The values of POLL_COLUMNS for the poll whose numbers begin at `from`. */
 export function columnValues(polls: Float64Array, from: number): (number | null)[] {
   const at = timeOf(polls, from)
   const slot = slotOf(at)
@@ -71,7 +70,7 @@ export function columnValues(polls: Float64Array, from: number): (number | null)
   return cells
 }
 
-/** On disk, in two bits: never change the order. `maintenance` is planned time, not the result of a poll. */
+/** Stored in two bits: never change the order. `maintenance` is planned time, not the result of a poll. */
 const POLL_STATES = ['up', 'degraded', 'down', 'unknown'] as const satisfies readonly PollRecord['state'][]
 const NOT_FRESH = 4
 const FAILURE_SHIFT = 8

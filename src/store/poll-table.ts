@@ -8,7 +8,7 @@ import type { PollsQuery, StoredPoll } from './store.ts'
 /** Reads stored polls, of one endpoint or of many, together with how long each result holds. */
 export interface PollTable {
   holds(endpointId: number): Holds
-  /** The poll whose result may still hold when the slot begins; `null` when there is none. */
+  /** The poll whose result may still hold when the slot begins; `null` if there is none. */
   carriedInto(slot: number, endpointId: number, holds: Holds): HeldPoll | null
   /** In the order of time. */
   inSlot(slot: number, endpointId: number, holds: Holds): HeldPoll[]
@@ -16,11 +16,11 @@ export interface PollTable {
   bySlot(slot: number, firstId: number, lastId: number): Map<number, PollRow[]>
   /** The endpoints that have polls in any of the slots [first, last], ascending. */
   endpointsIn(first: number, last: number): number[]
-  /** The first slot from `slot` on that has any poll; `null` when there is none. */
+  /** The first slot at or after `slot` that has any poll; `null` if there is none. */
   nextSlot(slot: number): number | null
 }
 
-/** How long results of one endpoint hold, over the time that it was configured. */
+/** How long the results of one endpoint hold, which can change when it is configured again. */
 export interface Holds {
   at(time: UnixMs): number
   readonly longestMs: number
@@ -42,7 +42,7 @@ export function createPollTable(db: Database.Database): PollTable {
       `SELECT ${COLUMNS}, endpoint_id FROM polls WHERE slot = ? AND endpoint_id BETWEEN ? AND ? ORDER BY endpoint_id, offset_ms`,
     )
     .raw()
-  // Jumps from endpoint to endpoint along the key, past the other polls of each.
+  // Jumps along the key from endpoint to endpoint, past the other polls of each.
   const idsIn = db
     .prepare(
       `WITH RECURSIVE ids (id) AS (
@@ -123,7 +123,7 @@ export function createPollWriter(db: Database.Database) {
   const nextSlot = createSlotFinder(db)
 
   return {
-    /** The poll whose numbers begin at `from`; see POLL_NUMBERS. */
+    /** Adds the poll whose numbers begin at `from`; see POLL_NUMBERS. */
     add: (polls: Float64Array, from: number, endpointId: number) =>
       void add.run(...columnValues(polls, from), endpointId),
     amend(endpointId: number, from: UnixMs, to: UnixMs, verdict: number): void {
@@ -136,7 +136,6 @@ export function createPollWriter(db: Database.Database) {
   }
 }
 
-/** Answers with single polls of one endpoint. */
 export type PollReader = (query: PollsQuery) => StoredPoll[]
 
 export function createPollReader(db: Database.Database): PollReader {
@@ -149,7 +148,7 @@ export function createPollReader(db: Database.Database): PollReader {
     if (typeof endpointId !== 'number') return []
     const holds = table.holds(endpointId)
     const found: StoredPoll[] = []
-    // Slots below it are being deleted: some of their polls may be gone already.
+    // Earlier slots are being deleted: some of their polls may be gone already.
     const first = Math.max(slotOf(from), cursors().rawFrom)
     for (let slot = table.nextSlot(first); slot !== null && slot <= slotOf(to - 1); slot = table.nextSlot(slot + 1)) {
       for (const { latencyUs, holdMs: _, ...poll } of table.inSlot(slot, endpointId, holds)) {

@@ -5,14 +5,14 @@ import { createIncidentReader, type IncidentReader } from './incidents.ts'
 import { createPollReader, type PollReader } from './poll-table.ts'
 import type { Handlers, ReadCalls } from './workers.ts'
 
-/** What can be read from the store. */
+/** The queries that a store answers. */
 export interface Queries extends IncidentReader {
   readonly history: HistoryReader
   readonly polls: PollReader
   readonly availability: AvailabilityReader
 }
 
-/** Each answer sees one state of the store: in the middle of a roll-up polls would be counted twice, or not at all. */
+/** Each query reads one snapshot: in the middle of a roll-up, polls would be counted twice or not at all. */
 export function createQueries(db: Database.Database): Queries {
   return {
     history: db.transaction(createHistoryReader(db)),
@@ -22,7 +22,7 @@ export function createQueries(db: Database.Database): Queries {
   }
 }
 
-/** Answers the calls that only read; `answer` runs a query on an open store. */
+/** Handles the calls that only read; `answer` runs a query on an open store. */
 export function readHandlers(answer: <T>(query: (queries: Queries) => T) => T): Handlers<Omit<ReadCalls, 'backup'>> {
   return {
     history: ({ query, now }) => answer(({ history }) => history(query, now)),

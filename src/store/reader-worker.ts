@@ -9,7 +9,7 @@ import { type ReaderCalls, serveCalls } from './workers.ts'
 let path = ''
 let open: { readonly db: Database.Database; readonly queries: Queries; readonly inode: number } | null = null
 
-/** The worker that answers queries on a connection that cannot write: a slow one delays neither the writer nor the polls. */
+/** Answers queries on a read-only connection, so that slow queries delay neither the writer nor the polls. */
 if (parentPort !== null) {
   serveCalls<ReaderCalls>(parentPort, {
     open(wanted) {

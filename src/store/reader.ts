@@ -15,7 +15,7 @@ import {
 } from './workers.ts'
 import type { Writer } from './writer.ts'
 
-/** The methods of the store that read: what cannot be read is logged, and unknown or missing from the answer. */
+/** The store's read methods: data that cannot be read is logged, and unknown or missing from the answer. */
 export interface Reader {
   readonly methods: Pick<
     Store,
@@ -39,10 +39,9 @@ export function createReader(deps: ReaderDeps): Reader {
   const read: ReadCall = path === IN_MEMORY ? writer.call : workers.call
   const readApart: ReadCall = path === IN_MEMORY ? writer.call : workers.callApart
 
-  /** Logged, and not answered since: a page that is open asks again every few seconds. */
+  /** Failures logged since the last answer: an open page repeats its query every few seconds. */
   const failing = new Set<string>()
 
-  /** The answer, or `otherwise` when there is none. */
   function valueOf<T>(reply: Reply<T>, otherwise: T, message: string): T {
     if (reply.ok) {
       failing.delete(message)
@@ -106,19 +105,19 @@ type ReadCall = <K extends keyof ReadCalls>(kind: K, ask: ReadCalls[K]['ask']) =
 
 interface ReaderWorkers {
   readonly call: ReadCall
-  /** In a worker of its own, for calls that take long. */
+  /** Calls a worker of its own, for calls that take long. */
   readonly callApart: ReadCall
   end(): Promise<void>
 }
 
 const ENDED: Failed = { ok: false, trouble: 'other', code: 'closed' }
 
-/** Calls a worker that can only read. It is started when it is first needed, and again after it died. */
+/** Calls a read-only worker, which is started when it is first needed and again after it died. */
 function createReaderWorkers({ path, log, writer, onSpawn }: ReaderDeps): ReaderWorkers {
   let shared: CallableWorker<ReaderCalls> | null = null
   let ended = false
   const apart = new Set<CallableWorker<ReaderCalls>>()
-  /** A reader died, and none has answered since. */
+  /** Whether a reader died and none has answered since. */
   let deathLogged = false
 
   function spawn(onDeath: () => void): CallableWorker<ReaderCalls> {
@@ -165,7 +164,7 @@ function createReaderWorkers({ path, log, writer, onSpawn }: ReaderDeps): Reader
   }
 }
 
-/** `null` where its JSON is damaged. */
+/** `null` if the JSON is damaged. */
 function recordOf({ json, ...incident }: IncidentJson): IncidentRecord | null {
   const value = parsed(json)
   return value === undefined ? null : { ...incident, value }

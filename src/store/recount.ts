@@ -17,12 +17,11 @@ import {
   slotOf,
 } from './resolution.ts'
 
-/** How far the roll-up is. */
 export interface RollUpProgress {
   cursors(): Cursors
   /** The first slot from `slot` on, up to `end`, that has something to aggregate. */
   nextBusySlot(slot: number, end: number): number
-  /** The slot in progress; `null` between two. */
+  /** The slot in progress; `null` between two slots. */
   rolling(): number | null
 }
 
@@ -32,7 +31,7 @@ export type Recount = ReturnType<typeof createRecount>
 export function createRecount(aggregator: Aggregator, progress: RollUpProgress) {
   const { polls, tables } = aggregator
 
-  /** Polls of [from, to) were changed or arrived late: counts the buckets that they affect again. */
+  /** Recounts the buckets affected by polls in [from, to) that were changed or arrived late. */
   function redo(endpointId: number, from: number, to: number): void {
     const now = progress.cursors()
     const holds = polls.holds(endpointId)
@@ -72,8 +71,8 @@ export function createRecount(aggregator: Aggregator, progress: RollUpProgress) 
     redo,
 
     /**
-     * The maintenance plan has changed, and is written already. Where a border lies in a bucket whose polls are gone, the
-     * bucket loses the same share as its time.
+     * Applies a changed maintenance plan, which is already written. A bucket that is only partly in maintenance and
+     * whose polls are gone loses the same share as its time.
      */
     replan(endpointId: number, before: readonly TimeRange[], after: readonly TimeRange[]): void {
       const change = { endpointId, before, after }
@@ -84,7 +83,7 @@ export function createRecount(aggregator: Aggregator, progress: RollUpProgress) 
         blankCovered(tables.hours, HOUR, change, range)
         blankCovered(tables.days, DAY, change, range)
       }
-      // What is left are the buckets in which maintenance begins or ends.
+      // The remaining buckets are those in which maintenance begins or ends.
       const now = progress.cursors()
       const holds = polls.holds(endpointId)
       const rawFrom = readableRawFrom(now, holds.longestMs)
@@ -100,20 +99,18 @@ export function createRecount(aggregator: Aggregator, progress: RollUpProgress) 
   }
 }
 
-/** The plan of one endpoint before and after a change. */
 interface PlanChange {
   readonly endpointId: number
   readonly before: readonly TimeRange[]
   readonly after: readonly TimeRange[]
 }
 
-/** The buckets in which the ranges begin and end. */
 function edgesOf(ranges: readonly TimeRange[], widthMs: number): number[] {
   const borders = ranges.flatMap(({ from, until }) => [from, until - 1])
   return [...new Set(borders.map((at) => Math.floor(at / widthMs)))]
 }
 
-/** Buckets that now lie in maintenance as a whole contain no other time, so none of their polls has to be read. */
+/** Blanks buckets that now lie entirely in maintenance, without reading their polls. */
 function blankCovered(
   table: BucketTable,
   { widthMs }: Resolution,
@@ -127,8 +124,8 @@ function blankCovered(
 }
 
 /**
- * Takes new maintenance out of a bucket whose polls are gone: its states are assumed to be spread evenly over the time
- * outside maintenance. Once for each change of the plan.
+ * Takes new maintenance out of a bucket whose polls are gone, assuming that its states are spread evenly over the time
+ * outside maintenance. Call it once for each change of the plan.
  */
 function shrinkBucket(
   table: BucketTable,

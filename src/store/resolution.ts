@@ -15,7 +15,7 @@ export const SLOT_MS = FIVE_MINUTES.widthMs
 export const SLOTS_PER_HOUR = HOUR.widthMs / SLOT_MS
 export const HOURS_PER_DAY = DAY.widthMs / HOUR.widthMs
 
-/** A poll is stored when it ends, under its start time: a slot stays open this much longer for it. */
+/** A poll is stored when it ends, under its start time, so a slot stays open this much longer. */
 export const LATE_MS = 30_000
 
 export function slotOf(at: number): number {
@@ -23,8 +23,8 @@ export function slotOf(at: number): number {
 }
 
 /**
- * The range that is stored in each resolution, in its own buckets: `…From` is inclusive, `…To` exclusive. 0 where nothing
- * was deleted or aggregated yet.
+ * The stored range of each resolution, in its own buckets: [`…From`, `…To`); 0 until something is deleted or
+ * aggregated.
  */
 export interface Cursors {
   /** Slots before it are aggregated to five minutes, and to the hours and days that they complete. */
@@ -73,12 +73,12 @@ export function removeCursor(db: Database.Database, name: CursorName): void {
   db.prepare('DELETE FROM marks WHERE name = ?').run(name)
 }
 
-/** The first slot whose time is fully described by stored polls: a result that still holds from an earlier slot is stored too. */
+/** The first slot that stored polls describe fully, including results that still hold from earlier slots. */
 export function readableRawFrom({ rawFrom, rolledTo }: Cursors, longestHoldMs: number): number {
   return rawFrom === 0 ? 0 : Math.min(rolledTo, rawFrom + Math.ceil(longestHoldMs / SLOT_MS))
 }
 
-/** Hours and days are complete up to here. */
+/** The first hour that is not aggregated yet. */
 export function rolledHoursTo({ rolledTo }: Cursors): number {
   return Math.floor((rolledTo * SLOT_MS) / HOUR.widthMs)
 }

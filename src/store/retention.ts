@@ -21,12 +21,12 @@ export interface Retention {
   readonly hourMs: number
 }
 
-/** Where each resolution is to begin. */
+/** The new beginning of each resolution. */
 type Cuts = Pick<Cursors, 'rawFrom' | 'fiveMinutesFrom' | 'hoursFrom'>
 
 /**
- * What is deleted by age alone. Nothing is deleted before the next coarser resolution contains it; polls whose results may
- * still hold when the first remaining slot begins are kept.
+ * The history to delete by age alone. Nothing is deleted before the next coarser resolution contains it, and polls
+ * whose results may still hold when the first remaining slot begins are kept.
  */
 export function cutsByAge(retention: Retention, now: number, reach: Cursors, longestHoldMs: number): Cuts {
   const holdSlots = Math.ceil(longestHoldMs / SLOT_MS)
@@ -51,7 +51,7 @@ function allowed(wanted: Cuts, reach: Cursors, holdSlots: number): Cuts {
   return { rawFrom, fiveMinutesFrom, hoursFrom: Math.max(reach.hoursFrom, fullDays * HOURS_PER_DAY) }
 }
 
-/** Above the first share of `max_size` the oldest history is deleted early, down to the second share. */
+/** Above the first share of `max_size`, the oldest history is deleted early, down to the second share. */
 const FULL_SHARE = 0.95
 const TRIMMED_SHARE = 0.9
 /** A node that reports another hash at every poll must not displace the polls of all others. */
@@ -60,11 +60,11 @@ const HASH_CHANGES_SHARE = 0.02
 const HASH_CHANGE_BYTES = 200
 /** A caller of the admin API may call it in a loop. */
 const MOST_ADMIN_CALLS = 100_000
-/** Rows per transaction: about ten milliseconds. */
+/** Rows per transaction, which take about 10 ms. */
 const DELETED_AT_ONCE = 5000
 /** An incident can be some hundred kilobytes large. */
 const INCIDENTS_AT_ONCE = 50
-/** This many free pages, or this share of all, stay in the file: the next polls would only claim them again. */
+/** This share of pages, but at least FREE_PAGES, stays free in the file, since the next polls would claim them. */
 const FREE_SHARE = 0.02
 const FREE_PAGES = 50
 const PAGES_AT_ONCE = 200
@@ -72,7 +72,7 @@ const PAGES_AT_ONCE = 200
 export interface Retainer {
   /** One pass, as a series of short transactions. */
   pass(now: number): Generator<void>
-  /** The disk or the quota is full: deletes the oldest polls. Returns whether there is enough room now. */
+  /** Deletes the oldest polls when the disk or the quota is full; returns whether there is enough room now. */
   makeRoom(now: number): boolean
 }
 
@@ -90,24 +90,24 @@ export function createRetainer(
   const deleteDays = db.prepare('DELETE FROM days WHERE bucket < ? LIMIT ?')
   const deleteHashChanges = db.prepare('DELETE FROM hash_changes WHERE at_ms < ? LIMIT ?')
   const oldestHashChangeLeft = db.prepare('SELECT at_ms FROM hash_changes ORDER BY at_ms DESC LIMIT 1 OFFSET ?').pluck()
-  // Of the rows before the first remaining poll only the latest is needed.
+  // Of each endpoint's rows before the first remaining poll, only the latest is needed.
   const deleteHolds = db.prepare(
     `DELETE FROM holds WHERE from_ms <
        (SELECT max(later.from_ms) FROM holds AS later WHERE later.endpoint_id = holds.endpoint_id AND later.from_ms <= ?)`,
   )
-  // The health of an endpoint is saved again for as long as it is polled.
+  // An endpoint's health is saved again as long as it is polled.
   const deleteSaved = db.prepare('DELETE FROM saved_health WHERE at_ms < ? LIMIT ?')
   const deleteAdminCalls = db.prepare('DELETE FROM admin_calls WHERE at_ms < ? LIMIT ?')
   const oldestAdminCallLeft = db.prepare('SELECT at_ms FROM admin_calls ORDER BY at_ms DESC LIMIT 1 OFFSET ?').pluck()
   const deleteIncidents = db.prepare('DELETE FROM incidents WHERE closed_ms < ? LIMIT ?')
-  // Buckets do not contain maintenance: it goes when the last bucket that it lies in is gone.
+  // Buckets do not contain maintenance, so it is deleted together with the last bucket that it overlaps.
   const deleteMaintenance = db.prepare('DELETE FROM maintenance WHERE until_ms <= ? LIMIT ?')
 
   function holdMs(): number {
     return (longestHold.get() as number | null) ?? 0
   }
 
-  /** The cursors move first, so that no query reads what is being deleted. */
+  /** Moves the cursors first, so that no query reads rows that are being deleted. */
   function* cut(cuts: Cuts): Generator<void> {
     db.transaction(() => {
       setCursor(db, 'raw_from', cuts.rawFrom)
@@ -134,7 +134,7 @@ export function createRetainer(
     return { used: all - free, free, most: Math.floor(maxSizeBytes / size) }
   }
 
-  /** The oldest hour of polls; when no polls are left, a day of five minutes, then thirty days of hours. */
+  /** Cuts the oldest hour of polls; if no polls are left, a day of five-minute buckets, then thirty days of hours. */
   function nextTrim(): Cuts | null {
     const now = reach()
     const holdSlots = Math.ceil(holdMs() / SLOT_MS)
@@ -220,7 +220,7 @@ export function createRetainer(
   }
 }
 
-/** Runs all steps at once, each in a transaction of its own. */
+/** Runs all steps at once, each in its own transaction. */
 function finish(steps: Generator<void>): void {
   for (const _ of steps) continue
 }

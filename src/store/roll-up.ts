@@ -5,14 +5,14 @@ import { createRecount, type Recount } from './recount.ts'
 import { createCursorReader, HOURS_PER_DAY, LATE_MS, SLOTS_PER_HOUR, setCursor, slotOf } from './resolution.ts'
 import { createTrustedClock } from './trusted-clock.ts'
 
-/** Aggregates polls to five minutes, those to hours, and those to days. */
+/** Aggregates polls to five minutes, five minutes to hours, and hours to days. */
 export interface RollUp extends Recount {
   /**
-   * Everything that has ended by `now`, as a series of short transactions: the caller may write between two of them.
-   * Repeated after a crash it gives the same result.
+   * Aggregates everything that has ended by `now`, in short transactions; the caller may write between two of them.
+   * Repeating it after a crash gives the same result.
    */
   rollTo(now: number): Generator<void>
-  /** Everything stored, including the future of a clock that was set back. */
+  /** Aggregates everything stored, including polls in the future of a clock that was set back. */
   rollAll(): Generator<void>
 }
 
@@ -54,7 +54,7 @@ export function createRollUp(db: Database.Database, trustedClock = createTrusted
   }
 
   function* rollSlot(slot: number): Generator<void> {
-    // Endpoints that are no longer polled cost nothing.
+    // Only endpoints whose polls can reach into the slot are read.
     for (const chunk of chunksOf(polls.endpointsIn(slot - holdSlots(), slot))) {
       db.transaction(() => {
         const rowsOf = polls.bySlot(slot, chunk[0] ?? 0, chunk.at(-1) ?? 0)
@@ -92,7 +92,7 @@ export function createRollUp(db: Database.Database, trustedClock = createTrusted
     }
   }
 
-  /** The next slot with something to aggregate: slots without polls are skipped, however many there are. */
+  /** Finds the next slot with something to aggregate, and skips any number of slots without polls. */
   function nextBusySlot(slot: number, end: number): number {
     const polled = polls.nextSlot(slot - holdSlots() - 1)
     return polled === null ? end : Math.min(end, Math.max(slot, polled))

@@ -15,18 +15,16 @@ type WriteMethods =
   | 'adminCall'
   | 'maintain'
 
-/** The methods of the store that write: each puts something into the queue, and none of them waits, throws or blocks. */
+/** The store's write methods: each queues its write, and none waits, throws or blocks. */
 export interface StoreWrites {
   readonly methods: Pick<Store, WriteMethods>
-  /** Every endpoint registered so far. */
   registrations(): readonly Registration[]
-  /** Writes of endpoints that were never registered. */
+  /** Number of writes for endpoints that were never registered. */
   readonly dropped: number
 }
 
 export interface StoreWritesDeps {
   readonly queue: BatchQueue
-  /** Something was queued. */
   readonly wake: () => void
   readonly log: Log
 }
@@ -40,7 +38,7 @@ export function createStoreWrites({ queue, wake, log }: StoreWritesDeps): StoreW
     wake()
   }
 
-  /** Without a registration it is unknown how long a result of the endpoint holds. */
+  /** `null` if unregistered, since it is then unknown how long the endpoint's results hold. */
   function indexOf(endpoint: EndpointKey): number | null {
     const found = registered.get(endpoint)
     if (found !== undefined) return found.index

@@ -6,7 +6,6 @@ import type { UnixMs } from '../core/time.ts'
 import type { Availability, AvailabilityWindow } from '../core/verdict/availability.ts'
 import type { State } from '../core/verdict/condition.ts'
 
-/** One poll, to be stored. */
 export interface PollRecord {
   readonly endpoint: EndpointKey
   /** Start of the poll. */
@@ -15,7 +14,7 @@ export interface PollRecord {
   /** Neither lagging, stalled nor forked. */
   readonly fresh: boolean
   readonly latencyMs: number | null
-  /** On the worst shard, like the lag. */
+  /** The height on the worst shard, like the lag. */
   readonly height: number | null
   readonly lagBlocks: number | null
   readonly heartbeatLagMs: number | null
@@ -45,38 +44,38 @@ export interface SavedHealth {
 export interface IncidentRecord {
   readonly id: string
   readonly network: string
-  /** `null` for a network-wide one. */
+  /** `null` for a network-wide incident. */
   readonly endpoint: string | null
   readonly openedAt: UnixMs
   readonly closedAt: UnixMs | null
-  /** Part of a network-wide one, so not listed. */
+  /** Whether it is part of a network-wide incident, and so not listed. */
   readonly absorbed: boolean
   readonly value: unknown
 }
 
-/** Which incidents to list, newest first: by `openedAt`, then by `id`. */
+/** Filters for a list of incidents, newest first by `openedAt`, then by `id`. */
 export interface IncidentQuery {
   readonly network?: string
   readonly endpoint?: string
-  /** Only open ones, or only closed ones. */
+  /** `true` for open incidents only, `false` for closed ones only. */
   readonly open?: boolean
-  /** Only those open at some time in [from, to). */
+  /** Only incidents that were open at some time in [from, to). */
   readonly during?: { readonly from: UnixMs; readonly to: UnixMs }
-  /** Only those after this one in the list: the next page. */
+  /** Only incidents after this one in the list, for the next page. */
   readonly after?: { readonly openedAt: UnixMs; readonly id: string }
   /** Only the parts of this network-wide incident, which are not listed otherwise. */
   readonly partOf?: string
   readonly limit: number
 }
 
-/** Planned maintenance of one endpoint: [from, until) counts as `maintenance`, whatever the results of polls. */
+/** Planned maintenance of one endpoint: [from, until) counts as `maintenance`, regardless of poll results. */
 export interface MaintainedTime {
   readonly endpoint: EndpointKey
   readonly from: UnixMs
   readonly until: UnixMs
 }
 
-/** A stretch of history. Durations are milliseconds and sum to the width of the bucket; `null` where nothing was measured. */
+/** A stretch of history. Durations are milliseconds that sum to the bucket's width; `null` if nothing was measured. */
 export interface HistoryBucket {
   readonly start: UnixMs
   readonly upMs: number
@@ -110,18 +109,18 @@ export interface PollsQuery {
   readonly endpoint: EndpointKey
   readonly from: UnixMs
   readonly to: UnixMs
-  /** At most this many, the oldest first. */
+  /** At most this many, oldest first. */
   readonly limit: number
 }
 
-/** The most buckets that one query may ask for; more is a RangeError. */
+/** Maximum number of buckets in one query; more is a RangeError. */
 export const MAX_HISTORY_BUCKETS = 100_000
 
-/** Why writing fails right now. */
+/** Why writing currently fails. */
 export const STORE_TROUBLES = ['full', 'read-only', 'busy', 'io', 'corrupt', 'other'] as const
 export type StoreTrouble = (typeof STORE_TROUBLES)[number]
 
-/** Why a store is not opened at all: only a person can mend it. */
+/** Why a store is not opened at all; only a person can fix it. */
 export type StoreRefusal = 'store-in-use' | 'newer-schema' | 'sqlite-too-old' | 'read-only' | 'network-disk'
 
 export class StoreError extends Error {
@@ -162,13 +161,13 @@ export interface StoredEndpoint {
 
 /**
  * The history. Writes are queued: they never wait, throw or block. Reads are answered off the event loop. A broken disk
- * shows only in `status()`: what cannot be read is unknown, or missing from the answer.
+ * shows only in `status()`: data that cannot be read is unknown, or missing from the answer.
  */
 export interface Store {
-  /** The endpoints of the active configuration, before their first poll. Polls of unregistered endpoints are dropped. */
+  /** Call it with all configured endpoints before their first poll. Polls of unregistered endpoints are dropped. */
   register(endpoints: readonly StoredEndpoint[], at: UnixMs): void
   poll(record: PollRecord): void
-  /** Changes the state of polls in [from, to), when it is confirmed later. */
+  /** Changes the state of the polls in [from, to), when it is confirmed later. */
   amend(endpoint: EndpointKey, from: UnixMs, to: UnixMs, state: PollRecord['state'], fresh: boolean): void
   hashChange(change: HashChange): void
   saveHealth(saved: SavedHealth): void
@@ -179,19 +178,19 @@ export interface Store {
   /** For the audit log; kept as long as hours are. */
   adminCall(call: AdminCall): void
   /**
-   * The current plan: periods that have begun by `at` or begin soon. It replaces the earlier plan from `at` on; a period that
-   * is no longer planned counts until then. A period counts from its beginning, also when it is announced late or begins
-   * while the daemon is off. Counts are exact, except in a bucket whose polls are gone: it loses the same share as its time.
+   * Replaces the plan from `at` on with periods that have begun or begin soon; a cancelled period counts until `at`. A
+   * period counts from its beginning, even if it is announced late or began while the daemon was off. Counts are exact,
+   * except that a bucket whose polls are gone loses the same share of polls as of time.
    */
   maintain(periods: readonly MaintainedTime[], at: UnixMs): void
   /** Resolves when everything queued before the call is on disk, or writing has failed. */
   flush(): Promise<void>
 
-  /** Everything saved, including endpoints that are no longer polled. */
+  /** Includes endpoints that are no longer polled. */
   savedHealth(): Promise<readonly SavedHealth[]>
-  /** All, including stale ones. */
+  /** Includes stale aliases. */
   aliases(): Promise<readonly AliasRecord[]>
-  /** As written so far, without queued changes and absorbed incidents. */
+  /** Reads written incidents only, without queued changes and absorbed incidents. */
   incidents(query: IncidentQuery): Promise<readonly IncidentRecord[]>
   /** Finds absorbed incidents too. */
   incident(id: string): Promise<IncidentRecord | null>
@@ -199,8 +198,9 @@ export interface Store {
   /** Single polls, while they are still kept. */
   polls(query: PollsQuery): Promise<readonly StoredPoll[]>
   /**
-   * Of the known endpoints, in windows that end at `now`. While the polls of its beginning are kept, a window has its exact
-   * length. Later it starts with the first complete bucket: up to five minutes late, or an hour when those are gone too.
+   * Availability of the known endpoints, in windows that end at `now`. A window has its exact length while the polls of
+   * its beginning are kept; later it starts with the first complete bucket, up to five minutes late, or an hour late if
+   * the five-minute buckets are gone too.
    */
   availability(
     endpoints: readonly EndpointKey[],
@@ -209,11 +209,12 @@ export interface Store {
   /** When each job last succeeded. */
   lastRuns(): Promise<ReadonlyMap<StoreJob, UnixMs>>
   /**
-   * Whether the job succeeded; never rejects. Jobs run one after the other, between writes. The signal, or closing the
-   * store, stops the running job after its current step, and every waiting job: they can simply be run again.
+   * Returns whether the job succeeded; never rejects. Jobs run one after the other, between writes. The signal, or
+   * closing the store, stops the running job after its current step, and every waiting job; stopped jobs can be run
+   * again.
    */
   run(job: StoreJob, now: UnixMs, signal?: AbortSignal): Promise<boolean>
-  /** Makes a consistent copy while the daemon runs; rejects when that fails. */
+  /** Makes a consistent copy while the daemon runs; rejects if that fails. */
   backup(file: string): Promise<void>
   status(): StoreStatus
   /** Stops the jobs, writes what is queued, checkpoints, and releases the lock. */

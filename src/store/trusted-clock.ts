@@ -17,9 +17,9 @@ import {
 export type ClockVerdict = 'trusted' | 'doubted' | 'set-back'
 
 /**
- * Decides whether the wall clock is right. A clock that is days ahead for an hour must not delete history by age, and one
- * that starts in 1970 must not set the cursors back. A clock more than a day off the last trusted one is trusted after it
- * ran for a day. After weeks without a daemon this only delays deletion; polls are stored all the time.
+ * Decides whether the wall clock is right: one that is days ahead for an hour must not delete history by age, and one
+ * that starts in 1970 must not set the cursors back. A clock more than a day off the last trusted time is trusted after
+ * it ran for a day; after weeks without a daemon this delays deletion, but polls are always stored.
  */
 export function createTrustedClock(
   db: Database.Database,
@@ -29,7 +29,7 @@ export function createTrustedClock(
   const polls = createPollTable(db)
   const longestHold = db.prepare('SELECT max(hold_ms) FROM holds').pluck()
 
-  /** Whether the clock is trusted, without changing anything. */
+  /** Whether the clock is trusted; changes nothing. */
   function trusts(now: number): boolean {
     const trustedAt = readCursor(db, 'clock_ms')
     if (trustedAt === null || Math.abs(now - trustedAt) <= DAY.widthMs) return true
@@ -50,12 +50,12 @@ export function createTrustedClock(
     setCursor(db, 'doubted_ms', now)
   }
 
-  /** Back to where polls are complete: a roll-up repeated from there gives the same result. */
+  /** Sets the cursors back to where polls are complete: a roll-up repeated from there gives the same result. */
   function setBack(now: number): boolean {
     const cursors = readCursors()
     const latest = slotOf(now)
     if (cursors.rawFrom > latest) {
-      // Polls stored since the clock is right lie below the cursor of deleted ones, so they would never be aggregated.
+      // Polls stored since the clock is right lie before the cursor of deleted polls, and would not be aggregated.
       const first = Math.min(latest, polls.nextSlot(slotOf(now - 2 * DAY.widthMs)) ?? latest)
       const hour = Math.floor(first / SLOTS_PER_HOUR)
       setCursor(db, 'raw_from', first)
@@ -80,7 +80,7 @@ export function createTrustedClock(
   })
 
   return {
-    /** Before a job: whether the clock can be trusted. If so, cursors beyond it are set back. */
+    /** Call it before a job. If the clock is trusted, cursors that are ahead of it are set back. */
     judge(now: number): ClockVerdict {
       const verdict = judge.immediate(now)
       onVerdict(verdict)
@@ -90,7 +90,7 @@ export function createTrustedClock(
   }
 }
 
-/** The clock has gone on from there: jobs run every few minutes. */
+/** Whether the clock has continued from `before`: jobs run every few minutes. */
 function isNear(now: number, before: number): boolean {
   return now >= before && now - before <= DAY.widthMs
 }

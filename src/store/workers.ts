@@ -21,9 +21,8 @@ import type {
 import type { ClockVerdict } from './trusted-clock.ts'
 import type { SavedHealthJson } from './write-statements.ts'
 
-/** A worker thread of the store that takes calls. */
 export interface CallableWorker<C extends Calls<C>> {
-  /** Never rejects: a worker that died has failed. */
+  /** Never rejects: a call to a dead worker resolves to a failure. */
   call<K extends keyof C>(kind: K, ask: C[K]['ask']): Promise<Reply<C[K]['answer']>>
   end(): Promise<void>
 }
@@ -32,7 +31,7 @@ export type Reply<T> = { readonly ok: true; readonly value: T } | Failed
 export interface Failed {
   readonly ok: false
   readonly trouble: StoreTrouble
-  /** The error's code or name: its message may contain paths and values. */
+  /** The error's code or name, because its message may contain paths and values. */
   readonly code: string
 }
 
@@ -56,24 +55,24 @@ export interface ReaderCalls extends ReadCalls {
 }
 
 export interface WriterCalls extends ReadCalls {
-  /** Comes first. A refusal is final; after trouble every later call tries to open again. */
+  /** Must be the first call. A refusal is final; after trouble every later call tries to open again. */
   open: { ask: OpenAsk; answer: { readonly refusal: { kind: StoreRefusal; message: string } | null } & FileEvents }
   write: {
     ask: { readonly batch: Batch; readonly now: UnixMs }
     answer: { readonly rows: number; readonly durationMs: number } & FileEvents
   }
-  /** Whether it was completed. `integrity` only records the time: the check itself runs in a process of its own. */
+  /** Whether the job was completed. `integrity` only records the time of a check made in another process. */
   job: { ask: { readonly job: StoreJob; readonly now: UnixMs }; answer: boolean }
-  /** Stops the running job and those that wait, each after its current step. */
+  /** Stops the running job and the waiting jobs, each after its current step. */
   'end-jobs': { ask: null; answer: null }
-  /** Whether quick_check finds nothing. Only for a store in memory: a file is checked in a process of its own. */
+  /** Whether quick_check finds nothing. Only for a store in memory: a file is checked in its own process. */
   check: { ask: null; answer: boolean }
   'saved-health': { ask: null; answer: readonly SavedHealthJson[] }
   aliases: { ask: null; answer: readonly AliasRecord[] }
   'last-runs': { ask: null; answer: readonly (readonly [job: string, endedAt: UnixMs])[] }
   /** Also checks that the file is still the one that was opened, and keeps the reserve. */
   measure: { ask: { readonly now: UnixMs }; answer: StoreSizes & FileEvents }
-  /** Ends the jobs first. Nothing is opened again after it. */
+  /** Ends the jobs first, and opens nothing afterwards. */
   close: { ask: null; answer: null }
 }
 
@@ -85,13 +84,12 @@ export interface OpenAsk {
   readonly now: UnixMs
 }
 
-/** What happened to the file while it was opened or written. */
 export interface FileEvents {
-  /** The damaged file was moved there, and a new one created. */
+  /** Where the damaged file was moved before a new one was created; `null` if none was. */
   readonly movedTo: string | null
-  /** The file may be damaged, and is too large to be checked at once. */
+  /** Whether the file may be damaged, and is too large to check at once. */
   readonly wantsCheck: boolean
-  /** The last job's verdict; `null` when there was none. */
+  /** The last job's verdict; `null` if there was none. */
   readonly clock: ClockVerdict | null
 }
 
@@ -102,7 +100,7 @@ export interface StoreSizes {
 
 export interface WorkerOptions {
   readonly name: 'writer-worker' | 'reader-worker'
-  /** It ended unexpectedly; all its open calls have failed. */
+  /** Called when the worker ended unexpectedly, after all its open calls have failed. */
   readonly onDeath: (code: string) => void
   readonly onSpawn?: ((worker: Worker) => void) | undefined
 }
@@ -115,7 +113,7 @@ export function spawnWorker<C extends Calls<C>>({ name, onDeath, onSpawn }: Work
   try {
     worker = startWorker(name)
   } catch (error) {
-    // Without memory or threads to spare. Reported later, as for a worker that dies: callers expect no exception.
+    // There was not enough memory or threads. Reported later, as for a worker that dies: callers expect no exception.
     queueMicrotask(() => onDeath(codeOf(error)))
     return { call: () => Promise.resolve(DEAD), end: () => Promise.resolve() }
   }
@@ -149,7 +147,7 @@ export function spawnWorker<C extends Calls<C>>({ name, onDeath, onSpawn }: Work
         try {
           worker.postMessage({ id, kind, ask })
         } catch (error) {
-          // A value that cannot be copied to another thread.
+          // The value cannot be copied to another thread.
           waiting.delete(id)
           resolve({ ok: false, trouble: 'other', code: codeOf(error) })
         }
@@ -165,13 +163,13 @@ export function spawnWorker<C extends Calls<C>>({ name, onDeath, onSpawn }: Work
 
 const DEAD: Failed = { ok: false, trouble: 'other', code: 'thread-died' }
 
-/** The build has JavaScript files; from sources, a worker needs a loader for TypeScript first. */
+/** The build has JavaScript files; TypeScript sources need a loader. */
 const EXTENSION = import.meta.url.endsWith('.ts') ? '.ts' : '.js'
 
 function startWorker(name: WorkerOptions['name']): Worker {
   const file = new URL(`./${name}${EXTENSION}`, import.meta.url)
   if (EXTENSION === '.js') return new Worker(file, { name, execArgv: [], resourceLimits: RESOURCE_LIMITS })
-  // On Node 20 `execArgv: ['--import', 'tsx']` does not affect a worker's first file, and tsx/cjs does not work in workers.
+  // On Node 20 `execArgv: ['--import', 'tsx']` skips a worker's first file, and tsx/cjs does not work in workers.
   const tsx = createRequire(import.meta.url)
     .resolve('tsx/esm/api')
     .replace(/\.cjs$/, '.mjs')
@@ -184,7 +182,7 @@ export type Handlers<C extends Calls<C>> = {
   [K in keyof C]: (ask: C[K]['ask']) => C[K]['answer'] | Promise<C[K]['answer']>
 }
 
-/** The worker's side: answers each call with the result of its handler, or with the trouble that it throws. */
+/** Answers each call inside the worker with the result of its handler, or with the trouble behind its error. */
 export function serveCalls<C extends Calls<C>>(port: MessagePort, handlers: Handlers<C>): void {
   port.on('message', ({ id, kind, ask }: { id: number; kind: keyof C; ask: never }) => {
     void answer(handlers[kind], ask).then((reply) => port.postMessage({ id, reply }))

@@ -9,10 +9,10 @@ import { createPollWriter, type PollWriter } from './poll-table.ts'
 import { createCursorReader, DAY, readCursor, SLOT_MS } from './resolution.ts'
 import type { RollUp } from './roll-up.ts'
 
-/** The statements of the connection that writes. A batch is one transaction: all of it or nothing. */
+/** The statements of the connection that writes. */
 export interface WriteStatements {
   register(registrations: readonly Registration[]): void
-  /** Returns how many polls were written. Writing a batch again changes nothing. */
+  /** Writes the batch in one transaction and returns the number of its polls; repeating it changes nothing. */
   write(batch: Batch): number
   savedHealth(): readonly SavedHealthJson[]
   aliases(): readonly AliasRecord[]
@@ -38,7 +38,7 @@ export function createWriteStatements(db: Database.Database, rollUp: RollUp): Wr
   const cursors = createCursorReader(db)
   const aliases = createAliasTable(db)
 
-  /** Polls usually come in the order of time, so that none of this is aggregated yet. */
+  /** Recounts changed times that are already aggregated; usually none, since polls come in the order of time. */
   function redoAggregated(changed: ChangedTimes): void {
     const openFrom = cursors().rolledTo * SLOT_MS
     for (const [endpointId, { from, to }] of changed) {
@@ -105,14 +105,14 @@ function createEndpointIds(db: Database.Database) {
 
   return {
     idOf,
-    /** The endpoint with this index in this process; `undefined` if it was not registered. */
+    /** The id of the endpoint with this index in this process; `undefined` if it was not registered. */
     idOfIndex: (index = -1): number | undefined => ids[index],
 
     register(registrations: readonly Registration[]): void {
       for (const { index, endpoint, holdMs, at } of registrations) {
         const endpointId = idOf(endpoint)
         ids[index] = endpointId
-        // Rows of the future were written while the clock was ahead.
+        // Rows in the future were written while the clock was ahead.
         deleteHolds.run(endpointId, at)
         const latest = latestHold.get(endpointId)
         // The first one also applies to polls from before the registration.
@@ -199,7 +199,7 @@ function createAliasTable(db: Database.Database): { save(alias: AliasRecord): vo
     all() {
       const rows = select.all() as (AliasRecord & { staleAt: number | null; staleReason: string | null })[]
       return rows.map(({ staleAt, staleReason, ...alias }) => {
-        // A newer version may have written another reason: what matters is that there is one.
+        // A newer version may have written another reason; it only matters that there is one.
         const reason = STALE_REASONS.find((known) => known === staleReason) ?? 'lost'
         return { ...alias, stale: staleAt === null ? null : { at: staleAt, reason } }
       })

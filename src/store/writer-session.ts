@@ -26,20 +26,20 @@ const NO_EVENTS: FileEvents = { movedTo: null, wantsCheck: false, clock: null }
 
 export type WriterSession = ReturnType<typeof createWriterSession>
 
-/** Owns the one connection that writes: opens the file, and mends or reports whatever goes wrong with it. */
+/** Owns the only writing connection: opens the file, and repairs or reports its troubles. */
 export function createWriterSession(ask: OpenAsk) {
   const { path, maxSizeBytes } = ask
   let file: OpenFile | null = null
   let events = NO_EVENTS
   let roomMade = 0
   let closed = false
-  /** The disk failed to sync: nothing is reported as written until a sync succeeds. */
+  /** Whether the disk failed to sync: nothing is reported as written until a sync succeeds. */
   let syncFailed = false
   const registered = new Map<number, Registration>()
   let latestPlan: Batch['events'] = []
   remember({ events: [{ after: 0, event: { kind: 'register', registrations: ask.registrations } }] })
 
-  /** Keeps what a new file must know if this one has to be replaced. */
+  /** Keeps the events that a new file needs if this one has to be replaced. */
   function remember(batch: Pick<Batch, 'events'>): void {
     for (const { event } of batch.events) {
       if (event.kind === 'maintain') latestPlan = [{ after: 0, event }]
@@ -48,7 +48,6 @@ export function createWriterSession(ask: OpenAsk) {
     }
   }
 
-  /** Opens the file if it is not open. */
   function opened(now: number): OpenFile {
     if (file !== null) return file
     if (closed) throw new Error('called after it was closed')
@@ -79,7 +78,7 @@ export function createWriterSession(ask: OpenAsk) {
     }
   }
 
-  /** Mends the trouble behind the error. Throws the error again where a second attempt is useless. */
+  /** Repairs the cause of the error; throws the error again if a second attempt is useless. */
   function recover(error: unknown, now: number): void {
     switch (troubleOf(error)) {
       case 'full':
@@ -110,14 +109,14 @@ export function createWriterSession(ask: OpenAsk) {
     try {
       db.pragma('wal_checkpoint(PASSIVE)')
     } catch (error) {
-      // Any other trouble is met again by the next checkpoint, a full disk by the next write.
+      // The next checkpoint meets any other trouble again, and the next write meets a full disk.
       if (troubleOf(error) !== 'io') return
       syncFailed = true
       throw error
     }
     if (!syncFailed) return
     syncFailed = false
-    // The kernel reports a failed fsync once, and may have dropped what it could not write: check the file.
+    // The kernel reports a failed fsync once, and may have dropped the unwritten data, so the file must be checked.
     note({ wantsCheck: true })
   }
 
@@ -131,10 +130,10 @@ export function createWriterSession(ask: OpenAsk) {
     opened,
     recover,
     remember,
-    /** How often polls were deleted to make room: a job in progress then starts again. */
+    /** How often polls were deleted to make room; a job in progress then starts again. */
     roomMade: () => roomMade,
 
-    /** Runs it on the open file; after trouble that can be mended, mends it and runs it once more. */
+    /** Runs the step on the open file; after trouble that can be repaired, runs it once more. */
     attempt<T>(now: number, step: (file: OpenFile) => T): T {
       try {
         return runOn(now, step)
@@ -160,7 +159,7 @@ export function createWriterSession(ask: OpenAsk) {
       return taken
     },
 
-    /** Nothing is opened again after it. */
+    /** Nothing is opened again afterwards. */
     close(): void {
       closed = true
       if (file === null) return
@@ -214,7 +213,7 @@ function sizesOf(path: string) {
 
 function makeRoom({ db, rollUp, retainer }: OpenFile, maxSizeBytes: number, now: number): void {
   db.pragma('wal_checkpoint(TRUNCATE)')
-  // Polls can be deleted once they are aggregated, and the aggregates need room first.
+  // Polls can be deleted only after they are aggregated, and the aggregates need room first.
   setQuota(db, Number.POSITIVE_INFINITY)
   try {
     runUntilFull(rollUp.rollTo(now))

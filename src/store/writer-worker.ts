@@ -12,10 +12,10 @@ let session: WriterSession | null = null
 let openedAt = 0
 /** Jobs run one after the other; batches are written between their steps. */
 let lastJob: Promise<unknown> = Promise.resolve()
-/** How often jobs were ended: one that was asked for before that stops after its current step. */
+/** How often jobs were ended; every job requested before that stops after its current step. */
 let jobsEnded = 0
 
-/** The worker that owns the connection that writes: batches, jobs, and queries of a store in memory. */
+/** Runs batches, jobs, and the queries of a store in memory on the only writing connection. */
 if (parentPort !== null) {
   serveCalls<WriterCalls>(parentPort, {
     open,
@@ -118,7 +118,7 @@ function* steps(job: StoreJob, { db, rollUp, retainer }: OpenFile, now: number):
       db.pragma('optimize = 0x10002')
       return
     case 'integrity':
-      // The check has run in a process of its own; only its time is recorded here.
+      // The check has run in its own process; only its time is recorded here.
       return
   }
 }

@@ -30,9 +30,9 @@ export interface WriterDeps extends Pick<BatchSenderDeps, 'queue' | 'onCommit'> 
   readonly clock: Clock
   readonly log: Log
   readonly fileSystemType: FileSystemType
-  /** The endpoints that are registered now: a new worker must know them. */
+  /** The endpoints registered now, which a new worker must know. */
   readonly registrations: () => readonly Registration[]
-  /** The file may be damaged, and is too large to be checked at once. */
+  /** Called when the file may be damaged and is too large to check at once. */
   readonly onWantsCheck: () => void
   readonly onSpawn: ((worker: Worker) => void) | undefined
 }
@@ -93,7 +93,7 @@ export function createWriter(deps: WriterDeps) {
     flush: sender.flush,
     call: connection.call,
 
-    /** Takes the lock and opens the file. Rejects with a StoreError where a person has to decide; retries after other trouble. */
+    /** Takes the lock and opens the file; rejects with a StoreError if a person has to decide, else retries. */
     async open(): Promise<void> {
       const trouble = await connection.open()
       if (trouble !== null) sender.failed(trouble, 'open')
@@ -105,12 +105,10 @@ export function createWriter(deps: WriterDeps) {
       return { ...sending, ...sizes, rowsDropped: queue.dropped, queueRows: queue.rows, integrityOk, threadRestarts }
     },
 
-    /** A check has found damage. */
     damaged(): void {
       integrityOk = false
     },
 
-    /** A reader thread died. */
     threadDied(): void {
       threadRestarts++
     },
@@ -144,14 +142,14 @@ interface ConnectionEvents {
   readonly onFileEvents: (events: FileEvents) => void
 }
 
-/** The way to the writer worker: takes the lock, starts the worker and opens the file, again after each trouble. */
+/** Connects to the writer worker: takes the lock, starts the worker and opens the file, again after each trouble. */
 function createConnection(deps: WriterDeps, { onDeath, onFileEvents }: ConnectionEvents) {
   const { path, retention, maxSizeBytes, clock, log, registrations, onSpawn } = deps
   let lock: StoreLock | null = null
   let worker: CallableWorker<WriterCalls> | null = null
   let opening: Promise<StoreTrouble | null> | null = null
   let refusal: StoreError | null = null
-  /** The worker died, and none has opened the file since. */
+  /** Whether the worker's death is logged and no worker has opened the file since. */
   let deathLogged = false
 
   /** Resolves to `null` when the worker can be called. */
@@ -187,7 +185,7 @@ function createConnection(deps: WriterDeps, { onDeath, onFileEvents }: Connectio
     onDeath()
   }
 
-  /** `null` when the step succeeds; a refusal is remembered. */
+  /** `null` if the step succeeds; a refusal is remembered. */
   function troubleIn(step: () => void): StoreTrouble | null {
     try {
       step()
@@ -199,7 +197,6 @@ function createConnection(deps: WriterDeps, { onDeath, onFileEvents }: Connectio
     }
   }
 
-  /** Ends the worker and releases the lock. */
   async function end(): Promise<void> {
     await worker?.end()
     lock?.release()
@@ -210,13 +207,13 @@ function createConnection(deps: WriterDeps, { onDeath, onFileEvents }: Connectio
     ready,
     end,
 
-    /** The first opening. Rejects with a StoreError where a person has to decide; resolves to any other trouble. */
+    /** The first opening: rejects with a StoreError if a person has to decide, else resolves to the trouble. */
     async open(): Promise<StoreTrouble | null> {
       const unfit = troubleIn(() => {
         if (path !== IN_MEMORY) refuseNetworkDisk(path, deps.fileSystemType)
       })
       const notReady = unfit ?? (await ready())
-      // Later, a read-only disk is trouble that may pass. At the start a person is there to mend it.
+      // At the start, a person is there to fix a read-only disk; later, it is trouble that may pass.
       if (notReady === 'read-only') refusal ??= refusedAsReadOnly(path)
       if (refusal === null) return notReady
       await end()
@@ -229,7 +226,6 @@ function createConnection(deps: WriterDeps, { onDeath, onFileEvents }: Connectio
       return worker.call(kind, ask)
     },
 
-    /** Calls the worker only if it is running. */
     callRunning: async <K extends keyof WriterCalls>(kind: K, ask: WriterCalls[K]['ask']) => worker?.call(kind, ask),
   }
 }
