@@ -4,19 +4,19 @@ export interface Timer {
   cancel(): void
 }
 
-/** The only way to time: tests pass one that they drive by hand. */
+/** The only source of time, so that tests can drive it. */
 export interface Clock {
-  /** Wall clock; may be stepped by people and NTP. */
+  /** Wall clock, which users and NTP may step. */
   now(): UnixMs
   /** Milliseconds since an arbitrary start, with a fraction; never stepped. */
   monotonic(): number
-  /** Runs `task` once, `delayMs` from now on the monotonic clock. Does not keep the process alive by itself. */
+  /** Runs `task` once after `delayMs` (monotonic). The timer does not keep the process alive. */
   after(delayMs: number, task: () => void): Timer
   /** Resolves after `ms`, or at once when the signal aborts. Never rejects. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>
 }
 
-/** setTimeout takes 32 bits of milliseconds: 24.8 days. */
+/** setTimeout stores the delay as a signed 32-bit integer: at most 24.8 days. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1
 
 export const systemClock: Clock = {
@@ -41,7 +41,7 @@ export const systemClock: Clock = {
   },
 }
 
-/** The same clock, but an error in a timer's task goes to `onError`: it must not end the process. */
+/** Wraps a clock so that an error in a timer's task goes to `onError` instead of ending the process. */
 export function guardedClock(clock: Clock, onError: (error: unknown) => void): Clock {
   return {
     ...clock,

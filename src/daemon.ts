@@ -34,7 +34,7 @@ import {
 } from './targets.ts'
 import { version } from './version.ts'
 
-/** Configuration in, running daemon out. Rejects if the store or an address cannot be used. */
+/** Starts polls, page and gateway. Rejects if the store or a listen address cannot be used. */
 export async function startDaemon({ config, log, clock: realClock = systemClock }: DaemonDeps): Promise<Daemon> {
   const clock = guardedClock(realClock, (error) => reportTimerError(error, log, metrics))
   const caps = connectionCaps(descriptorLimit())
@@ -101,7 +101,7 @@ export async function startDaemon({ config, log, clock: realClock = systemClock 
     metrics.configReloaded(true, clock.now())
   }
 
-  /** Closes again what a failed start has opened. */
+  /** Closes everything that a failed start has opened. */
   async function abandon(key: ListenError['key'], cause: unknown): Promise<never> {
     selfWatch.stop()
     calendar.stop()
@@ -135,7 +135,7 @@ export async function startDaemon({ config, log, clock: realClock = systemClock 
   log.info({ url, endpoints: endpointCount(board) }, 'listening')
   scheduler.start()
   const samples = repeat(clock, SAMPLE_EVERY_MS, () => sampleSelf(parts))
-  // Neither may hold up the first polls.
+  // Not awaited: calendar jobs and availability must not delay the first polls.
   const housekept = housekeeping
     .start()
     .catch((error: unknown) => log.warn({ error: String(error) }, 'calendar jobs could not be started'))
@@ -161,25 +161,25 @@ export async function startDaemon({ config, log, clock: realClock = systemClock 
       journal.reloadRefused()
     },
 
-    /** The order of stopping; docs/architecture.md and docs/operations.md repeat it. */
+    /** Stop order, repeated in docs/architecture.md and docs/operations.md. */
     async stop() {
       // 1. /-/ready answers 503.
       isStopping = true
-      // 2. The gateway accepts no more requests, and answers those in flight, with the verdicts of polls that still run.
+      // 2. The gateway accepts no new requests and finishes those in flight, while polls keep verdicts current.
       await gateway?.close()
-      // 3. No poll starts any more; running ones are cut off.
+      // 3. No new poll starts; running polls are aborted.
       selfWatch.stop()
       calendar.stop()
       await scheduler.stop()
-      // 4. Connections to nodes are closed, calendar jobs cut short.
+      // 4. Connections to nodes are closed, and calendar jobs are aborted.
       samples.cancel()
       availability.stop()
       await Promise.all([prober.close(), housekeeping.stop(), housekept])
-      // 5. What a restart needs of every endpoint is queued for the store.
+      // 5. The state that a restart needs is queued for the store.
       poller.saveAll()
-      // 6. The page, the API and the metrics are closed, requests in flight answered.
+      // 6. The page, the API and the metrics finish requests in flight and close.
       await http.close()
-      // 7. The store writes what is queued, and closes.
+      // 7. The store writes its queue and closes.
       await store.close()
     },
   }
@@ -192,7 +192,7 @@ export interface DaemonDeps {
   readonly clock?: Clock
 }
 
-/** An address of the configuration cannot be used. */
+/** A configured listen address cannot be used. */
 export class ListenError extends Error {
   readonly key: 'server.listen' | 'gateway.listen'
   readonly code: string
@@ -207,16 +207,15 @@ export class ListenError extends Error {
 }
 
 export interface Daemon {
-  /** Address of the page. */
+  /** URL of the page. */
   readonly url: string
-  /** Address of the gateway; `null` without one. */
+  /** `null` without a gateway. */
   readonly gatewayUrl: string | null
   readonly board: Board
-  /** Replaces the whole configuration by a valid one. The endpoints of `kept` keep their state and their turn. */
+  /** Replaces the whole configuration. Endpoints in `kept` keep their state and their place in the schedule. */
   reload(config: Config, kept: ReadonlySet<string>): void
-  /** Counts an error that nothing else handled. */
   countUncaught(source: ErrorSource): void
-  /** A reload was rejected: everything stays, and the metrics show it. */
+  /** Reports a rejected reload to metrics and journal; the running configuration stays. */
   reloadRefused(): void
   /** Resolves when nothing is left running and the history is on disk. */
   stop(): Promise<void>
@@ -239,7 +238,7 @@ interface MonitorDeps extends Parts {
   readonly onChainEvent: NonNullable<PollerDeps['onChainEvent']>
 }
 
-/** The parts that poll, and what they report to. */
+/** Creates everything that polls, and connects its events. */
 function createMonitor({ concurrency, onChainEvent, ...parts }: MonitorDeps) {
   const { clock, log, board, observer, journal, store, metrics, minutes } = parts
   const prober = createProber({ clock })
@@ -248,7 +247,7 @@ function createMonitor({ concurrency, onChainEvent, ...parts }: MonitorDeps) {
     clock,
     onJump(byMs) {
       const direction = byMs > 0 ? 'forward' : 'backward'
-      // The measured jump is a little off: 3599.9 s were set as an hour.
+      // Rounded, because the measurement is slightly off: a step of one hour is measured as 3599.9 s.
       const seconds = Math.round(byMs / 1000)
       metrics.clockJumped(direction)
       log.warn({ direction, seconds: Math.abs(seconds) }, 'wall clock jumped')
@@ -289,7 +288,7 @@ function createMonitor({ concurrency, onChainEvent, ...parts }: MonitorDeps) {
     log,
     onChange(periods) {
       const now = clock.now()
-      // A window may name endpoints that only some of its networks have.
+      // A maintenance window may name endpoints that only some of its networks have.
       const ours = periods.filter((period) => endpointsIn(period, board).length > 0)
       board.putMaintenance(ours)
       store.maintain(maintainedTimes(ours, board, now), now)
@@ -303,13 +302,13 @@ function sampleSelf({ minutes, journal, observer, store, clock }: Parts): void {
   journal.troubles([...observer.lastingReasons(clock.monotonic()), ...storeTrouble(store)])
 }
 
-/** Whether Heartline itself is fit to judge nodes. */
+/** Whether Heartline itself is able to judge nodes, and why not. */
 function ownState(observer: Observer, store: Store, clock: Clock) {
   const reasons = [...observer.reasons(clock.monotonic()), ...storeTrouble(store)]
   return { impaired: reasons.length > 0, reasons }
 }
 
-/** `null` when no descriptor is left to read it. */
+/** `null` if no file descriptor is left to read it. */
 function residentBytes(): number | null {
   try {
     return process.memoryUsage.rss()

@@ -1,9 +1,6 @@
 import { readFileSync } from 'node:fs'
 
-/**
- * Divides the file descriptors of the process. Without a cap, connections to one port would use all of them: then polls,
- * the store and the other port fail too.
- */
+/** Divides the file descriptors of the process, so that connections to one port cannot use them all. */
 export function connectionCaps(descriptors: number): ConnectionCaps {
   const reserve = Math.min(Math.ceil(descriptors / 2), LARGEST_RESERVE)
   const shared = descriptors - reserve
@@ -14,25 +11,23 @@ export function connectionCaps(descriptors: number): ConnectionCaps {
 export interface ConnectionCaps {
   /** Descriptors left for connections to nodes, the store, files and child processes. */
   readonly reserve: number
-  /** Maximum number of connections to the page's listener. */
   readonly page: number
-  /** Maximum number of connections to the gateway's listener. */
   readonly gateway: number
 }
 
-/** 128 connections to each of more than a hundred endpoints. */
+/** Enough for 128 connections to each of 128 endpoints. */
 const LARGEST_RESERVE = 16_384
 const LARGEST_PAGE = 1024
 const LARGEST_GATEWAY = 8192
-/** The usual default of Linux and macOS. */
+/** The usual default on Linux. */
 const USUAL_LIMIT = 1024
 
-/** The soft limit of open files, which Node raises to the hard limit when it starts. */
+/** Soft limit on open files, which Node raises to the hard limit when it starts. */
 export function descriptorLimit(): number {
   try {
     return softLimitOf(readFileSync('/proc/self/limits', 'utf8'))
   } catch {
-    // Not Linux. The report takes milliseconds, but names the limit elsewhere too.
+    // Not Linux: the diagnostic report also contains the limit, but takes milliseconds to create.
     const report = process.report?.getReport() as { userLimits?: { open_files?: { soft?: unknown } } } | undefined
     const soft = Number(report?.userLimits?.open_files?.soft)
     return Number.isInteger(soft) && soft > 0 ? soft : USUAL_LIMIT

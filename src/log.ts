@@ -1,7 +1,7 @@
 import { type DestinationStream, pino } from 'pino'
 import { build as pretty } from 'pino-pretty'
 
-/** A fixed sentence and fields; names only, never a URL, a header or an id of a caller. */
+/** Each entry is a fixed sentence with fields. Fields contain names, never a URL, a header or a caller's id. */
 export interface Log {
   debug(fields: object, message: string): void
   info(fields: object, message: string): void
@@ -9,7 +9,7 @@ export interface Log {
   error(fields: object, message: string): void
 }
 
-/** Writes one line per event, as JSON or coloured text, to standard error: standard output is for the answers of commands. */
+/** Logs one line per event, as JSON or coloured text, to standard error, because commands print to standard output. */
 export function createLogger(
   { level, format }: LoggerOptions,
   destination: DestinationStream = pino.destination({ dest: 2, sync: true }),
@@ -44,13 +44,13 @@ export interface Logger extends Log {
   setLevel(level: LogLevel): void
 }
 
-/** The kind of error, and where it was thrown. Its message stays out of logs: it may hold what a node or a caller sent. */
+/** The name of an error and where it was thrown, without its message, which may repeat what a node or caller sent. */
 export function placeOf(error: unknown): string {
   const { error: name, stack } = stackOf(error)
   return `${name} ${stack[0] ?? ''}`.trimEnd()
 }
 
-/** As `placeOf`, with the whole stack. */
+/** Like `placeOf`, with the error code and the whole stack. */
 export function stackOf(error: unknown): { error: string; code?: string; stack: string[] } {
   if (!(error instanceof Error)) return { error: 'not an error', stack: [] }
   const lines = error.stack?.split('\n').map((line) => line.trim()) ?? []

@@ -2,11 +2,11 @@
 import { setFlagsFromString } from 'node:v8'
 import { run } from './commands/run.ts'
 
-// Heartline often shares a machine with a node that needs the memory. By default V8 lets garbage grow to several times the live
-// heap; collecting at 40 % growth halves the memory for 1 % of processor time.
+// Heartline often shares a machine with a node. By default, V8 lets the heap grow to several times its live size;
+// collecting at 40 % growth halves the memory use and costs 1 % of CPU time.
 setFlagsFromString('--heap-growing-percent=40')
 
-// The store, its backups and everything else this process writes are for its own user alone.
+// Only this user may read what the process writes, such as the store and its backups.
 process.umask(0o077)
 
 process.exitCode = await run(process.argv.slice(2))

@@ -3,14 +3,14 @@ import { type Endpoint, endpointKey } from './core/endpoint.ts'
 import { locationOf } from './core/observer/own-network.ts'
 import type { NodeTarget } from './nodes/probe.ts'
 
-/** What the prober needs of the configured endpoints. */
+/** The configured endpoints in the form that the prober needs. */
 export function targetsOf(networks: readonly ConfiguredNetwork[]): NodeTarget[] {
   return networks.flatMap(({ network, endpoints }) =>
     endpoints.map(({ endpoint, connection }) => ({ endpoint, ...connection, chainId: network.chainId })),
   )
 }
 
-/** Connections to one origin: enough that no poll within its limits, nor any of its checks or shards, waits for one. */
+/** Connections per origin: enough for every check and shard of all polls that the limits allow at once. */
 export function connectionsOf({ networks }: Config): number {
   const concurrentRequests = networks.flatMap(({ poll, endpoints }) =>
     endpoints.map(({ endpoint: { checks, shards } }) => poll.concurrencyPerHost * checks.length * shards.length),
@@ -18,7 +18,7 @@ export function connectionsOf({ networks }: Config): number {
   return concurrentRequests.reduce((most, count) => Math.max(most, count), 1)
 }
 
-/** What the scheduler needs. Endpoints of one host and port share a limit, whatever their paths; those of a network another. */
+/** Items for the scheduler. Endpoints with the same host and port share one limit, those of a network another. */
 export function itemsOf({ networks }: Config) {
   return networks.flatMap(({ network, poll, endpoints }) =>
     endpoints.map(({ endpoint, connection }) => ({
@@ -32,7 +32,7 @@ export function itemsOf({ networks }: Config) {
   )
 }
 
-/** What the poller needs. */
+/** Networks and endpoints for the poller. */
 export function polledNetworksOf({ networks }: Config) {
   return networks.map(({ network, endpoints }) => ({
     network,
@@ -43,7 +43,6 @@ export function polledNetworksOf({ networks }: Config) {
   }))
 }
 
-/** What the gateway needs. */
 export function gatewaySetupOf({ gateway, networks }: Config) {
   return {
     rules: {
@@ -61,12 +60,12 @@ export function gatewaySetupOf({ gateway, networks }: Config) {
   }
 }
 
-/** For sightings of blocks: the shards of every endpoint. */
+/** The shards of every endpoint, for the block sightings. */
 export function shardsOf({ networks }: Config) {
   return endpointsOf(networks).map((endpoint) => ({ key: endpointKey(endpoint), shards: endpoint.shards }))
 }
 
-/** For the store: how long a poll of an endpoint says how it is. */
+/** How long a poll result of each endpoint stays valid, for the store. */
 export function holdTimesOf({ networks }: Config) {
   return endpointsOf(networks).map((endpoint) => ({ endpoint: endpointKey(endpoint), holdMs: 2 * endpoint.intervalMs }))
 }

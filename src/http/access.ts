@@ -14,30 +14,30 @@ export function createAccess({ token, public: isPublic, host, hosts }: AccessOpt
     judge(request, visibility) {
       const { authorization } = request.headers
       if (expected === null) {
-        // Only programs send none.
+        // A request without `Host` cannot come from a browser.
         const name = nameOf(request.headers.host ?? 'localhost')
         const isOurs = isLoopback(name) || known.has(name) || name === addressOf(request.socket.localAddress)
         return isOurs ? 'private' : 'misdirected'
       }
       if (visibility === 'always') return 'private'
-      // A wrong token is refused even where no token is needed, so that a client notices.
+      // A wrong token is rejected even on public routes, so that its client notices.
       if (authorization !== undefined) return isBearer(authorization, expected) ? 'private' : 'refused'
       return isPublic && visibility === 'public' ? 'public' : 'refused'
     },
   }
 }
 
-/** `always`: without a token; `public`: in reduced form where there is a token; `private`: only with the token. */
+/** `always`: readable by everybody; `public`: in reduced form without the token; `private`: only with the token. */
 export type Visibility = 'always' | 'public' | 'private'
 
 export interface AccessOptions {
-  /** `null`: everything is readable on this listener, so a web page that has its own name resolve to us must get nothing. */
+  /** `null`: everything is readable; requests for unknown hosts are rejected, to prevent DNS rebinding. */
   readonly token: Secret | null
   /** Whether public routes are readable without the token. */
   readonly public: boolean
-  /** What the listener is bound to. */
+  /** Address that the listener is bound to. */
   readonly host: string
-  /** Without a token: names and addresses to answer for, besides loopback and the addresses of this listener. */
+  /** Hosts accepted without a token, besides loopback and the listener's own addresses. */
   readonly hosts: readonly string[]
 }
 
@@ -55,14 +55,14 @@ export function sendMisdirected(reply: FastifyReply): FastifyReply {
   return sendProblem(reply, { status: 421, detail })
 }
 
-/** The client of a stream: behind a proxy on this machine, the address that the proxy saw. */
+/** The client's address. For a proxy on this machine: the last address in `X-Forwarded-For`. */
 export function clientAddress({ headers, socket }: FastifyRequest): string {
   const peer = addressOf(socket.remoteAddress)
   const forwarded = String(headers['x-forwarded-for'] ?? '')
   return isLoopback(peer) && forwarded !== '' ? forwarded.slice(forwarded.lastIndexOf(',') + 1).trim() : peer
 }
 
-/** Without port, brackets, final dot and upper case. */
+/** A host without port, brackets and final dot, in lower case. */
 function nameOf(host: string): string {
   const closing = host.startsWith('[') ? host.indexOf(']') : -1
   if (closing !== -1) return host.slice(1, closing).toLowerCase()
@@ -85,7 +85,7 @@ function addressOf(address: string | undefined): string {
   return (address ?? '').replace(/^::ffff:/, '')
 }
 
-/** Digests have one length, so that the comparison takes the same time for every wrong token. */
+/** Compares digests, which have equal lengths, so that every wrong token takes the same time. */
 function isBearer(header: string, expected: Buffer): boolean {
   const given = /^bearer +(\S+) *$/i.exec(header)?.[1]
   return given !== undefined && timingSafeEqual(digest(given), expected)

@@ -8,7 +8,7 @@ import { endpointView } from './status-views.ts'
 import { escaped } from './template-text.ts'
 import type { Audience, EndpointView, StateView } from './wire-status.ts'
 
-/** Pages that embed a badge may show it a little late, but not for long. */
+/** Embedded badges may be slightly out of date. */
 const CACHING = 'public, max-age=30'
 const TYPES = ['state', 'availability', 'lag'] as const
 
@@ -46,7 +46,7 @@ export function registerBadge(
   })
 }
 
-/** With less of the time covered, a percentage would claim more than is known. */
+/** With a lower coverage, a percentage would be misleading. */
 const LEAST_COVERAGE = 0.5
 
 function badgeOf(type: (typeof TYPES)[number], view: EndpointView, audience: Audience): Badge {
@@ -85,7 +85,7 @@ export interface Badge {
   readonly tone: StateView
 }
 
-/** Dark enough for white letters (WCAG AA, 4.5 to 1). */
+/** Contrast with white text is at least 4.5:1 (WCAG AA). */
 const COLOURS: Readonly<Record<StateView, string>> = {
   up: '#0d7a4a',
   degraded: '#945600',
@@ -97,7 +97,7 @@ const HEIGHT = 20
 const PADDING = 6
 const MOST_LETTERS = 60
 
-/** A badge as an SVG picture that needs nothing else: no script, no font, no style sheet. */
+/** Draws a badge as a self-contained SVG, without script, font or style sheet. */
 export function badgeSvg({ label, value, tone }: Badge): string {
   const left = Math.round(widthOf(shortened(label)) + 2 * PADDING)
   const right = Math.round(widthOf(shortened(value)) + 2 * PADDING)
@@ -112,7 +112,7 @@ function shortened(text: string): string {
   return letters.length > MOST_LETTERS ? `${letters.slice(0, MOST_LETTERS - 1).join('')}…` : text
 }
 
-/** Verdana at 11 px, near enough; `textLength` makes every other font fit. */
+/** Approximate width in Verdana at 11 px; `textLength` makes other fonts fit. */
 function widthOf(text: string): number {
   let width = 0
   for (const letter of text) {

@@ -31,9 +31,8 @@ export function registerBlocks(
   })
 }
 
-/** Blocks per shard … */
 const MOST_BLOCKS = 60
-/** … and fewer with many endpoints, which bounds the answer. */
+/** Blocks times endpoints per shard. It bounds the response: more endpoints leave fewer blocks. */
 const MOST_CELLS = 6000
 /** More than a page can show. */
 const MOST_WITNESSES = 300
@@ -58,7 +57,7 @@ export function blocksView({ standing, endpoints }: BoardNetwork, sightings: Sig
         return head === undefined || sighted === undefined ? [] : [{ entry, head, sighted }]
       })
       const reference = standing.heads.find((head) => head.shard === shard)
-      // An endpoint that claims an impossible height must not move the window away from all others.
+      // An endpoint with an impossible height must not move the window past all others.
       const ceiling = (reference?.height ?? Number.POSITIVE_INFINITY) + network.thresholds.lagBlocks
       return shardView(shard, network, reference?.blockTimeMs ?? null, witnesses, ceiling)
     }),
@@ -83,7 +82,7 @@ function shardView(
     shown.map(({ sighted }) => sighted),
     heights,
   )
-  // Blocks older than the first observation are left out.
+  // Blocks from before the first observation are omitted.
   const known = blocks.findIndex(({ hashes }, at) => hashes.length > 0 || firstSeen[at] !== null)
   const from = known === -1 ? blocks.length : known
   return {
@@ -123,11 +122,11 @@ function furthestBehind(all: readonly Witness[]): readonly Witness[] {
 
 interface Arrival {
   readonly at: UnixMs
-  /** The previous poll, which saw a lower height. */
+  /** Time of the previous poll, which saw a lower height. */
   readonly after: UnixMs
 }
 
-/** When the endpoint was first seen at each height or above; a block skipped between two polls arrived between them. */
+/** When the endpoint was first seen at or above each height; skipped heights count from the later poll. */
 function arrivalsOf({ heads }: Sighted, first: number, count: number): (Arrival | null)[] {
   const arrivals: (Arrival | null)[] = Array.from({ length: count }, () => null)
   for (const { head, at, after, before } of heads) {
@@ -147,13 +146,13 @@ function earliest(arrivals: readonly (readonly (Arrival | null)[])[], index: num
 interface ReportedBlocks {
   /** One per height. */
   readonly blocks: readonly { readonly hashes: string[]; readonly timestamp: UnixMs | null }[]
-  /** Per endpoint and height, the index of its hash in `hashes`. */
+  /** Per endpoint and height: index of the endpoint's hash in `hashes`; `null` if it reported none. */
   readonly reports: readonly (number | null)[][]
 }
 
 /**
- * Which block each endpoint has at each height: its heads, the blocks compared, and the parents that its heads name. Parents
- * count only if one of them is a reported block: a cache may name parents that never existed.
+ * Collects the hash that each endpoint has at each height, from its heads, compared blocks and the parents of its
+ * heads. Parents count only if one of them is a reported block: a cache may name parents that never existed.
  */
 function reportedBlocks(sighted: readonly Sighted[], heights: readonly number[]): ReportedBlocks {
   const reported = sighted.map(hashesOf)
@@ -173,10 +172,10 @@ function reportedBlocks(sighted: readonly Sighted[], heights: readonly number[])
   return { blocks, reports }
 }
 
-/** By height. */
+/** Hash by height. */
 type Hashes = Map<number, string>
 
-/** The later of two reports for a height counts. */
+/** The later of two reports for one height wins. */
 function hashesOf({ heads, compared }: Sighted): Hashes {
   return new Map([
     ...compared.map(({ height, hash }) => [height, hash] as const),
@@ -186,7 +185,7 @@ function hashesOf({ heads, compared }: Sighted): Hashes {
 
 function addParents(hashes: Hashes, heads: readonly Sighting[], known: ReadonlySet<string>): void {
   if (!heads.some(({ head }) => known.has(`${head.height - 1} ${head.parentHash}`))) return
-  // Latest first: it belongs to the present branch.
+  // Latest head first, because it belongs to the current branch.
   for (const { head } of heads.toReversed()) {
     const height = head.height - 1
     if (head.parentHash !== '' && !hashes.has(height)) hashes.set(height, head.parentHash)

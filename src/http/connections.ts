@@ -3,13 +3,13 @@ import type { Socket } from 'node:net'
 import type { Clock, Timer } from '../clock.ts'
 
 /**
- * Bounds what connections to the page's listener may hold. Where places run short, the one that has been idle for longest is
- * closed: one that never sent a request, or waits for its next one. So a flood of silent connections displaces only itself.
+ * Limits the connections to the page's listener and their unread responses. When connections run short, it closes the
+ * one that has been idle the longest, so a flood of silent connections displaces only itself.
  */
 export function limitConnections(server: Server, maxConnections: number, clock: Pick<Clock, 'monotonic' | 'after'>) {
-  /** By the client's address and port, those idle for longest first; busy ones are anywhere. */
+  /** By client address and port. Idle connections are sorted, longest idle first; busy ones may be anywhere. */
   const connections = new Map<string, Connection>()
-  // Node counts a closed connection for a while, so some places stay free for new ones.
+  // Node still counts a closed connection for a while, so some places stay free for new ones.
   const mostKept = maxConnections - Math.ceil(maxConnections / 8)
   let sweepTimer: Timer | null = null
   server.maxConnections = maxConnections
@@ -24,7 +24,7 @@ export function limitConnections(server: Server, maxConnections: number, clock: 
     if (connections.size > mostKept) closeOldest(({ inFlight }) => inFlight === 0)
     sweepTimer ??= clock.after(SWEEP_EVERY_MS, sweep)
   })
-  // TLS: the same client, with a socket of its own once it has shaken hands.
+  // After the TLS handshake, the same client has a new socket object.
   server.on('secureConnection', (socket: Socket) => {
     const key = keyOf(socket)
     const connection = connections.get(key)
@@ -59,7 +59,7 @@ export function limitConnections(server: Server, maxConnections: number, clock: 
     return false
   }
 
-  /** A client that reads a little now and then makes progress, so no timeout of Node's ends it. */
+  /** Closes slow readers: no timeout of Node ends a client that reads a little now and then. */
   function sweep(): void {
     sweepTimer = connections.size === 0 ? null : clock.after(SWEEP_EVERY_MS, sweep)
     const latest = clock.monotonic() - LONGEST_ANSWER_MS
@@ -67,7 +67,7 @@ export function limitConnections(server: Server, maxConnections: number, clock: 
   }
 
   return {
-    /** Closes slow readers until this many bytes more may wait to be read. */
+    /** Closes the slowest readers until `bytes` more fit into the limit on unread bytes. */
     makeRoom(bytes: number): void {
       let unread = bytes
       for (const { socket } of connections.values()) unread += socket.writableLength
@@ -82,7 +82,7 @@ export function limitConnections(server: Server, maxConnections: number, clock: 
       }
     },
 
-    /** Event streams have no end, and limits of their own. */
+    /** Exempts an event stream from the time limit, because it has no end and limits of its own. */
     markStream(socket: Socket): void {
       const connection = connections.get(keyOf(socket))
       if (connection !== undefined) connection.isStream = true
@@ -99,13 +99,13 @@ export type Connections = ReturnType<typeof limitConnections>
 interface Connection {
   socket: Socket
   inFlight: number
-  /** When it became busy or idle, monotonic. */
+  /** Monotonic time at which the connection became busy or idle. */
   since: number
   isStream: boolean
 }
 
 const SWEEP_EVERY_MS = 5000
-/** `/probe` may take a minute; an answer of 13 MB within the other one needs 100 kB/s. */
+/** `/probe` may take one minute. A response of 13 MB takes two minutes at 110 kB/s. */
 const LONGEST_ANSWER_MS = 120_000
 const MOST_UNREAD_BYTES = 64 * 2 ** 20
 

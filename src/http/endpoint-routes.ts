@@ -20,12 +20,12 @@ const MOST_BUCKETS = 2000
 /** More than a chart can show: half an hour of an endpoint that is polled every second. */
 const MOST_POLLS = 2000
 
-/** The past of an endpoint, in buckets and poll by poll, and the thresholds it is judged by. */
+/** Routes for one endpoint: its history in buckets, its single polls and its thresholds. */
 export function registerEndpoint(
   app: App,
   { board, store, clock, log }: Pick<RouteDeps, 'board' | 'store' | 'clock' | 'log'>,
 ): void {
-  /** Answers from the store, or with a 503 where it cannot be read. */
+  /** Sends the result of `read`, or 503 if the store cannot be read. */
   async function sendRead<T>(request: FastifyRequest, reply: FastifyReply, what: string, read: () => Promise<T>) {
     try {
       const body = JSON.stringify(await read())
@@ -53,7 +53,7 @@ export function registerEndpoint(
     const entry = board.entry(request.params.network, request.params.endpoint)
     if (entry === undefined) return sendUnknown(reply, 'endpoint')
     const { step = DEFAULT_STEP_MS, to = clock.now() } = request.query
-    // Default buckets begin at multiples of the step, so that two requests get the same ones.
+    // By default, buckets begin at multiples of the step, so that two requests get the same ones.
     const from = request.query.from ?? Math.floor((to - DAY_MS) / step) * step
     const errors = [...orderErrors(from, to), ...stepErrors(Math.ceil((to - from) / step))]
     if (errors.length > 0) return sendBadQuery(reply, errors)

@@ -11,11 +11,11 @@ export interface CollectorDeps {
   readonly board: Board
   readonly incidents: Pick<IncidentLog, 'subscribe'>
   readonly clock: Pick<Clock, 'now'>
-  /** There is something to take. */
+  /** Called when `take` has something to return. */
   readonly onChange: () => void
 }
 
-/** Collects what changes on the board and among the incidents, from `start` to `stop`. */
+/** Collects changes of the board and the incidents between `start` and `stop`. */
 export function createChangeCollector({ board, incidents, clock, onChange }: CollectorDeps) {
   const states = new Map<EndpointKey, State>()
   let pending = noChanges()
@@ -59,7 +59,7 @@ export function createChangeCollector({ board, incidents, clock, onChange }: Col
         incidents.subscribe((incident) => {
           const { id, network, endpoint } = incident
           pending.incidents.set(id, incident)
-          // The status of its endpoint names the incident too.
+          // The endpoint's status also names the incident.
           if (endpoint !== null) pending.endpoints.add(endpointKey({ network, name: endpoint }))
           onChange()
         }),
@@ -75,7 +75,7 @@ export function createChangeCollector({ board, incidents, clock, onChange }: Col
       states.clear()
     },
 
-    /** `null` where nothing changed. */
+    /** `null` if nothing changed. */
     take(): Changes | null {
       collectStates()
       const changes = pending
@@ -86,7 +86,7 @@ export function createChangeCollector({ board, incidents, clock, onChange }: Col
   }
 }
 
-/** Numbers the events of a stream and keeps their changes, so that a client that reconnects gets only what it missed. */
+/** Numbers and keeps the changes of a stream, so that a reconnecting client gets only what it missed. */
 export function createChangeLog() {
   const origin = randomBytes(6).toString('base64url')
   let sequence = 0
@@ -101,7 +101,7 @@ export function createChangeLog() {
       if (kept.length > MOST_KEPT) kept.shift()
     },
 
-    /** Everything, where it is not known what the client missed. */
+    /** The changes after this event; everything if the log does not cover them. */
     since(lastEventId: string | null): Changes {
       const missed = noChanges()
       const [, from, number] = /^([\w-]{8})-(\d{1,15})$/.exec(lastEventId ?? '') ?? []
@@ -114,7 +114,7 @@ export function createChangeLog() {
 
     forget(): void {
       kept = []
-      // Changes from now on are not kept, so no earlier id can be resumed from.
+      // Later changes are not kept, so no client may resume from an earlier id.
       sequence++
     },
   }
@@ -122,7 +122,7 @@ export function createChangeLog() {
 
 const MOST_KEPT = 240
 
-/** Changes to be sent: of the board, and incidents by id, each in its latest state. */
+/** Pending changes of the board, and changed incidents by id in their latest state. */
 export interface Changes extends Changed {
   readonly networks: Set<string>
   readonly endpoints: Set<EndpointKey>

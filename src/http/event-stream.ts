@@ -23,9 +23,9 @@ export interface EventStreamDeps {
 }
 
 /**
- * Sends changes to its clients as server-sent events. `status` holds the board: all of it at first, or what was missed since
- * the client's last event; then what changed, several changes in one event. One without changes is a sign of life. `incident`
- * holds one incident in its present state; a complete `status` is followed by all open ones.
+ * Sends changes as server-sent events. `status` starts with the whole board or the changes since the client's last
+ * event, then holds all changes since the one before; an empty one is the heartbeat. `incident` holds one incident; a
+ * complete `status` is followed by all open ones.
  */
 export function createEventStream({ board, incidents, clock, writers }: EventStreamDeps): EventStream {
   const listeners = new Set<Listener>()
@@ -89,7 +89,7 @@ export function createEventStream({ board, incidents, clock, writers }: EventStr
     listener.blockedSince = clock.monotonic()
   }
 
-  /** Only the last of several events carries the id: a client that received a part of them gets all of them again. */
+  /** Only the last event carries the id, so that a client that received only some of them gets all of them again. */
   function message(audience: Audience, changes: Changes): string {
     const shown = changes.all ? new Map(incidents.open().map((one) => [one.id, one])) : new Map<string, Incident>()
     for (const [id, incident] of changes.incidents) shown.set(id, incident)
@@ -137,16 +137,16 @@ export function createEventStream({ board, incidents, clock, writers }: EventStr
 }
 
 export interface EventStream {
-  /** `null` where there is no place left. */
+  /** `null` if the maximum number of clients is connected. */
   join(client: EventClient, lastEventId: string | null): Subscription | null
   close(): void
 }
 
 export interface EventClient {
   readonly audience: Audience
-  /** `null` for one with the token. */
+  /** `null` for a client with the token. */
   readonly address: string | null
-  /** `false` when its buffers are full; it calls `drained` once they are not. */
+  /** `false` if the buffers are full; the client calls `drained` when they are empty again. */
   write(text: string): boolean
   end(): void
 }
@@ -158,25 +158,25 @@ export interface Subscription {
 
 interface Listener {
   readonly client: EventClient
-  /** What it has not received since its buffers are full; `null` while they are not. */
+  /** Changes held back while the client's buffers are full; `null` otherwise. */
   missed: Changes | null
   blockedSince: number
 }
 
-/** People can follow four changes a second; a large board is sent once a second at most. */
+/** Readers can follow four updates a second; a board that is slow to write is sent once a second. */
 const SHORTEST_PAUSE_MS = 250
 const LONGEST_PAUSE_MS = 1000
-/** Writing events may take a tenth of our time. */
+/** Writing events may take a tenth of the CPU time. */
 const PAUSE_PER_COST = 10
-/** A page is marked stale after twice this silence. */
+/** A page is marked stale after twice this time without an event. */
 const BEAT_MS = 5000
 const MOST_CLIENTS = 256
-/** The other places are for those with the token; without one, a page falls back to polling. */
+/** The other places are reserved for clients with the token. A page without a stream falls back to polling. */
 const MOST_ANONYMOUS = 128
 const MOST_PER_ADDRESS = 16
 /** A client whose buffers stay full for this long is gone or does not read. */
 const PATIENCE_MS = 30_000
-/** How long changes are kept after the last client left, for one that reconnects. */
+/** How long changes are kept after the last client has left, in case it reconnects. */
 const LINGER_MS = 30_000
 
 function hasPlaceFor({ address }: EventClient, listeners: ReadonlySet<Listener>): boolean {
@@ -191,7 +191,6 @@ function incidentEvent(audience: Audience, incident: Incident): string {
   return `event: incident\ndata: ${JSON.stringify(incidentSummary(incident, audience))}\n`
 }
 
-/** Writes a text once for every audience that listens, and not at all for one that does not. */
 function oncePerAudience(write: (audience: Audience) => string): (audience: Audience) => string {
   const written = new Map<Audience, string>()
   return (audience) => {

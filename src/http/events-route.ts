@@ -42,7 +42,7 @@ export function registerEvents(app: App, { events, metrics, connections, hasToke
       503: problem('The maximum number of streams is open'),
     },
   })
-  // Declared by hand: the HEAD route that Fastify derives from GET would wait for the stream to end.
+  // Declared explicitly, because the HEAD route that Fastify derives from GET would wait for the stream to end.
   app.head(PATH, { config: route.config }, (_request, reply) => reply.type(CONTENT_TYPE).send())
 
   app.get(PATH, { ...route, exposeHeadRoute: false }, (request, reply) => {

@@ -35,7 +35,7 @@ export function registerFeed(
   })
 }
 
-/** An Atom 1.0 feed (RFC 4287). Without incidents it is as old as `startedAt`. */
+/** Renders an Atom 1.0 feed (RFC 4287). Without incidents, `startedAt` is its update time. */
 export function renderFeed(incidents: readonly Incident[], audience: Audience, startedAt: UnixMs): string {
   const updated = incidents.reduce((latest, incident) => Math.max(latest, updatedAt(incident)), 0)
   return [
@@ -87,13 +87,12 @@ function titleOf(incident: Incident, audience: Audience): string {
   return `${subjectOf(incident)} ${kindOf(incident)}${why} (${until})`
 }
 
-/** Time of the last change. */
 function updatedAt({ confirmedAt, closedAt, changes, conditions }: Incident): UnixMs {
   const times = [closedAt ?? 0, ...changes.map(({ at }) => at), ...conditions.map(({ until, since }) => until ?? since)]
   return Math.max(confirmedAt, ...times)
 }
 
-/** Feed readers identify entries by it for good, so it is derived from the name alone: a UUID (RFC 9562, 5.8). */
+/** A UUID (RFC 9562, 5.8) derived from the name alone, because feed readers identify an entry by it forever. */
 function permanentId(name: string): string {
   const bytes = createHash('sha256').update(`heartline ${name}`).digest().subarray(0, 16)
   bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x80
@@ -102,7 +101,7 @@ function permanentId(name: string): string {
   return `urn:uuid:${[hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-')}`
 }
 
-/** For text and attributes; characters not allowed in XML 1.0 (2.2) are replaced. */
+/** Escapes text and attribute values, and replaces characters that XML 1.0 (2.2) does not allow. */
 function xmlText(text: string): string {
   return escaped(text).replace(/[^\t\n\u0020-\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]/gu, '\uFFFD')
 }

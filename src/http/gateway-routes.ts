@@ -13,7 +13,7 @@ import { GatewayView, type RequestTallyView, RoutingView, type TrafficView } fro
 
 type GatewayDeps = Pick<RouteDeps, 'gateway' | 'metrics' | 'recorder'>
 
-/** `GET /api/v1/gateway`, its callers, routing, traffic and aliases; and `GET …/networks/:network/routing`. */
+/** `GET /api/v1/gateway` (callers, routing, traffic, aliases) and `GET …/networks/:network/routing`. */
 export function registerGateway(app: App, deps: GatewayDeps & Pick<RouteDeps, 'board' | 'clock'>): void {
   const gatewayRoute = operation({
     visibility: 'private',
@@ -87,7 +87,6 @@ export function gatewayView({ gateway, metrics, recorder }: GatewayDeps): Gatewa
 
 const NOTHING: RequestTally = { requests: 0, answered: 0, nodeErrors: 0, failed: 0, refused: 0, cancelled: 0 }
 const NO_SPREAD: DurationSummary = { count: 0, p50Seconds: null, p99Seconds: null }
-/** Of a network without requests so far. */
 const NO_TRAFFIC: Omit<NetworkTraffic, 'name'> = {
   ...NOTHING,
   durations: NO_SPREAD,

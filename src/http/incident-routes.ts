@@ -30,7 +30,7 @@ const ListQuery = z.strictObject({
     .describe('Only incidents that are part of this network-wide one; they are not listed otherwise'),
 })
 
-/** Incidents: the list, and one of them as JSON or as text for people. */
+/** Routes for the list of incidents, and for one incident as JSON or plain text. */
 export function registerIncidents(
   app: App,
   { source, postMortems }: { readonly source: IncidentSource; readonly postMortems: PostMortemWriter },
@@ -90,7 +90,7 @@ export function registerIncidents(
   })
   app.get('/api/v1/incidents/:id.txt', textRoute, async (request, reply) => {
     const { id } = request.params
-    // Ids end in the name of an endpoint, which may be `txt`.
+    // An id ends in the name of an endpoint, which may be `txt`.
     const exact = await source.one(`${id}.txt`)
     if (exact !== null) return send(request, reply, exact)
     const incident = await source.one(id)

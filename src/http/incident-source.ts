@@ -6,9 +6,9 @@ import type { IncidentLog } from '../state/incident-log.ts'
 import { readIncident } from '../state/incident-log.ts'
 import type { IncidentQuery, IncidentRecord, Store } from '../store/store.ts'
 
-/** All incidents as they stand now: the store's, overridden by what has changed since it was written. */
+/** Reads incidents from the store, overridden by their newer states in memory. */
 export function createIncidentSource({ store, incidents, clock, log }: IncidentSourceDeps): IncidentSource {
-  /** What the store may not have yet, by id. Every change is written to the log first, so it is always right. */
+  /** Incidents that the store may not have yet, by id. Every change reaches this log first, so it is up to date. */
   function known(): Map<Incident['id'], Incident> {
     return new Map([...incidents.recent(), ...incidents.open()].map((incident) => [incident.id, incident]))
   }
@@ -44,11 +44,11 @@ export function createIncidentSource({ store, incidents, clock, log }: IncidentS
       for (;;) {
         const records = await query(queryOf(filter, cursor, limit + 1 + SPARE))
         kept.push(...(await read(records)))
-        // Taken after every read: an incident written in the meantime is in one of the two.
+        // Called after each read, so that an incident written in the meantime is in one of the two.
         const ours = known()
         const theirs = kept.filter(({ id }) => !ours.has(id))
         const last = records.at(-1)
-        // A short page need not be the last one: the store skips rows it cannot read.
+        // A short page may not be the last one, because the store skips rows that it cannot read.
         if (last !== undefined && theirs.length <= limit) {
           cursor = { openedAt: last.openedAt, id: last.id }
           continue
@@ -66,7 +66,7 @@ export function createIncidentSource({ store, incidents, clock, log }: IncidentS
       if (here !== undefined) return here
       try {
         const record = await store.incident(id)
-        // It may have changed during the read.
+        // The incident may have changed during the read.
         return known().get(id) ?? (record === null ? null : ((await read([record]))[0] ?? null))
       } catch (error) {
         log.warn({ error: error instanceof Error ? error.name : 'unknown' }, 'incident could not be read')
@@ -91,7 +91,7 @@ function queryOf(
   } satisfies IncidentQuery
 }
 
-/** The filter that the store applies by its indexes. */
+/** Applies the same filter as the store's query. */
 function matches(incident: Incident, { network, endpoint, open, after, partOf }: IncidentFilter): boolean {
   return (
     incident.absorbedBy === (partOf ?? null) &&
@@ -107,12 +107,12 @@ function newestFirst(a: IncidentCursor, b: IncidentCursor): number {
   return b.openedAt - a.openedAt || (a.id < b.id ? 1 : a.id > b.id ? -1 : 0)
 }
 
-/** Opaque to clients; it stays valid however many incidents follow. */
+/** Encodes a cursor, which is opaque to clients and stays valid when new incidents open. */
 export function writeCursor({ openedAt, id }: IncidentCursor): string {
   return Buffer.from(`${openedAt} ${id}`).toString('base64url')
 }
 
-/** `null` for an invalid one. */
+/** `null` for an invalid cursor. */
 export function readCursor(cursor: string): IncidentCursor | null {
   if (cursor.length > 512) return null
   const [, openedAt, id] =
@@ -120,7 +120,7 @@ export function readCursor(cursor: string): IncidentCursor | null {
   return openedAt === undefined || id === undefined ? null : { openedAt: Number(openedAt), id }
 }
 
-/** The last incident of a page. */
+/** Position of the last incident of a page. */
 export type IncidentCursor = Pick<Incident, 'openedAt' | 'id'>
 
 export interface IncidentFilter {
@@ -128,7 +128,7 @@ export interface IncidentFilter {
   readonly endpoint?: string | undefined
   readonly open?: boolean | undefined
   readonly after?: IncidentCursor | undefined
-  /** Only the parts of this one, which are left out otherwise. */
+  /** Id of a network-wide incident: lists only its parts, which are omitted otherwise. */
   readonly partOf?: string | undefined
   readonly limit: number
 }
@@ -152,7 +152,7 @@ export interface IncidentSourceDeps {
   readonly log: Log
 }
 
-/** Reading long incidents takes a while: after this time the event loop is released. */
+/** Parsing long incidents yields to the event loop after this time. */
 const LONGEST_HOLD_MS = 4
-/** Read beyond a page, since some rows may be overridden by newer ones here. */
+/** Extra rows per page, because newer states in memory may replace some rows. */
 const SPARE = 16

@@ -5,7 +5,7 @@ import { GENERIC } from './status-views.ts'
 import type { IncidentChangeView, IncidentConditionView, IncidentSummaryView, IncidentView } from './wire-incidents.ts'
 import type { Audience } from './wire-status.ts'
 
-/** The public sees where, when and why in general; messages of nodes and measurements need the token. */
+/** Without the token, an incident shows place, time and general reason, but no node messages or measurements. */
 export function incidentSummary(incident: Incident, audience: Audience): IncidentSummaryView {
   const { openedAt, closedAt } = incident
   return {

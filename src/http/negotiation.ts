@@ -5,22 +5,22 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Format } from '../metrics/registry.ts'
 
 /**
- * What a client accepts and what it has already (RFC 9110). Strangers send these headers before any token is checked, so
- * everything here takes time proportional to their length.
+ * Content negotiation and conditional requests (RFC 9110). These headers arrive before the token is checked, so parsing
+ * takes time linear in their length.
  */
 
-/** Whether plain text is wanted rather than JSON (12.5.1); JSON where both are equal. */
+/** Whether the client prefers plain text to JSON (12.5.1); JSON wins a tie. */
 export function prefersText({ headers }: FastifyRequest): boolean {
   const offers = offersOf(headers.accept)
   return qualityOf('text/plain', offers) > qualityOf('application/json', offers)
 }
 
-/** Whether a page is wanted rather than a problem document: browsers name HTML, programs do not. */
+/** Whether to send a page instead of a problem document: browsers name HTML in `Accept`, programs do not. */
 export function prefersHtml({ headers }: FastifyRequest): boolean {
   return offersOf(headers.accept).some(({ name, quality }) => name === 'text/html' && quality > 0)
 }
 
-/** OpenMetrics where it is named and not less wanted than the text format, as Prometheus does; otherwise the text format. */
+/** OpenMetrics if `Accept` rates it at least as high as the text format, as Prometheus does. */
 export function metricsFormat({ headers }: FastifyRequest): Format {
   const offers = offersOf(headers.accept).filter(isWritten)
   const openMetrics = offers.find(({ name }) => name === OPEN_METRICS)?.quality ?? 0
@@ -33,18 +33,16 @@ export function acceptsGzip({ headers }: FastifyRequest): boolean {
   )
 }
 
-/** Whether the client has this body already. 13.1.2 wants the weak comparison: a cache in between may have made our ETag weak. */
+/** Whether the client has this body. The comparison is weak (13.1.2): a cache may have weakened our ETag. */
 export function isKnown({ headers }: FastifyRequest, etag: string): boolean {
   const given = headers['if-none-match']
   return given?.split(',').some((one) => one.trim().replace(/^W\//, '') === etag || one.trim() === '*') ?? false
 }
 
-/** An ETag made of the body. */
 export function tagOf(body: string): string {
   return `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`
 }
 
-/** Sends a text, compressed where the client accepts that. */
 export async function sendCompressed(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -56,7 +54,7 @@ export async function sendCompressed(
   return reply.header('content-encoding', 'gzip').send(await compressed())
 }
 
-/** A text that is sent many times: it is compressed once, off the event loop. */
+/** Wraps a text that is sent many times, so that it is compressed once, off the event loop. */
 export function compressible(text: string): CompressibleText {
   let compressed: Promise<Buffer> | null = null
   return { text, compressed: () => (compressed ??= compress(text, { level: LEVEL })) }
@@ -73,13 +71,13 @@ export function addVary(reply: FastifyReply, header: string): void {
 }
 
 const compress = promisify(gzip)
-/** Less than this fits into one packet uncompressed. */
+/** A shorter text fits into one packet uncompressed. */
 const SMALLEST_COMPRESSED = 1200
 /** Measured on a status page of 300 endpoints: level 4 compresses to a twelfth in a third of level 9's time. */
 const LEVEL = 4
 
 const OPEN_METRICS = 'application/openmetrics-text'
-/** Browsers send 150 bytes, Prometheus 400. Longer headers count as absent. */
+/** Longer headers are ignored; browsers send 150 bytes, Prometheus 400. */
 const LONGEST_HEADER = 1024
 
 interface Offer {
@@ -107,12 +105,12 @@ function offerOf(text: string): Offer {
   }
 }
 
-/** OpenMetrics is written in version 1.0.0 only; without a version that one is meant. */
+/** Whether we can write this format: OpenMetrics only as 1.0.0, which an offer without a version also means. */
 function isWritten({ name, version }: Offer): boolean {
   return name !== OPEN_METRICS || version === null || version === '1.0.0'
 }
 
-/** The most specific range that covers the type decides. */
+/** The quality of the most specific range that covers the type; 0 if none does. */
 function qualityOf(type: string, offers: readonly Offer[]): number {
   for (const covering of [type, `${type.split('/')[0]}/*`, '*/*']) {
     const offer = offers.find(({ name }) => name === covering)

@@ -34,7 +34,7 @@ export function ownHealthView({ metrics, observer, journal, recorder, clock }: O
     node_version: nodeVersion,
     started_at: time(startedAt),
     uptime_seconds: seconds(Math.max(0, now - startedAt)),
-    // Measured once a second: reading it takes a file descriptor.
+    // Sampled once a second, because reading it takes a file descriptor.
     resident_bytes: minutes.at(-1)?.residentBytes ?? 0,
     networks: networks.length,
     endpoints,

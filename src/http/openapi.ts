@@ -10,7 +10,7 @@ const DESCRIPTION =
   'configured, readers without it see names, states, times, availability and condition codes only: heads, observer reasons and ' +
   'incident samples are empty, liveness and latency are null, and messages are the general meaning of the code.'
 
-/** `GET /openapi.json`: OpenAPI 3.1, made on first request from what the routes that come after this declare about themselves. */
+/** Collects the OpenAPI 3.1 descriptions of all routes that are registered after this call. */
 export function describeRoutes(app: App, version: string): void {
   void app.register(swagger, {
     openapi: {
@@ -27,6 +27,7 @@ export function describeRoutes(app: App, version: string): void {
   })
 }
 
+/** `GET /openapi.json`, written on the first request. */
 export function registerOpenApi(app: App): void {
   const route = operation({
     visibility: 'public',

@@ -8,13 +8,13 @@ import type { App } from './route.ts'
 
 /** The styles, scripts and icon of the page, built and compressed by `scripts/page.mjs`. */
 export interface Assets {
-  /** The URL of one, whose content never changes. */
+  /** The versioned URL of an asset, whose content never changes. */
   href(path: string): string
-  /** A script and its imports, so that a browser can request them at once. */
+  /** These scripts and all their imports, so that a browser can request them at once. */
   closure(...paths: readonly string[]): readonly string[]
 }
 
-/** Readable without a token, since the sign-in form needs them; they hold nothing about the nodes. */
+/** Serves the assets without a token: the sign-in form needs them, and they contain no data of nodes. */
 export function registerAssets(app: App): Assets {
   const root = join(packageRoot, 'dist', 'page')
   const { version, imports } = readAll(root)
@@ -23,7 +23,7 @@ export function registerAssets(app: App): Assets {
     const { '*': path } = request.params as { '*': string }
     const isVersioned = path.startsWith(`${version}/`)
     addVary(reply, 'Accept-Encoding')
-    // Without the version in its path, a file may change with the next update.
+    // A file without the version in its path may change with an update.
     if (!isVersioned) return reply.sendFile(path, { cacheControl: false })
     return reply.sendFile(path.slice(version.length + 1), { maxAge: '365d', immutable: true })
   })
@@ -45,7 +45,6 @@ export function registerAssets(app: App): Assets {
 }
 
 interface Read {
-  /** Changes with any file. */
   readonly version: string
   readonly imports: ReadonlyMap<string, readonly string[]>
 }
@@ -69,7 +68,7 @@ function filesIn(root: string): string[] {
     .sort()
 }
 
-/** Static imports; `import()` comes later. */
+/** Static imports only: `import()` loads its module later. */
 function importsOf(path: string, text: string): string[] {
   return [...text.matchAll(/(?:\bfrom|\bimport)\s*['"](\.[^'"]+)['"]/g)].map(([, to = '']) =>
     posix.join(posix.dirname(path), to),

@@ -19,7 +19,7 @@ export interface PageRoutesDeps extends PageSourcesDeps {
   readonly hasToken: boolean
 }
 
-/** The overview is drawn and compressed at most this often, however many request it. */
+/** The overview is drawn and compressed at most once in this time, for all requests. */
 const OVERVIEW_HOLDS_MS = 1000
 
 interface Page {
@@ -27,7 +27,7 @@ interface Page {
   readonly html: CompressibleText
 }
 
-/** Every view at its own address, drawn by the daemon for the first paint, and the page's assets. */
+/** Serves every view at its own path, rendered by the daemon for the first paint, and the page's assets. */
 export function registerPage(app: App, deps: PageRoutesDeps) {
   const { clock, writers, incidents, hasToken } = deps
   const assets = registerAssets(app)
@@ -105,7 +105,7 @@ export function registerPage(app: App, deps: PageRoutesDeps) {
   }
 
   return {
-    /** Instead of a problem document, where a page is wanted. */
+    /** Sends 404 as a page instead of a problem document. */
     sendMissing(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
       const { audience } = request
       return send(request, reply, noticed(modelOf(NO_ROUTE, audience, statusFor(audience)), 'missing'))
@@ -130,7 +130,7 @@ function lastOfEach(query: Record<string, string | string[]>): Record<string, st
 interface PageDocument {
   readonly title: string
   readonly access: Access
-  /** `null` on a notice, which needs no script or style of its own. */
+  /** `null` for a notice, which has no script or style of its own. */
   readonly view: { readonly name: string; readonly hasStyle: boolean } | null
   /** HTML. */
   readonly body: string

@@ -17,7 +17,7 @@ export interface PageSourcesDeps extends RouteDeps {
   readonly postMortems: PostMortemWriter
 }
 
-/** The data of views drawn by the daemon: the same as the API sends to the browser, for the same audience. */
+/** Data for views rendered by the daemon, identical to the API's responses for the same audience. */
 export function pageSources(deps: PageSourcesDeps, audience: Audience): Sources {
   const { board, incidents, source, store, strips, postMortems, sightings, clock } = deps
   const isPrivate = audience === 'private'
@@ -98,7 +98,7 @@ export function pageSources(deps: PageSourcesDeps, audience: Audience): Sources 
     gateway: async () => (isPrivate ? here(gatewayView(deps)) : LOCKED),
     observer: async () => (isPrivate ? here(ownHealthView(deps)) : LOCKED),
 
-    // A page does not wait for a day of history: it is sent without, and the browser requests it.
+    // A page does not wait for a day of history: if none is ready, the browser requests it later.
     strips: async () => here(strips.latest(audience)),
   }
 }

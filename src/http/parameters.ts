@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { parseDuration } from '../core/time.ts'
 
-/** The kinds of query parameters. Each says in its error what it must be. */
+/** Parsers of query parameters. Each error says what the parameter must be. */
 
-/** RFC 3339 with an offset, or Unix seconds; read as Unix milliseconds. */
+/** Parses RFC 3339 with an offset, or Unix seconds, into Unix milliseconds. */
 export const TimeParameter = parameter('an RFC 3339 time or Unix seconds', (given) => {
   // An unencoded `+` arrives as a space.
   const text = given.replace(/ (\d{2}:\d{2})$/, '+$1')
@@ -13,10 +13,10 @@ export const TimeParameter = parameter('an RFC 3339 time or Unix seconds', (give
   return Number.isNaN(ms) ? null : ms
 })
 
-/** Dates end there. */
+/** The latest time that a JavaScript `Date` can hold. */
 const LONGEST_MS = 8.64e15
 
-/** A duration or seconds; read as milliseconds. */
+/** Parses a duration like `5m`, or seconds, into milliseconds. */
 export const DurationParameter = parameter('a duration of a second or more, like 30s, 5m, 1h or 1d', (text) => {
   const ms = parseDuration(/^\d+$/.test(text) ? `${text}s` : text) ?? 0
   return ms >= 1000 && ms <= LONGEST_MS ? ms : null
@@ -36,7 +36,7 @@ export function wholeNumber(from: number, to: number) {
   return z.preprocess((text) => (typeof text === 'string' && /^\d{1,9}$/.test(text) ? Number(text) : text), number)
 }
 
-/** A parameter that `read` understands, or `null` where it does not. */
+/** A parameter parsed by `read`, which returns `null` for an invalid value. */
 export function parameter<T>(expected: string, read: (text: string) => T | null) {
   return z.string().transform((text, context): T => {
     const value = read(text)

@@ -1,9 +1,9 @@
 import type { UnixMs } from '../core/time.ts'
 import { time } from './rfc3339.ts'
 
-/** Words, times and tables for text in a mail or a terminal. */
+/** Formats times, numbers and tables as plain text for mails and terminals. */
 
-/** Columns: mail clients wrap at about 80, and quoting adds two. */
+/** In columns: mail clients wrap at about 80, and quoting adds two. */
 const WIDTH = 78
 
 /** `2026-01-01 00:00:10`, UTC. */
@@ -44,15 +44,15 @@ export function milliseconds(ms: number): string {
   return ms < 10_000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`
 }
 
-/** On one line, without control and direction characters, which a terminal or mail client would act on. */
+/** One line without control and direction characters, which a terminal or mail client would interpret. */
 export function printable(text: string): string {
   return text.replace(/\p{C}/gu, ' ').replace(/\s+/g, ' ').trim()
 }
 
-/** Not broken over lines: a number and its unit, a day and its time. */
+/** Spaces at which a line must not break: between a number and its unit, and between a date and its time. */
 const TOGETHER = /(?<=\d) (?=(?:ms|s|min|h|d|blocks?)\b)|(?<=\d{4}-\d\d-\d\d) (?=\d\d:)/g
 
-/** Lines of at most `WIDTH` columns; all but the first are indented by `hang`. A word too long for a line is cut. */
+/** Lines of at most `WIDTH` columns; all but the first are indented by `hang`. A word longer than a line is split. */
 export function wrap(text: string, first = '', hang = first): string[] {
   const lines: string[] = []
   let line = first
@@ -77,7 +77,7 @@ export function wrap(text: string, first = '', hang = first): string[] {
   return [...lines, line].map((one) => one.replaceAll('\u00a0', ' ').trimEnd())
 }
 
-/** Columns two spaces apart; those in `right` are right-aligned. */
+/** Aligns rows in columns two spaces apart; the columns in `right` are right-aligned. */
 export function table(rows: readonly (readonly string[])[], indent: string, right: readonly number[]): string[] {
   const widths = (rows[0] ?? []).map((_, at) => Math.max(...rows.map((row) => columns(row[at] ?? ''))))
   return rows.map((row) => {

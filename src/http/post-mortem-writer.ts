@@ -37,6 +37,7 @@ const STEPS_MS = [
   ...[1, 2, 3, 6, 12].map((n) => n * HOUR_MS),
 ]
 
+/** Writes post-mortems of incidents, with figures from the store for readers with the token. */
 export function createPostMortemWriter({ board, store, clock, log }: PostMortemWriterDeps): PostMortemWriter {
   async function historyOf(
     endpoint: string,
@@ -52,7 +53,7 @@ export function createPostMortemWriter({ board, store, clock, log }: PostMortemW
     }
   }
 
-  /** All of that time in one bucket; the shortest bucket is a second. */
+  /** The whole range as one bucket; `null` if it is shorter than a second or cannot be read. */
   async function sumOf(endpoint: string, from: UnixMs, to: UnixMs): Promise<HistoryBucket | null> {
     return to - from < 1000 ? null : ((await historyOf(endpoint, from, to, to - from))[0] ?? null)
   }
@@ -63,7 +64,7 @@ export function createPostMortemWriter({ board, store, clock, log }: PostMortemW
     const end = closedAt ?? now
     const marginMs = Math.min(LONGEST_MARGIN_MS, Math.max(SHORTEST_MARGIN_MS, end - openedAt))
     const [from, to] = [Math.max(0, openedAt - marginMs), closedAt === null ? now : Math.min(now, closedAt + marginMs)]
-    // Steps shorter than two polls would show false gaps.
+    // Steps shorter than two poll intervals would show false gaps.
     const intervalMs = board.entry(network, name)?.health.endpoint.intervalMs ?? 0
     const stepMs = stepFor(to - from, 2 * intervalMs)
     const [before, during, after, timeline] = await Promise.all([

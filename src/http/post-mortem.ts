@@ -8,7 +8,7 @@ import { sentenceOf } from './incident-views.ts'
 import { blocks, milliseconds, number, printable, span, stamp, table, wrap } from './plain-text.ts'
 import type { Audience } from './wire-status.ts'
 
-/** Writes an incident as text for people, in 78 columns: what, where, when, how long, why, and what was measured. Times are UTC. */
+/** Renders an incident as plain text in 78 columns, with its conditions, changes and measurements. Times are UTC. */
 export function renderPostMortem(of: PostMortem): string {
   const sections = [
     header(of),
@@ -26,23 +26,23 @@ export function renderPostMortem(of: PostMortem): string {
 
 export interface PostMortem {
   readonly incident: Incident
-  /** The network's title, with the endpoint's if it has one; `null` where it is no longer configured. */
+  /** Title of the network, and of the endpoint if there is one; `null` if it is no longer configured. */
   readonly title: string | null
   readonly now: UnixMs
   readonly audience: Audience
-  /** Of the endpoint, or of those affected by a network-wide incident. */
+  /** One for the incident's endpoint, or for each endpoint affected by a network-wide incident. */
   readonly figures: readonly EndpointFigures[]
-  /** Known planned maintenance that overlaps it. */
+  /** Planned maintenance that overlaps the incident. */
   readonly maintenance: readonly MaintenancePeriod[]
 }
 
-/** The history of one endpoint, each part in one bucket; `null` where there is no such time (yet), or it could not be read. */
+/** The history of one endpoint; a bucket is `null` if its period does not exist yet or could not be read. */
 export interface EndpointFigures {
   readonly endpoint: string
   readonly before: HistoryBucket | null
   readonly during: HistoryBucket | null
   readonly after: HistoryBucket | null
-  /** All of that time in steps; empty for network-wide incidents. */
+  /** Empty for network-wide incidents. */
   readonly timeline: readonly HistoryBucket[]
   readonly stepMs: number
 }
@@ -57,7 +57,7 @@ export function kindOf({ cause, state }: Pick<Incident, 'cause' | 'state'>): str
   return cause === 'endpoint' ? state : cause
 }
 
-/** The first of the worst conditions. */
+/** The first condition of the worst state. */
 export function mainCondition({ conditions, state }: Incident): IncidentCondition | null {
   return conditions.find((condition) => condition.state === state) ?? conditions[0] ?? null
 }
@@ -120,7 +120,7 @@ function conditions({ incident, now, audience }: PostMortem): string[] {
   })
 }
 
-/** A network-wide change has a sample per endpoint and shard. */
+/** Limits the output: a network-wide change has one sample per endpoint and shard. */
 const MOST_SAMPLES = 20
 
 function happened({ incident, audience }: PostMortem): string[] {
@@ -140,12 +140,12 @@ function sampleText({ endpoint, shard, height, lagBlocks, latencyMs }: IncidentS
   const where = shard === null ? endpoint : `${endpoint}, ${shard === METACHAIN ? 'metachain' : `shard ${shard}`}`
   const seen = height === null ? 'no height' : `height ${number(height)}`
   const behind = lagBlocks === null ? '' : lagBlocks === 0 ? ', at the head' : `, ${blocks(lagBlocks)} behind`
-  // Without an answer the height is the last known one, which has no lag.
+  // Without an answer, the height is the last known one and has no lag.
   if (latencyMs === null) return `${where}: no answer${height === null ? '' : `, last ${seen}`}`
   return `${where}: ${seen}${behind}, answered in ${milliseconds(latencyMs)}`
 }
 
-/** Where no poll is left in the store, unknown time says nothing about that time. */
+/** Without stored polls, the time in state `unknown` says nothing about the endpoint. */
 function hasHistory({ before, during, after }: EndpointFigures): boolean {
   return [before, during, after].some((bucket) => bucket !== null && bucket.polls > 0)
 }
@@ -182,7 +182,7 @@ const STATE_TIMES = [
   ['unknown', 'unknownMs'],
 ] as const satisfies readonly (readonly [State, keyof HistoryBucket])[]
 
-/** Less time in a state is rounding. */
+/** Less time in a state is a rounding error. */
 const SHORTEST_MS = 500
 
 function statesOf(bucket: HistoryBucket): string {
@@ -203,7 +203,6 @@ function timeline({ figures, audience }: PostMortem): string[] {
         const until = buckets[next]?.start ?? bucket.start + (buckets.length - at) * stepMs
         return [[stamp(bucket.start).slice(5), '-', '-', '-', '-', `unknown until ${stamp(until).slice(11)}`]]
       }
-      // The worst two; there is no space for more.
       const states = STATE_TIMES.filter(([, key]) => bucket[key] >= SHORTEST_MS).map(([state]) => state)
       const [height = '', lag = '', p50 = '', , slowest = ''] = cells(bucket)
       return [
@@ -222,7 +221,6 @@ function timeline({ figures, audience }: PostMortem): string[] {
   })
 }
 
-/** Without polls and without planned maintenance. */
 function isEmpty({ polls, upMs, degradedMs, downMs, maintenanceMs }: HistoryBucket): boolean {
   return polls === 0 && upMs + degradedMs + downMs + maintenanceMs < SHORTEST_MS
 }
@@ -264,7 +262,6 @@ function notes(of: PostMortem): string[] {
   return notes.flatMap((text) => wrap(text, '  - ', '    '))
 }
 
-/** Time without a known state, and time in maintenance. */
 function periodNotes({ endpoint, during, timeline, stepMs }: EndpointFigures): string[] {
   if (during === null) return []
   const within = (key: 'unknownMs' | 'maintenanceMs') => {

@@ -12,9 +12,9 @@ import { sendProblem, sendUnknown } from './problem.ts'
 import { time } from './rfc3339.ts'
 import { type App, operation, problem, type RouteDeps, text } from './route.ts'
 
-/** Prometheus' own default. */
+/** Prometheus's default scrape timeout. */
 const DEFAULT_TIMEOUT_S = 10
-/** An answer that arrives after the scraper's timeout is lost, so the poll ends this much earlier. */
+/** The poll ends this much before the scraper's timeout, because a later response would be lost. */
 const MARGIN_MS = 500
 const SHORTEST_MS = 100
 /** Longer than any sensible scrape; it bounds the request. */
@@ -25,7 +25,7 @@ const Target = parameter('NETWORK/ENDPOINT, by their names in the configuration'
   return network === undefined || endpoint === undefined ? null : { network, endpoint }
 })
 
-/** `GET /probe?target=NETWORK/ENDPOINT`: polls an endpoint now, outside of the schedule, and answers with its metrics alone. */
+/** `GET /probe?target=NETWORK/ENDPOINT`: polls an endpoint now, and returns only its metrics. */
 export function registerProbe(
   app: App,
   { board, incidents, clock, inspect }: Pick<RouteDeps, 'board' | 'incidents' | 'clock' | 'inspect'>,
@@ -46,7 +46,7 @@ export function registerProbe(
     },
   })
   app.get('/probe', route, async (request, reply) => {
-    // A web page elsewhere must not make a visitor's browser poll nodes, which may cost money.
+    // A page of another site must not make a visitor's browser poll nodes, which may cost money.
     const site = request.headers['sec-fetch-site']
     if (site === 'cross-site' || site === 'same-site') {
       return sendProblem(reply, { status: 403, detail: 'Probes cannot be started by pages of other sites.' })
@@ -57,7 +57,7 @@ export function registerProbe(
 
     const withinMs = timeoutOf(request.headers['x-prometheus-scrape-timeout-seconds'])
     const inspected = await inspect(entry.health.endpoint, withinMs)
-    // A cached answer would hide the node's present state.
+    // A cached response would hide the node's current state.
     reply.header('cache-control', 'no-store')
     if (inspected.kind !== 'polled') return sendNotPolled(reply, inspected)
     const { inspection } = inspected
@@ -94,7 +94,7 @@ function timeoutOf(header: string | string[] | undefined): number {
   return Math.min(LONGEST_MS, Math.max(SHORTEST_MS, seconds * 1000 - MARGIN_MS))
 }
 
-/** The answer of `debug=true`: every step of the poll, what it found, and the metrics. */
+/** The response to `debug=true`: every step of the poll, its findings and the metrics. */
 function probeReport(
   { key, health: known }: BoardEntry,
   { result, health, steps, startedAt, tookMs, waitedMs }: Inspection,
@@ -143,7 +143,7 @@ function milliseconds(ms: number): string {
   return `${ms.toFixed(1)} ms`
 }
 
-/** One line without control characters, whatever a node sends. */
+/** Puts a node's text on one line, without control characters. */
 function printable(given: string): string {
   return given.replaceAll(/\s+/g, ' ').replaceAll(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu, '�')
 }

@@ -2,7 +2,7 @@ import type { FastifyReply } from 'fastify'
 import type { ZodFastifySchemaValidationError } from 'fastify-type-provider-zod'
 import type { ProblemView } from './wire-common.ts'
 
-/** Sends an error as RFC 9457 describes it. The details are ours: they repeat nothing of the request and nothing of a node. */
+/** Sends an error as problem details (RFC 9457). They contain no value from the request and nothing from a node. */
 export function sendProblem(reply: FastifyReply, problem: Problem): FastifyReply {
   return reply
     .code(problem.status)
@@ -41,7 +41,7 @@ export function sendBadQuery(reply: FastifyReply, errors: ParameterErrors): Fast
   return sendProblem(reply, { status: 400, detail, errors })
 }
 
-/** Every bad parameter in the order of the query, unknown and repeated ones too: a typo must not pass for a default. */
+/** Lists every bad parameter in query order, also unknown and repeated ones: a typo must not select a default. */
 export function parameterErrors(query: unknown, issues: readonly ZodFastifySchemaValidationError[]): ParameterErrors {
   const given = (query ?? {}) as Record<string, unknown>
   const details = new Map<string, string>()

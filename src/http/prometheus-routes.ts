@@ -29,7 +29,7 @@ export function registerPrometheus(
       return reply.header('content-length', bytes).send(source)
     }
     const gzip = createGzip({ level: GZIP_LEVEL })
-    // Rejects when the scraper disconnects; both streams are closed then.
+    // Rejects when the scraper disconnects; `pipeline` has then closed both streams.
     pipeline(source, gzip).catch(() => {})
     return reply.header('content-encoding', 'gzip').send(gzip)
   })
@@ -52,7 +52,7 @@ export function registerPrometheus(
         targets: [key],
         labels: { network: endpoint.network, endpoint: endpoint.name, family: endpoint.family },
       }))
-    // Prometheus accepts this type only without parameters.
+    // Prometheus accepts this content type only without parameters.
     return reply.type('application/json').serializer(JSON.stringify).send(groups)
   })
 

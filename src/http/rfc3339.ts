@@ -5,8 +5,8 @@ const DAY_MS = 86_400_000
 let day = { at: Number.NaN, prefix: '' }
 
 /**
- * Always a valid RFC 3339 time, whatever a node claims. A status holds ten times an endpoint, nearly all of today, and
- * `toISOString` takes four times as long.
+ * Always a valid RFC 3339 time, even for an out-of-range timestamp of a node. Caches the date, because `toISOString`
+ * takes four times as long and a status has ten timestamps per endpoint.
  */
 export function time(ms: UnixMs): string {
   const at = Math.min(Math.max(Math.trunc(ms), 0), LATEST_TIME)

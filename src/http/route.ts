@@ -23,8 +23,8 @@ import { ProblemView } from './wire-common.ts'
 import type { ObserverView } from './wire-status.ts'
 
 /**
- * Declares a route: who may read it, its parameters and its answers. Fastify checks the parameters, and `/openapi.json`
- * describes all of it. Answers are described only: checking them for every request would cost more than writing them.
+ * Declares a route: who may read it, its parameters and its responses. Fastify validates the parameters, and
+ * `/openapi.json` describes everything. Responses are not validated, because that would cost more than writing them.
  */
 export function operation<Params = undefined, Query = undefined, Headers = undefined>({
   visibility,
@@ -57,7 +57,7 @@ interface Operation<Params, Query, Headers> {
   /** Without it, any query is accepted and ignored. */
   readonly query?: Query
   readonly headers?: Headers
-  /** By HTTP status. Those that follow from the rest (400, 401, 404) are added. */
+  /** By HTTP status; 400, 401 and 404 are added where the other fields imply them. */
   readonly answers: Readonly<Record<number, unknown>>
 }
 
@@ -80,7 +80,6 @@ export function problem(description: string) {
 
 export const NOT_MODIFIED = z.undefined().describe('The answer that `If-None-Match` names is still current')
 
-/** Fastify with its schemas in zod. */
 export type App = FastifyInstance<
   RawServerDefault,
   RawRequestDefaultExpression,
@@ -89,7 +88,6 @@ export type App = FastifyInstance<
   ZodTypeProvider
 >
 
-/** What routes read. */
 export interface RouteDeps {
   readonly board: Board
   readonly incidents: IncidentLog
@@ -98,15 +96,15 @@ export interface RouteDeps {
   readonly clock: Clock
   readonly log: Log
   readonly version: string
-  /** The store is open and the first round of polls is done. */
+  /** Whether the store is open and the first round of polls is done. */
   readonly ready: () => boolean
   readonly stopping: () => boolean
   readonly observer: () => ObserverView
   readonly journal: Pick<Journal, 'entries'>
   readonly recorder: Pick<MinuteStats, 'minutes' | 'since'>
   readonly sightings: Sightings
-  /** Polls one endpoint outside of the schedule. */
+  /** Polls one endpoint outside the schedule. */
   readonly inspect: Inspect
-  /** `null` where the gateway is not enabled. */
+  /** `null` if the gateway is not enabled. */
   readonly gateway: () => GatewayReport | null
 }

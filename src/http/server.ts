@@ -31,7 +31,7 @@ import type { Audience } from './wire-status.ts'
 declare module 'fastify' {
   interface FastifyContextConfig {
     visibility?: Visibility
-    /** Errors are pages for people, not problem documents. */
+    /** Errors are sent as pages, not as problem documents. */
     isPage?: boolean
   }
   interface FastifyRequest {
@@ -39,7 +39,7 @@ declare module 'fastify' {
   }
 }
 
-/** The daemon's own HTTP: page, API, metrics. */
+/** The daemon's own HTTP server: page, API and metrics. */
 export function createHttpServer({ options, ...deps }: HttpServerDeps): HttpServer {
   const { board, incidents, metrics, clock, observer } = deps
   const app = createApp(options)
@@ -98,7 +98,7 @@ export function createHttpServer({ options, ...deps }: HttpServerDeps): HttpServ
       if ('setSecureContext' in app.server) (app.server as HttpsServer).setSecureContext(certificate)
     },
     async close() {
-      // Node stops its timeouts once it is closing, and counts a connection that has sent nothing as busy.
+      // While closing, Node enforces no timeouts and counts a connection that has sent nothing as busy.
       const grace = clock.after(CLOSING_GRACE_MS, () => app.server.closeAllConnections())
       await app.close()
       grace.cancel()
@@ -113,14 +113,14 @@ export interface HttpServerDeps extends RouteDeps {
 }
 
 export interface HttpServerOptions extends AccessOptions {
-  /** 0 takes any free one. */
+  /** 0 selects any free port. */
   readonly port: number
   readonly tls: Certificate | null
   readonly maxConnections: number
   readonly timeouts?: Timeouts
 }
 
-/** Until when the headers, the whole request and a TLS handshake must have arrived, and how often that is checked. */
+/** Time limits for the headers and a TLS handshake and for the whole request, and how often Node checks them. */
 export interface Timeouts {
   readonly headersMs: number
   readonly requestMs: number
@@ -133,19 +133,18 @@ export interface Certificate {
 }
 
 export interface HttpServer {
-  /** Rejects when the address cannot be used. */
+  /** Rejects if the address cannot be used. */
   listen(): Promise<{ readonly host: string; readonly port: number }>
-  /** For new connections from now on. */
+  /** Applies to new connections only. */
   useCertificate(certificate: Certificate): void
   /** Ends the event streams, lets requests in flight finish, and resolves when no connection is open. */
   close(): Promise<void>
-  /** For tests: answers without a socket. */
+  /** For tests: handles a request without a socket. */
   readonly inject: FastifyInstance['inject']
 }
 
 type Pages = ReturnType<typeof registerPage>
 
-/** Security headers, and who may read what. */
 function addAccess(app: App, options: AccessOptions, pages: Pages): void {
   const access = createAccess(options)
   app.addHook('onRequest', async (request, reply) => {
@@ -162,7 +161,7 @@ function addAccess(app: App, options: AccessOptions, pages: Pages): void {
   })
 }
 
-/** Answers that clients do not read wait in memory. */
+/** Bounds the memory of responses that clients do not read. */
 function addMemoryLimit(app: App, connections: Connections): void {
   app.addHook('onSend', async (_request, _reply, payload) => {
     if (typeof payload === 'string' || Buffer.isBuffer(payload)) connections.makeRoom(payload.length)
@@ -202,14 +201,13 @@ const HEADERS = {
   'cache-control': 'no-cache',
 }
 
-/** For requests in flight, when the daemon stops. */
 const CLOSING_GRACE_MS = 3000
 
 const TIMEOUTS: Timeouts = { headersMs: 10_000, requestMs: 15_000, checkEveryMs: 1000 }
 /** Ends a connection whose client stopped reading; longer than the longest probe. */
 const SILENT_MS = 75_000
 
-/** Fastify's own defaults expect a proxy in front; these limits do not. */
+/** Sets the limits of a server without a proxy in front; Fastify's defaults expect one. */
 function createApp({ tls, timeouts = TIMEOUTS }: HttpServerOptions): App {
   const { headersMs, requestMs, checkEveryMs } = timeouts
   const limits = { headersTimeout: headersMs, maxHeaderSize: 8192, connectionsCheckingInterval: checkEveryMs }
@@ -235,7 +233,7 @@ function createApp({ tls, timeouts = TIMEOUTS }: HttpServerOptions): App {
   return app.withTypeProvider<ZodTypeProvider>()
 }
 
-/** Answers what is not HTTP, or is too slow or too large. */
+/** Responds to requests that are not HTTP, too slow or too large. */
 function clientErrorHandler(error: Error & { code?: string }, socket: Socket): void {
   if (error.code === 'ECONNRESET' || socket.destroyed || !socket.writable) return void socket.destroy()
   const [status, reason]: [number, string] =
@@ -249,7 +247,6 @@ function clientErrorHandler(error: Error & { code?: string }, socket: Socket): v
   socket.end(`${head}Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`)
 }
 
-/** Matches the paths of a route. */
 function patternOf(url: string): RegExp {
   const escaped = url.replace(/[.+?^${}()|[\]\\]/g, '\\$&')
   return new RegExp(`^${escaped.replace(/:\w+/g, '[^/]+').replace(/\*$/, '.*')}$`)

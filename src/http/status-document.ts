@@ -12,10 +12,10 @@ import { time } from './rfc3339.ts'
 import { endpointView, maintenanceView, networkSummary, overallState, shownSince } from './status-views.ts'
 import type { Audience, ObserverView } from './wire-status.ts'
 
-/** Writes the board as JSON for one audience: all of it, or what changed. */
+/** Writes the board as JSON for one audience: the whole board, or its changes. */
 export function createStatusWriter({ board, incidents, clock, observer, audience }: StatusWriterDeps): StatusWriter {
   const endpointJson = createEndpointWriter(audience, incidents)
-  /** ETags of another daemon or another start never match ours. */
+  /** Makes ETags unique to this run of this daemon. */
   const origin = randomBytes(6).toString('base64url')
   let version = 0
   let plan = { periods: board.maintenance(), ahead: 0, text: '[]' }
@@ -45,7 +45,7 @@ export function createStatusWriter({ board, incidents, clock, observer, audience
     return `"state":"${state}","observer":${JSON.stringify(seen)}${maintenance},"networks":[`
   }
 
-  /** Without periods that are over, which the board may still hold after a clock step. */
+  /** Omits past periods, which the board may still hold after a clock step. */
   function maintenanceJson(now: UnixMs): string {
     const periods = board.maintenance()
     const ahead = periods.filter(({ until }) => until > now)
@@ -99,7 +99,7 @@ export interface StatusDocument {
   readonly state: State
 }
 
-/** Changes: endpoints by key, networks by name, and the maintenance plan. */
+/** Changed endpoints by key, changed networks by name, and whether the maintenance plan changed. */
 export interface Changed {
   readonly maintenance: boolean
   readonly networks: ReadonlySet<string>
@@ -107,11 +107,11 @@ export interface Changed {
 }
 
 export interface StatusWriter {
-  /** Writes what `whole` needs in slices: with thousands of endpoints it would delay polls. */
+  /** Prepares `whole` in slices, because writing thousands of endpoints at once would delay polls. */
   prepare(): Promise<void>
-  /** The same text, including `generated_at`, until something else in it changes. */
+  /** Returns the same text, including `generated_at`, until any other part of it changes. */
   whole(): StatusDocument
-  /** On one line, for an event. */
+  /** Without line breaks, for a server-sent event. */
   event(changed: Changed | 'all'): string
 }
 
@@ -123,7 +123,7 @@ export interface StatusWriterDeps {
   readonly audience: Audience
 }
 
-/** Endpoints between two looks at the clock, and the time after which the event loop is released. */
+/** Endpoints between two checks of the clock, and the time after which writing yields to the event loop. */
 const SLICE = 32
 const LONGEST_HOLD_MS = 4
 
@@ -131,7 +131,7 @@ function isTouched({ standing, endpoints }: BoardNetwork, changed: Changed): boo
   return changed.networks.has(standing.network.name) || endpoints.some(({ key }) => changed.endpoints.has(key))
 }
 
-/** Most pieces are identical strings, which makes this cheap. */
+/** Cheap, because most pieces are the same string object. */
 function same(a: readonly string[], b: readonly string[]): boolean {
   return a.length === b.length && a.every((piece, at) => piece === b[at])
 }
@@ -140,24 +140,24 @@ function same(a: readonly string[], b: readonly string[]): boolean {
 interface Written {
   health: Health
   state: State
-  /** In maintenance: whether the latest result is still valid, and since when. */
+  /** Set only in maintenance: whether the latest result is still valid, and when maintenance began. */
   holds: boolean
   since: UnixMs | null
   incident: Incident | null
-  /** Heads expire one by one. */
+  /** Number of current heads, which expire one by one. */
   currentHeads: number
   availability: BoardEntry['availability']
   text: string
 }
 
-/** Writes endpoints as JSON, each once between two polls. */
+/** Writes endpoints as JSON, and keeps each text until something that it depends on changes. */
 function createEndpointWriter(
   audience: Audience,
   incidents: Pick<IncidentLog, 'of' | 'subscribe'>,
 ): (entry: BoardEntry, now: UnixMs) => string {
-  // By entry, not by health: there is a new health with each poll, and a weak map of these costs more than the text.
+  // Keyed by entry: a WeakMap keyed by health, which is new in each poll, costs more than the text.
   const written = new WeakMap<BoardEntry, Written>()
-  // Where nothing changed, looking up the incident of every endpoint would take longer than all the rest.
+  // Endpoints whose incident changed: looking up every incident would take longer than everything else.
   const touched = new Set<EndpointKey>()
   incidents.subscribe(({ network, endpoint }) => {
     if (endpoint !== null) touched.add(endpointKey({ network, name: endpoint }))

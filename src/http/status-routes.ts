@@ -11,7 +11,7 @@ interface StatusRoutesDeps extends Pick<RouteDeps, 'board' | 'incidents' | 'cloc
   readonly writers: Readonly<Record<Audience, StatusWriter>>
 }
 
-/** The present: everything, one network, or one endpoint. */
+/** Routes for the current status: of everything, one network or one endpoint. */
 export function registerStatus(app: App, { board, incidents, clock, writers }: StatusRoutesDeps): void {
   const statusRoute = operation({
     visibility: 'public',

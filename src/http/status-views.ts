@@ -31,10 +31,10 @@ import type {
   ReferenceHeadView,
 } from './wire-status.ts'
 
-/** Shown checks of a node, failing ones first; it may report any number. */
+/** Maximum number of checks shown per node, failing ones first; a node may report any number. */
 const MAX_CHECKS = 128
 
-/** An endpoint and its open incident as one audience may see them. */
+/** An endpoint and its open incident, as this audience may see them. */
 export function endpointView(
   entry: BoardEntry,
   incident: Pick<Incident, 'id' | 'flapping' | 'openedAt'> | null,
@@ -46,7 +46,7 @@ export function endpointView(
   const holds = stateAt(health, now) !== 'unknown'
   const open = audience === 'private'
   const state = shownState(entry, now)
-  // A fault that outlasts maintenance dates back to its incident.
+  // A fault that outlasts maintenance counts from the start of its incident.
   const isUnhealthy = state === 'down' || state === 'degraded'
   return {
     name: endpoint.name,
@@ -69,7 +69,7 @@ export function endpointView(
   }
 }
 
-/** Start of the shown state; maintenance starts with the first of the present periods. */
+/** Start of the shown state; for maintenance, the earliest start of the current periods. */
 export function shownSince({ health, maintenance }: BoardEntry, now: UnixMs): UnixMs {
   let since: UnixMs | null = null
   for (const { from, until } of maintenance) {
@@ -169,7 +169,7 @@ export function maintenanceView({ name, network, endpoints, from, until }: Maint
   return { name, network, endpoints: endpoints === null ? null : [...endpoints], from: time(from), until: time(until) }
 }
 
-/** What the public sees of a condition: its meaning, without details of the node. */
+/** Public messages of conditions, without details of the node. */
 export const GENERIC: Record<ConditionCode, string> = {
   unreachable: 'does not answer',
   'bad-answer': 'sends invalid responses',
@@ -239,7 +239,7 @@ function floored(ratio: number | null): number | null {
   return ratio === null ? null : flooredRatio(ratio)
 }
 
-/** Rounded down, so that only a full ratio is 1. */
+/** Rounds down, so that only a full ratio is 1. */
 function flooredRatio(ratio: number): number {
   return Math.floor(ratio * 1_000_000) / 1_000_000
 }

@@ -14,7 +14,7 @@ import { type App, json, NOT_MODIFIED, operation, problem } from './route.ts'
 import { StripsView, type StripView } from './wire-history.ts'
 import type { Audience } from './wire-status.ts'
 
-/** `GET /api/v1/strips`: the last hours of every endpoint, in one answer small enough for an overview. */
+/** `GET /api/v1/strips`: the last hours of every endpoint, in one response small enough for an overview. */
 export function registerStrips(app: App, strips: StripSource): void {
   const route = operation({
     visibility: 'public',
@@ -39,7 +39,7 @@ export function registerStrips(app: App, strips: StripSource): void {
   })
 }
 
-/** Reads a day of every endpoint in quarters of an hour, once for all requests. */
+/** Reads the last day of every endpoint in cells of 15 minutes, once for all requests. */
 export function createStripSource({ board, store, clock, log }: StripSourceDeps): StripSource {
   const origin = randomBytes(6).toString('base64url')
   let known = new Map<EndpointKey, Strip>()
@@ -63,7 +63,7 @@ export function createStripSource({ board, store, clock, log }: StripSourceDeps)
     documents = new Map()
   }
 
-  /** One endpoint at a time, so that other reads of the store need not wait for hundreds. */
+  /** Reads one endpoint at a time, so that other reads of the store do not wait for hundreds of them. */
   async function readOne(endpoint: EndpointKey, { network, name }: Named, first: UnixMs, to: UnixMs): Promise<Strip> {
     const before = known.get(endpoint)
     const again = before === undefined ? first : Math.floor((before.readTo - READ_AGAIN_MS) / CELL_MS) * CELL_MS
@@ -96,7 +96,7 @@ export function createStripSource({ board, store, clock, log }: StripSourceDeps)
     return readAt !== null && clock.monotonic() - readAt.monotonic < LONGEST_KEPT_MS
   }
 
-  /** Of the endpoints configured now; a new one is yet to be read. */
+  /** Strips of the endpoints configured now; a new endpoint has none until the next read. */
   function stripsFor(audience: Audience) {
     const all = board.networks().flatMap(({ endpoints }) => endpoints)
     return all.flatMap(({ key }) => known.get(key)?.written[audience] ?? [])
@@ -127,7 +127,7 @@ export function createStripSource({ board, store, clock, log }: StripSourceDeps)
   return {
     latest(audience) {
       const hasRecent = isRecent()
-      // Failures are logged by refresh, and reported to those who wait for a read.
+      // `refresh` logs failures, and `read` reports them to its callers.
       refresh().catch(() => {})
       return hasRecent ? viewOf(audience) : null
     },
@@ -146,9 +146,9 @@ export function createStripSource({ board, store, clock, log }: StripSourceDeps)
 }
 
 export interface StripSource {
-  /** As last read; `null` where that is too old. Starts a new read for the next request. */
+  /** The last strips read; `null` if they are too old. Starts a new read if one is due. */
   latest(audience: Audience): StripsView | null
-  /** Reads again where due; rejects when nothing could be read. */
+  /** Reads again if due; rejects if that fails and the last strips are too old. */
   read(audience: Audience, hours: number): Promise<{ readonly body: CompressibleText; readonly etag: string }>
 }
 
@@ -164,18 +164,18 @@ const HOUR_MS = 3_600_000
 const CELL_MS = 900_000
 const CELLS = (STRIP_HOURS * HOUR_MS) / CELL_MS
 const CELLS_AN_HOUR = HOUR_MS / CELL_MS
-/** Strips show the past; the present comes with the status. */
+/** Strips show the past; the status shows the present. */
 const READ_EVERY_MS = 60_000
-/** Older ones would be drawn as if they ended now. */
+/** Older strips would be drawn as if they ended now. */
 const LONGEST_KEPT_MS = 300_000
-/** A late confirmation is dated back, so the latest cells are read again. */
+/** The latest cells are read again, because a confirmation changes the states of earlier polls. */
 const READ_AGAIN_MS = HOUR_MS
 
 interface Strip {
   /** By start. */
   readonly cells: ReadonlyMap<UnixMs, HistoryBucket>
   readonly readTo: UnixMs
-  /** Written one after the other as they are read: all at once would block the event loop. */
+  /** Written endpoint by endpoint during the read, because writing all at once would block the event loop. */
   readonly written: Readonly<Record<Audience, { readonly view: StripView; readonly text: string }>>
 }
 
@@ -202,12 +202,12 @@ function stripView({ network, endpoint, row, recent, audience }: StripParts): St
   }
 }
 
-/** Percentiles are exact to 4.8 %, so finer values would only be longer. */
+/** Rounded, because percentiles are only exact to 4.8 %. */
 function milliseconds(ms: number | null): number | null {
   return ms === null ? null : seconds(ms < 10 ? Math.round(ms * 10) / 10 : Math.round(ms))
 }
 
-/** The worst state. With more unknown time than other time, the cell is unknown. */
+/** The cell's worst state; unknown if more time is unknown than up or in maintenance. */
 function letterOf({ upMs, degradedMs, downMs, maintenanceMs, unknownMs }: HistoryBucket): string {
   if (downMs > 0) return 'd'
   if (degradedMs > 0) return 'g'

@@ -1,9 +1,8 @@
 import { nothing } from '../../web/views/lit.ts'
 
 /**
- * Writes templates of lit-html as text, so that the daemon draws the same views as the browser. Values are escaped;
- * listeners and properties are for the browser alone. A template with a value where it cannot be escaped (a comment, a script,
- * a style, a tag name) is a bug, and throws.
+ * Renders lit-html templates as text, so that the daemon and the browser draw the same views. Escapes values, and
+ * ignores listeners and properties. Throws for a value that cannot be escaped: in a comment, script, style or tag name.
  */
 export function templateText(value: unknown): string {
   const pieces: string[] = []
@@ -123,7 +122,7 @@ export function escaped(text: string): string {
 
 const ATTRIBUTE = /(\s+)([.?@]?)([^\s"'>=/]+)\s*=\s*("[^"]*|'[^']*|)$/
 
-/** Parses the text between the values, once per template: the position of a value decides how it is written. */
+/** Parses a template once: the position of each value decides how it is written. */
 function planOf(strings: readonly string[]): Plan {
   const steps: Step[] = []
   /** The quote around the previous value; a space for an unquoted one. */
@@ -172,7 +171,7 @@ function planOf(strings: readonly string[]): Plan {
   return { steps, end: rest }
 }
 
-/** Whether a value after this text would stand inside a tag. */
+/** Whether a value after this text would be inside a tag. */
 function endsInTag(text: string, startsInTag: boolean): boolean {
   let inTag = startsInTag
   let at = 0
@@ -203,7 +202,7 @@ function endsInTag(text: string, startsInTag: boolean): boolean {
   return inTag
 }
 
-/** Indentation between two tags is dropped, as in `scripts/page.mjs`; elsewhere it becomes a line break. */
+/** Drops indentation between tags, as `scripts/page.mjs` does; elsewhere it becomes a line break. */
 function compact(text: string): string {
   return text.replace(/>\s*\n\s*</g, '><').replace(/\s*\n\s*/g, '\n')
 }

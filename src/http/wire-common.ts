@@ -1,20 +1,20 @@
 import { z } from 'zod'
 
 /**
- * The parts of the shapes on the wire: times are RFC 3339 UTC, durations in seconds, ratios 0 to 1, names snake_case; unknown
- * values are `null`. The page imports types alone from the `wire-` files.
+ * Building blocks of API responses: times are RFC 3339 UTC, durations are in seconds, ratios from 0 to 1, names in
+ * snake_case; unknown values are `null`. The page imports only types from the `wire-` files.
  */
 export const Time = z.iso.datetime()
 export const Count = z.int().min(0)
 export const Seconds = z.number().min(0)
 export const Shard = z.int().min(0).nullable()
 
-/** An object with a name in `/openapi.json`. */
+/** An object schema with a name in `/openapi.json`. */
 export function shape<const T extends z.core.$ZodLooseShape>(id: string, fields: T) {
   return z.object(fields).meta({ id })
 }
 
-/** Durations, counted in buckets and as exact as these. Null where nothing was counted. */
+/** Count and percentiles of durations, as exact as the histogram's buckets; null without observations. */
 export const SpreadView = shape('Spread', {
   count: Count,
   p50_seconds: Seconds.nullable(),
@@ -32,7 +32,6 @@ export const ProblemView = shape('Problem', {
 })
 export type ProblemView = z.infer<typeof ProblemView>
 
-/** Every shape by its name, as JSON Schema. */
 export function componentSchemas(): Record<string, object> {
   const { schemas } = z.toJSONSchema(z.globalRegistry, { uri: (id) => `#/components/schemas/${id}` })
   return Object.fromEntries(

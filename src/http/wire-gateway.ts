@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { STALE_REASONS } from '../core/routing/alias.ts'
 import { Count, Seconds, SpreadView, shape, Time } from './wire-common.ts'
 
-/** A caller of the gateway. Its endpoint_id is nowhere. */
+/** A caller of the gateway, without its endpoint_id, which is secret. */
 const CallerView = shape('Caller', {
   name: z.string(),
   networks: z.array(z.string()),
@@ -12,7 +12,7 @@ const CallerView = shape('Caller', {
   rate_limit: z.object({ requests: Count, per_seconds: Seconds }).nullable(),
   /** Since the start; each element of a batch counts. */
   requests: Count,
-  /** Of these, rejected by the gateway itself. */
+  /** The part of `requests` that the gateway itself rejected. */
   refused: Count,
 })
 export type CallerView = z.infer<typeof CallerView>
@@ -20,9 +20,9 @@ export type CallerView = z.infer<typeof CallerView>
 /** Requests since the start; each element of a batch counts. */
 export const RequestTallyView = shape('RequestTally', {
   requests: Count,
-  /** By a node, including with its own errors. */
+  /** Answered by a node, including with its own errors. */
   answered: Count,
-  /** Of these, errors of a node. */
+  /** The part of `answered` that are errors of a node. */
   node_errors: Count,
   /** No usable endpoint, every attempt failed, deadline, or overloaded. */
   failed: Count,
@@ -33,7 +33,6 @@ export const RequestTallyView = shape('RequestTally', {
 })
 export type RequestTallyView = z.infer<typeof RequestTallyView>
 
-/** Traffic of one network since the start. */
 export const TrafficView = RequestTallyView.extend({
   duration: SpreadView,
   /** The part of `duration` not spent waiting for nodes. */
@@ -50,11 +49,10 @@ export const TrafficView = RequestTallyView.extend({
 }).meta({ id: 'Traffic' })
 export type TrafficView = z.infer<typeof TrafficView>
 
-/** An endpoint as the gateway sees it now. */
 const RoutedEndpointView = shape('RoutedEndpoint', {
   name: z.string(),
   tier: z.enum(['primary', 'fallback']),
-  /** Why it is excluded: a condition, a state, `unverified`, `breaker-open` or `resting`; null where it is not. */
+  /** Why it is excluded: a condition, a state, `unverified`, `breaker-open` or `resting`; null if it is not. */
   left_out: z.string().nullable(),
   breaker: z.enum(['closed', 'open', 'half-open']),
   /** Moving average over polls and answers. */
@@ -66,7 +64,7 @@ const RoutedEndpointView = shape('RoutedEndpoint', {
 })
 export type RoutedEndpointView = z.infer<typeof RoutedEndpointView>
 
-/** The present routing order; without a gateway, the order it would use. */
+/** The current routing order; without a gateway, the order it would use. */
 export const RoutingView = shape('Routing', {
   network: z.string(),
   enabled: z.boolean(),
@@ -80,7 +78,7 @@ const AliasView = shape('Alias', {
   network: z.string(),
   alias: z.string(),
   target: z.string(),
-  /** The endpoint whose node has it. */
+  /** The endpoint whose node has the alias. */
   endpoint: z.string(),
   node_id: z.string().nullable(),
   caller: z.string(),
@@ -94,7 +92,7 @@ export const GatewayView = shape('Gateway', {
   enabled: z.boolean(),
   requests_in_flight: Count,
   callers: z.array(CallerView),
-  /** The endpoints of each in routing order, then the excluded ones. */
+  /** Endpoints are in routing order, then the excluded ones. */
   networks: z.array(z.object({ name: z.string(), endpoints: z.array(RoutedEndpointView), traffic: TrafficView })),
   aliases: z.array(AliasView),
   /** Start of all counts. */

@@ -30,7 +30,7 @@ export const HistoryView = shape('History', {
 })
 export type HistoryView = z.infer<typeof HistoryView>
 
-/** One stored poll. Its state includes what was confirmed later. */
+/** One stored poll. Its state includes later confirmations. */
 export const PollView = shape('Poll', {
   at: Time,
   state: z.enum(['up', 'degraded', 'down', 'unknown']),
@@ -39,7 +39,7 @@ export const PollView = shape('Poll', {
   lag_blocks: Count.nullable(),
   heartbeat_lag_seconds: Seconds.nullable(),
   contiguous_failures: Count.nullable(),
-  /** Null where the node answered. */
+  /** Null if the node answered. */
   failure: z.enum(FAILURE_KINDS).nullable(),
 })
 export type PollView = z.infer<typeof PollView>
@@ -55,7 +55,6 @@ export const PollsView = shape('Polls', {
 })
 export type PollsView = z.infer<typeof PollsView>
 
-/** How an endpoint is polled, and its thresholds. */
 export const RulesView = shape('Rules', {
   network: z.string(),
   endpoint: z.string(),
@@ -89,7 +88,7 @@ export const StripView = shape('Strip', {
   /** Maximum per cell; null without polls. */
   lag_blocks_max: z.array(Count.nullable()),
   latency_p95_seconds: z.array(Seconds.nullable()),
-  /** Of the last hour. */
+  /** Over the last hour. */
   recent_latency_p95_seconds: Seconds.nullable(),
 })
 export type StripView = z.infer<typeof StripView>

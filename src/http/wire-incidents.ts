@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { CONDITION_CODES, VERDICTS } from '../core/verdict/condition.ts'
 import { Count, Seconds, Shard, shape, Time } from './wire-common.ts'
 
-/** A reason of an incident, and its time. */
+/** One reason of an incident, and when it applied. */
 export const IncidentConditionView = shape('IncidentCondition', {
   code: z.enum([...CONDITION_CODES, 'halted']),
   /** The state that it caused. */
@@ -14,7 +14,6 @@ export const IncidentConditionView = shape('IncidentCondition', {
 })
 export type IncidentConditionView = z.infer<typeof IncidentConditionView>
 
-/** Measured at the time of a change. */
 const IncidentSampleView = shape('IncidentSample', {
   endpoint: z.string(),
   shard: Shard,
@@ -32,11 +31,10 @@ export const IncidentChangeView = shape('IncidentChange', {
 })
 export type IncidentChangeView = z.infer<typeof IncidentChangeView>
 
-/** An incident without its changes, for lists and events. */
 export const IncidentSummaryView = shape('IncidentSummary', {
   id: z.string(),
   network: z.string(),
-  /** Null for a network-wide one. */
+  /** Null for a network-wide incident. */
   endpoint: z.string().nullable(),
   cause: z.enum(['endpoint', 'halted', 'forked']),
   /** The worst state reached. */
@@ -45,19 +43,19 @@ export const IncidentSummaryView = shape('IncidentSummary', {
   /** The first bad poll. */
   opened_at: Time,
   confirmed_at: Time,
-  /** The first good poll; null while it is open, as is the duration. */
+  /** The first good poll; null, like the duration, while the incident is open. */
   closed_at: Time.nullable(),
   duration_seconds: Seconds.nullable(),
   flapping: z.boolean(),
   flaps: Count,
-  /** Endpoints affected by a network-wide one. */
+  /** Endpoints affected by a network-wide incident. */
   affected: z.array(z.string()),
   /** The network-wide incident that this one is part of. */
   absorbed_by: z.string().nullable(),
 })
 export type IncidentSummaryView = z.infer<typeof IncidentSummaryView>
 
-/** Of very many changes, the first and the latest. */
+/** With very many changes, only the first and the latest. */
 export const IncidentView = IncidentSummaryView.extend({ changes: z.array(IncidentChangeView) }).meta({
   id: 'Incident',
 })

@@ -24,12 +24,10 @@ export const OwnHealthView = shape('OwnHealth', {
   networks: Count,
   endpoints: Count,
   configuration: z.object({
-    /** Whether the last reload succeeded. */
     ok: z.boolean(),
     loaded_at: Time.nullable(),
   }),
   polls: z.object({
-    /** When the scheduler last ran. */
     last_round_at: Time.nullable(),
     /** Delay between due time and start. */
     lag: SpreadView,

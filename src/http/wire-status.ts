@@ -32,14 +32,13 @@ export const HeadView = shape('Head', {
 })
 export type HeadView = z.infer<typeof HeadView>
 
-/** One check that a node runs on itself. */
 export const NodeCheckView = shape('NodeCheck', {
   name: z.string(),
   healthy: z.boolean(),
   contiguous_failures: Count,
   failing_since: Time.nullable(),
   checked_at: Time.nullable(),
-  /** The node's message where the check fails, with our secrets redacted. */
+  /** The node's message if the check fails, with our secrets redacted. */
   message: z.string().optional(),
 })
 export type NodeCheckView = z.infer<typeof NodeCheckView>
@@ -68,7 +67,6 @@ export const EndpointView = shape('Endpoint', {
   since: Time,
   /** Id of the open incident. */
   incident: z.string().nullable(),
-  /** Whether that incident is flapping. */
   flapping: z.boolean(),
   last_polled_at: Time.nullable(),
   conditions: z.array(ConditionView),
@@ -114,16 +112,13 @@ export const StatusView = shape('Status', {
   generated_at: Time,
   state: StateView,
   observer: ObserverView,
-  /** By time. */
+  /** In chronological order. */
   maintenance: z.array(MaintenanceView),
   networks: z.array(NetworkView),
 })
 export type StatusView = z.infer<typeof StatusView>
 
-/**
- * The data of a `status` event: everything when `complete`, else only the networks and endpoints that changed, and the
- * maintenance if the plan changed.
- */
+/** The data of a `status` event: everything if `complete`, else only what changed. */
 export const StatusEventView = StatusView.extend({
   complete: z.boolean(),
   maintenance: z.array(MaintenanceView).optional(),

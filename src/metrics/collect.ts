@@ -6,8 +6,8 @@ import { renderNetworks } from './network-series.ts'
 import { endOf, type Format, headerOf, METRIC_NAMES, type MetricName } from './registry.ts'
 
 /**
- * Renders every metric, in pieces. Both formats require all series of a metric together, so every slice of endpoints adds to
- * every metric. Each endpoint is read at one moment.
+ * Renders all metrics in slices of endpoints; each slice adds to every metric, because both formats require all series
+ * of a metric together. All series of one endpoint are read at the same moment.
  */
 export async function collect({
   networks,
@@ -46,14 +46,13 @@ export interface CollectDeps {
   readonly incidents: Pick<IncidentLog, 'open' | 'of'>
   /** Lines that do not come from the board. */
   readonly ownLines: Lines
-  /** prom-client's process metrics. */
   readonly processText: string
   readonly format: Format
   readonly clock: Pick<Clock, 'now' | 'monotonic'>
   readonly yieldToLoop: () => Promise<unknown>
 }
 
-/** Endpoints rendered between two looks at the clock: about two milliseconds. */
+/** Endpoints rendered between two checks of the clock, in about 2 ms. */
 const SLICE = 64
 /** Rendering yields to the event loop after this long. */
 const LONGEST_HOLD_MS = 4

@@ -7,7 +7,7 @@ import type { Lines } from './endpoint-series.ts'
 import { createHistogram, type DurationSummary, type Histogram, summaryOf } from './histogram.ts'
 import { ERROR_SOURCES, type ErrorSource, type MetricName, PREFIX } from './registry.ts'
 
-/** Counts what happens in the daemon, and renders it: a count costs well under a microsecond. */
+/** Counts the daemon's events and renders them as metrics; one count takes well under a microsecond. */
 export function createDaemonSeries() {
   const checks = new Map<string, Record<CheckName, Histogram | null>>()
   const schedulerLag = createHistogram()
@@ -44,7 +44,6 @@ export function createDaemonSeries() {
       byCheck[check] ??= createHistogram()
       byCheck[check].observe(durationMs)
     },
-    /** How late a poll started. */
     schedulerLag: (ms: number): void => schedulerLag.observe(ms),
     schedulerSkipped(reason: SkipReason, count = 1): void {
       skips[reason] += count
@@ -56,7 +55,7 @@ export function createDaemonSeries() {
       uncaught[source]++
     },
     storeCommitted: (ms: number): void => commits.observe(ms),
-    /** The configuration was loaded, at the start or by a reload. */
+    /** Called after every load of the configuration, also at the start. */
     configReloaded(ok: boolean, at: UnixMs): void {
       reload = { ok, lastGoodAt: ok ? at : (reload?.lastGoodAt ?? null) }
     },
@@ -127,7 +126,7 @@ export const JUMP_DIRECTIONS = ['forward', 'backward'] as const
 export type JumpDirection = (typeof JUMP_DIRECTIONS)[number]
 const STORE_TROUBLES: readonly StoreTrouble[] = ['full', 'read-only', 'busy', 'io', 'corrupt', 'other']
 
-/** State that other parts keep, read when rendering. */
+/** State kept by other parts, read for each rendering. */
 export interface DaemonState {
   readonly version: string
   readonly nodeVersion: string
@@ -139,13 +138,13 @@ export interface DaemonState {
   readonly observerImpaired: boolean
 }
 
-/** The counters for people. */
+/** Counters as the API shows them. */
 export interface DaemonCounts {
   readonly schedulerLag: DurationSummary
   readonly skips: Readonly<Record<SkipReason, number>>
   readonly jumps: Readonly<Record<JumpDirection, number>>
   readonly commits: DurationSummary
-  /** `null` before the first. */
+  /** `null` before the first load. */
   readonly reload: { readonly ok: boolean; readonly lastGoodAt: UnixMs | null } | null
 }
 

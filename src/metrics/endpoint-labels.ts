@@ -3,7 +3,7 @@ import type { Shard } from '../core/network.ts'
 import { CONDITION_CODES, type ConditionCode, STATES, type State } from '../core/verdict/condition.ts'
 import { METRICS, type MetricName } from './registry.ts'
 
-/** The label text of one endpoint, made once for as long as it is configured. The names of labels come from the registry. */
+/** The label text of one endpoint, cached while it is configured. Label names come from the registry. */
 export function labelsOf(endpoint: Endpoint): EndpointLabels {
   const known = made.get(endpoint)
   if (known !== undefined) return known
@@ -21,7 +21,7 @@ export function labelsOf(endpoint: Endpoint): EndpointLabels {
 export interface EndpointLabels {
   /** `network="…",endpoint="…"` without braces. */
   readonly bare: string
-  /** With braces, as all below: `{network="…",endpoint="…",family="…",tier="…"} `. */
+  /** With braces, like `byShard`: `{network="…",endpoint="…",family="…",tier="…"} `. */
   readonly info: string
   readonly byShard: readonly { readonly shard: Shard; readonly labels: string }[]
 }
@@ -33,7 +33,7 @@ function labelPairs(name: MetricName, values: readonly string[]): string {
   return METRICS[name].labels.map((label, at) => `${label}="${labelValue(values[at] ?? '')}"`).join()
 }
 
-/** The last label of an endpoint metric, which follows those of the endpoint, up to the value of the series. */
+/** The last label of an endpoint metric, after the endpoint's own labels, with the closing brace. */
 export function lastLabel(name: MetricName, value: string): string {
   return `,${METRICS[name].labels.at(-1)}="${value}"} `
 }
@@ -48,17 +48,17 @@ export const CHECK_ENDS: Readonly<Record<CheckName, string>> = {
   head: lastLabel('checks_total', 'head'),
 }
 
-/** Empty where the chain is not sharded, so that every series has the label. */
+/** Empty if the chain is not sharded, so that every series has the label. */
 export function shardPair(shard: Shard): string {
   return `shard="${shard ?? ''}"`
 }
 
-/** A label's value as the text format requires it. Text from a node is cut and made printable, so that it cannot break a line. */
+/** Escapes a label value. Text from a node is cut and made printable, so that it cannot break a line. */
 export function labelValue(value: string): string {
   const cut = value.length > MAX_LABEL_LENGTH ? `${value.slice(0, MAX_LABEL_LENGTH - 1)}…` : value
   return cut.replaceAll(UNPRINTABLE, '\uFFFD').replaceAll('\\', '\\\\').replaceAll('"', '\\"')
 }
 
 const MAX_LABEL_LENGTH = 128
-/** Control and format characters, halves of surrogate pairs, and ends of lines. */
+/** Control, format and private-use characters, lone surrogates and line separators. */
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}]/gu

@@ -6,7 +6,7 @@ import type { IncidentLog } from '../state/incident-log.ts'
 import { CHECK_ENDS, CONDITION_ENDS, labelsOf, labelValue, lastLabel, STATE_ENDS } from './endpoint-labels.ts'
 import { type MetricName, PREFIX } from './registry.ts'
 
-/** Renders the board's state of these endpoints. What is unknown at `now` has no line. */
+/** Renders the state of these endpoints. Values that are unknown at `now` have no line. */
 export function renderEndpoints(entries: readonly BoardEntry[], incidents: OpenIncidents, now: UnixMs): Lines {
   return {
     ...renderVerdicts(entries, incidents, now),
@@ -16,7 +16,6 @@ export function renderEndpoints(entries: readonly BoardEntry[], incidents: OpenI
   }
 }
 
-/** The lines of some endpoints, by metric. */
 export type Lines = Partial<Record<MetricName, string>>
 
 /** A node can report any number of checks; at most this many become series. */
@@ -174,7 +173,7 @@ function renderNodes(entries: readonly BoardEntry[], now: UnixMs): Lines {
 
 const namesOf = new WeakMap<readonly NodeCheck[], ReadonlyMap<string, NodeCheck>>()
 
-/** The checks that become series, by their label: failing ones first, then by name, no label twice. */
+/** The checks that become series, by label. If there are too many, failing ones come first, then by name. */
 function namedChecks(checks: readonly NodeCheck[]): ReadonlyMap<string, NodeCheck> {
   const known = namesOf.get(checks)
   if (known !== undefined) return known

@@ -14,7 +14,7 @@ import { type GatewayTraffic, OUTCOME_KINDS, trafficOf } from './gateway-traffic
 import { createHistogram, type Histogram } from './histogram.ts'
 import { type MetricName, PREFIX } from './registry.ts'
 
-/** Counts what happens in the gateway, and renders it: a count costs a few map lookups. */
+/** Counts the gateway's events and renders them as metrics; one count takes a few map lookups. */
 export function createGatewaySeries() {
   const networks = new Map<string, NetworkCounts>()
   const unplaced = new Map<string, number>()
@@ -67,7 +67,7 @@ export function createGatewaySeries() {
       totals.requests++
       if (OUTCOME_KINDS[outcome] === 'failed') totals.failed++
     },
-    /** `null`: the network is unknown, or not allowed to the caller. */
+    /** `network` is `null` if it is unknown or the caller may not use it. */
     rejected: (network: string | null, reason: RejectionReason): void =>
       count(network === null ? unplaced : of(network).rejections, reason),
     cacheLookup(network: string, result: 'hit' | 'miss'): void {
@@ -91,14 +91,14 @@ export function createGatewaySeries() {
     /** Since the start, including networks that are no longer configured. */
     totals: () => ({ ...totals }),
 
-    /** The counters for people. */
+    /** Counters as the API shows them. */
     traffic(state: GatewayState | null): GatewayTraffic {
       if (state !== null) forgetRemoved(networks, state)
       const names = state?.networks.map(({ name }) => name) ?? []
       return trafficOf(new Map(names.map((name) => [name, of(name)])), unplaced)
     },
 
-    /** Also forgets what is no longer configured. No lines when there is no gateway. */
+    /** First drops the counts of everything that is no longer configured. Returns no lines without a gateway. */
     render(state: GatewayState | null): Lines {
       const lines: Lines = {}
       if (state === null) return lines
@@ -141,7 +141,7 @@ export function createGatewaySeries() {
         for (const { endpoint, excluded } of endpoints) {
           add('gateway_eligible', `${bare},endpoint="${labelValue(endpoint)}"`, excluded === null ? 1 : 0)
         }
-        // From 0 on: if a series appeared with its first event, `increase()` would miss that event.
+        // Rendered from 0 on, because `increase()` misses the first event of a new series.
         for (const reason of RETRY_REASONS) {
           add('gateway_retries_total', `${bare},reason="${reason}"`, retries.get(reason) ?? 0)
         }
@@ -165,7 +165,7 @@ function forgetRemoved(networks: Map<string, NetworkCounts>, state: GatewayState
   for (const [name, { operations, attempts, inFlight: atWork }] of networks) {
     const endpoints = known.get(name)
     if (endpoints === undefined) {
-      // A request in flight still has to count down.
+      // A request in flight still has to decrement `inFlight`.
       if (atWork === 0) networks.delete(name)
       continue
     }
@@ -176,7 +176,7 @@ function forgetRemoved(networks: Map<string, NetworkCounts>, state: GatewayState
   }
 }
 
-/** State of the gateway, read when rendering. */
+/** State of the gateway, read for each rendering. */
 export interface GatewayState {
   readonly callers: readonly { readonly name: string }[]
   readonly networks: readonly {
@@ -196,7 +196,7 @@ function newLeaves(): Tree<number> {
   return new Map()
 }
 
-/** An alert uses bad answers, so their series is there from the first attempt on: `increase()` would miss the first event. */
+/** Starts `bad-answer` at 0 for an alert, because `increase()` misses the first event of a new series. */
 function newOutcomes(): Tree<number> {
   return new Map([['bad-answer', 0]])
 }

@@ -7,6 +7,7 @@ import {
 import type { Histogram } from './histogram.ts'
 import { type DurationSummary, summaryOf } from './histogram.ts'
 
+/** Sums up the gateway's counters for the API. */
 export function trafficOf(networks: ReadonlyMap<string, NetworkCounts>, unplaced: Tree<number>): GatewayTraffic {
   return {
     networks: [...networks].map(([name, of]) => networkTraffic(name, of)),
@@ -14,7 +15,7 @@ export function trafficOf(networks: ReadonlyMap<string, NetworkCounts>, unplaced
   }
 }
 
-/** The gateway's counters since the start, summed up for people; each element of a batch counts. */
+/** Counters since the start; each element of a batch counts. */
 export interface GatewayTraffic {
   readonly networks: readonly NetworkTraffic[]
   /** Requests that were rejected before their network was known. */
@@ -23,15 +24,14 @@ export interface GatewayTraffic {
 
 export interface RequestTally {
   readonly requests: number
-  /** With an answer of a node, including errors of the node. */
+  /** Answered by a node, including with its own errors. */
   readonly answered: number
-  /** The part of these that were errors of a node. */
+  /** The part of `answered` that are errors of a node. */
   readonly nodeErrors: number
-  /** No answer: no endpoint, every attempt failed, too late, or overloaded. */
+  /** No usable endpoint, every attempt failed, deadline, or overloaded. */
   readonly failed: number
   /** Invalid, or not allowed. */
   readonly refused: number
-  /** The caller closed the connection. */
   readonly cancelled: number
 }
 
@@ -44,7 +44,7 @@ export interface NetworkTraffic extends RequestTally {
     readonly durations: DurationSummary
     readonly overheads: DurationSummary
   })[]
-  /** Requests sent to each, including retries and hedged requests. */
+  /** Requests sent to each endpoint, including retries and hedged requests. */
   readonly endpoints: readonly { readonly name: string; readonly attempts: number; readonly answered: number }[]
   readonly retries: Readonly<Record<RetryReason, number>>
   readonly cache: { readonly hits: number; readonly misses: number }
@@ -112,7 +112,7 @@ function sum(leaves: readonly Leaf[]): number {
 
 type OutcomeKind = 'answered' | 'node-error' | 'failed' | 'refused' | 'cancelled'
 
-/** A failure is our fault or the nodes', a refusal is the caller's. */
+/** A failure is caused by us or the nodes, a refusal by the caller. */
 export const OUTCOME_KINDS: Readonly<Record<RequestOutcome, OutcomeKind>> = {
   answered: 'answered',
   'node-error': 'node-error',
@@ -142,7 +142,7 @@ function isAnswer(outcome: string): boolean {
 
 const ANSWERS: readonly string[] = ['answered', 'node-error', 'absent', 'behind'] satisfies readonly AttemptOutcome[]
 
-/** The counters of one network. Names are looked up one after the other, so that counting allocates nothing. */
+/** The counters of one network, in nested maps instead of joined keys, so that counting allocates nothing. */
 export interface NetworkCounts {
   readonly operations: Tree<OperationCounts>
   /** By endpoint, operation, outcome. */

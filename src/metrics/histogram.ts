@@ -31,18 +31,18 @@ export function createHistogram(bounds: readonly number[] = BOUNDS_SECONDS): His
 /** Upper bounds in seconds: from a node on the same machine to the longest useful deadline. */
 const BOUNDS_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10] as const
 
-/** Counts durations. For the hot path: no labels to look up, no allocation. */
+/** Counts durations on the hot path, without label lookups or allocations. */
 export interface Histogram {
   /** Upper bounds, in seconds. */
   readonly bounds: readonly number[]
   observe(ms: number): void
-  /** Observations in each bucket; the last one has no bound. */
+  /** Observations per bucket; the last bucket has no upper bound. */
   counts(): readonly number[]
   /** The lines of a metric with this full name; `labels` is `a="b",c="d"` or empty. */
   render(name: string, labels: string): string
 }
 
-/** OpenMetrics requires `1.0`. The text format has it too, so that the series are the same in both. */
+/** OpenMetrics requires `1.0`; the text format uses it too, so that both have the same series. */
 export function boundLabel(bound: number): string {
   return Number.isInteger(bound) ? `${bound}.0` : String(bound)
 }
@@ -68,7 +68,7 @@ export function summaryOf(histograms: readonly Histogram[]): DurationSummary {
   }
 }
 
-/** As Prometheus's `histogram_quantile`: linear within a bucket, and never beyond the last bound. */
+/** Like Prometheus's `histogram_quantile`: linear within a bucket, and never beyond the last bound. */
 function quantile(bounds: readonly number[], counts: readonly number[], q: number): number | null {
   const total = counts.reduce((sum, count) => sum + count, 0)
   if (total === 0) return null

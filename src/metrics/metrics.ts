@@ -78,20 +78,17 @@ export interface MetricsDeps {
   readonly observer: () => { readonly impaired: boolean }
   /** `null` while there is no gateway. */
   readonly gateway?: () => GatewayState | null
-  /** Yields to the event loop; resolves soon. */
   readonly yieldToLoop?: () => Promise<unknown>
 }
 
-/** One rendering: the text in pieces, since it can have 46 MB. */
+/** One rendering, in pieces because the text can reach 46 MB. */
 export type Exposition = readonly Buffer[]
 
-/** All metrics: counters are updated where something happens, the rest is read from the board by a scrape. */
+/** All metrics. Events update the counters; a scrape reads everything else from the board. */
 export interface Metrics extends Omit<ReturnType<typeof createDaemonSeries>, 'render' | 'counts'> {
   readonly gateway: ReturnType<typeof createGatewaySeries>
-  /** The gateway's counters since the start, for people. */
   traffic(): GatewayTraffic
   requests(): { readonly requests: number; readonly failed: number }
-  /** State and counters of the daemon itself, for people. */
   daemonStatus(): DaemonState & DaemonCounts
   /** Concurrent requests share one rendering. */
   exposition(format?: Format): Promise<Exposition>

@@ -1,6 +1,7 @@
 import type { Clock } from '../clock.ts'
 import type { UnixMs } from '../core/time.ts'
 
+/** Keeps the daemon's figures of the last three hours, by minute. */
 export function createMinuteStats({ clock, queueRows, residentBytes, requests }: MinuteStatsDeps) {
   const begun = clock.monotonic()
   const minutes = new Map<number, Writable<Minute>>()
@@ -35,12 +36,10 @@ export function createMinuteStats({ clock, queueRows, residentBytes, requests }:
   }
 
   return {
-    /** The event loop was blocked for this long. */
     loopBlocked(ms: number): void {
       const minute = current()
       minute.loopLagMs = Math.max(minute.loopLagMs, ms)
     },
-    /** A poll started this long after it was due. */
     pollLate(ms: number): void {
       const minute = current()
       minute.pollLagMs = Math.max(minute.pollLagMs, ms)
@@ -48,12 +47,11 @@ export function createMinuteStats({ clock, queueRows, residentBytes, requests }:
     pollsSkipped(count: number): void {
       current().skips += count
     },
-    /** A transaction of the store took this long. */
     committed(ms: number): void {
       const minute = current()
       minute.commitMs = Math.max(minute.commitMs, ms)
     },
-    /** Reads the figures that other parts keep; called every second. */
+    /** Reads figures kept by other parts; called once a second. */
     sample(): void {
       const minute = current()
       minute.queueRows = Math.max(minute.queueRows, queueRows())
@@ -63,7 +61,7 @@ export function createMinuteStats({ clock, queueRows, residentBytes, requests }:
       minute.failed += now.failed - counted.failed
       counted = now
     },
-    /** The oldest first; the last one is not complete. `null` for a minute without figures. */
+    /** Oldest first; the last minute is incomplete. `null` for a minute without figures. */
     minutes: (): readonly (Minute | null)[] =>
       Array.from({ length: nth() - first() + 1 }, (_, at) => minutes.get(first() + at) ?? null),
     /** Start of the first minute. */

@@ -6,7 +6,7 @@ import { labelValue, shardPair } from './endpoint-labels.ts'
 import type { Lines } from './endpoint-series.ts'
 import { type MetricName, PREFIX } from './registry.ts'
 
-/** Renders the board's state of the networks, and the number of open incidents. */
+/** Renders the state of the networks and their open incidents. */
 export function renderNetworks(
   networks: readonly BoardNetwork[],
   incidents: Pick<IncidentLog, 'open'>,

@@ -28,7 +28,7 @@ export function renderProbe(
   return [...own, ...ofEndpoint, endOf(format)].join('')
 }
 
-/** Gauges show this poll. Counters stay as they are, since an increase that is gone at the next scrape looks like a reset. */
+/** Gauges show this poll. Counters do not count it: an increase that is gone at the next scrape looks like a reset. */
 function tallyOf(tally: Tally, result: Inspection['result']): Tally {
   const checks = [...tally.checks].map(([check, before]): [typeof check, CheckTally] => {
     const outcome = checkOutcome(result, check)

@@ -3,7 +3,7 @@ import { labelValue } from './endpoint-labels.ts'
 import { boundLabel } from './histogram.ts'
 import { type Format, headerLines } from './registry.ts'
 
-/** Gauges of prom-client that end in `_total`: promtool rejects them. */
+/** Gauges of prom-client whose names end in `_total`, which promtool rejects. */
 const REJECTED = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total']
 
 let registry: Registry | null = null
@@ -21,7 +21,7 @@ export async function renderProcess(format: Format): Promise<string> {
 
 type Metric = MetricObjectWithValues<MetricValue<string> & { metricName?: string }>
 
-/** A quantile of no observations is NaN: it is left out, as everything unknown is. */
+/** Omits NaN, the quantile of no observations: unknown values are absent. */
 function rendered({ name, help, type, values }: Metric, format: Format): string {
   const lines = values
     .filter(({ value }) => !Number.isNaN(value))

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { METRICS, type MetricRow, PREFIX, PROBE_METRICS } from './registry.ts'
 
-/** The page `docs/metrics.md`, made from the registry. */
+/** Generates `docs/metrics.md` from the registry. */
 export function metricsReference(): string {
   return `${INTRODUCTION}\n${tableOf(METRICS)}\n${PROBE}\n${tableOf(PROBE_METRICS)}`
 }
@@ -50,7 +50,7 @@ endpoints as targets for Prometheus's HTTP service discovery. Both require \`ser
 metrics above, a probe has:
 `
 
-// `npm run docs`
+// Run by `npm run docs`.
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   writeFileSync(new URL('../../docs/metrics.md', import.meta.url), metricsReference())
 }

@@ -7,7 +7,7 @@ import {
   RETRY_REASONS,
 } from '../core/routing/request-outcome.ts'
 
-/** Where an error was not handled: in a timer's task, in another callback, or in a promise. */
+/** Source of an unhandled error: a timer's task, another callback or a promise. */
 export const ERROR_SOURCES = ['timer', 'exception', 'rejection'] as const
 export type ErrorSource = (typeof ERROR_SOURCES)[number]
 
@@ -182,7 +182,7 @@ export const METRICS = {
   http_request_duration_seconds: histogram(['route', 'code'], 'Duration of these requests.'),
 } as const satisfies Record<string, MetricRow>
 
-/** Metrics that only the answer of `/probe` has. */
+/** Metrics that only `/probe` returns. */
 export const PROBE_METRICS = {
   probe_success: gauge(ENDPOINT, '1 when this single poll found the endpoint up or degraded, else 0.'),
   probe_duration_seconds: gauge(ENDPOINT, 'Duration of the probe, including the wait for its turn.'),
@@ -219,7 +219,6 @@ export const CONTENT_TYPES: Readonly<Record<Format, string>> = {
   openmetrics: 'application/openmetrics-text; version=1.0.0; charset=utf-8',
 }
 
-/** The unit at the end of a name. */
 const UNIT = /_(seconds|bytes)$/
 
 /** In OpenMetrics the header names a counter without `_total`, and has a line for the unit. */
@@ -236,7 +235,7 @@ export function headerLines(name: string, type: string, help: string, format: Fo
   }
 }
 
-/** The last line. In OpenMetrics it shows a scraper that the answer is complete. */
+/** The last line; in OpenMetrics, it marks the response as complete. */
 export function endOf(format: Format): string {
   return format === 'openmetrics' ? '# EOF\n' : ''
 }
