@@ -17,7 +17,7 @@ const HEALTH_PATH = '/ext/health'
 
 type LivenessMethod = NonNullable<ChainMemory['livenessMethod']>
 
-/** Calls the method that this node is known to have, else the old one first, and the other one if that is unknown. */
+/** Calls the method that this node is known to support (at first the old one), and the other one if it is unknown. */
 function* avalancheLiveness(_target: ChainTarget, memory: ChainMemory): Conversation<Liveness> {
   const first = memory.livenessMethod ?? 'health.getLiveness'
   const reading = yield* askHealth(first, memory)
@@ -39,8 +39,8 @@ function* askHealth(method: LivenessMethod, memory: ChainMemory): Conversation<L
 }
 
 /**
- * The health reply in a response. An unhealthy node responds with HTTP 503 and a whole reply; to a GET (and a proxy may turn our POST
- * into one) without the JSON-RPC envelope. So a body that can be read decides, not the status.
+ * Reads the health reply. An unhealthy node responds with HTTP 503 and a full reply; to a GET (which a proxy may make
+ * of our POST), it omits the JSON-RPC envelope. So a readable body takes precedence over the status.
  */
 function readReply(answer: NodeAnswer, call: Call): Reading<unknown> {
   const failure = statusFailure(answer)

@@ -4,17 +4,17 @@ import type { Head, Liveness } from '../core/poll-result.ts'
 import type { UnixMs } from '../core/time.ts'
 import { createRecentBlocks, type RecentBlocks } from './recent-blocks.ts'
 
-/** One family of chains: which requests its nodes get, and how their responses are read. Codecs only, no I/O. */
+/** A chain family: the requests to its nodes, and how to read the responses. It does no I/O. */
 export interface Chain {
   readonly family: Family
   /** `null` if the family's nodes do not report their own health. */
   readonly liveness: ((target: ChainTarget, memory: ChainMemory) => Conversation<Liveness>) | null
   head(target: ChainTarget, shard: Shard, memory: ChainMemory): Conversation<Head>
-  /** The hash of the node's block at this height; `null` if it has none. */
+  /** Reads the hash of the node's block at this height; `null` if the node has no such block. */
   blockHash(target: ChainTarget, shard: Shard, height: number, memory: ChainMemory): Conversation<string | null>
 }
 
-/** A request to a node. `path` is appended to the endpoint's base URL. */
+/** `path` is appended to the endpoint's base URL. */
 export interface NodeRequest {
   readonly method: 'GET' | 'POST'
   readonly path: string
@@ -22,37 +22,37 @@ export interface NodeRequest {
   readonly body: string | null
 }
 
-/** A whole response, whatever its status. The chain family reads it. */
+/** A complete response with any status; the chain family interprets it. */
 export interface NodeAnswer {
   readonly status: number
   readonly body: string
   /** Our wall clock when the response was complete. */
   readonly receivedAt: UnixMs
-  /** From the Date header; `null` when absent or unreadable. */
+  /** From the Date header; `null` if absent or unreadable. */
   readonly date: UnixMs | null
-  /** From Retry-After, seconds or date; `null` when absent. */
+  /** From Retry-After (seconds or date); `null` if absent. */
   readonly retryAfterMs: number | null
-  /** The number of the connection that carried it. Each opened connection has a new one: perhaps another node. */
+  /** Changes on every connect, because a load balancer may choose another node. */
   readonly connection: number
 }
 
 export type Reading<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly failure: Failure }
 
 /**
- * A check as a generator: yields requests, receives the responses, returns its result. It does no I/O, and its caller stops it at a
- * transport failure.
+ * A check as a generator: it yields requests, receives responses, and returns its result. It does no I/O; the caller
+ * stops it at a transport failure.
  */
 export type Conversation<T> = Generator<NodeRequest, Reading<T>, NodeAnswer>
 
-/** State of one endpoint between polls, kept by the prober. Only chain families read and write it. */
+/** An endpoint's state between polls. The prober keeps it; only chain families read and write it. */
 export interface ChainMemory {
-  /** Avalanche: the method that this node has. */
+  /** Avalanche: the method that this node supports. */
   livenessMethod: 'health.getLiveness' | 'health.health' | null
-  /** When the chain id was last verified, by connection; the latest last. */
+  /** Time of the last chain id verification by connection, oldest first. */
   verifiedConnections: Map<number, UnixMs>
-  /** MultiversX: the last hash whose by-hash form was read, by shard. */
+  /** MultiversX: the last hash whose block was also read by hash, by shard. */
   seenHashes: Map<Shard, string>
-  /** The last JSON-RPC id. Every request has its own, so that a response from a cache is noticed. */
+  /** The last JSON-RPC id. Each request has a new id, so that a cached response is noticed. */
   lastId: number
   /** EVM: shared by the endpoints of one network. */
   readonly recentBlocks: RecentBlocks
@@ -62,11 +62,11 @@ export function newChainMemory(recentBlocks = createRecentBlocks()): ChainMemory
   return { livenessMethod: null, verifiedConnections: new Map(), seenHashes: new Map(), lastId: 0, recentBlocks }
 }
 
-/** What a family needs to know about an endpoint. */
+/** The endpoint settings that a chain family uses. */
 export interface ChainTarget {
   /** Appended to the base URL for JSON-RPC; `/` on most EVM nodes, `/ext/bc/C/rpc` on avalanchego. */
   readonly rpcPath: string
-  /** MultiversX: a proxy has the shard in its paths, an observer serves one shard and has no shard in its paths. */
+  /** MultiversX: paths on a proxy contain the shard; an observer serves one shard, and its paths do not. */
   readonly kind: 'proxy' | 'observer'
   readonly chainId: number | null
 }

@@ -13,14 +13,14 @@ export const ethereum: Chain = {
   blockHash: evmBlockHash,
 }
 
-/** The latest block. A head counts only if the chain id was verified on the connection that carried it. */
+/** Reads the latest block. A head counts only if the chain id was verified on the connection that carried it. */
 export function* evmHead(target: ChainTarget, _shard: Shard, memory: ChainMemory): Conversation<Head> {
   const head = yield* askBlock(target, 'latest', memory)
   if (!head.ok) return head
   return head.value === null ? malformed('result is null: the node has no block') : { ok: true, value: head.value }
 }
 
-/** The hash of the block at this height. Like a head, it counts only on a connection with a verified chain id. */
+/** Reads the hash of the block at this height. Like a head, it counts only on a connection with a verified chain id. */
 export function* evmBlockHash(
   target: ChainTarget,
   _shard: Shard,
@@ -67,12 +67,12 @@ function* verifyChainId(path: string, expected: number, memory: ChainMemory): Co
 /** More than a pool ever keeps open to one host. */
 const MAX_VERIFIED_CONNECTIONS = 64
 
-/** A load balancer may put another node behind an open connection: it is verified again from time to time. */
+/** Verifications expire, because a load balancer may put another node behind an open connection. */
 const VERIFIED_FOR_MS = 30_000
 
 function isVerified({ connection, receivedAt }: NodeAnswer, { verifiedConnections }: ChainMemory): boolean {
   const at = verifiedConnections.get(connection)
-  // If the wall clock is set back, the verification must not last longer.
+  // `abs`, because a verification must not last longer if the wall clock is set back.
   return at !== undefined && Math.abs(receivedAt - at) < VERIFIED_FOR_MS
 }
 
@@ -83,7 +83,7 @@ function remember({ connection, receivedAt }: NodeAnswer, { verifiedConnections 
   if (verifiedConnections.size > MAX_VERIFIED_CONNECTIONS && oldest !== undefined) verifiedConnections.delete(oldest)
 }
 
-/** Returns the recent result for the same block text; parses the whole response if the block's text cannot be cut out of it. */
+/** Returns the cached result for an identical block text; parses the whole response if no block can be cut out. */
 function readAnswer(answer: NodeAnswer, call: Call, { recentBlocks }: ChainMemory): Reading<Head | null> {
   const text = statusFailure(answer) === null ? resultText(answer.body, call.id) : null
   const known = text === null ? undefined : recentBlocks.find(text)

@@ -4,15 +4,15 @@ import type { NodeAnswer, Reading } from './chain.ts'
 import { malformed } from './json-rpc.ts'
 import { isObject, type JsonObject, parseGoDuration, printable, readTimestamp, safeCount } from './parse.ts'
 
-/** A node has a few dozen checks: ten thousand names must not use up the poll's time or the page's memory. */
+/** A node has a few dozen checks. Thousands of names must not use up the poll's time or the page's memory. */
 const MAX_CHECKS = 1000
 
-/** avalanchego's `APIReply`, as written by all its generations: go-sundheit's (to v1.7.3) and its own. */
+/** Reads avalanchego's `APIReply` of all generations: go-sundheit's (to v1.7.3) and its own. */
 export function readHealthReply(reply: unknown, answer: NodeAnswer): Reading<Liveness> {
   if (!isObject(reply)) return malformed('the health reply is not an object')
   const { healthy, checks } = reply
   if (typeof healthy !== 'boolean') return malformed('healthy is neither true nor false')
-  // Go writes a map that was never made as null.
+  // Go marshals a nil map as null.
   const named = checks ?? {}
   if (!isObject(named)) return malformed('checks is not a map')
   const read = readChecks(named, answer.receivedAt)
@@ -20,7 +20,7 @@ export function readHealthReply(reply: unknown, answer: NodeAnswer): Reading<Liv
   return { ok: true, value: { healthy, checks: read, heartbeatAt: readHeartbeat(named, answer) } }
 }
 
-/** `null` if one of them is not a check. If there are too many, failing ones come first. */
+/** `null` if an entry is not a check. If there are too many checks, failing ones come first. */
 function readChecks(named: JsonObject, now: UnixMs): readonly NodeCheck[] | null {
   const entries = Object.entries(named)
   const chosen = entries.length > MAX_CHECKS ? failingFirst(entries).slice(0, MAX_CHECKS) : entries
@@ -40,13 +40,13 @@ function failingFirst(entries: [string, unknown][]): [string, unknown][] {
 
 function readCheck(name: string, result: JsonObject, now: UnixMs): NodeCheck {
   const error = readError(result.error)
-  // Both generations marshal a Go `time.Duration` as whole nanoseconds, though documents have called them milliseconds.
+  // Both generations marshal `time.Duration` as nanoseconds; documentation has called them milliseconds.
   const nanoseconds = safeCount(result.duration)
   return {
     name: printable(name),
     healthy: error === null,
     error,
-    // Absent when 0.
+    // Omitted when 0.
     contiguousFailures: safeCount(result.contiguousFailures) ?? 0,
     failingSince: readTimestamp(result.timeOfFirstFailure, now),
     checkedAt: readTimestamp(result.timestamp, now),
@@ -54,7 +54,7 @@ function readCheck(name: string, result: JsonObject, now: UnixMs): NodeCheck {
   }
 }
 
-/** A text now, an object `{ message, cause }` in go-sundheit; absent or null if the check passed. */
+/** A string in current versions, an object `{ message, cause }` in go-sundheit; absent or null if the check passed. */
 function readError(error: unknown): string | null {
   if (error === undefined || error === null || error === '') return null
   if (typeof error === 'string') return printable(error)
@@ -64,12 +64,13 @@ function readError(error: unknown): string | null {
 
 /** To v1.2.0: `{ "heartbeat": <Unix seconds> }`. */
 const OLD_HEARTBEAT_CHECK = 'network.validators.heartbeat'
-/** Since then: `{ "timeSinceLastMsgReceived": "293.098ms" }`, as of the time of the check. */
+/** After v1.2.0: `{ "timeSinceLastMsgReceived": "293.098ms" }`, relative to the time of the check. */
 const HEARTBEAT_CHECK = 'network'
 
 /**
- * When the node last handled a network message, on our clock; `null` if unknown. The node's times are only compared with its own clock,
- * the Date header: the difference is the same on our clock. In the future only if the node's own times contradict each other.
+ * When the node last handled a network message, on our clock; `null` if unknown. The age is computed with the node's
+ * own clock (Date header), so clock skew does not matter. A future time means that the node's times contradict each
+ * other.
  */
 function readHeartbeat(checks: JsonObject, answer: NodeAnswer): UnixMs | null {
   const nodeNow = nodeClock(answer)
@@ -77,7 +78,7 @@ function readHeartbeat(checks: JsonObject, answer: NodeAnswer): UnixMs | null {
   return agoMs === null ? null : answer.receivedAt - agoMs
 }
 
-/** A Date header has no fractions: while it agrees with our clock, ours is the more precise. */
+/** Our time if the Date header agrees with it, because that header has no fractions; otherwise the header's time. */
 function nodeClock({ date, receivedAt }: NodeAnswer): UnixMs {
   return date === null || Math.abs(date + 500 - receivedAt) <= 1500 ? receivedAt : date + 500
 }
@@ -94,6 +95,6 @@ function heartbeatAgo(check: unknown, nodeNow: UnixMs): number | null {
 function oldHeartbeatAgo(check: unknown, nodeNow: UnixMs): number | null {
   if (!isObject(check) || !isObject(check.message)) return null
   const seconds = safeCount(check.message.heartbeat)
-  // 0 is Go's zero value for "none yet".
+  // 0 is Go's zero value: no message yet.
   return seconds === null || seconds === 0 ? null : nodeNow - seconds * 1000
 }

@@ -16,20 +16,20 @@ export function createCall(path: string, method: string, params: readonly unknow
   return { request: { method: 'POST', path, body }, id }
 }
 
-/** The `result` of a response with a 2xx status. */
+/** Reads `result` from a response with a 2xx status. */
 export function readResult(answer: NodeAnswer, call: Call): Reading<unknown> {
   const failure = statusFailure(answer)
   return failure === null ? readEnvelope(parseJson(answer.body), answer, call) : fail(failure)
 }
 
-/** The `result` in a parsed body, whatever the HTTP status. */
+/** Reads `result` from a parsed body, whatever the HTTP status. */
 export function readEnvelope(body: unknown, answer: NodeAnswer, call: Call): Reading<unknown> {
   if (body === undefined) return fail({ kind: 'not-json' })
   if (Array.isArray(body)) return malformed('an array (a batch) in answer to one request')
   if (!isObject(body)) return malformed('not an object')
   const { id, error, result } = body
   if (error !== undefined && error !== null) {
-    // The id is null if the node could not read the request (JSON-RPC 2.0, section 5): then the error says more.
+    // The id is null if the node could not read the request (JSON-RPC 2.0, section 5); the error is then more precise.
     if (id !== call.id && id !== null) return fail({ kind: 'wrong-id' })
     return fail(readError(error, answer))
   }
@@ -44,19 +44,19 @@ function readError(error: unknown, { retryAfterMs }: NodeAnswer): Failure {
   if (RATE_LIMIT_CODES.has(code)) return { kind: 'rate-limited', retryAfterMs }
   return {
     kind: 'rpc',
-    // Codes are integers: anything else would put the node's own text into our sentences.
+    // Codes are integers. Any other code could put arbitrary text of the node into our messages.
     code: typeof code === 'number' && Number.isSafeInteger(code) ? code : 'unknown',
     message: typeof message === 'string' ? printable(message) : '',
   }
 }
 
-/** gorilla/rpc answers -32000 with this text where the specification has -32601. */
+/** gorilla/rpc returns -32000 with this text instead of the specified -32601. */
 export function isUnknownMethod(failure: Failure): boolean {
   if (failure.kind !== 'rpc') return false
   return failure.code === -32601 || (failure.code === -32000 && failure.message.includes("can't find method"))
 }
 
-/** The failure that the HTTP status alone proves; `null` where the body decides. */
+/** The failure that the HTTP status implies; `null` for 2xx. */
 export function statusFailure({ status, retryAfterMs }: NodeAnswer): Failure | null {
   if (status >= 200 && status < 300) return null
   if (status === 429) return { kind: 'rate-limited', retryAfterMs }

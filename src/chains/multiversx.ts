@@ -5,7 +5,7 @@ import type { Chain, ChainMemory, ChainTarget, Conversation, NodeAnswer, Reading
 import { fail, malformed, statusFailure } from './json-rpc.ts'
 import { isObject, LATEST_TIME_MS, parseJson, printable, safeCount } from './parse.ts'
 
-/** MultiversX: REST, one chain for each shard, behind a proxy of all shards or on a node of one shard. */
+/** MultiversX: REST, one chain per shard, served by a proxy for all shards or by an observer for one shard. */
 export const multiversx: Chain = {
   family: 'multiversx',
   liveness: null,
@@ -13,13 +13,13 @@ export const multiversx: Chain = {
   blockHash: shardBlockHash,
 }
 
-/** The newest block of one shard: its nonce, the block by nonce, and once for each new block its by-hash form, which must match. */
+/** Reads a shard's newest block: its nonce, the block by nonce, and once per new block by hash, which must match. */
 function* shardHead(target: ChainTarget, shard: Shard, memory: ChainMemory): Conversation<Head> {
   const part = shardPath(target, shard)
   const nonce = readNonce(readData(yield get(`/network/status${part}`)))
   if (!nonce.ok) return nonce
   const newest = yield* blockByNonce(part, nonce.value, shard)
-  // The status may run ahead of the block store by one block; "not found" is an internal issue here, like any other.
+  // The status may be one block ahead of the block store, and a missing block is reported as an internal issue.
   const isMissing = !newest.ok && newest.failure.kind === 'rpc' && nonce.value > 0
   const found = isMissing ? yield* blockByNonce(part, nonce.value - 1, shard) : newest
   if (!found.ok || memory.seenHashes.get(shard) === found.value.hash) return found
@@ -86,20 +86,20 @@ function readHash(value: unknown): string | null {
   return typeof value === 'string' && HASH.test(value) ? value.toLowerCase() : null
 }
 
-/** `timestampMs` exists since 2025, next to the older `timestamp` in seconds. */
+/** Unix milliseconds, from `timestampMs` (since 2025) or from the older `timestamp` in seconds. */
 function readTime(milliseconds: unknown, seconds: unknown, height: number): number | null {
   const fine = safeCount(milliseconds)
   if (fine !== null && fine > 0) return fine
-  // Omitted when 0, as in the genesis block of a test network.
+  // `timestamp` is omitted when 0, as in the genesis block of a test network.
   if (seconds === undefined && height === 0) return 0
   const coarse = safeCount(seconds)
   return coarse === null ? null : coarse * 1000
 }
 
-/** MultiversX's own error codes; any other would put the node's text into our sentences. */
+/** MultiversX's own error codes. Other codes are not shown, because they could be arbitrary text of the node. */
 const ERROR_CODES: ReadonlySet<unknown> = new Set(['bad_request', 'internal_issue', 'unauthorized', 'forbidden'])
 
-/** The `data` of the envelope `{ data, error, code }`. An error in the envelope says more than the HTTP status. */
+/** The `data` of the envelope `{ data, error, code }`. Its error is more precise than the HTTP status. */
 function readData(answer: NodeAnswer): Reading<unknown> {
   const failure = statusFailure(answer)
   if (failure !== null && failure.kind !== 'http') return fail(failure)

@@ -1,6 +1,6 @@
 import type { UnixMs } from '../core/time.ts'
 
-/** Parses what a node sent; `undefined` for text that is not JSON (no JSON text means undefined). */
+/** Parses JSON from a node; `undefined` if it is not JSON (valid JSON is never `undefined`). */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)
@@ -15,12 +15,12 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** A count that JSON numbers hold exactly: a safe integer from 0 on; `null` for anything else. */
+/** A safe integer from 0 on; `null` for anything else. */
 export function safeCount(value: unknown): number | null {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : null
 }
 
-/** At most 14 digits: more cannot be a safe integer. Upper-case digits are unambiguous; leading zeros are not (EIP-1474). */
+/** At most 14 digits: more cannot be a safe integer. Upper-case digits are valid, leading zeros are not (EIP-1474). */
 const QUANTITY = /^0x(?:0|[1-9a-fA-F][0-9a-fA-F]{0,13})$/
 
 /** An Ethereum quantity as a safe integer; `null` for anything else (`latest`, decimals, negatives, 2^53 and more). */
@@ -36,15 +36,15 @@ export function readHash(value: unknown): string | null {
   return typeof value === 'string' && HASH.test(value) ? value.toLowerCase() : null
 }
 
-/** The year 2200: no chain's clock is there, and every time that the store and the page can hold is later. */
+/** The year 2200: later than any real block time, and within the range of the store and the page. */
 export const LATEST_TIME_MS: UnixMs = Date.UTC(2200, 0, 1)
 
 const RFC3339 = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:[Zz]|[+-]\d\d:\d\d)$/
 const DAY_MS = 86_400_000
 
 /**
- * A time that a node wrote (RFC 3339 with up to nine decimals). `null` for anything else, for Go's zero time (year 1), and for times
- * that no honest clock shows: before 1970, or more than a day ahead of us.
+ * Reads a node's time in RFC 3339 with up to nine decimals. `null` for anything else, for Go's zero time (year 1), and
+ * for implausible times: before 1970, or more than a day ahead of us.
  */
 export function readTimestamp(value: unknown, now: UnixMs): UnixMs | null {
   if (typeof value !== 'string' || !RFC3339.test(value)) return null
@@ -64,11 +64,11 @@ const GO_UNIT_MS: Readonly<Record<string, number>> = {
   h: 3_600_000,
 }
 const GO_PART = /(\d+\.?\d*|\.\d+)(ns|us|\u00b5s|\u03bcs|ms|s|m|h)/y
-/** 2^63 ns, about 292 years: the longest duration in Go. */
+/** 2^63 ns, about 292 years: the longest Go duration. */
 const GO_MAX_MS = 2 ** 63 / 1e6
 const GO_MAX_CHARACTERS = 64
 
-/** The text of a Go `time.Duration` (`1h2m3.5s`, `293.098ms`, `0s`) in milliseconds; `null` for anything else. */
+/** Parses a Go `time.Duration` (`1h2m3.5s`, `293.098ms`, `0s`) to milliseconds; `null` for anything else. */
 export function parseGoDuration(text: string): number | null {
   if (text === '0') return 0
   const isNegative = text.startsWith('-')
@@ -84,14 +84,14 @@ export function parseGoDuration(text: string): number | null {
   return isNegative ? -ms : ms
 }
 
-/** Characters that could disturb a terminal, a log or a page: controls, separators, direction marks, lone surrogates. */
+/** Characters that could corrupt a terminal, log or page: controls, separators, direction marks, lone surrogates. */
 const UNPRINTABLE = /[\p{C}\p{Zl}\p{Zp}]/gu
 const PRINTABLE_ASCII = /^[\x20-\x7e]*$/
 
-/** Longest text of a node that is stored and shown. */
+/** Maximum length of a node's text that is stored and shown. */
 export const MAX_NODE_TEXT = 256
 
-/** A node's own text, made fit to be stored and shown. */
+/** Truncates a node's text and replaces unprintable characters, so that it can be stored and shown. */
 export function printable(text: string): string {
   const short = text.length > MAX_NODE_TEXT ? text.slice(0, MAX_NODE_TEXT) : text
   return PRINTABLE_ASCII.test(short) ? short : short.replace(UNPRINTABLE, '\ufffd')

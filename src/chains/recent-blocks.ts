@@ -1,19 +1,19 @@
 import type { Head } from '../core/poll-result.ts'
 
 /**
- * The heads of the last blocks, by the JSON text of the block. The nodes of a network send the same block byte for byte, and parsing it
- * costs more than the rest of a poll.
+ * Caches the heads of recent blocks by the JSON text of the block: all nodes of a network send the same block byte for
+ * byte, and parsing it costs more than the rest of a poll.
  */
 export interface RecentBlocks {
   find(text: string): Head | undefined
-  /** `text` is a whole JSON value, and `head` depends on nothing else. */
+  /** `text` must be a complete JSON value, and `head` must depend on nothing else. */
   keep(text: string, head: Head): void
 }
 
-/** Two blocks, as two node implementations write them. */
+/** Two blocks, each in the formats of two node implementations. */
 const KEPT_BLOCKS = 4
 
-/** The fullest block without its transactions is some 100 kB: longer texts are parsed each time. */
+/** The largest block without its transactions has about 100 kB; longer texts are not cached. */
 const MAX_CHARACTERS = 131_072
 
 export function createRecentBlocks(): RecentBlocks {
@@ -35,8 +35,8 @@ const ENVELOPE_START = '{"jsonrpc":"2.0",'
 const RESULT = '"result":'
 
 /**
- * The text of `result` in a response in the usual form (the id before the result, or after it); `null` for other forms. If this text is
- * one JSON value, it is the result, and the response has no members besides it but the version and this id.
+ * The text of `result` in a response whose id directly precedes or follows it; `null` for other forms. If this text is
+ * one JSON value, it is the result, and the response has no other members than the version and this id.
  */
 export function resultText(body: string, id: number): string | null {
   if (!body.startsWith(ENVELOPE_START)) return null

@@ -4,5 +4,5 @@ import type { Chain } from './chain.ts'
 import { ethereum } from './ethereum.ts'
 import { multiversx } from './multiversx.ts'
 
-/** Every supported family. A new one begins at `Family` in core/network.ts; CONTRIBUTING.md lists the files in order. */
+/** Every family. A new one starts at `Family` in core/network.ts; CONTRIBUTING.md lists the files in order. */
 export const chains: Readonly<Record<Family, Chain>> = { ethereum, avalanche, multiversx }

@@ -3,7 +3,7 @@ import { backupStore } from '../store/backup.ts'
 import { readConfig } from './check-config.ts'
 import { type CommandIo, EXIT } from './io.ts'
 
-/** Writes a consistent copy of the configured store, also while a daemon has it open. */
+/** Writes a consistent copy of the configured store, even while a daemon has it open. */
 export async function backup(
   { file, to }: { readonly file: string; readonly to: string },
   io: CommandIo,

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { callerName } from '../config/scalars.ts'
 import { type CommandIo, EXIT } from './io.ts'
 
-/** Prints a new endpoint_id and the YAML for it. The id is stored nowhere. */
+/** Prints a new endpoint_id and the YAML for it. The id is not stored. */
 export function newCaller({ name }: { readonly name: string }, io: Pick<CommandIo, 'out' | 'err'>): number {
   if (!callerName({ description: '' }).safeParse(name).success) {
     io.err('heartline: expected a name of 1 to 64 characters of A-Z, a-z, 0-9, ., _ and -')
@@ -17,7 +17,7 @@ export function newCaller({ name }: { readonly name: string }, io: Pick<CommandI
       'gateway:',
       '  enabled: true',
       '  callers:',
-      // Quoted: YAML reads 1e5 and true as a number and a boolean.
+      // Quoted, because YAML reads 1e5 and true as a number and a boolean.
       `    - name: "${name}"`,
       `      endpoint_id: "${id}"`,
     ].join('\n'),
@@ -25,7 +25,7 @@ export function newCaller({ name }: { readonly name: string }, io: Pick<CommandI
   return EXIT.ok
 }
 
-/** 256 bits: 43 characters of base64url, all of them valid in an endpoint_id. */
+/** 256 bits, which are 43 characters of base64url, all valid in an endpoint_id. */
 const ID_BYTES = 32
 
 export function freshEndpointId(): string {

@@ -24,7 +24,7 @@ function count(number: number, noun: string): string {
   return `${number} ${noun}${number === 1 ? '' : 's'}`
 }
 
-/** Loads the configuration; `null` after printing every problem of an invalid one. */
+/** Loads the configuration; prints every problem of an invalid one and returns `null`. */
 export function readConfig(
   file: string,
   io: Pick<CommandIo, 'err'>,

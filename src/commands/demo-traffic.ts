@@ -4,13 +4,12 @@ import { createNodeForwarder } from '../nodes/forward.ts'
 import type { TransportRequest } from '../nodes/transport.ts'
 import { Secret } from '../secret.ts'
 
-/** A few requests every second, so that the demo's gateway has traffic to show. */
+/** Sends a few requests every second, so that the demo's gateway has traffic to show. */
 export interface DemoTraffic {
   stop(): Promise<void>
 }
 
 export interface DemoTrafficDeps {
-  /** The gateway's base URL. */
   readonly url: string
   readonly endpointId: string
   readonly clock: Clock
@@ -19,7 +18,7 @@ export interface DemoTrafficDeps {
 const EVERY_MS = 300
 const LONGEST_MS = 15_000
 
-/** Requests of a wallet, a process supervisor and a block explorer: the newest block, an old block, a node's health, a shard's status. */
+/** Typical requests of a wallet, a process supervisor and a block explorer. */
 const REQUESTS: readonly (readonly [
   network: string,
   path: string,
@@ -51,7 +50,7 @@ export function startDemoTraffic({ url, endpointId, clock }: DemoTrafficDeps): D
     })
   }
 
-  /** The result is ignored: the gateway's own metrics count it. */
+  /** The result is ignored, because the gateway's own metrics count it. */
   function send(turn: number): Promise<unknown> {
     const [network, path, method, params = []] = REQUESTS[turn % REQUESTS.length] as (typeof REQUESTS)[number]
     const request: TransportRequest = {

@@ -20,7 +20,7 @@ const USUAL_PORT = 9780
 const USUAL_GATEWAY_PORT = 9781
 
 /**
- * Runs simulated nodes of all three families with recurring faults, the daemon, and its gateway with traffic. Leaves no files
+ * Runs simulated nodes of all families with recurring faults, the daemon, and its gateway with traffic. Leaves no files
  * behind; the callers' ids are valid for this run only.
  */
 export async function demo(

@@ -166,7 +166,7 @@ export function helpText({ about, examples, exit, environment, files, signals }:
     .join('\n')
 }
 
-/** The explanation goes below its command: both do not fit on one line. */
+/** Puts each explanation below its command, because both do not fit on one line. */
 function commands(examples: HelpPage['examples']): string {
   return `\nExamples:\n${examples.map(([command, does]) => `  ${command}\n      ${does}`).join('\n')}`
 }

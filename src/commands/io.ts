@@ -2,14 +2,14 @@
 export interface CommandIo {
   out(text: string): void
   err(text: string): void
-  /** SIGTERM, SIGINT. */
+  /** Aborted by SIGTERM or SIGINT. */
   readonly signal: AbortSignal
 }
 
 /** Exit statuses, numbered as in sysexits.h. */
 export const EXIT = { ok: 0, degraded: 1, down: 2, usage: 64, software: 70, storeInUse: 75, badConfig: 78 } as const
 
-/** Resolves when the command is to stop. */
+/** Resolves when the command must stop. */
 export function aborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) resolve()

@@ -11,14 +11,14 @@ import { type CommandIo, EXIT } from './io.ts'
 
 export interface ProbeOptions {
   readonly file: string
-  /** NETWORK or NETWORK/ENDPOINT; empty for everything. */
+  /** NETWORK or NETWORK/ENDPOINT; empty for all endpoints. */
   readonly targets: readonly string[]
   readonly json: boolean
 }
 
 /**
- * Polls once and prints the verdict of that single poll. All endpoints of a selected network are polled, because lag is relative
- * to the other endpoints; only the selected ones are printed.
+ * Polls once and prints the verdicts of that poll. Polls all endpoints of a selected network, because lag is relative
+ * to the other endpoints, but prints only the selected ones.
  */
 export async function probe(
   { file, targets, json }: ProbeOptions,
@@ -92,7 +92,7 @@ function asTable(healths: readonly Health[], now: UnixMs): string {
   return table([['NETWORK', 'ENDPOINT', 'STATE', 'HEIGHT', 'LAG', 'HEARTBEAT', 'LATENCY', 'WHY'], ...rows])
 }
 
-/** Rows as aligned columns, two spaces apart. */
+/** Aligns the rows in columns, two spaces apart. */
 function table(rows: readonly (readonly string[])[]): string {
   const widths: number[] = []
   for (const row of rows) row.forEach((cell, at) => (widths[at] = Math.max(widths[at] ?? 0, cell.length)))

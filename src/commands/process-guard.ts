@@ -3,9 +3,9 @@ import type { ErrorSource } from '../metrics/registry.ts'
 import { EXIT } from './io.ts'
 
 /**
- * The last line of defence: logs and counts every error that nothing else handled, and decides whether the process goes on.
- * It goes on after a rejected promise or a system error, such as a lack of file descriptors: one operation failed, and no code was
- * interrupted halfway. After any other exception the state of Node.js or Heartline may be inconsistent.
+ * Logs and counts every unhandled error, and decides whether the process continues. It continues after a rejected
+ * promise or a system error, such as a lack of file descriptors, because only one operation failed. After any other
+ * exception, the state of Node.js or Heartline may be inconsistent.
  */
 export function guardProcess({ log, count, exit }: ProcessGuardDeps): () => void {
   function onRejection(error: unknown): void {
@@ -32,7 +32,7 @@ export interface ProcessGuardDeps {
   readonly exit: (status: number) => void
 }
 
-/** The operating system refused something: Node.js gives such errors the name of the call. */
+/** Whether the operating system rejected a call: Node.js gives such errors the name of the call. */
 function isSystemError(error: unknown): boolean {
   return error instanceof Error && 'syscall' in error && typeof error.syscall === 'string'
 }

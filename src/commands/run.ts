@@ -22,7 +22,7 @@ interface GlobalOptions {
   readonly apiAdminEnabled?: boolean
 }
 
-/** Two signals within this time count as one: a terminal and npm both forward a single Ctrl-C. */
+/** Two signals within this time count as one, because a terminal and npm both forward a single Ctrl-C. */
 const SECOND_SIGNAL_MS = 1000
 
 /** Parses the command line, runs the command, and returns its exit status. */

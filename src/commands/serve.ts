@@ -28,7 +28,7 @@ export async function serve(
 
   const manager = createServiceManager({ env, clock: systemClock, log, pid: process.pid })
   let daemon: Daemon | null = null
-  // A SIGHUP during the start is applied after it.
+  // Set by a SIGHUP during the start, and applied after it.
   let reloadRequested = false
   const reloader = createReloader({ initial: config, load: () => loadConfig(file, env, overrides) })
   const reload = () => {
@@ -82,7 +82,7 @@ export async function serve(
   }
 }
 
-/** Errors that an operator can fix end with one sentence; anything else is a bug and is thrown. */
+/** Prints one sentence for an error that an operator can fix; throws any other error, because it is a bug. */
 function refused(error: unknown, io: Pick<CommandIo, 'err'>): number {
   if (error instanceof StoreError) {
     io.err(`heartline: store.path: ${error.message}`)
@@ -93,7 +93,7 @@ function refused(error: unknown, io: Pick<CommandIo, 'err'>): number {
   return EXIT.badConfig
 }
 
-/** 75: retrying later may help. 78: something must be changed first. */
+/** 75 if retrying later may help, 78 if something must be changed first. */
 function statusOf(kind: StoreRefusal): number {
   switch (kind) {
     case 'store-in-use':

@@ -3,7 +3,7 @@ import { closeSync, openSync } from 'node:fs'
 import { type Clock, repeat, type Timer } from '../clock.ts'
 import type { Log } from '../log.ts'
 
-/** Reports to systemd (sd_notify(3)): ready, alive, stopping. Does nothing where systemd does not listen. */
+/** Reports to systemd (sd_notify(3)) that the daemon is ready, alive or stopping; does nothing without systemd. */
 export function createServiceManager({ env, clock, log, pid }: ServiceManagerDeps): ServiceManager {
   const listens = (env.NOTIFY_SOCKET ?? '') !== ''
   const everyMs = watchdogMs(env, pid) / SIGNS_OF_LIFE
@@ -19,7 +19,7 @@ export function createServiceManager({ env, clock, log, pid }: ServiceManagerDep
       log.warn({ problem }, 'systemd-notify failed; Type=notify and WatchdogSec= need it')
     }
     spare?.release()
-    // The environment holds the secrets of the configuration: the tool gets what it needs.
+    // The tool gets only what it needs, because the environment contains the configuration's secrets.
     const child = spawn(TOOL, states, { stdio: 'ignore', env: { PATH: env.PATH, NOTIFY_SOCKET: env.NOTIFY_SOCKET } })
     spare?.refill()
     child.on('error', (error: NodeJS.ErrnoException) => complain(error.code ?? error.name))
@@ -32,7 +32,7 @@ export function createServiceManager({ env, clock, log, pid }: ServiceManagerDep
   return {
     ready(status) {
       notify('READY=1', `STATUS=${status}`)
-      // A timer, so that a blocked event loop stops the signs of life and systemd restarts the process.
+      // A timer sends these, so that a blocked event loop stops them and systemd restarts the process.
       if (listens && Number.isFinite(everyMs)) timer = repeat(clock, everyMs, () => notify('WATCHDOG=1'))
     },
     stopping() {
@@ -43,7 +43,7 @@ export function createServiceManager({ env, clock, log, pid }: ServiceManagerDep
 }
 
 export interface ServiceManager {
-  /** `status` is shown by `systemctl status`. Starts the watchdog's signs of life, if there is a watchdog. */
+  /** `systemctl status` shows `status`. Starts the watchdog notifications if there is a watchdog. */
   ready(status: string): void
   stopping(): void
 }
@@ -55,13 +55,13 @@ export interface ServiceManagerDeps {
   readonly pid: number
 }
 
-/** Node cannot open Unix datagram sockets, so systemd's own tool sends. It is installed wherever systemd is. */
+/** Node.js cannot open Unix datagram sockets, so systemd's own tool sends. It is installed wherever systemd is. */
 const TOOL = 'systemd-notify'
-/** systemd expects a sign of life at least every half of WATCHDOG_USEC; a third leaves room for a late one. */
+/** systemd recommends a notification every half of WATCHDOG_USEC; a third leaves room for a late one. */
 const SIGNS_OF_LIFE = 3
 
 /**
- * Descriptors that are kept open, to be free for systemd-notify: the watchdog must not restart a daemon that is only short of
+ * File descriptors kept open for systemd-notify: the watchdog must not restart a daemon that is only short of
  * descriptors. Starting a process takes five of them.
  */
 function createSpareDescriptors() {
@@ -71,7 +71,7 @@ function createSpareDescriptors() {
     try {
       while (held.length < SPARE_DESCRIPTORS) held.push(openSync('/dev/null', 'r'))
     } catch {
-      // Short of descriptors: refilled after the next report.
+      // No descriptor is free; the next notification refills.
     }
   }
 

@@ -7,19 +7,19 @@ import { type CommandIo, EXIT } from './io.ts'
 
 export interface SimulateOptions {
   readonly family: Family
-  /** 0: any free port. */
+  /** 0 means any free port. */
   readonly port: number
-  /** Also seeds its faults: nodes of different names fail differently. */
+  /** Also seeds the faults, so that nodes with different names fail differently. */
   readonly endpointName?: string | undefined
   readonly blockTimeMs?: number | undefined
   /** Nodes with the same seed and block time share a chain, also across processes. */
   readonly seed?: string | undefined
   readonly chainId?: number | undefined
-  /** Avalanche: `old` answers as before version 1.2.1. */
+  /** Avalanche: `old` answers like versions before 1.2.1. */
   readonly generation?: 'old' | 'new' | undefined
-  /** Avalanche: how often it checks its own health. */
+  /** Avalanche: interval of the node's own health checks. */
   readonly checkEveryMs?: number | undefined
-  /** Avalanche: whether `/ext/admin` is there. */
+  /** Avalanche: whether `/ext/admin` exists. */
   readonly adminEnabled?: boolean | undefined
   /** MultiversX. */
   readonly kind?: 'proxy' | 'observer' | undefined
@@ -30,7 +30,7 @@ export interface SimulateOptions {
 const A_DAY_MS = 86_400_000
 const BLOCK_TIMES_MS: Record<Family, number> = { ethereum: 12_000, avalanche: 2000, multiversx: 6000 }
 
-/** Runs one simulated node until the signal aborts: to rehearse alerts. */
+/** Runs one simulated node until the signal aborts, for example to rehearse alerts. */
 export async function simulate(
   options: SimulateOptions,
   io: Pick<CommandIo, 'out' | 'err'>,
@@ -51,7 +51,7 @@ export async function simulate(
   io.out(`${endpointName}: a simulated ${family} node`)
   io.out(`  url      ${started.url}`)
   io.out(`  control  ${started.controlUrl}`)
-  // Keeps the process alive while a fault has the port closed.
+  // Keeps the process alive while a fault closes the port.
   while (!signal.aborted) await clock.sleep(A_DAY_MS, signal)
   await started.stop()
   return EXIT.ok

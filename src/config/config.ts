@@ -26,7 +26,7 @@ export interface Config {
   readonly log: { readonly level: 'debug' | 'info' | 'warn' | 'error'; readonly format: 'json' | 'pretty' }
 }
 
-/** PEM texts. */
+/** Both in PEM format. */
 export interface ServerTls {
   readonly cert: string
   readonly key: Secret
@@ -44,9 +44,9 @@ export interface ConfiguredNetwork {
   readonly network: Network
   /** `[null]` if the chain is not sharded. */
   readonly shards: readonly Shard[]
-  /** Gateway requests with this Host are for this network. */
+  /** Gateway requests with this Host header belong to this network. */
   readonly host: string | null
-  /** A block is final under this many newer blocks; 0: every block is final at once. */
+  /** Number of newer blocks that make a block final; 0 if every block is final at once. */
   readonly finalDepth: number
   readonly poll: PollSettings
   readonly endpoints: readonly ConfiguredEndpoint[]
@@ -57,7 +57,6 @@ export interface ConfiguredEndpoint {
   readonly connection: Connection
 }
 
-/** How to connect to an endpoint. */
 export interface Connection {
   /** Without trailing `/`. */
   readonly url: Secret
@@ -87,20 +86,18 @@ export interface GatewaySettings {
 export interface Caller {
   readonly name: string
   readonly endpointId: Secret
-  /** Names of networks. */
   readonly networks: readonly string[]
   readonly admin: boolean
   readonly rateLimit: { readonly requests: number; readonly perMs: number } | null
   readonly methods: readonly string[]
-  /** Origins whose pages may call from a browser; `*` allows any. */
+  /** Origins whose pages may send requests from a browser; `*` allows any. */
   readonly cors: readonly string[]
 }
 
 export interface MaintenanceWindow {
   readonly name: string
-  /** Names of networks. */
   readonly networks: readonly string[]
-  /** Names of their endpoints; `null` means all. */
+  /** Endpoint names; `null` means all. */
   readonly endpoints: readonly string[] | null
   readonly when:
     | { readonly kind: 'repeated'; readonly schedule: string; readonly durationMs: number; readonly timeZone: string }

@@ -3,7 +3,7 @@ import { Secret } from '../secret.ts'
 import type { Config } from './config.ts'
 import type { Problem } from './problem.ts'
 
-/** Warns when every user of the machine can read a configuration file that contains secrets itself. */
+/** Warns if every user of the machine can read a configuration file that contains secrets as plain text. */
 export function exposedSecrets(file: string, text: string, config: Config): readonly Problem[] {
   const readableByAll = ((statSync(file, { throwIfNoEntry: false })?.mode ?? 0) & 0o004) !== 0
   if (!readableByAll || !secretsIn(config).some((secret) => text.includes(secret))) return []
@@ -17,14 +17,14 @@ function secretsIn(value: unknown): readonly string[] {
   return typeof value === 'object' && value !== null ? Object.values(value).flatMap(secretsIn) : []
 }
 
-/** The parts of a URL that can be a key: its host and a short path such as `/rpc` are no secrets. */
+/** The parts of a URL that may be a key; its host and a short path such as `/rpc` are not secret. */
 function partsOf(secret: string): readonly string[] {
   if (!/^https?:\/\//.test(secret)) return [secret]
   const { password, pathname, search } = new URL(secret)
   return [password, search.slice(1), ...pathname.split('/').filter(isKeyLike)].filter(Boolean)
 }
 
-/** Keys of providers in a path have 16 characters or more, with a digit among them. */
+/** Providers' keys in a path have at least 16 characters, including a digit. */
 function isKeyLike(segment: string): boolean {
   return segment.length >= 16 && /\d/.test(segment)
 }

@@ -10,8 +10,8 @@ interface From {
 }
 
 /**
- * Replaces `${NAME}` and `${file:PATH}` in strings, after YAML is parsed, so that no value can become structure. `$${` is a
- * literal `${`. Cycles and `__proto__`, which YAML allows, are problems here.
+ * Replaces `${NAME}` and `${file:PATH}` in strings, after YAML is parsed, so that no value can become structure. `$${`
+ * is a literal `${`. Cycles and `__proto__`, which YAML allows, are reported as problems.
  */
 export function interpolate(
   value: unknown,
@@ -51,7 +51,7 @@ export function interpolate(
   return { value: visit(value, [], []), problems }
 }
 
-/** `$${`, or `${…}`, or a `${` that is never closed. */
+/** Matches `$${`, `${…}`, or an unclosed `${`. */
 const REFERENCE = /(\$\$\{)|\$\{([^}]*)(?:\}|$)/g
 const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/
 const FILE_LIMIT_BYTES = 64 * 1024
@@ -61,7 +61,7 @@ function lookUp(
   { baseDir, env }: From,
 ): { ok: true; text: string } | { ok: false; message: string } {
   if (reference.startsWith('file:')) return readSecretFile(resolve(baseDir, reference.slice('file:'.length)))
-  // The text in the braces is shown only if it is a valid name: `${` may be part of a password.
+  // The text in the braces is shown only if it is a valid name, because `${` may be part of a password.
   if (!NAME.test(reference)) {
     return { ok: false, message: 'expected ${NAME} or ${file:PATH} here; $${ is a literal ${' }
   }

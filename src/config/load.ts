@@ -12,7 +12,6 @@ import { salvage } from './salvage.ts'
 import { ConfigFile } from './schema.ts'
 import { readTlsFiles } from './tls-files.ts'
 
-/** A valid configuration with its warnings, or every problem. */
 export type ConfigResult =
   | { readonly ok: true; readonly config: Config; readonly warnings: readonly Problem[] }
   | { readonly ok: false; readonly problems: readonly Problem[] }
@@ -34,7 +33,7 @@ export function loadConfig(file: string, env: Environment, overrides: Overrides 
   return { ...result, warnings: [...result.warnings, ...exposedSecrets(file, text.text, result.config)] }
 }
 
-/** The same for parsed YAML. Relative paths are relative to `baseDir`. */
+/** Like `loadConfig`, for parsed YAML. Relative paths are relative to `baseDir`. */
 export function configFromObject(
   value: unknown,
   baseDir: string,
@@ -62,14 +61,14 @@ export function configFromObject(
   return { ok: true, config: freeze(resolve(parsed.data, { baseDir, files: tls.files })), warnings: rules.warnings }
 }
 
-/** A folder can never become the store, unlike a path that cannot be written yet. */
+/** Rejects a folder: it can never become the store, unlike a path that cannot be written yet. */
 function storeProblems(path: string | undefined, baseDir: string): readonly Problem[] {
   if (path === undefined || path === ':memory:') return []
   const stat = statSync(resolvePath(baseDir, path), { throwIfNoEntry: false })
   return stat?.isDirectory() ? [{ path: 'store.path', message: 'is a folder, expected a file' }] : []
 }
 
-/** 10,000 endpoints take 1 MB. */
+/** A configuration of 10,000 endpoints takes 1 MB. */
 const LIMIT_BYTES = 4 * 2 ** 20
 
 function readText(file: string): { ok: true; text: string } | { ok: false; message: string } {
@@ -91,7 +90,7 @@ function isMapping(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** `gateway:` with all of its keys commented out counts as not given. */
+/** A section whose keys are all commented out counts as not given. */
 function withoutEmptySections(value: unknown): unknown {
   if (!isMapping(value)) return value
   return Object.fromEntries(Object.entries(value).filter(([, section]) => section !== null))
@@ -120,7 +119,7 @@ function describe(issue: z.core.$ZodIssue): Problem[] {
   return [{ path: formatPath(issue.path), message: issue.message }]
 }
 
-/** One problem per path, from the earliest stage: a value that could not be interpolated is not also of the wrong type. */
+/** Keeps one problem per path, from the earliest stage: a value that was not interpolated also has the wrong type. */
 function firstStagePerPath(stages: readonly (readonly Problem[])[]): readonly Problem[] {
   const seen = new Set<string>()
   return stages.flatMap((stage) => {

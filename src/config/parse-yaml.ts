@@ -1,7 +1,7 @@
 import { type ErrorCode, LineCounter, parseDocument, visit } from 'yaml'
 import type { Problem } from './problem.ts'
 
-/** Parses YAML into plain data, or returns every problem with its line. The parser's messages quote the source, so they are replaced. */
+/** Parses YAML to plain data, or returns every problem with its line but without the source that the parser quotes. */
 export function parseYaml(
   text: string,
 ): { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly problems: readonly Problem[] } {
@@ -23,7 +23,7 @@ export function parseYaml(
       // The parser may report one mistake twice.
       problems.set(`${line} ${col} ${code}`, { path: `line ${line}, column ${col}`, message: MESSAGES[code] })
     }
-    // One mistake often causes many follow-up errors.
+    // One mistake often causes many follow-up errors, so only the first ones are shown.
     if (problems.size > 0) return { ok: false, problems: [...problems.values()].slice(0, SHOWN_PROBLEMS) }
     visit(document, {
       Scalar(_key, node) {
@@ -32,7 +32,7 @@ export function parseYaml(
     })
     return { ok: true, value: document.toJS({ maxAliasCount: MAX_ALIASES }) as unknown }
   } catch (error) {
-    // Unresolved aliases throw only here. Anything else: too many aliases, or nesting that exhausts the stack.
+    // Only unresolved aliases, too many aliases, and nesting that exhausts the stack are reported by throwing.
     const unresolved = error instanceof ReferenceError && error.message.startsWith('Unresolved alias')
     const message = unresolved ? MESSAGES.BAD_ALIAS : 'nested too deeply, or too many aliases'
     return { ok: false, problems: [{ path: '', message }] }
@@ -42,8 +42,8 @@ export function parseYaml(
 const SHOWN_PROBLEMS = 5
 
 /**
- * In `{ x-api-key: ${KEY} }` YAML takes the brace of `${KEY}` for a mapping. Private-use characters replace it, one for one,
- * while YAML is parsed.
+ * YAML reads the brace of `${KEY}` in `{ x-api-key: ${KEY} }` as a mapping, so private-use characters replace the
+ * braces, one for one, while YAML is parsed.
  */
 function withoutBraces(text: string): string {
   return text.replace(/\$\{([^{}\n]*)\}/g, '\uE000\uE000$1\uE001')
@@ -53,7 +53,7 @@ function withBraces(text: string): string {
   return text.replace(/\uE000\uE000([^\uE001]*)\uE001/g, '${$1}')
 }
 
-/** Enough to share thresholds; a "billion laughs" attack needs more. */
+/** Enough to share thresholds, too few for a "billion laughs" attack. */
 const MAX_ALIASES = 100
 
 const MESSAGES: Record<ErrorCode, string> = {

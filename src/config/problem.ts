@@ -1,11 +1,11 @@
-/** One mistake in a configuration. Never contains a value. */
+/** One mistake in a configuration. Never contains a configured value. */
 export interface Problem {
-  /** A key path such as `networks[1].endpoints[0].url`, a position such as `line 3, column 5`, or empty for the whole file. */
+  /** A key path (`networks[1].endpoints[0].url`), a position (`line 3, column 5`), or empty for the whole file. */
   readonly path: string
   readonly message: string
 }
 
-/** A key path in pieces, as zod returns it. */
+/** A key path in parts, as zod returns it. */
 export type Path = readonly PropertyKey[]
 
 /** One line for people: `heartline.yaml: networks[1].endpoints[0].url: expected an http(s) URL`. */
@@ -13,7 +13,7 @@ export function formatProblem(file: string, { path, message }: Problem): string 
   return path === '' ? `${file}: ${message}` : `${file}: ${path}: ${message}`
 }
 
-// By mistake a secret may be written in place of a key, so only keys that look like words are shown.
+// Only keys that look like words are shown, because a secret may be written in place of a key by mistake.
 const WORDS = /^[A-Za-z]{1,20}(?:[_-][A-Za-z]{1,20}){0,4}$/
 
 export function safeKey(key: PropertyKey): string | null {

@@ -3,11 +3,11 @@ import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
 import { ConfigFile } from './schema.ts'
 
-/** The JSON Schema of the configuration file for editors, before interpolation. */
+/** The configuration file's JSON Schema for editors; it describes the file before interpolation. */
 export function configJsonSchema(): Record<string, unknown> {
   const schema = z.toJSONSchema(ConfigFile, {
     io: 'input',
-    // A scalar accepts `unknown` and reports what it expected: its JSON Schema is in its metadata.
+    // A scalar accepts `unknown` and keeps its JSON Schema in its metadata.
     override: ({ jsonSchema }) => {
       const own = jsonSchema as Node
       if (own.jsonSchema !== undefined) Object.assign(own, own.jsonSchema)
@@ -74,7 +74,7 @@ function cell(text: string): string {
 const BEGIN = '<!-- The table is generated from src/config/schema.ts: npm run docs -->'
 const END = '<!-- End of the generated table -->'
 
-/** The page with its table regenerated. */
+/** Replaces the table in the page. */
 export function withConfigTable(page: string): string {
   const begin = page.indexOf(BEGIN)
   const end = page.indexOf(END)
@@ -82,7 +82,7 @@ export function withConfigTable(page: string): string {
   return `${page.slice(0, begin + BEGIN.length)}\n\n${configTable()}\n\n${page.slice(end)}`
 }
 
-// `npm run docs`
+// Run by `npm run docs`.
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const page = new URL('../../docs/configuration.md', import.meta.url)
   writeFileSync(page, withConfigTable(readFileSync(page, 'utf8')))

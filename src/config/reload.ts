@@ -4,15 +4,15 @@ import type { Config, ConfiguredEndpoint, ConfiguredNetwork } from './config.ts'
 import type { ConfigResult } from './load.ts'
 import type { Problem } from './problem.ts'
 
-/** What a new configuration changes for polled endpoints. */
+/** How a new configuration affects polled endpoints. */
 export interface ConfigChange {
   readonly added: readonly EndpointKey[]
   readonly removed: readonly EndpointKey[]
-  /** Requests or verdict rules differ: URL, headers, checks, interval, thresholds … */
+  /** Endpoints whose requests or verdict rules differ: URL, headers, checks, interval, thresholds … */
   readonly changed: readonly EndpointKey[]
-  /** Keep their state and their schedule; titles and tiers may differ. */
+  /** Endpoints that keep their state and schedule; titles and tiers may differ. */
   readonly unchanged: readonly EndpointKey[]
-  /** Key paths whose new value takes effect after a restart. */
+  /** Key paths whose new values take effect after a restart. */
   readonly needsRestart: readonly string[]
 }
 
@@ -29,7 +29,7 @@ export function compareConfigs(before: Config, after: Config): ConfigChange {
   }
 }
 
-/** Keys that are read once, at the start. A certificate can change at run time; whether TLS is on cannot. */
+/** Keys that are read only at start. A certificate can change at run time, but TLS cannot be turned on or off. */
 const RESTART_KEYS: readonly (readonly [path: string, valueOf: (config: Config) => unknown])[] = [
   ['server.listen', ({ server }) => server.listen],
   ['server.tls', ({ server }) => server.tls !== null],
@@ -52,7 +52,7 @@ function asPolled({ networks }: Config): ReadonlyMap<EndpointKey, unknown> {
   )
 }
 
-/** Everything that decides which requests an endpoint gets and how its answers are judged. */
+/** Everything that decides which requests an endpoint receives and how the responses are judged. */
 function polled({ endpoint, connection }: ConfiguredEndpoint, { network, poll }: ConfiguredNetwork): unknown {
   return {
     endpoint: { ...endpoint, title: null, tier: null },
@@ -84,7 +84,7 @@ export type ReloadResult =
 
 export interface Reloader {
   current(): Config
-  /** Loads the file again. A valid configuration becomes the current one; an invalid one changes nothing. */
+  /** Loads the file again. A valid configuration becomes current; an invalid one changes nothing. */
   reload(): ReloadResult
 }
 

@@ -53,8 +53,8 @@ export function resolve(file: ConfigFile, source: Source): Config {
 }
 
 /**
- * A default timeout, or one set for a longer interval, is cut to leave room before the next poll, so that a hanging node is still
- * polled in every interval. The limit per host is cut to the total limit.
+ * Shortens a default timeout, or one set for a longer interval, to leave room before the next poll, so that a hanging
+ * node is still polled in every interval. Reduces the limit per host to the total limit.
  */
 function pollSettings(keys: ConfigFile['poll'], timeoutIsChosen: boolean): PollSettings {
   const { interval, timeout = ms(DERIVED_DEFAULTS.timeout), concurrency } = keys
@@ -75,7 +75,7 @@ function configuredNetwork(network: NetworkFile, inherited: ConfigFile['poll'], 
     concurrency: own.concurrency ?? inherited.concurrency,
     concurrency_per_host: own.concurrency_per_host ?? inherited.concurrency_per_host,
   }
-  // A timeout counts as chosen for the interval at the same level.
+  // A timeout counts as chosen only for the interval set at the same level.
   const timeoutIsChosen = own.timeout !== undefined || (own.interval === undefined && inherited.timeout !== undefined)
   const poll = pollSettings(settings, timeoutIsChosen)
   const blockTimeMs = network.block_time ?? ms(FAMILY_DEFAULTS[family].blockTime)

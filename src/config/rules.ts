@@ -5,7 +5,7 @@ import type { Listen } from './scalars.ts'
 import type { ConfigFile } from './schema.ts'
 import { DERIVED_DEFAULTS, FAMILY_DEFAULTS } from './schema.ts'
 
-/** Rules across keys. `problems` stop the daemon; `warnings` go to its log. */
+/** Checks the rules across keys. `problems` make the configuration invalid; `warnings` are logged. */
 export function checkRules(
   draft: Draft<ConfigFile>,
   { gatewayListenGiven, wrong }: { readonly gatewayListenGiven: boolean; readonly wrong: ReadonlySet<string> },
@@ -39,7 +39,7 @@ export function checkRules(
 interface Report {
   complain(path: Path, message: string): void
   warn(path: Path, message: string): void
-  /** Whether a key was given but is invalid: then it is not also reported as missing. */
+  /** True if a key was given but is invalid, so that it is not also reported as missing. */
   isWrong(path: Path): boolean
 }
 
@@ -47,7 +47,7 @@ type NetworkDraft = NonNullable<NonNullable<Draft<ConfigFile>['networks']>[numbe
 type EndpointDraft = NonNullable<NonNullable<NetworkDraft['endpoints']>[number]>
 type MaintenanceDraft = NonNullable<NonNullable<Draft<ConfigFile>['maintenance']>[number]>
 
-/** No two items may have the same value of `key`: the second one is reported, with the path of the first. */
+/** Reports each item whose value of `key` is already used, with the path of the first use. */
 function uniqueBy<K extends string>(
   key: K,
   items: readonly ({ readonly [Key in K]?: unknown } | undefined)[],
@@ -99,7 +99,7 @@ function retentionRules({ store }: Draft<ConfigFile>, { complain }: Report): voi
 
 type PollDraft = NetworkDraft['poll'] | undefined
 
-/** Only keys set here are checked: inherited values adapt (`resolve.ts`). */
+/** Checks only keys set at this level, because inherited values adapt (`resolve.ts`). */
 function pollRules(own: PollDraft, effective: PollDraft, path: Path, { complain }: Report): void {
   if (own?.timeout !== undefined && effective?.interval !== undefined && own.timeout > effective.interval) {
     complain([...path, 'timeout'], 'expected to be at most the interval')
@@ -155,7 +155,7 @@ function endpointRules(endpoint: EndpointDraft, network: NetworkDraft, path: Pat
   if (endpoint.shard !== undefined) complain([...path, 'shard'], 'only multiversx has shards')
 }
 
-/** Headers that frame the request, or that the daemon sets: overriding them would break requests. */
+/** Headers that frame the request or that the daemon sets; overriding them would break requests. */
 const RESERVED_HEADERS: ReadonlySet<string> = new Set([
   'accept-encoding',
   'connection',

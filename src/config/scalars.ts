@@ -3,9 +3,9 @@ import { z } from 'zod'
 import { DURATION, parseDuration } from '../core/time.ts'
 import { Secret } from '../secret.ts'
 
-/** Types of single values in the configuration file. Each parses one scalar or reports what it expected, never the value. */
+/** Types of single configuration values. Each parses one scalar or reports what it expected, never the value. */
 
-/** What a key is for, in one sentence. */
+/** Documentation of a key; `description` is one sentence. */
 export interface About {
   readonly description: string
   /** Shown in the documentation if the default depends on other keys. */
@@ -51,7 +51,7 @@ const BYTES_OF = {
 } as const
 const SIZE = /^(\d{1,15}(?:\.\d{1,6})?)(B|[kKMGT]B|[KMGT]iB)$/
 
-/** `1KiB`, `64MiB`, `10GiB`, `500MB` in bytes; `undefined` if invalid or not positive. */
+/** Parses `1KiB`, `64MiB`, `10GiB`, `500MB` to bytes; `undefined` if invalid or not positive. */
 export function parseSize(text: string): number | undefined {
   const [, count, unit] = SIZE.exec(text) ?? []
   if (count === undefined || unit === undefined) return undefined
@@ -60,7 +60,7 @@ export function parseSize(text: string): number | undefined {
 }
 
 interface Span {
-  /** A longer duration would not fit a timer (24.8 days) or a date. */
+  /** Set where a longer duration would exceed a timer (24.8 days) or a date. */
   readonly max?: string
 }
 
@@ -86,7 +86,7 @@ export function size(about: About) {
   )(about)
 }
 
-/** A whole number; also as text, because `${NAME}` is text. */
+/** A whole number, or text that contains one, because `${NAME}` yields text. */
 export function whole(about: About, min: number, max: number) {
   return scalar(
     `a whole number from ${min} to ${max}`,
@@ -101,7 +101,7 @@ export function whole(about: About, min: number, max: number) {
   )(about)
 }
 
-/** true or false; also as text, because `${NAME}` is text. */
+/** A boolean, or text that contains one, because `${NAME}` yields text. */
 export function flag(about: About) {
   return scalar('true or false', 'boolean', { anyOf: [{ type: 'boolean' }, INTERPOLATED] }, (value) => {
     if (typeof value === 'boolean') return value
@@ -118,7 +118,6 @@ export function choice<const T extends string>(values: readonly T[], about: Abou
   )(about)
 }
 
-/** Text that matches a pattern. */
 function shaped(expected: string, kind: string, pattern: RegExp) {
   return scalar(
     expected,
@@ -157,7 +156,7 @@ export const host = (about: About) =>
     (value) => (typeof value === 'string' && HOST_NAME.test(value) ? value.toLowerCase() : undefined),
   )(about)
 
-/** Address to listen on. Port 0: any free port. */
+/** Address to listen on; port 0 means any free port. */
 export interface Listen {
   readonly host: string
   readonly port: number
@@ -184,7 +183,7 @@ export const listen = (about: About) =>
     (value) => (typeof value === 'string' ? parseListen(value) : undefined),
   )(about)
 
-/** A base URL without query and without trailing `/`: paths are appended to it. */
+/** A base URL without query. A trailing `/` is removed, because paths are appended. */
 function parseBaseUrl(text: string): string | undefined {
   if (!/^https?:\/\/[^\s?#\\]{1,2000}$/i.test(text) || !URL.canParse(text)) return undefined
   const { username, password } = new URL(text)
@@ -192,8 +191,8 @@ function parseBaseUrl(text: string): string | undefined {
 }
 
 /**
- * A node's URL may contain a key where the provider wants it: user and password (sent as Basic), path, or query. A trailing `/` of
- * a path is significant and kept.
+ * A node's URL may contain a key where the provider requires it: user and password (sent as Basic), path, or query. A
+ * trailing `/` of a path is significant and kept.
  */
 function parseNodeUrl(text: string): string | undefined {
   if (!/^https?:\/\/[^\s#\\]{1,2000}$/i.test(text) || !URL.canParse(text)) return undefined
@@ -226,17 +225,16 @@ export const origin = scalar(
   },
 )
 
-/** A secret that matches a pattern. */
 function secret(expected: string, pattern: RegExp) {
   return scalar(expected, 'text (secret)', { type: 'string' }, (value) =>
     typeof value === 'string' && pattern.test(value) ? new Secret(value) : undefined,
   )
 }
 
-// Sent after `Bearer ` in a header.
+// The token follows `Bearer ` in a header.
 export const token = secret('1 to 512 visible ASCII characters', /^[!-~]{1,512}$/)
 export const endpointId = secret('16 to 128 characters of A-Z, a-z, 0-9 and . _ ~ -', /^[A-Za-z0-9._~-]{16,128}$/)
-// RFC 9110 section 5.5, visible ASCII and inner spaces: a line break could smuggle in a second header.
+// Visible ASCII and inner spaces (RFC 9110, section 5.5), because a line break could inject a second header.
 export const headerValue = secret(
   'a header value: visible ASCII on one line (in quotes, if it is a number)',
   /^[!-~](?:[ \t!-~]{0,8190}[!-~])?$/,
@@ -261,7 +259,7 @@ export const timeZone = scalar('a time zone such as UTC or Europe/Berlin', 'time
 
 const INSTANT = /^(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d)(?::(\d\d)(?:\.\d{1,3})?)?(?:Z|[+-]\d\d:\d\d)$/
 
-/** `Date.parse` reads 30 February as 2 March; such a day is refused here. */
+/** Rejects days such as 30 February, which `Date.parse` reads as 2 March. */
 function parseInstant(text: string): number | undefined {
   const [, year, month, day] = INSTANT.exec(text) ?? []
   const ms = Date.parse(text)

@@ -33,7 +33,7 @@ export const DERIVED_DEFAULTS = {
   stall: '60s',
   stallBlocks: 5,
   timeout: '5s',
-  /** Share of `interval`, if that is shorter than `timeout`. */
+  /** Share of `interval`, used if it is shorter than `timeout`. */
   timeoutShare: 0.8,
   concurrencyPerHost: 8,
   lagBlocks: 3,
@@ -49,7 +49,7 @@ const expected = (what: string) => ({
   error: ({ input }: { readonly input?: unknown }) => (input === undefined ? 'required' : `expected ${what}`),
 })
 
-/** A mapping whose keys all have defaults: it may be omitted. */
+/** A mapping whose keys all have defaults, so it may be omitted. */
 function section<T extends z.ZodRawShape>(description: string, shape: T) {
   return z
     .strictObject(shape, expected('a mapping'))

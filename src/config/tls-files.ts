@@ -9,7 +9,7 @@ import type { ConfigFile } from './schema.ts'
 /** The text of every file that the configuration names, by absolute path. */
 export type Files = ReadonlyMap<string, string>
 
-/** Reads certificates and keys and checks them, so that an unusable one is reported at start and not at the first connection. */
+/** Reads and checks certificates and keys, so that an unusable one is reported before the first connection. */
 export function readTlsFiles(
   draft: Draft<ConfigFile>,
   baseDir: string,

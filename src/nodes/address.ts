@@ -1,12 +1,12 @@
 import type { Secret } from '../secret.ts'
 import { version } from '../version.ts'
 
-/** Prepares a node's location for repeated requests: paths, headers, and the key by which connections are shared. */
+/** Computes a node's paths, headers and connection key once for all requests. */
 export function createAddress({ url, headers, tls }: NodeLocation): NodeAddress {
   const base = new URL(url.reveal())
   const all: Record<string, string> = { ...OWN_HEADERS, ...basicAuthorization(base) }
   for (const [name, value] of Object.entries(headers)) all[name.toLowerCase()] = value.reveal()
-  // A URL's getters compute their value on every access.
+  // Read once, because a URL's getters compute their value on every access.
   const { origin, pathname, search } = base
   const basePath = pathname.replace(/\/+$/, '')
 
@@ -19,7 +19,7 @@ export function createAddress({ url, headers, tls }: NodeLocation): NodeAddress 
       POST: Object.entries({ 'content-type': 'application/json', ...all }).flat(),
     },
     pathOf(path) {
-      // A provider's URL ends with its key: with another `/` it would be another path.
+      // A provider's URL may end with its key; a `/` after it would be a different path.
       const whole = path === '/' && basePath !== '' ? pathname + search : basePath + path + search
       if (!VISIBLE_ASCII.test(whole)) throw new Error('a path must be of visible ASCII characters')
       return whole
@@ -27,14 +27,14 @@ export function createAddress({ url, headers, tls }: NodeLocation): NodeAddress 
   }
 }
 
-/** How a node is trusted over TLS. */
+/** How a node's TLS certificate is verified. */
 export interface TlsTrust {
-  /** PEM; `null` for the system's authorities. */
+  /** PEM; `null` for the system's certificate authorities. */
   readonly ca: string | null
   readonly insecure: boolean
 }
 
-/** Where a node is, as configured. All of it is secret. */
+/** Location of a node, as configured. Every part is secret. */
 export interface NodeLocation {
   readonly url: Secret
   readonly headers: Readonly<Record<string, Secret>>
@@ -46,9 +46,9 @@ export interface NodeAddress {
   readonly tls: TlsTrust
   /** Addresses with the same key share connections. */
   readonly connectionKey: string
-  /** By method: names and values in turn. */
+  /** By method, as alternating names and values. */
   readonly headers: { readonly GET: string[]; readonly POST: string[] }
-  /** The path to request; `path` is appended to the base URL. */
+  /** Returns the path to request: `path` appended to the base URL. */
   pathOf(path: string): string
 }
 
@@ -58,7 +58,7 @@ const OWN_HEADERS: Readonly<Record<string, string>> = {
   'accept-encoding': 'identity',
 }
 
-/** Other characters could end the request line and begin another request. */
+/** Other characters could end the request line and start another request. */
 const VISIBLE_ASCII = /^[\x21-\x7e]+$/
 
 function basicAuthorization({ username, password }: URL): Record<string, string> {
@@ -67,7 +67,7 @@ function basicAuthorization({ username, password }: URL): Record<string, string>
   return { authorization: `Basic ${Buffer.from(pair).toString('base64')}` }
 }
 
-/** A percent sign that begins no code (`user:100%@host`) is meant literally. */
+/** Decodes percent escapes. Returns text with an invalid escape (`user:100%@host`) unchanged. */
 export function decoded(text: string): string {
   try {
     return decodeURIComponent(text)

@@ -41,23 +41,23 @@ export function createNodeClient({ clock, maxConnections, lookup }: NodeClientDe
 export interface NodeClient {
   /** Never rejects. */
   send(address: NodeAddress, request: NodeRequest, deadline: Deadline): Promise<Sent>
-  /** When the certificate last seen there ends. */
+  /** Expiry of the last certificate seen at this address. */
   tlsNotAfter(address: NodeAddress): UnixMs | null
-  /** Sets the maximum number of connections to one origin. */
+  /** Sets the maximum number of connections per origin. */
   limit(maxConnections: number): void
-  /** Closes the connections that none of these addresses uses. */
+  /** Closes all connections except those to these addresses. */
   retain(addresses: readonly NodeAddress[]): void
   close(): void
 }
 
-/** `waitedMs`: how long our own connection limit delayed the request. It does not count as the node's latency. */
+/** `waitedMs`: time spent waiting for a connection, which does not count as the node's latency. */
 export type Sent =
   | { readonly ok: true; readonly answer: NodeAnswer; readonly waitedMs: number }
   | { readonly ok: false; readonly failure: Failure; readonly waitedMs: number }
 
 export interface NodeClientDeps {
   readonly clock: Pick<Clock, 'now' | 'monotonic'>
-  /** To one origin. */
+  /** Per origin. */
   readonly maxConnections: number
   readonly lookup: LookupFunction | null
 }
@@ -66,7 +66,7 @@ type Read = { readonly ok: true; readonly answer: NodeAnswer } | { readonly ok: 
 
 function readAnswer({ status, headers }: RawResponse, bytes: Buffer, connection: number, receivedAt: UnixMs): Read {
   const body = bytes.toString()
-  // How deeply other text (an HTML page) nests does not matter.
+  // The nesting of other text, such as an HTML page, does not matter.
   if (/^\s*[[{]/.test(body) && nestsDeeper(body, MAX_DEPTH)) return fail({ kind: 'too-deep', limit: MAX_DEPTH })
   const date = readHttpDate(headerOf(headers, 'date'))
   const retryAfterMs = readRetryAfter(headerOf(headers, 'retry-after'), date ?? receivedAt)

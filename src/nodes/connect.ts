@@ -5,8 +5,8 @@ import type { UnixMs } from '../core/time.ts'
 import type { TlsTrust } from './address.ts'
 
 /**
- * Opens undici's connections. It has no timer: the deadline of the request ends it. TLS sessions are never resumed: a resumed session
- * verifies no certificate, and an expired one would go unnoticed.
+ * Opens undici's connections, without a timer: the request's deadline ends an attempt. TLS sessions are never resumed,
+ * because a resumed session verifies no certificate, and an expired one would go unnoticed.
  */
 export function createConnector({ trust, lookup, onOpening, onCertificate }: ConnectorDeps): buildConnector.connector {
   return function connect({ hostname, protocol, port }, callback) {
@@ -22,7 +22,7 @@ export function createConnector({ trust, lookup, onOpening, onCertificate }: Con
           servername: isIP(hostname) === 0 ? hostname : '',
           ...(trust.ca === null ? {} : { ca: trust.ca }),
           ALPNProtocols: ['http/1.1'],
-          // Checked below: only then can the end date of an untrusted certificate be read.
+          // Verified below, so that the expiry of an untrusted certificate can be read.
           rejectUnauthorized: false,
         })
       : connectTcp(target)
@@ -39,7 +39,7 @@ export function createConnector({ trust, lookup, onOpening, onCertificate }: Con
       const problem = isSecure ? checkCertificate(socket as TLSSocket, trust, onCertificate) : null
       if (problem !== null) return fail(problem)
       settle()
-      // undici would reconnect forever if it got a socket that is closed already.
+      // undici would reconnect forever if it received a closed socket.
       if (socket.destroyed) return failClosed()
       callback(null, socket)
     }
@@ -53,14 +53,14 @@ export function createConnector({ trust, lookup, onOpening, onCertificate }: Con
 
 export interface ConnectorDeps {
   readonly trust: TlsTrust
-  /** Instead of the system's resolver. */
+  /** `null` for the system's resolver. */
   readonly lookup: LookupFunction | null
-  /** Destroying the socket ends the attempt to connect. */
+  /** Destroying the socket cancels the connection attempt. */
   readonly onOpening: (socket: Socket) => void
   readonly onCertificate: (notAfter: UnixMs) => void
 }
 
-/** The certificate is not trusted; `code` is OpenSSL's, or Node's for the wrong host. */
+/** The certificate is not trusted; `code` is OpenSSL's, or Node.js's if the host does not match. */
 export class UntrustedError extends Error {
   readonly code: string
 
@@ -73,6 +73,6 @@ export class UntrustedError extends Error {
 function checkCertificate(socket: TLSSocket, trust: TlsTrust, onCertificate: (notAfter: UnixMs) => void): Error | null {
   const notAfter = Date.parse(socket.getPeerX509Certificate()?.validTo ?? '')
   if (Number.isFinite(notAfter)) onCertificate(notAfter)
-  // The error is a code, though its type is Error.
+  // `authorizationError` is a string, although its type is Error.
   return socket.authorized || trust.insecure ? null : new UntrustedError(String(socket.authorizationError))
 }

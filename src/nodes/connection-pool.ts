@@ -7,7 +7,7 @@ import type { NodeAddress } from './address.ts'
 import { createConnector } from './connect.ts'
 import { MAX_HEADER_BYTES } from './limits.ts'
 
-/** Keeps the connections to one origin with one trust, each an undici client, and gives them to one request at a time. */
+/** Pools the connections to one origin with one TLS trust: undici clients that carry one request at a time each. */
 export function createConnectionPool({
   address,
   clock,
@@ -66,7 +66,7 @@ export function createConnectionPool({
 
   function destroy(connection: Connection): void {
     all.delete(connection)
-    // Not without an error: undici would take that for the end of the response, and throw if its request was aborted.
+    // undici treats a close without an error as the end of the response, and throws if the request was aborted.
     connection.socket?.destroy(new Error('connection dropped'))
     void connection.client.destroy().catch(() => {})
   }
@@ -102,7 +102,7 @@ export function createConnectionPool({
 
   function isReusable({ socket, openedAt }: Connection): boolean {
     if (state === 'closed' || (state === 'retired' && waiting.size === 0)) return false
-    // A node that responded before it had the whole request would take the rest of it for the next one.
+    // A node that responded before it received the whole request would read the rest as the next request.
     const isClean = socket !== null && !socket.destroyed && socket.writableLength === 0
     return isClean && all.size <= inUse.max && clock.monotonic() - openedAt <= MAX_AGE_MS
   }
@@ -146,40 +146,40 @@ export function createConnectionPool({
 
 export interface ConnectionPool {
   /**
-   * Gives a free connection, or the next one to become free: the last used first, so that those in excess grow old and close. `fresh`: a
-   * new connection, if the limit allows one. `null`: the pool was closed. Connections are shared fairly between callers.
+   * Gives the most recently used free connection, so that surplus ones age and close, or waits for the next free one.
+   * `fresh` prefers a new connection if the limit allows one. `give` receives `null` if the pool is closed. Connections
+   * are shared fairly between callers.
    */
   take(give: GiveConnection, fresh: boolean, caller: string | null): void
-  /** Stops waiting for a connection. */
+  /** Cancels a pending `take`. */
   leave(give: GiveConnection): void
   free(connection: Connection): void
-  /** Closes a connection on which something went wrong. */
+  /** Closes a connection instead of returning it to the pool. */
   drop(connection: Connection): void
   closeIdle(): void
   limit(maxConnections: number): void
   readonly tlsNotAfter: UnixMs | null
   /** Lets pending requests finish, then closes all connections. */
   retire(): void
-  /** Ends pending requests. */
+  /** Aborts pending requests and closes all connections. */
   close(): void
 }
 
 export type GiveConnection = (connection: Connection | null) => void
 
-/** One connection. undici opens it for a request, and again if it was closed in the meantime. */
+/** One undici client: it connects for a request, and reconnects if its socket was closed in the meantime. */
 export interface Connection {
   readonly client: Client
-  /** Whose share it counts against; `null` for none. */
+  /** The caller whose share this connection counts against; `null` for none. */
   caller: string | null
-  /** `null` before it is first opened. */
+  /** `null` before the first connect. */
   socket: Socket | null
-  /** The request that it carries now. */
   exchange: { onBytes(bytes: Buffer): void } | null
-  /** A new number each time it is opened: perhaps another node. */
+  /** Changes on every connect, because a load balancer may choose another node. */
   number: number
-  /** It has carried a response since it was opened: the node may be about to close it. */
+  /** True once the current socket has carried a response: the node may be about to close it. */
   used: boolean
-  /** On the monotonic clock. */
+  /** Milliseconds on the monotonic clock. */
   openedAt: number
 }
 
@@ -194,5 +194,5 @@ export interface ConnectionPoolDeps {
 /** Common servers close an idle connection after 60 s or more, load balancers sometimes sooner. */
 const KEEP_ALIVE_MS = 25_000
 
-/** Only a new connection notices a name that moved or a certificate that changed. */
+/** Only a new connection picks up a changed DNS record or certificate. */
 const MAX_AGE_MS = 600_000

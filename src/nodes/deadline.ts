@@ -1,6 +1,6 @@
 import type { Clock, Timer } from '../clock.ts'
 
-/** Ends the requests that watch it, after a time or when a signal aborts. All requests of a check share one. */
+/** Runs its tasks after a timeout or when a signal aborts. All requests of a check share one deadline. */
 export class Deadline {
   readonly afterMs: number
   readonly #clock: DeadlineClock
@@ -34,7 +34,7 @@ export class Deadline {
     for (let task = this.#tasks.pop(); task !== undefined; task = this.#tasks.pop()) task()
   }
 
-  /** The check is done: stops the timer. */
+  /** Stops the timer when the check is done. */
   end(): void {
     this.#timer?.cancel()
     this.#signal.removeEventListener('abort', this.#pass)
@@ -44,21 +44,21 @@ export class Deadline {
     this.#signal.addEventListener('abort', this.#pass)
     const dueAt = this.#clock.monotonic() + this.afterMs
     return this.#clock.after(this.afterMs, () => {
-      // After our event loop was blocked, timers run before sockets are read: a response that came in time must not count as late.
+      // After a blocked event loop, timers run before sockets are read: a response in time must not count as late.
       if (this.#clock.monotonic() - dueAt > LATE_MS) this.#timer = this.#clock.after(GRACE_MS, this.#pass)
       else this.pass()
     })
   }
 }
 
-/** An AbortSignal, or something cheaper with the same methods. */
+/** The part of AbortSignal that deadlines use, so that a cheaper implementation can replace it. */
 export interface CancelSignal {
   readonly aborted: boolean
   addEventListener(type: 'abort', task: () => void): void
   removeEventListener(type: 'abort', task: () => void): void
 }
 
-/** A view of a signal that thousands of deadlines share: the signal itself, whose own list is slow, gets one listener. */
+/** Registers one listener for thousands of deadlines, because the listener list of an AbortSignal is slow. */
 export function sharedSignal(signal: AbortSignal): CancelSignal {
   let shared = sharedSignals.get(signal)
   if (shared === undefined) {

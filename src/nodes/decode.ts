@@ -3,8 +3,8 @@ import type { Failure } from '../core/failure.ts'
 import type { Deadline } from './deadline.ts'
 
 /**
- * Decompresses a body, though none was requested compressed. Decoded bytes are counted as they grow, and the deadline ends it. One
- * encoding only: nested ones multiply, and no node nests them.
+ * Decompresses a body that a node compressed without being asked, within `maxBytes` and the deadline. Nested encodings
+ * are rejected, because their ratios multiply and no node uses them.
  */
 export function decode(
   body: Buffer,

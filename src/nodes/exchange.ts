@@ -4,8 +4,8 @@ import { headerOf } from './header.ts'
 import { type MemoryBudget, UNBUDGETED_BYTES } from './limits.ts'
 
 /**
- * One request and its response on one connection, as undici's bare dispatch handler. Only this form of handler reports the first byte of
- * a response, which decides whether a request may be sent again.
+ * One request and its response on one connection. Implements undici's low-level dispatch handler, because only this
+ * interface reports the first byte of a response, which decides whether a request may be sent again.
  */
 export class Exchange implements Dispatcher.DispatchHandler {
   readonly #connection: Connection
@@ -26,7 +26,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     connection.exchange = this
   }
 
-  /** Sees all bytes from the node before the parser does, which tells neither the version nor what lies between chunks. */
+  /** Receives all bytes before the parser, which reports neither the HTTP version nor the bytes between chunks. */
   onBytes(bytes: Buffer): void {
     if (this.#version.length < HTTP_1_1.length) {
       this.#version += bytes.toString('latin1', 0, HTTP_1_1.length - this.#version.length)
@@ -37,7 +37,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onConnect(abort: (error?: Error) => void): void {
-    // undici sends a request again in some races; here only the transport decides that.
+    // undici sends a request again in some races, but only the transport may decide that.
     if (this.#ended || this.stage !== 'unsent') return abort()
     this.#reused = this.#connection.used
     this.stage = 'asked'
@@ -49,7 +49,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
 
   /** undici reports errors thrown here and in `onData` to `onError`, and closes the connection. */
   onHeaders(status: number, headers: Buffer[]): boolean {
-    // Informational responses come before the final one.
+    // An informational response precedes the final one.
     if (status < 200) return true
     this.stage = 'body'
     const coding = headerOf(headers, 'transfer-encoding')
@@ -65,10 +65,10 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onComplete(): void {
-    // The parser reads on, and closes the connection if bytes follow: only then is it known whether it can be reused.
+    // Deferred, because the parser reads on and closes the connection if bytes follow the response.
     queueMicrotask(() => {
       this.#connection.used = true
-      // HTTP/1.0 closes by default, and an old server that does not may not know chunks (RFC 9112, section 6.1).
+      // HTTP/1.0 closes by default, and a server that does not close may not support chunks (RFC 9112, section 6.1).
       if (this.#version !== HTTP_1_1) this.#connection.socket?.destroy(new Error('not HTTP/1.1'))
       this.#end({ ok: true, raw: { status: this.#status, headers: this.#headers, body: this.#body.bytes } })
     })
@@ -89,11 +89,11 @@ export class Exchange implements Dispatcher.DispatchHandler {
 
 /** How far an exchange got. */
 export type Stage =
-  /** The connection was not open yet: the node cannot have read a byte of the request. */
+  /** Not connected: the node cannot have read any byte of the request. */
   | 'unsent'
-  /** Sent, without one byte of a response. */
+  /** Request sent, no byte of the response received. */
   | 'asked'
-  /** Within the head of the response. */
+  /** Part of the response head received. */
   | 'answering'
   | 'body'
 
@@ -103,12 +103,12 @@ export type Ending =
 
 export interface RawResponse {
   readonly status: number
-  /** Names and values in turn, as sent. */
+  /** Alternating names and values, as sent. */
   readonly headers: readonly Buffer[]
   readonly body: Buffer
 }
 
-/** Collects a body within the limits. A body that arrives in one piece is not copied. */
+/** Collects a body within the limits; a body that arrives in one chunk is not copied. */
 export class ResponseBody {
   readonly #maxBytes: number
   readonly #budget: MemoryBudget
@@ -127,7 +127,7 @@ export class ResponseBody {
     if (size > this.#maxBytes) throw new ResponseError('too-large')
     if (this.size === 0) this.#memory = chunk
     else {
-      // Doubling: a body of one-byte chunks costs no more than one of long chunks.
+      // Doubling makes a body of one-byte chunks as cheap as one of long chunks.
       if (size > this.#memory.length) this.#grow(Math.max(size, Math.min(2 * this.#memory.length, this.#maxBytes)))
       chunk.copy(this.#memory, this.size)
     }
@@ -165,16 +165,19 @@ export class ResponseError extends Error {
 
 export type ResponseProblem =
   | 'too-large'
-  /** The long bodies of other responses use up the budget. */
+  /** Other long responses have used up the memory budget. */
   | 'no-memory'
-  /** Too many bytes beside the body: heads of informational responses, chunk lines, trailers. */
+  /** Too many bytes outside the body: informational responses, chunk headers, trailers. */
   | 'overhead'
-  /** Only `chunked` is understood. */
+  /** Only `chunked` is supported. */
   | 'transfer-encoding'
 
 const HTTP_1_1 = 'HTTP/1.1'
 
-/** Twice one read of the socket, and more than all heads: a body in one-byte chunks would cost a second of processor time a mebibyte. */
+/**
+ * Twice the size of one socket read, and more than any response head. Without this limit, a body in one-byte chunks
+ * would cost one CPU second per mebibyte.
+ */
 const MAX_OVERHEAD_BYTES = 131_072
 
 const EMPTY = Buffer.alloc(0)

@@ -9,7 +9,7 @@ import { headerOf, readHttpDate, readRetryAfter } from './header.ts'
 import { MAX_FORWARDED_BYTES } from './limits.ts'
 import { createTransport, type TransportRequest } from './transport.ts'
 
-/** Forwards requests of callers to nodes. */
+/** Forwards callers' requests to nodes over pooled connections. */
 export function createNodeForwarder({
   clock,
   maxConnections = MAX_CONNECTIONS,
@@ -45,11 +45,11 @@ export function createNodeForwarder({
   }
 }
 
-/** Forwards a caller's request to a node and returns the node's own bytes. Never throws, follows no redirect. */
+/** Forwards a caller's request to a node and returns the response unchanged. Never throws, follows no redirects. */
 export interface NodeForwarder {
   /** Gives up after `withinMs`, or when `cancel` aborts. */
   forward(address: NodeAddress, request: TransportRequest, withinMs: number, cancel: CancelSignal): Promise<Forwarded>
-  /** Closes the connections that none of these addresses uses, once their pending requests have ended. */
+  /** Closes all connections except those to these addresses, once their pending requests have ended. */
   retain(addresses: readonly NodeAddress[]): void
   close(): Promise<void>
 }
@@ -59,28 +59,28 @@ export type Forwarded =
   /** `waited`: most of the time was spent waiting for a connection. */
   | { readonly ok: false; readonly failure: Failure; readonly stage: Stage; readonly waited: boolean }
 
-/** A whole response, whatever its status. */
+/** A complete response with any status. */
 export interface ForwardedAnswer {
   readonly status: number
   readonly body: Buffer
-  /** The first value as sent; `null` when absent. `name` is in lower case. */
+  /** The first value, as sent; `null` if absent. `name` is in lower case. */
   header(name: 'node-id' | 'content-type'): string | null
-  /** From Retry-After, seconds or date; `null` when absent. */
+  /** From Retry-After (seconds or date); `null` if absent. */
   retryAfterMs(): number | null
 }
 
 export interface NodeForwarderDeps {
   readonly clock: Pick<Clock, 'now' | 'monotonic' | 'after'>
-  /** To one origin; further requests wait. */
+  /** Per origin; further requests wait. */
   readonly maxConnections?: number
   readonly maxIncomingBytes?: number
   readonly lookup?: LookupFunction | null
 }
 
-/** A node 100 ms away then serves 1,280 requests a second, one on this machine ten times what we can send. */
+/** Allows 1,280 requests a second to a node 100 ms away, and to a local node ten times what we can send. */
 const MAX_CONNECTIONS = 128
 
-/** Only identity is requested: decompressing what a node sends unasked would cost memory outside of all limits. */
+/** Rejects compressed responses: none was requested, and decompression would use memory outside all limits. */
 function read(raw: RawResponse, clock: Pick<Clock, 'now'>): Forwarded {
   const header = (name: string) => headerOf(raw.headers, name)
   if (!isPlain(header('content-encoding') ?? '')) {

@@ -1,6 +1,6 @@
 import type { UnixMs } from '../core/time.ts'
 
-/** The first value of a header; `null` when absent. `headers` are names and values in turn; `name` is in lower case. */
+/** The first value of a header; `null` if absent. `headers` alternates names and values; `name` is in lower case. */
 export function headerOf(headers: readonly Buffer[], name: string): string | null {
   for (let at = 0; at + 1 < headers.length; at += 2) {
     const found = headers[at] as Buffer
@@ -16,7 +16,7 @@ const HTTP_DATE = /^[A-Z][a-z]{2,8},? \d\d[ -][A-Z][a-z]{2}[ -]\d{2,4} \d\d:\d\d
 let lastText = ''
 let lastTime: UnixMs | null = null
 
-/** An HTTP date; `null` for anything else. Many nodes respond within the same second: the last result is kept. */
+/** Reads an HTTP date; `null` for anything else. Caches the last one: many nodes respond within the same second. */
 export function readHttpDate(text: string | null): UnixMs | null {
   if (text === null) return null
   if (text === lastText) return lastTime
@@ -26,7 +26,7 @@ export function readHttpDate(text: string | null): UnixMs | null {
   return lastTime
 }
 
-/** Retry-After in seconds or as a date; never negative. */
+/** Reads Retry-After (seconds or date) as milliseconds, never negative; `null` if absent or invalid. */
 export function readRetryAfter(text: string | null, now: UnixMs): number | null {
   if (text === null) return null
   if (/^\d{1,9}$/.test(text)) return Number(text) * 1000

@@ -1,7 +1,7 @@
-/** No honest response nests deeper: a block has 4 levels, a health reply 8. */
+/** Real responses nest less deeply: a block has 4 levels, a health reply 8. */
 export const MAX_DEPTH = 64
 
-/** Whether a JSON text nests deeper than `limit`, without parsing it. Most texts have few brackets, which two searches show. */
+/** Whether a JSON text nests deeper than `limit`, without parsing it. Most texts are decided by counting brackets. */
 export function nestsDeeper(text: string, limit: number): boolean {
   if (!hasMoreBrackets(text, limit)) return false
   let depth = 0

@@ -7,7 +7,7 @@ import type { NodeAddress } from './address.ts'
 import type { NodeClient } from './client.ts'
 import { type CancelSignal, Deadline } from './deadline.ts'
 
-/** One poll of one endpoint. */
+/** Polls one endpoint once. */
 export class PollRun {
   readonly #to: PolledEndpoint
   readonly #endpoint: Endpoint
@@ -45,8 +45,8 @@ export class PollRun {
   }
 
   /**
-   * The head check waits a little for liveness, to use the same connection: nodes that respond at once, nearly all, need one connection
-   * and not two. After that the checks run side by side, so that a poll takes no longer than a check.
+   * The head check waits briefly for liveness, so that both use one connection: nearly all nodes respond at once. After
+   * that the checks run in parallel, so that a poll takes no longer than one check.
    */
   #patience(liveness: Promise<unknown>): Promise<void> {
     return new Promise((resolve) => {
@@ -63,7 +63,7 @@ export class PollRun {
     return outcome.ok ? { ...outcome, value: this.#to.redactLiveness(outcome.value) } : outcome
   }
 
-  /** The shards side by side, then the blocks to compare, under one deadline. */
+  /** Reads the heads of all shards in parallel, then the blocks to compare, under one deadline. */
   async #readHeads(): Promise<Pick<PollResult, 'heads' | 'compared'>> {
     const deadline = this.#startDeadline()
     try {
@@ -84,7 +84,7 @@ export class PollRun {
     return { shard, outcome: await this.#converse(chain.head(target, shard, memory), deadline) }
   }
 
-  /** At most one block of each shard that has a head. */
+  /** Reads at most one block of each shard that has a head. */
   async #readCompared(heads: readonly ShardHead[], deadline: Deadline): Promise<readonly ComparedBlock[]> {
     const { compare } = this.#deps
     const shards = new Set(heads.filter(({ outcome }) => outcome.ok).map(({ shard }) => shard))
@@ -94,7 +94,7 @@ export class PollRun {
     return blocks.filter((block) => block !== null)
   }
 
-  /** `null` on any failure: the head check has ended, and an additional block must not count against the node. */
+  /** `null` on any failure: reading an additional block must not count against the node. */
   async #readBlock({ shard, height }: Comparison, deadline: Deadline): Promise<ComparedBlock | null> {
     const { chain, target, memory, address } = this.#to
     const conversation = chain.blockHash(target, shard, height, memory)
@@ -123,7 +123,7 @@ export class PollRun {
 
   async #converse<T>(conversation: Conversation<T>, deadline: Deadline): Promise<Outcome<T>> {
     const { client, clock } = this.#deps
-    // Later by the time that our own connection limit delayed the requests: it does not count as the node's latency.
+    // Moved forward by the time spent waiting for a connection, which does not count as the node's latency.
     let startedAt = clock.monotonic()
     let sentAt = startedAt
     let step = conversation.next()
@@ -139,13 +139,13 @@ export class PollRun {
     return { ...step.value, durationMs: sentAt - startedAt }
   }
 
-  /** A Date header has whole seconds, and was written between our request and the response: the middle of both is assumed. */
+  /** A Date header has whole seconds and was written between request and response; the middle of both is assumed. */
   #noteClock({ date, receivedAt }: NodeAnswer, tookMs: number): void {
     if (date !== null) this.#clockSkewMs = date + 500 - (receivedAt - tookMs / 2)
   }
 }
 
-/** An endpoint as polls need it, with what earlier polls learned. */
+/** An endpoint's connection settings, with the state kept between its polls. */
 export interface PolledEndpoint {
   readonly target: ChainTarget & { readonly timeoutMs: number }
   readonly address: NodeAddress
@@ -154,7 +154,7 @@ export interface PolledEndpoint {
   readonly redactLiveness: (liveness: Liveness) => Liveness
 }
 
-/** Which other blocks to read, given these heads. */
+/** Chooses other blocks to read, given the heads. */
 export type Compare = (heads: readonly ShardHead[]) => readonly Comparison[]
 
 export interface PollRunDeps {

@@ -63,45 +63,44 @@ export function createProber({ clock, maxConnections = MAX_CONNECTIONS, lookup =
   }
 }
 
-/** Polls one endpoint: runs its checks, each under its own deadline. Never rejects. */
+/** Polls endpoints; each check has its own deadline. Never rejects. */
 export interface Prober {
-  /** `compare` gets the heads as soon as one of them was read, and returns other blocks to read. */
+  /** `compare` receives the heads if at least one was read, and returns other blocks to read. */
   poll(endpoint: Endpoint, signal: AbortSignal, compare?: Compare): Promise<PollResult>
   close(): Promise<void>
 }
 
 export interface TargetedProber extends Prober {
-  /** Replaces all targets. Earlier knowledge of an endpoint is kept if it is polled in the same way as before. */
+  /** Replaces all targets. An endpoint keeps its state if it is polled in the same way as before. */
   retarget(targets: readonly NodeTarget[], maxConnections?: number): void
-  /** A poll, possibly with a shorter deadline, that reports every request and response. Never rejects. */
+  /** Polls once, possibly with a shorter deadline, and reports every request and response. Never rejects. */
   inspect(endpoint: Endpoint, options: InspectOptions): Promise<PollResult>
 }
 
-/** An endpoint with its connection settings. */
 export interface NodeTarget extends NodeLocation, ChainTarget {
   readonly endpoint: Endpoint
-  /** For a whole check, however many requests it sends. */
+  /** Deadline of a whole check, which may send several requests. */
   readonly timeoutMs: number
 }
 
 export interface InspectOptions {
   readonly signal: AbortSignal
-  /** For each check, unless its own deadline is shorter. */
+  /** Upper limit of each check's deadline. */
   readonly atMostMs: number
   readonly onStep: (step: PollStep) => void
 }
 
 export interface ProberDeps {
   readonly clock: Clock
-  /** To one origin. Further requests wait within their deadline; the wait does not count as latency. */
+  /** Per origin. Further requests wait until their deadline; the wait does not count as latency. */
   readonly maxConnections?: number
   readonly lookup?: LookupFunction | null
 }
 
-/** Twice what four simultaneous polls of all shards of a proxy need. */
+/** Twice what four concurrent polls of all shards of one proxy need. */
 const MAX_CONNECTIONS = 32
 
-/** Ids of different endpoints differ: a late second response to one must not be taken for the response to another on the same host. */
+/** Endpoints have different ids, so that a late response to one is not taken for another's on the same host. */
 const MAX_FIRST_ID = 2 ** 30
 
 interface Entry extends PolledEndpoint {
@@ -120,13 +119,13 @@ function createEntry(target: NodeTarget, fingerprint: string, recentBlocks: Rece
   }
 }
 
-/** Everything that decides which node is polled, and how. It contains secrets, and never leaves this file. */
+/** Identifies which node is polled, and how. Contains secrets, so it must not leave this file. */
 function fingerprintOf({ endpoint, url, headers, rpcPath, kind, chainId, tls }: NodeTarget): string {
   const revealed = Object.entries(headers).map(([name, value]) => [name, value.reveal()])
   return JSON.stringify([endpoint.family, url.reveal(), revealed, rpcPath, kind, chainId, tls.ca, tls.insecure])
 }
 
-/** While a configuration is being replaced, a poll of a removed endpoint may be due: this says nothing about the node. */
+/** Result of a poll that became due while its endpoint was being removed; it says nothing about the node. */
 function removedResult(endpoint: Endpoint, clock: Clock): PollResult {
   const now = clock.now()
   const outcome = { ok: false, failure: { kind: 'local-resources', code: 'removed' }, durationMs: 0 } as const

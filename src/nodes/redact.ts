@@ -2,10 +2,7 @@ import { MAX_NODE_TEXT } from '../chains/parse.ts'
 import type { Liveness } from '../core/poll-result.ts'
 import { decoded, type NodeLocation } from './address.ts'
 
-/**
- * Makes a function that removes everything configured as secret from a node's text: a node may send back its own address, a key in its
- * path or a header, in any usual encoding.
- */
+/** Makes a function that removes all configured secrets, in any usual encoding: a node's text may echo them. */
 export function createRedact(
   { url, headers, rpcPath }: NodeLocation & { readonly rpcPath: string },
   minCharacters = MIN_CHARACTERS,
@@ -32,22 +29,22 @@ export function createRedact(
   const margin = Math.max(0, ...forms.map(({ length }) => length)) * MAX_ENCODED_CHARACTERS
 
   return (text, maxCharacters = Number.POSITIVE_INFINITY) => {
-    // A response may be a megabyte, of which only the beginning is wanted; redaction shortens it.
+    // The beginning of a response suffices; more than `maxCharacters` are scanned, because redaction shortens it.
     const head = text.slice(0, maxCharacters * READ_AHEAD + margin)
     const clean = removeRanges(head, findSecrets(head, forms))
     const isWhole = head.length === text.length
-    // Half a secret at the cut was not found: nothing of it may be left.
+    // The cut may have split a secret, which was then not found, so the end of the text is dropped.
     const safe = isWhole ? clean : clean.slice(0, Math.max(0, clean.length - margin))
     return isWhole && safe.length <= maxCharacters ? safe : `${safe.slice(0, maxCharacters)}…`
   }
 }
 
-/** Removes secrets from a text, and returns at most `maxCharacters` of the rest. */
+/** Removes secrets from a text and truncates the result to `maxCharacters`. */
 export type Redact = (text: string, maxCharacters?: number) => string
 
 /**
- * A JSON text without secrets in its strings and member names, whatever their escapes; the same text if it has none. `null` if it is not
- * JSON, or has a secret as a number.
+ * Redacts the strings and member names of a JSON text, whatever their escapes. Returns the same text if it contains no
+ * secret, and `null` if it is not JSON or contains a secret as a number.
  */
 export function redactJson(text: string, redact: Redact): string | null {
   let isChanged = false
@@ -73,11 +70,11 @@ export function redactJson(text: string, redact: Redact): string | null {
   }
 }
 
-/** Makes a function that removes secrets from the names and errors of a node's own health checks, which people see. */
+/** Makes a function that redacts the names and errors of a node's own health checks, because users see them. */
 export function createRedactLiveness(create: () => Redact): (liveness: Liveness) => Liveness {
   let known: Redact | null = null
   const redact: Redact = (text) => (known ??= create())(text)
-  // Nearly always the same names.
+  // Cached, because nearly all polls have the same names.
   const names = new Map<string, string>()
 
   function cleanName(name: string): string {
@@ -99,17 +96,17 @@ export function createRedactLiveness(create: () => Redact): (liveness: Liveness)
   }
 }
 
-/** Text of this length was cut when it was read. The cut may go through a secret, half of which would not be found. */
+/** Drops the last word of a text that was truncated on reading, because half a secret at the cut would not be found. */
 function wholeWords(text: string): string {
   return text.length < MAX_NODE_TEXT ? text : `${text.slice(0, text.lastIndexOf(' ') + 1)}…`
 }
 
 const REDACTED = '[redacted]'
-/** Shorter parts of a URL (`v3`, `rpc`) are not keys, and would black out half of any response. */
+/** Shorter parts of a URL (`v3`, `rpc`) are not keys, and redacting them would remove half of any response. */
 const MIN_CHARACTERS = 4
-/** For each wanted character, so many are read. */
+/** Number of characters scanned for each character returned. */
 const READ_AHEAD = 8
-/** `\\u0026#x41;`, for one character. */
+/** Length of the longest encoding of one character, `\\u0026#x41;`. */
 const MAX_ENCODED_CHARACTERS = 12
 const MAX_CACHED_NAMES = 100
 
@@ -123,7 +120,7 @@ function formsOf(secret: string): string[] {
 
 type Range = readonly [start: number, end: number]
 
-/** Where the text has a secret, as it stands or encoded, in several layers if need be. */
+/** Finds the secrets in a text, plain or escaped in several layers. */
 function findSecrets(text: string, forms: readonly string[]): Range[] {
   const ranges: Range[] = []
   let layer = text
@@ -151,7 +148,7 @@ const MAX_LAYERS = 5
 const ESCAPE = /\\u([0-9a-f]{4})|%([0-9a-f]{2})|&#x([0-9a-f]{1,6});|&#(\d{1,7});|\\([^])|&(amp|lt|gt|quot|apos|sol);/gi
 const NAMED: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'", sol: '/' }
 
-/** Undoes one layer of escapes; `starts` says where each character of the result, and its end, is in the given text. */
+/** Undoes one layer of escapes; `starts` maps each character of the result, and its end, to the given text. */
 function decodeLayer(escaped: string): { readonly text: string; readonly starts: readonly number[] } | null {
   if (escaped.search(ESCAPE) === -1) return null
   const starts: number[] = []
@@ -186,7 +183,7 @@ function removeRanges(text: string, ranges: readonly Range[]): string {
   return clean + text.slice(end)
 }
 
-/** Of ASCII letters: lower case of some others has another length. */
+/** Changes ASCII letters only, because the lower case of some other letters has a different length. */
 function lowerCase(text: string): string {
   return text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase())
 }

@@ -6,7 +6,7 @@ import type { Redact } from './redact.ts'
 
 type Sender = Pick<NodeClient, 'send' | 'tlsNotAfter'>
 
-/** A client that reports every request and response, without secrets. */
+/** Wraps a client and reports every request and response, without secrets. */
 export function createReportingClient(
   client: Sender,
   clock: Pick<Clock, 'monotonic'>,
@@ -43,5 +43,5 @@ function stepOf({ method, path, body }: NodeRequest, sent: Sent, afterMs: number
   } satisfies PollStep
 }
 
-/** Characters of a response that are shown. */
+/** Number of a response's characters that are shown. */
 const SHOWN_CHARACTERS = 2048

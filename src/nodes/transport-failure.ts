@@ -3,7 +3,7 @@ import { UntrustedError } from './connect.ts'
 import { ResponseError, type ResponseProblem, type Stage } from './exchange.ts'
 import { MAX_ANSWER_BYTES } from './limits.ts'
 
-/** The failure that an error of undici, Node, libuv, the resolver or OpenSSL means. Each was tried with real sockets. */
+/** Maps errors of undici, Node.js, libuv, the resolver and OpenSSL to failures. Each was tried with real sockets. */
 export function transportFailure(
   error: NodeJS.ErrnoException,
   stage: Stage,
@@ -14,13 +14,13 @@ export function transportFailure(
   if (error instanceof UntrustedError) return { kind: 'tls', problem: certificateProblem(code) }
   if (error instanceof ResponseError) return responseFailure(error.problem, limitBytes)
   if (error.name === 'HTTPParserError') {
-    // Also if the connection ends within a chunk.
+    // The parser reports this also if the connection ends within a chunk.
     return error.message.includes('Invalid EOF state') ? { kind: 'truncated' } : { kind: 'not-http' }
   }
-  // undici's message if a node sends 100 or 101, which no request asks for.
+  // undici's message if a node sends status 100 or 101, which no request asks for.
   if (code === 'UND_ERR_SOCKET' && error.message.startsWith('bad ')) return { kind: 'not-http' }
   if (error instanceof AggregateError) {
-    // Every address of the host was tried: the first error is reported.
+    // Every address of the host failed; the first error is reported.
     const [first] = error.errors as NodeJS.ErrnoException[]
     if (first !== undefined) return transportFailure(first, stage, afterMs, limitBytes)
   }
@@ -32,7 +32,7 @@ export function transportFailure(
   return stage === 'unsent' || stage === 'asked' ? { kind: 'reset' } : { kind: 'truncated' }
 }
 
-/** Whether a request may be sent again: the node closed a used connection while it arrived, and sent nothing back. */
+/** Whether a request may be sent again: the node closed a used connection before it sent any byte of a response. */
 export function isKeepAliveRace(failure: Failure, stage: Stage, reused: boolean): boolean {
   return reused && stage === 'asked' && failure.kind === 'reset'
 }
@@ -43,7 +43,7 @@ const TLS_CODE = /^(?:ERR_SSL_\w+|ERR_TLS_\w+|EPROTO)$/
 
 const UNROUTABLE_CODES = ['EHOSTUNREACH', 'ENETUNREACH', 'EHOSTDOWN', 'ENETDOWN', 'ENONET']
 
-/** Our own limits of descriptors, ports and memory, and a firewall on our own machine. */
+/** Limits of descriptors, ports and memory on our machine, or its firewall. */
 const LOCAL_CODES = 'EMFILE ENFILE ENOBUFS ENOMEM EADDRNOTAVAIL EAGAIN EAI_MEMORY EAI_SYSTEM EPERM EACCES'.split(' ')
 
 const BY_CODE: ReadonlyMap<string, Failure> = new Map<string, Failure>([

@@ -9,7 +9,7 @@ import { type Ending, Exchange, type RawResponse, ResponseBody, type Stage } fro
 import { MAX_INCOMING_BYTES, MemoryBudget } from './limits.ts'
 import { isKeepAliveRace, transportFailure } from './transport-failure.ts'
 
-/** Sends requests to nodes over pooled connections; checks and forwarded requests share it. */
+/** Sends requests to nodes over pooled connections, both for checks and for forwarded requests. */
 export function createTransport({
   clock,
   maxConnections,
@@ -67,7 +67,7 @@ export function createTransport({
       function giveUp(): void {
         stopWaiting()
         const connection = current
-        // Before the connection is closed, which ends the exchange with an error.
+        // Must precede closing the connection, which ends the exchange with an error.
         current = null
         if (connection === null) pool.leave(use)
         else pool.drop(connection)
@@ -83,7 +83,7 @@ export function createTransport({
         }
         pool.drop(connection)
         const { error, stage, reused } = ending
-        // The web interface must not be the first to run out of file descriptors.
+        // Frees file descriptors, so that the web interface is not the first to run out of them.
         if (error.code === 'EMFILE' || error.code === 'ENFILE') for (const each of pools.values()) each.closeIdle()
         const failure = transportFailure(error, stage, deadline.afterMs, maxAnswerBytes)
         if (once || repeated || !isKeepAliveRace(failure, stage, reused)) return fail(failure)
@@ -121,13 +121,13 @@ export function createTransport({
 }
 
 export interface Transport {
-  /** Waits for a connection, then for the response, and gives up both at the deadline. Calls `done` once. */
+  /** Waits for a connection and for the response until the deadline. Calls `done` exactly once. */
   exchange(address: NodeAddress, request: TransportRequest, deadline: Deadline, done: (result: Exchanged) => void): void
-  /** When the certificate last seen there ends. */
+  /** Expiry of the last certificate seen at this address. */
   tlsNotAfter(address: NodeAddress): UnixMs | null
-  /** Sets the maximum number of connections to one origin. */
+  /** Sets the maximum number of connections per origin. */
   limit(maxConnections: number): void
-  /** Closes the connections that none of these addresses uses; `gently` lets their pending requests finish. */
+  /** Closes all connections except those to these addresses; `gently` lets pending requests finish first. */
   retain(addresses: readonly NodeAddress[], gently?: boolean): void
   close(): void
 }
@@ -137,23 +137,23 @@ export interface TransportRequest {
   /** Appended to the base URL. */
   readonly path: string
   readonly body: string | Buffer | null
-  /** Never sent twice: goes over a new connection if the limit allows one, since the node may be about to close a used one. */
+  /** Never sent twice. Prefers a new connection, because the node may be about to close a used one. */
   readonly once?: boolean
   /** Connections are shared fairly between callers; `null` if there is only one. */
   readonly caller?: string | null
 }
 
-/** `waitedMs`: how long the connection limit delayed the request. It does not count as the node's latency. */
+/** `waitedMs`: time spent waiting for a connection, which does not count as the node's latency. */
 export type Exchanged =
   | { readonly ok: true; readonly raw: RawResponse; readonly connection: number; readonly waitedMs: number }
   | { readonly ok: false; readonly failure: Failure; readonly stage: Stage; readonly waitedMs: number }
 
 export interface TransportDeps {
   readonly clock: Pick<Clock, 'monotonic'>
-  /** To one origin. */
+  /** Per origin. */
   readonly maxConnections: number
   readonly maxAnswerBytes: number
-  /** For all long bodies that are being received at once. */
+  /** Budget shared by all long bodies that are being received. */
   readonly maxIncomingBytes?: number | undefined
   readonly lookup: LookupFunction | null
 }

@@ -12,14 +12,13 @@ export interface Answer {
 
 export interface Request {
   readonly method: string
-  /** Without query, as sent. */
+  /** As sent, without query. */
   readonly path: string
   readonly query: URLSearchParams
   readonly headers: IncomingHttpHeaders
   readonly body: string
 }
 
-/** The state that an answer depends on. */
 export interface Situation {
   readonly view: NodeView
   readonly faults: FaultSet
@@ -35,13 +34,13 @@ export function json(status: number, value: unknown, contentType = 'application/
   return { status, headers: { 'content-type': contentType }, body: JSON.stringify(value) }
 }
 
-/** As Go's http.Error writes it. */
+/** A plain-text response like that of Go's `http.Error`. */
 export function text(status: number, body: string): Answer {
   const headers = { 'content-type': 'text/plain; charset=utf-8', 'x-content-type-options': 'nosniff' }
   return { status, headers, body: `${body}\n` }
 }
 
-/** Without parameters, lower case. */
+/** The media type in lower case, without parameters. */
 export function mediaType(headers: IncomingHttpHeaders): string {
   return (headers['content-type'] ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''
 }

@@ -71,7 +71,7 @@ export function createAliases({
 export const badArgument = () =>
   failure(-32000, "couldn't unmarshal an argument. Ensure arguments are valid and properly formatted.")
 
-/** The Go name by which its codec looks up a method. */
+/** The method name as avalanchego's codec looks it up, with the first letter in upper case. */
 export function upperFirst(method: string): string {
   const [service = '', name = ''] = method.split(/\.(.*)/s)
   return `${service}.${name.charAt(0).toUpperCase()}${name.slice(1)}`

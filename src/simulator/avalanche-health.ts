@@ -2,7 +2,7 @@ import type { UnixMs } from '../core/time.ts'
 import type { Situation } from './answer.ts'
 import { type Block, digest } from './chain.ts'
 
-/** `old` is avalanchego 1.0 to 1.2.0 (health.getLiveness), `new` is 1.7.4 and later (health.health, health.readiness, health.liveness). */
+/** avalanchego versions: `old` is 1.0 to 1.2.0 (health.getLiveness), `new` is 1.7.4 and later (each `HealthScope`). */
 export type Generation = 'old' | 'new'
 export type HealthScope = 'health' | 'readiness' | 'liveness'
 
@@ -22,7 +22,7 @@ interface NodeCheck {
 const QUIET_MS = 293
 const GO_ZERO_TIME = '0001-01-01T00:00:00Z'
 
-/** The reply of the health API, whose worker runs every `everyMs`. */
+/** Renders the reply of the health API, whose worker runs every `everyMs`. */
 export function healthReply(
   generation: Generation,
   scope: HealthScope,

@@ -17,11 +17,11 @@ export interface AvalancheOptions {
   readonly nodeName: string
 }
 
-/** The C-Chain's id on mainnet. */
+/** The C-Chain's blockchain id on mainnet. */
 const C_CHAIN_ID = '2q9e4r6Mu3U68nU1fYjgbR6JvwrRx36CohpAX5UQxse55x1Q5'
 const SCOPES: readonly HealthScope[] = ['health', 'readiness', 'liveness']
 
-/** An avalanchego node: health, admin if enabled, aliases, and the C-Chain. */
+/** Simulates an avalanchego node: health, admin if enabled, aliases, and the C-Chain. */
 export function createAvalanche(options: AvalancheOptions): Family {
   const { generation = 'new', adminEnabled = false, chainId = 43_114, checkEveryMs = 30_000, nodeName } = options
   const clientVersion = generation === 'new' ? 'v0.15.3' : 'v0.3.0'
@@ -52,7 +52,7 @@ export function createAvalanche(options: AvalancheOptions): Family {
     return request.method === 'GET' ? bare(reply(scope)) : service(request, healthCall(reply))
   }
 
-  /** GET is for load balancers: the HTTP status shows the health, without JSON-RPC around the reply. */
+  /** The response to GET, for load balancers: the status shows the health, and the reply has no JSON-RPC envelope. */
   function bare(reply: HealthReply): Answer {
     const status = reply.healthy ? 200 : 503
     return generation === 'old' ? { status, headers: {}, body: '' } : json(status, reply, 'application/json')
@@ -80,7 +80,7 @@ export function createAvalanche(options: AvalancheOptions): Family {
   }
 }
 
-/** JSON-RPC of gorilla/rpc: no batches; a request without id gets an empty body. */
+/** JSON-RPC as in gorilla/rpc: no batches; a request without an id gets an empty body. */
 function service({ method, headers, body }: Request, call: Call): Answer {
   if (method !== 'POST') return text(405, `rpc: POST method required, received ${method}`)
   if (mediaType(headers) !== 'application/json') {

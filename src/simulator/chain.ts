@@ -4,8 +4,8 @@ import type { Shard } from '../core/network.ts'
 import type { UnixMs } from '../core/time.ts'
 
 /**
- * A simulated blockchain shared by several nodes. It is a function of its seed, its block time and the time since 2020, so chains
- * with the same seed are equal across processes.
+ * A simulated blockchain shared by several nodes. It depends only on its seed, its block time and the time since 2020,
+ * so chains with the same seed are equal across processes.
  */
 export interface SimulatedChain {
   readonly seed: string
@@ -13,16 +13,16 @@ export interface SimulatedChain {
   /** `[null]` if the chain is not sharded. */
   readonly shards: readonly Shard[]
   readonly halted: boolean
-  /** The true time: it follows the monotonic clock, not the wall clock. */
+  /** The true time; it follows the monotonic clock, not the wall clock. */
   now(): UnixMs
   height(shard: Shard, at?: UnixMs): number
-  /** The block at this height, minted or not; on a branch, the branch's own block from where it starts. */
+  /** Returns the block at this height, minted or not; from the start of `branch` on, the block of that branch. */
   block(shard: Shard, height: number, branch?: Branch | null): Block
-  /** Mints extra blocks at once on every shard, also while halted. */
+  /** Mints extra blocks at once on every shard, even while halted. */
   mine(blocks: number): void
   /**
-   * Halts now, and later continues from there; or halts after block `atHeight` (of the first shard), and later catches up, so
-   * that chains of several processes stay equal whenever each of them gets the command.
+   * Halts now and later continues from there; or halts after block `atHeight` (of the first shard) and later catches
+   * up. With `atHeight`, chains of several processes stay equal even if they get the command at different times.
    */
   halt(atHeight?: number): void
   resume(): void
@@ -37,7 +37,7 @@ export interface Block {
   readonly timestamp: UnixMs
 }
 
-/** A history that branches off the main one at height `from`. */
+/** A history that departs from the main chain at height `from`. */
 export interface Branch {
   readonly id: string
   readonly from: number
@@ -88,7 +88,7 @@ export function createChain({ clock, seed, blockTimeMs, shards = [null] }: Chain
     return period === undefined ? GENESIS_AT : period.at + (count - period.base) * period.stepMs
   }
 
-  /** Changes the block rate from now on; infinity stops it. */
+  /** Changes the block rate from now on; an infinite `stepMs` stops the chain. */
   function continueWith(stepMs: number, count: number): void {
     periods.push({ base: due(now()), at: now(), stepMs, count })
   }
@@ -142,7 +142,7 @@ function blockHash(seed: string, shard: Shard, height: number, branch: Branch | 
   return digest(seed, history, shard ?? 'whole', height)
 }
 
-/** A hash of the parts: 64 hexadecimal digits. */
+/** Hashes the parts to 64 hexadecimal digits. */
 export function digest(...parts: readonly (string | number)[]): string {
   return createHash('sha256').update(parts.join('/')).digest('hex')
 }

@@ -7,7 +7,7 @@ import { FAULT_KINDS, type Fault, type FaultKind, readFaultRequest, writeFault }
 import type { FaultSet } from './fault-set.ts'
 import type { NodeView } from './view.ts'
 
-/** The control interface of a simulated node: read its status, inject and heal faults, mint blocks. Loopback only. */
+/** The control interface of a node reads its status, injects and heals faults, and mints blocks. Loopback only. */
 export const CONTROL_PATH = '/-/control'
 
 interface ControlDeps {
@@ -28,7 +28,7 @@ const AVALANCHE_ONLY: ReadonlySet<FaultKind> = new Set([
   'bootstrapping',
 ])
 const LOOPBACK = /^(?:::ffff:)?127\.|^::1$/
-/** Against web pages that make a local browser send requests here, also by DNS rebinding. */
+/** Stops web pages from making a local browser send requests here, also by DNS rebinding. */
 const LOOPBACK_HOST = /^(?:127(?:\.\d{1,3}){3}|localhost|\[::1\])(?::\d+)?$/i
 
 export function isLocalRequest({ socket, headers }: IncomingMessage): boolean {
@@ -82,7 +82,7 @@ function inject(body: string, deps: ControlDeps): Answer {
   return ok(status(deps), 201)
 }
 
-/** Rejects a fault that would have no effect on this node. */
+/** Lists why a fault would have no effect on this node; empty if it would. */
 function misfits(fault: Fault, { family, chain, shards }: ControlDeps): readonly string[] {
   const problems: string[] = []
   if (AVALANCHE_ONLY.has(fault.kind) && family !== 'avalanche') {
@@ -129,7 +129,7 @@ function ok(value: unknown, status = 200): Answer {
   return { status, headers: { 'content-type': 'application/json' }, body: `${JSON.stringify(value, null, 2)}\n` }
 }
 
-/** RFC 9457. */
+/** An error response with problem details (RFC 9457). */
 export function problem(status: number, title: string, more: Record<string, unknown> = {}): Answer {
   const body = JSON.stringify({ type: 'about:blank', title, status, ...more }, null, 2)
   return { status, headers: { 'content-type': 'application/problem+json' }, body: `${body}\n` }

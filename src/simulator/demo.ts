@@ -109,7 +109,7 @@ export async function startDemoNodes({ clock, faults = true }: DemoOptions): Pro
       family,
       block_time: `${blockTimeMs / 1000}s`,
       ...(chainId === undefined ? {} : { chain_id: chainId }),
-      // 15 s would be only 2.5 of these blocks.
+      // The usual 15 s would be only 2.5 of these blocks.
       thresholds: family === 'multiversx' ? { ...THRESHOLDS, stall: '20s' } : THRESHOLDS,
       endpoints: configured,
     })
@@ -122,8 +122,8 @@ export async function startDemoNodes({ clock, faults = true }: DemoOptions): Pro
 }
 
 /**
- * The demo's faults, repeated every three minutes. At most two of the nine nodes fail at a time, never two of one network; the first
- * fails after 8 s. Between two faults a node is healthy long enough for its recovery to be confirmed.
+ * The demo's faults repeat every three minutes. At most two of the nine nodes fail at a time, never two of one network;
+ * the first fails after 8 s. Between faults, a node is healthy long enough to confirm its recovery.
  */
 const CYCLE_MS = 180_000
 
@@ -144,7 +144,7 @@ export const DEMO_FAULTS: Readonly<Record<string, Timeline>> = {
   'multiversx/own-2': cycle(at(32, 16, { kind: 'refuse' }), at(148, 14, { kind: 'truncated' })),
   'ethereum/own-2': cycle(at(36, 30, { kind: 'lag', blocks: 4, gradual: true })),
   'avalanche/own-2': cycle(at(54, 26, { kind: 'frozen-heartbeat' })),
-  // A poll has two or three requests: together they exceed the threshold but not the timeout.
+  // A poll has two or three requests: their total exceeds the threshold but not the timeout.
   'multiversx/provider': cycle(at(72, 14, { kind: 'slow', delayMs: 500 })),
   'ethereum/own-1': cycle(at(88, 28, { kind: 'stall' })),
   'avalanche/provider': cycle(at(94, 14, { kind: 'http', status: 503 }), at(156, 12, { kind: 'hang' })),
@@ -155,15 +155,12 @@ function provider(rest: Pick<DemoEndpoint, 'delayMs' | 'latencyMs' | 'kind'>): D
   return { name: 'provider', title: 'RPC provider', tier: 'fallback', ...rest }
 }
 
-/** Checks its health every second, so that faults show at once. */
+/** A node that checks its health every second, so that faults show at once. */
 function avalanche(generation: 'old' | 'new'): NodeOptions['kind'] {
   return { family: 'avalanche', generation, checkEveryMs: 1000 }
 }
 
-/**
- * A clock for chains that advance while the machine sleeps: when the wall clock has run ahead of the monotonic clock, the
- * difference is added.
- */
+/** A clock for chains that advance while the machine sleeps: it adds the wall clock's lead over the monotonic clock. */
 function sinceWake(clock: Clock): Clock {
   const start = clock.now() - clock.monotonic()
   let slept = 0

@@ -8,7 +8,7 @@ export interface EthereumOptions {
   readonly transactionsPerBlock?: number
 }
 
-/** An Ethereum node: JSON-RPC at `/`. */
+/** Simulates an Ethereum node with JSON-RPC at `/`. */
 export function createEthereum({ chainId = 1, transactionsPerBlock = 150 }: EthereumOptions): Family {
   const clientVersion = 'Geth/v1.16.4-stable/linux-amd64/go1.25.1'
   const call = createEvm({ flavour: 'ethereum', chainId, transactionsPerBlock, clientVersion })

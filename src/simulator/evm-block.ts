@@ -1,6 +1,6 @@
 import { type Block, digest } from './chain.ts'
 
-/** Blocks and transactions with all fields of real nodes. */
+/** Blocks and transactions with all fields that real nodes return. */
 export interface EvmBlocks {
   /** The result of `eth_getBlockBy…`. */
   render(block: Block, full: boolean): Record<string, unknown>
@@ -11,7 +11,7 @@ export interface EvmBlocks {
 export interface EvmBlocksOptions {
   readonly flavour: 'ethereum' | 'avalanche'
   readonly chainId: number
-  /** 150 give a block of 11.8 KB, the usual size on mainnet. */
+  /** 150 result in a block of 11.8 KB, the usual size on mainnet. */
   readonly transactionsPerBlock: number
 }
 

@@ -10,7 +10,7 @@ export interface EvmOptions extends EvmBlocksOptions {
   readonly clientVersion: string
 }
 
-/** Ethereum finalizes two epochs behind the head; avalanche's accepted blocks are final at once. */
+/** Ethereum finalizes two epochs behind the head; Avalanche's accepted blocks are final at once. */
 const FINALIZED_BEHIND = 64
 const SAFE_BEHIND = 32
 /** Transactions of older blocks are not found. */
@@ -27,7 +27,6 @@ export function createEvm(options: EvmOptions): EvmMethods {
     return faults.get('wrong-chain')?.fault.chainId ?? options.chainId
   }
 
-  /** The height of a tag or a quantity. */
   function heightOf(of: unknown, tip: number): number {
     switch (of) {
       case 'latest':
@@ -52,7 +51,7 @@ export function createEvm(options: EvmOptions): EvmMethods {
     }
     if (typeof full !== 'boolean') return notBoolean()
     const block = view.block(null, heightOf(of, view.tip(null)))
-    // coreth returns an error, not null, for blocks it has not accepted yet.
+    // coreth returns an error instead of null for blocks it has not accepted yet.
     if (block === null && flavour === 'avalanche') return failure(-32000, 'cannot query unfinalized data')
     return rendered(block, full)
   }

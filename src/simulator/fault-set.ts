@@ -13,7 +13,7 @@ export interface FaultSet {
   list(): readonly ActiveFault[]
   get<K extends FaultKind>(kind: K): ActiveFault<Extract<Fault, { kind: K }>> | undefined
   has(kind: FaultKind): boolean
-  /** Injects each fault at its time from now, repeated every `repeatMs` if given. */
+  /** Injects each fault at its time, counted from now; repeats every `repeatMs` if given. */
   follow(timeline: Timeline): void
   /** Cancels scheduled starts and ends. */
   stop(): void
@@ -21,7 +21,7 @@ export interface FaultSet {
 
 export interface ActiveFault<F extends Fault = Fault> {
   readonly fault: F
-  /** Chain time. */
+  /** In chain time. */
   readonly since: UnixMs
   readonly until: UnixMs | null
   /** The node's heads when the fault began. */
@@ -42,9 +42,7 @@ export interface ScheduledFault {
 interface FaultSetDeps {
   readonly clock: Clock
   readonly chain: SimulatedChain
-  /** The node's current head. */
   readonly tip: (shard: Shard) => number
-  /** Called after every change. */
   readonly changed: () => void
 }
 

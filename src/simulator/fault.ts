@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-/** Every fault of a simulated node, as `{ "kind": "slow", "delay": "2s" }` in requests; durations become `…Ms`. */
+/** Every fault of a simulated node. Requests write `{ "kind": "slow", "delay": "2s" }`; durations become `…Ms`. */
 export type Fault = Readonly<z.output<typeof FaultBody>>
 export type FaultKind = Fault['kind']
 export type HeadFault = Extract<Fault, { readonly shard?: number }>
@@ -11,7 +11,7 @@ export type BadHeight = (typeof BAD_HEIGHTS)[number]
 const DURATION = /^(-?\d{1,9}(?:\.\d{1,3})?)(ms|s|m|h)$/
 const MS_OF = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 } as const
 
-/** `500ms`, `15s`, `2m`, `1h` in milliseconds; `null` if invalid. */
+/** Parses `500ms`, `15s`, `2m`, `1h` to milliseconds; `null` if invalid. */
 function parseDuration(text: string): number | null {
   const [, count, unit] = DURATION.exec(text) ?? []
   return unit === undefined ? null : Math.round(Number(count) * MS_OF[unit as keyof typeof MS_OF])
@@ -44,14 +44,14 @@ const kind = <K extends string>(name: K) => z.literal(name)
 const bare = <K extends string>(name: K) => z.strictObject({ kind: kind(name) })
 
 const FaultBody = z.discriminatedUnion('kind', [
-  // The node's view of the chain. The head does not advance:
+  // Faults in the node's view of the chain. The head does not advance:
   z.strictObject({ kind: kind('stall'), ...OnShard }),
-  // This many blocks behind: at once, or `gradual`ly, by not advancing until it is.
+  // The head is this many blocks behind, at once or (`gradual`) by not advancing until then.
   z.strictObject({ kind: kind('lag'), blocks: Blocks, gradual: z.boolean().default(false), ...OnShard }),
-  // Reports blocks that do not exist yet.
+  // The node reports this many blocks that do not exist yet.
   z.strictObject({ kind: kind('lie'), blocks: Blocks.default(1_000_000_000), ...OnShard }),
-  // The last `depth` blocks, or all blocks from height `at`, and all later ones differ from the other nodes'. Nodes with the same
-  // `branch` and start height are on the same branch, also across processes.
+  // The last `depth` blocks, or all blocks from height `at`, and all later ones differ from the other nodes'. Nodes
+  // with the same `branch` and start height are on the same branch, also across processes.
   z.strictObject({
     kind: kind('fork'),
     depth: z.int().min(1).max(1000).default(3),
@@ -61,22 +61,22 @@ const FaultBody = z.discriminatedUnion('kind', [
   }),
   // The head goes back this many blocks, as after restoring a backup, and catches up at twice the block rate.
   z.strictObject({ kind: kind('regress'), blocks: Blocks, ...OnShard }),
-  // A pool of nodes behind one URL: each answer is 0 to `blocks` behind.
+  // A pool of nodes behind one URL: each response is 0 to `blocks` behind.
   z.strictObject({ kind: kind('jitter'), blocks: z.int().min(1).max(1000).default(2), ...OnShard }),
-  // The whole chain halts now, or after block `at` (of the first shard), until healed.
+  // The whole chain halts now, or after block `at` (of the first shard), until the fault is healed.
   z.strictObject({ kind: kind('halt'), at: Height.exactOptional() }),
 
-  // The node's reports about itself.
+  // Faults in the node's reports about itself.
   z
     .strictObject({ kind: kind('wrong-chain'), chain_id: z.int().min(1) })
     .transform((body) => ({ kind: body.kind, chainId: body.chain_id })),
-  // Its clock is ahead by this much (behind, if negative).
+  // The node's clock is ahead by this much, or behind if negative.
   z
     .strictObject({ kind: kind('clock-skew'), by: duration(-1e12) })
     .transform((body) => ({ kind: body.kind, byMs: body.by })),
   // Avalanche: `healthy` is false.
   bare('unhealthy'),
-  // Avalanche: one of its checks fails; unless `tolerated`, the node is unhealthy.
+  // Avalanche: one check fails; unless it is `tolerated`, the node is unhealthy.
   z
     .strictObject({
       kind: kind('failing-check'),
@@ -85,60 +85,59 @@ const FaultBody = z.discriminatedUnion('kind', [
       tolerated: z.boolean().default(true),
     })
     .transform(({ contiguous_failures, ...body }) => ({ ...body, contiguousFailures: contiguous_failures })),
-  // Avalanche: no network messages are handled.
+  // Avalanche: the node handles no network messages.
   bare('frozen-heartbeat'),
-  // Avalanche: healthy, with an empty map of checks.
+  // Avalanche: the node is healthy, but its map of checks is empty.
   bare('no-evidence'),
-  // Avalanche: its chains do not answer yet.
+  // Avalanche: the node's chains do not respond yet.
   bare('bootstrapping'),
 
-  // Transport. The port is closed, including the control interface:
+  // Transport faults. The port is closed, including the control interface:
   bare('refuse'),
-  // Connections are reset before any answer.
+  // Connections are reset before any response.
   bare('reset'),
   // Requests are accepted and never answered.
   bare('hang'),
   z.strictObject({ kind: kind('slow'), delay: Period }).transform((body) => ({ kind: body.kind, delayMs: body.delay })),
-  // The answer comes a few bytes at a time.
+  // The response arrives a few bytes at a time.
   z
     .strictObject({ kind: kind('drip'), bytes: z.int().min(1).default(1), every: Period.prefault('100ms') })
     .transform(({ every, ...body }) => ({ ...body, everyMs: every })),
-  // The answer never ends: spaces follow it, one by one.
+  // The response never ends: spaces follow it, one by one.
   z
     .strictObject({ kind: kind('endless'), every: Period.prefault('100ms') })
     .transform((body) => ({ kind: body.kind, everyMs: body.every })),
-  // Healthy for `up`, then connections are reset for `down`, repeatedly.
+  // The node responds for `up`, then resets connections for `down`, repeatedly.
   z
     .strictObject({ kind: kind('flap'), up: Period, down: Period })
     .transform((body) => ({ kind: body.kind, upMs: body.up, downMs: body.down })),
-  // The connection is closed in the middle of the answer.
+  // The connection is closed in the middle of the response.
   bare('truncated'),
-  // The answer is not HTTP.
   bare('not-http'),
 
-  // Content of the answer. An HTTP status with a text:
+  // Content faults. An HTTP error status with a text:
   z.strictObject({ kind: kind('http'), status: z.int().min(400).max(599).default(503) }),
-  // HTTP 429, with Retry-After unless null.
+  // HTTP 429, with Retry-After unless it is null.
   z
     .strictObject({ kind: kind('rate-limit'), retry_after: Period.nullable().prefault('5s') })
     .transform((body) => ({ kind: body.kind, retryAfterMs: body.retry_after })),
   bare('redirect'),
   // The correct body with HTTP 503.
   bare('valid-503'),
-  // An error inside an HTTP 200.
+  // An error in a response with HTTP 200.
   bare('error-200'),
   bare('empty'),
   bare('html'),
   // Random bytes with a JSON content type.
   bare('garbage'),
-  // This many bytes, streamed as fast as the client reads.
+  // The body has this many bytes, streamed as fast as the client reads.
   z.strictObject({ kind: kind('huge'), bytes: Size }),
-  // Compressed although not requested; this many bytes when decompressed.
+  // The body is compressed although not requested, and has this many bytes when decompressed.
   z.strictObject({ kind: kind('gzip-bomb'), bytes: Size }),
   z.strictObject({ kind: kind('deep'), levels: z.int().min(1).max(1_000_000).default(100_000) }),
   // `__proto__` and `constructor` members in every object.
   bare('proto'),
-  // The answer to another request.
+  // The response to another request.
   bare('wrong-id'),
   z.strictObject({ kind: kind('bad-height'), value: z.enum(BAD_HEIGHTS).default('unsafe') }),
 ])
@@ -152,7 +151,7 @@ export type FaultRequest =
   | { readonly ok: true; readonly fault: Fault; readonly forMs: number | null }
   | { readonly ok: false; readonly problems: readonly string[] }
 
-/** Reads `{ kind, …, for? }`. */
+/** Parses `{ kind, …, for? }`. */
 export function readFaultRequest(value: unknown): FaultRequest {
   const { for: forText, ...body } =
     typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}

@@ -7,7 +7,7 @@ import type { FaultSet } from './fault-set.ts'
 import { isObject } from './json-rpc.ts'
 import { envelope } from './multiversx.ts'
 
-/** Applies the faults that change an answer's content. */
+/** An answer after the faults that change its content. */
 export interface HostileAnswer {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
@@ -21,7 +21,7 @@ const HTML = `<!DOCTYPE html>
 const MEBIBYTE = 2 ** 20
 const JSON_TYPE = { 'content-type': 'application/json' }
 
-/** The first fault in this order wins; faults that keep the body readable are combined. */
+/** The first fault in this order takes precedence; faults that keep the body readable are combined. */
 export function hostileAnswer(answer: Answer, faults: FaultSet, multiversx: boolean): HostileAnswer {
   const http = faults.get('http')
   if (http) return plain(text(http.fault.status, `HTTP ${http.fault.status}`))
@@ -83,7 +83,6 @@ function jsonRpcError(answer: Answer, status: number, code: number, message: str
   }
 }
 
-/** The id of a JSON-RPC answer, as JSON. */
 function idText(body: string): string {
   try {
     const parsed: unknown = JSON.parse(body)
@@ -113,12 +112,12 @@ function withHeight(body: string, value: BadHeight): string {
     .replace(/"(nonce|erd_nonce)":\d+/, `"$1":${BAD_NONCES[value]}`)
 }
 
-/** Neither UTF-8 nor JSON; the same for the same answer. */
+/** Bytes that are neither UTF-8 nor JSON; the same bytes for the same answer. */
 function garbage(seed: string): Buffer {
   return Buffer.concat(Array.from({ length: 32 }, (_, index) => Buffer.from(digest(seed, index), 'hex')))
 }
 
-/** A gzip file may have several members: 1 MiB of spaces takes about 1 KB, repeated as often as needed. */
+/** Repeats one gzip member (1 MiB of spaces, about 1 KB compressed), because a gzip file may have several members. */
 function gzipBomb(bytes: number): Buffer {
   const member = gzipSync(Buffer.alloc(MEBIBYTE, ' '))
   return Buffer.concat(Array.from({ length: Math.ceil(bytes / MEBIBYTE) }, () => member))

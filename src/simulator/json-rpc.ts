@@ -1,6 +1,5 @@
 import { type Answer, json, mediaType, type Request, text } from './answer.ts'
 
-/** The outcome of one JSON-RPC call. */
 export type CallResult =
   | { readonly ok: true; readonly result: unknown }
   | { readonly ok: false; readonly code: number; readonly message: string }
@@ -13,7 +12,7 @@ export const failure = (code: number, message: string): CallResult => ({ ok: fal
 const BATCH_LIMIT = 1000
 const BODY_LIMIT = 5 * 1024 * 1024
 
-/** JSON-RPC over HTTP of EVM nodes: with batches; notifications get no answer. */
+/** Answers JSON-RPC over HTTP like an EVM node: supports batches; notifications get no answer. */
 export function answerEvm(request: Request, call: Call, { emptyStatus }: { readonly emptyStatus: 200 | 204 }): Answer {
   const { method, body, headers } = request
   if (method === 'GET' && body === '') return { status: 200, headers: {}, body: '' }

@@ -12,16 +12,15 @@ export interface MultiversxOptions {
   readonly roundMs: number
 }
 
-/** Shards 0, 1, 2 and the metachain. */
 export const MULTIVERSX_SHARDS: readonly number[] = [0, 1, 2, METACHAIN]
-/** Rounds per epoch: one day of six-second rounds. */
+/** One day of six-second rounds. */
 const EPOCH_ROUNDS = 14_400
 /** A block is final when the next block exists. */
 const FINAL_BEHIND = 1
 const UINT64 = /^\d{1,20}$/
 const FLAGS = ['withTxs', 'withLogs', 'forHyperblock'] as const
 
-/** A MultiversX proxy, or an observer of one shard. */
+/** Simulates a MultiversX proxy, or an observer of one shard. */
 export function createMultiversx(options: MultiversxOptions): Family {
   const { kind = 'proxy', shard = 0, shards = MULTIVERSX_SHARDS, roundMs } = options
 
@@ -194,10 +193,10 @@ function uint32(part: string): number | null {
 const blockNotFound = (why: string) =>
   envelope(null, 500, 'internal_issue', `sending request error, getting block failed: ${why}`)
 
-/** gin's own 404. */
+/** The default 404 response of gin. */
 const notFound = (): Answer => ({ status: 404, headers: { 'content-type': 'text/plain' }, body: '404 page not found' })
 
-/** GenericAPIResponse of proxy and node. */
+/** `GenericAPIResponse` of proxy and node. */
 export function envelope(data: unknown, status = 200, code = 'successful', error = ''): Answer {
   return json(status, { data, error, code })
 }

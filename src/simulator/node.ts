@@ -13,14 +13,13 @@ import { type ActiveFault, createFaultSet, type Timeline } from './fault-set.ts'
 import { createMultiversx, type MultiversxOptions } from './multiversx.ts'
 import { createView } from './view.ts'
 
-/** One simulated node on loopback: answers of its family, its own view of a chain, and injectable faults. */
+/** A simulated node on a loopback address, with its own view of a chain and injectable faults. */
 export interface SimulatedNode {
   readonly name: string
-  /** Without trailing slash. */
+  /** Without trailing `/`. */
   readonly url: string
   readonly controlUrl: string
   readonly port: number
-  /** The node's own view of the chain. */
   height(shard?: Shard): number
   /** Replaces a fault of the same kind. `halt` stops the chain for all of its nodes. */
   inject(fault: Fault, forMs?: number): void
@@ -36,13 +35,12 @@ export interface NodeOptions {
   readonly chain: SimulatedChain
   readonly kind: EthereumOptions | Omit<AvalancheOptions, 'nodeName'> | Omit<MultiversxOptions, 'roundMs'>
   readonly name?: string
-  /** A loopback address: a poller treats each as a separate host. */
+  /** A loopback address; a poller treats each address as a separate host. */
   readonly host?: string
-  /** 0: any free port. */
+  /** 0 means any free port. */
   readonly port?: number
   /** Propagation delay of a block to this node. */
   readonly delayMs?: number
-  /** Response time. */
   readonly latencyMs?: number
   readonly timeline?: Timeline
   /** Called for every request except those to the control interface. */
@@ -119,10 +117,10 @@ export async function startSimulatedNode(options: NodeOptions): Promise<Simulate
     }
   }
 
-  /** The `refuse` fault closes the port. */
+  /** Opens the port, or closes it while the `refuse` fault is active. */
   function listenOrNot(): Promise<void> {
     work = work.then(openOrClose).catch(() => {
-      // Another process took the port while it was closed: retry until it is free.
+      // Another process took the port while it was closed: retry until the port is free.
       clock.after(REOPEN_AFTER_MS, () => void listenOrNot())
     })
     return work

@@ -3,27 +3,27 @@ import { type Block, type Branch, digest, type SimulatedChain } from './chain.ts
 import type { HeadFault } from './fault.ts'
 import type { FaultSet } from './fault-set.ts'
 
-/** A node's view of the chain, including its faults. One view serves one request, so an answer is consistent. */
+/** A node's view of the chain, with its faults. Each request has its own view, so that its answer is consistent. */
 export interface NodeView {
   tip(shard: Shard): number
-  /** `null` beyond the tip of the node, or of the most advanced node of a pool. */
+  /** `null` beyond the node's tip; in a pool, beyond the tip of the most advanced node. */
   block(shard: Shard, height: number): Block | null
-  /** Looks among the latest blocks; hash without prefix; `null` if not found. */
+  /** Searches the latest blocks by hash without prefix; `null` if not found. */
   find(shard: Shard, hash: string): Block | null
 }
 
 interface ViewDeps {
   readonly chain: SimulatedChain
   readonly faults: FaultSet
-  /** Seeds faults, so that nodes fail differently. */
+  /** Seeds the faults, so that nodes fail differently. */
   readonly nodeName: string
   /** Propagation delay of a block to this node. */
   readonly delayMs: number
-  /** Differs for each answer: seeds a pool's jitter. */
+  /** Differs for each answer, to seed a pool's jitter. */
   readonly turn: number
 }
 
-/** Older blocks are not found by hash: clients request blocks near the head. */
+/** Older blocks are not found by hash, because clients request only blocks near the head. */
 const FINDABLE_BLOCKS = 512
 
 export function createView({ chain, faults, nodeName, delayMs, turn }: ViewDeps): NodeView {
@@ -39,7 +39,7 @@ export function createView({ chain, faults, nodeName, delayMs, turn }: ViewDeps)
     return chain.height(shard, chain.now() - delayMs)
   }
 
-  /** The highest block it can return: in a pool, other nodes may be ahead of the one that answers. */
+  /** The highest block that can be returned: in a pool, other nodes may be ahead of the one that answers. */
   function reachNow(shard: Shard): number {
     let height = honestTip(shard)
     const regress = onShard('regress', shard)
@@ -78,7 +78,7 @@ export function createView({ chain, faults, nodeName, delayMs, turn }: ViewDeps)
       const { depth, at = forkTip - depth + 1, branch: number } = fork.fault
       const from = Math.max(1, at)
       const whose = number === undefined ? `of ${nodeName} at ${fork.since}` : String(number)
-      // The start height identifies the branch, because blocks name their parents.
+      // The start height is part of the id, because blocks contain the hash of their parent.
       return { id: `fork ${whose} from ${from}`, from }
     }
     const lie = onShard('lie', shard)
