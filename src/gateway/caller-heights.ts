@@ -3,8 +3,8 @@ import type { ChainRollbacks } from './chain-rollbacks.ts'
 import type { NodeReply, UpstreamRequest } from './upstream-request.ts'
 
 /**
- * The highest blocks that each caller was shown, so that no caller sees a chain go backwards. The forwarder records what it answers;
- * the cache and shared answers record what they give in its place. A height is forgotten when the chain itself went back.
+ * Remembers the highest blocks that each caller was shown, so that no caller sees a chain go backwards. The forwarder,
+ * the cache and the coalescer record heights. A rollback of the chain itself deletes them.
  */
 export function createCallerHeights(rollbacks: Rollbacks = NO_ROLLBACKS, maxHeights = MAX_HEIGHTS): CallerHeights {
   /** The least recently raised first. */
@@ -42,7 +42,7 @@ export function createCallerHeights(rollbacks: Rollbacks = NO_ROLLBACKS, maxHeig
 export interface CallerHeights {
   /** `null` if the caller was shown no height yet. */
   get(caller: string, network: string, shard: Shard, tag: HeightTag): number | null
-  /** The caller is shown this height; a lower one than before changes nothing. */
+  /** Records a height shown to the caller; a lower height than before is ignored. */
   raise(caller: string, network: string, shard: Shard, tag: HeightTag, height: number): void
 }
 
@@ -51,7 +51,7 @@ export type HeightTag = 'latest' | 'safe' | 'finalized'
 type Rollbacks = Pick<ChainRollbacks, 'now' | 'hasGoneBelow'>
 const NO_ROLLBACKS: Rollbacks = { now: () => 0, hasGoneBelow: () => false }
 
-/** The lowest height that may be shown in answer to a request: what its caller has seen here, or says it has seen elsewhere. */
+/** The lowest height that may be shown: the highest that the caller has seen here or says it has seen elsewhere. */
 export function lowestAllowed(
   callerHeights: Pick<CallerHeights, 'get'>,
   { caller, network, minHeight = null }: UpstreamRequest,
@@ -63,23 +63,22 @@ export function lowestAllowed(
   return seen === null ? minHeight : Math.max(seen, minHeight)
 }
 
-/** Callers, networks and shards are configured; only reloads that rename them again and again could fill this. */
+/** Only repeated reloads with new names can reach this, because callers, networks and shards are configured. */
 const MAX_HEIGHTS = 10_000
 
-/** Unambiguous: names of networks have no spaces, and the caller's name comes last. */
+/** Unambiguous, because network names contain no spaces and the caller's name comes last. */
 function keyOf(caller: string, network: string, shard: Shard, tag: HeightTag): string {
   return `${tag === 'latest' ? '' : tag} ${network} ${shard ?? ''} ${caller}`
 }
 
-/** The height that an answer shows to its caller. */
 export interface AnswerHeight {
   readonly tag: HeightTag
   readonly height: number
-  /** The answer claims to be the head of the chain: a lower height than before would be a step back. */
+  /** The answer claims to be the chain head, so a height below an earlier one is a step back. */
   readonly isHead: boolean
 }
 
-/** Finds the one number without parsing the answer, which may be megabytes; `null` if the answer shows no height. */
+/** Reads the height without parsing the answer, which may be megabytes; `null` if it shows none. */
 export function answerHeight({ operation, call }: UpstreamRequest, reply: NodeReply): AnswerHeight | null {
   switch (operation.name) {
     case 'eth_blockNumber':
@@ -111,7 +110,7 @@ export function answerHeight({ operation, call }: UpstreamRequest, reply: NodeRe
   }
 }
 
-/** After a receipt, callers read the accounts in it: from a node that has the receipt's block. */
+/** Receipts count, because callers then read accounts and need a node that has the receipt's block. */
 function extraHeight(method: string, result: Buffer): AnswerHeight | null {
   if (method === 'eth_getTransactionReceipt') return pastBlock(quantityOf(result, BLOCK_NUMBER))
   return method === 'eth_getBlockByHash' ? pastBlock(quantityOf(result, NUMBER)) : null
@@ -134,7 +133,7 @@ function pastBlock(height: number | null): AnswerHeight | null {
   return height === null ? null : { tag: 'latest', height, isHead: false }
 }
 
-/** As nodes write it; withdrawals and transactions within a block have no member of this name. */
+/** Without whitespace, as nodes write it. Withdrawals and transactions in a block have no member of this name. */
 const NUMBER = Buffer.from('"number":"')
 const BLOCK_NUMBER = Buffer.from('"blockNumber":"')
 const NO_BLOCK_NUMBER = Buffer.from('"blockNumber":null')
@@ -150,9 +149,9 @@ function quantityOf(text: Buffer, name: Buffer): number | null {
   return isNull(text) ? null : parsedQuantityOf(text, name)
 }
 
-/** Only hand-written answers have whitespace around the colon: fall back to a full parse. */
+/** Parses the answer if there may be whitespace around the colon, which nodes normally do not write. */
 function parsedQuantityOf(text: Buffer, name: Buffer): number | null {
-  // A pending transaction, which callers poll for: not worth a parse each time.
+  // Callers poll for pending transactions, so these are not parsed each time.
   if (name === BLOCK_NUMBER && text.includes(NO_BLOCK_NUMBER)) return null
   const member = name.toString('latin1', 1, name.indexOf('"', 1))
   if (text.length > 1_048_576 || !text.includes(`"${member}"`)) return null

@@ -2,7 +2,7 @@ import type { Shard } from '../core/network.ts'
 import type { Health } from '../core/verdict/health.ts'
 import type { Board } from '../state/board.ts'
 
-/** Tells when a chain itself went back: its reference head stayed below a height for two whole rounds of polls. */
+/** Detects rollbacks of a whole chain: its reference head stayed below a height for two rounds of polls. */
 export function createChainRollbacks(board: Pick<Board, 'network' | 'entry' | 'subscribe'>): ChainRollbacks {
   const networks = new Map<string, NetworkPolls>()
   let polls = 0
@@ -46,7 +46,7 @@ class NetworkPolls {
   #twoRoundsAgo = Number.NEGATIVE_INFINITY
   #pollsSince = Number.POSITIVE_INFINITY
 
-  /** A poll without result, by our own fault, is none. */
+  /** Ignores a poll that has no result because of a local failure. */
   isNewPoll({ endpoint, lastPolledAt, validUntil }: Health): boolean {
     return (
       lastPolledAt !== null &&
@@ -74,9 +74,9 @@ class NetworkPolls {
     return known
   }
 
-  /** Every endpoint has been polled twice since then, and one of them has told its head both times. */
+  /** The time since which every endpoint was polled twice and one reported its head both times. */
   twoRoundsAgo(endpoints: readonly string[]): number {
-    // In a large network one poll more changes little, and the walk takes time.
+    // In a large network, one more poll changes little, so the slow walk is skipped.
     if (this.#pollsSince <= endpoints.length / 8) return this.#twoRoundsAgo
     this.#pollsSince = 0
     let all = Number.POSITIVE_INFINITY
@@ -108,9 +108,9 @@ const NEVER_POLLED: EndpointPolls = {
   secondHead: NEVER,
 }
 
-/** A reference head's values as far as they are higher than all later ones. */
+/** The values of a reference head that are higher than all later ones. */
 class ReferenceHistory {
-  /** Falling heights, each with the poll that ended it. */
+  /** In descending order, each with the poll that ended it. */
   readonly #heights: { height: number; until: number }[] = []
 
   get current(): number {

@@ -1,6 +1,6 @@
 import type { RejectionReason } from '../core/routing/request-outcome.ts'
 
-/** The codes of the gateway's own errors. */
+/** JSON-RPC and HTTP codes of the gateway's own errors. */
 export const ERRORS: Readonly<Record<RejectionReason, ErrorCodes>> = {
   unparsable: { code: -32_700, status: 400, restCode: 'bad_request', restStatus: 400 },
   'no-request': { code: -32_600, status: 400, restCode: 'bad_request', restStatus: 400 },
@@ -28,7 +28,7 @@ interface ErrorCodes {
   readonly restStatus: number
 }
 
-/** An error that the gateway answers with itself. */
+/** An error of the gateway itself, not of a node. */
 export interface GatewayError {
   readonly kind: RejectionReason
   /** Names members and limits, never a value that the caller sent and never a URL. */

@@ -31,16 +31,15 @@ import {
 import type { AliasRoutes } from './request/route.ts'
 import { Cancellation, type UpstreamHandler } from './upstream-request.ts'
 
-/** The gateway's HTTP side: `{base_url}/<endpoint_id>/…`, from the listener to the response. */
+/** Serves HTTP at `{base_url}/<endpoint_id>/…`, from the listener to the response. */
 export interface Gateway {
   listen(): Promise<{ readonly host: string; readonly port: number }>
-  /** For every request from now on; those in flight keep their rules. */
+  /** Applies to new requests; requests in flight keep their rules. */
   reconfigure(rules: GatewayRules): void
   useCertificate(certificate: Certificate): void
   callers(): readonly CallerReport[]
-  /** Requests in flight. */
   inFlight(): number
-  /** Accepts nothing new, lets requests in flight finish for a while, and resolves when no connection is left. */
+  /** Stops accepting, gives requests in flight some time to finish, and resolves when no connection is left. */
   close(): Promise<void>
 }
 
@@ -67,7 +66,7 @@ export interface GatewayDeps {
   readonly metrics: GatewayMetrics
   readonly clock: Clock
   readonly log: Log
-  /** Calls in flight. */
+  /** Limit of calls in flight; each element of a batch counts. */
   readonly maxInFlight?: number
   readonly answerMemory?: AnswerMemoryLimits
 }
@@ -84,11 +83,11 @@ export interface CallerReport {
 }
 
 /**
- * At 500 requests a second to a node that hangs, 8 s until the first deadline: fewer would reject requests that the next endpoint can
- * answer. Each takes some 10 KB.
+ * Covers 500 requests/s to a hanging node for 8 s, the first deadline. A lower limit would reject requests that the
+ * next endpoint can answer. Each call takes about 10 KB.
  */
 const MAX_IN_FLIGHT = 4096
-/** For requests in flight when the daemon stops; supervisors wait at least ten seconds before they kill. */
+/** Time for requests in flight at shutdown; supervisors wait at least ten seconds before they kill. */
 const MAX_GRACE_MS = 8000
 const IDLE_TIMEOUT_MS = 20_000
 
@@ -130,7 +129,7 @@ export function createGateway({ listen, upstream, aliases, metrics, clock, log, 
       requestId: requestIdOf(req, nextRequestId),
       provenance: null,
       origin: admission.origin,
-      // Node swallows what follows a request with Upgrade.
+      // Node discards any data after a request with an Upgrade header.
       closes: listener.closing || req.headers.upgrade !== undefined,
     }
     const exchange = { req, res, receivedAt, awaitsContinue, headers, rules }
@@ -143,7 +142,7 @@ export function createGateway({ listen, upstream, aliases, metrics, clock, log, 
     return handle(exchange, admission, share)
   }
 
-  /** A bug costs one request its answer, and nothing else. */
+  /** Limits the damage of a bug to one request. */
   function fail(res: ServerResponse, error: unknown): void {
     log.error({ error: placeOf(error) }, 'request failed')
     if (res.headersSent) return void res.destroy()
@@ -245,7 +244,7 @@ function reportOf({ name, networks, admin, methods, rateLimiter, tally }: Caller
   return { name, networks: [...networks], admin, methods, rateLimit: rateLimiter?.limit ?? null, ...tally }
 }
 
-/** Unique across restarts and daemons. */
+/** Request ids are unique across restarts and daemons. */
 function createRequestIds(): () => string {
   const start = randomBytes(6).toString('base64url')
   let count = 0

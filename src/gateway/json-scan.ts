@@ -1,11 +1,11 @@
 /**
- * Scans JSON text byte by byte without building values: checks it against the grammar of RFC 8259 and finds where its members lie, so
- * that they can be forwarded byte for byte.
+ * Scans JSON text without building values: validates it against RFC 8259 and locates members, which can then be
+ * forwarded byte for byte.
  */
 export interface Scan {
-  /** The text and zero bytes, which no JSON text contains: no scan runs past them. */
+  /** The text followed by zero bytes, which are invalid in JSON and therefore stop every scan. */
   readonly bytes: Buffer
-  /** The same memory, read four bytes at a time. */
+  /** The same memory, for reading four bytes at a time. */
   readonly view: DataView
   readonly length: number
 }
@@ -14,7 +14,7 @@ export interface Scan {
 export const MALFORMED = -1
 /** Returned instead of an offset: nested deeper than allowed; the rest was not read. */
 export const TOO_DEEP = -2
-/** Start of a span: the object has this member more than once. */
+/** Start of a span if the object has the member more than once. */
 export const TWICE = -3
 
 /** The largest `maxDepth` that a caller may pass. */
@@ -38,7 +38,7 @@ const SCRATCH_BYTES = 64 * 1024
 const ZERO_BYTES = 4
 const scratch = allocate(SCRATCH_BYTES)
 
-/** Copies `text` in order to end it with zero bytes. A scan of a small text is valid only until the next call. */
+/** Copies `text` and appends zero bytes. The scan of a small text is valid only until the next call. */
 export function openScan(text: Uint8Array): Scan {
   const bytes = text.length + ZERO_BYTES
   const scan = bytes <= SCRATCH_BYTES ? scratch : allocate(bytes)
@@ -65,8 +65,8 @@ function isBlank(byte: number | undefined): boolean {
 }
 
 /**
- * The offset after the string whose opening quote is at `at`. Four bytes at a time: byte by byte, a block of 11.8 KB takes 6 µs more,
- * which is over 5 % of the whole request (bench/forward.ts).
+ * The offset after the string whose opening quote is at `at`. Reading single bytes instead of four takes 6 µs longer
+ * for a block of 11.8 KB, over 5 % of the request (bench/forward.ts).
  */
 function skipString({ bytes, view }: Scan, at: number): number {
   let here = at + 1
@@ -81,7 +81,7 @@ function skipString({ bytes, view }: Scan, at: number): number {
   }
 }
 
-/** None of four bytes is a quote, a backslash or a control character: the usual bit test for a zero byte, three times. */
+/** Whether none of four bytes is a quote, backslash or control character: the usual zero-byte bit test, three times. */
 function isPlain(word: number): boolean {
   const quote = word ^ 0x22_22_22_22
   const backslash = word ^ 0x5c_5c_5c_5c
@@ -91,7 +91,7 @@ function isPlain(word: number): boolean {
   )
 }
 
-/** The offset after the escape; `at` is the one after the backslash. */
+/** The offset after the escape; `at` is the offset after the backslash. */
 function skipEscape(bytes: Uint8Array, at: number): number {
   switch (bytes[at] as number) {
     case QUOTE:
@@ -131,7 +131,7 @@ function skipNumber(bytes: Uint8Array, at: number): number {
   return here
 }
 
-/** At least one digit. */
+/** `MALFORMED` if there is no digit. */
 function skipDigits(bytes: Uint8Array, at: number): number {
   let here = at
   while (isDigit(bytes[here])) here++
@@ -166,7 +166,7 @@ function hasAt(bytes: Uint8Array, at: number, word: Uint8Array): boolean {
 /** The closing bracket of each open container, by depth. */
 const ends = new Uint8Array(DEEPEST + 1)
 
-/** The offset after the value at `at`, where no whitespace may stand. The value may nest `maxDepth` levels. */
+/** The offset after the value that begins exactly at `at`. The value may nest `maxDepth` levels. */
 export function skipValue(scan: Scan, at: number, maxDepth: number): number {
   const { bytes } = scan
   let depth = 0
@@ -205,7 +205,7 @@ export function skipValue(scan: Scan, at: number, maxDepth: number): number {
   }
 }
 
-/** The offset of a member's value; its name is at `at`. */
+/** The offset of the value of the member whose name is at `at`. */
 function skipName(scan: Scan, at: number): number {
   if (scan.bytes[at] !== QUOTE) return MALFORMED
   const after = skipString(scan, at)
@@ -215,8 +215,9 @@ function skipName(scan: Scan, at: number): number {
 }
 
 /**
- * The offset after the object at `at`. Writes start and end of the value of `names[i]` to `spans[2 * i]` and `spans[2 * i + 1]`, 0 if
- * there is no such member, and the number of members with other names to the last element. Escaped names are compared unescaped.
+ * The offset after the object at `at`. `spans[2 * i]` and `spans[2 * i + 1]` get start and end of the value of
+ * `names[i]`, or 0 if it is missing; the last element gets the number of other members. Escaped names are compared
+ * unescaped.
  */
 export function scanObject(
   scan: Scan,
@@ -250,7 +251,7 @@ export function scanObject(
   }
 }
 
-/** The index of the member name whose opening quote is at `at`; -1 if it is not in `names`. */
+/** The index in `names` of the member name whose opening quote is at `at`; -1 if it is not listed. */
 function nameAt(scan: Scan, at: number, names: readonly Buffer[]): number {
   const { bytes } = scan
   for (let i = 0; i < names.length; i++) {

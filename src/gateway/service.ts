@@ -18,12 +18,12 @@ import { createAliases } from './request/aliases.ts'
 import type { Certificate, ListenerOptions } from './request/listener.ts'
 import type { GatewayMetrics } from './request/request-metrics.ts'
 
-/** All that may change while it runs. */
+/** Settings that a reload may change. */
 export interface GatewaySetup {
   readonly rules: GatewayRules
   readonly targets: readonly UpstreamTarget[]
   readonly cacheMaxBytes: number
-  /** By network: so many blocks on top of one make it final. */
+  /** Blocks that must follow a block to make it final, by network. */
   readonly finalDepths: ReadonlyMap<string, number>
 }
 
@@ -38,16 +38,16 @@ export interface GatewayServiceDeps {
   readonly setup: GatewaySetup
   readonly board: Board
   readonly store: { saveAlias(alias: AliasRecord): void; adminCall(call: AdminCall): void }
-  /** Those of an earlier run. */
+  /** Aliases saved by an earlier run. */
   readonly aliases: readonly AliasRecord[]
-  /** An endpoint's traffic fails: it should be polled at once. */
+  /** Called when requests to an endpoint fail, so that it is polled at once. */
   readonly onDoubt: (key: EndpointKey) => void
   readonly metrics: ServiceMetrics
   readonly clock: Clock
   readonly log: Log
 }
 
-/** What people may see of the gateway: names alone. */
+/** The gateway's public state: names, but no secrets. */
 export interface GatewayReport {
   readonly requestsInFlight: number
   readonly callers: readonly CallerReport[]
@@ -55,17 +55,17 @@ export interface GatewayReport {
   readonly aliases: readonly AliasRecord[]
 }
 
-/** The whole gateway: its door, and behind it the aliases, the cache, the sharing of requests, and the nodes. */
+/** The whole gateway: the HTTP listener, then aliases, cache, coalescer and forwarder. */
 export interface GatewayService {
-  /** Rejects when the address cannot be had. */
+  /** Rejects if the address cannot be bound. */
   listen(): Promise<{ readonly host: string; readonly port: number }>
   /** Applies to every new request; requests in flight continue. */
   reconfigure(setup: GatewaySetup): void
   useCertificate(certificate: Certificate): void
-  /** The monitor saw an endpoint's chain go back, or change its blocks. */
+  /** The monitor saw an endpoint's chain regress or reorganise. */
   chainMoved(network: string, event: ChainEvent): void
   report(): GatewayReport
-  /** Lets requests in flight finish for a while, and resolves when nothing is left open. */
+  /** Gives requests in flight some time to finish, and resolves when everything is closed. */
   close(): Promise<void>
 }
 

@@ -2,17 +2,17 @@ import type { Operation } from '../core/routing/operation.ts'
 import type { CancelSignal } from '../nodes/deadline.ts'
 import type { GatewayError } from './errors.ts'
 
-/** Answers requests: the nodes, and in front of them the cache, shared requests and aliases. Never rejects. */
+/** Answers requests. Aliases, cache, coalescer and forwarder implement it, each in front of the next. Never rejects. */
 export interface UpstreamHandler {
   handle(request: UpstreamRequest): Promise<Reply>
 }
 
-/** One request to a network that the caller may make. */
+/** An admitted request to one network. */
 export interface UpstreamRequest extends Pick<ClassifiedRequest, 'operation' | 'canonical'> {
   readonly network: string
   /** The caller's name; its endpoint_id is known to `callers.ts` alone. */
   readonly caller: string
-  /** The caller whose share of the connections it uses; `null` if no other caller is configured. */
+  /** Whose share of the connections the request uses; `null` if only one caller is configured. */
   readonly share?: string | null
   readonly to: UpstreamPath
   /** `null` for a REST request, which is a GET without body. */
@@ -28,7 +28,7 @@ export interface UpstreamRequest extends Pick<ClassifiedRequest, 'operation' | '
 /** The path at a node: the JSON-RPC path of the endpoint, or one appended to its base URL. */
 export type UpstreamPath =
   | { readonly kind: 'rpc' }
-  /** `singleShardPath`: the same for a MultiversX observer, whose paths have no shard; `null` if only a proxy can answer. */
+  /** `singleShardPath`: the path at a MultiversX observer, without a shard; `null` if only a proxy can answer. */
   | { readonly kind: 'path'; readonly path: string; readonly singleShardPath?: string | null }
 
 /** The envelope of one JSON-RPC request. */
@@ -73,11 +73,11 @@ export interface Provenance {
   readonly nodeId?: string | null
   /** The height of the block that the answer is about. */
   readonly height?: number | null
-  /** No endpoint has the height that the caller has seen: the last answer is repeated, and is this old. */
+  /** Age of a repeated answer, sent because no endpoint has the height that the caller has seen. */
   readonly staleMs?: number | null
 }
 
-/** Signals that the caller left. An AbortController takes 8 to 12 µs a request, over 5 % of it. */
+/** Signals that the caller left. An AbortController would take 8 to 12 µs, over 5 % of a request. */
 export class Cancellation implements CancelSignal {
   aborted = false
   #tasks: (() => void)[] = []

@@ -2,7 +2,7 @@ import type { Shard } from '../../core/network.ts'
 import type { NetworkStanding } from '../../state/board.ts'
 import type { Reply, UpstreamRequest } from '../upstream-request.ts'
 
-/** Whether an answer to this request may be cached at all. A tag is another block each time; what concerns one endpoint is its own. */
+/** Whether answers to this request may be cached: not for tags, whose block changes, nor for data of a single node. */
 export function isCacheable({ operation: { name, need }, call }: UpstreamRequest): boolean {
   if (call?.isNotification === true) return false
   switch (name) {
@@ -46,28 +46,28 @@ export function lifetimeOf(about: CachedSubject, chain: CachedChain, standing: N
 export interface CachedChain {
   readonly network: string
   readonly shard: Shard
-  /** Every sign of a reorganisation begins a new one: unstable entries of an earlier one are invalid. */
+  /** Incremented at every sign of a reorganisation, which invalidates the unstable entries of earlier generations. */
   generation: number
   /** The highest height of a stable entry. */
   stableUpTo: number
-  /** The highest height that a node has called final. */
+  /** The highest height that a node has reported as final. */
   finalByNode: number | null
   /** The reference head when it was last read. */
   height: number
   hash: string | null
 }
 
-/** What an answer is about, as far as its lifetime depends on it. */
+/** The subject of an answer, which determines its lifetime. */
 export type CachedSubject = { readonly kind: 'block'; readonly height: number } | { readonly kind: 'network' }
 
-/** Where blocks are final at once, the newest ones are not stable: they are dropped at the first sign of a reorganisation. */
+/** On chains with instant finality, younger blocks are unstable and dropped at any sign of a reorganisation. */
 export const YOUNG_BLOCKS = 64
 /** Some clients request the chain id with nearly every call. */
 const NETWORK_TTL_MS = 30_000
 
 /**
- * The highest height of a chain that is final; -1 if unknown. Without `finalByNode`, a block is final when `depth` blocks
- * stand on it (`final_depth`): the monitor polls `latest` alone, and so does not know what Ethereum nodes call finalized.
+ * The highest final height of a chain; -1 if unknown. Without `finalByNode`, a block is final when `depth` blocks
+ * follow it (`final_depth`), because the monitor polls only `latest` and does not know Ethereum's `finalized`.
  */
 export function finalHeight(
   { heads, forked }: Pick<NetworkStanding, 'heads' | 'forked'>,
@@ -80,12 +80,12 @@ export function finalHeight(
   if (depth === 0) return Number.MAX_SAFE_INTEGER
   const head = heads.find((candidate) => candidate.shard === shard)
   if (head === undefined) return -1
-  // One block of margin, and no claim above the reference head is believed.
+  // Keeps one block of margin and ignores claims above the reference head.
   const byNode = finalByNode !== null && finalByNode <= head.height ? finalByNode - 1 : -1
   return Math.max(-1, head.height - depth, byNode)
 }
 
-/** The final height in a MultiversX node's answer about the status of the network. */
+/** The final height in a MultiversX node's network status. */
 export function finalNonceIn(body: Buffer): number | null {
   const found = body.indexOf(FINAL_NONCE)
   if (found === -1) return null
@@ -98,8 +98,8 @@ export function finalNonceIn(body: Buffer): number | null {
 const FINAL_NONCE = Buffer.from('"erd_highest_final_nonce":')
 
 /**
- * What this answer to a cacheable request is about; `null`: it is not kept, because it has no block yet or does not visibly belong
- * to the request. That takes a search of its bytes, and parsing only for REST.
+ * The subject of an answer to a cacheable request; `null` if the answer must not be kept, because it has no block yet
+ * or does not match the request. Searches the bytes; only REST answers are parsed.
  */
 export function readCacheable(request: UpstreamRequest, reply: Reply, chainId: number | null): CachedSubject | null {
   switch (reply.kind) {
@@ -136,10 +136,10 @@ function readResult(
 
 const BRACE = 0x7b
 const QUOTE = 0x22
-/** Cannot occur within a string, where its quotes would be escaped; a transaction has one member of this name. */
+/** Cannot occur inside a string, where its quotes would be escaped. A transaction has one member of this name. */
 const BLOCK_NUMBER = Buffer.from('"blockNumber":"0x')
 
-/** `null` where there is none, as in a pending transaction, or no safe number. */
+/** `null` if missing, as in a pending transaction, or not a safe integer. */
 function quantityAfter(text: Buffer, name: Buffer): number | null {
   const found = text.indexOf(name)
   if (found === -1) return null
@@ -150,7 +150,7 @@ function quantityAfter(text: Buffer, name: Buffer): number | null {
   return Number.isSafeInteger(height) ? height : null
 }
 
-/** MultiversX also returns blocks that were reverted. */
+/** Accepts only blocks on the chain, because MultiversX also returns reverted ones. */
 function readRestBlock({ operation: { name, need }, canonical }: UpstreamRequest, body: Buffer): CachedSubject | null {
   const block = restBlockIn(body)
   if (block === null || block.status !== 'on-chain' || !Number.isSafeInteger(block.nonce)) return null

@@ -9,8 +9,8 @@ import type { NodeReply, Reply, UpstreamHandler, UpstreamRequest } from '../upst
 import { type CachedChain, finalNonceIn, isCacheable, lifetimeOf, readCacheable, YOUNG_BLOCKS } from './cache-policy.ts'
 
 /**
- * Answers requests from memory where the answer cannot change any more, or hardly will within a moment. It keeps nodes' own bytes:
- * no errors, no `null`, nothing from an unhealthy endpoint, and nothing from before a reorganisation.
+ * Answers requests from memory if the answer is final or changes rarely. Stores node responses byte for byte, but no
+ * errors, no `null`, nothing from an unhealthy endpoint and nothing from before a reorganisation.
  */
 export function createCache({ next, board, clock, callerHeights }: CacheDeps): Cache {
   const entries = new Entries()
@@ -42,7 +42,7 @@ export function createCache({ next, board, clock, callerHeights }: CacheDeps): C
 
   const depthOf = (network: string) => finalDepths.get(network) ?? Number.POSITIVE_INFINITY
 
-  /** A reference head that falls, or becomes another block: the whole network reorganised. */
+  /** Detects a reorganisation of the whole network: its reference head falls, or the hash of that head changes. */
   function compareReferences(name: string): void {
     for (const { shard, height, hash } of board.network(name)?.standing.heads ?? []) {
       const chain = chains.get(chainKey(name, shard))
@@ -51,7 +51,7 @@ export function createCache({ next, board, clock, callerHeights }: CacheDeps): C
       const changed = fallen === 0 && hash !== null && chain.hash !== null && hash !== chain.hash
       chain.height = height
       chain.hash = fallen === 0 ? (hash ?? chain.hash) : hash
-      // Deeper than any reorganisation can be: it is another chain, of which nothing is known.
+      // A fall deeper than any reorganisation means another chain, so everything is dropped.
       if (fallen > 0) dropFrom(chain, fallen >= depthOf(name) ? 0 : height + 1)
       else if (changed) dropFrom(chain, height)
     }
@@ -66,7 +66,7 @@ export function createCache({ next, board, clock, callerHeights }: CacheDeps): C
     chain.stableUpTo = height - 1
   }
 
-  /** Its answers may be of another chain; answers on their way may be as well, and are not kept either. */
+  /** Answers of this endpoint, including those in flight, may be from another chain, so none of them is kept. */
   function dropEndpoint(network: string, endpoint: string): void {
     for (const chain of chains.values()) if (chain.network === network) chain.generation++
     entries.dropWhere((entry) => entry.chain.network === network && entry.endpoint === endpoint)
@@ -102,14 +102,14 @@ export function createCache({ next, board, clock, callerHeights }: CacheDeps): C
     return { ...reply, cache: 'miss' }
   }
 
-  /** MultiversX nodes report the final height in the status of the network. */
+  /** MultiversX nodes report the final height in their network status. */
   async function handleStatus(request: UpstreamRequest): Promise<Reply> {
     const chain = chainOf(request.network, shardOf(request))
     const { generation } = chain
     const reply = await next.handle(request)
     if (reply.kind !== 'rest' || reply.status !== 200 || reply.degraded || chain.generation !== generation) return reply
     const final = finalNonceIn(reply.body)
-    // A height above the reference head is the claim of a single node.
+    // A height above the reference head is only a single node's claim.
     if (final !== null && final <= chain.height) chain.finalByNode = Math.max(chain.finalByNode ?? -1, final)
     return reply
   }
@@ -124,7 +124,7 @@ export function createCache({ next, board, clock, callerHeights }: CacheDeps): C
       const entry = entries.find(key, clock.monotonic())
       if (entry === null) return handleMiss(key, request)
       const { chain, height, endpoint, generation } = entry
-      // A height too far ahead is a false claim, which must not bind the caller.
+      // A height too far ahead is a false claim and must not raise the caller's height.
       if (generation !== STABLE && height >= 0 && height <= chain.height + YOUNG_BLOCKS) {
         callerHeights.raise(caller, network, chain.shard, 'latest', height)
       }
@@ -133,7 +133,7 @@ export function createCache({ next, board, clock, callerHeights }: CacheDeps): C
     },
 
     configure(settings) {
-      // What is on its way was requested under the previous configuration.
+      // Answers in flight were requested under the previous configuration.
       for (const chain of chains.values()) chain.generation++
       chains = new Map()
       finalDepths = settings.finalDepths
@@ -148,7 +148,7 @@ export function createCache({ next, board, clock, callerHeights }: CacheDeps): C
           dropFrom(chain, event.height)
           return
         case 'regressed':
-          // One endpoint's step back says little about old blocks; the reference head falls when all step back.
+          // One regressed endpoint says little about old blocks. If all regress, the reference head falls.
           chain.generation++
           chain.finalByNode = null
           return
@@ -166,9 +166,9 @@ export function createCache({ next, board, clock, callerHeights }: CacheDeps): C
 export interface Cache extends UpstreamHandler {
   /** Empties the cache; called before the first request and after every reload. */
   configure(settings: CacheSettings): void
-  /** The monitor saw an endpoint's chain go back, or change its blocks. */
+  /** The monitor saw an endpoint's chain regress or reorganise. */
   chainMoved(network: string, event: ChainEvent): void
-  /** Size of all entries, as counted against the limit. */
+  /** Size of all entries as counted against `maxBytes`. */
   readonly bytes: number
   stop(): void
 }
@@ -176,7 +176,7 @@ export interface Cache extends UpstreamHandler {
 export interface CacheSettings {
   /** 0 disables the cache. */
   readonly maxBytes: number
-  /** By network: this many blocks on top of a block make it final. Without a depth, no block is final. */
+  /** Blocks that must follow a block to make it final, by network. Without an entry, no block is final. */
   readonly finalDepths: ReadonlyMap<string, number>
 }
 
@@ -194,14 +194,13 @@ interface Entry {
   readonly height: number
   /** On the monotonic clock. */
   readonly expiresAt: number
-  /** The chain's generation that it is valid in; `STABLE`: in all of them. */
+  /** The chain generation in which the entry is valid; `STABLE` for all. */
   readonly generation: number
 }
 
 const STABLE = -1
 const FROM_CACHE = { attempts: 0, cache: 'hit', degraded: false, nodeMs: 0, nodeId: null } as const
 
-/** The least recently used entries make room for new ones. */
 class Entries {
   #byKey: LRUCache<string, Entry> | null = null
 
@@ -243,7 +242,7 @@ function isOnOtherChain({ confirmation }: Health): boolean {
   return confirmation.traces.some(({ finding: { code } }) => code === 'wrong-network' || code === 'forked')
 }
 
-/** A short answer may be a slice of a buffer that is many times larger, all of which it would keep in memory. */
+/** Copies a short slice of a much larger buffer, because the slice would keep the whole buffer in memory. */
 function ownBytes(bytes: Buffer): Buffer {
   if (bytes.buffer.byteLength <= SLICE_SHARE * bytes.length) return bytes
   const own = Buffer.allocUnsafeSlow(bytes.length)
@@ -256,7 +255,7 @@ function shardOf({ operation: { need } }: UpstreamRequest): Shard {
 }
 
 const SLICE_SHARE = 1.25
-/** A larger answer is seldom requested twice, and would displace a thousand others. */
+/** Larger answers are seldom requested twice and would displace a thousand others. */
 const MAX_ENTRY_BYTES = 1024 * 1024
 /** Measured size of an entry's objects, besides its key and its bytes. */
 const ENTRY_BYTES = 500

@@ -4,8 +4,8 @@ import { answerHeight, type CallerHeights, lowestAllowed } from '../caller-heigh
 import type { Reply, UpstreamHandler, UpstreamRequest } from '../upstream-request.ts'
 
 /**
- * Lets identical reads in flight share one request. The first one leads, with its own caller and deadline: if it is cancelled or
- * runs out of time, the followers try again. A follower gets an answer only if it is not below a height that its caller has seen.
+ * Lets identical reads in flight share one request. The first request leads; if it is cancelled or times out, the
+ * followers retry. A follower accepts the answer only if it is not below a height that its caller has seen.
  */
 export function createCoalescer(deps: CoalescerDeps): UpstreamHandler {
   const { next, clock, callerHeights, onCoalesced, maxFlights = MAX_FLIGHTS } = deps
@@ -41,7 +41,7 @@ export function createCoalescer(deps: CoalescerDeps): UpstreamHandler {
     }
   }
 
-  /** A follower waited for another time than the leader, and only for nodes. */
+  /** Replaces the leader's waiting time with the follower's, all of which was spent waiting for nodes. */
   function withWait(reply: Reply, joinedAt: number): Reply {
     return { ...reply, nodeMs: clock.monotonic() - joinedAt }
   }
@@ -59,7 +59,7 @@ export function createCoalescer(deps: CoalescerDeps): UpstreamHandler {
     const shard = need.kind === 'any' || need.kind === 'endpoint' ? null : need.shard
     const seen = shown.isHead ? lowestAllowed(callerHeights, request, shard, shown.tag) : null
     if (seen !== null && shown.height < seen) return false
-    // A height that the leader's caller has not seen was implausible: one false claim must not bind every caller.
+    // Heights not recorded for the leader were implausible; one false claim must not affect every caller.
     const seenByLeader = callerHeights.get(leader.caller, network, shard, shown.tag)
     if (seenByLeader !== null && shown.height <= seenByLeader) {
       callerHeights.raise(caller, network, shard, shown.tag, shown.height)
@@ -67,7 +67,7 @@ export function createCoalescer(deps: CoalescerDeps): UpstreamHandler {
     return true
   }
 
-  /** An answer about the newest block that does not name it is shared only by callers that have seen the same height. */
+  /** An answer that does not show its block is shared only by callers that have seen the same height. */
   function seenHeight(request: UpstreamRequest): number | '' {
     const { name, need } = request.operation
     if (name !== 'other' || need.kind !== 'latest') return ''
@@ -92,7 +92,7 @@ export interface CoalescerDeps {
   readonly next: UpstreamHandler
   readonly clock: Pick<Clock, 'monotonic'>
   readonly callerHeights: Pick<CallerHeights, 'get' | 'raise'>
-  /** A request was answered with the reply to another one. */
+  /** Called when a request is answered with the reply to another one. */
   readonly onCoalesced?: (network: string, operation: OperationName) => void
   readonly maxFlights?: number
 }
@@ -102,14 +102,14 @@ interface Flight {
   readonly reply: Promise<Reply>
 }
 
-/** Aliases share an operation and a canonical text; their paths and methods differ. */
+/** Requests to aliases share operation and canonical text, so the key includes their path and method. */
 function keyOf({ network, operation: { name, need }, canonical, to, call }: UpstreamRequest): string {
   const pin = need.kind === 'endpoint' ? need.endpoint : ''
   const at = name === 'alias' && to.kind === 'path' ? `${to.path} ${call?.method ?? ''} ` : ''
   return `${network} ${name} ${pin} ${at}${canonical}`
 }
 
-/** The leader was cancelled, or had less time than this request: that says nothing about the nodes. */
+/** Whether the leader failed because it was cancelled or had less time, which says nothing about the nodes. */
 function isLeadersOwn(
   reply: Extract<Reply, { kind: 'rejected' }>,
   leader: UpstreamRequest,
@@ -122,5 +122,5 @@ function isLeadersOwn(
 const MAX_FLIGHTS = 4096
 /** Longer requests are hardly ever identical, and not worth a key. */
 const MAX_CANONICAL = 4096
-/** After a leader failed, the followers try once more together. */
+/** After a leader fails, the followers retry once together. */
 const MAX_TRIES = 2

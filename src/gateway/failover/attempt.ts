@@ -11,7 +11,7 @@ import { isNullResult, readNodeAnswer, readRestAnswer } from './node-answer.ts'
 import { isRequestedBlock } from './requested-block.ts'
 import type { Upstream } from './upstream.ts'
 
-/** Sends a request to one endpoint, and gives up `withinMs` from now. Never rejects. */
+/** Sends a request to one endpoint, with a timeout of `withinMs`. Never rejects. */
 export async function attempt(
   nodes: Pick<NodeForwarder, 'forward'>,
   upstream: Upstream,
@@ -49,23 +49,22 @@ export async function attempt(
   }
 }
 
-/** What one endpoint answered, or how it failed. */
 export interface Attempt {
   readonly result: AttemptResult
-  /** The node's own bytes; `null` where it failed. */
+  /** The node's own bytes; `null` if the attempt failed. */
   readonly reply: NodeReply | null
-  /** How long a node that limits the gateway's rate asks it to wait; `null` if unknown. */
+  /** How long a rate-limited node asks to wait; `null` if unknown. */
   readonly retryAfterMs: number | null
   readonly nodeId: string | null
-  /** Counts against the endpoint in its circuit breaker. */
+  /** The failure counts in the endpoint's circuit breaker. */
   readonly isFault: boolean
-  /** Caused by the gateway or the caller, so it says nothing about the node. */
+  /** The gateway or the caller caused the failure, so it says nothing about the node. */
   readonly isLocal: boolean
-  /** It spent most of its time waiting for a connection. */
+  /** The attempt spent most of its time waiting for a connection. */
   readonly waitedForConnection?: boolean
 }
 
-/** Sends a request to an upstream, and notes there how it ended. */
+/** Sends a request to an upstream and records the outcome there. */
 export async function attemptOn(
   { clock, send, onDoubt }: AttemptDeps,
   upstream: Upstream,
@@ -85,7 +84,7 @@ export async function attemptOn(
 export interface AttemptDeps {
   readonly clock: Clock
   readonly send: (upstream: Upstream, request: UpstreamRequest, withinMs: number) => Promise<Attempt>
-  /** Called when an endpoint's circuit breaker opens, so that it is polled at once. */
+  /** Called when an endpoint's circuit breaker opens, so that the endpoint is polled at once. */
   readonly onDoubt: (key: EndpointKey) => void
   readonly onAttempt?: ((upstream: Upstream, operation: OperationName, outcome: AttemptOutcome) => void) | undefined
 }
@@ -115,7 +114,7 @@ function settle(
   return false
 }
 
-/** For the metric of attempts. */
+/** The outcome under which the metric counts an attempt. */
 export function outcomeOf(
   { result, isLocal }: Attempt,
   step: RetryStep,
@@ -136,10 +135,10 @@ const OTHER_BLOCK: Failure = {
   kind: 'malformed',
   what: 'it is about another block or transaction than the requested one',
 }
-/** A node that had less time than this to answer is not blamed for a timeout. */
+/** A timeout shorter than this does not count against the node. */
 const SHORTEST_FAIR_TIMEOUT_MS = 500
 
-/** A provider may name our key in its error ("Project 7f3a… has no access"); callers must not see it. */
+/** Providers may include our key in an error ("Project 7f3a… has no access"), which callers must not see. */
 function withoutKeys(attempted: Attempt, upstream: Upstream): Attempt {
   const { result, reply } = attempted
   if (result.kind !== 'error' || reply === null || reply.kind === 'result') return attempted
@@ -154,7 +153,7 @@ function withoutKeys(attempted: Attempt, upstream: Upstream): Attempt {
   return { ...attempted, reply: reply.kind === 'error' ? { ...reply, error: bytes } : { ...reply, body: bytes } }
 }
 
-/** The data of a reverted call may be long. */
+/** Allows for the long data of a reverted call. */
 const MAX_ERROR_BYTES = 2 ** 20
 
 function pathFor({ target, servesOneShard }: Upstream, { to }: UpstreamRequest): string {
@@ -162,7 +161,7 @@ function pathFor({ target, servesOneShard }: Upstream, { to }: UpstreamRequest):
   return servesOneShard ? (to.singleShardPath ?? to.path) : to.path
 }
 
-/** The id is ours, because two callers may send the same one. */
+/** Uses the gateway's own id, because two callers may send the same one. */
 function bodyOf({ method, params }: NonNullable<UpstreamRequest['call']>, id: number): string {
   const name = PLAIN_NAME.test(method) ? `"${method}"` : JSON.stringify(method)
   return params === null
@@ -174,7 +173,7 @@ const PLAIN_NAME = /^[\w.]{1,128}$/
 
 function readRpc(answer: ForwardedAnswer, id: string): Attempt {
   const { status, body } = answer
-  // A node's own error may come with a 4xx status; any other status than 200 means that the request failed.
+  // A JSON-RPC error may come with a 4xx status. Any other status except 200 means that the request failed.
   if (status !== 200 && (status < 400 || status >= 500 || REJECTING.has(status))) return rejected(answer)
   const read = readNodeAnswer(body, id)
   switch (read.kind) {
@@ -211,10 +210,10 @@ function readRest(answer: ForwardedAnswer): Attempt {
   if (envelope === null) return status === 200 ? failed({ kind: 'not-json' }) : rejected(answer)
   const { code, message, isNull } = envelope
   if (code === 'successful') {
-    // Clients fail on an empty answer: it is passed on only where no endpoint has a better one.
+    // Clients fail on an empty answer, so it is passed on only if no endpoint has a better one.
     return status === 200 ? answered({ kind: 'result', isNull }, { kind: 'rest', status, body }) : rejected(answer)
   }
-  // The limit is on the gateway's rate, not on the caller's: it is not passed on.
+  // Not passed on, because the limit applies to the gateway and not to the caller.
   if (status === 429 || RATE_LIMIT_CODES.has(code)) return limited(answer)
   if (REJECTING.has(status) || (status >= 500 && code !== 'internal_issue')) return rejected(answer)
   return answered({ kind: 'error', code, message }, { kind: 'rest', status, body })
@@ -252,7 +251,7 @@ function messageOf(error: Buffer): string {
 }
 
 const LONGEST_MESSAGE = 512
-/** The message of a longer error is not read. */
+/** Longer errors are not parsed for their message. */
 const LONGEST_ERROR = 65_536
 
 function parseObject(text: Buffer, longest: number): Record<string, unknown> | null {

@@ -1,9 +1,9 @@
 /**
- * Keeps requests away from an endpoint that keeps failing, before polls confirm it. Closed, it counts failures; open, it lets no
- * request through for a while; half-open, one request tests the endpoint. Times are on the monotonic clock.
+ * Stops requests to a failing endpoint before polls confirm the failure. Closed: counts failures. Open: blocks requests
+ * for a while. Half-open: one request tests the endpoint. Times are on the monotonic clock.
  */
 export function createCircuitBreaker(): CircuitBreaker {
-  /** The last ten attempts as bits, the latest lowest: 1 failed. */
+  /** The last ten attempts as bits, the latest in the lowest bit; 1 means failed. */
   let recent = 0
   let openUntil: number | null = null
   let openMs = FIRST_OPEN_MS
@@ -35,14 +35,14 @@ export function createCircuitBreaker(): CircuitBreaker {
     succeed() {
       if (openUntil !== null) return close()
       recent = (recent << 1) & ALL_RECENT
-      // Only lasting health resets the time: an endpoint that fails again and again is avoided for longer and longer.
+      // Only a full window of successes resets the open time, so a flapping endpoint is avoided for longer and longer.
       if (answersInARow < WINDOW) answersInARow++
       else openMs = FIRST_OPEN_MS
     },
     fail(now) {
       answersInARow = 0
       if (openUntil !== null) {
-        // Requests that were sent before it opened have been counted.
+        // Requests sent before the breaker opened are not counted again.
         if (testedAt === null) return false
         open(now)
         return true
@@ -64,14 +64,13 @@ export function createCircuitBreaker(): CircuitBreaker {
 }
 
 export interface CircuitBreaker {
-  /** Whether a request may be sent. */
   allows(now: number): boolean
   begin(now: number): void
-  /** It was answered, whatever the answer. */
+  /** The request was answered, with any answer. */
   succeed(): void
-  /** It failed through the endpoint's fault. Returns whether this opened the breaker. */
+  /** The request failed through the endpoint's fault. Returns whether this opened the breaker. */
   fail(now: number): boolean
-  /** It ended in a way that says nothing about the endpoint: the caller left, or resources on this side ran out. */
+  /** The end of the request says nothing about the endpoint: the caller left, or local resources ran out. */
   ignore(): void
   /** A poll found the endpoint healthy. */
   close(): void
@@ -84,11 +83,11 @@ function bitsIn(bits: number): number {
   return count
 }
 
-/** Attempts that are looked at. Two failures in a row may be chance, half of ten are not. */
+/** Number of attempts considered. Two failures in a row may be chance, five of ten are not. */
 const WINDOW = 10
 const ALL_RECENT = (1 << WINDOW) - 1
 const TOO_MANY_FAILURES = 5
 const FIRST_OPEN_MS = 10_000
 const LONGEST_OPEN_MS = 300_000
-/** After this, a test without result no longer keeps other requests out. */
+/** After this time, a test without result no longer blocks other requests. */
 const TEST_MS = 15_000

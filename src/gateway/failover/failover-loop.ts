@@ -8,8 +8,8 @@ import type { RankedUpstream, Upstream } from './upstream.ts'
 import type { UpstreamNetwork } from './upstreams.ts'
 
 /**
- * Sends one request to endpoint after endpoint until one has an answer to pass on, or the deadline, the attempts or the retry
- * budget run out. core/routing/retry-policy.ts decides whether to go on, upstream-selector.ts which endpoint is next.
+ * Sends one request to endpoints in turn until one gives a usable answer, or the deadline, the attempts or the retry
+ * budget run out. core/routing/retry-policy.ts decides whether to retry, upstream-selector.ts where.
  */
 export class FailoverLoop {
   readonly #request: UpstreamRequest
@@ -21,7 +21,7 @@ export class FailoverLoop {
   #connected = 0
   #nodeMs = 0
   #tried: Upstream[] = []
-  /** These are not tried a second time. */
+  /** Endpoints that are not tried a second time. */
   readonly #failed: Upstream[] = []
   #retryReason: RetryReason = 'failed'
   #lastFailure: (AttemptResult & { kind: 'failed'; endpoint: string }) | null = null
@@ -84,7 +84,7 @@ export class FailoverLoop {
     return selected
   }
 
-  /** Where there is an answer already, a second opinion is not worth all the time that is left. */
+  /** If there is an answer already, a second opinion must not use all the remaining time. */
   #leavesTimeForAnother(): boolean {
     const { isRead, need } = this.#request.operation
     const isLast = this.#tried.length + 1 >= Math.min(MOST_ENDPOINTS, this.#network.size)
@@ -95,7 +95,7 @@ export class FailoverLoop {
     return this.#fallback.answer !== null || this.#heights.tooLow !== null
   }
 
-  /** `null`: go on. */
+  /** `null` to go on to the next endpoint. */
   async #try({ upstream, degraded }: RankedUpstream, began: number, withinMs: number): Promise<Reply | null> {
     this.#attempts++
     this.#tried.push(upstream)
@@ -109,7 +109,7 @@ export class FailoverLoop {
     const { operation, call } = this.#request
     const { result, reply, nodeId } = attempted
     const answer = reply === null ? null : { reply, upstream, degraded, nodeId }
-    // Also noted for writes, which are not retried: the next one goes to an endpoint that may support it.
+    // Recorded for writes too. They are not retried, but the next one goes to an endpoint that may support the method.
     if (result.kind === 'error' && call !== null && lacksMethod(result)) {
       upstream.unsupportedMethods.add(call.method, this.#deps.clock.monotonic())
     }
@@ -121,12 +121,12 @@ export class FailoverLoop {
     switch (step) {
       case 'answer':
         if (isBehind) this.#retryReason = 'behind'
-        // An error after an absence says no more than the absence.
+        // An error after an absence adds no information.
         if (answer === null || isBehind || (this.#fallback.absences > 0 && result.kind === 'error')) return null
         return passOn(answer, this.#attempts, this.#nodeMs, checked?.height)
       case 'unable':
       case 'absent':
-        // Not 'failed': callers can cause this at will, and must not use up the budget for failures.
+        // Not 'failed', because callers can cause absences at will and must not exhaust the budget for failures.
         if (step === 'absent' || this.#heights.tooLow === null) this.#retryReason = 'absent'
         this.#fallback.take(answer, step === 'absent')
         return null
@@ -164,11 +164,11 @@ export interface FailoverLoopDeps extends HeightGuardDeps {
 
 function isWithinBudget({ budgets }: UpstreamNetwork, reason: RetryReason, upstream: Upstream, now: number): boolean {
   if (reason !== 'failed') return budgets.doubtful.spend(now)
-  // An endpoint that answers will take this load anyway, once the failing one is excluded: that is not counted.
+  // Not counted for an answering endpoint, which takes over this load anyway once the failing one is excluded.
   return upstream.isAnswering || budgets.failed.spend(now)
 }
 
-/** The answer to pass on when no endpoint has a better one: the first that something does not exist, else the first error. */
+/** The answer to pass on if no endpoint has a better one: the first absence, else the first error. */
 class Fallback {
   answer: NodeAnswer | null = null
   absences = 0
@@ -179,15 +179,15 @@ class Fallback {
   }
 }
 
-/** The path does not exist on an observer. */
+/** Whether the path exists on proxies only. */
 function needsProxy({ to }: UpstreamRequest): boolean {
   return to.kind === 'path' && to.singleShardPath === null
 }
 
 /** Including the first. */
 const MOST_ENDPOINTS = 3
-/** Including the first that did not have it. */
+/** Including the first. */
 const MOST_ABSENCES = 3
-/** A node that has not answered by then hangs. A short deadline must leave time for another endpoint as well. */
+/** A node that has not answered by then hangs. The share leaves time for another endpoint if the deadline is short. */
 const ATTEMPT_MS = 4000
 const ATTEMPT_SHARE = 0.4

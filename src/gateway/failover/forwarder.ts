@@ -11,7 +11,7 @@ import type { EndpointOverview } from './routing-order.ts'
 import type { UpstreamTarget } from './upstream.ts'
 import { createUpstreams } from './upstreams.ts'
 
-/** Answers requests by sending them to nodes: the best endpoint first, the next ones if it fails, all within the deadline. */
+/** Answers requests by sending them to nodes: the best endpoint first, then the next ones, within the deadline. */
 export function createForwarder(deps: ForwarderDeps): Forwarder {
   const { board, clock, lookup = null } = deps
   const nodes = createNodeForwarder({ clock, lookup })
@@ -53,11 +53,11 @@ export function createForwarder(deps: ForwarderDeps): Forwarder {
 }
 
 export interface Forwarder extends UpstreamHandler {
-  /** Takes the new complete set of endpoints. Load, latencies and breakers of an unchanged endpoint are kept. */
+  /** Replaces the set of endpoints. Unchanged endpoints keep their load, latency and breaker. */
   retarget(targets: readonly UpstreamTarget[]): void
-  /** The monitor saw an endpoint's chain go back, or change its blocks. */
+  /** The monitor saw an endpoint's chain regress or reorganise. */
   chainMoved(network: string, event: ChainEvent): void
-  /** In the order in which they would be used now, then the excluded ones; empty for an unknown network. */
+  /** In the current routing order, then the excluded endpoints; empty for an unknown network. */
   overview(network: string): readonly EndpointOverview[]
   close(): Promise<void>
 }

@@ -11,17 +11,17 @@ import type { Upstream } from './upstream.ts'
 import type { UpstreamNetwork } from './upstreams.ts'
 
 /**
- * Keeps one request's caller from being shown a lower block than it has seen: finds answers that are too low, waits for an endpoint
- * that has caught up, and repeats the last answer until then.
+ * Protects the caller of one request from seeing a lower block than before: detects answers that are too low, waits
+ * until an endpoint has caught up, or repeats the last answer.
  */
 export class HeightGuard {
   readonly #request: UpstreamRequest
   readonly #network: UpstreamNetwork
   readonly #deps: HeightGuardDeps
   readonly #shard: Shard
-  /** An answer was lower than allowed. `fell`: its endpoint had been higher. */
+  /** Set if an answer was lower than allowed. `fell`: its endpoint was higher before. */
   tooLow: { readonly tag: HeightTag; readonly fell: boolean } | null = null
-  /** Endpoints last seen behind are tried once all others have been. */
+  /** Endpoints last seen behind are tried after all others. */
   includesBehind = false
   #behindTried = false
   #isRetried = false
@@ -36,19 +36,19 @@ export class HeightGuard {
     this.#shard = need.kind === 'any' || need.kind === 'endpoint' ? null : need.shard
   }
 
-  /** For requests about the newest block. */
+  /** The lowest block that may be shown; `null` unless the request is about the newest block. */
   get lowest(): number | null {
     if (this.#request.operation.need.kind !== 'latest') return null
     return lowestAllowed(this.#deps.callerHeights, this.#request, this.#shard, 'latest')
   }
 
-  /** Only endpoints known to have the height: the answer does not show its own, or all endpoints were behind. */
+  /** Whether to try only endpoints known to have the height: the answer does not show its own, or all were behind. */
   get requiresHeight(): boolean {
     const { name, need } = this.#request.operation
     return need.kind === 'latest' && (name === 'other' || this.#waitedMs !== null) && this.lowest !== null
   }
 
-  /** For requests by height: the highest block known to exist. */
+  /** The highest block known to exist; `null` unless the request is by height. */
   highestKnown(): number | null {
     const { need } = this.#request.operation
     if (need.kind !== 'height') return null
@@ -57,7 +57,7 @@ export class HeightGuard {
     return known === null || seen === null ? (known ?? seen) : Math.max(known, seen)
   }
 
-  /** Whether the answer shows a lower block than allowed; if not, it counts as seen. */
+  /** Whether the answer shows a lower block than allowed. If it does not, its height counts as seen. */
   check({ reply, upstream, degraded }: NodeAnswer): { readonly isTooLow: boolean; readonly height: number | null } {
     const shown = answerHeight(this.#request, reply)
     if (shown === null) return NO_HEIGHT
@@ -80,8 +80,8 @@ export class HeightGuard {
   }
 
   /**
-   * No endpoint is left to try, and none has the height. `more`: try those last seen behind as well; `all`: try every endpoint again,
-   * as one may have caught up by now.
+   * Called when no endpoint is left to try. `more`: also try those last seen behind; `all`: try every endpoint again,
+   * because one may have caught up.
    */
   async mayRetry(failed: readonly Upstream[]): Promise<'no' | 'more' | 'all'> {
     const { lowest } = this
@@ -92,7 +92,7 @@ export class HeightGuard {
       return 'more'
     }
     const { selector } = this.#network
-    // This endpoint had the block a moment ago: it is a pool of nodes, and another of them may answer.
+    // The endpoint had the block a moment ago, so it is a pool of nodes and another node may answer.
     if (this.tooLow?.fell === true && !this.#isRetried && (selector.highestKnown(this.#shard) ?? -1) < lowest) {
       this.#isRetried = true
       return 'all'
@@ -105,7 +105,7 @@ export class HeightGuard {
     return (await this.#wait(failed)) ? 'all' : 'no'
   }
 
-  /** What the caller gets in place of an answer that is too low; `null`: heights are not the reason why there is none. */
+  /** The reply in place of an answer that is too low; `null` if heights did not cause the failure. */
   giveUp(): RepeatedAnswer | GatewayError | null {
     if (this.tooLow === null && this.#waitedMs === null) return null
     return this.#repeated() ?? BEHIND_CALLER
@@ -123,7 +123,7 @@ export class HeightGuard {
     return { now: this.#deps.clock.monotonic(), holdsMs: this.#network.stallMs() }
   }
 
-  /** Of all requests that wait, one asks an endpoint for its head now and then. `false`: there is no endpoint, or no time left. */
+  /** Waits before the next round; one waiting request probes a head. `false` if no endpoint or no time is left. */
   async #wait(failed: readonly Upstream[]): Promise<boolean> {
     const { clock } = this.#deps
     const { deadlineAt, signal } = this.#request
@@ -141,7 +141,7 @@ export class HeightGuard {
     return true
   }
 
-  /** `false`: no endpoint answers. */
+  /** `false` if no endpoint answers. */
   async #probe(failed: readonly Upstream[]): Promise<boolean> {
     const upstream = this.#nextToProbe(failed)
     if (upstream === null) return false

@@ -3,14 +3,14 @@ import type { AnswerHeight, HeightTag } from '../caller-heights.ts'
 import type { NodeReply, UpstreamRequest } from '../upstream-request.ts'
 
 /**
- * The last answers about the newest blocks of each network. They are repeated while no endpoint has the height that a caller has
- * seen: `eth_blockNumber` from the height alone, blocks in each form in which they were requested.
+ * The last answers about the newest blocks of each network, repeated while no endpoint has the height that a caller has
+ * seen. `eth_blockNumber` is built from the height alone; blocks are kept in each requested form.
  */
 export class LastAnswers {
   readonly #heights = new Map<string, LastHeight>()
   readonly #answers = new Map<string, LastAnswer>()
 
-  /** An answer that is passed on. A lower one than before replaces it only after `holdsMs`. */
+  /** Records an answer that is passed on. A lower one replaces a higher one only after `holdsMs`. */
   keep(request: UpstreamRequest, shard: Shard, reply: NodeReply, shown: AnswerHeight, at: Shown): void {
     const { tag, height } = shown
     const chain = chainKey(request.network, shard, tag)
@@ -24,7 +24,7 @@ export class LastAnswers {
     if (kept !== undefined && height < kept.height && at.now - kept.at <= at.holdsMs) return
     const bytes = reply.kind === 'result' ? reply.result : reply.body
     if (bytes.length > MAX_BYTES || (kept === undefined && this.#answers.size >= MAX_ANSWERS)) return
-    // Overwritten block after block: what is given out are copies.
+    // The memory is reused for each block, so `repeat` returns copies.
     const memory = kept !== undefined && kept.memory.length >= bytes.length ? kept.memory : Buffer.alloc(bytes.length)
     bytes.copy(memory)
     const status = reply.kind === 'rest' ? reply.status : null
@@ -62,12 +62,12 @@ export class LastAnswers {
     }
   }
 
-  /** It turned out to be on another chain. */
+  /** Called when the endpoint turns out to be on another chain. */
   dropEndpoint(network: string, endpoint: string): void {
     this.#dropWhere((last) => last.network === network && last.endpoint === endpoint)
   }
 
-  /** Blocks at this height or above were replaced. */
+  /** Called when blocks from this height on were replaced. */
   dropFrom(network: string, shard: Shard, height: number): void {
     this.#dropWhere((last) => last.network === network && last.shard === shard && last.height >= height)
   }

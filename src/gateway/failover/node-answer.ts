@@ -2,9 +2,9 @@ import { isUtf8 } from 'node:buffer'
 import { DEEPEST, openScan, readString, type Scan, scanObject, skipBlank, TWICE } from '../json-scan.ts'
 
 /**
- * Finds the answer to the call with this `id` (as JSON text) in a node's body. All of the body is checked: the `result` is put
- * between other bytes afterwards, and in a batch beside other answers, which unbalanced brackets would forge. The check costs less
- * than JSON.parse (about 5 µs for a block of 11.8 KB).
+ * Finds the answer to the call with this `id` (JSON text) in a node's body. Checks the whole body, because unbalanced
+ * brackets in a `result` could forge other answers of a batch. Costs less than JSON.parse (about 5 µs for a block of
+ * 11.8 KB).
  */
 export function readNodeAnswer(body: Buffer, id: string): AnswerSpan {
   if (!isUtf8(body)) return GARBAGE
@@ -22,7 +22,7 @@ export function readNodeAnswer(body: Buffer, id: string): AnswerSpan {
   const idIsNull = idAt === 0 || bytes[idAt] === LETTER_N
   if (!(idIsNull && hasError) && !isText(bytes, idAt, spans[ID + 1] as number, id)) return WRONG_ID
   if (hasError) {
-    // Some nodes always send both members: the result must be null then.
+    // Some nodes always send both members; the result must then be null.
     if (bytes[errorAt] !== BRACE || (resultAt > 0 && bytes[resultAt] !== LETTER_N)) return GARBAGE
     return { kind: 'error', start: errorAt, end: spans[ERROR + 1] as number, code: codeOf(scan, errorAt), idIsNull }
   }
@@ -37,14 +37,14 @@ export type AnswerSpan =
       readonly kind: 'error'
       readonly start: number
       readonly end: number
-      /** `null` where there is none, or it is no integer. */
+      /** `null` if missing or not an integer. */
       readonly code: number | null
       /** The node could not read the id of the request (JSON-RPC 2.0, section 5); some send null with every error. */
       readonly idIsNull: boolean
     }
   /** The answer to another request. */
   | { readonly kind: 'wrong-id' }
-  /** No JSON, no object, or not exactly one of result and error. */
+  /** Not JSON, not an object, or not exactly one of `result` and `error`. */
   | { readonly kind: 'garbage' }
 
 const BRACE = 123
@@ -86,13 +86,13 @@ export function isNullResult(body: Buffer, { start, end }: { readonly start: num
 /** The envelope of MultiversX's REST answers. */
 export interface RestAnswer {
   readonly code: string
-  /** Empty where there is none. */
+  /** Empty if missing. */
   readonly message: string
-  /** It has no data, even if it is called successful. */
+  /** The answer has no data, even if its code is `successful`. */
   readonly isNull: boolean
 }
 
-/** `null` where the body is no such envelope. All of it is checked: only JSON is passed on. */
+/** Checks the whole body, because only valid JSON is passed on; `null` if it is not such an envelope. */
 export function readRestAnswer(body: Buffer): RestAnswer | null {
   if (!isUtf8(body)) return null
   const scan = openScan(body)

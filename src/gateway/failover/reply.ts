@@ -5,7 +5,7 @@ import type { NodeReply, Reply, UpstreamRequest } from '../upstream-request.ts'
 import type { RepeatedAnswer } from './last-answers.ts'
 import type { Upstream } from './upstream.ts'
 
-/** The reply to a request for which a node's answer is passed on. `height` is that of the block it is about. */
+/** The reply that passes on a node's answer. `height` is the height of the answer's block. */
 export function passOn(
   { reply, upstream, degraded, nodeId }: NodeAnswer,
   attempts: number,
@@ -30,7 +30,6 @@ export interface NodeAnswer {
   readonly nodeId: string | null
 }
 
-/** The reply to a request that the gateway rejects. */
 export function rejected(error: GatewayError, endpoint: string | null, attempts: number, nodeMs: number): Reply {
   return {
     kind: 'rejected',
@@ -47,7 +46,7 @@ export function rejected(error: GatewayError, endpoint: string | null, attempts:
 /** The reply to a request that no endpoint has answered. */
 export function failureReply(request: UpstreamRequest, failed: FailedRequest): Reply {
   const { isRead, need } = request.operation
-  // Where the request concerns one endpoint, its name is part of the answer.
+  // Writes and pinned requests concern one endpoint, which the reply names.
   const endpoint = !isRead || need.kind === 'endpoint' ? (failed.last?.endpoint ?? null) : null
   return rejected(errorOf(request, failed), endpoint, failed.attempts, failed.nodeMs)
 }
@@ -56,7 +55,7 @@ function errorOf(
   { operation, to }: UpstreamRequest,
   { last, tried, waitedForConnections, leftMs, rateLimitedForMs }: FailedRequest,
 ): GatewayError {
-  // The nodes are not to blame, and a retry may find a free connection.
+  // No node is at fault, and a retry may find a free connection.
   if (waitedForConnections && (operation.isRead || last?.unsent === true)) return OVERLOADED
   if (last === null) {
     if (leftMs < TOO_SHORT_MS) return DEADLINE
@@ -77,7 +76,7 @@ function errorOf(
 }
 
 interface FailedRequest {
-  /** The last attempt that failed; `null` where no endpoint was tried. */
+  /** `null` if no attempt failed. */
   readonly last: { readonly failure: Failure; readonly unsent: boolean; readonly endpoint: string } | null
   /** Number of endpoints. */
   readonly tried: number
@@ -86,7 +85,7 @@ interface FailedRequest {
   /** No attempt got a connection in time. */
   readonly waitedForConnections: boolean
   readonly leftMs: number
-  /** How long until the first rate-limited endpoint may be used again; `null` if no endpoint is rate-limited. */
+  /** Time until the first rate-limited endpoint is usable again; `null` if none is rate-limited. */
   readonly rateLimitedForMs: () => number | null
 }
 
@@ -98,7 +97,7 @@ function rateLimited(kind: RejectionReason, message: string, forMs: () => number
   return retryAfterMs === null ? null : { kind, message, retryAfterMs }
 }
 
-/** The node said that it rejects the request, so it has not acted on it. */
+/** Whether the node rejected the request, so that it was not executed. */
 function isRefusal(failure: Failure): boolean {
   return (
     failure.kind === 'redirect' || failure.kind === 'rate-limited' || (failure.kind === 'http' && failure.status < 500)

@@ -1,9 +1,6 @@
 import type { NodeReply, UpstreamRequest } from '../upstream-request.ts'
 
-/**
- * Whether an answer is about the block or transaction that was requested. A node that answers with another one has failed; an answer
- * that does not name its block passes.
- */
+/** Whether an answer is about the requested block or transaction. An answer that does not name its block passes. */
 export function isRequestedBlock({ operation, call, to }: UpstreamRequest, reply: NodeReply): boolean {
   if (reply.kind === 'error') return true
   const { name, need } = operation
@@ -20,7 +17,7 @@ export function isRequestedBlock({ operation, call, to }: UpstreamRequest, reply
 
 interface Member {
   readonly name: string
-  /** How it begins where it is written without whitespace. */
+  /** The beginning of the member when written without whitespace. */
   readonly start: Buffer
   readonly path: readonly string[]
 }
@@ -40,7 +37,7 @@ const BY_HASH: ReadonlyMap<string, Member> = new Map([
 const HASH = /0x[0-9a-fA-F]{64}/
 const PATH_HASH = /\/by-hash\/([0-9a-fA-F]+)/
 
-/** Searches the member, which costs little; only if it differs, the answer is parsed, because a nested one may have been found. */
+/** Searches the bytes first, which is cheap. Parses only if the value differs, because the match may be nested. */
 function isSame(text: Buffer, { name, start, path }: Member, expected: string | number): boolean {
   const at = text.indexOf(start)
   if (at === -1) return true

@@ -1,6 +1,6 @@
 /**
- * Limits retries to a share of the requests of the last ten seconds: when everything fails at once, retries must not double the
- * load. Times are on the monotonic clock.
+ * Limits retries to a share of the requests of the last ten seconds, so that they do not double the load when
+ * everything fails. Times are on the monotonic clock.
  */
 export function createRetryBudget({ share, floor }: RetryBudgetOptions): RetryBudget {
   const requests = new Float64Array(SLICES)
@@ -9,7 +9,7 @@ export function createRetryBudget({ share, floor }: RetryBudgetOptions): RetryBu
   let earned = 0
   let spent = 0
 
-  /** Index of the current slice, after the expired ones have been cleared. */
+  /** Clears expired slices and returns the index of the current one. */
   function advance(now: number): number {
     const current = Math.floor(now / SLICE_MS)
     const expired = Math.min(current - slice, SLICES)
@@ -41,16 +41,15 @@ export function createRetryBudget({ share, floor }: RetryBudgetOptions): RetryBu
 }
 
 export interface RetryBudget {
-  /** A request came in. */
   earn(now: number): void
-  /** Whether one more retry is within the budget; if so, it is spent. */
+  /** Whether the budget allows one more retry; if so, counts it. */
   spend(now: number): boolean
 }
 
 interface RetryBudgetOptions {
   /** Retries for each request. */
   readonly share: number
-  /** Retries allowed however few requests there are, so that single failures are always retried. */
+  /** Minimum number of retries, so that single failures are always retried. */
   readonly floor: number
 }
 

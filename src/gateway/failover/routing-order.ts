@@ -4,7 +4,7 @@ import type { UnixMs } from '../../core/time.ts'
 import { type BoardNetwork, shownState } from '../../state/board.ts'
 import type { RankedUpstream, Upstream } from './upstream.ts'
 
-/** Ranks one network's endpoints for the selector, from what the board says of them now. */
+/** Ranks a network's endpoints for the selector by their current state on the board. */
 export function candidateListOf(
   network: BoardNetwork | undefined,
   upstreamOf: (endpoint: string) => Upstream | undefined,
@@ -30,15 +30,15 @@ export interface CandidateList {
   readonly healthy: readonly RankedUpstream[]
   readonly unhealthy: readonly RankedUpstream[]
   readonly unresponsive: readonly RankedUpstream[]
-  /** The three above, in this order. */
+  /** `healthy`, `unhealthy` and `unresponsive`, in this order. */
   readonly all: readonly RankedUpstream[]
   /** Every endpoint of the network, in the order of the configuration. */
   readonly candidates: readonly Candidate[]
-  /** Those whose heights are heights of this chain: all but the forked ones. */
+  /** `all` without forked endpoints, whose heights belong to another chain. */
   readonly onThisChain: readonly Upstream[]
 }
 
-/** Every endpoint with its health and state, in the order of the configuration. */
+/** In the order of the configuration. */
 function candidatesOf({ standing, endpoints }: BoardNetwork, now: UnixMs): Candidate[] {
   return endpoints.map((entry) => {
     const { endpoint, heads } = entry.health
@@ -53,7 +53,7 @@ function candidatesOf({ standing, endpoints }: BoardNetwork, now: UnixMs): Candi
   })
 }
 
-/** The order in which the gateway uses a network's endpoints now, then the excluded ones as configured: for the API and the page. */
+/** A network's current routing order, then the excluded endpoints as configured, for the API and the page. */
 export function overviewOf({
   healthy,
   candidates,
@@ -82,7 +82,7 @@ export function overviewOf({
 export interface EndpointOverview {
   readonly endpoint: string
   readonly tier: Tier
-  /** `null`: requests are sent to it. */
+  /** `null` if requests are sent to the endpoint. */
   readonly excluded: ExclusionReason | null
   readonly breaker: 'closed' | 'open' | 'half-open'
   readonly latencyMs: number | null
@@ -99,7 +99,7 @@ interface OverviewInput {
   readonly now: number
 }
 
-/** The order in which a gateway would start, if it is not enabled: by verdicts and latencies of polls alone. */
+/** The initial routing order if the gateway were enabled, from the verdicts and latencies of polls alone. */
 export function previewOf(network: BoardNetwork, now: UnixMs): readonly PreviewedEndpoint[] {
   const candidates = candidatesOf(network, now)
   const ranking = rank(candidates)
@@ -121,7 +121,7 @@ function reasonsByEndpoint({ excluded }: Ranking): Map<string, ExclusionReason> 
   return new Map(excluded.map(({ endpoint, reason }) => [endpoint, reason]))
 }
 
-/** Why requests avoid an endpoint whatever the monitor says of it. */
+/** Why requests avoid an endpoint regardless of its verdict. */
 function trafficReason(upstream: Upstream, now: number): ExclusionReason | null {
   if (upstream.breaker.state(now) === 'open') return 'breaker-open'
   return upstream.rateLimit.remainingMs(now) > 0 ? 'resting' : null

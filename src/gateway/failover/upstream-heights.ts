@@ -4,7 +4,7 @@ import type { Shard } from '../../core/network.ts'
 import type { UnixMs } from '../../core/time.ts'
 import type { Board } from '../../state/board.ts'
 
-/** Tells which endpoints of a network have reached a height, from polls, answers and the time that has passed since. */
+/** Estimates which endpoints of a network have reached a height, from polls, answers and the time since then. */
 export function createUpstreamHeights({ network, board, clock }: UpstreamHeightsDeps): UpstreamHeights {
   /** When the reference head last changed, by shard; on the monotonic clock. */
   const references = new Map<Shard, { readonly height: number; readonly at: number }>()
@@ -52,13 +52,13 @@ export function createUpstreamHeights({ network, board, clock }: UpstreamHeights
 export interface UpstreamHeights {
   /** Whether an endpoint has reached this height. */
   comparedTo(shard: Shard, wanted: number): (heights: KnownHeights) => HeightStanding
-  /** The highest that an endpoint can be by now: more is a false claim, or another chain. */
+  /** The highest plausible height by now. A higher claim is false or belongs to another chain. */
   ceiling(shard: Shard): number
-  /** The reference head may have changed. */
+  /** Must be called when a reference head may have changed. */
   referenceMoved(): void
 }
 
-/** `LIKELY`: at the chain's pace it has reached it by now. */
+/** `LIKELY`: at the chain's pace, the endpoint should have reached the height by now. */
 export type HeightStanding = typeof REACHED | typeof LIKELY | typeof BEHIND
 export const REACHED = 0
 export const LIKELY = 1
@@ -70,11 +70,11 @@ interface UpstreamHeightsDeps {
   readonly clock: Pick<Clock, 'now' | 'monotonic'>
 }
 
-/** The latest known height of one endpoint on each shard, by its polls and its answers, whichever is newer. */
+/** The latest known height of one endpoint on each shard, from its newest poll or answer. */
 export class KnownHeights {
   readonly #byShard = new Map<Shard, { height: number; at: UnixMs }>()
 
-  /** It answered that this is its head, be it lower than before. */
+  /** Records the head that the endpoint reported, even if it is lower than before. */
   set(shard: Shard, height: number, at: UnixMs): void {
     const known = this.#byShard.get(shard)
     if (known === undefined) this.#byShard.set(shard, { height, at })
@@ -84,23 +84,23 @@ export class KnownHeights {
     }
   }
 
-  /** It has this block, and maybe later ones. */
+  /** Records that the endpoint has this block, and possibly later ones. */
   raise(shard: Shard, height: number, at: UnixMs): void {
     if (height > this.of(shard)) this.set(shard, height, at)
   }
 
-  /** A poll that began at `readAt` found its head there. */
+  /** Records the head that a poll begun at `readAt` found. */
   setPolled(shard: Shard, height: number, readAt: UnixMs): void {
     const known = this.#byShard.get(shard)
     if (known === undefined || readAt >= known.at || height > known.height) this.set(shard, height, readAt)
   }
 
-  /** -1 where nothing is known. */
+  /** -1 if unknown. */
   of(shard: Shard): number {
     return this.#byShard.get(shard)?.height ?? -1
   }
 
-  /** Where it is by now at the chain's pace. */
+  /** The height expected by now at the chain's pace. */
   expected(shard: Shard, now: UnixMs, blockTimeMs: number): number {
     const known = this.#byShard.get(shard)
     return known === undefined ? -1 : known.height + Math.max(0, now - known.at) / blockTimeMs

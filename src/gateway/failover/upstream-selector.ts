@@ -14,10 +14,7 @@ import {
   type UpstreamHeights,
 } from './upstream-heights.ts'
 
-/**
- * Chooses the endpoint that a request is sent to first, and the next one after a failure. The ranking that it chooses from is
- * rebuilt when a verdict changes.
- */
+/** Chooses the endpoint for a request, and the next one after a failure. A changed verdict rebuilds the ranking. */
 export function createUpstreamSelector({ network, board, clock, upstreamOf }: UpstreamSelectorDeps): UpstreamSelector {
   const heights = createUpstreamHeights({ network, board, clock })
   const preferred = new PreferredUpstreams()
@@ -36,7 +33,7 @@ export function createUpstreamSelector({ network, board, clock, upstreamOf }: Up
     return bestOf(from, query, heights, preferred)
   }
 
-  /** Of very many endpoints, only three are compared: the preferred one and two others of the first group, new ones each time. */
+  /** With more than `COMPARE_ALL` endpoints, compares only the preferred one and two others of the first group. */
   function bestOfSample(healthy: readonly RankedUpstream[], query: Query): RankedUpstream | null {
     const { criteria, shard, now } = query
     const first = healthy.findIndex(({ group }) => group > 0)
@@ -44,7 +41,7 @@ export function createUpstreamSelector({ network, board, clock, upstreamOf }: Up
     const sample: RankedUpstream[] = []
     const usual = preferred.of(shard)
     if (usual !== null && usual.group === 0) sample.push(usual)
-    // 7919 is a prime: every endpoint gets its turn.
+    // 7919 is prime, so every endpoint gets its turn.
     turn = (turn + 7919) % (size * 7919)
     for (const at of [turn % size, (turn + (size >> 1)) % size]) {
       const ranked = healthy[at]
@@ -71,7 +68,7 @@ export function createUpstreamSelector({ network, board, clock, upstreamOf }: Up
       const found = sampled ?? best(healthy, query)
       if (found !== null || criteria.needsImprovement) return found
       const usable = ({ upstream }: RankedUpstream) => isUsable(upstream, query)
-      // Writes are never sent to an endpoint in doubt.
+      // Writes are never sent to an unhealthy endpoint.
       if (!criteria.isRead) return null
       return unhealthy.find(usable) ?? unresponsive.find(usable) ?? lastResort(all, query)
     },
@@ -121,38 +118,38 @@ export function createUpstreamSelector({ network, board, clock, upstreamOf }: Up
 }
 
 export interface UpstreamSelector {
-  /** `null`: there is no endpoint left that the request may be sent to. */
+  /** `null` if no endpoint is left to try. */
   select(criteria: SelectionCriteria): RankedUpstream | null
-  /** How long until the first rate-limited endpoint that could serve this may be used again; `null` if no endpoint is rate-limited. */
+  /** Time until the first rate-limited endpoint that can serve this is usable; `null` if none is rate-limited. */
   rateLimitedForMs(criteria: Pick<SelectionCriteria, 'need' | 'isRead' | 'proxiesOnly'>): number | null
-  /** The highest block that an endpoint on this chain has, usable now or not; `null` where nothing is known. */
+  /** The highest block of all endpoints on this chain, including unusable ones; `null` if unknown. */
   highestKnown(shard: Shard): number | null
-  /** The highest that an endpoint can be by now: more is a false claim, or another chain. */
+  /** The highest plausible height by now. A higher claim is false or belongs to another chain. */
   ceiling(shard: Shard): number
-  /** In the order in which endpoints would be used now, then the excluded ones. */
+  /** In the current routing order, followed by the excluded endpoints. */
   overview(): readonly EndpointOverview[]
-  /** A verdict or the set of endpoints changed. */
+  /** Must be called when a verdict or the set of endpoints changes. */
   invalidate(): void
   referenceMoved(): void
-  /** Results expire and maintenance begins without any other event. */
+  /** Must be called regularly, because no event reports that a result expires or maintenance begins. */
   tick(now: UnixMs): void
 }
 
 export interface SelectionCriteria {
   readonly need: Need
   readonly isRead: boolean
-  /** The highest block that the caller has seen: endpoints that have reached it are used first. */
+  /** The highest block that the caller has seen. Endpoints that have reached it are preferred. */
   readonly minHeight: number | null
-  /** JSON-RPC only: endpoints known not to have it are used last. */
+  /** JSON-RPC only. Endpoints known not to support the method are used last. */
   readonly method: string | null
   readonly tried: readonly Upstream[]
   /** The path exists on proxies only. */
   readonly proxiesOnly: boolean
-  /** There is an answer already: only healthy endpoints that can be expected to have a better one. */
+  /** An answer exists already: select only healthy endpoints that are likely to have a better one. */
   readonly needsImprovement: boolean
   /** Include endpoints last seen behind: they may have caught up in the meantime. */
   readonly includeBehind: boolean
-  /** Only endpoints known to have reached `minHeight`. */
+  /** Select only endpoints known to have reached `minHeight`. */
   readonly requiresHeight: boolean
 }
 
@@ -170,7 +167,7 @@ interface Query {
   readonly standing: (heights: KnownHeights) => HeightStanding
 }
 
-/** The best by group, height and known problems, then by latency and load. */
+/** Orders by group, height and known problems first, then by latency and load. */
 function bestOf(
   from: readonly RankedUpstream[],
   query: Query,
@@ -179,7 +176,7 @@ function bestOf(
 ): RankedUpstream | null {
   const { criteria, shard, now, standing } = query
   const { need, tried, needsImprovement, includeBehind, method } = criteria
-  // An endpoint that has not found a hash may be late: the others are tried by height, the highest first.
+  // An endpoint that did not find a hash may lag, so the others are tried in descending order of height.
   const byHeight = need.kind === 'hash' && needsImprovement
   const usual = preferred.of(shard)
   let best: RankedUpstream | null = null
@@ -211,14 +208,17 @@ function bestOf(
     bestOrder = order
     bestCost = cost
   }
-  // An endpoint chosen for what only some endpoints have is not preferred for all other requests.
+  // An endpoint chosen because others lack the method must not become the preferred one for all requests.
   if (best !== null && !isMethodMissing && !needsImprovement && tried.length === 0 && best !== usual) {
     preferred.consider(best, { shard, now, bestOrder, usualOrder })
   }
   return best
 }
 
-/** The endpoint of each shard that requests stay with until it is gone, or another is clearly faster: load moves only single ones. */
+/**
+ * The preferred endpoint of each shard. It is replaced when it becomes unusable, is outranked or is clearly slower.
+ * High load only diverts single requests.
+ */
 class PreferredUpstreams {
   readonly #byShard = new Map<Shard, { ranked: RankedUpstream; since: number }>()
 
@@ -243,7 +243,7 @@ class PreferredUpstreams {
     if (isGone || isOutranked || (isFaster && isSettled)) this.#byShard.set(shard, { ranked: best, since: now })
   }
 
-  /** Follows a new ranking: a verdict on another endpoint is no reason to move. */
+  /** Keeps preferences across a new ranking, because a verdict on another endpoint is no reason to switch. */
   retain(healthy: readonly RankedUpstream[]): void {
     for (const [shard, { ranked, since }] of this.#byShard) {
       const again = healthy.find(({ upstream }) => upstream === ranked.upstream)
@@ -264,7 +264,7 @@ function mayServe(upstream: Upstream, { criteria, shard, standing }: Query): boo
   return !criteria.requiresHeight || standing(upstream.heights) === REACHED
 }
 
-/** Without any other endpoint, some requests pass an open breaker, and one at a time tests an assumed rate limit. */
+/** If no other endpoint is left, some requests pass an open breaker, and one at a time tests a guessed rate limit. */
 function lastResort(from: readonly RankedUpstream[], query: Query): RankedUpstream | null {
   const found = from.find(
     ({ upstream }) =>
@@ -277,7 +277,7 @@ function lastResort(from: readonly RankedUpstream[], query: Query): RankedUpstre
 
 const isAnyHeight = (): HeightStanding => REACHED
 
-/** `null`: any. For the newest block, endpoints above the ceiling are ranked as behind even if the caller has seen nothing. */
+/** `null` for any height. For the newest block, -1 still ranks endpoints above the ceiling as behind. */
 function wantedHeight({ need, minHeight }: SelectionCriteria): number | null {
   if (need.kind === 'height') return need.height
   return need.kind === 'latest' ? (minHeight ?? -1) : null
@@ -287,10 +287,10 @@ function canServe(upstream: Upstream, { proxiesOnly }: Pick<SelectionCriteria, '
   return upstream.serves(shard) && !(proxiesOnly && upstream.servesOneShard)
 }
 
-/** Of more endpoints than this, a sample is compared. */
+/** With more endpoints than this, only a sample is compared. */
 const COMPARE_ALL = 16
-/** To replace the preferred endpoint, another one must cost less than this share of it, … */
+/** To replace the preferred endpoint, another one must cost less than this share of it. */
 const PREFERRED_COST = 0.7
-/** … after the preferred one was used for at least this long. */
+/** A faster endpoint does not replace the preferred one before this time. */
 const STAY_MS = 30_000
 const LAST_RESORT_IN_FLIGHT = 16

@@ -6,7 +6,7 @@ import { createRedact, type Redact, redactJson } from '../../nodes/redact.ts'
 import { type CircuitBreaker, createCircuitBreaker } from './circuit-breaker.ts'
 import { KnownHeights } from './upstream-heights.ts'
 
-/** An endpoint as requests see it: its load, latency, heights, rate limit and circuit breaker. Times are on the monotonic clock. */
+/** An endpoint's state for routing: load, latency, heights, rate limit and circuit breaker. Times are monotonic. */
 export class Upstream {
   readonly key: EndpointKey
   readonly name: string
@@ -14,22 +14,21 @@ export class Upstream {
   readonly endpoint: Endpoint
   readonly target: UpstreamTarget
   readonly address: NodeAddress
-  /** A MultiversX observer: it serves one shard, and its paths have no shard in them. */
+  /** True for a MultiversX observer, whose paths contain no shard. */
   readonly servesOneShard: boolean
   readonly breaker: CircuitBreaker = createCircuitBreaker()
   readonly heights = new KnownHeights()
   readonly rateLimit = new RateLimit()
   readonly unsupportedMethods = new UnsupportedMethods()
   inFlight = 0
-  /** On the wall clock: a poll that began later may close the breaker. */
+  /** On the wall clock, because a poll that began later may close the breaker. */
   breakerOpenedAt: UnixMs = Number.NEGATIVE_INFINITY
-  /** A poll has read a head of it, and with it verified its chain id where one is configured. */
+  /** A poll has read a head, and has verified the chain id if one is configured. */
   isVerified = false
-  /** A poll found another network behind it. */
   isOnWrongNetwork = false
   /** A poll found it on another network or fork. */
   isOnOtherChain = false
-  /** Its last request was answered, or there was none yet. */
+  /** The last request was answered, or there was none yet. */
   isAnswering = true
   /** Moving average; `null` until there is a poll or an answer. */
   latencyMs: number | null = null
@@ -48,7 +47,7 @@ export class Upstream {
     this.servesOneShard = target.kind === 'observer'
   }
 
-  /** Two upstreams with the same fingerprint reach the same node in the same way. It holds secrets. */
+  /** Equal for upstreams that reach the same node in the same way. Contains secrets. */
   get fingerprint(): string {
     const { origin, connectionKey } = this.address
     const { rpcPath, kind, endpoint } = this.target
@@ -63,7 +62,7 @@ export class Upstream {
     ])
   }
 
-  /** Removes the keys that Heartline sends to this node from a JSON text of the node; `null` if it cannot be shown without them. */
+  /** Removes this node's keys from a JSON text; `null` if the text cannot be shown without them. */
   redactJson(text: string): string | null {
     this.#redact ??= createRedact(this.target, SHORTEST_KEY)
     return redactJson(text, this.#redact)
@@ -79,7 +78,7 @@ export class Upstream {
     this.breaker.begin(now)
   }
 
-  /** `latencyMs` is `null` where the time taken says nothing about the node. */
+  /** `latencyMs` is `null` if the duration says nothing about the node. */
   end(now: number, latencyMs: number | null, answered: boolean): void {
     this.inFlight--
     if (answered) this.#progressAt = now
@@ -88,7 +87,7 @@ export class Upstream {
     this.#sampledAt = now
   }
 
-  /** Requests are waiting, and none has been answered for a while. */
+  /** Whether requests are waiting and none was answered for a while. */
   isUnresponsive(now: number): boolean {
     return this.inFlight > 0 && now - this.#progressAt > UNRESPONSIVE_AFTER_MS
   }
@@ -98,59 +97,58 @@ export class Upstream {
     if (this.latencyMs === null || now - this.#sampledAt > SAMPLE_HOLDS_MS) this.latencyMs = latencyMs
   }
 
-  /** The lowest is used first. The added millisecond keeps the order of two nodes on this machine from following noise. */
+  /** The lowest cost is used first. The added millisecond suppresses noise between two local nodes. */
   cost(): number {
     return ((this.latencyMs ?? 0) + 1) * (this.inFlight + 1)
   }
 }
 
-/** What must be known of an endpoint to forward to it. All but the endpoint is secret. */
+/** The data needed to forward to an endpoint. Everything except `endpoint` is secret. */
 export interface UpstreamTarget extends NodeLocation {
   readonly endpoint: Endpoint
   readonly rpcPath: string
   readonly kind: 'proxy' | 'observer'
 }
 
-/** An upstream with its position in the ranking. */
 export interface RankedUpstream {
   readonly upstream: Upstream
   /** Group of healthy endpoints; those of the first group are used first. */
   readonly group: number
-  /** Used although it is not healthy, because no other endpoint is. */
+  /** The endpoint is unhealthy, and used only because no endpoint is healthy. */
   readonly degraded: boolean
 }
 
-/** The pause that a node asks for when it limits the gateway's rate (429, or an error that says so). */
+/** The pause after a node rate-limited the gateway (status 429, or an error that says so). */
 class RateLimit {
   #until = Number.NEGATIVE_INFINITY
   #nextPauseMs = FIRST_PAUSE_MS
   #isSetByNode = false
 
   begin(retryAfterMs: number | null, now: number): void {
-    // Requests in flight when the first was limited are limited as well: that must not double the pause.
+    // Requests in flight at the first rejection are rejected as well; this must not double the pause.
     if (now < this.#until) return
     this.#isSetByNode = retryAfterMs !== null
     this.#until = now + Math.min(retryAfterMs ?? this.#nextPauseMs, LONGEST_PAUSE_MS)
     if (retryAfterMs === null) this.#nextPauseMs = Math.min(this.#nextPauseMs * 2, LONGEST_OWN_PAUSE_MS)
   }
 
-  /** It answered. */
+  /** Called when the node answered. */
   reset(): void {
     this.#nextPauseMs = FIRST_PAUSE_MS
   }
 
-  /** 0 where there is no pause. */
+  /** 0 if there is no pause. */
   remainingMs(now: number): number {
     return Math.max(0, this.#until - now)
   }
 
-  /** Whether one request may test if the limit still holds: only where the length of the pause is our own guess. */
+  /** Whether one request may test the limit: only if the gateway guessed the length of the pause. */
   mayTest(now: number, inFlight: number): boolean {
     return this.remainingMs(now) === 0 || (!this.#isSetByNode && inFlight === 0)
   }
 }
 
-/** Methods that a node has said it does not have, for ten minutes each; it, or the provider's plan, may be upgraded. */
+/** Methods that a node reported as unsupported, for ten minutes each, because the node or plan may be upgraded. */
 class UnsupportedMethods {
   /** The oldest first. */
   #until: Map<string, number> | null = null
@@ -172,15 +170,14 @@ class UnsupportedMethods {
 
 const UNRESPONSIVE_AFTER_MS = 1000
 const SAMPLE_HOLDS_MS = 30_000
-/** Each answer moves the average by a tenth of the way. */
 const WEIGHT = 0.1
 
 const FIRST_PAUSE_MS = 1000
 const LONGEST_OWN_PAUSE_MS = 60_000
-/** Some providers send the seconds until midnight: that is not honoured. */
+/** Caps Retry-After, because some providers send the seconds until midnight. */
 const LONGEST_PAUSE_MS = 300_000
 
 const UNSUPPORTED_FOR_MS = 600_000
 const MOST_UNSUPPORTED = 128
-/** Parts of a URL such as the name of a chain occur in many errors; no provider's key is shorter than this. */
+/** Shorter parts of a URL, such as a chain's name, occur in many errors. No provider's key is shorter. */
 const SHORTEST_KEY = 12

@@ -6,7 +6,7 @@ import { createRetryBudget, type RetryBudget } from './retry-budget.ts'
 import { Upstream, type UpstreamTarget } from './upstream.ts'
 import { createUpstreamSelector, type UpstreamSelector } from './upstream-selector.ts'
 
-/** Holds the upstreams of all networks, and brings to them what polls find. */
+/** Holds the upstreams of all networks and updates them from polls. */
 export function createUpstreams({ board, clock, onOtherChain }: UpstreamsDeps): Upstreams {
   let upstreams = new Map<EndpointKey, Upstream>()
   let networks = new Map<string, UpstreamNetwork>()
@@ -24,7 +24,7 @@ export function createUpstreams({ board, clock, onOtherChain }: UpstreamsDeps): 
   function learn(upstream: Upstream, health: Health, selector: UpstreamSelector): void {
     for (const { shard, height, readAt } of health.heads) upstream.heights.setPolled(shard, height, readAt)
     if (health.latencyMs !== null) upstream.setPolledLatency(health.latencyMs, clock.monotonic())
-    // One poll is enough to start using an endpoint, or to stop: the verdict comes later.
+    // A single poll starts or stops the use of an endpoint, before the verdict changes.
     const isVerified = health.heads.length > 0
     const { traces } = health.confirmation
     const isOnWrongNetwork = traces.some(({ finding }) => finding.code === 'wrong-network')
@@ -95,7 +95,7 @@ export function createUpstreams({ board, clock, onOtherChain }: UpstreamsDeps): 
 export interface Upstreams {
   network(name: string): UpstreamNetwork | undefined
   all(): Iterable<Upstream>
-  /** Takes the new complete set of endpoints. What is known of an unchanged endpoint is kept. */
+  /** Replaces the set of endpoints. Unchanged endpoints keep their state. */
   retarget(targets: readonly UpstreamTarget[]): void
   close(): void
 }
@@ -106,16 +106,16 @@ export interface UpstreamNetwork {
   readonly size: number
   /** `thresholds.stall`. */
   readonly stallMs: () => number
-  /** Of many requests that wait for a higher block, one asks a node from time to time. */
+  /** Limits how often requests that wait for a higher block probe a node. */
   readonly headProbe: { mayBegin(now: number): boolean }
-  /** For attempts that failed, and for answers that another endpoint may improve on. */
+  /** `failed`: retries after failed attempts; `doubtful`: retries of answers that another endpoint may improve. */
   readonly budgets: { readonly failed: RetryBudget; readonly doubtful: RetryBudget }
 }
 
 interface UpstreamsDeps {
   readonly board: Board
   readonly clock: Clock
-  /** A poll found the endpoint on another network or fork. */
+  /** Called when a poll finds the endpoint on another network or fork. */
   readonly onOtherChain?: (upstream: Upstream) => void
 }
 
@@ -130,10 +130,10 @@ function createHeadProbe(): UpstreamNetwork['headProbe'] {
   }
 }
 
-/** Results expire and maintenance begins by the second. */
+/** Expired results and maintenance take effect within a second. */
 const TICK_MS = 1000
 const PROBE_EVERY_MS = 50
-/** Nodes that fail together can bear a fifth more load. */
+/** Allows a fifth more load, which nodes can bear even if they fail together. */
 const FAILED = { share: 0.2, floor: 20 }
-/** One per request: clients that wait for a transaction ask again and again for what is not there yet. */
+/** One retry per request, because clients that wait for a transaction poll for it before it exists. */
 const DOUBTFUL = { share: 1, floor: 40 }

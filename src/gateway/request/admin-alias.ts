@@ -10,7 +10,7 @@ import {
   type UpstreamRequest,
 } from '../upstream-request.ts'
 
-/** Makes aliases: sends each `admin.alias` to one node, once, and keeps an audit of all calls. */
+/** Creates aliases: sends each `admin.alias` once, to one node, and audits all calls. */
 export interface AliasMaker {
   make(request: UpstreamRequest): Promise<Reply>
 }
@@ -58,7 +58,7 @@ export function createAliasMaker({ next, get, put, hasRoom, store, clock, log }:
       ended('refused', null, null)
       return { kind: 'rejected', rejection, ...NOT_FORWARDED }
     }
-    // The outcome must be recorded even if the caller leaves.
+    // Not cancelled if the caller leaves, because the outcome must be recorded.
     const reply = await next.handle({
       ...request,
       operation: pinned(operation, known, named),
@@ -77,7 +77,7 @@ export function createAliasMaker({ next, get, put, hasRoom, store, clock, log }:
       return reply
     }
     const isUnknown = reply.rejection.kind === 'outcome-unknown'
-    // If the caller repeats the call, the outcome becomes known: a node that already has the alias says so.
+    // Recorded so that a repeated call reveals the outcome: a node that already has the alias reports it.
     if (isUnknown && endpoint !== null && (known === null || known.stale !== null)) {
       put({ ...record, endpoint, stale: { at: record.at, reason: 'unconfirmed' } })
     }
@@ -86,7 +86,7 @@ export function createAliasMaker({ next, get, put, hasRoom, store, clock, log }:
   }
 
   return {
-    /** Calls for the same alias run one after the other: the second one finds the result of the first. */
+    /** Runs calls for the same alias in sequence, so that the second finds the result of the first. */
     async make(request) {
       const params = JSON.parse(request.canonical) as AliasParams
       const key = `${request.network} ${params.alias}`
@@ -109,7 +109,7 @@ function isInForce(known: AliasRecord | null, target: string): known is AliasRec
   return known !== null && known.stale === null && known.target === target
 }
 
-/** Pins the call to the named endpoint, else to the one that has or may have the alias, so that its node reports a conflict. */
+/** Pins the call to the named endpoint, else to one that may have the alias, so that its node reports a conflict. */
 function pinned(
   operation: UpstreamRequest['operation'],
   known: AliasRecord | null,
@@ -120,7 +120,7 @@ function pinned(
   return endpoint === null ? operation : { ...operation, need: { kind: 'endpoint', endpoint } }
 }
 
-/** The node already has the alias: an earlier call with an unknown outcome succeeded. */
+/** Whether the node's error proves that an earlier call succeeded. */
 function confirms(known: AliasRecord | null, target: string, reply: Extract<Reply, { kind: 'error' }>): boolean {
   return (
     known !== null &&
@@ -135,7 +135,7 @@ function provenanceOf({ endpoint, attempts, cache, degraded, nodeMs, nodeId = nu
   return { endpoint, attempts, cache, degraded, nodeMs, nodeId }
 }
 
-/** Replaces a reply by one of the gateway's own errors. */
+/** Replaces a reply with a gateway error and keeps its provenance. */
 export function rejectedAfter(reply: Reply, rejection: GatewayError): Reply {
   return { kind: 'rejected', rejection, ...provenanceOf(reply) }
 }

@@ -5,7 +5,7 @@ import type { Caller, Callers } from './callers.ts'
 import { type NetworkAddresses, readTarget } from './request-target.ts'
 import { type Route, readRoute } from './route.ts'
 
-/** Decides from the head of a request who sent it, for which network and route, and whether it may go on. The first fault is reported. */
+/** Identifies caller, network and route from the request head, and admits the request or reports the first fault. */
 export function admit(req: IncomingMessage, { callers, networks, addresses }: AdmissionRules): Admission {
   const { method = 'GET', headers } = req
   // Until the caller is known, not even the error format of a network is revealed.
@@ -43,11 +43,10 @@ export interface AdmissionRules {
   readonly addresses: NetworkAddresses
 }
 
-/** A network as requests see it. */
 export interface ServedNetwork {
   readonly name: string
   readonly family: Family
-  /** Empty unless it is a MultiversX network. */
+  /** Empty except for MultiversX. */
   readonly shards: readonly number[]
   /** The names that `x-heartline-endpoint` may take. */
   readonly endpoints: ReadonlySet<string>
@@ -97,7 +96,7 @@ function methodsOf(route: Route | GatewayError): string {
   return route.kind === 'rest' ? 'GET, HEAD' : 'POST'
 }
 
-/** A head that another parser could read in another way. */
+/** Rejects a head that another parser could read differently. */
 function headFault(req: IncomingMessage): GatewayError | null {
   if (req.rawHeaders.length > 2 * MAX_HEADERS) return TOO_MANY_HEADERS
   if (!hasOneHost(req)) return NOT_ONE_HOST
@@ -114,7 +113,7 @@ function hasOneHost({ rawHeaders, httpVersion }: IncomingMessage): boolean {
   return hosts === 1 || (hosts === 0 && httpVersion === '1.0')
 }
 
-/** Node decodes chunks, and nothing else (RFC 9112, section 6.1). */
+/** Node decodes no transfer coding except `chunked` (RFC 9112, section 6.1). */
 function isPlainlyFramed({ headers, httpVersion }: IncomingMessage): boolean {
   const coding = headers['transfer-encoding']
   return coding === undefined || (httpVersion === '1.1' && coding.toLowerCase() === 'chunked')

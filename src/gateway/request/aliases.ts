@@ -8,20 +8,20 @@ import { createAliasMaker, rejectedAfter } from './admin-alias.ts'
 import { type AliasRoutes, type RouteTarget, type Surface, UNKNOWN_ROUTE } from './route.ts'
 
 /**
- * The aliases that admin.alias has made, each in the memory of one node. Requests at an alias go to that endpoint alone, and are watched
- * for signs that the node has lost it.
+ * The aliases that admin.alias created, each in the memory of one node. Requests to an alias go to that endpoint only,
+ * and their replies are checked for signs that the node lost the alias.
  */
 export interface Aliases extends UpstreamHandler, AliasRoutes {
-  /** Takes over the records of an earlier run. */
+  /** Loads the records of an earlier run. */
   restore(records: readonly AliasRecord[]): void
-  /** By network and alias, stale ones too. */
+  /** Sorted by network and alias; includes stale aliases. */
   list(): readonly AliasRecord[]
 }
 
 export interface AliasesDeps {
   readonly next: UpstreamHandler
   readonly board: Pick<Board, 'entry'>
-  /** The JSON-RPC path of an endpoint; `null` if there is no such endpoint any more. */
+  /** `null` if the endpoint no longer exists. */
   readonly rpcPathOf: (network: string, endpoint: string) => string | null
   readonly store: { saveAlias(alias: AliasRecord): void; adminCall(call: AdminCall): void }
   readonly clock: Pick<Clock, 'now' | 'monotonic'>
@@ -37,7 +37,7 @@ export function createAliases({ next, board, rpcPathOf, store, clock, log }: Ali
   const get = (network: string, alias: string) => records.get(keyOf(network, alias))
   const maker = createAliasMaker({ next, get, put, hasRoom, store, clock, log })
 
-  /** A stale alias makes room for a new one. */
+  /** Removes a stale alias if the limit is reached. */
   function hasRoom(): boolean {
     if (records.size < MAX_ALIASES) return true
     for (const [key, { stale }] of records) if (stale !== null) return records.delete(key)
@@ -49,7 +49,7 @@ export function createAliases({ next, board, rpcPathOf, store, clock, log }: Ali
     store.saveAlias(record)
   }
 
-  /** The whole path or all of it but `/rpc` must be an alias. */
+  /** Looks up the whole path, then the path without a final `/rpc`. */
   function find(network: string, path: string): { readonly record: AliasRecord; readonly suffix: '' | '/rpc' } | null {
     const whole = get(network, path)
     if (whole !== undefined) return { record: whole, suffix: '' }
@@ -57,7 +57,7 @@ export function createAliases({ next, board, rpcPathOf, store, clock, log }: Ali
     return base === undefined ? null : { record: base, suffix: '/rpc' }
   }
 
-  /** What the alias opens, through other aliases of the same node. */
+  /** Resolves the alias, also through other aliases of the same node. */
   function opened({ network, endpoint, target: first }: AliasRecord, rpcPath: string): OpenedTarget | null {
     let target = first
     for (let step = 0; step < MAX_CHAIN; step++) {
@@ -89,7 +89,7 @@ export function createAliases({ next, board, rpcPathOf, store, clock, log }: Ali
     return { kind: 'alias', surface: target.surface, endpoint, to: { kind: 'path', path: `${EXT}${path}` } }
   }
 
-  /** The node may have restarted a moment ago, unnoticed by the monitor. */
+  /** Checks the reply, because the node may have restarted without the monitor noticing. */
   async function forwardToAlias(request: UpstreamRequest): Promise<Reply> {
     const path = request.to.kind === 'path' ? request.to.path.slice(EXT.length) : ''
     const record = find(request.network, path)?.record
@@ -107,7 +107,7 @@ export function createAliases({ next, board, rpcPathOf, store, clock, log }: Ali
 
   function markStale(record: AliasRecord, reason: StaleReason): void {
     const { network, alias, endpoint, nodeId } = record
-    // It was made again in the meantime.
+    // The alias was created again in the meantime.
     if (get(network, alias) !== record) return
     put({ ...record, stale: { at: clock.now(), reason } })
     log.warn({ network, alias, endpoint, nodeId, reason }, 'an alias is stale')
@@ -148,14 +148,14 @@ const C_CHAIN: ReadonlySet<string> = new Set([
 ])
 const CHAIN_PATH = /^\/ext\/(.+)\/rpc$/
 
-/** Only what the gateway has routes for: health and the network's chain. Never an admin API or `/ws`. */
+/** `null` for everything except health and the network's chain, in particular for admin APIs and `/ws`. */
 function openedTarget(target: string, rpcPath: string): OpenedTarget | null {
   if (target === 'health') return { surface: 'health', suffix: '' }
   if (isChain(target, rpcPath)) return { surface: 'chain', suffix: '/rpc' }
   return target.endsWith('/rpc') && isChain(target.slice(0, -4), rpcPath) ? { surface: 'chain', suffix: '' } : null
 }
 
-/** The chain is the one whose JSON-RPC the endpoint serves. */
+/** Whether `name` is the chain whose JSON-RPC the endpoint serves. */
 function isChain(name: string, rpcPath: string): boolean {
   const [, own = 'bc/C'] = CHAIN_PATH.exec(rpcPath) ?? []
   return name === own || (C_CHAIN.has(own) && C_CHAIN.has(name))
@@ -163,7 +163,7 @@ function isChain(name: string, rpcPath: string): boolean {
 
 const OWN_PATH = /^(?:admin|auth|health|index|info|ipcs|keystore|metrics|vm)(?:\/|$)|(?:^|\/)(?:admin|ws)(?:\/|$)/
 
-/** A path of the node's own APIs is never looked up as an alias. */
+/** Whether the path belongs to the node's own APIs, which are never looked up as aliases. */
 export function isOwnPath(path: string): boolean {
   return OWN_PATH.test(path)
 }
@@ -175,7 +175,7 @@ function lossIn({ nodeId }: AliasRecord, reply: Reply): StaleReason | null {
   return reply.kind === 'rejected' && reply.rejection.kind === 'unknown-route' ? 'lost' : null
 }
 
-/** Unambiguous: names of networks have no spaces. */
+/** Unambiguous, because network names contain no spaces. */
 function keyOf(network: string, alias: string): string {
   return `${network} ${alias}`
 }

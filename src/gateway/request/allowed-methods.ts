@@ -1,6 +1,6 @@
 /**
- * Whether a caller's `methods` allow a method beyond the default list. An entry without `*` allows exactly the method that it names. A
- * wildcard never opens what signs with the node's keys, or administers a node of any client.
+ * Whether a caller's `methods` allow a method beyond the default list. An entry without `*` allows exactly that method.
+ * A wildcard never allows methods that sign with the node's keys or administer a node.
  */
 export function isAllowed(method: string, extraMethods: readonly string[]): boolean {
   return extraMethods.some((allowed) => {
@@ -19,22 +19,22 @@ function isOpenToWildcard(method: string, prefix: string): boolean {
   if (namespace !== namespace.toLowerCase() || SIGNS_OR_CHANGES.test(name)) return false
   if (namespace === 'txpool') return TXPOOL_READS.has(name)
   if (OPEN_NAMESPACES.has(namespace)) return true
-  // The others must at least be named: `debug_*`, `zks_*`.
+  // A wildcard for any other namespace must name it: `debug_*`, `zks_*`.
   if (!prefix.includes('_')) return false
   return namespace === 'debug' ? DEBUG_READS.test(name) : !CLOSED_NAMESPACES.has(namespace)
 }
 
 const OPEN_NAMESPACES: ReadonlySet<string> = new Set(['eth', 'net', 'web3', 'trace', 'ots', 'erigon', 'bor', 'rpc'])
 const TXPOOL_READS: ReadonlySet<string> = new Set(['content', 'contentFrom', 'inspect', 'status'])
-/** Without those that read or write files of the node, or change what it does. */
+/** Excludes methods that read or write files of the node, or change what it does. */
 const DEBUG_READS =
   /^(?:trace(?!.*File)|getRaw|getBadBlocks$|getModifiedAccounts|getAccessibleState$|accountRange$|storageRangeAt$|intermediateRoots$)/
 
-/** In every namespace. Transactions that are signed already (`sendRaw…`) spend none of the node's keys. */
+/** Applies to every namespace. Signed transactions (`sendRaw…`) do not use the node's keys. */
 const SIGNS_OR_CHANGES =
   /^(?:send(?!(?:Private)?Raw)|sign|fill|submit|resend|accounts|requestAccounts|decrypt|encrypt|getEncryptionPublicKey|distribute|import|unlock|lock|set|add|remove|start|stop|new(?!(?:Block|PendingTransaction)?Filter))/i
 
-/** Of geth, erigon, nethermind, besu, reth, quorum, coreth, test nodes and rollups. */
+/** Namespaces of geth, erigon, nethermind, besu, reth, quorum, coreth, test nodes and rollups. */
 const CLOSED_NAMESPACES: ReadonlySet<string> = new Set([
   'account',
   'admin',

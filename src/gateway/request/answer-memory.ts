@@ -1,12 +1,12 @@
 import type { ServerResponse } from 'node:http'
 
 /**
- * Limits the memory of answers that are not with their callers yet: elements of unfinished batches, and large answers that were written
- * but not read. Beyond the limit, slow readers are disconnected: of the caller that holds most, the one that has been reading for longest.
+ * Limits the memory of answers not yet delivered: elements of unfinished batches and large unread answers. Beyond the
+ * limit, disconnects the slowest reader of the caller that holds most.
  */
 export interface AnswerMemory {
   openBatch(): BatchMemory
-  /** An answer was written; it counts until its connection is done with it. */
+  /** Counts a written answer until its response is closed. */
   written(res: ServerResponse, caller: string, bytes: number): void
 }
 
@@ -55,7 +55,7 @@ export function createAnswerMemory({
     count(answer.caller, -answer.bytes)
   }
 
-  /** Disconnects slow readers until `bytes` more fit; never `kept`. */
+  /** Disconnects slow readers, except `kept`, until `bytes` more fit. */
   function makeRoom(bytes: number, kept: ServerResponse | null): boolean {
     for (;;) {
       if (total + bytes <= maxBytes) return true

@@ -15,7 +15,6 @@ export interface Callers {
   shareOf(caller: Caller): string | null
 }
 
-/** A caller as configured. */
 export interface CallerSettings {
   readonly name: string
   readonly endpointId: Secret
@@ -47,22 +46,22 @@ export interface Caller {
 export interface CallerTally {
   /** Each element of a batch counts. */
   requests: number
-  /** Those that the gateway answered with an error of its own. */
+  /** Requests that the gateway answered with its own error. */
   rejected: number
 }
 
-/** Digests of longer ids are not worth their time: no valid id is as long. */
+/** Longer ids are cut before hashing, because no valid id is as long. */
 const MAX_ID_LENGTH = 512
 
 /**
- * Each process has its own salt, so that a guess with a chosen digest prefix cannot be prepared: the table lookup does
- * not show how close a guess is, and the comparison takes the same time for all.
+ * A salt per process prevents guesses with a chosen digest prefix, so the lookup does not reveal how close a guess is.
+ * The comparison takes constant time.
  */
 export function createCallers({ clock }: { readonly clock: Pick<Clock, 'monotonic'> }): Callers {
   const salt = randomBytes(16).toString('hex')
   const unmatched = randomBytes(32)
   let byDigest = new Map<string, { readonly digest: Buffer; readonly caller: Caller }>()
-  /** Valid ids only: no wrong id is ever faster than another. Saves 4 µs a request. */
+  /** Holds only valid ids, so that no wrong id is faster than another. Saves 4 µs per request. */
   let validIds = new Map<string, Caller>()
   let list: readonly Caller[] = []
 
@@ -116,7 +115,7 @@ function callerOf(of: CallerSettings, before: Caller | undefined, clock: Pick<Cl
 /** The rate limit of one caller: a token bucket of `requests`, refilled in `perMs`. */
 export interface RateLimiter {
   readonly limit: RateLimit
-  /** 0 if `count` requests are admitted, and counted; else the milliseconds until they would be. */
+  /** Returns 0 and counts the requests if they are admitted, else the milliseconds until they would be. */
   take(count: number): number
   /** Requests that were counted but not made. */
   giveBack(count: number): void

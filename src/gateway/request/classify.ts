@@ -15,7 +15,7 @@ import {
 } from './params.ts'
 import type { RouteTarget, Surface } from './route.ts'
 
-/** Decides what a call does and whether its caller may make it at this target. `adminEnabled`: the gateway allows admin callers. */
+/** Classifies a call and checks whether its caller may make it. `adminEnabled`: the gateway allows admin callers. */
 export function classifyCall(
   call: Call,
   caller: Caller,
@@ -38,7 +38,7 @@ export function classifyCall(
 
 export interface UnclassifiedRequest {
   readonly family: Family
-  /** That of the route, or of the target of the alias. */
+  /** The surface of the route, or of the alias's target. */
   readonly surface: Surface
   readonly call: Call
   /** The caller's `methods`. */
@@ -46,7 +46,7 @@ export interface UnclassifiedRequest {
   readonly adminAllowed: boolean
 }
 
-/** A method of another surface is unknown. */
+/** Rejects methods of another surface as unknown. */
 export function classify({
   family,
   surface,
@@ -63,7 +63,7 @@ export function classify({
   return {
     kind: 'operation',
     operation: extraOperation(call.method, call.params),
-    // Many methods share this operation.
+    // The text includes the method, because many methods share this operation.
     canonical: `${call.method} ${call.params ?? '[]'}`,
   }
 }
@@ -85,8 +85,8 @@ const DEFAULT_LIST: Readonly<Record<Surface, ReadonlyMap<string, ReadParams>>> =
 }
 
 /**
- * The names that a caller's `methods` can add: `namespace_method` of the chain and `health.method`. None of the admin API, which also
- * reads the node's database and configuration; none of `rpc.*`, which is reserved (JSON-RPC 2.0, section 4.3).
+ * Names that a caller's `methods` can add: `namespace_method` and `health.method`. The admin API is excluded because it
+ * also reads the node's database and configuration, `rpc.*` because it is reserved (JSON-RPC 2.0, section 4.3).
  */
 const EXTRA_METHOD: Readonly<Record<Surface, RegExp>> = {
   chain: /^[A-Za-z][A-Za-z0-9]{0,31}_[A-Za-z0-9_]{1,99}$/,

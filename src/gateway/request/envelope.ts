@@ -14,8 +14,8 @@ import {
 import type { Call } from '../upstream-request.ts'
 
 /**
- * Reads the envelopes of JSON-RPC 2.0 requests and leaves their params as they are. The body must be one JSON text in UTF-8 without
- * byte order mark. A repeated member is rejected, since nodes differ in which one they take.
+ * Reads the envelopes of JSON-RPC 2.0 requests and keeps their params as text. The body must be UTF-8 without byte
+ * order mark. Repeated members are rejected, because nodes differ in which one they use.
  */
 export function readBody(body: Buffer, { batchLimit, maxDepth = MAX_DEPTH }: BodyLimits): Body {
   if (!isUtf8(body)) return NOT_UTF8
@@ -56,7 +56,6 @@ function readBatch(scan: Scan, start: number, batchLimit: number, maxDepth: numb
     return skipBlank(scan, here + 1) === scan.length ? EMPTY_BATCH : unparsable(MALFORMED)
   }
   for (;;) {
-    // The rest is not worth reading.
     if (entries.length === batchLimit) {
       return {
         kind: 'rejected',
@@ -81,7 +80,7 @@ const BRACE = 123
 const QUOTE = 34
 
 const NAMES = [Buffer.from('jsonrpc'), Buffer.from('id'), Buffer.from('method'), Buffer.from('params')]
-/** The spans of the current entry's members, in this order. */
+/** Spans of the current entry's members, in the order of `NAMES`. */
 const spans = new Int32Array(2 * NAMES.length + 1)
 const [JSONRPC, ID, METHOD, PARAMS] = [0, 2, 4, 6] as const
 

@@ -1,10 +1,9 @@
 import type { Need, Operation } from '../../core/routing/operation.ts'
 
 /**
- * How a method beyond the default list is sent. A read may be sent to a second endpoint when the first fails or is late. Only methods
- * that change nothing and need nothing that lives on one node count as reads. Everything else is sent once: writes (a second node
- * would answer `eth_sendRawTransaction` with "already known"), filters and subscriptions, expensive methods (`debug_*`, `trace_*`)
- * and unknown ones.
+ * Decides how a method beyond the default list is sent. Only methods that change nothing and depend on no single node
+ * are reads, which may be retried. Others (writes, filters, subscriptions, `debug_*`, `trace_*`, unknown) are sent
+ * once: a second node would answer `eth_sendRawTransaction` with "already known".
  */
 export function extraOperation(method: string, params: string | null): Operation {
   if (FOUND_BY_HASH.has(method)) return READ_BY_HASH
@@ -18,7 +17,7 @@ const ANY: Need = { kind: 'any' }
 const LATEST: Need = { kind: 'latest', shard: null }
 const HASH: Need = { kind: 'hash', shard: null }
 const SENT_ONCE: Operation = { name: 'other', need: ANY, isRead: false, absenceIsDoubtful: false }
-/** One node may have it before another. */
+/** One node may have the block or transaction before another. */
 const READ_BY_HASH: Operation = { name: 'other', need: HASH, isRead: true, absenceIsDoubtful: true }
 
 const FOUND_BY_HASH: ReadonlySet<string> = new Set([
@@ -54,7 +53,7 @@ const OTHER_READS: ReadonlySet<string> = new Set([
   'eth_getActiveRulesAt',
 ])
 
-/** These live on one node, whatever their names say. */
+/** Their state lives on one node, so they are not plain reads. */
 const NO_PLAIN_GETS: ReadonlySet<string> = new Set(['eth_getFilterChanges', 'eth_getFilterLogs', 'eth_getWork'])
 
 function isPlainGet(method: string): boolean {
@@ -88,12 +87,12 @@ const BLOCK_PARAMS: ReadonlyMap<string, number | 'filter'> = new Map<string, num
   ['eth_maxPriorityFeePerGas', 1],
 ])
 
-/** Longer params carry a contract and nearly always mean `latest`: not worth parsing. */
+/** Longer params carry a contract and nearly always mean `latest`, so they are not parsed. */
 const MAX_PARSED_PARAMS = 131_072
 
 /**
- * The block that a call is about, as far as it decides which endpoints can answer: `eth_call` of `latest` right after a receipt needs a
- * node that has the receipt's block. Invalid params are left to the nodes.
+ * The block that an endpoint needs to answer a call: `eth_call` of `latest` right after a receipt needs the receipt's
+ * block. Invalid params are left to the nodes.
  */
 export function readBlockNeed(method: string, params: string | null): Need {
   const position = BLOCK_PARAMS.get(method)

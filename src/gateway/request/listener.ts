@@ -16,9 +16,9 @@ import { gatewayError, rpcErrorWithoutId } from '../errors.ts'
 export interface Listener {
   /** Rejects if the address cannot be bound. */
   listen(): Promise<{ readonly host: string; readonly port: number }>
-  /** For new connections; open ones keep theirs. */
+  /** Applies to new connections; open ones keep their certificate. */
   useCertificate(certificate: Certificate): void
-  /** Accepts no more connections, lets requests in flight finish for up to `graceMs`, and resolves when no connection is left. */
+  /** Stops accepting, waits up to `graceMs` for requests in flight, and resolves when no connection is left. */
   close(graceMs: number, isIdle: () => boolean): Promise<void>
   readonly closing: boolean
 }
@@ -32,30 +32,30 @@ export interface ListenerDeps {
 
 export interface ListenerOptions {
   readonly host: string
-  /** 0 for any free one. */
+  /** 0 for any free port. */
   readonly port: number
   readonly tls: Certificate | null
-  /** A connection without traffic is closed after this time; must leave room for the slowest answer. */
+  /** Connections without traffic are closed after this time; must exceed the time of the slowest answer. */
   readonly idleTimeoutMs: number
   readonly timeouts?: ArrivalTimeouts
   readonly maxConnections?: number
 }
 
-/** Until when the headers and the whole request must have arrived, and how often that is checked. */
+/** Timeouts for the headers and for the whole request, and the interval at which they are checked. */
 export interface ArrivalTimeouts {
   readonly headersMs: number
   readonly requestMs: number
   readonly checkEveryMs: number
 }
 
-/** PEM texts. */
+/** In PEM format. */
 export interface Certificate {
   readonly cert: string | Buffer
   readonly key: string | Buffer
 }
 
 const TIMEOUTS: ArrivalTimeouts = { headersMs: 8000, requestMs: 10_000, checkEveryMs: 1000 }
-/** Admission rejects a request without Host: Node would do so without a body. */
+/** `requireHostHeader` is off because Node would reject without a body; admission rejects instead. */
 const LIMITS: ServerOptions = {
   keepAliveTimeout: 65_000,
   maxHeaderSize: 16_384,
@@ -64,9 +64,9 @@ const LIMITS: ServerOptions = {
 }
 const CLOSING_CHECK_MS = 250
 const MAX_REQUESTS_PER_SOCKET = 100_000
-/** Each takes a file descriptor and some 10 KB. */
+/** Each connection takes a file descriptor and about 10 KB. */
 const MAX_CONNECTIONS = 8192
-/** Connections to be accepted. Beyond it, a burst of callers waits a second for TCP to try again. */
+/** Connections that wait to be accepted. Beyond this, callers wait a second until TCP retries. */
 const BACKLOG = 2048
 const TLS = { minVersion: 'TLSv1.2', handshakeTimeout: 8000 } as const
 
@@ -83,13 +83,13 @@ export function createListener({ options, clock, onRequest }: ListenerDeps): Lis
     tls === null
       ? createServer(limits, onPlainRequest)
       : createSecureServer({ ...limits, ...TLS, cert: tls.cert, key: tls.key }, onPlainRequest)
-  // Beyond a limit, Node 20 drops headers silently and Node 24 rejects the request in its own words: admission counts instead.
+  // No limit here: Node 20 drops excess headers silently and Node 24 sends its own error, so admission counts them.
   server.maxHeadersCount = 0
   server.maxRequestsPerSocket = MAX_REQUESTS_PER_SOCKET
   server.maxConnections = maxConnections
   // Idle connections must not keep new callers out.
   server.on('drop', () => server.closeIdleConnections())
-  // A caller that does not read its answer holds its memory.
+  // A caller that does not read its answer would keep the memory occupied.
   server.setTimeout(options.idleTimeoutMs, (socket: Socket) => socket.destroy())
   server.on('checkContinue', (req: IncomingMessage, res: ServerResponse) => begin(req, res, true))
   // Other expectations are ignored (RFC 9110, section 10.1.1); Node would answer 417 without a body.
@@ -128,7 +128,7 @@ export function createListener({ options, clock, onRequest }: ListenerDeps): Lis
       return new Promise((resolve) => {
         let left = graceMs
         let timer: Timer
-        // A closing Node server times no connection out, and takes one that has sent nothing for busy.
+        // A closing Node server times out no connections and treats one that has sent nothing as busy.
         const check = () => {
           left -= CLOSING_CHECK_MS
           if (left <= 0 || isIdle()) server.closeAllConnections()
@@ -148,7 +148,7 @@ export function createListener({ options, clock, onRequest }: ListenerDeps): Lis
 /** The response to the last request of a connection; responses to earlier requests are sent before it. */
 const LAST_RESPONSE = Symbol('last response')
 const IS_REJECTED = Symbol('is rejected')
-/** The response that must be sent first. */
+/** The response that must be sent before this one. */
 const PREVIOUS = Symbol('previous')
 
 interface CallerSocket extends Socket {
@@ -172,7 +172,7 @@ function trackResponse(socket: CallerSocket, response: QueuedResponse): void {
   }
 }
 
-/** When a caller leaves, Node 20 closes only the response whose turn it is: the others would count as in flight for ever. */
+/** Closes all pending responses of a caller that left. Node 20 closes only the first, so the others would never end. */
 function closeResponses(socket: CallerSocket): void {
   for (let response = socket[LAST_RESPONSE] ?? null; response !== null && !response.closed; ) {
     const previous: QueuedResponse | null = response[PREVIOUS] ?? null
@@ -181,13 +181,13 @@ function closeResponses(socket: CallerSocket): void {
   }
 }
 
-/** A request that is no HTTP, too slow or too large. The socket may be half closed. */
+/** Rejects a request that is not HTTP, too slow or too large. The socket may be half closed. */
 function rejectUnparsable(error: Error & { code?: string }, socket: CallerSocket): void {
   if (error.code === 'ECONNRESET' || socket.destroyed || !socket.writable) return void socket.destroy()
   rejectInTurn(socket, unparsableResponse(error.code))
 }
 
-/** After the pending responses, since a caller that pipelines matches responses to requests by their order. */
+/** Sends `response` after the pending ones, because pipelining callers match responses to requests by order. */
 function rejectInTurn(socket: CallerSocket, response: string): void {
   if (socket[IS_REJECTED]) return
   socket[IS_REJECTED] = true
@@ -219,7 +219,7 @@ const NO_TUNNEL = rawResponse(
   'allow: POST, GET, HEAD\r\n',
 )
 
-/** A whole response that ends its connection. */
+/** A complete HTTP response that closes its connection. */
 function rawResponse(status: string, kind: RejectionReason, message: string, headers = ''): string {
   const body = rpcErrorWithoutId(gatewayError(kind, message))
   return `HTTP/1.1 ${status}\r\ncontent-type: application/json\r\n${headers}content-length: ${body.length}\r\nconnection: close\r\n\r\n${body}`

@@ -4,10 +4,10 @@ import { openScan, scanObject, skipBlank } from '../json-scan.ts'
 import type { ClassifiedRequest } from '../upstream-request.ts'
 import { isOwnPath } from './aliases.ts'
 
-/** Checks the params of one method: `text` is the JSON text of an array or an object. An error names the wrong member. */
+/** Checks the params of one method, given as the JSON text of an array or object. Errors name the invalid member. */
 export type ReadParams = (text: string | null) => ClassifiedRequest | GatewayError
 
-/** No params: absent, as viem leaves them, or `[]`, as ethers and web3 send them. */
+/** Accepts missing params (viem) and `[]` (ethers, web3). */
 export function noParams(name: OperationName, need: Need): ReadParams {
   const classified = operationOf({ name, need, isRead: true, absenceIsDoubtful: false }, '[]')
   return (text) => {
@@ -44,8 +44,8 @@ export const readTransactionByHash: ReadParams = (text) => {
 }
 
 /**
- * `health.*`: nothing, or `{"tags": […]}`, alone or as the only element of an array (gorilla/rpc accepts both). avalanchego's own Go
- * client sends null for no tags.
+ * `health.*`: no params, or `{"tags": […]}`, also as the only element of an array, since gorilla/rpc accepts both.
+ * avalanchego's Go client sends null for no tags.
  */
 export function healthParams(name: OperationName): ReadParams {
   const operation: Operation = { name, need: ANY, isRead: true, absenceIsDoubtful: false }
@@ -100,14 +100,14 @@ const TRANSACTION_BY_HASH: Operation = {
   isRead: true,
   absenceIsDoubtful: true,
 }
-/** Sent once: the node answers a repetition with an error. */
+/** Sent once, because the node answers a repetition with an error. */
 const ALIAS: Operation = { name: 'admin.alias', need: ANY, isRead: false, absenceIsDoubtful: false }
 
 /** An execution-apis `uint`: no leading zeros. Nodes accept capitals too. */
 const QUANTITY = /^0x(?:0|[1-9a-fA-F][0-9a-fA-F]{0,13})$/
 const HASH_TEXT = /^0x[0-9a-fA-F]{64}$/
 
-/** Up to 2^53 - 1, the largest exact number; no chain will be as high. */
+/** Limited to 2^53 - 1, the largest exact integer. */
 function readHeight(text: string): number | null {
   if (!QUANTITY.test(text)) return null
   const height = Number(text)
@@ -119,7 +119,7 @@ const MAX_PATH_BYTES = 512
 const PATH = /^[A-Za-z0-9][A-Za-z0-9._-]*(?:\/[A-Za-z0-9._-]+)*$/
 const PLAIN_PATH = `must be a plain path of at most ${MAX_PATH_BYTES} bytes: segments of letters, digits and . _ - with / between`
 
-/** A path that every reader understands alike: no escapes, no empty, `.` or `..` segments, none of gorilla/mux's `{…}`. */
+/** Allows only paths that all parsers read alike: no escapes, no empty, `.` or `..` segments, no gorilla/mux `{…}`. */
 function isPlainPath(text: string): boolean {
   return text.length <= MAX_PATH_BYTES && PATH.test(text) && !/(?:^|\/)\.\.?(?:\/|$)/.test(text)
 }
@@ -141,8 +141,8 @@ const HEALTH_MEMBERS = [Buffer.from('tags')]
 const ALIAS_MEMBERS = [Buffer.from('endpoint'), Buffer.from('alias')]
 
 /**
- * The arguments object as Go's decoder reads it; `none` for `[]`; `null` for anything else, also for other or repeated members: Go
- * takes `Alias` for `alias`, and the last of two.
+ * The arguments object; `none` for `[]`; `null` if invalid. Unknown and repeated members are invalid, because Go's
+ * decoder reads `Alias` as `alias` and takes the last of two.
  */
 function argumentOf(text: string, members: readonly Buffer[]): Record<string, unknown> | 'none' | null {
   const params: unknown = JSON.parse(text)
@@ -157,7 +157,7 @@ function argumentOf(text: string, members: readonly Buffer[]): Record<string, un
   return spans.at(-1) === 0 && spans.every((offset) => offset >= 0) ? (args as Record<string, unknown>) : null
 }
 
-/** The limit of the whole request, which params are part of. */
+/** The depth limit of the whole request. */
 const MAX_DEPTH = 64
 
 function bad(message: string): GatewayError {

@@ -18,7 +18,7 @@ export async function rejectRequest(
   const { req, res, awaitsContinue, rules } = exchange
   const { kind, retryAfterMs, allow } = rejection
   recorder.rejected(caller, network, kind, 1)
-  // A proxy may disagree on where a malformed request ends (smuggling).
+  // Closes, because a proxy may disagree about where a malformed request ends (request smuggling).
   const closes = exchange.headers.closes === true || kind === 'no-request'
   const headers = { ...exchange.headers, provenance: NOT_FORWARDED, retryAfterMs, allow, closes }
   const isRest = format === 'rest'
@@ -37,7 +37,7 @@ export async function rejectRequest(
 
 const SMALL_BODY = 16 * 1024
 
-/** One request on its way through the gateway, with the rules that were in force when it came. */
+/** A request and its response, with the rules in force when it arrived. */
 export interface Exchange {
   readonly req: IncomingMessage
   readonly res: ServerResponse

@@ -4,8 +4,8 @@ import { FairShare } from '../../core/fair-share.ts'
 import type { Caller, Callers } from './callers.ts'
 
 /**
- * Collects a body: `too-large` as soon as it is known to exceed `limit`, `overloaded` if its caller's share of the memory for incoming
- * bodies is used up, `gone` if the caller leaves.
+ * Receives a body. Resolves to `too-large` once it exceeds `limit`, `overloaded` if the caller's share of memory for
+ * bodies is exhausted, `gone` if the caller leaves.
  */
 export function receiveBody(
   req: IncomingMessage,
@@ -39,7 +39,7 @@ export function receiveBody(
 
 export type BodyFailure = 'too-large' | 'overloaded' | 'gone'
 
-/** The memory for bodies that are being received, shared by callers. All requests without a valid endpoint_id have one small share. */
+/** Memory for bodies being received, shared by callers. Requests without a valid endpoint_id have one small share. */
 export class BodyMemory {
   readonly #callers: Pick<Callers, 'shareOf'>
   readonly #known = new FairShare(64 * 2 ** 20)
@@ -84,8 +84,8 @@ const LINGER_MS = 1000
 const LINGER_BYTES = 4 * 2 ** 20
 
 /**
- * Ends the connection after an answer that was written before the whole body arrived. The rest of the body is read for a while: closing
- * a connection with unread data resets it, and the answer would be lost.
+ * Closes the connection after an answer that was written before the body arrived. Reads the rest of the body for a
+ * while, because closing with unread data resets the connection and loses the answer.
  */
 export function closeAfterBody(req: IncomingMessage, res: ServerResponse, clock: Pick<Clock, 'after'>): void {
   let left = LINGER_BYTES

@@ -15,9 +15,9 @@ import { frame, frameBatch, NOT_FORWARDED, type ResponseBody, rejectCalls, type 
 import { readRest } from './rest-target.ts'
 import { type AliasRoutes, isRouteTarget, type RouteTarget, type RpcRoute, routeTargetOf } from './route.ts'
 
-/** From an admitted request to its answer. */
+/** Answers admitted requests: parses them, forwards each call and builds the response. */
 export interface RequestHandler {
-  /** `no-content` if there were only notifications. */
+  /** `no-content` if the request holds only notifications. */
   rpc(request: AdmittedRequest, route: RpcRoute, body: Buffer): Promise<Answer | 'no-content'>
   rest(request: AdmittedRequest, rest: string, query: string | null): Promise<Answer>
 }
@@ -25,14 +25,14 @@ export interface RequestHandler {
 export interface AdmittedRequest {
   readonly caller: Caller
   readonly network: ServedNetwork
-  /** The caller whose share of calls and connections it uses; `null` if no other caller is configured. */
+  /** Whose share of calls and connections the request uses; `null` if only one caller is configured. */
   readonly share: string | null
   readonly rules: { readonly admin: boolean; readonly timeoutMs: number; readonly batchLimit: number }
-  /** Aborts when the caller leaves. */
+  /** Aborts when the caller disconnects. */
   readonly signal: CancelSignal
   /** On the monotonic clock. */
   readonly receivedAt: number
-  /** The endpoint that `x-heartline-endpoint` names. */
+  /** From `x-heartline-endpoint`. */
   readonly pinned: string | null
   /** From `x-heartline-height`: the highest block that the caller has seen elsewhere. */
   readonly minHeight: number | null
@@ -56,13 +56,12 @@ export interface RequestHandlerDeps {
   readonly log: Log
 }
 
-/** Elements of one batch that are sent at once. */
 const BATCH_CONCURRENCY = 16
 
 export function createRequestHandler(deps: RequestHandlerDeps): RequestHandler {
   const { upstream, aliases, calls, answerMemory, recorder, clock, log } = deps
 
-  /** A bug must not leave a caller without an answer. */
+  /** Catches every error, so that a bug does not leave a caller without an answer. */
   async function forward(
     request: AdmittedRequest,
     { operation, canonical }: ClassifiedRequest,
@@ -118,13 +117,13 @@ export function createRequestHandler(deps: RequestHandlerDeps): RequestHandler {
       return call.isNotification ? null : answer
     }
     const { name, isRead } = classified.operation
-    // A read without an answer would only cost a node time.
+    // A read whose answer is discarded would only load a node.
     if (call.isNotification && isRead) {
       recorder.ended(caller, network, name, 'answered', startedAt, null)
       return null
     }
     const reply = await forward(request, classified, target.to, call)
-    // No handler answers a call with a REST reply.
+    // Unreachable: no handler answers a call with a REST reply.
     if (reply.kind === 'rest') return rejectCall(request, call.id, INTERNAL_ERROR, name, startedAt)
     if (!call.isNotification && memory?.take(sizeOf(reply)) === false) {
       recorder.ended(caller, network, name, ANSWER_TOO_LARGE.kind, startedAt, reply)
@@ -175,7 +174,8 @@ export function createRequestHandler(deps: RequestHandlerDeps): RequestHandler {
         return (await answerEntry(request, body.entry, target, receivedAt, null)) ?? 'no-content'
       const overLimit = overRateLimit(caller, body.entries.length)
       if (overLimit !== null) return rejectAll(request, body, overLimit)
-      // The request itself is counted already. A batch may exceed the limit once, or large ones would never be accepted.
+      // The request itself is counted. A batch may exceed the limit once, since a large one would never fit
+      // otherwise.
       const more = body.entries.length - 1
       if (!calls.mayTake(share)) return rejectAll(request, body, OVERLOADED)
       calls.take(share, more)
@@ -197,7 +197,7 @@ export function createRequestHandler(deps: RequestHandlerDeps): RequestHandler {
       }
       const reply = await forward(request, classified, classified.to, null)
       const { name } = classified.operation
-      // No handler answers a REST request with a JSON-RPC reply.
+      // Unreachable: no handler answers a REST request with a JSON-RPC reply.
       if (reply.kind === 'result' || reply.kind === 'error') {
         recorder.ended(caller, network, name, INTERNAL_ERROR.kind, receivedAt, null)
         return rejectedRest(INTERNAL_ERROR, NOT_FORWARDED)
@@ -236,13 +236,13 @@ function outcomeOf(reply: Reply, { signal }: AdmittedRequest): RequestOutcome {
       return reply.status < 400 ? 'answered' : 'node-error'
     case 'rejected': {
       const { kind } = reply.rejection
-      // A failure that the caller caused by leaving is none; a write that may have been done stays on record.
+      // A request that failed because its caller left counts as cancelled, unless a write may have been executed.
       return signal.aborted && kind !== 'outcome-unknown' ? 'cancelled' : kind
     }
   }
 }
 
-/** The error for a batch that exceeds its caller's rate limit; its first element has been counted already. */
+/** Checks a batch against its caller's rate limit; admission has already counted its first element. */
 function overRateLimit({ rateLimiter }: Caller, count: number): GatewayError | null {
   if (rateLimiter === null) return null
   const { requests, perMs } = rateLimiter.limit
@@ -253,7 +253,7 @@ function overRateLimit({ rateLimiter }: Caller, count: number): GatewayError | n
   return { ...rateLimited(waitMs), message: `rate limit reached: a batch may hold at most ${requests} requests` }
 }
 
-/** avalanchego answers `{}` since v1.7.14; clients expect the `success` of the versions before. */
+/** avalanchego answers `{}` since v1.7.14, but clients expect `success` as in earlier versions. */
 function asSuccess(result: Buffer): Buffer | string {
   return result.toString('latin1').replace(/\s/g, '') === '{}' ? '{"success":true}' : result
 }

@@ -16,15 +16,15 @@ export interface RequestRecorder {
     startedAt: number,
     reply: Reply | null,
   ): void
-  /** A whole request of so many calls was rejected. */
+  /** A whole request with this many calls was rejected. */
   rejected(caller: Caller | null, network: ServedNetwork | null, reason: RejectionReason, calls: number): void
 }
 
-/** Every method is called for each request and must cost next to nothing. */
+/** Called for each request, so every method must be cheap. */
 export interface GatewayMetrics {
   /**
-   * `durationMs` from the first byte of the request to its answer, `overheadMs` without the time spent waiting for nodes; both are
-   * `null` if the request was rejected before it was handled.
+   * `durationMs` runs from the first byte to the answer, `overheadMs` excludes waiting for nodes; both are `null` if
+   * the request was rejected before it was handled.
    */
   answered(
     network: string,
@@ -36,11 +36,9 @@ export interface GatewayMetrics {
   ): void
   /** The gateway rejected a request itself; `network` is `null` if unknown. */
   rejected(network: string | null, reason: RejectionReason): void
-  /** A cacheable request was looked up in the cache. */
   cacheLookup(network: string, result: 'hit' | 'miss'): void
   /** No endpoint was healthy, and the least unhealthy one answered. */
   degraded(network: string): void
-  /** The number of requests in flight changed. */
   inFlight(network: string, by: 1 | -1): void
 }
 

@@ -1,12 +1,12 @@
 import { type GatewayError, gatewayError } from '../errors.ts'
 import { UNKNOWN_ROUTE } from './route.ts'
 
-/** No route is longer than a few hundred characters: an alias has at most 512, an `endpoint_id` 128. */
+/** Far above the longest route: an alias has at most 512 characters, an `endpoint_id` 128. */
 const MAX_TARGET = 8192
 
 /**
- * Splits a request target strictly: nothing is decoded, cut or normalised, because two readers that understand a path differently are a
- * way around a rule. A character outside the plain alphabet of our routes is rejected from every caller.
+ * Splits a request target without decoding, trimming or normalising it, because parsers that read a path differently
+ * can be used to bypass rules. Characters that no route needs are rejected from every caller.
  */
 export function readTarget(
   url: string,
@@ -35,13 +35,10 @@ export interface NetworkAddresses {
   readonly hosts: ReadonlyMap<string, string>
 }
 
-/** The parts of a request target. Only its characters are checked so far. */
+/** The parts of a request target, of which only the characters have been checked. */
 export interface RequestTarget {
   readonly kind: 'target'
-  /**
-   * `null` if there is no such network. The `endpoint_id` is looked up all the same: only a caller with a valid one may learn which
-   * networks exist.
-   */
+  /** `null` if unknown. The `endpoint_id` is checked even then: only valid callers may learn which networks exist. */
   readonly network: string | null
   readonly endpointId: string
   /** The path after the `endpoint_id`: '', '/' or a path such as `/ext/health`, exactly as sent. */
@@ -51,8 +48,8 @@ export interface RequestTarget {
 }
 
 /**
- * `at` is where the `endpoint_id` begins. Only the last segment can be empty here, and no query contains a `/`. A trailing slash is
- * accepted after the `endpoint_id` only, where people and libraries put it after a base URL.
+ * `at` is the offset of the `endpoint_id`. Only the last segment can be empty here, and no query contains `/`. A
+ * trailing slash is accepted only after the `endpoint_id`, where libraries append it to a base URL.
  */
 function targetAt(
   url: string,
@@ -82,7 +79,7 @@ function alphabet(others: string): Uint8Array {
   return table
 }
 
-/** The offset where the path ends; -1 unless it is `/` and plain segments: no `.` or `..`, and only the last may be empty. */
+/** The end offset of the path; -1 if a segment is `.` or `..`, has other characters, or is empty but not the last. */
 function plainPathEnd(url: string): number {
   if (url.charCodeAt(0) !== SLASH) return -1
   let segment = 1

@@ -3,7 +3,7 @@ import { type GatewayError, rpcError } from '../errors.ts'
 import type { Provenance } from '../upstream-request.ts'
 import type { Body, Entry } from './envelope.ts'
 
-/** Writes a whole response with a JSON body, large ones no faster than the caller reads. With `lingers` the response is not ended. */
+/** Writes a JSON response, large ones no faster than the caller reads. `lingers` leaves the response open. */
 export async function respond(
   res: ServerResponse,
   status: number,
@@ -30,7 +30,7 @@ export function byteLength(body: ResponseBody): number {
   return body.reduce((bytes, piece) => bytes + Buffer.byteLength(piece), 0)
 }
 
-/** Resolves when more can be written, or when the caller has left. */
+/** Resolves when more can be written or the caller has left. */
 function drained(res: ServerResponse): Promise<void> {
   if (res.destroyed) return Promise.resolve()
   return new Promise((resolve) => {
@@ -44,7 +44,7 @@ function drained(res: ServerResponse): Promise<void> {
   })
 }
 
-/** Pieces that are written one after the other: a node's own bytes, and text around them. */
+/** Pieces written in order: a node's own bytes and the text around them. */
 export type ResponseBody = readonly (Buffer | string)[]
 
 export interface ResponseHeaders {
@@ -55,21 +55,20 @@ export interface ResponseHeaders {
   readonly origin: string | null
   readonly retryAfterMs?: number | undefined
   readonly allow?: string | undefined
-  /** The connection ends with this response. */
+  /** The connection is closed after this response. */
   readonly closes?: boolean
 }
 
 /** The provenance of an answer, or of all elements of a batch together. */
 export type Summary = Pick<Provenance, 'endpoint' | 'attempts' | 'cache' | 'degraded' | 'height' | 'staleMs'>
 
-/** No endpoint was asked. */
 export const NOT_FORWARDED: Summary = { endpoint: null, attempts: 0, cache: 'none', degraded: false }
 
 const MAX_TEXT = 4096
 /** A larger body is not worth a copy. */
 const MAX_COPIED = 65_536
 
-/** As text a small body leaves in one piece with the headers; only if all of its characters have one byte. */
+/** Sends a small body as text, which Node writes together with the headers; only if every character is one byte. */
 function endWithText(res: ServerResponse, body: ResponseBody, length: number): void {
   let text = ''
   for (const piece of body) text += typeof piece === 'string' ? piece : piece.toString('latin1')
@@ -84,7 +83,7 @@ function joined(body: ResponseBody, length: number): Buffer {
   return bytes
 }
 
-/** A response without content: to notifications and preflight requests. */
+/** Responds with 204, to notifications and preflight requests. */
 export function respondEmpty(res: ServerResponse, headers: ResponseHeaders, others: readonly string[] = []): void {
   if (res.destroyed) return
   res.writeHead(204, headerList([...others], headers))
@@ -115,7 +114,6 @@ function headerList(list: string[], headers: ResponseHeaders): string[] {
   return list
 }
 
-/** The headers of a CORS preflight response. */
 export function preflightHeaders(allow: string): readonly string[] {
   return [
     'access-control-allow-methods',
@@ -130,7 +128,7 @@ export function preflightHeaders(allow: string): readonly string[] {
 /** Keeps the header of a batch short. */
 const MAX_ENDPOINTS = 8
 
-/** All endpoints and attempts of a batch, the highest height and age; `hit` if everything that can be cached was. */
+/** Summarises a batch: all endpoints and attempts, highest height and age, `hit` only if every cacheable call hit. */
 export function summaryOf(parts: readonly Summary[]): Summary {
   const endpoints = new Set<string>()
   let attempts = 0
@@ -163,7 +161,7 @@ export function frameBatch(responses: readonly ResponseBody[]): ResponseBody {
   return ['[', ...responses.flatMap((response, at) => (at === 0 ? response : [',', ...response])), ']']
 }
 
-/** The same error for every call of a body, under its own id. All calls without an id together get one, under `null`. */
+/** The same error for every call, under its own id. If all calls are notifications, one error under `null`. */
 export function rejectCalls(body: Body, rejection: GatewayError): ResponseBody {
   const error = rpcError(rejection)
   if (body.kind === 'rejected') return frame('null', 'error', error)

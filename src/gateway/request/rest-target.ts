@@ -4,7 +4,7 @@ import type { ClassifiedRequest, UpstreamPath } from '../upstream-request.ts'
 import { isAllowed } from './allowed-methods.ts'
 import { UNKNOWN_ROUTE } from './route.ts'
 
-/** Reads the routes of a MultiversX proxy (mx-chain-proxy-go, api/groups) and gives each request one spelling. */
+/** Parses the routes of a MultiversX proxy (mx-chain-proxy-go, api/groups) and gives each request one spelling. */
 export function readRest({ rest, query, shards, extraMethods }: RestTarget): RestRequest | GatewayError {
   const [, group, second, third, fourth, ...more] = rest.split('/')
   if (group === 'block' && fourth !== undefined && more.length === 0) {
@@ -18,7 +18,6 @@ export function readRest({ rest, query, shards, extraMethods }: RestTarget): Res
   return extraRoute(rest, query, extraMethods)
 }
 
-/** A REST request that may be forwarded. */
 export interface RestRequest extends ClassifiedRequest {
   readonly to: Extract<UpstreamPath, { readonly kind: 'path' }>
 }
@@ -27,7 +26,6 @@ export interface RestRequest extends ClassifiedRequest {
 export interface RestTarget {
   readonly rest: string
   readonly query: string | null
-  /** The shards of the network. */
   readonly shards: readonly number[]
   /** The caller's `methods`; those that begin with `GET ` are routes. */
   readonly extraMethods: readonly string[]
@@ -75,7 +73,7 @@ function networkStatus(shardText: string, query: string | null, shards: readonly
   return restRequest(operation, `/network/status/${shard}`, '/network/status')
 }
 
-/** Sent to proxies only: which shard's observer could answer is not known. */
+/** Sent only to proxies, because the shard whose observer could answer is unknown. */
 function extraRoute(rest: string, query: string | null, extraMethods: readonly string[]): RestRequest | GatewayError {
   if (!isAllowed(`GET ${rest}`, extraMethods)) return UNKNOWN_ROUTE
   return restRequest(OTHER, query === null ? rest : `${rest}?${query}`, null)
@@ -105,10 +103,10 @@ function readShard(text: string | undefined, shards: readonly number[]): number 
   return shard !== null && shards.includes(shard) ? shard : null
 }
 
-/** In sending order. */
+/** In the order in which they are sent. */
 const FLAGS = ['forHyperblock', 'withLogs', 'withTxs'] as const
 
-/** The query with the flags that are set; `null` if a flag is unknown, repeated, or neither true nor false (the default). */
+/** The query with the flags that are set; `null` if a flag is unknown, repeated, or not true or false (the default). */
 function readFlags(query: string | null): string | null {
   if (query === null) return ''
   const given = new Map<string, string>()
