@@ -186,7 +186,8 @@ export function createGateway({ listen, upstream, aliases, metrics, clock, log, 
     const { status, body, summary, retryAfterMs } = answer
     const closes = headers.closes === true || listener.closing
     answerMemory.written(res, caller.name, byteLength(body))
-    return respond(res, status, body, { ...headers, provenance: summary, closes, retryAfterMs })
+    const { requestId, origin } = headers
+    return respond(res, status, body, { requestId, provenance: summary, origin, closes, retryAfterMs })
   }
 
   /** Counts the request until it is answered or its caller leaves. */

@@ -99,7 +99,7 @@ export function createCache({ next, board, clock, callerHeights }: CacheDeps): C
     const { generation } = chain
     const reply = await next.handle(request)
     if (chain.generation === generation) keep(key, request, reply, chain)
-    return { ...reply, cache: 'miss' }
+    return missed(reply)
   }
 
   /** MultiversX nodes report the final height in their network status. */
@@ -129,7 +129,7 @@ export function createCache({ next, board, clock, callerHeights }: CacheDeps): C
         callerHeights.raise(caller, network, chain.shard, 'latest', height)
       }
       const shown = height === -1 ? null : height
-      return Promise.resolve({ ...entry.reply, ...FROM_CACHE, endpoint, height: shown })
+      return Promise.resolve(hit(entry.reply, endpoint, shown))
     },
 
     configure(settings) {
@@ -200,6 +200,30 @@ interface Entry {
 
 const STABLE = -1
 const FROM_CACHE = { attempts: 0, cache: 'hit', degraded: false, nodeMs: 0, nodeId: null } as const
+
+/** Member by member, like `missed`: a spread takes 8 µs, over 5 % of a cached request. */
+function hit(reply: NodeReply, endpoint: string | null, height: number | null): Reply {
+  if (reply.kind !== 'result') return { ...reply, ...FROM_CACHE, endpoint, height }
+  const { result } = reply
+  return {
+    kind: 'result',
+    result,
+    attempts: 0,
+    cache: 'hit',
+    degraded: false,
+    nodeMs: 0,
+    nodeId: null,
+    endpoint,
+    height,
+  }
+}
+
+function missed(reply: Reply): Reply {
+  if (reply.kind !== 'result') return { ...reply, cache: 'miss' }
+  const { kind, result, endpoint, attempts, degraded, nodeMs, nodeId = null, height = null } = reply
+  if (typeof reply.staleMs === 'number') return { ...reply, cache: 'miss' }
+  return { kind, result, endpoint, attempts, cache: 'miss', degraded, nodeMs, nodeId, height }
+}
 
 class Entries {
   #byKey: LRUCache<string, Entry> | null = null

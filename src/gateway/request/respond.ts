@@ -16,8 +16,12 @@ export async function respond(
   res.writeHead(status, headerList(['content-type', 'application/json', 'content-length', String(length)], headers))
   if (lingers) res.write(joined(body, length))
   else if (length <= MAX_TEXT) endWithText(res, body, length)
-  else if (length <= MAX_COPIED) res.end(joined(body, length))
-  else {
+  else if (length <= MAX_UNPACED) {
+    // One system call without a copy: copying a block takes as long as sending it.
+    res.cork()
+    for (const piece of body) res.write(piece)
+    res.end()
+  } else {
     for (const piece of body) {
       if (!res.write(piece)) await drained(res)
       if (res.destroyed) return
@@ -65,8 +69,8 @@ export type Summary = Pick<Provenance, 'endpoint' | 'attempts' | 'cache' | 'degr
 export const NOT_FORWARDED: Summary = { endpoint: null, attempts: 0, cache: 'none', degraded: false }
 
 const MAX_TEXT = 4096
-/** A larger body is not worth a copy. */
-const MAX_COPIED = 65_536
+/** A larger body is written no faster than the caller reads. */
+const MAX_UNPACED = 65_536
 
 /** Sends a small body as text, which Node writes together with the headers; only if every character is one byte. */
 function endWithText(res: ServerResponse, body: ResponseBody, length: number): void {
