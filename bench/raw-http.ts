@@ -4,7 +4,7 @@ const HEAD_END = Buffer.from('\r\n\r\n')
 
 /**
  * Cuts what comes over a connection into whole messages, for as little work as can be: a load generator and a node that cost more than
- * what is measured would measure themselves. Every message has a length; none is chunked.
+ * what is measured would measure themselves. Every message has a length and no chunks.
  */
 export function onMessages(socket: Socket, take: (bytes: Buffer, bodyStart: number) => void): void {
   let kept: Buffer | null = null

@@ -98,7 +98,7 @@ export function pageSources(deps: PageSourcesDeps, audience: Audience): Sources 
     gateway: async () => (isPrivate ? here(gatewayView(deps)) : LOCKED),
     observer: async () => (isPrivate ? here(ownHealthView(deps)) : LOCKED),
 
-    // A page does not wait for a day of history: if none is ready, the browser requests it later.
+    // A page does not wait for a day of history: the browser requests it later unless it is ready.
     strips: async () => here(strips.latest(audience)),
   }
 }

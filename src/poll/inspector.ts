@@ -27,12 +27,13 @@ export function createInspector({ board, scheduler, prober, clock }: InspectorDe
       const waitedMs = clock.monotonic() - askedAt
       const startedAt = clock.now()
       const steps: PollStep[] = []
-      const result = await prober.inspect(endpoint, {
-        signal: outOfTime.signal,
-        atMostMs: Math.max(SHORTEST_CHECK_MS, withinMs - waitedMs),
-        onStep: (step) => steps.push(step),
-      })
-      ended.removeEventListener('abort', end)
+      const result = await prober
+        .inspect(endpoint, {
+          signal: outOfTime.signal,
+          atMostMs: Math.max(SHORTEST_CHECK_MS, withinMs - waitedMs),
+          onStep: (step) => steps.push(step),
+        })
+        .finally(() => ended.removeEventListener('abort', end))
       const slot = board.network(endpoint.network)
       const known = board.entry(endpoint.network, endpoint.name)?.health
       if (slot !== undefined && known !== undefined) {

@@ -6,6 +6,7 @@ import type { UnixMs } from '../core/time.ts'
 import type { Availability, AvailabilityWindow } from '../core/verdict/availability.ts'
 import type { State } from '../core/verdict/condition.ts'
 import { type Health, stateAt } from '../core/verdict/health.ts'
+import type { NetworkReference } from '../core/verdict/network-chains.ts'
 
 export type { Availability, AvailabilityWindow } from '../core/verdict/availability.ts'
 
@@ -122,19 +123,7 @@ interface NetworkEntry {
 }
 
 /** The head that a network's endpoints agree on, for one shard. */
-export interface ReferenceHead {
-  readonly shard: Shard
-  readonly height: number
-  /** The height that half of the endpoints have reached, never above `height`. */
-  readonly confirmedHeight: number
-  /** `null` until an endpoint at that height has reported it. */
-  readonly hash: string | null
-  readonly timestamp: UnixMs | null
-  /** Number of different blocks that endpoints report at the newest height that most of them have reached. */
-  readonly branches: number
-  /** Measured block time; `null` until enough blocks were seen. */
-  readonly blockTimeMs: number | null
-}
+export type ReferenceHead = NetworkReference
 
 export interface NetworkStanding {
   readonly network: Network

@@ -234,7 +234,7 @@ describe('a caller that sends back the height it has seen at another Heartline',
     expect(retryAfterMs(reply)).toBe(1000)
   })
 
-  test('is told at once where no chain can be that high', async () => {
+  test('gets an error at once where no chain can be that high', async () => {
     const a = await startBareNode(at(1000))
     const { ask } = await setting({ a })
     const began = systemClock.monotonic()

@@ -89,7 +89,7 @@ interface FailedRequest {
   /** No attempt got a connection in time. */
   readonly waitedForConnections: boolean
   readonly leftMs: number
-  /** Time until the first rate-limited endpoint is usable again; `null` if none is rate-limited. */
+  /** Time until the first rate-limited endpoint is usable again; `null` without rate limits. */
   readonly rateLimitedForMs: () => number | null
 }
 

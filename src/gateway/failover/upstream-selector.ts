@@ -120,7 +120,7 @@ export function createUpstreamSelector({ network, board, clock, upstreamOf }: Up
 export interface UpstreamSelector {
   /** `null` if no endpoint is left to try. */
   select(criteria: SelectionCriteria): RankedUpstream | null
-  /** Time until the first rate-limited endpoint that can serve this is usable; `null` if none is rate-limited. */
+  /** Time until the first rate-limited endpoint that can serve this is usable; `null` without rate limits. */
   rateLimitedForMs(criteria: Pick<SelectionCriteria, 'need' | 'isRead' | 'proxiesOnly'>): number | null
   /** The highest block of all endpoints on this chain, including unusable ones; `null` if unknown. */
   highestKnown(shard: Shard): number | null
