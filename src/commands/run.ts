@@ -152,8 +152,8 @@ export async function run(argv: readonly string[], env: NodeJS.ProcessEnv = proc
     .command('schema')
     .description('print the JSON Schema of the configuration file')
     .addHelpText('after', helpText(HELP.schema))
-    .action(async () => {
-      status = await schema({}, io)
+    .action(() => {
+      status = schema(io)
     })
   program.action(() => (overrides().config === undefined ? runDemo() : runServe()))
 

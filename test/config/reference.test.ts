@@ -2,8 +2,9 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
+import { configTable, withConfigTable } from '../../scripts/reference.ts'
+import { configJsonSchema } from '../../src/commands/schema.ts'
 import { loadConfig } from '../../src/config/load.ts'
-import { configJsonSchema, configTable, withConfigTable } from '../../src/config/reference.ts'
 import { valid } from './support.ts'
 
 const ROOT = join(import.meta.dirname, '../..')

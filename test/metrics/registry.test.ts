@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { metricsReference } from '../../src/metrics/reference.ts'
+import { metricsReference } from '../../scripts/reference.ts'
 import { METRIC_NAMES, METRICS } from '../../src/metrics/registry.ts'
 
 test('docs/metrics.md matches the registry; `npm run docs` writes it', () => {
