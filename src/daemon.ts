@@ -1,5 +1,5 @@
 import { type Clock, guardedClock, repeat, systemClock } from './clock.ts'
-import type { Config } from './config/config.ts'
+import type { Config } from './config/resolve.ts'
 import { createObserver, type Observer } from './core/observer/observer.ts'
 import { connectionCaps, descriptorLimit } from './descriptors.ts'
 import { createGatewayService, type GatewayService } from './gateway/service.ts'

@@ -1,4 +1,4 @@
-import type { Config, ConfiguredNetwork } from './config/config.ts'
+import type { Config, ConfiguredNetwork } from './config/resolve.ts'
 import { type Endpoint, endpointKey } from './core/endpoint.ts'
 import { locationOf } from './core/observer/own-network.ts'
 import type { NodeTarget } from './nodes/probe.ts'

@@ -1,7 +1,7 @@
-import type { Config } from '../config/config.ts'
 import { type Environment } from '../config/interpolate.ts'
 import { loadConfig, type Overrides } from '../config/load.ts'
 import { formatProblem, type Problem } from '../config/problem.ts'
+import type { Config } from '../config/resolve.ts'
 import { type CommandIo, EXIT } from './io.ts'
 
 /** Validates a configuration file and prints every problem and warning; exit status 78 if there is a problem. */

@@ -1,5 +1,5 @@
 import { systemClock } from '../clock.ts'
-import type { ConfiguredNetwork } from '../config/config.ts'
+import type { ConfiguredNetwork } from '../config/resolve.ts'
 import { humanDuration, type UnixMs } from '../core/time.ts'
 import { worst } from '../core/verdict/condition.ts'
 import type { Health } from '../core/verdict/health.ts'

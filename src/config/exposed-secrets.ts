@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs'
 import { Secret } from '../secret.ts'
-import type { Config } from './config.ts'
 import type { Problem } from './problem.ts'
+import type { Config } from './resolve.ts'
 
 /** Warns if every user of the machine can read a configuration file that contains secrets as plain text. */
 export function exposedSecrets(file: string, text: string, config: Config): readonly Problem[] {

@@ -1,8 +1,8 @@
 import { type EndpointKey, endpointKey } from '../core/endpoint.ts'
 import { Secret } from '../secret.ts'
-import type { Config, ConfiguredEndpoint, ConfiguredNetwork } from './config.ts'
 import type { ConfigResult } from './load.ts'
 import type { Problem } from './problem.ts'
+import type { Config, ConfiguredEndpoint, ConfiguredNetwork } from './resolve.ts'
 
 /** How a new configuration affects polled endpoints. */
 export interface ConfigChange {

@@ -1,17 +1,8 @@
 import { resolve as resolvePath } from 'node:path'
-import type { Shard, Thresholds } from '../core/network.ts'
+import type { Endpoint } from '../core/endpoint.ts'
+import type { Network, Shard, Thresholds } from '../core/network.ts'
 import { parseDuration } from '../core/time.ts'
 import { Secret } from '../secret.ts'
-import type {
-  Caller,
-  Config,
-  ConfiguredEndpoint,
-  ConfiguredNetwork,
-  GatewaySettings,
-  MaintenanceWindow,
-  PollSettings,
-  ServerTls,
-} from './config.ts'
 import { type ConfigFile, DERIVED_DEFAULTS, FAMILY_DEFAULTS } from './schema.ts'
 import type { Files } from './tls-files.ts'
 
@@ -24,7 +15,7 @@ interface Source {
 }
 
 /** Turns a valid file into the daemon's configuration: derived defaults, absolute paths, file contents. */
-export function resolve(file: ConfigFile, source: Source): Config {
+export function resolve(file: ConfigFile, source: Source) {
   const poll = pollSettings(file.poll, file.poll.timeout !== undefined)
   const names = file.networks.map((network) => network.name)
   return {
@@ -36,6 +27,7 @@ export function resolve(file: ConfigFile, source: Source): Config {
       tls: serverTls(file.server.tls, source),
     },
     store: {
+      /** Absolute, or `:memory:`. */
       path: file.store.path === ':memory:' ? file.store.path : resolvePath(source.baseDir, file.store.path),
       retention: {
         rawMs: file.store.retention.raw,
@@ -52,21 +44,27 @@ export function resolve(file: ConfigFile, source: Source): Config {
   }
 }
 
+/** A valid configuration: every default filled in, every path absolute, every file read. Frozen. */
+export type Config = ReturnType<typeof resolve>
+export type ConfiguredNetwork = Config['networks'][number]
+export type ConfiguredEndpoint = ConfiguredNetwork['endpoints'][number]
+
 /**
  * Shortens a default timeout, or one set for a longer interval, to leave room before the next poll, so that a hanging
  * node is still polled in every interval. Reduces the limit per host to the total limit.
  */
-function pollSettings(keys: ConfigFile['poll'], timeoutIsChosen: boolean): PollSettings {
+function pollSettings(keys: ConfigFile['poll'], timeoutIsChosen: boolean) {
   const { interval, timeout = ms(DERIVED_DEFAULTS.timeout), concurrency } = keys
   return {
     intervalMs: interval,
+    /** Deadline of one check. */
     timeoutMs: Math.min(timeout, timeoutIsChosen ? interval : Math.floor(DERIVED_DEFAULTS.timeoutShare * interval)),
     concurrency,
     concurrencyPerHost: Math.min(keys.concurrency_per_host ?? DERIVED_DEFAULTS.concurrencyPerHost, concurrency),
   }
 }
 
-function configuredNetwork(network: NetworkFile, inherited: ConfigFile['poll'], source: Source): ConfiguredNetwork {
+function configuredNetwork(network: NetworkFile, inherited: ConfigFile['poll'], source: Source) {
   const { family } = network
   const own = network.poll
   const settings = {
@@ -79,7 +77,8 @@ function configuredNetwork(network: NetworkFile, inherited: ConfigFile['poll'], 
   const timeoutIsChosen = own.timeout !== undefined || (own.interval === undefined && inherited.timeout !== undefined)
   const poll = pollSettings(settings, timeoutIsChosen)
   const blockTimeMs = network.block_time ?? ms(FAMILY_DEFAULTS[family].blockTime)
-  const shards = family === 'multiversx' ? (network.shards ?? DERIVED_DEFAULTS.shards) : [null]
+  /** `[null]` if the chain is not sharded. */
+  const shards: readonly Shard[] = family === 'multiversx' ? (network.shards ?? DERIVED_DEFAULTS.shards) : [null]
   return {
     network: {
       name: network.name,
@@ -89,9 +88,11 @@ function configuredNetwork(network: NetworkFile, inherited: ConfigFile['poll'], 
       blockTimeGiven: network.block_time !== undefined,
       chainId: network.chain_id ?? null,
       thresholds: thresholds(network.thresholds, blockTimeMs),
-    },
+    } satisfies Network,
     shards,
+    /** Gateway requests with this Host header belong to this network. */
     host: network.host ?? null,
+    /** Number of newer blocks that make a block final; 0 if every block is final at once. */
     finalDepth: network.final_depth ?? FAMILY_DEFAULTS[family].finalDepth,
     poll,
     endpoints: network.endpoints.map((endpoint) => configuredEndpoint(endpoint, network, { poll, shards, source })),
@@ -117,10 +118,10 @@ function thresholds(keys: NetworkFile['thresholds'], blockTimeMs: number): Thres
 function configuredEndpoint(
   file: EndpointFile,
   { name: network, family }: NetworkFile,
-  { poll, shards, source }: { poll: PollSettings; shards: readonly Shard[]; source: Source },
-): ConfiguredEndpoint {
+  { poll, shards, source }: { poll: ReturnType<typeof pollSettings>; shards: readonly Shard[]; source: Source },
+) {
   const kind = file.kind ?? 'proxy'
-  const shard = file.shard ?? null
+  const shard: Shard = file.shard ?? null
   const headers = Object.entries(file.headers).map(([name, value]) => [name.toLowerCase(), value] as const)
   return {
     endpoint: {
@@ -132,12 +133,15 @@ function configuredEndpoint(
       checks: file.checks ?? FAMILY_DEFAULTS[family].checks,
       shards: kind === 'observer' ? [shard] : shards,
       intervalMs: poll.intervalMs,
-    },
+    } satisfies Endpoint,
     connection: {
+      /** Without trailing `/`. */
       url: file.url,
+      /** Names in lower case. */
       headers: Object.fromEntries(headers),
       rpcPath: file.rpc_path ?? FAMILY_DEFAULTS[family].rpcPath,
       kind,
+      /** The shard that an observer serves; `null` for other endpoints. */
       shard,
       tls: { ca: file.tls.ca === undefined ? null : textOf(file.tls.ca, source), insecure: file.tls.insecure },
       timeoutMs: poll.timeoutMs,
@@ -145,24 +149,23 @@ function configuredEndpoint(
   }
 }
 
-function gatewaySettings(file: ConfigFile['gateway'], names: readonly string[], source: Source): GatewaySettings {
+function gatewaySettings(file: ConfigFile['gateway'], names: readonly string[], source: Source) {
   return {
     enabled: file.enabled,
     listen: file.listen,
     tls: serverTls(file.tls, source),
     admin: file.admin,
     publicUrl: file.public_url ?? null,
-    callers: file.callers.map(
-      (caller): Caller => ({
-        name: caller.name,
-        endpointId: caller.endpoint_id,
-        networks: caller.networks ?? names,
-        admin: caller.admin,
-        rateLimit: caller.rate_limit ? { requests: caller.rate_limit.requests, perMs: caller.rate_limit.per } : null,
-        methods: caller.methods,
-        cors: caller.cors,
-      }),
-    ),
+    callers: file.callers.map((caller) => ({
+      name: caller.name,
+      endpointId: caller.endpoint_id,
+      networks: caller.networks ?? names,
+      admin: caller.admin,
+      rateLimit: caller.rate_limit ? { requests: caller.rate_limit.requests, perMs: caller.rate_limit.per } : null,
+      methods: caller.methods,
+      /** Origins whose pages may send requests from a browser; `*` allows any. */
+      cors: caller.cors,
+    })),
     cacheMaxBytes: file.cache.max_size,
     timeoutMs: file.timeout,
     bodyLimitBytes: file.body_limit,
@@ -170,20 +173,22 @@ function gatewaySettings(file: ConfigFile['gateway'], names: readonly string[], 
   }
 }
 
-function maintenanceWindow(file: ConfigFile['maintenance'][number], names: readonly string[]): MaintenanceWindow {
+function maintenanceWindow(file: ConfigFile['maintenance'][number], names: readonly string[]) {
   const { schedule, duration = 0, timezone = 'UTC', from = 0, until = 0 } = file
   return {
     name: file.name,
     networks: file.networks ?? names,
+    /** Endpoint names; `null` means all. */
     endpoints: file.endpoints ?? null,
     when:
       schedule === undefined
-        ? { kind: 'once', from, until }
-        : { kind: 'repeated', schedule, durationMs: duration, timeZone: timezone },
+        ? ({ kind: 'once', from, until } as const)
+        : ({ kind: 'repeated', schedule, durationMs: duration, timeZone: timezone } as const),
   }
 }
 
-function serverTls(tls: { cert: string; key: string } | undefined, source: Source): ServerTls | null {
+/** Both in PEM format. */
+function serverTls(tls: { cert: string; key: string } | undefined, source: Source) {
   return tls === undefined ? null : { cert: textOf(tls.cert, source), key: new Secret(textOf(tls.key, source)) }
 }
 

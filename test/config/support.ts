@@ -1,8 +1,8 @@
 import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Config } from '../../src/config/config.ts'
 import { type ConfigResult, configFromObject, type Overrides } from '../../src/config/load.ts'
+import type { Config } from '../../src/config/resolve.ts'
 
 /** One ethereum endpoint; `own` goes into it, `network` around it, `rest` beside the networks. */
 export function minimal({ own = {}, network = {}, rest = {} }: { own?: object; network?: object; rest?: object } = {}) {
