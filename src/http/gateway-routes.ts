@@ -1,15 +1,13 @@
 import { seconds } from '../core/time.ts'
 import { previewOf } from '../gateway/failover/routing-order.ts'
 import type { GatewayReport } from '../gateway/service.ts'
-import type { NetworkTraffic, RequestTally } from '../metrics/gateway-traffic.ts'
-import type { DurationSummary } from '../metrics/histogram.ts'
 import { MINUTE_MS } from '../metrics/minute-stats.ts'
 import type { BoardNetwork } from '../state/board.ts'
+import { attemptsAt, trafficView } from './gateway-traffic.ts'
 import { sendUnknown } from './problem.ts'
 import { time } from './rfc3339.ts'
 import { type App, json, NetworkPath, NoQuery, operation, type RouteDeps } from './route.ts'
-import type { SpreadView } from './wire-common.ts'
-import { GatewayView, type RequestTallyView, RoutingView, type TrafficView } from './wire-gateway.ts'
+import { GatewayView, RoutingView } from './wire-gateway.ts'
 
 type GatewayDeps = Pick<RouteDeps, 'gateway' | 'metrics' | 'recorder'>
 
@@ -41,11 +39,11 @@ export function registerGateway(app: App, deps: GatewayDeps & Pick<RouteDeps, 'b
 
 export function gatewayView({ gateway, metrics, recorder }: GatewayDeps): GatewayView {
   const report = gateway()
-  const traffic = metrics.traffic()
+  const counts = metrics.gatewayCounts()
   const minutes = report === null ? [] : recorder.minutes()
   const since = {
     started_at: time(metrics.daemonStatus().startedAt),
-    unplaced: traffic.unplaced,
+    unplaced: counts.unplaced,
     course: {
       from: time(recorder.since()),
       step_seconds: MINUTE_MS / 1000,
@@ -67,10 +65,19 @@ export function gatewayView({ gateway, metrics, recorder }: GatewayDeps): Gatewa
       requests,
       refused: rejected,
     })),
-    networks: report.networks.map((network) => {
-      const of = traffic.networks.find(({ name }) => name === network.name) ?? NO_TRAFFIC
-      return { name: network.name, endpoints: endpointsOf(network, of), traffic: trafficView(of) }
-    }),
+    networks: report.networks.map(({ name, endpoints }) => ({
+      name,
+      endpoints: endpoints.map(({ endpoint, tier, excluded, breaker, latencyMs, inFlight }) => ({
+        name: endpoint,
+        tier,
+        left_out: excluded,
+        breaker,
+        latency_seconds: latencyMs === null ? null : latencyMs / 1000,
+        in_flight: inFlight,
+        ...attemptsAt(endpoint, counts.of(name)),
+      })),
+      traffic: trafficView(counts.of(name)),
+    })),
     aliases: report.aliases.map(({ network, alias, target, endpoint, nodeId, caller, at, stale }) => ({
       network,
       alias,
@@ -83,71 +90,6 @@ export function gatewayView({ gateway, metrics, recorder }: GatewayDeps): Gatewa
     })),
     ...since,
   }
-}
-
-const NOTHING: RequestTally = { requests: 0, answered: 0, nodeErrors: 0, failed: 0, refused: 0, cancelled: 0 }
-const NO_SPREAD: DurationSummary = { count: 0, p50Seconds: null, p99Seconds: null }
-const NO_TRAFFIC: Omit<NetworkTraffic, 'name'> = {
-  ...NOTHING,
-  durations: NO_SPREAD,
-  overheads: NO_SPREAD,
-  operations: [],
-  endpoints: [],
-  retries: { failed: 0, absent: 0, behind: 0 },
-  cache: { hits: 0, misses: 0 },
-  coalesced: 0,
-  degraded: 0,
-  rejections: [],
-}
-
-function endpointsOf(
-  { endpoints }: GatewayReport['networks'][number],
-  traffic: Pick<NetworkTraffic, 'endpoints'>,
-): GatewayView['networks'][number]['endpoints'] {
-  return endpoints.map(({ endpoint, tier, excluded, breaker, latencyMs, inFlight }) => {
-    const of = traffic.endpoints.find(({ name }) => name === endpoint)
-    return {
-      name: endpoint,
-      tier,
-      left_out: excluded,
-      breaker,
-      latency_seconds: latencyMs === null ? null : latencyMs / 1000,
-      in_flight: inFlight,
-      attempts: of?.attempts ?? 0,
-      answered: of?.answered ?? 0,
-    }
-  })
-}
-
-function trafficView(of: Omit<NetworkTraffic, 'name'>): TrafficView {
-  return {
-    ...tallyView(of),
-    duration: spreadView(of.durations),
-    overhead: spreadView(of.overheads),
-    operations: of.operations.map((operation) => ({
-      name: operation.name,
-      ...tallyView(operation),
-      duration: spreadView(operation.durations),
-      overhead: spreadView(operation.overheads),
-    })),
-    retries: { ...of.retries },
-    cache: { ...of.cache },
-    coalesced: of.coalesced,
-    least_bad: of.degraded,
-    rejections: of.rejections.map((rejection) => ({ ...rejection })),
-  }
-}
-
-function tallyView({ requests, answered, nodeErrors, failed, refused, cancelled }: RequestTally): RequestTallyView {
-  return { requests, answered, node_errors: nodeErrors, failed, refused, cancelled }
-}
-
-export function spreadView({ count, p50Seconds, p99Seconds }: DurationSummary): SpreadView {
-  return { count, p50_seconds: rounded(p50Seconds), p99_seconds: rounded(p99Seconds) }
-}
-
-function rounded(inSeconds: number | null): number | null {
-  return inSeconds === null ? null : seconds(inSeconds * 1000)
 }
 
 export function routingView(network: BoardNetwork, report: GatewayReport | null, now: number): RoutingView {

@@ -1,6 +1,6 @@
 import { seconds } from '../core/time.ts'
 import { MINUTE_MS, type Minute } from '../metrics/minute-stats.ts'
-import { spreadView } from './gateway-routes.ts'
+import { spreadView } from './gateway-traffic.ts'
 import { time, timeOrNull } from './rfc3339.ts'
 import { type App, json, NoQuery, operation, type RouteDeps } from './route.ts'
 import { OwnHealthView } from './wire-own-health.ts'
@@ -41,7 +41,7 @@ export function ownHealthView({ metrics, observer, journal, recorder, clock }: O
     configuration: { ok: reload?.ok ?? true, loaded_at: timeOrNull(reload?.lastGoodAt ?? null) },
     polls: {
       last_round_at: timeOrNull(ours.schedulerLastRoundAt),
-      lag: spreadView(ours.schedulerLag),
+      lag: spreadView([ours.schedulerLag]),
       skips: { ...skips, rate_limited: rateLimited },
     },
     clock_jumps: ours.jumps,
@@ -52,7 +52,7 @@ export function ownHealthView({ metrics, observer, journal, recorder, clock }: O
       rows_written: store.rowsWritten,
       rows_dropped: store.rowsDropped,
       write_failures: [...store.writeFailures].map(([reason, count]) => ({ reason, count })),
-      commit: spreadView(ours.commits),
+      commit: spreadView([ours.commits]),
       thread_restarts: store.threadRestarts,
       database_bytes: store.databaseBytes,
       filesystem_free_bytes: store.filesystemFreeBytes,

@@ -92,7 +92,7 @@ export interface RouteDeps {
   readonly board: Board
   readonly incidents: IncidentLog
   readonly store: Pick<Store, 'history' | 'polls' | 'incidents' | 'incident'>
-  readonly metrics: Pick<Metrics, 'exposition' | 'httpRequest' | 'traffic' | 'daemonStatus'>
+  readonly metrics: Pick<Metrics, 'exposition' | 'httpRequest' | 'gatewayCounts' | 'daemonStatus'>
   readonly clock: Clock
   readonly log: Log
   readonly version: string

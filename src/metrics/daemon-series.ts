@@ -4,7 +4,7 @@ import type { UnixMs } from '../core/time.ts'
 import type { StoreStatus, StoreTrouble } from '../store/store.ts'
 import { labelValue } from './endpoint-labels.ts'
 import type { Lines } from './endpoint-series.ts'
-import { createHistogram, type DurationSummary, type Histogram, summaryOf } from './histogram.ts'
+import { createHistogram, type Histogram } from './histogram.ts'
 import { ERROR_SOURCES, type ErrorSource, type MetricName, PREFIX } from './registry.ts'
 
 /** Counts the daemon's events and renders them as metrics; one count takes well under a microsecond. */
@@ -72,10 +72,10 @@ export function createDaemonSeries() {
     },
 
     counts: (): DaemonCounts => ({
-      schedulerLag: summaryOf([schedulerLag]),
+      schedulerLag,
       skips: { ...skips },
       jumps: { ...jumps },
-      commits: summaryOf([commits]),
+      commits,
       reload,
     }),
 
@@ -140,10 +140,10 @@ export interface DaemonState {
 
 /** Counters as the API shows them. */
 export interface DaemonCounts {
-  readonly schedulerLag: DurationSummary
+  readonly schedulerLag: Histogram
   readonly skips: Readonly<Record<SkipReason, number>>
   readonly jumps: Readonly<Record<JumpDirection, number>>
-  readonly commits: DurationSummary
+  readonly commits: Histogram
   /** `null` before the first load. */
   readonly reload: { readonly ok: boolean; readonly lastGoodAt: UnixMs | null } | null
 }

@@ -9,8 +9,7 @@ import {
 } from '../core/routing/request-outcome.ts'
 import { labelValue } from './endpoint-labels.ts'
 import type { Lines } from './endpoint-series.ts'
-import type { NetworkCounts, OperationCounts, Tree } from './gateway-traffic.ts'
-import { type GatewayTraffic, OUTCOME_KINDS, trafficOf } from './gateway-traffic.ts'
+import { type NetworkCounts, type OperationCounts, OUTCOME_KINDS, type Tree } from './gateway-counts.ts'
 import { createHistogram, type Histogram } from './histogram.ts'
 import { type MetricName, PREFIX } from './registry.ts'
 
@@ -91,11 +90,10 @@ export function createGatewaySeries() {
     /** Since the start, including networks that are no longer configured. */
     totals: () => ({ ...totals }),
 
-    /** Counters as the API shows them. */
-    traffic(state: GatewayState | null): GatewayTraffic {
+    /** The counts by network. Drops those of everything that is no longer configured. */
+    counts(state: GatewayState | null): GatewayCounts {
       if (state !== null) forgetRemoved(networks, state)
-      const names = state?.networks.map(({ name }) => name) ?? []
-      return trafficOf(new Map(names.map((name) => [name, of(name)])), unplaced)
+      return { of, unplaced: [...unplaced.values()].reduce((sum, one) => sum + one, 0) }
     },
 
     /** First drops the counts of everything that is no longer configured. Returns no lines without a gateway. */
@@ -174,6 +172,13 @@ function forgetRemoved(networks: Map<string, NetworkCounts>, state: GatewayState
       for (const caller of requests.keys()) if (!callers.has(caller)) requests.delete(caller)
     }
   }
+}
+
+/** Counters since the start; each element of a batch counts. */
+export interface GatewayCounts {
+  readonly of: (network: string) => NetworkCounts
+  /** Requests that were rejected before their network was known. */
+  readonly unplaced: number
 }
 
 /** State of the gateway, read for each rendering. */

@@ -6,8 +6,7 @@ import type { IncidentLog } from '../state/incident-log.ts'
 import type { StoreStatus } from '../store/store.ts'
 import { collect } from './collect.ts'
 import { createDaemonSeries, type DaemonCounts, type DaemonState } from './daemon-series.ts'
-import { createGatewaySeries, type GatewayState } from './gateway-series.ts'
-import type { GatewayTraffic } from './gateway-traffic.ts'
+import { createGatewaySeries, type GatewayCounts, type GatewayState } from './gateway-series.ts'
 import { renderProcess } from './process-series.ts'
 import type { Format } from './registry.ts'
 
@@ -60,7 +59,7 @@ export function createMetrics({ board, incidents, clock, version, ...deps }: Met
   return {
     ...own,
     gateway,
-    traffic: () => gateway.traffic(deps.gateway?.() ?? null),
+    gatewayCounts: () => gateway.counts(deps.gateway?.() ?? null),
     requests: () => gateway.totals(),
     daemonStatus: () => ({ ...stateNow(), ...own.counts() }),
     exposition,
@@ -87,7 +86,7 @@ export type Exposition = readonly Buffer[]
 /** All metrics. Events update the counters; a scrape reads everything else from the board. */
 export interface Metrics extends Omit<ReturnType<typeof createDaemonSeries>, 'render' | 'counts'> {
   readonly gateway: ReturnType<typeof createGatewaySeries>
-  traffic(): GatewayTraffic
+  gatewayCounts(): GatewayCounts
   requests(): { readonly requests: number; readonly failed: number }
   daemonStatus(): DaemonState & DaemonCounts
   /** Concurrent requests share one rendering. */

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { createHistogram, summaryOf } from '../../src/metrics/histogram.ts'
+import { spreadView } from '../../src/http/gateway-traffic.ts'
+import { createHistogram } from '../../src/metrics/histogram.ts'
 import { createMinuteStats, MINUTE_MS } from '../../src/metrics/minute-stats.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
 
@@ -61,7 +62,7 @@ test('quantiles of several histograms lie in the right bucket, and without obser
   for (let n = 0; n < 50; n++) fast.observe(5)
   for (let n = 0; n < 50; n++) slow.observe(5000)
 
-  expect(summaryOf([fast, slow])).toEqual({ count: 100, p50Seconds: 0.01, p99Seconds: 0.1 })
-  expect(summaryOf([createHistogram()])).toEqual({ count: 0, p50Seconds: null, p99Seconds: null })
-  expect(summaryOf([])).toEqual({ count: 0, p50Seconds: null, p99Seconds: null })
+  expect(spreadView([fast, slow])).toEqual({ count: 100, p50_seconds: 0.01, p99_seconds: 0.1 })
+  expect(spreadView([createHistogram()])).toEqual({ count: 0, p50_seconds: null, p99_seconds: null })
+  expect(spreadView([])).toEqual({ count: 0, p50_seconds: null, p99_seconds: null })
 })
