@@ -97,7 +97,9 @@ describe('a client that is slow', () => {
       metrics: {
         exposition,
         httpRequest() {},
-        traffic: () => ({ networks: [], unplaced: 0 }),
+        gatewayCounts: () => {
+          throw new Error('unused')
+        },
         daemonStatus: () => {
           throw new Error('unused')
         },

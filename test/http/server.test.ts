@@ -109,7 +109,9 @@ describe('every answer', () => {
       metrics: {
         exposition: () => Promise.reject(new Error('https://key@node')),
         httpRequest() {},
-        traffic: () => ({ networks: [], unplaced: 0 }),
+        gatewayCounts: () => {
+          throw new Error('https://key@node')
+        },
         daemonStatus: () => {
           throw new Error('https://key@node')
         },
