@@ -38,6 +38,8 @@ export function optionsOf({ chart, group, place, zoom, point }: ChartOptions): u
         size: gutter,
         gap: 6,
         space: 26,
+        // uPlot's own loop never ends for a minimum just below a power of ten, such as 0.00097.
+        ...(isWide(chart) ? { splits: (_, _axis, low, high) => powersOfTen(low, high) } : {}),
         grid: {
           stroke: colours.line,
           width: 1,
@@ -111,6 +113,11 @@ function rangeOf(chart: Chart): uPlot.Scale {
       Math.max((high ?? 0) * 1.12, (high ?? 0) > limit / 4 ? limit * 1.12 : 0, scale === 'wide' ? 0.001 : 1),
     ],
   }
+}
+
+function powersOfTen(low: number, high: number): number[] {
+  const first = Math.ceil(Math.log10(low))
+  return Array.from({ length: Math.floor(Math.log10(high)) - first + 1 }, (_, at) => 10 ** (first + at))
 }
 
 /** Shows only powers of ten on a logarithmic scale, and only whole numbers for counts. */

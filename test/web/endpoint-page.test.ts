@@ -128,6 +128,29 @@ describe.runIf(hasChromium)('an endpoint in Chromium', () => {
     },
   )
 
+  test.each([1.211, 12.1, 121])(
+    'draws a week of latencies from %f ms to 30 times that and more',
+    async (least) => {
+      const week = async (query: HistoryQuery) =>
+        (await STORE.history(query)).map((bucket) => ({
+          ...bucket,
+          latencyP50Ms: least,
+          latencyP95Ms: 2 * least,
+          latencyMaxMs: 40 * least,
+        }))
+      const { page, complaints } = await see({}, { store: { ...STORE, history: week } })
+      await plots(page).nth(4).waitFor()
+
+      await page.getByRole('link', { name: /^7 days/ }).click()
+
+      await page.getByText('The last 7 days').waitFor()
+      await page.locator('[data-chart="latency"]').press('Home')
+      await expect.poll(() => reading(page, 'latency').textContent(), PATIENCE).toContain('p50')
+      expect(complaints).toEqual([])
+    },
+    60_000,
+  )
+
   test.each([390, 1280, 2560])('fits %i px, with charts as wide as the page', async (width) => {
     const title = 'A rather long name of a node, which stands in Frankfurt'
     const networks = NETWORKS.map((of) => ({ ...of, endpoints: of.endpoints.map((one) => ({ ...one, title })) }))
