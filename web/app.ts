@@ -1,7 +1,7 @@
 import type { StripsView } from '../src/http/wire-history.ts'
 import { api } from './api.ts'
 import { checkDaemon, follow, type LiveConnection } from './live.ts'
-import { storeToken, token } from './session.ts'
+import { audienceName, storeToken, token } from './session.ts'
 import { createSettings } from './settings.ts'
 import { takeOver } from './take-over.ts'
 import { tick } from './ticking.ts'
@@ -44,11 +44,22 @@ function model(at: Shown): Model | null {
   const live = connection?.current()
   if (live === undefined) return null
   const data = at.answer.ok ? at.answer.value : null
-  return { route: at.route, ...live, access: access(), settings: settings.current(), origin: location.origin, data }
+  const isWaiting = failedNavigation?.navigations === navigations
+  return {
+    route: at.route,
+    ...live,
+    access: access(),
+    settings: settings.current(),
+    origin: location.origin,
+    isWaiting,
+    data,
+  }
 }
 
-/** Draws at most once per animation frame. */
+/** Draws at most once per animation frame. A hidden tab has none, and needs no more than its title. */
 function draw(): void {
+  const hidden = document.hidden && isTakenOver && shown !== null ? model(shown) : null
+  if (hidden !== null && shown !== null) showTitle(shown.drawnView.title(hidden), hidden)
   frameRequest ||= requestAnimationFrame(() => {
     frameRequest = 0
     drawNow()
@@ -68,10 +79,13 @@ function drawNow(): void {
   const typed = page.querySelector<HTMLInputElement>('#search')?.value ?? ''
   if (!isTakenOver && typed !== now.settings.query) settings.change({ query: typed })
   isTakenOver = true
-  const title = view.title(now)
-  document.title = wasStale && !title.startsWith('?') ? `? ${title}` : title
+  showTitle(view.title(now), now)
   const charts = view.charts?.(now)
   if (charts !== undefined) drawCharts(charts)
+}
+
+function showTitle(title: string, { contact }: Model): void {
+  document.title = contact.kind === 'stale' && !title.startsWith('?') ? `? ${title}` : title
 }
 
 function drawCharts(group: ChartGroup): void {
@@ -88,8 +102,10 @@ function markSnapshot({ contact }: Model): void {
   page.querySelector('.verdict')?.setAttribute('class', 'verdict unknown')
   page.querySelector('.verdict > .mark')?.remove()
   const verdict = page.querySelector('.verdict h1')
-  if (verdict !== null) verdict.textContent = WORDS.staleVerdict
-  else if (page.querySelector('.lost') === null) page.querySelector('main')?.prepend(contactNote())
+  const drawnAt = page.querySelector('.printed')?.textContent?.replace(WORDS.asOf(''), '') ?? ''
+  const note = WORDS.staleVerdict(drawnAt)
+  if (verdict !== null) verdict.textContent = note
+  else if (page.querySelector('.lost') === null) page.querySelector('main')?.prepend(lostNote(note))
   document.title = `? ${document.title.replace(/^[^\p{L}\p{N}]+/u, '')}`
   const lamp = page.querySelector('.lamp')
   if (lamp === null) return
@@ -97,10 +113,10 @@ function markSnapshot({ contact }: Model): void {
   lamp.replaceChildren(document.createElement('i'), WORDS.stale(contact.forSeconds))
 }
 
-function contactNote(): HTMLElement {
+function lostNote(text: string): HTMLElement {
   const note = document.createElement('p')
   note.className = 'lost'
-  note.textContent = WORDS.staleVerdict
+  note.textContent = text
   return note
 }
 
@@ -123,7 +139,7 @@ async function navigate(url: URL, how: 'start' | 'push' | 'back'): Promise<void>
     // The view's files are gone because the daemon was updated. If the daemon is gone, a page load would show the browser's error page.
     if ((await checkDaemon()) !== 'gone') return location.assign(url)
     if (mine === navigations) failedNavigation = { url, how, navigations }
-    return
+    return draw()
   }
   if (mine !== navigations) return
   const isSame = shown !== null && how === 'push' && url.pathname === location.pathname
@@ -167,10 +183,13 @@ async function refresh(): Promise<void> {
   draw()
 }
 
-function start(): void {
+async function start(): Promise<void> {
   connection?.stop()
+  const audience = await audienceName()
   connection =
-    access() === 'closed' ? null : follow({ changed: draw, returned: () => void reconnect(), refused: signOut })
+    access() === 'closed'
+      ? null
+      : follow({ audience, changed: draw, returned: () => void reconnect(), refused: signOut })
   void navigate(new URL(location.href), 'start')
 }
 
@@ -191,7 +210,7 @@ function signOut(): void {
 
 async function signIn(form: HTMLFormElement): Promise<void> {
   const gate = await import('./sign-in.ts')
-  if (await gate.signIn(form)) start()
+  if (await gate.signIn(form)) await start()
 }
 
 document.addEventListener('click', (event) => {
@@ -265,4 +284,4 @@ setInterval(() => {
   void refresh()
 }, 1000)
 
-start()
+void start()

@@ -2,54 +2,93 @@ import type { IncidentListView, IncidentSummaryView } from '../src/http/wire-inc
 import type { StatusEventView, StatusView } from '../src/http/wire-status.ts'
 import { readEvents, type ServerEvent } from './event-reader.ts'
 import { authHeaders } from './session.ts'
+import { joinTabs } from './tabs.ts'
 import { applyEvent, applyIncident } from './views/model.ts'
 import type { Contact, Model } from './views/view.ts'
 
-/** Follows the daemon by server-sent events, or by polling while events do not get through. */
-export function follow({ changed, returned, refused }: FollowOptions): LiveConnection {
+/**
+ * Follows the daemon by server-sent events, or by polling while events do not get through. One tab of the browser does so
+ * for all of them.
+ */
+export function follow({ audience, changed, returned, refused }: FollowOptions): LiveConnection {
   const startedAt = instant()
-  const stopped = new AbortController()
   let status: StatusView | null = null
   let incidents: readonly IncidentSummaryView[] = []
   let lastReceived: Moment | null = null
   let isLost = false
+  /** When the daemon was found to be gone. */
+  let goneSince: Moment | null = null
   let daemonAheadMs = 0
   let by: 'events' | 'polling' = 'events'
   let lastEventId = ''
 
-  function receiveStatus(generatedAt: string): void {
-    daemonAheadMs = Date.parse(generatedAt) - Date.now()
-    receiveSign()
-  }
-
   function receiveSign(): void {
     lastReceived = instant()
+    goneSince = null
     if (isLost) returned()
     isLost = false
   }
 
-  function receive({ name, id, data }: ServerEvent): void {
+  function receive(news: News): void {
+    switch (news.kind) {
+      case 'event':
+        by = 'events'
+        receiveEvent(news.event)
+        break
+      case 'whole':
+        ;({ status, incidents, by } = news)
+        if (news.lastEventId !== undefined) lastEventId = news.lastEventId
+        // A cached response is as old as its timestamp, but it proves that the daemon is alive.
+        if (news.daemonAheadMs !== undefined) daemonAheadMs = news.daemonAheadMs
+        receiveSign()
+        break
+      case 'gone':
+        isLost = true
+        goneSince ??= instant()
+    }
+    changed()
+  }
+
+  function receiveEvent({ name, id, data }: ServerEvent): void {
     if (id !== '') lastEventId = id
-    by = 'events'
     if (name === 'status') {
       const event = JSON.parse(data) as StatusEventView
       // Open incidents follow a complete status.
       if (event.complete) incidents = []
-      receiveStatus(event.generated_at)
+      daemonAheadMs = Date.parse(event.generated_at) - Date.now()
+      receiveSign()
       status = applyEvent(status, event)
     } else if (name === 'incident') incidents = applyIncident(incidents, JSON.parse(data) as IncidentSummaryView)
-    changed()
+  }
+
+  const tabs = joinTabs<News>({
+    name: `${new URL('.', import.meta.url).pathname} ${audience}`,
+    lead: keepListening,
+    receive,
+    whole: () =>
+      status === null || goneSince !== null
+        ? null
+        : { kind: 'whole', status, incidents, by, lastEventId, daemonAheadMs },
+  })
+
+  function tell(news: News): void {
+    receive(news)
+    tabs.tell(news)
   }
 
   /** Resolves when the stream ends, for whatever reason. */
-  async function listen(): Promise<void> {
+  async function listen(signal: AbortSignal): Promise<void> {
     const silence = new AbortController()
     let timer = setTimeout(() => silence.abort(), DEAD_AFTER_MS)
+    const onHidden = () => {
+      if (!tabs.mayStream()) silence.abort()
+    }
+    document.addEventListener('visibilitychange', onHidden)
     try {
       const resume = lastEventId === '' ? {} : { 'last-event-id': lastEventId }
       const answer = await fetch('/api/v1/events', {
         headers: authHeaders({ accept: 'text/event-stream', ...resume }),
-        signal: AbortSignal.any([silence.signal, stopped.signal]),
+        signal: AbortSignal.any([silence.signal, signal]),
         cache: 'no-store',
       })
       if (answer.status === 401) return refused()
@@ -59,12 +98,13 @@ export function follow({ changed, returned, refused }: FollowOptions): LiveConne
           clearTimeout(timer)
           timer = setTimeout(() => silence.abort(), DEAD_AFTER_MS)
         },
-        receive,
+        receive: (event) => tell({ kind: 'event', event }),
       })
     } catch {
-      // No contact: the status lamp shows it, by the time of the last message.
+      // No contact: the poll that follows tells whether the daemon is gone.
     } finally {
       clearTimeout(timer)
+      document.removeEventListener('visibilitychange', onHidden)
     }
   }
 
@@ -78,51 +118,57 @@ export function follow({ changed, returned, refused }: FollowOptions): LiveConne
       if (!answer.ok || !list.ok) isLost = true
       if (!answer.ok || !list.ok || by === 'events') return
       const next = (await answer.json()) as StatusView
-      incidents = ((await list.json()) as IncidentListView).incidents
-      // A cached response is as old as its timestamp, but it proves that the daemon is alive.
-      receiveSign()
-      status = next
-      changed()
+      const open = ((await list.json()) as IncidentListView).incidents
+      tell({ kind: 'whole', status: next, incidents: open, by: 'polling' })
     } catch {
-      // No contact, as above.
-      isLost = true
+      tell({ kind: 'gone' })
     }
   }
 
-  async function keepListening(): Promise<void> {
-    while (!stopped.signal.aborted) {
-      await listen()
-      if (stopped.signal.aborted) return
+  async function keepListening(signal: AbortSignal): Promise<void> {
+    const polling = setInterval(() => {
+      if (by === 'polling') void poll()
+    }, POLL_EVERY_MS)
+    while (!signal.aborted) {
+      if (tabs.mayStream()) await listen(signal)
+      if (signal.aborted) break
       // A stream that never worked does not count as lost.
       if (by === 'events' && lastReceived !== null) isLost = true
       by = 'polling'
       void poll()
       await pause(RETRY_MS)
     }
+    clearInterval(polling)
   }
-
-  void keepListening()
-  const polling = setInterval(() => {
-    if (by === 'polling') void poll()
-  }, POLL_EVERY_MS)
 
   return {
     current() {
       const silentMs = since(lastReceived ?? startedAt)
-      const contact = contactAfter(silentMs, lastReceived === null, by)
-      const stoodStillMs = contact.kind === 'stale' ? silentMs : 0
+      const contact = contactAfter(silentMs, { isFirst: lastReceived === null, isGone: goneSince !== null, by })
+      const stoodStillMs =
+        contact.kind === 'stale' ? (goneSince === null ? silentMs - STALE_AFTER_MS : since(goneSince)) : 0
       return { status, incidents, contact, nowMs: Date.now() + daemonAheadMs - stoodStillMs }
     },
-    stop() {
-      clearInterval(polling)
-      stopped.abort()
-    },
+    stop: tabs.stop,
   }
 }
 
+/** What a tab learns, and passes on to the others. */
+type News =
+  | { readonly kind: 'event'; readonly event: ServerEvent }
+  | {
+      readonly kind: 'whole'
+      readonly status: StatusView
+      readonly incidents: readonly IncidentSummaryView[]
+      readonly by: 'events' | 'polling'
+      readonly lastEventId?: string
+      readonly daemonAheadMs?: number
+    }
+  | { readonly kind: 'gone' }
+
 export type Live = Pick<Model, 'status' | 'incidents' | 'contact' | 'nowMs'>
 
-/** The daemon sends something every 5 s. After twice that time the page must not look live. */
+/** The daemon sends something every 5 s. After twice that time a silent connection must not look live. */
 const STALE_AFTER_MS = 10_000
 /** A stream that is silent for longer is treated as broken. */
 const DEAD_AFTER_MS = 15_000
@@ -135,6 +181,8 @@ export interface LiveConnection {
 }
 
 export interface FollowOptions {
+  /** Names those who may see the same data; only their tabs share it. */
+  readonly audience: string
   /** Called for every change. */
   readonly changed: () => void
   /** Called when the daemon is back after a loss of contact: it may have been updated. */
@@ -157,9 +205,15 @@ function since({ monotonicMs, wallMs }: Moment): number {
   return Math.max(performance.now() - monotonicMs, Date.now() - wallMs)
 }
 
-function contactAfter(silentMs: number, isFirst: boolean, by: 'events' | 'polling'): Contact {
-  if (silentMs > STALE_AFTER_MS) return { kind: 'stale', forSeconds: silentMs / 1000 }
+function contactAfter(silentMs: number, { isFirst, isGone, by }: Heard): Contact {
+  if (silentMs > STALE_AFTER_MS || isGone) return { kind: 'stale', forSeconds: silentMs / 1000 }
   return isFirst ? { kind: 'connecting' } : { kind: 'live', by }
+}
+
+interface Heard {
+  readonly isFirst: boolean
+  readonly isGone: boolean
+  readonly by: 'events' | 'polling'
 }
 
 function pause(ms: number): Promise<void> {

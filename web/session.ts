@@ -25,3 +25,11 @@ export function authHeaders(headers: Readonly<Record<string, string>> = {}): Rec
   const held = token()
   return held === null ? { ...headers } : { ...headers, authorization: `Bearer ${held}` }
 }
+
+/** Names those who may see the same data, without revealing the token. */
+export async function audienceName(): Promise<string> {
+  const held = token()
+  if (held === null || !isSecureContext) return ''
+  const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(held))
+  return btoa(String.fromCharCode(...new Uint8Array(digest)))
+}

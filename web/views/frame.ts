@@ -38,10 +38,11 @@ const PLACES = [
   { view: 'observer', href: '/observer' },
 ] as const satisfies readonly { view: ViewName; href: string }[]
 
-/** The overview shows this as its verdict. */
-function staleNote({ contact, route }: Model): TemplateResult | typeof nothing {
-  if (contact.kind !== 'stale' || route.view === 'overview') return nothing
-  return html`<p class="lost" role="alert">${WORDS.staleVerdict}</p>`
+/** The overview shows the first sentence as its verdict. */
+function staleNote({ contact, route, isWaiting = false, nowMs, settings }: Model): TemplateResult | typeof nothing {
+  if (contact.kind !== 'stale' || (route.view === 'overview' && !isWaiting)) return nothing
+  const waiting = isWaiting ? ` ${WORDS.waiting}` : ''
+  return html`<p class="lost" role="alert">${WORDS.staleVerdict(moment(nowMs, settings.zone))}${waiting}</p>`
 }
 
 /** An incident page belongs to the incidents. */

@@ -2,7 +2,7 @@ import type { StripsView, StripView } from '../../src/http/wire-history.ts'
 import type { EndpointView, NetworkView, StateView, StatusView } from '../../src/http/wire-status.ts'
 import { endpointRow, shardName, ticking } from './endpoint-row.ts'
 import { incidentsSection, maintenanceSection } from './events.ts'
-import { count, unbroken } from './format.ts'
+import { count, moment, unbroken } from './format.ts'
 import { guard, html, nothing, repeat, type TemplateResult } from './lit.ts'
 import { mark } from './mark.ts'
 import { atHead, isWanted, networksWorstFirst, tally, toneOf, worstFirst } from './model.ts'
@@ -42,7 +42,7 @@ function overview(model: Model<Data>): TemplateResult {
   const shown = wanted.reduce((sum, { endpoints }) => sum + endpoints.length, 0)
   const strips = byKey(model.data)
   return html`
-    ${verdict(status, tone, stale)} ${incidentsSection(incidents, status, settings.zone, nowMs)}
+    ${verdict(status, tone, model)} ${incidentsSection(incidents, status, settings.zone, nowMs)}
     ${maintenanceSection(status, nowMs)} ${tools(model, shown, all.length)}
     ${shown === 0 && status.networks.length > 0 ? html`<p class="no-match">${WORDS.noMatch}</p>` : nothing}
     ${repeat(
@@ -63,12 +63,17 @@ function byKey(of: Data): ReadonlyMap<string, StripView> {
   return keyed.strips
 }
 
-function verdict(status: StatusView, tone: StateView, stale: boolean): TemplateResult {
+function verdict(
+  status: StatusView,
+  tone: StateView,
+  { contact, nowMs, settings: { zone } }: Model<Data>,
+): TemplateResult {
+  const stale = contact.kind === 'stale'
   return html`
     <section class="verdict ${tone}">
       ${mark(tone)}
       <div role="status">
-        <h1 tabindex="-1">${stale ? WORDS.staleVerdict : unbroken(verdictSentence(status))}</h1>
+        <h1 tabindex="-1">${stale ? WORDS.staleVerdict(moment(nowMs, zone)) : unbroken(verdictSentence(status))}</h1>
         ${stale ? html`<p>${unbroken(verdictSentence(status))}</p>` : nothing} ${ownTrouble(status.observer)}
       </div>
     </section>

@@ -45,6 +45,8 @@ export interface Model<Data = unknown> {
   readonly settings: Settings
   /** The origin of the page's address, for embed code; only known in the browser. */
   readonly origin?: string
+  /** Whether a link was followed that cannot be opened until the daemon is back. */
+  readonly isWaiting?: boolean
   readonly data: Data
 }
 

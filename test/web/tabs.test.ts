@@ -1,0 +1,111 @@
+import type { BrowserContext, Page, Request } from 'playwright-core'
+import { describe, expect, test } from 'vitest'
+import { systemClock } from '../../src/clock.ts'
+import { NODE, type Setting, setUp } from '../http/setting.ts'
+import { hasChromium, openChromium } from '../support/chromium.ts'
+import { bad } from '../support/network.ts'
+
+const PATIENCE = { timeout: 30_000 }
+
+describe.runIf(hasChromium)('tabs of one browser', () => {
+  const { blank, serve } = openChromium()
+
+  async function open(many: number) {
+    const setting = setUp({ realClock: systemClock })
+    await setting.world.pollAll()
+    const address = await serve(setting)
+    const first = await blank()
+    const context = first.context()
+    const streams = countStreams(context)
+    const tabs = [first, ...(await Promise.all(Array.from({ length: many - 1 }, () => context.newPage())))]
+    await Promise.all(tabs.map((tab) => tab.goto(address)))
+    for (const tab of tabs) await tab.locator('.lamp.on').waitFor()
+    return { setting, address, tabs, streams, context }
+  }
+
+  /** The streams that are open now, by the tab that holds each. */
+  function countStreams(context: BrowserContext): { readonly open: Set<Page> } {
+    const open = new Set<Page>()
+    const isStream = (url: string) => new URL(url).pathname === '/api/v1/events'
+    context.on('request', (request) => {
+      if (isStream(request.url())) open.add(request.frame().page())
+    })
+    const ended = (request: Request) => {
+      if (isStream(request.url())) open.delete(request.frame().page())
+    }
+    context.on('requestfailed', ended)
+    context.on('requestfinished', ended)
+    return { open }
+  }
+
+  async function hide(tab: Page, hidden: boolean): Promise<void> {
+    await tab.evaluate((to) => {
+      Object.defineProperty(document, 'hidden', { configurable: true, get: () => to })
+      document.dispatchEvent(new Event('visibilitychange'))
+    }, hidden)
+  }
+
+  async function takeDown({ world }: Setting): Promise<void> {
+    const refused = bad({ kind: 'refused' })
+    for (let poll = 0; poll < 2; poll++) await world.poll(NODE, { heads: [{ shard: null, outcome: refused }] })
+  }
+
+  test('ten share one event stream: each is live, and an eleventh opens an endpoint at once', async () => {
+    const { setting, address, tabs, streams, context } = await open(10)
+    expect(streams.open.size).toBe(1)
+
+    await takeDown(setting)
+
+    for (const tab of tabs) await expect.poll(() => tab.title(), PATIENCE).toBe('▲ Heartline')
+    const eleventh = await context.newPage()
+    await eleventh.goto(`${address}/endpoints/ethereum/node`)
+    await eleventh.locator('.lamp.on').waitFor()
+    await eleventh.getByRole('heading', { name: 'Thresholds' }).waitFor()
+    expect(streams.open.size).toBe(1)
+  }, 120_000)
+
+  test('go on when the one that holds the stream is closed', async () => {
+    const { setting, tabs, streams } = await open(3)
+    const [holder] = streams.open
+    if (holder === undefined) throw new Error('no tab holds a stream')
+
+    await holder.close()
+
+    await expect.poll(() => [...streams.open].filter((tab) => tab !== holder).length, PATIENCE).toBe(1)
+    await takeDown(setting)
+    for (const tab of tabs.filter((tab) => tab !== holder)) {
+      await expect.poll(() => tab.title(), PATIENCE).toBe('▲ Heartline')
+    }
+  }, 120_000)
+
+  test('a hidden one gives the stream to a visible one, and still tells the state in its title', async () => {
+    const { setting, tabs, streams } = await open(2)
+    const [holder] = streams.open
+    const other = tabs.find((tab) => tab !== holder)
+    if (holder === undefined || other === undefined) throw new Error('no tab holds a stream')
+    await hide(other, true)
+    await hide(holder, true)
+    expect([...streams.open]).toEqual([holder])
+
+    await hide(other, false)
+
+    await expect.poll(() => [...streams.open], PATIENCE).toEqual([other])
+    await takeDown(setting)
+    await expect.poll(() => holder.title(), PATIENCE).toBe('▲ Heartline')
+  }, 120_000)
+
+  test('say within seconds that the daemon is gone, and that a link waits for it', async () => {
+    const { setting, tabs } = await open(2)
+    for (const tab of tabs) await expect.poll(() => tab.locator('h1').textContent(), PATIENCE).toMatch(/are up/)
+    const goneAt = Date.now()
+
+    await setting.server.close()
+
+    for (const tab of tabs) await tab.locator('.lamp.off').waitFor(PATIENCE)
+    expect(Date.now() - goneAt).toBeLessThan(8000)
+    const [first] = tabs
+    await first?.getByRole('link', { name: 'Observer' }).click()
+    await first?.getByText('follows as soon as Heartline is back').waitFor()
+    expect(await first?.locator('h1').textContent()).toMatch(/^Cannot reach Heartline\. This page shows data from /)
+  }, 120_000)
+})
