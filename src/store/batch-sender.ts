@@ -3,19 +3,19 @@ import type { Log } from '../log.ts'
 import { BATCH_WAIT_MS, type BatchQueue } from './batches.ts'
 import { codeOf } from './disk.ts'
 import { STORE_TROUBLES, type StoreStatus, type StoreTrouble } from './store.ts'
-import type { FileEvents, Reply, WriterCalls } from './workers.ts'
+import type { Call, Reply } from './worker-calls.ts'
+import type { FileEvents } from './writer-session.ts'
+import type { WriterCalls } from './writer-worker.ts'
 
 export interface BatchSenderDeps {
   readonly queue: BatchQueue
-  readonly connection: {
+  readonly thread: {
     /** Resolves to `null` when the worker can be called. */
     ready(): Promise<StoreTrouble | null>
-    /** Resolves to `undefined` when the worker is not running. */
-    callRunning<K extends 'write' | 'measure'>(
-      kind: K,
-      ask: WriterCalls[K]['ask'],
-    ): Promise<Reply<WriterCalls[K]['answer']> | undefined>
+    readonly call: Call<WriterCalls>
   }
+  /** Measures the file, which opens it first if it is not open. */
+  readonly measure: () => Promise<Reply<unknown>>
   readonly clock: Clock
   readonly log: Log
   readonly onCommit: (commit: { readonly rows: number; readonly durationMs: number }) => void
@@ -31,7 +31,7 @@ const MAX_ATTEMPTS = 20
 
 /** Sends the queued batches to the writer worker, one at a time, and retries after each trouble. */
 export function createBatchSender(deps: BatchSenderDeps) {
-  const { queue, connection, clock, log, onCommit, onFileEvents } = deps
+  const { queue, thread, measure, clock, log, onCommit, onFileEvents } = deps
   let trouble: StoreTrouble | null = null
   let attempts = 0
   let sentAt: number | null = null
@@ -82,7 +82,7 @@ export function createBatchSender(deps: BatchSenderDeps) {
   }
 
   async function sendDue(): Promise<boolean> {
-    const notReady = await connection.ready()
+    const notReady = await thread.ready()
     if (notReady !== null) return countFailure(notReady, 'open')
     do {
       if (!(await sendOne())) return false
@@ -92,10 +92,9 @@ export function createBatchSender(deps: BatchSenderDeps) {
 
   async function sendOne(): Promise<boolean> {
     const batch = queue.take()
-    if (batch === null) return trouble === null || canWriteAgain()
+    if (batch === null) return trouble === null || isUsable()
     sentAt = clock.monotonic()
-    const reply = await connection.callRunning('write', { batch, now: clock.now() })
-    if (reply === undefined) return countFailure('other', 'thread-died')
+    const reply = await thread.call('write', batch, clock.now())
     if (reply.ok) {
       queue.done()
       rowsWritten += reply.value.rows
@@ -112,13 +111,10 @@ export function createBatchSender(deps: BatchSenderDeps) {
     return countFailure(reply.trouble, reply.code)
   }
 
-  /** With nothing to write, opens and measures the file to find out whether the trouble is over. */
-  async function canWriteAgain(): Promise<boolean> {
-    const reply = await connection.callRunning('measure', { now: clock.now() })
-    if (reply === undefined) return countFailure('other', 'thread-died')
-    if (!reply.ok) return countFailure(reply.trouble, reply.code)
-    onFileEvents(reply.value)
-    return true
+  /** With nothing to write, measures the file to find out whether the trouble is over. */
+  async function isUsable(): Promise<boolean> {
+    const reply = await measure()
+    return reply.ok || countFailure(reply.trouble, reply.code)
   }
 
   function countFailure(kind: StoreTrouble, code: string): false {

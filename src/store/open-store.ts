@@ -1,14 +1,15 @@
-import type { Worker } from 'node:worker_threads'
 import type { Clock } from '../clock.ts'
+import type { EndpointKey } from '../core/endpoint.ts'
 import type { Log } from '../log.ts'
-import { createBatchQueue } from './batches.ts'
+import { type BatchQueue, createBatchQueue, type Registration, type WriteEvent } from './batches.ts'
 import { IN_MEMORY } from './database.ts'
 import { type FileSystemType, fileSystemType } from './disk.ts'
 import { checkFile, type Integrity } from './integrity.ts'
+import { outcomeOf } from './poll-columns.ts'
 import { createReader } from './reader.ts'
 import type { Retention } from './retention.ts'
 import type { Store } from './store.ts'
-import { createStoreWrites } from './store-writes.ts'
+import type { OnSpawn } from './worker-calls.ts'
 import { createWriter } from './writer.ts'
 
 /**
@@ -16,29 +17,25 @@ import { createWriter } from './writer.ts'
  * version, or cannot be written at all. After any other trouble, which `status()` shows, opening is retried.
  */
 export async function openStore(options: StoreOptions): Promise<Store> {
-  const { path, retention, maxSizeBytes, clock, log, onSpawn } = options
+  const { path, log, onSpawn } = options
   const closing = new AbortController()
   const queue = createBatchQueue({ maxRows: options.maxQueueRows ?? MAX_QUEUE_ROWS })
-  const writes = createStoreWrites({ queue, wake: () => writer.wake(), log })
+  const writes = createWrites(queue, () => writer.wake(), log)
   const writer = createWriter({
-    path,
-    retention,
-    maxSizeBytes,
-    clock,
-    log,
+    fileSystemType,
+    onCommit: () => undefined,
+    ...options,
     queue,
-    fileSystemType: options.fileSystemType ?? fileSystemType,
     registrations: writes.registrations,
-    onCommit: options.onCommit ?? (() => undefined),
     onWantsCheck: () => void check(closing.signal),
     onSpawn,
   })
-  const reader = createReader({ path, clock, log, writer, onSpawn })
+  const reader = createReader({ ...options, writer, onSpawn })
   await writer.open()
 
   async function integrity(signal: AbortSignal): Promise<Integrity> {
     if (path !== IN_MEMORY) return checkFile(path, signal)
-    const reply = await writer.call('check', null)
+    const reply = await writer.call('check')
     return reply.ok ? (reply.value ? 'sound' : 'damaged') : 'unreadable'
   }
 
@@ -59,9 +56,9 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     async run(job, now, signal) {
       const ended = signal === undefined ? closing.signal : AbortSignal.any([signal, closing.signal])
       if (ended.aborted || (job === 'integrity' && !(await check(ended)))) return false
-      const end = () => void writer.call('end-jobs', null)
+      const end = () => void writer.call('end-jobs')
       ended.addEventListener('abort', end, { once: true })
-      const reply = await writer.call('job', { job, now })
+      const reply = await writer.call('job', job, now)
       ended.removeEventListener('abort', end)
       if (!reply.ok) log.warn({ job, trouble: reply.trouble, code: reply.code }, 'a job of the store failed')
       return reply.ok && reply.value
@@ -95,8 +92,90 @@ export interface StoreOptions {
   /** For tests, which have no network disk. */
   readonly fileSystemType?: FileSystemType
   /** For tests, which kill threads. */
-  readonly onSpawn?: (worker: Worker) => void
+  readonly onSpawn?: OnSpawn
 }
 
 /** 45 minutes of a thousand endpoints polled every 15 s, in 12 MB. */
 const MAX_QUEUE_ROWS = 180_000
+
+/** The store's write methods: each queues its write, and none waits, throws or blocks. */
+function createWrites(queue: BatchQueue, wake: () => void, log: Log) {
+  const registered = new Map<EndpointKey, Registration>()
+  let dropped = 0
+
+  function push(event: WriteEvent): void {
+    queue.pushEvent(event)
+    wake()
+  }
+
+  /** `null` if unregistered, since it is then unknown how long the endpoint's results hold. */
+  function indexOf(endpoint: EndpointKey): number | null {
+    const found = registered.get(endpoint)
+    if (found !== undefined) return found.index
+    if (dropped++ === 0) log.error({ endpoint }, 'a poll of an unregistered endpoint is not stored')
+    return null
+  }
+
+  const methods = {
+    register(endpoints, at) {
+      const registrations = endpoints.map(({ endpoint, holdMs }) => {
+        const index = registered.get(endpoint)?.index ?? registered.size
+        const registration = { index, endpoint, holdMs: Math.round(holdMs), at: Math.floor(at) }
+        registered.set(endpoint, registration)
+        return registration
+      })
+      push({ kind: 'register', registrations })
+    },
+
+    poll(record) {
+      const index = indexOf(record.endpoint)
+      if (index === null || !Number.isFinite(record.at)) return
+      queue.pushPoll(index, record)
+      wake()
+    },
+
+    amend(endpoint, from, to, state, fresh) {
+      const index = indexOf(endpoint)
+      if (index === null || !(to > from)) return
+      const verdict = outcomeOf(state, fresh, null)
+      push({ kind: 'amend', index, from: Math.floor(from), to: Math.ceil(to), verdict })
+    },
+
+    hashChange({ endpoint, at, ...change }) {
+      const index = indexOf(endpoint)
+      if (index !== null) push({ kind: 'hash-change', index, at: Math.floor(at), ...change })
+    },
+
+    saveHealth({ endpoint, at, value }) {
+      push({ kind: 'save-health', endpoint, at: Math.floor(at), json: JSON.stringify(value) ?? 'null' })
+    },
+
+    saveIncident({ value, openedAt, closedAt, ...incident }) {
+      const times = { openedAt: Math.floor(openedAt), closedAt: closedAt === null ? null : Math.floor(closedAt) }
+      push({ kind: 'save-incident', incident: { ...incident, ...times, json: JSON.stringify(value) ?? 'null' } })
+    },
+
+    saveAlias(alias) {
+      const stale = alias.stale === null ? null : { ...alias.stale, at: Math.floor(alias.stale.at) }
+      push({ kind: 'save-alias', alias: { ...alias, at: Math.floor(alias.at), stale } })
+    },
+
+    adminCall: (call) => push({ kind: 'admin-call', call: { ...call, at: Math.floor(call.at) } }),
+
+    maintain(periods, at) {
+      const whole = periods.map(({ endpoint, from, until }) => {
+        return { endpoint, from: Math.floor(from), until: Math.floor(until) }
+      })
+      push({ kind: 'maintain', at: Math.floor(at), periods: whole })
+    },
+  } satisfies Partial<Store>
+
+  return {
+    methods,
+    registrations: () => [...registered.values()],
+    /** Number of writes for endpoints that were never registered. */
+    get dropped() {
+      return dropped
+    },
+  }
+}

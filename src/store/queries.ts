@@ -1,9 +1,11 @@
 import type Database from 'better-sqlite3'
+import type { EndpointKey } from '../core/endpoint.ts'
+import type { UnixMs } from '../core/time.ts'
 import { type AvailabilityReader, createAvailabilityReader } from './availability.ts'
 import { createHistoryReader, type HistoryReader } from './history.ts'
 import { createIncidentReader, type IncidentReader } from './incidents.ts'
 import { createPollReader, type PollReader } from './poll-table.ts'
-import type { Handlers, ReadCalls } from './workers.ts'
+import type { HistoryQuery, IncidentQuery, PollsQuery } from './store.ts'
 
 /** The queries that a store answers. */
 export interface Queries extends IncidentReader {
@@ -23,12 +25,13 @@ export function createQueries(db: Database.Database): Queries {
 }
 
 /** Handles the calls that only read; `answer` runs a query on an open store. */
-export function readHandlers(answer: <T>(query: (queries: Queries) => T) => T): Handlers<Omit<ReadCalls, 'backup'>> {
+export function readHandlers(answer: <T>(query: (queries: Queries) => T) => T) {
   return {
-    history: ({ query, now }) => answer(({ history }) => history(query, now)),
-    polls: ({ query }) => answer(({ polls }) => polls(query)),
-    availability: ({ endpoints, now }) => answer(({ availability }) => availability(endpoints, now)),
-    incidents: ({ query }) => answer(({ incidents }) => incidents(query)),
-    incident: ({ id }) => answer(({ incident }) => incident(id)),
+    history: (query: HistoryQuery, now: UnixMs) => answer(({ history }) => history(query, now)),
+    polls: (query: PollsQuery) => answer(({ polls }) => polls(query)),
+    availability: (endpoints: readonly EndpointKey[], now: UnixMs) =>
+      answer(({ availability }) => availability(endpoints, now)),
+    incidents: (query: IncidentQuery) => answer(({ incidents }) => incidents(query)),
+    incident: (id: string) => answer(({ incident }) => incident(id)),
   }
 }

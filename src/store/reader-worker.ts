@@ -4,25 +4,23 @@ import type Database from 'better-sqlite3'
 import { backupStore } from './backup.ts'
 import { openReadOnly } from './database.ts'
 import { createQueries, type Queries, readHandlers } from './queries.ts'
-import { type ReaderCalls, serveCalls } from './workers.ts'
+import { serveCalls } from './worker-calls.ts'
 
 let path = ''
 let open: { readonly db: Database.Database; readonly queries: Queries; readonly inode: number } | null = null
 
 /** Answers queries on a read-only connection, so that slow queries delay neither the writer nor the polls. */
-if (parentPort !== null) {
-  serveCalls<ReaderCalls>(parentPort, {
-    open(wanted) {
-      path = wanted.path
-      return null
-    },
-    ...readHandlers(answer),
-    async backup({ file }) {
-      await backupStore(path, file)
-      return null
-    },
-  })
+const handlers = {
+  open(wanted: string): void {
+    path = wanted
+  },
+  ...readHandlers(answer),
+  backup: (file: string) => backupStore(path, file),
 }
+
+export type ReaderCalls = typeof handlers
+
+serveCalls(parentPort, handlers)
 
 function answer<T>(query: (queries: Queries) => T): T {
   const queries = opened()

@@ -1,17 +1,37 @@
 import { existsSync, statfsSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type Database from 'better-sqlite3'
+import type { UnixMs } from '../core/time.ts'
 import type { Batch, Registration } from './batches.ts'
 import { IN_MEMORY, isSound, moveAside, openDatabase, openReadOnly, setQuota } from './database.ts'
 import { keepReserve, releaseReserve, troubleOf } from './disk.ts'
 import { readMigrations } from './migrate.ts'
 import { createQueries, type Queries } from './queries.ts'
 import { setCursor } from './resolution.ts'
-import { createRetainer, type Retainer } from './retention.ts'
+import { createRetainer, type Retainer, type Retention } from './retention.ts'
 import { createRollUp, type RollUp } from './roll-up.ts'
-import { createTrustedClock } from './trusted-clock.ts'
-import type { FileEvents, OpenAsk, StoreSizes } from './workers.ts'
+import type { StoreStatus } from './store.ts'
+import { type ClockVerdict, createTrustedClock } from './trusted-clock.ts'
 import { createWriteStatements, type WriteStatements } from './write-statements.ts'
+
+export interface OpenAsk {
+  readonly path: string
+  readonly retention: Retention
+  readonly maxSizeBytes: number
+  readonly registrations: readonly Registration[]
+  readonly now: UnixMs
+}
+
+export interface FileEvents {
+  /** Where the damaged file was moved before a new one was created; `null` if none was. */
+  readonly movedTo: string | null
+  /** Whether the file may be damaged, and is too large to check at once. */
+  readonly wantsCheck: boolean
+  /** The last job's verdict; `null` if there was none. */
+  readonly clock: ClockVerdict | null
+}
+
+export type StoreSizes = Pick<StoreStatus, 'databaseBytes' | 'filesystemFreeBytes'>
 
 export interface OpenFile {
   readonly db: Database.Database

@@ -1,12 +1,14 @@
 import { parentPort } from 'node:worker_threads'
 import { systemClock } from '../clock.ts'
+import type { UnixMs } from '../core/time.ts'
 import { copyTo } from './backup.ts'
+import type { Batch } from './batches.ts'
 import { isSound } from './database.ts'
 import { troubleOf } from './disk.ts'
 import { readHandlers } from './queries.ts'
 import { StoreError, type StoreJob } from './store.ts'
-import { type OpenAsk, serveCalls, type WriterCalls } from './workers.ts'
-import { createWriterSession, type OpenFile, type WriterSession } from './writer-session.ts'
+import { serveCalls } from './worker-calls.ts'
+import { createWriterSession, type OpenAsk, type OpenFile, type WriterSession } from './writer-session.ts'
 
 let session: WriterSession | null = null
 let openedAt = 0
@@ -16,61 +18,61 @@ let lastJob: Promise<unknown> = Promise.resolve()
 let jobsEnded = 0
 
 /** Runs batches, jobs, and the queries of a store in memory on the only writing connection. */
-if (parentPort !== null) {
-  serveCalls<WriterCalls>(parentPort, {
-    open,
-    write({ batch, now }) {
-      const writer = opened()
-      writer.remember(batch)
-      const written = writer.attempt(now, ({ statements }) => {
-        const startedAt = systemClock.monotonic()
-        const rows = statements.write(batch)
-        return { rows, durationMs: systemClock.monotonic() - startedAt }
-      })
-      return { ...written, ...writer.takeEvents() }
-    },
-    job({ job, now }) {
-      const endedBefore = jobsEnded
-      const run = lastJob.then(() => runJob(job, now, endedBefore))
-      lastJob = run.catch(() => undefined)
-      return run
-    },
-    async 'end-jobs'() {
-      await endJobs()
-      return null
-    },
-    'saved-health': () => file().statements.savedHealth(),
-    aliases: () => file().statements.aliases(),
-    'last-runs': () => file().statements.lastRuns(),
-    measure: ({ now }) => ({ ...opened().measure(now), ...opened().takeEvents() }),
-    ...readHandlers((query) => query(file().queries)),
-    async backup({ file: to }) {
-      await copyTo(file().db, to)
-      return null
-    },
-    check: () => isSound(file().db),
-    async close() {
-      await endJobs()
-      session?.close()
-      return null
-    },
-  })
+const handlers = {
+  /** Must be the first call. A refusal is final; after trouble every later call tries to open again. */
+  open(ask: OpenAsk) {
+    openedAt = ask.now
+    session = createWriterSession(ask)
+    return { refusal: refusalOf(session, ask.now), ...session.takeEvents() }
+  },
+  write(batch: Batch, now: UnixMs) {
+    const writer = opened()
+    writer.remember(batch)
+    const written = writer.attempt(now, ({ statements }) => {
+      const startedAt = systemClock.monotonic()
+      const rows = statements.write(batch)
+      return { rows, durationMs: systemClock.monotonic() - startedAt }
+    })
+    return { ...written, ...writer.takeEvents() }
+  },
+  /** Whether the job was completed. `integrity` only records the time of a check made in another process. */
+  job(job: StoreJob, now: UnixMs): Promise<boolean> {
+    const endedBefore = jobsEnded
+    const run = lastJob.then(() => runJob(job, now, endedBefore))
+    lastJob = run.catch(() => undefined)
+    return run
+  },
+  /** Stops the running job and the waiting jobs, each after its current step. */
+  'end-jobs': endJobs,
+  'saved-health': () => file().statements.savedHealth(),
+  aliases: () => file().statements.aliases(),
+  'last-runs': () => file().statements.lastRuns(),
+  /** Also checks that the file is still the one that was opened, and keeps the reserve. */
+  measure: (now: UnixMs) => ({ ...opened().measure(now), ...opened().takeEvents() }),
+  ...readHandlers((query) => query(file().queries)),
+  backup: (to: string) => copyTo(file().db, to),
+  /** Whether quick_check finds nothing. Only for a store in memory: a file is checked in its own process. */
+  check: () => isSound(file().db),
+  /** Ends the jobs first, and opens nothing afterwards. */
+  async close() {
+    await endJobs()
+    session?.close()
+  },
 }
 
-function open(ask: OpenAsk): WriterCalls['open']['answer'] {
-  openedAt = ask.now
-  session = createWriterSession(ask)
+export type WriterCalls = typeof handlers
+
+serveCalls(parentPort, handlers)
+
+function refusalOf(writer: WriterSession, now: UnixMs) {
   try {
-    session.opened(ask.now)
-    return { refusal: null, ...session.takeEvents() }
+    writer.opened(now)
   } catch (error) {
-    if (error instanceof StoreError) {
-      return { refusal: { kind: error.kind, message: error.message }, ...session.takeEvents() }
-    }
+    if (error instanceof StoreError) return { kind: error.kind, message: error.message }
     if (troubleOf(error) !== 'full') throw error
-    session.recover(error, ask.now)
-    return { refusal: null, ...session.takeEvents() }
+    writer.recover(error, now)
   }
+  return null
 }
 
 function opened(): WriterSession {
@@ -123,7 +125,7 @@ function* steps(job: StoreJob, { db, rollUp, retainer }: OpenFile, now: number):
   }
 }
 
-function endJobs(): Promise<unknown> {
+async function endJobs(): Promise<void> {
   jobsEnded++
-  return lastJob
+  await lastJob
 }

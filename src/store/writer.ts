@@ -1,10 +1,10 @@
-import type { Worker } from 'node:worker_threads'
 import type { Clock, Timer } from '../clock.ts'
 import type { Log } from '../log.ts'
 import { type BatchSenderDeps, createBatchSender } from './batch-sender.ts'
 import type { Registration } from './batches.ts'
 import { IN_MEMORY } from './database.ts'
 import {
+  codeOf,
   type FileSystemType,
   refusedAsReadOnly,
   refuseNetworkDisk,
@@ -14,35 +14,11 @@ import {
 } from './disk.ts'
 import type { Retention } from './retention.ts'
 import { StoreError, type StoreStatus, type StoreTrouble } from './store.ts'
-import {
-  type CallableWorker,
-  type FileEvents,
-  type Reply,
-  type StoreSizes,
-  spawnWorker,
-  type WriterCalls,
-} from './workers.ts'
+import { type Call, type CallableWorker, type OnSpawn, spawnWorker } from './worker-calls.ts'
+import type { FileEvents, StoreSizes } from './writer-session.ts'
+import type { WriterCalls } from './writer-worker.ts'
 
-export interface WriterDeps extends Pick<BatchSenderDeps, 'queue' | 'onCommit'> {
-  readonly path: string
-  readonly retention: Retention
-  readonly maxSizeBytes: number
-  readonly clock: Clock
-  readonly log: Log
-  readonly fileSystemType: FileSystemType
-  /** The endpoints registered now, which a new worker must know. */
-  readonly registrations: () => readonly Registration[]
-  /** Called when the file may be damaged and is too large to check at once. */
-  readonly onWantsCheck: () => void
-  readonly onSpawn: ((worker: Worker) => void) | undefined
-}
-
-const MEASURE_EVERY_MS = 10_000
-const CLOSE_WITHIN_MS = 8000
-
-export type Writer = ReturnType<typeof createWriter>
-
-/** The main thread's side of writing: the connection, the batches sent over it, and what is known of the file. */
+/** The main thread's side of writing: the worker, the batches sent to it, and what is known of the file. */
 export function createWriter(deps: WriterDeps) {
   const { clock, log, queue, onWantsCheck } = deps
   let measureTimer: Timer | null = null
@@ -51,14 +27,11 @@ export function createWriter(deps: WriterDeps) {
   let integrityOk = true
   let clockDoubted = false
   let sizes: StoreSizes = { databaseBytes: null, filesystemFreeBytes: null }
-  const connection = createConnection(deps, {
-    onFileEvents,
-    onDeath() {
-      threadRestarts++
-      sender.failed('other', 'thread-died')
-    },
+  const thread = createWriterThread(deps, onFileEvents, () => {
+    threadRestarts++
+    sender.failed('other', 'thread-died')
   })
-  const sender = createBatchSender({ ...deps, connection, onFileEvents })
+  const sender = createBatchSender({ ...deps, thread, measure, onFileEvents })
 
   function onFileEvents({ movedTo, wantsCheck, clock: verdict }: FileEvents): void {
     if (verdict === 'set-back') {
@@ -75,29 +48,34 @@ export function createWriter(deps: WriterDeps) {
     if (wantsCheck) onWantsCheck()
   }
 
-  async function measure(): Promise<void> {
-    measureTimer = null
-    const reply = await connection.call('measure', { now: clock.now() })
-    if (reply.ok) {
-      const { databaseBytes, filesystemFreeBytes } = reply.value
-      sizes = { databaseBytes, filesystemFreeBytes }
-      onFileEvents(reply.value)
-    } else if (sender.trouble() === null && !closed) {
-      sender.failed(reply.trouble, reply.code)
-    }
-    if (!closed) measureTimer = clock.after(MEASURE_EVERY_MS, () => void measure())
+  async function measure() {
+    const reply = await thread.call('measure', clock.now())
+    if (!reply.ok) return reply
+    const { databaseBytes, filesystemFreeBytes } = reply.value
+    sizes = { databaseBytes, filesystemFreeBytes }
+    onFileEvents(reply.value)
+    return reply
+  }
+
+  async function keepMeasuring(): Promise<void> {
+    const reply = await measure().catch(
+      (error: unknown) => ({ ok: false, trouble: 'other', code: codeOf(error) }) as const,
+    )
+    if (closed) return
+    if (!reply.ok && sender.trouble() === null) sender.failed(reply.trouble, reply.code)
+    measureTimer = clock.after(MEASURE_EVERY_MS, () => void keepMeasuring())
   }
 
   return {
     wake: sender.wake,
     flush: sender.flush,
-    call: connection.call,
+    call: thread.call,
 
     /** Takes the lock and opens the file; rejects with a StoreError if a person has to decide, else retries. */
     async open(): Promise<void> {
-      const trouble = await connection.open()
+      const trouble = await thread.open()
       if (trouble !== null) sender.failed(trouble, 'open')
-      void measure()
+      void keepMeasuring()
     },
 
     status(): StoreStatus {
@@ -119,10 +97,7 @@ export function createWriter(deps: WriterDeps) {
         await sender.flush()
         closed = true
         sender.stop()
-        const reply = await connection.callRunning('close', null)
-        if (reply?.ok === false) {
-          log.warn({ trouble: reply.trouble, code: reply.code }, 'the store did not close cleanly')
-        }
+        await thread.closeFile()
       })()
       // A disk that hangs must not keep the process from ending.
       await Promise.race([ending, clock.sleep(CLOSE_WITHIN_MS, abort.signal)])
@@ -130,20 +105,34 @@ export function createWriter(deps: WriterDeps) {
       closed = true
       sender.stop()
       measureTimer?.cancel()
-      await connection.end()
+      await thread.end()
     },
   }
 }
 
-type WriterReply<K extends keyof WriterCalls> = Reply<WriterCalls[K]['answer']>
+export type Writer = ReturnType<typeof createWriter>
 
-interface ConnectionEvents {
-  readonly onDeath: () => void
-  readonly onFileEvents: (events: FileEvents) => void
+export interface WriterDeps extends Pick<BatchSenderDeps, 'queue' | 'onCommit'> {
+  readonly path: string
+  readonly retention: Retention
+  readonly maxSizeBytes: number
+  readonly clock: Clock
+  readonly log: Log
+  readonly fileSystemType: FileSystemType
+  /** The endpoints registered now, which a new worker must know. */
+  readonly registrations: () => readonly Registration[]
+  /** Called when the file may be damaged and is too large to check at once. */
+  readonly onWantsCheck: () => void
+  readonly onSpawn: OnSpawn
 }
 
-/** Connects to the writer worker: takes the lock, starts the worker and opens the file, again after each trouble. */
-function createConnection(deps: WriterDeps, { onDeath, onFileEvents }: ConnectionEvents) {
+const MEASURE_EVERY_MS = 10_000
+const CLOSE_WITHIN_MS = 8000
+
+export type WriterThread = ReturnType<typeof createWriterThread>
+
+/** The writer worker: takes the lock, starts the worker and opens the file, again after each trouble. */
+function createWriterThread(deps: WriterDeps, onFileEvents: (events: FileEvents) => void, onDeath: () => void) {
   const { path, retention, maxSizeBytes, clock, log, registrations, onSpawn } = deps
   let lock: StoreLock | null = null
   let worker: CallableWorker<WriterCalls> | null = null
@@ -203,8 +192,15 @@ function createConnection(deps: WriterDeps, { onDeath, onFileEvents }: Connectio
     lock = null
   }
 
+  const call: Call<WriterCalls> = async (kind, ...asked) => {
+    const notReady = await ready()
+    if (notReady !== null || worker === null) return { ok: false, trouble: notReady ?? 'other', code: 'open' }
+    return worker.call(kind, ...asked)
+  }
+
   return {
     ready,
+    call,
     end,
 
     /** The first opening: rejects with a StoreError if a person has to decide, else resolves to the trouble. */
@@ -220,12 +216,9 @@ function createConnection(deps: WriterDeps, { onDeath, onFileEvents }: Connectio
       throw refusal
     },
 
-    async call<K extends keyof WriterCalls>(kind: K, ask: WriterCalls[K]['ask']): Promise<WriterReply<K>> {
-      const notReady = await ready()
-      if (notReady !== null || worker === null) return { ok: false, trouble: notReady ?? 'other', code: 'open' }
-      return worker.call(kind, ask)
+    async closeFile(): Promise<void> {
+      const reply = await worker?.call('close')
+      if (reply?.ok === false) log.warn({ trouble: reply.trouble, code: reply.code }, 'the store did not close cleanly')
     },
-
-    callRunning: async <K extends keyof WriterCalls>(kind: K, ask: WriterCalls[K]['ask']) => worker?.call(kind, ask),
   }
 }
