@@ -35,6 +35,14 @@ Prometheus does; with gzip if the client accepts it. Both formats have the same 
 - Histograms have the buckets 5, 10, 25, 50, 100, 250 and 500 ms, 1, 2.5, 5 and 10 s; those of the gateway have finer ones.
 - Concurrent scrapes share one rendering.
 
+An endpoint of an avalanche node with six checks of its own has 45 series. 18 of them are the states and conditions, of which one or two
+are 1; \`metrics.sparse: true\` leaves out those that are 0. The rules and dashboards of \`grafana/\` work with both forms. Check your own
+queries first: \`== 1\` and \`unless … == 1\` work with both; \`== 0\`, arithmetic and averages over time need a 0 for the missing series:
+\`heartline_endpoint_condition{condition="lagging"} or on (network, endpoint) 0 * heartline_endpoint_up\`.
+
+No rule, dashboard or runbook uses \`heartline_check_success\`, \`heartline_check_last_success_timestamp_seconds\` and
+\`heartline_endpoint_block_timestamp_seconds\`: drop them with \`metric_relabel_configs\` if Prometheus is short of memory.
+
 The \`process_…\` and \`nodejs_…\` metrics of prom-client are there too, except three gauges that end in \`_total\`.
 `
 

@@ -56,6 +56,7 @@ export async function startDaemon({ config, log, clock: realClock = systemClock 
   const metrics = createMetrics({
     ...base,
     version,
+    sparse: config.metrics.sparse,
     storeStatus: () => store.status(),
     scheduler: () => monitor.scheduler,
     observer: () => ownState(observer, store, clock),

@@ -38,7 +38,9 @@ function goodOf(kind: Objective, filter = ''): string {
   const maintenance = [filter, 'state="maintenance"'].filter((part) => part !== '').join(',')
   const isStale = [filter, 'condition=~"lagging|stalled|forked"'].filter((part) => part !== '').join(',')
   const available = `heartline_endpoint_up{${filter}} unless on (${OF_ENDPOINT}) heartline_endpoint_state{${maintenance}} == 1`
-  const fresh = `(${available}) * on (${OF_ENDPOINT}) (1 - max by (${OF_ENDPOINT}) (heartline_endpoint_condition{${isStale}}))`
+  // With `metrics.sparse` a condition that is 0 has no series.
+  const stale = `max by (${OF_ENDPOINT}) (heartline_endpoint_condition{${isStale}} or on (${OF_ENDPOINT}) 0 * heartline_endpoint_up{${filter}})`
+  const fresh = `(${available}) * on (${OF_ENDPOINT}) (1 - ${stale})`
   return `max by (${OF_NETWORK}) (${kind === 'availability' ? available : fresh})`
 }
 

@@ -52,6 +52,9 @@ interface Column {
 
 const BY = 'by (network, endpoint)'
 
+/** Not the state `unknown`, which has no series while it is 0 with `metrics.sparse`. */
+const SCRAPES = `count_over_time(heartline_endpoint_info{${BY_ENDPOINT}}[$__range])`
+
 const COLUMNS: readonly Column[] = [
   { name: 'State', expr: stateOf(BY_ENDPOINT, 'network, endpoint') },
   { name: 'Height', expr: `max ${BY} (heartline_endpoint_block_height{${BY_ENDPOINT}})`, unit: 'none' },
@@ -73,7 +76,7 @@ const COLUMNS: readonly Column[] = [
   },
   {
     name: 'Coverage',
-    expr: `1 - avg ${BY} (avg_over_time(heartline_endpoint_state{${BY_ENDPOINT},state="unknown"}[$__range]))`,
+    expr: `sum ${BY} (count_over_time(heartline_endpoint_up{${BY_ENDPOINT}}[$__range]) or 0 * ${SCRAPES}) / sum ${BY} (${SCRAPES})`,
     unit: 'percentunit',
   },
   {

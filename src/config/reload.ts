@@ -41,6 +41,7 @@ const RESTART_KEYS: readonly (readonly [path: string, valueOf: (config: Config) 
   ['gateway.enabled', ({ gateway }) => gateway.enabled],
   ['gateway.listen', ({ gateway }) => gateway.listen],
   ['gateway.tls', ({ gateway }) => gateway.tls !== null],
+  ['metrics.sparse', ({ metrics }) => metrics.sparse],
   ['log.format', ({ log }) => log.format],
 ]
 

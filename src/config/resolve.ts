@@ -39,6 +39,7 @@ export function resolve(file: ConfigFile, source: Source) {
     poll,
     networks: file.networks.map((network) => configuredNetwork(network, file.poll, source)),
     gateway: gatewaySettings(file.gateway, names, source),
+    metrics: file.metrics,
     maintenance: file.maintenance.map((window) => maintenanceWindow(window, names)),
     log: file.log,
   }

@@ -359,6 +359,11 @@ export const ConfigFile = z.strictObject(
         .whole({ description: 'Maximum number of requests in one JSON-RPC batch.' }, 1, 10_000)
         .prefault(100),
     }),
+    metrics: section('What `/metrics` contains.', {
+      sparse: s
+        .flag({ description: 'Leave out states and conditions that are 0: see `docs/metrics.md`.' })
+        .prefault(false),
+    }),
     maintenance: list(maintenance, { description: 'Planned windows.', defaultText: 'none' }).default([]),
     log: section('The log, on stderr.', {
       level: s

@@ -15,6 +15,7 @@ export async function collect({
   ownLines,
   processText,
   format,
+  sparse,
   clock,
   yieldToLoop,
 }: CollectDeps): Promise<readonly Buffer[]> {
@@ -29,7 +30,7 @@ export async function collect({
   keep(renderNetworks(networks, incidents, clock.now()))
   let heldSince = clock.monotonic()
   for (const slice of slices(networks)) {
-    keep(renderEndpoints(slice, incidents, clock.now()))
+    keep(renderEndpoints(slice, incidents, clock.now(), sparse))
     if (clock.monotonic() - heldSince < LONGEST_HOLD_MS) continue
     await yieldToLoop()
     heldSince = clock.monotonic()
@@ -48,6 +49,7 @@ export interface CollectDeps {
   readonly ownLines: Lines
   readonly processText: string
   readonly format: Format
+  readonly sparse: boolean
   readonly clock: Pick<Clock, 'now' | 'monotonic'>
   readonly yieldToLoop: () => Promise<unknown>
 }

@@ -10,7 +10,7 @@ import { createGatewaySeries, type GatewayCounts, type GatewayState } from './ga
 import { renderProcess } from './process-series.ts'
 import type { Format } from './registry.ts'
 
-export function createMetrics({ board, incidents, clock, version, ...deps }: MetricsDeps): Metrics {
+export function createMetrics({ board, incidents, clock, version, sparse = false, ...deps }: MetricsDeps): Metrics {
   const yieldToLoop = deps.yieldToLoop ?? setImmediate
   const own = createDaemonSeries()
   const gateway = createGatewaySeries()
@@ -41,6 +41,7 @@ export function createMetrics({ board, incidents, clock, version, ...deps }: Met
       ownLines: { ...ownLines, ...gatewayLines },
       processText: await renderProcess(format),
       format,
+      sparse,
       clock,
       yieldToLoop,
     })
@@ -72,6 +73,8 @@ export interface MetricsDeps {
   readonly incidents: Pick<IncidentLog, 'open' | 'of'>
   readonly clock: Clock
   readonly version: string
+  /** Whether states and conditions that are 0 are left out. */
+  readonly sparse?: boolean
   readonly storeStatus: () => StoreStatus
   readonly scheduler: () => { readonly lastRoundAt: UnixMs | null }
   readonly observer: () => { readonly impaired: boolean }

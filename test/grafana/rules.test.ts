@@ -91,6 +91,25 @@ describe.skipIf(!hasPromtool)('Prometheus itself', () => {
     expect(output).toContain('SUCCESS')
   })
 
+  const OF_VALUES = /^heartline_endpoint_(condition|state)\{/
+  test.each(RULE_CASES.filter(({ series }) => Object.keys(series).some((name) => OF_VALUES.test(name))))(
+    '$alert does the same with `metrics.sparse`: $description',
+    (one) => {
+      // A value of 0 is a series that ends.
+      const withoutZeros = (values: string) => values.replaceAll(/\b0x(\d+)/g, 'stale _x$1')
+      const series = Object.fromEntries(
+        Object.entries(one.series).map(([name, values]) => [
+          name,
+          OF_VALUES.test(name) ? withoutZeros(values) : values,
+        ]),
+      )
+
+      const { output } = testRules({ ...one, series }, looksAt(one.alert))
+
+      expect(output).toContain('SUCCESS')
+    },
+  )
+
   test('a Heartline that is still a target fires one alert while it is gone', () => {
     const absent = caseOf('HeartlineAbsent')
     const up = { 'up{}': '1x19 0x199' }

@@ -33,6 +33,43 @@ describe('an endpoint that was not polled yet', () => {
   })
 })
 
+describe('with `metrics.sparse`', () => {
+  test('an endpoint has its state and its confirmed conditions alone, and all other series as before', async () => {
+    const [full, sparse] = await Promise.all(
+      [false, true].map(async (isSparse) => {
+        const { metrics, world } = setUp(undefined, { sparse: isSparse })
+        await world.pollAll()
+        const outcome = bad({ kind: 'refused' })
+        for (let polls = 0; polls < 2; polls++) {
+          await world.poll(own, { liveness: outcome, heads: [{ shard: null, outcome }] })
+        }
+        return metrics.render()
+      }),
+    )
+
+    expect(series(sparse ?? '', 'endpoint_state')).toEqual([
+      `heartline_endpoint_state{${OWN},state="down"} 1`,
+      'heartline_endpoint_state{network="avalanche",endpoint="own-2",state="up"} 1',
+    ])
+    expect(series(sparse ?? '', 'endpoint_condition')).toEqual([
+      `heartline_endpoint_condition{${OWN},condition="unreachable"} 1`,
+    ])
+    const zeros = /^heartline_endpoint_(state|condition)\{.* 0$/
+    const ofEndpoints = (text = '') => text.split('\n').filter((line) => line.includes('endpoint='))
+    expect(ofEndpoints(sparse)).toEqual(ofEndpoints(full).filter((line) => !zeros.test(line)))
+  })
+
+  test('the text is valid even if no endpoint has a condition', async () => {
+    const { metrics, world } = setUp(undefined, { sparse: true })
+    await world.pollAll()
+
+    const text = await metrics.render()
+
+    expect(series(text, 'endpoint_condition')).toEqual([])
+    expect(text).not.toContain('heartline_endpoint_condition')
+  })
+})
+
 describe('a healthy endpoint', () => {
   test('is up, with its height, the time of its block and no lag', async () => {
     const { metrics, world, clock } = setUp()
