@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Worker } from 'node:worker_threads'
 import Database from 'better-sqlite3'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
@@ -331,6 +332,36 @@ describe('a thread that dies', () => {
     expect(store.status()).toMatchObject({ trouble: null, rowsDropped: 0, queueRows: 0 })
     expect(rowsIn(path)).toBe(700)
     expect(workers).toHaveLength(2)
+  })
+
+  test('and cannot be started for a while is measured again afterwards', async () => {
+    const path = join(temporaryDirectory(), 'store.db')
+    const clock = createFakeClock({ now: BASE })
+    const workers: Worker[] = []
+    let mayStart = true
+    const onSpawn = (worker: Worker): void => {
+      workers.push(worker)
+      if (mayStart) return
+      void worker.terminate()
+      throw new Error('no memory for another thread')
+    }
+    const { store } = await opened({ path, clock, onSpawn })
+    register(store)
+    await store.flush()
+    mayStart = false
+    await workers[0]?.terminate()
+    await until(() => store.status().trouble === 'other')
+
+    for (let time = 0; time < 3; time++) await clock.advance(10_000)
+    mayStart = true
+    await clock.advance(10_000)
+    await until(() => store.status().trouble === null)
+    pollMany(store, 3000)
+    await store.flush()
+    const before = store.status().databaseBytes ?? 0
+    await clock.advance(10_000)
+
+    await until(() => (store.status().databaseBytes ?? 0) > before)
   })
 
   test('and finds its file damaged moves the file aside', async () => {
