@@ -10,8 +10,13 @@ export function createConcurrencyLimiter(concurrency: number) {
     },
 
     /** Whether a poll with these limits can start if every limit is reduced to this share of itself. */
-    hasRoom: (limits: readonly SharedLimit[], share: number): boolean =>
-      running < most * share && limits.every((one) => (runningByName.get(one.name) ?? 0) < one.concurrency * share),
+    hasRoom(limits: readonly SharedLimit[], share: number): boolean {
+      if (running >= most * share) return false
+      for (const { name, concurrency } of limits) {
+        if ((runningByName.get(name) ?? 0) >= concurrency * share) return false
+      }
+      return true
+    },
 
     acquire(limits: readonly SharedLimit[]): void {
       running++

@@ -4,7 +4,8 @@ import { createTokenBucket } from '../core/token-bucket.ts'
 export function createDueQueue<T>() {
   const heap = createHeap<T>()
   const starts = createTokenBucket(SMALLEST_BURST, 0, 0)
-  const waiting: T[] = []
+  /** By group: the items of a group share all limits. */
+  const waiting = new Map<string, T[]>()
 
   return {
     /** Limits how many items are taken per millisecond, however many are due at once. */
@@ -26,15 +27,32 @@ export function createDueQueue<T>() {
     },
 
     /** Holds an item whose turn has come until a poll is free. */
-    wait(item: T): void {
-      waiting.push(item)
+    wait(item: T, group: string): void {
+      const items = waiting.get(group)
+      if (items === undefined) waiting.set(group, [item])
+      else items.push(item)
     },
 
-    /** Offers the waiting items, first come first served. `start` returns false for an item that must keep waiting. */
-    retryWaiting(start: (item: T) => boolean): void {
-      let kept = 0
-      for (const item of waiting) if (!start(item)) waiting[kept++] = item
-      waiting.length = kept
+    /** Offers the waiting items, first come first served within a group; a group without room costs one look. */
+    retryWaiting(start: (item: T) => Taken): void {
+      for (const [group, items] of waiting) {
+        let kept = 0
+        let seen = 0
+        let taken: Taken = 'done'
+        for (; seen < items.length; seen++) {
+          const item = items[seen] as T
+          taken = start(item)
+          if (taken === 'group-full' || taken === 'all-full') break
+          if (taken === 'busy') items[kept++] = item
+        }
+        if (seen > kept) {
+          items.splice(kept, seen - kept)
+          // The other groups come first next time.
+          waiting.delete(group)
+          if (items.length > 0) waiting.set(group, items)
+        }
+        if (taken === 'all-full') return
+      }
     },
 
     nextAt: (now: number): number =>
@@ -44,6 +62,9 @@ export function createDueQueue<T>() {
     },
   }
 }
+
+/** `busy`: this item must keep waiting; `…-full`: so must all others of its group, or all others. */
+export type Taken = 'done' | 'busy' | 'group-full' | 'all-full'
 
 /** This many items can be taken at once, whatever the pace. */
 const SMALLEST_BURST = 8

@@ -7,7 +7,15 @@ import {
   createOnDemandPolls,
   type OnDemandResult,
 } from './concurrency-limit.ts'
-import { createTurns, EARLY_SHARE, NEVER, newScheduleEntry, type ScheduledItem, type ScheduleEntry } from './turns.ts'
+import {
+  createTurns,
+  EARLY_SHARE,
+  groupOf,
+  NEVER,
+  newScheduleEntry,
+  type ScheduledItem,
+  type ScheduleEntry,
+} from './turns.ts'
 
 export type { OnDemandResult } from './concurrency-limit.ts'
 export type { ScheduledItem } from './turns.ts'
@@ -85,6 +93,7 @@ export function createScheduler({ clock, run, onLag, onSkip, concurrency }: Sche
         const keepsRhythm = known?.item.intervalMs === item.intervalMs
         const entry = known ?? newScheduleEntry(item)
         entry.item = item
+        entry.group = groupOf(item)
         entries.set(item.key, entry)
         // Multiples of the golden ratio fill an interval evenly, however many items are added or removed.
         if (!keepsRhythm) turns.reschedule(entry, now + ((spread++ * GOLDEN_RATIO) % 1) * item.intervalMs, now)

@@ -1,6 +1,6 @@
 import type { SkipReason } from '../core/poll-result.ts'
 import type { ConcurrencyLimiter, SharedLimit } from './concurrency-limit.ts'
-import { createDueQueue } from './due-queue.ts'
+import { createDueQueue, type Taken } from './due-queue.ts'
 
 /**
  * Decides when each poll starts. Regular turns come once per interval. Early turns yield to them: they have their own
@@ -32,7 +32,7 @@ export function createTurns({ limiter, start, onSkip, onEarlier }: TurnsDeps) {
       return false
     }
     entry.waitingSince = due
-    if (!startRegular(entry, now)) regular.wait(entry)
+    if (startRegular(entry, now) !== 'done') regular.wait(entry, entry.group)
     return true
   }
 
@@ -45,7 +45,7 @@ export function createTurns({ limiter, start, onSkip, onEarlier }: TurnsDeps) {
     entry.earlyDue = NEVER
     if (entry.waitingSince !== null || entry.due <= now) return false
     entry.earlyWaits = true
-    early.wait(entry)
+    early.wait(entry, entry.group)
     return true
   }
 
@@ -61,30 +61,32 @@ export function createTurns({ limiter, start, onSkip, onEarlier }: TurnsDeps) {
     onEarlier(at)
   }
 
-  /** Returns false if the item must keep waiting. */
-  function startRegular(entry: ScheduleEntry, now: number): boolean {
-    if (entry.removed || entry.waitingSince === null) return true
+  function startRegular(entry: ScheduleEntry, now: number): Taken {
+    if (entry.removed || entry.waitingSince === null) return 'done'
     if (entry.notBefore > now) {
       entry.waitingSince = null
       onSkip(entry.item.key, 'rate-limited', 1)
-      return true
+      return 'done'
     }
-    if (entry.running || !limiter.hasRoom(entry.item.limits, 1)) return false
-    start(entry, entry.waitingSince, now)
-    return true
+    return startIfRoom(entry, entry.waitingSince, 1, now)
   }
 
-  function startEarly(entry: ScheduleEntry, now: number): boolean {
-    if (entry.removed || !entry.earlyWaits) return true
-    if (entry.running || !limiter.hasRoom(entry.item.limits, EARLY_SHARE)) return false
-    start(entry, null, now)
-    return true
+  function startEarly(entry: ScheduleEntry, now: number): Taken {
+    return entry.removed || !entry.earlyWaits ? 'done' : startIfRoom(entry, null, EARLY_SHARE, now)
   }
 
-  /** First come, first served, but an item that waits for its host does not delay the others. */
+  function startIfRoom(entry: ScheduleEntry, due: number | null, share: number, now: number): Taken {
+    if (!limiter.hasRoom(NONE, share)) return 'all-full'
+    if (!limiter.hasRoom(entry.item.limits, share)) return 'group-full'
+    if (entry.running) return 'busy'
+    start(entry, due, now)
+    return 'done'
+  }
+
+  /** An item that waits for its host does not delay those of other hosts. */
   function startWaiting(now: number): void {
-    if (limiter.hasRoom(NONE, 1)) regular.retryWaiting((entry) => startRegular(entry, now))
-    if (limiter.hasRoom(NONE, EARLY_SHARE)) early.retryWaiting((entry) => startEarly(entry, now))
+    regular.retryWaiting((entry) => startRegular(entry, now))
+    early.retryWaiting((entry) => startEarly(entry, now))
   }
 
   return {
@@ -138,6 +140,8 @@ const NONE: readonly never[] = []
 /** An item's place in the schedule; all times are on the monotonic clock. */
 export interface ScheduleEntry {
   item: ScheduledItem
+  /** Items with the same limits are in one group. */
+  group: string
   /** When its next regular turn is due. */
   due: number
   running: boolean
@@ -170,6 +174,7 @@ export const NEVER = Number.POSITIVE_INFINITY
 export function newScheduleEntry(item: ScheduledItem): ScheduleEntry {
   return {
     item,
+    group: groupOf(item),
     due: 0,
     running: false,
     waitingSince: null,
@@ -183,6 +188,10 @@ export function newScheduleEntry(item: ScheduledItem): ScheduleEntry {
     pollAgainSoon: false,
     removed: false,
   }
+}
+
+export function groupOf({ limits }: ScheduledItem): string {
+  return limits.map(({ name }) => name).join(' ')
 }
 
 /** The item's next regular turn after `now`, in its own rhythm. */
