@@ -26,7 +26,8 @@ export function createConnector({ trust, lookup, onOpening, onCertificate }: Con
           rejectUnauthorized: false,
         })
       : connectTcp(target)
-    socket.setNoDelay(true)
+    // Without traffic, firewalls and address translators forget a connection, often after a minute.
+    socket.setNoDelay(true).setKeepAlive(true, TCP_KEEP_ALIVE_MS)
     onOpening(socket)
 
     const fail = (error: Error): void => {
@@ -69,6 +70,8 @@ export class UntrustedError extends Error {
     this.code = code
   }
 }
+
+const TCP_KEEP_ALIVE_MS = 15_000
 
 function checkCertificate(socket: TLSSocket, trust: TlsTrust, onCertificate: (notAfter: UnixMs) => void): Error | null {
   const notAfter = Date.parse(socket.getPeerX509Certificate()?.validTo ?? '')

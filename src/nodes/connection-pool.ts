@@ -37,8 +37,8 @@ export function createConnectionPool({
       connect,
       pipelining: 1,
       allowH2: false,
-      keepAliveTimeout: KEEP_ALIVE_MS,
-      keepAliveMaxTimeout: KEEP_ALIVE_MS,
+      keepAliveTimeout: MAX_AGE_MS,
+      keepAliveMaxTimeout: MAX_AGE_MS,
       // The deadline of the request is the only timeout.
       headersTimeout: 0,
       bodyTimeout: 0,
@@ -52,6 +52,7 @@ export function createConnectionPool({
       number: 0,
       used: false,
       openedAt: 0,
+      idleSince: 0,
     }
     client.on('connect', () => connection.socket?.on('data', (bytes: Buffer) => connection.exchange?.onBytes(bytes)))
     client.on('disconnect', () => {
@@ -73,6 +74,11 @@ export function createConnectionPool({
 
   function closeIdle(): void {
     for (const connection of idle.splice(0)) destroy(connection)
+  }
+
+  /** Keeps the most recently used connection, so that an endpoint with any interval finds one. */
+  function closeSurplus(now: number): void {
+    while (idle.length > 1 && now - (idle[0] as Connection).idleSince > SURPLUS_MS) destroy(idle.shift() as Connection)
   }
 
   function isFull(): boolean {
@@ -100,11 +106,11 @@ export function createConnectionPool({
     serveWaiting()
   }
 
-  function isReusable({ socket, openedAt }: Connection): boolean {
+  function isReusable({ socket, openedAt }: Connection, now: number): boolean {
     if (state === 'closed' || (state === 'retired' && waiting.size === 0)) return false
     // A node that responded before it received the whole request would read the rest as the next request.
     const isClean = socket !== null && !socket.destroyed && socket.writableLength === 0
-    return isClean && all.size <= inUse.max && clock.monotonic() - openedAt <= MAX_AGE_MS
+    return isClean && all.size <= inUse.max && now - openedAt <= MAX_AGE_MS
   }
 
   return {
@@ -116,9 +122,12 @@ export function createConnectionPool({
     },
     leave: (give) => waiting.delete(give),
     free(connection) {
-      if (!isReusable(connection)) return drop(connection)
+      const now = clock.monotonic()
+      if (!isReusable(connection, now)) return drop(connection)
       inUse.release(connection.caller)
+      connection.idleSince = now
       idle.push(connection)
+      closeSurplus(now)
       serveWaiting()
     },
     drop,
@@ -146,7 +155,7 @@ export function createConnectionPool({
 
 export interface ConnectionPool {
   /**
-   * Gives the most recently used free connection, so that surplus ones age and close, or waits for the next free one.
+   * Gives the most recently used free connection, so that surplus ones stay unused and close, or waits for a free one.
    * `fresh` prefers a new connection if the limit allows one. `give` receives `null` if the pool is closed. Connections
    * are shared fairly between callers.
    */
@@ -179,8 +188,9 @@ export interface Connection {
   number: number
   /** True once the current socket has carried a response: the node may be about to close it. */
   used: boolean
-  /** Milliseconds on the monotonic clock. */
+  /** Milliseconds on the monotonic clock, like `idleSince`. */
   openedAt: number
+  idleSince: number
 }
 
 export interface ConnectionPoolDeps {
@@ -191,8 +201,8 @@ export interface ConnectionPoolDeps {
   readonly nextNumber: () => number
 }
 
-/** Common servers close an idle connection after 60 s or more, load balancers sometimes sooner. */
-const KEEP_ALIVE_MS = 25_000
-
-/** Only a new connection picks up a changed DNS record or certificate. */
+/** Only a new connection picks up a changed DNS record or certificate. A node may close an idle connection sooner. */
 const MAX_AGE_MS = 600_000
+
+/** How long more than one connection stays open without being used. */
+const SURPLUS_MS = 25_000

@@ -70,7 +70,11 @@ export function createTransport({
         // Must precede closing the connection, which ends the exchange with an error.
         current = null
         if (connection === null) pool.leave(use)
-        else pool.drop(connection)
+        else {
+          // A firewall may have dropped all connections silently: the next request needs a new one.
+          if (connection.used && exchange?.stage === 'asked') pool.closeIdle()
+          pool.drop(connection)
+        }
         fail({ kind: 'timeout', afterMs: deadline.afterMs })
       }
       function settle(ending: Ending, connection: Connection): void {

@@ -1,9 +1,14 @@
+import { createRequire } from 'node:module'
+import { setImmediate } from 'node:timers/promises'
 import { createServer as createTls, type TlsOptions } from 'node:tls'
 import { afterAll, describe, expect, test } from 'vitest'
+import { createFakeClock } from '../support/fake-clock.ts'
 import { requirePackage } from '../support/system-package.ts'
 import { type Authority, createAuthority } from './certificates.ts'
 import { addressOf, answer, bodyOf, failureOf, nodeClient, rawNode, send } from './support.ts'
 
+/** undici's own clock for idle connections. */
+const undiciTimers = createRequire(import.meta.url)('undici/lib/util/timers.js') as { tick(ms: number): void }
 const available = requirePackage('openssl', 'openssl')
 
 describe.skipIf(!available)('a node over TLS', () => {
@@ -106,12 +111,24 @@ describe.skipIf(!available)('a node over TLS', () => {
     })
   })
 
-  test('keeps its connection like any other', async () => {
+  test.each([15, 60, 290])('shakes hands once in ten minutes if it is polled every %i s', async (seconds) => {
     const { url, accepted } = await tlsNode(authority.issue({ san: 'IP:127.0.0.1' }))
-    const client = nodeClient()
+    const clock = createFakeClock()
+    const client = nodeClient({ clock })
+    const address = addressOf(url, { ca: authority.ca })
+    const handshakes: number[] = []
 
-    for (let poll = 0; poll < 3; poll++) await send(client, addressOf(url, { ca: authority.ca }))
+    for (let passed = 0; passed <= 1200; passed += seconds) {
+      expect(await send(client, address)).toMatchObject({ ok: true })
+      handshakes.push(accepted())
+      await clock.advance(seconds * 1000)
+      undiciTimers.tick(seconds * 1000)
+      // undici closes an idle connection in a later turn of the event loop.
+      for (let turn = 0; turn < 3; turn++) await setImmediate()
+    }
 
-    expect(accepted()).toBe(1)
+    const polls = Math.floor(600 / seconds)
+    expect(handshakes.slice(0, polls)).toEqual(Array.from({ length: polls }, () => 1))
+    expect(handshakes.at(-1)).toBeLessThanOrEqual(3)
   })
 })
