@@ -27,7 +27,13 @@ export interface FleetOptions {
   readonly chainId?: number
   /** Time until all answers have a new head. */
   readonly blockTimeMs?: number
+  /** After this long, the next tenth of the endpoints has the next fault of `FAULTS`; without it, all are healthy. */
+  readonly faultMs?: number
 }
+
+const FAULTS = ['closes', 'hangs', 'fails', 'garbage', 'lags', 'limits', 'slow', 'closes late'] as const
+const LAG_BLOCKS = 50
+const SLOW_MS = 300
 
 /** The part of a JSON-RPC answer after the id. */
 interface Bodies {
@@ -37,14 +43,16 @@ interface Bodies {
   readonly status: Buffer
 }
 
+const INDEX_IN_URL = /\/n\/(\d+)/
 const ID_IN_REQUEST = /"id":(\d+)/
 const TYPE = { 'content-type': 'application/json' }
 
 export async function startFleet(options: FleetOptions): Promise<Fleet> {
-  const { clock, family, count, origins = 1, chainId = 1, blockTimeMs = 2000 } = options
+  const { clock, family, count, origins = 1, chainId = 1, blockTimeMs = 2000, faultMs } = options
   const startedAt = clock.monotonic()
   const wallAtStart = clock.now()
   let bodies = createBodies(family, chainId, 1, wallAtStart)
+  let laggingBodies = bodies
   let made = 0
   let requests = 0
 
@@ -54,11 +62,16 @@ export async function startFleet(options: FleetOptions): Promise<Fleet> {
     if (turn !== made) {
       made = turn
       bodies = createBodies(family, chainId, 1 + turn, wallAtStart + turn * blockTimeMs)
+      const behind = Math.max(0, turn - LAG_BLOCKS)
+      laggingBodies = createBodies(family, chainId, 1 + behind, wallAtStart + behind * blockTimeMs)
     }
     const url = message.url ?? ''
+    const fault = faultOf(Number(INDEX_IN_URL.exec(url)?.[1]))
+    const { liveness, block, chainId: ownChainId, status } = fault === 'lags' ? laggingBodies : bodies
+    if (fault === 'closes') return void message.socket.destroy()
     if (message.method === 'GET') {
       message.resume()
-      return send(url.includes('/network/status') ? bodies.status : bodies.block)
+      return send(url.includes('/network/status') ? status : block)
     }
     let asked = ''
     message.setEncoding('latin1').on('data', (text: string) => {
@@ -66,17 +79,34 @@ export async function startFleet(options: FleetOptions): Promise<Fleet> {
     })
     message.on('end', () => {
       const start = `{"jsonrpc":"2.0","id":${ID_IN_REQUEST.exec(asked)?.[1] ?? null}`
-      if (url.endsWith('/ext/health')) return send(bodies.liveness, start)
-      send(asked.includes('eth_chainId') ? bodies.chainId : bodies.block, start)
+      if (url.endsWith('/ext/health')) return send(liveness, start)
+      send(asked.includes('eth_chainId') ? ownChainId : block, start)
     })
 
     function send(body: Buffer, start = ''): void {
+      if (fault === 'hangs') return
+      if (fault === 'slow') return void clock.after(SLOW_MS, () => write(body, start))
+      if (fault === 'garbage') return write(Buffer.from('<html>'), '')
+      write(body, start)
+      if (fault === 'closes late') response.once('finish', () => message.socket.destroy())
+    }
+
+    function write(body: Buffer, start: string): void {
       response.cork()
-      response.writeHead(200, { ...TYPE, 'content-length': start.length + body.length })
+      response.writeHead(fault === 'fails' ? 500 : fault === 'limits' ? 429 : 200, {
+        ...TYPE,
+        'content-length': start.length + body.length,
+      })
       if (start !== '') response.write(start, 'latin1')
       response.end(body)
       response.uncork()
     }
+  }
+
+  function faultOf(index: number): (typeof FAULTS)[number] | null {
+    if (faultMs === undefined) return null
+    const period = Math.floor((clock.monotonic() - startedAt) / faultMs)
+    return index % 10 === period % 10 ? (FAULTS[period % FAULTS.length] ?? null) : null
   }
 
   const servers: Server[] = []

@@ -1,125 +1,189 @@
-import { execFileSync, spawn } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { fork, spawn } from 'node:child_process'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { get } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { systemClock } from '../src/clock.ts'
-import { median, startFleetProcess } from './support.ts'
+import type { Family } from '../src/core/network.ts'
+import type { BareOptions } from './bare-process.ts'
+import { startFleetProcess } from './support.ts'
 
 /**
- * The built daemon on one core over many endpoints, nodes in another process on the other: skipped polls, how late polls
- * start, memory, processor time. It is scraped each 15 s
- * meanwhile, and with 1,000 endpoints its status is requested as well. Run with `npx tsx bench/scale.ts`.
+ * The built daemon over many endpoints beside a bare undici loop at the same pace: processor time of the whole process tree, all
+ * threads, seen from outside; memory, bytes written, skipped and late polls. They run one after the other, against the same
+ * nodes (16 origins, a new block each second).
+ * Run with `npx tsx bench/scale.ts [ethereum|avalanche] [seconds] [rounds] [endpoints]`; PROFILE=DIR has the daemon write V8 profiles, BUILD=DIR takes
+ * it from another build than `dist`.
  */
-const MAIN = fileURLToPath(new URL('../dist/src/main.js', import.meta.url))
+const MAIN = fileURLToPath(new URL(`../${process.env['BUILD'] ?? 'dist'}/src/main.js`, import.meta.url))
+const BARE = fileURLToPath(new URL('./bare-process.ts', import.meta.url))
 const NETWORKS = 10
+const ORIGINS = 16
+const [family = 'ethereum', seconds = '20', rounds = '1', only] = process.argv.slice(2)
+const profile = process.env['PROFILE']
+/** The kernel counts processor time in ticks. */
+const US_PER_TICK = 10_000
+/** Opens all connections, polls every endpoint, and lets the engine compile what is hot. */
 const WARM_UP_MS = 15_000
 
-for (const [count, interval, forMs, asksStatus] of [
-  [1000, '1s', 60_000, true],
-  [10_000, '10s', 60_000, false],
+for (const [count, intervalS] of [
+  [1000, 1],
+  [10_000, 10],
 ] as const) {
+  if (only !== undefined && Number(only) !== count) continue
+  const fleet = await startFleetProcess({ family: family as Family, count, origins: ORIGINS, blockTimeMs: 1000 })
+  for (let round = 0; round < Number(rounds); round++) {
+    const bare = await measureBare({ urls: fleet.urls, perSecond: count / intervalS, liveness: family === 'avalanche' })
+    const daemon = await measureDaemon(fleet.urls, intervalS)
+    console.log(
+      `${count} endpoints each ${intervalS} s: bare ${bare.toFixed(0)} µs, a poll ${daemon.cpuUs.toFixed(0)} µs, ` +
+        `ratio ${(daemon.cpuUs / bare).toFixed(2)}; ${daemon.line}`,
+    )
+  }
+  fleet.stop()
+}
+
+/** Processor time of one turn of the bare loop, in microseconds. */
+async function measureBare(options: BareOptions): Promise<number> {
+  const child = fork(BARE, { execArgv: ['--import', 'tsx'] })
+  child.send(options)
+  await systemClock.sleep(WARM_UP_MS)
+  const before = usageOf(child.pid ?? 0)
+  const startedAt = performance.now()
+  await systemClock.sleep(Number(seconds) * 1000)
+  const turns = (options.perSecond * (performance.now() - startedAt)) / 1000
+  const { cpuUs } = usageOf(child.pid ?? 0)
+  const exited = new Promise((resolve) => child.once('exit', resolve))
+  child.disconnect()
+  await exited
+  return (cpuUs - before.cpuUs) / turns
+}
+
+async function measureDaemon(urls: readonly string[], intervalS: number): Promise<{ cpuUs: number; line: string }> {
   const folder = mkdtempSync(join(tmpdir(), 'heartline-bench-'))
-  const fleet = await startFleetProcess({ family: 'avalanche', count, origins: NETWORKS })
   const file = join(folder, 'heartline.yaml')
-  writeFileSync(
-    file,
-    JSON.stringify({
-      server: { listen: '127.0.0.1:0' },
-      poll: { interval },
-      networks: Array.from({ length: NETWORKS }, (_, network) => ({
-        name: `n${network}`,
-        family: 'avalanche',
-        endpoints: fleet.urls
-          .map((url, at) => ({ name: `e${at}`, url }))
-          .filter((_endpoint, at) => at % NETWORKS === network),
-      })),
-    }),
-  )
-  const daemon = spawn('taskset', ['-c', '1', process.execPath, MAIN, 'serve', '-c', file], {
-    stdio: ['ignore', 'ignore', 'pipe'],
+  const endpoints = urls.map((url, at) => ({ name: `e${at}`, url }))
+  const networks = Array.from({ length: NETWORKS }, (_, network) => ({
+    name: `n${network}`,
+    family,
+    endpoints: endpoints.filter((_endpoint, at) => at % NETWORKS === network),
+  }))
+  const server = { listen: '127.0.0.1:0' }
+  writeFileSync(file, JSON.stringify({ server, poll: { interval: `${intervalS}s` }, networks }))
+  const profiling =
+    profile === undefined ? [] : ['--cpu-prof', '--trace-gc', '--cpu-prof-interval=500', `--diagnostic-dir=${profile}`]
+  const daemon = spawn(process.execPath, [...profiling, MAIN, 'serve', '-c', file], {
+    stdio: ['ignore', profile === undefined ? 'ignore' : 'inherit', 'pipe'],
   })
+  const pid = daemon.pid ?? 0
   let log = ''
   daemon.stderr.setEncoding('utf8').on('data', (text: string) => {
     log += text
   })
-  const exited = new Promise((resolve) => daemon.once('exit', resolve))
-  const startedAt = performance.now()
   const url = await waitFor(() => /"url":"(http[^"]+)\/"/.exec(log)?.[1])
-  const listening = performance.now() - startedAt
   await waitFor(async () => ((await fetch(`${url}/-/ready`)).status === 200 ? true : undefined))
-  const ready = performance.now() - startedAt
-
-  // The first seconds open every connection, and let the engine see what is hot.
   await systemClock.sleep(WARM_UP_MS)
-  const before = await scrape(url)
-  const statuses: number[] = []
-  const end = performance.now() + forMs
-  while (performance.now() < end) {
-    await systemClock.sleep(15_000)
-    const asked = performance.now()
-    if (asksStatus) await (await fetch(`${url}/api/v1/status`)).text()
-    statuses.push(performance.now() - asked)
-    await scrape(url)
-  }
-  const after = await scrape(url)
-  const polls = delta('heartline_checks_total') / 2
-  const cpu = delta('process_cpu_seconds_total')
-  const rss = Math.max(one(after, 'process_resident_memory_bytes'), peak(daemon.pid ?? 0))
-  console.log(
-    [
-      `${count} endpoints each ${interval}:`,
-      `${(polls / (forMs / 1000)).toFixed(0)} polls a second`,
-      `skipped ${delta('heartline_scheduler_skips_total')}`,
-      `p99 of lag at most ${quantileOf(after, before, 0.99) * 1000} ms (p99.9 ${quantileOf(after, before, 0.999) * 1000} ms)`,
-      `memory at most ${(rss / 2 ** 20).toFixed(0)} MiB`,
-      `${((cpu * 1e6) / polls).toFixed(0)} µs of processor a poll`,
-      `${((100 * cpu) / (forMs / 1000)).toFixed(0)} % of a core, scrapes included`,
-      `listening after ${listening.toFixed(0)} ms, first round done after ${ready.toFixed(0)} ms`,
-      `failed checks ${delta('heartline_check_failures_total')}`,
-      asksStatus ? `status in ${median(statuses).toFixed(0)} ms` : 'status not asked for',
-    ].join(', '),
-  )
+
+  const scrapedAt = performance.now()
+  const earlier = await scrape(url)
+  const before = usageOf(pid)
+  const startedAt = performance.now()
+  await systemClock.sleep(Number(seconds) * 1000)
+  const lasted = performance.now() - startedAt
+  const after = usageOf(pid)
+  const betweenScrapes = performance.now() - scrapedAt
+  const later = await scrape(url)
+  const exited = new Promise((resolve) => daemon.once('exit', resolve))
   daemon.kill('SIGTERM')
   await exited
-  fleet.stop()
   rmSync(folder, { recursive: true, force: true })
 
-  function delta(name: string): number {
-    return sum(after, name) - sum(before, name)
+  const delta = (name: string) => sum(later, name) - sum(earlier, name)
+  // Scrapes take part of the time between the two, in which polls go on.
+  const polls = (delta('heartline_checks_total') / (family === 'avalanche' ? 2 : 1)) * (lasted / betweenScrapes)
+  return {
+    cpuUs: (after.cpuUs - before.cpuUs) / polls,
+    line: [
+      `${((1000 * polls) / lasted).toFixed(0)} polls a second`,
+      `skipped ${delta('heartline_scheduler_skips_total')}`,
+      `failed checks ${delta('heartline_check_failures_total')}`,
+      `late by at most ${quantileOf(later, earlier, 0.99) * 1000} ms (p99)`,
+      `memory at most ${(after.peakBytes / 2 ** 20).toFixed(0)} MiB`,
+      `${((after.writtenBytes - before.writtenBytes) / polls / 1000).toFixed(1)} KB written a poll`,
+      `by thread ${threadsOf(before, after, polls)}`,
+    ].join(', '),
   }
 }
 
-async function scrape(url: string): Promise<string> {
-  return (await fetch(`${url}/metrics`)).text()
+interface Usage {
+  readonly cpuUs: number
+  readonly peakBytes: number
+  readonly writtenBytes: number
+  /** Processor time by name of the thread, of the first process only. */
+  readonly threads: ReadonlyMap<string, number>
 }
 
-function sum(text: string, name: string): number {
+/** What a process and its children, also those that have ended, have used. */
+function usageOf(pid: number): Usage {
+  const threads = new Map<string, number>()
+  for (const thread of readdirSync(`/proc/${pid}/task`)) {
+    const { name, ticks } = stat(`/proc/${pid}/task/${thread}/stat`, false)
+    const title = thread === String(pid) ? 'main' : `${name} ${thread}`
+    threads.set(title, (threads.get(title) ?? 0) + ticks * US_PER_TICK)
+  }
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter(Boolean)
+  const ofChildren = children.map((child) => usageOf(Number(child)))
+  return {
+    cpuUs: stat(`/proc/${pid}/stat`, true).ticks * US_PER_TICK + ofChildren.reduce((all, { cpuUs }) => all + cpuUs, 0),
+    peakBytes: 1024 * Number(/VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]),
+    writtenBytes: Number(/^write_bytes: (\d+)/m.exec(readFileSync(`/proc/${pid}/io`, 'utf8'))?.[1]),
+    threads,
+  }
+}
+
+function stat(file: string, withChildren: boolean): { readonly name: string; readonly ticks: number } {
+  const line = readFileSync(file, 'utf8')
+  const [, name = ''] = /\((.*)\)/.exec(line) ?? []
+  // Fields 14 to 17 of proc(5); the name in field 2 may have spaces.
+  const fields = line.slice(line.lastIndexOf(')') + 2).split(' ')
+  const used = fields.slice(11, withChildren ? 15 : 13)
+  return { name, ticks: used.reduce((all, ticks) => all + Number(ticks), 0) }
+}
+
+function threadsOf(before: Usage, after: Usage, polls: number): string {
+  return [...after.threads]
+    .map(([name, us]) => [name, (us - (before.threads.get(name) ?? 0)) / polls] as const)
+    .filter(([, us]) => us >= 0.5)
+    .map(([name, us]) => `${name} ${us.toFixed(0)} µs`)
+    .join(' + ')
+}
+
+/** On a new connection: the daemon may just have closed the one of the last scrape. */
+function scrape(url: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    get(`${url}/metrics`, { agent: false }, (response) => void text(response).then(resolve, reject)).on('error', reject)
+  })
+}
+
+function sum(metrics: string, name: string): number {
   let total = 0
-  for (const [, value] of text.matchAll(new RegExp(`^${name}(?:\\{[^\\n]*\\})? (\\S+)$`, 'gm'))) total += Number(value)
+  for (const [, value] of metrics.matchAll(new RegExp(`^${name}(?:\\{[^\\n]*\\})? (\\S+)$`, 'gm')))
+    total += Number(value)
   return total
 }
 
-function one(text: string, name: string): number {
-  return Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1])
-}
-
 /** The upper border of the bucket that holds the quantile. */
-function quantileOf(text: string, earlier: string, share: number): number {
+function quantileOf(metrics: string, earlier: string, share: number): number {
   const buckets = (of: string) =>
     [...of.matchAll(/^heartline_scheduler_lag_seconds_bucket\{le="([^"]+)"\} (\d+)$/gm)].map(
       ([, le, count]) => [Number(le === '+Inf' ? Infinity : le), Number(count)] as const,
     )
   const then = new Map(buckets(earlier))
-  const counts = buckets(text).map(([le, count]) => [le, count - (then.get(le) ?? 0)] as const)
+  const counts = buckets(metrics).map(([le, count]) => [le, count - (then.get(le) ?? 0)] as const)
   const all = counts.at(-1)?.[1] ?? 0
   return counts.find(([, count]) => count >= share * all)?.[0] ?? Number.NaN
-}
-
-/** The most memory that a process ever held, in bytes. */
-function peak(pid: number): number {
-  const status = execFileSync('cat', [`/proc/${pid}/status`], { encoding: 'utf8' })
-  return Number(/VmHWM:\s+(\d+) kB/.exec(status)?.[1] ?? 0) * 1024
 }
 
 async function waitFor<T>(look: () => Promise<T | undefined> | T | undefined): Promise<T> {
