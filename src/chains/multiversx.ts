@@ -44,7 +44,7 @@ function shardPath({ kind }: ChainTarget, shard: Shard): string {
   return kind === 'proxy' ? `/${shard}` : ''
 }
 
-function get(path: string) {
+export function get(path: string) {
   return { method: 'GET', path, body: null } as const
 }
 
@@ -100,7 +100,7 @@ function readTime(milliseconds: unknown, seconds: unknown, height: number): numb
 const ERROR_CODES: ReadonlySet<unknown> = new Set(['bad_request', 'internal_issue', 'unauthorized', 'forbidden'])
 
 /** The `data` of the envelope `{ data, error, code }`. Its error is more precise than the HTTP status. */
-function readData(answer: NodeAnswer): Reading<unknown> {
+export function readData(answer: NodeAnswer): Reading<unknown> {
   const failure = statusFailure(answer)
   if (failure !== null && failure.kind !== 'http') return fail(failure)
   const body = parseJson(answer.body)

@@ -79,8 +79,11 @@ line printed is the page's address. Leaves no files behind.`,
   probe: {
     about: `Polls each endpoint once and prints the verdict of that single poll; the daemon
 waits for several polls in a row. All endpoints of a network are polled, because
-lag is relative to the other endpoints; only the selected ones are printed.`,
+lag is relative to the other endpoints; only the selected ones are printed.
+With --url, no file is read: the family and the chain are found out, and the YAML
+for the configuration is printed. It shows no URL that may contain a key.`,
     examples: [
+      ['heartline probe --url http://127.0.0.1:8545', 'a node that is not configured yet'],
       ['heartline probe -c heartline.yaml', 'all endpoints'],
       ['heartline probe -c heartline.yaml ethereum avalanche/own-1', 'one network and one endpoint'],
       ['heartline probe -c heartline.yaml --json | jq .endpoints', 'for scripts'],
@@ -88,11 +91,26 @@ lag is relative to the other endpoints; only the selected ones are printed.`,
     exit: [
       ['0', 'all up'],
       ['1', 'some degraded'],
-      ['2', 'some down'],
+      ['2', 'some down, or no chain found at a URL'],
       ['64', 'no such network or endpoint, or invalid command line'],
       BAD_CONFIG,
     ],
     environment: ENVIRONMENT,
+  },
+  init: {
+    about: `Finds out the family, chain and block time of each node, as probe --url does, and
+writes the file (heartline.yaml, or -c FILE). Only its owner may read it.`,
+    examples: [
+      ['heartline init --url http://127.0.0.1:8545', 'one node'],
+      ['heartline init --url http://10.0.0.5:9650 --url https://rpc.example.org/v1', 'several; one network per chain'],
+    ],
+    exit: [
+      ['0', 'the file is written'],
+      ['2', 'no chain found at a URL'],
+      ['64', 'the file exists, or invalid command line'],
+      ['70', 'the file cannot be written'],
+    ],
+    environment: [['HEARTLINE_CONFIG', 'the file to write, if -c is not given']],
   },
   'check-config': {
     about: `Reads the file as serve does, with the environment and all files that it names.

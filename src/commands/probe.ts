@@ -17,8 +17,8 @@ export interface ProbeOptions {
 }
 
 /**
- * Polls once and prints the verdicts of that poll. Polls all endpoints of a selected network, because lag is relative
- * to the other endpoints, but prints only the selected ones.
+ * Polls the configured endpoints once. Polls all endpoints of a selected network, because lag is relative to the other
+ * endpoints, but prints only the selected ones.
  */
 export async function probe(
   { file, targets, json }: ProbeOptions,
@@ -33,19 +33,27 @@ export async function probe(
     for (const target of unknown) io.err(`heartline: ${target}: no such network or endpoint in ${file}`)
     return EXIT.usage
   }
-  const isSelected = ({ network }: ConfiguredNetwork, endpoint: string) =>
-    targets.length === 0 || targets.includes(network.name) || targets.includes(`${network.name}/${endpoint}`)
-  const polled = networks.filter((network) =>
-    network.endpoints.some(({ endpoint }) => isSelected(network, endpoint.name)),
-  )
+  const isSelected = (network: string, endpoint: string) =>
+    targets.length === 0 || targets.includes(network) || targets.includes(`${network}/${endpoint}`)
+  return probeNetworks(networks, { json, isSelected }, io)
+}
 
+/** Polls every selected endpoint once, with all others of its network, and prints the verdicts. */
+export async function probeNetworks(
+  networks: readonly ConfiguredNetwork[],
+  { json, isSelected = () => true }: PrintOptions,
+  io: CommandIo,
+): Promise<number> {
+  const polled = networks.filter(({ network, endpoints }) =>
+    endpoints.some(({ endpoint }) => isSelected(network.name, endpoint.name)),
+  )
   const prober = createProber({ clock: systemClock })
   prober.retarget(targetsOf(polled))
   const rounds = await Promise.all(
-    polled.map(async (network) => {
-      const results = await Promise.all(network.endpoints.map(({ endpoint }) => prober.poll(endpoint, io.signal)))
-      return judgeRound(network.network, results, systemClock.now()).filter(({ endpoint }) =>
-        isSelected(network, endpoint.name),
+    polled.map(async ({ network, endpoints }) => {
+      const results = await Promise.all(endpoints.map(({ endpoint }) => prober.poll(endpoint, io.signal)))
+      return judgeRound(network, results, systemClock.now()).filter(({ endpoint }) =>
+        isSelected(network.name, endpoint.name),
       )
     }),
   )
@@ -64,6 +72,11 @@ export async function probe(
     case 'down':
       return EXIT.down
   }
+}
+
+interface PrintOptions {
+  readonly json: boolean
+  readonly isSelected?: (network: string, endpoint: string) => boolean
 }
 
 function namesOf({ network, endpoints }: ConfiguredNetwork): string[] {

@@ -1,7 +1,7 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander'
 import { systemClock } from '../clock.ts'
 import { FAMILIES } from '../config/schema.ts'
-import { METACHAIN } from '../core/network.ts'
+import { type Family, METACHAIN } from '../core/network.ts'
 import { parseDuration } from '../core/time.ts'
 import { LOG_LEVELS, type LogLevel } from '../log.ts'
 import { version } from '../version.ts'
@@ -9,6 +9,7 @@ import { backup } from './backup.ts'
 import { newCaller } from './caller.ts'
 import { checkConfig } from './check-config.ts'
 import { demo } from './demo.ts'
+import { init, probeUrls } from './discover.ts'
 import { HELP, helpText } from './help.ts'
 import { type CommandIo, EXIT } from './io.ts'
 import { probe } from './probe.ts'
@@ -20,6 +21,15 @@ interface GlobalOptions {
   readonly config?: string
   readonly logLevel?: LogLevel
   readonly apiAdminEnabled?: boolean
+}
+
+interface DiscoverFlags {
+  readonly url: readonly string[]
+  readonly family?: Family | null
+}
+
+interface ProbeFlags extends DiscoverFlags {
+  readonly json?: boolean
 }
 
 /** Two signals within this time count as one, because a terminal and npm both forward a single Ctrl-C. */
@@ -99,14 +109,48 @@ export async function run(argv: readonly string[], env: NodeJS.ProcessEnv = proc
     .addHelpText('after', helpText(HELP.probe))
     .argument('[target...]', 'NETWORK or NETWORK/ENDPOINT; default: all')
     .option('--json', 'print JSON')
-    .action((targets: string[], { json = false }: { json?: boolean }) =>
-      configured((file) => probe({ file, targets, json }, io, env)),
-    )
+    .option('--url <url>', 'a node that is not configured; repeatable. Prints the configuration for it', collect, [])
+    .addOption(new Option('--family <family>', 'with --url: its interface, if known').choices(FAMILIES))
+    .action(async (targets: string[], { json = false, url: urls, family = null }: ProbeFlags) => {
+      if (urls.length === 0) return configured((file) => probe({ file, targets, json }, io, env))
+      status = await probeUrls({ urls, family, json }, io)
+    })
   program
     .command('check-config')
     .description('validate the file and print every problem with its key path; exit status 78 if there is one')
     .addHelpText('after', helpText(HELP['check-config']))
     .action(() => configured((config) => checkConfig({ config, ...serveOverrides(overrides()) }, io, env)))
+  program
+    .command('backup')
+    .description('write a consistent copy of the store, also while the daemon runs')
+    .addHelpText('after', helpText(HELP.backup))
+    .argument('<file>', 'target file; must not exist')
+    .action((to: string) => configured((file) => backup({ file, to }, io, env)))
+  addToolCommands(program, { io, overrides, end: (given) => void (status = given) })
+  program.action(() => (overrides().config === undefined ? runDemo() : runServe()))
+
+  try {
+    await program.parseAsync(argv, { from: 'user' })
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error
+    return error.exitCode === 0 ? EXIT.ok : EXIT.usage
+  } finally {
+    process.off('SIGTERM', stop).off('SIGINT', stop)
+  }
+  return status
+}
+
+/** The commands that read no configuration. */
+function addToolCommands(program: Command, { io, overrides, end }: ToolContext): void {
+  program
+    .command('init')
+    .description('write a first configuration for the nodes at the given URLs; never overwrites a file')
+    .addHelpText('after', helpText(HELP.init))
+    .requiredOption('--url <url>', 'URL of a node; repeatable', collect)
+    .addOption(new Option('--family <family>', 'interface of the nodes, if known').choices(FAMILIES))
+    .action(async ({ url: urls, family = null }: DiscoverFlags) => {
+      end(await init({ urls, family, file: overrides().config ?? 'heartline.yaml' }, io))
+    })
   program
     .command('simulate')
     .description('run one simulated node, with a control interface to inject faults')
@@ -125,18 +169,9 @@ export async function run(argv: readonly string[], env: NodeJS.ProcessEnv = proc
     .option('--shard <number>', 'multiversx: the shard that an observer serves', whole(0, METACHAIN))
     .action(async ({ blockTime, checkEvery, ...options }) => {
       const { apiAdminEnabled: adminEnabled } = overrides()
-      status = await simulate(
-        { ...options, blockTimeMs: blockTime, checkEveryMs: checkEvery, adminEnabled },
-        io,
-        io.signal,
-      )
+      const simulated = { ...options, blockTimeMs: blockTime, checkEveryMs: checkEvery, adminEnabled }
+      end(await simulate(simulated, io, io.signal))
     })
-  program
-    .command('backup')
-    .description('write a consistent copy of the store, also while the daemon runs')
-    .addHelpText('after', helpText(HELP.backup))
-    .argument('<file>', 'target file; must not exist')
-    .action((to: string) => configured((file) => backup({ file, to }, io, env)))
   program
     .command('caller')
     .description('`caller new NAME` prints a new endpoint_id for a caller of the gateway, and the YAML for it')
@@ -146,30 +181,31 @@ export async function run(argv: readonly string[], env: NodeJS.ProcessEnv = proc
     .addHelpText('after', helpText(HELP.new))
     .argument('<name>', 'name of the caller in logs, metrics and on the page')
     .action((name: string) => {
-      status = newCaller({ name }, io)
+      end(newCaller({ name }, io))
     })
   program
     .command('schema')
     .description('print the JSON Schema of the configuration file')
     .addHelpText('after', helpText(HELP.schema))
     .action(() => {
-      status = schema(io)
+      end(schema(io))
     })
-  program.action(() => (overrides().config === undefined ? runDemo() : runServe()))
+}
 
-  try {
-    await program.parseAsync(argv, { from: 'user' })
-  } catch (error) {
-    if (!(error instanceof CommanderError)) throw error
-    return error.exitCode === 0 ? EXIT.ok : EXIT.usage
-  } finally {
-    process.off('SIGTERM', stop).off('SIGINT', stop)
-  }
-  return status
+interface ToolContext {
+  readonly io: CommandIo
+  readonly overrides: () => GlobalOptions
+  /** Sets the exit status. */
+  readonly end: (status: number) => void
 }
 
 function serveOverrides({ logLevel, apiAdminEnabled }: GlobalOptions) {
   return { ...(logLevel && { logLevel }), ...(apiAdminEnabled !== undefined && { admin: apiAdminEnabled }) }
+}
+
+/** Collects the values of a repeatable option. */
+function collect(value: string, values: readonly string[] = []): readonly string[] {
+  return [...values, value]
 }
 
 function flag(value: string): boolean {

@@ -13,15 +13,15 @@ export function exposedSecrets(file: string, text: string, config: Config): read
 }
 
 function secretsIn(value: unknown): readonly string[] {
-  if (value instanceof Secret) return partsOf(value.reveal())
+  if (value instanceof Secret) return secretPartsOf(value.reveal())
   return typeof value === 'object' && value !== null ? Object.values(value).flatMap(secretsIn) : []
 }
 
 /** The parts of a URL that may be a key; its host and a short path such as `/rpc` are not secret. */
-function partsOf(secret: string): readonly string[] {
+export function secretPartsOf(secret: string): readonly string[] {
   if (!/^https?:\/\//.test(secret)) return [secret]
-  const { password, pathname, search } = new URL(secret)
-  return [password, search.slice(1), ...pathname.split('/').filter(isKeyLike)].filter(Boolean)
+  const { username, password, pathname, search } = new URL(secret)
+  return [username, password, search.slice(1), ...pathname.split('/').filter(isKeyLike)].filter(Boolean)
 }
 
 /** Providers' keys in a path have at least 16 characters, including a digit. */

@@ -199,7 +199,7 @@ function parseNodeUrl(text: string): string | undefined {
   return new URL(text).pathname === '/' && !text.includes('?') ? text.replace(/\/+$/, '') : text
 }
 
-const NODE_URL_EXPECTED = 'an http(s) URL without fragment'
+export const NODE_URL_EXPECTED = 'an http(s) URL without fragment'
 const URL_EXPECTED = 'an http(s) URL without user, query or fragment'
 const URL_JSON = { type: 'string', anyOf: [{ pattern: '^https?://' }, { pattern: INTERPOLATED.pattern }] }
 

@@ -27,6 +27,7 @@ export function createMultiversx(options: MultiversxOptions): Family {
   function observer(request: Request, situation: Situation): Answer {
     if (request.path === '/network/status') return status(shard, situation, roundMs)
     if (request.path === '/node/status') return nodeStatus(shard, situation, roundMs)
+    if (request.path === '/network/config') return envelope({ config: config(situation, shards, roundMs) })
     const [, how, which] = /^\/block\/(by-nonce|by-hash)\/([^/]+)$/.exec(request.path) ?? []
     return which === undefined ? notFound() : blockAnswer(shard, how, which, request, situation, roundMs)
   }

@@ -4,7 +4,19 @@ import { EXIT } from '../../src/commands/io.ts'
 import { heartlineCalls, problemOf } from '../support/command-lines.ts'
 import { runHeartline } from '../support/daemon.ts'
 
-const COMMANDS = ['', 'serve', 'demo', 'probe', 'check-config', 'simulate', 'backup', 'caller', 'caller new', 'schema']
+const COMMANDS = [
+  '',
+  'serve',
+  'demo',
+  'probe',
+  'init',
+  'check-config',
+  'simulate',
+  'backup',
+  'caller',
+  'caller new',
+  'schema',
+]
 
 describe.each(COMMANDS)('heartline %s --help', (command) => {
   test('has options, examples and exit statuses, in lines that fit a terminal', async () => {

@@ -16,7 +16,7 @@ export function heartlineCalls(shell: string): string[][] {
     .map((call) => (call === '' ? [] : call.split(/\s+/)))
 }
 
-const COMMANDS = new Set(['serve', 'demo', 'probe', 'check-config', 'simulate', 'backup', 'caller', 'schema'])
+const COMMANDS = new Set(['serve', 'demo', 'probe', 'init', 'check-config', 'simulate', 'backup', 'caller', 'schema'])
 const helps = new Map<string, Promise<string>>()
 
 function helpOf(command: string): Promise<string> {

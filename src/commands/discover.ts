@@ -1,0 +1,200 @@
+import { writeFileSync } from 'node:fs'
+import { BlockList, isIP } from 'node:net'
+import { stringify } from 'yaml'
+import type { Identity } from '../chains/identify.ts'
+import { systemClock } from '../clock.ts'
+import { secretPartsOf } from '../config/exposed-secrets.ts'
+import { configFromObject } from '../config/load.ts'
+import { NODE_URL_EXPECTED } from '../config/scalars.ts'
+import { FAMILY_DEFAULTS } from '../config/schema.ts'
+import type { Family } from '../core/network.ts'
+import { parseDuration } from '../core/time.ts'
+import { identifyNode } from '../nodes/identify.ts'
+import { printProblems } from './check-config.ts'
+import { type CommandIo, EXIT } from './io.ts'
+import { probeNetworks } from './probe.ts'
+
+export interface DiscoverOptions {
+  readonly urls: readonly string[]
+  /** `null` to try all families. */
+  readonly family: Family | null
+}
+
+/** Finds out which chain answers at the URLs, polls each once, and prints the verdicts and the configuration for them. */
+export async function probeUrls(options: DiscoverOptions & { readonly json: boolean }, io: CommandIo): Promise<number> {
+  const found = await discover(options, io)
+  if (!found.ok) return found.status
+  const { networks } = found
+  const loaded = configFromObject({ networks }, '.', {})
+  if (!loaded.ok) {
+    printProblems('probe', loaded.problems, io)
+    return EXIT.software
+  }
+  const status = await probeNetworks(loaded.config.networks, { json: options.json }, io)
+  if (!options.json) io.out(`\nTo monitor this, add to heartline.yaml:\n\n${yamlOf(withoutKeys(networks)).trimEnd()}`)
+  return status
+}
+
+/** Writes a first configuration for the nodes at the URLs. Never overwrites a file. */
+export async function init(options: DiscoverOptions & { readonly file: string }, io: CommandIo): Promise<number> {
+  const { file } = options
+  const found = await discover(options, io)
+  if (!found.ok) return found.status
+  try {
+    // A URL may contain a provider's key, so only the owner may read the file.
+    writeFileSync(file, `${HEADER}${yamlOf(found.networks)}`, { flag: 'wx', mode: 0o600 })
+  } catch (error) {
+    const exists = error instanceof Error && 'code' in error && error.code === 'EEXIST'
+    io.err(`heartline: ${file}: ${exists ? 'exists already, and is never overwritten' : 'cannot be written'}`)
+    return exists ? EXIT.usage : EXIT.software
+  }
+  for (const { title, endpoints } of found.networks) io.out(`${title}: ${endpoints.map(({ name }) => name).join(', ')}`)
+  io.out(`${file} is written. Next:`)
+  io.out(`  heartline probe -c ${file}    polls each endpoint once`)
+  io.out(`  heartline serve -c ${file}    starts the daemon; its page is at http://127.0.0.1:9780/`)
+  return EXIT.ok
+}
+
+const HEADER = `# docs/configuration.md lists every key. \${NAME} is read from the environment, \${file:PATH} from a file.
+`
+
+/** Deadline of the questions of one family. */
+const TIMEOUT_MS = 10_000
+
+type Discovered =
+  | { readonly ok: true; readonly networks: readonly NetworkBlock[] }
+  | { readonly ok: false; readonly status: number }
+
+async function discover({ urls, family }: DiscoverOptions, io: CommandIo): Promise<Discovered> {
+  const parsed = urls.map((url) => (/^https?:\/\//.test(url) && URL.canParse(url) ? new URL(url) : null))
+  if (parsed.includes(null)) {
+    io.err(`heartline: --url: ${NODE_URL_EXPECTED}`)
+    return { ok: false, status: EXIT.usage }
+  }
+  const deps = { clock: systemClock, signal: io.signal, timeoutMs: TIMEOUT_MS }
+  const answers = await Promise.all(parsed.flatMap((url) => (url === null ? [] : [identifyNode(url, family, deps)])))
+  const nodes: DiscoveredNode[] = []
+  answers.forEach((answer, at) => {
+    if (answer.ok) nodes.push(answer)
+    else io.err([`heartline: URL ${at + 1} of ${urls.length}: no chain found`, ...answer.failures].join('\n  '))
+  })
+  return nodes.length < answers.length ? { ok: false, status: EXIT.down } : { ok: true, networks: networksOf(nodes) }
+}
+
+interface DiscoveredNode {
+  readonly url: URL
+  readonly identity: Identity
+}
+
+/** A network as the configuration file has it. */
+interface NetworkBlock {
+  readonly name: string
+  readonly title: string
+  readonly family: Family
+  readonly chain_id?: number
+  readonly block_time?: string
+  readonly endpoints: readonly EndpointBlock[]
+}
+
+interface EndpointBlock {
+  readonly name: string
+  readonly url: string
+  readonly rpc_path?: string
+  readonly checks?: readonly string[]
+  readonly kind?: 'observer'
+  readonly shard?: number
+}
+
+/** Names of well-known chains, by kind of identifier. */
+const EVM_CHAINS: Readonly<Record<string, readonly [name: string, title: string]>> = {
+  1: ['ethereum', 'Ethereum'],
+  10: ['optimism', 'OP Mainnet'],
+  56: ['bnb', 'BNB Smart Chain'],
+  100: ['gnosis', 'Gnosis Chain'],
+  137: ['polygon', 'Polygon'],
+  8453: ['base', 'Base'],
+  42161: ['arbitrum', 'Arbitrum One'],
+  43113: ['avalanche-fuji', 'Avalanche Fuji C-Chain'],
+  43114: ['avalanche', 'Avalanche C-Chain'],
+  560048: ['hoodi', 'Hoodi'],
+  11155111: ['sepolia', 'Sepolia'],
+}
+const MULTIVERSX_CHAINS: Readonly<Record<string, readonly [name: string, title: string]>> = {
+  1: ['multiversx', 'MultiversX'],
+  D: ['multiversx-devnet', 'MultiversX devnet'],
+  T: ['multiversx-testnet', 'MultiversX testnet'],
+}
+
+/** One network per chain. Plain JSON-RPC of a chain that also has an avalanchego node belongs to that node's network. */
+function networksOf(nodes: readonly DiscoveredNode[]): readonly NetworkBlock[] {
+  const chains = new Map<string, DiscoveredNode[]>()
+  for (const node of nodes) {
+    const { family, chain } = node.identity
+    const key = family === 'multiversx' ? `multiversx ${chain}` : `evm ${chain}`
+    chains.set(key, [...(chains.get(key) ?? []), node])
+  }
+  return [...chains.values()].map(networkOf)
+}
+
+function networkOf(nodes: readonly DiscoveredNode[]): NetworkBlock {
+  const { chain } = (nodes[0] as DiscoveredNode).identity
+  const { family } = (nodes.find(({ identity }) => identity.family === 'avalanche') ?? (nodes[0] as DiscoveredNode))
+    .identity
+  const known = family === 'multiversx' ? MULTIVERSX_CHAINS : EVM_CHAINS
+  const [name, title] = known[chain] ?? [`${family}-${chain.toLowerCase()}`, `${family} chain ${chain}`]
+  const blockTimeMs = nodes.find(({ identity }) => identity.blockTimeMs !== null)?.identity.blockTimeMs ?? null
+  const usualMs = parseDuration(FAMILY_DEFAULTS[family].blockTime)
+  const counts = { own: 0, provider: 0 }
+  return {
+    name,
+    title,
+    family,
+    ...(family === 'multiversx' ? {} : { chain_id: Number(chain) }),
+    ...(blockTimeMs === null || blockTimeMs === usualMs ? {} : { block_time: `${blockTimeMs / 1000}s` }),
+    endpoints: nodes.map((node) => {
+      const whose = isOwn(node.url) ? 'own' : 'provider'
+      return endpointOf(node, `${whose}-${++counts[whose]}`, family)
+    }),
+  }
+}
+
+function endpointOf({ url, identity }: DiscoveredNode, name: string, family: Family): EndpointBlock {
+  const { rpcPath, shard } = identity
+  return {
+    name,
+    url: url.pathname === '/' && url.search === '' ? url.origin : url.href,
+    ...(rpcPath === null || rpcPath === FAMILY_DEFAULTS[family].rpcPath ? {} : { rpc_path: rpcPath }),
+    ...(identity.family === family ? {} : { checks: ['head'] }),
+    ...(shard === null ? {} : { kind: 'observer', shard }),
+  }
+}
+
+const PRIVATE = new BlockList()
+PRIVATE.addSubnet('127.0.0.0', 8)
+PRIVATE.addSubnet('10.0.0.0', 8)
+PRIVATE.addSubnet('172.16.0.0', 12)
+PRIVATE.addSubnet('192.168.0.0', 16)
+PRIVATE.addAddress('::1', 'ipv6')
+PRIVATE.addSubnet('fc00::', 7, 'ipv6')
+
+/** Whether the host is this machine or in a private network. A name without a dot is not public. */
+function isOwn({ hostname }: URL): boolean {
+  const host = hostname.replace(/^\[|\]$/g, '')
+  const version = isIP(host)
+  return version === 0 ? !host.includes('.') : PRIVATE.check(host, version === 6 ? 'ipv6' : 'ipv4')
+}
+
+/** Replaces a URL that may contain a key by a reference to the environment, because the output may be shared. */
+function withoutKeys(networks: readonly NetworkBlock[]): readonly NetworkBlock[] {
+  return networks.map((network) => ({
+    ...network,
+    endpoints: network.endpoints.map((endpoint) => {
+      const variable = `${network.name}_${endpoint.name}_url`.replace(/\W/g, '_').toUpperCase()
+      return secretPartsOf(endpoint.url).length === 0 ? endpoint : { ...endpoint, url: `\${${variable}}` }
+    }),
+  }))
+}
+
+function yamlOf(networks: readonly NetworkBlock[]): string {
+  return stringify({ networks })
+}

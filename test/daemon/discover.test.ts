@@ -1,0 +1,122 @@
+import { readFileSync, statSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { parse } from 'yaml'
+import { systemClock } from '../../src/clock.ts'
+import { createChain } from '../../src/simulator/chain.ts'
+import { MULTIVERSX_SHARDS } from '../../src/simulator/multiversx.ts'
+import { type NodeOptions, type SimulatedNode, startSimulatedNode } from '../../src/simulator/node.ts'
+import { removeFolder, runHeartline, temporaryFolder } from '../support/daemon.ts'
+
+let nodes: SimulatedNode[] = []
+let folder: string
+
+beforeEach(() => {
+  folder = temporaryFolder()
+})
+afterEach(async () => {
+  await Promise.all(nodes.map((node) => node.stop()))
+  nodes = []
+  removeFolder(folder)
+})
+
+async function start(kind: NodeOptions['kind'], blockTimeMs: number): Promise<string> {
+  const shards = kind.family === 'multiversx' ? MULTIVERSX_SHARDS : [null]
+  const chain = createChain({ clock: systemClock, seed: kind.family, blockTimeMs, shards })
+  const node = await startSimulatedNode({ clock: systemClock, chain, kind, name: `node-${nodes.length}` })
+  nodes.push(node)
+  return node.url
+}
+
+/** The single poll may be `slow`. */
+const STATE_ON_A_BUSY_MACHINE = / own-1 +(up|degraded) /
+
+/** The configuration that `probe --url` prints below its table. */
+const pasted = (out: string) => parse(out.slice(out.indexOf('networks:'))) as { networks: object[] }
+
+test.each([
+  [{ family: 'ethereum', chainId: 1 }, 12_000, { name: 'ethereum', family: 'ethereum', chain_id: 1 }],
+  [{ family: 'ethereum', chainId: 8453 }, 2000, { name: 'base', chain_id: 8453, block_time: '2s' }],
+  [{ family: 'ethereum', chainId: 987 }, 5000, { name: 'ethereum-987', chain_id: 987, block_time: '5s' }],
+  [{ family: 'avalanche', generation: 'old' }, 2000, { name: 'avalanche', family: 'avalanche', chain_id: 43114 }],
+  [{ family: 'multiversx', kind: 'proxy' }, 6000, { name: 'multiversx', family: 'multiversx' }],
+] as const)('probe --url finds out the chain of %o with blocks every %i ms', async (kind, blockTimeMs, network) => {
+  const url = await start(kind, blockTimeMs)
+
+  const { status, out } = await runHeartline(['probe', '--url', url])
+
+  expect(status).toBeLessThan(2)
+  expect(out).toMatch(STATE_ON_A_BUSY_MACHINE)
+  expect(pasted(out).networks).toMatchObject([{ ...network, endpoints: [{ name: 'own-1', url }] }])
+  expect(Object.keys(pasted(out).networks[0]!)).toEqual(expect.arrayContaining(Object.keys(network)))
+})
+
+test('an observer is told from a proxy, and its shard is known', async () => {
+  const url = await start({ family: 'multiversx', kind: 'observer', shard: 1 }, 6000)
+
+  const { out } = await runHeartline(['probe', '--url', url])
+
+  expect(pasted(out).networks).toMatchObject([{ endpoints: [{ url, kind: 'observer', shard: 1 }] }])
+})
+
+test('the URL of a chain on an avalanchego node becomes a base URL', async () => {
+  const url = await start({ family: 'avalanche', generation: 'new' }, 2000)
+
+  const { status, out } = await runHeartline(['probe', '--url', `${url}/ext/bc/C/rpc`])
+
+  expect(status).toBeLessThan(2)
+  expect(pasted(out).networks).toMatchObject([{ family: 'avalanche', endpoints: [{ url }] }])
+})
+
+test('a URL with a key is asked, and the key is not printed', async () => {
+  const url = await start({ family: 'ethereum', chainId: 1 }, 12_000)
+  const key = '0a1b2c3d4e5f60718293'
+
+  const { status, out, err } = await runHeartline(['probe', '--url', `${url}/?apikey=${key}`])
+
+  expect(status).toBeLessThan(2)
+  expect(out + err).not.toContain(key)
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: the syntax of the configuration file
+  expect(pasted(out).networks).toMatchObject([{ endpoints: [{ url: '${ETHEREUM_OWN_1_URL}' }] }])
+})
+
+test('what is no node is said for each family, with exit status 2', async () => {
+  const server = createServer((_request, response) => response.writeHead(404).end('nothing here'))
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+
+  const { status, err } = await runHeartline(['probe', '--url', `http://127.0.0.1:${port}`])
+  const wrong = await runHeartline(['probe', '--url', 'not a url'])
+
+  server.close()
+  expect(status).toBe(2)
+  for (const family of ['ethereum', 'avalanche', 'multiversx'])
+    expect(err).toContain(`not ${family}: answered HTTP 404`)
+  expect(wrong.status).toBe(64)
+})
+
+test('init writes a private file with one network per chain, and never overwrites one', async () => {
+  const ethereum = await start({ family: 'ethereum', chainId: 1 }, 12_000)
+  const again = await start({ family: 'ethereum', chainId: 1 }, 12_000)
+  const avalanche = await start({ family: 'avalanche', generation: 'new' }, 2000)
+  const plain = await start({ family: 'ethereum', chainId: 43_114 }, 2000)
+  const urls = [ethereum, again, avalanche, plain].flatMap((url) => ['--url', url])
+
+  const { status, out } = await runHeartline(['init', ...urls], { cwd: folder })
+
+  const file = join(folder, 'heartline.yaml')
+  expect(status).toBe(0)
+  expect(statSync(file).mode & 0o777).toBe(0o600)
+  expect(out).toContain('heartline serve -c heartline.yaml')
+  const { networks } = parse(readFileSync(file, 'utf8')) as { networks: { endpoints: object[] }[] }
+  expect(networks.map(({ endpoints }) => endpoints.length)).toEqual([2, 2])
+  expect(networks[1]!.endpoints[1]).toMatchObject({ url: plain, rpc_path: '/', checks: ['head'] })
+  expect((await runHeartline(['check-config', '-c', file])).status).toBe(0)
+
+  writeFileSync(file, 'mine')
+  const second = await runHeartline(['init', ...urls], { cwd: folder })
+  expect([second.status, readFileSync(file, 'utf8')]).toEqual([64, 'mine'])
+  expect((await runHeartline(['init'], { cwd: folder })).status).toBe(64)
+})
