@@ -2,19 +2,19 @@ import type { EndpointKey } from '../core/endpoint.ts'
 import type { AdminCall, AliasRecord } from '../core/routing/alias.ts'
 import type { UnixMs } from '../core/time.ts'
 import { encodePoll, POLL_NUMBERS } from './poll-columns.ts'
-import type { HashChange, IncidentRecord, MaintainedTime, PollRecord } from './store.ts'
+import type { HashChange, IncidentRecord, MaintainedTime, NotificationRecord, PollRecord } from './store.ts'
 
 /** A batch is written in one transaction when it has this many polls, or when its oldest write has waited this long. */
 export const BATCH_ROWS = 500
 export const BATCH_WAIT_MS = 250
 /** Maximum number of events of one batch that wait while the disk is stuck. */
 const BATCH_EVENTS = 2000
-/** Maximum size of the incidents, as JSON, that wait while the disk is stuck; the oldest are dropped. */
+/** Maximum size of the incidents with their notifications, as JSON, that wait while the disk is stuck; the oldest are dropped. */
 const MAX_INCIDENT_CHARS = 32 * 1024 * 1024
 
 /**
  * A bounded queue of writes, in order, in batches of one transaction each; the oldest polls are dropped first. Only the
- * latest version of an endpoint's saved health or of an incident waits, in the batch of the polls before it.
+ * latest version of an endpoint's saved health, of an incident or of a notification waits, in the batch of the polls before it.
  */
 export interface BatchQueue {
   pushPoll(index: number, record: PollRecord): void
@@ -56,10 +56,18 @@ export type WriteEvent =
     }
   | ({ readonly kind: 'hash-change'; readonly index: number } & Omit<HashChange, 'endpoint'>)
   | { readonly kind: 'save-health'; readonly endpoint: EndpointKey; readonly at: UnixMs; readonly json: string }
-  | { readonly kind: 'save-incident'; readonly incident: IncidentJson }
+  | SaveIncident
+  | { readonly kind: 'save-notification'; readonly notification: NotificationJson }
   | { readonly kind: 'save-alias'; readonly alias: AliasRecord }
   | { readonly kind: 'admin-call'; readonly call: AdminCall }
   | { readonly kind: 'maintain'; readonly at: UnixMs; readonly periods: readonly MaintainedTime[] }
+
+/** The incident and the notifications of its changes, which are written in one transaction. */
+interface SaveIncident {
+  readonly kind: 'save-incident'
+  readonly incident: IncidentJson
+  readonly notifications: readonly NotificationJson[]
+}
 
 /** An endpoint registered by this process; polls refer to it by `index` instead of its name. */
 export interface Registration {
@@ -71,6 +79,8 @@ export interface Registration {
 
 /** An incident whose value is JSON, as it is stored and sent between threads. */
 export type IncidentJson = Omit<IncidentRecord, 'value'> & { readonly json: string }
+
+export type NotificationJson = Omit<NotificationRecord, 'value'> & { readonly json: string }
 
 interface OpenBatch {
   readonly number: number
@@ -84,7 +94,7 @@ type PlacedEvent = Batch['events'][number]
 
 interface SavedEvent extends PlacedEvent {
   readonly number: number
-  readonly event: Extract<WriteEvent, { kind: 'save-health' | 'save-incident' }>
+  readonly event: Extract<WriteEvent, { kind: 'save-health' | 'save-incident' | 'save-notification' }>
 }
 
 export function createBatchQueue({ maxRows }: { readonly maxRows: number }): BatchQueue {
@@ -142,10 +152,27 @@ export function createBatchQueue({ maxRows }: { readonly maxRows: number }): Bat
     // Saved health is bounded by the number of endpoints; incidents are not, if a disk is stuck for weeks.
     for (const [oldest, { event }] of saved) {
       if (incidentChars <= MAX_INCIDENT_CHARS) break
-      if (event.kind !== 'save-incident' || oldest === key) continue
+      if (event.kind === 'save-health' || oldest === key) continue
       forget(oldest)
       dropped++
     }
+  }
+
+  /** Adds to an incident that waits what its earlier version would have written. */
+  function withEarlier(event: SaveIncident): SaveIncident {
+    const earlier = saved.get(keyOf(event))?.event
+    if (earlier?.kind !== 'save-incident' || earlier.notifications.length === 0) return event
+    return { ...event, notifications: latestOf([...earlier.notifications, ...event.notifications]) }
+  }
+
+  /** A notification waits with its incident, because it must not be written before it. */
+  function saveNotification(batch: OpenBatch, event: Extract<WriteEvent, { kind: 'save-notification' }>): void {
+    const waiting = saved.get(`incident ${event.notification.incident}`)
+    if (waiting?.event.kind !== 'save-incident') return save({ number: batch.number, after: batch.rows, event })
+    const notifications = latestOf([...waiting.event.notifications, event.notification])
+    const together: SavedEvent = { ...waiting, event: { ...waiting.event, notifications } }
+    incidentChars += charsOf(together.event) - charsOf(waiting.event)
+    saved.set(keyOf(together.event), together)
   }
 
   function forget(key: string): void {
@@ -175,10 +202,10 @@ export function createBatchQueue({ maxRows }: { readonly maxRows: number }): Bat
     },
     pushEvent(event) {
       const batch = tail()
-      if (event.kind === 'save-health' || event.kind === 'save-incident') {
-        save({ number: batch.number, after: batch.rows, event })
-        return
-      }
+      const place = { number: batch.number, after: batch.rows }
+      if (event.kind === 'save-health') return save({ ...place, event })
+      if (event.kind === 'save-incident') return save({ ...place, event: withEarlier(event) })
+      if (event.kind === 'save-notification') return saveNotification(batch, event)
       batch.events.push({ after: batch.rows, event })
       events++
     },
@@ -218,11 +245,30 @@ export function createBatchQueue({ maxRows }: { readonly maxRows: number }): Bat
 }
 
 function keyOf(event: SavedEvent['event']): string {
-  return event.kind === 'save-health' ? `endpoint ${event.endpoint}` : `incident ${event.incident.id}`
+  switch (event.kind) {
+    case 'save-health':
+      return `endpoint ${event.endpoint}`
+    case 'save-incident':
+      return `incident ${event.incident.id}`
+    case 'save-notification':
+      return `notification ${event.notification.id}`
+  }
 }
 
 function charsOf(event: SavedEvent['event']): number {
-  return event.kind === 'save-health' ? 0 : event.incident.json.length
+  switch (event.kind) {
+    case 'save-health':
+      return 0
+    case 'save-incident':
+      return event.notifications.reduce((sum, { json }) => sum + json.length, event.incident.json.length)
+    case 'save-notification':
+      return event.notification.json.length
+  }
+}
+
+/** The latest version of each, in the order of their first ones. */
+function latestOf(notifications: readonly NotificationJson[]): NotificationJson[] {
+  return [...new Map(notifications.map((notification) => [notification.id, notification])).values()]
 }
 
 /** Keeps every registration, because polls refer to it, and the newest other events that one batch may hold. */

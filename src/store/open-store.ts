@@ -1,14 +1,20 @@
 import type { Clock } from '../clock.ts'
 import type { EndpointKey } from '../core/endpoint.ts'
 import type { Log } from '../log.ts'
-import { type BatchQueue, createBatchQueue, type Registration, type WriteEvent } from './batches.ts'
+import {
+  type BatchQueue,
+  createBatchQueue,
+  type NotificationJson,
+  type Registration,
+  type WriteEvent,
+} from './batches.ts'
 import { IN_MEMORY } from './database.ts'
 import { type FileSystemType, fileSystemType } from './disk.ts'
 import { checkFile, type Integrity } from './integrity.ts'
 import { outcomeOf } from './poll-columns.ts'
 import { createReader } from './reader.ts'
 import type { Retention } from './retention.ts'
-import type { Store } from './store.ts'
+import type { IncidentRecord, NotificationRecord, Store } from './store.ts'
 import type { OnSpawn } from './worker-calls.ts'
 import { createWriter } from './writer.ts'
 
@@ -150,10 +156,19 @@ function createWrites(queue: BatchQueue, wake: () => void, log: Log) {
       push({ kind: 'save-health', endpoint, at: Math.floor(at), json: JSON.stringify(value) ?? 'null' })
     },
 
-    saveIncident({ value, openedAt, closedAt, ...incident }) {
+    saveIncident(
+      { value, openedAt, closedAt, ...incident }: IncidentRecord,
+      notifications: readonly NotificationRecord[] = [],
+    ) {
       const times = { openedAt: Math.floor(openedAt), closedAt: closedAt === null ? null : Math.floor(closedAt) }
-      push({ kind: 'save-incident', incident: { ...incident, ...times, json: JSON.stringify(value) ?? 'null' } })
+      push({
+        kind: 'save-incident',
+        incident: { ...incident, ...times, json: JSON.stringify(value) ?? 'null' },
+        notifications: notifications.map(asJson),
+      })
     },
+
+    saveNotification: (notification) => push({ kind: 'save-notification', notification: asJson(notification) }),
 
     saveAlias(alias) {
       const stale = alias.stale === null ? null : { ...alias.stale, at: Math.floor(alias.stale.at) }
@@ -178,4 +193,8 @@ function createWrites(queue: BatchQueue, wake: () => void, log: Log) {
       return dropped
     },
   }
+}
+
+function asJson({ value, createdAt, ...notification }: NotificationRecord): NotificationJson {
+  return { ...notification, createdAt: Math.floor(createdAt), json: JSON.stringify(value) ?? 'null' }
 }

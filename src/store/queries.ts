@@ -4,11 +4,12 @@ import type { UnixMs } from '../core/time.ts'
 import { type AvailabilityReader, createAvailabilityReader } from './availability.ts'
 import { createHistoryReader, type HistoryReader } from './history.ts'
 import { createIncidentReader, type IncidentReader } from './incidents.ts'
+import { createNotificationReader, type NotificationReader } from './notifications.ts'
 import { createPollReader, type PollReader } from './poll-table.ts'
-import type { HistoryQuery, IncidentQuery, PollsQuery } from './store.ts'
+import type { HistoryQuery, IncidentQuery, NotificationQuery, PollsQuery } from './store.ts'
 
 /** The queries that a store answers. */
-export interface Queries extends IncidentReader {
+export interface Queries extends IncidentReader, NotificationReader {
   readonly history: HistoryReader
   readonly polls: PollReader
   readonly availability: AvailabilityReader
@@ -21,6 +22,7 @@ export function createQueries(db: Database.Database): Queries {
     polls: db.transaction(createPollReader(db)),
     availability: db.transaction(createAvailabilityReader(db)),
     ...createIncidentReader(db),
+    ...createNotificationReader(db),
   }
 }
 
@@ -33,5 +35,6 @@ export function readHandlers(answer: <T>(query: (queries: Queries) => T) => T) {
       answer(({ availability }) => availability(endpoints, now)),
     incidents: (query: IncidentQuery) => answer(({ incidents }) => incidents(query)),
     incident: (id: string) => answer(({ incident }) => incident(id)),
+    notifications: (query: NotificationQuery) => answer(({ notifications }) => notifications(query)),
   }
 }

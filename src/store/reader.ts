@@ -1,10 +1,9 @@
 import type { Clock } from '../clock.ts'
 import type { Log } from '../log.ts'
-import type { IncidentJson } from './batches.ts'
 import { IN_MEMORY } from './database.ts'
 import { bucketsIn, unknownHistory } from './history.ts'
 import type { ReaderCalls } from './reader-worker.ts'
-import { type IncidentRecord, STORE_JOBS, type Store, type StoreJob } from './store.ts'
+import { STORE_JOBS, type Store, type StoreJob } from './store.ts'
 import { type Call, type CallableWorker, type Failed, type OnSpawn, type Reply, spawnWorker } from './worker-calls.ts'
 import type { Writer } from './writer.ts'
 
@@ -49,6 +48,11 @@ export function createReader(deps: ReaderDeps) {
     async incident(id) {
       const found = valueOf(await read('incident', id), null, 'an incident cannot be read')
       return found === null ? null : recordOf(found)
+    },
+
+    async notifications(query) {
+      const found = valueOf(await read('notifications', query), [], 'the notifications cannot be read')
+      return found.flatMap((notification) => recordOf(notification) ?? [])
     },
 
     async history(query) {
@@ -145,9 +149,12 @@ function createReaderWorkers({ path, log, writer, onSpawn }: ReaderDeps) {
 }
 
 /** `null` if the JSON is damaged. */
-function recordOf({ json, ...incident }: IncidentJson): IncidentRecord | null {
+function recordOf<T extends { readonly json: string }>({
+  json,
+  ...record
+}: T): (Omit<T, 'json'> & { value: unknown }) | null {
   const value = parsed(json)
-  return value === undefined ? null : { ...incident, value }
+  return value === undefined ? null : { ...record, value }
 }
 
 function parsed(json: string): unknown {

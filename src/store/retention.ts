@@ -100,6 +100,7 @@ export function createRetainer(
   const deleteAdminCalls = db.prepare('DELETE FROM admin_calls WHERE at_ms < ? LIMIT ?')
   const oldestAdminCallLeft = db.prepare('SELECT at_ms FROM admin_calls ORDER BY at_ms DESC LIMIT 1 OFFSET ?').pluck()
   const deleteIncidents = db.prepare('DELETE FROM incidents WHERE closed_ms < ? LIMIT ?')
+  const deleteNotifications = db.prepare('DELETE FROM notifications WHERE created_ms < ? LIMIT ?')
   // Buckets do not contain maintenance, so it is deleted together with the last bucket that it overlaps.
   const deleteMaintenance = db.prepare('DELETE FROM maintenance WHERE until_ms <= ? LIMIT ?')
 
@@ -120,6 +121,7 @@ export function createRetainer(
     yield* deleteAll(deleteDays, Math.floor(cuts.hoursFrom / HOURS_PER_DAY))
     yield* deleteAll(deleteMaintenance, cuts.hoursFrom * HOUR.widthMs)
     yield* deleteAll(deleteIncidents, cuts.hoursFrom * HOUR.widthMs, INCIDENTS_AT_ONCE)
+    yield* deleteAll(deleteNotifications, cuts.hoursFrom * HOUR.widthMs, INCIDENTS_AT_ONCE)
   }
 
   function* deleteAll(statement: Database.Statement, before: number, most = DELETED_AT_ONCE): Generator<void> {
@@ -171,6 +173,7 @@ export function createRetainer(
     yield* deleteAll(deleteHashChanges, now - retention.fiveMinutesMs)
     yield* deleteAll(deleteSaved, now - retention.hourMs)
     yield* deleteAll(deleteIncidents, now - retention.hourMs, INCIDENTS_AT_ONCE)
+    yield* deleteAll(deleteNotifications, now - retention.hourMs, INCIDENTS_AT_ONCE)
     yield* deleteAll(deleteAdminCalls, now - retention.hourMs)
     deleteHolds.run(reach().rawFrom * SLOT_MS)
     yield

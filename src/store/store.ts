@@ -53,6 +53,24 @@ export interface IncidentRecord {
   readonly value: unknown
 }
 
+/** A notification in its current state, which replaces the stored one. `value` is an opaque JSON value to the store. */
+export interface NotificationRecord {
+  readonly id: string
+  readonly channel: string
+  /** Id of what it is about: usually an incident. */
+  readonly incident: string
+  readonly createdAt: UnixMs
+  /** Whether it still has to be sent. */
+  readonly waiting: boolean
+  readonly value: unknown
+}
+
+/** Notifications in the order in which they were added; `latest` has the newest ones, in that order too. */
+export interface NotificationQuery {
+  readonly about: 'waiting' | 'open-incidents' | 'latest' | { readonly incidents: readonly string[] }
+  readonly limit: number
+}
+
 /** Filters for a list of incidents, newest first by `openedAt`, then by `id`. */
 export interface IncidentQuery {
   readonly network?: string
@@ -171,8 +189,12 @@ export interface Store {
   amend(endpoint: EndpointKey, from: UnixMs, to: UnixMs, state: PollRecord['state'], fresh: boolean): void
   hashChange(change: HashChange): void
   saveHealth(saved: SavedHealth): void
-  /** A crash loses at most what is still queued, and never a part of an incident. Kept as long as hours are. */
-  saveIncident(incident: IncidentRecord): void
+  /**
+   * Writes the incident and the notifications of its change in one transaction. A crash loses at most what is still
+   * queued, and never a part of an incident. Both are kept as long as hours are.
+   */
+  saveIncident(incident: IncidentRecord, notifications?: readonly NotificationRecord[]): void
+  saveNotification(notification: NotificationRecord): void
   /** Replaces the stored alias of that name in its network. */
   saveAlias(alias: AliasRecord): void
   /** For the audit log; kept as long as hours are. */
@@ -194,6 +216,8 @@ export interface Store {
   incidents(query: IncidentQuery): Promise<readonly IncidentRecord[]>
   /** Finds absorbed incidents too. */
   incident(id: string): Promise<IncidentRecord | null>
+  /** Reads written notifications only, without queued changes. */
+  notifications(query: NotificationQuery): Promise<readonly NotificationRecord[]>
   history(query: HistoryQuery): Promise<readonly HistoryBucket[]>
   /** Single polls, while they are still kept. */
   polls(query: PollsQuery): Promise<readonly StoredPoll[]>

@@ -4,6 +4,7 @@ import { STALE_REASONS } from '../core/routing/alias.ts'
 import type { TimeRange } from '../core/verdict/availability.ts'
 import type { Batch, Registration, WriteEvent } from './batches.ts'
 import { createMaintenanceTable, onlyIn, replanned } from './maintenance-table.ts'
+import { createNotificationWriter } from './notifications.ts'
 import { POLL_NUMBERS, timeOf } from './poll-columns.ts'
 import { createPollWriter, type PollWriter } from './poll-table.ts'
 import { createCursorReader, DAY, readCursor, SLOT_MS } from './resolution.ts'
@@ -139,6 +140,7 @@ function createEventWriter(db: Database.Database, { endpoints, polls, rollUp }: 
      ON CONFLICT (id) DO UPDATE SET network = excluded.network, endpoint = excluded.endpoint, opened_ms = excluded.opened_ms,
        closed_ms = excluded.closed_ms, absorbed = excluded.absorbed, value = excluded.value`,
   )
+  const saveNotification = createNotificationWriter(db)
   const addAdminCall = db.prepare(
     `INSERT OR REPLACE INTO admin_calls (at_ms, nth, network, caller, alias, target, endpoint, node_id, outcome)
      VALUES (@at, @nth, @network, @caller, @alias, @target, @endpoint, @nodeId, @outcome)`,
@@ -169,6 +171,10 @@ function createEventWriter(db: Database.Database, { endpoints, polls, rollUp }: 
         return
       case 'save-incident':
         saveIncident.run({ ...event.incident, absorbed: event.incident.absorbed ? 1 : 0 })
+        for (const notification of event.notifications) saveNotification(notification)
+        return
+      case 'save-notification':
+        saveNotification(event.notification)
         return
       case 'save-alias':
         aliases.save(event.alias)

@@ -9,7 +9,7 @@ const saved = (endpoint: string, at: number): WriteEvent => ({ kind: 'save-healt
 
 const incident = (id: string, json: string): WriteEvent => {
   const rest = { network: 'ethereum', endpoint: null, openedAt: 0, closedAt: null, absorbed: false }
-  return { kind: 'save-incident', incident: { id, ...rest, json } }
+  return { kind: 'save-incident', incident: { id, ...rest, json }, notifications: [] }
 }
 
 /** The contents of a batch, in order. */

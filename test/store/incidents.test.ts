@@ -33,7 +33,7 @@ function incidentOf(id: string, wanted: Partial<IncidentRecord> = {}): IncidentR
 }
 
 function saved({ value, ...incident }: IncidentRecord): WriteEvent {
-  return { kind: 'save-incident', incident: { ...incident, json: JSON.stringify(value) } }
+  return { kind: 'save-incident', incident: { ...incident, json: JSON.stringify(value) }, notifications: [] }
 }
 
 function put(bench: Bench, ...incidents: IncidentRecord[]): void {

@@ -1,0 +1,129 @@
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { BATCH_ROWS, type Batch, createBatchQueue, type WriteEvent } from '../../src/store/batches.ts'
+import type { IncidentRecord, NotificationRecord } from '../../src/store/store.ts'
+import { createFakeClock } from '../support/fake-clock.ts'
+import { BASE, benchOn, DAY_MS, finish, opened, pollOf, temporaryDirectory } from './setting.ts'
+
+function incidentOf(id: string, wanted: Partial<IncidentRecord> = {}): IncidentRecord {
+  const rest = { network: 'ethereum', endpoint: 'own-1', openedAt: BASE, closedAt: null, absorbed: false }
+  return { id, ...rest, value: id, ...wanted }
+}
+
+function notificationOf(id: string, wanted: Partial<NotificationRecord> = {}): NotificationRecord {
+  return { id, channel: 'ops', incident: 'a', createdAt: BASE, waiting: true, value: { said: id }, ...wanted }
+}
+
+describe('notifications', () => {
+  for (const where of ['on disk', 'in memory']) {
+    test(`${where} are returned as they were saved last, in the order in which they were added`, async () => {
+      const path = where === 'in memory' ? ':memory:' : join(temporaryDirectory(), 'store.db')
+      const { store } = await opened({ path, clock: createFakeClock({ now: BASE }) })
+
+      store.saveIncident(incidentOf('a'), [notificationOf('z'), notificationOf('y', { channel: 'pager' })])
+      store.saveIncident(incidentOf('b', { closedAt: BASE + 1 }), [notificationOf('x', { incident: 'b' })])
+      await store.flush()
+      store.saveNotification(notificationOf('z', { waiting: false, value: 'sent' }))
+      await store.flush()
+
+      const idsOf = async (about: Parameters<typeof store.notifications>[0]['about'], limit = 10) =>
+        (await store.notifications({ about, limit })).map(({ id }) => id)
+      expect(await idsOf('waiting')).toEqual(['y', 'x'])
+      expect(await idsOf('open-incidents')).toEqual(['z', 'y'])
+      expect(await idsOf('latest', 2)).toEqual(['y', 'x'])
+      expect(await idsOf({ incidents: ['b', 'none'] })).toEqual(['x'])
+      expect((await store.notifications({ about: 'open-incidents', limit: 10 }))[0]).toEqual(
+        notificationOf('z', { waiting: false, value: 'sent' }),
+      )
+    })
+  }
+
+  test('are deleted with the incidents of their age', () => {
+    const bench = benchOn(':memory:', { rawMs: DAY_MS, fiveMinutesMs: DAY_MS, hourMs: 2 * DAY_MS })
+    const events = [BASE, BASE + 3 * DAY_MS].map((createdAt, at): PlacedEvent => {
+      const { value: _, ...rest } = notificationOf(`n-${at}`, { createdAt })
+      return { after: 0, event: { kind: 'save-notification', notification: { ...rest, json: '1' } } }
+    })
+    bench.writing.write({ polls: new Float64Array(), events })
+
+    finish(bench.retainer.pass(BASE + 3 * DAY_MS))
+
+    expect(bench.reading.notifications({ about: 'latest', limit: 10 }).map(({ id }) => id)).toEqual(['n-1'])
+  })
+
+  test('are written with their incident or after it, and never older than written before', () => {
+    const step = fc.oneof(
+      { weight: 3, arbitrary: fc.record({ kind: fc.constant('incident'), of: fc.nat(2), notes: fc.boolean() }) },
+      { weight: 3, arbitrary: fc.record({ kind: fc.constant('update'), of: fc.nat(2), notes: fc.constant(true) }) },
+      { weight: 1, arbitrary: fc.constantFrom('full', 'take', 'done') },
+    )
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 50 }), (steps) => {
+        const queue = createBatchQueue({ maxRows: 1_000_000 })
+        const onDisk = new Map<string, number>()
+        const pushed = new Map<string, number>()
+        let taken: Batch | null = null
+        let version = 0
+        const write = () => {
+          for (const { event } of taken?.events ?? []) put(event, onDisk)
+          if (taken !== null) queue.done()
+          taken = null
+          for (const [key, at] of onDisk) expect(at).toBeGreaterThanOrEqual(firstOf(key, onDisk))
+        }
+        for (const next of steps) {
+          if (next === 'take') taken = queue.take()
+          else if (next === 'done') write()
+          else if (next === 'full') for (let row = 0; row < BATCH_ROWS; row++) queue.pushPoll(0, pollOf(row))
+          else if (typeof next === 'object') {
+            const id = `i${next.of}`
+            version++
+            if (next.kind === 'incident') {
+              queue.pushEvent(saveIncident(id, version, next.notes))
+              pushed.set(id, version)
+              if (next.notes) pushed.set(`n-${id}`, version)
+            } else if (pushed.has(`n-${id}`)) {
+              queue.pushEvent({ kind: 'save-notification', notification: noteOf(id, version) })
+              pushed.set(`n-${id}`, version)
+            }
+          }
+        }
+        write()
+        for (taken = queue.take(); taken !== null; taken = queue.take()) write()
+
+        expect(Object.fromEntries(onDisk)).toEqual(Object.fromEntries(pushed))
+      }),
+    )
+  })
+})
+
+type PlacedEvent = Batch['events'][number]
+
+const noteOf = (incident: string, version: number) => {
+  const { value: _, ...rest } = notificationOf(`n-${incident}`, { incident })
+  return { ...rest, json: String(version) }
+}
+
+function saveIncident(id: string, version: number, notes: boolean): WriteEvent {
+  const { value: _, ...rest } = incidentOf(id)
+  const notifications = notes ? [noteOf(id, version)] : []
+  return { kind: 'save-incident', incident: { ...rest, json: String(version) }, notifications }
+}
+
+/** What SQLite would hold: the latest version of each incident and notification that was written. */
+function put(event: WriteEvent, onDisk: Map<string, number>): void {
+  const note = ({ id, incident, json }: { id: string; incident: string; json: string }) => {
+    expect(onDisk.has(incident), 'its incident is written').toBe(true)
+    expect(Number(json)).toBeGreaterThanOrEqual(onDisk.get(id) ?? 0)
+    onDisk.set(id, Number(json))
+  }
+  if (event.kind === 'save-incident') {
+    onDisk.set(event.incident.id, Number(event.incident.json))
+    event.notifications.forEach(note)
+  } else if (event.kind === 'save-notification') note(event.notification)
+}
+
+/** No notification is on disk without its incident. */
+function firstOf(key: string, onDisk: ReadonlyMap<string, number>): number {
+  return key.startsWith('n-') && !onDisk.has(key.slice(2)) ? Number.POSITIVE_INFINITY : 0
+}
