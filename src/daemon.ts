@@ -92,6 +92,7 @@ export async function startDaemon({ config, log, clock: realClock = systemClock 
   let gateway: GatewayService | null = null
 
   function apply(next: Config, kept: ReadonlySet<string>): void {
+    board.putAnnouncements(next.announcements)
     prober.retarget(targetsOf(next.networks), connectionsOf(next))
     poller.configure(polledNetworksOf(next), kept)
     sightings.retain(shardsOf(next))

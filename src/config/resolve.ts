@@ -41,6 +41,7 @@ export function resolve(file: ConfigFile, source: Source) {
     gateway: gatewaySettings(file.gateway, names, source),
     metrics: file.metrics,
     maintenance: file.maintenance.map((window) => maintenanceWindow(window, names)),
+    announcements: file.announcements.map(({ text, from = null, until = null }) => ({ text, from, until })),
     log: file.log,
   }
 }

@@ -17,7 +17,7 @@ export function checkRules(
     warn: (path, message) => warnings.push({ path: formatPath(path), message }),
     isWrong: (path) => wrong.has(formatPath(path)),
   }
-  const { networks = [], maintenance = [] } = draft
+  const { networks = [], maintenance = [], announcements = [] } = draft
   serverRules(draft, report)
   retentionRules(draft, report)
   pollRules(draft.poll, draft.poll, ['poll'], report)
@@ -30,6 +30,10 @@ export function checkRules(
   })
   gatewayRules(draft, gatewayListenGiven, report)
   uniqueBy('name', maintenance, ['maintenance'], report)
+  announcements.forEach((notice, at) => {
+    if (notice?.from === undefined || notice.until === undefined || notice.until > notice.from) return
+    report.complain(['announcements', at, 'until'], LATER_THAN_FROM)
+  })
   maintenance.forEach((window, at) => {
     if (window !== undefined) maintenanceRules(window, networks, ['maintenance', at], report)
   })
@@ -243,7 +247,7 @@ function maintenanceRules(
     if (window.timezone !== undefined)
       complain([...path, 'timezone'], 'belongs to schedule; from and until carry their offset')
     if (window.from !== undefined && window.until !== undefined && window.until <= window.from) {
-      complain([...path, 'until'], 'expected to be later than from')
+      complain([...path, 'until'], LATER_THAN_FROM)
     }
   }
   const named = window.networks
@@ -262,6 +266,8 @@ function maintenanceRules(
     }
   })
 }
+
+const LATER_THAN_FROM = 'expected to be later than from'
 
 const EVERY_ADDRESS: ReadonlySet<string> = new Set(['0.0.0.0', '::'])
 

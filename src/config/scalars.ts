@@ -134,6 +134,7 @@ export const title = shaped(
   'text',
   /^[^\p{Cc}]{1,100}$/u,
 )
+export const announcement = shaped('1 to 500 characters on one line', 'text', /^[^\p{Cc}]{1,500}$/u)
 export const file = shaped('the path of a file', 'path', /^[^\0]{1,4096}$/)
 export const rpcPath = shaped(
   'a path that starts with /, without query or fragment',

@@ -289,6 +289,12 @@ const maintenance = mapping('A planned window: either `schedule` and `duration`,
   until: s.instant({ description: 'End of a single window.', defaultText: 'none' }).optional(),
 })
 
+const announcement = mapping('A notice at the top of every page, also for readers without the token.', {
+  text: s.announcement({ description: 'Plain text.' }),
+  from: s.instant({ description: 'Shown from this time on.', defaultText: 'at once' }).optional(),
+  until: s.instant({ description: 'Shown until this time.', defaultText: 'until it is removed' }).optional(),
+})
+
 export const ConfigFile = z.strictObject(
   {
     server: section("The daemon's own HTTP: page, API, metrics.", {
@@ -365,6 +371,9 @@ export const ConfigFile = z.strictObject(
         .prefault(false),
     }),
     maintenance: list(maintenance, { description: 'Planned windows.', defaultText: 'none' }).default([]),
+    announcements: list(announcement, { description: 'Notices for readers of the page.', defaultText: 'none' }).default(
+      [],
+    ),
     log: section('The log, on stderr.', {
       level: s
         .choice(['debug', 'info', 'warn', 'error'] as const, { description: 'Lowest level that is logged.' })

@@ -8,7 +8,7 @@ import type { State } from '../core/verdict/condition.ts'
 import { type Health, headHolds, stateAt } from '../core/verdict/health.ts'
 import { type Board, type BoardEntry, type BoardNetwork, shownState } from '../state/board.ts'
 import type { IncidentLog } from '../state/incident-log.ts'
-import { time } from './rfc3339.ts'
+import { time, timeOrNull } from './rfc3339.ts'
 import { endpointView, maintenanceView, networkSummary, overallState, shownSince } from './status-views.ts'
 import type { Audience, ObserverView } from './wire-status.ts'
 
@@ -38,11 +38,11 @@ export function createStatusWriter({ board, incidents, clock, observer, audience
     return pieces
   }
 
-  function opening(state: State, now: UnixMs, withMaintenance: boolean): string {
+  function opening(state: State, now: UnixMs, withPlan: boolean): string {
     const { impaired, reasons } = observer()
     const seen = audience === 'private' ? { impaired, reasons } : { impaired, reasons: [] }
-    const maintenance = withMaintenance ? `,"maintenance":${maintenanceJson(now)}` : ''
-    return `"state":"${state}","observer":${JSON.stringify(seen)}${maintenance},"networks":[`
+    const plan = withPlan ? `,"maintenance":${maintenanceJson(now)},"announcements":${announcementsJson(now)}` : ''
+    return `"state":"${state}","observer":${JSON.stringify(seen)}${plan},"networks":[`
   }
 
   /** Omits past periods, which the board may still hold after a clock step. */
@@ -53,6 +53,13 @@ export function createStatusWriter({ board, incidents, clock, observer, audience
       plan = { periods, ahead: ahead.length, text: JSON.stringify(ahead.map(maintenanceView)) }
     }
     return plan.text
+  }
+
+  function announcementsJson(now: UnixMs): string {
+    const ahead = board.announcements().filter(({ until }) => until === null || until > now)
+    return JSON.stringify(
+      ahead.map(({ text, from, until }) => ({ text, from: timeOrNull(from), until: timeOrNull(until) })),
+    )
   }
 
   return {

@@ -108,12 +108,21 @@ export const MaintenanceView = shape('Maintenance', {
 })
 export type MaintenanceView = z.infer<typeof MaintenanceView>
 
+/** A notice of the operator that is shown now or later, between `from` and `until`. */
+export const AnnouncementView = shape('Announcement', {
+  text: z.string(),
+  from: Time.nullable(),
+  until: Time.nullable(),
+})
+export type AnnouncementView = z.infer<typeof AnnouncementView>
+
 export const StatusView = shape('Status', {
   generated_at: Time,
   state: StateView,
   observer: ObserverView,
   /** In chronological order. */
   maintenance: z.array(MaintenanceView),
+  announcements: z.array(AnnouncementView),
   networks: z.array(NetworkView),
 })
 export type StatusView = z.infer<typeof StatusView>
@@ -122,6 +131,7 @@ export type StatusView = z.infer<typeof StatusView>
 export const StatusEventView = StatusView.extend({
   complete: z.boolean(),
   maintenance: z.array(MaintenanceView).optional(),
+  announcements: z.array(AnnouncementView).optional(),
 }).meta({ id: 'StatusEvent' })
 export type StatusEventView = z.infer<typeof StatusEventView>
 

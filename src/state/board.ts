@@ -18,6 +18,8 @@ export interface Board {
   entry(network: string, endpoint: string): BoardEntry | undefined
   /** All current and future maintenance, in the order of time. */
   maintenance(): readonly MaintenancePeriod[]
+  /** In the order of the configuration, also past and future ones. */
+  announcements(): readonly Announcement[]
   /** Calls `listener` synchronously after every change; returns a function that ends the subscription. */
   subscribe(listener: (change: BoardChange) => void): () => void
 }
@@ -33,6 +35,8 @@ export interface WritableBoard extends Board {
   putAvailability(of: ReadonlyMap<EndpointKey, Readonly<Record<AvailabilityWindow, Availability>>>): void
   /** Replaces the whole plan, in the order of time; also called when a period begins or ends. */
   putMaintenance(periods: readonly MaintenancePeriod[]): void
+  /** Call it before `configure`, which tells the readers of the board. */
+  putAnnouncements(notices: readonly Announcement[]): void
 }
 
 export function createBoard(): WritableBoard {
@@ -40,6 +44,7 @@ export function createBoard(): WritableBoard {
   let byName = new Map<string, NetworkEntry>()
   let byKey = new Map<EndpointKey, Entry>()
   let planned: readonly MaintenancePeriod[] = []
+  let announced: readonly Announcement[] = []
   const listeners = new Set<(change: BoardChange) => void>()
 
   function notify(change: BoardChange): void {
@@ -52,6 +57,7 @@ export function createBoard(): WritableBoard {
     // Called in every poll: `endpointKey` would cache an object that is made only for this call.
     entry: (network, endpoint) => byKey.get(`${network}/${endpoint}`),
     maintenance: () => planned,
+    announcements: () => announced,
     subscribe(listener) {
       listeners.add(listener)
       return () => listeners.delete(listener)
@@ -100,6 +106,10 @@ export function createBoard(): WritableBoard {
       }
     },
 
+    putAnnouncements(notices) {
+      announced = notices
+    },
+
     putMaintenance(periods) {
       const touched = new Set([...planned, ...periods].map((period) => period.network))
       planned = periods
@@ -113,6 +123,13 @@ export function createBoard(): WritableBoard {
       }
     },
   }
+}
+
+/** An operator's notice for readers of the page; `null` for a time without limit. */
+export interface Announcement {
+  readonly text: string
+  readonly from: UnixMs | null
+  readonly until: UnixMs | null
 }
 
 type Entry = { -readonly [property in keyof BoardEntry]: BoardEntry[property] }

@@ -155,6 +155,7 @@ const EXPECTED: Readonly<Record<string, readonly string[]>> = {
   'maintenance-without-duration': ['maintenance[0].duration: schedule needs a duration'],
   'maintenance-without-until': ['maintenance[0].until: from needs an until'],
   'maintenance-without-from': ['maintenance[0].from: until needs a from'],
+  'announcement-until-before-from': ['announcements[0].until: expected to be later than from'],
   'maintenance-until-before-from': ['maintenance[0].until: expected to be later than from'],
   'maintenance-duration-with-from': ['maintenance[0].duration: belongs to schedule; from has until'],
   'maintenance-timezone-with-from': ['maintenance[0].timezone: belongs to schedule; from and until carry their offset'],

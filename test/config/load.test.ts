@@ -40,6 +40,7 @@ describe('defaults', () => {
       poll: { intervalMs: 15_000, timeoutMs: 5000, concurrency: 256, concurrencyPerHost: 8 },
       gateway: { enabled: false, listen: { port: 9781 }, admin: false, callers: [], cacheMaxBytes: 64 * 2 ** 20 },
       maintenance: [],
+      announcements: [],
       log: { level: 'info', format: 'json' },
     })
     expect(config.networks[0]).toMatchObject({

@@ -316,3 +316,16 @@ describe('a strip', () => {
     expect(page.querySelector('td.latency .none')).not.toBeNull()
   })
 })
+
+test('announcements stand on top as text, each between its times', () => {
+  const at = (minutes: number) => new Date(NOW + 60_000 * minutes).toISOString()
+  const announcements = [
+    { text: 'Now <b>and</b> always', from: null, until: null },
+    { text: 'Later', from: at(1), until: null },
+    { text: 'Over', from: null, until: at(-1) },
+    { text: 'Until noon', from: at(-1), until: at(1) },
+  ]
+  const page = draw(aStatus([aNetwork('one', [anEndpoint('a')])], { announcements }))
+
+  expect(all(page, '.announcement').map(text)).toEqual(['Now <b>and</b> always', 'Until noon'])
+})

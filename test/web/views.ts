@@ -45,6 +45,7 @@ export function aStatus(networks: NetworkView[], over: Partial<StatusView> = {})
     state: 'up',
     observer: { impaired: false, reasons: [] },
     maintenance: [],
+    announcements: [],
     networks,
     ...over,
   }

@@ -20,7 +20,9 @@ export function frame(model: Model, view: TemplateResult): TemplateResult {
       ${lamp(model)}
       <p class="printed">${WORDS.asOf(moment(model.nowMs, settings.zone))}</p>
     </header>
-    <main id="main" tabindex="-1" class=${contact.kind === 'stale' ? 'stale' : nothing}>${staleNote(model)} ${view}</main>
+    <main id="main" tabindex="-1" class=${contact.kind === 'stale' ? 'stale' : nothing}>
+      ${announcements(model)} ${staleNote(model)} ${view}
+    </main>
     <footer class="foot">
       <p class="choices">${choices(settings)}</p>
       <p>
@@ -37,6 +39,13 @@ const PLACES = [
   { view: 'gateway', href: '/gateway' },
   { view: 'observer', href: '/observer' },
 ] as const satisfies readonly { view: ViewName; href: string }[]
+
+function announcements({ status, nowMs }: Model): readonly TemplateResult[] {
+  const shown = (status?.announcements ?? []).filter(
+    ({ from, until }) => (from === null || Date.parse(from) <= nowMs) && (until === null || Date.parse(until) > nowMs),
+  )
+  return shown.map(({ text }) => html`<p class="announcement" role="note">${text}</p>`)
+}
 
 /** The overview shows the first sentence as its verdict. */
 function staleNote({ contact, route, isWaiting = false, nowMs, settings }: Model): TemplateResult | typeof nothing {

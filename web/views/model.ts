@@ -11,8 +11,13 @@ import type { Settings } from './view.ts'
 
 /** Merges an event into the status: its networks and endpoints replace those of the same name. */
 export function applyEvent(status: StatusView | null, event: StatusEventView): StatusView | null {
-  const { complete, maintenance = status?.maintenance ?? [], ...rest } = event
-  const news = { ...rest, maintenance }
+  const {
+    complete,
+    maintenance = status?.maintenance ?? [],
+    announcements = status?.announcements ?? [],
+    ...rest
+  } = event
+  const news = { ...rest, maintenance, announcements }
   if (complete) return news
   if (status === null) return null
   if (news.networks.length === 0) return { ...news, networks: status.networks }
