@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { systemClock } from '../clock.ts'
@@ -8,6 +8,7 @@ import { createLogger } from '../log.ts'
 import { startDemoNodes } from '../simulator/demo.ts'
 import { freshEndpointId } from './caller.ts'
 import { printProblems } from './check-config.ts'
+import { writeDemoPast } from './demo-past.ts'
 import { startDemoTraffic } from './demo-traffic.ts'
 import { aborted, type CommandIo, EXIT } from './io.ts'
 
@@ -35,6 +36,7 @@ export async function demo(
     const start = async (page: number, gateway: number): Promise<Daemon | null> => {
       const file = {
         ...nodes.config,
+        announcements: [{ text: 'This is a demo: the nodes, their faults and their history are simulated.' }],
         server: { listen: `127.0.0.1:${page}` },
         store: { path: join(folder, 'demo.db') },
         gateway: {
@@ -53,6 +55,7 @@ export async function demo(
         return null
       }
       const log = createLogger({ ...loaded.config.log, format: 'pretty' })
+      if (!existsSync(loaded.config.store.path)) await writeDemoPast(loaded.config, log)
       try {
         return await startDaemon({ config: loaded.config, log })
       } catch (error) {

@@ -37,7 +37,7 @@ interface DemoEndpoint {
 }
 
 /** Block times are shorter than on the real chains, so that the page changes while it is watched. */
-const NETWORKS: readonly DemoNetwork[] = [
+export const NETWORKS: readonly DemoNetwork[] = [
   {
     family: 'ethereum',
     title: 'Ethereum',
