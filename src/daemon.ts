@@ -128,12 +128,9 @@ export async function startDaemon({ config, log, clock: realClock = systemClock 
   }
   const address = await http.listen().catch((error: unknown) => abandon('server.listen', error))
   const url = urlOf(address, config.server.tls !== null)
-  let gatewayUrl: string | null = null
-  if (gateway !== null) {
-    const at = await gateway.listen().catch((error: unknown) => abandon('gateway.listen', error))
-    gatewayUrl = urlOf(at, config.gateway.tls !== null)
-    log.info({ url: gatewayUrl, callers: config.gateway.callers.length }, 'gateway listening')
-  }
+  const gatewayUrl = await listenGateway(gateway, config.gateway, log).catch((error: unknown) =>
+    abandon('gateway.listen', error),
+  )
   log.info({ url, endpoints: endpointCount(board) }, 'listening')
   scheduler.start()
   const samples = repeat(clock, SAMPLE_EVERY_MS, () => sampleSelf(parts))
@@ -297,6 +294,13 @@ function createMonitor({ concurrency, onChainEvent, ...parts }: MonitorDeps) {
     },
   })
   return { prober, sightings, selfWatch, poller, scheduler, calendar }
+}
+
+async function listenGateway(gateway: GatewayService | null, { tls, callers }: Config['gateway'], log: Logger) {
+  if (gateway === null) return null
+  const url = urlOf(await gateway.listen(), tls !== null)
+  log.info({ url, callers: callers.length }, 'gateway listening')
+  return url
 }
 
 function sampleSelf({ minutes, journal, observer, store, clock }: Parts): void {
