@@ -32,8 +32,6 @@ export interface NodeAnswer {
   readonly date: UnixMs | null
   /** From Retry-After (seconds or date); `null` if absent. */
   readonly retryAfterMs: number | null
-  /** Changes on every connect, because a load balancer may choose another node. */
-  readonly connection: number
 }
 
 export type Reading<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly failure: Failure }
@@ -48,8 +46,10 @@ export type Conversation<T> = Generator<NodeRequest, Reading<T>, NodeAnswer>
 export interface ChainMemory {
   /** Avalanche: the method that this node supports. */
   livenessMethod: 'health.getLiveness' | 'health.health' | null
-  /** Time of the last chain id verification by connection, oldest first. */
-  verifiedConnections: Map<number, UnixMs>
+  /** When the chain id was last verified; `null` if never. */
+  verifiedAt: UnixMs | null
+  /** A head did not fit its network, or the chain id was wrong: the next head counts only with the right chain id. */
+  doubted: boolean
   /** MultiversX: the last hash whose block was also read by hash, by shard. */
   seenHashes: Map<Shard, string>
   /** The last JSON-RPC id. Each request has a new id, so that a cached response is noticed. */
@@ -59,7 +59,14 @@ export interface ChainMemory {
 }
 
 export function newChainMemory(recentBlocks = createRecentBlocks()): ChainMemory {
-  return { livenessMethod: null, verifiedConnections: new Map(), seenHashes: new Map(), lastId: 0, recentBlocks }
+  return {
+    livenessMethod: null,
+    verifiedAt: null,
+    doubted: false,
+    seenHashes: new Map(),
+    lastId: 0,
+    recentBlocks,
+  }
 }
 
 /** The endpoint settings that a chain family uses. */

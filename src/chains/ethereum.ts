@@ -13,14 +13,14 @@ export const ethereum: Chain = {
   blockHash: evmBlockHash,
 }
 
-/** Reads the latest block. A head counts only if the chain id was verified on the connection that carried it. */
+/** Reads the latest block. A head counts only while the endpoint's chain id is verified. */
 export function* evmHead(target: ChainTarget, _shard: Shard, memory: ChainMemory): Conversation<Head> {
   const head = yield* askBlock(target, 'latest', memory)
   if (!head.ok) return head
   return head.value === null ? malformed('result is null: the node has no block') : { ok: true, value: head.value }
 }
 
-/** Reads the hash of the block at this height. Like a head, it counts only on a connection with a verified chain id. */
+/** Reads the hash of the block at this height. Like a head, it counts only while the chain id is verified. */
 export function* evmBlockHash(
   target: ChainTarget,
   _shard: Shard,
@@ -48,39 +48,34 @@ function* askBlock(target: ChainTarget, tag: string, memory: ChainMemory): Conve
   return block
 }
 
+/** A balancer that alternates between two chains sends the second of two requests to the other one. */
+const REQUESTS_IN_DOUBT = 2
+
 function* verifyChainId(path: string, expected: number, memory: ChainMemory): Conversation<null> {
-  const call = createCall(path, 'eth_chainId', [], memory)
-  const answer = yield call.request
-  const result = readResult(answer, call)
-  if (!result.ok) return result
-  const actual = readQuantity(result.value)
-  if (actual === null) return malformed('eth_chainId is not a quantity')
-  if (actual !== expected) {
-    // The node behind the other connections may have changed as well.
-    memory.verifiedConnections.clear()
-    return fail({ kind: 'wrong-network', expected, actual: String(actual) })
+  const requests = memory.doubted ? REQUESTS_IN_DOUBT : 1
+  for (let sent = 0; sent < requests; sent++) {
+    const call = createCall(path, 'eth_chainId', [], memory)
+    const answer = yield call.request
+    const result = readResult(answer, call)
+    if (!result.ok) return result
+    const actual = readQuantity(result.value)
+    if (actual === null) return malformed('eth_chainId is not a quantity')
+    if (actual !== expected) {
+      memory.doubted = true
+      return fail({ kind: 'wrong-network', expected, actual: String(actual) })
+    }
+    memory.verifiedAt = answer.receivedAt
   }
-  remember(answer, memory)
+  memory.doubted = false
   return { ok: true, value: null }
 }
 
-/** More than a pool ever keeps open to one host. */
-const MAX_VERIFIED_CONNECTIONS = 64
+/** Heads that do not fit their network are verified at once; this finds a node that has not answered otherwise. */
+const VERIFIED_FOR_MS = 600_000
 
-/** Verifications expire, because a load balancer may put another node behind an open connection. */
-const VERIFIED_FOR_MS = 30_000
-
-function isVerified({ connection, receivedAt }: NodeAnswer, { verifiedConnections }: ChainMemory): boolean {
-  const at = verifiedConnections.get(connection)
+function isVerified({ receivedAt }: NodeAnswer, { verifiedAt, doubted }: ChainMemory): boolean {
   // `abs`, because a verification must not last longer if the wall clock is set back.
-  return at !== undefined && Math.abs(receivedAt - at) < VERIFIED_FOR_MS
-}
-
-function remember({ connection, receivedAt }: NodeAnswer, { verifiedConnections }: ChainMemory): void {
-  verifiedConnections.delete(connection)
-  verifiedConnections.set(connection, receivedAt)
-  const [oldest] = verifiedConnections.keys()
-  if (verifiedConnections.size > MAX_VERIFIED_CONNECTIONS && oldest !== undefined) verifiedConnections.delete(oldest)
+  return !doubted && verifiedAt !== null && Math.abs(receivedAt - verifiedAt) < VERIFIED_FOR_MS
 }
 
 /** Returns the cached result for an identical block text; parses the whole response if no block can be cut out. */

@@ -16,6 +16,8 @@ export interface PollResult {
   readonly compared: readonly ComparedBlock[]
   /** The node's clock minus ours, from the Date header; `null` if there is none. */
   readonly clockSkewMs: number | null
+  /** Requests sent to the node for each check. */
+  readonly requests: Readonly<Record<CheckName, number>>
   /** When the endpoint's certificate expires; `null` without TLS. */
   readonly tlsNotAfter: UnixMs | null
 }

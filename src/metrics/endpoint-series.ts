@@ -125,6 +125,7 @@ function renderChecks(entries: readonly BoardEntry[], now: UnixMs): Lines {
   let lastSuccess = ''
   let consecutive = ''
   let runs = ''
+  let requests = ''
   let failures = ''
   let durations = ''
   for (const { health, tally } of entries) {
@@ -141,6 +142,7 @@ function renderChecks(entries: readonly BoardEntry[], now: UnixMs): Lines {
         lastSuccess += `${START.check_last_success_timestamp_seconds}${labels}${of.lastSuccessAt / 1000}\n`
       }
       runs += `${START.checks_total}${labels}${of.runs}\n`
+      requests += `${START.node_requests_total}${labels}${of.requests}\n`
       for (const [kind, count] of of.failures) {
         const end = lastLabel('check_failures_total', kind)
         failures += `${START.check_failures_total}${bare},check="${check}"${end}${count}\n`
@@ -156,6 +158,7 @@ function renderChecks(entries: readonly BoardEntry[], now: UnixMs): Lines {
     check_last_success_timestamp_seconds: lastSuccess,
     check_consecutive_failures: consecutive,
     checks_total: runs,
+    node_requests_total: requests,
     check_failures_total: failures,
     check_last_duration_seconds: durations,
   }

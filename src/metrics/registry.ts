@@ -107,6 +107,10 @@ export const METRICS = {
     [...OF_CHECK, 'reason'],
     `Failed runs of the check; the series of a reason appears with its first failure. Reasons: ${FAILURE_KINDS.join(', ')}.`,
   ),
+  node_requests_total: counter(
+    OF_CHECK,
+    'Requests that scheduled polls sent to the node for the check, including those for its chain id and for blocks to compare.',
+  ),
   check_last_duration_seconds: gauge(OF_CHECK, 'Duration of the latest run of the check.'),
   check_duration_seconds: histogram(['network', 'check'], 'Duration of checks, including failed ones.'),
   node_healthy: gauge(ENDPOINT, '1 when the node reports itself healthy, 0 when it reports itself unhealthy.'),

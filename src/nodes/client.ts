@@ -10,7 +10,7 @@ import type { RawResponse } from './exchange.ts'
 import { headerOf, readHttpDate, readRetryAfter } from './header.ts'
 import { MAX_DEPTH, nestsDeeper } from './json-depth.ts'
 import { MAX_ANSWER_BYTES } from './limits.ts'
-import { createTransport } from './transport.ts'
+import { createTransport, type Effort } from './transport.ts'
 
 /** Sends the requests of checks, and reads the responses as text. */
 export function createNodeClient({ clock, maxConnections, lookup }: NodeClientDeps): NodeClient {
@@ -20,14 +20,15 @@ export function createNodeClient({ clock, maxConnections, lookup }: NodeClientDe
     send(address, request, deadline) {
       return new Promise((resolve) => {
         transport.exchange(address, request, deadline, (exchanged) => {
-          const { waitedMs } = exchanged
-          if (!exchanged.ok) return resolve({ ok: false, failure: exchanged.failure, waitedMs })
-          const { raw, connection } = exchanged
+          const { waitedMs, requests } = exchanged
+          if (!exchanged.ok) return resolve({ ok: false, failure: exchanged.failure, waitedMs, requests })
+          const { raw } = exchanged
           const receivedAt = clock.now()
           const finish = (body: Buffer | Failure) =>
             resolve({
-              ...(Buffer.isBuffer(body) ? readAnswer(raw, body, connection, receivedAt) : fail(body)),
+              ...(Buffer.isBuffer(body) ? readAnswer(raw, body, receivedAt) : fail(body)),
               waitedMs,
+              requests,
             })
           const encoding = headerOf(raw.headers, 'content-encoding')
           if (encoding === null || isPlain(encoding)) finish(raw.body)
@@ -50,10 +51,7 @@ export interface NodeClient {
   close(): void
 }
 
-/** `waitedMs`: time spent waiting for a connection, which does not count as the node's latency. */
-export type Sent =
-  | { readonly ok: true; readonly answer: NodeAnswer; readonly waitedMs: number }
-  | { readonly ok: false; readonly failure: Failure; readonly waitedMs: number }
+export type Sent = Effort & Read
 
 export interface NodeClientDeps {
   readonly clock: Pick<Clock, 'now' | 'monotonic'>
@@ -64,13 +62,13 @@ export interface NodeClientDeps {
 
 type Read = { readonly ok: true; readonly answer: NodeAnswer } | { readonly ok: false; readonly failure: Failure }
 
-function readAnswer({ status, headers }: RawResponse, bytes: Buffer, connection: number, receivedAt: UnixMs): Read {
+function readAnswer({ status, headers }: RawResponse, bytes: Buffer, receivedAt: UnixMs): Read {
   const body = bytes.toString()
   // The nesting of other text, such as an HTML page, does not matter.
   if (/^\s*[[{]/.test(body) && nestsDeeper(body, MAX_DEPTH)) return fail({ kind: 'too-deep', limit: MAX_DEPTH })
   const date = readHttpDate(headerOf(headers, 'date'))
   const retryAfterMs = readRetryAfter(headerOf(headers, 'retry-after'), date ?? receivedAt)
-  return { ok: true, answer: { status, body, receivedAt, date, retryAfterMs, connection } }
+  return { ok: true, answer: { status, body, receivedAt, date, retryAfterMs } }
 }
 
 function fail(failure: Failure): { readonly ok: false; readonly failure: Failure } {

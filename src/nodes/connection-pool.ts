@@ -8,13 +8,7 @@ import { createConnector } from './connect.ts'
 import { MAX_HEADER_BYTES } from './limits.ts'
 
 /** Pools the connections to one origin with one TLS trust: undici clients that carry one request at a time each. */
-export function createConnectionPool({
-  address,
-  clock,
-  lookup,
-  maxConnections,
-  nextNumber,
-}: ConnectionPoolDeps): ConnectionPool {
+export function createConnectionPool({ address, clock, lookup, maxConnections }: ConnectionPoolDeps): ConnectionPool {
   const all = new Set<Connection>()
   const idle: Connection[] = []
   const waiting = new FairQueue<GiveConnection>()
@@ -27,7 +21,7 @@ export function createConnectionPool({
       trust: address.tls,
       lookup,
       onOpening(socket) {
-        Object.assign(connection, { socket, number: nextNumber(), used: false, openedAt: clock.monotonic() })
+        Object.assign(connection, { socket, used: false, openedAt: clock.monotonic() })
       },
       onCertificate: (notAfter) => {
         tlsNotAfter = notAfter
@@ -49,7 +43,6 @@ export function createConnectionPool({
       caller: null,
       socket: null,
       exchange: null,
-      number: 0,
       used: false,
       openedAt: 0,
       idleSince: 0,
@@ -184,8 +177,6 @@ export interface Connection {
   /** `null` before the first connect. */
   socket: Socket | null
   exchange: { onBytes(bytes: Buffer): void } | null
-  /** Changes on every connect, because a load balancer may choose another node. */
-  number: number
   /** True once the current socket has carried a response: the node may be about to close it. */
   used: boolean
   /** Milliseconds on the monotonic clock, like `idleSince`. */
@@ -198,7 +189,6 @@ export interface ConnectionPoolDeps {
   readonly clock: Pick<Clock, 'monotonic'>
   readonly lookup: LookupFunction | null
   readonly maxConnections: number
-  readonly nextNumber: () => number
 }
 
 /** Only a new connection picks up a changed DNS record or certificate. A node may close an idle connection sooner. */

@@ -13,6 +13,7 @@ export class PollRun {
   readonly #endpoint: Endpoint
   readonly #deps: PollRunDeps
   #clockSkewMs: number | null = null
+  readonly #requests: Record<CheckName, number> = { liveness: 0, head: 0 }
 
   constructor(to: PolledEndpoint, endpoint: Endpoint, deps: PollRunDeps) {
     this.#to = to
@@ -25,7 +26,7 @@ export class PollRun {
     const { client, clock } = this.#deps
     const startedAt = clock.now()
     const liveness =
-      this.#has('liveness') && chain.liveness !== null ? this.#check(chain.liveness(target, memory)) : null
+      this.#has('liveness') && chain.liveness !== null ? this.#check('liveness', chain.liveness(target, memory)) : null
     if (liveness !== null && this.#has('head')) await this.#patience(liveness)
     const { heads, compared } = this.#has('head') ? await this.#readHeads() : NO_HEADS
     return {
@@ -35,6 +36,7 @@ export class PollRun {
       heads,
       compared,
       clockSkewMs: this.#clockSkewMs,
+      requests: this.#requests,
       tlsNotAfter: client.tlsNotAfter(address),
       finishedAt: clock.now(),
     }
@@ -63,25 +65,39 @@ export class PollRun {
     return outcome.ok ? { ...outcome, value: this.#to.redactLiveness(outcome.value) } : outcome
   }
 
-  /** Reads the heads of all shards in parallel, then the blocks to compare, under one deadline. */
+  /**
+   * Reads the heads, then the blocks to compare, under one deadline. Heads that do not fit their network are read
+   * again together with the chain id, because a node of another network must not be judged as a fork of this one.
+   */
   async #readHeads(): Promise<Pick<PollResult, 'heads' | 'compared'>> {
     const deadline = this.#startDeadline()
     try {
-      const { shards } = this.#endpoint
-      const [shard = null] = shards
-      const heads =
-        shards.length === 1
-          ? [await this.#readHead(shard, deadline)]
-          : await Promise.all(shards.map((each) => this.#readHead(each, deadline)))
-      return { heads, compared: await this.#readCompared(heads, deadline) }
+      for (let reads = 1; ; reads++) {
+        const heads = await this.#readAllHeads(deadline)
+        const compared = await this.#readCompared(heads, deadline)
+        if (reads === MAX_READS || this.#fit(heads, compared)) return { heads, compared }
+        this.#to.memory.doubted = true
+      }
     } finally {
       deadline.end()
     }
   }
 
+  async #readAllHeads(deadline: Deadline): Promise<readonly ShardHead[]> {
+    const { shards } = this.#endpoint
+    const [shard = null] = shards
+    return shards.length === 1
+      ? [await this.#readHead(shard, deadline)]
+      : Promise.all(shards.map((each) => this.#readHead(each, deadline)))
+  }
+
+  #fit(heads: readonly ShardHead[], compared: readonly ComparedBlock[]): boolean {
+    return this.#to.target.chainId === null || this.#deps.fits?.(heads, compared) !== false
+  }
+
   async #readHead(shard: Shard, deadline: Deadline): Promise<ShardHead> {
     const { chain, target, memory } = this.#to
-    return { shard, outcome: await this.#converse(chain.head(target, shard, memory), deadline) }
+    return { shard, outcome: await this.#converse('head', chain.head(target, shard, memory), deadline) }
   }
 
   /** Reads at most one block of each shard that has a head. */
@@ -101,6 +117,7 @@ export class PollRun {
     let step = conversation.next()
     while (!step.done) {
       const sent = await this.#deps.client.send(address, step.value, deadline)
+      this.#requests.head += sent.requests
       if (!sent.ok) return null
       step = conversation.next(sent.answer)
     }
@@ -108,10 +125,10 @@ export class PollRun {
     return hash === null ? null : { shard, height, hash }
   }
 
-  async #check<T>(conversation: Conversation<T>): Promise<Outcome<T>> {
+  async #check<T>(check: CheckName, conversation: Conversation<T>): Promise<Outcome<T>> {
     const deadline = this.#startDeadline()
     try {
-      return await this.#converse(conversation, deadline)
+      return await this.#converse(check, conversation, deadline)
     } finally {
       deadline.end()
     }
@@ -121,7 +138,7 @@ export class PollRun {
     return new Deadline(this.#deps.clock, this.#to.target.timeoutMs, this.#deps.signal)
   }
 
-  async #converse<T>(conversation: Conversation<T>, deadline: Deadline): Promise<Outcome<T>> {
+  async #converse<T>(check: CheckName, conversation: Conversation<T>, deadline: Deadline): Promise<Outcome<T>> {
     const { client, clock } = this.#deps
     // Moved forward by the time spent waiting for a connection, which does not count as the node's latency.
     let startedAt = clock.monotonic()
@@ -131,6 +148,7 @@ export class PollRun {
       const sent = await client.send(this.#to.address, step.value, deadline)
       const endedAt = clock.monotonic()
       startedAt += sent.waitedMs
+      this.#requests[check] += sent.requests
       if (!sent.ok) return { ok: false, failure: sent.failure, durationMs: endedAt - startedAt }
       this.#noteClock(sent.answer, endedAt - sentAt - sent.waitedMs)
       sentAt = endedAt
@@ -157,12 +175,18 @@ export interface PolledEndpoint {
 /** Chooses other blocks to read, given the heads. */
 export type Compare = (heads: readonly ShardHead[]) => readonly Comparison[]
 
+/** Whether heads and compared blocks can be of the endpoint's network. */
+export type Fits = (heads: readonly ShardHead[], compared: readonly ComparedBlock[]) => boolean
+
 export interface PollRunDeps {
   readonly client: Pick<NodeClient, 'send' | 'tlsNotAfter'>
   readonly clock: Pick<Clock, 'now' | 'monotonic' | 'after'>
   readonly signal: CancelSignal
   readonly compare?: Compare | undefined
+  readonly fits?: Fits | undefined
 }
 
 const PATIENCE_MS = 100
+/** Behind a balancer, the second read may reach another node than the first. */
+const MAX_READS = 3
 const NO_HEADS = { heads: [], compared: [] }

@@ -10,7 +10,7 @@ import type { PollStep } from '../core/verdict/inspection.ts'
 import { createAddress, type NodeLocation } from './address.ts'
 import { createNodeClient } from './client.ts'
 import { sharedSignal } from './deadline.ts'
-import { type Compare, type PolledEndpoint, PollRun } from './poll-run.ts'
+import { type Compare, type Fits, type PolledEndpoint, PollRun } from './poll-run.ts'
 import { createRedact, createRedactLiveness } from './redact.ts'
 import { createReportingClient } from './reporting-client.ts'
 
@@ -40,10 +40,10 @@ export function createProber({ clock, maxConnections = MAX_CONNECTIONS, lookup =
       client.retain([...entries.values()].map(({ address }) => address))
     },
 
-    poll(endpoint, signal, compare) {
+    poll(endpoint, signal, compare, fits) {
       const entry = entries.get(endpointKey(endpoint))
       if (entry === undefined) return Promise.resolve(removedResult(endpoint, clock))
-      return new PollRun(entry, endpoint, { client, clock, signal: sharedSignal(signal), compare }).run()
+      return new PollRun(entry, endpoint, { client, clock, signal: sharedSignal(signal), compare, fits }).run()
     },
 
     inspect(endpoint, { signal, atMostMs, onStep }) {
@@ -65,8 +65,11 @@ export function createProber({ clock, maxConnections = MAX_CONNECTIONS, lookup =
 
 /** Polls endpoints; each check has its own deadline. Never rejects. */
 export interface Prober {
-  /** `compare` receives the heads if at least one was read, and returns other blocks to read. */
-  poll(endpoint: Endpoint, signal: AbortSignal, compare?: Compare): Promise<PollResult>
+  /**
+   * `compare` receives the heads if at least one was read, and returns other blocks to read. If the blocks do not fit
+   * the network, the chain id is verified.
+   */
+  poll(endpoint: Endpoint, signal: AbortSignal, compare?: Compare, fits?: Fits): Promise<PollResult>
   close(): Promise<void>
 }
 
@@ -137,6 +140,7 @@ function removedResult(endpoint: Endpoint, clock: Clock): PollResult {
     heads: endpoint.checks.includes('head') ? endpoint.shards.map((shard) => ({ shard, outcome })) : [],
     compared: [],
     clockSkewMs: null,
+    requests: { liveness: 0, head: 0 },
     tlsNotAfter: null,
   }
 }

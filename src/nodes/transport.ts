@@ -20,14 +20,12 @@ export function createTransport({
   const pools = new Map<string, ConnectionPool>()
   const budget = new MemoryBudget(maxIncomingBytes)
   let limit = maxConnections
-  let opened = 0
   let closed = false
-  const nextNumber = () => ++opened
 
   function poolOf(address: NodeAddress): ConnectionPool {
     let pool = pools.get(address.connectionKey)
     if (pool === undefined) {
-      pool = createConnectionPool({ address, clock, lookup, maxConnections: limit, nextNumber })
+      pool = createConnectionPool({ address, clock, lookup, maxConnections: limit })
       pools.set(address.connectionKey, pool)
     }
     return pool
@@ -43,6 +41,7 @@ export function createTransport({
       let repeated = false
       let waitingSince: number | null = null
       let waitedMs = 0
+      let requests = 0
 
       function start(): void {
         if (closed) return fail({ kind: 'reset' })
@@ -73,17 +72,18 @@ export function createTransport({
         else {
           // A firewall may have dropped all connections silently: the next request needs a new one.
           if (connection.used && exchange?.stage === 'asked') pool.closeIdle()
+          countSent()
           pool.drop(connection)
         }
         fail({ kind: 'timeout', afterMs: deadline.afterMs })
       }
       function settle(ending: Ending, connection: Connection): void {
         current = null
+        countSent()
         deadline.unwatch(giveUp)
         if (ending.ok) {
-          const { number } = connection
           pool.free(connection)
-          return done({ ok: true, raw: ending.raw, connection: number, waitedMs })
+          return done({ ok: true, raw: ending.raw, waitedMs, requests })
         }
         pool.drop(connection)
         const { error, stage, reused } = ending
@@ -96,7 +96,10 @@ export function createTransport({
       }
       function fail(failure: Failure): void {
         deadline.unwatch(giveUp)
-        done({ ok: false, failure, stage: exchange?.stage ?? 'unsent', waitedMs })
+        done({ ok: false, failure, stage: exchange?.stage ?? 'unsent', waitedMs, requests })
+      }
+      function countSent(): void {
+        if (exchange?.stage !== 'unsent') requests++
       }
 
       start()
@@ -147,10 +150,18 @@ export interface TransportRequest {
   readonly caller?: string | null
 }
 
-/** `waitedMs`: time spent waiting for a connection, which does not count as the node's latency. */
-export type Exchanged =
-  | { readonly ok: true; readonly raw: RawResponse; readonly connection: number; readonly waitedMs: number }
-  | { readonly ok: false; readonly failure: Failure; readonly stage: Stage; readonly waitedMs: number }
+export type Exchanged = Effort &
+  (
+    | { readonly ok: true; readonly raw: RawResponse }
+    | { readonly ok: false; readonly failure: Failure; readonly stage: Stage }
+  )
+
+export interface Effort {
+  /** Time spent waiting for a connection, which does not count as the node's latency. */
+  readonly waitedMs: number
+  /** Requests sent to the node: 0 if no connection was made, 2 if a connection was closed and another one was used. */
+  readonly requests: number
+}
 
 export interface TransportDeps {
   readonly clock: Pick<Clock, 'monotonic'>

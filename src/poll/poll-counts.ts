@@ -11,6 +11,7 @@ export function countChecks(result: PollResult, tally: Tally, metrics: CheckMetr
     const counts = tally.checks.get(check)
     if (outcome === null || counts === undefined) continue
     counts.runs++
+    counts.requests += result.requests[check]
     counts.lastRunAt = startedAt
     counts.lastDurationMs = outcome.durationMs
     counts.lastOk = outcome.ok

@@ -140,7 +140,12 @@ export function createPoller(deps: PollerDeps): Poller {
       if (entry === undefined) return NO_WAIT
       const startedAt = clock.monotonic()
       try {
-        const answered = await prober.poll(entry.endpoint, signal, (heads) => entry.view.compare(entry.name, heads))
+        const answered = await prober.poll(
+          entry.endpoint,
+          signal,
+          (heads) => entry.view.compare(entry.name, heads),
+          (heads, compared) => entry.view.fits(entry.name, heads, compared, clock.now()),
+        )
         // After a stop or a reload the result is useless.
         if (signal.aborted || polled.get(key) !== entry) return NO_WAIT
         const result = { ...answered, endpoint: entry.endpoint }

@@ -81,6 +81,8 @@ export function createView({ chain, faults, nodeName, delayMs, turn }: ViewDeps)
       // The start height is part of the id, because blocks contain the hash of their parent.
       return { id: `fork ${whose} from ${from}`, from }
     }
+    const other = faults.get('wrong-chain')
+    if (other) return { id: `chain ${other.fault.chainId}`, from: 1 }
     const lie = onShard('lie', shard)
     return lie ? { id: `lie of ${nodeName} at ${lie.since}`, from: honestTip(shard) + 1 } : null
   }

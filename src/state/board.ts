@@ -182,6 +182,8 @@ export interface BoardChange {
 /** The results of one check of one endpoint since the daemon started. */
 export interface CheckTally {
   runs: number
+  /** Requests sent to the node. */
+  requests: number
   readonly failures: Map<FailureKind, number>
   consecutiveFailures: number
   lastRunAt: UnixMs | null
@@ -210,6 +212,7 @@ export function newTally(checks: readonly CheckName[], shards: readonly Shard[])
 function newCheckTally(): CheckTally {
   return {
     runs: 0,
+    requests: 0,
     failures: new Map(),
     consecutiveFailures: 0,
     lastRunAt: null,

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { newChainMemory } from '../../src/chains/chain.ts'
 import { ethereum } from '../../src/chains/ethereum.ts'
-import { failureOf, methodOf, recorded, type Scripted, TARGET, talk, valueOf } from './support.ts'
+import { failureOf, methodOf, NOW, recorded, type Scripted, TARGET, talk, valueOf } from './support.ts'
 
 const MAINNET = recorded('ethereum/block-mainnet')
 const CHAIN_ID = recorded('ethereum/chain-id-mainnet')
@@ -167,27 +167,53 @@ describe('an answer', () => {
 describe('the chain id', () => {
   const target = { ...TARGET, chainId: 1 }
 
-  test('is requested once per connection, after its first block', () => {
+  const OTHER_ID = { body: { jsonrpc: '2.0', id: 1, result: '0xaa36a7' } }
+  const after = (ms: number) => ({ receivedAt: NOW + ms })
+
+  test('is requested after the first block, and again after ten minutes', () => {
     const memory = newChainMemory()
+    const polled = (ms: number, script: readonly Scripted[]) =>
+      talk(
+        ethereum.head(target, null, memory),
+        script.map((one) => ({ ...one, ...after(ms) })),
+      ).requests.map(methodOf)
 
-    const first = talk(ethereum.head(target, null, memory), [{ body: MAINNET }, { body: CHAIN_ID }])
-    const second = talk(ethereum.head(target, null, memory), [{ body: MAINNET }])
-
-    expect(first.requests.map(methodOf)).toEqual(['eth_getBlockByNumber', 'eth_chainId'])
-    expect(second.reading.ok).toBe(true)
+    expect(polled(0, [{ body: MAINNET }, { body: CHAIN_ID }])).toEqual(['eth_getBlockByNumber', 'eth_chainId'])
+    expect(polled(599_000, [{ body: MAINNET }])).toEqual(['eth_getBlockByNumber'])
+    expect(polled(600_000, [{ body: MAINNET }, { body: CHAIN_ID }])).toEqual(['eth_getBlockByNumber', 'eth_chainId'])
+    expect(polled(1_199_000, [{ body: MAINNET }])).toEqual(['eth_getBlockByNumber'])
   })
 
-  test('is requested again on a new connection, and the head of another chain is not believed', () => {
+  test('is requested again if the wall clock was set back', () => {
     const memory = newChainMemory()
     talk(ethereum.head(target, null, memory), [{ body: MAINNET }, { body: CHAIN_ID }])
 
-    const after = talk(ethereum.head(target, null, memory), [
-      { body: MAINNET, connection: 2 },
-      { body: { jsonrpc: '2.0', id: 1, result: '0xaa36a7' }, connection: 2 },
+    const earlier = talk(ethereum.head(target, null, memory), [
+      { body: MAINNET, ...after(-3_600_000) },
+      { body: CHAIN_ID, ...after(-3_600_000) },
     ])
 
-    expect(failureOf(after)).toEqual({ kind: 'wrong-network', expected: 1, actual: '11155111' })
-    expect(memory.verifiedConnections.size).toBe(0)
+    expect(earlier.reading.ok).toBe(true)
+  })
+
+  test('is requested twice in doubt, so that a balancer with nodes of two chains shows both', () => {
+    const memory = { ...newChainMemory(), verifiedAt: NOW, doubted: true }
+
+    const alternating = talk(ethereum.head(target, null, memory), [{ body: MAINNET }, { body: CHAIN_ID }, OTHER_ID])
+    const right = talk(ethereum.head(target, null, memory), [{ body: MAINNET }, { body: CHAIN_ID }, { body: CHAIN_ID }])
+    const next = talk(ethereum.head(target, null, memory), [{ body: MAINNET }])
+
+    expect(failureOf(alternating)).toEqual({ kind: 'wrong-network', expected: 1, actual: '11155111' })
+    expect([right.reading.ok, next.reading.ok]).toEqual([true, true])
+  })
+
+  test('that was wrong leaves the endpoint in doubt: the next head counts only with the right one', () => {
+    const memory = newChainMemory()
+
+    const first = talk(ethereum.head(target, null, memory), [{ body: MAINNET }, OTHER_ID])
+    const second = talk(ethereum.head(target, null, memory), [{ body: MAINNET }, OTHER_ID])
+
+    expect([failureOf(first), failureOf(second)]).toMatchObject([{ kind: 'wrong-network' }, { kind: 'wrong-network' }])
   })
 
   test.each(['1', 'mainnet', null, '0x01'])('%j is no chain id', (result) => {
@@ -206,20 +232,6 @@ describe('the chain id', () => {
     ])
 
     expect(failureOf(conversation)).toMatchObject({ kind: 'rpc', code: -32603 })
-  })
-
-  test('keeps in mind no more connections than can be open', () => {
-    const memory = newChainMemory()
-
-    for (let connection = 1; connection <= 500; connection++) {
-      talk(ethereum.head(target, null, memory), [
-        { body: MAINNET, connection },
-        { body: CHAIN_ID, connection },
-      ])
-    }
-
-    expect(memory.verifiedConnections.size).toBeLessThan(100)
-    expect(memory.verifiedConnections.has(500)).toBe(true)
   })
 })
 
@@ -272,15 +284,16 @@ describe('the hash at a height', () => {
     expect(valueOf(askHash([blockWith({ hash })], memory))).toBe(hash)
   })
 
-  test('is believed only over a connection that was verified', () => {
+  test('is believed only while the chain id is verified', () => {
     const memory = newChainMemory()
     talk(ethereum.head({ ...TARGET, chainId: 1 }, null, memory), [{ body: MAINNET }, { body: CHAIN_ID }])
 
     const same = askHash([{ body: MAINNET }], memory, 1)
+    const later = { receivedAt: NOW + 600_000 }
     const other = askHash(
       [
-        { body: MAINNET, connection: 2 },
-        { body: { jsonrpc: '2.0', id: 1, result: '0x5' }, connection: 2 },
+        { body: MAINNET, ...later },
+        { body: { jsonrpc: '2.0', id: 1, result: '0x5' }, ...later },
       ],
       memory,
       1,

@@ -16,7 +16,7 @@ const idLast = (id: number, result = TEXT, end = '}') => `{"jsonrpc":"2.0","resu
 function read(memory: ChainMemory, body: string, status = 200): Reading<Head> {
   const conversation = ethereum.head(TARGET, null, memory)
   conversation.next()
-  const step = conversation.next({ status, body, receivedAt: NOW, date: null, retryAfterMs: null, connection: 1 })
+  const step = conversation.next({ status, body, receivedAt: NOW, date: null, retryAfterMs: null })
   if (!step.done) throw new Error('asked for more')
   return step.value
 }

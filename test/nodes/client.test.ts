@@ -433,19 +433,6 @@ describe('connections', () => {
     expect(node.accepted()).toBe(1)
   })
 
-  test('have a number each, by which a changed node is noticed', async () => {
-    const node = await rawNode((socket) => socket.end(answer('{}', 'connection: close\r\n')))
-    const client = nodeClient()
-
-    const numbers = []
-    for (let poll = 0; poll < 3; poll++) {
-      const sent = await send(client, node.url)
-      numbers.push(sent.ok && sent.answer.connection)
-    }
-
-    expect(numbers).toEqual([1, 2, 3])
-  })
-
   test('are no more than allowed: the others wait for a free one', async () => {
     const node = await rawNode((socket) => setImmediate(() => socket.write(answer('{}'))))
     const client = nodeClient({ maxConnections: 2 })
@@ -511,7 +498,9 @@ describe('connections', () => {
   })
 
   test('may become fewer at any time: those too many are closed', async () => {
-    const node = await rawNode((socket) => setImmediate(() => socket.write(answer('{}'))))
+    const node = await rawNode((socket, _request, connection) =>
+      setImmediate(() => socket.write(answer(`{"on":${connection}}`))),
+    )
     const client = nodeClient({ maxConnections: 4 })
     const burst = () => Promise.all(Array.from({ length: 12 }, () => send(client, node.url)))
     await burst()
@@ -521,7 +510,7 @@ describe('connections', () => {
 
     await node.closed
     expect(sent.every(({ ok }) => ok)).toBe(true)
-    expect(new Set(sent.map((one) => one.ok && one.answer.connection)).size).toBe(1)
+    expect(new Set(sent.map(bodyOf)).size).toBe(1)
     expect(node.accepted()).toBe(4)
   })
 
@@ -531,8 +520,8 @@ describe('connections', () => {
       tellAll = resolve
     })
     const sockets: Socket[] = []
-    const node = await rawNode((socket) => {
-      if (sockets.push(socket) > 3) socket.write(answer('{}'))
+    const node = await rawNode((socket, _request, connection) => {
+      if (sockets.push(socket) > 3) socket.write(answer(`{"on":${connection}}`))
       if (sockets.length === 3) tellAll()
     })
     const client = nodeClient({ maxConnections: 3 })
@@ -545,18 +534,18 @@ describe('connections', () => {
     await busy
     const sent = await burst()
 
-    expect(new Set(sent.map((one) => one.ok && one.answer.connection)).size).toBe(1)
+    expect(new Set(sent.map(bodyOf)).size).toBe(1)
     expect(node.accepted()).toBe(3)
   })
 
   test('are replaced after ten minutes, without an effect on requests', async () => {
     const clock = createFakeClock()
-    const node = await rawNode((socket) => socket.write(answer('{}')))
+    const node = await rawNode((socket, _request, connection) => socket.write(answer(`${connection}`)))
     const client = nodeClient({ clock, maxConnections: 1 })
     const connections: unknown[] = []
     const ask = async (times: number) => {
       const sent = await Promise.all(Array.from({ length: times }, () => send(client, node.url)))
-      connections.push(...sent.map((one) => one.ok && one.answer.connection))
+      connections.push(...sent.map((one) => Number(bodyOf(one))))
     }
 
     await ask(1)

@@ -430,21 +430,42 @@ describe('what is known of an endpoint', () => {
     expect(node.asked).toEqual([...first, ...first])
   })
 
-  test('does not save a node that changed behind its URL: the new connection is verified', async () => {
+  test('does not save a node that changed behind its connection: a head that does not fit is verified', async () => {
     let chainId = '0x1'
     const node = await httpNode((path, method, response) => {
-      response.setHeader('connection', 'close')
       if (method === 'eth_chainId') return `{"jsonrpc":"2.0","id":1,"result":"${chainId}"}`
       return avalancheNode(path, method, response)
     })
     const headOnly = { ...AVALANCHE, checks: ['head'] as const }
     const { poll } = prober([target(headOnly, node.url, { chainId: 1 })])
-    const before = await poll(headOnly, NEVER)
+    const before = await poll(headOnly, NEVER, undefined, () => true)
 
     chainId = '0xa869'
-    const after = await poll(headOnly, NEVER)
+    const fitting = await poll(headOnly, NEVER, undefined, () => true)
+    const after = await poll(headOnly, NEVER, undefined, () => false)
 
-    expect(failures(before)).toEqual([null, null])
+    expect([failures(before), failures(fitting)]).toEqual([
+      [null, null],
+      [null, null],
+    ])
     expect(failures(after)).toEqual([null, { kind: 'wrong-network', expected: 1, actual: '43113' }])
+    expect(node.accepted()).toBe(1)
+    expect([before, fitting, after].map(({ requests }) => requests.head)).toEqual([2, 1, 3])
+  })
+
+  test('is verified no more than twice for heads that do not fit, and then they count', async () => {
+    const node = await httpNode(avalancheNode)
+    const headOnly = { ...AVALANCHE, checks: ['head'] as const }
+    const { poll } = prober([target(headOnly, node.url, { chainId: 1 })])
+    await poll(headOnly, NEVER)
+
+    const forked = await poll(headOnly, NEVER, undefined, () => false)
+
+    expect(failures(forked)).toEqual([null, null])
+    expect(node.asked.slice(2)).toEqual([
+      'eth_getBlockByNumber',
+      ...['eth_getBlockByNumber', 'eth_chainId', 'eth_chainId'],
+      ...['eth_getBlockByNumber', 'eth_chainId', 'eth_chainId'],
+    ])
   })
 })

@@ -78,6 +78,7 @@ export function pollResult(of: Endpoint, at: UnixMs, over: Partial<PollResult> =
     heads: [],
     compared: [],
     clockSkewMs: null,
+    requests: { liveness: 0, head: 0 },
     tlsNotAfter: null,
     ...over,
   }

@@ -35,7 +35,7 @@ const polledOf = (networks: readonly WorldNetwork[]): PolledNetwork[] =>
 export function createWorld(
   clock: Clock,
   networks: readonly WorldNetwork[],
-  deps: Pick<PollerDeps, 'onChainEvent'> = {},
+  deps: Pick<PollerDeps, 'onChainEvent'> & Partial<Pick<PollerDeps, 'prober'>> = {},
 ): World {
   const board = createBoard()
   const sightings = createSightings()

@@ -185,9 +185,11 @@ function leaveBranch<S>({ siblings, branch, index }: Report<S>): void {
  * block, and ends with a parent that is not the endpoint's own previous block.
  */
 export interface ParentTrust {
+  /** Whether the parents in the endpoint's heads so far are trusted. */
+  isTrusted(endpoint: string): boolean
   /** Takes a head that was just read; `before` is the endpoint's previous head. */
-  isTrusted(endpoint: string, before: Head | undefined, head: Head): boolean
-  /** Same as `isTrusted`, but also updates the trust. */
+  isTrustedIn(endpoint: string, before: Head | undefined, head: Head): boolean
+  /** Same as `isTrustedIn`, but also updates the trust. */
   add(endpoint: string, before: Head | undefined, head: Head): boolean
   forget(endpoint: string): void
 }
@@ -201,16 +203,17 @@ export function createParentTrust(isReported: (height: number, hash: string) => 
     return isReported(height - 1, parentHash) ? true : null
   }
 
-  function isTrusted(endpoint: string, { height, parentHash }: Head, proof: boolean | null): boolean {
+  function isTrustedIn(endpoint: string, { height, parentHash }: Head, proof: boolean | null): boolean {
     return height !== 0 && parentHash !== '' && (proof ?? trusted.has(endpoint))
   }
 
   return {
-    isTrusted: (endpoint, before, head) => isTrusted(endpoint, head, proofIn(before, head)),
+    isTrusted: (endpoint) => trusted.has(endpoint),
+    isTrustedIn: (endpoint, before, head) => isTrustedIn(endpoint, head, proofIn(before, head)),
 
     add(endpoint, before, head) {
       const proof = proofIn(before, head)
-      const result = isTrusted(endpoint, head, proof)
+      const result = isTrustedIn(endpoint, head, proof)
       if (proof === true) trusted.add(endpoint)
       else if (proof === false) trusted.delete(endpoint)
       return result

@@ -10,6 +10,8 @@ export interface Branches {
   forget(endpoint: string): void
   /** `null` if the endpoint cannot be compared, or a disagreement is not confirmed yet. */
   standing(endpoint: string): BranchStanding | null
+  /** Whether at least as many others have another block than the endpoint has at one of these heights. */
+  isOutvoted(endpoint: string, blocks: readonly Block[]): boolean
   /** Whether endpoints disagree without a majority. */
   isForked(): boolean
   /** `null` unless forked. Slow on large networks. */
@@ -169,6 +171,21 @@ export function createBranches(deps: BranchesDeps): Branches {
     },
 
     standing: (endpoint) => reports.stateOf(endpoint)?.standing ?? null,
+
+    isOutvoted(endpoint, blocks) {
+      const side = reports.stateOf(endpoint)?.standing?.side ?? 'with'
+      // Its disagreement is known: it would be found again by every poll.
+      if (side !== 'with') return false
+      return blocks.some(({ height, hash }) => {
+        const all = reports.at(height)
+        if (all === undefined || all.branches.every((branch) => branch.hash === hash)) return false
+        const others = (branch: BlockBranch) =>
+          branch.reports.length - Number(branch.reports.some(({ by }) => by.endpoint === endpoint))
+        const own = all.branches.find((branch) => branch.hash === hash)
+        const votes = 1 + (own === undefined ? 0 : others(own))
+        return all.branches.some((branch) => branch !== own && others(branch) >= votes)
+      })
+    },
 
     isForked: () => dispute?.certain === true,
 

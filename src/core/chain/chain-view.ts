@@ -1,6 +1,6 @@
 import type { Head } from '../poll-result.ts'
 import type { UnixMs } from '../time.ts'
-import { createBlockPace } from './block-pace.ts'
+import { createBlockPace, maxBlocksIn } from './block-pace.ts'
 import { type Block, createParentTrust, parentOf } from './block-reports.ts'
 import { type BranchStanding, createBranches, type Fork } from './branches.ts'
 import type { HeightTally } from './height-tally.ts'
@@ -12,6 +12,11 @@ import { type ChainReference, createReferenceHead } from './reference-head.ts'
 export interface ChainView {
   /** Adds a head that an endpoint reported. `compared`: the further blocks that were requested from it. */
   add(endpoint: string, head: Head, at: UnixMs, compared?: readonly Block[]): HeadMove
+  /**
+   * Whether this head can be of this chain: no jump that no chain makes, and no block at a height where others have
+   * another one, unless the endpoint's fork is known. `compared`: the further blocks that were requested from it.
+   */
+  fits(endpoint: string, head: Head, at: UnixMs, compared?: readonly Block[]): boolean
   /** Height of a further block that an endpoint with this head must report to be compared; `null` if none. */
   heightToCompare(endpoint: string, head: Head): number | null
   /** Call it when an endpoint was removed or serves another chain. */
@@ -77,7 +82,7 @@ const NOTHING_COMPARED: readonly Block[] = Object.freeze([])
 const MAX_WAIT_SHARE = 0.6
 
 export function createChainView(options: ChainViewOptions): ChainView {
-  const { lagBlocks, lagBlocksDown, stallMs, recentMs, isAlone } = options
+  const { blockTimeMs, lagBlocks, lagBlocksDown, stallMs, recentMs, isAlone } = options
   const heads = createKnownHeads(lagBlocks)
   const answering = () => heads.recent.size
   const pace = createBlockPace(options)
@@ -105,6 +110,13 @@ export function createChainView(options: ChainViewOptions): ChainView {
     return progress.haltedSince(now)
   }
 
+  /** Whether an endpoint can have moved like this to this head. One that is far behind may catch up at any pace. */
+  function isPossible(blocks: number, ms: number, { height }: Head): boolean {
+    if (blocks < -lagBlocksDown) return false
+    const isCatchingUp = height <= (reference.current?.height ?? 0) + lagBlocksDown
+    return isCatchingUp || blocks <= lagBlocksDown + maxBlocksIn(ms, blockTimeMs)
+  }
+
   /** What half of all, or half of the recent endpoints have reached. No limit for two, as either may be right. */
   function halfReached(): number {
     const of = (tally: HeightTally) =>
@@ -124,13 +136,24 @@ export function createChainView(options: ChainViewOptions): ChainView {
       if (parents.add(endpoint, before?.head, head)) blocks.push(parentOf(head))
       if (compared.length > 0) blocks.push(...compared)
       branches.add(endpoint, blocks, at)
-      return moveOf(before, head)
+      return moveOf(before?.head, head)
+    },
+
+    fits(endpoint, head, at, compared = NOTHING_COMPARED) {
+      const before = heads.seen(endpoint)?.head
+      const isLinked = parents.isTrusted(endpoint)
+      if (before !== undefined) {
+        const { kind } = moveOf(before, head)
+        if (kind === 'reorged' && (isLinked || head.height === before.height)) return false
+        if (!isPossible(head.height - before.height, at - heads.readAt(endpoint), head)) return false
+      }
+      return !branches.isOutvoted(endpoint, isLinked ? [head, parentOf(head), ...compared] : [head, ...compared])
     },
 
     heightToCompare(endpoint, head) {
       const { height } = head
       if (!branches.mayNeedComparison(height)) return null
-      const withParent = parents.isTrusted(endpoint, heads.seen(endpoint)?.head, head)
+      const withParent = parents.isTrustedIn(endpoint, heads.seen(endpoint)?.head, head)
       return branches.heightToCompare(endpoint, withParent ? [height, height - 1] : [height])
     },
 
@@ -191,9 +214,8 @@ export function createChainView(options: ChainViewOptions): ChainView {
   }
 }
 
-function moveOf(before: SeenHead | undefined, head: Head): HeadMove {
-  if (before === undefined) return { kind: 'first' }
-  const last = before.head
+function moveOf(last: Head | undefined, head: Head): HeadMove {
+  if (last === undefined) return { kind: 'first' }
   if (head.height < last.height) return { kind: 'regressed', blocks: last.height - head.height }
   if (head.height === last.height) {
     if (head.hash === last.hash) return { kind: 'same' }

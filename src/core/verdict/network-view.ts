@@ -1,7 +1,7 @@
 import type { SeenHead } from '../chain/known-heads.ts'
 import type { Endpoint } from '../endpoint.ts'
 import type { Network, Shard } from '../network.ts'
-import type { Comparison, PollResult, ShardHead } from '../poll-result.ts'
+import type { ComparedBlock, Comparison, PollResult, ShardHead } from '../poll-result.ts'
 import type { UnixMs } from '../time.ts'
 import { assess, isSuspect, withoutResult } from './assess.ts'
 import { conditionsOf, confirmedOnly } from './confirm.ts'
@@ -14,6 +14,8 @@ export interface NetworkView extends Pick<NetworkChains, 'references' | 'halts' 
   readonly network: Network
   /** The further blocks that a poll with these heads must request. */
   compare(endpoint: string, heads: readonly ShardHead[]): readonly Comparison[]
+  /** Whether what a poll has read can be of this network; otherwise the endpoint's chain id must be verified. */
+  fits(endpoint: string, heads: readonly ShardHead[], compared: readonly ComparedBlock[], now: UnixMs): boolean
   /** Judges a poll; `null` if the endpoint is unknown. `timed`: the poll's duration is the node's. */
   judge(result: PollResult, now: UnixMs, timed?: boolean): Judgement | null
   /** Handles a poll that failed by our own fault: the state is unknown from then on. `null`: unknown endpoint. */
@@ -83,6 +85,13 @@ export function createNetworkView(network: Network, endpoints: readonly Endpoint
       return wanted ?? NOTHING
     },
 
+    fits(name, heads, compared, at) {
+      return heads.every(({ shard, outcome }) => {
+        if (!outcome.ok) return true
+        return chains.at(shard)?.fits(name, outcome.value, at, blocksOf(compared, shard)) !== false
+      })
+    },
+
     judge(result, at, timed = true) {
       const { name } = result.endpoint
       const previous = healths.get(name)
@@ -95,9 +104,7 @@ export function createNetworkView(network: Network, endpoints: readonly Endpoint
           if (outcome.failure.kind === 'wrong-network') chain?.forget(name)
           continue
         }
-        const compared =
-          result.compared.length === 0 ? NOTHING : result.compared.filter((block) => block.shard === shard)
-        const move = chain?.add(name, outcome.value, at, compared)
+        const move = chain?.add(name, outcome.value, at, blocksOf(result.compared, shard))
         if (move?.kind === 'regressed' || move?.kind === 'reorged') {
           events ??= []
           events.push({ ...move, shard })
@@ -177,6 +184,10 @@ export function createNetworkView(network: Network, endpoints: readonly Endpoint
 }
 
 const NOTHING: readonly never[] = Object.freeze([])
+
+function blocksOf(compared: readonly ComparedBlock[], shard: Shard): readonly ComparedBlock[] {
+  return compared.length === 0 ? NOTHING : compared.filter((block) => block.shard === shard)
+}
 
 /** Polls before and after a longer pause are not consecutive. */
 function isRecent({ lastPolledAt }: SavedEndpoint, { intervalMs }: Endpoint, now: UnixMs): boolean {

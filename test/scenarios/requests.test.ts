@@ -1,0 +1,84 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { expect, onTestFinished, test } from 'vitest'
+import { systemClock } from '../../src/clock.ts'
+import { createProber } from '../../src/nodes/probe.ts'
+import { Secret } from '../../src/secret.ts'
+import { createFakeClock } from '../support/fake-clock.ts'
+import { endpoint, network } from '../support/network.ts'
+import { createWorld } from '../support/world.ts'
+
+/** Providers bill per request: a node gets what the configuration says, and its chain id every ten minutes. */
+const INTERVAL_MS = 15_000
+const TEN_MINUTES_MS = 600_000
+const ENDPOINTS = 100
+
+async function startProvider(heightNow: () => number) {
+  const asked = new Map<string, number>()
+  let connections = 0
+  const hash = (height: number) => `0x${height.toString(16).padStart(64, '0')}`
+  const server = createServer(async (request, response) => {
+    let body = ''
+    for await (const chunk of request) body += String(chunk)
+    const { id, method, params } = JSON.parse(body)
+    const key = `${request.url} ${method}`
+    asked.set(key, (asked.get(key) ?? 0) + 1)
+    const height = params?.[0] === 'latest' ? heightNow() : Number(params?.[0])
+    const block = {
+      number: `0x${height.toString(16)}`,
+      hash: hash(height),
+      parentHash: hash(height - 1),
+      timestamp: `0x${(height * 12).toString(16)}`,
+    }
+    response.end(JSON.stringify({ jsonrpc: '2.0', id, result: method === 'eth_chainId' ? '0x1' : block }))
+  })
+  server.on('connection', () => connections++)
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    asked,
+    connections: () => connections,
+    of: (method: string) => [...asked].reduce((sum, [key, count]) => sum + (key.endsWith(method) ? count : 0), 0),
+  }
+}
+
+test('100 endpoints on one host get the configured requests over ten minutes, and the metric counts them', async () => {
+  const clock = createFakeClock()
+  const provider = await startProvider(() => Math.floor(clock.now() / 12_000))
+  const endpoints = Array.from({ length: ENDPOINTS }, (_, at) => endpoint(`e${at}`, { intervalMs: INTERVAL_MS }))
+  const prober = createProber({ clock: { ...systemClock, now: clock.now, monotonic: clock.monotonic } })
+  onTestFinished(() => prober.close())
+  prober.retarget(
+    endpoints.map((of) => ({
+      endpoint: of,
+      url: new Secret(`${provider.url}/${of.name}`),
+      headers: {},
+      tls: { ca: null, insecure: false },
+      rpcPath: '/',
+      kind: 'proxy' as const,
+      chainId: 1,
+      timeoutMs: 30_000,
+    })),
+  )
+  const world = createWorld(clock, [{ network: network({ chainId: 1 }), endpoints }], { prober })
+
+  const rounds = TEN_MINUTES_MS / INTERVAL_MS
+  for (let round = 0; round < rounds; round++) {
+    // As the scheduler does: some at the same time, over several connections.
+    for (let at = 0; at < ENDPOINTS; at += 10) {
+      await Promise.all(endpoints.slice(at, at + 10).map((of) => world.poll(of)))
+      await clock.advance(INTERVAL_MS / 10)
+    }
+  }
+
+  expect(provider.connections()).toBeGreaterThan(1)
+  expect(provider.of('eth_getBlockByNumber')).toBe(rounds * ENDPOINTS)
+  expect(provider.of('eth_chainId')).toBe(ENDPOINTS)
+  for (const { key, tally } of world.board.network('ethereum')?.endpoints ?? [])
+    expect([key, tally.checks.get('head')?.requests]).toEqual([key, rounds + 1])
+})
