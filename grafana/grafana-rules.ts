@@ -12,12 +12,12 @@ export function grafanaRules(groups: readonly AlertGroup[], runbooks?: string): 
   return yaml({
     apiVersion: 1,
     ...(DELETED_UIDS.length === 0 ? {} : { deleteRules: DELETED_UIDS.map((uid) => ({ orgId: 1, uid })) }),
-    groups: groups.map(({ name, alerts }) => ({
+    groups: groups.map(({ name, alerts, keepFiringFor }) => ({
       orgId: 1,
       name,
       folder: FOLDER,
       interval: INTERVAL,
-      rules: alerts.map((alert) => ruleOf(alert, runbooks)),
+      rules: alerts.map((alert) => ruleOf(alert, keepFiringFor, runbooks)),
     })),
   })
 }
@@ -36,7 +36,7 @@ function uidOf({ name }: Pick<Alert, 'name'>): string {
   return `heartline-${kebab}`
 }
 
-function ruleOf(alert: Alert, runbooks?: string): object {
+function ruleOf(alert: Alert, keepFiringFor: string | null, runbooks?: string): object {
   const relativeTimeRange = { from: 600, to: 0 }
   const [type, bound] = 'above' in alert.fires ? ['gt', alert.fires.above] : ['lt', alert.fires.below]
   return {
@@ -75,6 +75,7 @@ function ruleOf(alert: Alert, runbooks?: string): object {
     noDataState: 'OK',
     execErrState: 'Error',
     for: alert.hold,
+    ...(keepFiringFor === null ? {} : { keepFiringFor }),
     labels: { severity: alert.severity, scope: alert.scope },
     annotations: {
       summary: inGrafana(alert.summary),

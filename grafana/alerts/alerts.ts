@@ -8,12 +8,13 @@ import { networkAlerts } from './network-alerts.ts'
 
 /** Every alert. */
 export function alertGroups(pace: Pace = REAL_TIME): readonly AlertGroup[] {
+  const keepFiringFor = pace.hold(RESTART_SECONDS)
   return [
-    { name: 'heartline-endpoints', alerts: endpointAlerts(pace) },
-    { name: 'heartline-networks', alerts: networkAlerts(pace) },
-    { name: 'heartline-gateway', alerts: gatewayAlerts(pace) },
-    { name: 'heartline-objectives', alerts: burnAlerts(pace) },
-    { name: 'heartline-itself', alerts: heartlineAlerts(pace) },
+    { name: 'heartline-endpoints', alerts: endpointAlerts(pace), keepFiringFor },
+    { name: 'heartline-networks', alerts: networkAlerts(pace), keepFiringFor },
+    { name: 'heartline-gateway', alerts: gatewayAlerts(pace), keepFiringFor: null },
+    { name: 'heartline-objectives', alerts: burnAlerts(pace), keepFiringFor: null },
+    { name: 'heartline-itself', alerts: heartlineAlerts(pace), keepFiringFor: null },
   ]
 }
 
@@ -21,4 +22,9 @@ export function alertGroups(pace: Pace = REAL_TIME): readonly AlertGroup[] {
 export interface AlertGroup {
   readonly name: string
   readonly alerts: readonly Alert[]
+  /** How long an alert outlasts its series, such as `2m`; `null` if a restart of Heartline does not resolve it. */
+  readonly keepFiringFor: string | null
 }
+
+/** A restart, and the first poll of every endpoint after it: until then states are unknown. */
+const RESTART_SECONDS = 120
