@@ -28,8 +28,8 @@ describe('an answer', () => {
         body: '{"a":1}',
         date: Date.parse('2025-11-22T13:13:23Z'),
         retryAfterMs: 7000,
-        connection: 1,
       },
+      requests: 1,
     })
   })
 
