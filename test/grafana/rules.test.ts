@@ -211,7 +211,7 @@ function alertOf({ alert }: RuleCase) {
 function testRules(
   one: RuleCase,
   looks: readonly Look[],
-  rules = prometheusRules([{ name: 'one', alerts: [alertOf(one)] }]),
+  rules = prometheusRules([{ name: 'one', alerts: [alertOf(one)], keepFiringFor: null }]),
 ) {
   const { name, severity, scope } = alertOf(one)
   const expected = {
