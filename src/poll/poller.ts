@@ -140,12 +140,7 @@ export function createPoller(deps: PollerDeps): Poller {
       if (entry === undefined) return NO_WAIT
       const startedAt = clock.monotonic()
       try {
-        const answered = await prober.poll(
-          entry.endpoint,
-          signal,
-          (heads) => entry.view.compare(entry.name, heads),
-          (heads, compared) => entry.view.fits(entry.name, heads, compared, clock.now()),
-        )
+        const answered = await pollNode(prober, entry, clock, signal)
         // After a stop or a reload the result is useless.
         if (signal.aborted || polled.get(key) !== entry) return NO_WAIT
         const result = { ...answered, endpoint: entry.endpoint }
@@ -221,6 +216,20 @@ interface PolledEndpoint extends KeptEndpoint {
 
 interface CompletedPoll extends ObservedPoll {
   readonly entry: PolledEndpoint
+}
+
+function pollNode(
+  prober: PollerDeps['prober'],
+  { endpoint, name, view }: PolledEndpoint,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<PollResult> {
+  return prober.poll(
+    endpoint,
+    signal,
+    (heads) => view.compare(name, heads),
+    (heads, compared) => view.fits(name, heads, compared, clock.now()),
+  )
 }
 
 const NO_WAIT = Object.freeze({ waitMs: 0 })

@@ -464,8 +464,12 @@ describe('what is known of an endpoint', () => {
     expect(failures(forked)).toEqual([null, null])
     expect(node.asked.slice(2)).toEqual([
       'eth_getBlockByNumber',
-      ...['eth_getBlockByNumber', 'eth_chainId', 'eth_chainId'],
-      ...['eth_getBlockByNumber', 'eth_chainId', 'eth_chainId'],
+      'eth_getBlockByNumber',
+      'eth_chainId',
+      'eth_chainId',
+      'eth_getBlockByNumber',
+      'eth_chainId',
+      'eth_chainId',
     ])
   })
 })

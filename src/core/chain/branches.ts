@@ -173,18 +173,9 @@ export function createBranches(deps: BranchesDeps): Branches {
     standing: (endpoint) => reports.stateOf(endpoint)?.standing ?? null,
 
     isOutvoted(endpoint, blocks) {
-      const side = reports.stateOf(endpoint)?.standing?.side ?? 'with'
-      // Its disagreement is known: it would be found again by every poll.
-      if (side !== 'with') return false
-      return blocks.some(({ height, hash }) => {
-        const all = reports.at(height)
-        if (all === undefined || all.branches.every((branch) => branch.hash === hash)) return false
-        const others = (branch: BlockBranch) =>
-          branch.reports.length - Number(branch.reports.some(({ by }) => by.endpoint === endpoint))
-        const own = all.branches.find((branch) => branch.hash === hash)
-        const votes = 1 + (own === undefined ? 0 : others(own))
-        return all.branches.some((branch) => branch !== own && others(branch) >= votes)
-      })
+      // A known disagreement would be found again by every poll.
+      if ((reports.stateOf(endpoint)?.standing?.side ?? 'with') !== 'with') return false
+      return blocks.some(({ height, hash }) => isMinority(reports.at(height)?.branches ?? [], hash, endpoint))
     },
 
     isForked: () => dispute?.certain === true,
@@ -247,6 +238,16 @@ function sameOrNew(
   const isSame =
     standing?.height === height && standing.hash === hash && standing.side === side && standing.agreedAt === agreedAt
   return isSame ? standing : { height, hash, side, agreedAt }
+}
+
+/** Whether at least as many other endpoints have another block than the endpoint and those with its block. */
+function isMinority(branches: readonly BlockBranch[], hash: string, endpoint: string): boolean {
+  if (branches.every((branch) => branch.hash === hash)) return false
+  const others = ({ reports }: BlockBranch) =>
+    reports.length - Number(reports.some(({ by }) => by.endpoint === endpoint))
+  const own = branches.find((branch) => branch.hash === hash)
+  const votes = 1 + (own === undefined ? 0 : others(own))
+  return branches.some((branch) => branch !== own && others(branch) >= votes)
 }
 
 function largestOf(branches: readonly BlockBranch[]): BlockBranch | null {
