@@ -187,6 +187,7 @@ function pollResult(
     heads,
     compared,
     clockSkewMs: 0,
+    requests: { liveness: 0, head: 0 },
     tlsNotAfter: null,
   }
 }
