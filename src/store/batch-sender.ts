@@ -9,11 +9,7 @@ import type { WriterCalls } from './writer-worker.ts'
 
 export interface BatchSenderDeps {
   readonly queue: BatchQueue
-  readonly thread: {
-    /** Resolves to `null` when the worker can be called. */
-    ready(): Promise<StoreTrouble | null>
-    readonly call: Call<WriterCalls>
-  }
+  readonly call: Call<WriterCalls>
   /** Measures the file, which opens it first if it is not open. */
   readonly measure: () => Promise<Reply<unknown>>
   readonly clock: Clock
@@ -31,7 +27,7 @@ const MAX_ATTEMPTS = 20
 
 /** Sends the queued batches to the writer worker, one at a time, and retries after each trouble. */
 export function createBatchSender(deps: BatchSenderDeps) {
-  const { queue, thread, measure, clock, log, onCommit, onFileEvents } = deps
+  const { queue, call, measure, clock, log, onCommit, onFileEvents } = deps
   let trouble: StoreTrouble | null = null
   let attempts = 0
   let sentAt: number | null = null
@@ -82,8 +78,6 @@ export function createBatchSender(deps: BatchSenderDeps) {
   }
 
   async function sendDue(): Promise<boolean> {
-    const notReady = await thread.ready()
-    if (notReady !== null) return countFailure(notReady, 'open')
     do {
       if (!(await sendOne())) return false
     } while (queue.hasFullBatch || waiting.length > 0)
@@ -94,7 +88,7 @@ export function createBatchSender(deps: BatchSenderDeps) {
     const batch = queue.take()
     if (batch === null) return trouble === null || isUsable()
     sentAt = clock.monotonic()
-    const reply = await thread.call('write', batch, clock.now())
+    const reply = await call('write', batch, clock.now())
     if (reply.ok) {
       queue.done()
       rowsWritten += reply.value.rows
@@ -104,7 +98,7 @@ export function createBatchSender(deps: BatchSenderDeps) {
       settleFlushes()
       return true
     }
-    if (reply.trouble === 'other' && attempts >= MAX_ATTEMPTS) {
+    if (reply.trouble === 'other' && reply.code !== 'open' && attempts >= MAX_ATTEMPTS) {
       log.error({ code: reply.code }, 'the store rejected a batch repeatedly: the batch is dropped')
       queue.discard()
     }

@@ -31,7 +31,7 @@ export function createWriter(deps: WriterDeps) {
     threadRestarts++
     sender.failed('other', 'thread-died')
   })
-  const sender = createBatchSender({ ...deps, thread, measure, onFileEvents })
+  const sender = createBatchSender({ ...deps, call: thread.call, measure, onFileEvents })
 
   function onFileEvents({ movedTo, wantsCheck, clock: verdict }: FileEvents): void {
     if (verdict === 'set-back') {
@@ -199,7 +199,6 @@ function createWriterThread(deps: WriterDeps, onFileEvents: (events: FileEvents)
   }
 
   return {
-    ready,
     call,
     end,
 
