@@ -35,7 +35,10 @@ export function createDueQueue<T>() {
 
     /** Offers the waiting items, first come first served within a group; a group without room costs one look. */
     retryWaiting(start: (item: T) => Taken): void {
+      let groupsLeft = waiting.size
       for (const [group, items] of waiting) {
+        // What comes now was moved to the end in this pass.
+        if (groupsLeft-- === 0) return
         let kept = 0
         let seen = 0
         let taken: Taken = 'done'
