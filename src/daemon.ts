@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto'
 import { type Clock, guardedClock, repeat, systemClock } from './clock.ts'
 import type { Config } from './config/resolve.ts'
 import { createObserver, type Observer } from './core/observer/observer.ts'
@@ -9,6 +10,7 @@ import { createMetrics, type Metrics } from './metrics/metrics.ts'
 import { createMinuteStats, type MinuteStats } from './metrics/minute-stats.ts'
 import type { ErrorSource } from './metrics/registry.ts'
 import { createProber } from './nodes/probe.ts'
+import { createNotifier, type Notifier } from './notify/notifier.ts'
 import { createAvailabilityRefresh, createHousekeeping } from './poll/housekeeping.ts'
 import { earlierIncidents } from './poll/incident-recorder.ts'
 import { createInspector } from './poll/inspector.ts'
@@ -61,6 +63,7 @@ export async function startDaemon({ config, log, clock: realClock = systemClock 
     scheduler: () => monitor.scheduler,
     observer: () => ownState(observer, store, clock),
     gateway: () => gateway?.report() ?? null,
+    notifier: () => notifier.status(),
   })
   const minutes = createMinuteStats({
     clock,
@@ -68,11 +71,18 @@ export async function startDaemon({ config, log, clock: realClock = systemClock 
     residentBytes,
     requests: () => metrics.requests(),
   })
+  const notifier = createNotifier({
+    ...base,
+    random,
+    impaired: () => lastingTrouble(observer, store, clock),
+    works: () => scheduler.firstRoundDone && lastingTrouble(observer, store, clock).length === 0,
+  })
   const parts = { ...base, metrics, minutes }
   const monitor = createMonitor({
     ...parts,
     concurrency: config.poll.concurrency,
     onChainEvent: (network, event) => gateway?.chainMoved(network, event),
+    notify: notifier.changed,
   })
   const { prober, selfWatch, poller, scheduler, calendar, sightings } = monitor
   const housekeeping = createHousekeeping(base)
@@ -88,11 +98,13 @@ export async function startDaemon({ config, log, clock: realClock = systemClock 
     recorder: minutes,
     inspect: createInspector({ board, scheduler, prober, clock }),
     gateway: () => gateway?.report() ?? null,
+    notifier,
   })
   let gateway: GatewayService | null = null
 
   function apply(next: Config, kept: ReadonlySet<string>): void {
     board.putAnnouncements(next.announcements)
+    notifier.configure(next.notify, next.server.publicUrl)
     prober.retarget(targetsOf(next.networks), connectionsOf(next))
     poller.configure(polledNetworksOf(next), kept)
     sightings.retain(shardsOf(next))
@@ -107,12 +119,13 @@ export async function startDaemon({ config, log, clock: realClock = systemClock 
   async function abandon(key: ListenError['key'], cause: unknown): Promise<never> {
     selfWatch.stop()
     calendar.stop()
-    await Promise.all([prober.close(), http.close(), gateway?.close()])
+    await Promise.all([prober.close(), http.close(), gateway?.close(), notifier.stop()])
     await store.close()
     throw new ListenError(key, cause)
   }
 
   apply(config, new Set())
+  await notifier.restore()
   const saved = await store.savedHealth()
   poller.restore(saved, await earlierIncidents(store))
   journal.started(saved.reduce((last, { at }) => Math.max(last, at), 0))
@@ -133,6 +146,7 @@ export async function startDaemon({ config, log, clock: realClock = systemClock 
   )
   log.info({ url, endpoints: endpointCount(board) }, 'listening')
   scheduler.start()
+  notifier.start()
   const samples = repeat(clock, SAMPLE_EVERY_MS, () => sampleSelf(parts))
   // Not awaited: calendar jobs and availability must not delay the first polls.
   const housekept = housekeeping
@@ -174,11 +188,13 @@ export async function startDaemon({ config, log, clock: realClock = systemClock 
       samples.cancel()
       availability.stop()
       await Promise.all([prober.close(), housekeeping.stop(), housekept])
-      // 5. The state that a restart needs is queued for the store.
+      // 5. Messages in flight are finished; those that wait stay in the store.
+      await notifier.stop()
+      // 6. The state that a restart needs is queued for the store.
       poller.saveAll()
-      // 6. The page, the API and the metrics finish requests in flight and close.
+      // 7. The page, the API and the metrics finish requests in flight and close.
       await http.close()
-      // 7. The store writes its queue and closes.
+      // 8. The store writes its queue and closes.
       await store.close()
     },
   }
@@ -221,6 +237,7 @@ export interface Daemon {
 }
 
 const SAMPLE_EVERY_MS = 1000
+const RANDOM_STEPS = 2 ** 32
 
 interface Parts extends Required<Pick<DaemonDeps, 'clock' | 'log'>> {
   readonly board: WritableBoard
@@ -235,10 +252,11 @@ interface Parts extends Required<Pick<DaemonDeps, 'clock' | 'log'>> {
 interface MonitorDeps extends Parts {
   readonly concurrency: number
   readonly onChainEvent: NonNullable<PollerDeps['onChainEvent']>
+  readonly notify: Notifier['changed']
 }
 
 /** Creates everything that polls, and connects its events. */
-function createMonitor({ concurrency, onChainEvent, ...parts }: MonitorDeps) {
+function createMonitor({ concurrency, onChainEvent, notify, ...parts }: MonitorDeps) {
   const { clock, log, board, observer, journal, store, metrics, minutes } = parts
   const prober = createProber({ clock })
   const sightings = createSightings()
@@ -266,6 +284,7 @@ function createMonitor({ concurrency, onChainEvent, ...parts }: MonitorDeps) {
     prober,
     checkSelf: () => selfWatch.check(),
     onChainEvent,
+    notify,
     onJudged: (result) => sightings.take(result),
     pollSoon: (key) => scheduler.pollSoon(key),
   })
@@ -305,13 +324,23 @@ async function listenGateway(gateway: GatewayService | null, { tls, callers }: C
 
 function sampleSelf({ minutes, journal, observer, store, clock }: Parts): void {
   minutes.sample()
-  journal.troubles([...observer.lastingReasons(clock.monotonic()), ...storeTrouble(store)])
+  journal.troubles(lastingTrouble(observer, store, clock))
+}
+
+/** Sentences about what keeps Heartline from judging nodes, without what passes at once. */
+function lastingTrouble(observer: Observer, store: Store, clock: Clock): readonly string[] {
+  return [...observer.lastingReasons(clock.monotonic()), ...storeTrouble(store)]
 }
 
 /** Whether Heartline itself is able to judge nodes, and why not. */
 function ownState(observer: Observer, store: Store, clock: Clock) {
   const reasons = [...observer.reasons(clock.monotonic()), ...storeTrouble(store)]
   return { impaired: reasons.length > 0, reasons }
+}
+
+/** From 0 to 1. */
+function random(): number {
+  return randomInt(RANDOM_STEPS) / RANDOM_STEPS
 }
 
 /** `null` if no file descriptor is left to read it. */

@@ -162,6 +162,21 @@ stop the daemon, move heartline.db, -wal and -shm away, copy FILE to its place.`
       ['64', 'invalid name or command line'],
     ],
   },
+  notify: {
+    about: 'Channels are configured below notify.channels.',
+    examples: [['heartline notify test -c heartline.yaml', 'a test message through each channel']],
+    exit: [['0', 'all were sent'], ['1', 'one failed'], USAGE, BAD_CONFIG],
+    environment: ENVIRONMENT,
+  },
+  test: {
+    about: 'Prints one line for each channel. Opens no store, and tries once; the daemon may run.',
+    examples: [
+      ['heartline notify test -c heartline.yaml', 'through every channel'],
+      ['heartline notify test ops pager -c heartline.yaml', 'through these two'],
+    ],
+    exit: [['0', 'all were sent'], ['1', 'one failed'], ['64', 'no such channel, or invalid command line'], BAD_CONFIG],
+    environment: ENVIRONMENT,
+  },
   schema: {
     about: `For completion and validation in an editor. First line of the configuration:
 # yaml-language-server: $schema=heartline.schema.json`,

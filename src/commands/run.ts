@@ -12,6 +12,7 @@ import { demo } from './demo.ts'
 import { init, probeUrls } from './discover.ts'
 import { HELP, helpText } from './help.ts'
 import { type CommandIo, EXIT } from './io.ts'
+import { notifyTest } from './notify-test.ts'
 import { probe } from './probe.ts'
 import { schema } from './schema.ts'
 import { serve } from './serve.ts'
@@ -120,6 +121,15 @@ export async function run(argv: readonly string[], env: NodeJS.ProcessEnv = proc
     .description('validate the file and print every problem with its key path; exit status 78 if there is one')
     .addHelpText('after', helpText(HELP['check-config']))
     .action(() => configured((config) => checkConfig({ config, ...serveOverrides(overrides()) }, io, env)))
+  program
+    .command('notify')
+    .description('`notify test [CHANNEL…]` sends a test message through each channel')
+    .addHelpText('after', helpText(HELP.notify))
+    .command('test')
+    .description('send a test message through each channel, once; exit status 1 if one failed')
+    .addHelpText('after', helpText(HELP.test))
+    .argument('[channel...]', 'names of channels; default: all')
+    .action((channels: string[]) => configured((file) => notifyTest({ file, channels }, io, env)))
   program
     .command('backup')
     .description('write a consistent copy of the store, also while the daemon runs')

@@ -3,6 +3,7 @@ import type { Endpoint } from '../core/endpoint.ts'
 import type { Network, Shard, Thresholds } from '../core/network.ts'
 import { parseDuration } from '../core/time.ts'
 import { Secret } from '../secret.ts'
+import { notifySettings } from './resolve-notify.ts'
 import { type ConfigFile, DERIVED_DEFAULTS, FAMILY_DEFAULTS } from './schema.ts'
 import type { Files } from './tls-files.ts'
 
@@ -25,6 +26,8 @@ export function resolve(file: ConfigFile, source: Source) {
       public: file.server.public,
       hosts: file.server.hosts,
       tls: serverTls(file.server.tls, source),
+      /** For links in messages. */
+      publicUrl: file.server.public_url ?? null,
     },
     store: {
       /** Absolute, or `:memory:`. */
@@ -39,6 +42,7 @@ export function resolve(file: ConfigFile, source: Source) {
     poll,
     networks: file.networks.map((network) => configuredNetwork(network, file.poll, source)),
     gateway: gatewaySettings(file.gateway, names, source),
+    notify: notifySettings(file.notify),
     metrics: file.metrics,
     maintenance: file.maintenance.map((window) => maintenanceWindow(window, names)),
     announcements: file.announcements.map(({ text, from = null, until = null }) => ({ text, from, until })),

@@ -1,5 +1,6 @@
-import { Secret } from '../secret.ts'
+import { notifyRules } from './notify-rules.ts'
 import { formatPath, type Path, type Problem } from './problem.ts'
+import { type Report, unique, uniqueBy } from './rule-report.ts'
 import type { Draft } from './salvage.ts'
 import type { Listen } from './scalars.ts'
 import type { ConfigFile } from './schema.ts'
@@ -29,6 +30,7 @@ export function checkRules(
     networkRules(network, ['networks', at], report)
   })
   gatewayRules(draft, gatewayListenGiven, report)
+  notifyRules(draft, report)
   uniqueBy('name', maintenance, ['maintenance'], report)
   announcements.forEach((notice, at) => {
     if (notice?.from === undefined || notice.until === undefined || notice.until > notice.from) return
@@ -40,37 +42,9 @@ export function checkRules(
   return { problems, warnings }
 }
 
-interface Report {
-  complain(path: Path, message: string): void
-  warn(path: Path, message: string): void
-  /** True if a key was given but is invalid, so that it is not also reported as missing. */
-  isWrong(path: Path): boolean
-}
-
 type NetworkDraft = NonNullable<NonNullable<Draft<ConfigFile>['networks']>[number]>
 type EndpointDraft = NonNullable<NonNullable<NetworkDraft['endpoints']>[number]>
 type MaintenanceDraft = NonNullable<NonNullable<Draft<ConfigFile>['maintenance']>[number]>
-
-/** Reports each item whose value of `key` is already used, with the path of the first use. */
-function uniqueBy<K extends string>(
-  key: K,
-  items: readonly ({ readonly [Key in K]?: unknown } | undefined)[],
-  path: Path,
-  report: Report,
-): void {
-  const values = items.map((item) => {
-    const value = item?.[key]
-    return value instanceof Secret ? value.reveal() : value
-  })
-  unique(values, (at) => [...path, at, key], report)
-}
-
-function unique(values: readonly unknown[], pathOf: (at: number) => Path, { complain }: Report): void {
-  values.forEach((value, at) => {
-    const first = value === undefined ? at : values.indexOf(value)
-    if (first !== at) complain(pathOf(at), `the same as ${formatPath(pathOf(first))}`)
-  })
-}
 
 function given<T extends object>(keys: T | undefined): Partial<T> {
   return Object.fromEntries(Object.entries(keys ?? {}).filter(([, value]) => value !== undefined)) as Partial<T>

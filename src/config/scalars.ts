@@ -60,19 +60,21 @@ export function parseSize(text: string): number | undefined {
 }
 
 interface Span {
+  readonly min?: string
   /** Set where a longer duration would exceed a timer (24.8 days) or a date. */
   readonly max?: string
 }
 
-export function duration(about: About, { max = '100y' }: Span = {}) {
+export function duration(about: About, { min, max = '100y' }: Span = {}) {
+  const minMs = min === undefined ? 0 : (parseDuration(min) ?? 0)
   const maxMs = parseDuration(max) ?? 0
   return scalar(
-    `a duration such as 500ms, 15s, 2m, 48h or 90d, above 0 and at most ${max}`,
+    `a duration such as 500ms, 15s, 2m, 48h or 90d, ${min === undefined ? 'above 0' : `at least ${min}`} and at most ${max}`,
     'duration',
     { type: 'string', anyOf: [{ pattern: DURATION.source }, { pattern: INTERPOLATED.pattern }] },
     (value) => {
       const ms = typeof value === 'string' ? parseDuration(value) : undefined
-      return ms !== undefined && ms <= maxMs ? ms : undefined
+      return ms !== undefined && ms >= minMs && ms <= maxMs ? ms : undefined
     },
   )(about)
 }
@@ -240,6 +242,87 @@ export const headerValue = secret(
   'a header value: visible ASCII on one line (in quotes, if it is a number)',
   /^[!-~](?:[ \t!-~]{0,8190}[!-~])?$/,
 )
+
+export const credential = secret('1 to 512 visible ASCII characters', /^[!-~]{1,512}$/)
+export const topic = secret('1 to 64 characters of A-Z, a-z, 0-9, _ and -', /^[A-Za-z0-9_-]{1,64}$/)
+/** Telegram's chats have numbers, public ones also a name. YAML reads a number as one. */
+export const chatId = (about: About) =>
+  scalar(
+    'a number such as -1001234567890, or @NAME',
+    'text (secret)',
+    { anyOf: [{ type: 'integer' }, { type: 'string' }] },
+    (value) => {
+      const text = typeof value === 'number' ? String(value) : value
+      return typeof text === 'string' && /^(?:-?\d{1,20}|@\w{1,64})$/.test(text) ? new Secret(text) : undefined
+    },
+  )(about)
+
+/** The specification asks for 24 to 64 bytes in base64. */
+export const webhookSecret = scalar(
+  'whsec_ and 24 to 64 bytes in base64',
+  'text (secret)',
+  { type: 'string' },
+  (value) => {
+    const base64 = typeof value === 'string' ? /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(value)?.[1] : undefined
+    if (base64 === undefined || base64.length % 4 !== 0) return undefined
+    const { length } = Buffer.from(base64, 'base64')
+    return length >= 24 && length <= 64 ? new Secret(String(value)) : undefined
+  },
+)
+
+export const smtpUrl = scalar(
+  'a URL such as smtp://USER:PASSWORD@HOST:587 or smtps://HOST:465',
+  'url (secret)',
+  { type: 'string', anyOf: [{ pattern: '^smtps?://' }, { pattern: INTERPOLATED.pattern }] },
+  (value) => {
+    if (typeof value !== 'string' || !/^smtps?:\/\/[^\s?#\\]{1,2000}$/.test(value) || !URL.canParse(value))
+      return undefined
+    const { hostname, pathname } = new URL(value)
+    return hostname !== '' && (pathname === '' || pathname === '/') ? new Secret(value) : undefined
+  },
+)
+
+export const mailAddress = shaped(
+  'an address such as ops@example.org',
+  'address',
+  /^[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9](?:[A-Za-z0-9.-]{0,252}[A-Za-z0-9])?$/,
+)
+
+/** Messages a minute: `30` or `30/min`. */
+export const ratePerMinute = scalar(
+  'a number from 1 to 10000, such as 30 or 30/min',
+  'number',
+  { anyOf: [{ type: 'integer', minimum: 1, maximum: 10_000 }, { type: 'string' }] },
+  (value) => {
+    const [, digits] = /^(\d{1,5})(?:\/min)?$/.exec(String(value)) ?? []
+    const count = Number(digits)
+    return count >= 1 && count <= 10_000 ? count : undefined
+  },
+)
+
+/** A daily time without messages; it may pass midnight. Minutes are counted from midnight in the time zone. */
+export interface QuietHours {
+  readonly fromMinute: number
+  readonly untilMinute: number
+  readonly timeZone: string
+}
+
+export const quietHours = scalar(
+  'hours and a time zone such as "22:00-07:00 Europe/Bucharest"',
+  'hours',
+  { type: 'string' },
+  (value): QuietHours | undefined => {
+    const [, from, until, timeZone = 'UTC'] =
+      /^((?:[01]\d|2[0-3]):[0-5]\d)-((?:[01]\d|2[0-3]):[0-5]\d)(?: ([A-Za-z0-9_+/-]{1,64}))?$/.exec(String(value)) ?? []
+    if (from === undefined || until === undefined || from === until || !isTimeZone(timeZone)) return undefined
+    return { fromMinute: minuteOf(from), untilMinute: minuteOf(until), timeZone }
+  },
+)
+
+function minuteOf(time: string): number {
+  const [hours = '0', minutes = '0'] = time.split(':')
+  return 60 * Number(hours) + Number(minutes)
+}
 
 export const cron = scalar('a cron pattern such as "0 3 * * 0"', 'cron', { type: 'string' }, (value) =>
   typeof value === 'string' && value.length <= 200 && isCron(value) ? value : undefined,

@@ -1,7 +1,9 @@
 import { z } from 'zod'
 import type { CheckName } from '../core/endpoint.ts'
 import { type Family, METACHAIN } from '../core/network.ts'
+import { notify } from './notify-schema.ts'
 import * as s from './scalars.ts'
+import { list, mapping, section } from './schema-parts.ts'
 
 /** Every key of the configuration file: type, unit, default and description. Every default is here and nowhere else. */
 
@@ -44,25 +46,6 @@ export const DERIVED_DEFAULTS = {
 
 const familyText = (key: 'blockTime' | 'finalDepth' | 'rpcPath') =>
   FAMILIES.map((family) => `${family} \`${FAMILY_DEFAULTS[family][key]}\``).join(', ')
-
-const expected = (what: string) => ({
-  error: ({ input }: { readonly input?: unknown }) => (input === undefined ? 'required' : `expected ${what}`),
-})
-
-/** A mapping whose keys all have defaults, so it may be omitted. */
-function section<T extends z.ZodRawShape>(description: string, shape: T) {
-  return z
-    .strictObject(shape, expected('a mapping'))
-    .prefault({} as never)
-    .meta({ description })
-}
-function mapping<T extends z.ZodRawShape>(description: string, shape: T) {
-  return z.strictObject(shape, expected('a mapping')).meta({ description })
-}
-function list<T extends z.ZodType>(item: T, about: s.About) {
-  const { description, defaultText } = about
-  return z.array(item, expected('a list')).meta({ description, ...(defaultText ? { defaultText } : {}) })
-}
 
 const serverTls = (listener: string) =>
   mapping(`Serves HTTPS on ${listener}. Both files are read again on reload.`, {
@@ -317,6 +300,9 @@ export const ConfigFile = z.strictObject(
           'Without a token: further names and addresses to answer for. All requests with another `Host` than these, a loopback name or an address of this listener get 421, which protects against DNS rebinding.',
       }).prefault([]),
       tls: serverTls('`server.listen`'),
+      public_url: s
+        .publicUrl({ description: 'URL of the page for people, for links in messages.', defaultText: 'none' })
+        .optional(),
     }),
     store: section('The history.', {
       path: s
@@ -370,6 +356,7 @@ export const ConfigFile = z.strictObject(
         .flag({ description: 'Leave out states and conditions that are 0: see `docs/metrics.md`.' })
         .prefault(false),
     }),
+    notify,
     maintenance: list(maintenance, { description: 'Planned windows.', defaultText: 'none' }).default([]),
     announcements: list(announcement, { description: 'Notices for readers of the page.', defaultText: 'none' }).default(
       [],

@@ -4,11 +4,17 @@ import type { Incident } from '../core/incident/incident.ts'
 import { type IncidentSource, readCursor, writeCursor } from './incident-source.ts'
 import { incidentSummary, incidentView } from './incident-views.ts'
 import { addVary, prefersText } from './negotiation.ts'
+import { withNotifications } from './notification-routes.ts'
 import { NameParameter, oneOf, parameter, wholeNumber } from './parameters.ts'
 import type { PostMortemWriter } from './post-mortem-writer.ts'
 import { sendProblem } from './problem.ts'
-import { type App, json, NoQuery, operation, problem, text } from './route.ts'
+import { type App, json, NoQuery, operation, problem, type RouteDeps, text } from './route.ts'
 import { IncidentListView, IncidentView } from './wire-incidents.ts'
+
+export interface IncidentRouteDeps extends Pick<RouteDeps, 'notifier' | 'store'> {
+  readonly source: IncidentSource
+  readonly postMortems: PostMortemWriter
+}
 
 const DEFAULT_LIMIT = 50
 const MOST = 200
@@ -31,10 +37,7 @@ const ListQuery = z.strictObject({
 })
 
 /** Routes for the list of incidents, and for one incident as JSON or plain text. */
-export function registerIncidents(
-  app: App,
-  { source, postMortems }: { readonly source: IncidentSource; readonly postMortems: PostMortemWriter },
-): void {
+export function registerIncidents(app: App, { source, postMortems, notifier, store }: IncidentRouteDeps): void {
   const listRoute = operation({
     visibility: 'public',
     summary:
@@ -54,8 +57,9 @@ export function registerIncidents(
       partOf,
       limit,
     })
+    const views = incidents.map((incident) => incidentSummary(incident, request.audience))
     return {
-      incidents: incidents.map((incident) => incidentSummary(incident, request.audience)),
+      incidents: await withNotifications(views, { notifier, store }, request.audience),
       next_cursor: next === null ? null : writeCursor(next),
     } satisfies IncidentListView
   })
@@ -97,10 +101,12 @@ export function registerIncidents(
     return incident === null ? sendNone(reply) : sendText(request, reply, incident)
   })
 
-  function send(request: FastifyRequest, reply: FastifyReply, incident: Incident) {
+  async function send(request: FastifyRequest, reply: FastifyReply, incident: Incident) {
     addVary(reply, 'Accept')
     if (prefersText(request)) return sendText(request, reply, incident)
-    return reply.send(incidentView(incident, request.audience))
+    const { audience } = request
+    const [view] = await withNotifications([incidentView(incident, audience)], { notifier, store }, audience)
+    return reply.send(view)
   }
 
   async function sendText(request: FastifyRequest, reply: FastifyReply, incident: Incident): Promise<FastifyReply> {

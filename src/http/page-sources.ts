@@ -4,6 +4,7 @@ import { historyOf, pollsOf } from './endpoint-routes.ts'
 import { gatewayView, routingView } from './gateway-routes.ts'
 import { type IncidentSource, readCursor, writeCursor } from './incident-source.ts'
 import { incidentSummary, incidentView } from './incident-views.ts'
+import { withNotifications } from './notification-routes.ts'
 import { ownHealthView } from './observer-route.ts'
 import type { PostMortemWriter } from './post-mortem-writer.ts'
 import type { RouteDeps } from './route.ts'
@@ -79,15 +80,18 @@ export function pageSources(deps: PageSourcesDeps, audience: Audience): Sources 
       const after = cursor === undefined ? undefined : readCursor(cursor)
       if (after === null) return MISSING
       const { incidents: list, next } = await source.list({ ...filter, after, partOf, limit })
+      const views = list.map((incident) => incidentSummary(incident, audience))
       return here({
-        incidents: list.map((incident) => incidentSummary(incident, audience)),
+        incidents: await withNotifications(views, deps, audience),
         next_cursor: next === null ? null : writeCursor(next),
       })
     },
 
     async incident(id) {
       const incident = await source.one(id)
-      return incident === null ? MISSING : here(incidentView(incident, audience))
+      if (incident === null) return MISSING
+      const [view] = await withNotifications([incidentView(incident, audience)], deps, audience)
+      return view === undefined ? MISSING : here(view)
     },
 
     async postMortem(id) {

@@ -13,6 +13,7 @@ import type { GatewayReport } from '../gateway/service.ts'
 import type { Log } from '../log.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import type { MinuteStats } from '../metrics/minute-stats.ts'
+import type { Notifier } from '../notify/notifier.ts'
 import type { Board } from '../state/board.ts'
 import type { IncidentLog } from '../state/incident-log.ts'
 import type { Journal } from '../state/journal.ts'
@@ -91,7 +92,7 @@ export type App = FastifyInstance<
 export interface RouteDeps {
   readonly board: Board
   readonly incidents: IncidentLog
-  readonly store: Pick<Store, 'history' | 'polls' | 'incidents' | 'incident'>
+  readonly store: Pick<Store, 'history' | 'polls' | 'incidents' | 'incident' | 'notifications'>
   readonly metrics: Pick<Metrics, 'exposition' | 'httpRequest' | 'gatewayCounts' | 'daemonStatus'>
   readonly clock: Clock
   readonly log: Log
@@ -107,4 +108,5 @@ export interface RouteDeps {
   readonly inspect: Inspect
   /** `null` if the gateway is not enabled. */
   readonly gateway: () => GatewayReport | null
+  readonly notifier: Pick<Notifier, 'status'>
 }

@@ -15,6 +15,7 @@ import { registerGateway } from './gateway-routes.ts'
 import { registerIncidents } from './incident-routes.ts'
 import { createIncidentSource } from './incident-source.ts'
 import { prefersHtml } from './negotiation.ts'
+import { registerNotifications } from './notification-routes.ts'
 import { registerObserver } from './observer-route.ts'
 import { describeRoutes, registerOpenApi } from './openapi.ts'
 import { registerPage } from './page-routes.ts'
@@ -78,7 +79,8 @@ export function createHttpServer({ options, ...deps }: HttpServerDeps): HttpServ
     registerGateway(routes, deps)
     registerEndpoint(routes, deps)
     registerStrips(routes, strips)
-    registerIncidents(routes, { source, postMortems })
+    registerIncidents(routes, { ...deps, source, postMortems })
+    registerNotifications(routes, deps)
     registerBadge(routes, deps)
     registerFeed(routes, { source, clock })
     registerObserver(routes, deps)

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { CONDITION_CODES, VERDICTS } from '../core/verdict/condition.ts'
 import { Count, Seconds, Shard, shape, Time } from './wire-common.ts'
+import { IncidentNotificationView } from './wire-notifications.ts'
 
 /** One reason of an incident, and when it applied. */
 export const IncidentConditionView = shape('IncidentCondition', {
@@ -52,6 +53,8 @@ export const IncidentSummaryView = shape('IncidentSummary', {
   affected: z.array(z.string()),
   /** The network-wide incident that this one is part of. */
   absorbed_by: z.string().nullable(),
+  /** What was told to channels, in order; only with the token. Absent in events. */
+  notifications: z.array(IncidentNotificationView).optional(),
 })
 export type IncidentSummaryView = z.infer<typeof IncidentSummaryView>
 

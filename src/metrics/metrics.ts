@@ -1,12 +1,14 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Clock } from '../clock.ts'
 import type { UnixMs } from '../core/time.ts'
+import type { NotifierStatus } from '../notify/notifier.ts'
 import type { Board } from '../state/board.ts'
 import type { IncidentLog } from '../state/incident-log.ts'
 import type { StoreStatus } from '../store/store.ts'
 import { collect } from './collect.ts'
 import { createDaemonSeries, type DaemonCounts, type DaemonState } from './daemon-series.ts'
 import { createGatewaySeries, type GatewayCounts, type GatewayState } from './gateway-series.ts'
+import { notificationLines } from './notification-series.ts'
 import { renderProcess } from './process-series.ts'
 import type { Format } from './registry.ts'
 
@@ -38,7 +40,7 @@ export function createMetrics({ board, incidents, clock, version, sparse = false
     return collect({
       networks,
       incidents,
-      ownLines: { ...ownLines, ...gatewayLines },
+      ownLines: { ...ownLines, ...gatewayLines, ...notificationLines(deps.notifier?.() ?? NO_CHANNELS, clock.now()) },
       processText: await renderProcess(format),
       format,
       sparse,
@@ -68,6 +70,8 @@ export function createMetrics({ board, incidents, clock, version, sparse = false
   }
 }
 
+const NO_CHANNELS = { channels: [], waiting: [] }
+
 export interface MetricsDeps {
   readonly board: Board
   readonly incidents: Pick<IncidentLog, 'open' | 'of'>
@@ -80,6 +84,7 @@ export interface MetricsDeps {
   readonly observer: () => { readonly impaired: boolean }
   /** `null` while there is no gateway. */
   readonly gateway?: () => GatewayState | null
+  readonly notifier?: () => Pick<NotifierStatus, 'channels' | 'waiting'>
   readonly yieldToLoop?: () => Promise<unknown>
 }
 

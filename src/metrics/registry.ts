@@ -155,6 +155,12 @@ export const METRICS = {
     ['network', 'reason'],
     `Requests that the gateway itself rejected; the network is empty when it is unknown or not allowed to the caller. Reasons: ${REJECTION_REASONS.join(', ')}.`,
   ),
+  notifications_total: counter(
+    ['channel', 'result'],
+    'Attempts to send a message: sent, retried (it will be sent again), rejected by the receiver, expired unsent.',
+  ),
+  notification_queue: gauge([], 'Notifications that wait to be sent; absent without channels, as the next one.'),
+  notification_oldest_seconds: gauge([], 'How long the oldest of them has waited; 0 when none waits.'),
   build_info: gauge(['version', 'node_version'], 'Versions of Heartline and Node.js; always 1.'),
   start_timestamp_seconds: gauge([], 'When the daemon started.'),
   config_last_reload_successful: gauge(

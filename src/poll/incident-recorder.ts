@@ -12,10 +12,10 @@ import type { Log } from '../log.ts'
 import type { BoardEntry } from '../state/board.ts'
 import type { WritableIncidentLog } from '../state/incident-log.ts'
 import { readIncident } from '../state/incident-log.ts'
-import type { IncidentRecord, Store } from '../store/store.ts'
+import type { IncidentRecord, NotificationRecord, Store } from '../store/store.ts'
 
 /** Turns judged polls into incidents, and stores and logs their changes. */
-export function createIncidentRecorder({ incidents, store, log }: IncidentRecorderDeps) {
+export function createIncidentRecorder({ incidents, store, log, notify = () => [] }: IncidentRecorderDeps) {
   const book = createIncidentBook()
 
   /** Since when at least two endpoints of a network can be compared; -Infinity once a fork was seen. */
@@ -28,15 +28,8 @@ export function createIncidentRecorder({ incidents, store, log }: IncidentRecord
       const { id, network, endpoint, openedAt, closedAt, absorbedBy } = incident
       const before = incidents.recent().find((known) => known.id === id)
       incidents.put(incident)
-      store.saveIncident({
-        id,
-        network,
-        endpoint,
-        openedAt,
-        closedAt,
-        absorbed: absorbedBy !== null,
-        value: incident,
-      })
+      const record = { id, network, endpoint, openedAt, closedAt, absorbed: absorbedBy !== null, value: incident }
+      store.saveIncident(record, notify(incident))
       // An incident without recent changes may no longer be in the log of recent ones.
       const wasOpen = before === undefined ? incident.changes.length > 1 : before.closedAt === null
       if (wasOpen !== (closedAt === null)) logChange(incident)
@@ -103,6 +96,8 @@ export interface IncidentRecorderDeps {
   readonly incidents: WritableIncidentLog
   readonly store: Pick<Store, 'saveIncident'>
   readonly log: Log
+  /** The notifications of a change, which are written with it. */
+  readonly notify?: ((incident: Incident) => readonly NotificationRecord[]) | undefined
 }
 
 type Halts = ReturnType<NetworkView['halts']>

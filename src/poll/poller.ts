@@ -14,7 +14,7 @@ import type { Prober } from '../nodes/probe.ts'
 import type { Tally, WritableBoard } from '../state/board.ts'
 import type { WritableIncidentLog } from '../state/incident-log.ts'
 import type { IncidentRecord, SavedHealth, Store } from '../store/store.ts'
-import { createIncidentRecorder } from './incident-recorder.ts'
+import { createIncidentRecorder, type IncidentRecorderDeps } from './incident-recorder.ts'
 import { createPendingPolls, createWitnesses } from './pending-polls.ts'
 import { type CheckMetrics, countChecks, countEvent, tallyFor } from './poll-counts.ts'
 import { createPollHistory, firstFailure, type KeptEndpoint, readMaintainedUntil, readSaved } from './poll-history.ts'
@@ -22,7 +22,7 @@ import { createPollHistory, firstFailure, type KeptEndpoint, readMaintainedUntil
 /** Polls one endpoint: asks the node, judges the result, and passes it to board, counters, store and incidents. */
 export function createPoller(deps: PollerDeps): Poller {
   const { prober, observer, board, incidents, store, metrics, pollSoon, clock, log } = deps
-  const recorder = createIncidentRecorder({ incidents, store, log })
+  const recorder = createIncidentRecorder({ incidents, store, log, notify: deps.notify })
   const history = createPollHistory({ store, board })
   const witnesses = createWitnesses()
   let polled = new Map<EndpointKey, PolledEndpoint>()
@@ -183,6 +183,8 @@ export interface PollerDeps {
   /** Not called for discarded polls. */
   readonly onJudged?: (result: PollResult) => void
   readonly pollSoon: (key: EndpointKey) => void
+  /** The notifications of an incident's change, which are written with it. */
+  readonly notify?: IncidentRecorderDeps['notify']
   readonly clock: Clock
   readonly log: Log
 }

@@ -7,7 +7,7 @@ import { checkout, createProject, type Project, runNode } from '../support/proje
 const SMALL = ['clock', 'log', 'secret', 'version']
 
 const POLLING = ['core', 'chains', 'state', 'store', 'metrics', 'nodes', 'poll']
-const BELOW_DAEMON = [...POLLING, 'config', 'gateway', 'http', ...SMALL]
+const BELOW_DAEMON = [...POLLING, 'config', 'gateway', 'notify', 'http', ...SMALL]
 
 /** Which room may import which, besides itself: the table of docs/architecture.md, enforced by .oxlintrc.json. */
 const MAY_IMPORT: Record<string, readonly string[]> = {
@@ -21,7 +21,8 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   nodes: ['core', 'chains', ...SMALL],
   poll: ['core', 'state', 'store', 'nodes', ...SMALL],
   gateway: ['core', 'state', 'nodes', ...SMALL],
-  http: ['core', 'state', 'store', 'metrics', 'gateway', ...SMALL],
+  notify: ['core', 'state', 'store', 'nodes', ...SMALL],
+  http: ['core', 'state', 'store', 'metrics', 'gateway', 'notify', ...SMALL],
   descriptors: [],
   targets: ['core', 'config', 'nodes', ...SMALL],
   daemon: [...BELOW_DAEMON, 'descriptors', 'targets'],
@@ -33,7 +34,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   version: ['core', 'clock', 'log', 'secret'],
 }
 /** Imports of types alone. */
-const MAY_IMPORT_TYPES: Record<string, readonly string[]> = { metrics: ['store'] }
+const MAY_IMPORT_TYPES: Record<string, readonly string[]> = { metrics: ['store', 'notify'], notify: ['config'] }
 /** Rooms inside a room: the files directly in `core` and `gateway` are shared by all of that room. */
 const MAY_IMPORT_WITHIN: Record<string, Record<string, readonly string[]>> = {
   core: { chain: [], observer: [], verdict: ['chain'], incident: ['verdict'], routing: ['verdict'] },

@@ -67,6 +67,7 @@ export function setUp({ options, networks = NETWORKS, realClock, store, ...over 
       polls: async () => [],
       incidents: async () => [],
       incident: async () => null,
+      notifications: async () => [],
       ...store,
     },
     metrics,
@@ -86,6 +87,7 @@ export function setUp({ options, networks = NETWORKS, realClock, store, ...over 
     sightings: world.sightings,
     inspect: async () => ({ kind: 'no-place' }),
     gateway: () => null,
+    notifier: { status: () => ({ channels: [], waiting: [], heartbeat: null }) },
     ...over,
     options: {
       host: '127.0.0.1',

@@ -1,0 +1,80 @@
+import { CHANNEL_KEYS } from './notify-schema.ts'
+import type { Path } from './problem.ts'
+import { type Report, uniqueBy } from './rule-report.ts'
+import type { Draft } from './salvage.ts'
+import type { ConfigFile } from './schema.ts'
+
+type NotifyDraft = NonNullable<Draft<ConfigFile>['notify']>
+type ChannelDraft = NonNullable<NonNullable<NotifyDraft['channels']>[number]>
+type RouteDraft = NonNullable<NonNullable<NotifyDraft['routes']>[number]>
+
+/** Checks that each channel has the keys of its type, and that routes name what exists. */
+export function notifyRules({ notify, networks = [] }: Draft<ConfigFile>, report: Report): void {
+  const { channels = [], routes = [], heartbeat } = notify ?? {}
+  uniqueBy('name', channels, ['notify', 'channels'], report)
+  channels.forEach((channel, at) => {
+    if (channel !== undefined) channelRules(channel, ['notify', 'channels', at], report)
+  })
+  const names = new Set(channels.map((channel) => channel?.name))
+  routes.forEach((route, at) => {
+    if (route !== undefined) routeRules(route, { networks, names }, ['notify', 'routes', at], report)
+  })
+  warnOfPlainText(heartbeat?.url, ['notify', 'heartbeat', 'url'], report)
+}
+
+/** Every key that belongs to some types of channels only. */
+const OWN_KEYS = [
+  ...new Set(Object.values(CHANNEL_KEYS).flatMap(({ required, optional }) => [...required, ...optional])),
+]
+
+function channelRules(channel: ChannelDraft, path: Path, report: Report): void {
+  const { type } = channel
+  if (type === undefined) return
+  const required: readonly string[] = CHANNEL_KEYS[type].required
+  const optional: readonly string[] = CHANNEL_KEYS[type].optional
+  for (const key of OWN_KEYS) {
+    const isGiven = channel[key] !== undefined || report.isWrong([...path, key])
+    if (required.includes(key) && !isGiven) report.complain([...path, key], `required for ${type}`)
+    if (!required.includes(key) && !optional.includes(key) && isGiven) {
+      report.complain([...path, key], `${type} has no such key`)
+    }
+  }
+  for (const key of ['url', 'webhook_url', 'api_url'] as const) warnOfPlainText(channel[key], [...path, key], report)
+  channel.urls?.forEach((url, at) => warnOfPlainText(url, [...path, 'urls', at], report))
+  if (type === 'webhook' && channel.secret === undefined && !report.isWrong([...path, 'secret'])) {
+    report.warn(
+      [...path, 'secret'],
+      'is missing: messages are not signed, so that a receiver cannot tell who sent them',
+    )
+  }
+}
+
+function routeRules(
+  route: RouteDraft,
+  { networks, names }: { networks: NonNullable<Draft<ConfigFile>['networks']>; names: ReadonlySet<string | undefined> },
+  path: Path,
+  { complain }: Report,
+): void {
+  route.channels?.forEach((name, at) => {
+    if (name !== undefined && !names.has(name)) complain([...path, 'channels', at], 'no channel has this name')
+  })
+  route.networks?.forEach((name, at) => {
+    if (name !== undefined && !networks.some((network) => network?.name === name)) {
+      complain([...path, 'networks', at], 'no network has this name')
+    }
+  })
+  const meant = networks.filter((network) => route.networks === undefined || route.networks.includes(network?.name))
+  route.endpoints?.forEach((name, at) => {
+    if (name === undefined) return
+    if (!meant.some((network) => network?.endpoints?.some((endpoint) => endpoint?.name === name))) {
+      complain([...path, 'endpoints', at], 'no endpoint of these networks has this name')
+    }
+  })
+}
+
+function warnOfPlainText(url: { reveal(): string } | undefined, path: Path, { warn }: Report): void {
+  if (url === undefined) return
+  const { protocol, hostname } = new URL(url.reveal())
+  const isLoopback = hostname === 'localhost' || hostname === '[::1]' || hostname.startsWith('127.')
+  if (protocol === 'http:' && !isLoopback) warn(path, 'is not https: messages and keys cross the network unencrypted')
+}

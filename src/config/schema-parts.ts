@@ -1,0 +1,25 @@
+import { z } from 'zod'
+import type { About } from './scalars.ts'
+
+/** Mappings and lists of the configuration file, which say what they expected and never what they found. */
+
+const expected = (what: string) => ({
+  error: ({ input }: { readonly input?: unknown }) => (input === undefined ? 'required' : `expected ${what}`),
+})
+
+/** A mapping whose keys all have defaults, so it may be omitted. */
+export function section<T extends z.ZodRawShape>(description: string, shape: T) {
+  return z
+    .strictObject(shape, expected('a mapping'))
+    .prefault({} as never)
+    .meta({ description })
+}
+
+export function mapping<T extends z.ZodRawShape>(description: string, shape: T) {
+  return z.strictObject(shape, expected('a mapping')).meta({ description })
+}
+
+export function list<T extends z.ZodType>(item: T, about: About) {
+  const { description, defaultText } = about
+  return z.array(item, expected('a list')).meta({ description, ...(defaultText ? { defaultText } : {}) })
+}

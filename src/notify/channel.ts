@@ -1,0 +1,45 @@
+import type { Secret } from '../secret.ts'
+import type { Said } from './wording.ts'
+
+/** How one type of channel sends messages. A new type is a file in `channels/` and a row in `channel-table.ts`. */
+export interface ChannelType<Settings> {
+  /** Whether what opens together is one message. */
+  readonly groups: boolean
+  /** The requests that say it, or a mail. Several requests go to equal receivers, of which one must accept it. */
+  render(said: Said, settings: Settings): readonly HttpRequest[] | Mail
+  /** Tells a receiver again what is open, if it forgets it otherwise. */
+  readonly keepAlive?: {
+    readonly everyMs: number
+    render(open: readonly Said[], settings: Settings): readonly HttpRequest[]
+  }
+}
+
+export interface HttpRequest {
+  readonly kind: 'http'
+  readonly url: Secret
+  /** Appended to the URL. */
+  readonly path?: string
+  readonly method?: 'POST' | 'GET'
+  /** Values may be credentials. */
+  readonly headers: Readonly<Record<string, Secret>>
+  readonly body: string
+  /** Credentials in URL and body, which no error may repeat. */
+  readonly secrets?: readonly Secret[]
+}
+
+export interface Mail {
+  readonly kind: 'mail'
+  readonly smtp: Secret
+  readonly from: string
+  readonly to: readonly string[]
+  readonly subject: string
+  readonly text: string
+  readonly html: string
+  readonly messageId: string
+  /** `Message-ID` of the thread's root. */
+  readonly references: string
+}
+
+export function isMail(rendered: readonly HttpRequest[] | Mail): rendered is Mail {
+  return 'kind' in rendered
+}

@@ -1,0 +1,100 @@
+import type { Verdict } from '../../core/verdict/condition.ts'
+import type { Secret } from '../../secret.ts'
+import type { ChannelType, HttpRequest } from '../channel.ts'
+import type { MessageType, Report } from '../notification.ts'
+import { cut, plain, type Said } from '../wording.ts'
+
+export interface AlertmanagerSettings {
+  readonly urls: readonly Secret[]
+}
+
+/** While an alert is open it is sent every minute, and ends by itself if Heartline no longer sends it. */
+const KEEP_ALIVE_MS = 60_000
+const ENDS_AFTER_MS = 5 * KEEP_ALIVE_MS
+
+/** Alerts for Prometheus' Alertmanager (API v2), every one to every instance. */
+export const alertmanager: ChannelType<AlertmanagerSettings> = {
+  groups: false,
+  render: (said, { urls }) => toEach(urls, alertsOf(said)),
+  keepAlive: {
+    everyMs: KEEP_ALIVE_MS,
+    render: (open, { urls }) => toEach(urls, open.flatMap(alertsOf)),
+  },
+}
+
+function toEach(urls: readonly Secret[], alerts: readonly Alert[]): readonly HttpRequest[] {
+  const body = JSON.stringify(alerts)
+  return urls.map((url) => ({ kind: 'http', url, path: '/api/v2/alerts', headers: {}, body }))
+}
+
+interface Alert {
+  readonly labels: Readonly<Record<string, string>>
+  readonly annotations: Readonly<Record<string, string>>
+  readonly startsAt: string
+  readonly endsAt: string
+  readonly generatorURL?: string
+}
+
+function alertsOf(said: Said): Alert[] {
+  const { type, items, sentAt, text, subject } = said
+  if (items.length === 0) return ownAlerts(type, subject, text, sentAt)
+  return items.flatMap(({ report, headline, details, url, runbookUrl }): Alert[] => {
+    const annotations = {
+      summary: cut(headline, MAX_TEXT),
+      description: cut(details.join('\n'), MAX_TEXT),
+      ...(runbookUrl === null ? {} : { runbook_url: runbookUrl }),
+    }
+    const alert = (state: Verdict, endsAt: number): Alert => ({
+      labels: labelsOf(report, state),
+      annotations,
+      startsAt: new Date(report.openedAt).toISOString(),
+      endsAt: new Date(Math.max(endsAt, report.openedAt)).toISOString(),
+      ...(url === null ? {} : { generatorURL: url }),
+    })
+    if (type === 'incident.closed') return report.reached.map((state) => alert(state, report.closedAt ?? sentAt))
+    const hasChanged = type === 'incident.worse' || type === 'incident.better'
+    // The alert of the other state ends, because only one of both can be true.
+    const others = hasChanged ? report.reached.filter((state) => state !== report.state) : []
+    return [...others.map((state) => alert(state, sentAt)), alert(report.state, sentAt + ENDS_AFTER_MS)]
+  })
+}
+
+/** Alertmanager refuses a request of more than some megabytes; a sentence is far shorter. */
+const MAX_TEXT = 2000
+
+function labelsOf(report: Report, state: Verdict): Record<string, string> {
+  const { network, endpoint } = report
+  const alertname = alertName(report, state)
+  const severity = endpoint === null || state === 'down' ? 'critical' : 'warning'
+  return { alertname, network, ...(endpoint === null ? {} : { endpoint }), severity }
+}
+
+function alertName({ cause }: Report, state: Verdict): string {
+  switch (cause) {
+    case 'endpoint':
+      return state === 'down' ? 'HeartlineEndpointDown' : 'HeartlineEndpointDegraded'
+    case 'halted':
+      return 'HeartlineNetworkHalted'
+    case 'forked':
+      return 'HeartlineNetworkForked'
+  }
+}
+
+function ownAlerts(type: MessageType, subject: string, text: string, sentAt: number): Alert[] {
+  if (type === 'test') {
+    const labels = { alertname: 'HeartlineTest', severity: 'info' }
+    const at = new Date(sentAt).toISOString()
+    return [{ labels, annotations: { summary: plain(text) }, startsAt: at, endsAt: at }]
+  }
+  const startedAt = Number.parseInt(subject.split('-')[0] ?? '', 36)
+  const startsAt = Number.isSafeInteger(startedAt) ? Math.min(startedAt, sentAt) : sentAt
+  const endsAt = type === 'heartline.recovered' ? sentAt : sentAt + ENDS_AFTER_MS
+  return [
+    {
+      labels: { alertname: 'HeartlineImpaired', severity: 'critical' },
+      annotations: { summary: plain(text) },
+      startsAt: new Date(startsAt).toISOString(),
+      endsAt: new Date(endsAt).toISOString(),
+    },
+  ]
+}

@@ -1,0 +1,47 @@
+import type { Secret } from '../../secret.ts'
+import type { ChannelType } from '../channel.ts'
+import { cut, cutLines, linesOf, type Said } from '../wording.ts'
+import { jsonPost } from './json-post.ts'
+
+export interface DiscordSettings {
+  readonly webhookUrl: Secret
+}
+
+/** Limits of Discord: characters of a message, and of an embed's description. */
+const MAX_CONTENT = 2000
+const MAX_DESCRIPTION = 4096
+
+/** A message of a Discord webhook. Nobody can be mentioned, and text of nodes is escaped. */
+export const discord: ChannelType<DiscordSettings> = {
+  groups: true,
+  render(said, { webhookUrl }) {
+    const [first] = said.items
+    const links = [
+      ...(first?.url == null ? [] : [`[Incident](${first.url})`]),
+      ...(first?.runbookUrl == null ? [] : [`[Runbook](${first.runbookUrl})`]),
+    ].join(' · ')
+    const lines = cutLines(linesOf(said).map(escapeMarkdown), MAX_DESCRIPTION - links.length - 1)
+    const description = [lines, links].filter(Boolean).join('\n')
+    const embeds = description === '' ? [] : [{ color: COLORS[said.severity], description }]
+    const content = cutEscaped(said.text, MAX_CONTENT)
+    return [jsonPost(webhookUrl, { content, embeds, allowed_mentions: { parse: [] } })]
+  },
+}
+
+const COLORS: Readonly<Record<Said['severity'], number>> = {
+  critical: 0xd32f2f,
+  warning: 0xf57c00,
+  ok: 0x388e3c,
+  info: 0x1976d2,
+}
+
+/** Cuts before a backslash is parted from what it escapes. */
+function cutEscaped(text: string, max: number): string {
+  const escaped = escapeMarkdown(text)
+  return escaped.length <= max ? escaped : escapeMarkdown(cut(text, Math.floor(max / 2)))
+}
+
+/** Escapes what Discord's Markdown knows; without its colon, an address is no link. */
+function escapeMarkdown(text: string): string {
+  return text.replace(/[\\*_~`|[\]<@]|^[>#+-]|:(?=\/\/)/g, '\\$&')
+}

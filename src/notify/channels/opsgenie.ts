@@ -1,0 +1,45 @@
+import { Secret } from '../../secret.ts'
+import type { ChannelType } from '../channel.ts'
+import { cut, linesOf, type Said } from '../wording.ts'
+import { jsonPost } from './json-post.ts'
+
+export interface OpsgenieSettings {
+  readonly apiUrl: Secret
+  readonly apiKey: Secret
+}
+
+/** Limits of the Alert API. */
+const MAX_MESSAGE = 130
+const MAX_DESCRIPTION = 15_000
+const MAX_NOTE = 25_000
+const MAX_ALIAS = 512
+
+/** Opsgenie's Alert API: one alert for each incident, told apart by its alias. */
+export const opsgenie: ChannelType<OpsgenieSettings> = {
+  groups: false,
+  render(said, { apiUrl, apiKey }) {
+    const headers = { authorization: new Secret(`GenieKey ${apiKey.reveal()}`) }
+    const alias = cut(said.subject, MAX_ALIAS)
+    const [item] = said.items
+    const { network = 'heartline', endpoint = null } = item?.report ?? {}
+    if (said.severity === 'ok') {
+      const path = `/v2/alerts/${encodeURIComponent(alias)}/close?identifierType=alias`
+      return [
+        jsonPost(apiUrl, { source: 'Heartline', note: cut(said.text, MAX_NOTE) }, { path, headers, secrets: [apiKey] }),
+      ]
+    }
+    const links = [item?.url, item?.runbookUrl].filter((link) => link != null)
+    const body = {
+      message: cut(said.text, MAX_MESSAGE),
+      alias,
+      description: cut([said.text, ...linesOf(said), ...links].join('\n'), MAX_DESCRIPTION),
+      entity: endpoint === null ? network : `${network}/${endpoint}`,
+      source: 'Heartline',
+      priority: PRIORITIES[said.severity],
+      tags: [network],
+    }
+    return [jsonPost(apiUrl, body, { path: '/v2/alerts', headers, secrets: [apiKey] })]
+  },
+}
+
+const PRIORITIES: Readonly<Record<Said['severity'], string>> = { critical: 'P1', warning: 'P3', ok: 'P5', info: 'P5' }

@@ -1,0 +1,52 @@
+import type { Secret } from '../../secret.ts'
+import type { ChannelType } from '../channel.ts'
+import { cut, linesOf, type Said } from '../wording.ts'
+import { jsonPost } from './json-post.ts'
+
+export interface PagerdutySettings {
+  readonly apiUrl: Secret
+  readonly routingKey: Secret
+}
+
+/** Limits of the Events API v2. */
+const MAX_SUMMARY = 1024
+const MAX_KEY = 255
+const MAX_DETAIL = 10_000
+
+/** Events API v2: one alert for each incident, told apart by `dedup_key`. */
+export const pagerduty: ChannelType<PagerdutySettings> = {
+  groups: false,
+  render(said, { apiUrl, routingKey }) {
+    const [item] = said.items
+    const { network = 'heartline', endpoint = null, cause = null } = item?.report ?? {}
+    const links = [
+      ...(item?.url == null ? [] : [{ href: item.url, text: 'Incident' }]),
+      ...(item?.runbookUrl == null ? [] : [{ href: item.runbookUrl, text: 'Runbook' }]),
+    ]
+    const payload = {
+      summary: cut(said.text, MAX_SUMMARY),
+      source: endpoint === null ? network : `${network}/${endpoint}`,
+      severity: SEVERITIES[said.severity],
+      timestamp: new Date(item?.report.openedAt ?? said.sentAt).toISOString(),
+      ...(endpoint === null ? {} : { component: endpoint }),
+      group: network,
+      ...(cause === null ? {} : { class: item?.report.conditions[0]?.code ?? cause }),
+      custom_details: { details: cut(linesOf(said).join('\n'), MAX_DETAIL) },
+    }
+    const isOver = said.severity === 'ok'
+    const event = {
+      routing_key: routingKey.reveal(),
+      event_action: isOver ? 'resolve' : 'trigger',
+      dedup_key: cut(said.subject, MAX_KEY),
+      ...(isOver ? {} : { payload, client: 'Heartline', links }),
+    }
+    return [jsonPost(apiUrl, event, { path: '/v2/enqueue', secrets: [routingKey] })]
+  },
+}
+
+const SEVERITIES: Readonly<Record<Said['severity'], string>> = {
+  critical: 'critical',
+  warning: 'warning',
+  ok: 'info',
+  info: 'info',
+}

@@ -1,0 +1,50 @@
+import type { Secret } from '../../secret.ts'
+import type { ChannelType } from '../channel.ts'
+import { cut, cutLines, linesOf, type Said } from '../wording.ts'
+import { jsonPost } from './json-post.ts'
+
+export interface SlackSettings {
+  readonly webhookUrl: Secret
+}
+
+/** Limits of Slack's Block Kit: characters of a section's text, blocks of a message. */
+const MAX_SECTION = 3000
+const MAX_LINKS = 20
+
+/** A message of an incoming webhook. Text of nodes is in `plain_text` blocks, which have no markup and no mentions. */
+export const slack: ChannelType<SlackSettings> = {
+  groups: true,
+  render(said, { webhookUrl }) {
+    const lines = cutLines(linesOf(said), MAX_SECTION)
+    const links = linksOf(said)
+    const blocks = [
+      plainSection(`${ICONS[said.severity]} ${cut(said.text, MAX_SECTION - 3)}`),
+      ...(lines === '' ? [] : [plainSection(lines)]),
+      ...(links === '' ? [] : [{ type: 'section', text: { type: 'mrkdwn', text: links, verbatim: true } }]),
+    ]
+    // `text` is what a phone shows; only `&`, `<` and `>` have a meaning there.
+    const text = cut(escape(cut(said.text, MAX_SECTION / 5)), MAX_SECTION)
+    return [jsonPost(webhookUrl, { text, mrkdwn: false, unfurl_links: false, unfurl_media: false, blocks })]
+  },
+}
+
+const ICONS: Readonly<Record<Said['severity'], string>> = { critical: '🔴', warning: '🟠', ok: '🟢', info: '🔵' }
+
+function plainSection(text: string): object {
+  return { type: 'section', text: { type: 'plain_text', text, emoji: false } }
+}
+
+function linksOf({ items }: Said): string {
+  const links = items
+    .slice(0, MAX_LINKS)
+    .flatMap(({ url, runbookUrl }) => [
+      ...(url === null ? [] : [`<${escape(url)}|Incident>`]),
+      ...(runbookUrl === null ? [] : [`<${escape(runbookUrl)}|Runbook>`]),
+    ])
+  return cut(links.join(' · '), MAX_SECTION)
+}
+
+/** https://docs.slack.dev/messaging/formatting-message-text#escaping */
+function escape(text: string): string {
+  return text.replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/>/g, '&gt;')
+}

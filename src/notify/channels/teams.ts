@@ -1,0 +1,48 @@
+import type { Secret } from '../../secret.ts'
+import type { ChannelType } from '../channel.ts'
+import { cut, cutLines, linesOf, type Said } from '../wording.ts'
+import { jsonPost } from './json-post.ts'
+
+export interface TeamsSettings {
+  readonly webhookUrl: Secret
+}
+
+/** Teams takes 28 KB; a character may have four bytes, and six in JSON. */
+const MAX_TITLE = 500
+const MAX_DETAILS = 3000
+
+/** An Adaptive Card for a Teams workflow. Text of nodes is in `TextRun`s, which have no Markdown. */
+export const teams: ChannelType<TeamsSettings> = {
+  groups: true,
+  render(said, { webhookUrl }) {
+    const lines = cutLines(linesOf(said), MAX_DETAILS)
+    const [first] = said.items
+    const actions = [
+      ...(first?.url == null ? [] : [{ type: 'Action.OpenUrl', title: 'Incident', url: first.url }]),
+      ...(first?.runbookUrl == null ? [] : [{ type: 'Action.OpenUrl', title: 'Runbook', url: first.runbookUrl }]),
+    ]
+    const content = {
+      $schema: 'http://adaptivecards.io/schemas/adaptive-card.json',
+      type: 'AdaptiveCard',
+      version: '1.4',
+      body: [
+        richText(cut(said.text, MAX_TITLE), { weight: 'Bolder', color: COLORS[said.severity] }),
+        ...(lines === '' ? [] : lines.split('\n').map((line) => richText(line))),
+      ],
+      ...(actions.length === 0 ? {} : { actions }),
+    }
+    const attachments = [{ contentType: 'application/vnd.microsoft.card.adaptive', contentUrl: null, content }]
+    return [jsonPost(webhookUrl, { type: 'message', attachments })]
+  },
+}
+
+const COLORS: Readonly<Record<Said['severity'], string>> = {
+  critical: 'Attention',
+  warning: 'Warning',
+  ok: 'Good',
+  info: 'Accent',
+}
+
+function richText(text: string, style: object = {}): object {
+  return { type: 'RichTextBlock', inlines: [{ type: 'TextRun', text, ...style }] }
+}

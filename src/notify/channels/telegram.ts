@@ -1,0 +1,36 @@
+import { Secret } from '../../secret.ts'
+import type { ChannelType } from '../channel.ts'
+import { cutLines, linesOf, type Said } from '../wording.ts'
+import { jsonPost } from './json-post.ts'
+
+export interface TelegramSettings {
+  readonly apiUrl: Secret
+  readonly botToken: Secret
+  readonly chatId: Secret
+}
+
+/** Limit of Telegram. */
+const MAX_TEXT = 4096
+
+/** A message of a Telegram bot, without `parse_mode`, so that no character has a meaning. */
+export const telegram: ChannelType<TelegramSettings> = {
+  groups: true,
+  render(said, { apiUrl, botToken, chatId }) {
+    const text = [
+      cutLines([`${ICONS[said.severity]} ${inert(said.text)}`, ...linesOf(said).map(inert)], MAX_TEXT - MAX_LINKS),
+    ]
+    const [first] = said.items
+    for (const link of [first?.url, first?.runbookUrl]) if (link != null && link.length < MAX_LINKS / 2) text.push(link)
+    const body = { chat_id: chatId.reveal(), text: text.join('\n'), link_preview_options: { is_disabled: true } }
+    const url = new Secret(`${apiUrl.reveal()}/bot${botToken.reveal()}/sendMessage`)
+    return [jsonPost(url, body, { secrets: [botToken, chatId] })]
+  },
+}
+
+const MAX_LINKS = 1024
+const ICONS: Readonly<Record<Said['severity'], string>> = { critical: '🔴', warning: '🟠', ok: '🟢', info: '🔵' }
+
+/** Telegram itself makes links of mentions, commands, hashtags and addresses: a word joiner prevents that. */
+function inert(text: string): string {
+  return text.replace(/[@#$](?=\w)|(?<!\S)\/(?=\w)|(?<=[a-z])\.(?=[a-z])|:(?=\/\/)/gi, '$&\u2060')
+}

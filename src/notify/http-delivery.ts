@@ -1,0 +1,71 @@
+import type { LookupFunction } from 'node:net'
+import type { Clock } from '../clock.ts'
+import { describeFailure } from '../core/failure.ts'
+import { createAddress } from '../nodes/address.ts'
+import { Deadline } from '../nodes/deadline.ts'
+import { headerOf, readHttpDate, readRetryAfter } from '../nodes/header.ts'
+import { createRedact } from '../nodes/redact.ts'
+import { createTransport } from '../nodes/transport.ts'
+import type { HttpRequest } from './channel.ts'
+import { plain } from './wording.ts'
+
+/** How a receiver answered. `error` is in words, without secrets. */
+export type Delivered =
+  | { readonly result: 'sent' }
+  | { readonly result: 'rejected'; readonly error: string }
+  | { readonly result: 'retried'; readonly error: string; readonly retryAfterMs: number | null }
+
+/** Sends one HTTP request; never rejects. */
+export interface HttpDelivery {
+  send(request: HttpRequest, signal: AbortSignal): Promise<Delivered>
+  close(): void
+}
+
+const TIMEOUT_MS = 10_000
+const MAX_ANSWER_BYTES = 65_536
+const MAX_WORDS = 300
+/** A receiver that names a later time is asked once an hour. */
+const MAX_RETRY_AFTER_MS = 3_600_000
+
+export function createHttpDelivery({ clock, lookup = null }: HttpDeliveryDeps): HttpDelivery {
+  const transport = createTransport({ clock, maxConnections: 4, maxAnswerBytes: MAX_ANSWER_BYTES, lookup })
+  return {
+    send({ url, path = '/', method = 'POST', headers, body, secrets = [] }, signal) {
+      const address = createAddress({ url, headers, tls: NO_TLS })
+      const hidden = { ...headers, ...Object.fromEntries(secrets.entries()) }
+      const redact = createRedact({ url, headers: hidden, tls: NO_TLS, rpcPath: '' })
+      const deadline = new Deadline(clock, TIMEOUT_MS, signal)
+      return new Promise((resolve) => {
+        const request = { method, path, body: method === 'GET' ? null : body }
+        transport.exchange(address, request, deadline, (exchanged) => {
+          deadline.end()
+          if (!exchanged.ok) {
+            return resolve({ result: 'retried', error: describeFailure(exchanged.failure), retryAfterMs: null })
+          }
+          const { status, headers: answered, body: words } = exchanged.raw
+          if (status >= 200 && status < 300) return resolve({ result: 'sent' })
+          const said = redact(plain(words.toString('utf8')), MAX_WORDS)
+          const error = `answered HTTP ${status}${said === '' ? '' : `: ${said}`}`
+          if (isFinal(status)) return resolve({ result: 'rejected', error })
+          const date = readHttpDate(headerOf(answered, 'date'))
+          const asked = readRetryAfter(headerOf(answered, 'retry-after'), date ?? clock.now())
+          const retryAfterMs = asked === null ? null : Math.min(asked, MAX_RETRY_AFTER_MS)
+          return resolve({ result: 'retried', error, retryAfterMs })
+        })
+      })
+    },
+    close: transport.close,
+  }
+}
+
+export interface HttpDeliveryDeps {
+  readonly clock: Pick<Clock, 'now' | 'monotonic' | 'after'>
+  readonly lookup?: LookupFunction | null
+}
+
+const NO_TLS = { ca: null, insecure: false }
+
+/** The receiver understood the request and refuses it: the same request would be refused again. */
+function isFinal(status: number): boolean {
+  return status >= 400 && status < 500 && status !== 408 && status !== 429
+}

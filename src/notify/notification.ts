@@ -1,0 +1,122 @@
+import type { Incident, IncidentCause, IncidentCondition } from '../core/incident/incident.ts'
+import type { UnixMs } from '../core/time.ts'
+import type { Verdict } from '../core/verdict/condition.ts'
+
+export const MESSAGE_TYPES = [
+  'incident.opened',
+  'incident.worse',
+  'incident.better',
+  'incident.repeated',
+  'incident.closed',
+  'heartline.impaired',
+  'heartline.recovered',
+  'test',
+] as const
+export type MessageType = (typeof MESSAGE_TYPES)[number]
+
+/** How an attempt to send ended: `retried` is followed by another attempt, all others are final. */
+export const RESULTS = ['sent', 'retried', 'rejected', 'expired'] as const
+export type Result = (typeof RESULTS)[number]
+
+/** What a message says about one incident: a copy from the time of the change. */
+export interface Report {
+  readonly id: string
+  readonly network: string
+  /** `null` for a network-wide incident. */
+  readonly endpoint: string | null
+  readonly cause: IncidentCause
+  /** The current state; the worst one reached if the incident is closed. */
+  readonly state: Verdict
+  /** The state that the channel heard of last; `null` if it heard nothing yet. */
+  readonly previous: Verdict | null
+  /** Every bad state that the incident reached. */
+  readonly reached: readonly Verdict[]
+  readonly conditions: readonly IncidentCondition[]
+  readonly openedAt: UnixMs
+  readonly confirmedAt: UnixMs
+  readonly closedAt: UnixMs | null
+  readonly flapping: boolean
+  readonly flaps: number
+  readonly affected: readonly string[]
+  readonly absorbedBy: string | null
+  /** A sentence about the other endpoints of the network, which tells the node's fault from the chain's. */
+  readonly others: string
+}
+
+/** One message about one incident for one channel. Plain data: stored as JSON. */
+export interface Notification {
+  readonly id: string
+  readonly channel: string
+  /** Id of the incident, or of a time in which Heartline was impaired. */
+  readonly subject: string
+  readonly type: MessageType
+  /** Notifications of the same request share it; a receiver recognises doubles by it. */
+  readonly messageId: string
+  readonly createdAt: UnixMs
+  /** `superseded`: the channel never needs to hear it, because a later message says more. */
+  readonly state: 'waiting' | Exclude<Result, 'retried'> | 'superseded'
+  readonly attempts: number
+  readonly endedAt: UnixMs | null
+  /** Why the latest attempt failed, in words, without secrets. */
+  readonly error: string | null
+  /** What the channel has heard before this message. */
+  readonly before: Heard | null
+  /** `null` for messages about Heartline itself. */
+  readonly report: Report | null
+  /** The closing message also says that it opened, because that message was never sent. */
+  readonly saysBoth: boolean
+  /** One line about Heartline itself; empty for incidents, whose text is made from the report. */
+  readonly text: string
+}
+
+/** What a channel knows about an incident. */
+export interface Heard {
+  readonly open: boolean
+  readonly state: Verdict
+}
+
+/** What one request tells a channel. All reports share the type. */
+export interface Message {
+  readonly id: string
+  readonly type: MessageType
+  /** The incident's id, by which services recognise what belongs together; that of the first in a group. */
+  readonly subject: string
+  readonly createdAt: UnixMs
+  readonly sentAt: UnixMs
+  /** Number of earlier attempts to send it. */
+  readonly attempts: number
+  readonly reports: readonly Report[]
+  readonly saysBoth: boolean
+  /** Set for messages without reports. */
+  readonly text: string
+}
+
+/** The state that an open incident is in now, which may be better than the worst one that it reached. */
+export function currentState({ state, changes, closedAt }: Incident): Verdict {
+  if (closedAt !== null) return state
+  return changes.findLast((change) => change.state !== 'up')?.state ?? state
+}
+
+export function reportOf(incident: Incident, previous: Verdict | null, others: string): Report {
+  const { changes, state } = incident
+  const reached = new Set<Verdict>([...changes.map((change) => change.state), state])
+  reached.delete('up')
+  return {
+    id: incident.id,
+    network: incident.network,
+    endpoint: incident.endpoint,
+    cause: incident.cause,
+    state: currentState(incident),
+    previous,
+    reached: [...reached],
+    conditions: incident.conditions,
+    openedAt: incident.openedAt,
+    confirmedAt: incident.confirmedAt,
+    closedAt: incident.closedAt,
+    flapping: incident.flapping,
+    flaps: incident.flaps,
+    affected: incident.affected,
+    absorbedBy: incident.absorbedBy,
+    others,
+  }
+}

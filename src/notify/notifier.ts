@@ -1,0 +1,277 @@
+import { type Clock, repeat, type Timer } from '../clock.ts'
+import type { NotifySettings } from '../config/resolve-notify.ts'
+import type { Incident } from '../core/incident/incident.ts'
+import { periodAt } from '../core/maintenance.ts'
+import type { Log } from '../log.ts'
+import type { Board } from '../state/board.ts'
+import type { IncidentLog } from '../state/incident-log.ts'
+import type { NotificationRecord, Store } from '../store/store.ts'
+import { type ChannelLine, createChannelLine } from './channel-line.ts'
+import { channelOf } from './channel-table.ts'
+import { createHeartbeat } from './heartbeat.ts'
+import { createHttpDelivery } from './http-delivery.ts'
+import { createImpairmentWatch } from './impairment.ts'
+import { currentState, type Message, type Notification, type Result, reportOf } from './notification.ts'
+import { othersOf } from './others.ts'
+import type { Change } from './outbox.ts'
+import { channelsFor } from './routes.ts'
+import type { SenderHealth } from './sender.ts'
+import { createStoredFirst } from './stored-first.ts'
+import { readNotification } from './stored-notification.ts'
+
+/**
+ * Tells channels about incidents, each at least once and in order. What is to be sent is a row of the store, written with
+ * the incident; senders of their own send it. Nothing here waits in the path of a poll.
+ */
+export interface Notifier {
+  configure(settings: NotifySettings, publicUrl: string | null): void
+  /** Loads what an earlier run has not sent. Call it before the first poll, after `configure`. */
+  restore(): Promise<void>
+  /** Starts to send. */
+  start(): void
+  /** The notifications of an incident's change, to be written with it. */
+  changed(incident: Incident): readonly NotificationRecord[]
+  status(): NotifierStatus
+  /** Resolves when nothing is in flight. What waits stays in the store. */
+  stop(): Promise<void>
+}
+
+export interface NotifierStatus {
+  readonly channels: readonly ChannelStatus[]
+  /** What waits, in no order. */
+  readonly waiting: readonly Notification[]
+  readonly heartbeat: { readonly lastSentAt: number | null; readonly lastError: string | null } | null
+}
+
+export interface ChannelStatus extends SenderHealth {
+  readonly name: string
+  readonly type: string
+  readonly results: Readonly<Record<Result, number>>
+}
+
+const TICK_MS = 1000
+const MOST_RESTORED = 50_000
+const LATEST = 1000
+/** Open incidents examined in one tick. */
+const MOST_AT_ONCE = 200
+
+export function createNotifier(deps: NotifierDeps): Notifier {
+  const { clock, store, incidents } = deps
+  const http = createHttpDelivery({ clock })
+  const heartbeat = createHeartbeat({ clock, http, works: deps.works })
+  const impairment = createImpairmentWatch(deps)
+  const lines = new Map<string, ChannelLine>()
+  const telling = createTelling(deps, lines)
+  const storedFirst = createStoredFirst({
+    store,
+    clock,
+    onStored(ids) {
+      for (const { outbox, sender } of lines.values()) {
+        outbox.stored(ids)
+        sender.wake()
+      }
+    },
+  })
+  let settings: NotifySettings = NOTHING
+  let publicUrl: string | null = null
+  let timer: Timer | null = null
+  let next = 0
+
+  /** Queues rows that do not belong to a change of an incident. */
+  function save(notifications: readonly Notification[]): void {
+    for (const notification of notifications) store.saveNotification(recordOf(notification))
+    storedFirst.add(notifications)
+  }
+
+  const lineDeps = {
+    ...deps,
+    http,
+    ratePerMinute: () => settings.ratePerMinute,
+    publicUrl: () => publicUrl,
+    onSettled: save,
+  }
+
+  /** Heartline's own trouble goes to every channel, whatever the routes. */
+  function tellOfSelf(): Notification[] {
+    const change = impairment.change()
+    if (change === null) return []
+    return [...lines.values()].flatMap(({ outbox }) => outbox.changed(change, clock.now(), clock.monotonic()))
+  }
+
+  /** Messages that say what is open, for receivers that forget it. */
+  function reminders(): Message[] {
+    const now = clock.now()
+    const own = impairment.current()
+    const message = (id: string): Message => ({ ...REMINDER, id, subject: id, createdAt: now, sentAt: now })
+    const open = incidents.open().map((incident) => {
+      const report = telling.changeOf(incident, true).report(null)
+      return { ...message(incident.id), reports: report === null ? [] : [report] }
+    })
+    if (own === null) return open
+    const text = `Heartline itself is impaired: ${own.reasons.join('; ')}`
+    return [...open, { ...message(own.id), type: 'heartline.impaired', text }]
+  }
+
+  function tick(): void {
+    const open = incidents.open()
+    if (next >= open.length) next = 0
+    const some = open.slice(next, next + MOST_AT_ONCE)
+    next += MOST_AT_ONCE
+    save([...tellOfSelf(), ...some.flatMap((incident) => telling.later(incident, settings))])
+    for (const line of lines.values()) line.keepAlive(reminders)
+  }
+
+  return {
+    configure(nextSettings, url) {
+      settings = nextSettings
+      publicUrl = url
+      heartbeat.configure(settings.heartbeat)
+      const names = new Set(settings.channels.map(({ name }) => name))
+      for (const [name, line] of lines) {
+        if (names.has(name)) continue
+        lines.delete(name)
+        void line.stop()
+      }
+      for (const channel of settings.channels.map(channelOf)) {
+        const { name } = channel.settings
+        const known = lines.get(name)
+        if (known === undefined) lines.set(name, createChannelLine(channel, lineDeps))
+        else known.channel = channel
+      }
+    },
+
+    async restore() {
+      const [waiting, ofOpen, latest] = await Promise.all([
+        store.notifications({ about: 'waiting', limit: MOST_RESTORED }),
+        store.notifications({ about: 'open-incidents', limit: MOST_RESTORED }),
+        store.notifications({ about: 'latest', limit: LATEST }),
+      ])
+      const own = readAll(latest).filter(({ report }) => report === null)
+      impairment.restore(own)
+      const all = new Map([...readAll([...ofOpen, ...waiting]), ...own].map((one) => [one.id, one]))
+      for (const [name, { outbox }] of lines) {
+        const ofChannel = [...all.values()].filter(({ channel }) => channel === name)
+        outbox.restore(
+          ofChannel.sort((a, b) => a.createdAt - b.createdAt),
+          clock.now(),
+          clock.monotonic(),
+        )
+      }
+    },
+
+    start() {
+      storedFirst.start()
+      heartbeat.start()
+      for (const { sender } of lines.values()) sender.wake()
+      timer = repeat(clock, TICK_MS, tick)
+    },
+
+    changed(incident) {
+      const notifications = telling.now(incident, settings)
+      storedFirst.add(notifications)
+      return notifications.map(recordOf)
+    },
+
+    status: () => ({
+      channels: [...lines].map(([name, { channel, sender, results }]) => ({
+        name,
+        type: channel.settings.target.type,
+        results,
+        ...sender.health,
+      })),
+      waiting: [...lines.values()].flatMap(({ outbox }) => outbox.waiting()),
+      heartbeat: settings.heartbeat === null ? null : heartbeat.status(),
+    }),
+
+    async stop() {
+      timer?.cancel()
+      storedFirst.stop()
+      heartbeat.stop()
+      await Promise.all([...lines.values()].map((line) => line.stop()))
+      http.close()
+    },
+  }
+}
+
+/** Decides what each channel is to hear of an incident. */
+function createTelling({ clock, board }: NotifierDeps, lines: ReadonlyMap<string, ChannelLine>) {
+  /** Nothing opens, worsens or repeats in planned maintenance. */
+  function isMaintained({ network, endpoint }: Incident): boolean {
+    if (endpoint === null) return false
+    const entry = board.entry(network, endpoint)
+    return entry !== undefined && periodAt(entry.maintenance, clock.now()) !== null
+  }
+
+  function wantedBy(incident: Incident, { routes }: NotifySettings): ReadonlySet<string> {
+    if (incident.closedAt !== null || isMaintained(incident)) return NOBODY
+    return channelsFor(incident, { routes, channels: [...lines.keys()], now: clock.now() })
+  }
+
+  function changeOf(incident: Incident, wanted: boolean): Change {
+    const { id, network, closedAt, flapping, absorbedBy } = incident
+    return {
+      subject: id,
+      kind: 'incident',
+      open: closedAt === null,
+      state: currentState(incident),
+      flapping,
+      absorbed: absorbedBy !== null,
+      wanted,
+      text: '',
+      report: (previous) => reportOf(incident, previous, othersOf(incident, board.network(network), clock.now())),
+    }
+  }
+
+  return {
+    changeOf,
+
+    /** After a change of the incident. */
+    now(incident: Incident, settings: NotifySettings): Notification[] {
+      const wanted = wantedBy(incident, settings)
+      return [...lines].flatMap(([name, { outbox }]) =>
+        outbox.changed(changeOf(incident, wanted.has(name)), clock.now(), clock.monotonic()),
+      )
+    },
+
+    /** What was hushed when it changed is told later, if it still holds; what is open for long is repeated. */
+    later(incident: Incident, settings: NotifySettings): Notification[] {
+      const wanted = wantedBy(incident, settings)
+      const now = clock.now()
+      const mono = clock.monotonic()
+      return [...lines].flatMap(([name, { channel, outbox }]) => {
+        if (!wanted.has(name) || outbox.waitsFor(incident.id)) return []
+        const told = outbox.changed(changeOf(incident, true), now, mono)
+        const { repeatMs } = channel.settings
+        if (told.length > 0 || repeatMs === null || mono - outbox.toldAt(incident.id) < repeatMs) return told
+        return outbox.repeat(changeOf(incident, true), now, mono)
+      })
+    },
+  }
+}
+
+export interface NotifierDeps {
+  readonly clock: Clock
+  readonly log: Log
+  readonly board: Pick<Board, 'network' | 'entry'>
+  readonly incidents: Pick<IncidentLog, 'open'>
+  readonly store: Pick<Store, 'saveNotification' | 'notifications' | 'flush'>
+  /** Sentences about what keeps Heartline from judging nodes; empty while it works. */
+  readonly impaired: () => readonly string[]
+  /** Whether polls are on time and reach the store. */
+  readonly works: () => boolean
+  /** From 0 to 1. */
+  readonly random: () => number
+}
+
+const NOTHING: NotifySettings = { channels: [], routes: null, ratePerMinute: 30, heartbeat: null }
+const REMINDER = { type: 'incident.repeated', attempts: 0, reports: [], saysBoth: false, text: '' } as const
+const NOBODY: ReadonlySet<string> = new Set()
+
+function recordOf(notification: Notification): NotificationRecord {
+  const { id, channel, subject, createdAt, state } = notification
+  return { id, channel, incident: subject, createdAt, waiting: state === 'waiting', value: notification }
+}
+
+function readAll(records: readonly NotificationRecord[]): Notification[] {
+  return records.flatMap(({ value }) => readNotification(value) ?? [])
+}

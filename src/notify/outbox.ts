@@ -1,0 +1,357 @@
+import type { UnixMs } from '../core/time.ts'
+import { severity, type Verdict } from '../core/verdict/condition.ts'
+import type { Heard, Message, MessageType, Notification, Report } from './notification.ts'
+
+/**
+ * What one channel still has to hear. A channel hears about a subject (an incident, or Heartline itself) in order, and
+ * never what became pointless while it waited. Has no clock and no I/O: times are passed, `mono` is monotonic.
+ */
+export class Outbox {
+  readonly #settings: () => OutboxSettings
+  readonly #newId: () => string
+  /** By subject, what waits, in order. Subjects are in the order in which they began to wait. */
+  readonly #chains = new Map<string, Entry[]>()
+  readonly #heard = new Map<string, Heard>()
+  readonly #toldAt = new Map<string, number>()
+  #group: { readonly messageId: string; readonly closesAt: number; size: number } | null = null
+
+  constructor({ settings, newId }: { readonly settings: () => OutboxSettings; readonly newId: () => string }) {
+    this.#settings = settings
+    this.#newId = newId
+  }
+
+  /** Loads the notifications of an earlier run, in the order in which they were added. */
+  restore(notifications: readonly Notification[], now: UnixMs, mono: number): void {
+    for (const notification of notifications) {
+      const { subject, state, type, report, before, createdAt, endedAt } = notification
+      if (state === 'superseded') continue
+      this.#heard.set(subject, { open: !isClosing(type), state: report?.state ?? before?.state ?? 'down' })
+      this.#toldAt.set(subject, mono - Math.max(0, now - (endedAt ?? createdAt)))
+      if (state !== 'waiting') {
+        if (isClosing(type) && !this.#chains.has(subject)) this.#forget(subject)
+        continue
+      }
+      const age = Math.min(Math.max(0, now - createdAt), EXPIRES_AFTER_MS)
+      // Whether the earlier run tried to send it is unknown.
+      const entry = { notification, attempted: true, inFlight: false, stored: true, openingId: null, dueAt: mono }
+      const chain = this.#chains.get(subject) ?? []
+      this.#chains.set(subject, [...chain, { ...entry, expiresAt: mono + EXPIRES_AFTER_MS - age }])
+    }
+  }
+
+  /** Call it at every change; returns the notifications that were added, changed or superseded. */
+  changed(change: Change, now: UnixMs, mono: number): readonly Notification[] {
+    return change.open ? this.#changedOpen(change, now, mono) : this.#changedClosed(change, now, mono)
+  }
+
+  /** Adds a repetition if the channel knows that the subject is open and has nothing to hear about it. */
+  repeat(change: Change, now: UnixMs, mono: number): readonly Notification[] {
+    const { subject, open, wanted } = change
+    if (!open || !wanted || this.#heard.get(subject)?.open !== true || this.#chains.has(subject)) return []
+    return [this.#add(change, 'incident.repeated', false, now, mono)]
+  }
+
+  /** What the channel knows, or will know when everything is sent. */
+  heard(subject: string): Heard | null {
+    return this.#heard.get(subject) ?? null
+  }
+
+  /** When the channel last began to be told of it (monotonic). */
+  toldAt(subject: string): number {
+    return this.#toldAt.get(subject) ?? Number.NEGATIVE_INFINITY
+  }
+
+  /** Whether anything about this subject waits. */
+  waitsFor(subject: string): boolean {
+    return this.#chains.has(subject)
+  }
+
+  waiting(): readonly Notification[] {
+    return [...this.#chains.values()].flatMap((chain) => chain.map(({ notification }) => notification))
+  }
+
+  /** These notifications are on disk, and may be sent. */
+  stored(ids: ReadonlySet<string>): void {
+    for (const chain of this.#chains.values()) {
+      for (const entry of chain) if (ids.has(entry.notification.id)) entry.stored = true
+    }
+  }
+
+  /** The next message to send, which is in flight until `settle`; `null` if nothing is due. */
+  take(now: UnixMs, mono: number): Message | null {
+    const heads = this.#heads()
+    const first = heads.find((entry) => isReady(entry) && entry.dueAt <= mono)
+    if (first === undefined) return null
+    const { messageId } = first.notification
+    const entries = heads.filter((entry) => entry.notification.messageId === messageId && isReady(entry))
+    for (const entry of entries) Object.assign(entry, { inFlight: true, attempted: true })
+    const { type, subject, createdAt, attempts, saysBoth, text } = first.notification
+    const reports = entries.flatMap(({ notification }) => notification.report ?? [])
+    return { id: messageId, type, subject, createdAt, sentAt: now, attempts, reports, saysBoth, text }
+  }
+
+  settle(message: Message, outcome: Outcome, now: UnixMs, mono: number): readonly Notification[] {
+    const entries = this.#heads().filter((entry) => entry.inFlight && entry.notification.messageId === message.id)
+    return entries.flatMap((entry) => {
+      entry.inFlight = false
+      const error = outcome.result === 'sent' ? null : outcome.error
+      entry.notification = { ...entry.notification, attempts: entry.notification.attempts + 1, error }
+      if (outcome.result !== 'retried') return [this.#end(entry, outcome.result, now)]
+      entry.dueAt = mono + outcome.delayMs
+      const merged = this.#merge(entry.notification.subject, now)
+      return merged.length > 0 ? merged : [entry.notification]
+    })
+  }
+
+  /** Ends the notifications that have waited too long, or that are too many. */
+  expire(now: UnixMs, mono: number): readonly Notification[] {
+    const excess = Math.max(0, this.#chains.size - MAX_WAITING)
+    const ended = [...this.#chains.values()].flatMap((chain, at) =>
+      chain.filter(({ expiresAt, inFlight }) => !inFlight && (expiresAt <= mono || at < excess)),
+    )
+    return ended.map((entry) => this.#end(entry, 'expired', now))
+  }
+
+  /** When `take` may next have a message (monotonic); `null` if nothing waits. */
+  dueAt(): number | null {
+    let soonest: number | null = null
+    for (const entry of this.#heads()) {
+      if (isReady(entry) && (soonest === null || entry.dueAt < soonest)) soonest = entry.dueAt
+    }
+    return soonest
+  }
+
+  /** Lets everything that waits for another attempt be sent at once. */
+  hurry(mono: number): void {
+    for (const entry of this.#heads()) {
+      if (entry.notification.attempts > 0) entry.dueAt = Math.min(entry.dueAt, mono)
+    }
+  }
+
+  #changedOpen(change: Change, now: UnixMs, mono: number): Notification[] {
+    const { subject } = change
+    const last = this.#chains.get(subject)?.at(-1)
+    // The channel cannot have received the last message: the new one replaces it.
+    const replaced = last !== undefined && !last.attempted && !last.inFlight ? last : null
+    const heard = replaced === null ? (this.#heard.get(subject) ?? null) : replaced.notification.before
+    const step = nextStep(heard, change, this.#settings().minState)
+    const type = step === null ? null : typeOf(step, change.kind)
+    if (replaced === null) return type === null ? [] : [this.#add(change, type, false, now, mono)]
+    if (type !== null && type === replaced.notification.type) {
+      const report = change.report(heard?.state ?? null)
+      replaced.notification = { ...replaced.notification, report, text: change.text }
+      replaced.stored = false
+      this.#heard.set(subject, { open: true, state: change.state })
+      return [replaced.notification]
+    }
+    // What no longer reaches `min_state` or is hushed by now was still to be told when it opened.
+    if (type === null && heard?.open !== true) return []
+    const superseded = this.#end(replaced, 'superseded', now)
+    this.#setHeard(subject, heard)
+    if (type === null) return [superseded]
+    const opened = this.#add(change, type, false, now, mono, replaced.openingId)
+    return [superseded, opened]
+  }
+
+  #changedClosed(change: Change, now: UnixMs, mono: number): Notification[] {
+    const { subject } = change
+    const pending = (this.#chains.get(subject) ?? []).filter(({ inFlight }) => !inFlight)
+    const [first] = pending
+    const heard = first === undefined ? (this.#heard.get(subject) ?? null) : first.notification.before
+    const missed = pending.some(({ notification }) => isOpening(notification.type))
+    const mayKnow = pending.some(({ attempted }) => attempted)
+    const tells = heard?.open === true || (missed && (mayKnow || !change.absorbed))
+    if (!tells && first === undefined) return []
+    const openingId = openingOf(pending)
+    const superseded = pending.map((entry) => this.#end(entry, 'superseded', now))
+    this.#setHeard(subject, heard)
+    if (!tells) return superseded
+    const closed = this.#add(change, typeOf('closed', change.kind), missed && heard?.open !== true, now, mono)
+    this.#chains.get(subject)?.forEach((entry) => {
+      if (entry.notification === closed) entry.openingId = openingId
+    })
+    return [...superseded, closed]
+  }
+
+  #add(
+    change: Change,
+    type: MessageType,
+    saysBoth: boolean,
+    now: UnixMs,
+    mono: number,
+    openingId: string | null = null,
+  ): Notification {
+    const { subject, open, state } = change
+    const before = this.#heard.get(subject) ?? null
+    const chain = this.#chains.get(subject) ?? []
+    const place =
+      openingId === null ? this.#placeIn(type, mono, chain.length === 0) : { messageId: openingId, dueAt: mono }
+    const { messageId, dueAt } = place
+    const notification: Notification = {
+      id: this.#newId(),
+      channel: this.#settings().channel,
+      subject,
+      type,
+      messageId,
+      createdAt: now,
+      state: 'waiting',
+      attempts: 0,
+      endedAt: null,
+      error: null,
+      before,
+      report: change.report(before?.state ?? null),
+      saysBoth,
+      text: change.text,
+    }
+    this.#chains.set(subject, [
+      ...chain,
+      {
+        notification,
+        // Under the id of an earlier opening it may be known already.
+        attempted: openingId !== null,
+        inFlight: false,
+        stored: false,
+        openingId: null,
+        dueAt,
+        expiresAt: mono + EXPIRES_AFTER_MS,
+      },
+    ])
+    this.#heard.set(subject, { open, state })
+    this.#toldAt.set(subject, mono)
+    return notification
+  }
+
+  #placeIn(type: MessageType, mono: number, isFirst: boolean): { messageId: string; dueAt: number } {
+    const { groupWaitMs } = this.#settings()
+    if (type !== 'incident.opened' || groupWaitMs === 0 || !isFirst) return { messageId: this.#newId(), dueAt: mono }
+    if (this.#group === null || mono >= this.#group.closesAt || this.#group.size >= MAX_GROUP) {
+      this.#group = { messageId: this.#newId(), closesAt: mono + groupWaitMs, size: 0 }
+    }
+    this.#group.size++
+    return { messageId: this.#group.messageId, dueAt: this.#group.closesAt }
+  }
+
+  /** An opening that failed, with its end already behind it, is said together with its end. */
+  #merge(subject: string, now: UnixMs): Notification[] {
+    const chain = this.#chains.get(subject) ?? []
+    const last = chain.at(-1)
+    if (last === undefined || chain.length < 2 || !isClosing(last.notification.type)) return []
+    const earlier = chain.slice(0, -1)
+    const missed = earlier.some(({ notification }) => isOpening(notification.type))
+    last.openingId = openingOf(earlier)
+    const superseded = earlier.map((entry) => this.#end(entry, 'superseded', now))
+    last.notification = { ...last.notification, saysBoth: missed }
+    last.stored = false
+    return [...superseded, last.notification]
+  }
+
+  #end(entry: Entry, state: Exclude<Notification['state'], 'waiting'>, now: UnixMs): Notification {
+    const { subject } = entry.notification
+    entry.notification = { ...entry.notification, state, endedAt: now }
+    const rest = (this.#chains.get(subject) ?? []).filter((other) => other !== entry)
+    if (rest.length > 0) this.#chains.set(subject, rest)
+    else {
+      this.#chains.delete(subject)
+      if (this.#heard.get(subject)?.open === false) this.#forget(subject)
+    }
+    return entry.notification
+  }
+
+  #setHeard(subject: string, heard: Heard | null): void {
+    if (heard === null) this.#forget(subject)
+    else this.#heard.set(subject, heard)
+  }
+
+  #forget(subject: string): void {
+    this.#heard.delete(subject)
+    this.#toldAt.delete(subject)
+  }
+
+  #heads(): Entry[] {
+    return [...this.#chains.values()].flatMap(([head]) => head ?? [])
+  }
+}
+
+/** The present state of a subject. */
+export interface Change {
+  readonly subject: string
+  readonly kind: 'incident' | 'heartline'
+  readonly open: boolean
+  readonly state: Verdict
+  /** A flapping incident changes silently while it is open. */
+  readonly flapping: boolean
+  /** A network-wide incident says it all: nothing is told that was not told before. */
+  readonly absorbed: boolean
+  /** Whether the channel is to hear of it now; it always hears that something ended of which it has heard. */
+  readonly wanted: boolean
+  readonly text: string
+  readonly report: (previous: Verdict | null) => Report | null
+}
+
+export type Outcome =
+  | { readonly result: 'sent' }
+  | { readonly result: 'rejected'; readonly error: string }
+  | { readonly result: 'retried'; readonly error: string; readonly delayMs: number }
+
+export interface OutboxSettings {
+  readonly channel: string
+  readonly minState: Verdict
+  /** 0: openings are sent at once, each in a message of its own. */
+  readonly groupWaitMs: number
+}
+
+/** Older messages are news to nobody. */
+export const EXPIRES_AFTER_MS = 24 * 3_600_000
+/** One message about more incidents than this is longer than any channel takes. */
+const MAX_GROUP = 1000
+/** Far more than any fleet has incidents; a bound for the memory. */
+const MAX_WAITING = 20_000
+
+/** What is to be told next, given what was heard; `null` for nothing. */
+export function nextStep(
+  heard: Heard | null,
+  { open, state, flapping, wanted }: Pick<Change, 'open' | 'state' | 'flapping' | 'wanted'>,
+  minState: Verdict,
+): 'opened' | 'worse' | 'better' | 'closed' | null {
+  if (!open) return heard?.open === true ? 'closed' : null
+  if (!wanted || severity(state) < severity(minState)) return null
+  if (heard?.open !== true) return 'opened'
+  if (flapping || heard.state === state) return null
+  return severity(state) > severity(heard.state) ? 'worse' : 'better'
+}
+
+interface Entry {
+  notification: Notification
+  /** Whether the channel may have received it. */
+  attempted: boolean
+  inFlight: boolean
+  stored: boolean
+  /** Message of the opening that this one replaced, if the channel may have received it. */
+  openingId: string | null
+  /** Monotonic. */
+  dueAt: number
+  readonly expiresAt: number
+}
+
+function isReady({ inFlight, stored }: Entry): boolean {
+  return !inFlight && stored
+}
+
+/** The opening among them that the channel may have received. */
+function openingOf(entries: readonly Entry[]): string | null {
+  const opening = entries.find(({ attempted, notification }) => attempted && isOpening(notification.type))
+  return opening?.notification.messageId ?? entries.find(({ openingId }) => openingId !== null)?.openingId ?? null
+}
+
+function isOpening(type: MessageType): boolean {
+  return type === 'incident.opened' || type === 'heartline.impaired'
+}
+
+function isClosing(type: MessageType): boolean {
+  return type === 'incident.closed' || type === 'heartline.recovered'
+}
+
+function typeOf(step: 'opened' | 'worse' | 'better' | 'closed', kind: Change['kind']): MessageType {
+  if (kind === 'heartline') return step === 'closed' ? 'heartline.recovered' : 'heartline.impaired'
+  return `incident.${step}`
+}

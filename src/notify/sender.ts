@@ -1,0 +1,130 @@
+import type { Clock, Timer } from '../clock.ts'
+import type { Delivered } from './http-delivery.ts'
+import type { Message, Notification, Result } from './notification.ts'
+import type { Outbox } from './outbox.ts'
+
+/**
+ * Sends what waits in one channel's outbox, one message at a time: at most `ratePerMinute`, with growing delays after
+ * failures. A channel that keeps failing is tried with one message at a time (circuit breaker), at least every minute.
+ */
+export interface Sender {
+  /** Call it when something new may be sent. */
+  wake(): void
+  readonly health: SenderHealth
+  /** Starts nothing more, and resolves when nothing is in flight: after some seconds, that is aborted. */
+  stop(): Promise<void>
+}
+
+export interface SenderHealth {
+  readonly failing: boolean
+  readonly lastError: string | null
+  readonly lastSentAt: number | null
+  readonly lastFailedAt: number | null
+}
+
+const FIRST_DELAY_MS = 1000
+/** With the timeout of an attempt, the next try comes within a minute of a recovery. */
+const MAX_DELAY_MS = 45_000
+const BREAKER_AFTER = 5
+const MINUTE_MS = 60_000
+const EXPIRE_EVERY_MS = 60_000
+const STOP_GRACE_MS = 2000
+
+export function createSender(deps: SenderDeps): Sender {
+  const { outbox, clock, random, onSettled } = deps
+  const stopping = new AbortController()
+  /** Monotonic starts of the latest attempts. */
+  let attempts: number[] = []
+  let failures = 0
+  let pausedUntil = 0
+  let timer: Timer | null = null
+  let running: Promise<void> | null = null
+  let stopped = false
+  let health: SenderHealth = { failing: false, lastError: null, lastSentAt: null, lastFailedAt: null }
+
+  function backoff(count: number): number {
+    return Math.min(MAX_DELAY_MS, FIRST_DELAY_MS * 2 ** Math.min(count - 1, 10)) * (0.5 + 0.5 * random())
+  }
+
+  /** When the next attempt may start, by the rate and the pause of the whole channel. */
+  function freeAt(): number {
+    const rate = deps.ratePerMinute()
+    const oldest = attempts.at(-rate)
+    return Math.max(pausedUntil, oldest === undefined ? 0 : oldest + MINUTE_MS)
+  }
+
+  function schedule(): void {
+    timer?.cancel()
+    timer = null
+    const dueAt = outbox.dueAt()
+    if (dueAt === null || stopped) return
+    const delayMs = Math.max(0, Math.max(dueAt, freeAt()) - clock.monotonic())
+    timer = clock.after(Math.min(delayMs, EXPIRE_EVERY_MS), wake)
+  }
+
+  function wake(): void {
+    if (running !== null || stopped) return
+    const mono = clock.monotonic()
+    const expired = outbox.expire(clock.now(), mono)
+    if (expired.length > 0) onSettled(expired, 'expired')
+    const message = mono < freeAt() ? null : outbox.take(clock.now(), mono)
+    if (message === null) return schedule()
+    timer?.cancel()
+    attempts = [...attempts, mono].slice(-deps.ratePerMinute())
+    running = send(message).finally(() => {
+      running = null
+      wake()
+    })
+  }
+
+  async function send(message: Message): Promise<void> {
+    const delivered = await deps.send(message, stopping.signal)
+    // The process ends: the notification is still waiting on disk.
+    if (stopping.signal.aborted && delivered.result === 'retried') return
+    const mono = clock.monotonic()
+    const now = clock.now()
+    if (delivered.result === 'retried') {
+      failures++
+      const delayMs = Math.max(backoff(Math.max(failures, message.attempts + 1)), delivered.retryAfterMs ?? 0)
+      if (failures >= BREAKER_AFTER || delivered.retryAfterMs !== null) pausedUntil = mono + delayMs
+      health = { ...health, failing: true, lastError: delivered.error, lastFailedAt: now }
+      onSettled(outbox.settle(message, { ...delivered, delayMs }, now, mono), 'retried')
+      return
+    }
+    pausedUntil = 0
+    if (failures >= BREAKER_AFTER) outbox.hurry(mono)
+    failures = 0
+    health =
+      delivered.result === 'sent'
+        ? { ...health, failing: false, lastError: null, lastSentAt: now }
+        : { ...health, failing: true, lastError: delivered.error, lastFailedAt: now }
+    onSettled(outbox.settle(message, delivered, now, mono), delivered.result)
+  }
+
+  return {
+    wake,
+    get health() {
+      return health
+    },
+    async stop() {
+      stopped = true
+      timer?.cancel()
+      const ended = new AbortController()
+      const grace = clock.sleep(STOP_GRACE_MS, ended.signal).then(() => stopping.abort())
+      await Promise.race([running, grace])
+      ended.abort()
+      await running
+    },
+  }
+}
+
+export interface SenderDeps {
+  readonly outbox: Pick<Outbox, 'take' | 'settle' | 'expire' | 'dueAt' | 'hurry'>
+  readonly send: (message: Message, signal: AbortSignal) => Promise<Delivered>
+  readonly ratePerMinute: () => number
+  readonly clock: Clock
+  /** From 0 to 1. */
+  readonly random: () => number
+  /** The notifications of an attempt, as they are now. */
+  readonly onSettled: (notifications: readonly Notification[], result: Result) => void
+}

@@ -1,0 +1,193 @@
+import type { IncidentCondition } from '../core/incident/incident.ts'
+import { humanDuration, type UnixMs } from '../core/time.ts'
+import type { Message, MessageType, Report } from './notification.ts'
+
+/** Puts a message into words, once for all channels, which only escape, lay out and cut it. */
+export function say(message: Message, publicUrl: string | null): Said {
+  const { id, type, subject, sentAt, createdAt, saysBoth } = message
+  const items = message.reports.map((report) => itemOf(report, type, saysBoth, publicUrl))
+  const [first] = items
+  const headline = first === undefined ? plain(message.text) : items.length === 1 ? first.headline : groupLine(items)
+  const late =
+    sentAt - createdAt >= LATE_MS ? ` (${lateWord(type)} ${clockTime(createdAt)}, sent ${clockTime(sentAt)})` : ''
+  return { id, type, subject, sentAt, severity: severityOf(type, message.reports), text: headline + late, items }
+}
+
+/** A message in words, without any markup. */
+export interface Said {
+  /** The same for every attempt. */
+  readonly id: string
+  readonly type: MessageType
+  /** Id of the first incident. */
+  readonly subject: string
+  readonly sentAt: UnixMs
+  readonly severity: 'critical' | 'warning' | 'ok' | 'info'
+  /** One line that names network and endpoint. */
+  readonly text: string
+  /** One for each incident; none for messages about Heartline itself. */
+  readonly items: readonly SaidItem[]
+}
+
+export interface SaidItem {
+  readonly report: Report
+  readonly headline: string
+  /** Conditions in their sentences, and what the other endpoints see. */
+  readonly details: readonly string[]
+  /** The incident's page; `null` without a public URL. */
+  readonly url: string | null
+  readonly runbookUrl: string | null
+}
+
+const LATE_MS = 120_000
+const MOST_NAMED = 10
+
+/** The page of `docs/runbooks/` for each condition. */
+const RUNBOOKS: Readonly<Record<IncidentCondition['code'], string>> = {
+  unreachable: 'HeartlineEndpointDown',
+  'bad-answer': 'HeartlineEndpointDown',
+  'wrong-network': 'HeartlineWrongNetwork',
+  unhealthy: 'HeartlineNodeUnhealthy',
+  lagging: 'HeartlineEndpointLagging',
+  stalled: 'HeartlineEndpointStalled',
+  forked: 'HeartlineEndpointForked',
+  'check-failing': 'HeartlineNodeCheckFailing',
+  'heartbeat-stale': 'HeartlineHeartbeatStale',
+  slow: 'HeartlineEndpointSlow',
+  'rate-limited': 'HeartlineEndpointSlow',
+  'clock-skewed': 'HeartlineClockSkew',
+  'no-evidence': 'HeartlineNodeUnhealthy',
+  halted: 'HeartlineChainHalted',
+}
+
+function itemOf(report: Report, type: MessageType, saysBoth: boolean, publicUrl: string | null): SaidItem {
+  const { id, conditions, cause } = report
+  const others = report.closedAt === null ? report.others : ''
+  const told = conditionsOf(report)
+  const code = told[0]?.code ?? conditions[0]?.code ?? 'unreachable'
+  const runbook = cause === 'forked' ? 'HeartlineNetworkForked' : RUNBOOKS[code]
+  return {
+    report,
+    headline: headlineOf(report, type, saysBoth),
+    details: [...told.map(({ code, message }) => `${code}: ${plain(message)}`), plain(others)].filter(Boolean),
+    url: publicUrl === null ? null : `${publicUrl}/incidents/${encodeURIComponent(id)}`,
+    runbookUrl: publicUrl === null ? null : `${publicUrl}/runbooks/${runbook}`,
+  }
+}
+
+/** The conditions that hold, or those that an incident had until it closed. */
+function conditionsOf({ conditions, closedAt }: Report): readonly IncidentCondition[] {
+  const open = conditions.filter(({ until }) => until === null)
+  return closedAt === null && open.length > 0 ? open : conditions
+}
+
+function headlineOf(report: Report, type: MessageType, saysBoth: boolean): string {
+  const { network, endpoint, state, previous, openedAt, closedAt, flapping, flaps } = report
+  const name = endpoint === null ? network : `${network}/${endpoint}`
+  const reason = plain(conditionsOf(report)[0]?.message ?? '')
+  const because = reason === '' ? '' : `: ${reason}`
+  const since = `since ${dateTime(openedAt)}`
+  const lasted = humanDuration(Math.max(0, (closedAt ?? openedAt) - openedAt))
+  const is = flapping ? `is flapping (failed ${flaps + 1} times), ${state}` : `is ${stateWord(report)}`
+  switch (type) {
+    case 'incident.opened':
+      return `${name} ${is} ${since}${because}`
+    case 'incident.worse':
+      return `${name} got worse, ${previous ?? 'up'} to ${state}, ${since}${because}`
+    case 'incident.better':
+      return `${name} improved, ${previous ?? 'down'} to ${state}, ${since}${because}`
+    case 'incident.repeated':
+      return `${name} is still ${stateWord(report)} ${since}${because}`
+    case 'incident.closed':
+      return saysBoth
+        ? `${name} was ${stateWord(report)} for ${lasted}, from ${dateTime(openedAt)} to ${dateTime(closedAt ?? openedAt)}, and has recovered${because}`
+        : `${name} has recovered after ${lasted} (was ${stateWord(report)}${because})`
+    case 'heartline.impaired':
+    case 'heartline.recovered':
+    case 'test':
+      return `${name} ${is}`
+  }
+}
+
+function stateWord({ cause, state }: Report): string {
+  switch (cause) {
+    case 'endpoint':
+      return state
+    case 'halted':
+    case 'forked':
+      return cause
+  }
+}
+
+function groupLine(items: readonly SaidItem[]): string {
+  const names = items.map(({ report: { network, endpoint } }) =>
+    endpoint === null ? network : `${network}/${endpoint}`,
+  )
+  const rest = names.length - MOST_NAMED
+  return `${items.length} incidents opened: ${names.slice(0, MOST_NAMED).join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`
+}
+
+function severityOf(type: MessageType, reports: readonly Report[]): Said['severity'] {
+  switch (type) {
+    case 'incident.closed':
+    case 'heartline.recovered':
+      return 'ok'
+    case 'test':
+      return 'info'
+    case 'heartline.impaired':
+      return 'critical'
+    case 'incident.opened':
+    case 'incident.worse':
+    case 'incident.better':
+    case 'incident.repeated':
+      return reports.some(({ state, endpoint }) => state === 'down' || endpoint === null) ? 'critical' : 'warning'
+  }
+}
+
+function lateWord(type: MessageType): string {
+  return type === 'incident.opened' ? 'opened' : type === 'incident.closed' ? 'closed' : 'from'
+}
+
+/** Control characters, line ends, and marks that hide or reorder text: what nodes say is one visible line. */
+const UNPRINTABLE = /[\p{Cc}\p{Zl}\p{Zp}\u00ad\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]+/gu
+
+/** One line of visible text, whatever a node sent. */
+export function plain(text: string): string {
+  return text.replace(UNPRINTABLE, ' ').trim()
+}
+
+/** At most `max` UTF-16 units, never half a character. */
+export function cut(text: string, max: number): string {
+  if (text.length <= max) return text
+  const end = max - 1
+  const code = text.charCodeAt(end - 1)
+  return `${text.slice(0, code >= 0xd800 && code < 0xdc00 ? end - 1 : end)}…`
+}
+
+/** The lines that fit into `max` characters, and how many items were left out. */
+export function cutLines(lines: readonly string[], max: number): string {
+  const kept: string[] = []
+  let length = 0
+  for (const [at, line] of lines.entries()) {
+    const rest = `… and ${lines.length - at} more`
+    if (length + line.length + 1 + rest.length > max) {
+      if (at === 0) return cut(line, max)
+      return [...kept, rest].join('\n')
+    }
+    kept.push(line)
+    length += line.length + 1
+  }
+  return kept.join('\n')
+}
+
+/** All lines of a message below its first one. */
+export function linesOf({ items }: Said): readonly string[] {
+  return items.flatMap(({ headline, details }) => (items.length === 1 ? details : [headline, ...details]))
+}
+
+export function dateTime(at: UnixMs): string {
+  return `${new Date(at).toISOString().slice(0, 19).replace('T', ' ')} UTC`
+}
+
+function clockTime(at: UnixMs): string {
+  return `${new Date(at).toISOString().slice(11, 16)} UTC`
+}

@@ -1,0 +1,259 @@
+import { Webhook } from 'standardwebhooks'
+import { describe, expect, test, vi } from 'vitest'
+import type { ChannelTarget } from '../../src/config/resolve-notify.ts'
+import { type HttpRequest, isMail } from '../../src/notify/channel.ts'
+import { channelOf } from '../../src/notify/channel-table.ts'
+import type { Message } from '../../src/notify/notification.ts'
+import { say } from '../../src/notify/wording.ts'
+import { Secret } from '../../src/secret.ts'
+import { START } from '../support/incident.ts'
+import { HOSTILE, messageOf, reportWith } from './support.ts'
+
+const SECRET = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'
+const URL = new Secret('https://service.example.org/key')
+
+const TARGETS: readonly ChannelTarget[] = [
+  { type: 'webhook', url: URL, secret: new Secret(SECRET) },
+  { type: 'alertmanager', urls: [URL, new Secret('https://second.example.org')] },
+  { type: 'slack', webhookUrl: URL },
+  { type: 'discord', webhookUrl: URL },
+  { type: 'teams', webhookUrl: URL },
+  { type: 'telegram', apiUrl: URL, botToken: new Secret('1:token'), chatId: new Secret('-100') },
+  { type: 'pagerduty', apiUrl: URL, routingKey: new Secret('routing') },
+  { type: 'opsgenie', apiUrl: URL, apiKey: new Secret('genie') },
+  { type: 'ntfy', url: URL, topic: new Secret('topic'), token: null },
+  { type: 'email', smtp: new Secret('smtp://mail.example.org'), from: 'h@example.org', to: ['ops@example.org'] },
+]
+
+function rendered(target: ChannelTarget, message: Message) {
+  const channel = channelOf({ name: 'c', minState: 'degraded', repeatMs: null, groupWaitMs: 0, target })
+  return channel.render(say(message, 'https://status.example.org'))
+}
+
+function requestsOf(target: ChannelTarget, message: Message): readonly HttpRequest[] {
+  const out = rendered(target, message)
+  if (isMail(out)) throw new Error('a mail')
+  return out
+}
+
+const bodyOf = (type: ChannelTarget['type'], message: Message): any => {
+  const target = TARGETS.find((one) => one.type === type)
+  return JSON.parse((target === undefined ? [] : requestsOf(target, message))[0]?.body ?? '')
+}
+
+const opened = messageOf([reportWith('connection refused')])
+const closed = messageOf([reportWith('connection refused', { closedAt: START + 90_000 })], { type: 'incident.closed' })
+
+describe('every channel', () => {
+  test.each(TARGETS)('names network and endpoint, and links to incident and runbook: $type', (target) => {
+    const out = rendered(target, opened)
+    const text = isMail(out) ? `${out.text}${out.html}` : out.map(({ body }) => body).join()
+
+    expect(text).toContain('avalanche/own-1')
+    expect(text).toContain('https://status.example.org/incidents/incident-1')
+    if (target.type !== 'webhook') expect(text).toContain('https://status.example.org/runbooks/HeartlineEndpointDown')
+  })
+
+  test.each(TARGETS)('turns hostile text of a node into one harmless line: $type', (target) => {
+    const out = rendered(target, messageOf([reportWith(HOSTILE)]))
+    const text = isMail(out) ? `${out.subject}\n${out.text}\n${out.html}` : out.map(({ body }) => body).join()
+
+    expect(text).not.toMatch(/[\u202a-\u202e\u200b\u0000\u001b]|\\u202e|\\u0000|\\u001b/)
+    expect(text).not.toContain('\\r')
+    if (isMail(out)) {
+      expect(out.subject).not.toMatch(/[\r\n]/)
+      expect(out.html).not.toContain('<script>')
+    }
+  })
+
+  test.each(TARGETS)('stays within the limits of its service, whatever a node sends: $type', (target) => {
+    const reports = Array.from({ length: 900 }, (_, at) => reportWith(`${'\\😀"<&'.repeat(400)}`, { id: `i-${at}` }))
+    const groups = channelOf({ name: 'c', minState: 'down', repeatMs: null, groupWaitMs: 0, target }).groups
+    const message = messageOf(groups ? reports : reports.slice(0, 1))
+    const out = rendered(target, message)
+    if (isMail(out)) {
+      expect(out.subject.length).toBeLessThanOrEqual(200)
+      return
+    }
+    const body = JSON.parse(out[0]?.body ?? '')
+    switch (target.type) {
+      case 'slack':
+        for (const { text } of body.blocks) expect(text.text.length).toBeLessThanOrEqual(3000)
+        expect(body.blocks.length).toBeLessThanOrEqual(50)
+        break
+      case 'discord':
+        expect(body.content.length).toBeLessThanOrEqual(2000)
+        expect(body.embeds[0].description.length).toBeLessThanOrEqual(4096)
+        break
+      case 'teams':
+        expect(Buffer.byteLength(out[0]?.body ?? '')).toBeLessThanOrEqual(28 * 1024)
+        break
+      case 'telegram':
+        expect(body.text.length).toBeLessThanOrEqual(4096)
+        break
+      case 'pagerduty':
+        expect(body.payload.summary.length).toBeLessThanOrEqual(1024)
+        expect(Buffer.byteLength(out[0]?.body ?? '')).toBeLessThanOrEqual(512 * 1024)
+        break
+      case 'opsgenie':
+        expect(body.message.length).toBeLessThanOrEqual(130)
+        expect(body.description.length).toBeLessThanOrEqual(15_000)
+        break
+      case 'ntfy':
+        expect(Buffer.byteLength(body.message)).toBeLessThanOrEqual(4096)
+        break
+      case 'webhook':
+      case 'alertmanager':
+      case 'email':
+        break
+    }
+  })
+})
+
+test('a webhook is signed so that the library of Standard Webhooks accepts it, and any change breaks it', () => {
+  vi.useFakeTimers({ now: opened.sentAt })
+  const [request] = requestsOf(TARGETS[0] as ChannelTarget, opened)
+  const headers = Object.fromEntries(
+    Object.entries(request?.headers ?? {}).map(([name, value]) => [name, value.reveal()]),
+  )
+  const verify = (body: string) => new Webhook(SECRET).verify(body, headers)
+
+  expect(verify(request?.body ?? '')).toMatchObject({
+    type: 'incident.opened',
+    timestamp: new Date(opened.sentAt).toISOString(),
+    data: {
+      incidents: [{ id: 'incident-1', network: 'avalanche', endpoint: 'own-1', state: 'down', closed_at: null }],
+    },
+  })
+  expect(() => verify(`${request?.body} `)).toThrow()
+  vi.useRealTimers()
+})
+
+test('without a public URL the links of a webhook are null', () => {
+  const channel = channelOf({
+    name: 'c',
+    minState: 'down',
+    repeatMs: null,
+    groupWaitMs: 0,
+    target: TARGETS[0] as ChannelTarget,
+  })
+  const out = channel.render(say(opened, null))
+
+  expect(isMail(out) ? null : JSON.parse(out[0]?.body ?? '').data.incidents[0]).toMatchObject({
+    url: null,
+    runbook_url: null,
+  })
+})
+
+test('Slack gets no markup of a node, and Discord nobody to mention', () => {
+  const message = messageOf([reportWith(HOSTILE)])
+  const slack = bodyOf('slack', message)
+  const discord = bodyOf('discord', message)
+
+  expect(slack.text).not.toMatch(/<[^>]*>/)
+  for (const { text } of slack.blocks.slice(0, 2)) expect(text.type).toBe('plain_text')
+  expect(discord.allowed_mentions).toEqual({ parse: [] })
+  expect(discord.content).not.toMatch(/(?<!\\)[*_~`|[\]<@]/)
+  expect(discord.content).not.toContain('://')
+})
+
+test('Telegram gets no parse mode, and nothing that it makes a link or a mention of', () => {
+  const { text, parse_mode: parseMode } = bodyOf('telegram', messageOf([reportWith(HOSTILE)]))
+
+  expect(parseMode).toBeUndefined()
+  expect(text.split('\nhttps://')[0]).not.toMatch(/@\w|:\/\/|(?:^|\s)\/\w/m)
+})
+
+test('Teams gets the text of a node in runs that have no Markdown', () => {
+  const [attachment] = bodyOf('teams', messageOf([reportWith(HOSTILE)])).attachments
+
+  expect(attachment.content.body.map(({ type }: { type: string }) => type)).toEqual(
+    attachment.content.body.map(() => 'RichTextBlock'),
+  )
+})
+
+test('PagerDuty and Opsgenie know one alert for each incident, and resolve it', () => {
+  expect(bodyOf('pagerduty', opened)).toMatchObject({ event_action: 'trigger', dedup_key: 'incident-1' })
+  expect(bodyOf('pagerduty', closed)).toEqual({
+    routing_key: 'routing',
+    event_action: 'resolve',
+    dedup_key: 'incident-1',
+  })
+  expect(bodyOf('opsgenie', opened)).toMatchObject({ alias: 'incident-1', priority: 'P1' })
+  expect(requestsOf(TARGETS[7] as ChannelTarget, closed)[0]?.path).toBe(
+    '/v2/alerts/incident-1/close?identifierType=alias',
+  )
+})
+
+test('every Alertmanager gets the alert of the state, and the end of the alert of the state before', () => {
+  const worse = messageOf([reportWith('500 blocks behind', { reached: ['degraded', 'down'], previous: 'degraded' })], {
+    type: 'incident.worse',
+  })
+  const requests = requestsOf(TARGETS[1] as ChannelTarget, worse)
+  const alerts = JSON.parse(requests[0]?.body ?? '')
+
+  expect(requests).toHaveLength(2)
+  expect(
+    alerts.map(({ labels, startsAt, endsAt }: { labels: object; startsAt: string; endsAt: string }) => ({
+      ...labels,
+      startsAt,
+      isOver: Date.parse(endsAt) <= worse.sentAt,
+    })),
+  ).toEqual(
+    [
+      { alertname: 'HeartlineEndpointDegraded', severity: 'warning', isOver: true },
+      { alertname: 'HeartlineEndpointDown', severity: 'critical', isOver: false },
+    ].map((alert) => ({ ...alert, network: 'avalanche', endpoint: 'own-1', startsAt: new Date(START).toISOString() })),
+  )
+})
+
+test('mails about one incident are one thread, each with an id of its own', () => {
+  const mail = (message: Message) => {
+    const out = rendered(TARGETS[9] as ChannelTarget, message)
+    return isMail(out) ? { id: out.messageId, references: out.references } : null
+  }
+
+  expect(mail(opened)).toEqual({ id: '<msg_1@example.org>', references: '<incident-1@example.org>' })
+  expect(mail({ ...closed, id: 'msg_2' })).toEqual({
+    id: '<msg_2@example.org>',
+    references: '<incident-1@example.org>',
+  })
+})
+
+describe('the line of text', () => {
+  const lineOf = (message: Message) => say(message, null).text
+
+  test.each([
+    ['opened', opened, 'avalanche/own-1 is down since 2026-01-01 00:00:00 UTC: connection refused'],
+    ['closed', closed, 'avalanche/own-1 has recovered after 90 s (was down: connection refused)'],
+    [
+      'both',
+      { ...closed, saysBoth: true },
+      'avalanche/own-1 was down for 90 s, from 2026-01-01 00:00:00 UTC to 2026-01-01 00:01:30 UTC, and has recovered: connection refused',
+    ],
+    [
+      'late',
+      { ...opened, sentAt: opened.createdAt + 3_600_000 },
+      'avalanche/own-1 is down since 2026-01-01 00:00:00 UTC: connection refused (opened 00:00 UTC, sent 01:00 UTC)',
+    ],
+    [
+      'a halted network',
+      messageOf([
+        reportWith('no new block on any of 3 endpoints', { endpoint: null, cause: 'halted', state: 'degraded' }),
+      ]),
+      'avalanche is halted since 2026-01-01 00:00:00 UTC: no new block on any of 3 endpoints',
+    ],
+    [
+      'flapping',
+      messageOf([reportWith('connection refused', { flapping: true, flaps: 2 })]),
+      'avalanche/own-1 is flapping (failed 3 times), down since 2026-01-01 00:00:00 UTC: connection refused',
+    ],
+    [
+      'a group',
+      messageOf([reportWith('x'), reportWith('x', { id: 'b', endpoint: 'own-2' })]),
+      '2 incidents opened: avalanche/own-1, avalanche/own-2',
+    ],
+  ])('%s', (_name, message, line) => {
+    expect(lineOf(message)).toBe(line)
+  })
+})

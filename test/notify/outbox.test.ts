@@ -1,0 +1,297 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import type { Verdict } from '../../src/core/verdict/condition.ts'
+import type { Message, Notification } from '../../src/notify/notification.ts'
+import { type Change, EXPIRES_AFTER_MS, nextStep, Outbox } from '../../src/notify/outbox.ts'
+
+const NOW = Date.UTC(2026, 0, 1)
+
+function changeOf(subject: string, over: Partial<Change> = {}): Change {
+  const fixed = { kind: 'incident', flapping: false, absorbed: false, wanted: true, text: '' } as const
+  return { ...fixed, subject, open: true, state: 'down', report: () => null, ...over }
+}
+
+function outboxOf({ groupWaitMs = 0, minState = 'degraded' as Verdict } = {}): Outbox {
+  let last = 0
+  return new Outbox({ settings: () => ({ channel: 'ops', minState, groupWaitMs }), newId: () => `id-${++last}` })
+}
+
+/** Passes a change, and lets it be sent. */
+function tell(outbox: Outbox, change: Change, mono = 0): readonly Notification[] {
+  const changed = outbox.changed(change, NOW, mono)
+  outbox.stored(new Set(changed.map(({ id }) => id)))
+  return changed
+}
+
+function send(outbox: Outbox, mono = 0): Message | null {
+  const message = outbox.take(NOW, mono)
+  if (message !== null) outbox.settle(message, { result: 'sent' }, NOW, mono)
+  return message
+}
+
+const failure = { result: 'retried', error: 'connection refused', delayMs: 1000 } as const
+const typesSent = (outbox: Outbox, mono = 0) => {
+  const types: string[] = []
+  for (let message = send(outbox, mono); message !== null; message = send(outbox, mono)) types.push(message.type)
+  return types
+}
+
+describe('an outbox', () => {
+  test('tells what opened, got worse, improved and closed, in order', () => {
+    const outbox = outboxOf()
+
+    tell(outbox, changeOf('a', { state: 'degraded' }))
+    const types = typesSent(outbox)
+    tell(outbox, changeOf('a', { state: 'down' }))
+    types.push(...typesSent(outbox))
+    tell(outbox, changeOf('a', { state: 'degraded' }))
+    types.push(...typesSent(outbox))
+    tell(outbox, changeOf('a', { open: false }))
+    types.push(...typesSent(outbox))
+
+    expect(types).toEqual(['incident.opened', 'incident.worse', 'incident.better', 'incident.closed'])
+  })
+
+  test('sends nothing before it is on disk', () => {
+    const outbox = outboxOf()
+    const [opened] = outbox.changed(changeOf('a'), NOW, 0)
+
+    expect(outbox.take(NOW, 0)).toBeNull()
+
+    outbox.stored(new Set([opened?.id ?? '']))
+    expect(outbox.take(NOW, 0)?.type).toBe('incident.opened')
+  })
+
+  test('says both in one message if an incident opened and closed while it waited', () => {
+    const outbox = outboxOf()
+    tell(outbox, changeOf('a'))
+    const first = outbox.take(NOW, 0)
+    if (first !== null) outbox.settle(first, failure, NOW, 0)
+
+    tell(outbox, changeOf('a', { open: false }))
+
+    expect(outbox.take(NOW, 0)).toMatchObject({ type: 'incident.closed', saysBoth: true })
+    expect(outbox.take(NOW, 5000)).toBeNull()
+  })
+
+  test('says both if the opening fails only after the incident has closed', () => {
+    const outbox = outboxOf()
+    tell(outbox, changeOf('a'))
+    const opening = outbox.take(NOW, 0)
+    tell(outbox, changeOf('a', { open: false }))
+    const inFlight = outbox.take(NOW, 0)
+
+    const changed = opening === null ? [] : outbox.settle(opening, failure, NOW, 0)
+    outbox.stored(new Set(changed.map(({ id }) => id)))
+
+    expect(inFlight).toBeNull()
+    expect(changed.map(({ type, state }) => [type, state])).toEqual([
+      ['incident.opened', 'superseded'],
+      ['incident.closed', 'waiting'],
+    ])
+    expect(send(outbox)).toMatchObject({ type: 'incident.closed', saysBoth: true })
+  })
+
+  test('makes one message of what opens within the group wait, and sends no other type with it', () => {
+    const outbox = outboxOf({ groupWaitMs: 10_000 })
+    for (const [at, subject] of ['a', 'b', 'c'].entries()) tell(outbox, changeOf(subject), at * 1000)
+    tell(outbox, changeOf('c', { open: false }), 5000)
+    tell(outbox, changeOf('d'), 10_500)
+
+    const early = outbox.take(NOW, 4000)
+    const closed = send(outbox, 5000)
+    const group = send(outbox, 10_000)
+    const rest = send(outbox, 20_500)
+
+    expect(early).toBeNull()
+    expect(closed).toMatchObject({ type: 'incident.closed', subject: 'c', saysBoth: true })
+    expect(group).toMatchObject({ type: 'incident.opened', subject: 'a' })
+    expect(rest).toMatchObject({ type: 'incident.opened', subject: 'd' })
+    expect(outbox.waiting()).toEqual([])
+  })
+
+  test('keeps one message id for every attempt, and another one for every message', () => {
+    const outbox = outboxOf()
+    tell(outbox, changeOf('a', { state: 'degraded' }))
+    const first = outbox.take(NOW, 0)
+    if (first !== null) outbox.settle(first, failure, NOW, 0)
+    tell(outbox, changeOf('a', { state: 'down' }))
+
+    const again = send(outbox, 1000)
+    const worse = send(outbox, 1000)
+
+    expect(again).toMatchObject({ id: first?.id, type: 'incident.opened' })
+    expect(worse).toMatchObject({ type: 'incident.worse' })
+    expect(worse?.id).not.toBe(first?.id)
+  })
+
+  test('says that an endpoint flaps when it opens, and then nothing until it closes', () => {
+    const outbox = outboxOf()
+    tell(outbox, changeOf('a', { flapping: true }))
+    tell(outbox, changeOf('a', { flapping: true, open: false }))
+    const both = typesSent(outbox)
+    tell(outbox, changeOf('a', { flapping: true }))
+    const again = typesSent(outbox)
+    tell(outbox, changeOf('a', { flapping: true, state: 'degraded' }))
+    const silent = typesSent(outbox)
+    tell(outbox, changeOf('a', { flapping: true, open: false }))
+
+    expect([both, again, silent, typesSent(outbox)]).toEqual([
+      ['incident.closed'],
+      ['incident.opened'],
+      [],
+      ['incident.closed'],
+    ])
+  })
+
+  test('tells below `min_state` nothing, and reaching it first as opened', () => {
+    const outbox = outboxOf({ minState: 'down' })
+    const types: string[][] = []
+    for (const over of [
+      { state: 'degraded' },
+      { state: 'down' },
+      { state: 'degraded' },
+      { state: 'down' },
+      { open: false },
+    ] as const) {
+      tell(outbox, changeOf('a', over))
+      types.push(typesSent(outbox))
+    }
+    tell(outbox, changeOf('b', { state: 'degraded' }))
+    tell(outbox, changeOf('b', { open: false, state: 'degraded' }))
+
+    expect(types).toEqual([[], ['incident.opened'], [], [], ['incident.closed']])
+    expect(typesSent(outbox)).toEqual([])
+  })
+
+  test('does not tell of an endpoint whose network halted before it was told, and closes what it has told', () => {
+    const outbox = outboxOf()
+    tell(outbox, changeOf('told'))
+    typesSent(outbox)
+    tell(outbox, changeOf('waiting'))
+
+    tell(outbox, changeOf('told', { open: false, absorbed: true }))
+    tell(outbox, changeOf('waiting', { open: false, absorbed: true }))
+
+    expect(outbox.take(NOW, 0)).toMatchObject({ type: 'incident.closed', subject: 'told' })
+    expect(outbox.take(NOW, 0)).toBeNull()
+  })
+
+  test('goes on after a rejected message', () => {
+    const outbox = outboxOf()
+    tell(outbox, changeOf('a'))
+    const opening = outbox.take(NOW, 0)
+    if (opening !== null) outbox.settle(opening, { result: 'rejected', error: 'answered HTTP 400' }, NOW, 0)
+
+    tell(outbox, changeOf('a', { open: false }))
+
+    expect(typesSent(outbox)).toEqual(['incident.closed'])
+  })
+
+  test('gives up after 24 hours, whatever the wall clock says', () => {
+    const outbox = outboxOf()
+    tell(outbox, changeOf('a'))
+
+    expect(outbox.expire(NOW + 10 * EXPIRES_AFTER_MS, EXPIRES_AFTER_MS - 1)).toEqual([])
+    expect(outbox.expire(NOW, EXPIRES_AFTER_MS)).toMatchObject([{ state: 'expired' }])
+  })
+
+  test('continues after a restart where the earlier run ended, under the same ids', () => {
+    const outbox = outboxOf()
+    const [opened] = tell(outbox, changeOf('a', { state: 'degraded' }))
+    const after = outboxOf()
+
+    after.restore(opened === undefined ? [] : [opened], NOW + 1000, 0)
+    tell(after, changeOf('a', { state: 'down' }))
+
+    expect(send(after)).toMatchObject({ id: opened?.messageId, type: 'incident.opened' })
+    expect(send(after)?.type).toBe('incident.worse')
+  })
+})
+
+test('nothing is told twice in a row, and every change that matters is', () => {
+  const verdict = fc.constantFrom<Verdict>('degraded', 'down')
+  const heard = fc.option(fc.record({ open: fc.boolean(), state: verdict }), { nil: null })
+  const state = fc.record({ open: fc.boolean(), state: verdict, flapping: fc.boolean(), wanted: fc.boolean() })
+  fc.assert(
+    fc.property(heard, state, verdict, (before, now, minState) => {
+      const step = nextStep(before, now, minState)
+      if (step === null) return
+      const after = { open: now.open, state: now.state }
+
+      expect(nextStep(after, now, minState)).toBeNull()
+      expect(step === 'opened').toBe(now.open && before?.open !== true)
+    }),
+  )
+})
+
+/** Random incidents, failures and restarts: what a receiver hears. */
+test('a receiver hears of each subject in order, and in the end how it stands, through failures and restarts', () => {
+  const step = fc.oneof(
+    { weight: 4, arbitrary: fc.record({ of: fc.nat(2), open: fc.boolean(), down: fc.boolean(), flaps: fc.boolean() }) },
+    { weight: 4, arbitrary: fc.constantFrom('sent', 'lost', 'failed', 'wait') },
+    { weight: 1, arbitrary: fc.constantFrom('restart') },
+  )
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 60 }), fc.constantFrom(0, 10_000), (steps, groupWaitMs) => {
+      const disk = new Map<string, Notification>()
+      const received: Message[] = []
+      const standing = new Map<string, { open: boolean; state: Verdict }>()
+      let ids = 0
+      let mono = 0
+      const create = () =>
+        new Outbox({
+          settings: () => ({ channel: 'ops', minState: 'degraded', groupWaitMs }),
+          newId: () => `id-${++ids}`,
+        })
+      let outbox = create()
+      const keep = (notifications: readonly Notification[]) => {
+        for (const notification of notifications) disk.set(notification.id, notification)
+        outbox.stored(new Set(notifications.map(({ id }) => id)))
+      }
+      const attempt = (how: 'sent' | 'lost' | 'failed') => {
+        const message = outbox.take(NOW + mono, mono)
+        if (message === null) return
+        // `lost`: it was received, but the answer was not.
+        if (how !== 'failed') received.push(message)
+        keep(outbox.settle(message, how === 'sent' ? { result: 'sent' } : failure, NOW + mono, mono))
+      }
+      for (const next of steps) {
+        mono += 1
+        if (next === 'wait') mono += 20_000
+        else if (next === 'restart') {
+          outbox = create()
+          outbox.restore([...disk.values()], NOW + mono, mono)
+        } else if (typeof next === 'string') attempt(next)
+        else {
+          const subject = `s${next.of}`
+          const before = standing.get(subject)
+          if (!next.open && before?.open !== true) continue
+          const state = next.open ? (next.down ? 'down' : 'degraded') : (before?.state ?? 'down')
+          standing.set(subject, { open: next.open, state })
+          const report = () => ({ id: subject, state }) as never
+          keep(outbox.changed(changeOf(subject, { open: next.open, state, report }), NOW + mono, mono))
+        }
+      }
+      for (let rest = 0; rest < 40; rest++) {
+        mono += 20_000
+        attempt('sent')
+      }
+
+      expect(outbox.waiting()).toEqual([])
+      const firsts = received.filter(({ id }, at) => received.findIndex((other) => other.id === id) === at)
+      for (const [subject, { open, state }] of standing) {
+        const heard = firsts.filter(({ reports }) => reports.some(({ id }) => id === subject))
+        let isOpen = false
+        for (const { type, saysBoth } of heard) {
+          if (type === 'incident.opened') expect(isOpen, 'opened while it was closed').toBe(false)
+          else if (!saysBoth) expect(isOpen, `${type} after opened`).toBe(true)
+          isOpen = type !== 'incident.closed'
+        }
+        if (heard.length > 0) expect(isOpen).toBe(open)
+        if (open) expect(heard.at(-1)?.reports.find(({ id }) => id === subject)?.state).toBe(state)
+      }
+    }),
+    { numRuns: 500 },
+  )
+})

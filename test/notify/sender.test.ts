@@ -1,0 +1,128 @@
+import { describe, expect, test } from 'vitest'
+import type { Delivered } from '../../src/notify/http-delivery.ts'
+import type { Message } from '../../src/notify/notification.ts'
+import { Outbox } from '../../src/notify/outbox.ts'
+import { createSender } from '../../src/notify/sender.ts'
+import { createFakeClock } from '../support/fake-clock.ts'
+
+const FAILED: Delivered = { result: 'retried', error: 'connection refused', retryAfterMs: null }
+
+/** A sender over a sink that answers as `answer` says. */
+function setUp({ answer, rate = 30 }: { answer: (message: Message, attempt: number) => Delivered; rate?: number }) {
+  const clock = createFakeClock()
+  const attempts: { readonly at: number; readonly message: Message }[] = []
+  const results: string[] = []
+  let ids = 0
+  const outbox = new Outbox({
+    settings: () => ({ channel: 'ops', minState: 'degraded', groupWaitMs: 0 }),
+    newId: () => `id-${++ids}`,
+  })
+  const sender = createSender({
+    outbox,
+    clock,
+    random: () => 1,
+    ratePerMinute: () => rate,
+    send: async (message) => {
+      attempts.push({ at: clock.monotonic() - 1000, message })
+      return answer(message, attempts.length)
+    },
+    onSettled: (_notifications, result) => results.push(result),
+  })
+  function tell(subject: string, open = true): void {
+    const fixed = { kind: 'incident', state: 'down', flapping: false, absorbed: false, wanted: true, text: '' } as const
+    const changed = outbox.changed({ ...fixed, subject, open, report: () => null }, clock.now(), clock.monotonic())
+    outbox.stored(new Set(changed.map(({ id }) => id)))
+    sender.wake()
+  }
+  return { clock, attempts, results, outbox, sender, tell }
+}
+
+describe('a sender', () => {
+  test('sends at once, and never more than the rate in any minute', async () => {
+    const { clock, attempts, tell } = setUp({ answer: () => ({ result: 'sent' }), rate: 5 })
+    for (let at = 0; at < 17; at++) tell(`i${at}`)
+
+    await clock.advance(240_000)
+
+    expect(attempts).toHaveLength(17)
+    expect(attempts[0]?.at).toBe(0)
+    for (const { at } of attempts) {
+      expect(attempts.filter((other) => other.at > at - 60_000 && other.at <= at).length).toBeLessThanOrEqual(5)
+    }
+  })
+
+  test('tries a dead sink at least every minute, and after an hour sends what matters within a minute', async () => {
+    const { clock, attempts, tell } = setUp({
+      answer: () => (clock.monotonic() - 1000 < 3_600_000 ? FAILED : { result: 'sent' }),
+    })
+    tell('closed')
+    tell('open')
+    await clock.advance(600_000)
+    tell('closed', false)
+
+    await clock.advance(3_060_000)
+
+    const times = attempts.map(({ at }) => at)
+    const gaps = times.slice(1).map((at, index) => at - (times[index] ?? 0))
+    expect(Math.max(...gaps)).toBeLessThanOrEqual(60_000)
+    const late = attempts.filter(({ at }) => at >= 3_600_000).map(({ message }) => message)
+    expect(late.map(({ type, subject, saysBoth }) => [type, subject, saysBoth]).sort()).toEqual([
+      ['incident.closed', 'closed', true],
+      ['incident.opened', 'open', false],
+    ])
+    expect(attempts.length).toBeLessThan(120)
+  })
+
+  test('waits as long as Retry-After says, with every message', async () => {
+    const { clock, attempts, tell } = setUp({
+      answer: (_message, attempt) =>
+        attempt === 1 ? { result: 'retried', error: 'answered HTTP 429', retryAfterMs: 90_000 } : { result: 'sent' },
+    })
+    tell('a')
+    await clock.advance(10)
+    tell('b')
+
+    await clock.advance(200_000)
+
+    expect(attempts.map(({ at }) => at)).toEqual([0, 90_000, 90_000])
+  })
+
+  test('goes on past a message that its receiver cannot take, which ends after a day', async () => {
+    const { clock, attempts, results, outbox, tell } = setUp({
+      answer: ({ subject }) => (subject === 'poison' ? FAILED : { result: 'sent' }),
+    })
+    tell('poison')
+    for (let hour = 0; hour < 25; hour++) {
+      tell(`i${hour}`)
+      await clock.advance(3_600_000)
+    }
+
+    expect(attempts.filter(({ message }) => message.subject !== 'poison')).toHaveLength(25)
+    expect(results.filter((result) => result === 'expired')).toHaveLength(1)
+    expect(outbox.waiting()).toEqual([])
+  })
+
+  test('does not retry what is rejected', async () => {
+    const { clock, attempts, results, sender, tell } = setUp({
+      answer: () => ({ result: 'rejected', error: 'answered HTTP 400: invalid_payload' }),
+    })
+    tell('a')
+
+    await clock.advance(600_000)
+
+    expect(attempts).toHaveLength(1)
+    expect(results).toEqual(['rejected'])
+    expect(sender.health).toMatchObject({ failing: true, lastError: 'answered HTTP 400: invalid_payload' })
+  })
+
+  test('starts nothing after it was stopped', async () => {
+    const { clock, attempts, sender, tell } = setUp({ answer: () => FAILED })
+    tell('a')
+    await clock.advance(10)
+
+    await sender.stop()
+    await clock.advance(600_000)
+
+    expect(attempts).toHaveLength(1)
+  })
+})
