@@ -16,6 +16,16 @@ const ENV = {
   PROVIDER_KEY: 'abc',
   WALLET_ENDPOINT_ID: 'abcdefghijklmnop',
   OPERATIONS_ENDPOINT_ID: 'ponmlkjihgfedcba',
+  PD_KEY: 'pd',
+  SLACK_KEY: 'slack',
+  SMTP_PASSWORD: 'smtp',
+  HOOK_KEY: 'hook',
+  HOOK_SECRET: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
+  BOT_TOKEN: '1:bot',
+  NTFY_TOPIC: 'topic',
+  NTFY_TOKEN: 'token',
+  OPSGENIE_KEY: 'genie',
+  PING_KEY: 'ping',
 }
 
 interface Schema {
