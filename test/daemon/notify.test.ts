@@ -1,0 +1,204 @@
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { systemClock } from '../../src/clock.ts'
+import { createChain, type SimulatedChain } from '../../src/simulator/chain.ts'
+import { type SimulatedNode, startSimulatedNode } from '../../src/simulator/node.ts'
+import {
+  type RunningDaemon,
+  removeFolder,
+  runHeartline,
+  startDaemon,
+  temporaryFolder,
+  until,
+} from '../support/daemon.ts'
+
+interface Told {
+  readonly id: string
+  readonly type: string
+  readonly incidents: readonly string[]
+}
+
+/** A receiver of webhooks that keeps everything, and answers as it is told. */
+interface Sink {
+  readonly url: string
+  readonly told: Told[]
+  answer: 'ok' | 'fail' | 'lose' | 'hang'
+}
+
+const HOSTS = { a: '127.0.0.2', b: '127.0.0.3', c: '127.0.0.4' } as const
+type Name = keyof typeof HOSTS
+
+let folder = ''
+let chain: SimulatedChain
+let nodes: Record<Name, SimulatedNode>
+const servers: Server[] = []
+let daemon: RunningDaemon | null = null
+
+const start = (name: Name, port = 0): Promise<SimulatedNode> =>
+  startSimulatedNode({ clock: systemClock, chain, kind: { family: 'ethereum' }, name, host: HOSTS[name], port })
+
+async function startSink(): Promise<Sink> {
+  const told: Told[] = []
+  const server = createServer((request, response) => {
+    let body = ''
+    request.on('data', (chunk: Buffer) => {
+      body += chunk.toString()
+    })
+    request.on('end', () => {
+      if (sink.answer === 'hang') return
+      if (sink.answer === 'fail') return response.writeHead(500).end()
+      const { type, data } = JSON.parse(body) as { type: string; data: { incidents: { id: string }[] } }
+      told.push({ id: String(request.headers['webhook-id']), type, incidents: data.incidents.map(({ id }) => id) })
+      // It has the message, and Heartline does not know.
+      if (sink.answer === 'lose') return response.writeHead(500).end()
+      return response.end()
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  servers.push(server)
+  const sink: Sink = { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`, told, answer: 'ok' }
+  return sink
+}
+
+beforeEach(async () => {
+  folder = temporaryFolder()
+  chain = createChain({ clock: systemClock, seed: 'notify', blockTimeMs: 1000 })
+  nodes = { a: await start('a'), b: await start('b'), c: await start('c') }
+})
+afterEach(async () => {
+  await daemon?.stop('SIGKILL')
+  daemon = null
+  for (const server of servers.splice(0)) {
+    server.closeAllConnections()
+    server.close()
+  }
+  await Promise.all(Object.values(nodes).map((node) => node.stop()))
+  removeFolder(folder)
+})
+
+async function serve(notify: object): Promise<RunningDaemon> {
+  const endpoints = Object.values(nodes).map(({ name, url }) => ({ name, url }))
+  daemon = await startDaemon(
+    {
+      poll: { interval: '400ms', timeout: '300ms' },
+      networks: [{ name: 'net', family: 'ethereum', block_time: '1s', endpoints }],
+      notify: { group_wait: '500ms', rate: 10_000, ...notify },
+    },
+    { folder },
+  )
+  return daemon
+}
+
+const hook = (name: string, url: string) => ({ name, type: 'webhook', url })
+
+test('a channel that hangs keeps no other channel and no poll waiting', async () => {
+  const [hanging, good] = [await startSink(), await startSink()]
+  hanging.answer = 'hang'
+  const running = await serve({ channels: [hook('hanging', hanging.url), hook('good', good.url)] })
+
+  await nodes.a.stop()
+  await until(() => good.told.some(({ type }) => type === 'incident.opened'), 'the other channel hears of it')
+  nodes.a = await start('a', Number(new URL(nodes.a.url).port))
+  await until(() => good.told.some(({ type }) => type === 'incident.closed'), 'and of its end')
+
+  expect((await running.endpoint('net', 'a')).state).toBe('up')
+  const { incidents } = JSON.parse((await running.get('/api/v1/incidents')).text) as {
+    incidents: { notifications: { channel: string; type: string; result: string | null }[] }[]
+  }
+  expect(incidents[0]?.notifications.filter(({ channel }) => channel === 'good')).toMatchObject([
+    { type: 'incident.opened', result: 'sent' },
+    { type: 'incident.closed', result: 'sent' },
+  ])
+})
+
+test('killed again and again while messages go out, it loses none, keeps their order, and repeats only under the same key', async () => {
+  const sink = await startSink()
+  const channels = [hook('hook', sink.url)]
+  await serve({ channels })
+
+  for (let round = 0; round < 8; round++) {
+    sink.answer = round % 3 === 0 ? 'lose' : round % 3 === 1 ? 'fail' : 'ok'
+    const name: Name = round % 2 === 0 ? 'a' : 'b'
+    const port = Number(new URL(nodes[name].url).port)
+    await nodes[name].stop()
+    await systemClock.sleep(900 + 150 * round)
+    await daemon?.stop('SIGKILL')
+    nodes[name] = await start(name, port)
+    await serve({ channels })
+    await systemClock.sleep(600)
+    await daemon?.stop('SIGKILL')
+    await serve({ channels })
+  }
+  sink.answer = 'ok'
+  const all = async () =>
+    (
+      JSON.parse((await daemon?.get('/api/v1/incidents?limit=200'))?.text ?? '') as {
+        incidents: { id: string; closed_at: string | null; notifications: { result: string | null }[] }[]
+      }
+    ).incidents
+  await until(
+    async () =>
+      (await all()).every(
+        ({ closed_at: closedAt, notifications }) =>
+          closedAt !== null && notifications.every(({ result }) => result === 'sent'),
+      ),
+    'everything is closed and sent',
+    90_000,
+  )
+
+  const incidents = await all()
+  expect(incidents.length).toBeGreaterThan(0)
+  const first = sink.told.filter(({ id }, at) => sink.told.findIndex((other) => other.id === id) === at)
+  for (const { id } of incidents) {
+    const types = first.filter((told) => told.incidents.includes(id)).map(({ type }) => type)
+    // Opened may be said together with closed. A flapping incident may open again.
+    expect(types.at(-1), `${id}: ${types.join(', ')}`).toBe('incident.closed')
+    const changes = types.filter((type) => type === 'incident.opened' || type === 'incident.closed')
+    for (const [at, type] of changes.entries()) {
+      if (at > 0 && type === 'incident.opened') expect(changes[at - 1]).toBe('incident.closed')
+    }
+  }
+}, 240_000)
+
+test('the heartbeat stops when no node can be reached, and every channel hears that Heartline is impaired', async () => {
+  const sink = await startSink()
+  let beats = 0
+  const beat = createServer((_request, response) => {
+    beats++
+    response.end()
+  })
+  await new Promise<void>((resolve) => beat.listen(0, '127.0.0.1', resolve))
+  servers.push(beat)
+  const url = `http://127.0.0.1:${(beat.address() as AddressInfo).port}`
+  await serve({
+    channels: [hook('hook', sink.url)],
+    routes: [{ networks: ['net'], channels: [] }],
+    heartbeat: { url, every: '1s' },
+  })
+  await until(() => beats > 1, 'the heartbeat beats')
+
+  await Promise.all(Object.values(nodes).map((node) => node.stop()))
+  await until(() => sink.told.some(({ type }) => type === 'heartline.impaired'), 'the impairment is told')
+  const before = beats
+  await systemClock.sleep(3000)
+
+  expect(beats).toBe(before)
+  expect(sink.told.map(({ type }) => type)).toEqual(['heartline.impaired'])
+})
+
+test('`notify test` sends through the chosen channels, and its status says whether all were sent', async () => {
+  const [good, bad] = [await startSink(), await startSink()]
+  bad.answer = 'fail'
+  await serve({ channels: [hook('good', good.url), hook('bad', bad.url)] })
+  const file = `${folder}/heartline.yaml`
+
+  const one = await runHeartline(['notify', 'test', 'good', '-c', file])
+  const both = await runHeartline(['notify', 'test', '-c', file])
+  const unknown = await runHeartline(['notify', 'test', 'pager', '-c', file])
+
+  expect([one.status, one.out]).toEqual([0, 'good: sent\n'])
+  expect([both.status, both.out]).toEqual([1, 'good: sent\nbad: failed: answered HTTP 500\n'])
+  expect(unknown.status).toBe(64)
+  expect(good.told.map(({ type }) => type)).toEqual(['test', 'test'])
+})
