@@ -198,7 +198,7 @@ describe('an outbox', () => {
 
   test('continues after a restart where the earlier run ended, under the same ids', () => {
     const outbox = outboxOf()
-    const [opened] = tell(outbox, changeOf('a', { state: 'degraded' }))
+    const [opened] = tell(outbox, changeOf('a', { state: 'degraded', report: () => ({ state: 'degraded' }) as never }))
     const after = outboxOf()
 
     after.restore(opened === undefined ? [] : [opened], NOW + 1000, 0)
