@@ -55,28 +55,18 @@ export async function startDaemon({ config, log, clock: realClock = systemClock 
     },
   })
   const base = { clock, log, board, incidents, observer, journal, store }
+  const reports = { observer: () => ownState(observer, store, clock), gateway: () => gateway?.report() ?? null }
   const metrics = createMetrics({
     ...base,
     version,
     sparse: config.metrics.sparse,
     storeStatus: () => store.status(),
     scheduler: () => monitor.scheduler,
-    observer: () => ownState(observer, store, clock),
-    gateway: () => gateway?.report() ?? null,
+    ...reports,
     notifier: () => notifier.status(),
   })
-  const minutes = createMinuteStats({
-    clock,
-    queueRows: () => store.status().queueRows,
-    residentBytes,
-    requests: () => metrics.requests(),
-  })
-  const notifier = createNotifier({
-    ...base,
-    random,
-    impaired: () => lastingTrouble(observer, store, clock),
-    works: () => scheduler.firstRoundDone && lastingTrouble(observer, store, clock).length === 0,
-  })
+  const minutes = minutesOf(base, metrics)
+  const notifier = notifierOf(base, () => monitor.scheduler.firstRoundDone)
   const parts = { ...base, metrics, minutes }
   const monitor = createMonitor({
     ...parts,
@@ -94,10 +84,9 @@ export async function startDaemon({ config, log, clock: realClock = systemClock 
     options: { ...config.server, ...listenerOf(config.server, caps.page) },
     ready: () => scheduler.firstRoundDone && !isStopping,
     stopping: () => isStopping,
-    observer: () => ownState(observer, store, clock),
+    ...reports,
     recorder: minutes,
     inspect: createInspector({ board, scheduler, prober, clock }),
-    gateway: () => gateway?.report() ?? null,
     notifier,
   })
   let gateway: GatewayService | null = null
@@ -149,10 +138,8 @@ export async function startDaemon({ config, log, clock: realClock = systemClock 
   notifier.start()
   const samples = repeat(clock, SAMPLE_EVERY_MS, () => sampleSelf(parts))
   // Not awaited: calendar jobs and availability must not delay the first polls.
-  const housekept = housekeeping
-    .start()
-    .catch((error: unknown) => log.warn({ error: String(error) }, 'calendar jobs could not be started'))
-    .then(availability.start)
+  const failed = (error: unknown) => log.warn({ error: String(error) }, 'calendar jobs could not be started')
+  const housekept = housekeeping.start().catch(failed).then(availability.start)
 
   return {
     url,
@@ -336,6 +323,19 @@ function lastingTrouble(observer: Observer, store: Store, clock: Clock): readonl
 function ownState(observer: Observer, store: Store, clock: Clock) {
   const reasons = [...observer.reasons(clock.monotonic()), ...storeTrouble(store)]
   return { impaired: reasons.length > 0, reasons }
+}
+
+function minutesOf({ clock, store }: Pick<Parts, 'clock' | 'store'>, metrics: Metrics): MinuteStats {
+  const queueRows = () => store.status().queueRows
+  return createMinuteStats({ clock, queueRows, residentBytes, requests: () => metrics.requests() })
+}
+
+function notifierOf(
+  base: Pick<Parts, 'clock' | 'log' | 'board' | 'incidents' | 'observer' | 'store'>,
+  isRoundDone: () => boolean,
+): Notifier {
+  const impaired = () => lastingTrouble(base.observer, base.store, base.clock)
+  return createNotifier({ ...base, random, impaired, works: () => isRoundDone() && impaired().length === 0 })
 }
 
 /** From 0 to 1. */
