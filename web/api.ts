@@ -19,6 +19,7 @@ export const api: Sources = {
   postMortem: (id) => get(`/api/v1/incidents/${encodeURIComponent(id)}.txt`, {}, (answer) => answer.text()),
   gateway: () => get('/api/v1/gateway'),
   observer: () => get('/api/v1/observer'),
+  notifications: () => get('/api/v1/notifications'),
   strips: () => get('/api/v1/strips'),
 }
 

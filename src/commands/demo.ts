@@ -1,4 +1,7 @@
+import { randomBytes } from 'node:crypto'
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { systemClock } from '../clock.ts'
@@ -31,6 +34,7 @@ export async function demo(
 ): Promise<number> {
   const folder = mkdtempSync(join(tmpdir(), 'heartline-demo-'))
   const nodes = await startDemoNodes({ clock: systemClock })
+  const receiver = await startReceiver()
   try {
     const [own, background] = [freshEndpointId(), freshEndpointId()]
     const start = async (page: number, gateway: number): Promise<Daemon | null> => {
@@ -39,6 +43,9 @@ export async function demo(
         announcements: [{ text: 'This is a demo: the nodes, their faults and their history are simulated.' }],
         server: { listen: `127.0.0.1:${page}` },
         store: { path: join(folder, 'demo.db') },
+        notify: {
+          channels: [{ name: 'demo', type: 'webhook', url: receiver.url, secret: DEMO_SECRET, group_wait: '2s' }],
+        },
         gateway: {
           enabled: true,
           listen: `127.0.0.1:${gateway}`,
@@ -79,8 +86,28 @@ export async function demo(
     await daemon.stop()
     return EXIT.ok
   } finally {
+    receiver.close()
     await nodes.stop()
     rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+/** Signs messages to this process itself. */
+const DEMO_SECRET = `whsec_${randomBytes(32).toString('base64')}`
+
+/** Accepts every message, so that the page shows how notifications go out. */
+async function startReceiver(): Promise<{ readonly url: string; close(): void }> {
+  const server = createServer((request, response) => {
+    request.resume().on('end', () => response.writeHead(204).end())
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  return {
+    url: `http://127.0.0.1:${port}/`,
+    close() {
+      server.closeAllConnections()
+      server.close()
+    },
   }
 }
 

@@ -4,7 +4,7 @@ import { historyOf, pollsOf } from './endpoint-routes.ts'
 import { gatewayView, routingView } from './gateway-routes.ts'
 import { type IncidentSource, readCursor, writeCursor } from './incident-source.ts'
 import { incidentSummary, incidentView } from './incident-views.ts'
-import { withNotifications } from './notification-routes.ts'
+import { notificationsView, withNotifications } from './notification-routes.ts'
 import { ownHealthView } from './observer-route.ts'
 import type { PostMortemWriter } from './post-mortem-writer.ts'
 import type { RouteDeps } from './route.ts'
@@ -101,6 +101,7 @@ export function pageSources(deps: PageSourcesDeps, audience: Audience): Sources 
 
     gateway: async () => (isPrivate ? here(gatewayView(deps)) : LOCKED),
     observer: async () => (isPrivate ? here(ownHealthView(deps)) : LOCKED),
+    notifications: async () => (isPrivate ? here(await notificationsView(deps)) : LOCKED),
 
     // A page does not wait for a day of history: the browser requests it later unless it is ready.
     strips: async () => here(strips.latest(audience)),

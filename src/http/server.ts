@@ -24,6 +24,7 @@ import { registerProbe } from './probe-route.ts'
 import { parameterErrors, problemBody, sendBadQuery, sendProblem } from './problem.ts'
 import { registerPrometheus } from './prometheus-routes.ts'
 import type { App, RouteDeps } from './route.ts'
+import { registerRunbooks } from './runbook-routes.ts'
 import { createStatusWriter } from './status-document.ts'
 import { registerStatus } from './status-routes.ts'
 import { createStripSource, registerStrips } from './strips.ts'
@@ -87,6 +88,7 @@ export function createHttpServer({ options, ...deps }: HttpServerDeps): HttpServ
     registerEvents(routes, { events, metrics, connections, hasToken })
     registerProbe(routes, deps)
     registerPrometheus(routes, deps)
+    registerRunbooks(routes)
     registerOpenApi(routes)
   })
 

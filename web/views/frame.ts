@@ -37,6 +37,7 @@ const PLACES = [
   { view: 'overview', href: '/' },
   { view: 'incidents', href: '/incidents' },
   { view: 'gateway', href: '/gateway' },
+  { view: 'notifications', href: '/notifications' },
   { view: 'observer', href: '/observer' },
 ] as const satisfies readonly { view: ViewName; href: string }[]
 

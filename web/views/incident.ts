@@ -5,6 +5,7 @@ import { duration, moment, unbroken } from './format.ts'
 import { incidentChanges } from './incident-changes.ts'
 import { type IncidentData, incidentCharts, loadIncident, MAX_CHARTED } from './incident-charts.ts'
 import { incidentConditions } from './incident-conditions.ts'
+import { incidentNotifications } from './incident-notifications.ts'
 import { guard, html, nothing, type TemplateResult } from './lit.ts'
 import { mark } from './mark.ts'
 import { endpointPath, incidentPath, networkPath, type Route } from './route.ts'
@@ -78,6 +79,7 @@ function draw(model: Model<IncidentData>): TemplateResult {
         <h2 id="changes">${INCIDENT_WORDS.changes}</h2>
         ${incidentChanges(data.incident, zone)}
       </section>
+      ${incidentNotifications(data.incident.notifications ?? [], zone)}
       ${endpoint === null ? whole(model, incident) : nothing}
       ${
         data.text === null

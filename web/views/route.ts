@@ -7,6 +7,7 @@ export const PATHS = {
   incident: '/incidents/:id',
   observer: '/observer',
   gateway: '/gateway',
+  notifications: '/notifications',
 } as const
 
 export type ViewName = keyof typeof PATHS

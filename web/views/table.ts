@@ -10,4 +10,5 @@ export const LOADERS: Readonly<Record<ViewName, () => Promise<{ readonly view: V
   incident: () => import('./incident.ts'),
   observer: () => import('./observer.ts'),
   gateway: () => import('./gateway.ts'),
+  notifications: () => import('./notifications.ts'),
 }

@@ -2,6 +2,7 @@ import type { BlocksView } from '../../src/http/wire-blocks.ts'
 import type { GatewayView, RoutingView } from '../../src/http/wire-gateway.ts'
 import type { HistoryView, PollsView, RulesView, StripsView } from '../../src/http/wire-history.ts'
 import type { IncidentListView, IncidentSummaryView, IncidentView } from '../../src/http/wire-incidents.ts'
+import type { NotificationsView } from '../../src/http/wire-notifications.ts'
 import type { OwnHealthView } from '../../src/http/wire-own-health.ts'
 import type { EndpointView, NetworkView, StatusView } from '../../src/http/wire-status.ts'
 import type { ChartGroup } from './chart-group.ts'
@@ -108,6 +109,7 @@ export interface Sources {
   postMortem(id: string): Promise<Answer<string>>
   gateway(): Promise<Answer<GatewayView>>
   observer(): Promise<Answer<OwnHealthView>>
+  notifications(): Promise<Answer<NotificationsView>>
   /** The last 24 hours of every endpoint; `null` until they are computed. */
   strips(): Promise<Answer<StripsView | null>>
 }

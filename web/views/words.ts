@@ -25,7 +25,13 @@ export const WORDS = {
     day: 'Last 24 hours',
     available: '30 days',
   },
-  places: { overview: 'Overview', incidents: 'Incidents', gateway: 'Gateway', observer: 'Observer' },
+  places: {
+    overview: 'Overview',
+    incidents: 'Incidents',
+    gateway: 'Gateway',
+    notifications: 'Notifications',
+    observer: 'Observer',
+  },
   pages: 'Pages',
   skip: 'Skip to content',
   themes: { auto: 'Theme: system', light: 'Theme: light', dark: 'Theme: dark' } satisfies Record<

@@ -1,0 +1,136 @@
+import type { ChannelView, DeliveryView, NotificationsView } from '../../src/http/wire-notifications.ts'
+import { count, moment, type Zone } from './format.ts'
+import { html, nothing, type TemplateResult } from './lit.ts'
+import { mark } from './mark.ts'
+import { incidentPath } from './route.ts'
+import { defineView, type Model } from './view.ts'
+import { NOTIFICATION_WORDS } from './words-notifications.ts'
+
+/** Channels with their health, what waits, and the latest messages. */
+export const view = defineView<NotificationsView>({
+  title: () => `${NOTIFICATION_WORDS.title} · Heartline`,
+  load: (sources) => sources.notifications(),
+  draw: (model) => (model.data.channels.length === 0 && model.data.heartbeat === null ? off() : draw(model)),
+  refreshMs: 5000,
+  hasStyle: false,
+})
+
+function off(): TemplateResult {
+  return html`
+    <header class="subject"><h1 tabindex="-1">${NOTIFICATION_WORDS.title}</h1><p>${NOTIFICATION_WORDS.off}</p></header>
+    <section class="card off">
+      <p>${NOTIFICATION_WORDS.offMeaning}</p>
+      <pre tabindex="0" role="region" aria-label=${NOTIFICATION_WORDS.off}>${NOTIFICATION_WORDS.offExample}</pre>
+      <p>${NOTIFICATION_WORDS.offAfter}</p>
+    </section>
+  `
+}
+
+function draw({ data, settings: { zone } }: Model<NotificationsView>): TemplateResult {
+  const { channels, deliveries, queue, oldest_seconds: oldest } = data
+  return html`
+    <header class="subject">
+      <h1 tabindex="-1">${NOTIFICATION_WORDS.title}</h1>
+      <p>${NOTIFICATION_WORDS.queue(queue, oldest)}</p>
+      ${heartbeat(data, zone)}
+    </header>
+    <div class="sheet">
+      <section class="card wide" aria-labelledby="channels">
+        <h2 id="channels">${NOTIFICATION_WORDS.channels}</h2>
+        ${channelTable(channels, zone)}
+      </section>
+      <section class="card wide" aria-labelledby="deliveries">
+        <h2 id="deliveries">${NOTIFICATION_WORDS.deliveries}</h2>
+        ${deliveries.length === 0 ? html`<p class="quiet">${NOTIFICATION_WORDS.none}</p>` : deliveryTable(deliveries, zone)}
+      </section>
+    </div>
+  `
+}
+
+function heartbeat({ heartbeat: of }: NotificationsView, zone: Zone): TemplateResult | typeof nothing {
+  if (of === null) return nothing
+  const { last_sent_at: at, last_error: error } = of
+  const last =
+    at === null ? NOTIFICATION_WORDS.heartbeatNever : html`${NOTIFICATION_WORDS.heartbeatAt} ${time(at, zone)}`
+  return html`<p class="quiet">${NOTIFICATION_WORDS.heartbeat}: ${last}${error === null ? nothing : html`. ${error}`}</p>`
+}
+
+function channelTable(channels: readonly ChannelView[], zone: Zone): TemplateResult {
+  return html`
+    <div class="scroll" tabindex="0" role="region" aria-label=${NOTIFICATION_WORDS.channels}>
+      <table class="data">
+        <thead>
+          <tr>
+            <th scope="col">${NOTIFICATION_WORDS.channel}</th>
+            <th scope="col">${NOTIFICATION_WORDS.type}</th>
+            <th scope="col">${NOTIFICATION_WORDS.health}</th>
+            <th scope="col">${NOTIFICATION_WORDS.lastSent}</th>
+            <th scope="col" class="n">${NOTIFICATION_WORDS.waiting}</th>
+            <th scope="col" class="n">${NOTIFICATION_WORDS.sent}</th>
+            <th scope="col" class="n">${NOTIFICATION_WORDS.retried}</th>
+            <th scope="col" class="n">${NOTIFICATION_WORDS.rejected}</th>
+            <th scope="col" class="n">${NOTIFICATION_WORDS.expired}</th>
+          </tr>
+        </thead>
+        <tbody>
+          ${channels.map(
+            ({ name, type, failing, last_error: error, last_sent_at: sentAt, waiting, results }) => html`<tr>
+              <th scope="row">${name}</th>
+              <td>${type}</td>
+              <td>${mark(failing ? 'down' : 'up')} ${failing ? NOTIFICATION_WORDS.failing : NOTIFICATION_WORDS.working}${error === null ? nothing : html`<br /><small>${error}</small>`}</td>
+              <td>${sentAt === null ? '–' : time(sentAt, zone)}</td>
+              <td class="n">${count(waiting)}</td>
+              <td class="n">${count(results.sent)}</td>
+              <td class="n">${count(results.retried)}</td>
+              <td class="n">${count(results.rejected)}</td>
+              <td class="n">${count(results.expired)}</td>
+            </tr>`,
+          )}
+        </tbody>
+      </table>
+    </div>
+  `
+}
+
+function deliveryTable(deliveries: readonly DeliveryView[], zone: Zone): TemplateResult {
+  return html`
+    <div class="scroll" tabindex="0" role="region" aria-label=${NOTIFICATION_WORDS.deliveries}>
+      <table class="data">
+        <thead>
+          <tr>
+            <th scope="col">${NOTIFICATION_WORDS.time}</th>
+            <th scope="col">${NOTIFICATION_WORDS.channel}</th>
+            <th scope="col">${NOTIFICATION_WORDS.message}</th>
+            <th scope="col">${NOTIFICATION_WORDS.about}</th>
+            <th scope="col">${NOTIFICATION_WORDS.result}</th>
+          </tr>
+        </thead>
+        <tbody>
+          ${deliveries.map(
+            ({
+              channel,
+              type,
+              incident,
+              network,
+              endpoint,
+              created_at: at,
+              sent_at: sentAt,
+              result,
+              error,
+            }) => html`<tr>
+              <td>${time(sentAt ?? at, zone)}</td>
+              <th scope="row">${channel}</th>
+              <td>${NOTIFICATION_WORDS.types[type]}</td>
+              <td>${incident === null ? NOTIFICATION_WORDS.itself : html`<a href=${incidentPath(incident)}>${endpoint === null ? network : `${network}/${endpoint}`}</a>`}</td>
+              <td>${result === null ? NOTIFICATION_WORDS.pending : NOTIFICATION_WORDS.results[result]}${error === null ? nothing : html`<br /><small>${error}</small>`}</td>
+            </tr>`,
+          )}
+        </tbody>
+      </table>
+    </div>
+  `
+}
+
+function time(at: string, zone: Zone): TemplateResult {
+  return html`<time datetime=${at}>${moment(at, zone)}</time>`
+}
