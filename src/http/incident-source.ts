@@ -2,12 +2,11 @@ import { setImmediate } from 'node:timers/promises'
 import type { Clock } from '../clock.ts'
 import type { Incident } from '../core/incident/incident.ts'
 import type { Log } from '../log.ts'
-import type { IncidentLog } from '../state/incident-log.ts'
-import { readIncident } from '../state/incident-log.ts'
+import { type IncidentLog, readIncident } from '../state/incident-log.ts'
 import type { IncidentQuery, IncidentRecord, Store } from '../store/store.ts'
 
 /** Reads incidents from the store, overridden by their newer states in memory. */
-export function createIncidentSource({ store, incidents, clock, log }: IncidentSourceDeps): IncidentSource {
+export function createIncidentSource({ store, incidents, clock, log }: IncidentSourceDeps) {
   /** Incidents that the store may not have yet, by id. Every change reaches this log first, so it is up to date. */
   function known(): Map<Incident['id'], Incident> {
     return new Map([...incidents.recent(), ...incidents.open()].map((incident) => [incident.id, incident]))
@@ -37,12 +36,13 @@ export function createIncidentSource({ store, incidents, clock, log }: IncidentS
   }
 
   return {
-    async list(filter) {
+    /** One page, newest first, and the position of the next page: `null` on the last one. */
+    async list(filter: IncidentFilter): Promise<{ incidents: readonly Incident[]; next: IncidentCursor | null }> {
       const { limit } = filter
       const kept: Incident[] = []
       let cursor = filter.after
       for (;;) {
-        const records = await query(queryOf(filter, cursor, limit + 1 + SPARE))
+        const records = await query({ ...filter, after: cursor, limit: limit + 1 + SPARE })
         kept.push(...(await read(records)))
         // Called after each read, so that an incident written in the meantime is in one of the two.
         const ours = known()
@@ -61,7 +61,7 @@ export function createIncidentSource({ store, incidents, clock, log }: IncidentS
       }
     },
 
-    async one(id) {
+    async one(id: string): Promise<Incident | null> {
       const here = known().get(id)
       if (here !== undefined) return here
       try {
@@ -74,21 +74,6 @@ export function createIncidentSource({ store, incidents, clock, log }: IncidentS
       }
     },
   }
-}
-
-function queryOf(
-  { network, endpoint, open, partOf }: IncidentFilter,
-  after: IncidentCursor | undefined,
-  limit: number,
-) {
-  return {
-    limit,
-    ...(network === undefined ? {} : { network }),
-    ...(endpoint === undefined ? {} : { endpoint }),
-    ...(open === undefined ? {} : { open }),
-    ...(after === undefined ? {} : { after }),
-    ...(partOf === undefined ? {} : { partOf }),
-  } satisfies IncidentQuery
 }
 
 /** Applies the same filter as the store's query. */
@@ -123,29 +108,11 @@ export function readCursor(cursor: string): IncidentCursor | null {
 /** Position of the last incident of a page. */
 export type IncidentCursor = Pick<Incident, 'openedAt' | 'id'>
 
-export interface IncidentFilter {
-  readonly network?: string | undefined
-  readonly endpoint?: string | undefined
-  readonly open?: boolean | undefined
-  readonly after?: IncidentCursor | undefined
-  /** Id of a network-wide incident: lists only its parts, which are omitted otherwise. */
-  readonly partOf?: string | undefined
-  readonly limit: number
-}
+type IncidentFilter = Omit<IncidentQuery, 'during'>
 
-export interface IncidentPage {
-  /** Newest first. */
-  readonly incidents: readonly Incident[]
-  /** `null` on the last page. */
-  readonly next: IncidentCursor | null
-}
+export type IncidentSource = ReturnType<typeof createIncidentSource>
 
-export interface IncidentSource {
-  list(filter: IncidentFilter): Promise<IncidentPage>
-  one(id: string): Promise<Incident | null>
-}
-
-export interface IncidentSourceDeps {
+interface IncidentSourceDeps {
   readonly store: Pick<Store, 'incidents' | 'incident'>
   readonly incidents: Pick<IncidentLog, 'open' | 'recent'>
   readonly clock: Pick<Clock, 'monotonic'>

@@ -73,16 +73,16 @@ export interface NotificationQuery {
 
 /** Filters for a list of incidents, newest first by `openedAt`, then by `id`. */
 export interface IncidentQuery {
-  readonly network?: string
-  readonly endpoint?: string
+  readonly network?: string | undefined
+  readonly endpoint?: string | undefined
   /** `true` for open incidents only, `false` for closed ones only. */
-  readonly open?: boolean
+  readonly open?: boolean | undefined
   /** Only incidents that were open at some time in [from, to). */
-  readonly during?: { readonly from: UnixMs; readonly to: UnixMs }
+  readonly during?: { readonly from: UnixMs; readonly to: UnixMs } | undefined
   /** Only incidents after this one in the list, for the next page. */
-  readonly after?: { readonly openedAt: UnixMs; readonly id: string }
+  readonly after?: { readonly openedAt: UnixMs; readonly id: string } | undefined
   /** Only the parts of this network-wide incident, which are not listed otherwise. */
-  readonly partOf?: string
+  readonly partOf?: string | undefined
   readonly limit: number
 }
 
