@@ -4,17 +4,6 @@ import { createNodeForwarder } from '../nodes/forward.ts'
 import type { TransportRequest } from '../nodes/transport.ts'
 import { Secret } from '../secret.ts'
 
-/** Sends a few requests every second, so that the demo's gateway has traffic to show. */
-export interface DemoTraffic {
-  stop(): Promise<void>
-}
-
-export interface DemoTrafficDeps {
-  readonly url: string
-  readonly endpointId: string
-  readonly clock: Clock
-}
-
 const EVERY_MS = 300
 const LONGEST_MS = 15_000
 
@@ -36,7 +25,14 @@ const REQUESTS: readonly (readonly [
   ['multiversx', '/network/status/4294967295', null],
 ]
 
-export function startDemoTraffic({ url, endpointId, clock }: DemoTrafficDeps): DemoTraffic {
+interface DemoTrafficDeps {
+  readonly url: string
+  readonly endpointId: string
+  readonly clock: Clock
+}
+
+/** Sends a few requests every second, so that the demo's gateway has traffic to show. */
+export function startDemoTraffic({ url, endpointId, clock }: DemoTrafficDeps) {
   const gateway = createAddress({ url: new Secret(url), headers: {}, tls: { ca: null, insecure: false } })
   const forwarder = createNodeForwarder({ clock, maxConnections: 1 })
   const stopping = new AbortController()
@@ -62,7 +58,7 @@ export function startDemoTraffic({ url, endpointId, clock }: DemoTrafficDeps): D
   }
 
   return {
-    async stop() {
+    async stop(): Promise<void> {
       stopping.abort()
       timer.cancel()
       await inFlight

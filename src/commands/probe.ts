@@ -4,6 +4,7 @@ import { humanDuration, type UnixMs } from '../core/time.ts'
 import { worst } from '../core/verdict/condition.ts'
 import type { Health } from '../core/verdict/health.ts'
 import { judgeRound } from '../core/verdict/judge-single.ts'
+import { table } from '../http/plain-text.ts'
 import { createProber } from '../nodes/probe.ts'
 import { targetsOf } from '../targets.ts'
 import { readConfig } from './check-config.ts'
@@ -102,21 +103,8 @@ function asTable(healths: readonly Health[], now: UnixMs): string {
       why || 'ok',
     ]
   })
-  return table([['NETWORK', 'ENDPOINT', 'STATE', 'HEIGHT', 'LAG', 'HEARTBEAT', 'LATENCY', 'WHY'], ...rows])
-}
-
-/** Aligns the rows in columns, two spaces apart. */
-function table(rows: readonly (readonly string[])[]): string {
-  const widths: number[] = []
-  for (const row of rows) row.forEach((cell, at) => (widths[at] = Math.max(widths[at] ?? 0, cell.length)))
-  return rows
-    .map((row) =>
-      row
-        .map((cell, at) => (at === row.length - 1 ? cell : cell.padEnd(widths[at] ?? 0)))
-        .join('  ')
-        .trimEnd(),
-    )
-    .join('\n')
+  const titles = ['NETWORK', 'ENDPOINT', 'STATE', 'HEIGHT', 'LAG', 'HEARTBEAT', 'LATENCY', 'WHY']
+  return table([titles, ...rows], '', []).join('\n')
 }
 
 /** Uses the status API's field names. */

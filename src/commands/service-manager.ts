@@ -4,7 +4,7 @@ import { type Clock, repeat, type Timer } from '../clock.ts'
 import type { Log } from '../log.ts'
 
 /** Reports to systemd (sd_notify(3)) that the daemon is ready, alive or stopping; does nothing without systemd. */
-export function createServiceManager({ env, clock, log, pid }: ServiceManagerDeps): ServiceManager {
+export function createServiceManager({ env, clock, log, pid }: ServiceManagerDeps) {
   const listens = (env.NOTIFY_SOCKET ?? '') !== ''
   const everyMs = watchdogMs(env, pid) / SIGNS_OF_LIFE
   const spare = listens ? createSpareDescriptors() : null
@@ -30,22 +30,17 @@ export function createServiceManager({ env, clock, log, pid }: ServiceManagerDep
   }
 
   return {
-    ready(status) {
+    /** `systemctl status` shows `status`. Starts the watchdog notifications if there is a watchdog. */
+    ready(status: string): void {
       notify('READY=1', `STATUS=${status}`)
       // A timer sends these, so that a blocked event loop stops them and systemd restarts the process.
       if (listens && Number.isFinite(everyMs)) timer = repeat(clock, everyMs, () => notify('WATCHDOG=1'))
     },
-    stopping() {
+    stopping(): void {
       timer?.cancel()
       notify('STOPPING=1')
     },
   }
-}
-
-export interface ServiceManager {
-  /** `systemctl status` shows `status`. Starts the watchdog notifications if there is a watchdog. */
-  ready(status: string): void
-  stopping(): void
 }
 
 export interface ServiceManagerDeps {

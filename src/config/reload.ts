@@ -1,7 +1,6 @@
 import { type EndpointKey, endpointKey } from '../core/endpoint.ts'
 import { Secret } from '../secret.ts'
 import type { ConfigResult } from './load.ts'
-import type { Problem } from './problem.ts'
 import type { Config, ConfiguredEndpoint, ConfiguredNetwork } from './resolve.ts'
 
 /** How a new configuration affects polled endpoints. */
@@ -74,37 +73,17 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null
 }
 
-export type ReloadResult =
-  | {
-      readonly ok: true
-      readonly config: Config
-      readonly change: ConfigChange
-      readonly warnings: readonly Problem[]
-    }
-  | { readonly ok: false; readonly problems: readonly Problem[] }
-
-export interface Reloader {
-  current(): Config
-  /** Loads the file again. A valid configuration becomes current; an invalid one changes nothing. */
-  reload(): ReloadResult
-}
-
-export function createReloader({
-  initial,
-  load,
-}: {
-  readonly initial: Config
-  readonly load: () => ConfigResult
-}): Reloader {
+export function createReloader({ initial, load }: { readonly initial: Config; readonly load: () => ConfigResult }) {
   let current = initial
   return {
     current: () => current,
+    /** Loads the file again. A valid configuration becomes current; an invalid one changes nothing. */
     reload() {
       const loaded = load()
       if (!loaded.ok) return loaded
       const change = compareConfigs(current, loaded.config)
       current = loaded.config
-      return { ok: true, config: current, change, warnings: loaded.warnings }
+      return { ...loaded, change }
     },
   }
 }

@@ -6,12 +6,12 @@ import { sendProblem } from './problem.ts'
 import type { Audience } from './wire-status.ts'
 
 /** Decides what each client may see of a route. */
-export function createAccess({ token, public: isPublic, host, hosts }: AccessOptions): Access {
+export function createAccess({ token, public: isPublic, host, hosts }: AccessOptions) {
   const expected = token === null ? null : digest(token.reveal())
   const known = new Set([...hosts, host].map(nameOf))
 
   return {
-    judge(request, visibility) {
+    judge(request: FastifyRequest, visibility: Visibility): Audience | 'refused' | 'misdirected' {
       const { authorization } = request.headers
       if (expected === null) {
         // A request without `Host` cannot come from a browser.
@@ -39,10 +39,6 @@ export interface AccessOptions {
   readonly host: string
   /** Hosts accepted without a token, besides loopback and the listener's own addresses. */
   readonly hosts: readonly string[]
-}
-
-export interface Access {
-  judge(request: FastifyRequest, visibility: Visibility): Audience | 'refused' | 'misdirected'
 }
 
 export function sendRefusal(reply: FastifyReply): FastifyReply {

@@ -15,7 +15,7 @@ import { incidentSummary } from './incident-views.ts'
 import type { StatusWriter } from './status-document.ts'
 import type { Audience } from './wire-status.ts'
 
-export interface EventStreamDeps {
+interface EventStreamDeps {
   readonly board: Board
   readonly incidents: Pick<IncidentLog, 'open' | 'subscribe'>
   readonly clock: Clock
@@ -27,7 +27,7 @@ export interface EventStreamDeps {
  * event, then holds all changes since the one before; an empty one is the heartbeat. `incident` holds one incident; a
  * complete `status` is followed by all open ones.
  */
-export function createEventStream({ board, incidents, clock, writers }: EventStreamDeps): EventStream {
+export function createEventStream({ board, incidents, clock, writers }: EventStreamDeps) {
   const listeners = new Set<Listener>()
   const changeLog = createChangeLog()
   const collector = createChangeCollector({ board, incidents, clock, onChange: scheduleFlush })
@@ -110,14 +110,15 @@ export function createEventStream({ board, incidents, clock, writers }: EventStr
   }
 
   return {
-    join(client, lastEventId) {
+    /** `null` if the maximum number of clients is connected. */
+    join(client: EventClient, lastEventId: string | null) {
       if (!hasPlaceFor(client, listeners)) return null
       follow()
       const listener: Listener = { client, missed: null, blockedSince: 0 }
       listeners.add(listener)
       send(listener, `retry: 2000\n${message(client.audience, changeLog.since(lastEventId))}`)
       return {
-        drained() {
+        drained(): void {
           const { missed } = listener
           if (missed === null || !listeners.has(listener)) return
           listener.missed = null
@@ -127,7 +128,7 @@ export function createEventStream({ board, incidents, clock, writers }: EventStr
       }
     },
 
-    close() {
+    close(): void {
       const last = [...listeners]
       listeners.clear()
       unfollow()
@@ -136,11 +137,7 @@ export function createEventStream({ board, incidents, clock, writers }: EventStr
   }
 }
 
-export interface EventStream {
-  /** `null` if the maximum number of clients is connected. */
-  join(client: EventClient, lastEventId: string | null): Subscription | null
-  close(): void
-}
+export type EventStream = ReturnType<typeof createEventStream>
 
 export interface EventClient {
   readonly audience: Audience
@@ -149,11 +146,6 @@ export interface EventClient {
   /** `false` if the buffers are full; the client calls `drained` when they are empty again. */
   write(text: string): boolean
   end(): void
-}
-
-export interface Subscription {
-  readonly drained: () => void
-  readonly leave: () => void
 }
 
 interface Listener {

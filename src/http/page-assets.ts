@@ -6,16 +6,13 @@ import { packageRoot } from '../version.ts'
 import { addVary } from './negotiation.ts'
 import type { App } from './route.ts'
 
-/** The styles, scripts and icon of the page, built and compressed by `scripts/page.mjs`. */
-export interface Assets {
-  /** The versioned URL of an asset, whose content never changes. */
-  href(path: string): string
-  /** These scripts and all their imports, so that a browser can request them at once. */
-  closure(...paths: readonly string[]): readonly string[]
-}
+export type Assets = ReturnType<typeof registerAssets>
 
-/** Serves the assets without a token: the sign-in form needs them, and they contain no data of nodes. */
-export function registerAssets(app: App): Assets {
+/**
+ * Serves the styles, scripts and icon of the page, built and compressed by `scripts/page.mjs`. They need no token,
+ * because the sign-in form uses them and they contain no data of nodes.
+ */
+export function registerAssets(app: App) {
   const root = join(packageRoot, 'dist', 'page')
   const { version, imports } = readAll(root)
   void app.register(fastifyStatic, { root, serve: false, preCompressed: true, dotfiles: 'ignore', index: false })
@@ -29,8 +26,10 @@ export function registerAssets(app: App): Assets {
   })
 
   return {
-    href: (path) => `/assets/${version}/${path}`,
-    closure(...paths) {
+    /** The versioned URL of an asset, whose content never changes. */
+    href: (path: string) => `/assets/${version}/${path}`,
+    /** These scripts and all their imports, so that a browser can request them at once. */
+    closure(...paths: readonly string[]): readonly string[] {
       const found = new Set<string>()
       const visit = (path: string) => {
         const of = imports.get(path)
@@ -44,12 +43,7 @@ export function registerAssets(app: App): Assets {
   }
 }
 
-interface Read {
-  readonly version: string
-  readonly imports: ReadonlyMap<string, readonly string[]>
-}
-
-function readAll(root: string): Read {
+function readAll(root: string) {
   const whole = createHash('sha256')
   const imports = new Map<string, readonly string[]>()
   for (const path of filesIn(root)) {

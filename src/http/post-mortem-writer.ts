@@ -9,11 +9,9 @@ import type { HistoryBucket, Store } from '../store/store.ts'
 import { type EndpointFigures, renderPostMortem } from './post-mortem.ts'
 import type { Audience } from './wire-status.ts'
 
-export interface PostMortemWriter {
-  write(incident: Incident, audience: Audience): Promise<string>
-}
+export type PostMortemWriter = ReturnType<typeof createPostMortemWriter>
 
-export interface PostMortemWriterDeps {
+interface PostMortemWriterDeps {
   readonly board: Board
   readonly store: Pick<Store, 'history'>
   readonly clock: Pick<Clock, 'now'>
@@ -38,7 +36,7 @@ const STEPS_MS = [
 ]
 
 /** Writes post-mortems of incidents, with figures from the store for readers with the token. */
-export function createPostMortemWriter({ board, store, clock, log }: PostMortemWriterDeps): PostMortemWriter {
+export function createPostMortemWriter({ board, store, clock, log }: PostMortemWriterDeps) {
   async function historyOf(
     endpoint: string,
     from: UnixMs,
@@ -84,7 +82,7 @@ export function createPostMortemWriter({ board, store, clock, log }: PostMortemW
   }
 
   return {
-    async write(incident, audience) {
+    async write(incident: Incident, audience: Audience): Promise<string> {
       const now = clock.now()
       const names = incident.endpoint === null ? incident.affected.slice(0, MOST_ENDPOINTS) : [incident.endpoint]
       const figures: EndpointFigures[] = []

@@ -42,7 +42,7 @@ declare module 'fastify' {
 }
 
 /** The daemon's own HTTP server: page, API and metrics. */
-export function createHttpServer({ options, ...deps }: HttpServerDeps): HttpServer {
+export function createHttpServer({ options, ...deps }: HttpServerDeps) {
   const { board, incidents, metrics, clock, observer } = deps
   const app = createApp(options)
   const connections = limitConnections(app.server, options.maxConnections, clock)
@@ -93,21 +93,25 @@ export function createHttpServer({ options, ...deps }: HttpServerDeps): HttpServ
   })
 
   return {
+    /** Rejects if the address cannot be used. */
     async listen() {
       await app.listen({ host: options.host, port: options.port })
       const { address, port } = app.server.address() as AddressInfo
       return { host: address, port }
     },
-    useCertificate(certificate) {
+    /** Applies to new connections only. */
+    useCertificate(certificate: Certificate): void {
       if ('setSecureContext' in app.server) (app.server as HttpsServer).setSecureContext(certificate)
     },
-    async close() {
+    /** Ends the event streams, lets requests in flight finish, and resolves when no connection is open. */
+    async close(): Promise<void> {
       // While closing, Node enforces no timeouts and counts a connection that has sent nothing as busy.
       const grace = clock.after(CLOSING_GRACE_MS, () => app.server.closeAllConnections())
       await app.close()
       grace.cancel()
       connections.stop()
     },
+    /** For tests: handles a request without a socket. */
     inject: app.inject.bind(app),
   }
 }
@@ -136,16 +140,7 @@ export interface Certificate {
   readonly key: string | Buffer
 }
 
-export interface HttpServer {
-  /** Rejects if the address cannot be used. */
-  listen(): Promise<{ readonly host: string; readonly port: number }>
-  /** Applies to new connections only. */
-  useCertificate(certificate: Certificate): void
-  /** Ends the event streams, lets requests in flight finish, and resolves when no connection is open. */
-  close(): Promise<void>
-  /** For tests: handles a request without a socket. */
-  readonly inject: FastifyInstance['inject']
-}
+export type HttpServer = ReturnType<typeof createHttpServer>
 
 type Pages = ReturnType<typeof registerPage>
 

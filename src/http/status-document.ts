@@ -13,7 +13,7 @@ import { endpointView, maintenanceView, networkSummary, overallState, shownSince
 import type { Audience, ObserverView } from './wire-status.ts'
 
 /** Writes the board as JSON for one audience: the whole board, or its changes. */
-export function createStatusWriter({ board, incidents, clock, observer, audience }: StatusWriterDeps): StatusWriter {
+export function createStatusWriter({ board, incidents, clock, observer, audience }: StatusWriterDeps) {
   const endpointJson = createEndpointWriter(audience, incidents)
   /** Makes ETags unique to this run of this daemon. */
   const origin = randomBytes(6).toString('base64url')
@@ -63,7 +63,8 @@ export function createStatusWriter({ board, incidents, clock, observer, audience
   }
 
   return {
-    async prepare() {
+    /** Prepares `whole` in slices, because writing thousands of endpoints at once would delay polls. */
+    async prepare(): Promise<void> {
       let heldSince = clock.monotonic()
       let written = 0
       for (const { endpoints } of board.networks()) {
@@ -76,7 +77,8 @@ export function createStatusWriter({ board, incidents, clock, observer, audience
       }
     },
 
-    whole() {
+    /** Returns the same text, including `generated_at`, until any other part of it changes. */
+    whole(): StatusDocument {
       const now = clock.now()
       const networks = board.networks()
       const state = overallState(networks, now)
@@ -88,7 +90,8 @@ export function createStatusWriter({ board, incidents, clock, observer, audience
       return latest
     },
 
-    event(changed) {
+    /** Without line breaks, for a server-sent event. */
+    event(changed: Changed | 'all'): string {
       const now = clock.now()
       const all = board.networks()
       const networks = changed === 'all' ? all : all.filter((one) => isTouched(one, changed))
@@ -113,16 +116,9 @@ export interface Changed {
   readonly endpoints: ReadonlySet<EndpointKey>
 }
 
-export interface StatusWriter {
-  /** Prepares `whole` in slices, because writing thousands of endpoints at once would delay polls. */
-  prepare(): Promise<void>
-  /** Returns the same text, including `generated_at`, until any other part of it changes. */
-  whole(): StatusDocument
-  /** Without line breaks, for a server-sent event. */
-  event(changed: Changed | 'all'): string
-}
+export type StatusWriter = ReturnType<typeof createStatusWriter>
 
-export interface StatusWriterDeps {
+interface StatusWriterDeps {
   readonly board: Board
   readonly incidents: Pick<IncidentLog, 'of' | 'subscribe'>
   readonly clock: Pick<Clock, 'now' | 'monotonic'>

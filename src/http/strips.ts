@@ -40,14 +40,14 @@ export function registerStrips(app: App, strips: StripSource): void {
 }
 
 /** Reads the last day of every endpoint in cells of 15 minutes, once for all requests. */
-export function createStripSource({ board, store, clock, log }: StripSourceDeps): StripSource {
+export function createStripSource({ board, store, clock, log }: StripSourceDeps) {
   const origin = randomBytes(6).toString('base64url')
   let known = new Map<EndpointKey, Strip>()
   let reading: Promise<void> | null = null
   let readAt: { readonly monotonic: number; readonly to: UnixMs } | null = null
   let version = 0
   let views = new Map<Audience, StripsView>()
-  let documents = new Map<string, Awaited<ReturnType<StripSource['read']>>>()
+  let documents = new Map<string, { readonly body: CompressibleText; readonly etag: string }>()
 
   async function readAll(): Promise<void> {
     const to = clock.now()
@@ -125,14 +125,16 @@ export function createStripSource({ board, store, clock, log }: StripSourceDeps)
   }
 
   return {
-    latest(audience) {
+    /** The last strips read; `null` if they are too old. Starts a new read if one is due. */
+    latest(audience: Audience): StripsView | null {
       const hasRecent = isRecent()
       // `refresh` logs failures, and `read` reports them to its callers.
       refresh().catch(() => {})
       return hasRecent ? viewOf(audience) : null
     },
 
-    async read(audience, hours) {
+    /** Reads again if due; rejects if that fails and the last strips are too old. */
+    async read(audience: Audience, hours: number) {
       await refresh()
       const name = `${audience}-${hours}`
       const written = documents.get(name) ?? {
@@ -145,12 +147,7 @@ export function createStripSource({ board, store, clock, log }: StripSourceDeps)
   }
 }
 
-export interface StripSource {
-  /** The last strips read; `null` if they are too old. Starts a new read if one is due. */
-  latest(audience: Audience): StripsView | null
-  /** Reads again if due; rejects if that fails and the last strips are too old. */
-  read(audience: Audience, hours: number): Promise<{ readonly body: CompressibleText; readonly etag: string }>
-}
+export type StripSource = ReturnType<typeof createStripSource>
 
 interface StripSourceDeps {
   readonly board: Board

@@ -1,23 +1,10 @@
-import type { Call } from './json-rpc.ts'
-import { failure, isObject, success } from './json-rpc.ts'
-
-/** The admin API of avalanchego: aliases live in memory and cannot be removed. */
-export interface Aliases {
-  readonly call: Call
-  /** Resolves an alias to its path below `/ext/`; any other path is returned unchanged. */
-  resolve(path: string): string
-}
+import { type CallResult, failure, isObject, success } from './json-rpc.ts'
 
 /** In bytes; avalanchego checks nothing else. */
 const MAX_ALIAS_BYTES = 512
 
-export function createAliases({
-  routes,
-  chainId,
-}: {
-  readonly routes: readonly string[]
-  readonly chainId: string
-}): Aliases {
+/** The admin API of avalanchego: aliases live in memory and cannot be removed. */
+export function createAliases({ routes, chainId }: { readonly routes: readonly string[]; readonly chainId: string }) {
   const targets = new Map<string, string>()
   const chainAliases: string[] = ['C', 'evm']
 
@@ -46,7 +33,7 @@ export function createAliases({
   }
 
   return {
-    call(method, params) {
+    call(method: string, params: unknown): CallResult {
       const args = isObject(params) ? params : Array.isArray(params) && isObject(params[0]) ? params[0] : {}
       switch (method) {
         case 'admin.alias':
@@ -61,7 +48,8 @@ export function createAliases({
       return failure(-32000, `rpc: can't find method "${upperFirst(method)}"`)
     },
 
-    resolve(path) {
+    /** Resolves an alias to its path below `/ext/`; any other path is returned unchanged. */
+    resolve(path: string): string {
       const known = [...targets].find(([name]) => path === name || path.startsWith(`${name}/`))
       return known === undefined ? path : `${known[1]}${path.slice(known[0].length)}`
     },

@@ -6,15 +6,7 @@ import type { ScheduledFault, Timeline } from './fault-set.ts'
 import { MULTIVERSX_SHARDS } from './multiversx.ts'
 import { type NodeOptions, type SimulatedNode, startSimulatedNode } from './node.ts'
 
-/** Nine nodes, three per family, with recurring faults, and the configuration that monitors them. */
-export interface DemoNodes {
-  readonly nodes: readonly SimulatedNode[]
-  /** The configuration file's content: networks, endpoints, poll and thresholds. */
-  readonly config: { readonly poll: object; readonly networks: readonly object[] }
-  stop(): Promise<void>
-}
-
-export interface DemoOptions {
+interface DemoOptions {
   readonly clock: Clock
   readonly faults?: boolean
 }
@@ -81,7 +73,8 @@ const THRESHOLDS = {
   clock_skew: '10s',
 }
 
-export async function startDemoNodes({ clock, faults = true }: DemoOptions): Promise<DemoNodes> {
+/** Nine nodes, three per family, with recurring faults, and the configuration that monitors them. */
+export async function startDemoNodes({ clock, faults = true }: DemoOptions) {
   const time = sinceWake(clock)
   const nodes: SimulatedNode[] = []
   const networks: object[] = []
@@ -116,8 +109,9 @@ export async function startDemoNodes({ clock, faults = true }: DemoOptions): Pro
   }
   return {
     nodes,
+    /** The configuration file's content: networks, endpoints, poll and thresholds. */
     config: { poll: { interval: '2s', timeout: '2s' }, networks },
-    stop: async () => void (await Promise.all(nodes.map((node) => node.stop()))),
+    stop: async (): Promise<void> => void (await Promise.all(nodes.map((node) => node.stop()))),
   }
 }
 

@@ -1,13 +1,5 @@
 import { type Block, digest } from './chain.ts'
 
-/** Blocks and transactions with all fields that real nodes return. */
-export interface EvmBlocks {
-  /** The result of `eth_getBlockBy…`. */
-  render(block: Block, full: boolean): Record<string, unknown>
-  /** `null` if the block has no transaction with this hash. */
-  transaction(block: Block, hash: string): Record<string, unknown> | null
-}
-
 export interface EvmBlocksOptions {
   readonly flavour: 'ethereum' | 'avalanche'
   readonly chainId: number
@@ -23,7 +15,8 @@ const hex = (value: number) => `0x${value.toString(16)}`
 const hash = (...parts: readonly (string | number)[]) => `0x${digest(...parts)}`
 const address = (...parts: readonly (string | number)[]) => `0x${digest(...parts).slice(0, 40)}`
 
-export function createEvmBlocks({ flavour, chainId, transactionsPerBlock }: EvmBlocksOptions): EvmBlocks {
+/** Blocks and transactions with all fields that real nodes return. */
+export function createEvmBlocks({ flavour, chainId, transactionsPerBlock }: EvmBlocksOptions) {
   const remembered = new Map<string, readonly string[]>()
 
   function hashesOf(block: Block): readonly string[] {
@@ -65,6 +58,7 @@ export function createEvmBlocks({ flavour, chainId, transactionsPerBlock }: EvmB
     }
   }
 
+  /** The result of `eth_getBlockBy…`. */
   function render(block: Block, full: boolean): Record<string, unknown> {
     const of = (what: string) => hash(block.hash, what)
     const transactions = hashesOf(block)
@@ -100,7 +94,8 @@ export function createEvmBlocks({ flavour, chainId, transactionsPerBlock }: EvmB
 
   return {
     render,
-    transaction(block, wanted) {
+    /** `null` if the block has no transaction with this hash. */
+    transaction(block: Block, wanted: string): Record<string, unknown> | null {
       const index = hashesOf(block).indexOf(wanted)
       return index === -1 ? null : renderTransaction(block, index)
     },

@@ -4,20 +4,7 @@ import type { UnixMs } from '../core/time.ts'
 import type { SimulatedChain } from './chain.ts'
 import type { Fault, FaultKind } from './fault.ts'
 
-/** The active faults of one node, at most one of each kind; a fault may have an end time. */
-export interface FaultSet {
-  /** Replaces a fault of the same kind. */
-  inject(fault: Fault, forMs?: number): void
-  /** Ends the fault of one kind, or all. */
-  heal(kind?: FaultKind): void
-  list(): readonly ActiveFault[]
-  get<K extends FaultKind>(kind: K): ActiveFault<Extract<Fault, { kind: K }>> | undefined
-  has(kind: FaultKind): boolean
-  /** Injects each fault at its time, counted from now; repeats every `repeatMs` if given. */
-  follow(timeline: Timeline): void
-  /** Cancels scheduled starts and ends. */
-  stop(): void
-}
+export type FaultSet = ReturnType<typeof createFaultSet>
 
 export interface ActiveFault<F extends Fault = Fault> {
   readonly fault: F
@@ -46,10 +33,12 @@ interface FaultSetDeps {
   readonly changed: () => void
 }
 
-export function createFaultSet({ clock, chain, tip, changed }: FaultSetDeps): FaultSet {
+/** The active faults of one node, at most one of each kind; a fault may have an end time. */
+export function createFaultSet({ clock, chain, tip, changed }: FaultSetDeps) {
   const active = new Map<FaultKind, ActiveFault & { readonly end: Timer | null }>()
   const turns = new Set<Timer>()
 
+  /** Replaces a fault of the same kind. */
   function inject(fault: Fault, forMs?: number): void {
     const tips = new Map(chain.shards.map((shard) => [shard, tip(shard)]))
     active.get(fault.kind)?.end?.cancel()
@@ -60,6 +49,7 @@ export function createFaultSet({ clock, chain, tip, changed }: FaultSetDeps): Fa
     changed()
   }
 
+  /** Ends the fault of one kind, or all. */
   function heal(kind?: FaultKind): void {
     for (const [candidate, { end }] of active) {
       if (kind !== undefined && candidate !== kind) continue
@@ -78,6 +68,7 @@ export function createFaultSet({ clock, chain, tip, changed }: FaultSetDeps): Fa
     turns.add(timer)
   }
 
+  /** Injects each fault at its time, counted from now; repeats every `repeatMs` if given. */
   function follow({ schedule, repeatMs }: Timeline): void {
     for (const { atMs, forMs, fault } of schedule) later(atMs, () => inject(fault, forMs))
     if (repeatMs !== undefined) later(repeatMs, () => follow({ schedule, repeatMs }))
@@ -86,11 +77,12 @@ export function createFaultSet({ clock, chain, tip, changed }: FaultSetDeps): Fa
   return {
     inject,
     heal,
-    list: () => [...active.values()].map(({ end: _end, ...fault }) => fault),
-    get: (kind) => active.get(kind) as never,
-    has: (kind) => active.has(kind),
+    list: (): readonly ActiveFault[] => [...active.values()].map(({ end: _end, ...fault }) => fault),
+    get: <K extends FaultKind>(kind: K) => active.get(kind) as ActiveFault<Extract<Fault, { kind: K }>> | undefined,
+    has: (kind: FaultKind) => active.has(kind),
     follow,
-    stop() {
+    /** Cancels scheduled starts and ends. */
+    stop(): void {
       for (const timer of turns) timer.cancel()
       for (const { end } of active.values()) end?.cancel()
       turns.clear()

@@ -3,14 +3,7 @@ import { type Block, type Branch, digest, type SimulatedChain } from './chain.ts
 import type { HeadFault } from './fault.ts'
 import type { FaultSet } from './fault-set.ts'
 
-/** A node's view of the chain, with its faults. Each request has its own view, so that its answer is consistent. */
-export interface NodeView {
-  tip(shard: Shard): number
-  /** `null` beyond the node's tip; in a pool, beyond the tip of the most advanced node. */
-  block(shard: Shard, height: number): Block | null
-  /** Searches the latest blocks by hash without prefix; `null` if not found. */
-  find(shard: Shard, hash: string): Block | null
-}
+export type NodeView = ReturnType<typeof createView>
 
 interface ViewDeps {
   readonly chain: SimulatedChain
@@ -26,7 +19,8 @@ interface ViewDeps {
 /** Older blocks are not found by hash, because clients request only blocks near the head. */
 const FINDABLE_BLOCKS = 512
 
-export function createView({ chain, faults, nodeName, delayMs, turn }: ViewDeps): NodeView {
+/** A node's view of the chain, with its faults. Each request has its own view, so that its answer is consistent. */
+export function createView({ chain, faults, nodeName, delayMs, turn }: ViewDeps) {
   const reaches = new Map<Shard, number>()
 
   function onShard<K extends HeadFault['kind']>(kind: K, shard: Shard) {
@@ -87,6 +81,7 @@ export function createView({ chain, faults, nodeName, delayMs, turn }: ViewDeps)
     return lie ? { id: `lie of ${nodeName} at ${lie.since}`, from: honestTip(shard) + 1 } : null
   }
 
+  /** `null` beyond the node's tip; in a pool, beyond the tip of the most advanced node. */
   function block(shard: Shard, height: number): Block | null {
     if (height < 0 || height > reach(shard)) return null
     const minted = chain.block(shard, height, branch(shard))
@@ -97,7 +92,8 @@ export function createView({ chain, faults, nodeName, delayMs, turn }: ViewDeps)
   return {
     tip,
     block,
-    find(shard, hash) {
+    /** Searches the latest blocks by hash without prefix; `null` if not found. */
+    find(shard: Shard, hash: string): Block | null {
       for (let height = reach(shard); height >= Math.max(0, reach(shard) - FINDABLE_BLOCKS); height--) {
         const candidate = block(shard, height)
         if (candidate?.hash === hash) return candidate
