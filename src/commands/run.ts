@@ -1,7 +1,6 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander'
 import { systemClock } from '../clock.ts'
-import { FAMILIES } from '../config/schema.ts'
-import { type Family, METACHAIN } from '../core/network.ts'
+import { FAMILIES, type Family, METACHAIN } from '../core/network.ts'
 import { parseDuration } from '../core/time.ts'
 import { LOG_LEVELS, type LogLevel } from '../log.ts'
 import { version } from '../version.ts'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { CheckName } from '../core/endpoint.ts'
-import { type Family, METACHAIN } from '../core/network.ts'
+import { FAMILIES, type Family, METACHAIN } from '../core/network.ts'
 import { notify } from './notify-schema.ts'
 import * as s from './scalars.ts'
 import { list, mapping, section } from './schema-parts.ts'
@@ -28,7 +28,6 @@ export const FAMILY_DEFAULTS = {
     rpcPath: string
   }
 >
-export const FAMILIES = ['ethereum', 'avalanche', 'multiversx'] as const satisfies readonly Family[]
 
 /** Defaults that depend on other keys; `resolve.ts` applies them. */
 export const DERIVED_DEFAULTS = {

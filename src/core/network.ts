@@ -1,5 +1,6 @@
-/** The interface of a network's nodes. */
-export type Family = 'ethereum' | 'avalanche' | 'multiversx'
+/** The interfaces of nodes that Heartline knows. */
+export const FAMILIES = ['ethereum', 'avalanche', 'multiversx'] as const
+export type Family = (typeof FAMILIES)[number]
 
 /** A shard's number; `null` if the chain is not sharded. */
 export type Shard = number | null

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { FAMILIES } from '../core/network.ts'
 import { CONDITION_CODES, STATES } from '../core/verdict/condition.ts'
 import { Count, Seconds, Shard, shape, Time } from './wire-common.ts'
 
@@ -85,7 +86,7 @@ export type EndpointView = z.infer<typeof EndpointView>
 export const NetworkView = shape('Network', {
   name: z.string(),
   title: z.string(),
-  family: z.enum(['ethereum', 'avalanche', 'multiversx']),
+  family: z.enum(FAMILIES),
   state: StateView,
   halted: z.boolean(),
   forked: z.boolean(),

@@ -1,5 +1,6 @@
 import { type EndpointKey, endpointKey } from '../endpoint.ts'
 import type { UnixMs } from '../time.ts'
+import { isRelative } from '../verdict/condition.ts'
 import type { Health } from '../verdict/health.ts'
 import {
   type ClosedIncident,
@@ -12,7 +13,7 @@ import {
   recoverIncident,
   reopenIncident,
 } from './endpoint-incident.ts'
-import type { Incident, IncidentChange, IncidentCondition, IncidentSample } from './incident.ts'
+import type { Incident, IncidentChange, IncidentSample } from './incident.ts'
 import { affectingState, withChange } from './incident-changes.ts'
 import { beginEvent, continueEvent, type NetworkEvent } from './network-event.ts'
 
@@ -81,7 +82,7 @@ export function createIncidentBook(): IncidentBook {
   /** Whether these conditions are only part of a network-wide event. */
   function isPartOfEvent(health: Health): boolean {
     const conditions = affectingState(health.conditions)
-    if (conditions.length === 0 || !conditions.every(({ code }) => RELATIVE.has(code))) return false
+    if (conditions.length === 0 || !conditions.every(({ code }) => isRelative(code))) return false
     const events = networkWide.get(health.endpoint.network)?.values() ?? []
     return [...events].some(({ openedAt }) => health.since >= openedAt)
   }
@@ -92,7 +93,7 @@ export function createIncidentBook(): IncidentBook {
     for (const [key, incident] of open) {
       if (incident.network !== network || incident.openedAt < by.openedAt) continue
       const present = incident.conditions.filter(({ until }) => until === null)
-      if (present.length === 0 || !present.every(({ code }) => RELATIVE.has(code))) continue
+      if (present.length === 0 || !present.every(({ code }) => isRelative(code))) continue
       open.delete(key)
       absorbed.push({ ...closeIncident(incident, at), absorbedBy: by.id })
     }
@@ -190,9 +191,6 @@ export function createIncidentBook(): IncidentBook {
 }
 
 const NOTHING: readonly Incident[] = Object.freeze([])
-
-/** Conditions relative to other endpoints: not the endpoint's fault while the whole network is halted or forked. */
-const RELATIVE: ReadonlySet<IncidentCondition['code']> = new Set(['lagging', 'stalled', 'forked'])
 
 function eventsOf<C, V>(all: Map<string, Map<C, V>>, name: string): Map<C, V> {
   const known = all.get(name)

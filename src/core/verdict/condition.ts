@@ -53,10 +53,15 @@ export interface Condition extends Finding {
   readonly since: UnixMs
 }
 
-/** While one of these holds, a node's data is not current. */
-const NOT_FRESH: ReadonlySet<ConditionCode> = new Set(['lagging', 'stalled', 'forked'])
+/**
+ * Whether a condition compares the endpoint with the others: its data is not current. While the whole network is halted
+ * or forked, that is not the endpoint's fault.
+ */
+export function isRelative(code: ConditionCode | 'halted'): boolean {
+  return code === 'lagging' || code === 'stalled' || code === 'forked'
+}
 
 /** Whether an endpoint is usable and at the head of the chain; counted by `availability.fresh`. */
 export function isFresh(verdict: Verdict | null, conditions: readonly Condition[]): boolean {
-  return verdict !== null && verdict !== 'down' && !conditions.some((condition) => NOT_FRESH.has(condition.code))
+  return verdict !== null && verdict !== 'down' && !conditions.some(({ code }) => isRelative(code))
 }

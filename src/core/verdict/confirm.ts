@@ -1,3 +1,4 @@
+import type { Thresholds } from '../network.ts'
 import type { UnixMs } from '../time.ts'
 import type { Condition, ConditionCode, Finding, Verdict } from './condition.ts'
 import { best, severity, worst } from './condition.ts'
@@ -21,11 +22,8 @@ export function confirm(
   return { verdict, since, recent, traces: nextTraces(previous.traces, findings, at, verdict, thresholds) }
 }
 
-/** How many consecutive polls change a verdict. */
-export interface ConfirmationThresholds {
-  readonly failAfter: number
-  readonly recoverAfter: number
-}
+/** How many consecutive polls change a verdict. Their defaults are in `config/schema.ts`. */
+export type ConfirmationThresholds = Pick<Thresholds, 'failAfter' | 'recoverAfter'>
 
 interface Trace {
   readonly finding: Finding
