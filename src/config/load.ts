@@ -4,7 +4,7 @@ import type { z } from 'zod'
 import { exposedSecrets } from './exposed-secrets.ts'
 import { type Environment, interpolate } from './interpolate.ts'
 import { parseYaml } from './parse-yaml.ts'
-import { formatPath, type Problem, safeKey } from './problem.ts'
+import { formatPath, isMapping, type Problem } from './problem.ts'
 import type { Config } from './resolve.ts'
 import { resolve } from './resolve.ts'
 import { checkRules } from './rules.ts'
@@ -86,10 +86,6 @@ function errorCode(error: unknown): string {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : 'unknown error'
 }
 
-function isMapping(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
 /** A section whose keys are all commented out counts as not given. */
 function withoutEmptySections(value: unknown): unknown {
   if (!isMapping(value)) return value
@@ -110,10 +106,7 @@ function override(value: unknown, { admin, logLevel }: Overrides): unknown {
 
 function describe(issue: z.core.$ZodIssue): Problem[] {
   if (issue.code === 'unrecognized_keys') {
-    return issue.keys.map((key) => {
-      const path = [...issue.path, key]
-      return { path: formatPath(path), message: safeKey(key) === null ? 'unknown key' : 'unknown key' }
-    })
+    return issue.keys.map((key) => ({ path: formatPath([...issue.path, key]), message: 'unknown key' }))
   }
   if (issue.code === 'invalid_key') return [{ path: formatPath(issue.path), message: 'expected a header name' }]
   return [{ path: formatPath(issue.path), message: issue.message }]

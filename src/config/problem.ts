@@ -16,7 +16,7 @@ export function formatProblem(file: string, { path, message }: Problem): string 
 // Only keys that look like words are shown, because a secret may be written in place of a key by mistake.
 const WORDS = /^[A-Za-z]{1,20}(?:[_-][A-Za-z]{1,20}){0,4}$/
 
-export function safeKey(key: PropertyKey): string | null {
+function safeKey(key: PropertyKey): string | null {
   return typeof key === 'string' && key.length <= 40 && WORDS.test(key) ? key : null
 }
 
@@ -25,4 +25,8 @@ export function formatPath(path: Path): string {
     if (typeof piece === 'number') return `${text}[${piece}]`
     return `${text}${text === '' ? '' : '.'}${safeKey(piece) ?? '*'}`
   }, '')
+}
+
+export function isMapping(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

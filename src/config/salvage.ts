@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { isMapping } from './problem.ts'
 
 /** A value without its invalid parts. Rules across keys run on it, so that all problems are reported at once. */
 export type Draft<T> = T extends readonly (infer Item)[]
@@ -31,8 +32,4 @@ function unwrap(schema: z.core.$ZodType): z.core.$ZodType {
     return unwrap(schema.unwrap())
   }
   return schema
-}
-
-function isMapping(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

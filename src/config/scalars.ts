@@ -37,6 +37,14 @@ function scalar<T>(expected: string, kind: string, jsonSchema: Record<string, un
       })
 }
 
+/** A scalar written as text. `pattern` is its JSON Schema; `null` if only `read` can tell. */
+function textual<T>(expected: string, kind: string, pattern: string | null, read: (text: string) => T | undefined) {
+  const patterns = pattern === null ? {} : { anyOf: [{ pattern }, { pattern: INTERPOLATED.pattern }] }
+  return scalar(expected, kind, { type: 'string', ...patterns }, (value) =>
+    typeof value === 'string' ? read(value) : undefined,
+  )
+}
+
 const BYTES_OF = {
   B: 1,
   kB: 1e3,
@@ -68,25 +76,15 @@ interface Span {
 export function duration(about: About, { min, max = '100y' }: Span = {}) {
   const minMs = min === undefined ? 0 : (parseDuration(min) ?? 0)
   const maxMs = parseDuration(max) ?? 0
-  return scalar(
-    `a duration such as 500ms, 15s, 2m, 48h or 90d, ${min === undefined ? 'above 0' : `at least ${min}`} and at most ${max}`,
-    'duration',
-    { type: 'string', anyOf: [{ pattern: DURATION.source }, { pattern: INTERPOLATED.pattern }] },
-    (value) => {
-      const ms = typeof value === 'string' ? parseDuration(value) : undefined
-      return ms !== undefined && ms >= minMs && ms <= maxMs ? ms : undefined
-    },
-  )(about)
+  const least = min === undefined ? 'above 0' : `at least ${min}`
+  const expected = `a duration such as 500ms, 15s, 2m, 48h or 90d, ${least} and at most ${max}`
+  return textual(expected, 'duration', DURATION.source, (text) => {
+    const ms = parseDuration(text)
+    return ms !== undefined && ms >= minMs && ms <= maxMs ? ms : undefined
+  })(about)
 }
 
-export function size(about: About) {
-  return scalar(
-    'a size such as 64KiB, 64MiB, 10GiB or 500MB, above 0',
-    'size',
-    { type: 'string', anyOf: [{ pattern: SIZE.source }, { pattern: INTERPOLATED.pattern }] },
-    (value) => (typeof value === 'string' ? parseSize(value) : undefined),
-  )(about)
-}
+export const size = textual('a size such as 64KiB, 64MiB, 10GiB or 500MB, above 0', 'size', SIZE.source, parseSize)
 
 /** A whole number, or text that contains one, because `${NAME}` yields text. */
 export function whole(about: About, min: number, max: number) {
@@ -121,12 +119,7 @@ export function choice<const T extends string>(values: readonly T[], about: Abou
 }
 
 function shaped(expected: string, kind: string, pattern: RegExp) {
-  return scalar(
-    expected,
-    kind,
-    { type: 'string', anyOf: [{ pattern: pattern.source }, { pattern: INTERPOLATED.pattern }] },
-    (value) => (typeof value === 'string' && pattern.test(value) ? value : undefined),
-  )
+  return textual(expected, kind, pattern.source, (text) => (pattern.test(text) ? text : undefined))
 }
 
 export const name = shaped('1 to 64 characters of a-z, 0-9 and -', 'name', /^[a-z0-9-]{1,64}$/)
@@ -151,13 +144,12 @@ export const allowedMethod = shaped(
 
 const HOST_NAME = /^(?=.{1,253}$)(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9])?\.)*[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/i
 
-export const host = (about: About) =>
-  scalar(
-    'a host name such as avax.rpc.example.org, without scheme, port or path',
-    'host',
-    { type: 'string' },
-    (value) => (typeof value === 'string' && HOST_NAME.test(value) ? value.toLowerCase() : undefined),
-  )(about)
+export const host = textual(
+  'a host name such as avax.rpc.example.org, without scheme, port or path',
+  'host',
+  null,
+  (text) => (HOST_NAME.test(text) ? text.toLowerCase() : undefined),
+)
 
 /** Address to listen on; port 0 means any free port. */
 export interface Listen {
@@ -178,13 +170,7 @@ function parseListen(text: string): Listen | undefined {
   return { host: address.toLowerCase(), port }
 }
 
-export const listen = (about: About) =>
-  scalar(
-    'HOST:PORT such as 127.0.0.1:9780 or [::1]:9780',
-    'address',
-    { type: 'string', anyOf: [{ pattern: LISTEN.source }, { pattern: INTERPOLATED.pattern }] },
-    (value) => (typeof value === 'string' ? parseListen(value) : undefined),
-  )(about)
+export const listen = textual('HOST:PORT such as 127.0.0.1:9780 or [::1]:9780', 'address', LISTEN.source, parseListen)
 
 /** A base URL without query. A trailing `/` is removed, because paths are appended. */
 function parseBaseUrl(text: string): string | undefined {
@@ -204,34 +190,29 @@ function parseNodeUrl(text: string): string | undefined {
 
 export const NODE_URL_EXPECTED = 'an http(s) URL without fragment'
 const URL_EXPECTED = 'an http(s) URL without user, query or fragment'
-const URL_JSON = { type: 'string', anyOf: [{ pattern: '^https?://' }, { pattern: INTERPOLATED.pattern }] }
+const URL_PATTERN = '^https?://'
 
-export const nodeUrl = scalar(NODE_URL_EXPECTED, 'url (secret)', URL_JSON, (value) => {
-  const url = typeof value === 'string' ? parseNodeUrl(value) : undefined
+export const nodeUrl = textual(NODE_URL_EXPECTED, 'url (secret)', URL_PATTERN, (text) => {
+  const url = parseNodeUrl(text)
   return url === undefined ? undefined : new Secret(url)
 })
 
-export const publicUrl = scalar(URL_EXPECTED, 'url', URL_JSON, (value) =>
-  typeof value === 'string' ? parseBaseUrl(value) : undefined,
-)
+export const publicUrl = textual(URL_EXPECTED, 'url', URL_PATTERN, parseBaseUrl)
 
 /** A web origin (RFC 6454): scheme, host and port; or `*`. */
-export const origin = scalar(
+export const origin = textual(
   'an origin such as https://app.example.org (scheme, host and perhaps a port, without a path), or *',
   'origin',
-  { type: 'string', anyOf: [{ pattern: '^(?:\\*|https?://[^/]+)$' }, { pattern: INTERPOLATED.pattern }] },
-  (value) => {
-    if (value === '*') return value
-    if (typeof value !== 'string' || !/^https?:\/\/[^\s/?#\\@]{1,300}$/i.test(value) || !URL.canParse(value))
-      return undefined
-    return new URL(value).origin
+  '^(?:\\*|https?://[^/]+)$',
+  (text) => {
+    if (text === '*') return text
+    const isOrigin = /^https?:\/\/[^\s/?#\\@]{1,300}$/i.test(text) && URL.canParse(text)
+    return isOrigin ? new URL(text).origin : undefined
   },
 )
 
 function secret(expected: string, pattern: RegExp) {
-  return scalar(expected, 'text (secret)', { type: 'string' }, (value) =>
-    typeof value === 'string' && pattern.test(value) ? new Secret(value) : undefined,
-  )
+  return textual(expected, 'text (secret)', null, (text) => (pattern.test(text) ? new Secret(text) : undefined))
 }
 
 // The token follows `Bearer ` in a header.
@@ -324,8 +305,8 @@ function minuteOf(time: string): number {
   return 60 * Number(hours) + Number(minutes)
 }
 
-export const cron = scalar('a cron pattern such as "0 3 * * 0"', 'cron', { type: 'string' }, (value) =>
-  typeof value === 'string' && value.length <= 200 && isCron(value) ? value : undefined,
+export const cron = textual('a cron pattern such as "0 3 * * 0"', 'cron', null, (text) =>
+  text.length <= 200 && isCron(text) ? text : undefined,
 )
 
 function isTimeZone(text: string): boolean {
@@ -337,8 +318,8 @@ function isTimeZone(text: string): boolean {
   }
 }
 
-export const timeZone = scalar('a time zone such as UTC or Europe/Berlin', 'time zone', { type: 'string' }, (value) =>
-  typeof value === 'string' && isTimeZone(value) ? value : undefined,
+export const timeZone = textual('a time zone such as UTC or Europe/Berlin', 'time zone', null, (text) =>
+  isTimeZone(text) ? text : undefined,
 )
 
 const INSTANT = /^(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d)(?::(\d\d)(?:\.\d{1,3})?)?(?:Z|[+-]\d\d:\d\d)$/
@@ -352,9 +333,9 @@ function parseInstant(text: string): number | undefined {
   return Number(day) <= lastDay ? ms : undefined
 }
 
-export const instant = scalar(
+export const instant = textual(
   'a time with its offset such as 2026-12-01T03:00:00Z',
   'time',
-  { type: 'string', anyOf: [{ pattern: INSTANT.source }, { pattern: INTERPOLATED.pattern }] },
-  (value) => (typeof value === 'string' ? parseInstant(value) : undefined),
+  INSTANT.source,
+  parseInstant,
 )
