@@ -23,57 +23,44 @@ export function pageSources(deps: PageSourcesDeps, audience: Audience): Sources 
   const { board, incidents, source, store, strips, postMortems, sightings, clock } = deps
   const isPrivate = audience === 'private'
 
+  /** Private data of a configured endpoint, from the store. */
+  async function stored<T>(network: string, endpoint: string, read: () => Promise<T>): Promise<Answer<T>> {
+    if (!isPrivate) return LOCKED
+    if (board.entry(network, endpoint) === undefined) return MISSING
+    try {
+      return here(await read())
+    } catch {
+      return AWAY
+    }
+  }
+
   return {
-    async network(name) {
-      const network = board.network(name)
-      return network === undefined ? MISSING : here(networkView(network, incidents, clock.now(), audience))
-    },
+    network: async (name) =>
+      found(board.network(name), (network) => networkView(network, incidents, clock.now(), audience)),
 
-    async blocks(name) {
-      if (!isPrivate) return LOCKED
-      const network = board.network(name)
-      return network === undefined ? MISSING : here(blocksView(network, sightings, clock.now()))
-    },
+    blocks: async (name) =>
+      isPrivate ? found(board.network(name), (network) => blocksView(network, sightings, clock.now())) : LOCKED,
 
-    async routing(name) {
-      if (!isPrivate) return LOCKED
-      const network = board.network(name)
-      return network === undefined ? MISSING : here(routingView(network, deps.gateway(), clock.now()))
-    },
+    routing: async (name) =>
+      isPrivate ? found(board.network(name), (network) => routingView(network, deps.gateway(), clock.now())) : LOCKED,
 
-    async endpoint(network, endpoint) {
-      const entry = board.entry(network, endpoint)
-      if (entry === undefined) return MISSING
-      return here(endpointView(entry, incidents.of(entry.health.endpoint), clock.now(), audience))
-    },
+    endpoint: async (network, endpoint) =>
+      found(board.entry(network, endpoint), (entry) =>
+        endpointView(entry, incidents.of(entry.health.endpoint), clock.now(), audience),
+      ),
 
-    async history({ network, endpoint, fromMs, toMs, stepSeconds }) {
-      if (!isPrivate) return LOCKED
-      if (board.entry(network, endpoint) === undefined) return MISSING
-      try {
-        return here(await historyOf(store, { network, name: endpoint }, fromMs, toMs, stepSeconds * 1000))
-      } catch {
-        return AWAY
-      }
-    },
+    history: ({ network, endpoint, fromMs, toMs, stepSeconds }) =>
+      stored(network, endpoint, () => historyOf(store, { network, name: endpoint }, fromMs, toMs, stepSeconds * 1000)),
 
-    async polls({ network, endpoint, fromMs, toMs }) {
-      if (!isPrivate) return LOCKED
-      if (board.entry(network, endpoint) === undefined) return MISSING
-      try {
-        return here(await pollsOf(store, { network, name: endpoint }, fromMs, toMs))
-      } catch {
-        return AWAY
-      }
-    },
+    polls: ({ network, endpoint, fromMs, toMs }) =>
+      stored(network, endpoint, () => pollsOf(store, { network, name: endpoint }, fromMs, toMs)),
 
     async rules(network, endpoint) {
       if (!isPrivate) return LOCKED
       const of = board.network(network)
-      const entry = board.entry(network, endpoint)
-      return of === undefined || entry === undefined
+      return of === undefined
         ? MISSING
-        : here(rulesView(of.standing.network, entry.health.endpoint))
+        : found(board.entry(network, endpoint), ({ health }) => rulesView(of.standing.network, health.endpoint))
     },
 
     async incidents({ cursor, limit = 50, part_of: partOf, ...filter }) {
@@ -114,4 +101,8 @@ const AWAY = { ok: false, why: 'away' } as const
 
 function here<T>(value: T): Answer<T> {
   return { ok: true, value }
+}
+
+function found<S, T>(known: S | null | undefined, show: (known: S) => T): Answer<T> {
+  return known === null || known === undefined ? MISSING : here(show(known))
 }

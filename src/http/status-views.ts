@@ -7,13 +7,7 @@ import { seconds, type UnixMs } from '../core/time.ts'
 import type { Condition, ConditionCode, State } from '../core/verdict/condition.ts'
 import { type HeadStanding, type Health, headHolds, stateAt, stateSince } from '../core/verdict/health.ts'
 import { networkState } from '../core/verdict/network-state.ts'
-import {
-  type Availability,
-  type BoardEntry,
-  type BoardNetwork,
-  type ReferenceHead,
-  shownState,
-} from '../state/board.ts'
+import { type BoardEntry, type BoardNetwork, type ReferenceHead, shownState } from '../state/board.ts'
 import type { IncidentLog } from '../state/incident-log.ts'
 import type { HistoryBucket, StoredPoll } from '../store/store.ts'
 import { time, timeOrNull } from './rfc3339.ts'
@@ -61,13 +55,15 @@ export function endpointView(
     liveness: open && health.liveness !== null ? livenessView(health.liveness, health) : null,
     latency_seconds: open ? seconds(health.latencyMs) : null,
     availability: {
-      '24h': availabilityView(availability?.['24h']),
-      '7d': availabilityView(availability?.['7d']),
-      '30d': availabilityView(availability?.['30d']),
-      '90d': availabilityView(availability?.['90d']),
+      '24h': availability?.['24h'] ?? NO_AVAILABILITY,
+      '7d': availability?.['7d'] ?? NO_AVAILABILITY,
+      '30d': availability?.['30d'] ?? NO_AVAILABILITY,
+      '90d': availability?.['90d'] ?? NO_AVAILABILITY,
     },
   }
 }
+
+const NO_AVAILABILITY: AvailabilityView = { ratio: null, coverage: 0, fresh: null }
 
 /** Start of the shown state; for maintenance, the earliest start of the current periods. */
 export function shownSince({ health, maintenance }: BoardEntry, now: UnixMs): UnixMs {
@@ -228,18 +224,4 @@ function nodeCheckView(check: NodeCheck): NodeCheckView {
     checked_at: timeOrNull(check.checkedAt),
     ...(check.error === null ? {} : { message: check.error }),
   }
-}
-
-function availabilityView(of: Availability | undefined): AvailabilityView {
-  if (of === undefined) return { ratio: null, coverage: 0, fresh: null }
-  return { ratio: floored(of.ratio), coverage: flooredRatio(of.coverage), fresh: floored(of.fresh) }
-}
-
-function floored(ratio: number | null): number | null {
-  return ratio === null ? null : flooredRatio(ratio)
-}
-
-/** Rounds down, so that only a full ratio is 1. */
-function flooredRatio(ratio: number): number {
-  return Math.floor(ratio * 1_000_000) / 1_000_000
 }

@@ -36,6 +36,19 @@ describe('/api/v1/status', () => {
     })
   })
 
+  test('shows availability as computed, without rounding it down a second time', async () => {
+    const { server, world } = setUp()
+    // Times a million, both are a little less than a whole number.
+    const computed = { ratio: 0.524287, coverage: 0.000249, fresh: 0.524287 }
+    world.board.putAvailability(
+      new Map([['avalanche/own-1', { '24h': computed, '7d': computed, '30d': computed, '90d': computed }]]),
+    )
+
+    const status = await read(server, '/api/v1/status', StatusView)
+
+    expect(status.networks[0]?.endpoints[0]?.availability['24h']).toEqual(computed)
+  })
+
   test('shows the lag of an endpoint, and the network and the whole as degraded', async () => {
     const { server, world, clock } = setUp()
     for (let poll = 0; poll < 2; poll++) {
