@@ -1,17 +1,8 @@
 import type { Head } from '../poll-result.ts'
 
-/** The measured pace of a chain's blocks, and how many blocks it can make in a given time. */
-export interface BlockPace {
-  add(head: Pick<Head, 'height' | 'timestamp'>): void
-  /** Average of the latest blocks, by the timestamps of the reference heads; `null` until `MIN_BLOCKS` were seen. */
-  measuredMs(): number | null
-  /** The smaller one of the measured and the configured block time. */
-  shortestMs(): number
-  /** Whether this chain can make this many blocks in this time. */
-  isPlausible(blocks: number, ms: number): boolean
-}
+export type BlockPace = ReturnType<typeof createBlockPace>
 
-export interface BlockPaceOptions {
+interface BlockPaceOptions {
   readonly blockTimeMs: number
   readonly lagBlocks: number
 }
@@ -24,9 +15,11 @@ const PACE_MARGIN = 2
 const MIN_BLOCKS = 8
 const HEADS_KEPT = 64
 
-export function createBlockPace({ blockTimeMs, lagBlocks }: BlockPaceOptions): BlockPace {
+/** The measured pace of a chain's blocks, and how many blocks it can make in a given time. */
+export function createBlockPace({ blockTimeMs, lagBlocks }: BlockPaceOptions) {
   const heads: Pick<Head, 'height' | 'timestamp'>[] = []
 
+  /** Average of the latest blocks, by the timestamps of the reference heads; `null` until `MIN_BLOCKS` were seen. */
   function measuredMs(): number | null {
     const first = heads[0]
     const last = heads.at(-1)
@@ -36,12 +29,13 @@ export function createBlockPace({ blockTimeMs, lagBlocks }: BlockPaceOptions): B
     return blocks < MIN_BLOCKS || ms <= 0 ? null : ms / blocks
   }
 
+  /** The smaller one of the measured and the configured block time. */
   function shortestMs(): number {
     return Math.min(blockTimeMs, measuredMs() ?? blockTimeMs)
   }
 
   return {
-    add({ height, timestamp }) {
+    add({ height, timestamp }: Pick<Head, 'height' | 'timestamp'>): void {
       const last = heads.at(-1)
       // After a reorganisation or a clock change, earlier heads would distort the average.
       if (last !== undefined && (height <= last.height || timestamp < last.timestamp)) heads.length = 0
@@ -50,7 +44,8 @@ export function createBlockPace({ blockTimeMs, lagBlocks }: BlockPaceOptions): B
     },
     measuredMs,
     shortestMs,
-    isPlausible: (blocks, ms) => blocks < lagBlocks + (PACE_MARGIN * ms) / shortestMs(),
+    /** Whether this chain can make this many blocks in this time. */
+    isPlausible: (blocks: number, ms: number) => blocks < lagBlocks + (PACE_MARGIN * ms) / shortestMs(),
   }
 }
 

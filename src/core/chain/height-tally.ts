@@ -1,20 +1,10 @@
+export type HeightTally = ReturnType<typeof createHeightTally>
+
 /**
  * Counts endpoints by height, sorted, so that the majority's height is found without visiting every endpoint: a network
  * may have ten thousand endpoints, but only few different heights.
  */
-export interface HeightTally {
-  readonly size: number
-  add(height: number): void
-  remove(height: number): void
-  /** Number of endpoints at this height or above. */
-  reached(height: number): number
-  /** The highest height that at least `count` endpoints have reached; `null` if there are fewer endpoints. */
-  reachedBy(count: number): number | null
-  /** The highest height that more than half have reached or are at most `slack` blocks below; `null` if empty. */
-  ofMajority(slack: number): number | null
-}
-
-export function createHeightTally(): HeightTally {
+export function createHeightTally() {
   /** Ascending and distinct; `counts` has the same indices. */
   const heights: number[] = []
   const counts: number[] = []
@@ -33,11 +23,11 @@ export function createHeightTally(): HeightTally {
   }
 
   return {
-    get size() {
+    get size(): number {
       return size
     },
 
-    add(height) {
+    add(height: number): void {
       const at = indexOf(height)
       if (heights[at] === height) (counts[at] as number)++
       else {
@@ -47,7 +37,7 @@ export function createHeightTally(): HeightTally {
       size++
     },
 
-    remove(height) {
+    remove(height: number): void {
       const at = indexOf(height)
       if (heights[at] !== height) return
       ;(counts[at] as number)--
@@ -58,14 +48,16 @@ export function createHeightTally(): HeightTally {
       size--
     },
 
-    reached(height) {
+    /** Number of endpoints at this height or above. */
+    reached(height: number): number {
       let count = 0
       for (let at = heights.length - 1; at >= 0 && (heights[at] as number) >= height; at--)
         count += counts[at] as number
       return count
     },
 
-    reachedBy(count) {
+    /** The highest height that at least `count` endpoints have reached; `null` if there are fewer endpoints. */
+    reachedBy(count: number): number | null {
       let left = count
       for (let at = heights.length - 1; at >= 0; at--) {
         left -= counts[at] as number
@@ -74,7 +66,8 @@ export function createHeightTally(): HeightTally {
       return null
     },
 
-    ofMajority(slack) {
+    /** The highest height that more than half have reached or are at most `slack` blocks below; `null` if empty. */
+    ofMajority(slack: number): number | null {
       const needed = Math.floor(size / 2) + 1
       let reached = 0
       let low = heights.length
