@@ -1,4 +1,5 @@
-import { spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync, readdirSync, rmSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -13,10 +14,11 @@ export async function build() {
   const tsc = join(root, 'node_modules/typescript/bin/tsc')
   // The compiler's incremental state is wrong if dist/ was emptied.
   const force = outputsMissing() ? ['--force'] : []
-  const { status } = spawnSync(process.execPath, [tsc, '-b', 'tsconfig.json', 'web/tsconfig.json', ...force], {
+  const compiler = spawn(process.execPath, [tsc, '-b', 'tsconfig.json', 'web/tsconfig.json', ...force], {
     cwd: root,
     stdio: ['ignore', 'inherit', 'inherit'],
   })
+  const [status] = await once(compiler, 'exit')
   return status === 0 && (await buildPage())
 }
 

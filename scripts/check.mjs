@@ -1,28 +1,53 @@
-import { spawn, spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { build } from './build.mjs'
 import { line } from './counts.mjs'
 import { root } from './prepare.mjs'
 import { say } from './say.mjs'
 
-/** Everything that must hold before a change is merged: one line a check, all of them even when one fails, tests last. */
-const CHECKS = [
-  { name: 'format', run: () => tool('@biomejs/biome/bin/biome', ['check']) },
-  { name: 'lint', run: () => tool('oxlint/bin/oxlint', ['--type-aware', '--deny-warnings']) },
-  { name: 'types and build', run: build },
-  { name: 'types of tests and benches', run: () => tool('typescript/bin/tsc', ['--noEmit', '-p', 'test']) },
-  { name: 'dead code', run: () => tool('knip/bin/knip.js', []) },
-]
+/**
+ * Everything that must hold before a change is merged: one line a check, all of them even when one fails, tests last.
+ * Lint, dead code and the types of tests look at what the build writes.
+ */
+async function checks() {
+  const first = await Promise.all([
+    check('format', () => tool('@biomejs/biome/bin/biome', ['check'])),
+    check('types and build', build),
+  ])
+  const second = await Promise.all([
+    check('lint', () => tool('oxlint/bin/oxlint', ['--type-aware', '--deny-warnings'])),
+    check('types of tests and benches', () => tool('typescript/bin/tsc', ['--noEmit', '-p', 'test'])),
+    check('dead code', () => tool('knip/bin/knip.js', [])),
+  ])
+  const outcomes = [...first, ...second]
+  const passed = outcomes.filter(Boolean).length
+  return { passed, failed: outcomes.length - passed }
+}
+
+async function check(name, run) {
+  const startedAt = performance.now()
+  const ok = await run()
+  say(`${name}: ${ok ? 'ok' : 'FAILED'} (${((performance.now() - startedAt) / 1000).toFixed(1)} s)`)
+  return ok
+}
 
 function tool(file, args) {
-  const command = join(root, 'node_modules', file)
-  const { status, stdout, stderr } = spawnSync(process.execPath, [command, ...args], {
-    cwd: root,
-    encoding: 'utf8',
-    maxBuffer: 64 * 1024 * 1024,
+  return new Promise((resolve) => {
+    const child = spawn(process.execPath, [join(root, 'node_modules', file), ...args], {
+      cwd: root,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    let output = ''
+    const keep = (chunk) => {
+      output += chunk
+    }
+    child.stdout.setEncoding('utf8').on('data', keep)
+    child.stderr.setEncoding('utf8').on('data', keep)
+    child.on('close', (status) => {
+      if (status !== 0) process.stdout.write(output)
+      resolve(status === 0)
+    })
   })
-  if (status !== 0) process.stdout.write(stdout + stderr)
-  return status === 0
 }
 
 /** The counting reporter sends its counts here instead of printing them. */
@@ -45,17 +70,8 @@ function tests() {
   })
 }
 
-let passed = 0
-let failed = 0
-for (const { name, run } of CHECKS) {
-  const startedAt = performance.now()
-  const ok = await run()
-  say(`${name}: ${ok ? 'ok' : 'FAILED'} (${((performance.now() - startedAt) / 1000).toFixed(1)} s)`)
-  if (ok) passed++
-  else failed++
-}
-const counts = await tests()
-passed += counts.passed
-failed += counts.failed
-console.log(line({ passed, failed, skipped: counts.skipped }))
+const checked = await checks()
+const tested = await tests()
+const failed = checked.failed + tested.failed
+console.log(line({ passed: checked.passed + tested.passed, failed, skipped: tested.skipped }))
 process.exitCode = failed === 0 ? 0 : 1

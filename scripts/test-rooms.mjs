@@ -1,0 +1,42 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, relative } from 'node:path'
+import { root } from './prepare.mjs'
+
+/** Marks of a test that waits: it uses processes, browsers, threads or the system's clock. */
+const WAITS = /\bfrom '(?:node:child_process|node:worker_threads|playwright-core)'|\bsystemClock\b|\bsetTimeout\b/
+/** A mocked module must not be shared with other files. */
+const MOCKS = /\bvi\.mock\(/
+const LOCAL_IMPORT = /\bfrom '(\.[^']+\.ts)'/g
+
+/**
+ * Divides the test files by what they and their helpers import. `quick` ones only compute, so one worker per core
+ * runs them, and they share their modules. `waiting` ones leave the cores idle, so that many of them run at once.
+ */
+export function testRooms() {
+  const folder = join(root, 'test')
+  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.test.ts'))
+    .map((file) => join(folder, file))
+    .sort()
+  const waits = createWaits(folder)
+  return {
+    quick: files.filter((file) => !waits(file)).map((file) => relative(root, file)),
+    waiting: files.filter(waits).map((file) => relative(root, file)),
+  }
+}
+
+function createWaits(folder) {
+  const known = new Map()
+  return function waits(file) {
+    if (known.has(file)) return known.get(file)
+    // Helpers may import each other.
+    known.set(file, false)
+    const text = readFileSync(file, 'utf8')
+    const helpers = [...text.matchAll(LOCAL_IMPORT)]
+      .map(([, path]) => join(dirname(file), path))
+      .filter((path) => path.startsWith(folder) && existsSync(path))
+    const found = WAITS.test(text) || MOCKS.test(text) || helpers.some(waits)
+    known.set(file, found)
+    return found
+  }
+}

@@ -1,0 +1,28 @@
+import { availableParallelism } from 'node:os'
+import { defineConfig } from 'vitest/config'
+import LongestFirst from './scripts/longest-first.mjs'
+import { testRooms } from './scripts/test-rooms.mjs'
+
+const cores = availableParallelism()
+const { quick, waiting } = testRooms()
+
+export default defineConfig({
+  test: {
+    setupFiles: ['test/support/lit.ts'],
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
+    pool: 'forks',
+    reporters: ['default', './scripts/counts.mjs'],
+    sequence: { sequencer: LongestFirst },
+    projects: [
+      {
+        extends: true,
+        test: { name: 'quick', include: quick, isolate: false, maxWorkers: cores, sequence: { groupOrder: 0 } },
+      },
+      {
+        extends: true,
+        test: { name: 'waiting', include: waiting, maxWorkers: cores + 4, sequence: { groupOrder: 1 } },
+      },
+    ],
+  },
+})
