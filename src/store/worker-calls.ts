@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module'
-import { pathToFileURL } from 'node:url'
+import { fileURLToPath } from 'node:url'
 import { type MessagePort, Worker } from 'node:worker_threads'
 import { codeOf, troubleOf } from './disk.ts'
 import type { StoreTrouble } from './store.ts'
@@ -105,17 +105,35 @@ const DEAD: Failed = { ok: false, trouble: 'other', code: 'thread-died' }
 /** A small young generation: a larger one would only hold more garbage, in each worker. */
 const RESOURCE_LIMITS = { maxYoungGenerationSizeMb: 8 }
 
-/** The build has JavaScript files; TypeScript sources need a loader. */
+/** The build has JavaScript files; TypeScript sources are bundled first. */
 const EXTENSION = import.meta.url.endsWith('.ts') ? '.ts' : '.js'
 
 function startWorker(name: WorkerOptions['name']): Worker {
   const file = new URL(`./${name}${EXTENSION}`, import.meta.url)
   if (EXTENSION === '.js') return new Worker(file, { name, execArgv: [], resourceLimits: RESOURCE_LIMITS })
-  // On Node 20 `execArgv: ['--import', 'tsx']` skips a worker's first file, and tsx/cjs does not work in workers.
-  const tsx = createRequire(import.meta.url)
-    .resolve('tsx/esm/api')
-    .replace(/\.cjs$/, '.mjs')
-  const loader = pathToFileURL(tsx).href
-  const code = `import('${loader}').then(({ register }) => { register(); return import('${file.href}') })`
-  return new Worker(code, { name, eval: true, execArgv: [] })
+  return new Worker(bundleOf(file), { name, eval: true, execArgv: [] })
+}
+
+const bundles = new Map<string, string>()
+
+/** A loader in each thread would take five times as long to start. */
+function bundleOf(file: URL): string {
+  const known = bundles.get(file.href)
+  if (known !== undefined) return known
+  const require = createRequire(import.meta.url)
+  const { buildSync } = require('esbuild') as typeof import('esbuild')
+  const path = fileURLToPath(file)
+  const { outputFiles } = buildSync({
+    entryPoints: [path],
+    bundle: true,
+    write: false,
+    platform: 'node',
+    format: 'cjs',
+    packages: 'external',
+    define: { 'import.meta.url': JSON.stringify(file.href) },
+  })
+  const code = outputFiles[0]?.text ?? ''
+  const program = `(function (require) { ${code}\n})(require('node:module').createRequire(${JSON.stringify(path)}))`
+  bundles.set(file.href, program)
+  return program
 }
