@@ -7,6 +7,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { Deadline } from '../../src/nodes/deadline.ts'
 import { decode } from '../../src/nodes/decode.ts'
 import { version } from '../../src/version.ts'
+import { bundled } from '../support/bundled.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
 import { addressOf, answer, bodyOf, failureOf, GET, nodeClient, POST, rawNode, send } from './support.ts'
 
@@ -206,10 +207,12 @@ describe('every way of failing is one kind', () => {
     expect(failureOf(await send(client, 'http://node.invalid:1'))).toEqual({ kind: 'dns', code: 'ENOTFOUND' })
   })
 
-  test('no file descriptor left: that is our own fault, never the node’s', () => {
-    const script = fileURLToPath(new URL('out-of-files.ts', import.meta.url))
+  test('no file descriptor left: that is our own fault, never the node’s', async () => {
+    const script = await bundled(fileURLToPath(new URL('out-of-files.ts', import.meta.url)))
 
-    const told = execFileSync('sh', ['-c', `ulimit -n 100; exec node --import tsx "${script}"`], { encoding: 'utf8' })
+    const told = execFileSync('sh', ['-c', `ulimit -n 100; exec "${process.execPath}" "${script}"`], {
+      encoding: 'utf8',
+    })
 
     expect(JSON.parse(told)).toMatchObject({ ok: false, failure: { kind: 'local-resources', code: 'EMFILE' } })
   })

@@ -11,6 +11,7 @@ import { readMigrations } from '../../src/store/migrate.ts'
 import { openStore } from '../../src/store/open-store.ts'
 import { createQueries } from '../../src/store/queries.ts'
 import { lines } from '../store/setting.ts'
+import { bundled } from '../support/bundled.ts'
 import { canBreakDisks, createFaultyDisk } from './faults.ts'
 import { killWhileWriting } from './kill.ts'
 import { createRandom } from './random.ts'
@@ -81,6 +82,11 @@ test('kill -9 while writing leaves whole batches, every acknowledged one, and th
 const MOMENTS = [0, 20, 45, 100, 150, 225, 340, 510]
 
 describe.skipIf(!canBreakDisks())('kill -9 in the middle of a call on the disk', () => {
+  let program: string
+  beforeAll(async () => {
+    program = await bundled(WORK)
+  })
+
   /** Works on a copy of the filled store, and is killed at each of the moments until it ends by itself. */
   function killAt(work: string, part: string, look: (path: string, copy: string) => void, moments = MOMENTS): number {
     const disk = createFaultyDisk(directory)
@@ -91,7 +97,7 @@ describe.skipIf(!canBreakDisks())('kill -9 in the middle of a call on the disk',
       const path = join(folder, 'store.db')
       const copy = join(folder, 'copied')
       copyFileSync(filled, path)
-      const args = ['--import', 'tsx', WORK, path, work, String(NOW), `KILL wst ${part} ${skip}`, copy]
+      const args = [program, path, work, String(NOW), `KILL wst ${part} ${skip}`, copy]
       const child = spawnSync(process.execPath, args, { env: { ...process.env, ...disk.env }, encoding: 'utf8' })
       expect([child.status, child.signal], child.stderr).toContainEqual(child.signal === null ? 0 : 'SIGKILL')
       if (child.signal === 'SIGKILL') killed++

@@ -8,10 +8,11 @@ import { expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { isSound, openDatabase } from '../../src/store/database.ts'
 import { readMigrations } from '../../src/store/migrate.ts'
+import { bundled } from '../support/bundled.ts'
 import { BASE, batchOf, benchOn, opened, pollOf, temporaryDirectory } from './setting.ts'
 
 const CHILD = fileURLToPath(new URL('./children/write.ts', import.meta.url))
-const CYCLES = 20
+const CYCLES = 10
 const TORN = 50
 
 async function until(condition: () => boolean): Promise<void> {
@@ -29,12 +30,13 @@ function lastAcknowledged(side: string): number {
 test(`kill -9 in the middle of writing, ${CYCLES} times, loses no acknowledged poll`, async () => {
   const directory = temporaryDirectory()
   const path = join(directory, 'store.db')
+  const program = await bundled(CHILD)
   const acknowledged: (readonly [from: number, to: number])[] = []
 
   for (let cycle = 0; cycle < CYCLES; cycle++) {
     const start = BASE + cycle * 1_000_000
     const side = join(directory, `acknowledged-${cycle}`)
-    const child = spawn(process.execPath, ['--import', 'tsx', CHILD, path, side, String(start)], { stdio: 'inherit' })
+    const child = spawn(process.execPath, [program, path, side, String(start)], { stdio: 'inherit' })
     onTestFinished(() => void child.kill('SIGKILL'))
     const ended = once(child, 'exit')
     await until(() => existsSync(side) || child.exitCode !== null)

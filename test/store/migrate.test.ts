@@ -7,6 +7,7 @@ import { describe, expect, test } from 'vitest'
 import { openDatabase } from '../../src/store/database.ts'
 import { migrate, readMigrations } from '../../src/store/migrate.ts'
 import { StoreError } from '../../src/store/store.ts'
+import { bundled } from '../support/bundled.ts'
 import { opened, temporaryDirectory } from './setting.ts'
 
 const CHILD = fileURLToPath(new URL('./children/migrate.ts', import.meta.url))
@@ -24,11 +25,12 @@ function tablesOf(path: string): string[] {
 describe('migrations', () => {
   for (const { version, sql } of readMigrations()) {
     const statements = sql.split(/;$/m).length - 1
-    test(`number ${version} killed after any of its ${statements} statements leaves the old schema, and runs again`, () => {
+    test(`number ${version} killed after any of its ${statements} statements leaves the old schema, and runs again`, async () => {
+      const program = await bundled(CHILD)
       for (let after = 0; after <= statements; after++) {
         const path = join(temporaryDirectory(), 'store.db')
 
-        const child = spawnSync(process.execPath, ['--import', 'tsx', CHILD, path, String(version), String(after)])
+        const child = spawnSync(process.execPath, [program, path, String(version), String(after)])
 
         expect(child.signal, child.stderr.toString()).toBe('SIGKILL')
         const db = new Database(path)
