@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import axe from 'axe-core'
+import axe, { type RunOptions } from 'axe-core'
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll } from 'vitest'
 import type { Setting } from '../http/setting.ts'
@@ -103,12 +103,32 @@ export function openChromium(): Chromium {
   }
 }
 
-/** What axe-core finds, none of it where all is well. */
-export async function findings(page: Page): Promise<string[]> {
+/** What axe-core finds on a screen and a phone, and what sticks out there. The dark scheme differs in colours only. */
+export async function findingsInAllLooks(page: Page): Promise<string[]> {
+  await page.setViewportSize({ width: 1280, height: 800 })
+  await page.emulateMedia({ colorScheme: 'dark' })
+  const dark = await findings(page, COLORS)
+  await page.emulateMedia({ colorScheme: 'light' })
+  const light = [await findings(page), await excessWidth(page)]
+  await page.setViewportSize({ width: 390, height: 844 })
+  return [...dark, ...light, await findings(page), await excessWidth(page)].flat()
+}
+
+const COLORS: RunOptions = { runOnly: { type: 'tag', values: ['cat.color'] } }
+
+async function findings(page: Page, options: RunOptions = {}): Promise<string[]> {
   // By the debugger's way in: the page's own policy lets nothing inline run.
   await page.evaluate(axe.source)
-  const { violations } = await page.evaluate(() => (globalThis as unknown as { axe: typeof axe }).axe.run())
+  const { violations } = await page.evaluate(
+    (options) => (globalThis as unknown as { axe: typeof axe }).axe.run(options),
+    options,
+  )
   return violations.flatMap(({ id, nodes }) =>
     nodes.map(({ html, failureSummary }) => `${id}: ${html}\n${failureSummary}`),
   )
+}
+
+async function excessWidth(page: Page): Promise<string[]> {
+  const excess = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
+  return excess > 0 ? [`sticks out by ${excess} px`] : []
 }

@@ -2,15 +2,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import type { HistoryBucket } from '../../src/store/store.ts'
 import { NODE, OTHER, OWN, type Setting, setUp } from '../http/setting.ts'
-import { findings, hasChromium, openChromium } from '../support/chromium.ts'
+import { findingsInAllLooks, hasChromium, openChromium } from '../support/chromium.ts'
 import { incident } from '../support/incident.ts'
 import { bad, good, head, liveness, nodeCheck } from '../support/network.ts'
-
-const SIZES = [
-  { width: 1280, height: 720 },
-  { width: 390, height: 844 },
-]
-const SCHEMES = ['light', 'dark'] as const
 
 /** Over a daemon that has everything to show: each state, open and closed incidents, a history with a gap. */
 describe.runIf(hasChromium)('axe finds no violation', () => {
@@ -46,13 +40,7 @@ describe.runIf(hasChromium)('axe finds no violation', () => {
         ...(path === '/nothing' && { until: 'h1' }),
       })
 
-      for (const size of SIZES) {
-        for (const colorScheme of SCHEMES) {
-          await page.setViewportSize(size)
-          await page.emulateMedia({ colorScheme })
-          expect(await findings(page), `${colorScheme}, ${size.width} px`).toEqual([])
-        }
-      }
+      expect(await findingsInAllLooks(page)).toEqual([])
     },
     120_000,
   )
