@@ -180,7 +180,7 @@ function play(
 }
 
 describe('whatever happens', () => {
-  test('an endpoint has at most one open incident, and every incident is consistent', { timeout: 60_000 }, () => {
+  test('an endpoint has at most one open incident, and every incident is consistent', { timeout: 120_000 }, () => {
     fc.assert(
       fc.property(steps, (script) => {
         const openedAt = new Map<string, number>()

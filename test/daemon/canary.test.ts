@@ -312,7 +312,7 @@ describe.runIf(requirePackage('openssl', 'openssl'))('no secret is in', () => {
     gateway = /"url":"(http[^"]+)\/"[^\n]*"msg":"gateway listening"/.exec(daemon.log())?.[1] ?? ''
     stream = listen()
     await until(async () => (await hear('ready', `${daemon.url}/-/ready`)).status === 200, 'it is ready')
-  }, 60_000)
+  }, 120_000)
 
   afterAll(async () => {
     for (const cleanup of cleanups.splice(0).reverse()) await cleanup()
@@ -477,7 +477,7 @@ describe.runIf(requirePackage('openssl', 'openssl'))('no secret is in', () => {
     expect(hits).toEqual([])
   })
 
-  test('every route of the page, with the token and without', { timeout: 60_000 }, async () => {
+  test('every route of the page, with the token and without', { timeout: 120_000 }, async () => {
     const { text } = await hear('openapi', `${daemon.url}/openapi.json`)
     const incidents = await hear('incidents', `${daemon.url}/api/v1/incidents?limit=100`, { headers: AUTHORISED })
     const { incidents: list } = JSON.parse(incidents.text) as { incidents: { id: string }[] }
@@ -587,7 +587,7 @@ describe.runIf(requirePackage('openssl', 'openssl'))('no secret is in', () => {
     expect(hits).toEqual([])
   })
 
-  test('the live events, the logs and every byte that was written', { timeout: 60_000 }, async () => {
+  test('the live events, the logs and every byte that was written', { timeout: 120_000 }, async () => {
     const files = (when: string) => {
       const own = ['heartline.yaml', 'secret.txt', 'page.key', 'gateway.key', 'bad']
       const names = readdirSync(folder).filter((name) => !own.includes(name))

@@ -63,7 +63,7 @@ beforeAll(async () => {
     ],
   })
   for (const [name, fault] of [...ATTACKS, ...HARMLESS]) nodes.get(name)!.inject(fault)
-}, 60_000)
+}, 120_000)
 
 afterAll(async () => {
   await daemon?.stop()

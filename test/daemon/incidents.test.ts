@@ -149,7 +149,7 @@ test('every way to hear of an incident says the same of it, and it goes on over 
   const whole = await second.get(`/api/v1/incidents/${open.id}`, { accept: 'text/plain' })
   expect(whole.text).not.toContain('still open')
   expect(whole.headers.get('content-type')).toContain('text/plain')
-}, 40_000)
+}, 120_000)
 
 function entryId(feed: string): string | undefined {
   return /<entry>\s*<id>([^<]+)<\/id>/.exec(feed)?.[1]

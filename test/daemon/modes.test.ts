@@ -31,4 +31,4 @@ test('the store, its folders and a backup are for the user of the daemon alone, 
   expect(modesIn(join(daemon.folder, 'data/deep')).filter((line) => !line.endsWith(' 600'))).toEqual([])
   expect(modesIn(daemon.folder)).toContain('data 700')
   expect(modesIn(daemon.folder)).toContain('copy.db 600')
-}, 60_000)
+}, 120_000)

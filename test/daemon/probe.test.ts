@@ -77,7 +77,7 @@ test('a node that does not answer is reported within the scrape timeout', async 
   expect(text).toContain('timeout 1000.0 ms')
   expect(text).toMatch(/head: failed, timeout: no complete answer within (1 s|\d+ ms)/)
   expect(text).toContain(`heartline_probe_success{${OWN}} 0\n`)
-}, 30_000)
+}, 120_000)
 
 test('a probe of a node that hangs holds up no stopping', async () => {
   node.inject({ kind: 'hang' })
@@ -90,7 +90,7 @@ test('a probe of a node that hangs holds up no stopping', async () => {
 
   expect(status).toBe(0)
   // The node would have had 55 s.
-}, 45_000)
+}, 120_000)
 
 test('debug=true shows what was sent and what came back, without secrets, although the node repeats all of them', async () => {
   const gossip = createServer((request, response) => {

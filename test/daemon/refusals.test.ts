@@ -126,7 +126,7 @@ beforeAll(async () => {
     'what is to be down is down',
     60_000,
   )
-}, 90_000)
+}, 120_000)
 
 afterAll(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup()

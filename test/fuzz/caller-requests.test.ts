@@ -9,7 +9,7 @@ test('no damaged request throws, hangs, reaches what it may not, or is read in t
 
   expect(problems).toEqual([])
   expect(Math.min(cases, forwarded)).toBeGreaterThan(0)
-}, 60_000)
+}, 120_000)
 
 /** Cases that stay: seeds that found something belong here. */
 test.each([1])(

@@ -52,7 +52,7 @@ test('every caller gets the block it asked for, with hundreds of others on their
     expect(json).toEqual([answerTo(height, mine), answerTo(height + 1, 0)])
   }
   for (let round = 0; round < 6; round++) await Promise.all(Array.from({ length: 60 }, (_, at) => ask(round * 60 + at)))
-}, 60_000)
+}, 120_000)
 
 test('a caller that reads late gets what it asked for, whatever others were answered in the meantime', async () => {
   const { url, port } = await gateway()
@@ -74,7 +74,7 @@ test('a caller that reads late gets what it asked for, whatever others were answ
   const text = await textOf(late, count)
 
   expect(text).toEqual(Array.from({ length: count }, (_, at) => answerTo(100 + at, at)))
-}, 60_000)
+}, 120_000)
 
 /** The bodies of so many answers. */
 function textOf(socket: ReturnType<typeof connect>, count: number): Promise<unknown[]> {

@@ -75,7 +75,7 @@ test('a node rolled back, stopped or killed under 500 requests a second costs no
   expect(wrong).toEqual([])
   expect(heights).toHaveLength(under.length)
   expect((heights.at(-1) ?? 0) - (heights[0] ?? 0)).toBeGreaterThan(10)
-}, 60_000)
+}, 120_000)
 
 function heightIn(reply: Reply): number | null {
   if (reply.kind !== 'result') return null

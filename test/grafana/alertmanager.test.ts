@@ -41,7 +41,7 @@ describe.skipIf(!hasAlertmanager)('a real Alertmanager', () => {
       return ended
     }
     await until(async () => (await fetch(`${url}/-/ready`).catch(() => null))?.ok === true, 'it is ready', 30_000)
-  }, 60_000)
+  }, 120_000)
 
   afterAll(async () => {
     await stop?.()

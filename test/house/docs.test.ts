@@ -122,7 +122,7 @@ describe('every shell block of the documentation', () => {
     expect(await problemOf(['probe', '--xml'])).toBe('probe has no option --xml')
     expect(await problemOf(['polish'])).toBe('there is no command polish')
     expect(named('sh').flatMap(({ text }) => heartlineCalls(text)).length).toBeGreaterThan(15)
-  }, 60_000)
+  }, 120_000)
 })
 
 describe('every link of the documentation', () => {

@@ -143,7 +143,7 @@ test('long answers that come in at once share a room: those that do not fit are 
   await until(() => sockets.length === 6, 'it is sent')
   sockets[5]?.write('a')
   expect(bodyOf(await again)).toHaveLength(3 * MEBIBYTE + 1)
-}, 60_000)
+}, 120_000)
 
 describe('the stage of a failure is reported', () => {
   test('the port is closed', async () => {

@@ -8,7 +8,7 @@ import type { Seen } from './children/cut-off.ts'
 import { INTERVAL_MS, isAllUp, type Look, openScene, type Scene } from './scene.ts'
 
 // On a busy machine it takes a daemon long to start.
-vi.setConfig({ testTimeout: 60_000 })
+vi.setConfig({ testTimeout: 120_000 })
 
 const CUT_OFF = fileURLToPath(new URL('./children/cut-off.ts', import.meta.url))
 

@@ -68,7 +68,7 @@ describe.skipIf(!canBreakDisks())('a disk on which', () => {
       expect(later.queued).toBeGreaterThan(broken.queued)
       expect(later.integrityOk).toBe(true)
       await expectNothingIsLost(daemon, path)
-    }, 30_000)
+    }, 120_000)
   }
 
   test('fsync fails acknowledges no more polls, and reports it', async () => {
@@ -87,7 +87,7 @@ describe.skipIf(!canBreakDisks())('a disk on which', () => {
     expect(later.failures.io).toBeGreaterThan(0)
     expect(later.written).toBe(broken.written)
     await expectNothingIsLost(daemon, path)
-  }, 60_000)
+  }, 120_000)
 })
 
 describe.skipIf(!mayMount())('a real disk', () => {
@@ -121,7 +121,7 @@ describe.skipIf(!mayMount())('a real disk', () => {
       await daemon?.stop('SIGKILL')
       execFileSync('umount', ['-l', folder])
     }
-  }, 60_000)
+  }, 120_000)
 
   test('that is read-only ends the start with 78 and a message, and leaves the store unchanged', async () => {
     const folder = join(directory, 'disk')
@@ -147,7 +147,7 @@ describe.skipIf(!mayMount())('a real disk', () => {
     }
     expect(readFileSync(path).equals(was)).toBe(true)
     expect(rowsIn(path)).toBe(rows)
-  }, 30_000)
+  }, 120_000)
 })
 
 function fill(file: string): void {

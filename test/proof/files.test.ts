@@ -154,7 +154,7 @@ describe('a store that another process has open', () => {
 
     expect(endings).toEqual([75, 75, 0])
     expect(rowsIn(path)).toBeGreaterThan(0)
-  }, 30_000)
+  }, 120_000)
 
   test('makes a second daemon exit within a second, and is not disturbed by it', async () => {
     const first = await start()
@@ -180,7 +180,7 @@ describe('a store that another process has open', () => {
     await untilFigures(first, (figures) => figures.written > written, 'it writes on')
     expect(await first.stop()).toBe(0)
     expect(rowsIn(path)).toBeGreaterThanOrEqual(polls)
-  }, 30_000)
+  }, 120_000)
 
   test('that another writer locks for seconds delays no poll, and gets all of them afterwards', async () => {
     const daemon = await start()
@@ -209,7 +209,7 @@ describe('a store that another process has open', () => {
     expect(dropped).toBe(0)
     expect(await daemon.stop()).toBe(0)
     expect(rowsIn(path)).toBeGreaterThanOrEqual(polls)
-  }, 30_000)
+  }, 120_000)
 })
 
 describe('a store from a newer version', () => {

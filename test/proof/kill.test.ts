@@ -76,7 +76,7 @@ test('kill -9 while writing leaves whole batches, every acknowledged one, and th
   expect(cycles).toHaveLength(4)
   for (const cycle of cycles) expect(cycle).toMatchObject({ lost: 0, sound: true, whole: true })
   expect(cycles.reduce((sum, { acknowledged }) => sum + acknowledged, 0)).toBeGreaterThan(100)
-}, 60_000)
+}, 120_000)
 
 /** After so many calls on the disk the work is killed in the middle of the next one. */
 const MOMENTS = [0, 20, 45, 100, 150, 225, 340, 510]
@@ -130,7 +130,7 @@ describe.skipIf(!canBreakDisks())('kill -9 in the middle of a call on the disk',
       expect(historyIn(path)).toEqual(before)
       expect(pollsIn(path)).toBe(Math.min(...left))
     }
-  }, 60_000)
+  }, 120_000)
 
   test('of a backup leaves no copy or a whole one, and the store unchanged', () => {
     let copies = 0
@@ -145,7 +145,7 @@ describe.skipIf(!canBreakDisks())('kill -9 in the middle of a call on the disk',
 
     expect(killed).toBeGreaterThan(5)
     expect(copies).toBeGreaterThan(0)
-  }, 60_000)
+  }, 120_000)
 
   test('of closing leaves every poll', () => {
     const moments = [0, 1, 2, 4, 7, 11, 16, 510]
@@ -153,5 +153,5 @@ describe.skipIf(!canBreakDisks())('kill -9 in the middle of a call on the disk',
     const killed = killAt('close', '/store.db', (path) => expect(pollsIn(path)).toBe(POLLS), moments)
 
     expect(killed).toBeGreaterThan(1)
-  }, 60_000)
+  }, 120_000)
 })

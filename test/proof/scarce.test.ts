@@ -73,7 +73,7 @@ describe.concurrent('a daemon that has too little', () => {
     expect(sumOf(scarce, 'incidents_open')).toBe(0)
   })
 
-  test('of memory polls thousands of endpoints that all fail', { timeout: 60_000 }, async (context) => {
+  test('of memory polls thousands of endpoints that all fail', { timeout: 120_000 }, async (context) => {
     const heapMiB = 128
     // Each has a host of its own, on which nothing listens.
     const urls = Array.from({ length: 2000 }, (_, at) => `http://127.1.${Math.floor(at / 250)}.${1 + (at % 250)}:9`)

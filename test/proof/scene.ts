@@ -48,6 +48,8 @@ export interface SceneOptions {
   readonly hosts?: readonly string[]
   readonly family?: 'ethereum' | 'avalanche'
   readonly latencyMs?: number
+  /** Of polls, and their timeout. */
+  readonly intervalMs?: number
   readonly thresholds?: object
   /** Of the nodes; the daemon's is its own. */
   readonly clock?: Clock
@@ -64,6 +66,7 @@ export async function openScene({
   hosts = ONE_HOST,
   family = 'ethereum',
   latencyMs = 0,
+  intervalMs = INTERVAL_MS,
   thresholds = {},
   clock = systemClock,
   env = {},
@@ -93,7 +96,7 @@ export async function openScene({
     return folder
   }
   const config = {
-    poll: { interval: `${INTERVAL_MS}ms`, timeout: `${INTERVAL_MS}ms` },
+    poll: { interval: `${intervalMs}ms`, timeout: `${intervalMs}ms` },
     networks: [
       {
         name: 'net',
@@ -116,7 +119,7 @@ export async function openScene({
     }
   }
 
-  async function untilLook(holds: (look: Look) => boolean, what: string, withinMs = 15_000): Promise<Look> {
+  async function untilLook(holds: (look: Look) => boolean, what: string, withinMs = 60_000): Promise<Look> {
     let last = await look()
     async function isSo(): Promise<boolean> {
       last = await look()

@@ -10,7 +10,7 @@ const HOLD = new URL('./children/hold.mjs', import.meta.url)
 const LATENCY_MS = 200
 
 // On a busy machine it takes a daemon long to start.
-vi.setConfig({ testTimeout: 60_000 })
+vi.setConfig({ testTimeout: 120_000 })
 
 async function open({ onTestFinished }: TestContext, options: SceneOptions = {}): Promise<Scene> {
   const scene = await openScene({ latencyMs: LATENCY_MS, thresholds: AT_ONCE, ...options })

@@ -145,7 +145,7 @@ describe('an endpoint behind the others', () => {
 
     expectOnly(stage)
     expect(stage.counted(key('b'))).toMatchObject({ reorgs: 0 })
-  }, 60_000)
+  }, 120_000)
 
   test('41 hours behind is down while it reports itself healthy', async () => {
     const stage = stageOf(THREE)
@@ -428,7 +428,7 @@ describe('an endpoint alone', () => {
     await stage.pass(HOUR)
     expect(stage.state(key('a'))).toBe('down')
     expect(stage.codes(key('a'))).toContain('lagging')
-  }, 60_000)
+  }, 120_000)
 
   test('left of three goes on without the others, and is stalled when it stops', async () => {
     const stage = stageOf(THREE)

@@ -387,7 +387,7 @@ describe('this machine’s clock', () => {
     expect(states(stage, THREE)).toEqual(['up', 'up', 'up'])
     expect([stage.halted('ethereum'), stage.impaired()]).toEqual([false, []])
     expectNobody(stage)
-  }, 60_000)
+  }, 120_000)
 
   test('is set while a node is down: it is down again afterwards, in the same incident', async () => {
     const stage = stageOf(THREE)

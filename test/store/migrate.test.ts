@@ -40,7 +40,7 @@ describe('migrations', () => {
         db.close()
         expect(tablesOf(path)).toContain('polls')
       }
-    }, 60_000)
+    }, 120_000)
   }
 
   test('run only once', () => {

@@ -91,7 +91,7 @@ describe.skipIf(!mayMount())('a disk', () => {
     await store.flush()
     expect(store.status()).toMatchObject({ trouble: null, rowsWritten: queued, rowsDropped: 0, queueRows: 0 })
     expect(rowsIn(path)).toBe(queued)
-  }, 60_000)
+  }, 120_000)
 
   test('that cannot be written at the start is rejected with the reason', async () => {
     const directory = mounted('-t', 'tmpfs', '-o', 'size=24m,ro', 'tmpfs')
@@ -213,7 +213,7 @@ describe('a quota', () => {
     })
     expect(bucket).toMatchObject({ upMs: 300_000, polls: 3000 })
     db.close()
-  }, 60_000)
+  }, 120_000)
 
   test('that the very first polls reach makes room for their aggregates', async () => {
     const path = join(temporaryDirectory(), 'store.db')
@@ -228,7 +228,7 @@ describe('a quota', () => {
 
     expect(store.status()).toMatchObject({ trouble: null, queueRows: 0, rowsWritten: 50_000 })
     expect(statSync(path).size).toBeLessThanOrEqual(640 * 1024)
-  }, 60_000)
+  }, 120_000)
 })
 
 describe('a file', () => {

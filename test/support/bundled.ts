@@ -29,7 +29,7 @@ const ownUrls: Plugin = {
     onLoad({ filter: /\.ts$/ }, async ({ path }) => {
       const text = await readFile(path, 'utf8')
       return {
-        contents: text.replaceAll('import.meta.url', JSON.stringify(pathToFileURL(path).href)),
+        contents: text.replaceAll(/(?<!')import\.meta\.url/g, JSON.stringify(pathToFileURL(path).href)),
         loader: 'ts',
       }
     })

@@ -114,7 +114,7 @@ export async function findingsInAllLooks(page: Page): Promise<string[]> {
   return [...dark, ...light, await findings(page), await excessWidth(page)].flat()
 }
 
-const COLORS: RunOptions = { runOnly: { type: 'tag', values: ['cat.color'] } }
+const COLORS: RunOptions = { runOnly: { type: 'rule', values: ['color-contrast'] } }
 
 async function findings(page: Page, options: RunOptions = {}): Promise<string[]> {
   // By the debugger's way in: the page's own policy lets nothing inline run.

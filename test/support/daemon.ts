@@ -124,13 +124,13 @@ export async function startDaemon(config: object, options: DaemonOptions = {}): 
   return daemon
 }
 
-/** Looks every 20 ms until it holds; fails with `what` after `withinMs`. */
-export async function until(holds: () => Promise<boolean> | boolean, what: string, withinMs = 40_000): Promise<void> {
+/** Looks every 50 ms until it holds; fails with `what` after `withinMs`, which only a hang exceeds. */
+export async function until(holds: () => Promise<boolean> | boolean, what: string, withinMs = 90_000): Promise<void> {
   const end = performance.now() + withinMs
   for (;;) {
     if (await holds()) return
     if (performance.now() > end) throw new Error(`not within ${withinMs} ms: ${what}`)
-    await new Promise((resolve) => setTimeout(resolve, 20))
+    await new Promise((resolve) => setTimeout(resolve, 50))
   }
 }
 

@@ -301,7 +301,7 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
     await page.waitForURL('**/observer', { timeout: 30_000 })
     await page.locator('.lamp.on').waitFor()
     expect(await page.locator('.lost').count()).toBe(0)
-  }, 90_000)
+  }, 120_000)
 
   test('reloads when the daemon comes back with other files', async () => {
     const setting = setUp({ realClock: systemClock })
@@ -320,7 +320,7 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
     await serve(back)
 
     await page.locator('body:not([data-old]) .lamp.on').waitFor({ timeout: 60_000 })
-  }, 90_000)
+  }, 120_000)
 
   test('is stale at once when the computer wakes up without the daemon', async () => {
     const setting = setUp({ realClock: systemClock })
@@ -337,7 +337,7 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
 
     await page.getByText('Stale for 1 h').waitFor({ timeout: 30_000 })
     expect(await page.title()).toBe('? Heartline')
-  }, 60_000)
+  }, 120_000)
 
   test('looks healthy nowhere if it never reaches the daemon that drew it', async () => {
     const setting = setUp({ realClock: systemClock })
@@ -354,7 +354,7 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
     expect(await page.locator('.verdict .mark').count()).toBe(0)
     expect(await page.locator('main.stale').count()).toBe(1)
     expect(await page.title()).toBe('? Heartline')
-  }, 40_000)
+  }, 120_000)
 
   test('polls if events do not get through, and says so', async () => {
     const setting = setUp({ realClock: systemClock })
