@@ -31,7 +31,7 @@ function manager(env: NodeJS.ProcessEnv) {
   return { clock, log, manager: createServiceManager({ env, clock, log, pid: 42 }) }
 }
 
-const PATIENCE_MS = 30_000
+const PATIENCE_MS = 100_000
 const SERVICE_MANAGER = new URL('../../dist/src/commands/service-manager.js', import.meta.url).href
 const CLOCK = new URL('../../dist/src/clock.js', import.meta.url).href
 

@@ -12,7 +12,7 @@ import { requirePackage } from '../support/system-package.ts'
 const hasPrometheus = requirePackage('prometheus', 'prometheus')
 const hasPromtool = requirePackage('promtool', 'prometheus')
 
-const PATIENCE_MS = 60_000
+const PATIENCE_MS = 100_000
 
 interface Series {
   readonly metric: Record<string, string>

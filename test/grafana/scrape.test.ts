@@ -10,7 +10,7 @@ import { requirePackage } from '../support/system-package.ts'
 import { type Prometheus, startPrometheus } from './prometheus.ts'
 
 const hasPrometheus = requirePackage('prometheus', 'prometheus')
-const PATIENCE_MS = 60_000
+const PATIENCE_MS = 100_000
 const LONG = 120_000
 const read = (name: string) => readFileSync(join(checkout, 'grafana/prometheus', name), 'utf8')
 

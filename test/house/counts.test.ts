@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { stripVTControlCharacters } from 'node:util'
 import { afterEach, beforeEach, expect, test } from 'vitest'
@@ -15,10 +15,9 @@ afterEach(() => project.remove())
 
 async function run(
   more: Record<string, string> = {},
-  args: readonly string[] = [],
 ): Promise<{ status: number | null; stdout: string; lastLine: string | undefined }> {
   const outer = Object.entries(process.env).filter(([name]) => !/^(VITEST|VITE_|TEST$|NODE_ENV$)/.test(name))
-  const vitest = runNode(project.folder, ['node_modules/vitest/vitest.mjs', 'run', ...args], {
+  const vitest = runNode(project.folder, ['node_modules/vitest/vitest.mjs', 'run'], {
     ...Object.fromEntries(outer),
     ...more,
   })
@@ -75,6 +74,13 @@ test('a test that fails once has failed, in CI too', async () => {
   expect(await run({ CI: 'true' })).toMatchObject({ status: 1, lastLine: '0 passed, 2 failed' })
 })
 
+/** What an expression of this project's scripts is worth. */
+async function evaluated(file: string, expression: string): Promise<unknown> {
+  const program = `const script = await import('./scripts/${file}'); console.log(JSON.stringify(${expression}))`
+  const { ended } = runNode(project.folder, ['--input-type=module', '-e', program])
+  return JSON.parse((await ended).stdout)
+}
+
 test('a file that waits, by itself or through a helper, is not among the quick ones', async () => {
   project.write({
     'test/support/process.ts': "import { spawn } from 'node:child_process'\nexport const start = spawn\n",
@@ -83,29 +89,38 @@ test('a file that waits, by itself or through a helper, is not among the quick o
     'test/helped.test.ts': testFile("import { start } from './support/process.ts'\ntest('c', () => void start)"),
   })
 
-  const { stdout } = await run()
-  const quick = await run({}, ['--project', 'quick'])
-
-  expect(stdout).toMatch(/waiting.* test\/direct\.test\.ts/)
-  expect(stdout).toMatch(/waiting.* test\/helped\.test\.ts/)
-  expect(stdout).toMatch(/quick.* test\/pure\.test\.ts/)
-  expect(quick).toMatchObject({ status: 0, lastLine: '1 passed, 0 failed' })
+  expect(await evaluated('test-rooms.mjs', 'script.testRooms()')).toEqual({
+    quick: ['test/pure.test.ts'],
+    waiting: ['test/direct.test.ts', 'test/helped.test.ts'],
+  })
 })
 
 test('a file that took over five times as long as usual is named, unless the whole run was that slow', async () => {
-  const usual = (seconds: number) =>
-    Array.from({ length: 11 }, (_, at) => `test/${at}.test.ts ${seconds}\n`).join('') + 'test/slow.test.ts 0.1\n'
-  for (let at = 0; at < 11; at++) project.write({ [`test/${at}.test.ts`]: testFile("test('a', () => {})") })
+  const names = Array.from({ length: 11 }, (_, at) => `test/${at}.test.ts`)
+  const unusual = (fast: number, slow: number) => {
+    const usual = JSON.stringify([...names.map((name) => [name, 1]), ['test/slow.test.ts', 1]])
+    const took = JSON.stringify([...names.map((name) => [name, fast]), ['test/slow.test.ts', slow]])
+    return evaluated('usual-times.mjs', `script.unusualTimes(new Map(${took}), new Map(${usual}))`)
+  }
+
+  expect(await unusual(1, 6)).toEqual(['unusually slow: test/slow.test.ts took 6.0 s, expected 1.0 s'])
+  expect(await unusual(3, 6)).toEqual([])
+  expect(await unusual(0.1, 4.9)).toEqual([])
+})
+
+test('what files take is written on request, sorted, and compared by later runs', async () => {
+  const usual = Array.from({ length: 10 }, (_, at) => `test/${at}.test.ts`)
+  for (const file of usual) project.write({ [file]: testFile("test('a', () => {})") })
   const sleep = "test('slow', () => new Promise((resolve) => setTimeout(resolve, 2500)))"
-  project.write({ 'test/slow.test.ts': testFile(sleep), 'test/usual-times.txt': usual(0.1) })
+  const table = join(project.folder, 'test/usual-times.txt')
+  project.write({ 'test/slow.test.ts': testFile(sleep), 'test/usual-times.txt': 'test/gone.test.ts 1\n' })
 
-  const named = await run()
-  project.write({ 'test/usual-times.txt': usual(0.00001) })
-  const slowMachine = await run()
   await run({ USUAL_TIMES: 'write' })
+  const written = readFileSync(table, 'utf8')
+  writeFileSync(table, written.replace(/slow\.test\.ts .*/, 'slow.test.ts 0.01'))
+  const { stdout } = await run()
 
-  expect(named.stdout).toMatch(/^unusually slow: test\/slow\.test\.ts took 2\.\d s, expected 0\.1 s$/m)
-  expect(named).toMatchObject({ status: 0, lastLine: '12 passed, 0 failed' })
-  expect(slowMachine.stdout).not.toContain('unusually slow')
-  expect(readFileSync(join(project.folder, 'test/usual-times.txt'), 'utf8')).toMatch(/^test\/slow\.test\.ts 2\.\d+$/m)
+  expect(written.split('\n').map((row) => row.replace(/ .*/, ''))).toEqual([...usual, 'test/slow.test.ts', ''])
+  expect(written).toMatch(/^test\/slow\.test\.ts 2\.[5-9]/m)
+  expect(stdout).toMatch(/^unusually slow: test\/slow\.test\.ts took 2\.\d s/m)
 })

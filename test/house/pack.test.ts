@@ -10,7 +10,7 @@ interface Packed {
   readonly files: readonly { readonly path: string }[]
 }
 
-const PATIENCE_MS = 60_000
+const PATIENCE_MS = 110_000
 let folder: string
 let packed: Packed
 let paths: readonly string[]

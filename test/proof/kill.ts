@@ -19,7 +19,7 @@ export interface KillCycle {
 }
 
 const CHILD = fileURLToPath(new URL('./children/write.ts', import.meta.url))
-const START_WITHIN_MS = 20_000
+const START_WITHIN_MS = 100_000
 
 interface KillOptions {
   readonly cycles: number

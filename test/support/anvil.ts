@@ -31,7 +31,7 @@ export interface AnvilOptions {
   readonly timestamp?: number
 }
 
-const START_WITHIN_MS = 20_000
+const START_WITHIN_MS = 100_000
 
 export async function startAnvil({
   chainId = 31_337,

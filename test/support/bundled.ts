@@ -9,7 +9,7 @@ import { checkout } from './project.ts'
  * and no thread but its own opens or closes files.
  */
 export async function bundled(program: string): Promise<string> {
-  const outfile = join(checkout, 'dist/bundles', `${basename(program, '.ts')}-${process.pid}.mjs`)
+  const outfile = join(checkout, 'node_modules/.cache/heartline', `${basename(program, '.ts')}-${process.pid}.mjs`)
   await build({
     entryPoints: [program],
     outfile,

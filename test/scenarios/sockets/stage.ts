@@ -16,7 +16,7 @@ import {
 export const INTERVAL_MS = 1000
 export const BLOCK_MS = 1000
 const LOOK_EVERY_MS = 50
-const PATIENCE_MS = 30_000
+const PATIENCE_MS = 100_000
 
 /** A daemon in a process of its own, and for each story a network of simulated nodes on a chain of its own. */
 export interface Theatre {
