@@ -7,14 +7,12 @@ import { version } from '../version.ts'
 import { backup } from './backup.ts'
 import { newCaller } from './caller.ts'
 import { checkConfig } from './check-config.ts'
-import { demo } from './demo.ts'
 import { init, probeUrls } from './discover.ts'
 import { HELP, helpText } from './help.ts'
 import { type CommandIo, EXIT } from './io.ts'
 import { notifyTest } from './notify-test.ts'
 import { probe } from './probe.ts'
 import { schema } from './schema.ts'
-import { serve } from './serve.ts'
 import { simulate } from './simulate.ts'
 
 interface GlobalOptions {
@@ -87,8 +85,14 @@ export async function run(argv: readonly string[], env: NodeJS.ProcessEnv = proc
     if (file === undefined) io.err('heartline: a configuration file is required: -c FILE, or HEARTLINE_CONFIG')
     status = file === undefined ? EXIT.usage : await command(file)
   }
-  const runServe = () => configured((file) => serve({ file, ...serveOverrides(overrides()) }, io, env))
+  // Loaded late: the daemon takes three times as long to load as the other commands together.
+  const runServe = () =>
+    configured(async (file) => {
+      const { serve } = await import('./serve.ts')
+      return serve({ file, ...serveOverrides(overrides()) }, io, env)
+    })
   const runDemo = async (options: { port?: number } = {}) => {
+    const { demo } = await import('./demo.ts')
     status = await demo({ ...options, ...serveOverrides(overrides()) }, io, env)
   }
 
