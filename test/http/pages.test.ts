@@ -30,6 +30,7 @@ describe('the page', () => {
     ],
     ['/observer', 'Observer', 'Observer · Heartline'],
     ['/gateway', 'Gateway', 'Gateway · Heartline'],
+    ['/notifications', 'Notifications', 'Notifications · Heartline'],
   ])('has %s, readable without scripts', async (url, first, title) => {
     const { server, world, incidents } = setUp()
     await world.pollAll()
@@ -56,6 +57,7 @@ describe('the page', () => {
       '/incidents',
       '/observer',
       '/gateway',
+      '/notifications',
     ]) {
       const document = read((await server.inject(url)).body)
       const all = [...document.querySelectorAll('*')]

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { SKIP_REASONS } from '../../src/core/poll-result.ts'
 import { createMetrics, type Metrics, type MetricsDeps } from '../../src/metrics/metrics.ts'
 import { METRIC_NAMES, METRICS, PREFIX } from '../../src/metrics/registry.ts'
+import type { ChannelStatus } from '../../src/notify/notifier.ts'
 import type { ReferenceHead } from '../../src/state/board.ts'
 import { createIncidentLog, type WritableIncidentLog } from '../../src/state/incident-log.ts'
 import { createFakeClock, type FakeClock } from '../support/fake-clock.ts'
@@ -463,6 +464,16 @@ function measureBlocks({ board }: World, over: Partial<ReferenceHead>): void {
   }
 }
 
+const CHANNEL: ChannelStatus = {
+  name: 'ops',
+  type: 'slack',
+  results: { sent: 3, retried: 1, rejected: 0, expired: 0 },
+  failing: false,
+  lastError: null,
+  lastSentAt: null,
+  lastFailedAt: null,
+}
+
 function setUp(
   networks: readonly WorldNetwork[] = [{ network: AVALANCHE, endpoints: [own, other] }],
   over: Partial<MetricsDeps> = {},
@@ -478,6 +489,7 @@ function setUp(
     storeStatus: () => QUIET_STORE,
     scheduler: () => ({ lastRoundAt: clock.now() }),
     observer: () => ({ impaired: false }),
+    notifier: () => ({ channels: [CHANNEL], waiting: [] }),
     ...over,
   })
   return { metrics, world, incidents, clock }

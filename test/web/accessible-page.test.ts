@@ -29,6 +29,7 @@ describe.runIf(hasChromium)('axe finds no violation', () => {
     '/incidents',
     `/incidents/${incident().id}`,
     '/gateway',
+    '/notifications',
     '/observer',
     '/nothing',
   ])(
