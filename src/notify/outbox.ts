@@ -33,7 +33,7 @@ export class Outbox {
       }
       const age = Math.min(Math.max(0, now - createdAt), EXPIRES_AFTER_MS)
       // Whether the earlier run tried to send it is unknown.
-      const entry = { notification, attempted: true, inFlight: false, stored: true, openingId: null, dueAt: mono }
+      const entry = { notification, attempted: true, inFlight: false, stored: true, undone: [], dueAt: mono }
       const chain = this.#chains.get(subject) ?? []
       this.#chains.set(subject, [...chain, { ...entry, expiresAt: mono + EXPIRES_AFTER_MS - age }])
     }
@@ -148,9 +148,23 @@ export class Outbox {
     if (type === null && heard?.open !== true) return []
     const superseded = this.#end(replaced, 'superseded', now)
     this.#setHeard(subject, heard)
-    if (type === null) return [superseded]
-    const opened = this.#add(change, type, false, now, mono, replaced.openingId)
-    return [superseded, opened]
+    if (replaced.undone.length > 0) return [superseded, ...this.#restoreUndone(replaced.undone, change, now, mono)]
+    return type === null ? [superseded] : [superseded, this.#add(change, type, false, now, mono)]
+  }
+
+  /** Sends again, under the same ids, what the channel may know already, and then what has changed since. */
+  #restoreUndone(undone: readonly Entry[], change: Change, now: UnixMs, mono: number): readonly Notification[] {
+    const { subject } = change
+    const entries = undone.map((entry): Entry => {
+      const notification: Notification = { ...entry.notification, state: 'waiting', endedAt: null }
+      return { ...entry, notification, inFlight: false, stored: false }
+    })
+    this.#chains.set(subject, [...(this.#chains.get(subject) ?? []), ...entries])
+    for (const { notification } of entries) {
+      const { type, report } = notification
+      this.#heard.set(subject, { open: !isClosing(type), state: report?.state ?? change.state })
+    }
+    return [...entries.map(({ notification }) => notification), ...this.#changedOpen(change, now, mono)]
   }
 
   #changedClosed(change: Change, now: UnixMs, mono: number): Notification[] {
@@ -162,31 +176,22 @@ export class Outbox {
     const mayKnow = pending.some(({ attempted }) => attempted)
     const tells = heard?.open === true || (missed && (mayKnow || !change.absorbed))
     if (!tells && first === undefined) return []
-    const openingId = openingOf(pending)
+    const undone = attemptedOf(pending)
     const superseded = pending.map((entry) => this.#end(entry, 'superseded', now))
     this.#setHeard(subject, heard)
     if (!tells) return superseded
     const closed = this.#add(change, typeOf('closed', change.kind), missed && heard?.open !== true, now, mono)
     this.#chains.get(subject)?.forEach((entry) => {
-      if (entry.notification === closed) entry.openingId = openingId
+      if (entry.notification === closed) entry.undone = undone
     })
     return [...superseded, closed]
   }
 
-  #add(
-    change: Change,
-    type: MessageType,
-    saysBoth: boolean,
-    now: UnixMs,
-    mono: number,
-    openingId: string | null = null,
-  ): Notification {
+  #add(change: Change, type: MessageType, saysBoth: boolean, now: UnixMs, mono: number): Notification {
     const { subject, open, state } = change
     const before = this.#heard.get(subject) ?? null
     const chain = this.#chains.get(subject) ?? []
-    const place =
-      openingId === null ? this.#placeIn(type, mono, chain.length === 0) : { messageId: openingId, dueAt: mono }
-    const { messageId, dueAt } = place
+    const { messageId, dueAt } = this.#placeIn(type, mono, chain.length === 0)
     const notification: Notification = {
       id: this.#newId(),
       channel: this.#settings().channel,
@@ -207,11 +212,10 @@ export class Outbox {
       ...chain,
       {
         notification,
-        // Under the id of an earlier opening it may be known already.
-        attempted: openingId !== null,
+        attempted: false,
         inFlight: false,
         stored: false,
-        openingId: null,
+        undone: [],
         dueAt,
         expiresAt: mono + EXPIRES_AFTER_MS,
       },
@@ -238,7 +242,7 @@ export class Outbox {
     if (last === undefined || chain.length < 2 || !isClosing(last.notification.type)) return []
     const earlier = chain.slice(0, -1)
     const missed = earlier.some(({ notification }) => isOpening(notification.type))
-    last.openingId = openingOf(earlier)
+    last.undone = attemptedOf(earlier)
     const superseded = earlier.map((entry) => this.#end(entry, 'superseded', now))
     last.notification = { ...last.notification, saysBoth: missed }
     last.stored = false
@@ -326,8 +330,8 @@ interface Entry {
   attempted: boolean
   inFlight: boolean
   stored: boolean
-  /** Message of the opening that this one replaced, if the channel may have received it. */
-  openingId: string | null
+  /** What this one replaced although the channel may have received it: needed if it is replaced in turn. */
+  undone: readonly Entry[]
   /** Monotonic. */
   dueAt: number
   readonly expiresAt: number
@@ -337,10 +341,9 @@ function isReady({ inFlight, stored }: Entry): boolean {
   return !inFlight && stored
 }
 
-/** The opening among them that the channel may have received. */
-function openingOf(entries: readonly Entry[]): string | null {
-  const opening = entries.find(({ attempted, notification }) => attempted && isOpening(notification.type))
-  return opening?.notification.messageId ?? entries.find(({ openingId }) => openingId !== null)?.openingId ?? null
+/** Those that the channel may have received, with those that they replaced. */
+function attemptedOf(entries: readonly Entry[]): readonly Entry[] {
+  return entries.flatMap((entry) => [...entry.undone, ...(entry.attempted ? [entry] : [])])
 }
 
 function isOpening(type: MessageType): boolean {

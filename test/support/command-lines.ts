@@ -16,7 +16,18 @@ export function heartlineCalls(shell: string): string[][] {
     .map((call) => (call === '' ? [] : call.split(/\s+/)))
 }
 
-const COMMANDS = new Set(['serve', 'demo', 'probe', 'init', 'check-config', 'simulate', 'backup', 'caller', 'schema'])
+const COMMANDS = new Set([
+  'serve',
+  'demo',
+  'probe',
+  'init',
+  'check-config',
+  'simulate',
+  'backup',
+  'caller',
+  'notify',
+  'schema',
+])
 const helps = new Map<string, Promise<string>>()
 
 function helpOf(command: string): Promise<string> {
@@ -33,7 +44,8 @@ export async function problemOf(args: readonly string[]): Promise<string | null>
   )
   const [first = ''] = words
   if (first !== '' && !COMMANDS.has(first)) return `there is no command ${first}`
-  const command = first === 'caller' && words[1] !== undefined ? `caller ${words[1]}` : first
+  const hasParts = first === 'caller' || first === 'notify'
+  const command = hasParts && words[1] !== undefined ? `${first} ${words[1]}` : first
   const help = await helpOf(command)
   const options = args.filter((arg) => arg.startsWith('-')).map((arg) => arg.split('=', 1)[0]!)
   const unknown = options.find((option) => !new RegExp(`^  .*${option}\\b`, 'm').test(help))
