@@ -77,7 +77,8 @@ export const endpointAlerts: Alerts = ({ hold, window }) => [
   of({
     name: 'HeartlineNodeCheckFailing',
     severity: 'warning',
-    number: `heartline_node_check_contiguous_failures\n>= ${threshold('contiguous_failures')}`,
+    // A syncing node fails a check too, and has an alert of its own.
+    number: `heartline_node_check_contiguous_failures\n>= ${threshold('contiguous_failures')}\nand ${under('check-failing')}`,
     fires: { above: 0 },
     hold: hold(0),
     summary: 'A check of the node {{ $labels.network }}/{{ $labels.endpoint }} on itself fails',
@@ -94,6 +95,47 @@ export const endpointAlerts: Alerts = ({ hold, window }) => [
     summary: '{{ $labels.network }}/{{ $labels.endpoint }} receives no messages of its network',
     description:
       '{{ $labels.network }}/{{ $labels.endpoint }} has handled no message of its network for {{ $value | humanizeDuration }}.',
+  }),
+  of({
+    name: 'HeartlineNodeSyncing',
+    severity: 'warning',
+    // The blocks to go, or 1 where the node does not tell them.
+    number: `(heartline_node_sync_remaining_blocks > 0 or heartline_node_syncing == 1)\nand ${under('syncing')}`,
+    fires: { above: 0 },
+    hold: hold(5 * MINUTE),
+    summary: '{{ $labels.network }}/{{ $labels.endpoint }} is syncing',
+    description:
+      '{{ $labels.network }}/{{ $labels.endpoint }} reports that it is syncing, with at least {{ $value | printf "%.0f" }} blocks to go.',
+  }),
+  of({
+    name: 'HeartlineFewPeers',
+    severity: 'warning',
+    number: `max by (${OF_ENDPOINT}) (heartline_endpoint_condition{condition="few-peers"} == 1)\n* on (${OF_NETWORK}) group_left () (heartline_network_threshold_min_peers)`,
+    fires: { above: 0 },
+    hold: hold(5 * MINUTE),
+    summary: '{{ $labels.network }}/{{ $labels.endpoint }} has too few peers',
+    description:
+      '{{ $labels.network }}/{{ $labels.endpoint }}, or its consensus node, reports fewer than {{ $value | printf "%.0f" }} peers.',
+  }),
+  of({
+    name: 'HeartlineConsensusSyncing',
+    severity: 'warning',
+    number: `heartline_node_consensus_syncing\nand ${under('consensus-syncing')}`,
+    fires: { above: 0 },
+    hold: hold(5 * MINUTE),
+    summary: 'The consensus node of {{ $labels.network }}/{{ $labels.endpoint }} is syncing',
+    description:
+      'Consensus nodes of {{ $labels.network }}/{{ $labels.endpoint }} that are syncing, optimistic or without their execution node: {{ $value | printf "%.0f" }}.',
+  }),
+  of({
+    name: 'HeartlineConsensusDown',
+    severity: 'warning',
+    number: `1 - heartline_node_consensus_up\nand ${under('consensus-down')}`,
+    fires: { above: 0 },
+    hold: hold(MINUTE),
+    summary: 'The consensus node of {{ $labels.network }}/{{ $labels.endpoint }} does not work',
+    description:
+      'Consensus nodes of {{ $labels.network }}/{{ $labels.endpoint }} that do not work: {{ $value | printf "%.0f" }}. The endpoint follows no chain without one.',
   }),
   of({
     name: 'HeartlineEndpointFlapping',

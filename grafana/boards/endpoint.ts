@@ -102,6 +102,37 @@ export const ENDPOINT: Board = {
       ],
     }),
     graph({
+      title: 'Blocks to sync',
+      description: 'Blocks that a node still has to sync, by its own report; 0 when it is synced.',
+      unit: 'none',
+      width: 8,
+      height: 8,
+      queries: [
+        {
+          expr: `max by (network, endpoint) (heartline_node_sync_remaining_blocks{${BY_ENDPOINT}})`,
+          legend: NAME,
+        },
+      ],
+    }),
+    graph({
+      title: 'Peers',
+      description: 'Peers of the node and of its consensus node by their own reports, with the threshold for too few.',
+      unit: 'none',
+      width: 8,
+      height: 8,
+      queries: [
+        { expr: `max by (network, endpoint) (heartline_node_peers{${BY_ENDPOINT}})`, legend: NAME },
+        {
+          expr: `max by (network, endpoint) (heartline_node_consensus_peers{${BY_ENDPOINT}})`,
+          legend: `${NAME}: consensus`,
+        },
+        {
+          expr: `max by (network) (heartline_network_threshold_min_peers{${BY_NETWORK}})`,
+          legend: '{{network}}: too few below',
+        },
+      ],
+    }),
+    graph({
       title: 'Check duration',
       description: 'Duration of the latest run of each check, with the threshold for slow.',
       unit: 's',

@@ -1,5 +1,6 @@
+import type { Shard } from '../core/network.ts'
 import type { Liveness } from '../core/poll-result.ts'
-import type { Chain, ChainMemory, ChainTarget, Conversation, NodeAnswer, Reading } from './chain.ts'
+import type { Chain, ChainMemory, ChainTarget, Inquiry, NodeAnswer, Reading } from './chain.ts'
 import { evmBlockHash, evmHead } from './ethereum.ts'
 import { readHealthReply } from './health-reply.ts'
 import { type Call, createCall, fail, isUnknownMethod, readEnvelope, statusFailure } from './json-rpc.ts'
@@ -9,6 +10,7 @@ import { isObject, parseJson } from './parse.ts'
 export const avalanche: Chain = {
   family: 'avalanche',
   liveness: avalancheLiveness,
+  consensus: null,
   head: evmHead,
   blockHash: evmBlockHash,
 }
@@ -18,7 +20,7 @@ const HEALTH_PATH = '/ext/health'
 type LivenessMethod = NonNullable<ChainMemory['livenessMethod']>
 
 /** Calls the method that this node is known to support (at first the old one), and the other one if it is unknown. */
-function* avalancheLiveness(_target: ChainTarget, memory: ChainMemory): Conversation<Liveness> {
+function* avalancheLiveness(_target: ChainTarget, _shard: Shard, memory: ChainMemory): Inquiry<Liveness> {
   const first = memory.livenessMethod ?? 'health.getLiveness'
   const reading = yield* askHealth(first, memory)
   if (reading.ok || !isUnknownMethod(reading.failure)) {
@@ -31,11 +33,12 @@ function* avalancheLiveness(_target: ChainTarget, memory: ChainMemory): Conversa
   return other
 }
 
-function* askHealth(method: LivenessMethod, memory: ChainMemory): Conversation<Liveness> {
+function* askHealth(method: LivenessMethod, memory: ChainMemory): Inquiry<Liveness> {
   const call = createCall(HEALTH_PATH, method, [], memory)
   const answer = yield call.request
-  const reply = readReply(answer, call)
-  return reply.ok ? readHealthReply(reply.value, answer) : reply
+  if (!answer.ok) return answer
+  const reply = readReply(answer.value, call)
+  return reply.ok ? readHealthReply(reply.value, answer.value) : reply
 }
 
 /**

@@ -1,14 +1,16 @@
 import type { Failure } from '../core/failure.ts'
 import type { Family, Shard } from '../core/network.ts'
-import type { Head, Liveness } from '../core/poll-result.ts'
+import type { ConsensusReport, Head, Liveness, NodeCheck, NodeClient } from '../core/poll-result.ts'
 import type { UnixMs } from '../core/time.ts'
 import { createRecentBlocks, type RecentBlocks } from './recent-blocks.ts'
 
 /** A chain family: the requests to its nodes, and how to read the responses. It does no I/O. */
 export interface Chain {
   readonly family: Family
-  /** `null` if the family's nodes do not report their own health. */
-  readonly liveness: ((target: ChainTarget, memory: ChainMemory) => Conversation<Liveness>) | null
+  /** Asks for the node's own state; a proxy of many shards, for this one's. `now` is monotonic time in milliseconds. */
+  liveness(target: ChainTarget, shard: Shard, memory: ChainMemory, now: number): Inquiry<Liveness>
+  /** Asks the consensus node behind this one; `null` if the family has none. */
+  readonly consensus: ((memory: ChainMemory, now: number) => Inquiry<ConsensusAnswer>) | null
   head(target: ChainTarget, shard: Shard, memory: ChainMemory): Conversation<Head>
   /** Reads the hash of the node's block at this height; `null` if the node has no such block. */
   blockHash(target: ChainTarget, shard: Shard, height: number, memory: ChainMemory): Conversation<string | null>
@@ -42,6 +44,14 @@ export type Reading<T> = { readonly ok: true; readonly value: T } | { readonly o
  */
 export type Conversation<T> = Generator<NodeRequest, Reading<T>, NodeAnswer>
 
+/** A check that goes on after a failed request, also one that got no response: several questions to one node. */
+export type Inquiry<T> = Generator<NodeRequest, Reading<T>, Reading<NodeAnswer>>
+
+export interface ConsensusAnswer {
+  readonly report: ConsensusReport
+  readonly checks: readonly NodeCheck[]
+}
+
 /** An endpoint's state between polls. The prober keeps it; only chain families read and write it. */
 export interface ChainMemory {
   /** Avalanche: the method that this node supports. */
@@ -52,6 +62,10 @@ export interface ChainMemory {
   doubted: boolean
   /** MultiversX: the last hash whose block was also read by hash, by shard. */
   seenHashes: Map<Shard, string>
+  /** When the node last refused a question that it does not offer, by the question's name, in monotonic time. */
+  readonly refusals: Map<string, number>
+  /** The client that the node named, and when it was asked, in monotonic time; `null` until then. */
+  client: { readonly value: NodeClient | null; readonly askedAt: number } | null
   /** The last JSON-RPC id. Each request has a new id, so that a cached response is noticed. */
   lastId: number
   /** EVM: shared by the endpoints of one network. */
@@ -64,6 +78,8 @@ export function newChainMemory(recentBlocks = createRecentBlocks()): ChainMemory
     verifiedAt: null,
     doubted: false,
     seenHashes: new Map(),
+    refusals: new Map(),
+    client: null,
     lastId: 0,
     recentBlocks,
   }

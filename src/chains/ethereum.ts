@@ -1,6 +1,8 @@
 import type { Shard } from '../core/network.ts'
 import type { Head } from '../core/poll-result.ts'
+import { beaconConsensus } from './beacon.ts'
 import type { Chain, ChainMemory, ChainTarget, Conversation, NodeAnswer, Reading } from './chain.ts'
+import { evmLiveness } from './evm-liveness.ts'
 import { type Call, createCall, fail, malformed, readResult, statusFailure } from './json-rpc.ts'
 import { isObject, LATEST_TIME_MS, parseJson, readHash, readQuantity } from './parse.ts'
 import { resultText } from './recent-blocks.ts'
@@ -8,7 +10,8 @@ import { resultText } from './recent-blocks.ts'
 /** Any EVM node: JSON-RPC at `rpcPath`. */
 export const ethereum: Chain = {
   family: 'ethereum',
-  liveness: null,
+  liveness: evmLiveness,
+  consensus: beaconConsensus,
   head: evmHead,
   blockHash: evmBlockHash,
 }

@@ -22,6 +22,16 @@ export function readResult(answer: NodeAnswer, call: Call): Reading<unknown> {
   return failure === null ? readEnvelope(parseJson(answer.body), answer, call) : fail(failure)
 }
 
+/** Reads `result`; an error in the body of a response with status 400 or 5xx is more precise than the status. */
+export function readResultOrError(answer: NodeAnswer, call: Call): Reading<unknown> {
+  const failure = statusFailure(answer)
+  if (failure === null) return readEnvelope(parseJson(answer.body), answer, call)
+  if (failure.kind !== 'http') return fail(failure)
+  const reading = readEnvelope(parseJson(answer.body), answer, call)
+  const isError = !reading.ok && (reading.failure.kind === 'rpc' || reading.failure.kind === 'rate-limited')
+  return isError && (!isRefusal(failure) || reading.failure.kind === 'rate-limited') ? reading : fail(failure)
+}
+
 /** Reads `result` from a parsed body, whatever the HTTP status. */
 export function readEnvelope(body: unknown, answer: NodeAnswer, call: Call): Reading<unknown> {
   if (body === undefined) return fail({ kind: 'not-json' })
@@ -54,6 +64,23 @@ function readError(error: unknown, { retryAfterMs }: NodeAnswer): Failure {
 export function isUnknownMethod(failure: Failure): boolean {
   if (failure.kind !== 'rpc') return false
   return failure.code === -32601 || (failure.code === -32000 && failure.message.includes("can't find method"))
+}
+
+/** Statuses by which servers and providers refuse a method or path that they do not offer, or not on this plan. */
+const REFUSING_STATUSES: ReadonlySet<number> = new Set([401, 402, 403, 404, 405, 410, 501])
+
+/** JSON-RPC 2.0 and EIP-1474 (method not supported), and MultiversX's words. */
+const REFUSING_CODES: ReadonlySet<unknown> = new Set([-32_601, -32_004, 'unauthorized', 'forbidden'])
+
+/** Providers use other codes too: `Unsupported method: net_peerCount`, `this method is not available on your plan`. */
+const REFUSING_WORDS =
+  /\b(?:unsupported|unknown|disabled|forbidden|restricted) (?:rpc )?method\b|\bmethod\b.*(?:\bnot\b|n't\b).*\b(?:support|allow|avail|exist|found|find|whitelist|enable|implement|permit|include|recogni[sz]e)/i
+
+/** Whether the node or its provider does not offer what was asked: that says nothing about the node's health. */
+export function isRefusal(failure: Failure): boolean {
+  if (failure.kind === 'http') return REFUSING_STATUSES.has(failure.status)
+  if (failure.kind !== 'rpc') return false
+  return REFUSING_CODES.has(failure.code) || isUnknownMethod(failure) || REFUSING_WORDS.test(failure.message)
 }
 
 /** The failure that the HTTP status implies; `null` for 2xx. */

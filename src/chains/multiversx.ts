@@ -1,14 +1,16 @@
 import type { Shard } from '../core/network.ts'
 import type { Head } from '../core/poll-result.ts'
-import { RATE_LIMIT_CODES } from '../core/routing/retry-policy.ts'
-import type { Chain, ChainMemory, ChainTarget, Conversation, NodeAnswer, Reading } from './chain.ts'
-import { fail, malformed, statusFailure } from './json-rpc.ts'
-import { isObject, LATEST_TIME_MS, parseJson, printable, safeCount } from './parse.ts'
+import type { Chain, ChainMemory, ChainTarget, Conversation, Reading } from './chain.ts'
+import { malformed } from './json-rpc.ts'
+import { get, readData, shardPath } from './multiversx-envelope.ts'
+import { multiversxLiveness } from './multiversx-liveness.ts'
+import { isObject, LATEST_TIME_MS, safeCount } from './parse.ts'
 
 /** MultiversX: REST, one chain per shard, served by a proxy for all shards or by an observer for one shard. */
 export const multiversx: Chain = {
   family: 'multiversx',
-  liveness: null,
+  liveness: multiversxLiveness,
+  consensus: null,
   head: shardHead,
   blockHash: shardBlockHash,
 }
@@ -38,14 +40,6 @@ function* shardBlockHash(target: ChainTarget, shard: Shard, height: number): Con
   if (block.ok) return { ok: true, value: block.value.hash }
   const { failure } = block
   return failure.kind === 'rpc' && failure.code === 'internal_issue' ? { ok: true, value: null } : block
-}
-
-function shardPath({ kind }: ChainTarget, shard: Shard): string {
-  return kind === 'proxy' ? `/${shard}` : ''
-}
-
-export function get(path: string) {
-  return { method: 'GET', path, body: null } as const
 }
 
 function* blockByNonce(part: string, nonce: number, shard: Shard): Conversation<Head> {
@@ -94,26 +88,4 @@ function readTime(milliseconds: unknown, seconds: unknown, height: number): numb
   if (seconds === undefined && height === 0) return 0
   const coarse = safeCount(seconds)
   return coarse === null ? null : coarse * 1000
-}
-
-/** MultiversX's own error codes. Other codes are not shown, because they could be arbitrary text of the node. */
-const ERROR_CODES: ReadonlySet<unknown> = new Set(['bad_request', 'internal_issue', 'unauthorized', 'forbidden'])
-
-/** The `data` of the envelope `{ data, error, code }`. Its error is more precise than the HTTP status. */
-export function readData(answer: NodeAnswer): Reading<unknown> {
-  const failure = statusFailure(answer)
-  if (failure !== null && failure.kind !== 'http') return fail(failure)
-  const body = parseJson(answer.body)
-  if (!isObject(body) || typeof body.code !== 'string') {
-    if (failure !== null) return fail(failure)
-    return body === undefined ? fail({ kind: 'not-json' }) : malformed('code is missing: not a MultiversX answer')
-  }
-  const { code, data, error } = body
-  if (RATE_LIMIT_CODES.has(code)) return fail({ kind: 'rate-limited', retryAfterMs: answer.retryAfterMs })
-  if (code === 'successful') return failure === null ? { ok: true, value: data } : fail(failure)
-  return fail({
-    kind: 'rpc',
-    code: ERROR_CODES.has(code) ? code : 'unknown',
-    message: typeof error === 'string' ? printable(error) : '',
-  })
 }

@@ -1,3 +1,4 @@
+import type { NodeClient } from '../core/poll-result.ts'
 import type { UnixMs } from '../core/time.ts'
 
 /** Parses JSON from a node; `undefined` if it is not JSON (valid JSON is never `undefined`). */
@@ -96,3 +97,13 @@ export function printable(text: string): string {
   const short = text.length > MAX_NODE_TEXT ? text.slice(0, MAX_NODE_TEXT) : text
   return PRINTABLE_ASCII.test(short) ? short : short.replace(UNPRINTABLE, '\ufffd')
 }
+
+/** `Geth/v1.16.4-stable/linux-amd64/go1.25.1`; an operator's own name for the node may follow the client's name. */
+export function readClient(text: string): NodeClient {
+  const [name = '', ...others] = printable(text).split('/')
+  const version = others.find((part) => VERSION.test(part))
+  return { name: name.slice(0, MAX_CLIENT_TEXT), version: version?.slice(0, MAX_CLIENT_TEXT) ?? null }
+}
+
+const VERSION = /^v?\d+\.\d/
+const MAX_CLIENT_TEXT = 64

@@ -5,6 +5,7 @@ import { worst } from '../core/verdict/condition.ts'
 import type { Health } from '../core/verdict/health.ts'
 import { judgeRound } from '../core/verdict/judge-single.ts'
 import { table } from '../http/plain-text.ts'
+import { consensusView } from '../http/status-views.ts'
 import { createProber } from '../nodes/probe.ts'
 import { targetsOf } from '../targets.ts'
 import { readConfig } from './check-config.ts'
@@ -91,6 +92,7 @@ function asTable(healths: readonly Health[], now: UnixMs): string {
   const rows = healths.map((health) => {
     const { endpoint, verdict, heads, liveness, latencyMs, conditions } = health
     const heartbeatAt = liveness?.heartbeatAt ?? null
+    const { peers = null, client = null } = liveness?.report ?? {}
     const why = verdict === null ? NO_VERDICT : conditions.map(({ message }) => message).join('; ')
     return [
       endpoint.network,
@@ -99,17 +101,20 @@ function asTable(healths: readonly Health[], now: UnixMs): string {
       heads.map(({ height }) => height).join(' ') || '-',
       heads.map(({ lagBlocks }) => lagBlocks ?? '-').join(' ') || '-',
       heartbeatAt === null ? '-' : humanDuration(Math.max(0, now - heartbeatAt)),
+      String(peers ?? '-'),
       latencyMs === null ? '-' : humanDuration(latencyMs),
+      client === null ? '-' : [client.name, client.version].filter((part) => part !== null).join(' '),
       why || 'ok',
     ]
   })
-  const titles = ['NETWORK', 'ENDPOINT', 'STATE', 'HEIGHT', 'LAG', 'HEARTBEAT', 'LATENCY', 'WHY']
+  const titles = ['NETWORK', 'ENDPOINT', 'STATE', 'HEIGHT', 'LAG', 'HEARTBEAT', 'PEERS', 'LATENCY', 'CLIENT', 'WHY']
   return table([titles, ...rows], '', []).join('\n')
 }
 
 /** Uses the status API's field names. */
 function asJson(health: Health, now: UnixMs): object {
   const { endpoint, verdict, conditions, heads, liveness, latencyMs, clockSkewMs } = health
+  const report = liveness?.report
   const heartbeatAt = liveness?.heartbeatAt ?? null
   return {
     network: endpoint.network,
@@ -125,6 +130,12 @@ function asJson(health: Health, now: UnixMs): object {
       lag_seconds: lagMs === null ? null : lagMs / 1000,
     })),
     healthy: liveness?.healthy ?? null,
+    syncing: report?.sync?.isSyncing ?? null,
+    blocks_to_go: report?.sync?.remainingBlocks ?? null,
+    peers: report?.peers ?? null,
+    consensus: consensusView(report?.consensus ?? null),
+    not_offered: (liveness?.checks ?? []).filter(({ offered }) => offered === false).map(({ name }) => name),
+    client: report?.client ?? null,
     heartbeat_lag_seconds: heartbeatAt === null ? null : Math.max(0, now - heartbeatAt) / 1000,
     latency_seconds: latencyMs === null ? null : latencyMs / 1000,
     clock_skew_seconds: clockSkewMs === null ? null : clockSkewMs / 1000,

@@ -63,6 +63,7 @@ function pollSettings(keys: ConfigFile['poll'], timeoutIsChosen: boolean) {
   const { interval, timeout = ms(DERIVED_DEFAULTS.timeout), concurrency } = keys
   return {
     intervalMs: interval,
+    livenessIntervalMs: Math.max(interval, keys.liveness_interval ?? ms(DERIVED_DEFAULTS.livenessInterval)),
     /** Deadline of one check. */
     timeoutMs: Math.min(timeout, timeoutIsChosen ? interval : Math.floor(DERIVED_DEFAULTS.timeoutShare * interval)),
     concurrency,
@@ -76,6 +77,7 @@ function configuredNetwork(network: NetworkFile, inherited: ConfigFile['poll'], 
   const settings = {
     interval: own.interval ?? inherited.interval,
     timeout: own.timeout ?? inherited.timeout,
+    liveness_interval: own.liveness_interval ?? inherited.liveness_interval,
     concurrency: own.concurrency ?? inherited.concurrency,
     concurrency_per_host: own.concurrency_per_host ?? inherited.concurrency_per_host,
   }
@@ -114,6 +116,7 @@ function thresholds(keys: NetworkFile['thresholds'], blockTimeMs: number): Thres
     stallMs: keys.stall ?? Math.max(ms(DERIVED_DEFAULTS.stall), DERIVED_DEFAULTS.stallBlocks * blockTimeMs),
     heartbeatMs: keys.heartbeat,
     contiguousFailures: keys.contiguous_failures,
+    minPeers: keys.min_peers,
     latencyMs: keys.latency,
     clockSkewMs: keys.clock_skew,
     failAfter: keys.fail_after,
@@ -128,6 +131,8 @@ function configuredEndpoint(
 ) {
   const kind = file.kind ?? 'proxy'
   const shard: Shard = file.shard ?? null
+  const checks = file.checks ?? DERIVED_DEFAULTS.checks
+  const livenessIntervalMs = FAMILY_DEFAULTS[family].ownHealth ? poll.intervalMs : poll.livenessIntervalMs
   const headers = Object.entries(file.headers).map(([name, value]) => [name.toLowerCase(), value] as const)
   return {
     endpoint: {
@@ -136,13 +141,17 @@ function configuredEndpoint(
       network,
       family,
       tier: file.tier,
-      checks: file.checks ?? FAMILY_DEFAULTS[family].checks,
+      checks,
       shards: kind === 'observer' ? [shard] : shards,
-      intervalMs: poll.intervalMs,
+      // Without a head, there is nothing to poll in between.
+      intervalMs: checks.includes('head') ? poll.intervalMs : livenessIntervalMs,
+      livenessIntervalMs,
     } satisfies Endpoint,
     connection: {
       /** Without trailing `/`. */
       url: file.url,
+      /** Beacon API of the consensus node behind the node; `null` if none is configured. */
+      beaconUrl: file.beacon_url ?? null,
       /** Names in lower case. */
       headers: Object.fromEntries(headers),
       rpcPath: file.rpc_path ?? FAMILY_DEFAULTS[family].rpcPath,

@@ -4,7 +4,7 @@ import { type Report, unique, uniqueBy } from './rule-report.ts'
 import type { Draft } from './salvage.ts'
 import type { Listen } from './scalars.ts'
 import type { ConfigFile } from './schema.ts'
-import { DERIVED_DEFAULTS, FAMILY_DEFAULTS } from './schema.ts'
+import { DERIVED_DEFAULTS } from './schema.ts'
 
 /** Checks the rules across keys. `problems` make the configuration invalid; `warnings` are logged. */
 export function checkRules(
@@ -122,11 +122,11 @@ function endpointRules(endpoint: EndpointDraft, network: NetworkDraft, path: Pat
   const checks = endpoint.checks ?? []
   unique(checks, (at) => [...path, 'checks', at], report)
   if (family === undefined) return
-  const offered: readonly string[] = FAMILY_DEFAULTS[family].offered
-  checks.forEach((check, at) => {
-    if (check !== undefined && !offered.includes(check))
-      complain([...path, 'checks', at], `${family} nodes offer no ${check}`)
-  })
+  if (endpoint.beacon_url !== undefined) {
+    if (family !== 'ethereum') complain([...path, 'beacon_url'], 'only ethereum has consensus nodes')
+    else if (endpoint.checks !== undefined && !checks.includes('liveness'))
+      complain([...path, 'beacon_url'], 'is asked by the check liveness, which is not among the checks')
+  }
   headerRules(endpoint, path, report)
   if (family === 'multiversx') return shardRules(endpoint, network, path, report)
   if (endpoint.kind !== undefined) complain([...path, 'kind'], 'only multiversx has kinds of endpoints')

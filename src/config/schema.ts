@@ -9,28 +9,24 @@ import { list, mapping, section } from './schema-parts.ts'
 
 /** Defaults that depend on the family. */
 export const FAMILY_DEFAULTS = {
-  ethereum: { blockTime: '12s', finalDepth: 1024, checks: ['head'], offered: ['head'], rpcPath: '/' },
-  avalanche: {
-    blockTime: '2s',
-    finalDepth: 0,
-    checks: ['liveness', 'head'],
-    offered: ['liveness', 'head'],
-    rpcPath: '/ext/bc/C/rpc',
-  },
-  multiversx: { blockTime: '6s', finalDepth: 32, checks: ['head'], offered: ['head'], rpcPath: '/' },
+  ethereum: { blockTime: '12s', finalDepth: 1024, rpcPath: '/', ownHealth: false },
+  avalanche: { blockTime: '2s', finalDepth: 0, rpcPath: '/ext/bc/C/rpc', ownHealth: true },
+  multiversx: { blockTime: '6s', finalDepth: 32, rpcPath: '/', ownHealth: false },
 } as const satisfies Record<
   Family,
   {
     blockTime: string
     finalDepth: number
-    checks: readonly CheckName[]
-    offered: readonly CheckName[]
     rpcPath: string
+    /** Whether its nodes report their own health in one answer, so that liveness is polled with every head. */
+    ownHealth: boolean
   }
 >
 
 /** Defaults that depend on other keys; `resolve.ts` applies them. */
 export const DERIVED_DEFAULTS = {
+  checks: ['liveness', 'head'],
+  livenessInterval: '60s',
   stall: '60s',
   stallBlocks: 5,
   timeout: '5s',
@@ -41,7 +37,7 @@ export const DERIVED_DEFAULTS = {
   lagRecoverBlocks: 1,
   lagBlocksDown: 100,
   shards: [0, 1, 2, METACHAIN],
-} as const
+} as const satisfies Readonly<Record<string, unknown>> & { readonly checks: readonly CheckName[] }
 
 const familyText = (key: 'blockTime' | 'finalDepth' | 'rpcPath') =>
   FAMILIES.map((family) => `${family} \`${FAMILY_DEFAULTS[family][key]}\``).join(', ')
@@ -58,6 +54,14 @@ const pollKeys = {
     {
       description: 'Deadline of one check, from connecting to the last byte.',
       defaultText: `\`${DERIVED_DEFAULTS.timeout}\`, or 80 % of \`interval\` if that is shorter`,
+    },
+    { max: '1d' },
+  ),
+  liveness_interval: s.duration(
+    {
+      description:
+        'Time between two liveness checks of an endpoint, which are extra requests (ethereum, multiversx). While a change is being confirmed, every poll asks.',
+      defaultText: `\`${DERIVED_DEFAULTS.livenessInterval}\`, or \`interval\` if that is longer`,
     },
     { max: '1d' },
   ),
@@ -111,11 +115,17 @@ const thresholds = section('Limits of the verdict rules.', {
     .prefault('60s'),
   contiguous_failures: s
     .whole(
-      { description: "Consecutive failures of one of the node's own checks before it counts (avalanche)." },
+      {
+        description:
+          "Consecutive failures before one of the node's own checks counts (avalanche), or before an unanswered question of the liveness check does (ethereum, multiversx).",
+      },
       1,
       1e6,
     )
     .prefault(3),
+  min_peers: s
+    .whole({ description: 'A node that reports fewer peers has `few-peers`; 0 for a node that needs none.' }, 0, 1e6)
+    .prefault(1),
   latency: s.duration({ description: 'A poll slower than this is `slow`.' }).prefault('2s'),
   clock_skew: s
     .duration({ description: "Maximum difference between the node's clock and this machine's clock." })
@@ -147,10 +157,17 @@ const endpoint = mapping('One URL at which a node, or a pool of nodes, answers.'
     .default({})
     .meta({ description: 'Sent with every request. Values are never shown.', defaultText: 'none' }),
   checks: list(s.choice(['liveness', 'head'] as const satisfies readonly CheckName[], { description: 'A check.' }), {
-    description: 'Checks of a poll; `liveness` is for avalanche only.',
-    defaultText: FAMILIES.map((family) => `${family} \`[${FAMILY_DEFAULTS[family].checks.join(', ')}]\``).join(', '),
+    description: "Checks of a poll: `liveness` asks for the node's own state, `head` for its newest block.",
+    defaultText: `\`[${DERIVED_DEFAULTS.checks.join(', ')}]\``,
   })
     .min(1, { error: 'expected at least one check' })
+    .optional(),
+  beacon_url: s
+    .nodeUrl({
+      description:
+        'ethereum only: base URL of the Beacon API of the consensus node behind this node; `liveness` asks it too. `headers` are not sent to it; `tls` applies. Never shown.',
+      defaultText: 'none',
+    })
     .optional(),
   tier: s
     .choice(['primary', 'fallback'] as const, {
@@ -218,6 +235,7 @@ const network = mapping('One blockchain.', {
   poll: section('Any key of `poll`, for this network only.', {
     interval: inherited(pollKeys.interval),
     timeout: inherited(pollKeys.timeout),
+    liveness_interval: inherited(pollKeys.liveness_interval),
     concurrency: inherited(pollKeys.concurrency),
     concurrency_per_host: inherited(pollKeys.concurrency_per_host),
   }),
@@ -319,6 +337,7 @@ export const ConfigFile = z.strictObject(
     poll: section('Polling.', {
       interval: pollKeys.interval.prefault('15s'),
       timeout: pollKeys.timeout.optional(),
+      liveness_interval: pollKeys.liveness_interval.optional(),
       concurrency: pollKeys.concurrency.prefault(256),
       concurrency_per_host: pollKeys.concurrency_per_host.optional(),
     }),

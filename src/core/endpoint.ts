@@ -15,6 +15,8 @@ export interface Endpoint {
   /** Shards whose heads are polled; `[null]` if the chain is not sharded. */
   readonly shards: readonly Shard[]
   readonly intervalMs: number
+  /** Time between two liveness checks: at least `intervalMs`. */
+  readonly livenessIntervalMs: number
 }
 
 /** `network/endpoint`: unique in one configuration, without secrets. */

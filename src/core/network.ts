@@ -26,6 +26,8 @@ export interface Thresholds {
   readonly heartbeatMs: number
   /** `check-failing` after this many failures in a row of one of the node's own checks. */
   readonly contiguousFailures: number
+  /** `few-peers` below this number of peers. */
+  readonly minPeers: number
   /** `slow` from this duration of a poll. */
   readonly latencyMs: number
   /** `clock-skewed` from this difference between the node's clock and ours, in either direction. */

@@ -82,6 +82,8 @@ export interface NodeCheck {
   readonly failingSince: UnixMs | null
   readonly checkedAt: UnixMs | null
   readonly durationMs: number | null
+  /** `false` if the node or its provider does not offer what was asked; that is never held against it. */
+  readonly offered?: false
 }
 
 /** What the node reports about itself. */
@@ -91,6 +93,38 @@ export interface Liveness {
   readonly checks: readonly NodeCheck[]
   /** When the node last handled a network message, on our clock; `null` if not reported. May be in the future. */
   readonly heartbeatAt: UnixMs | null
+  /** Absent if the node runs and counts its checks itself (avalanche); else its checks are our questions. */
+  readonly report?: NodeReport
+}
+
+/** Answers to our questions about a node's own state. `null`: not told. */
+export interface NodeReport {
+  readonly sync: SyncReport | null
+  readonly peers: number | null
+  readonly client: NodeClient | null
+  /** The consensus node behind an execution node; `null` if none is configured. */
+  readonly consensus: ConsensusReport | null
+}
+
+export interface SyncReport {
+  readonly isSyncing: boolean
+  /** Blocks to go; `null` if not told. */
+  readonly remainingBlocks: number | null
+}
+
+/** The software of a node: name and version, printable. */
+export interface NodeClient {
+  readonly name: string
+  readonly version: string | null
+}
+
+export interface ConsensusReport {
+  /** `null`: neither health nor synchronization is offered. */
+  readonly state: 'synced' | 'syncing' | 'optimistic' | 'without-execution' | 'down' | null
+  /** Our own words for why it is down. */
+  readonly reason: string | null
+  readonly remainingSlots: number | null
+  readonly peers: number | null
 }
 
 /** Why a scheduled poll was skipped. */

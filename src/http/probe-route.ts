@@ -1,7 +1,7 @@
 import type { FastifyReply } from 'fastify'
 import { z } from 'zod'
 import { describeFailure } from '../core/failure.ts'
-import { checkOutcome } from '../core/poll-result.ts'
+import { checkOutcome, type NodeCheck, type NodeReport } from '../core/poll-result.ts'
 import type { Inspected, Inspection, PollStep } from '../core/verdict/inspection.ts'
 import { renderProbe } from '../metrics/probe-series.ts'
 import { CONTENT_TYPES, type Format } from '../metrics/registry.ts'
@@ -111,6 +111,7 @@ function probeReport(
     ({ shard, height, hash, timestamp, lagBlocks }) =>
       `${shard === null ? 'head' : `head of shard ${shard}`}: height ${height}, hash ${printable(hash)}, block time ${time(timestamp)}, ${lagBlocks ?? 0} behind`,
   )
+  const told = health.liveness?.checks.map(checkLine) ?? []
   const conditions = health.conditions.map(({ code, message }) => `${code}: ${printable(message)}`)
   return [
     `Probe of ${key}, started ${time(startedAt)}, timeout ${milliseconds(withinMs)}`,
@@ -121,12 +122,34 @@ function probeReport(
     `  ${milliseconds(tookMs - waitedMs)}  done`,
     '',
     'Found by this poll alone',
-    ...[...checks, ...heads, ...conditions].map((line) => `  ${line}`),
+    ...[...checks, ...told, ...reportLines(health.liveness?.report), ...heads, ...conditions].map(
+      (line) => `  ${line}`,
+    ),
     `  state: ${health.verdict ?? 'unknown'} (by scheduled polls: ${known.verdict ?? 'unknown'})`,
     '',
     'Metrics of this probe',
     metrics,
   ].join('\n')
+}
+
+function checkLine({ name, healthy, offered, error }: NodeCheck): string {
+  const found = offered === false ? 'not offered' : error === null ? (healthy ? 'ok' : 'failing') : printable(error)
+  return `${printable(name)}: ${found}`
+}
+
+function reportLines(report: NodeReport | undefined): string[] {
+  if (report === undefined) return []
+  const { sync, peers, client, consensus } = report
+  return [
+    ...(sync === null
+      ? []
+      : [`syncing: ${sync.isSyncing ? `yes, ${sync.remainingBlocks ?? 'unknown'} blocks to go` : 'no'}`]),
+    ...(peers === null ? [] : [`peers: ${peers}`]),
+    ...(client === null ? [] : [`client: ${printable(client.name)} ${printable(client.version ?? '')}`]),
+    ...(consensus === null
+      ? []
+      : [`consensus node: ${consensus.state ?? 'not offered'}, peers: ${consensus.peers ?? 'unknown'}`]),
+  ]
 }
 
 function stepLines({ afterMs, tookMs, waitedMs, method, path, body, answer }: PollStep): string[] {

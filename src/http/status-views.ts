@@ -2,7 +2,7 @@ import type { Endpoint } from '../core/endpoint.ts'
 import type { Incident } from '../core/incident/incident.ts'
 import type { MaintenancePeriod } from '../core/maintenance.ts'
 import type { Network } from '../core/network.ts'
-import type { Liveness, NodeCheck } from '../core/poll-result.ts'
+import type { ConsensusReport, Liveness, NodeCheck } from '../core/poll-result.ts'
 import { seconds, type UnixMs } from '../core/time.ts'
 import type { Condition, ConditionCode, State } from '../core/verdict/condition.ts'
 import { type HeadStanding, type Health, headHolds, stateAt, stateSince } from '../core/verdict/health.ts'
@@ -39,6 +39,7 @@ export function endpointView(
   const { endpoint } = health
   const holds = stateAt(health, now) !== 'unknown'
   const open = audience === 'private'
+  const client = health.liveness?.report?.client ?? null
   const state = shownState(entry, now)
   // A fault that outlasts maintenance counts from the start of its incident.
   const isUnhealthy = state === 'down' || state === 'degraded'
@@ -53,6 +54,7 @@ export function endpointView(
     conditions: holds ? health.conditions.map((condition) => conditionView(condition, audience)) : [],
     heads: open ? health.heads.map((head) => headView(head, headHolds(head, health, now))) : [],
     liveness: open && health.liveness !== null ? livenessView(health.liveness, health) : null,
+    ...(open && client !== null ? { client } : {}),
     latency_seconds: open ? seconds(health.latencyMs) : null,
     availability: {
       '24h': availability?.['24h'] ?? NO_AVAILABILITY,
@@ -145,6 +147,7 @@ export function rulesView({ name, blockTimeMs, thresholds }: Network, endpoint: 
     tier: endpoint.tier,
     checks: [...endpoint.checks],
     interval_seconds: seconds(endpoint.intervalMs),
+    liveness_interval_seconds: seconds(endpoint.livenessIntervalMs),
     block_time_seconds: seconds(blockTimeMs),
     thresholds: {
       lag_blocks: thresholds.lagBlocks,
@@ -153,6 +156,7 @@ export function rulesView({ name, blockTimeMs, thresholds }: Network, endpoint: 
       stall_seconds: seconds(thresholds.stallMs),
       heartbeat_seconds: seconds(thresholds.heartbeatMs),
       contiguous_failures: thresholds.contiguousFailures,
+      min_peers: thresholds.minPeers,
       latency_seconds: seconds(thresholds.latencyMs),
       clock_skew_seconds: seconds(thresholds.clockSkewMs),
       fail_after: thresholds.failAfter,
@@ -176,6 +180,10 @@ export const GENERIC: Record<ConditionCode, string> = {
   forked: 'is on another branch than the majority',
   'check-failing': 'has a failing check of its own',
   'heartbeat-stale': 'has not heard from its network for too long',
+  syncing: 'is syncing with its network',
+  'few-peers': 'has too few peers',
+  'consensus-syncing': 'has a consensus node that is syncing',
+  'consensus-down': 'has no working consensus node',
   slow: 'answers slowly',
   'rate-limited': 'is rate-limiting us',
   'clock-skewed': 'has a wrong clock',
@@ -201,7 +209,7 @@ function referenceView({ shard, height, hash, timestamp }: ReferenceHead): Refer
   return { shard, height, hash, timestamp: timeOrNull(timestamp) }
 }
 
-function livenessView({ healthy, heartbeatAt, checks }: Liveness, { lastPolledAt }: Health): LivenessView {
+function livenessView({ healthy, heartbeatAt, checks, report }: Liveness, { lastPolledAt }: Health): LivenessView {
   const shown =
     checks.length > MAX_CHECKS
       ? checks.toSorted((a, b) => Number(a.healthy) - Number(b.healthy)).slice(0, MAX_CHECKS)
@@ -212,7 +220,19 @@ function livenessView({ healthy, heartbeatAt, checks }: Liveness, { lastPolledAt
       heartbeatAt === null || lastPolledAt === null ? null : seconds(Math.max(0, lastPolledAt - heartbeatAt)),
     contiguous_failures: checks.reduce((most, check) => Math.max(most, check.contiguousFailures), 0),
     checks: shown.map(nodeCheckView),
+    ...(report === undefined
+      ? {}
+      : {
+          syncing: report.sync?.isSyncing ?? null,
+          blocks_to_go: report.sync?.remainingBlocks ?? null,
+          peers: report.peers,
+          consensus: consensusView(report.consensus),
+        }),
   }
+}
+
+export function consensusView(of: ConsensusReport | null): NonNullable<LivenessView['consensus']> | null {
+  return of === null ? null : { state: of.state, slots_to_go: of.remainingSlots, peers: of.peers }
 }
 
 function nodeCheckView(check: NodeCheck): NodeCheckView {
@@ -223,5 +243,6 @@ function nodeCheckView(check: NodeCheck): NodeCheckView {
     failing_since: timeOrNull(check.failingSince),
     checked_at: timeOrNull(check.checkedAt),
     ...(check.error === null ? {} : { message: check.error }),
+    ...(check.offered === false ? { offered: false } : {}),
   }
 }

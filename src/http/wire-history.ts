@@ -61,6 +61,7 @@ export const RulesView = shape('Rules', {
   tier: z.enum(['primary', 'fallback']),
   checks: z.array(z.enum(['liveness', 'head'])),
   interval_seconds: Seconds,
+  liveness_interval_seconds: Seconds,
   block_time_seconds: Seconds,
   thresholds: z.object({
     lag_blocks: Count,
@@ -69,6 +70,7 @@ export const RulesView = shape('Rules', {
     stall_seconds: Seconds,
     heartbeat_seconds: Seconds,
     contiguous_failures: Count,
+    min_peers: Count,
     latency_seconds: Seconds,
     clock_skew_seconds: Seconds,
     fail_after: Count,

@@ -41,8 +41,17 @@ export const NodeCheckView = shape('NodeCheck', {
   checked_at: Time.nullable(),
   /** The node's message if the check fails, with our secrets redacted. */
   message: z.string().optional(),
+  /** Present if the node or its provider does not offer what was asked; that is never held against it. */
+  offered: z.literal(false).optional(),
 })
 export type NodeCheckView = z.infer<typeof NodeCheckView>
+
+/** The consensus node behind an execution node. The state is null if it is not offered. */
+export const ConsensusView = shape('Consensus', {
+  state: z.enum(['synced', 'syncing', 'optimistic', 'without-execution', 'down']).nullable(),
+  slots_to_go: Count.nullable(),
+  peers: Count.nullable(),
+})
 
 export const LivenessView = shape('Liveness', {
   healthy: z.boolean(),
@@ -51,6 +60,11 @@ export const LivenessView = shape('Liveness', {
   /** Maximum over its checks. */
   contiguous_failures: Count,
   checks: z.array(NodeCheckView),
+  /** Answers to Heartline's questions, null where not told. Absent if the node runs checks of its own. */
+  syncing: z.boolean().nullable().optional(),
+  blocks_to_go: Count.nullable().optional(),
+  peers: Count.nullable().optional(),
+  consensus: ConsensusView.nullable().optional(),
 })
 export type LivenessView = z.infer<typeof LivenessView>
 
@@ -60,6 +74,10 @@ export const AvailabilityView = shape('Availability', {
   fresh: z.number().min(0).max(1).nullable(),
 })
 export type AvailabilityView = z.infer<typeof AvailabilityView>
+
+/** The software that a node says it runs. */
+export const ClientView = shape('Client', { name: z.string(), version: z.string().nullable() })
+export type ClientView = z.infer<typeof ClientView>
 
 export const EndpointView = shape('Endpoint', {
   name: z.string(),
@@ -73,6 +91,8 @@ export const EndpointView = shape('Endpoint', {
   conditions: z.array(ConditionView),
   heads: z.array(HeadView),
   liveness: LivenessView.nullable(),
+  /** Present if the node tells. */
+  client: ClientView.optional(),
   latency_seconds: Seconds.nullable(),
   availability: z.object({
     '24h': AvailabilityView,

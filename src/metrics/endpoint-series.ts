@@ -22,6 +22,7 @@ export function renderEndpoints(
     ...renderHeads(entries, now),
     ...renderChecks(entries, now),
     ...renderNodes(entries, now),
+    ...renderReports(entries, now),
   }
 }
 
@@ -199,6 +200,40 @@ function renderNodes(entries: readonly BoardEntry[], now: UnixMs): Lines {
     node_check_first_failure_timestamp_seconds: firstFailures,
     endpoint_clock_skew_seconds: skews,
     endpoint_tls_not_after_timestamp_seconds: certificates,
+  }
+}
+
+function renderReports(entries: readonly BoardEntry[], now: UnixMs): Lines {
+  let syncing = ''
+  let remaining = ''
+  let peerCounts = ''
+  let consensusUp = ''
+  let consensusSyncing = ''
+  let consensusPeers = ''
+  for (const { health } of entries) {
+    const report = health.liveness?.report
+    if (report === undefined || !resultHolds(health, now)) continue
+    const { bare } = labelsOf(health.endpoint)
+    const { sync, peers, consensus } = report
+    if (sync !== null) {
+      syncing += `${PREFIX}node_syncing{${bare}} ${sync.isSyncing ? 1 : 0}\n`
+      const blocks = sync.isSyncing ? sync.remainingBlocks : 0
+      if (blocks !== null) remaining += `${PREFIX}node_sync_remaining_blocks{${bare}} ${blocks}\n`
+    }
+    if (peers !== null) peerCounts += `${PREFIX}node_peers{${bare}} ${peers}\n`
+    if (consensus === null || consensus.state === null) continue
+    const { state } = consensus
+    consensusUp += `${PREFIX}node_consensus_up{${bare}} ${state === 'down' ? 0 : 1}\n`
+    if (state !== 'down') consensusSyncing += `${PREFIX}node_consensus_syncing{${bare}} ${state === 'synced' ? 0 : 1}\n`
+    if (consensus.peers !== null) consensusPeers += `${PREFIX}node_consensus_peers{${bare}} ${consensus.peers}\n`
+  }
+  return {
+    node_syncing: syncing,
+    node_sync_remaining_blocks: remaining,
+    node_peers: peerCounts,
+    node_consensus_up: consensusUp,
+    node_consensus_syncing: consensusSyncing,
+    node_consensus_peers: consensusPeers,
   }
 }
 

@@ -39,6 +39,7 @@ export function renderNetworks(
     add('network_threshold_stall_seconds', bare, thresholds.stallMs / 1000)
     add('network_threshold_heartbeat_seconds', bare, thresholds.heartbeatMs / 1000)
     add('network_threshold_contiguous_failures', bare, thresholds.contiguousFailures)
+    add('network_threshold_min_peers', bare, thresholds.minPeers)
     add('network_threshold_latency_seconds', bare, thresholds.latencyMs / 1000)
     add('network_threshold_clock_skew_seconds', bare, thresholds.clockSkewMs / 1000)
   }

@@ -93,6 +93,7 @@ export const METRICS = {
     ['network'],
     "Configured number of consecutive failures at which a node's own check counts as failing.",
   ),
+  network_threshold_min_peers: gauge(['network'], 'Configured number of peers below which a node has too few.'),
   network_threshold_latency_seconds: gauge(['network'], 'Configured duration above which a poll counts as slow.'),
   network_threshold_clock_skew_seconds: gauge(
     ['network'],
@@ -123,6 +124,21 @@ export const METRICS = {
     OF_NODE_CHECK,
     'When a check that the node runs on itself began to fail; absent while it succeeds.',
   ),
+  node_syncing: gauge(ENDPOINT, '1 when the node reports that it is syncing, 0 when it is not; absent when not told.'),
+  node_sync_remaining_blocks: gauge(
+    ENDPOINT,
+    'Blocks that the node still has to sync by its own report, 0 when it is not syncing; absent when not told.',
+  ),
+  node_peers: gauge(ENDPOINT, 'Peers of the node by its own report; absent when not told.'),
+  node_consensus_up: gauge(
+    ENDPOINT,
+    '1 when the consensus node behind the node works, also while it is syncing, 0 when it does not; absent without `beacon_url`.',
+  ),
+  node_consensus_syncing: gauge(
+    ENDPOINT,
+    '1 while the consensus node is syncing, optimistic or without its execution node, else 0; absent while it is down.',
+  ),
+  node_consensus_peers: gauge(ENDPOINT, 'Peers of the consensus node by its own report; absent when not told.'),
   gateway_requests_total: counter(
     ['network', 'operation', 'caller', 'outcome'],
     `Requests of callers; each element of a batch counts. The operation is "none" for requests that were rejected before it was known. Outcomes: ${REQUEST_OUTCOMES.join(', ')}.`,

@@ -1,4 +1,12 @@
-import type { Chain, ChainMemory, ChainTarget, Conversation, NodeAnswer } from '../chains/chain.ts'
+import type {
+  Chain,
+  ChainMemory,
+  ChainTarget,
+  ConsensusAnswer,
+  Conversation,
+  Inquiry,
+  NodeAnswer,
+} from '../chains/chain.ts'
 import type { Clock } from '../clock.ts'
 import type { CheckName, Endpoint } from '../core/endpoint.ts'
 import type { Shard } from '../core/network.ts'
@@ -22,13 +30,13 @@ export class PollRun {
   }
 
   async run(): Promise<PollResult> {
-    const { chain, target, memory, address } = this.#to
+    const { address } = this.#to
     const { client, clock } = this.#deps
     const startedAt = clock.now()
-    const liveness =
-      this.#has('liveness') && chain.liveness !== null ? this.#check('liveness', chain.liveness(target, memory)) : null
+    const liveness = this.#has('liveness') ? this.#checkLiveness() : null
     if (liveness !== null && this.#has('head')) await this.#patience(liveness)
     const { heads, compared } = this.#has('head') ? await this.#readHeads() : NO_HEADS
+    if (heads.length > 0 && heads.every(({ outcome }) => !outcome.ok)) this.#forgetRefusals()
     return {
       endpoint: this.#endpoint,
       startedAt,
@@ -97,7 +105,7 @@ export class PollRun {
 
   async #readHead(shard: Shard, deadline: Deadline): Promise<ShardHead> {
     const { chain, target, memory } = this.#to
-    return { shard, outcome: await this.#converse('head', chain.head(target, shard, memory), deadline) }
+    return { shard, outcome: await this.#converse(chain.head(target, shard, memory), deadline) }
   }
 
   /** Reads at most one block of each shard that has a head. */
@@ -125,10 +133,39 @@ export class PollRun {
     return hash === null ? null : { shard, height, hash }
   }
 
-  async #check<T>(check: CheckName, conversation: Conversation<T>): Promise<Outcome<T>> {
+  /** Asks the node and its consensus node at the same time, each within its own deadline. */
+  async #checkLiveness(): Promise<Outcome<Liveness>> {
+    const { chain, target, memory, address, beaconAddress } = this.#to
+    const now = this.#deps.clock.monotonic()
+    const [shard = null] = this.#endpoint.shards
+    const own = this.#inquire(chain.liveness(target, shard, memory, now), address)
+    if (chain.consensus === null || beaconAddress === null) return own
+    const [outcome, consensus] = await Promise.all([own, this.#inquire(chain.consensus(memory, now), beaconAddress)])
+    return withConsensus(outcome, consensus)
+  }
+
+  /** A node that refuses everything refuses us, not single methods, which it may offer in the next poll. */
+  #forgetRefusals(): void {
+    this.#to.memory.refusals.clear()
+  }
+
+  /** The outcome lasts as long as the slowest of the requests, because their number is our choice. */
+  async #inquire<T>(inquiry: Inquiry<T>, address: NodeAddress): Promise<Outcome<T>> {
+    const { client, clock } = this.#deps
     const deadline = this.#startDeadline()
     try {
-      return await this.#converse(check, conversation, deadline)
+      let durationMs = 0
+      let step = inquiry.next()
+      while (!step.done) {
+        const sentAt = clock.monotonic()
+        const sent = await client.send(address, step.value, deadline)
+        const tookMs = clock.monotonic() - sentAt - sent.waitedMs
+        durationMs = Math.max(durationMs, tookMs)
+        this.#requests.liveness += sent.requests
+        if (sent.ok && address === this.#to.address) this.#noteClock(sent.answer, tookMs)
+        step = inquiry.next(sent.ok ? { ok: true, value: sent.answer } : sent)
+      }
+      return { ...step.value, durationMs }
     } finally {
       deadline.end()
     }
@@ -138,7 +175,7 @@ export class PollRun {
     return new Deadline(this.#deps.clock, this.#to.target.timeoutMs, this.#deps.signal)
   }
 
-  async #converse<T>(check: CheckName, conversation: Conversation<T>, deadline: Deadline): Promise<Outcome<T>> {
+  async #converse<T>(conversation: Conversation<T>, deadline: Deadline): Promise<Outcome<T>> {
     const { client, clock } = this.#deps
     // Moved forward by the time spent waiting for a connection, which does not count as the node's latency.
     let startedAt = clock.monotonic()
@@ -148,7 +185,7 @@ export class PollRun {
       const sent = await client.send(this.#to.address, step.value, deadline)
       const endedAt = clock.monotonic()
       startedAt += sent.waitedMs
-      this.#requests[check] += sent.requests
+      this.#requests.head += sent.requests
       if (!sent.ok) return { ok: false, failure: sent.failure, durationMs: endedAt - startedAt }
       this.#noteClock(sent.answer, endedAt - sentAt - sent.waitedMs)
       sentAt = endedAt
@@ -167,6 +204,8 @@ export class PollRun {
 export interface PolledEndpoint {
   readonly target: ChainTarget & { readonly timeoutMs: number }
   readonly address: NodeAddress
+  /** The consensus node behind the node; `null` if none is configured. */
+  readonly beaconAddress: NodeAddress | null
   readonly chain: Chain
   readonly memory: ChainMemory
   readonly redactLiveness: (liveness: Liveness) => Liveness
@@ -184,6 +223,18 @@ export interface PollRunDeps {
   readonly signal: CancelSignal
   readonly compare?: Compare | undefined
   readonly fits?: Fits | undefined
+}
+
+function withConsensus(outcome: Outcome<Liveness>, consensus: Outcome<ConsensusAnswer>): Outcome<Liveness> {
+  if (!consensus.ok || !outcome.ok) return outcome.ok && !consensus.ok ? { ...consensus } : outcome
+  const { report, checks, healthy } = outcome.value
+  const { value: answer, durationMs } = consensus
+  const added = {
+    healthy: healthy && answer.checks.every((check) => check.healthy),
+    checks: [...checks, ...answer.checks],
+    ...(report === undefined ? {} : { report: { ...report, consensus: answer.report } }),
+  }
+  return { ok: true, value: { ...outcome.value, ...added }, durationMs: Math.max(outcome.durationMs, durationMs) }
 }
 
 const PATIENCE_MS = 100

@@ -7,6 +7,7 @@ import type { Clock } from '../clock.ts'
 import { type Endpoint, type EndpointKey, endpointKey } from '../core/endpoint.ts'
 import type { PollResult } from '../core/poll-result.ts'
 import type { PollStep } from '../core/verdict/inspection.ts'
+import type { Secret } from '../secret.ts'
 import { createAddress, type NodeLocation } from './address.ts'
 import { createNodeClient } from './client.ts'
 import { sharedSignal } from './deadline.ts'
@@ -37,7 +38,11 @@ export function createProber({ clock, maxConnections = MAX_CONNECTIONS, lookup =
         entries.set(key, entry)
       }
       if (connections !== undefined) client.limit(connections)
-      client.retain([...entries.values()].map(({ address }) => address))
+      client.retain(
+        [...entries.values()].flatMap(({ address, beaconAddress }) =>
+          beaconAddress === null ? [address] : [address, beaconAddress],
+        ),
+      )
     },
 
     poll(endpoint, signal, compare, fits) {
@@ -82,6 +87,8 @@ export interface TargetedProber extends Prober {
 
 export interface NodeTarget extends NodeLocation, ChainTarget {
   readonly endpoint: Endpoint
+  /** Beacon API of the consensus node behind an execution node, if one is configured. */
+  readonly beaconUrl?: Secret | null
   /** Deadline of a whole check, which may send several requests. */
   readonly timeoutMs: number
 }
@@ -112,10 +119,13 @@ interface Entry extends PolledEndpoint {
 }
 
 function createEntry(target: NodeTarget, fingerprint: string, recentBlocks: RecentBlocks): Entry {
+  const { beaconUrl = null, tls } = target
   return {
     target,
     fingerprint,
     address: createAddress(target),
+    // Without `headers`: they may hold the credentials of another host.
+    beaconAddress: beaconUrl === null ? null : createAddress({ url: beaconUrl, headers: {}, tls }),
     chain: chains[target.endpoint.family],
     memory: { ...newChainMemory(recentBlocks), lastId: randomInt(MAX_FIRST_ID) },
     redactLiveness: createRedactLiveness(() => createRedact(target)),
@@ -123,9 +133,10 @@ function createEntry(target: NodeTarget, fingerprint: string, recentBlocks: Rece
 }
 
 /** Identifies which node is polled, and how. Contains secrets, so it must not leave this file. */
-function fingerprintOf({ endpoint, url, headers, rpcPath, kind, chainId, tls }: NodeTarget): string {
+function fingerprintOf({ endpoint, url, beaconUrl, headers, rpcPath, kind, chainId, tls }: NodeTarget): string {
   const revealed = Object.entries(headers).map(([name, value]) => [name, value.reveal()])
-  return JSON.stringify([endpoint.family, url.reveal(), revealed, rpcPath, kind, chainId, tls.ca, tls.insecure])
+  const urls = [url.reveal(), beaconUrl?.reveal()]
+  return JSON.stringify([endpoint.family, ...urls, revealed, rpcPath, kind, chainId, tls.ca, tls.insecure])
 }
 
 /** Result of a poll that became due while its endpoint was being removed; it says nothing about the node. */

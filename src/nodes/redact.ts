@@ -1,29 +1,23 @@
 import { MAX_NODE_TEXT } from '../chains/parse.ts'
-import type { Liveness } from '../core/poll-result.ts'
+import type { Liveness, NodeClient as SoftwareClient } from '../core/poll-result.ts'
+import type { Secret } from '../secret.ts'
 import { decoded, type NodeLocation } from './address.ts'
 
 /** Makes a function that removes all configured secrets, in any usual encoding: a node's text may echo them. */
 export function createRedact(
-  { url, headers, rpcPath }: NodeLocation & { readonly rpcPath: string },
+  {
+    url,
+    beaconUrl = null,
+    headers,
+    rpcPath,
+  }: NodeLocation & { readonly rpcPath: string; readonly beaconUrl?: Secret | null },
   minCharacters = MIN_CHARACTERS,
 ): Redact {
-  const base = new URL(url.reveal())
-  const { username, password } = base
   const secrets = [
-    url.reveal(),
-    base.host,
-    base.hostname,
-    username,
-    password,
-    ...base.pathname.split('/'),
-    ...base.search.split(/[?&=]/),
-    base.search.slice(1),
-    ...base.searchParams.values(),
+    ...secretsIn(url),
+    ...(beaconUrl === null ? [] : secretsIn(beaconUrl)),
     ...rpcPath.split(/[/?&=]/),
     ...Object.values(headers).flatMap((value) => [value.reveal(), ...value.reveal().split(/\s+/)]),
-    ...(username === '' && password === ''
-      ? []
-      : [`${username}:${password}`, `${decoded(username)}:${decoded(password)}`]),
   ]
   const forms = [...new Set(secrets.filter(({ length }) => length >= minCharacters).flatMap(formsOf))]
   const margin = Math.max(0, ...forms.map(({ length }) => length)) * MAX_ENCODED_CHARACTERS
@@ -37,6 +31,25 @@ export function createRedact(
     const safe = isWhole ? clean : clean.slice(0, Math.max(0, clean.length - margin))
     return isWhole && safe.length <= maxCharacters ? safe : `${safe.slice(0, maxCharacters)}…`
   }
+}
+
+function secretsIn(url: Secret): readonly string[] {
+  const base = new URL(url.reveal())
+  const { username, password } = base
+  return [
+    url.reveal(),
+    base.host,
+    base.hostname,
+    username,
+    password,
+    ...base.pathname.split('/'),
+    ...base.search.split(/[?&=]/),
+    base.search.slice(1),
+    ...base.searchParams.values(),
+    ...(username === '' && password === ''
+      ? []
+      : [`${username}:${password}`, `${decoded(username)}:${decoded(password)}`]),
+  ]
 }
 
 /** Removes secrets from a text and truncates the result to `maxCharacters`. */
@@ -70,7 +83,7 @@ export function redactJson(text: string, redact: Redact): string | null {
   }
 }
 
-/** Makes a function that redacts the names and errors of a node's own health checks, because users see them. */
+/** Makes a function that redacts what a node says about itself: names and errors of its checks, and its client. */
 export function createRedactLiveness(create: () => Redact): (liveness: Liveness) => Liveness {
   let known: Redact | null = null
   const redact: Redact = (text) => (known ??= create())(text)
@@ -86,13 +99,23 @@ export function createRedactLiveness(create: () => Redact): (liveness: Liveness)
     }
     return clean
   }
+  function cleanClient(client: SoftwareClient): SoftwareClient {
+    const name = cleanName(client.name)
+    const version = client.version === null ? null : cleanName(client.version)
+    return name === client.name && version === client.version ? client : { name, version }
+  }
+
   return (liveness) => {
     const checks = liveness.checks.map((check) => {
       const name = cleanName(check.name)
       const error = check.error === null ? null : redact(wholeWords(check.error))
       return name === check.name && error === check.error ? check : { ...check, name, error }
     })
-    return checks.every((check, at) => check === liveness.checks[at]) ? liveness : { ...liveness, checks }
+    const client = liveness.report?.client ?? null
+    const clean = client === null ? null : cleanClient(client)
+    if (clean === client && checks.every((check, at) => check === liveness.checks[at])) return liveness
+    const report = liveness.report === undefined ? {} : { report: { ...liveness.report, client: clean } }
+    return { ...liveness, checks, ...report }
   }
 }
 

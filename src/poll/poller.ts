@@ -8,6 +8,7 @@ import type { UnixMs } from '../core/time.ts'
 import { waitMs } from '../core/verdict/assess.ts'
 import { severity, type Verdict } from '../core/verdict/condition.ts'
 import { type Health, stateAt, unpolled } from '../core/verdict/health.ts'
+import { isLivenessUnsettled } from '../core/verdict/liveness.ts'
 import { type ChainEvent, createNetworkView, type NetworkView } from '../core/verdict/network-view.ts'
 import { type Log, placeOf } from '../log.ts'
 import type { Prober } from '../nodes/probe.ts'
@@ -43,7 +44,7 @@ export function createPoller(deps: PollerDeps): Poller {
   function take(poll: CompletedPoll): void {
     const { entry, result } = poll
     countChecks(result, entry.tally, metrics)
-    entry.answers = result.heads.some(({ outcome }) => outcome.ok) || result.liveness?.ok === true
+    noteAnswers(poll)
     const changed = observer.record(poll)
     pending.add(entry.key, poll)
     if (changed && pending.size > 0) pending.review()
@@ -140,7 +141,7 @@ export function createPoller(deps: PollerDeps): Poller {
       if (entry === undefined) return NO_WAIT
       const startedAt = clock.monotonic()
       try {
-        const answered = await pollNode(prober, entry, clock, signal)
+        const answered = await pollNode(prober, entry, startedAt, clock, signal)
         // After a stop or a reload the result is useless.
         if (signal.aborted || polled.get(key) !== entry) return NO_WAIT
         const result = { ...answered, endpoint: entry.endpoint }
@@ -210,6 +211,10 @@ export interface PolledNetwork {
 /** Stays the same object over a reload that does not change the endpoint, so that a poll in progress still counts. */
 interface PolledEndpoint extends KeptEndpoint {
   endpoint: Endpoint
+  /** For polls between two liveness checks. */
+  headOnly: Endpoint
+  /** When liveness was last told, in monotonic time; `null`: the next poll asks. */
+  livenessAt: number | null
   at: HostLocation
   view: NetworkView
   tally: Tally
@@ -222,12 +227,14 @@ interface CompletedPoll extends ObservedPoll {
 
 function pollNode(
   prober: PollerDeps['prober'],
-  { endpoint, name, view }: PolledEndpoint,
+  entry: PolledEndpoint,
+  startedAt: number,
   clock: Clock,
   signal: AbortSignal,
 ): Promise<PollResult> {
+  const { name, view } = entry
   return prober.poll(
-    endpoint,
+    checksDue(entry, startedAt),
     signal,
     (heads) => view.compare(name, heads),
     (heads, compared) => view.fits(name, heads, compared, clock.now()),
@@ -253,6 +260,8 @@ function polledOf(
       network: network.name,
       name: endpoint.name,
       endpoint,
+      headOnly: { ...endpoint, checks: endpoint.checks.filter((check) => check !== 'liveness') },
+      livenessAt: kept.has(key) ? (earlier?.livenessAt ?? null) : null,
       at,
       view,
       tally: tallyFor(endpoint, earlier),
@@ -263,6 +272,24 @@ function polledOf(
     view.takeOver(endpoint.name, earlier.view)
     return Object.assign(earlier, next)
   })
+}
+
+function noteAnswers({ entry, result, startedAt }: CompletedPoll): void {
+  const { liveness } = result
+  entry.answers = result.heads.some(({ outcome }) => outcome.ok) || liveness?.ok === true
+  if (liveness === null) return
+  // A failed check is asked again with the next poll, unless the node limits our rate.
+  entry.livenessAt = liveness.ok || liveness.failure.kind === 'rate-limited' ? startedAt : null
+}
+
+/** The endpoint with the checks that this poll makes. */
+function checksDue({ endpoint, headOnly, livenessAt, view, name }: PolledEndpoint, now: number): Endpoint {
+  const { intervalMs, livenessIntervalMs } = endpoint
+  if (livenessAt === null || livenessIntervalMs <= intervalMs) return endpoint
+  // Half an interval of tolerance, because the next poll would be almost a whole one late.
+  if (now - livenessAt >= livenessIntervalMs - intervalMs / 2) return endpoint
+  const health = view.health(name)
+  return health !== undefined && isLivenessUnsettled(health.confirmation) ? endpoint : headOnly
 }
 
 function freshOf(entries: readonly PolledEndpoint[], now: UnixMs): { health: Health; tally: Tally }[] {

@@ -27,6 +27,8 @@ const AVALANCHE_ONLY: ReadonlySet<FaultKind> = new Set([
   'no-evidence',
   'bootstrapping',
 ])
+const ETHEREUM_ONLY: ReadonlySet<FaultKind> = new Set(['consensus-syncing', 'consensus-down'])
+const ASKED_ONLY: ReadonlySet<FaultKind> = new Set(['syncing', 'few-peers', 'not-offered'])
 const LOOPBACK = /^(?:::ffff:)?127\.|^::1$/
 /** Stops web pages from making a local browser send requests here, also by DNS rebinding. */
 const LOOPBACK_HOST = /^(?:127(?:\.\d{1,3}){3}|localhost|\[::1\])(?::\d+)?$/i
@@ -87,6 +89,12 @@ function misfits(fault: Fault, { family, chain, shards }: ControlDeps): readonly
   const problems: string[] = []
   if (AVALANCHE_ONLY.has(fault.kind) && family !== 'avalanche') {
     problems.push(`kind: ${fault.kind} exists on avalanche nodes only`)
+  }
+  if (ETHEREUM_ONLY.has(fault.kind) && family !== 'ethereum') {
+    problems.push(`kind: ${fault.kind} exists on ethereum nodes only`)
+  }
+  if (ASKED_ONLY.has(fault.kind) && family === 'avalanche') {
+    problems.push(`kind: ${fault.kind} exists on ethereum and multiversx nodes only`)
   }
   if ('shard' in fault && !shards.includes(fault.shard ?? null)) {
     problems.push(`shard: the shards of this node are ${shards.map((shard) => shard ?? 'none').join(', ')}`)

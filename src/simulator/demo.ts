@@ -37,7 +37,13 @@ export const NETWORKS: readonly DemoNetwork[] = [
     chainId: 1,
     endpoints: [
       { name: 'own-1', title: 'Own node, Frankfurt', delayMs: 40, latencyMs: 6, kind: { family: 'ethereum' } },
-      { name: 'own-2', title: 'Own node, Helsinki', delayMs: 90, latencyMs: 18, kind: { family: 'ethereum' } },
+      {
+        name: 'own-2',
+        title: 'Own node, Helsinki',
+        delayMs: 90,
+        latencyMs: 18,
+        kind: { family: 'ethereum', clientVersion: 'Nethermind/v1.35.2+b7f4f3b7/linux-x64/dotnet9.0.9' },
+      },
       provider({ delayMs: 150, latencyMs: 64, kind: { family: 'ethereum' } }),
     ],
   },

@@ -84,6 +84,7 @@ export function createEvm(options: EvmOptions): EvmMethods {
       return isObject(params) ? failure(-32602, 'non-array args') : failure(-32600, 'invalid request')
     }
     const args = params ?? []
+    if (QUESTIONS.has(method) && situation.faults.has('not-offered')) return notAvailable(method)
     switch (method) {
       case 'eth_chainId':
         return success(`0x${chainId(situation).toString(16)}`)
@@ -94,7 +95,9 @@ export function createEvm(options: EvmOptions): EvmMethods {
       case 'eth_blockNumber':
         return success(`0x${situation.view.tip(null).toString(16)}`)
       case 'eth_syncing':
-        return success(false)
+        return syncing(situation)
+      case 'net_peerCount':
+        return success(quantity(situation.faults.get('few-peers')?.fault.peers ?? PEERS))
       case 'eth_getBlockByNumber':
         return byNumber(args, situation)
       case 'eth_getBlockByHash':
@@ -102,8 +105,34 @@ export function createEvm(options: EvmOptions): EvmMethods {
       case 'eth_getTransactionByHash':
         return transaction(args, situation)
     }
-    return failure(-32601, `the method ${method} does not exist/is not available`)
+    return notAvailable(method)
   }
+}
+
+/** What the liveness check asks; many providers offer none of it. */
+const QUESTIONS: ReadonlySet<string> = new Set(['eth_syncing', 'net_peerCount', 'web3_clientVersion'])
+const PEERS = 50
+
+/** geth's form: an object while syncing. */
+function syncing({ faults, view }: Situation): CallResult {
+  const blocks = faults.get('syncing')?.fault.blocks
+  if (blocks === undefined) return success(false)
+  const current = view.tip(null)
+  return success({
+    startingBlock: '0x0',
+    currentBlock: quantity(current),
+    highestBlock: quantity(current + blocks),
+    txIndexFinishedBlocks: '0x0',
+    txIndexRemainingBlocks: '0x1',
+  })
+}
+
+function quantity(value: number): string {
+  return `0x${value.toString(16)}`
+}
+
+function notAvailable(method: string): CallResult {
+  return failure(-32601, `the method ${method} does not exist/is not available`)
 }
 
 function isHash(value: unknown): value is string {

@@ -74,6 +74,15 @@ const FaultBody = z.discriminatedUnion('kind', [
   z
     .strictObject({ kind: kind('clock-skew'), by: duration(-1e12) })
     .transform((body) => ({ kind: body.kind, byMs: body.by })),
+  // Ethereum, and a MultiversX observer: the node reports that it is syncing, with this many blocks to go.
+  z.strictObject({ kind: kind('syncing'), blocks: Blocks.default(1000) }),
+  // Ethereum, and a MultiversX observer: the node reports this many peers.
+  z.strictObject({ kind: kind('few-peers'), peers: z.int().min(0).max(1e6).default(0) }),
+  // Ethereum: the consensus node is this many slots behind, or does not work.
+  z.strictObject({ kind: kind('consensus-syncing'), slots: Blocks.default(320) }),
+  bare('consensus-down'),
+  // The questions of the liveness check are not offered, as by many providers.
+  bare('not-offered'),
   // Avalanche: `healthy` is false.
   bare('unhealthy'),
   // Avalanche: one check fails; unless it is `tolerated`, the node is unhealthy.

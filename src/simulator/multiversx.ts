@@ -17,6 +17,7 @@ export const MULTIVERSX_SHARDS: readonly number[] = [0, 1, 2, METACHAIN]
 const EPOCH_ROUNDS = 14_400
 /** A block is final when the next block exists. */
 const FINAL_BEHIND = 1
+const PEERS = 47
 const UINT64 = /^\d{1,20}$/
 const FLAGS = ['withTxs', 'withLogs', 'forHyperblock'] as const
 
@@ -150,13 +151,17 @@ const status = (shard: number, situation: Situation, roundMs: number) =>
   envelope({ status: metrics(shard, situation, roundMs) })
 
 function nodeStatus(shard: number, situation: Situation, roundMs: number): Answer {
+  const { faults, view } = situation
+  if (faults.has('not-offered')) return notFound()
+  const remaining = faults.get('syncing')?.fault.blocks ?? 0
   return envelope({
     metrics: {
       ...metrics(shard, situation, roundMs),
+      erd_app_version: 'v1.10.6-0-g53f8b2e4c/go1.23.6/linux-amd64/4a1f26ce2b',
       erd_are_vm_queries_ready: 'true',
-      erd_is_syncing: 0,
-      erd_num_connected_peers: 47,
-      erd_probable_highest_nonce: situation.view.tip(shard),
+      erd_is_syncing: remaining > 0 ? 1 : 0,
+      erd_num_connected_peers: faults.get('few-peers')?.fault.peers ?? PEERS,
+      erd_probable_highest_nonce: view.tip(shard) + remaining,
       erd_shard_id: shard,
     },
   })

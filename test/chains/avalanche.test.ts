@@ -3,11 +3,10 @@ import { describe, expect, test } from 'vitest'
 import { avalanche } from '../../src/chains/avalanche.ts'
 import { type ChainMemory, newChainMemory } from '../../src/chains/chain.ts'
 import type { Liveness } from '../../src/core/poll-result.ts'
-import { failureOf, methodOf, NOW, recorded, type Scripted, TARGET, talk, valueOf } from './support.ts'
+import { failureOf, inquire, methodOf, NOW, recorded, type Scripted, TARGET, talk, valueOf } from './support.ts'
 
 function ask(script: readonly Scripted[], memory: ChainMemory = newChainMemory()) {
-  if (avalanche.liveness === null) throw new Error('avalanche nodes have a liveness check')
-  return talk(avalanche.liveness(TARGET, memory), script)
+  return inquire(avalanche.liveness(TARGET, null, memory, 0), script)
 }
 
 function read(name: string, over: Partial<Scripted> = {}): Liveness {

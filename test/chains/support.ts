@@ -2,10 +2,12 @@ import { readFileSync } from 'node:fs'
 import {
   type ChainTarget,
   type Conversation,
+  type Inquiry,
   type NodeAnswer,
   type NodeRequest,
   type Reading,
 } from '../../src/chains/chain.ts'
+import type { Failure } from '../../src/core/failure.ts'
 
 export const NOW = Date.parse('2025-11-22T13:13:33.000Z')
 
@@ -37,6 +39,21 @@ export function talk<T>(conversation: Conversation<T>, script: readonly Scripted
     const next = answers.shift()
     if (next === undefined) throw new Error(`no answer left for ${step.value.method} ${step.value.path}`)
     step = conversation.next(answerTo(step.value, next))
+  }
+  if (answers.length > 0) throw new Error(`${answers.length} answers were not asked for`)
+  return { reading: step.value, requests }
+}
+
+/** Holds a check of several questions; a scripted failure is a request that got no response. */
+export function inquire<T>(inquiry: Inquiry<T>, script: readonly (Scripted | Failure)[]): Talk<T> {
+  const requests: NodeRequest[] = []
+  const answers = [...script]
+  let step = inquiry.next()
+  while (!step.done) {
+    requests.push(step.value)
+    const next = answers.shift()
+    if (next === undefined) throw new Error(`no answer left for ${step.value.method} ${step.value.path}`)
+    step = inquiry.next('kind' in next ? { ok: false, failure: next } : { ok: true, value: answerTo(step.value, next) })
   }
   if (answers.length > 0) throw new Error(`${answers.length} answers were not asked for`)
   return { reading: step.value, requests }

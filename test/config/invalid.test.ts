@@ -60,8 +60,13 @@ const EXPECTED: Readonly<Record<string, readonly string[]>> = {
   ],
   'header-twice': ['networks[0].endpoints[0].headers.X-Api-Key: given twice (header names ignore case)'],
   'header-reserved': ['networks[0].endpoints[0].headers.Content-Length: is set by the daemon itself'],
-  'checks-not-offered': ['networks[0].endpoints[0].checks[0]: ethereum nodes offer no liveness'],
-  'checks-not-offered-multiversx': ['networks[0].endpoints[0].checks[0]: multiversx nodes offer no liveness'],
+  'beacon-url-not-ethereum': ['networks[0].endpoints[0].beacon_url: only ethereum has consensus nodes'],
+  'beacon-url-without-liveness': [
+    'networks[0].endpoints[0].beacon_url: is asked by the check liveness, which is not among the checks',
+  ],
+  'liveness-interval-zero': [
+    'poll.liveness_interval: expected a duration such as 500ms, 15s, 2m, 48h or 90d, above 0 and at most 1d',
+  ],
   'checks-empty': ['networks[0].endpoints[0].checks: expected at least one check'],
   'checks-unknown': ['networks[0].endpoints[0].checks[0]: expected one of liveness, head'],
   'checks-twice': ['networks[0].endpoints[0].checks[1]: the same as networks[0].endpoints[0].checks[0]'],

@@ -56,6 +56,7 @@ describe('defaults', () => {
           stallMs: 60_000,
           heartbeatMs: 60_000,
           contiguousFailures: 3,
+          minPeers: 1,
           latencyMs: 2000,
           clockSkewMs: 10_000,
           failAfter: 2,
@@ -68,11 +69,19 @@ describe('defaults', () => {
             network: 'main',
             title: 'own-1',
             tier: 'primary',
-            checks: ['head'],
+            checks: ['liveness', 'head'],
             shards: [null],
             intervalMs: 15_000,
+            livenessIntervalMs: 60_000,
           },
-          connection: { rpcPath: '/', kind: 'proxy', shard: null, timeoutMs: 5000, tls: { ca: null, insecure: false } },
+          connection: {
+            beaconUrl: null,
+            rpcPath: '/',
+            kind: 'proxy',
+            shard: null,
+            timeoutMs: 5000,
+            tls: { ca: null, insecure: false },
+          },
         },
       ],
     })
@@ -80,15 +89,31 @@ describe('defaults', () => {
   })
 
   test.each([
-    ['ethereum', 12_000, ['head'], '/', [null]],
-    ['avalanche', 2000, ['liveness', 'head'], '/ext/bc/C/rpc', [null]],
-    ['multiversx', 6000, ['head'], '/', [0, 1, 2, 4_294_967_295]],
-  ])('%s has its own', (family, blockTimeMs, checks, rpcPath, shards) => {
+    ['ethereum', 12_000, 60_000, '/', [null]],
+    ['avalanche', 2000, 15_000, '/ext/bc/C/rpc', [null]],
+    ['multiversx', 6000, 60_000, '/', [0, 1, 2, 4_294_967_295]],
+  ])('%s has its own', (family, blockTimeMs, livenessIntervalMs, rpcPath, shards) => {
     const [network] = accepted(minimal({ network: { family } })).networks
 
     expect(network?.network.blockTimeMs).toBe(blockTimeMs)
     expect(network?.shards).toEqual(shards)
-    expect(network?.endpoints[0]).toMatchObject({ endpoint: { checks, shards }, connection: { rpcPath } })
+    expect(network?.endpoints[0]).toMatchObject({
+      endpoint: { checks: ['liveness', 'head'], shards, livenessIntervalMs },
+      connection: { rpcPath },
+    })
+  })
+
+  test.each<[string, object, object, readonly string[] | undefined, [number, number]]>([
+    ['a longer interval', { interval: '5m' }, {}, undefined, [300_000, 300_000]],
+    ['a shorter one of its own', { liveness_interval: '20s' }, {}, undefined, [15_000, 20_000]],
+    ['one for the network', { liveness_interval: '20s' }, { liveness_interval: '2m' }, undefined, [15_000, 120_000]],
+    ['one shorter than the interval', { liveness_interval: '1s' }, {}, undefined, [15_000, 15_000]],
+    ['liveness alone', {}, {}, ['liveness'], [60_000, 60_000]],
+  ])('liveness is polled by %s', (_name, poll, own, checks, [intervalMs, livenessIntervalMs]) => {
+    const endpoint = checks === undefined ? {} : { checks }
+    const [network] = accepted(minimal({ rest: { poll }, network: { poll: own }, own: endpoint })).networks
+
+    expect(network?.endpoints[0]?.endpoint).toMatchObject({ intervalMs, livenessIntervalMs })
   })
 
   test.each([
@@ -110,8 +135,20 @@ describe('defaults', () => {
       }),
     )
 
-    expect(poll).toEqual({ intervalMs: 20_000, timeoutMs: 4000, concurrency: 10, concurrencyPerHost: 8 })
-    expect(networks[0]?.poll).toEqual({ intervalMs: 6000, timeoutMs: 4000, concurrency: 10, concurrencyPerHost: 8 })
+    expect(poll).toEqual({
+      intervalMs: 20_000,
+      timeoutMs: 4000,
+      concurrency: 10,
+      concurrencyPerHost: 8,
+      livenessIntervalMs: 60_000,
+    })
+    expect(networks[0]?.poll).toEqual({
+      intervalMs: 6000,
+      timeoutMs: 4000,
+      concurrency: 10,
+      concurrencyPerHost: 8,
+      livenessIntervalMs: 60_000,
+    })
     expect(networks[0]?.endpoints[0]).toMatchObject({ endpoint: { intervalMs: 6000 }, connection: { timeoutMs: 4000 } })
   })
 

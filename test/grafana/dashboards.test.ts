@@ -80,7 +80,7 @@ test('every threshold metric of an alert is drawn', () => {
   const inPanels = named(dashboards.map((dashboard) => JSON.stringify(dashboard)))
 
   expect([...inAlerts].filter((name) => !inPanels.has(name))).toEqual([])
-  expect(inAlerts.size).toBe(6)
+  expect(inAlerts.size).toBe(7)
 })
 
 function overlap({ gridPos: a }: Panel, { gridPos: b }: Panel): boolean {

@@ -96,6 +96,7 @@ export const RULE_CASES: readonly RuleCase[] = [
   {
     alert: 'HeartlineNodeCheckFailing',
     series: {
+      ...condition('check-failing'),
       [`heartline_node_check_contiguous_failures{${NODE},node_check="router"}`]: turns(2, 5),
       ...threshold('contiguous_failures', 3),
     },
@@ -113,6 +114,57 @@ export const RULE_CASES: readonly RuleCase[] = [
     labels: OF_NODE,
     summary: 'avalanche/own-1 receives no messages of its network',
     description: 'avalanche/own-1 has handled no message of its network for 36m 0s.',
+  },
+  {
+    alert: 'HeartlineNodeSyncing',
+    series: {
+      ...condition('syncing'),
+      [`heartline_node_syncing{${NODE}}`]: turns(0, 1),
+      [`heartline_node_sync_remaining_blocks{${NODE}}`]: turns(0, 12_000),
+    },
+    labels: OF_NODE,
+    summary: 'avalanche/own-1 is syncing',
+    description: 'avalanche/own-1 reports that it is syncing, with at least 12000 blocks to go.',
+  },
+  {
+    alert: 'HeartlineNodeSyncing',
+    series: { ...condition('syncing'), [`heartline_node_syncing{${NODE}}`]: turns(0, 1) },
+    labels: OF_NODE,
+    summary: 'avalanche/own-1 is syncing',
+    description: 'avalanche/own-1 reports that it is syncing, with at least 1 blocks to go.',
+  },
+  {
+    alert: 'HeartlineFewPeers',
+    series: {
+      ...condition('few-peers'),
+      [`heartline_node_peers{${NODE}}`]: turns(30, 0),
+      ...threshold('min_peers', 3),
+    },
+    labels: OF_NODE,
+    summary: 'avalanche/own-1 has too few peers',
+    description: 'avalanche/own-1, or its consensus node, reports fewer than 3 peers.',
+  },
+  {
+    alert: 'HeartlineConsensusSyncing',
+    series: {
+      ...condition('consensus-syncing'),
+      [`heartline_node_consensus_syncing{${NODE}}`]: turns(0, 1),
+      [`heartline_node_consensus_syncing{${OTHER}}`]: always(0),
+    },
+    labels: OF_NODE,
+    summary: 'The consensus node of avalanche/own-1 is syncing',
+    description: 'Consensus nodes of avalanche/own-1 that are syncing, optimistic or without their execution node: 1.',
+  },
+  {
+    alert: 'HeartlineConsensusDown',
+    series: {
+      ...condition('consensus-down'),
+      [`heartline_node_consensus_up{${NODE}}`]: turns(1, 0),
+      [`heartline_node_consensus_up{${OTHER}}`]: always(1),
+    },
+    labels: OF_NODE,
+    summary: 'The consensus node of avalanche/own-1 does not work',
+    description: 'Consensus nodes of avalanche/own-1 that do not work: 1. The endpoint follows no chain without one.',
   },
   {
     alert: 'HeartlineEndpointFlapping',

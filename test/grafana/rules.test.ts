@@ -77,7 +77,11 @@ describe.skipIf(!hasPromtool)('Prometheus itself', () => {
     'HeartlineEndpointLagging',
     'HeartlineEndpointStalled',
     'HeartlineNodeUnhealthy',
+    'HeartlineNodeCheckFailing',
     'HeartlineHeartbeatStale',
+    'HeartlineNodeSyncing',
+    'HeartlineConsensusSyncing',
+    'HeartlineConsensusDown',
     'HeartlineEndpointSlow',
     'HeartlineClockSkew',
   ])('%s is silent until Heartline has confirmed the fault, even with rare polls', (alert) => {

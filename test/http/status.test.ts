@@ -4,7 +4,7 @@ import { ProblemView } from '../../src/http/wire-common.ts'
 import { EndpointView, NetworkView, StatusView } from '../../src/http/wire-status.ts'
 import { Secret } from '../../src/secret.ts'
 import { incident } from '../support/incident.ts'
-import { bad, good, head, liveness, nodeCheck } from '../support/network.ts'
+import { bad, endpoint, good, head, liveness, network, nodeCheck } from '../support/network.ts'
 import { NODE, OTHER, OWN, setUp } from './setting.ts'
 
 describe('/api/v1/status', () => {
@@ -77,6 +77,52 @@ describe('/api/v1/status', () => {
       checks: [{ name: 'network', healthy: true, contiguous_failures: 0, failing_since: null, checked_at: null }],
     })
     expect(own?.latency_seconds).toBe(0.012)
+  })
+
+  test('shows what a node tells about itself, what it does not offer, and its client, but not to the public', async () => {
+    const token = 'a-token-of-the-operator'
+    const asked = endpoint('asked', { checks: ['liveness', 'head'] })
+    const networks = [{ network: network(), endpoints: [asked] }]
+    const { server, world } = setUp({ options: { token: new Secret(token) }, networks })
+    const report = {
+      sync: { isSyncing: true, remainingBlocks: 12_000 },
+      peers: null,
+      client: { name: 'Geth', version: 'v1.16.4' },
+      consensus: { state: 'down', reason: 'connection refused', remainingSlots: null, peers: null },
+    } as const
+    const checks = [
+      nodeCheck('eth_syncing', { healthy: false }),
+      { ...nodeCheck('net_peerCount'), offered: false } as const,
+    ]
+    for (let poll = 1; poll <= 3; poll++) {
+      await world.poll(asked, { liveness: good({ healthy: false, checks, heartbeatAt: null, report }) })
+    }
+
+    const answer = await server.inject({ url: '/api/v1/status', headers: { authorization: `Bearer ${token}` } })
+    const seen = await server.inject('/api/v1/status')
+
+    const own = StatusView.parse(answer.json()).networks[0]?.endpoints[0]
+    expect(own).toMatchObject({
+      state: 'down',
+      client: { name: 'Geth', version: 'v1.16.4' },
+      liveness: {
+        healthy: false,
+        heartbeat_lag_seconds: null,
+        contiguous_failures: 3,
+        syncing: true,
+        blocks_to_go: 12_000,
+        peers: null,
+        consensus: { state: 'down', slots_to_go: null, peers: null },
+        checks: [
+          { name: 'eth_syncing', healthy: false, contiguous_failures: 3 },
+          { name: 'net_peerCount', healthy: true, contiguous_failures: 0, offered: false },
+        ],
+      },
+    })
+    expect(own?.conditions.map(({ code }) => code)).toEqual(['consensus-down', 'syncing'])
+    expect(seen.body).toContain('has no working consensus node')
+    for (const hidden of ['Geth', '12000', 'connection refused', 'net_peerCount'])
+      expect(seen.body).not.toContain(hidden)
   })
 
   test('shows the message of a failing check, but not to the public', async () => {

@@ -1,6 +1,8 @@
 import { execFileSync, spawnSync } from 'node:child_process'
 import { describe, expect, test } from 'vitest'
+import type { NodeReport } from '../../src/core/poll-result.ts'
 import { SKIP_REASONS } from '../../src/core/poll-result.ts'
+import { CONDITION_CODES } from '../../src/core/verdict/condition.ts'
 import { createMetrics, type Metrics, type MetricsDeps } from '../../src/metrics/metrics.ts'
 import { METRIC_NAMES, METRICS, PREFIX } from '../../src/metrics/registry.ts'
 import type { ChannelStatus } from '../../src/notify/notifier.ts'
@@ -28,7 +30,9 @@ describe('an endpoint that was not polled yet', () => {
     expect(series(text, 'endpoint_block_height')).toEqual([])
     expect(text).toContain(`heartline_endpoint_state{${OWN},state="unknown"} 1\n`)
     expect(text).toContain(`heartline_endpoint_state{${OWN},state="up"} 0\n`)
-    expect(series(text, 'endpoint_condition').filter((line) => line.includes('own-1'))).toHaveLength(13)
+    expect(series(text, 'endpoint_condition').filter((line) => line.includes('own-1'))).toHaveLength(
+      CONDITION_CODES.length,
+    )
     expect(text).toContain(`heartline_checks_total{${OWN},check="head"} 0\n`)
     expect(text).not.toContain('heartline_check_success{')
   })
@@ -403,6 +407,41 @@ test('rendering ten thousand endpoints yields to the event loop', async () => {
   expect(series(text, 'endpoint_info')).toHaveLength(10_000)
 })
 
+describe('what a node reports about itself', () => {
+  const told = async (over: Partial<NodeReport>) => {
+    const { metrics, world } = setUp()
+    await world.poll(own, { liveness: good(liveness(null, { report: { ...REPORT, ...over } })) })
+    const text = await metrics.render()
+    const names = ['node_syncing', 'node_sync_remaining_blocks', 'node_peers'] as const
+    const ofConsensus = ['node_consensus_up', 'node_consensus_syncing', 'node_consensus_peers'] as const
+    return [...names, ...ofConsensus].map((name) => series(text, name)[0]?.split(' ')[1] ?? null)
+  }
+
+  test('is absent where it is not told', async () => {
+    expect(await told({ sync: null, peers: null, consensus: null })).toEqual([null, null, null, null, null, null])
+  })
+
+  test('is 0 blocks to go where the node is synced, and none where a syncing one does not tell', async () => {
+    expect(await told({ sync: { isSyncing: false, remainingBlocks: null } })).toEqual(['0', '0', '25', '1', '0', '80'])
+    expect((await told({ sync: { isSyncing: true, remainingBlocks: 7 } })).slice(0, 2)).toEqual(['1', '7'])
+    expect((await told({ sync: { isSyncing: true, remainingBlocks: null } })).slice(0, 2)).toEqual(['1', null])
+  })
+
+  test('tells a consensus node that is down from one that is syncing', async () => {
+    const down = { state: 'down', reason: 'refused', remainingSlots: null, peers: null } as const
+
+    expect((await told({ consensus: down })).slice(3)).toEqual(['0', null, null])
+    expect((await told({ consensus: { ...down, state: 'optimistic' } })).slice(3)).toEqual(['1', '1', null])
+  })
+})
+
+const REPORT: NodeReport = {
+  sync: { isSyncing: true, remainingBlocks: 12_000 },
+  peers: 25,
+  client: null,
+  consensus: { state: 'synced', reason: null, remainingSlots: 0, peers: 80 },
+}
+
 describe('the whole text', () => {
   test('has every metric of the registry that applies, each with one header, and no NaN', async () => {
     const text = await everything()
@@ -446,6 +485,7 @@ async function everything(): Promise<string> {
     liveness: good(liveness(clock.now() - 2000, { checks: [failing] })),
   })
   await world.poll(other, { liveness: bad({ kind: 'timeout', afterMs: 5000 }) })
+  await world.poll(other, { liveness: good(liveness(null, { report: REPORT })) })
   measureBlocks(world, { blockTimeMs: 2000 })
   metrics.checkFinished('avalanche', 'liveness', 12)
   metrics.httpRequest('/metrics', 200, 12)

@@ -11,6 +11,7 @@ export const THRESHOLDS: Thresholds = {
   stallMs: 60_000,
   heartbeatMs: 60_000,
   contiguousFailures: 3,
+  minPeers: 1,
   latencyMs: 2000,
   clockSkewMs: 10_000,
   failAfter: 2,
@@ -31,6 +32,7 @@ export function network(over: Partial<Network> = {}): Network {
 }
 
 export function endpoint(name: string, over: Partial<Endpoint> = {}): Endpoint {
+  const { intervalMs = 10_000 } = over
   return {
     name,
     title: name,
@@ -39,7 +41,8 @@ export function endpoint(name: string, over: Partial<Endpoint> = {}): Endpoint {
     tier: 'primary',
     checks: ['head'],
     shards: [null],
-    intervalMs: 10_000,
+    intervalMs,
+    livenessIntervalMs: intervalMs,
     ...over,
   }
 }

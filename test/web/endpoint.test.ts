@@ -8,7 +8,7 @@ import { view } from '../../web/views/endpoint.ts'
 import type { Route } from '../../web/views/route.ts'
 import { DEFAULT_SETTINGS, type Model, type Sources } from '../../web/views/view.ts'
 import { textsOf } from './texts.ts'
-import { aNetwork, anEndpoint, anIncident, aStatus } from './views.ts'
+import { aLiveness, aNetwork, anEndpoint, anIncident, aStatus } from './views.ts'
 
 const NOW = Date.parse('2026-01-02T12:00:00.000Z')
 const MINUTE = 60_000
@@ -44,6 +44,7 @@ const RULES: RulesView = {
   tier: 'primary',
   checks: ['liveness', 'head'],
   interval_seconds: 15,
+  liveness_interval_seconds: 60,
   block_time_seconds: 12,
   thresholds: {
     lag_blocks: 3,
@@ -52,6 +53,7 @@ const RULES: RulesView = {
     stall_seconds: 60,
     heartbeat_seconds: 60,
     contiguous_failures: 3,
+    min_peers: 1,
     latency_seconds: 2,
     clock_skew_seconds: 10,
     fail_after: 2,
@@ -131,7 +133,7 @@ describe('an endpoint', () => {
         state: 'degraded',
         since: '2026-01-02T11:50:00.000Z',
         conditions: [{ code: 'lagging', message: '12,300 blocks (41 h) behind', since: '2026-01-02T11:50:00.000Z' }],
-        liveness: { healthy: true, heartbeat_lag_seconds: 3, contiguous_failures: 0, checks: [] },
+        liveness: aLiveness(),
         heads: [{ ...HEAD, lag_blocks: 12_300, lag_seconds: 147_600 }],
       },
     })
@@ -144,7 +146,7 @@ describe('an endpoint', () => {
   })
 
   test.each(['up', 'maintenance', 'unknown'] as const)('that is %s shows no disagreement', async (state) => {
-    const liveness = { healthy: true, heartbeat_lag_seconds: 3, contiguous_failures: 0, checks: [] }
+    const liveness = aLiveness()
 
     const { page } = await show({ endpoint: { state, liveness } })
 
@@ -170,7 +172,7 @@ describe('an endpoint', () => {
         conditions: [
           { code: 'check-failing', message: 'network failed 5 times in a row', since: '2026-01-02T11:55:00.000Z' },
         ],
-        liveness: {
+        liveness: aLiveness({
           healthy: false,
           heartbeat_lag_seconds: null,
           contiguous_failures: 5,
@@ -178,7 +180,7 @@ describe('an endpoint', () => {
             { ...check, name: 'database' },
             { ...check, ...failing, name: 'network' },
           ],
-        },
+        }),
       },
     })
 

@@ -2,12 +2,12 @@ import { Window } from 'happy-dom'
 import { describe, expect, test } from 'vitest'
 import { templateText } from '../../src/http/template-text.ts'
 import type { StripsView, StripView } from '../../src/http/wire-history.ts'
-import type { ConditionView, StatusView } from '../../src/http/wire-status.ts'
+import type { ConditionView, EndpointView, StatusView } from '../../src/http/wire-status.ts'
 import { frame } from '../../web/views/frame.ts'
 import { view } from '../../web/views/overview.ts'
 import { cellSentence } from '../../web/views/strip-cell.ts'
 import { DEFAULT_SETTINGS, type Model } from '../../web/views/view.ts'
-import { aNetwork, anEndpoint, anIncident, aStatus } from './views.ts'
+import { aLiveness, aNetwork, anEndpoint, anIncident, aStatus } from './views.ts'
 
 const NOW = Date.parse('2026-01-01T00:10:00.000Z')
 
@@ -219,12 +219,14 @@ describe('the overview', () => {
     expect(draw(status, { access: 'open' }).querySelector('table')?.className).not.toBe('bare')
   })
 
-  test('has columns for node reports if any node reports on itself', () => {
-    const liveness = { healthy: true, heartbeat_lag_seconds: 1, contiguous_failures: 0, checks: [] }
-    const telling = aNetwork('two', [anEndpoint('b', { liveness })])
+  test('leaves out the columns that no endpoint of a network fills', () => {
+    const classOf = (...endpoints: EndpointView[]) =>
+      draw(aStatus([aNetwork('one', endpoints)])).querySelector('table')?.className
+    const asked = aLiveness({ syncing: false, heartbeat_lag_seconds: null })
 
-    expect(draw(aStatus([aNetwork('one')])).querySelector('table')?.className).toBe('silent')
-    expect(all(draw(aStatus([aNetwork('one'), telling])), '.silent')).toEqual([])
+    expect(classOf(anEndpoint('a'))).toBe('no-beat no-failures')
+    expect(classOf(anEndpoint('a'), anEndpoint('b', { liveness: asked }))).toBe('no-beat')
+    expect(classOf(anEndpoint('a'), anEndpoint('b', { liveness: aLiveness() }))).toBe('')
   })
 
   const bad = anEndpoint('a', { state: 'degraded', conditions: [aCondition('lagging')] })

@@ -1,5 +1,5 @@
 import type { IncidentSummaryView } from '../../src/http/wire-incidents.ts'
-import type { EndpointView, NetworkView, StatusView } from '../../src/http/wire-status.ts'
+import type { EndpointView, LivenessView, NetworkView, StatusView } from '../../src/http/wire-status.ts'
 
 const NOTHING = { ratio: null, coverage: 0, fresh: null }
 
@@ -17,6 +17,16 @@ export function anEndpoint(name: string, over: Partial<EndpointView> = {}): Endp
     liveness: null,
     latency_seconds: 0.012,
     availability: { '24h': NOTHING, '7d': NOTHING, '30d': NOTHING, '90d': NOTHING },
+    ...over,
+  }
+}
+
+export function aLiveness(over: Partial<LivenessView> = {}): LivenessView {
+  return {
+    healthy: true,
+    heartbeat_lag_seconds: 3,
+    contiguous_failures: 0,
+    checks: [],
     ...over,
   }
 }

@@ -56,7 +56,11 @@ export function rulesPanel(rules: RulesView | null): TemplateResult | typeof not
     rule.stalled(duration(limits.stall_seconds), duration(rules.block_time_seconds)),
     rule.slow(latency(limits.latency_seconds)),
     ...(checks.includes('liveness')
-      ? [rule.beat(duration(limits.heartbeat_seconds)), rule.failing(count(limits.contiguous_failures))]
+      ? [
+          rule.beat(duration(limits.heartbeat_seconds)),
+          rule.failing(count(limits.contiguous_failures)),
+          rule.peers(count(limits.min_peers)),
+        ]
       : []),
     rule.skewed(duration(limits.clock_skew_seconds)),
     rule.confirmed(limits.fail_after, limits.recover_after),

@@ -11,7 +11,7 @@ import { ENDPOINT } from './words-endpoint.ts'
 /** Both statements, if the node reports itself healthy but Heartline does not agree. */
 export function disagreement({ endpoint, zone, nowMs }: Now): TemplateResult | typeof nothing {
   const { liveness, state, since, conditions } = endpoint
-  if (liveness?.healthy !== true || (state !== 'down' && state !== 'degraded')) return nothing
+  if (!isVouched(liveness) || (state !== 'down' && state !== 'degraded')) return nothing
   const found = conditions.map(({ message }) => unbroken(message)).join('; ')
   return html`
     <section class="disagree ${state}" aria-labelledby="disagree">
@@ -26,6 +26,16 @@ export function disagreement({ endpoint, zone, nowMs }: Now): TemplateResult | t
   `
 }
 
+/** Whether the node runs checks of its own; others are asked single questions. */
+function hasOwnChecks({ syncing }: LivenessView): boolean {
+  return syncing === undefined
+}
+
+/** Whether the node itself says that it is healthy, which answers to single questions do not. */
+export function isVouched(liveness: LivenessView | null): boolean {
+  return liveness?.healthy === true && hasOwnChecks(liveness)
+}
+
 export interface Now {
   readonly endpoint: EndpointView
   readonly rules: RulesView | null
@@ -35,7 +45,7 @@ export interface Now {
 
 /** Current values with their limits. */
 export function nowFacts({ endpoint, rules, zone, nowMs }: Now): TemplateResult | typeof nothing {
-  const { heads, liveness, latency_seconds: took } = endpoint
+  const { heads, liveness, client, latency_seconds: took } = endpoint
   if (heads.length === 0 && liveness === null && took === null) return nothing
   const head = worstHead(endpoint)
   const limits = rules?.thresholds
@@ -46,9 +56,27 @@ export function nowFacts({ endpoint, rules, zone, nowMs }: Now): TemplateResult 
       ${head === undefined ? nothing : lagFact(head.lag_blocks, head.lag_seconds, limits?.lag_blocks)}
       ${beat === null ? nothing : fact(ENDPOINT.beat, duration(beat), limitText(limits?.heartbeat_seconds, duration), beat >= (limits?.heartbeat_seconds ?? Infinity))}
       ${liveness === null ? nothing : fact(ENDPOINT.failures, count(liveness.contiguous_failures), limitText(limits?.contiguous_failures, count), liveness.contiguous_failures >= (limits?.contiguous_failures ?? Infinity))}
+      ${liveness === null ? nothing : reportFacts(liveness, limits)}
+      ${client === undefined ? nothing : fact(ENDPOINT.client, client.name, html`${client.version ?? nothing}`)}
       ${took === null ? nothing : fact(ENDPOINT.latency, latency(took), limitText(limits?.latency_seconds, latency), took >= (limits?.latency_seconds ?? Infinity))}
     </dl>
     ${heads.length > 1 ? headsTable(heads, zone, nowMs) : nothing}
+  `
+}
+
+/** What the node answers to single questions. */
+function reportFacts(
+  { syncing = null, blocks_to_go: blocks = null, peers = null, consensus = null }: LivenessView,
+  limits: RulesView['thresholds'] | undefined,
+): TemplateResult {
+  const fewest = limits?.min_peers ?? 0
+  const state = consensus?.state ?? null
+  const slots = consensus?.slots_to_go ?? null
+  return html`
+    ${syncing === null ? nothing : fact(ENDPOINT.sync, syncing ? ENDPOINT.syncing : ENDPOINT.synced, html`${blocks === null ? nothing : ENDPOINT.toGo(count(blocks))}`, syncing)}
+    ${peers === null ? nothing : fact(ENDPOINT.peers, count(peers), nothing, peers < fewest)}
+    ${state === null ? nothing : fact(ENDPOINT.consensus, ENDPOINT.consensusStates[state], html`${slots === null || slots === 0 ? nothing : ENDPOINT.slotsToGo(count(slots))}`, state !== 'synced')}
+    ${consensus === null || consensus.peers === null ? nothing : fact(ENDPOINT.consensusPeers, count(consensus.peers), nothing, consensus.peers < fewest)}
   `
 }
 
@@ -99,8 +127,8 @@ export function checksSection({ endpoint, zone, nowMs }: Now): TemplateResult | 
   const checks = [...liveness.checks].sort((a, b) => badness(b) - badness(a))
   return html`
     <section class="panel checks" aria-labelledby="checks">
-      <h2 id="checks">${ENDPOINT.checks}</h2>
-      ${saying(liveness)} ${checks.length === 0 ? html`<p>${ENDPOINT.noChecks}</p>` : checksTable(checks, zone, nowMs)}
+      <h2 id="checks">${hasOwnChecks(liveness) ? ENDPOINT.checks : ENDPOINT.questions}</h2>
+      ${hasOwnChecks(liveness) ? saying(liveness) : nothing} ${checks.length === 0 ? html`<p>${ENDPOINT.noChecks}</p>` : checksTable(checks, zone, nowMs)}
     </section>
   `
 }
@@ -135,10 +163,11 @@ function checksTable(checks: readonly NodeCheckView[], zone: Zone, nowMs: number
               failing_since: failing,
               checked_at: checked,
               message,
+              offered = true,
             } = check
             return html`<tr class=${healthy ? nothing : 'fails'}>
               <th scope="row">${name}${message === undefined ? nothing : html`<small>${ENDPOINT.quoted(message)}</small>`}</th>
-              <td>${healthy ? html`<span class="passes">✓ ${ENDPOINT.passes}</span>` : html`<b>✕ ${ENDPOINT.fails}</b>`}</td>
+              <td>${!offered ? html`<span class="quiet">${ENDPOINT.notOffered}</span>` : healthy ? html`<span class="passes">✓ ${ENDPOINT.passes}</span>` : html`<b>✕ ${ENDPOINT.fails}</b>`}</td>
               <td class="n">${count(failures)}</td>
               <td class="n">${failing === null ? WORDS.none : ticking(failing, zone, nowMs)}</td>
               <td class="n">${checked === null ? WORDS.none : html`${ticking(checked, zone, nowMs)} ${ENDPOINT.ago}`}</td>

@@ -6,7 +6,7 @@ import type { ChartGroup } from './chart-group.ts'
 import { badgePanel, incidentsPanel, rulesPanel } from './endpoint-about.ts'
 import { endpointCharts } from './endpoint-charts.ts'
 import { historySection } from './endpoint-history.ts'
-import { checksSection, disagreement, nowFacts } from './endpoint-now.ts'
+import { checksSection, disagreement, isVouched, nowFacts } from './endpoint-now.ts'
 import { ticking } from './endpoint-row.ts'
 import { unbroken, type Zone } from './format.ts'
 import { guard, html, nothing, type TemplateResult } from './lit.ts'
@@ -162,7 +162,7 @@ function draw(model: Model<Data>): TemplateResult {
 
 /** Current conditions, unless the disagreement above already lists them. */
 function reasons({ conditions, liveness, state }: EndpointView): TemplateResult | typeof nothing {
-  const isTold = liveness?.healthy === true && (state === 'down' || state === 'degraded')
+  const isTold = isVouched(liveness) && (state === 'down' || state === 'degraded')
   if (isTold || conditions.length === 0) return nothing
   return html`<div class="reasons-now ${state}">
     ${conditions.map(({ code, message }) => html`<p class="why"><span class="code">${code}</span> ${unbroken(message)}</p>`)}

@@ -5,6 +5,7 @@ import { blockArrival } from './block-arrival.ts'
 import { arrivalsOf, disputedAt, median } from './block-arrival-figures.ts'
 import { blockHashes } from './block-hashes.ts'
 import { chainSentence } from './chain-sentence.ts'
+import { clientsSection } from './clients.ts'
 import { shardName, ticking } from './endpoint-row.ts'
 import { unbroken } from './format.ts'
 import { guard, html, nothing, repeat, type TemplateResult } from './lit.ts'
@@ -98,6 +99,7 @@ function chains(
     <p class="pulse">${chainSentence(network, blocks, model.nowMs)}</p>
     <div class="sheet">
       ${routing === null ? nothing : routingOrder(routing, network.endpoints)}
+      ${clientsSection(network.name, network.endpoints)}
       ${repeat(
         troubledFirst(blocks),
         ({ shard }) => shard,

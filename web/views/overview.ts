@@ -153,13 +153,11 @@ function table(
   network: NetworkView,
   endpoints: readonly EndpointView[],
   strips: ReadonlyMap<string, StripView>,
-  { settings: { zone }, nowMs, access, status }: Model<Data>,
+  { settings: { zone }, nowMs, access }: Model<Data>,
 ): TemplateResult {
   const { columns } = WORDS
-  const tellsOfItself = status?.networks.some((one) => one.endpoints.some(({ liveness }) => liveness !== null))
-  // A column of dashes would look like a fault. The public sees no figures, and not every family's nodes report on
-  // themselves. All networks have the same columns.
-  const left = access === 'public' ? 'bare' : tellsOfItself ? nothing : 'silent'
+  // A column of dashes would look like a fault: the public sees no figures, and not every family's nodes have them.
+  const left = access === 'public' ? 'bare' : emptyColumns(network.endpoints)
   return html`
     <table role="table" class=${left}>
       <colgroup>
@@ -186,6 +184,17 @@ function table(
       </tbody>
     </table>
   `
+}
+
+/** The classes of the columns that no endpoint of a network fills. */
+function emptyColumns(endpoints: readonly EndpointView[]): string | typeof nothing {
+  const empty = [
+    ...(endpoints.some(({ liveness }) => liveness !== null && liveness.heartbeat_lag_seconds !== null)
+      ? []
+      : ['no-beat']),
+    ...(endpoints.some(({ liveness }) => liveness !== null) ? [] : ['no-failures']),
+  ]
+  return empty.length === 0 ? nothing : empty.join(' ')
 }
 
 function whereTheyAre({ endpoints, halted }: NetworkView): string {

@@ -6,6 +6,7 @@ export const NETWORK = {
   arrivalOf: (shard: string) => `Block arrival, ${shard}`,
   chain: 'The chain',
   hashes: 'Block hashes by height',
+  clients: 'Clients',
   routing: 'Gateway routing order',
   columns: {
     endpoint: 'Endpoint',

@@ -67,7 +67,10 @@ export const EXCLUSION_REASONS = [
   'unreachable',
   'bad-answer',
   'unhealthy',
+  'consensus-down',
   'forked',
+  'syncing',
+  'consensus-syncing',
   'stalled',
   'lagging',
   'down',
@@ -91,7 +94,10 @@ const EXCLUDING = [
   'unreachable',
   'bad-answer',
   'unhealthy',
+  'consensus-down',
   'forked',
+  'syncing',
+  'consensus-syncing',
   'stalled',
   'lagging',
 ] as const satisfies readonly (ConditionCode & ExclusionReason)[]
@@ -100,7 +106,7 @@ const EXCLUDING = [
  * Endpoints with these conditions come after the other healthy ones of their tier; rate-limited ones so that their
  * limit recovers. `slow` is missing because the selection compares latencies.
  */
-const IMPAIRING: ReadonlySet<ConditionCode> = new Set(['check-failing', 'heartbeat-stale', 'rate-limited'])
+const IMPAIRING: ReadonlySet<ConditionCode> = new Set(['check-failing', 'heartbeat-stale', 'few-peers', 'rate-limited'])
 
 /**
  * The order in which excluded endpoints are used if none is healthy. A block or two behind is better than maintenance;
@@ -111,6 +117,9 @@ const SEVERITY: readonly ExclusionReason[] = [
   'lagging',
   'stalled',
   'maintenance',
+  'consensus-syncing',
+  'syncing',
+  'consensus-down',
   'unhealthy',
   'bad-answer',
   'unreachable',

@@ -5,6 +5,7 @@ import { type ConditionCode, severity } from './condition.ts'
 import { conditionsOf, confirm, confirmedOnly } from './confirm.ts'
 import { findingsOf, latencyOf, type ShardStanding, skewOf } from './findings.ts'
 import type { Health } from './health.ts'
+import { livenessAfter } from './liveness.ts'
 
 /** Limit on how long a node can ask us to wait between polls. */
 const LONGEST_WAIT_MS = 3_600_000
@@ -22,7 +23,8 @@ export function assess(
   timed = true,
 ): Health {
   const { endpoint, startedAt } = result
-  const findings = findingsOf(result, standings, thresholds, now, timed)
+  const liveness = livenessAfter(previous.liveness, result.liveness, startedAt)
+  const findings = findingsOf(result, liveness, standings, { thresholds, now, timed })
   const confirmation = confirm(previous.confirmation, findings, startedAt, thresholds)
   return {
     endpoint,
@@ -32,7 +34,7 @@ export function assess(
     lastPolledAt: startedAt,
     validUntil: result.finishedAt + 2 * endpoint.intervalMs,
     heads: headsAfter(previous, standings, startedAt),
-    liveness: result.liveness?.ok ? result.liveness.value : null,
+    liveness,
     latencyMs: timed ? latencyOf(result) : null,
     clockSkewMs: skewOf(result, standings, now),
     tlsNotAfter: result.tlsNotAfter ?? previous.tlsNotAfter,

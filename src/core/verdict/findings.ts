@@ -5,25 +5,22 @@ import type { Liveness } from '../poll-result.ts'
 import { checkOutcome, type PollResult } from '../poll-result.ts'
 import { humanDuration, type UnixMs } from '../time.ts'
 import type { ConditionCode, Finding } from './condition.ts'
+import { pushReport } from './report-findings.ts'
 
 /**
- * Everything that one poll finds, before confirmation: the rules of all conditions. `timed`: our process ran during the
- * whole poll, so that its duration is the node's.
+ * Everything that one poll finds, before confirmation: the rules of all conditions. `liveness` is the latest known: it
+ * holds until it is asked for again. `timed`: our process ran during the whole poll, so its duration is the node's.
  */
 export function findingsOf(
   result: PollResult,
+  liveness: Liveness | null,
   standings: readonly ShardStanding[],
-  thresholds: Thresholds,
-  now: UnixMs,
-  timed: boolean,
+  { thresholds, now, timed }: { readonly thresholds: Thresholds; readonly now: UnixMs; readonly timed: boolean },
 ): readonly Finding[] {
   const findings: Finding[] = []
-  const { liveness } = result
-  if (liveness !== null) {
-    // The heartbeat was converted to our clock when it was read.
-    if (liveness.ok) pushLiveness(findings, liveness.value, thresholds, now)
-    else push(findings, ofFailure(liveness.failure, ''))
-  }
+  if (result.liveness?.ok === false) push(findings, ofFailure(result.liveness.failure, ''))
+  // The heartbeat was converted to our clock when it was read.
+  else if (liveness !== null) pushLiveness(findings, liveness, thresholds, now)
   const alike = allFailAlike(result.heads)
   for (const { shard, outcome } of result.heads) {
     if (!outcome.ok) push(findings, ofFailure(outcome.failure, alike ? '' : ofShard(shard)))
@@ -50,6 +47,7 @@ export interface ShardStanding extends ChainStanding {
 }
 
 function pushLiveness(findings: Finding[], liveness: Liveness, thresholds: Thresholds, now: UnixMs): void {
+  if (liveness.report !== undefined) return pushReport(findings, liveness.report, liveness.checks, thresholds)
   if (!liveness.healthy) {
     findings.push({ code: 'unhealthy', verdict: 'down', message: unhealthyMessage(liveness) })
   }

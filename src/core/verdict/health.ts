@@ -19,7 +19,7 @@ export interface Health {
   /** After this time the state is unknown. */
   readonly validUntil: UnixMs
   readonly heads: readonly HeadStanding[]
-  /** `null` without a liveness check, or if it failed in the latest poll. */
+  /** The latest known. `null` without a liveness check, or if a node that runs its own checks failed to tell them. */
   readonly liveness: Liveness | null
   /** Duration of the slowest check of the latest poll; `null` if none succeeded. */
   readonly latencyMs: number | null

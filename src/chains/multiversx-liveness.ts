@@ -1,0 +1,67 @@
+import type { Shard } from '../core/network.ts'
+import type { Liveness, NodeCheck, SyncReport } from '../core/poll-result.ts'
+import type { ChainMemory, ChainTarget, Inquiry, NodeAnswer, Reading } from './chain.ts'
+import { fail, malformed } from './json-rpc.ts'
+import { get, readData, shardPath } from './multiversx-envelope.ts'
+import { isObject, type JsonObject, readClient, safeCount } from './parse.ts'
+import { ask, endingFailure, markUnhealthy, type Question, valueOf } from './questions.ts'
+
+/** Reads an observer's metrics. A proxy tells the status of its shards, and nothing about itself. */
+export function* multiversxLiveness(
+  target: ChainTarget,
+  shard: Shard,
+  memory: ChainMemory,
+  now: number,
+): Inquiry<Liveness> {
+  const checks: NodeCheck[] = []
+  const question = target.kind === 'observer' ? NODE_STATUS : networkStatus(shardPath(target, shard))
+  const answer = yield* ask(question, { memory, now, checks })
+  const ending = endingFailure(answer, 'first')
+  if (ending !== null) return fail(ending)
+  const metrics = valueOf(answer)
+  const sync = metrics === null ? null : syncOf(metrics)
+  if (sync?.isSyncing === true) markUnhealthy(checks)
+  const version = metrics?.erd_app_version
+  if (typeof version === 'string') memory.client = { value: readClient(`mx-chain-go/${version}`), askedAt: now }
+  return {
+    ok: true,
+    value: {
+      healthy: checks.every(({ healthy }) => healthy),
+      checks,
+      heartbeatAt: null,
+      report: {
+        sync,
+        peers: metrics === null ? null : safeCount(metrics.erd_num_connected_peers),
+        client: memory.client?.value ?? null,
+        consensus: null,
+      },
+    },
+  }
+}
+
+const NODE_STATUS = ofPath('/node/status', '/node/status', 'metrics')
+
+function networkStatus(part: string): Question<JsonObject> {
+  return ofPath('/network/status', `/network/status${part}`, 'status')
+}
+
+function ofPath(name: string, path: string, member: 'metrics' | 'status'): Question<JsonObject> {
+  return { name, ask: () => ({ request: get(path), read: (answer) => readMember(answer, member) }) }
+}
+
+function readMember(answer: NodeAnswer, member: 'metrics' | 'status'): Reading<JsonObject> {
+  const data = readData(answer)
+  if (!data.ok) return data
+  const metrics = isObject(data.value) ? data.value[member] : undefined
+  return isObject(metrics) ? { ok: true, value: metrics } : malformed(`data.${member} is not an object`)
+}
+
+/** `null` if the node does not tell. */
+function syncOf({ erd_is_syncing: flag, erd_nonce, erd_probable_highest_nonce }: JsonObject): SyncReport | null {
+  const isSyncing = flag === 1 || flag === true ? true : flag === 0 || flag === false ? false : null
+  if (isSyncing === null) return null
+  const nonce = safeCount(erd_nonce)
+  const highest = safeCount(erd_probable_highest_nonce)
+  const isKnown = isSyncing && nonce !== null && highest !== null && highest > nonce
+  return { isSyncing, remainingBlocks: isKnown ? highest - nonce : null }
+}

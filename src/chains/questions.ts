@@ -1,0 +1,100 @@
+import { describeFailure, type Failure } from '../core/failure.ts'
+import type { NodeCheck, NodeClient } from '../core/poll-result.ts'
+import type { ChainMemory, NodeAnswer, NodeRequest, Reading } from './chain.ts'
+import { isRefusal } from './json-rpc.ts'
+
+/**
+ * Asks one question about a node's own state, and adds a check. What the node does not offer is asked again after an
+ * hour. A check is healthy if it was answered; `markUnhealthy` is for bad news.
+ */
+export function* ask<T>(
+  { name, ask }: Question<T>,
+  { memory, now, checks }: Questionnaire,
+): Generator<NodeRequest, Answer<T>, Reading<NodeAnswer>> {
+  const refusedAt = memory.refusals.get(name)
+  if (refusedAt !== undefined && now - refusedAt < ASK_AGAIN_MS) {
+    checks.push(notOffered(name))
+    return NOT_OFFERED
+  }
+  const { request, read } = ask()
+  const answer = yield request
+  const reading = answer.ok ? read(answer.value) : answer
+  const checkedAt = answer.ok ? answer.value.receivedAt : null
+  if (reading.ok) {
+    memory.refusals.delete(name)
+    checks.push(newCheck(name, null, checkedAt))
+    return { kind: 'told', value: reading.value }
+  }
+  const { failure } = reading
+  if (answer.ok && isRefusal(failure)) {
+    memory.refusals.set(name, now)
+    checks.push(notOffered(name))
+    return NOT_OFFERED
+  }
+  checks.push(newCheck(name, describeFailure(failure), checkedAt))
+  return { kind: 'failed', failure, isAnswered: answer.ok }
+}
+
+/** Asks once an hour which client the node runs; no check, because any client may be healthy. */
+export function* askClient(
+  question: Question<NodeClient>,
+  { memory, now }: Questionnaire,
+): Generator<NodeRequest, NodeClient | null, Reading<NodeAnswer>> {
+  const { client } = memory
+  if (client !== null && now - client.askedAt < ASK_AGAIN_MS) return client.value
+  const answer = yield* ask(question, { memory, now, checks: [] })
+  // A node that is not reached now keeps its name, and is asked again in the next poll.
+  if (answer.kind === 'failed' && !answer.isAnswered) return client?.value ?? null
+  memory.client = { value: valueOf(answer), askedAt: now }
+  return memory.client.value
+}
+
+export interface Question<T> {
+  /** Shown to people: a method or a path. */
+  readonly name: string
+  readonly ask: () => { readonly request: NodeRequest; readonly read: (answer: NodeAnswer) => Reading<T> }
+}
+
+export interface Questionnaire {
+  readonly memory: ChainMemory
+  /** In monotonic time. */
+  readonly now: number
+  readonly checks: NodeCheck[]
+}
+
+export type Answer<T> =
+  | { readonly kind: 'told'; readonly value: T }
+  | { readonly kind: 'not-offered' }
+  /** `isAnswered`: a response arrived, but not the one that was asked for. */
+  | { readonly kind: 'failed'; readonly failure: Failure; readonly isAnswered: boolean }
+
+/** The failure that ends the check: no response to the first question, or one that says nothing about the node. */
+export function endingFailure(answer: Answer<unknown>, position: 'first' | 'later'): Failure | null {
+  if (answer.kind !== 'failed') return null
+  const { failure, isAnswered } = answer
+  const saysNothing = failure.kind === 'rate-limited' || failure.kind === 'local-resources'
+  return saysNothing || (position === 'first' && !isAnswered) ? failure : null
+}
+
+export function valueOf<T>(answer: Answer<T>): T | null {
+  return answer.kind === 'told' ? answer.value : null
+}
+
+/** The answer to the latest question was bad news. */
+export function markUnhealthy(checks: NodeCheck[]): void {
+  const latest = checks.pop()
+  if (latest !== undefined) checks.push({ ...latest, healthy: false })
+}
+
+const ASK_AGAIN_MS = 3_600_000
+
+const NOT_OFFERED = { kind: 'not-offered' } as const
+
+function newCheck(name: string, error: string | null, checkedAt: number | null): NodeCheck {
+  const healthy = error === null
+  return { name, healthy, error, contiguousFailures: 0, failingSince: null, checkedAt, durationMs: null }
+}
+
+function notOffered(name: string): NodeCheck {
+  return { ...newCheck(name, null, null), offered: false }
+}

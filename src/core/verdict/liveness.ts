@@ -1,0 +1,59 @@
+import { describeFailure } from '../failure.ts'
+import type { Liveness, NodeCheck, Outcome } from '../poll-result.ts'
+import type { UnixMs } from '../time.ts'
+import type { ConditionCode } from './condition.ts'
+import type { ConfirmationState } from './confirm.ts'
+
+/**
+ * What is known of a node's liveness after a poll; `outcome` is `null` if the poll did not ask. Nodes that run their
+ * own checks count the failures; where the checks are our questions, polls in a row are counted here.
+ */
+export function livenessAfter(
+  previous: Liveness | null,
+  outcome: Outcome<Liveness> | null,
+  at: UnixMs,
+): Liveness | null {
+  if (outcome === null) return previous
+  if (outcome.ok) {
+    const { value } = outcome
+    return value.report === undefined || value.healthy
+      ? value
+      : { ...value, checks: counted(value.checks, previous, at) }
+  }
+  if (previous?.report === undefined) return null
+  const error = describeFailure(outcome.failure)
+  const unanswered = previous.checks.map((check) =>
+    check.offered === false ? check : { ...check, healthy: false, error },
+  )
+  const report = { ...previous.report, sync: null, peers: null, consensus: null }
+  return { healthy: false, checks: counted(unanswered, previous, at), heartbeatAt: null, report }
+}
+
+/** The conditions that only the liveness check finds. */
+const OF_LIVENESS: ReadonlySet<ConditionCode> = new Set([
+  'unhealthy',
+  'check-failing',
+  'heartbeat-stale',
+  'no-evidence',
+  'syncing',
+  'few-peers',
+  'consensus-syncing',
+  'consensus-down',
+])
+
+/** Whether the next poll must ask again, because a condition of liveness is neither confirmed nor gone. */
+export function isLivenessUnsettled({ traces }: ConfirmationState): boolean {
+  return traces.some(({ finding, confirmed, missed }) => OF_LIVENESS.has(finding.code) && (!confirmed || missed > 0))
+}
+
+function counted(checks: readonly NodeCheck[], previous: Liveness | null, at: UnixMs): readonly NodeCheck[] {
+  return checks.map((check) => {
+    if (check.healthy) return check
+    const before = previous?.checks.find(({ name }) => name === check.name)
+    return {
+      ...check,
+      contiguousFailures: (before?.contiguousFailures ?? 0) + 1,
+      failingSince: before?.failingSince ?? at,
+    }
+  })
+}

@@ -1,0 +1,103 @@
+import { readFileSync } from 'node:fs'
+import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { beaconConsensus } from '../../src/chains/beacon.ts'
+import { newChainMemory } from '../../src/chains/chain.ts'
+import type { Failure } from '../../src/core/failure.ts'
+import { inquire, recorded, type Scripted, valueOf } from './support.ts'
+
+const HEALTH = '/eth/v1/node/health'
+const SYNCING = '/eth/v1/node/syncing'
+const PEER_COUNT = '/eth/v1/node/peer_count'
+const READY: Scripted = { body: '', status: 200 }
+const answer = (name: string): Scripted => ({ body: recorded(`beacon/${name}`) })
+const [SYNCED, PEERS] = [answer('synced'), answer('peer-count')]
+
+function ask(script: readonly (Scripted | Failure)[], memory = newChainMemory(), now = 0) {
+  return inquire(beaconConsensus(memory, now), script)
+}
+
+const reportOf = (script: readonly (Scripted | Failure)[]) => valueOf(ask(script)).report
+
+test('asks for health, synchronization and peers', () => {
+  const { reading, requests } = ask([READY, SYNCED, PEERS])
+
+  expect(requests.map(({ method, path }) => `${method} ${path}`)).toEqual([
+    `GET ${HEALTH}`,
+    `GET ${SYNCING}`,
+    `GET ${PEER_COUNT}`,
+  ])
+  expect(reading).toMatchObject({
+    ok: true,
+    value: { report: { state: 'synced', reason: null, remainingSlots: 0, peers: 56 } },
+  })
+})
+
+test.each<[string, Scripted, Scripted, object]>([
+  ['answers 206', { body: '', status: 206 }, SYNCED, { state: 'syncing' }],
+  ['is syncing', { body: '', status: 206 }, answer('syncing'), { state: 'syncing', remainingSlots: 320 }],
+  ['is syncing, and answers 200', READY, answer('syncing'), { state: 'syncing', remainingSlots: 320 }],
+  ['is optimistic', { body: '', status: 206 }, answer('optimistic'), { state: 'optimistic' }],
+  ['has no execution node', { body: '', status: 206 }, answer('el-offline'), { state: 'without-execution' }],
+  ['offers no health', { body: '', status: 404 }, SYNCED, { state: 'synced' }],
+  ['offers no synchronization', READY, { body: '', status: 403 }, { state: 'synced' }],
+  ['offers neither', { body: '', status: 404 }, { body: '', status: 404 }, { state: null }],
+])('that %s', (_title, health, syncing, report) => {
+  expect(reportOf([health, syncing, PEERS])).toMatchObject(report)
+})
+
+test.each<[string, Scripted | Failure, string]>([
+  ['answers 503', { body: '', status: 503 }, 'it is not initialized or has issues (HTTP 503)'],
+  ['is behind a broken proxy', { body: '', status: 502 }, 'answered HTTP 502'],
+  ['refuses connections', { kind: 'refused' }, 'connection refused'],
+  ['hangs', { kind: 'timeout', afterMs: 5000 }, 'no complete answer within 5 s'],
+])('that %s is down, and is asked nothing else', (_title, health, reason) => {
+  const { reading, requests } = ask([health])
+
+  expect(requests).toHaveLength(1)
+  expect(reading).toMatchObject({ ok: true, value: { report: { state: 'down', reason } } })
+})
+
+test('that limits our rate is neither down nor syncing', () => {
+  expect(reportOf([{ body: '', status: 429 }, SYNCED, PEERS])).toMatchObject({ state: 'synced' })
+})
+
+test('that does not offer something is asked for it again after an hour', () => {
+  const memory = newChainMemory()
+  ask([{ body: '', status: 404 }, SYNCED, PEERS], memory, 0)
+
+  expect(ask([SYNCED, PEERS], memory, 3_599_999).requests).toHaveLength(2)
+  expect(ask([READY, SYNCED, PEERS], memory, 3_600_000).requests).toHaveLength(3)
+})
+
+describe('by the schemas of the Beacon API', () => {
+  const schemas = JSON.parse(readFileSync(new URL('../answers/beacon/schemas.json', import.meta.url), 'utf8'))
+
+  test.each([
+    [SYNCING, 'synced'],
+    [SYNCING, 'syncing'],
+    [SYNCING, 'optimistic'],
+    [SYNCING, 'el-offline'],
+    [PEER_COUNT, 'peer-count'],
+  ])('an answer to %s is %s', (path, name) => {
+    const schema = z.fromJSONSchema(schemas[path])
+
+    expect(schema.safeParse(JSON.parse(recorded(`beacon/${name}`))).error).toBeUndefined()
+    expect(schema.safeParse({ data: {} }).success).toBe(false)
+  })
+
+  test('every status of health is read', () => {
+    // 400 only answers a request for another status than 206, which is never made.
+    const states = Object.keys(schemas[HEALTH]).map((status) => {
+      const health = { body: '', status: Number(status) }
+      return [status, reportOf(status === '503' ? [health] : [health, answer('synced'), PEERS]).state]
+    })
+
+    expect(states).toEqual([
+      ['200', 'synced'],
+      ['206', 'syncing'],
+      ['400', 'synced'],
+      ['503', 'down'],
+    ])
+  })
+})

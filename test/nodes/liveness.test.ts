@@ -1,0 +1,202 @@
+import { once } from 'node:events'
+import { createServer, type IncomingHttpHeaders } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { systemClock } from '../../src/clock.ts'
+import type { Liveness } from '../../src/core/poll-result.ts'
+import type { PollStep } from '../../src/core/verdict/inspection.ts'
+import { createProber, type NodeTarget } from '../../src/nodes/probe.ts'
+import { Secret } from '../../src/secret.ts'
+import { recorded } from '../chains/support.ts'
+import { startAnvil } from '../support/anvil.ts'
+import { endpoint } from '../support/network.ts'
+
+const NEVER = new AbortController().signal
+const OWN = endpoint('own-1', { checks: ['liveness', 'head'] })
+
+interface Request {
+  readonly path: string
+  readonly method: string
+  readonly headers: IncomingHttpHeaders
+}
+
+/** `null`: no answer. A number: this status, without a body. */
+type Answer = string | number | null
+
+/** A node that answers each method, or each path, as scripted. */
+async function node(script: Readonly<Record<string, Answer>>) {
+  const asked: Request[] = []
+  const server = createServer((request, response) => {
+    let text = ''
+    request.on('data', (chunk) => {
+      text += String(chunk)
+    })
+    request.on('end', () => {
+      const { id = 1, method = '' } = text === '' ? {} : JSON.parse(text)
+      const path = request.url ?? ''
+      asked.push({ path, method, headers: request.headers })
+      const answer = script[method === '' ? path : method] ?? null
+      if (answer === null) return
+      if (typeof answer === 'number') response.writeHead(answer).end()
+      else response.end(answer.replace(/"id":\s*1\b/, `"id":${id}`))
+    })
+  })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  onTestFinished(() => server.close().closeAllConnections())
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, asked }
+}
+
+const WELL: Readonly<Record<string, Answer>> = {
+  eth_getBlockByNumber: recorded('ethereum/block-mainnet'),
+  eth_syncing: recorded('ethereum/syncing-not'),
+  net_peerCount: recorded('ethereum/peers-geth'),
+  web3_clientVersion: recorded('ethereum/client-geth'),
+}
+const BEACON: Readonly<Record<string, Answer>> = {
+  '/eth/v1/node/health': 200,
+  '/eth/v1/node/syncing': recorded('beacon/synced'),
+  '/eth/v1/node/peer_count': recorded('beacon/peer-count'),
+}
+
+function target(url: string, over: Partial<NodeTarget> = {}): NodeTarget {
+  return {
+    endpoint: OWN,
+    url: new Secret(url),
+    headers: {},
+    tls: { ca: null, insecure: false },
+    rpcPath: '/',
+    kind: 'proxy',
+    chainId: null,
+    timeoutMs: 500,
+    ...over,
+  }
+}
+
+function proberOf(of: NodeTarget) {
+  const prober = createProber({ clock: systemClock })
+  prober.retarget([of])
+  onTestFinished(() => prober.close())
+  return prober
+}
+
+async function livenessOf(of: NodeTarget): Promise<Liveness> {
+  const { liveness } = await proberOf(of).poll(OWN, NEVER)
+  if (liveness?.ok !== true) throw new Error(`failed: ${JSON.stringify(liveness)}`)
+  return liveness.value
+}
+
+describe('three real clients answer each in its own way:', () => {
+  const results = (name: string) => ({
+    ...WELL,
+    net_peerCount: recorded('ethereum/peers-ganache'),
+    web3_clientVersion: recorded(`ethereum/client-${name}`),
+  })
+
+  test('anvil offers no peers', async () => {
+    const anvil = await startAnvil()
+    onTestFinished(() => anvil.stop())
+    const { healthy, checks, report } = await livenessOf(target(anvil.url, { timeoutMs: 5000 }))
+
+    expect(healthy).toBe(true)
+    expect(checks.map(({ name, offered = true }) => [name, offered])).toEqual([
+      ['eth_syncing', true],
+      ['net_peerCount', false],
+    ])
+    expect(report).toMatchObject({
+      sync: { isSyncing: false },
+      peers: null,
+      client: { name: 'anvil', version: expect.stringMatching(/^v1\./) },
+    })
+  })
+
+  // Recorded: with their dependencies they have 180 MB and 190 MB.
+  test.each([
+    ['ganache', { name: 'Ganache', version: 'v7.9.2' }],
+    ['hardhat', { name: 'HardhatNetwork', version: '2.26.3' }],
+  ])('%s has no peers', async (name, client) => {
+    const { url } = await node(results(name))
+
+    expect((await livenessOf(target(url))).report).toMatchObject({ sync: { isSyncing: false }, peers: 0, client })
+  })
+})
+
+describe('the consensus node', () => {
+  test('is asked too, on connections of its own and without the headers of the execution node', async () => {
+    const base = '/path-of-the-provider'
+    const own = await node(WELL)
+    const beacon = await node(Object.fromEntries(Object.entries(BEACON).map(([path, of]) => [base + path, of])))
+    const liveness = await livenessOf(
+      target(own.url, {
+        beaconUrl: new Secret(beacon.url + base),
+        headers: { 'x-api-key': new Secret('key-of-the-execution-node') },
+      }),
+    )
+
+    expect(liveness.healthy).toBe(true)
+    expect(liveness.report?.consensus).toEqual({ state: 'synced', reason: null, remainingSlots: 0, peers: 56 })
+    expect(liveness.checks.map(({ name }) => name)).toEqual([
+      'eth_syncing',
+      'net_peerCount',
+      '/eth/v1/node/health',
+      '/eth/v1/node/syncing',
+      '/eth/v1/node/peer_count',
+    ])
+    expect(beacon.asked.every(({ headers }) => headers['x-api-key'] === undefined)).toBe(true)
+    expect(own.asked.every(({ headers }) => headers['x-api-key'] === 'key-of-the-execution-node')).toBe(true)
+  })
+
+  test.each<[string, Answer, string]>([
+    ['answers 503', 503, 'it is not initialized or has issues (HTTP 503)'],
+    ['hangs', null, 'no complete answer within 500 ms'],
+  ])('is down if it %s, and takes nothing from the answers of the execution node', async (_how, health, reason) => {
+    const [own, beacon] = [await node(WELL), await node({ ...BEACON, '/eth/v1/node/health': health })]
+    const liveness = await livenessOf(target(own.url, { beaconUrl: new Secret(beacon.url) }))
+
+    expect(liveness).toMatchObject({ healthy: false, report: { peers: 50, consensus: { state: 'down', reason } } })
+  })
+
+  test('is down if it refuses connections', async () => {
+    const own = await node(WELL)
+    const liveness = await livenessOf(target(own.url, { beaconUrl: new Secret('http://127.0.0.1:1') }))
+
+    expect(liveness.report?.consensus).toMatchObject({ state: 'down', reason: 'connection refused' })
+  })
+
+  test('is nowhere to be read: neither in steps nor in what a node echoes', async () => {
+    const secret = 'beacon-secret-0123456789'
+    const echo = recorded('ethereum/client-geth').replace('v1.16.4-stable-41714b49', `v1.0-${secret}`)
+    const own = await node({ ...WELL, web3_clientVersion: echo })
+    const beacon = await node({ [`/${secret}/eth/v1/node/health`]: 200, [`/${secret}/eth/v1/node/syncing`]: secret })
+    const prober = proberOf(target(own.url, { beaconUrl: new Secret(`${beacon.url}/${secret}`) }))
+    const steps: PollStep[] = []
+    const result = await prober.inspect(OWN, { signal: NEVER, atMostMs: 500, onStep: (step) => steps.push(step) })
+
+    expect(steps.map(({ path }) => path)).toContain('/eth/v1/node/health')
+    expect(JSON.stringify([steps, result])).not.toContain(secret)
+    expect(result.liveness).toMatchObject({ ok: true })
+  })
+})
+
+test('a hanging question does not make a node unreachable whose other answers arrive', async () => {
+  const own = await node({ ...WELL, net_peerCount: null })
+  const liveness = await livenessOf(target(own.url))
+
+  expect(liveness.healthy).toBe(false)
+  expect(liveness.checks[1]).toMatchObject({ name: 'net_peerCount', error: 'no complete answer within 500 ms' })
+})
+
+test('a refused question is not asked again in the next poll, unless the node had refused everything', async () => {
+  const some = await node({ ...WELL, net_peerCount: 403 })
+  const prober = proberOf(target(some.url))
+  await prober.poll(OWN, NEVER)
+  await prober.poll(OWN, NEVER)
+  expect(some.asked.filter(({ method }) => method === 'net_peerCount')).toHaveLength(1)
+
+  const script: Record<string, Answer> = { ...WELL, eth_syncing: 403, net_peerCount: 403, eth_getBlockByNumber: 403 }
+  const all = await node(script)
+  const other = proberOf(target(all.url))
+  await other.poll(OWN, NEVER)
+  Object.assign(script, WELL)
+  const { liveness } = await other.poll(OWN, NEVER)
+  expect(liveness).toMatchObject({ ok: true, value: { healthy: true, report: { peers: 50 } } })
+})
