@@ -99,6 +99,7 @@ describe('/api/v1/incidents', () => {
         flaps: 4,
         affected: [],
         absorbed_by: null,
+        notifications: [],
       },
     ])
   })
