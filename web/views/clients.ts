@@ -32,6 +32,6 @@ export function clientsSection(network: string, endpoints: readonly EndpointView
   `
 }
 
-export function clientText({ name, version }: ClientView): string {
+function clientText({ name, version }: ClientView): string {
   return version === null ? name : `${name} ${version}`
 }
