@@ -38,6 +38,12 @@ export const FAULTS: readonly Fault[] = [
   ),
   onNode('a node receives no messages', 'self', 'd', { kind: 'frozen-heartbeat' }, ['HeartlineHeartbeatStale']),
   onNode("a node's clock is wrong", 'self', 'e', { kind: 'clock-skew', byMs: -90_000 }, ['HeartlineClockSkew']),
+  onNode('a node is syncing', 'sync', 'b', { kind: 'syncing', blocks: 500 }, ['HeartlineNodeSyncing']),
+  onNode('a node has no peers', 'sync', 'c', { kind: 'few-peers', peers: 0 }, ['HeartlineFewPeers']),
+  onNode('a consensus node is syncing', 'sync', 'd', { kind: 'consensus-syncing', slots: 320 }, [
+    'HeartlineConsensusSyncing',
+  ]),
+  onNode('a consensus node is down', 'sync', 'e', { kind: 'consensus-down' }, ['HeartlineConsensusDown']),
   onNode('a node is flapping', 'flap', 'b', { kind: 'flap', upMs: 4000, downMs: 4000 }, ['HeartlineEndpointFlapping']),
   {
     what: 'nodes are slow',

@@ -55,6 +55,7 @@ const CASTS: Readonly<Record<string, Cast>> = {
   fork: { names: ['a', 'b', 'c'] },
   wrong: { names: ['a', 'b', 'c'], config: { chain_id: 1 } },
   self: { names: ['a', 'b', 'c', 'd', 'e'], kind: AVALANCHE, config: { thresholds: { stall: '8s', heartbeat: '8s' } } },
+  sync: { names: ['a', 'b', 'c', 'd', 'e'], config: { poll: { liveness_interval: '2s' } } },
   flap: { names: ['a', 'b'], config: { thresholds: { stall: '8s', fail_after: 1, recover_after: 1 } } },
   slow: {
     names: ['a', 'b'],
@@ -100,7 +101,7 @@ async function begin(disk: boolean, cleanups: (() => unknown)[]): Promise<Rehear
       const node = await startSimulatedNode({ clock: systemClock, chain, kind, name, ...(host ? { host } : {}) })
       nodes.set(`${network}/${name}`, node)
       cleanups.push(() => node.stop())
-      endpoints.push({ name, url: node.url })
+      endpoints.push({ name, url: node.url, ...(network === 'sync' ? { beacon_url: node.url } : {}) })
     }
     return endpoints
   }
