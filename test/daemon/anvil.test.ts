@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Anvil, startAnvil } from '../support/anvil.ts'
 import { type EndpointView, type RunningDaemon, removeFolder, startDaemon, until } from '../support/daemon.ts'
 
-const INTERVAL_MS = 500
+const INTERVAL_MS = 1000
 const names = ['one', 'two', 'three']
 let anvils: Anvil[] = []
 let daemon: RunningDaemon

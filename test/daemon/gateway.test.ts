@@ -36,7 +36,7 @@ function config(gateway: object = {}) {
   const endpoints = (prefix: string) =>
     nodes.filter(({ name }) => name.startsWith(prefix)).map(({ name, url }) => ({ name, url }))
   return {
-    poll: { interval: '300ms', timeout: '300ms' },
+    poll: { interval: '1s', timeout: '1s' },
     networks: [
       { name: 'ethereum', family: 'ethereum', block_time: '500ms', endpoints: endpoints('eth') },
       { name: 'avalanche', family: 'avalanche', block_time: '500ms', endpoints: endpoints('avax') },

@@ -39,7 +39,7 @@ let daemon: RunningDaemon
 
 beforeAll(async () => {
   // All have one chain, and the honest alone are not the majority of the endpoints: what liars say is what counts.
-  const chain = createChain({ clock: systemClock, seed: 'hostile', blockTimeMs: 1000 })
+  const chain = createChain({ clock: systemClock, seed: 'hostile', blockTimeMs: 2000 })
   const kind = { family: 'ethereum', chainId: 1 } as const
   const all = [...honest, ...ATTACKS.map(([name]) => name), ...HARMLESS.map(([name]) => name)]
   nodes = new Map(
@@ -50,13 +50,14 @@ beforeAll(async () => {
   // It was another chain's all along; one that becomes so is in anvil.test.ts.
   nodes.get('wrong-chain')!.inject({ kind: 'wrong-chain', chainId: 5 })
   daemon = await startDaemon({
-    poll: { interval: '1s', timeout: '800ms' },
+    // Room for a busy machine: only nodes that never answer run into it.
+    poll: { interval: '2s', timeout: '2s' },
     networks: [
       {
         name: 'chain',
         family: 'ethereum',
         chain_id: 1,
-        block_time: '1s',
+        block_time: '2s',
         thresholds: { lag_blocks: 5 },
         endpoints: all.map((name) => ({ name, url: nodes.get(name)!.url })),
       },
@@ -73,10 +74,10 @@ afterAll(async () => {
 
 describe('an answer that is', () => {
   test.each(ATTACKS)('%s is one clear condition on that endpoint', async (name, _fault, state, code) => {
-    await until(async () => (await daemon.endpoint('chain', name)).state === state, `${name} is ${state}`)
-
-    const { conditions } = await daemon.endpoint('chain', name)
-    expect(conditions.map((condition) => condition.code)).toContain(code)
+    await until(async () => {
+      const view = await daemon.endpoint('chain', name)
+      return view.state === state && view.conditions.some((condition) => condition.code === code)
+    }, `${name} is ${state}: ${code}`)
   })
 
   test.each(HARMLESS)('%s is harmless', async (name) => {

@@ -18,7 +18,7 @@ export interface ClientSetting {
 export async function startGateway(networks: readonly object[], options?: DaemonOptions): Promise<ClientSetting> {
   const daemon = await startDaemon(
     {
-      poll: { interval: '300ms', timeout: '300ms' },
+      poll: { interval: '1s', timeout: '1s' },
       networks,
       gateway: {
         enabled: true,
