@@ -1,3 +1,4 @@
+import { rmSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -19,6 +20,7 @@ export async function bundled(program: string): Promise<string> {
     packages: 'external',
     plugins: [ownUrls, unusedVitest],
   })
+  process.once('exit', () => rmSync(outfile, { force: true }))
   return outfile
 }
 
