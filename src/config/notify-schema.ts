@@ -16,7 +16,7 @@ export const CHANNEL_KEYS = {
   email: { required: ['smtp', 'from', 'to'], optional: [] },
 } as const
 export type ChannelTypeName = keyof typeof CHANNEL_KEYS
-export const CHANNEL_TYPES = Object.keys(CHANNEL_KEYS) as readonly ChannelTypeName[]
+const CHANNEL_TYPES = Object.keys(CHANNEL_KEYS) as readonly ChannelTypeName[]
 
 /** Addresses of services that can be changed with `api_url`. */
 export const SERVICES = {

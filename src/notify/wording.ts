@@ -188,7 +188,7 @@ export function linesOf({ items }: Said): readonly string[] {
   return items.flatMap(({ headline, details }) => (items.length === 1 ? details : [headline, ...details]))
 }
 
-export function dateTime(at: UnixMs): string {
+function dateTime(at: UnixMs): string {
   return `${new Date(at).toISOString().slice(0, 19).replace('T', ' ')} UTC`
 }
 

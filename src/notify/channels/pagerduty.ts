@@ -12,6 +12,7 @@ export interface PagerdutySettings {
 const MAX_SUMMARY = 1024
 const MAX_KEY = 255
 const MAX_DETAIL = 10_000
+const EVENTS_PATH = '/v2/enqueue'
 
 /** Events API v2: one alert for each incident, told apart by `dedup_key`. */
 export const pagerduty: ChannelType<PagerdutySettings> = {
@@ -40,7 +41,9 @@ export const pagerduty: ChannelType<PagerdutySettings> = {
       dedup_key: cut(said.subject, MAX_KEY),
       ...(isOver ? {} : { payload, client: 'Heartline', links }),
     }
-    return [jsonPost(apiUrl, event, { path: '/v2/enqueue', secrets: [routingKey] })]
+    // Alertmanager's setting for the same service is the whole address.
+    const path = apiUrl.reveal().endsWith(EVENTS_PATH) ? '/' : EVENTS_PATH
+    return [jsonPost(apiUrl, event, { path, secrets: [routingKey] })]
   },
 }
 

@@ -1,4 +1,4 @@
-import { Secret } from '../../secret.ts'
+import type { Secret } from '../../secret.ts'
 import type { ChannelType } from '../channel.ts'
 import { cutLines, linesOf, type Said } from '../wording.ts'
 import { jsonPost } from './json-post.ts'
@@ -22,8 +22,7 @@ export const telegram: ChannelType<TelegramSettings> = {
     const [first] = said.items
     for (const link of [first?.url, first?.runbookUrl]) if (link != null && link.length < MAX_LINKS / 2) text.push(link)
     const body = { chat_id: chatId.reveal(), text: text.join('\n'), link_preview_options: { is_disabled: true } }
-    const url = new Secret(`${apiUrl.reveal()}/bot${botToken.reveal()}/sendMessage`)
-    return [jsonPost(url, body, { secrets: [botToken, chatId] })]
+    return [jsonPost(apiUrl, body, { path: `/bot${botToken.reveal()}/sendMessage`, secrets: [botToken, chatId] })]
   },
 }
 
