@@ -29,6 +29,7 @@ COPY --from=build /app/package.json ./
 COPY --from=build /app/node_modules ./node_modules
 COPY --from=build /app/dist ./dist
 COPY migrations ./migrations
+COPY docs/runbooks ./docs/runbooks
 COPY packaging/healthcheck.mjs ./packaging/
 COPY LICENSE ./
 # A new volume gets the owner and mode of this directory.

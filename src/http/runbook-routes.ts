@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { packageRoot } from '../version.ts'
@@ -8,7 +8,9 @@ import { type App, NoQuery, operation, text } from './route.ts'
 /** `GET /runbooks/:name`: the runbooks that messages and alerts link to, as they are in `docs/runbooks`. */
 export function registerRunbooks(app: App): void {
   const folder = join(packageRoot, 'docs', 'runbooks')
-  const names = new Set(readdirSync(folder).map((file) => file.replace(/\.md$/, '')))
+  // Who leaves the documentation out of an image still gets a daemon.
+  const files = existsSync(folder) ? readdirSync(folder) : []
+  const names = new Set(files.map((file) => file.replace(/\.md$/, '')))
   const route = operation({
     visibility: 'public',
     summary: 'A runbook: what an alert means, how to check it, what to do',

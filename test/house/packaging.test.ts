@@ -49,7 +49,7 @@ describe('the Dockerfile', () => {
   test('ends with an image that holds all that runs, belongs to no root, and keeps its data in a volume', () => {
     const copied = ofLast('COPY').join('\n')
 
-    for (const part of ['package.json', 'node_modules', 'dist', 'migrations', 'healthcheck.mjs']) {
+    for (const part of ['package.json', 'node_modules', 'dist', 'migrations', 'docs/runbooks', 'healthcheck.mjs']) {
       expect(copied).toContain(part)
     }
     expect(ofLast('USER')).toEqual(['USER 65532:65532'])
