@@ -291,4 +291,4 @@ test('ninety days of outages, maintenance and stops, rolled up and retained, add
       flooredRatio(known, days * DAY),
     ])
   }
-}, 120_000)
+}, 300_000)

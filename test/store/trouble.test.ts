@@ -47,7 +47,7 @@ function rowsIn(path: string): number {
 }
 
 async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
-  const deadline = systemClock.monotonic() + 15_000
+  const deadline = systemClock.monotonic() + 90_000
   while (!(await condition())) {
     if (systemClock.monotonic() > deadline) throw new Error('it never happened')
     await systemClock.sleep(10)
