@@ -24,12 +24,10 @@ export function createNodeClient({ clock, maxConnections, lookup }: NodeClientDe
           if (!exchanged.ok) return resolve({ ok: false, failure: exchanged.failure, waitedMs, requests })
           const { raw } = exchanged
           const receivedAt = clock.now()
-          const finish = (body: Buffer | Failure) =>
-            resolve({
-              ...(Buffer.isBuffer(body) ? readAnswer(raw, body, receivedAt) : fail(body)),
-              waitedMs,
-              requests,
-            })
+          const finish = (body: Buffer | Failure): void => {
+            if (Buffer.isBuffer(body)) resolve(readAnswer(raw, body, receivedAt, waitedMs, requests))
+            else resolve({ ok: false, failure: body, waitedMs, requests })
+          }
           const encoding = headerOf(raw.headers, 'content-encoding')
           if (encoding === null || isPlain(encoding)) finish(raw.body)
           else void decode(raw.body, encoding, MAX_ANSWER_BYTES, deadline).then(finish)
@@ -51,7 +49,8 @@ export interface NodeClient {
   close(): void
 }
 
-export type Sent = Effort & Read
+export type Sent = Effort &
+  ({ readonly ok: true; readonly answer: NodeAnswer } | { readonly ok: false; readonly failure: Failure })
 
 export interface NodeClientDeps {
   readonly clock: Pick<Clock, 'now' | 'monotonic'>
@@ -60,17 +59,19 @@ export interface NodeClientDeps {
   readonly lookup: LookupFunction | null
 }
 
-type Read = { readonly ok: true; readonly answer: NodeAnswer } | { readonly ok: false; readonly failure: Failure }
-
-function readAnswer({ status, headers }: RawResponse, bytes: Buffer, receivedAt: UnixMs): Read {
+function readAnswer(
+  { status, headers }: RawResponse,
+  bytes: Buffer,
+  receivedAt: UnixMs,
+  waitedMs: number,
+  requests: number,
+): Sent {
   const body = bytes.toString()
   // The nesting of other text, such as an HTML page, does not matter.
-  if (/^\s*[[{]/.test(body) && nestsDeeper(body, MAX_DEPTH)) return fail({ kind: 'too-deep', limit: MAX_DEPTH })
+  if (/^\s*[[{]/.test(body) && nestsDeeper(body, MAX_DEPTH)) {
+    return { ok: false, failure: { kind: 'too-deep', limit: MAX_DEPTH }, waitedMs, requests }
+  }
   const date = readHttpDate(headerOf(headers, 'date'))
   const retryAfterMs = readRetryAfter(headerOf(headers, 'retry-after'), date ?? receivedAt)
-  return { ok: true, answer: { status, body, receivedAt, date, retryAfterMs } }
-}
-
-function fail(failure: Failure): { readonly ok: false; readonly failure: Failure } {
-  return { ok: false, failure }
+  return { ok: true, answer: { status, body, receivedAt, date, retryAfterMs }, waitedMs, requests }
 }

@@ -82,7 +82,9 @@ export class PollRun {
     try {
       for (let reads = 1; ; reads++) {
         const heads = await this.#readAllHeads(deadline)
-        const compared = await this.#readCompared(heads, deadline)
+        const wanted = this.#blocksToCompare(heads)
+        // Every async function costs a few promises, and most polls read no other block.
+        const compared = wanted.length === 0 ? NOTHING : await this.#readCompared(wanted, deadline)
         if (reads === MAX_READS || this.#fit(heads, compared)) return { heads, compared }
         this.#to.memory.doubted = true
       }
@@ -108,12 +110,17 @@ export class PollRun {
     return { shard, outcome: await this.#converse(chain.head(target, shard, memory), deadline) }
   }
 
-  /** Reads at most one block of each shard that has a head. */
-  async #readCompared(heads: readonly ShardHead[], deadline: Deadline): Promise<readonly ComparedBlock[]> {
+  /** At most one block of each shard that has a head. */
+  #blocksToCompare(heads: readonly ShardHead[]): readonly Comparison[] {
     const { compare } = this.#deps
+    if (compare === undefined || !heads.some(({ outcome }) => outcome.ok)) return NOTHING
+    const wanted = compare(heads)
+    if (wanted.length === 0) return NOTHING
     const shards = new Set(heads.filter(({ outcome }) => outcome.ok).map(({ shard }) => shard))
-    if (compare === undefined || shards.size === 0) return []
-    const wanted = compare(heads).filter(({ shard }) => shards.delete(shard))
+    return wanted.filter(({ shard }) => shards.delete(shard))
+  }
+
+  async #readCompared(wanted: readonly Comparison[], deadline: Deadline): Promise<readonly ComparedBlock[]> {
     const blocks = await Promise.all(wanted.map((comparison) => this.#readBlock(comparison, deadline)))
     return blocks.filter((block) => block !== null)
   }
@@ -241,3 +248,4 @@ const PATIENCE_MS = 100
 /** Behind a balancer, the second read may reach another node than the first. */
 const MAX_READS = 3
 const NO_HEADS = { heads: [], compared: [] }
+const NOTHING: readonly never[] = Object.freeze([])

@@ -144,7 +144,7 @@ export function createPoller(deps: PollerDeps): Poller {
         const answered = await pollNode(prober, entry, startedAt, clock, signal)
         // After a stop or a reload the result is useless.
         if (signal.aborted || polled.get(key) !== entry) return NO_WAIT
-        const result = { ...answered, endpoint: entry.endpoint }
+        const result = answered.endpoint === entry.endpoint ? answered : { ...answered, endpoint: entry.endpoint }
         // Called before the poll ends, so that what it notices counts as happening during the poll.
         deps.checkSelf()
         take({ entry, location: entry.at, startedAt, endedAt: clock.monotonic(), result })

@@ -173,8 +173,8 @@ export type OnDemandWork = (ended: AbortSignal) => Promise<{ readonly waitMs: nu
 
 /** It wakes up at least this often, so that a stall can be seen from outside. */
 const LONGEST_NAP_MS = 1000
-/** Timers are coarse: a shared wake-up for everything that is due within this time saves most of them. */
-const SHORTEST_NAP_MS = 2
+/** A shared wake-up for everything that is due within this time saves most of them. */
+const SHORTEST_NAP_MS = 5
 const GOLDEN_RATIO = 0.618_033_988_749_895
 
 interface PollRunsDeps extends Pick<SchedulerDeps, 'clock' | 'run' | 'onLag'> {
