@@ -153,18 +153,9 @@ function bucketOf(cells: BucketCells): Bucket {
   return bucket
 }
 
-export interface BucketTable {
-  /** Writes no row for an empty bucket. */
-  put(endpointId: number, at: number, bucket: Bucket): void
-  /** Removes the time of the buckets [first, end); their polls, heights and maxima stay. */
-  blank(endpointId: number, first: number, end: number): void
-  /** The buckets [first, end) by number, in the order of time. */
-  between(endpointId: number, first: number, end: number): Map<number, Bucket>
-  /** The endpoints that have any of the buckets [first, end), ascending. */
-  endpointsIn(first: number, end: number): number[]
-}
+export type BucketTable = ReturnType<typeof createBucketTable>
 
-export function createBucketTable(db: Database.Database, { table }: Resolution): BucketTable {
+export function createBucketTable(db: Database.Database, { table }: Resolution) {
   const columns = BUCKET_COLUMNS.join(', ')
   const values = BUCKET_COLUMNS.map(() => '?').join(', ')
   const replace = db.prepare(
@@ -188,15 +179,19 @@ export function createBucketTable(db: Database.Database, { table }: Resolution):
     )
     .pluck()
   return {
-    put(endpointId, at, bucket) {
+    /** Writes no row for an empty bucket. */
+    put(endpointId: number, at: number, bucket: Bucket): void {
       if (isEmpty(bucket)) remove.run(endpointId, at)
       else replace.run(endpointId, at, ...cellsOf(bucket))
     },
-    blank: (endpointId, first, end) => void blank.run(endpointId, first, end),
-    between(endpointId, first, end) {
+    /** Removes the time of the buckets [first, end); their polls, heights and maxima stay. */
+    blank: (endpointId: number, first: number, end: number) => void blank.run(endpointId, first, end),
+    /** The buckets [first, end) by number, in the order of time. */
+    between(endpointId: number, first: number, end: number): Map<number, Bucket> {
       const rows = select.all(endpointId, first, end) as [...BucketCells, number][]
       return new Map(rows.map((cells) => [cells[11], bucketOf(cells as unknown as BucketCells)]))
     },
-    endpointsIn: (first, end) => ids.all(first, end) as number[],
+    /** The endpoints that have any of the buckets [first, end), ascending. */
+    endpointsIn: (first: number, end: number) => ids.all(first, end) as number[],
   }
 }

@@ -5,21 +5,6 @@ import { columnValues, POLL_COLUMNS, type PollCells, type PollRow, rowOf, VERDIC
 import { createCursorReader, SLOT_MS, slotOf } from './resolution.ts'
 import type { PollsQuery, StoredPoll } from './store.ts'
 
-/** Reads stored polls, of one endpoint or of many, together with how long each result holds. */
-export interface PollTable {
-  holds(endpointId: number): Holds
-  /** The poll whose result may still hold when the slot begins; `null` if there is none. */
-  carriedInto(slot: number, endpointId: number, holds: Holds): HeldPoll | null
-  /** In the order of time. */
-  inSlot(slot: number, endpointId: number, holds: Holds): HeldPoll[]
-  /** By endpoint, for the endpoints [firstId, lastId]. */
-  bySlot(slot: number, firstId: number, lastId: number): Map<number, PollRow[]>
-  /** The endpoints that have polls in any of the slots [first, last], ascending. */
-  endpointsIn(first: number, last: number): number[]
-  /** The first slot at or after `slot` that has any poll; `null` if there is none. */
-  nextSlot(slot: number): number | null
-}
-
 /** How long the results of one endpoint hold, which can change when it is configured again. */
 export interface Holds {
   at(time: UnixMs): number
@@ -31,7 +16,8 @@ export type HeldPoll = PollRow & TimedState
 const NO_HOLDS: Holds = { at: () => 0, longestMs: 0 }
 const COLUMNS = POLL_COLUMNS.join(', ')
 
-export function createPollTable(db: Database.Database): PollTable {
+/** Reads stored polls, of one endpoint or of many, together with how long each result holds. */
+export function createPollTable(db: Database.Database) {
   const holdsOf = db.prepare('SELECT from_ms, hold_ms FROM holds WHERE endpoint_id = ? ORDER BY from_ms').raw()
   const pollsIn = db.prepare(`SELECT ${COLUMNS} FROM polls WHERE slot = ? AND endpoint_id = ? ORDER BY offset_ms`).raw()
   const lastIn = db
@@ -56,7 +42,7 @@ export function createPollTable(db: Database.Database): PollTable {
   const nextSlot = createSlotFinder(db)
 
   return {
-    holds(endpointId) {
+    holds(endpointId: number): Holds {
       const rows = holdsOf.all(endpointId) as [number, number][]
       const [only] = rows
       if (only === undefined) return NO_HOLDS
@@ -65,7 +51,8 @@ export function createPollTable(db: Database.Database): PollTable {
       return { at: (time) => (rows.findLast(([from]) => from <= time) ?? only)[1], longestMs }
     },
 
-    carriedInto(slot, endpointId, holds) {
+    /** The poll whose result may still hold when the slot begins; `null` if there is none. */
+    carriedInto(slot: number, endpointId: number, holds: Holds): HeldPoll | null {
       const start = slot * SLOT_MS
       for (let before = slot - 1; before >= slotOf(start - holds.longestMs); before--) {
         const cells = lastIn.get(before, endpointId) as PollCells | undefined
@@ -74,11 +61,13 @@ export function createPollTable(db: Database.Database): PollTable {
       return null
     },
 
-    inSlot(slot, endpointId, holds) {
+    /** In the order of time. */
+    inSlot(slot: number, endpointId: number, holds: Holds): HeldPoll[] {
       return (pollsIn.all(slot, endpointId) as PollCells[]).map((cells) => hold(rowOf(cells), holds))
     },
 
-    bySlot(slot, firstId, lastId) {
+    /** By endpoint, for the endpoints [firstId, lastId]. */
+    bySlot(slot: number, firstId: number, lastId: number): Map<number, PollRow[]> {
       const found = new Map<number, PollRow[]>()
       for (const cells of pollsOfMany.all(slot, firstId, lastId) as [...PollCells, number][]) {
         const endpointId = cells[POLL_COLUMNS.length] as number
@@ -89,7 +78,8 @@ export function createPollTable(db: Database.Database): PollTable {
       return found
     },
 
-    endpointsIn(first, last) {
+    /** The endpoints that have polls in any of the slots [first, last], ascending. */
+    endpointsIn(first: number, last: number): number[] {
       const ids = new Set<number>()
       for (let slot = nextSlot(first); slot !== null && slot <= last; slot = nextSlot(slot + 1)) {
         for (const id of idsIn.all({ slot }) as number[]) ids.add(id)
@@ -101,6 +91,7 @@ export function createPollTable(db: Database.Database): PollTable {
   }
 }
 
+/** Finds the first slot at or after `slot` that has any poll; `null` if there is none. */
 function createSlotFinder(db: Database.Database): (slot: number) => number | null {
   const firstFrom = db.prepare('SELECT slot FROM polls WHERE slot >= ? ORDER BY slot LIMIT 1').pluck()
   return (slot) => (firstFrom.get(slot) as number | undefined) ?? null

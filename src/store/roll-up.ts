@@ -1,25 +1,15 @@
 import type Database from 'better-sqlite3'
 import { createAggregator } from './aggregate.ts'
 import { hold } from './poll-table.ts'
-import { createRecount, type Recount } from './recount.ts'
+import { createRecount } from './recount.ts'
 import { createCursorReader, HOURS_PER_DAY, LATE_MS, SLOTS_PER_HOUR, setCursor, slotOf } from './resolution.ts'
 import { createTrustedClock } from './trusted-clock.ts'
-
-/** Aggregates polls to five minutes, five minutes to hours, and hours to days. */
-export interface RollUp extends Recount {
-  /**
-   * Aggregates everything that has ended by `now`, in short transactions; the caller may write between two of them.
-   * Repeating it after a crash gives the same result.
-   */
-  rollTo(now: number): Generator<void>
-  /** Aggregates everything stored, including polls in the future of a clock that was set back. */
-  rollAll(): Generator<void>
-}
 
 /** Endpoints per transaction. */
 const CHUNK = 64
 
-export function createRollUp(db: Database.Database, trustedClock = createTrustedClock(db)): RollUp {
+/** Aggregates polls to five minutes, five minutes to hours, and hours to days. */
+export function createRollUp(db: Database.Database, trustedClock = createTrustedClock(db)) {
   const cursors = createCursorReader(db)
   const aggregator = createAggregator(db)
   const { polls, tables, holdSlots } = aggregator
@@ -121,14 +111,21 @@ export function createRollUp(db: Database.Database, trustedClock = createTrusted
   }
 
   return {
-    *rollTo(now) {
+    /**
+     * Aggregates everything that has ended by `now`, in short transactions; the caller may write between two of them.
+     * Repeating it after a crash gives the same result.
+     */
+    *rollTo(now: number): Generator<void> {
       trustedClock.judge(now)
       yield* rollSlots(slotOf(now - LATE_MS))
     },
-    rollAll: () => rollSlots(((lastSlot.get() as number | null) ?? -1) + 1),
+    /** Aggregates everything stored, including polls in the future of a clock that was set back. */
+    rollAll: (): Generator<void> => rollSlots(((lastSlot.get() as number | null) ?? -1) + 1),
     ...createRecount(aggregator, { cursors, nextBusySlot, rolling: () => rolling }),
   }
 }
+
+export type RollUp = ReturnType<typeof createRollUp>
 
 function chunksOf(ids: readonly number[]): number[][] {
   const chunks: number[][] = []
