@@ -14,25 +14,26 @@ import { startFleetProcess } from './support.ts'
  * The built daemon over many endpoints beside a bare undici loop at the same pace: processor time of the whole process tree, all
  * threads, seen from outside; memory, bytes written, skipped and late polls. They run one after the other, against the same
  * nodes (16 origins, a new block each second).
- * Run with `npx tsx bench/scale.ts [ethereum|avalanche] [seconds] [rounds] [endpoints]`; PROFILE=DIR has the daemon write V8 profiles, BUILD=DIR takes
+ * Run with `npx tsx bench/scale.ts [ethereum|avalanche] [seconds] [rounds] [endpoints interval]`; PROFILE=DIR has the daemon write V8 profiles, FLAGS are more options of Node, BUILD=DIR takes
  * it from another build than `dist`.
  */
 const MAIN = fileURLToPath(new URL(`../${process.env['BUILD'] ?? 'dist'}/src/main.js`, import.meta.url))
 const BARE = fileURLToPath(new URL('./bare-process.ts', import.meta.url))
 const NETWORKS = 10
+const GOALS: readonly [endpoints: number, intervalS: number][] = [
+  [1000, 1],
+  [10_000, 10],
+]
 const ORIGINS = 16
-const [family = 'ethereum', seconds = '20', rounds = '1', only] = process.argv.slice(2)
+const [family = 'ethereum', seconds = '20', rounds = '1', ...only] = process.argv.slice(2).map(String)
 const profile = process.env['PROFILE']
+const FLAGS = (process.env['FLAGS'] ?? '').split(' ').filter(Boolean)
 /** The kernel counts processor time in ticks. */
 const US_PER_TICK = 10_000
 /** Opens all connections, polls every endpoint, and lets the engine compile what is hot. */
-const WARM_UP_MS = 15_000
+const WARM_UP_MS = 20_000
 
-for (const [count, intervalS] of [
-  [1000, 1],
-  [10_000, 10],
-] as const) {
-  if (only !== undefined && Number(only) !== count) continue
+for (const [count, intervalS] of only.length === 2 ? [only.map(Number) as [number, number]] : GOALS) {
   const fleet = await startFleetProcess({ family: family as Family, count, origins: ORIGINS, blockTimeMs: 1000 })
   for (let round = 0; round < Number(rounds); round++) {
     const bare = await measureBare({ urls: fleet.urls, perSecond: count / intervalS, liveness: family === 'avalanche' })
@@ -49,7 +50,7 @@ for (const [count, intervalS] of [
 async function measureBare(options: BareOptions): Promise<number> {
   const child = fork(BARE, { execArgv: ['--import', 'tsx'] })
   child.send(options)
-  await systemClock.sleep(WARM_UP_MS)
+  await systemClock.sleep(WARM_UP_MS / 2)
   const before = usageOf(child.pid ?? 0)
   const startedAt = performance.now()
   await systemClock.sleep(Number(seconds) * 1000)
@@ -74,7 +75,7 @@ async function measureDaemon(urls: readonly string[], intervalS: number): Promis
   writeFileSync(file, JSON.stringify({ server, poll: { interval: `${intervalS}s` }, networks }))
   const profiling =
     profile === undefined ? [] : ['--cpu-prof', '--trace-gc', '--cpu-prof-interval=500', `--diagnostic-dir=${profile}`]
-  const daemon = spawn(process.execPath, [...profiling, MAIN, 'serve', '-c', file], {
+  const daemon = spawn(process.execPath, [...FLAGS, ...profiling, MAIN, 'serve', '-c', file], {
     stdio: ['ignore', profile === undefined ? 'ignore' : 'inherit', 'pipe'],
   })
   const pid = daemon.pid ?? 0

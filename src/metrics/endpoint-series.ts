@@ -38,7 +38,7 @@ const START = Object.fromEntries(METRIC_NAMES.map((name) => [name, `${PREFIX}${n
 
 /**
  * All lines of a metric with one line per value, for one endpoint, cut where the endpoint's labels belong: `join` inserts
- * these in one copy, which costs a fraction of concatenating the lines. `ones` are the values that are 1.
+ * these in one copy. `ones` are the values that are 1.
  */
 function linesOf<T extends string>(
   name: MetricName,
