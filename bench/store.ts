@@ -13,15 +13,17 @@ import { createRetainer } from '../src/store/retention.ts'
 import { createRollUp } from '../src/store/roll-up.ts'
 import type { PollRecord } from '../src/store/store.ts'
 import { createWriteStatements } from '../src/store/write-statements.ts'
+import { cpuSince } from './support.ts'
 
 /**
  * What the store costs: bytes a poll, rows a second, milliseconds to open and to answer. Prints a table.
- * `throughput`, `writes`, `month` or `large` as the argument runs that part alone.
+ * `throughput`, `writes`, `day`, `month` or `large` as the argument runs that part alone.
  */
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 const RETENTION = { rawMs: 2 * DAY_MS, fiveMinutesMs: 30 * DAY_MS, hourMs: 730 * DAY_MS }
 const MAX_SIZE = 100 * 1024 ** 3
+const orders = new Map<number, readonly number[]>()
 const directory = mkdtempSync(join(tmpdir(), 'heartline-bench-'))
 
 function figure(what: string, value: string): void {
@@ -54,16 +56,29 @@ function register(endpoints: number, intervalMs: number, at: number): Registrati
 /** One round of polls as a daemon would see them: spread latencies, a third with heartbeats, few not up. */
 function roundOf(endpoints: number, at: number, intervalMs: number): Float64Array {
   const polls = new Float64Array(endpoints * POLL_NUMBERS)
-  for (let index = 0; index < endpoints; index++) {
-    const time = at + Math.floor(((index * 0.618) % 1) * intervalMs)
+  for (const [place, index] of orderOf(endpoints).entries()) {
+    const time = at + Math.floor(turnOf(index) * intervalMs)
     const bad = Math.random() < 0.01
     const heartbeat = index % 3 === 1 ? 1000 + Math.floor(Math.random() * 4000) : Number.NaN
     const failures = index % 3 === 1 ? 0 : Number.NaN
     const latencyUs = 20_000 + Math.floor(Math.random() ** 4 * 200_000)
     const height = 24_000_000 + Math.floor(at / 12_000)
-    polls.set([index, time, bad ? 5 : 0, latencyUs, height, bad ? 4 : 0, heartbeat, failures], index * POLL_NUMBERS)
+    polls.set([index, time, bad ? 5 : 0, latencyUs, height, bad ? 4 : 0, heartbeat, failures], place * POLL_NUMBERS)
   }
   return polls
+}
+
+/** The endpoints in the order in which the scheduler polls them: neighbours in a batch are not neighbours in the file. */
+function orderOf(endpoints: number): readonly number[] {
+  const known = orders.get(endpoints)
+  if (known !== undefined) return known
+  const order = Array.from({ length: endpoints }, (_, index) => index).sort((a, b) => turnOf(a) - turnOf(b))
+  orders.set(endpoints, order)
+  return order
+}
+
+function turnOf(index: number): number {
+  return (index * 0.618_033_988_749_895) % 1
 }
 
 function run(steps: Generator<void>): { steps: number; longestMs: number } {
@@ -153,8 +168,8 @@ async function throughput(): Promise<void> {
   await store.close()
 }
 
-/** Half an hour of polls in batches as a daemon makes them: bytes handed to the kernel for the file and its WAL, and bytes stored. */
-function writes(endpoints: number, intervalMs: number): void {
+/** Hours of polls in batches as a daemon makes them: bytes handed to the kernel for the file and its WAL, and bytes stored. */
+function writes(endpoints: number, intervalMs: number, hours: number): void {
   const path = fileOf(`writes-${endpoints}`)
   const { db, rollUp, writing } = benchOn(path)
   const start = Date.UTC(2026, 9, 1)
@@ -162,8 +177,9 @@ function writes(endpoints: number, intervalMs: number): void {
   const batch = Math.min(500, Math.ceil((endpoints * 250) / intervalMs))
   const writtenBytes = () => Number(/wchar: (\d+)/.exec(readFileSync('/proc/self/io', 'utf8'))?.[1])
   const before = writtenBytes()
+  const cpu = process.cpuUsage()
   let polls = 0
-  for (let at = start; at < start + HOUR_MS / 2; at += intervalMs) {
+  for (let at = start; at < start + hours * HOUR_MS; at += intervalMs) {
     const round = roundOf(endpoints, at, intervalMs)
     for (let from = 0; from < round.length; from += batch * POLL_NUMBERS) {
       polls += writing.write({ polls: round.slice(from, from + batch * POLL_NUMBERS), events: [] })
@@ -172,7 +188,8 @@ function writes(endpoints: number, intervalMs: number): void {
     db.pragma('wal_checkpoint(PASSIVE)')
     if ((at + intervalMs) % 300_000 === 0) run(rollUp.rollTo(at + intervalMs))
   }
-  const title = `${endpoints.toLocaleString('en')} endpoints every ${intervalMs / 1000} s`
+  const title = `${hours} h of ${endpoints.toLocaleString('en')} endpoints every ${intervalMs / 1000} s`
+  figure(`${title}: µs a poll, with roll-ups`, (cpuSince(cpu) / polls).toFixed(1))
   figure(`${title}: bytes written a poll`, Math.round((writtenBytes() - before) / polls).toLocaleString('en'))
   db.pragma('wal_checkpoint(TRUNCATE)')
   figure(`${title}: bytes stored a poll`, (statSync(path).size / polls).toFixed(1))
@@ -296,9 +313,10 @@ try {
   if (bavail * bsize < 4e9) throw new Error('4 GB of free disk space are needed')
   if (only === undefined || only === 'throughput') await throughput()
   if (only === undefined || only === 'writes') {
-    writes(1000, 15_000)
-    writes(10_000, 10_000)
+    writes(1000, 15_000, 0.5)
+    writes(10_000, 10_000, 0.5)
   }
+  if (only === undefined || only === 'day') writes(1000, 15_000, 24)
   if (only === undefined || only === 'month') {
     month(20, 15_000)
     month(3, 1000)
