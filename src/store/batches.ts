@@ -12,6 +12,30 @@ const BATCH_EVENTS = 2000
 /** Maximum size of the incidents with their notifications, as JSON, that wait while the disk is stuck; the oldest are dropped. */
 const MAX_INCIDENT_CHARS = 32 * 1024 * 1024
 
+/**
+ * A bounded queue of writes, in order, in batches of one transaction each; the oldest polls are dropped first. Only the
+ * latest version of an endpoint's saved health, of an incident or of a notification waits, in the batch of the polls before it.
+ */
+export interface BatchQueue {
+  pushPoll(index: number, record: PollRecord): void
+  pushEvent(event: WriteEvent): void
+  /** The oldest batch, closed for new writes; `null` if there is none. The same one until `done` or `discard`. */
+  take(): Batch | null
+  /** The batch taken last is on disk. */
+  done(): void
+  /** The batch taken last can never be written. */
+  discard(): void
+  /** Number of waiting polls. */
+  readonly rows: number
+  /** Number of dropped polls and events. */
+  readonly dropped: number
+  readonly hasFullBatch: boolean
+  /** Number of the newest batch that is not empty; batches are written in the order of their numbers. */
+  readonly lastNumber: number
+  /** All batches up to this number are done. */
+  readonly doneNumber: number
+}
+
 export interface Batch {
   /** POLL_NUMBERS numbers for each poll. */
   readonly polls: Float64Array
@@ -73,12 +97,7 @@ interface SavedEvent extends PlacedEvent {
   readonly event: Extract<WriteEvent, { kind: 'save-health' | 'save-incident' | 'save-notification' }>
 }
 
-/**
- * A bounded queue of writes, in order, in batches of one transaction each; the oldest polls are dropped first. Only the
- * latest version of an endpoint's saved health, of an incident or of a notification waits, in the batch of the polls
- * before it.
- */
-export function createBatchQueue({ maxRows }: { readonly maxRows: number }) {
+export function createBatchQueue({ maxRows }: { readonly maxRows: number }): BatchQueue {
   const batches: OpenBatch[] = []
   let nextNumber = 1
   let doneNumber = 0
@@ -175,13 +194,13 @@ export function createBatchQueue({ maxRows }: { readonly maxRows: number }) {
   }
 
   return {
-    pushPoll(index: number, record: PollRecord): void {
+    pushPoll(index, record) {
       const batch = tail()
       encodePoll(batch.polls, batch.rows * POLL_NUMBERS, index, record)
       batch.rows++
       rows++
     },
-    pushEvent(event: WriteEvent): void {
+    pushEvent(event) {
       const batch = tail()
       const place = { number: batch.number, after: batch.rows }
       if (event.kind === 'save-health') return save({ ...place, event })
@@ -190,8 +209,7 @@ export function createBatchQueue({ maxRows }: { readonly maxRows: number }) {
       batch.events.push({ after: batch.rows, event })
       events++
     },
-    /** The oldest batch, closed for new writes; `null` if there is none. The same one until `done` or `discard`. */
-    take(): Batch | null {
+    take() {
       const batch = batches[0]
       if (batch === undefined) return null
       writing = true
@@ -201,19 +219,15 @@ export function createBatchQueue({ maxRows }: { readonly maxRows: number }) {
       }
       return batch.taken
     },
-    /** The batch taken last is on disk. */
     done: end,
-    /** The batch taken last can never be written. */
-    discard(): void {
+    discard() {
       const batch = batches[0]
       if (batch !== undefined) dropped += batch.rows + (batch.taken ?? batch).events.length
       end()
     },
-    /** Number of waiting polls. */
     get rows() {
       return rows
     },
-    /** Number of dropped polls and events. */
     get dropped() {
       return dropped
     },
@@ -221,18 +235,14 @@ export function createBatchQueue({ maxRows }: { readonly maxRows: number }) {
       const first = batches[0]
       return first !== undefined && (batches.length > 1 || first.rows >= BATCH_ROWS)
     },
-    /** Number of the newest batch that is not empty; batches are written in the order of their numbers. */
     get lastNumber() {
       return batches.at(-1)?.number ?? doneNumber
     },
-    /** All batches up to this number are done. */
     get doneNumber() {
       return doneNumber
     },
   }
 }
-
-export type BatchQueue = ReturnType<typeof createBatchQueue>
 
 function keyOf(event: SavedEvent['event']): string {
   switch (event.kind) {
