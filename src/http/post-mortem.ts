@@ -1,3 +1,4 @@
+import { badTime } from '../core/incident/bad-time.ts'
 import type { Incident, IncidentCondition, IncidentSample } from '../core/incident/incident.ts'
 import type { MaintenancePeriod } from '../core/maintenance.ts'
 import { METACHAIN } from '../core/network.ts'
@@ -70,7 +71,7 @@ function header({ incident, title, now, audience }: PostMortem): string[] {
   const { openedAt, confirmedAt, closedAt } = incident
   const subject = subjectOf(incident)
   const lasting = span((closedAt ?? now) - openedAt)
-  const headline = wrap(`${subject} ${kindOf(incident)} for ${lasting}${closedAt === null ? ' so far' : ''}`)
+  const headline = wrap(`${subject} ${stateFor(incident, now, lasting)}${closedAt === null ? ' so far' : ''}`)
   const main = mainCondition(incident)
   const facts: [string, string][] = [
     ['What', what(incident)],
@@ -90,6 +91,15 @@ function header({ incident, title, now, audience }: PostMortem): string[] {
   ]
   const rule = '='.repeat(Math.max(...headline.map((line) => line.length)))
   return [...headline, rule, ...facts.flatMap(([label, text]) => wrap(text, label.padEnd(11), ' '.repeat(11)))]
+}
+
+/** `down for 2 min`, or `down for 2 min of 10 min` if not all of the incident was down. */
+function stateFor(incident: Incident, now: UnixMs, lasting: string): string {
+  const kind = kindOf(incident)
+  if (incident.cause !== 'endpoint') return `${kind} for ${lasting}`
+  const { downMs, degradedMs } = badTime(incident, now)
+  const inState = span(incident.state === 'down' ? downMs : degradedMs)
+  return inState === lasting ? `${kind} for ${lasting}` : `${kind} for ${inState} of ${lasting}`
 }
 
 function what({ cause, state, affected, flapping, flaps, closedAt }: Incident): string {

@@ -35,8 +35,8 @@ test('a closed incident has all its facts: what, where, when, how long, why, and
     ],
   })
 
-  expect(text).toBe(`avalanche/own-1 down for 12 min 30 s
-====================================
+  expect(text).toBe(`avalanche/own-1 down for 10 min 30 s of 12 min 30 s
+===================================================
 What       The endpoint was down.
 Where      Own node 1 of Avalanche (avalanche/own-1)
 Why        unreachable: connection refused

@@ -1,0 +1,41 @@
+import type { UnixMs } from '../time.ts'
+import type { Incident, IncidentCondition } from './incident.ts'
+
+/** How long the endpoint of an incident was down, and degraded without being down: a flapping one was up in between. */
+export function badTime({ conditions, closedAt }: Pick<Incident, 'conditions' | 'closedAt'>, now: UnixMs): BadTime {
+  const end = closedAt ?? now
+  const down = merged(
+    conditions.filter(({ state }) => state === 'down'),
+    end,
+  )
+  const bad = merged(
+    conditions.filter(({ state }) => state !== 'up'),
+    end,
+  )
+  const downMs = total(down)
+  return { downMs, downTimes: down.length, degradedMs: total(bad) - downMs }
+}
+
+export interface BadTime {
+  readonly downMs: number
+  readonly downTimes: number
+  readonly degradedMs: number
+}
+
+type Stretch = readonly [from: UnixMs, to: UnixMs]
+
+/** Conditions overlap. */
+function merged(conditions: readonly IncidentCondition[], end: UnixMs): readonly Stretch[] {
+  const joined: Stretch[] = []
+  for (const { since, until } of [...conditions].sort((a, b) => a.since - b.since)) {
+    const last = joined.at(-1)
+    const to = until ?? end
+    if (last !== undefined && since <= last[1]) joined[joined.length - 1] = [last[0], Math.max(last[1], to)]
+    else joined.push([since, to])
+  }
+  return joined
+}
+
+function total(stretches: readonly Stretch[]): number {
+  return stretches.reduce((sum, [from, to]) => sum + Math.max(0, to - from), 0)
+}
