@@ -3,7 +3,7 @@ import { dirname } from 'node:path'
 import { parseArgs } from 'node:util'
 import { generatedFiles } from './files.ts'
 
-/** Writes the generated files: `npm run grafana`, or `npm run grafana -- --runbooks https://wiki.example.org/heartline`. */
+/** Writes the generated files: `npm run grafana`, or `npm run grafana -- --runbooks https://status.example.org/runbooks`. */
 const { values } = parseArgs({ options: { runbooks: { type: 'string' } } })
 for (const [path, text] of Object.entries(generatedFiles(values.runbooks))) {
   const file = new URL(`../${path}`, import.meta.url)

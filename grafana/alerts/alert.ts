@@ -61,9 +61,9 @@ function indented(text: string): string {
   return text.replaceAll(/^/gm, '  ')
 }
 
-/** The base address of the runbooks; `npm run grafana -- --runbooks URL` sets another one, such as your own wiki. */
-const RUNBOOKS = 'https://heartline.example.org/docs/runbooks'
+/** Heartline's page has the runbooks. `npm run grafana -- --runbooks URL` sets another address, such as that of its proxy. */
+const RUNBOOKS = 'http://127.0.0.1:9780/runbooks'
 
 export function runbookUrl(alert: string, base: string = RUNBOOKS): string {
-  return `${base.replace(/\/+$/, '')}/${alert}.md`
+  return `${base.replace(/\/+$/, '')}/${alert}`
 }

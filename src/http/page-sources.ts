@@ -8,6 +8,7 @@ import { notificationsView, withNotifications } from './notification-routes.ts'
 import { ownHealthView } from './observer-route.ts'
 import type { PostMortemWriter } from './post-mortem-writer.ts'
 import type { RouteDeps } from './route.ts'
+import type { Runbooks } from './runbooks.ts'
 import { endpointView, networkView, rulesView } from './status-views.ts'
 import type { StripSource } from './strips.ts'
 import type { Audience } from './wire-status.ts'
@@ -16,11 +17,12 @@ export interface PageSourcesDeps extends RouteDeps {
   readonly source: IncidentSource
   readonly strips: StripSource
   readonly postMortems: PostMortemWriter
+  readonly runbooks: Runbooks
 }
 
 /** Data for views rendered by the daemon, identical to the API's responses for the same audience. */
 export function pageSources(deps: PageSourcesDeps, audience: Audience): Sources {
-  const { board, incidents, source, store, strips, postMortems, sightings, clock } = deps
+  const { board, incidents, source, store, strips, postMortems, runbooks, sightings, clock } = deps
   const isPrivate = audience === 'private'
 
   /** Private data of a configured endpoint, from the store. */
@@ -84,6 +86,11 @@ export function pageSources(deps: PageSourcesDeps, audience: Audience): Sources 
     async postMortem(id) {
       const incident = await source.one(id)
       return incident === null ? MISSING : here(await postMortems.write(incident, audience))
+    },
+
+    async runbook(name) {
+      const text = runbooks.text(name)
+      return text === null ? MISSING : here(text)
     },
 
     gateway: async () => (isPrivate ? here(gatewayView(deps)) : LOCKED),

@@ -24,7 +24,7 @@ import { registerProbe } from './probe-route.ts'
 import { parameterErrors, problemBody, sendBadQuery, sendProblem } from './problem.ts'
 import { registerPrometheus } from './prometheus-routes.ts'
 import type { App, RouteDeps } from './route.ts'
-import { registerRunbooks } from './runbook-routes.ts'
+import { readRunbooks, registerRunbooks } from './runbooks.ts'
 import { createStatusWriter } from './status-document.ts'
 import { registerStatus } from './status-routes.ts'
 import { createStripSource, registerStrips } from './strips.ts'
@@ -54,6 +54,7 @@ export function createHttpServer({ options, ...deps }: HttpServerDeps) {
   const source = createIncidentSource(deps)
   const postMortems = createPostMortemWriter(deps)
   const strips = createStripSource(deps)
+  const runbooks = readRunbooks()
   const paths: RegExp[] = []
 
   app.setValidatorCompiler(validatorCompiler)
@@ -69,7 +70,7 @@ export function createHttpServer({ options, ...deps }: HttpServerDeps) {
     done()
   })
   const hasToken = options.token !== null
-  const pages = registerPage(app, { ...deps, source, strips, postMortems, writers, hasToken })
+  const pages = registerPage(app, { ...deps, source, strips, postMortems, runbooks, writers, hasToken })
   addAccess(app, options, pages)
   addMemoryLimit(app, connections)
   addErrors(app, deps, pages, paths)
@@ -82,13 +83,13 @@ export function createHttpServer({ options, ...deps }: HttpServerDeps) {
     registerStrips(routes, strips)
     registerIncidents(routes, { ...deps, source, postMortems })
     registerNotifications(routes, deps)
+    registerRunbooks(routes, runbooks)
     registerBadge(routes, deps)
     registerFeed(routes, { source, clock })
     registerObserver(routes, deps)
     registerEvents(routes, { events, metrics, connections, hasToken })
     registerProbe(routes, deps)
     registerPrometheus(routes, deps)
-    registerRunbooks(routes)
     registerOpenApi(routes)
   })
 

@@ -1,5 +1,6 @@
 import type { IncidentCondition } from '../core/incident/incident.ts'
 import { humanDuration, type UnixMs } from '../core/time.ts'
+import { RUNBOOK_OF } from '../core/verdict/runbook.ts'
 import type { Message, MessageType, Report } from './notification.ts'
 
 /** Puts a message into words, once for all channels, which only escape, lay out and cut it. */
@@ -41,34 +42,12 @@ export interface SaidItem {
 const LATE_MS = 120_000
 const MOST_NAMED = 10
 
-/** The page of `docs/runbooks/` for each condition. */
-const RUNBOOKS: Readonly<Record<IncidentCondition['code'], string>> = {
-  unreachable: 'HeartlineEndpointDown',
-  'bad-answer': 'HeartlineEndpointDown',
-  'wrong-network': 'HeartlineWrongNetwork',
-  unhealthy: 'HeartlineNodeUnhealthy',
-  lagging: 'HeartlineEndpointLagging',
-  stalled: 'HeartlineEndpointStalled',
-  forked: 'HeartlineEndpointForked',
-  'check-failing': 'HeartlineNodeCheckFailing',
-  'heartbeat-stale': 'HeartlineHeartbeatStale',
-  syncing: 'HeartlineNodeSyncing',
-  'few-peers': 'HeartlineFewPeers',
-  'consensus-syncing': 'HeartlineConsensusSyncing',
-  'consensus-down': 'HeartlineConsensusDown',
-  slow: 'HeartlineEndpointSlow',
-  'rate-limited': 'HeartlineEndpointSlow',
-  'clock-skewed': 'HeartlineClockSkew',
-  'no-evidence': 'HeartlineNodeUnhealthy',
-  halted: 'HeartlineChainHalted',
-}
-
 function itemOf(report: Report, type: MessageType, saysBoth: boolean, publicUrl: string | null): SaidItem {
   const { id, conditions, cause } = report
   const others = report.closedAt === null ? report.others : ''
   const told = conditionsOf(report)
   const code = told[0]?.code ?? conditions[0]?.code ?? 'unreachable'
-  const runbook = cause === 'forked' ? 'HeartlineNetworkForked' : RUNBOOKS[code]
+  const runbook = cause === 'forked' ? 'HeartlineNetworkForked' : RUNBOOK_OF[code]
   return {
     report,
     headline: headlineOf(report, type, saysBoth),

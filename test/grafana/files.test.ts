@@ -33,6 +33,6 @@ test('another runbook address is written into the rules', () => {
   const files = generatedFiles('https://wiki.example.org/heartline/')
 
   expect(files['grafana/prometheus/heartline.rules.yml']).toContain(
-    'runbook_url: https://wiki.example.org/heartline/HeartlineEndpointDown.md',
+    'runbook_url: https://wiki.example.org/heartline/HeartlineEndpointDown',
   )
 })

@@ -86,7 +86,7 @@ describe('the rules for Grafana', () => {
       expect(JSON.stringify(labels)).not.toContain('$')
       expect(JSON.stringify(annotations)).not.toMatch(/\$value\b/)
       expect(annotations['description']).toContain('$values.A.Value')
-      expect(annotations['runbook_url']).toMatch(/^https:\/\//)
+      expect(annotations['runbook_url']).toMatch(/^https?:\/\//)
     }
   })
 
