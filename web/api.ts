@@ -17,6 +17,7 @@ export const api: Sources = {
   incidents: (filter) => get('/api/v1/incidents', filter),
   incident: (id) => get(`/api/v1/incidents/${encodeURIComponent(id)}`),
   postMortem: (id) => get(`/api/v1/incidents/${encodeURIComponent(id)}.txt`, {}, (answer) => answer.text()),
+  runbook: (name) => get(`/api/v1/runbooks/${encodeURIComponent(name)}`, {}, (answer) => answer.text()),
   gateway: () => get('/api/v1/gateway'),
   observer: () => get('/api/v1/observer'),
   notifications: () => get('/api/v1/notifications'),

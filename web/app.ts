@@ -6,7 +6,7 @@ import { createSettings } from './settings.ts'
 import { takeOver } from './take-over.ts'
 import { tick } from './ticking.ts'
 import type { ChartGroup } from './views/chart-group.ts'
-import { frame } from './views/frame.ts'
+import { frame, iconOf, markedTitle, toneOfAll } from './views/frame.ts'
 import { render } from './views/lit.ts'
 import { type Route, routeOf } from './views/route.ts'
 import { LOADERS } from './views/table.ts'
@@ -59,7 +59,7 @@ function model(at: Shown): Model | null {
 /** Draws at most once per animation frame. A hidden tab has none, and needs no more than its title. */
 function draw(): void {
   const hidden = document.hidden && isTakenOver && shown !== null ? model(shown) : null
-  if (hidden !== null && shown !== null) showTitle(shown.drawnView.title(hidden), hidden)
+  if (hidden !== null && shown !== null) showState(shown.drawnView, hidden)
   frameRequest ||= requestAnimationFrame(() => {
     frameRequest = 0
     drawNow()
@@ -72,20 +72,29 @@ function drawNow(): void {
   wasStale = now.contact.kind === 'stale'
   if (now.status === null && !isTakenOver) return markSnapshot(now)
   const view = shown.drawnView
+  const missing = view.prepare?.(now) ?? null
+  if (missing !== null) {
+    void missing.then(draw, () => {})
+    if (!isTakenOver) return
+  }
   const drawing = frame(now, view.draw(now))
   if (isTakenOver) render(drawing, page)
   else page = takeOver(page, drawing)
   // Text that was typed before the scripts had loaded.
-  const typed = page.querySelector<HTMLInputElement>('#search')?.value ?? ''
-  if (!isTakenOver && typed !== now.settings.query) settings.change({ query: typed })
+  const typed = page.querySelector<HTMLInputElement>('#search')?.value
+  if (!isTakenOver && typed !== undefined && typed !== (now.route.query.q ?? '')) ask('q', typed)
   isTakenOver = true
-  showTitle(view.title(now), now)
+  showState(view, now)
   const charts = view.charts?.(now)
   if (charts !== undefined) drawCharts(charts)
 }
 
-function showTitle(title: string, { contact }: Model): void {
-  document.title = contact.kind === 'stale' && !title.startsWith('?') ? `? ${title}` : title
+/** Shows the state in the tab's title and icon. */
+function showState(view: View, now: Model): void {
+  document.title = markedTitle(view.title(now), now)
+  const icon = document.querySelector<HTMLLinkElement>('link[rel=icon]')
+  const path = new URL(iconOf(toneOfAll(now)), import.meta.url).pathname
+  if (icon !== null && icon.getAttribute('href') !== path) icon.href = path
 }
 
 function drawCharts(group: ChartGroup): void {
@@ -145,6 +154,8 @@ async function navigate(url: URL, how: 'start' | 'push' | 'back'): Promise<void>
   const isSame = shown !== null && how === 'push' && url.pathname === location.pathname
   if (how === 'push') history.pushState(null, '', url)
   shown = next
+  const layout = route.view === 'overview' ? route.query.view : undefined
+  if (layout === 'list' || layout === 'wall') settings.change({ layout })
   if (how === 'start') return draw()
   drawNow()
   // Another part of the same page: keep scroll position and focus.
@@ -170,6 +181,17 @@ function loadStyle(name: string): Promise<void> {
     link.addEventListener('error', () => resolve())
     document.head.append(link)
   })
+}
+
+/** Search, filter and order are in the address, so that it can be sent. */
+function ask(name: string, value: string): void {
+  if (shown === null) return
+  const url = new URL(location.href)
+  if (value === '') url.searchParams.delete(name)
+  else url.searchParams.set(name, value)
+  history.replaceState(null, '', url)
+  shown = { ...shown, route: { ...shown.route, query: Object.fromEntries(url.searchParams) } }
+  draw()
 }
 
 /** Loads the data of the view again. */
@@ -210,7 +232,10 @@ function signOut(): void {
 
 async function signIn(form: HTMLFormElement): Promise<void> {
   const gate = await import('./sign-in.ts')
-  if (await gate.signIn(form)) await start()
+  if (!(await gate.signIn(form))) return
+  const back = new URLSearchParams(location.search).get('to') ?? '/'
+  if (location.pathname === '/sign-in') history.replaceState(null, '', routeOf(back) === null ? '/' : back)
+  await start()
 }
 
 document.addEventListener('click', (event) => {
@@ -239,10 +264,8 @@ document.addEventListener('submit', (event) => {
 })
 
 document.addEventListener('input', ({ target }) => {
-  if (target instanceof HTMLInputElement && target.id === 'search') settings.change({ query: target.value })
-  if (target instanceof HTMLSelectElement && target.id === 'filter') {
-    settings.change({ filter: target.value as Model['settings']['filter'] })
-  }
+  if (target instanceof HTMLInputElement && target.id === 'search') ask('q', target.value)
+  if (target instanceof HTMLSelectElement && target.dataset.ask !== undefined) ask(target.dataset.ask, target.value)
 })
 
 document.addEventListener('keydown', (event) => {
@@ -259,11 +282,15 @@ addEventListener('popstate', () => void navigate(new URL(location.href), 'back')
 let isCursorLoaded = false
 function loadCursor(event: Event): void {
   const { target } = event
-  if (isCursorLoaded || !(target instanceof Element) || target.closest('[data-strip], [data-chart-table]') === null)
+  if (
+    isCursorLoaded ||
+    !(target instanceof Element) ||
+    target.closest('[data-strip], [data-chart-table], .tile') === null
+  )
     return
   isCursorLoaded = true
   const strips = () =>
-    shown?.route.view === 'overview' && shown.answer.ok ? (shown.answer.value as StripsView | null) : null
+    shown?.answer.ok === true ? ((shown.answer.value as { strips?: StripsView | null } | null)?.strips ?? null) : null
   void import('./readables.ts').then(({ readAll }) => readAll({ strips, zone: () => settings.current().zone }, event))
 }
 document.addEventListener('pointerover', loadCursor)

@@ -5,7 +5,7 @@ import type { Settings } from './views/view.ts'
 
 /** Adds the cursor to strips and small charts. Loaded on first use. */
 export function readAll(deps: ReadablesDeps, first: Event): void {
-  moveCursor([strips(deps), CHART_TABLES], first)
+  moveCursor([strips(deps), CHART_TABLES, TILES], first)
 }
 
 export interface ReadablesDeps {
@@ -26,6 +26,13 @@ function strips({ strips, zone }: ReadablesDeps): Readable {
       return all === null || of === undefined ? '' : cellSentence(of, at, all, zone())
     },
   }
+}
+
+const TILES: Readable = {
+  selector: '.tile',
+  far: 1,
+  cellsOf: () => 1,
+  tell: (tile) => tile.getAttribute('aria-label') ?? '',
 }
 
 /** The text of a step is its row of the chart's table: `19:03: State up, Lag 0 blocks`. */

@@ -5,9 +5,9 @@ export function createSettings(changed: () => void): SettingsStore {
 
   function change(next: Partial<Settings>): void {
     settings = { ...settings, ...next }
-    const { theme, zone, density, folded } = settings
+    const { theme, zone, density, layout, folded } = settings
     try {
-      localStorage.setItem(STORAGE_KEY, JSON.stringify({ theme, zone, density, folded }))
+      localStorage.setItem(STORAGE_KEY, JSON.stringify({ theme, zone, density, layout, folded }))
     } catch {
       // Without storage the settings last while the page is open.
     }
@@ -54,11 +54,14 @@ const THEMES = ['auto', 'light', 'dark'] as const
 /** Only values that this version knows: another version may have stored others. */
 function stored(): Partial<Settings> {
   try {
-    const { theme, zone, density, folded } = JSON.parse(localStorage.getItem(STORAGE_KEY) ?? '{}') as Partial<Settings>
+    const { theme, zone, density, layout, folded } = JSON.parse(
+      localStorage.getItem(STORAGE_KEY) ?? '{}',
+    ) as Partial<Settings>
     return {
       ...(theme !== undefined && THEMES.includes(theme) ? { theme } : {}),
       ...(zone === 'utc' ? { zone } : {}),
       ...(density === 'dense' ? { density } : {}),
+      ...(layout === 'list' || layout === 'wall' ? { layout } : {}),
       ...(Array.isArray(folded) ? { folded: folded.filter((name) => typeof name === 'string') } : {}),
     }
   } catch {

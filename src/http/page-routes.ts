@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { frame } from '../../web/views/frame.ts'
+import { frame, iconOf, markedTitle, toneOfAll } from '../../web/views/frame.ts'
 import { noticeView } from '../../web/views/notice.ts'
 import { PATHS, type Route, VIEW_NAMES, type ViewName } from '../../web/views/route.ts'
 import { LOADERS } from '../../web/views/table.ts'
@@ -37,6 +37,7 @@ export function registerPage(app: App, deps: PageRoutesDeps) {
     const { audience } = request
     const route: Route = {
       view,
+      path: request.url.split('?', 1)[0] ?? '/',
       params: { ...(request.params as Record<string, string>) },
       query: lastOfEach(request.query as Record<string, string | string[]>),
     }
@@ -44,7 +45,9 @@ export function registerPage(app: App, deps: PageRoutesDeps) {
     const answer = await chosen.load(pageSources(deps, audience), route, clock.now())
     const model = modelOf(route, audience, statusFor(audience))
     if (!answer.ok) return noticed(model, answer.why)
-    return { code: 200, html: compressible(documentOf(chosen, view, { ...model, data: answer.value })) }
+    const whole = { ...model, data: answer.value }
+    await chosen.prepare?.(whole)
+    return { code: 200, html: compressible(documentOf(chosen, view, whole)) }
   }
 
   function statusFor(audience: Audience): StatusView {
@@ -76,7 +79,8 @@ export function registerPage(app: App, deps: PageRoutesDeps) {
 
   function documentOf(view: View, name: ViewName | null, model: Model): string {
     return pageDocument({
-      title: view.title(model),
+      title: markedTitle(view.title(model), model),
+      icon: iconOf(toneOfAll(model)),
       access: model.access,
       view: name === null ? null : { name, hasStyle: view.hasStyle },
       body: templateText(frame(model, view.draw(model))),
@@ -129,6 +133,8 @@ function lastOfEach(query: Record<string, string | string[]>): Record<string, st
 
 interface PageDocument {
   readonly title: string
+  /** Its file. */
+  readonly icon: string
   readonly access: Access
   /** `null` for a notice, which has no script or style of its own. */
   readonly view: { readonly name: string; readonly hasStyle: boolean } | null
@@ -138,7 +144,7 @@ interface PageDocument {
 }
 
 /** The document around a view, readable before any script has run. */
-function pageDocument({ title, access, view, body, assets }: PageDocument): string {
+function pageDocument({ title, icon, access, view, body, assets }: PageDocument): string {
   const script = view === null ? [] : [`views/${view.name}.js`]
   const styles = ['style.css', ...(view?.hasStyle ? [`views/${view.name}.css`] : [])]
   const preloads = assets.closure('app.js', ...script)
@@ -152,7 +158,7 @@ function pageDocument({ title, access, view, body, assets }: PageDocument): stri
 <title>${escaped(title)}</title>
 <script src="${assets.href('boot.js')}"></script>
 ${styles.map((path) => `<link rel="stylesheet" href="${assets.href(path)}">`).join('\n')}
-<link rel="icon" href="${assets.href('icon.svg')}" type="image/svg+xml">
+<link rel="icon" href="${assets.href(icon)}" type="image/svg+xml">
 <link rel="alternate" href="/feed.xml" type="application/atom+xml" title="Incidents">
 ${preloads.map((path) => `<link rel="modulepreload" href="${assets.href(path)}">`).join('\n')}
 <script type="module" src="${assets.href('app.js')}"></script>

@@ -86,8 +86,8 @@ describe('the feed', () => {
     )
     expect(entry?.children.find(({ name }) => name === 'link')?.attributes).toEqual({
       rel: 'alternate',
-      type: 'text/plain',
-      href: 'api/v1/incidents/incident-1.txt',
+      type: 'text/html',
+      href: 'incidents/incident-1',
     })
   })
 

@@ -32,6 +32,8 @@ test('/openapi.json describes every route of the API, and every reference resolv
       '/api/v1/gateway',
       '/api/v1/observer',
       '/api/v1/events',
+      '/api/v1/runbooks/{name}',
+      '/api/v1/notifications',
       '/metrics',
       '/probe',
       '/sd',
@@ -51,7 +53,11 @@ test('every described path answers on the server', async () => {
   const { paths }: Description = (await server.inject('/openapi.json')).json()
 
   for (const path of Object.keys(paths)) {
-    const url = path.replace('{network}', 'avalanche').replace('{endpoint}', 'own-1').replace('{id}', incident().id)
+    const url = path
+      .replace('{network}', 'avalanche')
+      .replace('{endpoint}', 'own-1')
+      .replace('{id}', incident().id)
+      .replace('{name}', 'lagging')
     const { statusCode } = await server.inject({ method: 'HEAD', url })
     // Its parameter is required.
     expect(statusCode, path).toBe(path === '/probe' ? 400 : 200)

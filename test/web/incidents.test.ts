@@ -43,7 +43,7 @@ function drawList(incidents: IncidentSummaryView[], over: Partial<Model> = {}, n
 }
 
 describe('the incident list', () => {
-  test('groups incidents by day; closed ones are in the past tense, open ones in the present', () => {
+  test('lists open incidents first, in the present tense, then closed ones by day, in the past tense', () => {
     const open = anIncident('open', {
       opened_at: '2026-01-02T00:08:00.000Z',
       state: 'degraded',
@@ -55,11 +55,11 @@ describe('the incident list', () => {
 
     // With a comma or without: browsers and versions of Node.js differ.
     expect(textsOf(of, '.day h2').map((day) => day.replace(',', ''))).toEqual([
-      'Friday 2 January 2026 1 incident',
+      'Open 1 incident',
       'Thursday 1 January 2026 1 incident',
     ])
     expect(textsOf(of, '.what')).toEqual([
-      'ONE: Node A is degraded: connection refused unreachable flapping, 4 times',
+      'ONE: Node A is flapping, down now: connection refused unreachable',
       'ONE: Node A was down: connection refused unreachable',
     ])
     expect(textsOf(of, '.incident .span')).toEqual(['00:08 for 2 min', '23:00:00 – 23:02:03 2 min 3 s'])
@@ -203,8 +203,8 @@ describe('the incident page', () => {
     const of = await drawPage(sourcesOf({ ...CHANGED, conditions: conditions.map((one) => ({ ...one })) }))
 
     expect(textsOf(of, '.reasons li')).toEqual([
-      'unreachable reset down, 2 times, 1 min 33 s in total, most recently, 23:01:00 – 23:02:03',
-      'slow took 3 s degraded, 23:00:00 – 23:02:00 , 2 min',
+      'unreachable reset Check that the node runs, and that this machine can connect to its port. down, 2 times, 1 min 33 s in total, most recently, 23:01:00 – 23:02:03',
+      'slow took 3 s Compare latency with the other endpoints: if all are slow, look at the path from here. degraded, 23:00:00 – 23:02:00 , 2 min',
     ])
     expect(of.querySelectorAll('.reasons li:first-child rect.down')).toHaveLength(2)
   })
@@ -260,7 +260,7 @@ describe('the incident page', () => {
 
     const of = await drawPage(sourcesOf(open), { incidents: [worse] })
 
-    expect(textsOf(of, 'h1')).toEqual(['ONE: Node A is degraded: connection refused'])
-    expect(textsOf(of, '.subject p')).toEqual(['still open, for 70 min . Not the chain: the other one is at head.'])
+    expect(textsOf(of, 'h1')).toEqual(['ONE: Node A is down: connection refused'])
+    expect(textsOf(of, '.subject p')).toEqual(['still open, for 1 h 10 min. Not the chain: the other one is at head.'])
   })
 })

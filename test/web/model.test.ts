@@ -1,7 +1,10 @@
 import { describe, expect, test } from 'vitest'
+import { planAt } from '../../web/views/events.ts'
 import { age, duration, latency, unbroken } from '../../web/views/format.ts'
-import { applyEvent, applyIncident, networksWorstFirst, planAt, worstFirst, worstHead } from '../../web/views/model.ts'
-import { incidentSentence, titleOf, verdictSentence } from '../../web/views/words.ts'
+import { incidentSentence, incidentTime } from '../../web/views/incident-sentence.ts'
+import { applyEvent, applyIncident, networksWorstFirst, worstFirst, worstHead } from '../../web/views/model.ts'
+import { verdictSentence } from '../../web/views/verdict-sentence.ts'
+import { titleOf } from '../../web/views/words.ts'
 import { aNetwork, anEndpoint, anIncident, aStatus } from './views.ts'
 
 describe('an event', () => {
@@ -90,18 +93,65 @@ test('only the next occurrence of a recurring window is listed', () => {
   expect(planAt([first, other, second], Date.parse('2026-01-01T03:30:00Z')).ahead).toEqual([second])
 })
 
-test('an incident is described by its worst condition that still holds', () => {
-  const [reason] = anIncident('a').conditions
-  const lagging = { ...reason, code: 'lagging', state: 'degraded', message: '3 blocks behind' } as const
-  const over = { ...reason, until: '2026-01-01T00:01:00Z' } as NonNullable<typeof reason>
+describe('an incident', () => {
+  const since = '2026-01-01T00:00:00.000Z'
+  const down = { code: 'unreachable', state: 'down', message: 'connection refused', since, until: null } as const
+  const lagging = { ...down, code: 'lagging', state: 'degraded', message: '3 blocks behind' } as const
+  const over = { ...down, until: '2026-01-01T00:01:00.000Z' }
   const sentence = (change: Parameters<typeof anIncident>[1]) => incidentSentence(anIncident('a', change))
-  const held = lagging as NonNullable<typeof reason>
+  const closed = { closed_at: '2026-01-01T00:10:00.000Z' }
 
-  expect(sentence({})).toBe('is down: connection refused')
-  expect(sentence({ flapping: true })).toBe('is flapping between up and down: connection refused')
-  expect(sentence({ conditions: [over, held] })).toBe('is down: 3 blocks behind')
-  expect(sentence({ conditions: [] })).toBe('is down')
-  expect(sentence({ cause: 'halted', state: 'degraded' })).toBe('is halted: connection refused')
+  test.each([
+    ['that holds', {}, 'is down: connection refused'],
+    ['that became better', { conditions: [over, lagging] }, 'is degraded: 3 blocks behind'],
+    ['without a condition', { conditions: [] }, 'is down'],
+    ['of a chain', { cause: 'halted', state: 'degraded' }, 'is halted: connection refused'],
+    ['that flaps', { flapping: true }, 'is flapping, down now: connection refused'],
+    [
+      'that flaps, by what holds now',
+      { flapping: true, conditions: [over, lagging] },
+      'is flapping, degraded now: 3 blocks behind',
+    ],
+    [
+      'that flaps and is up now',
+      { flapping: true, conditions: [{ ...lagging, until: over.until }, over] },
+      'is flapping, up now; down at worst: connection refused',
+    ],
+    [
+      'that is closed, by its worst',
+      { ...closed, conditions: [over, { ...lagging, until: closed.closed_at }] },
+      'was down: connection refused',
+    ],
+    [
+      'that is closed and flapped',
+      { ...closed, flapping: true, conditions: [over] },
+      'was flapping, down at worst: connection refused',
+    ],
+  ] as const)('%s is described with the state that its reason caused', (_which, change, expected) => {
+    expect(sentence({ ...change, conditions: 'conditions' in change ? [...change.conditions] : [down] })).toBe(expected)
+  })
+
+  test.each([
+    ['all of it bad', { conditions: [down] }, '10 min'],
+    [
+      'down in parts of it',
+      { conditions: [over, { ...down, since: '2026-01-01T00:05:00.000Z', until: '2026-01-01T00:06:00.000Z' }] },
+      '10 min, of which down 2 min, 2 times',
+    ],
+    [
+      'degraded, then down',
+      {
+        conditions: [
+          { ...lagging, until: '2026-01-01T00:04:00.000Z' },
+          { ...down, since: '2026-01-01T00:04:00.000Z' },
+        ],
+      },
+      '10 min, of which down 6 min; degraded 4 min',
+    ],
+    ['down and degraded at the same time', { conditions: [down, lagging] }, '10 min'],
+  ] as const)('%s lasts as long as its state did', (_which, { conditions }, expected) => {
+    expect(incidentTime(anIncident('a', { conditions: [...conditions] }), Date.parse(closed.closed_at))).toBe(expected)
+  })
 })
 
 test('a network or endpoint that is no longer configured is called by its name', () => {
@@ -136,6 +186,19 @@ test('among degraded networks one with a down endpoint comes first, and a halted
   const names = networksWorstFirst([up, degraded, partlyDown, halted, down]).map(({ name }) => name)
 
   expect(names).toEqual(['down', 'halted', 'partly-down', 'degraded', 'up'])
+})
+
+test('a larger share of sick endpoints comes before a smaller one', () => {
+  const of = (name: string, down: number, many: number) =>
+    aNetwork(
+      name,
+      Array.from({ length: many }, (_, at) => anEndpoint(`${at}`, { state: at < down ? 'down' : 'up' })),
+      { state: 'degraded' },
+    )
+
+  const names = networksWorstFirst([of('few', 2, 60), of('one', 2, 30), of('many', 11, 30)]).map(({ name }) => name)
+
+  expect(names).toEqual(['many', 'one', 'few'])
 })
 
 test('a sharded endpoint is represented by its furthest lagging shard', () => {
@@ -197,27 +260,27 @@ describe('the verdict', () => {
     [
       'one that is rate limited',
       aStatus([aNetwork('one', [up, limiting], { state: 'degraded' })], { state: 'degraded' }),
-      'ONE: 1 of 2 endpoints is rate limited.',
+      '1 of 2 endpoints is degraded: l (ONE), the node limits our request rate.',
     ],
     [
       'one that is slow',
       aStatus([aNetwork('one', [up, slow], { state: 'degraded' })], { state: 'degraded' }),
-      'ONE: 1 of 2 endpoints took 5 s to answer.',
+      '1 of 2 endpoints is degraded: s (ONE), took 5 s to answer.',
     ],
     [
       'one lagging',
       aStatus([aNetwork('ok', [up]), aNetwork('one', [up, lagging], { state: 'degraded' })], { state: 'degraded' }),
-      'ONE: 1 of 2 endpoints is 12 blocks (24 s) behind; the other network is at head.',
+      '1 of 3 endpoints is degraded: b (ONE), 12 blocks (24 s) behind.',
     ],
     [
       'one lagging on a shard',
       aStatus([aNetwork('one', [up, laggingShard], { state: 'degraded' })], { state: 'degraded' }),
-      'ONE: 1 of 2 endpoints is degraded, shard 1: 8 blocks (48 s) behind.',
+      '1 of 2 endpoints is degraded: m (ONE), shard 1: 8 blocks (48 s) behind.',
     ],
     [
       'several bad',
       aStatus([aNetwork('one', [up, lagging, down], { state: 'degraded' })], { state: 'degraded' }),
-      'ONE: 1 of 3 endpoints is down, 1 degraded.',
+      '1 down, 1 degraded, 1 up: ONE (1 down, 1 degraded).',
     ],
     [
       'two unhealthy networks',
@@ -229,12 +292,20 @@ describe('the verdict', () => {
         ],
         { state: 'degraded' },
       ),
-      'SECOND: 1 of 2 endpoints is down; FIRST: 1 of 2 endpoints is 12 blocks (24 s) behind; the other network is at head.',
+      '1 down, 1 degraded, 3 up: SECOND (1 down) and FIRST (1 degraded).',
+    ],
+    [
+      'more unhealthy networks than two',
+      aStatus(
+        ['first', 'second', 'third', 'fourth'].map((name) => aNetwork(name, [up, down], { state: 'degraded' })),
+        { state: 'degraded' },
+      ),
+      '4 down, 4 up: FIRST (1 down), SECOND (1 down) and 2 more networks.',
     ],
     [
       'a halted chain before its nodes',
       aStatus([aNetwork('one', [up, up], { halted: true })]),
-      'ONE: the chain is halted, no endpoint advances.',
+      'ONE: chain halted; no endpoint is at fault.',
     ],
   ])('for %s is one sentence', (_situation, status, sentence) => {
     expect(verdictSentence(status)).toBe(sentence)

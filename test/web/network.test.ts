@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { templateText } from '../../src/http/template-text.ts'
 import type { BlocksView, BlockView, BlockWitnessView } from '../../src/http/wire-blocks.ts'
 import type { RoutingView } from '../../src/http/wire-gateway.ts'
+import type { StripsView } from '../../src/http/wire-history.ts'
 import type { NetworkView } from '../../src/http/wire-status.ts'
 import { arrivalsOf, intervalsOf, sinceLastBlock } from '../../web/views/block-arrival-figures.ts'
 import { blockHashes } from '../../web/views/block-hashes.ts'
@@ -10,7 +11,7 @@ import type { TemplateResult } from '../../web/views/lit.ts'
 import { view } from '../../web/views/network.ts'
 import { type Answer, DEFAULT_SETTINGS, type Model, type Sources } from '../../web/views/view.ts'
 import { textsOf } from './texts.ts'
-import { aNetwork, anEndpoint, aStatus } from './views.ts'
+import { aNetwork, anEndpoint, anIncident, aStatus } from './views.ts'
 
 const NOW = Date.parse('2026-01-01T00:10:00.000Z')
 const LAG_BLOCKS = 3
@@ -68,10 +69,19 @@ interface Shown {
   readonly network?: NetworkView
   readonly shards?: Shard[]
   readonly routing?: RoutingView | null
+  readonly strips?: StripsView | null
+  readonly incidents?: Model['incidents']
   readonly isPublic?: boolean
 }
 
-function draw({ network = aNetwork('one', ENDPOINTS), shards, routing = ROUTING, isPublic }: Shown = {}): HTMLElement {
+function draw({
+  network = aNetwork('one', ENDPOINTS),
+  shards,
+  routing = ROUTING,
+  strips = null,
+  incidents = [],
+  isPublic,
+}: Shown = {}): HTMLElement {
   const blocks: BlocksView = {
     network: 'one',
     generated_at: at(0),
@@ -81,12 +91,12 @@ function draw({ network = aNetwork('one', ENDPOINTS), shards, routing = ROUTING,
   const model: Model = {
     route: { view: 'network', params: { network: 'one' }, query: {} },
     status: aStatus([network]),
-    incidents: [],
+    incidents,
     contact: { kind: 'live', by: 'events' },
     nowMs: NOW,
     access: isPublic === true ? 'public' : 'open',
     settings: { ...DEFAULT_SETTINGS, zone: 'utc' },
-    data: isPublic === true ? { network, blocks: null, routing: null } : { network, blocks, routing },
+    data: isPublic === true ? { network, strips, blocks: null, routing: null } : { network, strips, blocks, routing },
   }
   return drawn(view.draw(model))
 }
@@ -422,6 +432,35 @@ test('each shard has its own block arrival', () => {
   expect(new Set(ids).size).toBe(ids.length)
 })
 
+test('endpoints that were never heard are listed, worst first, and a halted chain has no head to be at', () => {
+  const never = anEndpoint('z', { title: 'Node Z', state: 'down' })
+
+  const page = draw({ network: aNetwork('one', [...ENDPOINTS, never], { halted: true }) })
+
+  expect(textsOf(page, '.race tbody th a')[0]).toBe('Node Z')
+  expect(textsOf(page, '.subject .facts')[0]).toContain('at the last block')
+})
+
+test('open incidents and the last day stand above the block arrival', () => {
+  const strip = {
+    network: 'one',
+    endpoint: 'a',
+    states: 'ud',
+    mixed: [],
+    lag_blocks_max: [],
+    latency_p95_seconds: [],
+    recent_latency_p95_seconds: null,
+  }
+  const strips = { generated_at: at(0), from: at(-1800), to: at(0), step_seconds: 900, strips: [strip] }
+
+  const page = draw({ strips, incidents: [anIncident('x', { network: 'one' }), anIncident('y', { network: 'two' })] })
+
+  expect(textsOf(page, '.incidents li a')).toHaveLength(1)
+  expect(textsOf(page, '.days li')).toHaveLength(ENDPOINTS.length)
+  const order = [...page.querySelectorAll('.incidents, .days, .race')].map((one) => one.className.split(' ')[0])
+  expect(order.slice(0, 2)).toEqual(['events', 'card'])
+})
+
 test('the public sees names and states, but no height, hash or latency', () => {
   const page = draw({ isPublic: true, network: aNetwork('one', [anEndpoint('a', { title: 'Node A' })]) })
 
@@ -434,7 +473,12 @@ test('an unknown network is missing, and private data is absent', async () => {
   const route = { view: 'network', params: { network: 'one' }, query: {} } as const
   const locked: Answer<never> = { ok: false, why: 'locked' }
   const sources = (network: Answer<NetworkView>) =>
-    ({ network: async () => network, blocks: async () => locked, routing: async () => locked }) as unknown as Sources
+    ({
+      network: async () => network,
+      strips: async () => locked,
+      blocks: async () => locked,
+      routing: async () => locked,
+    }) as unknown as Sources
 
   const missing = await view.load(sources({ ok: false, why: 'missing' }), route, NOW)
   const known = await view.load(sources({ ok: true, value: aNetwork('one') }), route, NOW)

@@ -2,14 +2,19 @@ import { Window } from 'happy-dom'
 import { describe, expect, test } from 'vitest'
 import { templateText } from '../../src/http/template-text.ts'
 import type { StripsView, StripView } from '../../src/http/wire-history.ts'
+
 import type { ConditionView, EndpointView, StatusView } from '../../src/http/wire-status.ts'
-import { frame } from '../../web/views/frame.ts'
+import { frame, markedTitle } from '../../web/views/frame.ts'
+
 import { view } from '../../web/views/overview.ts'
 import { cellSentence } from '../../web/views/strip-cell.ts'
 import { DEFAULT_SETTINGS, type Model } from '../../web/views/view.ts'
 import { aLiveness, aNetwork, anEndpoint, anIncident, aStatus } from './views.ts'
 
 const NOW = Date.parse('2026-01-01T00:10:00.000Z')
+
+// The view loads it on demand, as the browser does.
+await view.prepare?.(modelOf(aStatus([]), { incidents: [anIncident('x')] }))
 
 function modelOf(status: StatusView | null, over: Partial<Model> = {}): Model {
   return {
@@ -23,6 +28,10 @@ function modelOf(status: StatusView | null, over: Partial<Model> = {}): Model {
     data: null,
     ...over,
   }
+}
+
+function titleOf(model: Model): string {
+  return markedTitle(view.title(model), model)
 }
 
 function draw(status: StatusView | null, over: Partial<Model> = {}): HTMLElement {
@@ -68,7 +77,7 @@ describe('the overview', () => {
       expect(page.querySelector('.verdict')?.className).toBe('verdict degraded')
       expect(page.querySelector('.verdict > .mark')?.getAttribute('class')).toContain('degraded')
       expect(page.querySelector('.network h2 .mark')?.getAttribute('class')).toContain('degraded')
-      expect(view.title(modelOf(status))).toBe('▲ Heartline')
+      expect(titleOf(modelOf(status))).toBe('▲ Heartline')
     }
   })
 
@@ -90,7 +99,7 @@ describe('the overview', () => {
       { incidents: [anIncident('x', { endpoint: 'b' })] },
     )
 
-    expect(text(page.querySelector('h1'))).toBe('ONE: 1 of 2 endpoints is down; the other network is at head.')
+    expect(text(page.querySelector('h1'))).toBe('1 of 3 endpoints is down: b (ONE).')
     expect(text(page.querySelector('.incidents li p'))).toBe(
       'ONE: b is down: connection refused. Not the chain: the other one is at head.',
     )
@@ -98,6 +107,47 @@ describe('the overview', () => {
     expect(page.querySelector('.incidents a')?.getAttribute('href')).toBe('/incidents/x')
     expect(all(page, '.network h2').map(text)).toEqual(['ONE', 'FINE'])
     expect(rowsOf(page)).toEqual(['b', 'a', 'a'])
+  })
+
+  test('is amber, and counts the endpoint as unstable, while an endpoint with an open incident is up', () => {
+    const flapping = anEndpoint('a', { flapping: true, incident: 'x' })
+    const status = aStatus([aNetwork('one', [flapping, anEndpoint('b')]), aNetwork('two')])
+    const incidents = [anIncident('x', { flapping: true })]
+
+    const page = draw(status, { incidents })
+
+    expect(text(page.querySelector('h1'))).toBe('1 of 3 endpoints is unstable: a (ONE), flapping, up now.')
+    expect(page.querySelector('.verdict')?.className).toBe('verdict degraded')
+    expect(titleOf(modelOf(status))).toBe('▲ Heartline')
+    expect(all(page, '.network h2 .mark').map((mark) => mark.getAttribute('aria-label'))).toEqual(['Degraded', 'Up'])
+  })
+
+  test('lists open incidents by severity, then age, and those of one cause as one line', () => {
+    const names = ['a', 'b', 'c', 'd', 'e']
+    const [condition] = anIncident('x').conditions
+    if (condition === undefined) throw new Error('an incident has a condition')
+    const lagging = { ...condition, code: 'lagging', state: 'degraded', message: '4 blocks behind' } as const
+    const status = aStatus([
+      aNetwork(
+        'one',
+        names.map((name) => anEndpoint(name)),
+      ),
+    ])
+    const at = (minute: number) => ({ opened_at: `2026-01-01T00:0${minute}:00.000Z` })
+
+    const page = draw(status, {
+      incidents: [
+        anIncident('5', { ...at(5), endpoint: 'e', state: 'degraded', conditions: [lagging] }),
+        ...['a', 'b', 'c'].map((endpoint, place) => anIncident(endpoint, { ...at(4 - place), endpoint })),
+        anIncident('1', { ...at(1), endpoint: 'd', state: 'degraded', conditions: [lagging] }),
+      ],
+    })
+
+    expect(all(page, '.incidents li p').map((line) => text(line)?.replace(/\. .*/, ''))).toEqual([
+      'ONE: 3 of 5 endpoints down: connection refused',
+      'ONE: d is degraded: 4 blocks behind',
+      'ONE: e is degraded: 4 blocks behind',
+    ])
   })
 
   test('describes an open incident by its current condition', () => {
@@ -147,7 +197,7 @@ describe('the overview', () => {
 
   test.each([
     ['half known is enough', { ratio: 0.99999, coverage: 0.5, fresh: 1 }, '99.999 % of 50 %'],
-    ['less is not', { ratio: 1, coverage: 0.499, fresh: 1 }, 'not enough data'],
+    ['less is told with its time', { ratio: 1, coverage: 0.25, fresh: 1 }, '100 % of 7 d, not enough data'],
     ['all known needs no remark', { ratio: 1, coverage: 1, fresh: 1 }, '100 %'],
     ['nothing known is no 100 %', { ratio: null, coverage: 0, fresh: null }, 'not enough data'],
   ])('availability: %s', (_claim, availability, sentence) => {
@@ -162,7 +212,7 @@ describe('the overview', () => {
     expect(text(page.querySelector('.lamp'))).toBe('Stale for 12 s')
     expect(page.querySelector('main')?.className).toBe('stale')
     expect(page.querySelector('.verdict')?.className).toBe('verdict unknown')
-    expect(view.title(modelOf(aStatus([]), { contact: { kind: 'stale', forSeconds: 12 } }))).toBe('? Heartline')
+    expect(titleOf(modelOf(aStatus([]), { contact: { kind: 'stale', forSeconds: 12 } }))).toBe('? Heartline')
   })
 
   test('does not show a network with an unknown endpoint as healthy', () => {
@@ -185,20 +235,69 @@ describe('the overview', () => {
   })
 
   test.each([
-    [{ query: 'NODE one' }, ['node-b']],
-    [{ filter: 'troubled' as const }, ['a']],
-    [{ filter: 'lagging' as const }, ['a']],
-    [{ filter: 'flapping' as const }, ['node-b']],
-    [{ query: 'no-such-node' }, []],
-  ])('filtered by %o shows only matching endpoints', (wish, names) => {
-    const a = anEndpoint('a', { state: 'down' })
-    const status = aStatus([aNetwork('one', [a, anEndpoint('node-b', { flapping: true })]), aNetwork('two', [])])
+    [{ q: 'NODE one' }, ['node-b']],
+    [{ q: 'one/node-b' }, ['node-b']],
+    [{ show: 'troubled' }, ['a', 'node-b']],
+    [{ show: 'lagging' }, ['a']],
+    [{ show: 'flapping' }, ['node-b']],
+    [{ show: 'state:down' }, ['a']],
+    [{ show: 'condition:lagging' }, ['a']],
+    [{ q: 'no-such-node' }, []],
+  ])('filtered by %o shows only matching endpoints', (query: Record<string, string>, names) => {
+    const a = anEndpoint('a', { state: 'down', conditions: [aCondition('lagging')] })
+    const status = aStatus([
+      aNetwork('one', [a, anEndpoint('node-b', { flapping: true })]),
+      aNetwork('two', [anEndpoint('z')]),
+    ])
 
-    const page = draw(status, { settings: { ...DEFAULT_SETTINGS, ...wish } })
+    const page = draw(status, { route: { view: 'overview', params: {}, query } })
 
     expect(rowsOf(page)).toEqual(names)
-    expect(text(page.querySelector('output'))).toBe(`${names.length} of 2 endpoints`)
+    expect(text(page.querySelector('output'))).toBe(`${names.length} of 3 endpoints`)
     expect(page.querySelector('.no-match') !== null).toBe(names.length === 0)
+    expect(all(page, '.network').length).toBe(names.length === 0 ? 0 : 1)
+  })
+
+  test.each([
+    ['lag', ['b', 'c', 'a']],
+    ['latency', ['c', 'a', 'b']],
+    ['name', ['a', 'b', 'c']],
+  ])('sorted by %s', (sort, names) => {
+    const at = (lag: number) => [
+      { shard: null, height: 9, hash: '0x1', timestamp: '2026-01-01T00:00:00Z', lag_blocks: lag, lag_seconds: lag },
+    ]
+    const status = aStatus([
+      aNetwork('one', [
+        anEndpoint('c', { heads: at(1) }),
+        anEndpoint('b', { heads: at(7) }),
+        anEndpoint('a', { heads: at(0) }),
+      ]),
+    ])
+    const slow = aStrip('c', 'u', { recent_latency_p95_seconds: 2 })
+
+    const page = draw(status, {
+      route: { view: 'overview', params: {}, query: { sort } },
+      data: { strips: strips(slow, aStrip('a', 'u')) },
+    })
+
+    expect(rowsOf(page)).toEqual(names)
+  })
+
+  test('above forty endpoints is a wall: what is not well has a row, the others have tiles', async () => {
+    const many = Array.from({ length: 40 }, (_, at) => anEndpoint(`n${at}`))
+    const status = aStatus([
+      aNetwork('one', [...many, anEndpoint('down', { state: 'down' }), anEndpoint('flaps', { flapping: true })]),
+    ])
+    await view.prepare?.(modelOf(status))
+
+    const page = draw(status)
+    const list = draw(status, { route: { view: 'overview', params: {}, query: { view: 'list' } } })
+
+    expect(rowsOf(page)).toEqual(['down', 'flaps'])
+    expect(all(page, '.tile').length).toBe(40)
+    expect(page.querySelector('.tile')?.getAttribute('aria-label')).toBe('n0: up')
+    expect(text(page.querySelector('.layouts [aria-current]'))).toBe('Wall')
+    expect([rowsOf(list).length, all(list, '.tile').length]).toEqual([42, 0])
   })
 
   test('collapses a network and still shows its state', () => {
@@ -268,7 +367,8 @@ describe('the overview', () => {
 })
 
 describe('a strip', () => {
-  const one = (strip: StripView) => draw(aStatus([aNetwork('one')]), { data: strips(strip) }).querySelector('.strip')
+  const one = (strip: StripView) =>
+    draw(aStatus([aNetwork('one')]), { data: { strips: strips(strip) } }).querySelector('.strip')
 
   test('draws a healthy day as one shape, and bad states as shapes of their own', () => {
     const calm = one(aStrip('a', 'uuuu'))
@@ -279,6 +379,25 @@ describe('a strip', () => {
     expect(troubled?.querySelector('.down')?.getAttribute('d')).toBe('M2 0h1v14h-1z')
     expect(troubled?.querySelector('.up')?.getAttribute('d')).toBe('M0 4h2v10h-2zM4 4h1v10h-1z')
     expect(troubled?.querySelector('.lag-much')?.getAttribute('d')).toBe('M3 16h1v6h-1z')
+  })
+
+  test('draws a bad state as tall as its share of the cell, and sums up its true time', () => {
+    const strip = one(
+      aStrip('a', 'ugdd', {
+        mixed: [
+          [1, 30, 0, 0, 0],
+          [2, 0, 450, 0, 0],
+        ],
+      }),
+    )
+
+    expect(strip?.querySelector('.degraded')?.getAttribute('d')).toBe('M1 10h1v4h-1z')
+    expect([...(strip?.querySelectorAll('.down') ?? [])].map((path) => path.getAttribute('d'))).toEqual([
+      'M2 0h1v10h-1z',
+      'M3 0h1v14h-1z',
+    ])
+    expect(strip?.querySelector('.up')?.getAttribute('d')).toBe('M0 4h3v10h-3z')
+    expect(strip?.getAttribute('aria-valuetext')).toBe('up 37 min, degraded 30 s, down 22 min 30 s')
   })
 
   test('leaves unknown time hatched', () => {

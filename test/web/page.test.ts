@@ -1,4 +1,4 @@
-import { gzipSync } from 'node:zlib'
+import { brotliCompressSync, gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { Secret } from '../../src/secret.ts'
@@ -28,7 +28,7 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
 
     for (let poll = 0; poll < 2; poll++) await setting.world.poll(NODE, { heads: [{ shard: null, outcome: refused }] })
 
-    await page.getByText('Ethereum: node is down, connection refused; the other network is at head.').waitFor()
+    await page.getByText('1 of 3 endpoints is down: node (Ethereum), connection refused.').waitFor()
     const row = page.locator('tr.down')
     expect(await row.locator('.code').textContent()).toBe('unreachable')
     expect(await row.getByRole('img', { name: 'Down' }).count()).toBe(1)
@@ -71,6 +71,7 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
     ])
 
     await page.getByText('2 of 3 endpoints are up; 1 is in maintenance.').waitFor()
+    await page.locator('.events.maintenance li').nth(1).waitFor()
     const items = await page.locator('.events.maintenance li').allInnerTexts()
     expect(items.map((text) => text.replace(/\s+/g, ' '))).toEqual([
       expect.stringMatching(/^Avalanche: Own node 1 upgrade (29|30) min left$/),
@@ -182,7 +183,7 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
     await page.locator('#search').fill('')
     await page.locator('#filter').selectOption('troubled')
     await page.getByText('No matching endpoints.').waitFor()
-    await page.locator('#filter').selectOption('all')
+    await page.locator('#filter').selectOption('')
     await page.getByRole('button', { name: 'Collapse Avalanche' }).click()
     await page.getByText('2 endpoints hidden').waitFor()
     await page.getByRole('button', { name: 'Theme' }).click()
@@ -200,7 +201,7 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
     const endpoints = Array.from({ length: 300 }, (_, at) => endpoint(`node-${at}`, { intervalMs: 600_000 }))
     const setting = setUp({ realClock: systemClock, networks: [{ network: network(), endpoints }] })
     await setting.world.pollAll()
-    const { page } = await show(setting)
+    const { page } = await show(setting, { path: '/?view=list' })
     await page.getByText('All 300 endpoints are up.').waitFor()
     await page.evaluate(() => {
       const touched = new Set<string>()
@@ -229,14 +230,17 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
     await page.getByText('All 3 endpoints are up.').waitFor()
     expect(await page.getByText('1,000').count()).toBe(0)
 
+    await page.getByRole('link', { name: 'Avalanche', exact: true }).click()
+    await page.locator('h1', { hasText: 'Avalanche' }).waitFor()
     await page.getByRole('link', { name: 'Sign in' }).click()
     await page.getByLabel('Token').fill('wrong')
     await page.getByRole('button', { name: 'Sign in' }).click()
     await page.getByText('Wrong token.').waitFor()
     await page.getByLabel('Token').fill('a-token-of-the-operator')
     await page.keyboard.press('Enter')
-    await page.getByText('The gateway is not enabled.').waitFor()
-    await page.getByRole('link', { name: 'Overview' }).click()
+    await page.getByRole('heading', { name: 'Block arrival' }).waitFor()
+    expect(new URL(page.url()).pathname).toBe('/networks/avalanche')
+    await page.getByRole('navigation').getByRole('link', { name: 'Overview' }).click()
     await page.getByText('1,000').first().waitFor()
     expect(page.url()).not.toContain('token')
     await page.reload()
@@ -368,7 +372,7 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
     const refused = bad({ kind: 'refused' })
     for (let poll = 0; poll < 2; poll++) await setting.world.poll(NODE, { heads: [{ shard: null, outcome: refused }] })
 
-    await page.getByText('Ethereum: node is down, connection refused').waitFor()
+    await page.getByText('1 of 3 endpoints is down: node (Ethereum), connection refused.').waitFor()
   })
 
   test('says that the history cannot be written, but health states are valid', async () => {
@@ -414,7 +418,7 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
       const setting = setUp({ realClock: systemClock, networks: [{ network: network(), endpoints }] })
       await setting.world.pollAll()
 
-      const { page } = await show(setting, { width, height: 800 })
+      const { page } = await show(setting, { width, height: 800, path: '/?view=list' })
 
       expect(await page.locator('tbody tr').count()).toBe(300)
       expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBeLessThanOrEqual(0)
@@ -428,12 +432,76 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
     },
   )
 
+  test('shows three hundred endpoints on one screen, names the sick, and remembers the choice of a list', async () => {
+    const networks = Array.from({ length: 12 }, (_, at) => ({
+      network: network({ name: `net-${at}`, title: `Network ${at}` }),
+      endpoints: Array.from({ length: 25 }, (_, place) =>
+        endpoint(`helsinki-${place}`, { network: `net-${at}`, title: `Helsinki archive ${place}` }),
+      ),
+    }))
+    const setting = setUp({ realClock: systemClock, networks })
+    await setting.world.pollAll()
+    const [sick] = networks[3]?.endpoints ?? []
+    if (sick === undefined) throw new Error('a network has endpoints')
+    for (let poll = 0; poll < 2; poll++) {
+      await setting.world.poll(sick, { heads: [{ shard: null, outcome: bad({ kind: 'refused' }) }] })
+    }
+
+    const { page, complaints } = await show(setting, { height: 800 })
+
+    await page.locator('.tile').nth(298).waitFor()
+    expect(await page.locator('tbody tr th a').allTextContents()).toContain('Helsinki archive 0')
+    const lowest = await page.locator('.tile').last().boundingBox()
+    expect((lowest?.y ?? 0) + (lowest?.height ?? 0)).toBeLessThanOrEqual(800)
+    await page.locator('.tile').first().hover()
+    expect(await page.locator('.tipbox').textContent()).toMatch(/^Helsinki archive \d+: up, height 1,000, at head$/)
+    await page.getByRole('link', { name: 'List' }).click()
+    await page.locator('tbody tr').nth(299).waitFor()
+    expect(new URL(page.url()).searchParams.get('view')).toBe('list')
+    await page.goto(new URL('/', page.url()).href)
+    await page.locator('tbody tr').nth(299).waitFor()
+    expect(complaints).toEqual([])
+  }, 60_000)
+
+  test('keeps search, filter and order in the address', async () => {
+    const setting = setUp({ realClock: systemClock })
+    await setting.world.pollAll()
+    const { page } = await show(setting, { path: '/?show=state:up&q=node%201' })
+
+    expect(await page.locator('tbody tr th a').allTextContents()).toEqual(['Own node 1'])
+    await page.locator('#search').fill('ethereum')
+    await expect.poll(() => new URL(page.url()).search).toBe('?show=state%3Aup&q=ethereum')
+    await page.locator('tbody tr th a', { hasText: 'node' }).first().waitFor()
+  })
+
+  test('opens the runbook of a condition, and shows it without scripts', async () => {
+    const setting = setUp({ realClock: systemClock })
+    await setting.world.pollAll()
+    for (let poll = 0; poll < 2; poll++) {
+      await setting.world.poll(NODE, { heads: [{ shard: null, outcome: bad({ kind: 'refused' }) }] })
+    }
+    const { page, complaints } = await show(setting)
+
+    await page.getByRole('link', { name: 'unreachable' }).click()
+
+    await page.getByRole('heading', { name: 'HeartlineEndpointDown' }).waitFor()
+    await page.getByRole('heading', { name: 'What to do' }).waitFor()
+    const plain = await blank({ scripts: false })
+    await plain.goto(new URL('/runbooks/HeartlineEndpointLagging', page.url()).href)
+    expect(await plain.locator('h1').innerText()).toBe('HeartlineEndpointLagging')
+    expect(complaints).toEqual([])
+  })
+
   test('loads less than 25 KB, compressed, for the first view', async () => {
     const setting = setUp({ realClock: systemClock })
     const { page, loaded } = await show(setting)
     await page.locator('.lamp.on').waitFor()
 
-    const bytes = loaded.reduce((sum, { body }) => sum + gzipSync(body).length, 0)
+    // Assets come compressed by Brotli.
+    const bytes = loaded.reduce(
+      (sum, { path, body }) => sum + (path.startsWith('/assets/') ? brotliCompressSync(body) : gzipSync(body)).length,
+      0,
+    )
 
     expect(loaded.length).toBeGreaterThan(4)
     expect(bytes).toBeLessThan(25_000)

@@ -9,7 +9,7 @@ import {
   sinceLastBlock,
 } from './block-arrival-figures.ts'
 import { blockArrivalTable } from './block-arrival-table.ts'
-import { shardName, ticking } from './endpoint-row.ts'
+import { codeLink, shardName, ticking } from './endpoint-row.ts'
 import { age, count, duration, unbroken, type Zone } from './format.ts'
 import { guard, html, nothing, repeat, svg, type TemplateResult } from './lit.ts'
 import { mark } from './mark.ts'
@@ -23,7 +23,9 @@ export function blockArrival(of: BlockArrival): TemplateResult {
   const { columns } = NETWORK
   const racers = new Map(arrivalsOf(shard, of.lagBlocks).map((racer) => [racer.witness.name, racer]))
   const seen = shard.blocks.filter(({ first_seen_at: at }) => at !== null).length
-  const all = endpoints.filter(({ name }) => racers.has(name) || shard.endpoints_left_out === 0)
+  const all = endpoints.filter(
+    ({ name, heads }) => racers.has(name) || heads.length === 0 || shard.endpoints_left_out === 0,
+  )
   const shown = all.slice(0, MAX_ROWS)
   const rest = all.length - shown.length + shard.endpoints_left_out
   return html`
@@ -174,7 +176,7 @@ function endpointRow(
                 : html`<small class="standing">${WORDS.states[endpoint.state]} ${WORDS.since} ${ticking(endpoint.since, zone, nowMs)}</small>`
             }
             ${conditionsOn(endpoint, shard.shard).map(
-              ({ code, message }) => html`<p class="why"><span class="code">${code}</span> ${unbroken(message)}</p>`,
+              ({ code, message }) => html`<p class="why">${codeLink(code)} ${unbroken(message)}</p>`,
             )}
           </div>
         </div>
@@ -206,7 +208,8 @@ function lagAge(seconds: number | null): string {
 }
 
 function later({ laterSeconds, withinSeconds }: EndpointArrivals): TemplateResult {
-  if (laterSeconds === null) return none()
+  // Below the precision of polling, the delay says nothing.
+  if (laterSeconds === null || laterSeconds <= (withinSeconds ?? 0)) return none()
   return html`+${paceText(laterSeconds)}
     <small>${NETWORK.plusMinus(paceText(withinSeconds ?? 0))}</small>`
 }

@@ -1,11 +1,11 @@
 import type { RulesView } from '../../src/http/wire-history.ts'
 import type { IncidentSummaryView } from '../../src/http/wire-incidents.ts'
 import { count, duration, latency, moment, unbroken, type Zone } from './format.ts'
+import { incidentSentence, incidentTime } from './incident-sentence.ts'
 import { html, nothing, type TemplateResult } from './lit.ts'
 import { mark } from './mark.ts'
 import { incidentPath } from './route.ts'
 import type { Endpoint } from './span.ts'
-import { incidentSentence } from './words.ts'
 import { ENDPOINT } from './words-endpoint.ts'
 
 /** The endpoint's incidents, newest first. */
@@ -13,6 +13,7 @@ export function incidentsPanel(
   incidents: readonly IncidentSummaryView[],
   { network, endpoint }: Endpoint,
   zone: Zone,
+  nowMs: number,
 ): TemplateResult {
   return html`
     <section class="panel" aria-labelledby="incidents">
@@ -21,7 +22,7 @@ export function incidentsPanel(
         incidents.length === 0
           ? html`<p>${ENDPOINT.noIncidents}</p>`
           : html`<ol class="happened">
-              ${incidents.slice(0, MOST_INCIDENTS).map((incident) => incidentItem(incident, zone))}
+              ${incidents.slice(0, MOST_INCIDENTS).map((incident) => incidentItem(incident, zone, nowMs))}
             </ol>`
       }
       <p><a href="/incidents?network=${encodeURIComponent(network)}&endpoint=${encodeURIComponent(endpoint)}">${ENDPOINT.allIncidents}</a></p>
@@ -31,8 +32,8 @@ export function incidentsPanel(
 
 const MOST_INCIDENTS = 8
 
-function incidentItem(incident: IncidentSummaryView, zone: Zone): TemplateResult {
-  const { id, state, opened_at: openedAt, duration_seconds: lasted } = incident
+function incidentItem(incident: IncidentSummaryView, zone: Zone, nowMs: number): TemplateResult {
+  const { id, state, opened_at: openedAt, closed_at: closedAt } = incident
   return html`
     <li>
       ${mark(state)}
@@ -40,7 +41,7 @@ function incidentItem(incident: IncidentSummaryView, zone: Zone): TemplateResult
         <a href=${incidentPath(id)}><time datetime=${openedAt}>${moment(openedAt, zone)}</time></a>
         ${unbroken(incidentSentence(incident))}
       </p>
-      <span class="when">${lasted === null ? ENDPOINT.ongoing : duration(lasted)}</span>
+      <span class="when">${closedAt === null ? `${ENDPOINT.ongoing}, ` : ''}${incidentTime(incident, nowMs)}</span>
     </li>
   `
 }

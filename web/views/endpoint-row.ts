@@ -5,11 +5,11 @@ import { html, nothing, type TemplateResult } from './lit.ts'
 import { mark } from './mark.ts'
 import { worstHead } from './model.ts'
 import { endpointPath } from './route.ts'
-import { strip } from './strip.ts'
+import { type StripSpan, strip } from './strip.ts'
 import { METACHAIN, WORDS } from './words.ts'
 
 /** One endpoint in the overview's table. */
-export function endpointRow({ network, endpoint, strip: of, zone, nowMs }: EndpointRow): TemplateResult {
+export function endpointRow({ network, endpoint, strip: of, span, zone, nowMs }: EndpointRow): TemplateResult {
   const { columns } = WORDS
   const head = worstHead(endpoint)
   const beat = endpoint.liveness?.heartbeat_lag_seconds ?? null
@@ -33,7 +33,7 @@ export function endpointRow({ network, endpoint, strip: of, zone, nowMs }: Endpo
       <td role="cell" class="n beat" data-label=${columns.beat}>${beat === null ? none() : duration(beat)}</td>
       <td role="cell" class="n failures" data-label=${columns.failures}>${failures === null ? none() : quietZero(failures)}</td>
       <td role="cell" class="n latency" data-label=${columns.latency}>${p95 === null ? none() : latency(p95)}</td>
-      <td role="cell" class="day">${strip(of, key, endpoint.title)}</td>
+      <td role="cell" class="day">${strip(of, key, endpoint.title, span)}</td>
       <td role="cell" class="n available" data-label=${columns.available}>${available(endpoint.availability['30d'])}</td>
     </tr>
   `
@@ -43,6 +43,7 @@ export interface EndpointRow {
   readonly network: Pick<NetworkView, 'name'>
   readonly endpoint: EndpointView
   readonly strip: StripView | undefined
+  readonly span: StripSpan | null
   readonly zone: Zone
   readonly nowMs: number
 }
@@ -59,7 +60,12 @@ export function ticking(from: string, zone: Zone, nowMs: number): TemplateResult
 }
 
 function reason({ code, message }: ConditionView): TemplateResult {
-  return html`<p class="why"><span class="code">${code}</span> ${unbroken(message)}</p>`
+  return html`<p class="why">${codeLink(code)} ${unbroken(message)}</p>`
+}
+
+/** A condition, linked to its runbook. */
+export function codeLink(code: string): TemplateResult {
+  return html`<a class="code" href="/runbooks/${code}" title=${WORDS.runbook}>${code}</a>`
 }
 
 function height(endpoint: EndpointView, head: HeadView | undefined): TemplateResult {
@@ -89,13 +95,17 @@ function quietZero(value: number): TemplateResult {
   return value === 0 ? html`<span class="quiet">0</span>` : html`<b>${count(value)}</b>`
 }
 
+const MONTH_SECONDS = 2_592_000
 const ENOUGH = 0.5
 const ALL_BUT_STARTING = 0.99
 
-function available({ ratio, coverage }: EndpointView['availability']['30d']): TemplateResult {
+/** A percentage of 30 days, or of as much as is known, in grey. */
+export function available({ ratio, coverage }: EndpointView['availability']['30d']): TemplateResult {
   const share = `${Math.floor(coverage * 100)} %`
-  if (ratio === null || coverage < ENOUGH) {
-    return html`<small class="quiet" title=${WORDS.coverageMeaning(share)}>${WORDS.notEnough}</small>`
+  if (ratio === null) return html`<small class="quiet">${WORDS.notEnough}</small>`
+  if (coverage < ENOUGH) {
+    const known = unbroken(age(coverage * MONTH_SECONDS))
+    return html`<small class="quiet" title=${WORDS.coverageMeaning(share)}>${percent(ratio)} ${WORDS.coverage(known)}<span class="hidden">, ${WORDS.notEnough}</span></small>`
   }
   const known = coverage < ALL_BUT_STARTING ? html`<small>${WORDS.coverage(share)}</small>` : nothing
   return html`<span title=${WORDS.coverageMeaning(share)}>${percent(ratio)}</span> ${known}`

@@ -6,8 +6,10 @@ import type { ChartGroup } from './chart-group.ts'
 import { badgePanel, incidentsPanel, rulesPanel } from './endpoint-about.ts'
 import { endpointCharts } from './endpoint-charts.ts'
 import { historySection } from './endpoint-history.ts'
+
 import { checksSection, disagreement, isVouched, nowFacts } from './endpoint-now.ts'
-import { ticking } from './endpoint-row.ts'
+import { codeLink, ticking } from './endpoint-row.ts'
+
 import { unbroken, type Zone } from './format.ts'
 import { guard, html, nothing, type TemplateResult } from './lit.ts'
 import { mark } from './mark.ts'
@@ -16,6 +18,7 @@ import { type Span, spanOf, spanSince } from './span.ts'
 import { type Answer, defineView, type Model, type Sources } from './view.ts'
 import { WORDS } from './words.ts'
 import { ENDPOINT } from './words-endpoint.ts'
+import { NEXT_STEPS } from './words-runbooks.ts'
 
 /** One endpoint: its current health, history, incidents and thresholds. */
 export const view = defineView<Data>({
@@ -153,7 +156,7 @@ function draw(model: Model<Data>): TemplateResult {
       ${guard([group, JSON.stringify(endpoint.availability), endpoint.title], () => historySection({ of, title: endpoint.title, availability: endpoint.availability, group, ...data }))}
       <div class="panels">
         ${checksSection(now)}
-        ${guard([data, zone], () => html`${incidentsPanel(data.incidents, of, zone)}${rulesPanel(data.rules)}`)}
+        ${guard([data, zone], () => html`${incidentsPanel(data.incidents, of, zone, data.loadedMs)}${rulesPanel(data.rules)}`)}
         ${guard([endpoint.title, origin], () => badgePanel(of, endpoint.title, origin))}
       </div>
     </div>
@@ -165,6 +168,6 @@ function reasons({ conditions, liveness, state }: EndpointView): TemplateResult 
   const isTold = isVouched(liveness) && (state === 'down' || state === 'degraded')
   if (isTold || conditions.length === 0) return nothing
   return html`<div class="reasons-now ${state}">
-    ${conditions.map(({ code, message }) => html`<p class="why"><span class="code">${code}</span> ${unbroken(message)}</p>`)}
+    ${conditions.map(({ code, message }) => html`<p class="why">${codeLink(code)} ${unbroken(message)} <small>${NEXT_STEPS[code]}</small></p>`)}
   </div>`
 }

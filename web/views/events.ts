@@ -2,13 +2,13 @@ import type { IncidentSummaryView } from '../../src/http/wire-incidents.ts'
 import type { MaintenanceView, StatusView } from '../../src/http/wire-status.ts'
 import { ticking } from './endpoint-row.ts'
 import { age, unbroken, type Zone } from './format.ts'
+import { incidentSentence, incidentTime, whoseFault } from './incident-sentence.ts'
 import { html, nothing, type TemplateResult } from './lit.ts'
 import { mark } from './mark.ts'
-import { planAt } from './model.ts'
 import { incidentPath } from './route.ts'
-import { incidentSentence, titleOf, WORDS, whoseFault } from './words.ts'
+import { titleOf, WORDS } from './words.ts'
 
-/** The open incidents of all networks. */
+/** The open incidents of all networks, worst first; many of the same cause are one line. */
 export function incidentsSection(
   incidents: readonly IncidentSummaryView[],
   status: StatusView,
@@ -16,19 +16,46 @@ export function incidentsSection(
   nowMs: number,
 ): TemplateResult | typeof nothing {
   if (incidents.length === 0) return nothing
-  const more = incidents.length - MOST_INCIDENTS
+  const groups = byCause(worstIncidentsFirst(incidents.map((incident) => asOfNow(incident, status))))
+  const shown = groups.slice(0, MOST_LINES)
+  const more = incidents.length - shown.reduce((sum, group) => sum + group.length, 0)
   return html`
     <section class="events incidents ${worst(incidents)}" aria-labelledby="incidents">
       <h2 id="incidents">${WORDS.incidents}</h2>
       <ul>
-        ${incidents.slice(0, MOST_INCIDENTS).map((incident) => incidentItem(incident, status, zone, nowMs))}
-        ${more > 0 ? html`<li><a href="/incidents">${WORDS.more(more)}</a></li>` : nothing}
+        ${shown.map((group) => (group.length > 1 ? groupItem(group, status, zone, nowMs) : group.map((incident) => incidentItem(incident, status, zone, nowMs))))}
+        ${more > 0 ? html`<li><a href="/incidents?open=true">${WORDS.more(more)}</a></li>` : nothing}
       </ul>
     </section>
   `
 }
 
-const MOST_INCIDENTS = 12
+/** Down before degraded, then the oldest first. */
+export function worstIncidentsFirst(incidents: readonly IncidentSummaryView[]): readonly IncidentSummaryView[] {
+  return incidents.toSorted((a, b) => badness(a) - badness(b) || Date.parse(a.opened_at) - Date.parse(b.opened_at))
+}
+
+function badness({ state, cause }: IncidentSummaryView): number {
+  return state === 'down' ? 0 : cause === 'endpoint' ? 2 : 1
+}
+
+/** Incidents of endpoints of one network that have the same reason, in the order of the first of each. */
+function byCause(incidents: readonly IncidentSummaryView[]): readonly (readonly IncidentSummaryView[])[] {
+  const groups = new Map<string, IncidentSummaryView[]>()
+  for (const incident of incidents) {
+    const { id, network, cause, state, flapping, conditions } = incident
+    const codes = conditions.flatMap(({ code, until }) => (until === null ? [code] : []))
+    const key = cause === 'endpoint' ? JSON.stringify([network, state, flapping, ...codes.sort()]) : id
+    const of = groups.get(key)
+    if (of === undefined) groups.set(key, [incident])
+    else of.push(incident)
+  }
+  return [...groups.values()].flatMap((group) => (group.length < LEAST_GROUPED ? group.map((one) => [one]) : [group]))
+}
+
+const LEAST_GROUPED = 3
+const MOST_LINES = 6
+
 const MOST_AHEAD = 3
 
 function worst(incidents: readonly IncidentSummaryView[]): 'down' | 'degraded' {
@@ -46,6 +73,36 @@ export function asOfNow(incident: IncidentSummaryView, { networks }: StatusView)
   return { ...incident, conditions }
 }
 
+/** `Avalanche: 9 of 30 endpoints down: answered HTTP 503`. */
+function groupItem(
+  group: readonly IncidentSummaryView[],
+  status: StatusView,
+  zone: Zone,
+  nowMs: number,
+): TemplateResult {
+  const [first] = group
+  if (first === undefined) return html``
+  const { network, state, flapping } = first
+  const of = status.networks.find(({ name }) => name === network)
+  const reasons = new Set(group.map((incident) => mainReason(incident)))
+  const [message = ''] = reasons
+  const codes = [...new Set(first.conditions.flatMap(({ code, until }) => (until === null ? [code] : [])))]
+  const why = reasons.size === 1 ? message : codes.join(', ')
+  const oldest = group.reduce((least, { opened_at: at }) => (at < least ? at : least), first.opened_at)
+  return html`
+    <li>
+      ${mark(state === 'down' ? 'down' : 'degraded')}
+      <p><a href="/incidents?open=true&network=${encodeURIComponent(network)}">${of?.title ?? network}: ${WORDS.endpointsOf(group.length, of?.endpoints.length ?? group.length)}</a> ${flapping ? WORDS.flapping : WORDS.states[state].toLowerCase()}${why === '' ? nothing : `: ${unbroken(why)}`}</p>
+      <span class="when">${WORDS.since} ${ticking(oldest, zone, nowMs)}</span>
+    </li>
+  `
+}
+
+function mainReason({ conditions, state }: IncidentSummaryView): string {
+  const holding = conditions.filter(({ until }) => until === null)
+  return (holding.find((condition) => condition.state === state) ?? holding[0])?.message ?? ''
+}
+
 function incidentItem(incident: IncidentSummaryView, status: StatusView, zone: Zone, nowMs: number): TemplateResult {
   const { id, state, network, endpoint, opened_at: openedAt } = incident
   const who = titleOf(status, network, endpoint === null ? null : [endpoint])
@@ -53,13 +110,28 @@ function incidentItem(incident: IncidentSummaryView, status: StatusView, zone: Z
     incident,
     status.networks.find(({ name }) => name === network),
   )
+  const lasted = incidentTime(incident, nowMs)
   return html`
     <li>
       ${mark(state)}
-      <p><a href=${incidentPath(id)}>${who}</a> ${unbroken(incidentSentence(asOfNow(incident, status)))}${fault === '' ? nothing : html`. <small>${fault}</small>`}</p>
-      <span class="when">${WORDS.since} ${ticking(openedAt, zone, nowMs)}</span>
+      <p><a href=${incidentPath(id)}>${who}</a> ${unbroken(incidentSentence(incident))}${fault === '' ? nothing : html`. <small>${fault}</small>`}</p>
+      <span class="when">${WORDS.since} ${/^[^,]+$/.test(lasted) ? ticking(openedAt, zone, nowMs) : unbroken(lasted)}</span>
     </li>
   `
+}
+
+/** Running maintenance, and the next occurrence of each window. The daemon sends them ordered by time. */
+export function planAt(
+  maintenance: readonly MaintenanceView[],
+  nowMs: number,
+): { readonly running: readonly MaintenanceView[]; readonly ahead: readonly MaintenanceView[] } {
+  const left = maintenance.filter(({ until }) => Date.parse(until) > nowMs)
+  const later = left.filter(({ from }) => Date.parse(from) > nowMs)
+  const next = new Map(later.toReversed().map((period) => [`${period.network}/${period.name}`, period]))
+  return {
+    running: left.filter(({ from }) => Date.parse(from) <= nowMs),
+    ahead: later.filter((period) => next.get(`${period.network}/${period.name}`) === period),
+  }
 }
 
 /** Running maintenance, and the next planned windows. */

@@ -82,6 +82,16 @@ export function moment(time: string | number, zone: Zone): string {
   return zone === 'utc' ? `${text} UTC` : text
 }
 
+/** `UTC`, `GMT+1`: the zone of all times on the page. */
+export function zoneName(zone: Zone): string {
+  return ZONES[zone].formatToParts().find(({ type }) => type === 'timeZoneName')?.value ?? ''
+}
+
+const ZONES = {
+  local: new Intl.DateTimeFormat('en-GB', { timeZoneName: 'short' }),
+  utc: new Intl.DateTimeFormat('en-GB', { timeZoneName: 'short', timeZone: 'UTC' }),
+}
+
 /** `19:03`. */
 export function minute(ms: number, zone: Zone): string {
   return FORMATS[zone].minute.format(ms)

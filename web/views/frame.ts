@@ -1,6 +1,8 @@
-import { moment } from './format.ts'
+import type { StateView } from '../../src/http/wire-status.ts'
+import { moment, zoneName } from './format.ts'
 import { html, nothing, type TemplateResult } from './lit.ts'
-import type { ViewName } from './route.ts'
+import { toneOf } from './model.ts'
+import type { Route, ViewName } from './route.ts'
 import type { Access, Model, Settings } from './view.ts'
 import { WORDS } from './words.ts'
 
@@ -27,10 +29,28 @@ export function frame(model: Model, view: TemplateResult): TemplateResult {
       <p class="choices">${choices(settings)}</p>
       <p>
         ${access === 'closed' ? nothing : html`<a href="/feed.xml">${WORDS.feed}</a> <a href="/openapi.json">${WORDS.api}</a>`}
-        ${signing(access)}
+        ${signing(access, route)}
       </p>
     </footer>
   `
+}
+
+const TITLE_MARK = { up: '', degraded: '▲ ', down: '✕ ', maintenance: '', unknown: '? ' }
+
+/** The state of everything, to be seen in a tab without opening it. */
+export function toneOfAll({ status, contact, access }: Model): StateView {
+  if (access === 'closed') return 'up'
+  return contact.kind === 'stale' || status === null ? 'unknown' : toneOf(status.state, status.networks)
+}
+
+/** The file of the tab's icon for a state. */
+export function iconOf(tone: StateView): string {
+  return tone === 'up' || tone === 'maintenance' ? 'icon.svg' : `icon-${tone}.svg`
+}
+
+/** The title of a view, after the mark of that state. */
+export function markedTitle(title: string, model: Model): string {
+  return `${TITLE_MARK[toneOfAll(model)]}${title}`
 }
 
 const PLACES = [
@@ -55,10 +75,12 @@ function staleNote({ contact, route, isWaiting = false, nowMs, settings }: Model
   return html`<p class="lost" role="alert">${WORDS.staleVerdict(moment(nowMs, settings.zone))}${waiting}</p>`
 }
 
-/** An incident page belongs to the incidents. */
+/** An incident page belongs to the incidents, networks and endpoints to the overview. */
 function currentOf(place: ViewName, shown: ViewName): 'page' | 'true' | typeof nothing {
   if (place === shown) return 'page'
-  return place === 'incidents' && shown === 'incident' ? 'true' : nothing
+  const isWithin =
+    place === 'incidents' ? shown === 'incident' : place === 'overview' && (shown === 'network' || shown === 'endpoint')
+  return isWithin ? 'true' : nothing
 }
 
 function lamp({ contact, nowMs, settings }: Pick<Model, 'contact' | 'nowMs' | 'settings'>): TemplateResult {
@@ -68,7 +90,7 @@ function lamp({ contact, nowMs, settings }: Pick<Model, 'contact' | 'nowMs' | 's
     case 'connecting':
       return html`<p class="lamp wait"><i></i>${WORDS.connecting}</p>`
     case 'live':
-      return html`<p class="lamp on"><i></i>${contact.by === 'events' ? WORDS.live : WORDS.polling}</p>`
+      return html`<p class="lamp on"><i></i>${contact.by === 'events' ? WORDS.live : WORDS.polling} <small>${zoneName(settings.zone)}</small></p>`
     case 'stale':
       return html`<p class="lamp off"><i></i>${WORDS.stale(contact.forSeconds)}</p>`
   }
@@ -82,10 +104,10 @@ function choices({ theme, zone, density }: Settings): TemplateResult {
   `
 }
 
-function signing(access: Access): TemplateResult | typeof nothing {
+function signing(access: Access, { path }: Route): TemplateResult | typeof nothing {
   switch (access) {
     case 'public':
-      return html`<a href="/gateway">${WORDS.signIn}</a>`
+      return html`<a href="/sign-in${path === undefined || path === '/' ? '' : `?to=${encodeURIComponent(path)}`}">${WORDS.signIn}</a>`
     case 'signed-in':
       return html`<button type="button" data-act="sign-out">${WORDS.signOut}</button>`
     case 'open':

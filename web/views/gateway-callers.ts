@@ -25,11 +25,11 @@ export function gatewayCallers({ callers, aliases }: GatewayView, zone: Zone): T
               const allowed = [...(admin ? [GATEWAY_WORDS.admin] : []), ...methods]
               return html`<tr>
                 <th scope="row">${name}</th>
-                <td class="n">${count(requests)}</td>
-                <td class="n">${count(refused)}</td>
-                <td>${limit === null ? html`<span class="quiet">${GATEWAY_WORDS.noLimit}</span>` : GATEWAY_WORDS.perLimit(limit.requests, limit.per_seconds)}</td>
-                <td>${networks.join(', ')}</td>
-                <td>${allowed.length === 0 ? html`<span class="quiet">–</span>` : allowed.join(', ')}</td>
+                <td class="n" data-label=${GATEWAY_WORDS.figures.requests}>${count(requests)}</td>
+                <td class="n" data-label=${GATEWAY_WORDS.notAnswered}>${count(refused)}</td>
+                <td data-label=${GATEWAY_WORDS.limit}>${limit === null ? html`<span class="quiet">${GATEWAY_WORDS.noLimit}</span>` : GATEWAY_WORDS.perLimit(limit.requests, limit.per_seconds)}</td>
+                <td data-label=${GATEWAY_WORDS.networks}>${networks.join(', ')}</td>
+                <td data-label=${GATEWAY_WORDS.permissions}>${allowed.length === 0 ? html`<span class="quiet">–</span>` : allowed.join(', ')}</td>
               </tr>`
             })}
           </tbody>
@@ -58,10 +58,10 @@ function aliasTable(aliases: GatewayView['aliases'], zone: Zone): TemplateResult
           ${aliases.map(
             ({ network, alias, target, endpoint, caller, created_at: at, stale }) => html`<tr>
               <th scope="row">${alias}</th>
-              <td>${target}</td>
-              <td>${network}/${endpoint}</td>
-              <td>${caller}, <time datetime=${at}>${moment(at, zone)}</time></td>
-              <td>${stale === null ? GATEWAY_WORDS.active : `${GATEWAY_WORDS.inactive}: ${stale.reason}`}</td>
+              <td data-label=${GATEWAY_WORDS.target}>${target}</td>
+              <td data-label=${GATEWAY_WORDS.endpoint}>${network}/${endpoint}</td>
+              <td data-label=${GATEWAY_WORDS.createdBy}>${caller}, <time datetime=${at}>${moment(at, zone)}</time></td>
+              <td data-label=${GATEWAY_WORDS.status}>${stale === null ? GATEWAY_WORDS.active : `${GATEWAY_WORDS.inactive}: ${stale.reason}`}</td>
             </tr>`,
           )}
         </tbody>

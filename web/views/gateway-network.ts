@@ -43,12 +43,12 @@ export function gatewayNetwork(network: Network, status: StatusView | null): Tem
                   <a href=${endpointPath(name, endpoint.name)}>${shown?.title ?? endpoint.name}</a>
                   ${endpoint.tier === 'fallback' ? html`<small>${ROUTING_WORDS.fallback}</small>` : nothing}
                 </th>
-                <td>${standing(endpoint, place)}</td>
-                <td class="share">${share(answers === 0 ? null : endpoint.answered / answers)}</td>
-                <td class="n">${endpoint.latency_seconds === null ? '–' : latency(endpoint.latency_seconds)}</td>
-                <td class="n">${count(endpoint.attempts)}</td>
-                <td class="n">${quietZero(endpoint.attempts - endpoint.answered)}</td>
-                <td class="n">${quietZero(endpoint.in_flight)}</td>
+                <td data-label=${GATEWAY_WORDS.place}>${standing(endpoint, place)}</td>
+                <td class="share" data-label=${GATEWAY_WORDS.share}>${share(answers === 0 ? null : endpoint.answered / answers)}</td>
+                <td class="n" data-label=${GATEWAY_WORDS.latency}>${endpoint.latency_seconds === null ? '–' : latency(endpoint.latency_seconds)}</td>
+                <td class="n" data-label=${GATEWAY_WORDS.attempts}>${count(endpoint.attempts)}</td>
+                <td class="n" data-label=${GATEWAY_WORDS.failedAttempts}>${quietZero(endpoint.attempts - endpoint.answered)}</td>
+                <td class="n" data-label=${GATEWAY_WORDS.inFlightColumn}>${quietZero(endpoint.in_flight)}</td>
               </tr>`
             })}
           </tbody>
@@ -118,15 +118,15 @@ function operations({ traffic }: Network, title: string): TemplateResult {
             ${traffic.operations.map(
               (operation) => html`<tr>
                 <th scope="row">${operation.name}</th>
-                <td class="n">${count(operation.requests)}</td>
-                <td class="n">${quietZero(operation.answered)}</td>
-                <td class="n">${quietZero(operation.node_errors)}</td>
-                <td class="n">${operation.failed === 0 ? quietZero(0) : html`<b class="bad">${count(operation.failed)}</b>`}</td>
-                <td class="n">${quietZero(operation.refused)}</td>
-                <td class="n">${fine(operation.duration.p50_seconds)}</td>
-                <td class="n">${fine(operation.duration.p99_seconds)}</td>
-                <td class="n">${fine(operation.overhead.p50_seconds)}</td>
-                <td class="n">${fine(operation.overhead.p99_seconds)}</td>
+                <td class="n" data-label=${GATEWAY_WORDS.figures.requests}>${count(operation.requests)}</td>
+                <td class="n" data-label=${GATEWAY_WORDS.answered}>${quietZero(operation.answered)}</td>
+                <td class="n" data-label=${GATEWAY_WORDS.nodeErrors}>${quietZero(operation.node_errors)}</td>
+                <td class="n" data-label=${GATEWAY_WORDS.figures.failed}>${operation.failed === 0 ? quietZero(0) : html`<b class="bad">${count(operation.failed)}</b>`}</td>
+                <td class="n" data-label=${GATEWAY_WORDS.figures.rejected}>${quietZero(operation.refused)}</td>
+                <td class="n" data-label=${GATEWAY_WORDS.time}>${fine(operation.duration.p50_seconds)}</td>
+                <td class="n" data-label=${GATEWAY_WORDS.p99Column}>${fine(operation.duration.p99_seconds)}</td>
+                <td class="n" data-label=${GATEWAY_WORDS.overhead}>${fine(operation.overhead.p50_seconds)}</td>
+                <td class="n" data-label=${GATEWAY_WORDS.p99Column}>${fine(operation.overhead.p99_seconds)}</td>
               </tr>`,
             )}
           </tbody>

@@ -17,18 +17,32 @@ export function incidentChanges(incident: IncidentView, zone: Zone): TemplateRes
       ${when(change.at, openedMs, zone)} ${mark(change.state)}
       <div>
         <p>${changeSentence(change)}</p>
-        ${samples(incident, change)}
+        ${samples(incident, change, incident.changes[incident.changes.indexOf(change) - 1])}
       </div>
     </li>
   `
+  const confirmation = html`<li class="quiet">${when(confirmed, openedMs, zone)}<span class="dot" aria-hidden="true"></span><p>${INCIDENT_WORDS.confirmed}</p></li>`
+  const items = [
+    ...incident.changes.slice(0, place).map(item),
+    confirmation,
+    ...incident.changes.slice(place).map(item),
+  ]
+  const folded = items.length > MOST_ITEMS ? items.slice(FIRST_ITEMS, -LAST_ITEMS) : []
+  if (folded.length === 0) return html`<ol class="changes">${items}</ol>`
   return html`
-    <ol class="changes">
-      ${incident.changes.slice(0, place).map(item)}
-      <li class="quiet">${when(confirmed, openedMs, zone)}<span class="dot" aria-hidden="true"></span><p>${INCIDENT_WORDS.confirmed}</p></li>
-      ${incident.changes.slice(place).map(item)}
-    </ol>
+    <ol class="changes">${items.slice(0, FIRST_ITEMS)}</ol>
+    <details class="cycles">
+      <summary>${INCIDENT_WORDS.moreChanges(folded.length)}</summary>
+      <ol class="changes">${folded}</ol>
+    </details>
+    <ol class="changes">${items.slice(-LAST_ITEMS)}</ol>
   `
 }
+
+/** An incident that flaps repeats itself: its beginning and its end tell most. */
+const MOST_ITEMS = 10
+const FIRST_ITEMS = 4
+const LAST_ITEMS = 3
 
 /** A change of a whole network has one sample per endpoint and shard. */
 const MOST_SAMPLES = 12
@@ -40,8 +54,11 @@ function when(at: string, openedMs: number, zone: Zone): TemplateResult {
 
 function samples(
   { endpoint }: IncidentView,
-  { samples: all }: IncidentView['changes'][number],
+  { samples: measured }: IncidentView['changes'][number],
+  previous: IncidentView['changes'][number] | undefined,
 ): TemplateResult | typeof nothing {
+  const news = measured.filter((sample) => isNews(sample, previous))
+  const all = news.length === 0 ? measured.slice(0, 1) : news
   if (all.length === 0) return nothing
   const more = all.length - MOST_SAMPLES
   return html`
@@ -56,4 +73,13 @@ function samples(
       ${more > 0 ? html`<li>${INCIDENT_WORDS.moreSamples(more)}</li>` : nothing}
     </ul>
   `
+}
+
+type Sample = IncidentView['changes'][number]['samples'][number]
+
+/** A shard that was at head before, and still is, tells nothing. */
+function isNews(sample: Sample, previous: IncidentView['changes'][number] | undefined): boolean {
+  const before = previous?.samples.find(({ endpoint, shard }) => endpoint === sample.endpoint && shard === sample.shard)
+  if (before === undefined || (before.latency_seconds === null) !== (sample.latency_seconds === null)) return true
+  return (before.lag_blocks ?? 0) !== 0 || (sample.lag_blocks ?? 0) !== 0
 }

@@ -1,8 +1,10 @@
 import type { IncidentConditionView, IncidentSummaryView } from '../../src/http/wire-incidents.ts'
+import { codeLink } from './endpoint-row.ts'
 import { duration, unbroken, type Zone } from './format.ts'
 import { html, nothing, svg, type TemplateResult } from './lit.ts'
 import { clockOf } from './when.ts'
 import { INCIDENT_WORDS } from './words-incidents.ts'
+import { NEXT_STEPS } from './words-runbooks.ts'
 
 /** Every condition of an incident, with the times at which it held. */
 export function incidentConditions(
@@ -49,7 +51,8 @@ function reason(times: readonly IncidentConditionView[], { fromMs, toMs, zone }:
   const held = duration(Math.round(heldMs / 1000))
   const { code, state, message } = latest
   return html`<li class=${state}>
-    <p><span class="code">${code}</span> ${unbroken(message)}</p>
+    <p>${codeLink(code)} ${unbroken(message)}</p>
+    <p class="quiet">${NEXT_STEPS[code]}</p>
     <svg viewBox="0 0 1000 8" preserveAspectRatio="none" aria-hidden="true" focusable="false">
       <rect class="ground" y="2" width="1000" height="4" />
       ${times.map((one) => {

@@ -1,17 +1,17 @@
 import type { IncidentSummaryView } from '../../src/http/wire-incidents.ts'
-import { ticking } from './endpoint-row.ts'
 import { asOfNow } from './events.ts'
-import { duration, moment, unbroken } from './format.ts'
+import { moment, unbroken } from './format.ts'
 import { incidentChanges } from './incident-changes.ts'
 import { type IncidentData, incidentCharts, loadIncident, MAX_CHARTED } from './incident-charts.ts'
 import { incidentConditions } from './incident-conditions.ts'
 import { incidentNotifications } from './incident-notifications.ts'
+import { incidentSentence, incidentTime, whoseFault } from './incident-sentence.ts'
 import { guard, html, nothing, type TemplateResult } from './lit.ts'
 import { mark } from './mark.ts'
 import { endpointPath, incidentPath, networkPath, type Route } from './route.ts'
 import { type Answer, defineView, type Model, type Sources } from './view.ts'
-import { titleOf, whoseFault } from './words.ts'
-import { INCIDENT_WORDS, offset, storySentence } from './words-incidents.ts'
+import { titleOf } from './words.ts'
+import { INCIDENT_WORDS, offset } from './words-incidents.ts'
 
 /** One incident: summary, conditions, charts, timeline and post-mortem. */
 export const view = defineView<IncidentData>({
@@ -37,18 +37,18 @@ function draw(model: Model<IncidentData>): TemplateResult {
   const latest = model.incidents.find(({ id }) => id === data.incident.id)
   const known = { ...data.incident, ...latest }
   const incident = status === null ? known : asOfNow(known, status)
-  const { network, endpoint, state, opened_at: openedAt, closed_at: closedAt, absorbed_by: absorbedBy } = incident
+  const { network, endpoint, state, closed_at: closedAt, absorbed_by: absorbedBy } = incident
   const { zone } = settings
   const of = status?.networks.find(({ name }) => name === network)
   const path = endpoint === null ? networkPath(network) : endpointPath(network, endpoint)
   return html`
     <header class="subject incident">
-      <h1 tabindex="-1">${mark(state)}<span><a href=${path}>${who(model)}</a> ${unbroken(storySentence(incident))}</span></h1>
+      <h1 tabindex="-1">${mark(state)}<span><a href=${path}>${who(model)}</a> ${unbroken(incidentSentence(incident))}</span></h1>
       <p class=${closedAt === null ? 'open' : 'over'}>
         ${
           closedAt === null
-            ? html`${INCIDENT_WORDS.stillOpen}, ${INCIDENT_WORDS.lasts} ${ticking(openedAt, zone, nowMs)}. <small>${whoseFault(incident, of)}</small>`
-            : INCIDENT_WORDS.lasted(duration(Math.round(incident.duration_seconds ?? 0)))
+            ? html`${INCIDENT_WORDS.stillOpen}, ${INCIDENT_WORDS.lasts} ${incidentTime(incident, nowMs)}. <small>${whoseFault(incident, of)}</small>`
+            : INCIDENT_WORDS.lasted(incidentTime(incident, nowMs))
         }
       </p>
     </header>
@@ -90,7 +90,10 @@ function draw(model: Model<IncidentData>): TemplateResult {
                 <button type="button" data-act="copy" data-copy="post-mortem" data-copied=${INCIDENT_WORDS.copied}>${INCIDENT_WORDS.copy}</button>
                 <a href="/api/v1/incidents/${encodeURIComponent(incident.id)}.txt">${INCIDENT_WORDS.asFile}</a>
               </p>
-              <pre id="post-mortem" tabindex="0" role="region" aria-label=${INCIDENT_WORDS.asFile}>${data.text}</pre>
+              <details>
+                <summary>${INCIDENT_WORDS.show}</summary>
+                <pre id="post-mortem" tabindex="0" role="region" aria-label=${INCIDENT_WORDS.asFile}>${data.text}</pre>
+              </details>
             </section>`
       }
     </div>
@@ -112,7 +115,7 @@ function facts(incident: IncidentSummaryView, { settings: { zone }, nowMs }: Mod
       <dd>${closedAt === null ? INCIDENT_WORDS.stillOpen : at(closedAt)}</dd>
       <dt>${INCIDENT_WORDS.duration}</dt>
       <dd>
-        ${closedAt === null ? html`${ticking(openedAt, zone, nowMs)} ${INCIDENT_WORDS.until}` : duration(Math.round(incident.duration_seconds ?? 0))}
+        ${incidentTime(incident, nowMs)}${closedAt === null ? ` ${INCIDENT_WORDS.until}` : ''}
       </dd>
       <dt>${INCIDENT_WORDS.worst}</dt>
       <dd>${state}</dd>
@@ -146,7 +149,7 @@ function whole(
                 ${parts.map(
                   (part) =>
                     html`<li>${mark(part.state)} <a href=${incidentPath(part.id)}>${part.endpoint ?? network}</a>
-                      ${unbroken(storySentence(part))}</li>`,
+                      ${unbroken(incidentSentence(part))}</li>`,
                 )}
               </ul>`
       }

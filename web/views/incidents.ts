@@ -1,17 +1,17 @@
 import type { IncidentListView, IncidentSummaryView } from '../../src/http/wire-incidents.ts'
-import { ticking } from './endpoint-row.ts'
-import { asOfNow } from './events.ts'
-import { duration, minute, moment, unbroken, type Zone } from './format.ts'
+import { asOfNow, worstIncidentsFirst } from './events.ts'
+import { minute, moment, unbroken, type Zone } from './format.ts'
 import { incidentFilters } from './incident-filters.ts'
+import { incidentSentence, incidentTime } from './incident-sentence.ts'
 import { html, nothing, repeat, svg, type TemplateResult } from './lit.ts'
 import { mark } from './mark.ts'
 import { incidentPath, type Route } from './route.ts'
 import { type Answer, defineView, type IncidentQuery, type Model, type Sources } from './view.ts'
 import { clockOf, dateOf, sinceMidnight } from './when.ts'
 import { titleOf } from './words.ts'
-import { INCIDENT_WORDS, storySentence } from './words-incidents.ts'
+import { INCIDENT_WORDS } from './words-incidents.ts'
 
-/** All incidents by day, newest first. */
+/** Open incidents, then closed ones by day, newest first. */
 export const view = defineView<IncidentListView>({
   title: () => `${INCIDENT_WORDS.title} · Heartline`,
   load: (sources: Sources, route: Route): Promise<Answer<IncidentListView>> => sources.incidents(queryOf(route)),
@@ -39,11 +39,11 @@ function draw(model: Model<IncidentListView>): TemplateResult {
     ${incidentFilters(model)}
     ${list.length === 0 ? html`<p class="no-match">${isAll ? INCIDENT_WORDS.calm : INCIDENT_WORDS.none}</p>` : nothing}
     ${repeat(
-      byDay(list, model.settings.zone),
-      ([day]) => day,
-      ([day, incidents]) => html`
+      [...openFirst(list), ...byDay(list, model.settings.zone)],
+      ([heading]) => heading,
+      ([heading, incidents]) => html`
         <section class="day">
-          <h2>${day} <small>${INCIDENT_WORDS.ofDay(incidents.length)}</small></h2>
+          <h2>${heading} <small>${INCIDENT_WORDS.ofDay(incidents.length)}</small></h2>
           <ol>
             ${repeat(
               incidents,
@@ -81,12 +81,17 @@ function withNews({ data, incidents, route, contact }: Model<IncidentListView>):
   return [...news, ...known].sort((a, b) => Date.parse(b.opened_at) - Date.parse(a.opened_at))
 }
 
-function byDay(
-  incidents: readonly IncidentSummaryView[],
-  zone: Zone,
-): readonly (readonly [day: string, incidents: readonly IncidentSummaryView[]])[] {
+type Group = readonly [heading: string, incidents: readonly IncidentSummaryView[]]
+
+/** Open incidents are listed above all days, worst first. */
+function openFirst(incidents: readonly IncidentSummaryView[]): readonly Group[] {
+  const open = worstIncidentsFirst(incidents.filter(({ closed_at: closedAt }) => closedAt === null))
+  return open.length === 0 ? [] : [[INCIDENT_WORDS.open, open]]
+}
+
+function byDay(incidents: readonly IncidentSummaryView[], zone: Zone): readonly Group[] {
   const days = new Map<string, IncidentSummaryView[]>()
-  for (const incident of incidents) {
+  for (const incident of incidents.filter(({ closed_at: closedAt }) => closedAt !== null)) {
     const day = dateOf(Date.parse(incident.opened_at), zone)
     const of = days.get(day)
     if (of === undefined) days.set(day, [incident])
@@ -101,7 +106,7 @@ function searchOf(query: Readonly<Record<string, string>>): string {
 }
 
 function row(incident: IncidentSummaryView, { status, settings, nowMs }: Model<IncidentListView>): TemplateResult {
-  const { id, network, endpoint, state, opened_at: openedAt, closed_at: closedAt, flapping, flaps } = incident
+  const { id, network, endpoint, state, opened_at: openedAt, closed_at: closedAt } = incident
   const { zone } = settings
   const who = status === null ? network : titleOf(status, network, endpoint === null ? null : [endpoint])
   const codes = [...new Set(incident.conditions.map(({ code }) => code))]
@@ -112,11 +117,9 @@ function row(incident: IncidentSummaryView, { status, settings, nowMs }: Model<I
     <li class="incident ${state} ${closedAt === null ? 'open' : 'over'}">
       ${mark(state)}
       <p class="what">
-        <a href=${incidentPath(id)}>${who}</a> ${unbroken(storySentence(status === null ? incident : asOfNow(incident, status)))}
+        <a href=${incidentPath(id)}>${who}</a> ${unbroken(incidentSentence(status === null ? incident : asOfNow(incident, status)))}
         <span class="codes"
-          >${codes.map((code) => html`<span class="code">${code}</span>`)}${
-            flapping ? html`<small>${INCIDENT_WORDS.flapping(flaps)}</small>` : nothing
-          }${endpoint === null ? html`<small>${INCIDENT_WORDS.wholeNetwork}</small>` : nothing}</span
+          >${codes.map((code) => html`<span class="code">${code}</span>`)}${endpoint === null ? html`<small>${INCIDENT_WORDS.wholeNetwork}</small>` : nothing}</span
         >
       </p>
       ${hours(Date.parse(openedAt), endMs, state, zone)}
@@ -124,10 +127,10 @@ function row(incident: IncidentSummaryView, { status, settings, nowMs }: Model<I
         <time datetime=${openedAt} title=${moment(openedAt, zone)}>${timeText(Date.parse(openedAt), zone)}</time
         >${
           closedAt === null
-            ? html` <b>${INCIDENT_WORDS.lasts} ${ticking(openedAt, zone, nowMs)}</b>`
-            : html`–<time datetime=${closedAt} title=${moment(closedAt, zone)}>${timeText(endMs, zone)}</time>
-                <small>${duration(Math.round(incident.duration_seconds ?? 0))}</small>`
+            ? nothing
+            : html`–<time datetime=${closedAt} title=${moment(closedAt, zone)}>${timeText(endMs, zone)}</time>`
         }
+        <small class=${closedAt === null ? 'lasting' : nothing}>${closedAt === null ? `${INCIDENT_WORDS.lasts} ` : ''}${unbroken(incidentTime(incident, nowMs))}</small>
       </p>
     </li>
   `

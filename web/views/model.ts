@@ -1,13 +1,5 @@
 import type { IncidentSummaryView } from '../../src/http/wire-incidents.ts'
-import type {
-  EndpointView,
-  MaintenanceView,
-  NetworkView,
-  StateView,
-  StatusEventView,
-  StatusView,
-} from '../../src/http/wire-status.ts'
-import type { Settings } from './view.ts'
+import type { EndpointView, NetworkView, StateView, StatusEventView, StatusView } from '../../src/http/wire-status.ts'
 
 /** Merges an event into the status: its networks and endpoints replace those of the same name. */
 export function applyEvent(status: StatusView | null, event: StatusEventView): StatusView | null {
@@ -42,39 +34,34 @@ export function applyIncident(
   return [...others, news].sort((a, b) => Date.parse(b.opened_at) - Date.parse(a.opened_at))
 }
 
-/** Running maintenance, and the next occurrence of each window. The daemon sends them ordered by time. */
-export function planAt(
-  maintenance: readonly MaintenanceView[],
-  nowMs: number,
-): { readonly running: readonly MaintenanceView[]; readonly ahead: readonly MaintenanceView[] } {
-  const left = maintenance.filter(({ until }) => Date.parse(until) > nowMs)
-  const later = left.filter(({ from }) => Date.parse(from) > nowMs)
-  const next = new Map(later.toReversed().map((period) => [`${period.network}/${period.name}`, period]))
-  return {
-    running: left.filter(({ from }) => Date.parse(from) <= nowMs),
-    ahead: later.filter((period) => next.get(`${period.network}/${period.name}`) === period),
-  }
-}
-
 const BADNESS: Record<StateView, number> = { down: 0, degraded: 1, unknown: 2, maintenance: 3, up: 4 }
 
-/** Worst first; equal states stay in configured order. */
-export function worstFirst<T extends { readonly state: StateView }>(things: readonly T[]): readonly T[] {
-  return [...things].sort((a, b) => BADNESS[a.state] - BADNESS[b.state])
+/** Worst first, with a flapping one before those that are up; equal states stay in configured order. */
+export function worstFirst<T extends { readonly state: StateView; readonly flapping?: boolean }>(
+  things: readonly T[],
+): readonly T[] {
+  const badness = ({ state, flapping }: T) => (state === 'up' && flapping ? BADNESS.unknown - 0.5 : BADNESS[state])
+  return [...things].sort((a, b) => badness(a) - badness(b))
 }
 
 /**
- * Networks, worst first. Among degraded networks, one with a down endpoint is worse, and a halted or forked chain is
- * worse than both.
+ * Networks, worst first: down, a halted or forked chain, with down endpoints, degraded, unstable. Among alike ones, the
+ * larger share of unhealthy endpoints is worse.
  */
 export function networksWorstFirst(networks: readonly NetworkView[]): readonly NetworkView[] {
-  return [...networks].sort((a, b) => badnessOf(a) - badnessOf(b))
+  const badness = new Map(networks.map((network) => [network, badnessOf(network)]))
+  return [...networks].sort((a, b) => (badness.get(a) ?? 0) - (badness.get(b) ?? 0))
 }
 
 function badnessOf({ state, halted, forked, endpoints }: NetworkView): number {
-  if (state !== 'down' && (halted || forked)) return BADNESS.down + 0.1
-  if (state === 'degraded' && endpoints.some((endpoint) => endpoint.state === 'down')) return BADNESS.down + 0.2
-  return BADNESS[state]
+  const share = (isSick: (endpoint: EndpointView) => boolean) =>
+    endpoints.length === 0 ? 0 : endpoints.filter(isSick).length / endpoints.length
+  const down = share((endpoint) => endpoint.state === 'down')
+  const sick = share((endpoint) => endpoint.state === 'down' || endpoint.state === 'degraded' || isUnstable(endpoint))
+  const less = down * 0.2 + sick * 0.05
+  if (state !== 'down' && (halted || forked)) return BADNESS.down + 0.3 - less
+  if (state === 'degraded' && down > 0) return BADNESS.down + 0.6 - less
+  return BADNESS[state] - less
 }
 
 export function tally(endpoints: readonly EndpointView[]): Record<StateView, number> {
@@ -91,9 +78,14 @@ export function worstHead(endpoint: EndpointView): EndpointView['heads'][number]
   )
 }
 
+/** Up at the moment, with an open incident: it may be down in the next minute. */
+export function isUnstable({ state, flapping, incident }: EndpointView): boolean {
+  return state === 'up' && (flapping || incident !== null)
+}
+
 /** Unhealthy, and not because of maintenance. */
-export function isTroubled({ state, halted, forked }: Pick<NetworkView, 'state' | 'halted' | 'forked'>): boolean {
-  return state === 'down' || state === 'degraded' || halted || forked
+export function isTroubled({ state, halted, forked, endpoints }: Marked): boolean {
+  return state === 'down' || state === 'degraded' || halted || forked || endpoints.some(isUnstable)
 }
 
 const NOT_AT_HEAD = new Set<string>(['lagging', 'stalled', 'forked'])
@@ -111,32 +103,58 @@ export function atHead(endpoints: readonly EndpointView[]): number {
   return endpoints.filter((endpoint) => isAtHead(endpoint) ?? endpoint.state === 'up').length
 }
 
-/** Whether an endpoint matches the filter and the search. */
-export function isWanted(network: NetworkView, endpoint: EndpointView, { filter, query }: Wish): boolean {
-  const words = query.toLowerCase().split(/\s+/)
-  const text = `${network.title} ${network.name} ${endpoint.title} ${endpoint.name} ${endpoint.state}`.toLowerCase()
+/** Whether an endpoint matches the search `q` and the filter `show`: a name, or `state:down`, `condition:lagging`. */
+export function isWanted(network: NetworkView, endpoint: EndpointView, { q = '', show = '' }: Query): boolean {
+  const words = q.toLowerCase().split(/\s+/)
+  const codes = endpoint.conditions.map(({ code }) => code)
+  const text =
+    `${network.title} ${network.name}/${endpoint.name} ${endpoint.title} ${endpoint.state} ${codes.join(' ')}`.toLowerCase()
   if (!words.every((word) => text.includes(word))) return false
-  switch (filter) {
-    case 'all':
-      return true
+  const [kind, value] = show.split(':')
+  switch (kind) {
     case 'troubled':
-      return endpoint.state !== 'up'
+      return endpoint.state !== 'up' || isUnstable(endpoint)
     case 'lagging':
       return isAtHead(endpoint) === false
     case 'flapping':
       return endpoint.flapping
+    case 'state':
+      return endpoint.state === value
+    case 'condition':
+      return codes.some((code) => code === value)
   }
+  // An unknown filter, such as one of another version, hides nothing.
+  return true
 }
 
-type Wish = Pick<Settings, 'filter' | 'query'>
+type Query = Readonly<Record<string, string>>
+
+/** In the order that the address asks for; worst first by default. */
+export function sorted(
+  endpoints: readonly EndpointView[],
+  { sort }: Query,
+  latencyOf: (endpoint: EndpointView) => number | null,
+): readonly EndpointView[] {
+  const lag = (endpoint: EndpointView) => worstHead(endpoint)?.lag_blocks ?? -1
+  switch (sort) {
+    case 'lag':
+      return endpoints.toSorted((a, b) => lag(b) - lag(a))
+    case 'latency':
+      return endpoints.toSorted((a, b) => (latencyOf(b) ?? -1) - (latencyOf(a) ?? -1))
+    case 'name':
+      return endpoints.toSorted((a, b) => a.title.localeCompare(b.title))
+  }
+  return worstFirst(endpoints)
+}
 
 type Marked = Pick<NetworkView, 'state' | 'halted' | 'forked' | 'endpoints'>
 
-/** The state to display for networks: an unknown endpoint, or a halted or forked chain, must not look healthy. */
+/** The state to display for networks: an unknown or unstable endpoint, or a halted or forked chain, must not look healthy. */
 export function toneOf(state: StateView, networks: readonly Marked[]): StateView {
   if (state === 'down' || state === 'degraded') return state
   // The same state as that of the incident.
   if (networks.some(({ halted, forked }) => halted || forked)) return 'degraded'
+  if (networks.some(({ endpoints }) => endpoints.some(isUnstable))) return 'degraded'
   const isAnyUnknown = networks.some(({ endpoints }) => endpoints.some((endpoint) => endpoint.state === 'unknown'))
   return state === 'up' && isAnyUnknown ? 'unknown' : state
 }

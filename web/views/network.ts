@@ -1,18 +1,24 @@
 import type { BlocksView, ShardBlocksView } from '../../src/http/wire-blocks.ts'
 import type { RoutingView } from '../../src/http/wire-gateway.ts'
+import type { StripsView } from '../../src/http/wire-history.ts'
 import type { EndpointView, NetworkView } from '../../src/http/wire-status.ts'
 import { blockArrival } from './block-arrival.ts'
 import { arrivalsOf, disputedAt, median } from './block-arrival-figures.ts'
 import { blockHashes } from './block-hashes.ts'
 import { chainSentence } from './chain-sentence.ts'
+
 import { clientsSection } from './clients.ts'
-import { shardName, ticking } from './endpoint-row.ts'
+import { available, shardName, ticking } from './endpoint-row.ts'
+import { incidentsSection } from './events.ts'
+
 import { unbroken } from './format.ts'
 import { guard, html, nothing, repeat, type TemplateResult } from './lit.ts'
 import { mark } from './mark.ts'
-import { atHead, toneOf, worstFirst } from './model.ts'
+import { toneOf, worstFirst } from './model.ts'
+import { stateCounts, whereTheyAre } from './network-facts.ts'
 import { endpointPath, type Route } from './route.ts'
 import { routingOrder } from './routing-order.ts'
+import { strip, stripHours } from './strip.ts'
 import { type Answer, defineView, type Model, type Sources } from './view.ts'
 import { WORDS } from './words.ts'
 import { NETWORK, paceText } from './words-network.ts'
@@ -28,6 +34,7 @@ export const view = defineView<Data>({
 
 interface Data {
   readonly network: NetworkView
+  readonly strips: StripsView | null
   /** `null` without permission to see them. */
   readonly blocks: BlocksView | null
   readonly routing: RoutingView | null
@@ -35,8 +42,9 @@ interface Data {
 
 async function load(sources: Sources, { params }: Route): Promise<Answer<Data>> {
   const name = params.network ?? ''
-  const [network, blocks, routing] = await Promise.all([
+  const [network, strips, blocks, routing] = await Promise.all([
     sources.network(name),
+    sources.strips(),
     sources.blocks(name),
     sources.routing(name),
   ])
@@ -47,6 +55,7 @@ async function load(sources: Sources, { params }: Route): Promise<Answer<Data>> 
     ok: true,
     value: {
       network: network.value,
+      strips: strips.ok ? strips.value : null,
       blocks: blocks.ok ? blocks.value : null,
       routing: routing.ok ? routing.value : null,
     },
@@ -60,15 +69,42 @@ function current({ status, data }: Model<Data>): NetworkView {
 
 function draw(model: Model<Data>): TemplateResult {
   const network = current(model)
+  const { incidents, status, settings, nowMs } = model
   const { blocks, routing } = model.data
+  const ownIncidents = status === null ? [] : incidents.filter((incident) => incident.network === network.name)
   return html`
     <header class="subject">
+      <p class="within"><a href="/">${WORDS.places.overview}</a> <span aria-hidden="true">/</span></p>
       <h1 tabindex="-1">${mark(toneOf(network.state, [network]))}${network.title}</h1>
-      <p title=${WORDS.atHeadMeaning}>${WORDS.atHeadOf(atHead(network.endpoints), network.endpoints.length)}</p>
+      <p class="facts"><span title=${WORDS.atHeadMeaning}>${whereTheyAre(network)}</span> ${stateCounts(network)}</p>
       ${network.halted ? html`<p class="alarm">${WORDS.halted}</p>` : nothing}
       ${network.forked ? html`<p class="alarm">${WORDS.forked}</p>` : nothing}
     </header>
+    ${status === null ? nothing : incidentsSection(ownIncidents, status, settings.zone, nowMs)} ${lastDay(network, model)}
     ${blocks === null ? names(network, model) : chains(network, blocks, routing, model)}
+  `
+}
+
+const MOST_STRIPS = 6
+
+/** The last hours of the worst endpoints, with their availability. */
+function lastDay({ name, endpoints }: NetworkView, { data: { strips } }: Model<Data>): TemplateResult | typeof nothing {
+  if (strips === null) return nothing
+  const shown = worstFirst(endpoints).slice(0, MOST_STRIPS)
+  return html`
+    <section class="card wide days" aria-labelledby="last-day">
+      <h2 id="last-day">${WORDS.last(stripHours(strips))}</h2>
+      <ul class="plain">
+        ${shown.map((endpoint) => {
+          const of = strips.strips.find((one) => one.network === name && one.endpoint === endpoint.name)
+          return html`<li>
+            <span>${mark(endpoint.state)} <a href=${endpointPath(name, endpoint.name)}>${endpoint.title}</a></span>
+            ${strip(of, `${name}/${endpoint.name}`, endpoint.title, strips)} <span class="n">${available(endpoint.availability['30d'])}</span>
+          </li>`
+        })}
+      </ul>
+      ${endpoints.length > MOST_STRIPS ? html`<p class="aside">${NETWORK.notListed(endpoints.length - MOST_STRIPS)}</p>` : nothing}
+    </section>
   `
 }
 
@@ -79,7 +115,7 @@ function names(network: NetworkView, { settings, nowMs }: Model<Data>): Template
       ${worstFirst(network.endpoints).map(
         (endpoint) => html`<li>
           ${mark(endpoint.state)} <a href=${endpointPath(network.name, endpoint.name)}>${endpoint.title}</a>
-          <small>${WORDS.states[endpoint.state]} ${WORDS.since} ${ticking(endpoint.since, settings.zone, nowMs)}</small>
+          <small> ${WORDS.states[endpoint.state]} ${WORDS.since} ${ticking(endpoint.since, settings.zone, nowMs)}</small>
           ${endpoint.conditions.map(({ message }) => html`<p class="why">${unbroken(message)}</p>`)}
         </li>`,
       )}
@@ -98,13 +134,13 @@ function chains(
   return html`
     <p class="pulse">${chainSentence(network, blocks, model.nowMs)}</p>
     <div class="sheet">
-      ${routing === null ? nothing : routingOrder(routing, network.endpoints)}
-      ${clientsSection(network.name, network.endpoints)}
       ${repeat(
         troubledFirst(blocks),
-        ({ shard }) => shard,
+        ({ shard }) => shard.shard,
         (shard) => chain(network, endpoints, shard, blocks, model),
       )}
+      ${routing === null ? nothing : routingOrder(routing, network.endpoints)}
+      ${clientsSection(network.name, network.endpoints)}
     </div>
   `
 }
@@ -112,19 +148,20 @@ function chains(
 function chain(
   network: NetworkView,
   endpoints: readonly EndpointView[],
-  shard: ShardBlocksView,
+  { shard, isOpen, isFirst }: Shown,
   { thresholds, generated_at: dataAt }: BlocksView,
   { settings, nowMs }: Model<Data>,
 ): TemplateResult {
   const id = `chain-${shard.shard ?? 'all'}`
   const ofShard = endpoints.filter(
     ({ name, heads }) =>
-      heads.some((head) => head.shard === shard.shard) || shard.endpoints.some((of) => of.name === name),
+      heads.some((head) => head.shard === shard.shard) ||
+      shard.endpoints.some((of) => of.name === name) ||
+      (isFirst && heads.length === 0),
   )
   const sharpness = median(arrivalsOf(shard, thresholds.lag_blocks).flatMap(({ withinSeconds }) => withinSeconds ?? []))
-  return html`
-    <section class="card wide" aria-labelledby=${id}>
-      <h2 id=${id}>${shard.shard === null ? NETWORK.arrival : NETWORK.arrivalOf(shardName(shard.shard))}</h2>
+  const title = shard.shard === null ? NETWORK.arrival : NETWORK.arrivalOf(shardName(shard.shard))
+  const content = html`
       ${blockArrival({
         network: network.name,
         shard,
@@ -139,15 +176,31 @@ function chain(
       ${sharpness === null ? nothing : html`<p class="aside">${NETWORK.resolution(paceText(sharpness))}</p>`}
       <h3>${NETWORK.hashes}</h3>
       ${guard([shard, ...ofShard.map(({ state }) => state)], () => blockHashes({ network: network.name, shard, endpoints: ofShard }))}
-    </section>
   `
+  if (isOpen)
+    return html`<section class="card wide" aria-labelledby=${id}><h2 id=${id}>${title}</h2>${content}</section>`
+  return html`<section class="card wide" aria-labelledby=${id}>
+    <details class="calm"><summary><h2 id=${id}>${title}</h2> <span class="aside">${NETWORK.calm}</span></summary>${content}</details>
+  </section>`
+}
+
+interface Shown {
+  readonly shard: ShardBlocksView
+  /** Calm shards are folded, except for one if all are calm. */
+  readonly isOpen: boolean
+  readonly isFirst: boolean
 }
 
 /** Shards with a lagging endpoint or a disagreement first. */
-function troubledFirst({ shards, thresholds }: BlocksView): readonly ShardBlocksView[] {
+function troubledFirst({ shards, thresholds }: BlocksView): readonly Shown[] {
   const isCalm = (shard: ShardBlocksView) =>
     disputedAt(shard).length === 0 &&
     arrivalsOf(shard, thresholds.lag_blocks).every(({ arrivals: places }) => !places.includes('missing'))
   const calm = new Set(shards.filter(isCalm))
-  return [...shards.filter((shard) => !calm.has(shard)), ...calm]
+  const troubled = shards.filter((shard) => !calm.has(shard))
+  return [...troubled, ...calm].map((shard, at) => ({
+    shard,
+    isOpen: at === 0 || at < troubled.length,
+    isFirst: at === 0,
+  }))
 }

@@ -1,62 +1,104 @@
 import type { StripsView, StripView } from '../../src/http/wire-history.ts'
 import type { EndpointView, NetworkView, StateView, StatusView } from '../../src/http/wire-status.ts'
 import { endpointRow, shardName, ticking } from './endpoint-row.ts'
-import { incidentsSection, maintenanceSection } from './events.ts'
 import { count, moment, unbroken } from './format.ts'
 import { guard, html, nothing, repeat, type TemplateResult } from './lit.ts'
 import { mark } from './mark.ts'
-import { atHead, isWanted, networksWorstFirst, tally, toneOf, worstFirst } from './model.ts'
+import { isUnstable, isWanted, networksWorstFirst, sorted, toneOf } from './model.ts'
+import { stateCounts, whereTheyAre } from './network-facts.ts'
 import { networkPath } from './route.ts'
-import { type Answer, defineView, type Filter, type Model, type Sources } from './view.ts'
-import { verdictSentence, WORDS } from './words.ts'
+import { stripHours } from './strip.ts'
+import { verdictSentence } from './verdict-sentence.ts'
+import { type Answer, defineView, type Model, type Sources } from './view.ts'
+import { WORDS } from './words.ts'
 
 /** The overview: verdict, open incidents and maintenance, then all networks with their endpoints, worst first. */
-export const view = defineView<Data>({ title, load, draw: overview, refreshMs: 60_000, hasStyle: false })
+export const view = defineView<Data>({
+  title: () => 'Heartline',
+  load,
+  prepare,
+  draw: overview,
+  refreshMs: 60_000,
+  hasStyle: false,
+})
 
-type Data = StripsView | null
+interface Data {
+  readonly strips: StripsView | null
+}
 
-const TITLE_MARK = { up: '', degraded: '▲ ', down: '✕ ', maintenance: '', unknown: '? ' }
+let events: typeof import('./events.ts') | null = null
+let wall: typeof import('./wall.ts') | null = null
 
-function title({ status, contact }: Model<Data>): string {
-  const tone = contact.kind === 'stale' || status === null ? 'unknown' : toneOf(status.state, status.networks)
-  return `${TITLE_MARK[tone]}Heartline`
+function prepare(model: Model<Data>): Promise<unknown> | null {
+  const { incidents, status } = model
+  const hasEvents = incidents.length + (status?.maintenance.length ?? 0) > 0
+  const missing = [
+    ...(hasEvents && events === null ? [import('./events.ts').then((loaded) => void (events = loaded))] : []),
+    ...(isLarge(model) && wall === null ? [import('./wall.ts').then((loaded) => void (wall = loaded))] : []),
+  ]
+  return missing.length === 0 ? null : Promise.all(missing)
+}
+
+const MOST_LISTED = 40
+
+/** Many endpoints, or a choice that only they need, load the code of the wall and its filters. */
+function isLarge(model: Model<Data>): boolean {
+  return isWall(model) || countAll(model.status) > MOST_LISTED || Object.keys(model.route.query).length > 0
+}
+
+function isWall({ route, settings, status }: Model<Data>): boolean {
+  const wish = route.query.view ?? settings.layout
+  if (wish === 'wall' || wish === 'list') return wish === 'wall'
+  return countAll(status) > MOST_LISTED
+}
+
+function countAll(status: StatusView | null): number {
+  return status?.networks.reduce((sum, { endpoints }) => sum + endpoints.length, 0) ?? 0
 }
 
 /** Shows the current state even if the history cannot be read. */
 async function load(sources: Sources): Promise<Answer<Data>> {
   const answer = await sources.strips()
-  return { ok: true, value: answer.ok ? answer.value : null }
+  return { ok: true, value: { strips: answer.ok ? answer.value : null } }
 }
 
 function overview(model: Model<Data>): TemplateResult {
   const { status, contact } = model
   if (status === null) return html`<section class="verdict unknown"><h1>${WORDS.connecting} …</h1></section>`
   const stale = contact.kind === 'stale'
-  const all = status.networks.flatMap(({ endpoints }) => endpoints)
   const tone = stale ? 'unknown' : toneOf(status.state, status.networks)
-  const { incidents, nowMs, settings } = model
+  const { incidents, nowMs, settings, route } = model
+  const strips = byKey(model.data?.strips ?? null)
   const wanted = networksWorstFirst(status.networks).map((network) => ({
     network,
-    endpoints: worstFirst(network.endpoints.filter((endpoint) => isWanted(network, endpoint, settings))),
+    endpoints: sorted(
+      network.endpoints.filter((endpoint) => isWanted(network, endpoint, route.query)),
+      route.query,
+      ({ name }) => strips.get(`${network.name}/${name}`)?.recent_latency_p95_seconds ?? null,
+    ),
   }))
   const shown = wanted.reduce((sum, { endpoints }) => sum + endpoints.length, 0)
-  const strips = byKey(model.data)
   return html`
-    ${verdict(status, tone, model)} ${incidentsSection(incidents, status, settings.zone, nowMs)}
-    ${maintenanceSection(status, nowMs)} ${tools(model, shown, all.length)}
-    ${shown === 0 && status.networks.length > 0 ? html`<p class="no-match">${WORDS.noMatch}</p>` : nothing}
+    ${verdict(status, tone, model)} ${events?.incidentsSection(incidents, status, settings.zone, nowMs) ?? nothing}
+    ${events?.maintenanceSection(status, nowMs) ?? nothing} ${tools(model, shown)}
+    ${shown === 0 && status.networks.length > 0 ? html`<p class="no-match">${WORDS.noMatch} <a href="/">${WORDS.clear}</a></p>` : nothing}
+    <div class=${isWall(model) ? 'networks wall' : 'networks'}>
     ${repeat(
-      wanted.filter(({ endpoints }) => shown === 0 || endpoints.length > 0),
+      wanted.filter(({ network, endpoints }) => endpoints.length > 0 || network.endpoints.length === 0),
       ({ network }) => network.name,
       ({ network, endpoints }) => networkSection(network, endpoints, strips, model),
     )}
+    </div>
   `
 }
 
-let keyed: { readonly of: Data; readonly strips: ReadonlyMap<string, StripView> } = { of: null, strips: new Map() }
+let keyed: { readonly of: StripsView | null; readonly strips: ReadonlyMap<string, StripView> } = {
+  of: null,
+  strips: new Map(),
+}
 
 /** Built once per set of strips, not per drawing. */
-function byKey(of: Data): ReadonlyMap<string, StripView> {
+function byKey(of: StripsView | null): ReadonlyMap<string, StripView> {
   if (keyed.of !== of) {
     keyed = { of, strips: new Map(of?.strips.map((strip) => [`${strip.network}/${strip.endpoint}`, strip])) }
   }
@@ -87,9 +129,11 @@ function ownTrouble({ impaired, reasons }: StatusView['observer']): TemplateResu
   return html`<p class="impaired">${impaired ? WORDS.impaired : WORDS.ownTrouble}${listed}</p>`
 }
 
-/** Hidden without scripts, because the fields do nothing then. */
-function tools({ settings }: Model<Data>, shown: number, total: number): TemplateResult {
-  const isAll = settings.filter === 'all' && settings.query === ''
+/** Search and filters are hidden without scripts, because the fields do nothing then; addresses work. */
+function tools(model: Model<Data>, shown: number): TemplateResult {
+  const { route, status } = model
+  const { q = '', show = '' } = route.query
+  const all = countAll(status)
   return html`
     <form class="tools" role="search" data-act="none">
       <input
@@ -101,15 +145,14 @@ function tools({ settings }: Model<Data>, shown: number, total: number): Templat
         placeholder=${WORDS.search}
         aria-label=${WORDS.search}
         aria-keyshortcuts="/"
-        .value=${settings.query}
+        .value=${q}
       />
-      <select id="filter" name="filter" aria-label=${WORDS.filter}>
-        ${(Object.keys(WORDS.filters) as Filter[]).map(
-          (filter) =>
-            html`<option value=${filter} ?selected=${filter === settings.filter}>${WORDS.filters[filter]}</option>`,
-        )}
+      <select id="filter" data-ask="show" aria-label=${WORDS.filter}>
+        ${Object.entries(WORDS.filters).map(([value, text]) => html`<option value=${value} ?selected=${value === show}>${text}</option>`)}
+        ${wall?.filters(model)}
       </select>
-      <output for="search filter">${isAll ? nothing : WORDS.shown(shown, total)}</output>
+      ${wall?.choices(model, isWall(model))}
+      <output for="search filter">${q === '' && show === '' ? nothing : WORDS.shown(shown, all)}</output>
     </form>
   `
 }
@@ -128,7 +171,7 @@ function networkSection(
       <header>
         <h2 id=${id}>${mark(toneOf(network.state, [network]))}<a href=${networkPath(network.name)}>${network.title}</a></h2>
         <p class="facts">
-          <span title=${WORDS.atHeadMeaning}>${whereTheyAre(network)}</span> ${facts(network)}
+          <span title=${WORDS.atHeadMeaning}>${whereTheyAre(network)}</span> ${stateCounts(network)}
         </p>
         ${network.halted ? html`<p class="alarm">${WORDS.halted}</p>` : nothing}
         ${network.forked ? html`<p class="alarm">${WORDS.forked}</p>` : nothing}
@@ -141,9 +184,23 @@ function networkSection(
           aria-label=${isFolded ? WORDS.unfold(network.title) : WORDS.fold(network.title)}
         ></button>
       </header>
-      ${isFolded ? html`<p class="folded">${WORDS.folded(endpoints.length)}</p>` : table(network, endpoints, strips, model)}
+      ${isFolded ? html`<p class="folded">${WORDS.folded(endpoints.length)}</p>` : content(network, endpoints, strips, model)}
     </section>
   `
+}
+
+/** On a wall, only what is not well has a row of its own. */
+function content(
+  network: NetworkView,
+  endpoints: readonly EndpointView[],
+  strips: ReadonlyMap<string, StripView>,
+  model: Model<Data>,
+): TemplateResult {
+  if (wall === null || !isWall(model)) return table(network, endpoints, strips, model)
+  const isWell = (endpoint: EndpointView) => endpoint.state === 'up' && !isUnstable(endpoint)
+  const rest = endpoints.filter((endpoint) => !isWell(endpoint))
+  return html`${rest.length === 0 ? nothing : table(network, rest, strips, model)}
+    ${wall.tiles(network, endpoints.filter(isWell), strips)}`
 }
 
 /** Left-aligned columns. */
@@ -153,9 +210,10 @@ function table(
   network: NetworkView,
   endpoints: readonly EndpointView[],
   strips: ReadonlyMap<string, StripView>,
-  { settings: { zone }, nowMs, access }: Model<Data>,
+  { settings: { zone }, nowMs, access, data }: Model<Data>,
 ): TemplateResult {
   const { columns } = WORDS
+  const day = data?.strips ?? null
   // A column of dashes would look like a fault: the public sees no figures, and not every family's nodes have them.
   const left = access === 'public' ? 'bare' : emptyColumns(network.endpoints)
   return html`
@@ -167,7 +225,7 @@ function table(
         <tr role="row">
           ${Object.entries(columns).map(
             ([name, label]) =>
-              html`<th role="columnheader" scope="col" class="${NOT_NUMBERS.has(name) ? '' : 'n '}${name}">${label}</th>`,
+              html`<th role="columnheader" scope="col" class="${NOT_NUMBERS.has(name) ? '' : 'n '}${name}">${name === 'day' && day !== null ? WORDS.last(stripHours(day)) : label}</th>`,
           )}
         </tr>
       </thead>
@@ -178,7 +236,9 @@ function table(
           (endpoint) => {
             const strip = strips.get(`${network.name}/${endpoint.name}`)
             // Ages are updated separately, so a row only changes with its endpoint or its strip.
-            return guard([endpoint, strip, zone], () => endpointRow({ network, endpoint, strip, zone, nowMs }))
+            return guard([endpoint, strip, zone], () =>
+              endpointRow({ network, endpoint, strip, span: day, zone, nowMs }),
+            )
           },
         )}
       </tbody>
@@ -195,17 +255,6 @@ function emptyColumns(endpoints: readonly EndpointView[]): string | typeof nothi
     ...(endpoints.some(({ liveness }) => liveness !== null) ? [] : ['no-failures']),
   ]
   return empty.length === 0 ? nothing : empty.join(' ')
-}
-
-function whereTheyAre({ endpoints, halted }: NetworkView): string {
-  const tell = halted ? WORDS.atLastOf : WORDS.atHeadOf
-  return tell(atHead(endpoints), endpoints.length)
-}
-
-function facts({ endpoints }: NetworkView): TemplateResult {
-  const counts = tally(endpoints)
-  const parts = (['down', 'degraded', 'unknown', 'maintenance'] as const).filter((state) => counts[state] > 0)
-  return html`${parts.map((state) => html`<span class=${state}>${counts[state]} ${WORDS.states[state].toLowerCase()}</span>`)}`
 }
 
 function tip(head: NetworkView['heads'][number], zone: Model['settings']['zone'], nowMs: number): TemplateResult {

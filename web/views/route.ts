@@ -8,6 +8,8 @@ export const PATHS = {
   observer: '/observer',
   gateway: '/gateway',
   notifications: '/notifications',
+  runbook: '/runbooks/:name',
+  'sign-in': '/sign-in',
 } as const
 
 export type ViewName = keyof typeof PATHS
@@ -16,6 +18,8 @@ export const VIEW_NAMES = Object.keys(PATHS) as readonly ViewName[]
 
 export interface Route {
   readonly view: ViewName
+  /** The path in the address. */
+  readonly path?: string
   /** The values of the named path segments. */
   readonly params: Readonly<Record<string, string>>
   /** The query string; the last value of a repeated name. */
@@ -26,7 +30,7 @@ export interface Route {
 export function routeOf(path: string, query: Readonly<Record<string, string>> = {}): Route | null {
   for (const view of VIEW_NAMES) {
     const params = match(PATHS[view], path)
-    if (params !== null) return { view, params, query }
+    if (params !== null) return { view, path, params, query }
   }
   return null
 }

@@ -1,7 +1,7 @@
-import type { StripsView, StripView } from '../../src/http/wire-history.ts'
+import type { StripView } from '../../src/http/wire-history.ts'
 import type { StateView } from '../../src/http/wire-status.ts'
 import { duration, latency, minute, type Zone } from './format.ts'
-import { LETTERS, word } from './strip.ts'
+import { LETTERS, type StripSpan, word } from './strip.ts'
 import { WORDS } from './words.ts'
 
 /** The text of one cell: `09:15 to 09:30: up 13 min, down 2 min, up to 3 blocks behind, p95 12 ms`. */
@@ -29,6 +29,3 @@ function lasted(of: StripView, at: number, step: number): string[] {
     .filter((state) => parts[state] >= 1)
     .map((state) => WORDS.strip.lasted(word(state), duration(Math.round(parts[state]))))
 }
-
-/** The time range of strips. */
-export type StripSpan = Pick<StripsView, 'from' | 'to' | 'step_seconds'>

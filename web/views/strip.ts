@@ -1,39 +1,63 @@
-import type { StripView } from '../../src/http/wire-history.ts'
+import type { StripsView, StripView } from '../../src/http/wire-history.ts'
 import type { StateView } from '../../src/http/wire-status.ts'
-import { duration } from './format.ts'
+import { age, duration } from './format.ts'
 import { html, nothing, svg, type TemplateResult } from './lit.ts'
 import { WORDS } from './words.ts'
 
 /**
- * The last hours of an endpoint, states above and lag below. It is one tab stop: a slider over its cells, moved by
+ * The last hours of an endpoint, states above and lag below. The share of bad time is the height of a cell. It is one tab stop: a slider over its cells, moved by
  * `web/cursor.ts`.
  */
-export function strip(of: StripView | undefined, key: string, title: string): TemplateResult {
+export function strip(of: StripView | undefined, key: string, title: string, span: StripSpan | null): TemplateResult {
   const cells = of?.states.length ?? 0
-  if (of === undefined || cells === 0) return html`<div class="strip"></div>`
+  if (of === undefined || span === null || cells === 0) return html`<div class="strip"></div>`
+  const mixed = new Map(of.mixed.map(([at, ...parts]) => [at, parts]))
+  const isMixed = (at: number, letter: string) => of.states[at] === letter && mixed.has(at)
+  const level = (at: number, letter: string) => {
+    if (of.states[at] !== letter) return null
+    const [degraded = 0, down = 0] = mixed.get(at) ?? []
+    const share = mixed.has(at) ? (letter === 'd' ? down : degraded) / secondsOf(at, cells, span) : 1
+    return LEVELS.find(({ most }) => share <= most)?.height ?? TALL
+  }
   return html`
     <div
       class="strip"
       role="slider"
       tabindex="0"
       data-strip=${key}
-      aria-label=${WORDS.strip.label(title)}
+      aria-label=${WORDS.strip.label(title, stripHours(span))}
       aria-orientation="horizontal"
       aria-readonly="true"
       aria-valuemin="1"
       aria-valuemax=${cells}
       aria-valuenow=${cells}
-      aria-valuetext=${summary(of)}
+      aria-valuetext=${summary(of, mixed, span)}
     >
       <svg viewBox="0 0 ${cells} ${HEIGHT}" preserveAspectRatio="none" aria-hidden="true" focusable="false">
         <path class="ground" d=${path(cells, 0, HEIGHT, (at) => of.states[at] !== '-')} />
-        ${Object.entries(BANDS).map(([letter, { state, from, to }]) => {
-          const d = path(cells, from, to, (at) => of.states[at] === letter)
-          return d === '' ? nothing : svg`<path class=${state} d=${d} />`
-        })}
+        ${band(
+          'up',
+          path(cells, 4, TALL, (at) => of.states[at] === 'u' || isMixed(at, 'd') || isMixed(at, 'g')),
+        )}
+        ${band(
+          'maintenance',
+          path(cells, 7, 11, (at) => of.states[at] === 'm'),
+        )}
+        ${HEIGHTS.map((height) =>
+          band(
+            'degraded',
+            path(cells, TALL - height, TALL, (at) => level(at, 'g') === height),
+          ),
+        )}
+        ${HEIGHTS.map((height) =>
+          band(
+            'down',
+            path(cells, 0, height, (at) => level(at, 'd') === height),
+          ),
+        )}
         ${LAGS.map(({ name, height }) => {
-          const d = path(cells, HEIGHT - height, HEIGHT, (at) => levelOf(of.lag_blocks_max[at] ?? 0) === name)
-          return d === '' ? nothing : svg`<path class="lag-${name}" d=${d} />`
+          const isIn = (at: number) => lagOf(of.lag_blocks_max[at] ?? 0) === name
+          return band(`lag-${name}`, path(cells, HEIGHT - height, HEIGHT, isIn))
         })}
       </svg>
     </div>
@@ -41,20 +65,40 @@ export function strip(of: StripView | undefined, key: string, title: string): Te
 }
 
 const HEIGHT = 22
-/** The vertical extent of each state: bad states differ by shape, not only by colour. Unknown time is not drawn. */
-const BANDS: Readonly<Record<string, { readonly state: StateView; readonly from: number; readonly to: number }>> = {
-  u: { state: 'up', from: 4, to: 14 },
-  m: { state: 'maintenance', from: 7, to: 11 },
-  g: { state: 'degraded', from: 2, to: 14 },
-  d: { state: 'down', from: 0, to: 14 },
-}
+const TALL = 14
+/** Heights by share of the cell: down hangs from the top, degraded stands below, so they differ not only by colour. */
+const LEVELS = [
+  { most: 0.1, height: 4 },
+  { most: 0.35, height: 7 },
+  { most: 0.7, height: 10 },
+]
+const HEIGHTS = [...LEVELS.map(({ height }) => height), TALL]
 const LAGS = [
   { least: 10, name: 'much', height: 6 },
   { least: 3, name: 'more', height: 4 },
-  { least: 1, name: 'some', height: 2 },
+  { least: 2, name: 'some', height: 2 },
 ] as const
 
-function levelOf(blocks: number): string | null {
+/** The time range of strips. */
+export type StripSpan = Pick<StripsView, 'from' | 'to' | 'step_seconds'>
+
+/** `24 h`, or less if less is known. */
+export function stripHours({ from, to }: StripSpan): string {
+  const hours = (Date.parse(to) - Date.parse(from)) / 3_600_000
+  return age((hours > 2 ? Math.ceil(hours) : hours) * 3600)
+}
+
+/** The last cell is not over. */
+function secondsOf(at: number, cells: number, { from, to, step_seconds: step }: StripSpan): number {
+  const last = (Date.parse(to) - Date.parse(from)) / 1000 - at * step
+  return at === cells - 1 && last > 0 ? Math.min(step, last) : step
+}
+
+function band(name: string, d: string) {
+  return d === '' ? nothing : svg`<path class=${name} d=${d} />`
+}
+
+function lagOf(blocks: number): string | null {
   return LAGS.find(({ least }) => blocks >= least)?.name ?? null
 }
 
@@ -84,13 +128,29 @@ export function word(state: StateView): string {
   return WORDS.states[state].toLowerCase()
 }
 
-/** A summary by the worst state of each cell. */
-function summary({ states, lag_blocks_max: lags }: StripView): string {
-  const hours = (letter: string) => (states.split(letter).length - 1) / 4
-  const parts = Object.entries(LETTERS)
-    .map(([letter, state]) => ({ state, hours: hours(letter) }))
-    .filter((part) => part.hours > 0)
-    .map((part) => WORDS.strip.lasted(word(part.state), duration(part.hours * 3600)))
+/** The time in each state, and the largest lag. */
+function summary(
+  { states, lag_blocks_max: lags }: StripView,
+  mixed: ReadonlyMap<number, readonly number[]>,
+  span: StripSpan,
+): string {
+  const lasted: Record<StateView, number> = { up: 0, degraded: 0, down: 0, maintenance: 0, unknown: 0 }
+  for (const [at, letter] of states.split('').entries()) {
+    const whole = secondsOf(at, states.length, span)
+    const parts = mixed.get(at)
+    if (parts === undefined) lasted[LETTERS[letter] ?? 'unknown'] += whole
+    else {
+      const [degraded = 0, down = 0, maintenance = 0, unknown = 0] = parts
+      lasted.degraded += degraded
+      lasted.down += down
+      lasted.maintenance += maintenance
+      lasted.unknown += unknown
+      lasted.up += Math.max(0, whole - degraded - down - maintenance - unknown)
+    }
+  }
+  const parts = (Object.keys(lasted) as StateView[])
+    .filter((state) => lasted[state] >= 1)
+    .map((state) => WORDS.strip.lasted(word(state), duration(Math.floor(lasted[state]))))
   const most = Math.max(0, ...lags.map((lag) => lag ?? 0))
   return [...parts, ...(most > 0 ? [WORDS.strip.lag(most)] : [])].join(', ')
 }

@@ -11,4 +11,6 @@ export const LOADERS: Readonly<Record<ViewName, () => Promise<{ readonly view: V
   observer: () => import('./observer.ts'),
   gateway: () => import('./gateway.ts'),
   notifications: () => import('./notifications.ts'),
+  'sign-in': () => import('./sign-in.ts'),
+  runbook: () => import('./runbook.ts'),
 }

@@ -16,6 +16,8 @@ import type { Route } from './route.ts'
 export interface View<Data = unknown> {
   title(model: Model<Data>): string
   load(sources: Sources, route: Route, nowMs: number): Promise<Answer<Data>>
+  /** Loads code that only this model needs, such as that of open incidents; `null` if all of it is there. */
+  prepare?(model: Model<Data>): Promise<unknown> | null
   draw(model: Model<Data>): TemplateResult
   /** How often the browser calls `load` again; `null` if the view only needs the status. */
   readonly refreshMs: number | null
@@ -69,20 +71,21 @@ export interface Settings {
   readonly theme: 'auto' | 'light' | 'dark'
   readonly zone: 'local' | 'utc'
   readonly density: 'roomy' | 'dense'
-  readonly filter: Filter
-  readonly query: string
+  /** `auto`: a wall above 40 endpoints. */
+  readonly layout: Layout | 'auto'
   /** Collapsed networks. */
   readonly folded: readonly string[]
 }
 
-export type Filter = 'all' | 'troubled' | 'lagging' | 'flapping'
+export type Layout = 'list' | 'wall'
+export type Filter = '' | 'troubled' | 'lagging' | 'flapping'
+export type Sorting = 'state' | 'lag' | 'latency' | 'name'
 
 export const DEFAULT_SETTINGS: Settings = {
   theme: 'auto',
   zone: 'local',
   density: 'roomy',
-  filter: 'all',
-  query: '',
+  layout: 'auto',
   folded: [],
 }
 
@@ -107,6 +110,8 @@ export interface Sources {
   incident(id: string): Promise<Answer<IncidentView>>
   /** The post-mortem as text. */
   postMortem(id: string): Promise<Answer<string>>
+  /** Markdown, by the name of an alert or a condition. */
+  runbook(name: string): Promise<Answer<string>>
   gateway(): Promise<Answer<GatewayView>>
   observer(): Promise<Answer<OwnHealthView>>
   notifications(): Promise<Answer<NotificationsView>>

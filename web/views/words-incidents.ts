@@ -1,4 +1,4 @@
-import type { IncidentChangeView, IncidentSummaryView } from '../../src/http/wire-incidents.ts'
+import type { IncidentChangeView } from '../../src/http/wire-incidents.ts'
 import { count, duration, latency } from './format.ts'
 
 /** Labels and sentences of the incident list and the incident page. */
@@ -18,7 +18,6 @@ export const INCIDENT_WORDS = {
   stillOpen: 'still open',
   lasts: 'for',
   lasted: (text: string) => `lasted ${text}`,
-  flapping: (flaps: number) => `flapping, ${count(flaps)} ${flaps === 1 ? 'time' : 'times'}`,
   wholeNetwork: 'whole network',
   partOf: 'Part of an incident of the whole network',
   facts: 'Summary',
@@ -45,29 +44,17 @@ export const INCIDENT_WORDS = {
   moreEndpoints: (many: number) => `${many} more affected ${many === 1 ? 'endpoint is' : 'endpoints are'} not charted.`,
   changes: 'Timeline',
   moreSamples: (many: number) => `and ${many} more`,
+  moreChanges: (many: number) => `${many} more changes`,
   affected: 'Affected endpoints',
   parts: 'Incidents that are part of it',
   postMortem: 'Post-mortem',
+  show: 'Show the text',
   copy: 'Copy',
   copied: 'Copied',
   asFile: 'Open as text',
   atHead: 'at head',
   noValidResponse: (height: string | null) =>
     height === null ? 'no valid response' : `no valid response, last height ${height}`,
-}
-
-/** `is down: connection refused`, or `was down: …` for a closed incident; names its worst condition. */
-export function storySentence({ cause, state, closed_at: closedAt, conditions }: IncidentSummaryView): string {
-  const verb = closedAt === null ? 'is' : 'was'
-  const holding = conditions.filter(({ until }) => until === null)
-  const main =
-    holding.find((condition) => condition.state === state) ??
-    holding[0] ??
-    conditions.find((condition) => condition.state === state) ??
-    conditions[0]
-  const why = main === undefined ? '' : `: ${main.message}`
-  if (cause !== 'endpoint') return `${verb} ${cause}${why}`
-  return `${verb} ${state}${why}`
 }
 
 /** The state after a change, with its conditions: `down: unreachable`, `up`. */

@@ -60,6 +60,7 @@ export const NETWORK = {
     missing: 'behind',
     unknown: 'not polled',
   },
+  calm: 'All endpoints agree and are at head.',
   notListed: (n: number) => `${count(n)} more endpoints are not listed; these are the worst.`,
   agree: 'All endpoints agree.',
   others: (n: number) => `${count(n)} more agree with the majority`,

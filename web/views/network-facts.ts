@@ -1,0 +1,17 @@
+import type { NetworkView } from '../../src/http/wire-status.ts'
+import { html, type TemplateResult } from './lit.ts'
+import { atHead, tally } from './model.ts'
+import { WORDS } from './words.ts'
+
+/** `2 of 3 at head`; a halted chain has no current head. */
+export function whereTheyAre({ endpoints, halted }: NetworkView): string {
+  const tell = halted ? WORDS.atLastOf : WORDS.atHeadOf
+  return tell(atHead(endpoints), endpoints.length)
+}
+
+/** `1 down, 2 degraded`: how many endpoints are in each state but up. */
+export function stateCounts({ endpoints }: NetworkView): TemplateResult {
+  const counts = tally(endpoints)
+  const parts = (['down', 'degraded', 'unknown', 'maintenance'] as const).filter((state) => counts[state] > 0)
+  return html`${parts.map((state) => html`<span class=${state}>${counts[state]} ${WORDS.states[state].toLowerCase()}</span>`)}`
+}
