@@ -1,48 +1,62 @@
-import { type ChildProcess, fork, spawn } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { connect, type Socket } from 'node:net'
-import { tmpdir } from 'node:os'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Agent, request } from 'undici'
-import { quantile, startFleetProcess } from './support.ts'
+import type { AttackName, AttackOrder, AttackReport } from './attack-process.ts'
+import type { LoadOrder, LoadReport } from './load-process.ts'
 
 /**
- * Every way to hold resources open, all at once, against the built daemon: idle connections, half-open TLS handshakes, slow heads and
- * bodies, one-byte chunks, unread event streams and unread answers. Reports what a good caller and the polls notice.
+ * Every way to hold or use up what callers share, each alone and then all at once, against the built daemon: idle connections, half-open
+ * TLS handshakes, slow heads and bodies, one-byte chunks, pipelines, unread event streams and answers, a flood of requests. Reports what
+ * another caller at a constant rate and the polls notice. The daemon has a core of its own; attack, load and nodes run at constant rates
+ * on the other, and report how late they are themselves.
  *
- * `npx tsx bench/attack.ts [seconds a phase]`
+ * `npx tsx bench/attack.ts [seconds a phase] [requests a second] [part of an attack's name, or together]`
  */
-const [, , seconds = '20'] = process.argv
+const [, , seconds = '6', pace = '200', only = ''] = process.argv
 const PHASE_MS = Number(seconds) * 1000
 const GOOD = 'good-caller-0123456789'
 const BAD = 'bad-caller-0123456789a'
 const POLLED = 200
-const GOOD_PER_SECOND = 200
+const MEASURED_CORE = 0
+const OTHER_CORE = Math.min(1, availableParallelism() - 1)
+/** Until what was opened has arrived, and what was released is gone. */
+const SETTLE_MS = 1000
 const MAIN = fileURLToPath(new URL('../dist/src/main.js', import.meta.url))
 const TLS_FILE = (name: string) => fileURLToPath(new URL(`../test/config/tls/${name}`, import.meta.url))
 
-const agent = new Agent({ connect: { rejectUnauthorized: false } })
-const held: Socket[] = []
+const cleanups: (() => void)[] = []
 
-async function startNode(): Promise<{ readonly child: ChildProcess; readonly port: number }> {
-  const child = fork(fileURLToPath(new URL('node-process.ts', import.meta.url)), { execArgv: ['--import', 'tsx'] })
-  const { port } = await new Promise<{ port: number }>((resolve) =>
-    child.once('message', (message) => resolve(message as { port: number })),
-  )
-  return { child, port }
+/** A program of this folder on the core that is not measured; resolves with what it tells first. */
+function start<Hello>(file: string, args: readonly string[] = []): Promise<[ChildProcess, Hello]> {
+  const program = fileURLToPath(new URL(file, import.meta.url))
+  const child = spawn('taskset', ['-c', `${OTHER_CORE}`, process.execPath, '--import', 'tsx', program, ...args], {
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  })
+  cleanups.push(() => child.disconnect())
+  return new Promise((resolve) => child.once('message', (hello) => resolve([child, hello as Hello])))
 }
 
-const node = await startNode()
-const fleet = await startFleetProcess({ family: 'ethereum', count: POLLED })
+const agent = new Agent({ connect: { rejectUnauthorized: false } })
+const [, { port: nodePort }] = await start<{ port: number }>('node-process.ts')
+const [, fleet] = await start<{ urls: readonly string[] }>('fleet-process.ts', [
+  JSON.stringify({ family: 'ethereum', count: POLLED }),
+])
+const [loader] = await start('load-process.ts')
+const [attacker, { names }] = await start<{ names: readonly AttackName[] }>('attack-process.ts')
+
 const folder = mkdtempSync(join(tmpdir(), 'heartline-attack-'))
+cleanups.push(() => rmSync(folder, { recursive: true, force: true }))
 const file = join(folder, 'heartline.yaml')
+const endpoint = { name: 'node', url: `http://127.0.0.1:${nodePort}` }
 writeFileSync(
   file,
   JSON.stringify({
     server: { listen: '127.0.0.1:0', tls: { cert: TLS_FILE('a.crt'), key: TLS_FILE('a.key') } },
     networks: [
-      { name: 'ethereum', family: 'ethereum', endpoints: [{ name: 'node', url: `http://127.0.0.1:${node.port}` }] },
+      { name: 'ethereum', family: 'ethereum', endpoints: [endpoint] },
       {
         name: 'fleet',
         family: 'ethereum',
@@ -55,16 +69,22 @@ writeFileSync(
       listen: '127.0.0.1:0',
       callers: [
         { name: 'good', endpoint_id: GOOD },
-        { name: 'bad', endpoint_id: BAD },
+        { name: 'bad', endpoint_id: BAD, methods: ['eth_newFilter'] },
       ],
     },
   }),
 )
-const daemon = spawn(process.execPath, [MAIN, 'serve', '-c', file], { stdio: ['ignore', 'ignore', 'pipe'] })
+const flags = process.env.DAEMON_FLAGS?.split(' ') ?? []
+const daemon = spawn('taskset', ['-c', `${MEASURED_CORE}`, process.execPath, ...flags, MAIN, 'serve', '-c', file], {
+  stdio: ['ignore', 'ignore', 'pipe'],
+})
+cleanups.push(() => daemon.kill())
 let log = ''
 daemon.stderr.setEncoding('utf8').on('data', (text: string) => {
   log += text
 })
+
+const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))
 
 async function waitFor<T>(look: () => T | undefined | Promise<T | undefined>): Promise<T> {
   for (;;) {
@@ -74,7 +94,6 @@ async function waitFor<T>(look: () => T | undefined | Promise<T | undefined>): P
   }
 }
 
-const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))
 const page = await waitFor(() => /"url":"(https[^"]+)\/"[^\n]*"msg":"listening"/.exec(log)?.[1])
 const pagePort = Number(new URL(page).port)
 const gatewayPort = Number(/:(\d+)\/"[^\n]*"msg":"gateway listening"/.exec(log)?.[1])
@@ -100,102 +119,75 @@ function p99(before: readonly [string, number][], after: readonly [string, numbe
 const rssMiB = () =>
   Math.round(Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${daemon.pid}/status`, 'utf8'))?.[1] ?? 0) / 1024)
 
-/** A good caller at a constant rate, and the polls, for one phase. */
+/** Processor time of all threads of the daemon so far, in seconds. */
+function cpuSeconds(): number {
+  let ns = 0
+  for (const thread of readdirSync(`/proc/${daemon.pid}/task`)) {
+    ns += Number(readFileSync(`/proc/${daemon.pid}/task/${thread}/schedstat`, 'latin1').split(' ')[0])
+  }
+  return ns / 1e9
+}
+
+function ask<Answer>(child: ChildProcess, order: LoadOrder | AttackOrder | 'release'): Promise<Answer> {
+  const answer = new Promise<Answer>((resolve) => child.once('message', (message) => resolve(message as Answer)))
+  child.send(order)
+  return answer
+}
+
+/** The good caller at a constant rate, and the polls, for one phase. */
 async function measure(name: string): Promise<void> {
-  const latencies: number[] = []
-  let failed = 0
   const before = await lagBuckets()
+  const cpuBefore = cpuSeconds()
   const startedAt = performance.now()
   let most = 0
-  const running: Promise<unknown>[] = []
-  for (let turn = 0; performance.now() - startedAt < PHASE_MS; ) {
-    for (; turn < ((performance.now() - startedAt) / 1000) * GOOD_PER_SECOND; turn++) running.push(good(turn))
+  const timer = setInterval(() => {
     most = Math.max(most, rssMiB())
-    await pause(5)
-  }
-  await Promise.all(running)
-  const lag = p99(before, await lagBuckets())
-  const ms = (share: number) => quantile(latencies, share).toFixed(1)
-  console.log(
-    `${name}: good caller ${latencies.length} answered, ${failed} failed, p50 ${ms(0.5)} ms, p99 ${ms(0.99)} ms; ` +
-      `polls at most ${lag} s late (p99); memory at most ${most} MiB`,
-  )
-
-  async function good(turn: number): Promise<void> {
-    const dueAt = performance.now()
-    const call = {
-      jsonrpc: '2.0',
-      id: turn,
-      method: 'eth_getBlockByNumber',
-      params: [`0x${(0x1000000 + turn).toString(16)}`, false],
-    }
-    try {
-      const { statusCode, body } = await request(`http://127.0.0.1:${gatewayPort}/ethereum/${GOOD}`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify(call),
-      })
-      const text = await body.text()
-      if ((statusCode !== 200 || !text.includes('"result"')) && failed++ === 0) console.error(text.slice(0, 200))
-    } catch {
-      failed++
-    }
-    latencies.push(performance.now() - dueAt)
-  }
-}
-
-function open(port: number, bytes: string | Buffer, every?: { readonly ms: number; readonly bytes: string }): void {
-  const socket = connect(port, '127.0.0.1', () => {
-    socket.write(bytes)
-    if (every === undefined) return
-    const timer = setInterval(() => socket.write(every.bytes), every.ms)
-    socket.once('close', () => clearInterval(timer))
+  }, 50)
+  const { answered, failed, seconds, p50Ms, p99Ms } = await ask<LoadReport>(loader, {
+    port: gatewayPort,
+    path: `/ethereum/${GOOD}`,
+    kind: 'block',
+    connections: 16,
+    forMs: PHASE_MS,
+    perSecond: Number(pace),
   })
-  // A refused or closed connection is what the daemon is allowed to do.
-  socket.on('error', () => {})
-  socket.pause()
-  held.push(socket)
+  clearInterval(timer)
+  const busy = (cpuSeconds() - cpuBefore) / ((performance.now() - startedAt) / 1000)
+  const lag = p99(before, await lagBuckets())
+  console.log(
+    `${name}: good caller ${(answered / seconds).toFixed(0)}/s, ${failed} failed, p50 ${p50Ms.toFixed(1)} ms, p99 ${p99Ms.toFixed(1)} ms; ` +
+      `polls at most ${lag} s late (p99); ${Math.round(busy * 100)} % of the core, at most ${most} MiB`,
+  )
 }
 
-const post = (length: string) =>
-  `POST /ethereum/${BAD} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n${length}\r\n\r\n`
-const call = '{"jsonrpc":"2.0","id":1,"method":"eth_getBlockByNumber","params":["0x1000000",false]}'
-const ATTACKS: readonly (readonly [name: string, count: number, attack: () => void])[] = [
-  ['idle connections to the gateway', 300, () => open(gatewayPort, '')],
-  ['idle connections to the page', 300, () => open(pagePort, '')],
-  // A TLS record that announces a ClientHello and never completes it.
-  ['half-open TLS handshakes', 300, () => open(pagePort, Buffer.from([22, 3, 1, 2, 0, 1, 0, 1]))],
-  ['slow request heads', 100, () => open(gatewayPort, 'POST / HTTP/1.1\r\n', { ms: 1000, bytes: 'x: y\r\n' })],
-  ['slow bodies', 100, () => open(gatewayPort, post('content-length: 1000000'), { ms: 500, bytes: ' ' })],
-  ['unfinished bodies of 1 MB', 66, () => open(gatewayPort, post('content-length: 1000000') + ' '.repeat(999_000))],
-  [
-    'bodies in one-byte chunks',
-    20,
-    () => open(gatewayPort, post('transfer-encoding: chunked'), { ms: 20, bytes: '1\r\n \r\n'.repeat(500) }),
-  ],
-  ['unread answers', 100, () => open(gatewayPort, `${post(`content-length: ${call.length}`)}${call}`.repeat(200))],
-]
-
-await measure('alone')
-const streams = Array.from({ length: 200 }, () =>
-  request(`${page}/api/v1/events`, { dispatcher: new Agent({ connect: { rejectUnauthorized: false } }) }).catch(
-    () => null,
-  ),
-)
-for (const [name, count, attack] of ATTACKS) {
-  for (let nth = 0; nth < count; nth++) attack()
-  console.log(`open: ${count} ${name}`)
+async function attackWith(title: string, hold: readonly AttackName[]): Promise<void> {
+  attacker.send({ hold, gatewayPort, pagePort, path: `/ethereum/${BAD}` } satisfies AttackOrder)
+  await pause(SETTLE_MS)
+  await measure(title)
+  const { opened, sentMiB, receivedMiB, lateMs } = await ask<AttackReport>(attacker, 'release')
+  console.log(
+    `  the attack: ${opened} connections, ${sentMiB.toFixed(1)} MiB sent, ${receivedMiB.toFixed(1)} MiB received, at most ${lateMs.toFixed(0)} ms late (p99)`,
+  )
+  await pause(SETTLE_MS)
 }
-const answered = (await Promise.all(streams)).filter((response) => response?.statusCode === 200).length
-console.log(`open: ${answered} of 200 event streams, none of them read`)
-await measure('under attack')
-for (const socket of held) socket.destroy()
-await measure('afterwards')
-const { statusCode } = await request(`${page}/-/healthy`, { dispatcher: agent })
-console.log(`the daemon answers ${statusCode} at the end`)
 
-daemon.kill()
-node.child.disconnect()
-fleet.stop()
-rmSync(folder, { recursive: true, force: true })
+try {
+  // The code that serves the good caller is compiled first.
+  await ask<LoadReport>(loader, {
+    port: gatewayPort,
+    path: `/ethereum/${GOOD}`,
+    kind: 'block',
+    connections: 16,
+    forMs: 3000,
+    perSecond: 1000,
+  })
+  await measure('alone')
+  for (const name of names) if (name.includes(only)) await attackWith(name, [name])
+  if (only === '' || only === 'together') await attackWith('all together', names)
+  await measure('afterwards')
+  const { statusCode } = await request(`${page}/-/healthy`, { dispatcher: agent })
+  console.log(`the daemon answers ${statusCode} at the end`)
+} finally {
+  for (const cleanup of cleanups.reverse()) cleanup()
+}
 process.exit(0)

@@ -4,7 +4,7 @@ import { onMessages } from './raw-http.ts'
 
 /**
  * A node that answers with bytes made once: a block of 11.8 KB under any requested number, a pending transaction (which is
- * never cached) under whatever hash, in 363 bytes with its envelope. Forked by `forward.ts`; tells its port.
+ * never cached) under whatever hash, in 363 bytes with its envelope, and a filter never. Forked by `forward.ts`; tells its port.
  */
 const HEAD = 0x2000000
 const digits = (text: string) => Buffer.from(text, 'latin1')
@@ -43,6 +43,7 @@ const server = createServer({ noDelay: true }, (socket) => {
     const text = bytes.toString('latin1', bodyStart)
     const id = /"id":(\d+)/.exec(text)?.[1] ?? '0'
     const asked = /"0x([0-9a-f]{7,})"/.exec(text)?.[1]
+    if (text.includes('eth_newFilter')) return
     let body = CHAIN_ID
     if (text.includes('eth_getBlockByNumber')) {
       body = BLOCK

@@ -24,6 +24,8 @@ export function limitConnections(server: Server, maxConnections: number, clock: 
     if (connections.size > mostKept) closeOldest(({ inFlight }) => inFlight === 0)
     sweepTimer ??= clock.after(SWEEP_EVERY_MS, sweep)
   })
+  // Without it, a socket whose handshake times out stays open: the response cannot be sent, so its end never comes.
+  server.on('tlsClientError', (_error: Error, socket: Socket) => socket.destroy())
   // After the TLS handshake, the same client has a new socket object.
   server.on('secureConnection', (socket: Socket) => {
     const key = keyOf(socket)
@@ -86,6 +88,11 @@ export function limitConnections(server: Server, maxConnections: number, clock: 
     markStream(socket: Socket): void {
       const connection = connections.get(keyOf(socket))
       if (connection !== undefined) connection.isStream = true
+    },
+
+    /** Includes those that have not finished their TLS handshake, which Node's own list lacks. */
+    closeAll(): void {
+      for (const { socket } of connections.values()) socket.destroy()
     },
 
     stop(): void {

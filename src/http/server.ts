@@ -107,7 +107,7 @@ export function createHttpServer({ options, ...deps }: HttpServerDeps) {
     /** Ends the event streams, lets requests in flight finish, and resolves when no connection is open. */
     async close(): Promise<void> {
       // While closing, Node enforces no timeouts and counts a connection that has sent nothing as busy.
-      const grace = clock.after(CLOSING_GRACE_MS, () => app.server.closeAllConnections())
+      const grace = clock.after(CLOSING_GRACE_MS, () => connections.closeAll())
       await app.close()
       grace.cancel()
       connections.stop()

@@ -1,11 +1,12 @@
 import { X509Certificate } from 'node:crypto'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
+import { connect } from 'node:net'
 import { join } from 'node:path'
 import { connect as connectSecurely, type TLSSocket } from 'node:tls'
 import { expect, test } from 'vitest'
 import type { Certificate } from '../../src/gateway/request/listener.ts'
-import { ID, open } from './setting.ts'
+import { ID, open, raw } from './setting.ts'
 
 const FOLDER = join(import.meta.dirname, '../config/tls')
 const read = (name: string): Certificate => ({
@@ -70,4 +71,34 @@ test('a plain HTTP connection is closed, and no other', async () => {
   expect(await askOn(socket)).toBe('HTTP/1.1 200 OK')
   socket.destroy()
   await setting.close()
+})
+
+/** A record that announces a ClientHello of 508 bytes, and its first four. */
+const HALF_A_HELLO = Buffer.from([22, 3, 1, 2, 0, 1, 0, 1, 252])
+
+test.each([
+  ['that never begins', Buffer.alloc(0)],
+  ['that stops halfway', HALF_A_HELLO],
+])('a TLS handshake %s is closed after the timeout for headers', async (_what, bytes) => {
+  const timeouts = { headersMs: 100, requestMs: 100, checkEveryMs: 50 }
+  const setting = await open({ listen: { host: '127.0.0.1', port: 0, tls: A, timeouts } })
+
+  expect(await raw(setting.port, bytes)).toBe('')
+
+  await setting.close()
+})
+
+test('an unfinished TLS handshake does not delay the stop of the gateway', async () => {
+  const timeouts = { headersMs: 600_000, requestMs: 600_000, checkEveryMs: 1000 }
+  const setting = await open({ listen: { host: '127.0.0.1', port: 0, tls: A, timeouts } })
+  const socket = connect(setting.port, '127.0.0.1')
+  await once(socket, 'connect')
+  socket.write(HALF_A_HELLO)
+  const serving = await dial(setting.port)
+  const closed = once(socket.resume(), 'close')
+
+  await setting.close()
+
+  await closed
+  serving.destroy()
 })

@@ -1,10 +1,13 @@
 import { execFileSync } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { get } from 'node:https'
+import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TLSSocket } from 'node:tls'
 import { expect, test } from 'vitest'
+import { systemClock } from '../../src/clock.ts'
 import type { Certificate } from '../../src/http/server.ts'
 import { requirePackage } from '../support/system-package.ts'
 import { setUp } from './setting.ts'
@@ -24,6 +27,35 @@ test.runIf(requirePackage('openssl', 'openssl'))(
     }
   },
 )
+
+test('unfinished TLS handshakes are closed after the timeout for headers, and delay no stop', async () => {
+  const folder = join(import.meta.dirname, '../config/tls')
+  const tls = { cert: readFileSync(join(folder, 'a.crt')), key: readFileSync(join(folder, 'a.key')) }
+  const timeouts = { headersMs: 100, requestMs: 100, checkEveryMs: 50 }
+  const patient = { headersMs: 60_000, requestMs: 60_000, checkEveryMs: 1000 }
+  const { server } = setUp({ options: { tls, timeouts } })
+  const stopped = setUp({ options: { tls, timeouts: patient }, realClock: systemClock })
+  const { port } = await server.listen()
+
+  // A record that announces a ClientHello of 508 bytes, and its first four.
+  const halfOpen = await dial(port, Buffer.from([22, 3, 1, 2, 0, 1, 0, 1, 252]))
+  const silent = await dial(port, Buffer.alloc(0))
+  await Promise.all([once(halfOpen, 'close'), once(silent, 'close')])
+  await server.close()
+
+  const left = await dial((await stopped.server.listen()).port, Buffer.alloc(0))
+  const closed = once(left, 'close')
+  await stopped.server.close()
+  await closed
+})
+
+async function dial(port: number, bytes: Buffer): Promise<Socket> {
+  const socket = connect(port, '127.0.0.1')
+  socket.on('error', () => {}).resume()
+  await once(socket, 'connect')
+  socket.write(bytes)
+  return socket
+}
 
 function certificateFor(name: string): Certificate {
   const folder = mkdtempSync(join(tmpdir(), 'heartline-tls-'))

@@ -41,7 +41,7 @@ export interface ListenerOptions {
   readonly maxConnections?: number
 }
 
-/** Timeouts for the headers and for the whole request, and the interval at which they are checked. */
+/** Timeouts for a TLS handshake or the headers and for the whole request, and the interval at which they are checked. */
 export interface ArrivalTimeouts {
   readonly headersMs: number
   readonly requestMs: number
@@ -68,7 +68,7 @@ const MAX_REQUESTS_PER_SOCKET = 100_000
 const MAX_CONNECTIONS = 8192
 /** Connections that wait to be accepted. Beyond this, callers wait a second until TCP retries. */
 const BACKLOG = 2048
-const TLS = { minVersion: 'TLSv1.2', handshakeTimeout: 8000 } as const
+const MIN_TLS_VERSION = 'TLSv1.2'
 
 export function createListener({ options, clock, onRequest }: ListenerDeps): Listener {
   const { tls, timeouts = TIMEOUTS, maxConnections = MAX_CONNECTIONS } = options
@@ -82,7 +82,10 @@ export function createListener({ options, clock, onRequest }: ListenerDeps): Lis
   const server: Server | SecureServer =
     tls === null
       ? createServer(limits, onPlainRequest)
-      : createSecureServer({ ...limits, ...TLS, cert: tls.cert, key: tls.key }, onPlainRequest)
+      : createSecureServer(
+          { ...limits, ...tls, minVersion: MIN_TLS_VERSION, handshakeTimeout: timeouts.headersMs },
+          onPlainRequest,
+        )
   // No limit here: Node 20 drops excess headers silently and Node 24 sends its own error, so admission counts them.
   server.maxHeadersCount = 0
   server.maxRequestsPerSocket = MAX_REQUESTS_PER_SOCKET
@@ -96,6 +99,14 @@ export function createListener({ options, clock, onRequest }: ListenerDeps): Lis
   server.on('checkExpectation', onPlainRequest)
   server.on('connect', (_req: IncomingMessage, socket: CallerSocket) => rejectInTurn(socket, NO_TUNNEL))
   server.on('clientError', rejectUnparsable)
+  // Without it, a socket whose handshake times out stays open: the response cannot be sent, so its end never comes.
+  server.on('tlsClientError', (_error: Error, socket: Socket) => socket.destroy())
+  /** Node's own list lacks those that have not finished their TLS handshake. */
+  const sockets = new Set<Socket>()
+  server.on('connection', (socket: Socket) => {
+    sockets.add(socket)
+    socket.once('close', () => sockets.delete(socket))
+  })
   let closing = false
 
   function begin(req: IncomingMessage, res: ServerResponse, awaitsContinue: boolean): void {
@@ -116,7 +127,7 @@ export function createListener({ options, clock, onRequest }: ListenerDeps): Lis
     },
 
     useCertificate({ cert, key }) {
-      if ('setSecureContext' in server) server.setSecureContext({ cert, key, minVersion: TLS.minVersion })
+      if ('setSecureContext' in server) server.setSecureContext({ cert, key, minVersion: MIN_TLS_VERSION })
     },
 
     get closing() {
@@ -131,7 +142,7 @@ export function createListener({ options, clock, onRequest }: ListenerDeps): Lis
         // A closing Node server times out no connections and treats one that has sent nothing as busy.
         const check = () => {
           left -= CLOSING_CHECK_MS
-          if (left <= 0 || isIdle()) server.closeAllConnections()
+          if (left <= 0 || isIdle()) for (const socket of sockets) socket.destroy()
           else timer = clock.after(CLOSING_CHECK_MS, check)
         }
         timer = clock.after(CLOSING_CHECK_MS, check)

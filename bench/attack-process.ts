@@ -1,0 +1,162 @@
+import { connect, type Socket } from 'node:net'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { connect as connectTls } from 'node:tls'
+
+/** What `attack.ts` has this process hold open against the daemon, and where. */
+export interface AttackOrder {
+  readonly hold: readonly AttackName[]
+  readonly gatewayPort: number
+  readonly pagePort: number
+  /** The path of the caller that attacks. */
+  readonly path: string
+}
+
+/** What was held until now; nothing is held afterwards. */
+export interface AttackReport {
+  readonly opened: number
+  readonly sentMiB: number
+  readonly receivedMiB: number
+  /** How late this process itself was (p99): beyond some milliseconds, it is not as fast as the attack says. */
+  readonly lateMs: number
+}
+
+interface Attack {
+  readonly count: number
+  open(order: AttackOrder): void
+}
+
+const BLOCK = '{"jsonrpc":"2.0","id":1,"method":"eth_getBlockByNumber","params":["0x1000000",false]}'
+const HANGING = '{"jsonrpc":"2.0","id":1,"method":"eth_newFilter","params":[{}]}'
+
+/** Rates are constant: what is measured is the daemon, not how much one core can send. */
+const ATTACKS = {
+  'idle connections to the gateway': { count: 300, open: ({ gatewayPort }) => open(gatewayPort, '') },
+  'idle connections to the page': { count: 300, open: ({ pagePort }) => open(pagePort, '') },
+  // A TLS record that announces a ClientHello and never completes it.
+  'half-open TLS handshakes': {
+    count: 300,
+    open: ({ pagePort }) => open(pagePort, Buffer.from([22, 3, 1, 2, 0, 1, 0, 1])),
+  },
+  'unread event streams': { count: 200, open: ({ pagePort }) => openStream(pagePort) },
+  'slow request heads': {
+    count: 100,
+    open: ({ gatewayPort }) => open(gatewayPort, 'POST / HTTP/1.1\r\n', { ms: 1000, bytes: 'x: y\r\n' }),
+  },
+  'slow bodies': {
+    count: 100,
+    open: (order) => open(order.gatewayPort, headOf(order, 'content-length: 1000000'), { ms: 500, bytes: ' ' }),
+  },
+  'unfinished bodies of 1 MB': {
+    count: 66,
+    open: (order) => open(order.gatewayPort, headOf(order, 'content-length: 1000000') + ' '.repeat(999_000)),
+  },
+  'bodies in one-byte chunks': {
+    count: 20,
+    open: (order) =>
+      open(order.gatewayPort, headOf(order, 'transfer-encoding: chunked'), { ms: 20, bytes: '1\r\n \r\n'.repeat(500) }),
+  },
+  'pipelines of 200 unread answers': {
+    count: 100,
+    open: (order) => open(order.gatewayPort, requestOf(order, BLOCK).repeat(200)),
+  },
+  'pipelines of 200 hanging calls': {
+    count: 30,
+    open: (order) => open(order.gatewayPort, requestOf(order, HANGING).repeat(200)),
+  },
+  'requests without a pause': { count: 64, open: (order) => flood(order, requestOf(order, BLOCK)) },
+} satisfies Record<string, Attack>
+
+export type AttackName = keyof typeof ATTACKS
+
+/** An attacker tries again after this time when its connection was closed. */
+const REOPEN_MS = 1000
+const sockets = new Set<Socket>()
+let opened = 0
+let sent = 0
+let received = 0
+let isOver = true
+
+function headOf({ path }: AttackOrder, framing: string): string {
+  return `POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n${framing}\r\n\r\n`
+}
+
+function requestOf(order: AttackOrder, call: string): string {
+  return `${headOf(order, `content-length: ${call.length}`)}${call}`
+}
+
+function hold(socket: Socket, again: () => void): void {
+  opened++
+  sockets.add(socket)
+  // A refused or closed connection is what the daemon is allowed to do.
+  socket.on('error', () => {})
+  socket.once('close', () => {
+    sockets.delete(socket)
+    sent += socket.bytesWritten
+    received += socket.bytesRead
+    if (!isOver) setTimeout(() => isOver || again(), REOPEN_MS)
+  })
+}
+
+function open(port: number, bytes: string | Buffer, every?: { readonly ms: number; readonly bytes: string }): void {
+  const socket = connect(port, '127.0.0.1', () => {
+    socket.write(bytes)
+    if (every === undefined) return
+    // What the daemon does not take is not sent faster later.
+    const timer = setInterval(() => socket.writableNeedDrain || socket.write(every.bytes), every.ms)
+    socket.once('close', () => clearInterval(timer))
+  })
+  // Not reading, such a connection notices only when it writes that it was closed.
+  if (every === undefined) socket.pause()
+  else socket.resume()
+  hold(socket, () => open(port, bytes, every))
+}
+
+function openStream(port: number): void {
+  const socket = connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false }, () => {
+    socket.write('GET /api/v1/events HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n')
+  })
+  socket.pause()
+  hold(socket, () => openStream(port))
+}
+
+/** The next request as soon as an answer begins to arrive. */
+function flood({ gatewayPort }: AttackOrder, request: string): void {
+  const socket = connect(gatewayPort, '127.0.0.1', () => socket.write(request))
+  socket.on('data', (bytes: Buffer) => bytes.includes('HTTP/1.1 ') && socket.write(request))
+  hold(socket, () => flood({ gatewayPort } as AttackOrder, request))
+}
+
+const delay = monitorEventLoopDelay({ resolution: 5 })
+
+process.on('message', (order: AttackOrder | 'release') => {
+  if (order !== 'release') {
+    isOver = false
+    opened = 0
+    sent = 0
+    received = 0
+    delay.reset()
+    delay.enable()
+    for (const name of order.hold) {
+      const { count, open: attack } = ATTACKS[name]
+      for (let nth = 0; nth < count; nth++) attack(order)
+    }
+    return
+  }
+  isOver = true
+  delay.disable()
+  for (const socket of sockets) {
+    sent += socket.bytesWritten
+    received += socket.bytesRead
+    socket.destroy()
+  }
+  sockets.clear()
+  const report: AttackReport = {
+    opened,
+    sentMiB: sent / 2 ** 20,
+    receivedMiB: received / 2 ** 20,
+    lateMs: Math.max(0, delay.percentile(99) / 1e6 - 5),
+  }
+  process.send?.(report)
+})
+process.on('disconnect', () => process.exit())
+process.send?.({ names: Object.keys(ATTACKS) })
