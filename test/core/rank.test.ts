@@ -8,7 +8,7 @@ import { endpoint } from '../support/network.ts'
 const condition = (code: ConditionCode): Condition => ({ code, verdict: 'degraded', message: code, since: 0 })
 
 function candidate(name: string, codes: readonly ConditionCode[] = [], over: Partial<Candidate> = {}): Candidate {
-  const health: Health = { ...unpolled(endpoint(name), 0), conditions: codes.map(condition) }
+  const health: Health = { ...unpolled(endpoint(name), 0), lastPolledAt: 0, conditions: codes.map(condition) }
   return { key: `ethereum/${name}`, endpoint: name, tier: 'primary', state: 'up', health, unverified: false, ...over }
 }
 
@@ -67,6 +67,18 @@ describe('without a healthy endpoint', () => {
 
     expect(names(unhealthy)).toEqual(['unheard', 'late', 'later', 'planned', 'ill'])
     expect(names(unresponsive)).toEqual(['gone', 'forked'])
+  })
+
+  test('one that was never polled comes after those whose fault is known to be mild', () => {
+    const fresh = candidate('new', [], { state: 'unknown' })
+    const { unhealthy } = rank([
+      { ...fresh, health: { ...fresh.health, lastPolledAt: null } },
+      candidate('outdated', [], { state: 'unknown' }),
+      candidate('planned', [], { state: 'maintenance' }),
+      lagging('late', 40),
+    ])
+
+    expect(names(unhealthy)).toEqual(['outdated', 'late', 'planned', 'new'])
   })
 
   test('one in maintenance that is known to be gone is as bad as that', () => {

@@ -12,6 +12,18 @@ import { createWorld } from '../support/world.ts'
 const ANY: Need = { kind: 'any' }
 const LATEST: Need = { kind: 'latest', shard: null }
 
+const CRITERIA: SelectionCriteria = {
+  need: ANY,
+  isRead: true,
+  minHeight: null,
+  method: null,
+  tried: [],
+  proxiesOnly: false,
+  needsImprovement: false,
+  includeBehind: false,
+  requiresHeight: false,
+}
+
 async function setting(names: readonly string[], over: Partial<Network> = {}, fallbacks: readonly string[] = []) {
   const clock = createFakeClock()
   const chain = network(over)
@@ -35,19 +47,7 @@ async function setting(names: readonly string[], over: Partial<Network> = {}, fa
     for (const upstream of upstreams.all()) if (upstream.name === name) return upstream
     throw new Error(name)
   }
-  const select = (wish: Partial<SelectionCriteria> = {}) =>
-    selector.select({
-      need: ANY,
-      isRead: true,
-      minHeight: null,
-      method: null,
-      tried: [],
-      proxiesOnly: false,
-      needsImprovement: false,
-      includeBehind: false,
-      requiresHeight: false,
-      ...wish,
-    })
+  const select = (wish: Partial<SelectionCriteria> = {}) => selector.select({ ...CRITERIA, ...wish })
   const poll = (name: string, height: number | null) =>
     world.poll(of(name).endpoint, {
       heads: [{ shard: null, outcome: height === null ? bad({ kind: 'refused' }) : good(head(height, clock.now())) }],
@@ -246,4 +246,24 @@ test('what is known of an endpoint outlives a reload that leaves it as it was', 
 
   expect(kept).toBe(before)
   expect(fresh).not.toBe(before)
+})
+
+test('the preferred endpoint outlives a reload, and goes with its endpoint', async () => {
+  const { world, clock, of } = await setting(['a', 'b'])
+  const upstreams = createUpstreams({ board: world.board, clock })
+  const targets = [of('a').target, of('b').target]
+  upstreams.retarget(targets)
+  const [a, b] = [...upstreams.all()] as [Upstream, Upstream]
+  const select = () => upstreams.network('ethereum')?.selector.select(CRITERIA)?.upstream.name
+  a.latencyMs = 10
+  b.latencyMs = 50
+  expect(select()).toBe('a')
+  // A little faster, which is no reason to switch.
+  b.latencyMs = 9
+
+  upstreams.retarget(targets.map((target) => ({ ...target })))
+  expect(select()).toBe('a')
+
+  upstreams.retarget(targets.slice(1))
+  expect(select()).toBe('b')
 })

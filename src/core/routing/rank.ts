@@ -18,7 +18,10 @@ export function rank(candidates: readonly Candidate[]): Ranking {
       continue
     }
     excluded.push({ endpoint: candidate.endpoint, reason })
-    if (reason !== 'wrong-network' && !candidate.unverified) others.push({ candidate, severity: severityOf(reasons) })
+    if (reason === 'wrong-network' || candidate.unverified) continue
+    // An endpoint that was never polled may be anything, so it comes after those whose fault is known to be mild.
+    if (candidate.health.lastPolledAt === null) reasons.push('unhealthy')
+    others.push({ candidate, severity: severityOf(reasons) })
   }
   others.sort(
     (a, b) =>

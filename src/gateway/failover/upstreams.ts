@@ -48,17 +48,14 @@ export function createUpstreams({ board, clock, onOtherChain }: UpstreamsDeps): 
     for (const { selector } of networks.values()) selector.tick(now)
   })
 
-  function networkOf(name: string, size: number, before: UpstreamNetwork | undefined): UpstreamNetwork {
+  function networkOf(name: string, size: number): UpstreamNetwork {
     const selector = createUpstreamSelector({
       network: name,
       board,
       clock,
       upstreamOf: (endpoint) => upstreams.get(`${name}/${endpoint}`),
     })
-    const budgets = before?.budgets ?? {
-      failed: createRetryBudget(FAILED),
-      doubtful: createRetryBudget(DOUBTFUL),
-    }
+    const budgets = { failed: createRetryBudget(FAILED), doubtful: createRetryBudget(DOUBTFUL) }
     const stallMs = () => board.network(name)?.standing.network.thresholds.stallMs ?? 0
     return { name, size, selector, budgets, stallMs, headProbe: createHeadProbe() }
   }
@@ -77,7 +74,13 @@ export function createUpstreams({ board, clock, onOtherChain }: UpstreamsDeps): 
         upstreams.set(fresh.key, known?.fingerprint === fresh.fingerprint ? known : fresh)
         sizes.set(fresh.network, (sizes.get(fresh.network) ?? 0) + 1)
       }
-      networks = new Map([...sizes].map(([name, size]) => [name, networkOf(name, size, before.networks.get(name))]))
+      networks = new Map(
+        [...sizes].map(([name, size]) => {
+          const known = before.networks.get(name)
+          known?.selector.invalidate()
+          return [name, known === undefined ? networkOf(name, size) : { ...known, size }]
+        }),
+      )
       for (const upstream of upstreams.values()) {
         const health = board.entry(upstream.network, upstream.name)?.health
         const selector = networks.get(upstream.network)?.selector

@@ -35,17 +35,15 @@ const MAX_ALIASES = 1000
 export function createAliases({ next, board, rpcPathOf, store, clock, log }: AliasesDeps): Aliases {
   const records = new Map<string, AliasRecord>()
   const get = (network: string, alias: string) => records.get(keyOf(network, alias))
+  const staleKey = () => [...records].find(([, { stale }]) => stale !== null)?.[0]
+  const hasRoom = () => records.size < MAX_ALIASES || staleKey() !== undefined
   const maker = createAliasMaker({ next, get, put, hasRoom, store, clock, log })
 
-  /** Removes a stale alias if the limit is reached. */
-  function hasRoom(): boolean {
-    if (records.size < MAX_ALIASES) return true
-    for (const [key, { stale }] of records) if (stale !== null) return records.delete(key)
-    return false
-  }
-
+  /** At the limit, a new alias replaces a stale one: not before the node has created it. */
   function put(record: AliasRecord): void {
-    records.set(keyOf(record.network, record.alias), record)
+    const key = keyOf(record.network, record.alias)
+    if (records.size >= MAX_ALIASES && !records.has(key)) records.delete(staleKey() ?? '')
+    records.set(key, record)
     store.saveAlias(record)
   }
 
