@@ -68,6 +68,8 @@ const ATTACKS = {
 
 export type AttackName = keyof typeof ATTACKS
 
+/** Connections are opened evenly over this time, so that what is held is measured, and not how fast it is opened. */
+const OPENING_MS = 3000
 /** An attacker tries again after this time when its connection was closed. */
 const REOPEN_MS = 1000
 const sockets = new Set<Socket>()
@@ -138,7 +140,7 @@ process.on('message', (order: AttackOrder | 'release') => {
     delay.enable()
     for (const name of order.hold) {
       const { count, open: attack } = ATTACKS[name]
-      for (let nth = 0; nth < count; nth++) attack(order)
+      for (let nth = 0; nth < count; nth++) setTimeout(() => isOver || attack(order), (nth / count) * OPENING_MS)
     }
     return
   }

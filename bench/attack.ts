@@ -13,7 +13,7 @@ import type { LoadOrder, LoadReport } from './load-process.ts'
  * another caller at a constant rate and the polls notice. The daemon has a core of its own; attack, load and nodes run at constant rates
  * on the other, and report how late they are themselves.
  *
- * `npx tsx bench/attack.ts [seconds a phase] [requests a second] [part of an attack's name, or together]`
+ * `npx tsx bench/attack.ts [seconds a phase] [requests a second] [part of an attack's name, several parts with commas between them for these together, or together]`
  */
 const [, , seconds = '6', pace = '200', only = ''] = process.argv
 const PHASE_MS = Number(seconds) * 1000
@@ -22,8 +22,10 @@ const BAD = 'bad-caller-0123456789a'
 const POLLED = 200
 const MEASURED_CORE = 0
 const OTHER_CORE = Math.min(1, availableParallelism() - 1)
-/** Until what was opened has arrived, and what was released is gone. */
-const SETTLE_MS = 1000
+/** Until everything is open and its first requests are answered. */
+const SETTLE_MS = 8000
+/** Until what was released is gone. */
+const RELEASE_MS = 2000
 const MAIN = fileURLToPath(new URL('../dist/src/main.js', import.meta.url))
 const TLS_FILE = (name: string) => fileURLToPath(new URL(`../test/config/tls/${name}`, import.meta.url))
 
@@ -168,7 +170,7 @@ async function attackWith(title: string, hold: readonly AttackName[]): Promise<v
   console.log(
     `  the attack: ${opened} connections, ${sentMiB.toFixed(1)} MiB sent, ${receivedMiB.toFixed(1)} MiB received, at most ${lateMs.toFixed(0)} ms late (p99)`,
   )
-  await pause(SETTLE_MS)
+  await pause(RELEASE_MS)
 }
 
 try {
@@ -182,8 +184,10 @@ try {
     perSecond: 1000,
   })
   await measure('alone')
-  for (const name of names) if (name.includes(only)) await attackWith(name, [name])
+  const chosen = names.filter((name) => only.split(',').some((part) => name.includes(part)))
+  if (!only.includes(',')) for (const name of chosen) await attackWith(name, [name])
   if (only === '' || only === 'together') await attackWith('all together', names)
+  else if (only.includes(',')) await attackWith(chosen.join(', '), chosen)
   await measure('afterwards')
   const { statusCode } = await request(`${page}/-/healthy`, { dispatcher: agent })
   console.log(`the daemon answers ${statusCode} at the end`)

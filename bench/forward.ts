@@ -12,7 +12,7 @@ import { median, startFleetProcess } from './support.ts'
  * it adds at a constant rate; what its load does to the polls, and what polls do to its load. What is measured is on one core, load and
  * nodes on the other.
  *
- * `npx tsx bench/forward.ts [cpu|latency|polls] [seconds a run] [rounds]`
+ * `npx tsx bench/forward.ts [cpu|peers|latency|polls] [seconds a run] [rounds]`; `peers` is `cpu` with @fastify/reply-from and nginx
  */
 const [, , only = 'all', seconds = '4', rounds = '5'] = process.argv
 const FOR_MS = Number(seconds) * 1000
@@ -57,7 +57,7 @@ function load(
   return new Promise((resolve) => loader.once('message', (report) => resolve(report as LoadReport)))
 }
 
-async function relay(kind: 'bare' | 'reply-from', name: string): Promise<Measured> {
+async function relay(kind: 'bare' | 'plain' | 'reply-from', name: string): Promise<Measured> {
   const [{ pid = 0 }, { port }] = await start(MEASURED_CORE, 'relay-process.ts', [kind, origin])
   return { name, pid, port, path: '/' }
 }
@@ -171,9 +171,9 @@ async function run(measured: Measured, kind: LoadOrder['kind'], perSecond: numbe
 async function benchCpu(): Promise<void> {
   const ours = await gateway()
   const bare = await relay('bare', 'bare node:http + undici')
-  const all = [ours, bare, await relay('reply-from', '@fastify/reply-from'), await nginx()].filter(
-    (one) => one !== null,
-  )
+  const plain = await relay('plain', 'plain node:http + undici')
+  const others = only === 'peers' ? [await relay('reply-from', '@fastify/reply-from'), await nginx()] : []
+  const all = [ours, plain, bare, ...others].filter((one) => one !== null)
   for (const measured of all) for (const kind of ['transaction', 'block'] as const) await run(measured, kind)
   await run(ours, 'cached')
   for (const [kind, title] of [
@@ -191,13 +191,17 @@ async function benchCpu(): Promise<void> {
         if (kind === 'block') runs.get('Heartline, cached')?.push(await run(ours, 'cached', pace))
       }
       const bares = runs.get(bare.name) ?? []
+      const plains = runs.get(plain.name) ?? []
       const how = pace === null ? 'flat out' : `${pace} requests a second`
       console.log(`\n${title}, ${how}: median of ${ROUNDS} rounds of ${FOR_MS / 1000} s`)
       for (const [name, of] of runs) {
-        const ratios = of.map(({ cpuUs }, round) => cpuUs / (bares[round]?.cpuUs ?? Number.NaN))
+        const ratiosTo = (peers: readonly Run[]) =>
+          of.map(({ cpuUs }, round) => cpuUs / (peers[round]?.cpuUs ?? Number.NaN))
+        const ratios = (peers: readonly Run[]) =>
+          `${median(ratiosTo(peers)).toFixed(2)} (${Math.min(...ratiosTo(peers)).toFixed(2)} to ${Math.max(...ratiosTo(peers)).toFixed(2)})`
         console.log(
           `${name.padEnd(26)} ${median(of.map(({ cpuUs }) => cpuUs)).toFixed(1)} µs a request, ` +
-            `${median(ratios).toFixed(2)} of bare (${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)})` +
+            `${ratios(plains)} of plain, ${ratios(bares)} of bare` +
             (pace === null ? `, ${median(of.map(({ perSecond }) => perSecond)).toFixed(0)}/s on one core` : ''),
         )
       }
@@ -284,7 +288,7 @@ async function benchPolls(): Promise<void> {
 }
 
 try {
-  if (only === 'all' || only === 'cpu') await benchCpu()
+  if (only === 'all' || only === 'cpu' || only === 'peers') await benchCpu()
   if (only === 'all' || only === 'latency') await benchLatency()
   if (only === 'all' || only === 'polls') await benchPolls()
 } finally {

@@ -1,16 +1,17 @@
-import { createServer } from 'node:http'
+import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import replyFrom from '@fastify/reply-from'
 import Fastify from 'fastify'
 import { Pool } from 'undici'
 
 /**
- * What the gateway is measured beside: a relay that takes a whole body, sends it on, and sends the whole answer back, and checks
- * nothing. Forked by `forward.ts` with `bare` or `reply-from` and the node's origin; tells its port.
+ * What the gateway is measured beside: relays that check nothing. `bare` takes a whole body, sends it on, and sends the whole answer back,
+ * with as little work as these packages allow; `plain` is written as their documentation does it. Forked by `forward.ts` with `bare`,
+ * `plain` or `reply-from` and the node's origin; tells its port.
  */
 const [, , kind, origin = ''] = process.argv
 
-async function bare(): Promise<number> {
+function bare(): Promise<number> {
   const pool = new Pool(origin, { connections: 128, pipelining: 1 })
   const server = createServer((req, res) => {
     const chunks: Buffer[] = []
@@ -28,6 +29,26 @@ async function bare(): Promise<number> {
         .catch(() => res.writeHead(502).end())
     })
   })
+  return listen(server)
+}
+
+/** Bodies are streams, and the headers of both sides are passed on. */
+function plain(): Promise<number> {
+  const pool = new Pool(origin, { connections: 128 })
+  const server = createServer(async (req, res) => {
+    try {
+      const { method = 'POST', headers } = req
+      const answer = await pool.request({ path: '/', method: method as 'POST', headers, body: req })
+      res.writeHead(answer.statusCode, answer.headers)
+      answer.body.pipe(res)
+    } catch {
+      res.writeHead(502).end()
+    }
+  })
+  return listen(server)
+}
+
+async function listen(server: Server): Promise<number> {
   await new Promise<void>((resolve) => server.listen({ port: 0, host: '127.0.0.1', backlog: 1024 }, resolve))
   return (server.address() as AddressInfo).port
 }
@@ -41,6 +62,6 @@ async function fastify(): Promise<number> {
   return Number(new URL(await server.listen({ port: 0, host: '127.0.0.1' })).port)
 }
 
-const port = await (kind === 'bare' ? bare() : fastify())
+const port = await (kind === 'bare' ? bare() : kind === 'plain' ? plain() : fastify())
 process.send?.({ port })
 process.on('disconnect', () => process.exit())

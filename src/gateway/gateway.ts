@@ -4,7 +4,7 @@ import type { Clock } from '../clock.ts'
 import { FairShare } from '../core/fair-share.ts'
 import type { Network, Shard } from '../core/network.ts'
 import { type Log, placeOf } from '../log.ts'
-import { type GatewayError, INTERNAL_ERROR, OVERLOADED, rpcErrorWithoutId } from './errors.ts'
+import { type GatewayError, gatewayError, INTERNAL_ERROR, OVERLOADED, rpcErrorWithoutId } from './errors.ts'
 import {
   type Admission,
   type AdmissionRules,
@@ -15,6 +15,7 @@ import {
 import { type AnswerMemoryLimits, createAnswerMemory } from './request/answer-memory.ts'
 import { type Caller, type CallerSettings, createCallers } from './request/callers.ts'
 import { type Certificate, createListener, type ListenerOptions } from './request/listener.ts'
+import { LoopTurns } from './request/loop-turns.ts'
 import { type Exchange, rejectRequest } from './request/reject-request.ts'
 import { BodyMemory, declaredLength, hasBody, receiveBody } from './request/request-body.ts'
 import { type AdmittedRequest, type Answer, createRequestHandler } from './request/request-handler.ts'
@@ -97,10 +98,11 @@ export function createGateway({ listen, upstream, aliases, metrics, clock, log, 
   const bodies = new BodyMemory(callers)
   const answerMemory = createAnswerMemory(deps.answerMemory)
   const calls = new FairShare(maxInFlight)
+  const turns = new LoopTurns()
   const recorder = createRequestRecorder({ metrics, clock, log })
   const reject = (exchange: Exchange, of: Admission, rejection: GatewayError, format: ErrorFormat) =>
     rejectRequest(exchange, of, rejection, format, { recorder, bodies, clock })
-  const handler = createRequestHandler({ upstream, aliases, calls, answerMemory, recorder, clock, log })
+  const handler = createRequestHandler({ upstream, aliases, calls, turns, answerMemory, recorder, clock, log })
   const nextRequestId = createRequestIds()
   let { rules } = deps
   let admissionRules = applyRules(rules)
@@ -137,8 +139,11 @@ export function createGateway({ listen, upstream, aliases, metrics, clock, log, 
     if (admission.kind === 'preflight') return respondEmpty(res, headers, preflightHeaders(admission.allow))
     const format = admission.route.kind === 'rest' ? 'rest' : 'rpc'
     const share = callers.shareOf(admission.caller)
-    if (!calls.mayTake(share) || !bodies.mayTake(admission.caller, 1))
+    if (!calls.mayTake(share) || !bodies.mayTake(admission.caller, 1)) {
+      // Otherwise a caller that retries at once would get more of the event loop than one whose calls are served.
+      await turns.next(share)
       return reject(exchange, admission, OVERLOADED, format)
+    }
     return handle(exchange, admission, share)
   }
 
@@ -177,6 +182,7 @@ export function createGateway({ listen, upstream, aliases, metrics, clock, log, 
     if (body === 'gone') return
     if (body === 'overloaded') return reject(exchange, admission, OVERLOADED, 'rpc')
     if (body === 'too-large') return reject(exchange, admission, bodyTooLarge(bodyLimitBytes), 'rpc')
+    if (body === 'too-many-chunks') return reject(exchange, admission, TOO_MANY_CHUNKS, 'rpc')
     const answer = await handler.rpc(request, route, body)
     if (answer === 'no-content') respondEmpty(res, headers)
     else await send(res, caller, answer, headers)
@@ -211,6 +217,7 @@ export function createGateway({ listen, upstream, aliases, metrics, clock, log, 
     reconfigure(next) {
       admissionRules = applyRules(next)
       rules = next
+      listener.useIdleTimeout(next.timeoutMs + IDLE_TIMEOUT_MS)
     },
 
     useCertificate: (certificate) => listener.useCertificate(certificate),
@@ -223,6 +230,8 @@ export function createGateway({ listen, upstream, aliases, metrics, clock, log, 
 function bodyTooLarge(limit: number): GatewayError {
   return { kind: 'too-large', message: `the body is limited to ${limit} bytes` }
 }
+
+const TOO_MANY_CHUNKS = gatewayError('too-large', 'the body has too many small chunks')
 
 function servedNetwork({ network, shards, endpoints }: GatewayRules['networks'][number]): [string, ServedNetwork] {
   const { name, family } = network

@@ -1,4 +1,3 @@
-import type { LookupFunction } from 'node:net'
 import type { Clock } from '../clock.ts'
 import type { Failure } from '../core/failure.ts'
 import type { NodeAddress } from './address.ts'
@@ -14,14 +13,13 @@ export function createNodeForwarder({
   clock,
   maxConnections = MAX_CONNECTIONS,
   maxIncomingBytes,
-  lookup = null,
 }: NodeForwarderDeps): NodeForwarder {
   const transport = createTransport({
     clock,
     maxConnections,
     maxAnswerBytes: MAX_FORWARDED_BYTES,
     maxIncomingBytes,
-    lookup,
+    lookup: null,
   })
 
   return {
@@ -74,7 +72,6 @@ export interface NodeForwarderDeps {
   /** Per origin; further requests wait. */
   readonly maxConnections?: number
   readonly maxIncomingBytes?: number
-  readonly lookup?: LookupFunction | null
 }
 
 /** Allows 1,280 requests a second to a node 100 ms away, and to a local node ten times what we can send. */

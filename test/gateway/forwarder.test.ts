@@ -9,6 +9,7 @@ import {
   BLOCK_NUMBER,
   blockAt,
   CHAIN_ID,
+  FILTER,
   FINALIZED_BLOCK,
   LATEST_BLOCK,
   sayError,
@@ -520,6 +521,31 @@ describe('traffic', () => {
     await poll('a', 1000)
 
     expect(textOf(await ask())).toBe('"a"')
+  })
+
+  test('of one caller whose long calls time out leaves the endpoint to those that it answers meanwhile', async () => {
+    const a = await startBareNode(({ method }) => (method === 'eth_newFilter' ? undefined : '0x1'))
+    const { ask, forwarder, doubted } = await setting({ a })
+    const deadlineAt = systemClock.monotonic() + 800
+    const long = Array.from({ length: 20 }, () => ask({ ...FILTER, caller: 'hog', deadlineAt }))
+    await expect.poll(() => a.asked.filter(({ method }) => method === 'eth_newFilter')).toHaveLength(20)
+
+    expect(textOf(await ask())).toBe('"0x1"')
+    for (const reply of await Promise.all(long)) expect(reply).toMatchObject({ kind: 'rejected' })
+
+    expect(await ask()).toMatchObject({ kind: 'result', degraded: false })
+    expect(doubted).toEqual([])
+    expect(forwarder.overview('ethereum')).toMatchObject([{ endpoint: 'a', excluded: null, breaker: 'closed' }])
+  })
+
+  test('of long calls that time out opens the breaker of an endpoint that answers nothing else', async () => {
+    const a = await startBareNode(hang)
+    const { ask, doubted } = await setting({ a })
+    const deadlineAt = systemClock.monotonic() + 800
+
+    await Promise.all(Array.from({ length: 5 }, () => ask({ ...FILTER, deadlineAt })))
+
+    expect(doubted).toEqual(['ethereum/a'])
   })
 
   test('of a single endpoint goes through all the same, marked', async () => {

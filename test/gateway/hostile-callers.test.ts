@@ -89,3 +89,21 @@ test('bodies behind a wrong endpoint_id are read for their ids only as far as a 
   expect((await send(get(`/multiversx/${ID}/network/config`))).map(({ status }) => status)).toEqual([200])
   for (const { socket } of strangers) socket.destroy()
 })
+
+test('a body in tiny chunks is rejected after some hundreds of them, one in small chunks is served', async () => {
+  const { open, send, asked, expectUnharmed } = await openHostile({ callers: CALLERS, bodyLimitBytes: 2 ** 20 })
+  const head = (id: string) =>
+    `POST ${id} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n`
+  const chunked = (body: string) => [...body].map((byte) => `1\r\n${byte}\r\n`).join('')
+
+  const hog = open()
+  hog.write(head(HOG) + chunked(' '.repeat(5000)))
+  expect((await hog.closed()).map(brief)).toEqual(['413 -32600 null'])
+  expect(asked).toEqual([])
+
+  // A call has fewer bytes than that.
+  const closing = head(WALLET).replace('host: x', 'host: x\r\nconnection: close')
+  expect((await send(`${closing}${chunked(GOOD)}0\r\n\r\n`)).map(brief)).toEqual(['200 result 1'])
+  asked.splice(0)
+  await expectUnharmed()
+})

@@ -2,6 +2,8 @@ import { once } from 'node:events'
 import { request } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { afterEach, describe, expect, test } from 'vitest'
+import { systemClock } from '../../src/clock.ts'
+import { createListener } from '../../src/gateway/request/listener.ts'
 import { until } from '../support/daemon.ts'
 import { ask, call, caller, echo, FROM_A, ID, open, post, raw, type Setting, type SettingOptions } from './setting.ts'
 
@@ -21,6 +23,21 @@ const BODY = JSON.stringify(call('eth_chainId'))
 const HEAD = `POST /ethereum/${ID} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n`
 const WHOLE = `${HEAD}content-length: ${BODY.length}\r\n\r\n${BODY}`
 const CLOSING = `${HEAD}connection: close\r\ncontent-length: ${BODY.length}\r\n\r\n${BODY}`
+
+test('a new idle timeout holds from the next request on', async () => {
+  const listener = createListener({
+    options: { host: '127.0.0.1', port: 0, tls: null, idleTimeoutMs: 600_000 },
+    clock: systemClock,
+    onRequest: () => {},
+  })
+  const { port } = await listener.listen()
+
+  listener.useIdleTimeout(100)
+
+  // Nobody answers.
+  expect(await raw(port, WHOLE)).toBe('')
+  await listener.close(1000, () => true)
+})
 
 describe('bytes that are no good HTTP', () => {
   test.each<[string, string]>([

@@ -182,6 +182,10 @@ export const TRANSACTION = {
   operation: read('eth_getTransactionByHash', { kind: 'hash', shard: null }, true),
   call: call('eth_getTransactionByHash', `["0x${'a'.repeat(64)}"]`),
 }
+export const FILTER = {
+  operation: { name: 'other', need: { kind: 'any' }, isRead: false, absenceIsDoubtful: false },
+  call: call('eth_newFilter', '[{}]'),
+} as const
 export const ALIAS = {
   operation: { name: 'admin.alias', need: { kind: 'any' }, isRead: false, absenceIsDoubtful: false },
   to: { kind: 'path', path: '/ext/admin' },

@@ -104,8 +104,10 @@ function settle(
   upstream.end(ended, isAnswer || isNodeTimeout ? ended - began : null, !isLocal && !isNodeTimeout)
   const isLimited = result.kind === 'error' ? isRateLimit(operation, result) : failure === 'rate-limited'
   if (isLimited) upstream.rateLimit.begin(retryAfterMs, ended)
-  if (!isLocal) upstream.isAnswering = isAnswer && !isLimited
-  if (isFault) return upstream.breaker.fail(ended)
+  // A caller may know methods that take longer than the timeout, which says nothing about a node that answers others.
+  const isLongCall = isNodeTimeout && operation.name === 'other' && upstream.hasAnsweredSince(began)
+  if (!isLocal && !isLongCall) upstream.isAnswering = isAnswer && !isLimited
+  if (isFault && !isLongCall) return upstream.breaker.fail(ended)
   if (!isAnswer || isLimited) upstream.breaker.ignore()
   else {
     upstream.breaker.succeed()

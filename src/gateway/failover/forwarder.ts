@@ -1,4 +1,3 @@
-import type { LookupFunction } from 'node:net'
 import type { ChainEvent } from '../../core/verdict/network-view.ts'
 import { createNodeForwarder } from '../../nodes/forward.ts'
 import type { Board } from '../../state/board.ts'
@@ -13,8 +12,8 @@ import { createUpstreams } from './upstreams.ts'
 
 /** Answers requests by sending them to nodes: the best endpoint first, then the next ones, within the deadline. */
 export function createForwarder(deps: ForwarderDeps): Forwarder {
-  const { board, clock, lookup = null } = deps
-  const nodes = createNodeForwarder({ clock, lookup })
+  const { board, clock } = deps
+  const nodes = createNodeForwarder({ clock })
   const lastAnswers = new LastAnswers()
   const upstreams = createUpstreams({
     board,
@@ -64,5 +63,4 @@ export interface Forwarder extends UpstreamHandler {
 
 export interface ForwarderDeps extends Omit<FailoverLoopDeps, 'send' | 'lastAnswers'> {
   readonly board: Board
-  readonly lookup?: LookupFunction | null
 }

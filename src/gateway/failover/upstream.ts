@@ -87,6 +87,10 @@ export class Upstream {
     this.#sampledAt = now
   }
 
+  hasAnsweredSince(began: number): boolean {
+    return this.#progressAt > began
+  }
+
   /** Whether requests are waiting and none was answered for a while. */
   isUnresponsive(now: number): boolean {
     return this.inFlight > 0 && now - this.#progressAt > UNRESPONSIVE_AFTER_MS

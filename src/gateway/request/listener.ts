@@ -18,6 +18,8 @@ export interface Listener {
   listen(): Promise<{ readonly host: string; readonly port: number }>
   /** Applies to new connections; open ones keep their certificate. */
   useCertificate(certificate: Certificate): void
+  /** Applies to new connections, and to open ones from their next request on. */
+  useIdleTimeout(idleTimeoutMs: number): void
   /** Stops accepting, waits up to `graceMs` for requests in flight, and resolves when no connection is left. */
   close(graceMs: number, isIdle: () => boolean): Promise<void>
   readonly closing: boolean
@@ -128,6 +130,10 @@ export function createListener({ options, clock, onRequest }: ListenerDeps): Lis
 
     useCertificate({ cert, key }) {
       if ('setSecureContext' in server) server.setSecureContext({ cert, key, minVersion: MIN_TLS_VERSION })
+    },
+
+    useIdleTimeout(idleTimeoutMs) {
+      server.timeout = idleTimeoutMs
     },
 
     get closing() {

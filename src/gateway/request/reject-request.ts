@@ -27,12 +27,12 @@ export async function rejectRequest(
   if (!hasBody(req)) return respond(res, status, error, headers)
   const length = declaredLength(req)
   const isReadable = length > 0 && length <= SMALL_BODY && !awaitsContinue && !req.readableDidRead
-  if (isRest || !isReadable || kind === 'too-large' || !bodies.mayTake(caller, length)) {
-    await respond(res, status, error, { ...headers, closes: true }, true)
-    return closeAfterBody(req, res, clock)
-  }
-  const body = await receiveBody(req, SMALL_BODY, bodies, caller)
-  if (typeof body !== 'string') await respond(res, status, rejectCalls(readBody(body, rules), rejection), headers)
+  const mayRead = !isRest && isReadable && kind !== 'too-large' && bodies.mayTake(caller, length)
+  const body = mayRead ? await receiveBody(req, SMALL_BODY, bodies, caller) : 'unread'
+  if (body === 'gone') return
+  if (typeof body !== 'string') return respond(res, status, rejectCalls(readBody(body, rules), rejection), headers)
+  await respond(res, status, error, { ...headers, closes: true }, true)
+  closeAfterBody(req, res, clock)
 }
 
 const SMALL_BODY = 16 * 1024

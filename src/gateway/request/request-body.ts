@@ -4,8 +4,8 @@ import { FairShare } from '../../core/fair-share.ts'
 import type { Caller, Callers } from './callers.ts'
 
 /**
- * Receives a body. Resolves to `too-large` once it exceeds `limit`, `overloaded` if the caller's share of memory for
- * bodies is exhausted, `gone` if the caller leaves.
+ * Receives a body. Resolves to `too-large` once it exceeds `limit`, `too-many-chunks` if they are tiny, `overloaded` if
+ * the caller's share of memory for bodies is exhausted, `gone` if the caller leaves.
  */
 export function receiveBody(
   req: IncomingMessage,
@@ -13,10 +13,12 @@ export function receiveBody(
   memory: BodyMemory,
   caller: Caller | null,
 ): Promise<Buffer | BodyFailure> {
-  if (declaredLength(req) > limit) return Promise.resolve('too-large')
+  const declared = declaredLength(req)
+  if (declared > limit) return Promise.resolve('too-large')
   return new Promise((resolve) => {
-    const chunks: Buffer[] = []
+    let bytes: Buffer = EMPTY
     let size = 0
+    let chunks = 0
     let isOver = false
     const end = (outcome: Buffer | BodyFailure) => {
       if (isOver) return
@@ -26,18 +28,39 @@ export function receiveBody(
     }
     req.on('data', (chunk: Buffer) => {
       if (isOver) return
-      if (size + chunk.length > limit) return end('too-large')
+      const grown = size + chunk.length
+      if (grown > limit) return end('too-large')
+      if (++chunks > MAX_CHUNKS + grown / FAIR_CHUNK) return end('too-many-chunks')
       if (!memory.mayTake(caller, chunk.length)) return end('overloaded')
       memory.take(caller, chunk.length)
-      size += chunk.length
-      chunks.push(chunk)
+      // Kept one by one, chunks of one byte would take two hundred times their size.
+      if (size === 0) bytes = chunk
+      else bytes = append(bytes, size, chunk, declared || limit)
+      size = grown
     })
-    req.on('end', () => end(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks, size)))
+    req.on('end', () => end(bytes.subarray(0, size)))
     req.on('close', () => end('gone'))
   })
 }
 
-export type BodyFailure = 'too-large' | 'overloaded' | 'gone'
+export type BodyFailure = 'too-large' | 'too-many-chunks' | 'overloaded' | 'gone'
+
+/** Appends in place where `memory` has room, else in memory of twice the size. */
+function append(memory: Buffer, size: number, chunk: Buffer, limit: number): Buffer {
+  const needed = size + chunk.length
+  let target = memory
+  if (needed > memory.length) {
+    target = Buffer.allocUnsafe(Math.max(needed, Math.min(2 * memory.length, limit)))
+    memory.copy(target, 0, 0, size)
+  }
+  chunk.copy(target, size)
+  return target
+}
+
+const EMPTY = Buffer.alloc(0)
+/** A chunk takes about 3 µs however short it is, so a body of 1 MiB in chunks of one byte would take seconds. */
+const MAX_CHUNKS = 250
+const FAIR_CHUNK = 1024
 
 /** Memory for bodies being received, shared by callers. Requests without a valid endpoint_id have one small share. */
 export class BodyMemory {
@@ -82,6 +105,8 @@ export function hasBody({ headers }: IncomingMessage): boolean {
 
 const LINGER_MS = 1000
 const LINGER_BYTES = 4 * 2 ** 20
+/** Shorter chunks count as much, so that at most 256 of them are read. */
+const LINGER_CHUNK = 16_384
 
 /**
  * Closes the connection after an answer that was written before the body arrived. Reads the rest of the body for a
@@ -95,7 +120,7 @@ export function closeAfterBody(req: IncomingMessage, res: ServerResponse, clock:
   }
   const timer = clock.after(LINGER_MS, end)
   req.on('data', (chunk: Buffer) => {
-    left -= chunk.length
+    left -= Math.max(chunk.length, LINGER_CHUNK)
     if (left < 0) end()
   })
   req.on('end', end)

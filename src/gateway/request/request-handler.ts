@@ -10,6 +10,7 @@ import type { AnswerMemory, BatchMemory } from './answer-memory.ts'
 import type { Caller } from './callers.ts'
 import { classifyCall } from './classify.ts'
 import { type Body, type Entry, readBody } from './envelope.ts'
+import type { LoopTurns } from './loop-turns.ts'
 import type { RequestRecorder } from './request-metrics.ts'
 import { frame, frameBatch, NOT_FORWARDED, type ResponseBody, rejectCalls, type Summary, summaryOf } from './respond.ts'
 import { readRest } from './rest-target.ts'
@@ -48,6 +49,7 @@ export interface Answer {
 export interface RequestHandlerDeps {
   /** Calls in flight; each element of a batch counts. */
   readonly calls: FairShare
+  readonly turns: LoopTurns
   readonly upstream: UpstreamHandler
   readonly aliases: AliasRoutes
   readonly answerMemory: AnswerMemory
@@ -59,7 +61,7 @@ export interface RequestHandlerDeps {
 const BATCH_CONCURRENCY = 16
 
 export function createRequestHandler(deps: RequestHandlerDeps): RequestHandler {
-  const { upstream, aliases, calls, answerMemory, recorder, clock, log } = deps
+  const { upstream, aliases, calls, turns, answerMemory, recorder, clock, log } = deps
 
   /** Catches every error, so that a bug does not leave a caller without an answer. */
   async function forward(
@@ -70,6 +72,7 @@ export function createRequestHandler(deps: RequestHandlerDeps): RequestHandler {
   ): Promise<Reply> {
     const { caller, network, share, rules, receivedAt, signal, minHeight } = request
     const deadlineAt = receivedAt + rules.timeoutMs
+    await turns.next(share)
     try {
       return await upstream.handle({
         network: network.name,

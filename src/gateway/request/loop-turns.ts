@@ -1,0 +1,41 @@
+import { FairQueue } from '../../core/fair-share.ts'
+
+/**
+ * Shares the event loop between callers. In one iteration of the loop only a few calls begin; the others wait for a
+ * later one, served one caller after the other. So a caller that sends more than the process can forward delays itself,
+ * and neither other callers nor polls.
+ */
+export class LoopTurns {
+  readonly #waiting = new FairQueue<() => void>()
+  #left = CALLS_PER_TURN
+  #isCounting = false
+
+  /** Returns `null` if the call may begin at once. */
+  next(caller: string | null): Promise<void> | null {
+    if (!this.#isCounting) {
+      this.#isCounting = true
+      setImmediate(this.#nextTurn)
+    }
+    if (this.#left > 0) {
+      this.#left--
+      return null
+    }
+    return new Promise((resolve) => this.#waiting.add(caller, resolve))
+  }
+
+  readonly #nextTurn = (): void => {
+    this.#left = CALLS_PER_TURN
+    for (; this.#left > 0; this.#left--) {
+      const next = this.#waiting.next(anyCaller)
+      if (next === null) break
+      next.item()
+    }
+    this.#isCounting = this.#left < CALLS_PER_TURN
+    if (this.#isCounting) setImmediate(this.#nextTurn)
+  }
+}
+
+const anyCaller = () => true
+
+/** With their answers, about two milliseconds of processor time. */
+const CALLS_PER_TURN = 8
