@@ -54,12 +54,9 @@ export function fuzzConfigurationFiles({ forMs, seed, maxCases = Number.POSITIVE
 
 /** Begins every value that may be a secret. */
 const CANARY = 'canary0123456789abcdef'
-const ENVIRONMENT = Object.fromEntries(
-  ['KEY', 'HEARTLINE_TOKEN', 'PROVIDER_KEY', 'WALLET_ENDPOINT_ID', 'OPERATIONS_ENDPOINT_ID'].map((name) => [
-    name,
-    CANARY + name,
-  ]),
-)
+const EXAMPLE = readFileSync(join(import.meta.dirname, '../../heartline.example.yaml'), 'utf8')
+const ENVIRONMENT: Record<string, string> = { KEY: CANARY, HOOK_SECRET: `whsec_${btoa(CANARY + CANARY)}` }
+for (const [, name = ''] of EXAMPLE.matchAll(/\$\{(\w+)\}/g)) ENVIRONMENT[name] ??= CANARY + name.toLowerCase()
 /** A file of this size takes some 20 ms; a busy machine and a collection of garbage take more. */
 const LONGEST_US = 3_000_000
 const MAX_LENGTH = 65_536
@@ -70,7 +67,7 @@ function validAndInvalidFiles(): readonly string[] {
     .filter((name) => name.endsWith('.yaml'))
     .map((name) => join(invalid, name))
   const read = (path: string) => readFileSync(path, 'utf8')
-  return [read(join(import.meta.dirname, '../../heartline.example.yaml')), ...paths.map(read)]
+  return [EXAMPLE, ...paths.map(read)]
 }
 
 const SPECIALS = [
