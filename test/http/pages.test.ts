@@ -19,18 +19,18 @@ const heading = (body: string) => read(body).querySelector('h1')?.textContent?.t
 
 describe('the page', () => {
   test.each([
-    ['/', 'All 3 endpoints are up.', 'Heartline'],
-    ['/networks/avalanche', 'Avalanche', 'Avalanche · Heartline'],
-    ['/endpoints/avalanche/own-1', 'Own node 1', 'Own node 1 · Heartline'],
-    ['/incidents', 'Incidents', 'Incidents · Heartline'],
+    ['/', '1 of 3 endpoints is unstable: Own node 1 (Avalanche), up now, incident open.', '▲ Heartline'],
+    ['/networks/avalanche', 'Avalanche', '▲ Avalanche · Heartline'],
+    ['/endpoints/avalanche/own-1', 'Own node 1', '▲ Own node 1 · Heartline'],
+    ['/incidents', 'Incidents', '▲ Incidents · Heartline'],
     [
       `/incidents/${incident().id}`,
       'Avalanche: Own node 1 is down: connection refused',
-      'Avalanche: Own node 1 · Heartline',
+      '▲ Avalanche: Own node 1 · Heartline',
     ],
-    ['/observer', 'Observer', 'Observer · Heartline'],
-    ['/gateway', 'Gateway', 'Gateway · Heartline'],
-    ['/notifications', 'Notifications', 'Notifications · Heartline'],
+    ['/observer', 'Observer', '▲ Observer · Heartline'],
+    ['/gateway', 'Gateway', '▲ Gateway · Heartline'],
+    ['/notifications', 'Notifications', '▲ Notifications · Heartline'],
   ])('has %s, readable without scripts', async (url, first, title) => {
     const { server, world, incidents } = setUp()
     await world.pollAll()
@@ -169,7 +169,7 @@ describe('the page', () => {
 
     expect((await server.inject('/')).body).toBe(before.body)
     await clock.advance(1001)
-    expect(heading((await server.inject('/')).body)).toContain('Avalanche: 1 of 2 endpoints')
+    expect(heading((await server.inject('/')).body)).toContain('1 of 3 endpoints is down: Own node 1')
   })
 
   test.each([

@@ -160,7 +160,7 @@ describe('block arrival', () => {
 
     const rows = textsOf(page, '.race tbody tr')
     expect(rows[0]).toMatch(/^The chain 104 5 s old one block per 10\ss expected: 10\ss/)
-    expect(rows[1]).toBe('Node A 104 at head 5 of 5 +0 s ± 2 s')
+    expect(rows[1]).toBe('Node A 104 at head 5 of 5 –')
     expect(rows[2]).toBe('Node B 104 at head 0 of 5 +1.5 s ± 2 s')
     expect(rows[3]).toMatch(/^Node C 101 3 30 s/)
     expect(page.textContent).toContain('Arrival times are accurate to one poll interval (2\u00a0s)')
@@ -412,7 +412,10 @@ test('shards with a lagging endpoint come first', () => {
 
   const page = draw({ shards })
 
-  expect(textsOf(page, 'h2').slice(1)).toEqual(['Block arrival, shard 1', 'Block arrival, shard 0'])
+  expect(textsOf(page, 'h2').filter((title) => title.startsWith('Block'))).toEqual([
+    'Block arrival, shard 1',
+    'Block arrival, shard 0',
+  ])
 })
 
 test('each shard has its own block arrival', () => {
@@ -423,7 +426,7 @@ test('each shard has its own block arrival', () => {
 
   const page = draw({ network: aNetwork('one', [anEndpoint('a', { heads })]), shards })
 
-  expect(textsOf(page, 'h2').slice(1)).toEqual([
+  expect(textsOf(page, 'h2').filter((title) => title.startsWith('Block'))).toEqual([
     'Block arrival, shard 0',
     'Block arrival, shard 1',
     'Block arrival, metachain',

@@ -57,8 +57,8 @@ function chainSentence(networks: readonly NetworkView[]): string {
 }
 
 /** `down: Own node 1 (Ethereum), connection refused`. */
-function complaint({ state, title, conditions }: EndpointView, network: NetworkView): string {
-  const why = state === 'up' ? 'flapping, up now' : conditions[0]?.message
+function complaint({ state, title, flapping, conditions }: EndpointView, network: NetworkView): string {
+  const why = state === 'up' ? (flapping ? 'flapping, up now' : 'up now, incident open') : conditions[0]?.message
   return `${state === 'up' ? 'unstable' : state}: ${title} (${network.title})${why === undefined ? '' : `, ${why}`}.`
 }
 
