@@ -1,4 +1,4 @@
-import { createServer, type Server } from 'node:http'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import replyFrom from '@fastify/reply-from'
 import Fastify from 'fastify'
@@ -35,16 +35,17 @@ function bare(): Promise<number> {
 /** Bodies are streams, and the headers of both sides are passed on. */
 function plain(): Promise<number> {
   const pool = new Pool(origin, { connections: 128 })
-  const server = createServer(async (req, res) => {
+  const relay = async (req: IncomingMessage, res: ServerResponse) => {
     try {
-      const { method = 'POST', headers } = req
-      const answer = await pool.request({ path: '/', method: method as 'POST', headers, body: req })
+      const { headers } = req
+      const answer = await pool.request({ path: '/', method: 'POST', headers, body: req })
       res.writeHead(answer.statusCode, answer.headers)
       answer.body.pipe(res)
     } catch {
       res.writeHead(502).end()
     }
-  })
+  }
+  const server = createServer((req, res) => void relay(req, res))
   return listen(server)
 }
 

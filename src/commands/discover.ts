@@ -137,12 +137,11 @@ function networksOf(nodes: readonly DiscoveredNode[]): readonly NetworkBlock[] {
 }
 
 function networkOf(nodes: readonly DiscoveredNode[]): NetworkBlock {
-  const { chain } = (nodes[0] as DiscoveredNode).identity
-  const { family } = (nodes.find(({ identity }) => identity.family === 'avalanche') ?? (nodes[0] as DiscoveredNode))
-    .identity
+  const identities = nodes.map(({ identity }) => identity)
+  const { chain, family } = identities.find((identity) => identity.family === 'avalanche') ?? first(identities)
   const known = family === 'multiversx' ? MULTIVERSX_CHAINS : EVM_CHAINS
   const [name, title] = known[chain] ?? [`${family}-${chain.toLowerCase()}`, `${family} chain ${chain}`]
-  const blockTimeMs = nodes.find(({ identity }) => identity.blockTimeMs !== null)?.identity.blockTimeMs ?? null
+  const blockTimeMs = identities.find((identity) => identity.blockTimeMs !== null)?.blockTimeMs ?? null
   const usualMs = parseDuration(FAMILY_DEFAULTS[family].blockTime)
   const counts = { own: 0, provider: 0 }
   return {
@@ -156,6 +155,12 @@ function networkOf(nodes: readonly DiscoveredNode[]): NetworkBlock {
       return endpointOf(node, `${whose}-${++counts[whose]}`, family)
     }),
   }
+}
+
+function first<T>(items: readonly T[]): T {
+  const [item] = items
+  if (item === undefined) throw new Error('a network has at least one node')
+  return item
 }
 
 function endpointOf({ url, identity }: DiscoveredNode, name: string, family: Family): EndpointBlock {

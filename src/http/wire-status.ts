@@ -130,7 +130,7 @@ export const MaintenanceView = shape('Maintenance', {
 export type MaintenanceView = z.infer<typeof MaintenanceView>
 
 /** A notice of the operator that is shown now or later, between `from` and `until`. */
-export const AnnouncementView = shape('Announcement', {
+const AnnouncementView = shape('Announcement', {
   text: z.string(),
   from: Time.nullable(),
   until: Time.nullable(),

@@ -25,8 +25,6 @@ export interface RollUpProgress {
   rolling(): number | null
 }
 
-export type Recount = ReturnType<typeof createRecount>
-
 /** Corrects buckets that are aggregated already, in the caller's transaction. */
 export function createRecount(aggregator: Aggregator, progress: RollUpProgress) {
   const { polls, tables } = aggregator

@@ -129,8 +129,6 @@ export interface WriterDeps extends Pick<BatchSenderDeps, 'queue' | 'onCommit'> 
 const MEASURE_EVERY_MS = 10_000
 const CLOSE_WITHIN_MS = 8000
 
-export type WriterThread = ReturnType<typeof createWriterThread>
-
 /** The writer worker: takes the lock, starts the worker and opens the file, again after each trouble. */
 function createWriterThread(deps: WriterDeps, onFileEvents: (events: FileEvents) => void, onDeath: () => void) {
   const { path, retention, maxSizeBytes, clock, log, registrations, onSpawn } = deps

@@ -53,7 +53,7 @@ test('what is doubtful is a warning on stderr, and still exit status 0', async (
 test('schema prints a JSON Schema', async () => {
   const out: string[] = []
 
-  const status = await schema({ out: (line) => out.push(line) })
+  const status = schema({ out: (line) => out.push(line) })
 
   expect(status).toBe(0)
   expect(JSON.parse(out.join('\n'))).toMatchObject({ type: 'object', required: ['networks'] })

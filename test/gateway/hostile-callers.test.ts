@@ -94,7 +94,7 @@ test('a body in tiny chunks is rejected after some hundreds of them, one in smal
   const { open, send, asked, expectUnharmed } = await openHostile({ callers: CALLERS, bodyLimitBytes: 2 ** 20 })
   const head = (id: string) =>
     `POST ${id} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n`
-  const chunked = (body: string) => [...body].map((byte) => `1\r\n${byte}\r\n`).join('')
+  const chunked = (body: string) => Array.from(body, (byte) => `1\r\n${byte}\r\n`).join('')
 
   const hog = open()
   hog.write(head(HOG) + chunked(' '.repeat(5000)))

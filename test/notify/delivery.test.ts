@@ -82,7 +82,7 @@ async function smtp(options: SMTPServerOptions = {}): Promise<{ readonly port: n
       })
       stream.on('end', () => {
         const user = typeof session.user === 'string' ? session.user : null
-        mails.push({ text, secure: session.secure === true, user })
+        mails.push({ text, secure: session.secure, user })
         callback(null)
       })
     },

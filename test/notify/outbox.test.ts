@@ -11,7 +11,13 @@ function changeOf(subject: string, over: Partial<Change> = {}): Change {
   return { ...fixed, subject, open: true, state: 'down', report: () => null, ...over }
 }
 
-function outboxOf({ groupWaitMs = 0, minState = 'degraded' as Verdict } = {}): Outbox {
+function outboxOf({
+  groupWaitMs = 0,
+  minState = 'degraded',
+}: {
+  groupWaitMs?: number
+  minState?: Verdict
+} = {}): Outbox {
   let last = 0
   return new Outbox({ settings: () => ({ channel: 'ops', minState, groupWaitMs }), newId: () => `id-${++last}` })
 }

@@ -70,7 +70,11 @@ describe('a sender', () => {
     const gaps = times.slice(1).map((at, index) => at - (times[index] ?? 0))
     expect(Math.max(...gaps)).toBeLessThanOrEqual(60_000)
     const late = attempts.filter(({ at }) => at >= 3_600_000).map(({ message }) => message)
-    expect(late.map(({ type, subject, saysBoth }) => [type, subject, saysBoth]).sort()).toEqual([
+    expect(
+      late
+        .map(({ type, subject, saysBoth }) => [type, subject, saysBoth])
+        .toSorted((a, b) => String(a).localeCompare(String(b))),
+    ).toEqual([
       ['incident.closed', 'closed', true],
       ['incident.opened', 'open', false],
     ])

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { createServer } from 'node:http'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
@@ -104,7 +104,7 @@ function sceneOf(
 
 /** A balancer: sends each request to the node that is chosen for it, and keeps the caller's connection open. */
 async function forward(choose: () => string): Promise<string> {
-  const server = createServer(async (request, response) => {
+  const relay = async (request: IncomingMessage, response: ServerResponse) => {
     const chunks: Buffer[] = []
     for await (const chunk of request) chunks.push(chunk as Buffer)
     const answer = await fetch(`${choose()}${request.url}`, {
@@ -115,7 +115,8 @@ async function forward(choose: () => string): Promise<string> {
     // It would be of the real time.
     response.sendDate = false
     response.end(Buffer.from(await answer.arrayBuffer()))
-  })
+  }
+  const server = createServer((request, response) => void relay(request, response))
   await once(server.listen(0, '127.0.0.1'), 'listening')
   onTestFinished(() => {
     server.closeAllConnections()

@@ -17,15 +17,17 @@ const QUIET: NodeReport = {
 }
 const CONSENSUS: ConsensusReport = { state: 'synced', reason: null, remainingSlots: 0, peers: 80 }
 
+const NAMES = ['a', 'b', 'c']
+
 const ETHEREUM: StageNetwork = {
   name: 'ethereum',
-  endpoints: ['a', 'b', 'c'],
+  endpoints: NAMES,
   endpoint: { checks: ['liveness', 'head'], intervalMs: INTERVAL, livenessIntervalMs: MINUTE },
 }
 
 function stageOf(over: Partial<StageNetwork> = {}): Stage {
   const stage = createStage({ networks: [{ ...ETHEREUM, ...over }] })
-  for (const name of ETHEREUM.endpoints) stage.set(key(String(name)), reporting({}))
+  for (const name of NAMES) stage.set(key(name), reporting({}))
   return stage
 }
 

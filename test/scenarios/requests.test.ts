@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { createServer } from 'node:http'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
@@ -18,7 +18,7 @@ async function startProvider(heightNow: () => number) {
   const asked = new Map<string, number>()
   let connections = 0
   const hash = (height: number) => `0x${height.toString(16).padStart(64, '0')}`
-  const server = createServer(async (request, response) => {
+  const answer = async (request: IncomingMessage, response: ServerResponse) => {
     let body = ''
     for await (const chunk of request) body += String(chunk)
     const { id, method, params } = JSON.parse(body)
@@ -32,7 +32,8 @@ async function startProvider(heightNow: () => number) {
       timestamp: `0x${(height * 12).toString(16)}`,
     }
     response.end(JSON.stringify({ jsonrpc: '2.0', id, result: method === 'eth_chainId' ? '0x1' : block }))
-  })
+  }
+  const server = createServer((request, response) => void answer(request, response))
   server.on('connection', () => connections++)
   await once(server.listen(0, '127.0.0.1'), 'listening')
   onTestFinished(() => {

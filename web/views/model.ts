@@ -110,7 +110,7 @@ export function isWanted(network: NetworkView, endpoint: EndpointView, { q = '',
   const text =
     `${network.title} ${network.name}/${endpoint.name} ${endpoint.title} ${endpoint.state} ${codes.join(' ')}`.toLowerCase()
   if (!words.every((word) => text.includes(word))) return false
-  const [kind, value] = show.split(':')
+  const [kind = '', value] = show.split(':')
   switch (kind) {
     case 'troubled':
       return endpoint.state !== 'up' || isUnstable(endpoint)
@@ -122,9 +122,10 @@ export function isWanted(network: NetworkView, endpoint: EndpointView, { q = '',
       return endpoint.state === value
     case 'condition':
       return codes.some((code) => code === value)
+    default:
+      // An unknown filter, such as one of another version, hides nothing.
+      return true
   }
-  // An unknown filter, such as one of another version, hides nothing.
-  return true
 }
 
 type Query = Readonly<Record<string, string>>
@@ -132,7 +133,7 @@ type Query = Readonly<Record<string, string>>
 /** In the order that the address asks for; worst first by default. */
 export function sorted(
   endpoints: readonly EndpointView[],
-  { sort }: Query,
+  { sort = '' }: Query,
   latencyOf: (endpoint: EndpointView) => number | null,
 ): readonly EndpointView[] {
   const lag = (endpoint: EndpointView) => worstHead(endpoint)?.lag_blocks ?? -1
@@ -143,8 +144,9 @@ export function sorted(
       return endpoints.toSorted((a, b) => (latencyOf(b) ?? -1) - (latencyOf(a) ?? -1))
     case 'name':
       return endpoints.toSorted((a, b) => a.title.localeCompare(b.title))
+    default:
+      return worstFirst(endpoints)
   }
-  return worstFirst(endpoints)
 }
 
 type Marked = Pick<NetworkView, 'state' | 'halted' | 'forked' | 'endpoints'>
