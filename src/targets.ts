@@ -24,6 +24,7 @@ export function itemsOf({ networks }: Config) {
     endpoints.map(({ endpoint, connection }) => ({
       key: endpointKey(endpoint),
       intervalMs: endpoint.intervalMs,
+      retryMs: poll.retryMs,
       limits: [
         { name: `host ${new URL(connection.url.reveal()).host}`, concurrency: poll.concurrencyPerHost },
         { name: `network ${network.name}`, concurrency: poll.concurrency },

@@ -6,11 +6,19 @@ import type { Config } from './resolve.ts'
 /** Warns if every user of the machine can read a configuration file that contains secrets as plain text. */
 export function exposedSecrets(file: string, text: string, config: Config): readonly Problem[] {
   const readableByAll = ((statSync(file, { throwIfNoEntry: false })?.mode ?? 0) & 0o004) !== 0
-  if (!readableByAll || !secretsIn(config).some((secret) => text.includes(secret))) return []
+  if (!readableByAll || !secretsIn(config).some((secret) => isIn(text, secret))) return []
   const message =
     'contains secrets, and every user of this machine can read it: chmod 600, or use ${file:PATH} or ${NAME}'
   return [{ path: '', message }]
 }
+
+/** A short secret, such as the topic `ops`, may be part of a longer word by chance. */
+function isIn(text: string, secret: string): boolean {
+  if (secret.length >= LONG) return text.includes(secret)
+  return new RegExp(`(?<![\\w-])${secret.replace(/\W/g, '\\$&')}(?![\\w-])`).test(text)
+}
+
+const LONG = 8
 
 function secretsIn(value: unknown): readonly string[] {
   if (value instanceof Secret) return secretPartsOf(value.reveal())

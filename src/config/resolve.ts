@@ -64,6 +64,8 @@ function pollSettings(keys: ConfigFile['poll'], timeoutIsChosen: boolean) {
   return {
     intervalMs: interval,
     livenessIntervalMs: Math.max(interval, keys.liveness_interval ?? ms(DERIVED_DEFAULTS.livenessInterval)),
+    /** From a poll that finds something worse to the next poll; an inherited one is at most the interval. */
+    retryMs: Math.min(keys.retry_interval ?? DERIVED_DEFAULTS.retryShare * interval, interval),
     /** Deadline of one check. */
     timeoutMs: Math.min(timeout, timeoutIsChosen ? interval : Math.floor(DERIVED_DEFAULTS.timeoutShare * interval)),
     concurrency,
@@ -76,6 +78,7 @@ function configuredNetwork(network: NetworkFile, inherited: ConfigFile['poll'], 
   const own = network.poll
   const settings = {
     interval: own.interval ?? inherited.interval,
+    retry_interval: own.retry_interval ?? inherited.retry_interval,
     timeout: own.timeout ?? inherited.timeout,
     liveness_interval: own.liveness_interval ?? inherited.liveness_interval,
     concurrency: own.concurrency ?? inherited.concurrency,

@@ -82,6 +82,13 @@ function pollRules(own: PollDraft, effective: PollDraft, path: Path, { complain 
   if (own?.timeout !== undefined && effective?.interval !== undefined && own.timeout > effective.interval) {
     complain([...path, 'timeout'], 'expected to be at most the interval')
   }
+  if (
+    own?.retry_interval !== undefined &&
+    effective?.interval !== undefined &&
+    own.retry_interval > effective.interval
+  ) {
+    complain([...path, 'retry_interval'], 'expected to be at most the interval')
+  }
   const perHost = own?.concurrency_per_host
   if (perHost !== undefined && effective?.concurrency !== undefined && perHost > effective.concurrency) {
     complain([...path, 'concurrency_per_host'], 'expected to be at most concurrency')

@@ -32,6 +32,8 @@ export const DERIVED_DEFAULTS = {
   timeout: '5s',
   /** Share of `interval`, used if it is shorter than `timeout`. */
   timeoutShare: 0.8,
+  /** Share of `interval`: a suspect is polled three more times before its next regular poll. */
+  retryShare: 0.25,
   concurrencyPerHost: 8,
   lagBlocks: 3,
   lagRecoverBlocks: 1,
@@ -50,6 +52,13 @@ const serverTls = (listener: string) =>
 
 const pollKeys = {
   interval: s.duration({ description: 'Time between two polls of an endpoint.' }, { max: '1d' }),
+  retry_interval: s.duration(
+    {
+      description: 'Time from a poll that finds something worse than the state of the endpoint to the next poll.',
+      defaultText: 'a quarter of `interval`',
+    },
+    { max: '1d' },
+  ),
   timeout: s.duration(
     {
       description: 'Deadline of one check, from connecting to the last byte.',
@@ -234,6 +243,7 @@ const network = mapping('One blockchain.', {
     .optional(),
   poll: section('Any key of `poll`, for this network only.', {
     interval: inherited(pollKeys.interval),
+    retry_interval: inherited(pollKeys.retry_interval),
     timeout: inherited(pollKeys.timeout),
     liveness_interval: inherited(pollKeys.liveness_interval),
     concurrency: inherited(pollKeys.concurrency),
@@ -336,6 +346,7 @@ export const ConfigFile = z.strictObject(
     }),
     poll: section('Polling.', {
       interval: pollKeys.interval.prefault('15s'),
+      retry_interval: pollKeys.retry_interval.optional(),
       timeout: pollKeys.timeout.optional(),
       liveness_interval: pollKeys.liveness_interval.optional(),
       concurrency: pollKeys.concurrency.prefault(256),

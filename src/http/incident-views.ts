@@ -1,7 +1,7 @@
 import type { Incident, IncidentChange, IncidentCondition } from '../core/incident/incident.ts'
 import { seconds } from '../core/time.ts'
 import { time, timeOrNull } from './rfc3339.ts'
-import { GENERIC } from './status-views.ts'
+import { publicMessage } from './status-views.ts'
 import type { IncidentChangeView, IncidentConditionView, IncidentSummaryView, IncidentView } from './wire-incidents.ts'
 import type { Audience } from './wire-status.ts'
 
@@ -42,7 +42,7 @@ export function sentenceOf(
   if (audience === 'private') return condition.message
   if (condition.code === 'halted') return 'no endpoint reports a new block'
   if (incident.cause === 'forked') return 'the endpoints disagree on the chain'
-  return GENERIC[condition.code]
+  return publicMessage({ ...condition, code: condition.code })
 }
 
 function conditionView(incident: Incident, condition: IncidentCondition, audience: Audience): IncidentConditionView {

@@ -5,6 +5,7 @@ import type { Network } from '../core/network.ts'
 import type { ConsensusReport, Liveness, NodeCheck } from '../core/poll-result.ts'
 import { seconds, type UnixMs } from '../core/time.ts'
 import type { Condition, ConditionCode, State } from '../core/verdict/condition.ts'
+import { NOT_COMPARABLE } from '../core/verdict/findings.ts'
 import { type HeadStanding, type Health, headHolds, stateAt, stateSince } from '../core/verdict/health.ts'
 import { networkState } from '../core/verdict/network-state.ts'
 import { type BoardEntry, type BoardNetwork, type ReferenceHead, shownState } from '../state/board.ts'
@@ -169,8 +170,14 @@ export function maintenanceView({ name, network, endpoints, from, until }: Maint
   return { name, network, endpoints: endpoints === null ? null : [...endpoints], from: time(from), until: time(until) }
 }
 
-/** Public messages of conditions, without details of the node. */
-export const GENERIC: Record<ConditionCode, string> = {
+/** The message of a condition for the public, without details of the node. */
+export function publicMessage({ code, message }: { readonly code: ConditionCode; readonly message: string }): string {
+  return code === 'stalled' && message.endsWith(NOT_COMPARABLE)
+    ? `reports no new block; ${NOT_COMPARABLE}`
+    : GENERIC[code]
+}
+
+const GENERIC: Record<ConditionCode, string> = {
   unreachable: 'does not answer',
   'bad-answer': 'sends invalid responses',
   'wrong-network': 'serves another network',
@@ -190,8 +197,9 @@ export const GENERIC: Record<ConditionCode, string> = {
   'no-evidence': 'gives no evidence of its health',
 }
 
-function conditionView({ code, message, since }: Condition, audience: Audience): ConditionView {
-  return { code, message: audience === 'private' ? message : GENERIC[code], since: time(since) }
+function conditionView(condition: Condition, audience: Audience): ConditionView {
+  const { code, message, since } = condition
+  return { code, message: audience === 'private' ? message : publicMessage(condition), since: time(since) }
 }
 
 function headView(head: HeadStanding, current: boolean): HeadView {

@@ -98,10 +98,7 @@ export function createScheduler({ clock, run, onLag, onSkip, concurrency }: Sche
         // Multiples of the golden ratio fill an interval evenly, however many items are added or removed.
         if (!keepsRhythm) turns.reschedule(entry, now + ((spread++ * GOLDEN_RATIO) % 1) * item.intervalMs, now)
       }
-      turns.setPace(
-        items.reduce((sum, { intervalMs }) => sum + 1 / intervalMs, 0),
-        now,
-      )
+      turns.setPace(items, now)
       for (const entry of before.values()) entry.removed = true
       if (started) wakeAt(turns.nextAt(now))
     },
@@ -153,7 +150,7 @@ export interface Scheduler {
   /** Replaces all items. An item with an unchanged interval keeps its rhythm. */
   configure(items: readonly ScheduledItem[], concurrency?: number): void
   start(): void
-  /** Gives the item an early turn, a quarter of its interval after its last start, if no regular turn comes sooner. */
+  /** Gives the item an early turn, `retryMs` after its last start, if no regular turn comes sooner. */
   pollSoon(key: string): void
   /**
    * Runs `work` on this item outside its turns, once the limits leave room for an early turn and no turn waits. Gives

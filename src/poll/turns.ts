@@ -27,7 +27,7 @@ export function createTurns({ limiter, start, onSkip, onEarlier }: TurnsDeps) {
     if (entry.notBefore > now) return skip(entry, 'rate-limited')
     // Two polls at nearly the same time must not confirm each other. Another early turn replaces this turn, so that a
     // suspect is not left alone for an interval.
-    if (entry.startedEarly && now < entry.startedAt + earlyGapMs(entry)) {
+    if (entry.startedEarly && now < entry.startedAt + entry.item.retryMs) {
       pollEarly(entry, now)
       return false
     }
@@ -90,10 +90,13 @@ export function createTurns({ limiter, start, onSkip, onEarlier }: TurnsDeps) {
   }
 
   return {
-    /** How many items are due per millisecond, on average. */
-    setPace(perMs: number, now: number): void {
-      regular.setPace(CATCH_UP_PACE * perMs, now)
-      early.setPace(EARLY_PACE * perMs, now)
+    setPace(items: readonly ScheduledItem[], now: number): void {
+      regular.setPace(CATCH_UP_PACE * items.reduce((sum, { intervalMs }) => sum + 1 / intervalMs, 0), now)
+      // Fast enough even if every item is a suspect.
+      early.setPace(
+        items.reduce((sum, { retryMs }) => sum + 1 / retryMs, 0),
+        now,
+      )
     },
 
     /** Sets the next regular turn of an item that is new or has a new interval. */
@@ -131,8 +134,6 @@ export interface TurnsDeps {
 
 /** The pace at which overdue items run after a stall, as a multiple of the usual pace. */
 const CATCH_UP_PACE = 2
-/** A suspect has three early turns per interval: this pace lets them catch up even if every item is a suspect. */
-const EARLY_PACE = 4
 /** Early turns leave the other half of every limit free, so that suspects that hang do not delay healthy items. */
 export const EARLY_SHARE = 0.5
 const NONE: readonly never[] = []
@@ -166,6 +167,8 @@ export interface ScheduleEntry {
 export interface ScheduledItem {
   readonly key: string
   readonly intervalMs: number
+  /** The shortest time from the start of a poll to the start of an early one. */
+  readonly retryMs: number
   readonly limits: readonly SharedLimit[]
 }
 
@@ -199,17 +202,12 @@ function nextTurn({ due, item: { intervalMs } }: ScheduleEntry, now: number): nu
   return due + Math.max(1, Math.floor((now - due) / intervalMs) + 1) * intervalMs
 }
 
-/** The shortest time from the start of a poll to the start of an early one. */
-function earlyGapMs({ item }: ScheduleEntry): number {
-  return item.intervalMs / 4
-}
-
 /** When an item that is not running can have an early turn; `NEVER` if its next regular turn comes sooner. */
 function earlyTurn(entry: ScheduleEntry, now: number): number {
   const { due, notBefore, item } = entry
   const waits = entry.earlyWaits || (entry.waitingSince !== null && notBefore <= now)
   if (entry.removed || waits) return NEVER
-  const at = Math.max(now, entry.startedAt + earlyGapMs(entry), notBefore)
+  const at = Math.max(now, entry.startedAt + item.retryMs, notBefore)
   // Regular turns before `notBefore` are skipped.
   const turn = due + Math.max(0, Math.ceil((notBefore - due) / item.intervalMs)) * item.intervalMs
   return at < turn && at < entry.earlyDue ? at : NEVER

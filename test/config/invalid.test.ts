@@ -106,6 +106,7 @@ const EXPECTED: Readonly<Record<string, readonly string[]>> = {
   ],
   'size-without-unit': ['store.max_size: expected a size such as 64KiB, 64MiB, 10GiB or 500MB, above 0'],
   'timeout-above-interval': ['poll.timeout: expected to be at most the interval'],
+  'retry-interval-above-interval': ['poll.retry_interval: expected to be at most the interval'],
   'network-timeout-above-interval': ['networks[0].poll.timeout: expected to be at most the interval'],
   'concurrency-zero': ['poll.concurrency: expected a whole number from 1 to 65535'],
   'concurrency-per-host-above-all': ['poll.concurrency_per_host: expected to be at most concurrency'],

@@ -137,6 +137,7 @@ describe('defaults', () => {
 
     expect(poll).toEqual({
       intervalMs: 20_000,
+      retryMs: 5000,
       timeoutMs: 4000,
       concurrency: 10,
       concurrencyPerHost: 8,
@@ -144,12 +145,25 @@ describe('defaults', () => {
     })
     expect(networks[0]?.poll).toEqual({
       intervalMs: 6000,
+      retryMs: 1500,
       timeoutMs: 4000,
       concurrency: 10,
       concurrencyPerHost: 8,
       livenessIntervalMs: 60_000,
     })
     expect(networks[0]?.endpoints[0]).toMatchObject({ endpoint: { intervalMs: 6000 }, connection: { timeoutMs: 4000 } })
+  })
+
+  test.each([
+    ['a quarter of the interval by default', {}, {}, [5000, 1500]],
+    ['the given time, at most the interval where it is inherited', { retry_interval: '10s' }, {}, [10_000, 6000]],
+    ['the network’s own', { retry_interval: '10s' }, { retry_interval: '500ms' }, [10_000, 500]],
+  ])('a suspect endpoint is polled again after %s', (_what, common, own, expected) => {
+    const { poll, networks } = accepted(
+      minimal({ network: { poll: { interval: '6s', ...own } }, rest: { poll: { interval: '20s', ...common } } }),
+    )
+
+    expect([poll.retryMs, networks[0]?.poll.retryMs]).toEqual(expected)
   })
 
   test('a timeout as long as its interval is kept where both are set', () => {
@@ -531,5 +545,13 @@ describe('a file with secrets that every user can read', () => {
     expect(warningsOf(minimal({ own: { url: '${KEY_URL}' } }), 0o644)).toEqual([])
     expect(warningsOf(minimal({ own: { url: '${file:url}' } }), 0o644, { url: URL_WITH_KEY })).toEqual([])
     expect(warningsOf(minimal({ own: { url: 'http://10.0.0.7:9650/ext/bc/C/rpc' } }), 0o644)).toEqual([])
+  })
+
+  test('is none where a short secret is part of a longer word', () => {
+    const header = { own: { headers: { 'X-Key': '${file:key}' } } }
+    expect(warningsOf(minimal({ ...header, network: { title: 'abcd, x-abc, abc-x' } }), 0o644, { key: 'abc' })).toEqual(
+      [],
+    )
+    expect(warningsOf(minimal({ ...header, network: { title: 'an abc' } }), 0o644, { key: 'abc' })).toEqual([WARNING])
   })
 })

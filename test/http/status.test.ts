@@ -138,6 +138,25 @@ describe('/api/v1/status', () => {
     expect((await server.inject('/api/v1/status')).body).not.toContain('no peers')
   })
 
+  test('tells the public, too, that a single endpoint which stands still cannot be told apart from its chain', async () => {
+    const { server, world, clock } = setUp({ options: { token: new Secret('a-token-of-the-operator') } })
+    const block = good(head(1000, clock.now()))
+    for (let polls = 0; polls < 12; polls++) {
+      await world.poll(NODE, { heads: [{ shard: null, outcome: block }] })
+      await clock.advance(NODE.intervalMs)
+    }
+
+    const status = await read(server, '/api/v1/status', StatusView)
+
+    expect(status.networks[1]?.endpoints[0]?.conditions).toMatchObject([
+      {
+        code: 'stalled',
+        message:
+          'reports no new block; without another endpoint it is unknown whether the endpoint or the chain has stopped',
+      },
+    ])
+  })
+
   test('an expired result is unknown since it expired, without conditions', async () => {
     const { server, world, clock } = setUp()
     await world.pollAll()

@@ -2,6 +2,7 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import { describe, expect, test } from 'vitest'
 import type { NodeReport } from '../../src/core/poll-result.ts'
 import { SKIP_REASONS } from '../../src/core/poll-result.ts'
+import { REJECTION_REASONS, RETRY_REASONS } from '../../src/core/routing/request-outcome.ts'
 import { CONDITION_CODES } from '../../src/core/verdict/condition.ts'
 import { createMetrics, type Metrics, type MetricsDeps } from '../../src/metrics/metrics.ts'
 import { METRIC_NAMES, METRICS, PREFIX } from '../../src/metrics/registry.ts'
@@ -322,6 +323,33 @@ test('counters of the daemon start at 0 for every value of their labels', async 
   expect(text).toContain('heartline_store_rows_dropped_total 0\n')
 })
 
+test('every counter of the registry exists from 0 on, except those with too many combinations of labels', async () => {
+  const { metrics } = setUp(undefined, {
+    gateway: () => ({
+      callers: [{ name: 'wallet' }],
+      networks: [{ name: 'avalanche', endpoints: [{ endpoint: 'own-1', excluded: null }] }],
+    }),
+    notifier: () => ({
+      channels: [{ ...CHANNEL, results: { sent: 0, retried: 0, rejected: 0, expired: 0 } }],
+      waiting: [],
+    }),
+  })
+
+  const text = await metrics.render()
+
+  const counters = METRIC_NAMES.filter((name) => METRICS[name].type === 'counter')
+  // An endpoint would have 21 reasons for each check, a caller 340 pairs of operation and outcome, a route every status.
+  expect(counters.filter((name) => series(text, name).length === 0)).toEqual([
+    'check_failures_total',
+    'gateway_requests_total',
+    'gateway_attempts_total',
+    'http_requests_total',
+  ])
+  for (const name of counters) for (const line of series(text, name)) expect(line).toMatch(/ 0$/)
+  expect(series(text, 'gateway_rejections_total')).toHaveLength(2 * REJECTION_REASONS.length)
+  expect(series(text, 'gateway_retries_total')).toHaveLength(RETRY_REASONS.length)
+})
+
 test('durations are counted in their bucket', async () => {
   const { metrics } = setUp()
   for (const ms of [5, 5.1, 20_000]) metrics.checkFinished('avalanche', 'head', ms)
@@ -536,5 +564,6 @@ function setUp(
 }
 
 function series(text: string, name: (typeof METRIC_NAMES)[number]): string[] {
-  return text.split('\n').filter((line) => line.startsWith(`${PREFIX}${name}{`))
+  const starts = [`${PREFIX}${name}{`, `${PREFIX}${name} `]
+  return text.split('\n').filter((line) => starts.some((start) => line.startsWith(start)))
 }

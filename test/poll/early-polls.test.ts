@@ -32,7 +32,10 @@ interface Setting {
 }
 
 function items(count: number, over: Partial<ScheduledItem> = {}): ScheduledItem[] {
-  return Array.from({ length: count }, (_, at) => ({ key: `e${at}`, intervalMs: INTERVAL_MS, limits: [], ...over }))
+  return Array.from({ length: count }, (_, at) => {
+    const intervalMs = over.intervalMs ?? INTERVAL_MS
+    return { key: `e${at}`, intervalMs, retryMs: intervalMs / 4, limits: [], ...over }
+  })
 }
 
 function world(of: readonly ScheduledItem[], { concurrency = 256, started = true, poll = () => ({}) }: Setting = {}) {
@@ -79,6 +82,19 @@ describe('a suspect', () => {
     expect(quarters(made)).toEqual([0, 1, 2, 4, 8])
     expect([...made.skips]).toEqual([])
     expect(Math.max(...made.lags)).toBeLessThan(COARSE_MS)
+  })
+
+  test('is polled again after its retry interval, however short or long it is', async () => {
+    for (const share of [0.05, 0.6, 1]) {
+      const made = world(items(1, { retryMs: share * INTERVAL_MS }), {
+        poll: (_, number) => ({ suspect: number <= 2 }),
+      })
+
+      await made.clock.advance(2 * INTERVAL_MS + 100)
+
+      const expected = { 0.05: [0, 0.2, 0.4, 4, 8], 0.6: [0, 2.4, 4.8, 8], 1: [0, 4, 8] }[share]
+      expect(quarters(made)).toEqual(expected?.map((at) => expect.closeTo(at, 0)))
+    }
   })
 
   test('has four polls per interval while it stays one', async () => {

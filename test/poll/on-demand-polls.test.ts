@@ -39,7 +39,7 @@ function world({ items = [item('a')], concurrency = 8, pollMs = 10, waitMs = 0 }
 }
 
 function item(key: string, over: Partial<ScheduledItem> = {}): ScheduledItem {
-  return { key, intervalMs: 1000, limits: [], ...over }
+  return { key, intervalMs: 1000, retryMs: 250, limits: [], ...over }
 }
 
 test('an on-demand poll starts at once if there is room, and is no turn', async () => {

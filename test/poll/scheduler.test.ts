@@ -20,6 +20,7 @@ function items(count: number, intervalMs: number, over: Partial<ScheduledItem> =
   return Array.from({ length: count }, (_, at) => ({
     key: `e${at}`,
     intervalMs,
+    retryMs: intervalMs / 4,
     limits: [{ name: `host ${at}`, concurrency: 8 }],
     ...over,
   }))

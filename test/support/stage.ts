@@ -404,6 +404,7 @@ export function createStage(options: StageOptions = {}): Stage {
       all.map(({ endpoint: one, at }) => ({
         key: endpointKey(one),
         intervalMs: one.intervalMs,
+        retryMs: one.intervalMs / 4,
         limits: [{ name: `host ${at.host}`, concurrency: 8 }],
       })),
     )

@@ -107,6 +107,9 @@ function aheadMs(skewMs: number | null, thresholds: Thresholds): number {
   return skewMs !== null && skewMs <= -thresholds.clockSkewMs ? skewMs : 0
 }
 
+/** Ends the message of a stalled endpoint that cannot be compared. */
+export const NOT_COMPARABLE = 'without another endpoint it is unknown whether the endpoint or the chain has stopped'
+
 /** Without another endpoint, only the newest block's age counts: lagging while blocks arrive, stalled when none do. */
 function pushAge(
   findings: Finding[],
@@ -131,7 +134,7 @@ function pushAge(
     findings.push({
       code: 'stalled',
       verdict: 'degraded',
-      message: `${where}no new block for ${humanDuration(ageMs)}; without another endpoint it is unknown whether the endpoint or the chain has stopped`,
+      message: `${where}no new block for ${humanDuration(ageMs)}; ${NOT_COMPARABLE}`,
     })
   }
 }
