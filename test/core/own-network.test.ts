@@ -18,7 +18,14 @@ function scene(...names: string[]) {
   let now = 0
   function poll(name: string, outcome: HostPoll['outcome'], lastsMs = 100, of = 'one'): HostPoll {
     now += 1000
-    const one = { location: at(name), endpoint: `${name}/${of}`, startedAt: now - lastsMs, endedAt: now, outcome }
+    const one = {
+      location: at(name),
+      endpoint: `${name}/${of}`,
+      startedAt: now - lastsMs,
+      endedAt: now,
+      outcome,
+      hasNoRoute: false,
+    }
     ownNetwork.record(one)
     return one
   }
@@ -93,6 +100,7 @@ describe('the fault of a host that was not reached', () => {
       startedAt: 0,
       endedAt: 10,
       outcome: 'unreached' as const,
+      hasNoRoute: false,
     }))
     for (const one of polls) ownNetwork.record(one)
 
@@ -110,6 +118,7 @@ describe('the fault of a host that was not reached', () => {
       startedAt: 1,
       endedAt: 10,
       outcome: 'unreached' as const,
+      hasNoRoute: false,
     }))
     for (const one of polls) ownNetwork.record(one)
 

@@ -27,6 +27,9 @@ const states = (stage: Stage, names: readonly string[]) => names.map((name) => s
 const fail = (stage: Stage, names: readonly string[], failure: Failure) => {
   for (const name of names) stage.set(key(name), { failure })
 }
+const failing = (names: readonly string[], failure: Failure): StageOptions => ({
+  nodes: Object.fromEntries(names.map((name) => [key(name), { failure }])),
+})
 const heal = (stage: Stage, names: readonly string[]) => {
   for (const name of names) stage.set(key(name))
 }
@@ -241,9 +244,41 @@ describe('nodes that die while our network works', () => {
     expect(stage.incidents()).toHaveLength(1)
   })
 
+  test.each([{ kind: 'unroutable' } as const, { kind: 'dns', code: 'EAI_AGAIN' } as const])(
+    'that cannot be reached when we start before our network is up ($kind): all unknown until it is',
+    async (failure) => {
+      const stage = stageOf(THREE, {}, failing(THREE, failure))
+      await stage.pass(30 * MINUTE)
+
+      expect(states(stage, THREE)).toEqual(['unknown', 'unknown', 'unknown'])
+      expect(stage.impaired()).toHaveLength(1)
+      expectNobody(stage)
+      heal(stage, THREE)
+      await stage.pass(MINUTE)
+      expect([states(stage, THREE), stage.impaired()]).toEqual([['up', 'up', 'up'], []])
+      expectNobody(stage)
+    },
+  )
+
+  test('of which two had no route before our very first start, and one answers: down, and our network works', async () => {
+    const stage = stageOf(THREE, {}, failing(['a', 'b'], { kind: 'unroutable' }))
+    await stage.pass(2 * MINUTE)
+
+    expect(states(stage, THREE)).toEqual(['down', 'down', 'up'])
+    expect(stage.impaired()).toEqual([])
+  })
+
+  test('of which two had no route before our very first start, and one refuses: down, because packets leave', async () => {
+    const [a, b] = [{ failure: { kind: 'unroutable' } }, { failure: { kind: 'unroutable' } }] as const
+    const stage = stageOf(THREE, {}, { nodes: { [key('a')]: a, [key('b')]: b, [key('c')]: { failure: REFUSED } } })
+    await stage.pass(2 * MINUTE)
+
+    expect(states(stage, THREE)).toEqual(['down', 'down', 'down'])
+    expect(stage.impaired()).toEqual([])
+  })
+
   test('that were dead before our very first start: all down, though no host has answered yet', async () => {
-    const stage = stageOf(THREE)
-    fail(stage, THREE, REFUSED)
+    const stage = stageOf(THREE, {}, failing(THREE, REFUSED))
     await stage.pass(2 * MINUTE)
 
     expect(states(stage, THREE)).toEqual(['down', 'down', 'down'])

@@ -67,6 +67,8 @@ export interface StageOptions {
   readonly saved?: Saved
   /** Clock, chains and nodes of an earlier run: they continue while no daemon runs. */
   readonly world?: StageWorld
+  /** How nodes behave from the first poll on; by default all are healthy. */
+  readonly nodes?: Readonly<Record<EndpointKey, Node>>
   /** A clock shared with other parts of the test, if there is no earlier run. */
   readonly clock?: FakeClock
   /** A real store that receives every write. It must use the same clock; the test closes it. */
@@ -171,7 +173,7 @@ export function createStage(options: StageOptions = {}): Stage {
   const observer = createObserver()
   const world: StageWorld = options.world ?? {
     clock,
-    nodes: new Map(),
+    nodes: new Map(Object.entries(options.nodes ?? {})),
     chains: new Map(),
     beganAt: clock.monotonic(),
     trueTimeThen: clock.now(),

@@ -1,8 +1,8 @@
 import { endpointKey } from '../endpoint.ts'
-import { FAILURES } from '../failure.ts'
+import { FAILURES, type Failure } from '../failure.ts'
 import type { Outcome, PollResult } from '../poll-result.ts'
 import { humanDuration } from '../time.ts'
-import { createOwnNetwork, type HostLocation } from './own-network.ts'
+import { createOwnNetwork, type HostLocation, type HostPoll } from './own-network.ts'
 
 /** Decides whether a failed poll is Heartline's own fault. All times are monotonic, in ms. */
 export interface Observer {
@@ -101,7 +101,7 @@ export function createObserver(): Observer {
       const ending = endingOf(result)
       const endpoint = endpointKey(result.endpoint)
       if (ending.kind !== 'own-fault')
-        return ownNetwork.record({ location, endpoint, startedAt, endedAt, outcome: ending.kind })
+        return ownNetwork.record({ location, endpoint, startedAt, endedAt, ...attemptOf(ending) })
       const reason = `this machine is out of resources (${ending.code})`
       disturb({ from: startedAt, to: endedAt, kind: 'resources', reason })
       return false
@@ -114,7 +114,7 @@ export function createObserver(): Observer {
       if (ending.kind === 'answered') return 'valid'
       const { location, startedAt, endedAt } = poll
       const endpoint = endpointKey(poll.result.endpoint)
-      const fault = ownNetwork.faultOf({ location, endpoint, startedAt, endedAt, outcome: ending.kind })
+      const fault = ownNetwork.faultOf({ location, endpoint, startedAt, endedAt, ...attemptOf(ending) })
       return fault === 'node' ? 'valid' : fault === 'own' ? 'own-fault' : 'undecided'
     },
 
@@ -125,7 +125,7 @@ export function createObserver(): Observer {
 
 type Ending =
   | { readonly kind: 'answered'; readonly partly: boolean }
-  | { readonly kind: 'unreached' | 'dns' }
+  | { readonly kind: 'unreached' | 'dns'; readonly hasNoRoute: boolean }
   | { readonly kind: 'own-fault'; readonly code: string }
 
 const ALL_ANSWERED: Ending = { kind: 'answered', partly: false }
@@ -135,16 +135,27 @@ function endingOf({ heads, liveness }: PollResult): Ending {
   const checks = heads.length + Number(liveness !== null)
   let answered = 0
   let unresolved = 0
+  let unrouted = 0
   for (let at = 0; at < checks; at++) {
     const outcome: Outcome<unknown> | null = heads[at]?.outcome ?? liveness
     if (outcome === null) continue
     if (!outcome.ok && outcome.failure.kind === 'local-resources')
       return { kind: 'own-fault', code: outcome.failure.code }
+    if (!outcome.ok && isWithoutRoute(outcome.failure)) unrouted++
     const reached = outcome.ok ? 'yes' : FAILURES[outcome.failure.kind].reached
     if (reached === 'yes') answered++
     else if (reached === 'dns') unresolved++
   }
   if (answered === checks) return ALL_ANSWERED
   if (answered > 0) return { kind: 'answered', partly: true }
-  return { kind: unresolved === checks ? 'dns' : 'unreached' }
+  return { kind: unresolved === checks ? 'dns' : 'unreached', hasNoRoute: unrouted === checks }
+}
+
+/** No packet left this machine, or no name server answered. */
+function isWithoutRoute(failure: Failure): boolean {
+  return failure.kind === 'unroutable' || (failure.kind === 'dns' && failure.code === 'EAI_AGAIN')
+}
+
+function attemptOf(ending: Exclude<Ending, { kind: 'own-fault' }>): Pick<HostPoll, 'outcome' | 'hasNoRoute'> {
+  return { outcome: ending.kind, hasNoRoute: ending.kind !== 'answered' && ending.hasNoRoute }
 }

@@ -1,7 +1,8 @@
 /**
  * Tells outages of our own network from outages of hosts. A failure is the host's if another host as far away answers a
- * poll that began later. It is ours if all hosts that ever answered fail, at least two of them since the last answer.
- * Failures of a single host are its own, because there is no other host to compare it with.
+ * poll that began later. It is ours if all hosts that ever answered fail, at least two of them since the last answer; or
+ * if there never was a route to any host, of at least two: this machine's network is not up yet. Failures of a single
+ * host are its own, because there is no other host to compare it with.
  */
 export interface OwnNetwork {
   /** Call it for every poll, in the order of their ends. Returns whether undecided polls may be decidable now. */
@@ -36,6 +37,8 @@ export interface HostPoll {
   readonly endedAt: number
   /** `answered`: some bytes arrived from the host. `dns`: its name was not resolved. */
   readonly outcome: 'answered' | 'unreached' | 'dns'
+  /** There was no route to the host, or no name server. */
+  readonly hasNoRoute: boolean
 }
 
 export type FaultOwner = 'node' | 'own' | 'undecided'
@@ -83,6 +86,8 @@ interface Group {
   readonly dns: boolean
   /** Start of the latest answered poll. */
   answeredAt: number
+  /** Whether there was a route to a host at any time. A node on this machine needs none. */
+  hadRoute: boolean
   /** Hosts with an endpoint whose latest poll was answered. */
   readonly reachable: Set<Host>
   /** Hosts that have answered before and failed since the latest answer. */
@@ -117,6 +122,7 @@ export function createOwnNetwork(): OwnNetwork {
 
   function noteAnswer(group: Group, host: Host, { startedAt, endedAt }: HostPoll): void {
     if (group.isDown) group.downUntil = endedAt
+    group.hadRoute = true
     group.answeredAt = Math.max(group.answeredAt, startedAt)
     group.reachable.add(host)
     group.isDown = false
@@ -127,11 +133,18 @@ export function createOwnNetwork(): OwnNetwork {
     }
   }
 
-  function noteFailure(group: Group, host: Host, now: number): void {
+  function noteFailure(group: Group, host: Host, { endedAt: now, hasNoRoute }: HostPoll): void {
     group.reachable.delete(host)
-    if (host.answeredEver && (host.failingSince ?? 0) >= group.answeredAt) group.unreachable.add(host)
+    if (!hasNoRoute && !group.hadRoute) noteRoute(group)
+    const mayBeOurs = host.answeredEver || !group.hadRoute
+    if (mayBeOurs && (host.failingSince ?? 0) >= group.answeredAt) group.unreachable.add(host)
     for (const other of group.reachable) if (now - other.lastEndedAt > maxWaitMs) group.reachable.delete(other)
     group.isDown = group.reachable.size === 0 && group.unreachable.size > 1
+  }
+
+  function noteRoute(group: Group): void {
+    group.hadRoute = true
+    for (const other of group.unreachable) if (!other.answeredEver) group.unreachable.delete(other)
   }
 
   function remove(host: Host): void {
@@ -163,7 +176,7 @@ export function createOwnNetwork(): OwnNetwork {
         // An attempt to connect shows that the name was resolved.
         if (outcome === 'answered' || (group.dns && outcome !== 'dns')) noteAnswer(group, host, poll)
         else {
-          noteFailure(group, host, endedAt)
+          noteFailure(group, host, poll)
           isClearer ||= group.reachable.size < 2
         }
       }
@@ -182,7 +195,8 @@ export function createOwnNetwork(): OwnNetwork {
       const others = group.reachable.size - Number(group.reachable.has(host))
       // All other hosts are unreachable, and not every endpoint of this host has been polled since.
       const isLast = group.unreachable.size > 0 && host.answering.size > 0
-      return others > 0 || isLast ? 'undecided' : 'node'
+      const isFirst = !group.hadRoute && [...hosts.values()].some((other) => isUnpolled(other, group))
+      return others > 0 || isLast || isFirst ? 'undecided' : 'node'
     },
 
     expect(location, now) {
@@ -206,12 +220,17 @@ export function createOwnNetwork(): OwnNetwork {
   }
 }
 
+function isUnpolled({ groups, lastEndedAt }: Host, group: Group): boolean {
+  return lastEndedAt === Number.NEGATIVE_INFINITY && groups.includes(group)
+}
+
 function newGroup(zone: Zone, dns: boolean): Group {
   const never = Number.NEGATIVE_INFINITY
   return {
     zone,
     dns,
     answeredAt: never,
+    hadRoute: zone === 'loopback',
     reachable: new Set(),
     unreachable: new Set(),
     isDown: false,

@@ -35,6 +35,8 @@ const nodes = await Promise.all(
     startSimulatedNode({ clock: systemClock, chain, kind: { family: 'ethereum' }, name: `node-${at}`, host }),
   ),
 )
+// The daemon starts before the network is up.
+connect('del')
 const daemon = await startDaemon({
   poll: { interval: '1s' },
   networks: [
@@ -71,6 +73,10 @@ async function untilAll(state: string): Promise<Seen> {
 }
 
 try {
+  await until(async () => (await see()).impaired, 'it notices that there is no network')
+  await systemClock.sleep(3000)
+  const early = await see()
+  connect('add')
   await untilAll('up')
   connect('del')
   const cut = await untilAll('unknown')
@@ -78,7 +84,7 @@ try {
   const later = await see()
   connect('add')
   const back = await untilAll('up')
-  process.stdout.write(`${JSON.stringify({ cut, later, back })}\n`)
+  process.stdout.write(`${JSON.stringify({ early, cut, later, back })}\n`)
 } finally {
   await daemon.stop('SIGKILL')
   removeFolder(daemon.folder)
