@@ -90,7 +90,8 @@ test('one that stands still while the others mine is stalled, one that is killed
     await anvils[0]!.stop()
     await until(async () => (await see('one')).state === 'down', 'one is down')
     expect(codes(await see('one'))).toContain('unreachable')
-    for (const name of ['two', 'three']) expect(await see(name)).toMatchObject({ state: 'up' })
+    // On a busy machine a poll may be slow.
+    for (const name of ['two', 'three']) await until(async () => (await see(name)).state === 'up', `${name} is up`)
   } finally {
     clearInterval(mining)
   }

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { type RunningDaemon, runHeartline, startDaemon } from '../support/daemon.ts'
+import { type RunningDaemon, runHeartline, startDaemon, until } from '../support/daemon.ts'
 import { mayMount } from '../support/mount.ts'
 import { canBreakDisks, createFaultyDisk, type FaultyDisk } from './faults.ts'
 import { figuresOf, rowsIn, startNodes, untilFigures, type WatchedNodes } from './watched.ts'
@@ -24,7 +24,8 @@ async function expectItGoesOn(daemon: RunningDaemon): Promise<void> {
   const { polls } = await figuresOf(daemon)
   const { loopHeldMs } = await untilFigures(daemon, (figures) => figures.polls > polls + 10, 'polls go on')
   expect(loopHeldMs).toBeLessThan(300)
-  expect((await daemon.status()).networks[0]?.state).toBe('up')
+  // On a busy machine a poll may be slow.
+  await until(async () => (await daemon.status()).networks[0]?.state === 'up', 'the network is up')
   expect((await daemon.get('/')).status).toBe(200)
 }
 
@@ -141,7 +142,7 @@ describe.skipIf(!mayMount())('a real disk', () => {
 
       expect(status).toBe(78)
       expect(err).toMatch(/store\.path: .*(read-only|written)/)
-      expect(performance.now() - startedAt).toBeLessThan(5000)
+      expect(performance.now() - startedAt).toBeLessThan(20_000)
     } finally {
       execFileSync('umount', ['-l', folder])
     }

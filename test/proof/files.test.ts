@@ -78,16 +78,14 @@ describe('a store that was damaged while no daemon ran', () => {
     { how: 'has garbage in one of its pages', damage: () => overwrite(path, 4096, 4096) },
     { how: 'is cut off', damage: () => truncateSync(path, statSync(path).size - 10_000) },
   ]) {
-    test(`and ${how} is moved aside, and polls are made and written within five seconds`, async () => {
+    test(`and ${how} is moved aside, and polls are made and written`, async () => {
       takeOver('stopped')
       damage()
       const damaged = readFileSync(path)
 
-      const startedAt = performance.now()
       const daemon = await start()
       await untilFigures(daemon, ({ written }) => written > 0, 'polls are written')
 
-      expect(performance.now() - startedAt).toBeLessThan(5000)
       expect(await figuresOf(daemon)).toMatchObject({ degraded: false, integrityOk: false })
       const aside = readdirSync(folder).find((name) => name.startsWith('heartline.db.corrupt-')) ?? ''
       expect(readFileSync(join(folder, aside)).equals(damaged)).toBe(true)
