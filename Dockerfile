@@ -1,7 +1,8 @@
 # syntax=docker/dockerfile:1
 # Heartline in a container: `docker build -t heartline .`, then docs/operations.md, "In a container".
 
-FROM node:22-bookworm-slim AS build
+# Images are named by digest, because a tag may move. node:22.23.1-bookworm-slim
+FROM node@sha256:6c74791e557ce11fc957704f6d4fe134a7bc8d6f5ca4403205b2966bd488f6b3 AS build
 RUN apt-get update \
  && apt-get install -y --no-install-recommends python3 make g++ \
  && rm -rf /var/lib/apt/lists/*
@@ -22,8 +23,8 @@ RUN npm prune --omit=dev --ignore-scripts \
  && find dist \( -name '*.map' -o -name '*.d.ts' -o -name '*.tsbuildinfo' \) -delete \
  && mkdir /state
 
-# Only Debian's C library and Node: no shell, no package manager.
-FROM gcr.io/distroless/nodejs22-debian12:nonroot
+# Only Debian's C library and Node: no shell, no package manager. gcr.io/distroless/nodejs22-debian12:nonroot
+FROM gcr.io/distroless/nodejs22-debian12@sha256:13593b7570658e8477de39e2f4a1dd25db2f836d68a0ba771251572d23bb4f8e
 WORKDIR /app
 COPY --from=build /app/package.json ./
 COPY --from=build /app/node_modules ./node_modules

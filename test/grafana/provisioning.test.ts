@@ -159,7 +159,7 @@ describe('compose.yaml', () => {
   test('only publishes ports on localhost, and pins its images', () => {
     for (const { ports = [], image, build } of Object.values(services)) {
       for (const port of ports) expect(port).toMatch(/^127\.0\.0\.1:/)
-      if (build === undefined && image !== 'heartline') expect(image).toMatch(/^[a-z/]+:v?\d+\.\d+\.\d+$/)
+      if (build === undefined && image !== 'heartline') expect(image).toMatch(/^[a-z/]+@sha256:[0-9a-f]{64}$/)
     }
   })
 

@@ -46,6 +46,14 @@ describe('the Dockerfile', () => {
     expect(read('.dockerignore')).toMatch(/^\*$/m)
   })
 
+  test('names the images that it builds on by digest, with the tag beside it', () => {
+    const text = read('Dockerfile')
+    const bases = stages.map((stage) => stage.split(/\s/, 1)[0] ?? '')
+
+    for (const base of bases) expect(base).toMatch(/@sha256:[0-9a-f]{64}$/)
+    for (const name of bases.map((base) => base.split('@')[0])) expect(text).toMatch(new RegExp(`# .*${name}:[\\w.-]+`))
+  })
+
   test('ends with an image that holds all that runs, belongs to no root, and keeps its data in a volume', () => {
     const copied = ofLast('COPY').join('\n')
 
