@@ -4,8 +4,8 @@ import type { ChainMemory, NodeAnswer, NodeRequest, Reading } from './chain.ts'
 import { isRefusal } from './json-rpc.ts'
 
 /**
- * Asks one question about a node's own state, and adds a check. What the node does not offer is asked again after an
- * hour. A check is healthy if it was answered; `markUnhealthy` is for bad news.
+ * Asks one question about a node's own state, and adds a check. What the node does not offer is requested again after
+ * an hour. A check is healthy if it was answered; `markUnhealthy` is for bad news.
  */
 export function* ask<T>(
   { name, ask }: Question<T>,
@@ -43,7 +43,7 @@ export function* askClient(
   const { client } = memory
   if (client !== null && now - client.askedAt < ASK_AGAIN_MS) return client.value
   const answer = yield* ask(question, { memory, now, checks: [] })
-  // A node that is not reached now keeps its name, and is asked again in the next poll.
+  // A node that is not reached now keeps its name; the next poll asks again.
   if (answer.kind === 'failed' && !answer.isAnswered) return client?.value ?? null
   memory.client = { value: valueOf(answer), askedAt: now }
   return memory.client.value

@@ -29,11 +29,11 @@ const channel = mapping('Where messages go.', {
   name: s.name({ description: 'Unique; shown on the page, in logs and metrics.' }),
   type: s.choice(CHANNEL_TYPES, { description: 'The service; each type has its own keys.' }),
   min_state: s
-    .choice(['degraded', 'down'] as const, { description: 'An incident is told once it has this state.' })
+    .choice(['degraded', 'down'] as const, { description: 'An incident is sent once it has this state.' })
     .prefault('degraded'),
   repeat: s
     .duration(
-      { description: 'An open incident is told again after this time; at least 1s.', defaultText: 'never' },
+      { description: 'An open incident is sent again after this time; at least 1s.', defaultText: 'never' },
       { min: '1s' },
     )
     .optional(),
@@ -105,17 +105,17 @@ const route = mapping('Which incidents go to which channels. All given keys must
   })
     .min(1, { error: 'expected at least one state' })
     .optional(),
-  channels: list(s.name({ description: 'A channel.' }), { description: 'The channels; an empty list tells nobody.' }),
+  channels: list(s.name({ description: 'A channel.' }), { description: 'The channels; an empty list sends nothing.' }),
   continue: s.flag({ description: 'Whether the routes after this one are tried as well.' }).prefault(false),
   quiet: s
     .quietHours({
       description:
-        'Hours in which nothing opens, such as `22:00-07:00 Europe/Bucharest`; what is still open is told at their end.',
+        'Hours in which no opening is sent, such as `22:00-07:00 Europe/Bucharest`; what is still open at their end is sent then.',
       defaultText: 'none',
     })
     .optional(),
   quiet_passes: s
-    .choice(['none', 'down'] as const, { description: 'What is told in quiet hours all the same.' })
+    .choice(['none', 'down'] as const, { description: 'Incidents that are sent in quiet hours too.' })
     .prefault('none'),
 })
 

@@ -153,7 +153,7 @@ function configuredEndpoint(
     connection: {
       /** Without trailing `/`. */
       url: file.url,
-      /** Beacon API of the consensus node behind the node; `null` if none is configured. */
+      /** Beacon API of the consensus node behind the node; `null` without one. */
       beaconUrl: file.beacon_url ?? null,
       /** Names in lower case. */
       headers: Object.fromEntries(headers),

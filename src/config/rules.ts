@@ -132,7 +132,7 @@ function endpointRules(endpoint: EndpointDraft, network: NetworkDraft, path: Pat
   if (endpoint.beacon_url !== undefined) {
     if (family !== 'ethereum') complain([...path, 'beacon_url'], 'only ethereum has consensus nodes')
     else if (endpoint.checks !== undefined && !checks.includes('liveness'))
-      complain([...path, 'beacon_url'], 'is asked by the check liveness, which is not among the checks')
+      complain([...path, 'beacon_url'], 'needs the check liveness, which is not among the checks')
   }
   headerRules(endpoint, path, report)
   if (family === 'multiversx') return shardRules(endpoint, network, path, report)

@@ -102,7 +102,7 @@ export interface NodeReport {
   readonly sync: SyncReport | null
   readonly peers: number | null
   readonly client: NodeClient | null
-  /** The consensus node behind an execution node; `null` if none is configured. */
+  /** The consensus node behind an execution node; `null` without one. */
   readonly consensus: ConsensusReport | null
 }
 

@@ -51,7 +51,7 @@ export async function notificationsView({ notifier, store, clock }: Notification
   }
 }
 
-/** Adds to incidents what was told about them, in order. The public does not learn the names of channels. */
+/** Adds to incidents the notifications about them, in order. The public does not learn the names of channels. */
 export async function withNotifications<View extends { readonly id: string }>(
   views: readonly View[],
   { notifier, store }: Pick<NotificationDeps, 'notifier' | 'store'>,

@@ -53,7 +53,7 @@ export const IncidentSummaryView = shape('IncidentSummary', {
   affected: z.array(z.string()),
   /** The network-wide incident that this one is part of. */
   absorbed_by: z.string().nullable(),
-  /** What was told to channels, in order; only with the token. Absent in events. */
+  /** What channels received, in order; only with the token. Absent in events. */
   notifications: z.array(IncidentNotificationView).optional(),
 })
 export type IncidentSummaryView = z.infer<typeof IncidentSummaryView>

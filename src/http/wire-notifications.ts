@@ -13,7 +13,7 @@ const MessageType = z.enum([
 ])
 const Result = z.enum(['sent', 'retried', 'rejected', 'expired'])
 
-/** What one channel was told about an incident. */
+/** What one channel received about an incident. */
 export const IncidentNotificationView = shape('IncidentNotification', {
   channel: z.string(),
   type: MessageType,

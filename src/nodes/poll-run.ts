@@ -211,7 +211,7 @@ export class PollRun {
 export interface PolledEndpoint {
   readonly target: ChainTarget & { readonly timeoutMs: number }
   readonly address: NodeAddress
-  /** The consensus node behind the node; `null` if none is configured. */
+  /** The consensus node behind the node; `null` without one. */
   readonly beaconAddress: NodeAddress | null
   readonly chain: Chain
   readonly memory: ChainMemory

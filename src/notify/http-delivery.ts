@@ -24,7 +24,7 @@ export interface HttpDelivery {
 const TIMEOUT_MS = 10_000
 const MAX_ANSWER_BYTES = 65_536
 const MAX_WORDS = 300
-/** A receiver that names a later time is asked once an hour. */
+/** A receiver that names a later time gets one request an hour. */
 const MAX_RETRY_AFTER_MS = 3_600_000
 
 export function createHttpDelivery({ clock, lookup = null }: HttpDeliveryDeps): HttpDelivery {

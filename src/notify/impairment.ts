@@ -3,7 +3,7 @@ import { humanDuration, type UnixMs } from '../core/time.ts'
 import type { Notification } from './notification.ts'
 import type { Change } from './outbox.ts'
 
-/** Follows whether Heartline itself is impaired, which is told once when it begins and once when it ends. */
+/** Follows whether Heartline itself is impaired, and notifies once when that begins and once when it ends. */
 export function createImpairmentWatch({ clock, impaired, works }: ImpairmentDeps) {
   let current: { readonly id: string; readonly at: UnixMs; readonly reasons: readonly string[] } | null = null
 

@@ -203,7 +203,7 @@ function createTelling({ clock, board }: NotifierDeps, lines: ReadonlyMap<string
   }
 
   function wantedBy(incident: Incident, { routes }: NotifySettings): ReadonlySet<string> {
-    if (incident.closedAt !== null || isMaintained(incident)) return NOBODY
+    if (incident.closedAt !== null || isMaintained(incident)) return NO_CHANNELS
     return channelsFor(incident, { routes, channels: [...lines.keys()], now: clock.now() })
   }
 
@@ -233,7 +233,7 @@ function createTelling({ clock, board }: NotifierDeps, lines: ReadonlyMap<string
       )
     },
 
-    /** What was hushed when it changed is told later, if it still holds; what is open for long is repeated. */
+    /** A change in quiet hours is sent after them, if it still holds; what is open for long is repeated. */
     later(incident: Incident, settings: NotifySettings): Notification[] {
       const wanted = wantedBy(incident, settings)
       const now = clock.now()
@@ -265,7 +265,7 @@ export interface NotifierDeps {
 
 const NOTHING: NotifySettings = { channels: [], routes: null, ratePerMinute: 30, heartbeat: null }
 const REMINDER = { type: 'incident.repeated', attempts: 0, reports: [], saysBoth: false, text: '' } as const
-const NOBODY: ReadonlySet<string> = new Set()
+const NO_CHANNELS: ReadonlySet<string> = new Set()
 
 function recordOf(notification: Notification): NotificationRecord {
   const { id, channel, subject, createdAt, state } = notification

@@ -56,7 +56,7 @@ export class Outbox {
     return this.#heard.get(subject) ?? null
   }
 
-  /** When the channel last began to be told of it (monotonic). */
+  /** When the channel was last sent a message about it (monotonic). */
   toldAt(subject: string): number {
     return this.#toldAt.get(subject) ?? Number.NEGATIVE_INFINITY
   }
@@ -144,7 +144,7 @@ export class Outbox {
       this.#heard.set(subject, { open: true, state: change.state })
       return [replaced.notification]
     }
-    // What no longer reaches `min_state` or is hushed by now was still to be told when it opened.
+    // What no longer reaches `min_state`, or is silenced by now, was to be sent when it opened.
     if (type === null && heard?.open !== true) return []
     const superseded = this.#end(replaced, 'superseded', now)
     this.#setHeard(subject, heard)
@@ -284,7 +284,7 @@ export interface Change {
   readonly state: Verdict
   /** A flapping incident changes silently while it is open. */
   readonly flapping: boolean
-  /** A network-wide incident says it all: nothing is told that was not told before. */
+  /** A network-wide incident covers it: no new message, only the end of what was sent before. */
   readonly absorbed: boolean
   /** Whether the channel is to hear of it now; it always hears that something ended of which it has heard. */
   readonly wanted: boolean
@@ -304,14 +304,14 @@ export interface OutboxSettings {
   readonly groupWaitMs: number
 }
 
-/** Older messages are news to nobody. */
+/** Older messages are of no use. */
 export const EXPIRES_AFTER_MS = 24 * 3_600_000
 /** One message about more incidents than this is longer than any channel takes. */
 const MAX_GROUP = 1000
 /** Far more than any fleet has incidents; a bound for the memory. */
 const MAX_WAITING = 20_000
 
-/** What is to be told next, given what was heard; `null` for nothing. */
+/** What to send next, given what the channel has heard; `null` for nothing. */
 export function nextStep(
   heard: Heard | null,
   { open, state, flapping, wanted }: Pick<Change, 'open' | 'state' | 'flapping' | 'wanted'>,

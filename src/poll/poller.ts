@@ -278,7 +278,7 @@ function noteAnswers({ entry, result, startedAt }: CompletedPoll): void {
   const { liveness } = result
   entry.answers = result.heads.some(({ outcome }) => outcome.ok) || liveness?.ok === true
   if (liveness === null) return
-  // A failed check is asked again with the next poll, unless the node limits our rate.
+  // A failed check runs again with the next poll, unless the node limits our rate.
   entry.livenessAt = liveness.ok || liveness.failure.kind === 'rate-limited' ? startedAt : null
 }
 

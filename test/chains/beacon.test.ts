@@ -51,7 +51,7 @@ test.each<[string, Scripted | Failure, string]>([
   ['is behind a broken proxy', { body: '', status: 502 }, 'answered HTTP 502'],
   ['refuses connections', { kind: 'refused' }, 'connection refused'],
   ['hangs', { kind: 'timeout', afterMs: 5000 }, 'no complete answer within 5 s'],
-])('that %s is down, and is asked nothing else', (_title, health, reason) => {
+])('that %s is down, and gets no other request', (_title, health, reason) => {
   const { reading, requests } = ask([health])
 
   expect(requests).toHaveLength(1)
@@ -62,7 +62,7 @@ test('that limits our rate is neither down nor syncing', () => {
   expect(reportOf([{ body: '', status: 429 }, SYNCED, PEERS])).toMatchObject({ state: 'synced' })
 })
 
-test('that does not offer something is asked for it again after an hour', () => {
+test('that does not offer something gets the request again after an hour', () => {
   const memory = newChainMemory()
   ask([{ body: '', status: 404 }, SYNCED, PEERS], memory, 0)
 

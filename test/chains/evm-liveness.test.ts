@@ -82,7 +82,7 @@ test.each([
   ['a text', 'false'],
   ['a number', 0],
   ['a block', JSON.parse(recorded('ethereum/block-mainnet')).result],
-])('%s is no answer to eth_syncing, and no sign of syncing', (_name, value) => {
+])('%s is an invalid answer to eth_syncing, and no sign of syncing', (_name, value) => {
   const liveness = valueOf(ask([result(value), PEERS, CLIENT]))
 
   expect(liveness.report?.sync).toBeNull()
@@ -108,7 +108,7 @@ describe('a method that is not offered', () => {
     expect(liveness.checks[1]).toMatchObject({ name: 'net_peerCount', healthy: true, offered: false, error: null })
   })
 
-  test('is asked again after an hour, and then counts', () => {
+  test('is requested again after an hour, and then counts', () => {
     const memory = newChainMemory()
     ask([UNKNOWN, UNKNOWN, UNKNOWN], memory, 0)
 

@@ -34,7 +34,7 @@ test('a syncing observer tells the blocks to go', () => {
   })
 })
 
-test('a proxy tells nothing about itself: it is asked for the status of a shard', () => {
+test('a proxy tells nothing about itself: Heartline requests the status of a shard', () => {
   const { requests, ...talk } = ask([recordedAs('network-status')], TARGET)
 
   expect(requests.map(({ path }) => path)).toEqual(['/network/status/1'])

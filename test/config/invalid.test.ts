@@ -62,7 +62,7 @@ const EXPECTED: Readonly<Record<string, readonly string[]>> = {
   'header-reserved': ['networks[0].endpoints[0].headers.Content-Length: is set by the daemon itself'],
   'beacon-url-not-ethereum': ['networks[0].endpoints[0].beacon_url: only ethereum has consensus nodes'],
   'beacon-url-without-liveness': [
-    'networks[0].endpoints[0].beacon_url: is asked by the check liveness, which is not among the checks',
+    'networks[0].endpoints[0].beacon_url: needs the check liveness, which is not among the checks',
   ],
   'liveness-interval-zero': [
     'poll.liveness_interval: expected a duration such as 500ms, 15s, 2m, 48h or 90d, above 0 and at most 1d',

@@ -53,7 +53,7 @@ test.each([
   expect(Object.keys(pasted(out).networks[0]!)).toEqual(expect.arrayContaining(Object.keys(network)))
 })
 
-test('an observer is told from a proxy, and its shard is known', async () => {
+test('an observer is distinguished from a proxy, and its shard is known', async () => {
   const url = await start({ family: 'multiversx', kind: 'observer', shard: 1 }, 6000)
 
   const { out } = await runHeartline(['probe', '--url', url])
@@ -70,7 +70,7 @@ test('the URL of a chain on an avalanchego node becomes a base URL', async () =>
   expect(pasted(out).networks).toMatchObject([{ family: 'avalanche', endpoints: [{ url }] }])
 })
 
-test('a URL with a key is asked, and the key is not printed', async () => {
+test('a URL with a key works, and the key is not printed', async () => {
   const url = await start({ family: 'ethereum', chainId: 1 }, 12_000)
   const key = '0a1b2c3d4e5f60718293'
 

@@ -19,7 +19,7 @@ interface Told {
   readonly incidents: readonly string[]
 }
 
-/** A receiver of webhooks that keeps everything, and answers as it is told. */
+/** A receiver of webhooks that keeps everything, and answers as configured. */
 interface Sink {
   readonly url: string
   readonly told: Told[]
@@ -182,7 +182,7 @@ test('the heartbeat stops when no node can be reached, and every channel hears t
   await until(() => beats > 1, 'the heartbeat beats')
 
   await Promise.all(Object.values(nodes).map((node) => node.stop()))
-  await until(() => sink.told.some(({ type }) => type === 'heartline.impaired'), 'the impairment is told')
+  await until(() => sink.told.some(({ type }) => type === 'heartline.impaired'), 'the impairment arrives')
   const before = beats
   await systemClock.sleep(3000)
 

@@ -294,7 +294,7 @@ describe('callers that leave, fail and are late', () => {
     fc.record({ kind: fc.constant('wait' as const), ms: fc.integer({ min: 1, max: 100 }) }),
   )
 
-  test('every caller gets an answer to its own request, and none is sent more than twice', async () => {
+  test('every caller gets an answer to its own request, and no request is sent more than twice', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(event, { minLength: 5, maxLength: 60 }), async (events) => {
         const { ask, asked, answer, waiting, clock } = scene()

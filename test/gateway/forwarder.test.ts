@@ -625,7 +625,7 @@ describe('traffic', () => {
     expect(Math.abs(a.asked.length - b.asked.length)).toBeLessThan(12)
   })
 
-  test('that gets no connection before its timeout is told of the overload, and the node is not blamed', async () => {
+  test('that gets no connection before its timeout gets the overload error, and the node is not blamed', async () => {
     const a = await startBareNode(hang)
     const { ask, forwarder } = await setting({ a })
     const deadlineAt = systemClock.monotonic() + 1500

@@ -34,7 +34,7 @@ test('a new idle timeout holds from the next request on', async () => {
 
   listener.useIdleTimeout(100)
 
-  // Nobody answers.
+  // No response comes.
   expect(await raw(port, WHOLE)).toBe('')
   await listener.close(1000, () => true)
 })

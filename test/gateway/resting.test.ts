@@ -7,7 +7,7 @@ const retryAfterMs = (reply: object) =>
   'rejection' in reply ? (reply.rejection as { retryAfterMs?: number }).retryAfterMs : undefined
 
 describe('where every node limits our rate', () => {
-  test('a read learns when the first one is usable again, and none is used before', async () => {
+  test('a read learns when the first one is usable again, and no node is used before', async () => {
     const a = await startBareNode(wait(60))
     const b = await startBareNode(wait(30))
     const { ask } = await setting({ a, b })

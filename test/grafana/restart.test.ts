@@ -10,7 +10,7 @@ import { everySecond, startPrometheus } from './prometheus.ts'
 const hasPrometheus = requirePackage('prometheus', 'prometheus')
 const PATIENCE_MS = 120_000
 const DOWN = 'heartline_endpoint_state{endpoint="gone",state="down"} == 1'
-/** Starts anew if the alert was resolved and fired again. */
+/** Restarts if the alert was resolved and fired again. */
 const ACTIVE_SINCE = 'ALERTS_FOR_STATE{alertname="HeartlineEndpointDown"}'
 const FIRING = 'ALERTS{alertname="HeartlineEndpointDown",alertstate="firing"}'
 

@@ -138,7 +138,7 @@ describe('/api/v1/status', () => {
     expect((await server.inject('/api/v1/status')).body).not.toContain('no peers')
   })
 
-  test('tells the public, too, that a single endpoint which stands still cannot be told apart from its chain', async () => {
+  test('tells the public, too, that a single endpoint which stands still cannot be distinguished from its chain', async () => {
     const { server, world, clock } = setUp({ options: { token: new Secret('a-token-of-the-operator') } })
     const block = good(head(1000, clock.now()))
     for (let polls = 0; polls < 12; polls++) {

@@ -121,7 +121,7 @@ describe('three real clients answer each in its own way:', () => {
 })
 
 describe('the consensus node', () => {
-  test('is asked too, on connections of its own and without the headers of the execution node', async () => {
+  test('gets requests too, on connections of its own and without the headers of the execution node', async () => {
     const base = '/path-of-the-provider'
     const own = await node(WELL)
     const beacon = await node(Object.fromEntries(Object.entries(BEACON).map(([path, of]) => [base + path, of])))

@@ -147,7 +147,7 @@ test('without a public URL the links of a webhook are null', () => {
   })
 })
 
-test('Slack gets no markup of a node, and Discord nobody to mention', () => {
+test('Slack gets no markup of a node, and Discord no user to mention', () => {
   const message = messageOf([reportWith(HOSTILE)])
   const slack = bodyOf('slack', message)
   const discord = bodyOf('discord', message)

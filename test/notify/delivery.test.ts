@@ -132,7 +132,7 @@ describe('a mail', () => {
     expect(JSON.stringify(wrong)).not.toMatch(/wrong-pass|heart@line/)
   })
 
-  test('is not sent where STARTTLS shows a certificate that nobody has signed', async () => {
+  test('is not sent where STARTTLS shows a certificate without a trusted signature', async () => {
     const { port, mails } = await smtp()
 
     const outcome = await sendMail(mailTo(`smtp://127.0.0.1:${port}`))

@@ -170,7 +170,7 @@ describe('an outbox', () => {
     expect(typesSent(outbox)).toEqual([])
   })
 
-  test('does not tell of an endpoint whose network halted before it was told, and closes what it has told', () => {
+  test('does not announce an endpoint whose network halted first, and closes what it has announced', () => {
     const outbox = outboxOf()
     tell(outbox, changeOf('told'))
     typesSent(outbox)
@@ -215,7 +215,7 @@ describe('an outbox', () => {
   })
 })
 
-test('nothing is told twice in a row, and every change that matters is', () => {
+test('nothing is sent twice in a row, and every change that matters is', () => {
   const verdict = fc.constantFrom<Verdict>('degraded', 'down')
   const heard = fc.option(fc.record({ open: fc.boolean(), state: verdict }), { nil: null })
   const state = fc.record({ open: fc.boolean(), state: verdict, flapping: fc.boolean(), wanted: fc.boolean() })

@@ -57,7 +57,7 @@ export async function figuresOf(daemon: RunningDaemon): Promise<Figures> {
     queued: sum('heartline_store_queue_rows'),
     written: sum('heartline_store_rows_written_total'),
     dropped: sum('heartline_store_rows_dropped_total'),
-    // A poll reads the head; the node's own state is asked less often.
+    // A poll reads the head; the node's own state is requested less often.
     polls: values('heartline_checks_total').reduce(
       (total, [labels, value]) => total + (labels.includes('check="head"') ? value : 0),
       0,

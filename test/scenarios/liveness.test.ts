@@ -158,7 +158,7 @@ test('a node that needs fewer peers is judged by its own threshold', async () =>
   expect(strict.codes(key('b'))).toEqual(['few-peers'])
 })
 
-test('liveness is asked once a minute while nothing changes, and with every poll until a change is settled', async () => {
+test('liveness is polled once a minute while nothing changes, and with every poll until a change is settled', async () => {
   const stage = stageOf()
   let asked = 0
   const counting = (report: Partial<NodeReport>): Node => ({

@@ -26,7 +26,7 @@ export function disagreement({ endpoint, zone, nowMs }: Now): TemplateResult | t
   `
 }
 
-/** Whether the node runs checks of its own; others are asked single questions. */
+/** Whether the node runs checks of its own; others answer single questions. */
 function hasOwnChecks({ syncing }: LivenessView): boolean {
   return syncing === undefined
 }

@@ -3,7 +3,7 @@ import { moment, type Zone } from './format.ts'
 import { html, nothing, type TemplateResult } from './lit.ts'
 import { NOTIFICATION_WORDS } from './words-notifications.ts'
 
-/** What was told to which channel about an incident; nothing where the page may not know it, or nobody was told. */
+/** Which channel received what about an incident; nothing where the page may not know it, or no channel received any. */
 export function incidentNotifications(
   told: readonly IncidentNotificationView[],
   zone: Zone,

@@ -85,7 +85,7 @@ export const ENDPOINT = {
   },
   consensusPeers: 'Consensus peers',
   client: 'Client',
-  questions: 'What the node is asked about itself',
+  questions: 'What the node reports about itself',
   notOffered: 'not offered',
   checks: 'The node’s own checks',
   check: 'Check',

@@ -112,7 +112,7 @@ const EXCLUDING = [
 const IMPAIRING: ReadonlySet<ConditionCode> = new Set(['check-failing', 'heartbeat-stale', 'few-peers', 'rate-limited'])
 
 /**
- * The order in which excluded endpoints are used if none is healthy. A block or two behind is better than maintenance;
+ * The order in which excluded endpoints are used if no endpoint is healthy. A block or two behind is better than maintenance;
  * an unhealthy node may answer anything; blocks of another branch are worse than no answer.
  */
 const SEVERITY: readonly ExclusionReason[] = [

@@ -9,7 +9,7 @@ import { pushReport } from './report-findings.ts'
 
 /**
  * Everything that one poll finds, before confirmation: the rules of all conditions. `liveness` is the latest known: it
- * holds until it is asked for again. `timed`: our process ran during the whole poll, so its duration is the node's.
+ * holds until the next liveness check. `timed`: our process ran during the whole poll, so its duration is the node's.
  */
 export function findingsOf(
   result: PollResult,

@@ -1,7 +1,7 @@
 import type { State } from './condition.ts'
 
 /**
- * The state of a network by its endpoints, or of all networks: `up` if all are up, `down` if none is up or degraded,
+ * The state of a network by its endpoints, or of all networks: `up` if all are up, `down` if no endpoint is up or degraded,
  * otherwise `degraded`. Maintenance and unknown count only if there is nothing else: maintenance hides no outage, and
  * an endpoint that was not polled yet makes no network unhealthy.
  */

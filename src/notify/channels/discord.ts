@@ -11,7 +11,7 @@ export interface DiscordSettings {
 const MAX_CONTENT = 2000
 const MAX_DESCRIPTION = 4096
 
-/** A message of a Discord webhook. Nobody can be mentioned, and text of nodes is escaped. */
+/** A message of a Discord webhook. It mentions no user, and text of nodes is escaped. */
 export const discord: ChannelType<DiscordSettings> = {
   groups: true,
   render(said, { webhookUrl }) {
