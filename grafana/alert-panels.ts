@@ -48,4 +48,5 @@ const ALERT_PANELS: Readonly<Record<string, readonly [DashboardName, string]>> =
   HeartlineDiskFilling: ['heartline', 'Disk'],
   HeartlineConfigRejected: ['heartline', 'Problems'],
   HeartlineObserverImpaired: ['heartline', 'Problems'],
+  HeartlineNotificationsFailing: ['heartline', 'Undelivered notifications'],
 }

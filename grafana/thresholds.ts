@@ -19,6 +19,8 @@ export const THRESHOLDS = {
   gatewayOverheadSeconds: 0.01,
   /** A delay of the event loop that makes polls late. */
   eventLoopSeconds: 0.5,
+  /** More than the minute within which a channel is tried again, and than a short rate limit. */
+  notificationWaitSeconds: 300,
 } as const
 
 /** The share of time in which at least one endpoint of a network is available, or fresh. */

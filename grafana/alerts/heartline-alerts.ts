@@ -94,6 +94,20 @@ export const heartlineAlerts: Alerts = ({ hold, window }) => [
     description:
       '{{ $labels.instance }} cannot judge its {{ $value | printf "%.0f" }} endpoints, because its own network, clock or machine has a problem.',
   }),
+  of({
+    name: 'HeartlineNotificationsFailing',
+    severity: 'warning',
+    number: [
+      `(heartline_notification_oldest_seconds > bool ${THRESHOLDS.notificationWaitSeconds}) * heartline_notification_queue`,
+      `+ on (${OF_HEARTLINE})`,
+      `sum by (${OF_HEARTLINE}) (increase(heartline_notifications_total{result=~"rejected|expired"}[${window(15 * MINUTE)}]))`,
+    ].join('\n'),
+    fires: { above: 0 },
+    hold: hold(MINUTE),
+    summary: '{{ $labels.instance }} cannot deliver notifications',
+    description:
+      '{{ $labels.instance }} could not deliver {{ $value | printf "%.0f" }} notifications: they were rejected, have expired, or have waited too long.',
+  }),
 ]
 
 const MINUTE = 60

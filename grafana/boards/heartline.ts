@@ -212,6 +212,20 @@ export const HEARTLINE: Board = {
       ],
     }),
     graph({
+      title: 'Undelivered notifications',
+      description: 'Notifications that wait, and attempts that were rejected, have expired or will be repeated.',
+      unit: 'none',
+      width: 8,
+      height: 8,
+      queries: [
+        { expr: `heartline_notification_queue{${BY_INSTANCE}}`, legend: '{{instance}} waiting' },
+        {
+          expr: `sum by (instance, channel, result) (increase(heartline_notifications_total{${BY_INSTANCE}, result!="sent"}[$__rate_interval]))`,
+          legend: '{{instance}} {{channel}} {{result}}',
+        },
+      ],
+    }),
+    graph({
       title: 'Responses of page and API',
       description: 'Responses per second, by status code.',
       unit: 'reqps',

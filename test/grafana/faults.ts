@@ -136,7 +136,8 @@ export const OWN_FAULTS: readonly Fault[] = [
   },
   {
     what: 'all hosts disappear at once',
-    alerts: ['HeartlineObserverImpaired'],
+    // The channel of the second daemon rejects what it is told about this.
+    alerts: ['HeartlineObserverImpaired', 'HeartlineNotificationsFailing'],
     where: {},
     silences: { network: 'second' },
     inject: ({ nodes }) => nodes('second').forEach((node) => node.inject({ kind: 'refuse' })),

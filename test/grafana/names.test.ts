@@ -11,7 +11,7 @@ const objectionsTo = (queries: readonly Query[]) =>
   queries.flatMap(({ place, expr }) => objections(expr, vocabulary).map((what) => `${place}: ${what}`))
 
 describe.each([
-  ['alert rules', ruleQueries(), 31],
+  ['alert rules', ruleQueries(), 36],
   ['panels', panelQueries(), 80],
   ['dashboard variables', variableQueries(), 10],
   ['documentation', documentedQueries(), 40],

@@ -134,6 +134,8 @@ async function begin(disk: boolean, cleanups: (() => unknown)[]): Promise<Rehear
   const ofSecond = await cast('second', { names: ['a', 'b', 'c'], hosts: ['127.0.0.2', '127.0.0.3', '127.0.0.4'] })
   const second = await startSecond(
     Array.from({ length: MANY }, (_, at) => ofSecond.map((one, of) => ({ ...one, name: `n${at}-${of}` }))).flat(),
+    // There is no such route: every message is rejected.
+    { name: 'revoked', type: 'webhook', url: `${first.url}/revoked` },
     disk,
   )
   cleanups.push(() => second.close())
@@ -156,6 +158,7 @@ async function begin(disk: boolean, cleanups: (() => unknown)[]): Promise<Rehear
 
 async function startSecond(
   endpoints: readonly object[],
+  channel: object,
   mounted: boolean,
 ): Promise<Second & { close(): Promise<void> }> {
   const folder = temporaryFolder()
@@ -166,6 +169,7 @@ async function startSecond(
     poll: POLL,
     store: { path: 'heartline.db' },
     networks: [{ name: 'second', family: 'ethereum', block_time: '1s', endpoints }],
+    notify: { channels: [channel] },
   }
   const relay = await startRelay()
   let daemon: RunningDaemon

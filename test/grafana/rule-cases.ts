@@ -421,4 +421,31 @@ export const RULE_CASES: readonly RuleCase[] = [
     description:
       'heartline:9780 cannot judge its 9 endpoints, because its own network, clock or machine has a problem.',
   },
+  {
+    alert: 'HeartlineNotificationsFailing',
+    series: {
+      'heartline_notification_oldest_seconds{}': turns(30, 1800),
+      'heartline_notification_queue{}': turns(1, 3),
+      'heartline_notifications_total{channel="ops",result="retried"}': '0+1x220',
+      'heartline_notifications_total{channel="ops",result="rejected"}': always(2),
+    },
+    labels: {},
+    summary: 'heartline:9780 cannot deliver notifications',
+    description:
+      'heartline:9780 could not deliver 3 notifications: they were rejected, have expired, or have waited too long.',
+  },
+  {
+    alert: 'HeartlineNotificationsFailing',
+    series: {
+      'heartline_notification_oldest_seconds{}': always(0),
+      'heartline_notification_queue{}': always(0),
+      'heartline_notifications_total{channel="ops",result="rejected"}': '0x19 1+1x39 40x160',
+      'heartline_notifications_total{channel="mail",result="expired"}': '0x19 1+1x39 40x160',
+      'heartline_notifications_total{channel="mail",result="sent"}': '0+1x220',
+    },
+    labels: {},
+    summary: 'heartline:9780 cannot deliver notifications',
+    description:
+      'heartline:9780 could not deliver 30 notifications: they were rejected, have expired, or have waited too long.',
+  },
 ]

@@ -11,6 +11,7 @@ import {
 } from '../../src/core/routing/request-outcome.ts'
 import { CONDITION_CODES, STATES } from '../../src/core/verdict/condition.ts'
 import { METRICS, PREFIX, PROBE_METRICS } from '../../src/metrics/registry.ts'
+import { RESULTS } from '../../src/notify/notification.ts'
 
 /** Every series name, with its labels. */
 export type Vocabulary = ReadonlyMap<string, ReadonlySet<string>>
@@ -22,7 +23,7 @@ const LABEL_VALUES: Readonly<Record<string, readonly string[]>> = {
   condition: CONDITION_CODES,
   outcome: [...REQUEST_OUTCOMES, ...ATTEMPT_OUTCOMES],
   reason: [...FAILURE_KINDS, ...REJECTION_REASONS, ...RETRY_REASONS, ...SKIP_REASONS],
-  result: ['hit', 'miss'],
+  result: ['hit', 'miss', ...RESULTS],
   check: ['liveness', 'head'],
 }
 
