@@ -1,4 +1,7 @@
 import { createTransport } from 'nodemailer'
+import { decoded } from '../nodes/address.ts'
+import { createRedact, type Redact } from '../nodes/redact.ts'
+import { Secret } from '../secret.ts'
 import type { Mail } from './channel.ts'
 import type { Delivered } from './http-delivery.ts'
 import { cut, plain } from './wording.ts'
@@ -34,7 +37,10 @@ export async function sendMail({ smtp, references, ...mail }: Omit<Mail, 'kind'>
     })
     return { result: 'sent' }
   } catch (error) {
-    return outcomeOf(error, [url.password, decoded(url.password), url.username, decoded(url.username)])
+    // As SASL's PLAIN sends it (RFC 4616): a server may repeat the line.
+    const login = new Secret(`\0${decoded(url.username)}\0${decoded(url.password)}`)
+    const redact = createRedact({ url: smtp, headers: hasPassword ? { login } : {}, tls: NO_TLS, rpcPath: '' })
+    return outcomeOf(error, redact)
   } finally {
     transport.close()
   }
@@ -47,10 +53,10 @@ interface SmtpError {
 }
 
 /** SMTP's 5xx is final, but a wrong password or certificate may be put right within the day. */
-function outcomeOf(error: unknown, secrets: readonly string[]): Delivered {
+function outcomeOf(error: unknown, redact: Redact): Delivered {
   const { code = 'unknown', responseCode, response = '' } = (error ?? {}) as SmtpError
-  const clean = secrets.filter(Boolean).reduce((text, secret) => text.replaceAll(secret, '[redacted]'), plain(response))
-  const words = responseCode === undefined ? code : `${code}, SMTP ${responseCode}: ${clean.replace(/^\d{3}[ -]/, '')}`
+  const said = redact(plain(response).replace(/^\d{3}[ -]/, ''), MAX_WORDS)
+  const words = responseCode === undefined ? code : `${code}, SMTP ${responseCode}: ${said}`
   const message = cut(`the mail was not accepted (${words})`, MAX_WORDS)
   const isFinal = responseCode !== undefined && responseCode >= 500 && code !== 'EAUTH' && code !== 'ETLS'
   return isFinal ? { result: 'rejected', error: message } : { result: 'retried', error: message, retryAfterMs: null }
@@ -60,10 +66,4 @@ function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '[::1]' || host.startsWith('127.')
 }
 
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return text
-  }
-}
+const NO_TLS = { ca: null, insecure: false }

@@ -20,6 +20,7 @@ import {
 } from '../support/daemon.ts'
 import { requirePackage } from '../support/system-package.ts'
 import { createCanaries } from './canaries.ts'
+import { type EchoReceivers, startEchoReceivers } from './echo-receivers.ts'
 
 const canaries = createCanaries()
 const hits: string[] = []
@@ -170,6 +171,35 @@ const ENV = {
   HEARTLINE_UNUSED: canaries.of('unused variable'),
   HEARTLINE_WALLET: WALLET,
 }
+/** Every secret of every type of channel, all sent to receivers that repeat them. */
+function notifyTo({ url, smtp }: EchoReceivers) {
+  const key = Buffer.from(canaries.of('secret of a webhook').padEnd(24, '=')).toString('base64')
+  const at = (type: string) => `${url}/${canaries.of(`path of ${type}`)}?key=${canaries.of(`query of ${type}`)}`
+  const login = `${canaries.of('user of email')}:${canaries.of('password of email')}`
+  const keys = {
+    webhook: { url: at('webhook'), secret: `whsec_${key}` },
+    alertmanager: { urls: [at('alertmanager'), at('alertmanager too')] },
+    slack: { webhook_url: at('slack') },
+    discord: { webhook_url: at('discord') },
+    teams: { webhook_url: at('teams') },
+    telegram: {
+      api_url: `${url}/${canaries.of('path of telegram')}`,
+      bot_token: `1:${canaries.of('bot_token')}`,
+      chat_id: `@${canaries.of('chat_id')}`,
+    },
+    pagerduty: { api_url: `${url}/${canaries.of('path of pagerduty')}`, routing_key: canaries.of('routing_key') },
+    opsgenie: { api_url: `${url}/${canaries.of('path of opsgenie')}`, api_key: canaries.of('api_key') },
+    ntfy: { url, topic: canaries.of('topic'), token: canaries.of('token of ntfy') },
+    email: { smtp: `smtp://${login}@${smtp}`, from: 'heartline@example.org', to: ['ops@example.org'] },
+  }
+  return {
+    group_wait: '100ms',
+    rate: 1000,
+    channels: Object.entries(keys).map(([type, own]) => ({ name: `to-${type}`, type, ...own })),
+    heartbeat: { url: at('heartbeat'), every: '1s' },
+  }
+}
+
 const AUTHORISED = { authorization: `Bearer ${TOKEN}` }
 
 test('the search finds what it is to find, in every form', () => {
@@ -202,6 +232,7 @@ describe.runIf(requirePackage('openssl', 'openssl'))('no secret is in', () => {
   let echoes: EchoNode[] = []
   const commands: { readonly out: string; readonly err: string }[] = []
   let stream: { text: string; end(): void }
+  let receivers: EchoReceivers
 
   beforeAll(async () => {
     folder = temporaryFolder()
@@ -241,6 +272,8 @@ describe.runIf(requirePackage('openssl', 'openssl'))('no secret is in', () => {
       'x-env': '${HEARTLINE_KEY}',
       'x-file': '${file:secret.txt}',
     }
+    receivers = await startEchoReceivers()
+    cleanups.push(() => receivers.stop())
     const common = { block_time: '500ms' }
     daemon = await startDaemon(
       {
@@ -285,6 +318,7 @@ describe.runIf(requirePackage('openssl', 'openssl'))('no secret is in', () => {
             ],
           },
         ],
+        notify: notifyTo(receivers),
         gateway: {
           enabled: true,
           listen: '127.0.0.1:0',
@@ -394,6 +428,38 @@ describe.runIf(requirePackage('openssl', 'openssl'))('no secret is in', () => {
     expect(hits).toEqual([])
   })
 
+  test('the errors of channels whose receivers repeat our secrets', { timeout: 120_000 }, async () => {
+    interface Shown {
+      readonly channels: readonly { readonly name: string; readonly last_error: string | null }[]
+      readonly heartbeat: { readonly last_error: string | null }
+    }
+    const failures = async () => {
+      const { text } = await hear('channels', `${daemon.url}/api/v1/notifications`, { headers: AUTHORISED })
+      const { channels, heartbeat } = JSON.parse(text) as Shown
+      return [...channels.map(({ last_error: error }) => error), heartbeat.last_error]
+    }
+    await until(async () => (await failures()).every((error) => error !== null), 'every channel has failed', 60_000)
+    commands.push(await runHeartline(['notify', 'test', '-c', join(folder, 'heartline.yaml')], { env: ENV }))
+
+    expect((await failures()).filter((error) => error?.includes('[redacted]')).length).toBeGreaterThan(5)
+    // The secrets were sent to where they belong: else there would be nothing to repeat.
+    const arrived = new Set(canaries.foundIn('', receivers.received()).map((hit) => hit.slice(2).split(',')[0]))
+    for (const place of ['bot_token', 'chat_id', 'routing_key', 'api_key', 'topic', 'token of ntfy']) {
+      expect(arrived).toContain(place)
+    }
+    for (const type of ['webhook', 'alertmanager', 'slack', 'discord', 'teams', 'heartbeat']) {
+      expect(arrived).toContain(`path of ${type}`)
+      expect(arrived).toContain(`query of ${type}`)
+    }
+    expect(arrived).toContain('password of email')
+    expect(arrived).not.toContain('secret of a webhook')
+    for (const path of ['/notifications', '/metrics', '/api/v1/incidents?limit=100']) {
+      for (const headers of [{}, AUTHORISED]) await hear(`channels: ${path}`, `${daemon.url}${path}`, { headers })
+    }
+    expect(commands.at(-1)?.out).toContain('to-email: failed')
+    expect(hits).toEqual([])
+  })
+
   test('answers to unauthorized requests with similar ids and tokens', {
     timeout: 240_000,
   }, async () => {
@@ -495,7 +561,7 @@ describe.runIf(requirePackage('openssl', 'openssl'))('no secret is in', () => {
         ),
       ),
     )
-    const others = ['/', '/incidents', '/networks/ethereum', '/badge/ethereum/a.svg', '/feed.xml']
+    const others = ['/', '/incidents', '/notifications', '/networks/ethereum', '/badge/ethereum/a.svg', '/feed.xml']
     for (const path of new Set([...named, ...others])) {
       for (const headers of [{}, AUTHORISED, { ...AUTHORISED, accept: 'application/openmetrics-text' }]) {
         await hear(path, `${daemon.url}${path}`, { headers })

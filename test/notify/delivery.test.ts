@@ -132,6 +132,19 @@ describe('a mail', () => {
     expect(JSON.stringify(wrong)).not.toMatch(/wrong-pass|heart@line/)
   })
 
+  test('fails in the words of the server, without the login that they repeat as it was sent', async () => {
+    const login = Buffer.from('\0heartline\0wrong-pass').toString('base64')
+    const { port } = await smtp({
+      disabledCommands: ['STARTTLS'],
+      allowInsecureAuth: true,
+      onAuth: (_auth, _session, callback) => callback(new Error(`bad login ${login}`)),
+    })
+
+    const outcome = await sendMail(mailTo(`smtp://heartline:wrong-pass@127.0.0.1:${port}`))
+
+    expect(JSON.stringify(outcome)).toContain('SMTP 535: bad login [redacted]')
+  })
+
   test('is not sent where STARTTLS shows a certificate without a trusted signature', async () => {
     const { port, mails } = await smtp()
 
