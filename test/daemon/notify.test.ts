@@ -1,9 +1,11 @@
+import { writeFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { createChain, type SimulatedChain } from '../../src/simulator/chain.ts'
 import { type SimulatedNode, startSimulatedNode } from '../../src/simulator/node.ts'
+import { startAlertmanager } from '../support/alertmanager.ts'
 import {
   type RunningDaemon,
   removeFolder,
@@ -12,6 +14,7 @@ import {
   temporaryFolder,
   until,
 } from '../support/daemon.ts'
+import { requirePackage } from '../support/system-package.ts'
 
 interface Told {
   readonly id: string
@@ -77,11 +80,11 @@ afterEach(async () => {
   removeFolder(folder)
 })
 
-async function serve(notify: object): Promise<RunningDaemon> {
+async function serve(notify: object, poll = { interval: '400ms', timeout: '300ms' }): Promise<RunningDaemon> {
   const endpoints = Object.values(nodes).map(({ name, url }) => ({ name, url }))
   daemon = await startDaemon(
     {
-      poll: { interval: '400ms', timeout: '300ms' },
+      poll,
       networks: [{ name: 'net', family: 'ethereum', block_time: '1s', endpoints }],
       notify: { group_wait: '500ms', rate: 10_000, ...notify },
     },
@@ -205,3 +208,76 @@ test('`notify test` sends through the chosen channels, and its status says wheth
   expect(unknown.status).toBe(64)
   expect(good.told.map(({ type }) => type)).toEqual(['test', 'test'])
 })
+
+interface Alert {
+  readonly status: string
+  readonly startsAt: string
+  readonly labels: Readonly<Record<string, string>>
+}
+
+/** What a real Alertmanager sends to its own receiver, one change after the other. */
+async function startAlertmanagerWithReceiver() {
+  const passedOn: Alert[] = []
+  const receiver = createServer((request, response) => {
+    const chunks: Buffer[] = []
+    request.on('data', (chunk: Buffer) => chunks.push(chunk))
+    request.on('end', () => {
+      passedOn.push(...(JSON.parse(Buffer.concat(chunks).toString()) as { alerts: Alert[] }).alerts)
+      response.end()
+    })
+  })
+  await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve))
+  servers.push(receiver)
+  const url = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}`
+  const file = `${folder}/alertmanager.yml`
+  const route = { receiver: 'all', group_by: ['...'], group_wait: '10ms', group_interval: '500ms' }
+  const receivers = [{ name: 'all', webhook_configs: [{ url, send_resolved: true }] }]
+  writeFileSync(file, JSON.stringify({ route, receivers }))
+  const alertmanager = await startAlertmanager(file)
+  onTestFinished(() => alertmanager.stop())
+  return {
+    url: alertmanager.url,
+    heard: (alertname: string, status: string) =>
+      passedOn.findLast(
+        ({ labels, status: its }) => labels['alertname'] === alertname && labels['endpoint'] === 'a' && its === status,
+      ),
+  }
+}
+
+test.runIf(requirePackage('prometheus-alertmanager', 'prometheus-alertmanager'))(
+  'a real Alertmanager fires for a degraded endpoint, then for a down one instead, and resolves when it recovers',
+  async () => {
+    const alertmanager = await startAlertmanagerWithReceiver()
+    const channels = [{ name: 'am', type: 'alertmanager', urls: [alertmanager.url] }]
+    // For busy machines: the node must not miss two deadlines in a row before it is stopped.
+    const running = await serve({ channels }, { interval: '2s', timeout: '2s' })
+    const openedAt = async () => {
+      const { text } = await running.get('/api/v1/incidents?endpoint=a')
+      return (JSON.parse(text) as { incidents: { opened_at: string }[] }).incidents[0]?.opened_at ?? ''
+    }
+    const [degraded, down] = ['HeartlineEndpointDegraded', 'HeartlineEndpointDown']
+    const labels = { network: 'net', endpoint: 'a' }
+
+    nodes.a.inject({ kind: 'lag', blocks: 12, gradual: false })
+    await until(() => alertmanager.heard(degraded, 'firing') !== undefined, 'degraded fires', 60_000)
+    expect(alertmanager.heard(degraded, 'firing')).toMatchObject({
+      startsAt: await openedAt(),
+      labels: { ...labels, severity: 'warning' },
+    })
+    expect(alertmanager.heard(down, 'firing')).toBeUndefined()
+
+    await nodes.a.stop()
+    await until(() => alertmanager.heard(down, 'firing') !== undefined, 'down fires', 60_000)
+    await until(() => alertmanager.heard(degraded, 'resolved') !== undefined, 'degraded is resolved', 60_000)
+    expect(alertmanager.heard(down, 'firing')).toMatchObject({
+      startsAt: await openedAt(),
+      labels: { ...labels, severity: 'critical' },
+    })
+    expect(alertmanager.heard(down, 'resolved')).toBeUndefined()
+
+    nodes.a = await start('a', Number(new URL(nodes.a.url).port))
+    await until(() => alertmanager.heard(down, 'resolved') !== undefined, 'down is resolved', 60_000)
+    expect(alertmanager.heard(down, 'resolved')?.startsAt).toBe(await openedAt())
+  },
+  240_000,
+)

@@ -1,10 +1,8 @@
-import { spawn, spawnSync } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { startAlertmanager } from '../support/alertmanager.ts'
 import { until } from '../support/daemon.ts'
-import { freePort } from '../support/free-port.ts'
 import { checkout } from '../support/project.ts'
 import { requirePackage } from '../support/system-package.ts'
 
@@ -18,35 +16,15 @@ interface Shown {
 
 describe.skipIf(!hasAlertmanager)('a real Alertmanager', () => {
   let url: string
-  let folder: string
-  let stop: () => Promise<unknown>
+  let stop: () => Promise<void>
 
   beforeAll(async () => {
-    folder = mkdtempSync(join(tmpdir(), 'heartline-alertmanager-'))
-    const port = await freePort()
-    url = `http://127.0.0.1:${port}`
-    const child = spawn(
-      'prometheus-alertmanager',
-      [
-        `--config.file=${CONFIG}`,
-        `--storage.path=${folder}`,
-        `--web.listen-address=127.0.0.1:${port}`,
-        '--cluster.listen-address=',
-      ],
-      { stdio: 'ignore' },
-    )
-    const ended = new Promise((resolve) => child.once('exit', resolve))
-    stop = () => {
-      child.kill('SIGTERM')
-      return ended
-    }
-    await until(async () => (await fetch(`${url}/-/ready`).catch(() => null))?.ok === true, 'it is ready', 30_000)
+    const running = await startAlertmanager(CONFIG)
+    url = running.url
+    stop = running.stop
   }, 120_000)
 
-  afterAll(async () => {
-    await stop?.()
-    rmSync(folder, { recursive: true, force: true })
-  })
+  afterAll(() => stop?.())
 
   test.each([
     ['a halted chain', 'HeartlineChainHalted', { network: 'a' }, { a: ['EndpointLagging', 'EndpointSlow'], b: [] }],

@@ -136,7 +136,7 @@ export const OWN_FAULTS: readonly Fault[] = [
   },
   {
     what: 'all hosts disappear at once',
-    // The channel of the second daemon rejects what it is told about this.
+    // The channel of the second daemon rejects every message.
     alerts: ['HeartlineObserverImpaired', 'HeartlineNotificationsFailing'],
     where: {},
     silences: { network: 'second' },

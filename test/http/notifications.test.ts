@@ -64,7 +64,7 @@ async function told() {
 
 const at = (ms: number) => new Date(START + ms).toISOString()
 
-test('each incident lists what was sent about it to whom, with exactly these fields, to clients with the token', async () => {
+test('an incident lists its messages by channel, with exactly these fields, to clients with the token', async () => {
   const { server } = await told()
   const expected = [
     { channel: 'ops', type: 'incident.opened', sent_at: at(12_000), result: 'sent' },
