@@ -66,8 +66,9 @@ enabled. Logs to stderr, one JSON object per line; writes only its store.`,
     ],
   },
   demo: {
-    about: `Nine nodes on loopback ports; their faults repeat every three minutes. The last
-line printed is the page's address. Leaves no files behind.`,
+    about: `Nine nodes on loopback ports; their faults repeat every three minutes. It begins
+with 90 days of simulated history. The last line printed is the page's address.
+Leaves no files behind.`,
     examples: [
       ['heartline demo', 'page at 127.0.0.1:9780, or at any free port'],
       ['heartline demo --port 8080', 'page at 127.0.0.1:8080'],

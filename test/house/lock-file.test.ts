@@ -6,6 +6,8 @@ import { checkout } from '../support/project.ts'
 interface LockEntry {
   readonly version?: string
   readonly resolved?: string
+  readonly integrity?: string
+  readonly dev?: boolean
   readonly optionalDependencies?: Record<string, string>
 }
 
@@ -24,6 +26,13 @@ test('the lock file holds the binaries of every system, not only those of the ma
   )
 
   expect(missing).toEqual([])
+})
+
+test('every package that runs with Heartline is pinned to a digest', () => {
+  const running = Object.entries(lock.packages).filter(([path, { dev }]) => path !== '' && dev !== true)
+
+  expect(running.length).toBeGreaterThan(50)
+  expect(running.filter(([, { integrity }]) => !integrity?.startsWith('sha512-')).map(([path]) => path)).toEqual([])
 })
 
 test('the lock file names no registry, so that a mirror serves as well', () => {

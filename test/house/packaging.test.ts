@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -122,6 +122,18 @@ describe('the health check of the container', () => {
   })
 })
 
+test('Heartline starts no program except itself and systemd-notify', () => {
+  const files = readdirSync(join(checkout, 'src'), { recursive: true, encoding: 'utf8' }).filter((file) =>
+    file.endsWith('.ts'),
+  )
+  const starting = files.filter((file) => /node:(?:child_process|cluster)/.test(read(join('src', file))))
+
+  expect(starting.toSorted()).toEqual(['commands/service-manager.ts', 'store/integrity.ts'])
+  expect(read('src/store/integrity.ts')).toMatch(/\bspawn\(process\.execPath,/)
+  expect(read('src/commands/service-manager.ts')).toMatch(/\bspawn\(TOOL,/)
+  expect(read('src/commands/service-manager.ts')).toContain("const TOOL = 'systemd-notify'")
+})
+
 describe('the systemd unit', () => {
   const unit = read('packaging/heartline.service')
 
@@ -130,6 +142,13 @@ describe('the systemd unit', () => {
       expect(unit.split('\n')).toContain(line)
     }
     expect(unit).not.toMatch(/^MemoryDenyWriteExecute/m)
+  })
+
+  test('takes all capabilities away, and leaves only its own folders writable', () => {
+    for (const line of ['User=heartline', 'NoNewPrivileges=yes', 'CapabilityBoundingSet=', 'ProtectSystem=strict']) {
+      expect(unit.split('\n')).toContain(line)
+    }
+    expect(unit).not.toMatch(/^ReadWritePaths/m)
   })
 
   test.runIf(hasSystemd)('is understood by systemd in every line, and leaves it little to be afraid of', () => {

@@ -90,6 +90,22 @@ describe('a client that is slow', () => {
     expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${expected} `))
   })
 
+  test('is disconnected after two minutes without the end of its answer', async () => {
+    const setting = setUp({ inspect: () => new Promise(() => {}) })
+    open.push(setting)
+    const { port } = await setting.server.listen()
+    const [socket] = await flood(port, 1, 'GET /probe?target=avalanche/own-1 HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    await expect.poll(() => socket!.bytesWritten).toBeGreaterThan(0)
+    expect(await status(port)).toBe(200)
+
+    await setting.clock.advance(110_000)
+    expect(await status(port)).toBe(200)
+    expect(socket!.destroyed).toBe(false)
+    await setting.clock.advance(30_000)
+
+    await expect.poll(() => socket!.destroyed).toBe(true)
+  })
+
   test('to read is disconnected when answers of 64 MiB wait to be read', async () => {
     const exposition = async () => [Buffer.from('')]
     const body = 'x'.repeat(6 * 2 ** 20)

@@ -32,6 +32,7 @@ describe('every answer', () => {
       expect(headers['x-content-type-options']).toBe('nosniff')
       expect(headers['referrer-policy']).toBe('no-referrer')
       expect(headers['access-control-allow-origin']).toBeUndefined()
+      expect(headers['set-cookie']).toBeUndefined()
     },
   )
 
@@ -296,6 +297,23 @@ describe('with a token', () => {
     expect(without.body).toBe(wrong.body)
   })
 
+  test.each([
+    '/probe?target=avalanche/own-1',
+    '/sd',
+    '/api/v1/endpoints/avalanche/own-1/polls',
+    '/api/v1/endpoints/avalanche/own-1/rules',
+    '/api/v1/networks/avalanche/blocks',
+    '/api/v1/networks/avalanche/routing',
+    '/api/v1/gateway',
+    '/api/v1/observer',
+    '/api/v1/notifications',
+  ])('and public, %s is 401 without it', async (url) => {
+    const { server } = setting({ options: { token } })
+
+    expect((await server.inject(url)).statusCode).toBe(401)
+    expect((await server.inject({ url, headers: bearer })).statusCode).not.toBe(401)
+  })
+
   test.each([...PUBLIC, ...PRIVATE, '/nothing', '/api/v1/events'])('and not public, %s needs it', async (url) => {
     const { server } = setting({ options: { token, public: false } })
 
@@ -321,9 +339,11 @@ describe('with a token', () => {
   test('a wrong token is rejected even where no token is needed', async () => {
     const { server } = setting({ options: { token } })
 
-    const answer = await server.inject({ url: '/api/v1/status', headers: { authorization: 'Bearer wrong' } })
+    const statusOf = async (url: string) =>
+      (await server.inject({ url, headers: { authorization: 'Bearer wrong' } })).statusCode
 
-    expect(answer.statusCode).toBe(401)
+    expect(await Promise.all(PUBLIC.map(statusOf))).toEqual(PUBLIC.map(() => 401))
+    expect(await Promise.all(ALWAYS.map(statusOf))).toEqual(ALWAYS.map(() => 200))
   })
 
   test('the public sees names and states only, readers with the token see everything', async () => {

@@ -5,12 +5,15 @@ import { get } from 'node:https'
 import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { TLSSocket } from 'node:tls'
+import { connect as connectSecurely, type TLSSocket } from 'node:tls'
 import { expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import type { Certificate } from '../../src/http/server.ts'
 import { requirePackage } from '../support/system-package.ts'
 import { setUp } from './setting.ts'
+
+const FOLDER = join(import.meta.dirname, '../config/tls')
+const A: Certificate = { cert: readFileSync(join(FOLDER, 'a.crt')), key: readFileSync(join(FOLDER, 'a.key')) }
 
 test.runIf(requirePackage('openssl', 'openssl'))(
   'HTTPS serves, and takes a new certificate without a restart',
@@ -28,13 +31,29 @@ test.runIf(requirePackage('openssl', 'openssl'))(
   },
 )
 
+test('TLS before 1.2 is refused', async () => {
+  const { server } = setUp({ options: { tls: A } })
+  const { port } = await server.listen()
+  const dialWith = async (options: object): Promise<string | null> => {
+    const socket = connectSecurely({ port, host: '127.0.0.1', rejectUnauthorized: false, ...options })
+    await once(socket, 'secureConnect')
+    const protocol = socket.getProtocol()
+    socket.destroy()
+    return protocol
+  }
+
+  await expect(
+    dialWith({ minVersion: 'TLSv1', maxVersion: 'TLSv1.1', ciphers: 'DEFAULT@SECLEVEL=0' }),
+  ).rejects.toThrow()
+  expect(await dialWith({ maxVersion: 'TLSv1.2' })).toBe('TLSv1.2')
+  await server.close()
+})
+
 test('unfinished TLS handshakes are closed after the timeout for headers, and delay no stop', async () => {
-  const folder = join(import.meta.dirname, '../config/tls')
-  const tls = { cert: readFileSync(join(folder, 'a.crt')), key: readFileSync(join(folder, 'a.key')) }
   const timeouts = { headersMs: 100, requestMs: 100, checkEveryMs: 50 }
   const patient = { headersMs: 60_000, requestMs: 60_000, checkEveryMs: 1000 }
-  const { server } = setUp({ options: { tls, timeouts } })
-  const stopped = setUp({ options: { tls, timeouts: patient }, realClock: systemClock })
+  const { server } = setUp({ options: { tls: A, timeouts } })
+  const stopped = setUp({ options: { tls: A, timeouts: patient }, realClock: systemClock })
   const { port } = await server.listen()
 
   // A record that announces a ClientHello of 508 bytes, and its first four.
