@@ -37,10 +37,10 @@ export function itemsOf({ networks }: Config) {
 export function polledNetworksOf({ networks }: Config) {
   return networks.map(({ network, endpoints }) => ({
     network,
-    endpoints: endpoints.map(({ endpoint, connection }) => ({
-      endpoint,
-      at: locationOf(new URL(connection.url.reveal()).hostname),
-    })),
+    endpoints: endpoints.map(({ endpoint, connection }) => {
+      const { host, hostname } = new URL(connection.url.reveal())
+      return { endpoint, at: locationOf(hostname), origin: host }
+    }),
   }))
 }
 

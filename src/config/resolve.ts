@@ -144,6 +144,7 @@ function configuredEndpoint(
       network,
       family,
       tier: file.tier,
+      provider: file.provider ?? null,
       checks,
       shards: kind === 'observer' ? [shard] : shards,
       // Without a head, there is nothing to poll in between.

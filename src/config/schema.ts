@@ -183,6 +183,13 @@ const endpoint = mapping('One URL at which a node, or a pool of nodes, answers.'
       description: 'The gateway uses `fallback` only when no `primary` is usable.',
     })
     .prefault('primary'),
+  provider: s
+    .name({
+      description:
+        'Who runs it. Endpoints of one provider that fail together are one incident; without it, those of one host and port.',
+      defaultText: 'none',
+    })
+    .optional(),
   kind: s
     .choice(['proxy', 'observer'] as const, {
       description: 'multiversx only: an observer serves one `shard` and has no shard in its paths.',

@@ -11,6 +11,8 @@ export interface Endpoint {
   readonly network: string
   readonly family: Family
   readonly tier: Tier
+  /** Who runs it: endpoints of one provider may fail together. `null` if not configured. */
+  readonly provider: string | null
   readonly checks: readonly CheckName[]
   /** Shards whose heads are polled; `[null]` if the chain is not sharded. */
   readonly shards: readonly Shard[]

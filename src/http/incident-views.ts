@@ -1,4 +1,4 @@
-import type { Incident, IncidentChange, IncidentCondition } from '../core/incident/incident.ts'
+import { type Incident, type IncidentChange, type IncidentCondition, scopeOf } from '../core/incident/incident.ts'
 import { seconds } from '../core/time.ts'
 import { time, timeOrNull } from './rfc3339.ts'
 import { publicMessage } from './status-views.ts'
@@ -13,6 +13,8 @@ export function incidentSummary(incident: Incident, audience: Audience): Inciden
     network: incident.network,
     endpoint: incident.endpoint,
     cause: incident.cause,
+    scope: scopeOf(incident),
+    provider: incident.provider,
     state: incident.state,
     conditions: incident.conditions.map((condition) => conditionView(incident, condition, audience)),
     opened_at: time(openedAt),

@@ -1,5 +1,11 @@
 import { badTime } from '../core/incident/bad-time.ts'
-import type { Incident, IncidentCondition, IncidentSample } from '../core/incident/incident.ts'
+import {
+  type Incident,
+  type IncidentCondition,
+  type IncidentSample,
+  sharedBy,
+  subjectOf,
+} from '../core/incident/incident.ts'
 import type { MaintenancePeriod } from '../core/maintenance.ts'
 import { METACHAIN } from '../core/network.ts'
 import { humanDuration, type UnixMs } from '../core/time.ts'
@@ -48,14 +54,9 @@ export interface EndpointFigures {
   readonly stepMs: number
 }
 
-/** `avalanche/own-1`, or the network alone. */
-export function subjectOf({ network, endpoint }: Pick<Incident, 'network' | 'endpoint'>): string {
-  return endpoint === null ? network : `${network}/${endpoint}`
-}
-
 /** In one word: `down`, `degraded`, `halted` or `forked`. */
 export function kindOf({ cause, state }: Pick<Incident, 'cause' | 'state'>): string {
-  return cause === 'endpoint' ? state : cause
+  return cause === 'endpoint' || cause === 'outage' ? state : cause
 }
 
 /** The first condition of the worst state. */
@@ -102,11 +103,13 @@ function stateFor(incident: Incident, now: UnixMs, lasting: string): string {
   return inState === lasting ? `${kind} for ${lasting}` : `${kind} for ${inState} of ${lasting}`
 }
 
-function what({ cause, state, affected, flapping, flaps, closedAt }: Incident): string {
+function what({ cause, state, affected, flapping, flaps, closedAt, provider }: Incident): string {
   const was = closedAt === null ? 'is' : 'was'
   switch (cause) {
     case 'endpoint':
       return `The endpoint ${was} ${state === 'down' ? 'down' : `${state}, not down`}${flapping ? `, recovered and failed again ${number(flaps)} times` : ''}.`
+    case 'outage':
+      return `Endpoints ${sharedBy(provider)} ${closedAt === null ? 'are' : 'were'} ${state} together. ${affectedCount(affected)}`
     case 'halted':
       return `The chain ${was} halted: no endpoint reported a new block. ${affectedCount(affected)}`
     case 'forked':

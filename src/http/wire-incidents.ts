@@ -35,9 +35,13 @@ export type IncidentChangeView = z.infer<typeof IncidentChangeView>
 export const IncidentSummaryView = shape('IncidentSummary', {
   id: z.string(),
   network: z.string(),
-  /** Null for a network-wide incident. */
+  /** Null for an incident of several endpoints. */
   endpoint: z.string().nullable(),
-  cause: z.enum(['endpoint', 'halted', 'forked']),
+  cause: z.enum(['endpoint', 'halted', 'forked', 'outage']),
+  /** What it is about: an endpoint, several endpoints of one host or provider, or a whole network. */
+  scope: z.enum(['endpoint', 'host', 'provider', 'network']),
+  /** The configured provider, of an outage of one. */
+  provider: z.string().nullable(),
   /** The worst state reached. */
   state: z.enum(VERDICTS),
   conditions: z.array(IncidentConditionView),
@@ -49,9 +53,9 @@ export const IncidentSummaryView = shape('IncidentSummary', {
   duration_seconds: Seconds.nullable(),
   flapping: z.boolean(),
   flaps: Count,
-  /** Endpoints affected by a network-wide incident. */
+  /** The endpoints of an incident of several. */
   affected: z.array(z.string()),
-  /** The network-wide incident that this one is part of. */
+  /** The incident of several endpoints that this one is part of. */
   absorbed_by: z.string().nullable(),
   /** What channels received, in order; only with the token. Absent in events. */
   notifications: z.array(IncidentNotificationView).optional(),

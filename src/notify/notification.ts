@@ -25,6 +25,7 @@ export interface Report {
   /** `null` for a network-wide incident. */
   readonly endpoint: string | null
   readonly cause: IncidentCause
+  readonly provider: string | null
   /** The current state; the worst one reached if the incident is closed. */
   readonly state: Verdict
   /** The state that the channel heard of last; `null` if it heard nothing yet. */
@@ -106,6 +107,7 @@ export function reportOf(incident: Incident, previous: Verdict | null, others: s
     network: incident.network,
     endpoint: incident.endpoint,
     cause: incident.cause,
+    provider: incident.provider,
     state: currentState(incident),
     previous,
     reached: [...reached],

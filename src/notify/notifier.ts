@@ -196,10 +196,10 @@ export function createNotifier(deps: NotifierDeps): Notifier {
 /** Decides what each channel is to hear of an incident. */
 function createTelling({ clock, board }: NotifierDeps, lines: ReadonlyMap<string, ChannelLine>) {
   /** Nothing opens, worsens or repeats in planned maintenance. */
-  function isMaintained({ network, endpoint }: Incident): boolean {
-    if (endpoint === null) return false
-    const entry = board.entry(network, endpoint)
-    return entry !== undefined && periodAt(entry.maintenance, clock.now()) !== null
+  function isMaintained({ network, endpoint, cause, affected }: Incident): boolean {
+    const names = cause === 'outage' ? affected : endpoint === null ? [] : [endpoint]
+    const isOne = (name: string) => periodAt(board.entry(network, name)?.maintenance ?? [], clock.now()) !== null
+    return names.length > 0 && names.every(isOne)
   }
 
   function wantedBy(incident: Incident, { routes }: NotifySettings): ReadonlySet<string> {

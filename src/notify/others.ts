@@ -1,16 +1,17 @@
-import type { Incident } from '../core/incident/incident.ts'
+import { type Incident, sharedBy } from '../core/incident/incident.ts'
 import type { UnixMs } from '../core/time.ts'
 import type { State } from '../core/verdict/condition.ts'
 import { type BoardNetwork, shownState } from '../state/board.ts'
 
 /** What the other endpoints of the network see: whether the node is at fault, or the chain. */
 export function othersOf(
-  { endpoint, network: name, affected }: Incident,
+  { cause, endpoint, network: name, affected, provider }: Incident,
   network: BoardNetwork | undefined,
   now: UnixMs,
 ): string {
   if (network === undefined) return ''
   const { halted, forked } = network.standing
+  if (cause === 'outage') return `${count(affected.length, 'endpoint')} ${sharedBy(provider)} failed together.`
   if (endpoint === null)
     return `Seen by ${count(affected.length, 'endpoint')} of ${name}: this is the chain, not one node.`
   if (halted || forked) return `The network ${name} is ${halted ? 'halted' : 'forked'}: the chain may be the cause.`

@@ -22,10 +22,15 @@ function matches({ networks, endpoints, conditions, states }: NotifyRoute, incid
   const codes = incident.conditions.filter(({ until }) => until === null).map(({ code }) => code)
   return (
     (networks === null || networks.includes(incident.network)) &&
-    (endpoints === null || (incident.endpoint !== null && endpoints.includes(incident.endpoint))) &&
+    (endpoints === null || concerned(incident).some((name) => endpoints.includes(name))) &&
     (conditions === null || codes.some((code) => conditions.includes(code))) &&
     (states === null || states.some((state) => state === currentState(incident)))
   )
+}
+
+/** An event of the whole network concerns no endpoint alone. */
+function concerned({ cause, endpoint, affected }: Incident): readonly string[] {
+  return cause === 'outage' ? affected : endpoint === null ? [] : [endpoint]
 }
 
 function isHushed({ quiet, quietPasses }: NotifyRoute, incident: Incident, now: UnixMs): boolean {

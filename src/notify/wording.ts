@@ -1,4 +1,4 @@
-import type { IncidentCondition } from '../core/incident/incident.ts'
+import { type IncidentCondition, subjectOf } from '../core/incident/incident.ts'
 import { humanDuration, type UnixMs } from '../core/time.ts'
 import { RUNBOOK_OF } from '../core/verdict/runbook.ts'
 import type { Message, MessageType, Report } from './notification.ts'
@@ -64,13 +64,14 @@ function conditionsOf({ conditions, closedAt }: Report): readonly IncidentCondit
 }
 
 function headlineOf(report: Report, type: MessageType, saysBoth: boolean): string {
-  const { network, endpoint, state, previous, openedAt, closedAt, flapping, flaps } = report
-  const name = endpoint === null ? network : `${network}/${endpoint}`
+  const { cause, state, previous, openedAt, closedAt, flapping, flaps } = report
+  const name = subjectOf(report)
   const reason = plain(conditionsOf(report)[0]?.message ?? '')
   const because = reason === '' ? '' : `: ${reason}`
   const since = `since ${dateTime(openedAt)}`
   const lasted = humanDuration(Math.max(0, (closedAt ?? openedAt) - openedAt))
-  const is = flapping ? `is flapping (failed ${flaps + 1} times), ${state}` : `is ${stateWord(report)}`
+  const [be, was, has] = cause === 'outage' ? ['are', 'were', 'have'] : ['is', 'was', 'has']
+  const is = flapping ? `${be} flapping (failed ${flaps + 1} times), ${state}` : `${be} ${stateWord(report)}`
   switch (type) {
     case 'incident.opened':
       return `${name} ${is} ${since}${because}`
@@ -79,11 +80,11 @@ function headlineOf(report: Report, type: MessageType, saysBoth: boolean): strin
     case 'incident.better':
       return `${name} improved, ${previous ?? 'down'} to ${state}, ${since}${because}`
     case 'incident.repeated':
-      return `${name} is still ${stateWord(report)} ${since}${because}`
+      return `${name} ${be} still ${stateWord(report)} ${since}${because}`
     case 'incident.closed':
       return saysBoth
-        ? `${name} was ${stateWord(report)} for ${lasted}, from ${dateTime(openedAt)} to ${dateTime(closedAt ?? openedAt)}, and has recovered${because}`
-        : `${name} has recovered after ${lasted} (was ${stateWord(report)}${because})`
+        ? `${name} ${was} ${stateWord(report)} for ${lasted}, from ${dateTime(openedAt)} to ${dateTime(closedAt ?? openedAt)}, and ${has} recovered${because}`
+        : `${name} ${has} recovered after ${lasted} (${was} ${stateWord(report)}${because})`
     case 'heartline.impaired':
     case 'heartline.recovered':
     case 'test':
@@ -94,6 +95,7 @@ function headlineOf(report: Report, type: MessageType, saysBoth: boolean): strin
 function stateWord({ cause, state }: Report): string {
   switch (cause) {
     case 'endpoint':
+    case 'outage':
       return state
     case 'halted':
     case 'forked':
@@ -102,9 +104,7 @@ function stateWord({ cause, state }: Report): string {
 }
 
 function groupLine(items: readonly SaidItem[]): string {
-  const names = items.map(({ report: { network, endpoint } }) =>
-    endpoint === null ? network : `${network}/${endpoint}`,
-  )
+  const names = items.map(({ report }) => subjectOf(report))
   const rest = names.length - MOST_NAMED
   return `${items.length} incidents opened: ${names.slice(0, MOST_NAMED).join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`
 }

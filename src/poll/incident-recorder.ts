@@ -5,7 +5,7 @@ import type { NetworkEvent } from '../core/incident/network-event.ts'
 import { periodAt } from '../core/maintenance.ts'
 import { shardName } from '../core/network.ts'
 import type { UnixMs } from '../core/time.ts'
-import { headHolds } from '../core/verdict/health.ts'
+import { type Health, headHolds } from '../core/verdict/health.ts'
 import type { NetworkFork } from '../core/verdict/network-chains.ts'
 import type { NetworkView } from '../core/verdict/network-view.ts'
 import type { Log } from '../log.ts'
@@ -13,10 +13,12 @@ import type { BoardEntry } from '../state/board.ts'
 import type { WritableIncidentLog } from '../state/incident-log.ts'
 import { readIncident } from '../state/incident-log.ts'
 import type { IncidentRecord, NotificationRecord, Store } from '../store/store.ts'
+import { createOutages, type Group } from './outages.ts'
 
 /** Turns judged polls into incidents, and stores and logs their changes. */
 export function createIncidentRecorder({ incidents, store, log, notify = () => [] }: IncidentRecorderDeps) {
   const book = createIncidentBook()
+  const outages = createOutages()
 
   /** Since when at least two endpoints of a network can be compared; -Infinity once a fork was seen. */
   const comparedSince = new Map<string, UnixMs>()
@@ -42,7 +44,23 @@ export function createIncidentRecorder({ incidents, store, log, notify = () => [
     else log.info({ ...fields, seconds: Math.round((closedAt - openedAt) / 1000) }, 'incident closed')
   }
 
+  function lookForOutage(network: string, group: Group, open: Incident | undefined, now: UnixMs): void {
+    const isSoon = Math.abs(now - (lookedAt.get(group.key) ?? 0)) < LOOK_AGAIN_AFTER_MS
+    if (open !== undefined && group.unhealthy.size > 1 && isSoon) return
+    lookedAt.set(group.key, now)
+    const event = outages.eventOf(group, open)
+    const healths = [...group.unhealthy.values()]
+    if (event !== null) group.goodSince = null
+    const endOf = (incident: Incident) => (incident === open ? outages.endOf(group, incident, now) : null)
+    keep(
+      book.network({ name: network, now, events: event === null ? [] : [event], samples: samplesOf(healths), endOf }),
+    )
+  }
+
   return {
+    /** Endpoints that share a host or provider. */
+    configure: outages.configure,
+
     /** Continues where an earlier run ended; `maintained` is the end of each endpoint's latest maintenance. */
     restore(records: readonly IncidentRecord[], maintained: ReadonlyMap<EndpointKey, UnixMs>): void {
       const known = records.flatMap((record) => readIncident(record.value) ?? [])
@@ -50,18 +68,25 @@ export function createIncidentRecorder({ incidents, store, log, notify = () => [
       for (const incident of known) incidents.put(incident)
     },
 
-    /** Records the verdict of a poll that began at `at`. */
-    judged(view: NetworkView, entry: BoardEntry, at: UnixMs, now: UnixMs): void {
-      const { health } = entry
+    /** Records the verdict of a poll that began at `at`; `sharing`: the key of its group of endpoints. */
+    judged(view: NetworkView, entry: BoardEntry, at: UnixMs, now: UnixMs, sharing: string | null = null): void {
+      const { health, key } = entry
       const goneSince = health.confirmation.recent.at(-view.network.thresholds.recoverAfter)?.at ?? at
-      keep(book.endpoint({ health, at, now, goneSince, maintainedUntil: maintainedUntil(entry, now) }))
+      const group = outages.groupOf(sharing)
+      const outage = group && outages.openOf(group, book.networkWide(view.network.name))
+      keep(book.endpoint({ health, at, now, goneSince, maintainedUntil: maintainedUntil(entry, now), outage }))
+      if (group === undefined) return
+      const isKnown = maintainedUntil(entry, now) === null || outage?.affected.includes(health.endpoint.name) === true
+      const isPart = outage !== undefined && isKnown && health.verdict !== 'up' && health.since >= outage.openedAt
+      outages.note(group, health, isPart || book.hasOpen(key))
+      if (outage !== undefined || group.unhealthy.size > 1) lookForOutage(view.network.name, group, outage, now)
     },
 
     /** Records network-wide incidents after a judged poll; `entries` are all endpoints of the network. */
     standing(view: NetworkView, halts: Halts, entries: () => readonly BoardEntry[], now: UnixMs): void {
       const { name } = view.network
       const isForked = view.isForked()
-      const open = book.networkWide(name)
+      const open = book.networkWide(name).filter(({ cause }) => cause !== 'outage')
       if (halts.length === 0 && !isForked && open.length === 0) return
       const isUnchanged = halts.length > 0 === hasCause(open, 'halted') && isForked === hasCause(open, 'forked')
       if (isUnchanged && Math.abs(now - (lookedAt.get(name) ?? 0)) < LOOK_AGAIN_AFTER_MS) return
@@ -70,8 +95,8 @@ export function createIncidentRecorder({ incidents, store, log, notify = () => [
       const all = entries()
       const heard = all.filter(({ health }) => health.heads.some((head) => headHolds(head, health, now)))
       const events: NetworkEvent[] = []
-      if (halts.length > 0) events.push(haltEvent(halts, heard, now))
-      if (fork !== null) events.push(forkEvent(fork, heard, now))
+      if (halts.length > 0) events.push(haltEvent(halts, heard, now, open))
+      if (fork !== null) events.push(forkEvent(fork, heard, now, open))
       const longestMs = Math.max(...all.map(({ health }) => health.endpoint.intervalMs))
       if (fork !== null) comparedSince.set(name, Number.NEGATIVE_INFINITY)
       else if (heard.length < 2 || !comparedSince.has(name)) comparedSince.set(name, now)
@@ -80,7 +105,8 @@ export function createIncidentRecorder({ incidents, store, log, notify = () => [
         if (incident.cause === 'forked') return all.length < 2 || (heard.length >= 2 && isForkKnown)
         return hasResumed(incident, all, heard)
       }
-      keep(book.network({ name, now, events, samples: samplesOf(heard), isOver }))
+      const endOf = (incident: Incident) => (incident.cause !== 'outage' && isOver(incident) ? now : null)
+      keep(book.network({ name, now, events, samples: samplesOf(heard.map(({ health }) => health)), endOf }))
     },
 
     /** Drops all other endpoints and networks; planned maintenance may have changed. */
@@ -136,12 +162,12 @@ function hasResumed(
   )
 }
 
-function haltEvent(halts: Halts, heard: readonly BoardEntry[], now: UnixMs): NetworkEvent {
+function haltEvent(halts: Halts, heard: readonly BoardEntry[], now: UnixMs, open: readonly Incident[]): NetworkEvent {
   const shards = halts.flatMap(({ shard }) => (shard === null ? [] : [shardName(shard)]))
   const where = shards.length === 0 ? '' : ` on ${shards.join(', ')},`
   const untils = heard.map((entry) => maintainedUntil(entry, now))
   return {
-    cause: 'halted',
+    ...ofWholeNetwork('halted', open),
     since: Math.min(...halts.map((halt) => halt.since)),
     message: `no new block${where} on any of ${heard.length} endpoints`,
     affected: heard.map(({ health }) => health.endpoint.name).sort(),
@@ -154,18 +180,24 @@ function forkEvent(
   { shard, height, since, branches }: NetworkFork,
   heard: readonly BoardEntry[],
   now: UnixMs,
+  open: readonly Incident[],
 ): NetworkEvent {
   const where = shard === null ? '' : `${shardName(shard)}: `
   const sides = branches.slice(0, MOST_NAMED).map(({ hash, endpoints }) => `${shortHash(hash)} (${named(endpoints)})`)
   const untils = new Map(heard.map((entry) => [entry.health.endpoint.name, maintainedUntil(entry, now)]))
   const judged = branches.filter(({ endpoints }) => endpoints.some((name) => (untils.get(name) ?? null) === null))
   return {
-    cause: 'forked',
+    ...ofWholeNetwork('forked', open),
     since,
     message: `${where}${branches.length} different blocks at height ${height}, none of them a majority's: ${sides.join(', ')}`,
     affected: branches.flatMap(({ endpoints }) => endpoints).sort(),
     maintainedUntil: judged.length > 1 ? null : soonest([...untils.values()]),
   }
+}
+
+function ofWholeNetwork<C extends 'halted' | 'forked'>(cause: C, open: readonly Incident[]) {
+  const continues = open.find((incident) => incident.cause === cause)?.id ?? null
+  return { cause, continues, key: cause, provider: null, state: 'degraded', code: cause, intervalMs: null } as const
 }
 
 function maintainedUntil({ maintenance }: BoardEntry, now: UnixMs): UnixMs | null {
@@ -186,9 +218,9 @@ function shortHash(hash: string): string {
   return hash.length <= 12 ? hash : `${hash.slice(0, 10)}…`
 }
 
-function samplesOf(entries: readonly BoardEntry[]): IncidentSample[] {
-  return entries
-    .flatMap(({ health: { endpoint, heads, latencyMs } }) =>
+function samplesOf(healths: readonly Health[]): IncidentSample[] {
+  return healths
+    .flatMap(({ endpoint, heads, latencyMs }) =>
       heads.map(({ shard, height, lagBlocks }) => ({ endpoint: endpoint.name, shard, height, lagBlocks, latencyMs })),
     )
     .slice(0, MOST_SAMPLES)

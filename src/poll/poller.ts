@@ -65,7 +65,7 @@ export function createPoller(deps: PollerDeps): Poller {
       countEvent(event, entry.tally)
       deps.onChainEvent?.(endpoint.network, event)
     }
-    if (onBoard !== undefined) recorder.judged(view, onBoard, result.startedAt, now)
+    if (onBoard !== undefined) recorder.judged(view, onBoard, result.startedAt, now, entry.sharing)
     if (previous.verdict !== health.verdict) logVerdict(log, previous.verdict, health)
     if (suspect) pollSoon(key)
   }
@@ -114,6 +114,7 @@ export function createPoller(deps: PollerDeps): Poller {
       )
       pending.retain(new Set(polled.keys()))
       board.configure(networks.map(({ network }, at) => ({ network, fresh: freshOf(byNetwork[at] ?? [], now) })))
+      recorder.configure(all.map(({ endpoint, sharing }) => ({ endpoint, key: sharing })))
       recorder.retain(new Set(polled.keys()), networkNames, now)
     },
 
@@ -205,7 +206,12 @@ export interface Poller {
 
 export interface PolledNetwork {
   readonly network: Network
-  readonly endpoints: readonly { readonly endpoint: Endpoint; readonly at: HostLocation }[]
+  readonly endpoints: readonly {
+    readonly endpoint: Endpoint
+    readonly at: HostLocation
+    /** The host and port, which endpoints without a provider may share with others. A secret, like the URL. */
+    readonly origin?: string
+  }[]
 }
 
 /** Stays the same object over a reload that does not change the endpoint, so that a poll in progress still counts. */
@@ -216,6 +222,8 @@ interface PolledEndpoint extends KeptEndpoint {
   /** When liveness was last told, in monotonic time; `null`: the next poll asks. */
   livenessAt: number | null
   at: HostLocation
+  /** Identifies the endpoints of its network with the same provider, or else with the same host and port. */
+  sharing: string | null
   view: NetworkView
   tally: Tally
   answers: boolean
@@ -252,7 +260,7 @@ function polledOf(
 ): PolledEndpoint[] {
   const configured = endpoints.map(({ endpoint }) => endpoint)
   const view = createNetworkView(network, configured, now)
-  return endpoints.map(({ endpoint, at }) => {
+  return endpoints.map(({ endpoint, at, origin }) => {
     const key = endpointKey(endpoint)
     const earlier = before.get(key)
     const next: PolledEndpoint = {
@@ -263,6 +271,7 @@ function polledOf(
       headOnly: { ...endpoint, checks: endpoint.checks.filter((check) => check !== 'liveness') },
       livenessAt: kept.has(key) ? (earlier?.livenessAt ?? null) : null,
       at,
+      sharing: sharingOf(endpoint, origin),
       view,
       tally: tallyFor(endpoint, earlier),
       savedAt: earlier?.savedAt ?? 0,
@@ -290,6 +299,11 @@ function checksDue({ endpoint, headOnly, livenessAt, view, name }: PolledEndpoin
   if (now - livenessAt >= livenessIntervalMs - intervalMs / 2) return endpoint
   const health = view.health(name)
   return health !== undefined && isLivenessUnsettled(health.confirmation) ? endpoint : headOnly
+}
+
+function sharingOf({ network, provider }: Endpoint, origin: string | undefined): string | null {
+  if (provider !== null) return `${network} provider ${provider}`
+  return origin === undefined ? null : `${network} host ${origin}`
 }
 
 function freshOf(entries: readonly PolledEndpoint[], now: UnixMs): { health: Health; tally: Tally }[] {

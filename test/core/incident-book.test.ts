@@ -29,7 +29,7 @@ const CODES = Object.keys(VERDICTS) as ConditionCode[]
 type Step =
   | { readonly kind: 'poll'; readonly name: string; readonly codes: readonly ConditionCode[]; readonly times: number }
   | { readonly kind: 'lost'; readonly name: string }
-  | { readonly kind: 'event'; readonly cause: NetworkEvent['cause']; readonly agoMs: number | null }
+  | { readonly kind: 'event'; readonly cause: 'halted' | 'forked'; readonly agoMs: number | null }
   | { readonly kind: 'maintenance'; readonly name: string; readonly forMs: number }
   | { readonly kind: 'restart' }
   | { readonly kind: 'remove'; readonly name: string }
@@ -128,12 +128,17 @@ function play(
       book.network({
         name: 'ethereum',
         now: at,
-        events: [...events.values()],
+        events: [...events.values()].map((event) => ({
+          ...event,
+          continues: book.networkWide('ethereum').find(({ cause }) => cause === event.cause)?.id ?? null,
+        })),
         samples: [],
-        isOver: () => true,
+        endOf: () => at,
       }),
     )
-    take(book.endpoint({ health, at, now: at, goneSince, maintainedUntil: until > at ? until : null }))
+    take(
+      book.endpoint({ health, at, now: at, goneSince, maintainedUntil: until > at ? until : null, outage: undefined }),
+    )
   }
 
   for (const step of script) {
@@ -152,6 +157,12 @@ function play(
         else
           events.set(step.cause, {
             cause: step.cause,
+            continues: null,
+            key: step.cause,
+            provider: null,
+            intervalMs: null,
+            state: 'degraded',
+            code: step.cause,
             since: Math.floor(now) - step.agoMs,
             message: step.cause,
             affected: ['a', 'b'],

@@ -81,6 +81,8 @@ describe('/api/v1/incidents', () => {
         network: 'avalanche',
         endpoint: 'own-1',
         cause: 'endpoint',
+        scope: 'endpoint',
+        provider: null,
         state: 'down',
         conditions: [
           {

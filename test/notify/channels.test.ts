@@ -41,6 +41,7 @@ const bodyOf = (type: ChannelTarget['type'], message: Message): any => {
   return JSON.parse((target === undefined ? [] : requestsOf(target, message))[0]?.body ?? '')
 }
 
+const OUTAGE = { endpoint: null, cause: 'outage', provider: 'acme', affected: ['a', 'b', 'c'] } as const
 const opened = messageOf([reportWith('connection refused')])
 const closed = messageOf([reportWith('connection refused', { closedAt: START + 90_000 })], { type: 'incident.closed' })
 
@@ -209,6 +210,20 @@ test('every Alertmanager gets the alert of the state, and the end of the alert o
   )
 })
 
+test('two outages of one network are two alerts', () => {
+  const alertOf = (id: string) =>
+    bodyOf('alertmanager', messageOf([reportWith('connection refused', { ...OUTAGE, id })]))[0].labels
+
+  expect(['one', 'two'].map(alertOf)).toEqual(
+    ['one', 'two'].map((incident) => ({
+      alertname: 'HeartlineEndpointDown',
+      network: 'avalanche',
+      incident,
+      severity: 'critical',
+    })),
+  )
+})
+
 test('mails about one incident are one thread, each with an id of its own', () => {
   const mail = (message: Message) => {
     const out = rendered(TARGETS[9] as ChannelTarget, message)
@@ -244,6 +259,18 @@ describe('the line of text', () => {
         reportWith('no new block on any of 3 endpoints', { endpoint: null, cause: 'halted', state: 'degraded' }),
       ]),
       'avalanche is halted since 2026-01-01 00:00:00 UTC: no new block on any of 3 endpoints',
+    ],
+    [
+      'an outage of a provider',
+      messageOf([reportWith('connection refused', OUTAGE)]),
+      'avalanche: 3 endpoints of provider acme are down since 2026-01-01 00:00:00 UTC: connection refused',
+    ],
+    [
+      'an outage of a host, which is over',
+      messageOf([reportWith('connection refused', { ...OUTAGE, provider: null, closedAt: START + 90_000 })], {
+        type: 'incident.closed',
+      }),
+      'avalanche: 3 endpoints on one host have recovered after 90 s (were down: connection refused)',
     ],
     [
       'flapping',

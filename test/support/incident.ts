@@ -30,6 +30,7 @@ export function incident(over: Partial<Incident> = {}): Incident {
   return {
     id: 'incident-1',
     network: 'avalanche',
+    provider: null,
     endpoint: 'own-1',
     cause: 'endpoint',
     state: 'down',

@@ -39,6 +39,7 @@ export function endpoint(name: string, over: Partial<Endpoint> = {}): Endpoint {
     network: 'ethereum',
     family: 'ethereum',
     tier: 'primary',
+    provider: null,
     checks: ['head'],
     shards: [null],
     intervalMs,

@@ -57,6 +57,8 @@ export interface StageEndpoint extends Partial<Endpoint> {
   readonly name: string
   /** By default every endpoint is on a host of its own, far away. */
   readonly host?: string
+  /** Endpoints with the same one, or with the same provider, are one outage when they fail together. */
+  readonly origin?: string
 }
 
 export interface StageOptions {
@@ -386,10 +388,11 @@ export function createStage(options: StageOptions = {}): Stage {
       const earlier = chains.get(of.name)
       chains.set(of.name, earlier ?? { blockTimeMs: of.blockTimeMs ?? made.blockTimeMs, haltedAt: null, pauses: [] })
       const endpoints = of.endpoints.map((one) => {
-        const { name, host, ...over } = typeof one === 'string' ? { name: one } : one
+        const { name, host, origin, ...over } = typeof one === 'string' ? { name: one } : one
         hosts++
         const at = locationOf(host ?? `node-${hosts}.example.org`)
-        return { endpoint: endpoint(name, { network: of.name, family: made.family, ...of.endpoint, ...over }), at }
+        const asked = endpoint(name, { network: of.name, family: made.family, ...of.endpoint, ...over })
+        return { endpoint: asked, at, ...(origin === undefined ? {} : { origin }) }
       })
       return { network: made, endpoints }
     })

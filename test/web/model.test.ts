@@ -100,12 +100,35 @@ describe('an incident', () => {
   const over = { ...down, until: '2026-01-01T00:01:00.000Z' }
   const sentence = (change: Parameters<typeof anIncident>[1]) => incidentSentence(anIncident('a', change))
   const closed = { closed_at: '2026-01-01T00:10:00.000Z' }
+  const ACME: Parameters<typeof anIncident>[1] = {
+    endpoint: null,
+    cause: 'outage',
+    scope: 'provider',
+    provider: 'acme',
+    affected: ['a', 'b', 'c'],
+  }
 
   test.each([
     ['that holds', {}, 'is down: connection refused'],
     ['that became better', { conditions: [over, lagging] }, 'is degraded: 3 blocks behind'],
     ['without a condition', { conditions: [] }, 'is down'],
     ['of a chain', { cause: 'halted', state: 'degraded' }, 'is halted: connection refused'],
+    ['of a provider', ACME, 'has 3 endpoints of acme that are down: connection refused'],
+    [
+      'of a host, which is not named',
+      { ...ACME, provider: null },
+      'has 3 endpoints on one host that are down: connection refused',
+    ],
+    [
+      'of a provider that flaps',
+      { ...ACME, flapping: true },
+      'has 3 endpoints of acme that are flapping, down at worst: connection refused',
+    ],
+    [
+      'of a provider that is over',
+      { ...ACME, ...closed, conditions: [over] },
+      'had 3 endpoints of acme that were down: connection refused',
+    ],
     ['that flaps', { flapping: true }, 'is flapping, down now: connection refused'],
     [
       'that flaps, by what holds now',

@@ -68,6 +68,8 @@ export function anIncident(id: string, over: Partial<IncidentSummaryView> = {}):
     network: 'one',
     endpoint: 'a',
     cause: 'endpoint',
+    scope: 'endpoint',
+    provider: null,
     state: 'down',
     conditions: [{ code: 'unreachable', state: 'down', message: 'connection refused', since, until: null }],
     opened_at: since,

@@ -12,12 +12,22 @@ export function incidentSentence(incident: IncidentSummaryView): string {
   const holding = conditions.filter(({ until }) => until === null)
   const worst = conditions.findLast((condition) => condition.state === state) ?? conditions.at(-1)
   const verb = closedAt === null ? 'is' : 'was'
+  if (cause === 'outage') return outageSentence(incident, holding[0] ?? worst)
   if (cause !== 'endpoint') return `${verb} ${cause}${because(holding[0] ?? worst)}`
   if (closedAt !== null) return `was ${flapping ? `flapping, ${state} at worst` : state}${because(worst)}`
   const now = holding.find((condition) => condition.state === state) ?? holding.find((one) => one.state !== 'up')
   if (now !== undefined) return `is ${flapping ? `flapping, ${now.state} now` : now.state}${because(now)}`
   if (conditions.length === 0) return `is ${state}`
   return `is ${flapping ? 'flapping, ' : ''}up now; ${state} at worst${because(worst)}`
+}
+
+/** `has 12 endpoints of alchemy that are down: …`. A host is not named, because it is part of a secret URL. */
+function outageSentence(incident: IncidentSummaryView, main: IncidentConditionView | undefined): string {
+  const { affected, provider, state, flapping, closed_at: closedAt } = incident
+  const [has, are] = closedAt === null ? ['has', 'are'] : ['had', 'were']
+  const shared = provider === null ? 'on one host' : `of ${provider}`
+  const how = flapping ? `flapping, ${state} at worst` : state
+  return `${has} ${affected.length} endpoints ${shared} that ${are} ${how}${because(main)}`
 }
 
 function because(condition: IncidentConditionView | undefined): string {

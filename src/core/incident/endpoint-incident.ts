@@ -18,6 +18,7 @@ export function openIncident(
     network,
     endpoint: name,
     cause: 'endpoint',
+    provider: null,
     state: verdict,
     openedAt,
     confirmedAt: Math.max(confirmedAt, openedAt),
@@ -31,14 +32,14 @@ export function openIncident(
   }
 }
 
-/** This many related incidents make an endpoint flapping. */
-const FLAPPING_AFTER = 3
+/** This many related incidents are flapping. */
+export const FLAPPING_AFTER = 3
 /** For incidents with any conditions. Ten minutes at the default interval. */
 const FLAPPING_WINDOW_INTERVALS = 40
 /** For incidents that share a condition. One hour at the default interval. */
 const SAME_CONDITION_WINDOW_INTERVALS = 240
 /** A flapping incident closes after this many good intervals, and reopens at another failure within a window. */
-const RECOVERED_AFTER_INTERVALS = 10
+export const RECOVERED_AFTER_INTERVALS = 10
 /** Closed incidents kept per endpoint. If more of them fitted into a window, they would be one flapping incident. */
 export const MAX_CLOSED = 16
 
@@ -54,11 +55,19 @@ export function closedIncidentOf(incident: Incident): ClosedIncident {
 
 /** Whether an incident that begins at `openedAt` is related to a closed one. */
 export function isRelatedTo({ endpoint, conditions }: Health, openedAt: UnixMs): (closed: ClosedIncident) => boolean {
-  return ({ at, codes }) => {
-    const intervals = (openedAt - at) / endpoint.intervalMs
-    if (intervals <= FLAPPING_WINDOW_INTERVALS) return true
-    return intervals <= SAME_CONDITION_WINDOW_INTERVALS && conditions.some(({ code }) => codes.has(code))
-  }
+  const present = conditions.map(({ code }) => code)
+  return (closed) => isRecurrence(closed, present, openedAt, endpoint.intervalMs)
+}
+
+export function isRecurrence(
+  { at, codes }: ClosedIncident,
+  present: readonly IncidentCondition['code'][],
+  openedAt: UnixMs,
+  intervalMs: number,
+): boolean {
+  const intervals = (openedAt - at) / intervalMs
+  if (intervals <= FLAPPING_WINDOW_INTERVALS) return true
+  return intervals <= SAME_CONDITION_WINDOW_INTERVALS && present.some((code) => codes.has(code))
 }
 
 export function reopenIncident(incident: Incident, health: Health, verdict: Verdict, from: UnixMs): Incident {

@@ -13,13 +13,13 @@ import {
   recoverIncident,
   reopenIncident,
 } from './endpoint-incident.ts'
-import type { Incident, IncidentChange, IncidentSample } from './incident.ts'
-import { affectingState, withChange } from './incident-changes.ts'
-import { beginEvent, continueEvent, type NetworkEvent } from './network-event.ts'
+import type { Incident, IncidentSample } from './incident.ts'
+import { affectingState } from './incident-changes.ts'
+import { beginEvent, continueEvent, endEvent, type NetworkEvent } from './network-event.ts'
 
 /**
  * Turns confirmed conditions into incidents: one per endpoint from its first bad poll to its first good one, even if
- * the conditions change, and one per network-wide event. Methods return the incidents that they changed.
+ * the conditions change, and one per event of several endpoints. Methods return the incidents that they changed.
  */
 export interface IncidentBook {
   /** Loads the open and the recently closed incidents of an earlier run. */
@@ -28,7 +28,8 @@ export interface IncidentBook {
   endpoint(judged: JudgedEndpoint): readonly Incident[]
   /** Call it after every judged poll while the network has events, and once after the last one ended. */
   network(judged: JudgedNetwork): readonly Incident[]
-  /** The network's open incidents of cause `halted` or `forked`. */
+  hasOpen(endpoint: EndpointKey): boolean
+  /** The network's open incidents of several endpoints. */
   networkWide(name: string): readonly Incident[]
   /** Closes the open incidents of all endpoints and networks that are not in these sets. */
   retain(endpoints: ReadonlySet<EndpointKey>, networks: ReadonlySet<string>, at: UnixMs): readonly Incident[]
@@ -43,6 +44,8 @@ export interface JudgedEndpoint {
   readonly goneSince: UnixMs
   /** End of its planned maintenance; `null` outside of maintenance. */
   readonly maintainedUntil: UnixMs | null
+  /** The open outage of its host or provider, if any. */
+  readonly outage: Incident | undefined
 }
 
 export interface JudgedNetwork {
@@ -50,13 +53,15 @@ export interface JudgedNetwork {
   readonly now: UnixMs
   readonly events: readonly NetworkEvent[]
   readonly samples: readonly IncidentSample[]
-  /** Whether enough is known to conclude that an event which is no longer seen has ended. */
-  readonly isOver: (incident: Incident) => boolean
+  /** When an event that is no longer seen ended; `null` while too little is known to conclude that. */
+  readonly endOf: (incident: Incident) => UnixMs | null
 }
 
 export function createIncidentBook(): IncidentBook {
   const open = new Map<EndpointKey, Incident>()
-  const networkWide = new Map<string, Map<NetworkEvent['cause'], Incident>>()
+  /** By network, then by id. */
+  const networkWide = new Map<string, Map<string, Incident>>()
+  const closedOutages = createClosedOutages()
   /** Newest last. */
   const closed = new Map<EndpointKey, readonly ClosedIncident[]>()
   /** The latest closed incident of each endpoint, if it was flapping. */
@@ -84,7 +89,7 @@ export function createIncidentBook(): IncidentBook {
     const conditions = affectingState(health.conditions)
     if (conditions.length === 0 || !conditions.every(({ code }) => isRelative(code))) return false
     const events = networkWide.get(health.endpoint.network)?.values() ?? []
-    return [...events].some(({ openedAt }) => health.since >= openedAt)
+    return [...events].some(({ cause, openedAt }) => cause !== 'outage' && health.since >= openedAt)
   }
 
   /** Closes the incidents of endpoints that are only part of a new network-wide event. */
@@ -92,8 +97,7 @@ export function createIncidentBook(): IncidentBook {
     const absorbed: Incident[] = []
     for (const [key, incident] of open) {
       if (incident.network !== network || incident.openedAt < by.openedAt) continue
-      const present = incident.conditions.filter(({ until }) => until === null)
-      if (present.length === 0 || !present.every(({ code }) => isRelative(code))) continue
+      if (!isPartOf(incident, by)) continue
       open.delete(key)
       absorbed.push({ ...closeIncident(incident, at), absorbedBy: by.id })
     }
@@ -108,12 +112,13 @@ export function createIncidentBook(): IncidentBook {
         const key = endpoint === null ? null : endpointKey({ network, name: endpoint })
         if (incident.closedAt === null) {
           if (key !== null) open.set(key, incident)
-          else if (cause !== 'endpoint') eventsOf(networkWide, network).set(cause, incident)
-        } else if (key !== null && incident.absorbedBy === null) noteClosed(key, incident)
+          else if (cause !== 'endpoint') eventsOf(networkWide, network).set(incident.id, incident)
+        } else if (key === null) closedOutages.note(incident)
+        else if (incident.absorbedBy === null) noteClosed(key, incident)
       }
     },
 
-    endpoint({ health, at, now, goneSince, maintainedUntil }) {
+    endpoint({ health, at, now, goneSince, maintainedUntil, outage }) {
       const { verdict } = health
       const key = endpointKey(health.endpoint)
       const isExcused = maintenance.excuses(key, maintainedUntil, at, now)
@@ -121,6 +126,7 @@ export function createIncidentBook(): IncidentBook {
       if (verdict === null) return NOTHING
       if (current === undefined) {
         if (verdict === 'up' || isExcused || isPartOfEvent(health)) return NOTHING
+        if (outage !== undefined && health.since >= outage.openedAt) return NOTHING
         const begun = begin(health, verdict, at)
         open.set(key, begun)
         return [begun]
@@ -138,32 +144,37 @@ export function createIncidentBook(): IncidentBook {
       return [next]
     },
 
-    network({ name, now, events, samples, isOver }) {
+    network({ name, now, events, samples, endOf }) {
       const changed: Incident[] = []
       const openEvents = eventsOf(networkWide, name)
       for (const event of events) {
-        const current = openEvents.get(event.cause)
-        const key = `${name} ${event.cause}`
+        const current = event.continues === null ? undefined : openEvents.get(event.continues)
+        const key = `${name} ${event.key}`
         if (event.maintainedUntil !== null) maintenance.note(key, event.maintainedUntil)
         if (current === undefined && event.maintainedUntil !== null) continue
+        const openedAt = maintenance.openingOf(key, event.since, now)
         const next =
           current === undefined
-            ? beginEvent(name, event, samples, maintenance.openingOf(key, event.since, now), now)
+            ? beginEvent(name, event, samples, openedAt, now, closedOutages.of(name))
             : continueEvent(current, event, samples, now)
         if (next === current) continue
-        openEvents.set(event.cause, next)
+        openEvents.set(next.id, next)
         changed.push(next)
-        if (current === undefined) changed.push(...absorb(name, next, now))
+        if (current === undefined || event.cause === 'outage') changed.push(...absorb(name, next, now))
       }
-      for (const [cause, incident] of openEvents) {
-        if (events.some((event) => event.cause === cause) || !isOver(incident)) continue
-        openEvents.delete(cause)
-        const ended = closeIncident(incident, now)
-        const change: IncidentChange = { at: ended.closedAt ?? now, state: 'up', codes: [], samples }
-        changed.push({ ...ended, changes: withChange(incident.changes, change) })
+      for (const [id, incident] of openEvents) {
+        if (events.some(({ continues }) => continues === id) || changed.includes(incident)) continue
+        const end = endOf(incident)
+        if (end === null) continue
+        openEvents.delete(id)
+        const recovered = endEvent(incident, end, samples)
+        closedOutages.note(recovered)
+        changed.push(recovered)
       }
       return changed
     },
+
+    hasOpen: (key) => open.has(key),
 
     networkWide(name) {
       const incidents = networkWide.get(name)
@@ -178,9 +189,15 @@ export function createIncidentBook(): IncidentBook {
         changed.push(closeIncident(incident, at))
       }
       for (const [name, incidents] of networkWide) {
-        if (networks.has(name)) continue
-        for (const incident of incidents.values()) changed.push(closeIncident(incident, at))
+        const isKept = networks.has(name)
+        for (const [id, incident] of incidents) {
+          if (isKept && !isGone(incident, endpoints)) continue
+          incidents.delete(id)
+          changed.push(closeIncident(incident, at))
+        }
+        if (isKept) continue
         networkWide.delete(name)
+        closedOutages.forget(name)
       }
       for (const byKey of [closed, closedFlapping])
         for (const key of byKey.keys()) if (!endpoints.has(key)) byKey.delete(key)
@@ -190,6 +207,8 @@ export function createIncidentBook(): IncidentBook {
   }
 }
 
+/** For all hosts and providers of a network. */
+const MAX_CLOSED_OUTAGES = 10 * MAX_CLOSED
 const NOTHING: readonly Incident[] = Object.freeze([])
 
 function eventsOf<C, V>(all: Map<string, Map<C, V>>, name: string): Map<C, V> {
@@ -198,6 +217,33 @@ function eventsOf<C, V>(all: Map<string, Map<C, V>>, name: string): Map<C, V> {
   const fresh = new Map<C, V>()
   all.set(name, fresh)
   return fresh
+}
+
+/** Whether the incident of an endpoint is only a part of the event. */
+function isPartOf({ endpoint, conditions }: Incident, by: Incident): boolean {
+  if (by.cause === 'outage') return endpoint !== null && by.affected.includes(endpoint)
+  const present = conditions.filter(({ until }) => until === null)
+  return present.length > 0 && present.every(({ code }) => isRelative(code))
+}
+
+/** Whether none of the endpoints of an outage is configured any more. */
+function isGone({ cause, network, affected }: Incident, endpoints: ReadonlySet<EndpointKey>): boolean {
+  return cause === 'outage' && !affected.some((name) => endpoints.has(endpointKey({ network, name })))
+}
+
+/** Outages that may recur, by network, the newest last. */
+function createClosedOutages() {
+  const byNetwork = new Map<string, readonly Incident[]>()
+  return {
+    of: (network: string) => byNetwork.get(network) ?? NOTHING,
+    forget: (network: string) => void byNetwork.delete(network),
+    note(incident: Incident): void {
+      const { id, network, cause } = incident
+      if (cause !== 'outage') return
+      const earlier = (byNetwork.get(network) ?? []).filter((one) => one.id !== id)
+      byNetwork.set(network, [...earlier, incident].slice(-MAX_CLOSED_OUTAGES))
+    },
+  }
 }
 
 /** Remembers the end of the latest planned maintenance by endpoint and network event: no incident opens before. */

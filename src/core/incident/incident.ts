@@ -2,8 +2,11 @@ import type { Shard } from '../network.ts'
 import type { UnixMs } from '../time.ts'
 import type { ConditionCode, Verdict } from '../verdict/condition.ts'
 
-/** `endpoint`: a problem of one endpoint. All others are events of the whole network. */
-export type IncidentCause = 'endpoint' | 'halted' | 'forked'
+/**
+ * `endpoint`: a problem of one endpoint; `outage`: endpoints of one host or provider are unhealthy together. All others
+ * are events of the whole network.
+ */
+export type IncidentCause = 'endpoint' | 'halted' | 'forked' | 'outage'
 
 /** A condition and when it held. A network-wide incident has one with its cause as the code. */
 export interface IncidentCondition {
@@ -38,9 +41,11 @@ export interface Incident {
   /** Safe in a URL, and the same after a restart. */
   readonly id: string
   readonly network: string
-  /** `null` for a network-wide incident. */
+  /** `null` for an incident of several endpoints. */
   readonly endpoint: string | null
   readonly cause: IncidentCause
+  /** The configured provider of an outage; otherwise, and for an outage of one host, `null`. */
+  readonly provider: string | null
   /** The worst state reached: `degraded` or `down`; always `degraded` for a network-wide incident. */
   readonly state: Verdict
   /** Start of the first bad poll. */
@@ -55,10 +60,32 @@ export interface Incident {
   /** How often the endpoint recovered and failed again, including earlier related incidents. */
   readonly flaps: number
   readonly flapping: boolean
-  /** Id of the network-wide incident that includes this one, which is then not listed. */
+  /** Id of the incident of several endpoints that includes this one, which is then not listed. */
   readonly absorbedBy: string | null
-  /** Sorted names of the endpoints that showed a network-wide event. */
+  /** Sorted names of the endpoints of an incident of several. */
   readonly affected: readonly string[]
+}
+
+export const INCIDENT_SCOPES = ['endpoint', 'host', 'provider', 'network'] as const
+
+/** What an incident is about. A host has no name, because it is part of a secret URL. */
+export function scopeOf({ cause, provider }: Pick<Incident, 'cause' | 'provider'>): (typeof INCIDENT_SCOPES)[number] {
+  if (cause === 'endpoint') return 'endpoint'
+  if (cause !== 'outage') return 'network'
+  return provider === null ? 'host' : 'provider'
+}
+
+/** What to call it: `ethereum/own-1`, `ethereum`, or `ethereum: 3 endpoints on one host`. */
+export function subjectOf(
+  incident: Pick<Incident, 'network' | 'endpoint' | 'cause' | 'affected' | 'provider'>,
+): string {
+  const { network, endpoint, cause, affected, provider } = incident
+  if (cause === 'outage') return `${network}: ${affected.length} endpoints ${sharedBy(provider)}`
+  return endpoint === null ? network : `${network}/${endpoint}`
+}
+
+export function sharedBy(provider: string | null): string {
+  return provider === null ? 'on one host' : `of provider ${provider}`
 }
 
 export const MAX_CHANGES = 100

@@ -1,11 +1,29 @@
 import type { UnixMs } from '../time.ts'
-import type { Incident, IncidentCause, IncidentChange, IncidentSample } from './incident.ts'
+import { type Verdict, worst } from '../verdict/condition.ts'
+import { closedIncidentOf, closeIncident, FLAPPING_AFTER, isRecurrence } from './endpoint-incident.ts'
+import {
+  type Incident,
+  type IncidentCause,
+  type IncidentChange,
+  type IncidentCondition,
+  type IncidentSample,
+  MAX_CHANGES,
+} from './incident.ts'
 import { withChange } from './incident-changes.ts'
 
-/** A `halted` or `forked` network, while it lasts. */
+/** A `halted` or `forked` network, or an outage of several of its endpoints, while it lasts. */
 export interface NetworkEvent {
   readonly cause: Exclude<IncidentCause, 'endpoint'>
+  /** Id of the open incident that goes on; `null` for a new event. */
+  readonly continues: string | null
+  /** Identifies the event within its network, and what shares the fault. Never shown. */
+  readonly key: string
+  readonly provider: string | null
+  readonly state: Verdict
+  readonly code: IncidentCondition['code']
   readonly since: UnixMs
+  /** The longest interval of its endpoints, by which an outage that recurs is flapping; otherwise `null`. */
+  readonly intervalMs: number | null
   /** A sentence for people. */
   readonly message: string
   /** Names of the endpoints that show it. */
@@ -14,43 +32,87 @@ export interface NetworkEvent {
   readonly maintainedUntil: UnixMs | null
 }
 
+/** `closed`: closed outages of the network, the newest last. A flapping one is opened again under its id. */
 export function beginEvent(
   network: string,
-  { cause, message, affected }: NetworkEvent,
+  event: NetworkEvent,
   samples: readonly IncidentSample[],
   openedAt: UnixMs,
   now: UnixMs,
+  closed: readonly Incident[],
 ): Incident {
+  const { cause, provider, state, code, message, affected } = event
+  const related = closed.filter((earlier) => isEarlierOutage(earlier, event, openedAt))
+  const last = related.at(-1)
+  if (last?.flapping === true) return reopened(last, event, samples, openedAt)
   return {
-    id: `${openedAt.toString(36)}-${network}_${cause}`,
+    id: `${openedAt.toString(36)}-${network}_${cause}${cause === 'outage' ? `.${affected[0]}` : ''}`,
     network,
     endpoint: null,
     cause,
-    state: 'degraded',
+    provider,
+    state,
     openedAt,
     confirmedAt: Math.max(now, openedAt),
     closedAt: null,
-    conditions: [{ code: cause, state: 'degraded', message, since: openedAt, until: null }],
-    changes: [{ at: openedAt, state: 'degraded', codes: [cause], samples }],
-    flaps: 0,
-    flapping: false,
+    conditions: [{ code, state, message, since: openedAt, until: null }],
+    changes: [{ at: openedAt, state, codes: [code], samples }],
+    flaps: related.length,
+    flapping: related.length + 1 >= FLAPPING_AFTER,
     absorbedBy: null,
     affected,
   }
 }
 
-/** Returns the same object unless another endpoint joined: a longer duration alone is no change. */
+function isEarlierOutage(earlier: Incident, event: NetworkEvent, openedAt: UnixMs): boolean {
+  const { intervalMs, provider, affected, code } = event
+  if (intervalMs === null || earlier.provider !== provider) return false
+  const known = new Set(earlier.affected)
+  return (
+    affected.some((name) => known.has(name)) && isRecurrence(closedIncidentOf(earlier), [code], openedAt, intervalMs)
+  )
+}
+
+function reopened(
+  incident: Incident,
+  { state, code, message, affected }: NetworkEvent,
+  samples: readonly IncidentSample[],
+  from: UnixMs,
+): Incident {
+  const conditions = incident.conditions.slice(1 - MAX_CHANGES)
+  return {
+    ...incident,
+    state: worst([incident.state, state]),
+    closedAt: null,
+    conditions: [...conditions, { code, state, message, since: from, until: null }],
+    changes: withChange(incident.changes, { at: from, state, codes: [code], samples }),
+    flaps: incident.flaps + 1,
+    affected: [...new Set([...incident.affected, ...affected])].sort(),
+  }
+}
+
+/** Returns the same object unless another endpoint joined, or the state got worse: a longer duration is no change. */
 export function continueEvent(
   incident: Incident,
-  { cause, message, affected }: NetworkEvent,
+  { state, message, affected }: NetworkEvent,
   samples: readonly IncidentSample[],
   at: UnixMs,
 ): Incident {
   const before = new Set(incident.affected)
   const joined = affected.filter((name) => !before.has(name))
-  if (joined.length === 0) return incident
+  const worstState = worst([incident.state, state])
+  if (joined.length === 0 && worstState === incident.state) return incident
   const all = [...incident.affected, ...joined].sort()
-  const change: IncidentChange = { at, state: 'degraded', codes: [cause], samples }
-  const conditions = incident.conditions.map((condition) => ({ ...condition, message }))
-  return { ...incident, affected: all, conditions, changes: withChange(incident.changes, change) }
+  const conditions = incident.conditions.map((condition) =>
+    condition.until === null ? { ...condition, state: worst([condition.state, state]), message } : condition,
+  )
+  const codes = conditions.flatMap(({ code, until }) => (until === null ? [code] : []))
+  const change: IncidentChange = { at, state, codes, samples }
+  return { ...incident, state: worstState, affected: all, conditions, changes: withChange(incident.changes, change) }
+}
+
+export function endEvent(incident: Incident, end: UnixMs, samples: readonly IncidentSample[]): Incident {
+  const ended = closeIncident(incident, Math.max(end, incident.changes.at(-1)?.at ?? end))
+  const change: IncidentChange = { at: ended.closedAt ?? end, state: 'up', codes: [], samples }
+  return { ...ended, changes: withChange(incident.changes, change) }
 }

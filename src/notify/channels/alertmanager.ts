@@ -63,15 +63,18 @@ function alertsOf(said: Said): Alert[] {
 const MAX_TEXT = 2000
 
 function labelsOf(report: Report, state: Verdict): Record<string, string> {
-  const { network, endpoint } = report
+  const { id, network, endpoint, cause } = report
   const alertname = alertName(report, state)
   const severity = endpoint === null || state === 'down' ? 'critical' : 'warning'
-  return { alertname, network, ...(endpoint === null ? {} : { endpoint }), severity }
+  // Several hosts or providers of a network may fail at the same time: without the id they would be one alert.
+  const place = cause === 'outage' ? { incident: id } : endpoint === null ? {} : { endpoint }
+  return { alertname, network, ...place, severity }
 }
 
 function alertName({ cause }: Report, state: Verdict): string {
   switch (cause) {
     case 'endpoint':
+    case 'outage':
       return state === 'down' ? 'HeartlineEndpointDown' : 'HeartlineEndpointDegraded'
     case 'halted':
       return 'HeartlineNetworkHalted'

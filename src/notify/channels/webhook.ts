@@ -1,4 +1,5 @@
 import { Webhook } from 'standardwebhooks'
+import { scopeOf } from '../../core/incident/incident.ts'
 import { seconds } from '../../core/time.ts'
 import { Secret } from '../../secret.ts'
 import type { ChannelType } from '../channel.ts'
@@ -39,6 +40,8 @@ function incidentOf({ report, url, runbookUrl }: SaidItem): object {
     network: report.network,
     endpoint: report.endpoint,
     cause: report.cause,
+    scope: scopeOf(report),
+    provider: report.provider,
     state: report.state,
     conditions: report.conditions.map(({ code, state, message, since, until }) => ({
       code,

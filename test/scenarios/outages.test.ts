@@ -1,0 +1,189 @@
+import { describe, expect, test } from 'vitest'
+import { createStage, type Stage, type StageEndpoint, type StageOptions } from '../support/stage.ts'
+
+/** Endpoints of one host or of one provider that fail together are one incident, not one for each. */
+const SECOND = 1000
+const MINUTE = 60 * SECOND
+const INTERVAL_MS = 10 * SECOND
+
+const shared = (count: number, over: Partial<StageEndpoint>) =>
+  Array.from({ length: count }, (_, at) => ({ name: `s${String(at).padStart(3, '0')}`, ...over }))
+const ELSEWHERE = ['x', 'y', 'z']
+
+function stageOf(endpoints: readonly StageEndpoint[], options: StageOptions = {}): Stage {
+  return createStage({
+    ...options,
+    networks: [
+      {
+        name: 'ethereum',
+        endpoints: [...endpoints, ...ELSEWHERE],
+        endpoint: { intervalMs: INTERVAL_MS },
+      },
+    ],
+  })
+}
+const key = (name: string) => `ethereum/${name}`
+const fail = (stage: Stage, endpoints: readonly { readonly name: string }[]) => {
+  for (const { name } of endpoints) stage.set(key(name), { failure: { kind: 'http', status: 503 } })
+}
+const heal = (stage: Stage, endpoints: readonly { readonly name: string }[]) => {
+  for (const { name } of endpoints) stage.set(key(name))
+}
+const listed = (stage: Stage) => stage.incidents().filter(({ absorbedBy }) => absorbedBy === null)
+const names = (endpoints: readonly { readonly name: string }[]) => endpoints.map(({ name }) => name)
+
+describe.each([
+  { what: 'one host', over: { origin: 'rpc.example.org:443' }, provider: null },
+  { what: 'one provider', over: { provider: 'acme' }, provider: 'acme' },
+])('endpoints of $what', ({ over, provider }) => {
+  test.each([2, 3, 12])(
+    'of which all %i fail together are one incident with all of them, from first to last',
+    async (count) => {
+      const endpoints = shared(count, over)
+      const stage = stageOf(endpoints)
+      await stage.pass(5 * MINUTE)
+
+      fail(stage, endpoints)
+      await stage.pass(2 * MINUTE)
+      expect(stage.open()).toMatchObject([
+        { endpoint: null, cause: 'outage', provider, state: 'down', affected: names(endpoints) },
+      ])
+      heal(stage, endpoints)
+      await stage.pass(2 * MINUTE)
+
+      expect(stage.open()).toEqual([])
+      expect(listed(stage)).toMatchObject([{ cause: 'outage', closedAt: expect.any(Number) }])
+      expect(new Set(stage.accused().map((one) => one.key))).toEqual(new Set(names(endpoints).map(key)))
+    },
+  )
+
+  test('of which one of twelve fails: its own incident', async () => {
+    const endpoints = shared(12, over)
+    const stage = stageOf(endpoints)
+    await stage.pass(5 * MINUTE)
+
+    fail(stage, endpoints.slice(0, 1))
+    await stage.pass(5 * MINUTE)
+
+    expect(stage.open()).toMatchObject([{ endpoint: 's000', cause: 'endpoint' }])
+  })
+
+  test('that fail ten minutes apart are incidents of their own', async () => {
+    const endpoints = shared(3, over)
+    const stage = stageOf(endpoints)
+    await stage.pass(5 * MINUTE)
+
+    for (const one of endpoints) {
+      fail(stage, [one])
+      await stage.pass(10 * MINUTE)
+    }
+
+    expect(stage.open().map(({ endpoint }) => endpoint)).toEqual(names(endpoints).reverse())
+  })
+
+  test('that fail together again and again are flapping: no new incident each time, until they stay up', async () => {
+    const endpoints = shared(3, over)
+    const stage = stageOf(endpoints)
+    await stage.pass(5 * MINUTE)
+
+    for (let times = 1; times <= 8; times++) {
+      fail(stage, endpoints)
+      await stage.pass(MINUTE)
+      heal(stage, endpoints)
+      await stage.pass(MINUTE)
+    }
+
+    expect(stage.open()).toMatchObject([{ cause: 'outage', flapping: true }])
+    expect(listed(stage)).toHaveLength(3)
+    const [healed] = [stage.clock.now() - MINUTE]
+    await stage.pass(5 * MINUTE)
+    expect(stage.open()).toEqual([])
+    expect((listed(stage).at(-1)?.closedAt ?? 0) - healed).toBeLessThan(MINUTE)
+    fail(stage, endpoints)
+    await stage.pass(MINUTE)
+    expect(stage.open()).toMatchObject([{ id: listed(stage).at(-1)?.id, flapping: true }])
+    expect(listed(stage)).toHaveLength(3)
+  })
+
+  test('that are removed from the configuration have no outage any more', async () => {
+    const endpoints = shared(3, over)
+    const stage = stageOf(endpoints)
+    await stage.pass(5 * MINUTE)
+    fail(stage, endpoints)
+    await stage.pass(2 * MINUTE)
+
+    stage.reconfigure([{ name: 'ethereum', endpoints: ELSEWHERE, endpoint: { intervalMs: INTERVAL_MS } }])
+    await stage.pass(2 * MINUTE)
+
+    expect(stage.open()).toEqual([])
+    expect(listed(stage)).toHaveLength(1)
+  })
+
+  test('in planned maintenance have no incident, and do not join the outage of the others', async () => {
+    const endpoints = shared(5, over)
+    const start = Date.UTC(2026, 0, 1)
+    const when = { kind: 'once', from: start, until: start + 60 * MINUTE } as const
+    const window = { name: 'upgrade', networks: ['ethereum'], endpoints: ['s000', 's001'], when }
+    const stage = stageOf(endpoints, { now: start, windows: [window] })
+    await stage.pass(5 * MINUTE)
+
+    fail(stage, endpoints)
+    await stage.pass(5 * MINUTE)
+
+    expect(stage.open()).toMatchObject([{ cause: 'outage', affected: names(endpoints.slice(2)) }])
+  })
+
+  test('of which one stays down: the outage ends, and that one has an incident of its own', async () => {
+    const endpoints = shared(5, over)
+    const stage = stageOf(endpoints)
+    await stage.pass(5 * MINUTE)
+    fail(stage, endpoints)
+    await stage.pass(2 * MINUTE)
+
+    heal(stage, endpoints.slice(1))
+    await stage.pass(2 * MINUTE)
+
+    expect(stage.open()).toMatchObject([{ endpoint: 's000', cause: 'endpoint' }])
+    expect(listed(stage)).toHaveLength(2)
+  })
+
+  test('that are down over a restart stay in the same incident until they are back', async () => {
+    const endpoints = shared(5, over)
+    const before = stageOf(endpoints)
+    await before.pass(5 * MINUTE)
+    fail(before, endpoints)
+    await before.pass(2 * MINUTE)
+    const [open] = before.open()
+
+    const stage = stageOf(endpoints, { saved: before.saved(), world: before.world })
+    await stage.pass(2 * MINUTE)
+    expect(stage.open()).toMatchObject([{ id: open?.id, cause: 'outage', affected: names(endpoints) }])
+    heal(stage, endpoints)
+    await stage.pass(2 * MINUTE)
+
+    expect(stage.open()).toEqual([])
+    expect(listed(stage)).toHaveLength(1)
+  })
+})
+
+test('five hundred endpoints of one provider are one incident, and at most a dozen are told before it', async () => {
+  const endpoints = shared(500, { provider: 'acme' })
+  const stage = stageOf(endpoints)
+  await stage.pass(MINUTE)
+
+  fail(stage, endpoints)
+  await stage.pass(2 * MINUTE)
+
+  expect(stage.open()).toMatchObject([{ cause: 'outage', affected: names(endpoints) }])
+  expect(stage.incidents().length).toBeLessThanOrEqual(12)
+})
+
+test('endpoints without a common host or provider that fail together are incidents of their own', async () => {
+  const stage = stageOf([])
+  await stage.pass(5 * MINUTE)
+
+  fail(stage, [{ name: 'x' }, { name: 'y' }])
+  await stage.pass(2 * MINUTE)
+
+  expect(stage.open().map(({ endpoint }) => endpoint)).toEqual(['x', 'y'])
+})
