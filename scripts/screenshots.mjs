@@ -10,9 +10,9 @@ import { giveUp, say } from './say.mjs'
 import { which } from './which.mjs'
 
 // `npm run screenshots` takes the pictures of the README and the documentation from the running demo, each when its view
-// shows a fault. The demo repeats its faults every three minutes; the history in the pictures is as long as the demo ran.
+// shows a fault. The demo repeats its faults every three minutes; its history of 90 days is simulated.
 const FOLDER = join(root, 'docs/screenshots')
-const RUNS_FIRST_MS = 100_000
+const RUNS_FIRST_MS = 40_000
 const PATIENCE_MS = 240_000
 const ASKS_EVERY_MS = 250
 const SETTLES_MS = 1500

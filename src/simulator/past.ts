@@ -183,7 +183,7 @@ function pollResult(
     endpoint,
     startedAt: at,
     finishedAt: at + durationMs,
-    liveness: endpoint.checks.includes('liveness') ? outcome(() => livenessOf(node.faults, at)) : null,
+    liveness: endpoint.checks.includes('liveness') ? outcome(() => livenessOf(endpoint, node.faults, at)) : null,
     heads,
     compared,
     clockSkewMs: 0,
@@ -198,7 +198,8 @@ function failureOf(faults: FaultSet): Failure | null {
   return faults.has('refuse') ? { kind: 'refused' } : null
 }
 
-function livenessOf(faults: FaultSet, at: UnixMs): Liveness {
+function livenessOf({ family }: Endpoint, faults: FaultSet, at: UnixMs): Liveness {
+  if (family !== 'avalanche') return { healthy: true, checks: [], heartbeatAt: null }
   const frozen = faults.get('frozen-heartbeat')
   const checks = ['network', 'router', 'database', 'C'].map((name) => ({
     name,
