@@ -97,6 +97,9 @@ const PATHS = [
   '/badge/a/',
   '/assets/',
   '/incidents/',
+  '/networks/',
+  '/endpoints/a/',
+  '/runbooks/',
 ]
 
 test.each(PATHS)('paths below %s are read in linear time', async (beginning) => {
