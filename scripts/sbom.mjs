@@ -5,7 +5,8 @@ import { join } from 'node:path'
 import { npmCommand } from './npm.mjs'
 import { root } from './prepare.mjs'
 
-// `npm run sbom`: a CycloneDX bill of materials of what runs with Heartline, on stdout. `npm sbom --omit dev` also omits packages that
+// `npm run sbom`: a CycloneDX bill of materials of what runs with Heartline, on stdout or in the named file (`npm pack` puts it into
+// the package). `npm sbom --omit dev` also omits packages that
 // development and production share, so npm gets a project without the development packages.
 const folder = mkdtempSync(join(tmpdir(), 'heartline-sbom-'))
 try {
@@ -16,7 +17,10 @@ try {
   writeFileSync(join(folder, 'package.json'), JSON.stringify(manifest))
   writeFileSync(join(folder, 'package-lock.json'), JSON.stringify(lock))
   const { command, args, env } = npmCommand(['sbom', '--package-lock-only', '--sbom-format', 'cyclonedx'])
-  process.stdout.write(execFileSync(command, args, { cwd: folder, env, stdio: ['ignore', 'pipe', 'inherit'] }))
+  const bill = execFileSync(command, args, { cwd: folder, env, stdio: ['ignore', 'pipe', 'inherit'] })
+  const file = process.argv[2]
+  if (file === undefined) process.stdout.write(bill)
+  else writeFileSync(join(root, file), bill)
 } finally {
   rmSync(folder, { recursive: true, force: true })
 }
