@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { createServer as createHttpServer, type ServerResponse } from 'node:http'
+import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { type AddressInfo, createServer } from 'node:net'
 
 /** Receivers of notifications that refuse them, and repeat what they were sent in their words. */
@@ -21,14 +21,18 @@ const REFUSALS: readonly ((echo: string, response: ServerResponse) => unknown)[]
 
 export async function startEchoReceivers(): Promise<EchoReceivers> {
   const received: string[] = []
-  const http = createHttpServer(async (request, response) => {
+  const answer = async (request: IncomingMessage, response: ServerResponse) => {
     const chunks: Buffer[] = []
     for await (const chunk of request) chunks.push(chunk as Buffer)
     const { method, url, rawHeaders } = request
-    const echo = `${url} ${Buffer.concat(chunks)} ${method} ${rawHeaders.join(' ')}`.replace(/[^\x20-\x7e]/g, ' ')
+    const echo = `${url} ${Buffer.concat(chunks).toString()} ${method} ${rawHeaders.join(' ')}`.replace(
+      /[^\x20-\x7e]/g,
+      ' ',
+    )
     const refuse = REFUSALS[received.push(echo) % REFUSALS.length]
     refuse?.(echo, response)
-  })
+  }
+  const http = createHttpServer((request, response) => void answer(request, response))
   const mail = createServer((socket) => {
     socket.on('error', () => {})
     socket.write('220 echo\r\n')
