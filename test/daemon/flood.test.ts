@@ -6,6 +6,7 @@ import { systemClock } from '../../src/clock.ts'
 import { createChain } from '../../src/simulator/chain.ts'
 import { type SimulatedNode, startSimulatedNode } from '../../src/simulator/node.ts'
 import { type RunningDaemon, removeFolder, startDaemon, temporaryFolder, until } from '../support/daemon.ts'
+import { checkout, runNode } from '../support/project.ts'
 
 const WALLET = 'wallet-0123456789abcdef'
 const DESCRIPTORS = 256
@@ -63,8 +64,8 @@ afterEach(async () => {
   removeFolder(folder)
 })
 
-/** Opens so many connections that send nothing, and opens every one again that is closed. */
-async function flood(url: string, count: number, ms: number): Promise<void> {
+/** Opens so many connections that send nothing, and until the end opens every one again that is closed. */
+async function flood(url: string, count: number, end: Promise<unknown>): Promise<void> {
   const { hostname, port } = new URL(url)
   let isOver = false
   const open = (): void => {
@@ -75,12 +76,21 @@ async function flood(url: string, count: number, ms: number): Promise<void> {
     socket.on('close', () => setTimeout(open, 50))
   }
   for (let one = 0; one < count; one++) open()
-  await new Promise((resolve) => setTimeout(resolve, ms))
+  await end
   isOver = true
 }
 
 function closeAll(): void {
   for (const socket of sockets.splice(0)) socket.destroy()
+}
+
+const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))
+
+/** The health check of the container, once the flood has taken what it can. */
+async function checkHealth() {
+  await pause(FLOOD_MS / 2)
+  const env = { ...process.env, HEARTLINE_HEALTH_URL: `${daemon.url}/-/healthy` }
+  return runNode(checkout, ['packaging/healthcheck.mjs'], env).ended
 }
 
 const descriptors = (): number => readdirSync(`/proc/${daemon.process.pid}/fd`).length
@@ -110,8 +120,11 @@ test.each([
   async (_name, urls) => {
     const before = { polls: await polls(), signs: signsOfLife() }
 
-    await Promise.all(urls().map((url) => flood(url, 2 * DESCRIPTORS, FLOOD_MS)))
+    const health = checkHealth()
+    const end = Promise.all([pause(FLOOD_MS), health])
+    await Promise.all(urls().map((url) => flood(url, 2 * DESCRIPTORS, end)))
 
+    expect(await health).toMatchObject({ status: 0, stderr: '' })
     expect(daemon.process.exitCode).toBeNull()
     expect(descriptors()).toBeLessThan(DESCRIPTORS - 10)
     expect(signsOfLife()).toBeGreaterThan(before.signs)
