@@ -239,13 +239,13 @@ function servedNetwork({ network, shards, endpoints }: GatewayRules['networks'][
   return [name, { name, family, shards: numbers, endpoints: new Set(endpoints) }]
 }
 
-function pinnedEndpoint({ headers }: IncomingMessage): string | null {
+export function pinnedEndpoint({ headers }: IncomingMessage): string | null {
   const given = headers['x-heartline-endpoint']
   return typeof given === 'string' ? given : null
 }
 
 /** A malformed height is ignored. */
-function heightSeen({ headers }: IncomingMessage): number | null {
+export function heightSeen({ headers }: IncomingMessage): number | null {
   const given = headers['x-heartline-height']
   return typeof given === 'string' && /^\d{1,15}$/.test(given) ? Number(given) : null
 }

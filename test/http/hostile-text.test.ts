@@ -1,5 +1,8 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { Secret } from '../../src/secret.ts'
+import { checkout } from '../support/project.ts'
 import { setUp } from './setting.ts'
 
 /** Text that makes regular expressions backtrack: runs of one character after something that begins like a valid value. */
@@ -34,6 +37,8 @@ const MOST_GROWTH = 8
 const SMALLEST_MS = 1
 const MOST_ROUNDS = 20
 
+const ASSET = '/assets/app.js'
+
 const HEADERS: Record<string, readonly string[]> = {
   accept: ['', 'application/openmetrics-text;', 'text/html;q', 'text/plain'],
   'accept-encoding': ['', 'gzip', 'gzip;q=0'],
@@ -59,6 +64,50 @@ test.each(Object.entries(HEADERS))('%s is read in linear time', async (header, b
     beginnings.flatMap((beginning) => RUNS.map((run) => ({ beginning, run }))),
     (text, index) => ({ url: URLS[index % URLS.length] ?? '/', headers: { [header]: text.replaceAll('%20', ' ') } }),
   )
+})
+
+/** Headers that only @fastify/static reads. */
+const ASSET_HEADERS: Record<string, readonly string[]> = {
+  'accept-encoding': ['gzip'],
+  range: ['', 'bytes=', 'bytes=0-1,'],
+  'if-range': ['', 'W/"a'],
+  'if-match': ['', '"a",'],
+  'if-none-match': ['', 'W/"a",'],
+  'if-modified-since': ['', 'Sun, 22 Nov 2026'],
+  'if-unmodified-since': ['', 'Sun, 22 Nov 2026'],
+  'cache-control': ['', 'no-cache,'],
+}
+
+test.each(Object.entries(ASSET_HEADERS))('%s of an asset is read in linear time', async (header, beginnings) => {
+  const { server } = setUp()
+  expect((await server.inject({ url: ASSET })).statusCode).toBe(200)
+
+  await expectLinear(
+    beginnings.flatMap((beginning) => RUNS.map((run) => ({ beginning, run }))),
+    (text) => ({ url: ASSET, headers: { [header]: text.replaceAll('%20', ' ') } }),
+  )
+})
+
+test('the content type of a body is read in linear time', async () => {
+  await expectLinear(
+    ['', 'application/json;'].flatMap((beginning) => RUNS.map((run) => ({ beginning, run }))),
+    (text) => ({ url: '/api/v1/status', method: 'POST', payload: '{}', headers: { 'content-type': text } }),
+  )
+})
+
+test('every header that the page reads is among them', () => {
+  const folder = join(checkout, 'src/http')
+  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'))
+  const read = files.flatMap((file) =>
+    [
+      ...readFileSync(join(folder, file), 'utf8').matchAll(
+        /\bheaders(?:\['([\w-]+)'\]|\.([a-z]+)\b)|\{ (\w+) \} = request\.headers/g,
+      ),
+    ].map(([, quoted, plain, taken]) => quoted ?? plain ?? taken),
+  )
+
+  expect(Object.keys(HEADERS)).toEqual(expect.arrayContaining([...new Set(read)]))
+  expect(new Set(read).size).toBeGreaterThan(5)
 })
 
 const ENDPOINT = '/api/v1/endpoints/avalanche/own-1'
@@ -109,7 +158,7 @@ test.each(PATHS)('paths below %s are read in linear time', async (beginning) => 
   )
 })
 
-type Request = { url: string; method?: 'GET' | 'POST'; headers?: Record<string, string> }
+type Request = { url: string; method?: 'GET' | 'POST'; payload?: string; headers?: Record<string, string> }
 
 async function expectLinear(
   texts: readonly { readonly beginning: string; readonly run: string }[],
