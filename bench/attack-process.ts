@@ -1,4 +1,4 @@
-import { connect, type Socket } from 'node:net'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { connect as connectTls } from 'node:tls'
 
@@ -20,12 +20,25 @@ export interface AttackReport {
   readonly lateMs: number
 }
 
+/** What this process says first. */
+export interface AttackHello {
+  readonly names: readonly AttackName[]
+  /** Of nodes whose answers do not end while an attack of theirs is held, and that close every connection otherwise. */
+  readonly nodes: readonly string[]
+}
+
 interface Attack {
   readonly count: number
   open(order: AttackOrder): void
 }
 
+interface Repeated {
+  readonly ms: number
+  readonly bytes: string
+}
+
 const BLOCK = '{"jsonrpc":"2.0","id":1,"method":"eth_getBlockByNumber","params":["0x1000000",false]}'
+const ONE_BYTE_CHUNKS = '1\r\n \r\n'.repeat(500)
 const HANGING = '{"jsonrpc":"2.0","id":1,"method":"eth_newFilter","params":[{}]}'
 
 /** Rates are constant: what is measured is the daemon, not how much one core can send. */
@@ -37,7 +50,12 @@ const ATTACKS = {
     count: 300,
     open: ({ pagePort }) => open(pagePort, Buffer.from([22, 3, 1, 2, 0, 1, 0, 1])),
   },
-  'unread event streams': { count: 200, open: ({ pagePort }) => openStream(pagePort) },
+  'unread event streams': { count: 200, open: ({ pagePort }) => openTls(pagePort, requestOfPage('/api/v1/events')) },
+  // 200 a second.
+  'compressed overviews': {
+    count: 20,
+    open: ({ pagePort }) => openTls(pagePort, '', { ms: 100, bytes: requestOfPage('/', 'accept-encoding: gzip\r\n') }),
+  },
   'slow request heads': {
     count: 100,
     open: ({ gatewayPort }) => open(gatewayPort, 'POST / HTTP/1.1\r\n', { ms: 1000, bytes: 'x: y\r\n' }),
@@ -53,7 +71,15 @@ const ATTACKS = {
   'bodies in one-byte chunks': {
     count: 20,
     open: (order) =>
-      open(order.gatewayPort, headOf(order, 'transfer-encoding: chunked'), { ms: 20, bytes: '1\r\n \r\n'.repeat(500) }),
+      open(order.gatewayPort, headOf(order, 'transfer-encoding: chunked'), { ms: 20, bytes: ONE_BYTE_CHUNKS }),
+  },
+  'nodes that answer in one-byte chunks': {
+    count: 1,
+    open: () => endlessAnswers.push({ start: '', ms: 20, bytes: ONE_BYTE_CHUNKS }),
+  },
+  'nodes that send a chunk line without end': {
+    count: 1,
+    open: () => endlessAnswers.push({ start: '1;', ms: 20, bytes: ' '.repeat(3000) }),
   },
   'pipelines of 200 unread answers': {
     count: 100,
@@ -72,7 +98,10 @@ export type AttackName = keyof typeof ATTACKS
 const OPENING_MS = 3000
 /** An attacker tries again after this time when its connection was closed. */
 const REOPEN_MS = 1000
+/** One poll of each is under way at any time. */
+const HOSTILE_NODES = 20
 const sockets = new Set<Socket>()
+const endlessAnswers: (Repeated & { readonly start: string })[] = []
 let opened = 0
 let sent = 0
 let received = 0
@@ -84,6 +113,10 @@ function headOf({ path }: AttackOrder, framing: string): string {
 
 function requestOf(order: AttackOrder, call: string): string {
   return `${headOf(order, `content-length: ${call.length}`)}${call}`
+}
+
+function requestOfPage(path: string, headers = ''): string {
+  return `GET ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\n${headers}\r\n`
 }
 
 function hold(socket: Socket, again: () => void): void {
@@ -99,26 +132,48 @@ function hold(socket: Socket, again: () => void): void {
   })
 }
 
-function open(port: number, bytes: string | Buffer, every?: { readonly ms: number; readonly bytes: string }): void {
-  const socket = connect(port, '127.0.0.1', () => {
-    socket.write(bytes)
-    if (every === undefined) return
-    // What the daemon does not take is not sent faster later.
-    const timer = setInterval(() => socket.writableNeedDrain || socket.write(every.bytes), every.ms)
-    socket.once('close', () => clearInterval(timer))
-  })
-  // Not reading, such a connection notices only when it writes that it was closed.
-  if (every === undefined) socket.pause()
-  else socket.resume()
+/** What the daemon does not take is not sent faster later. */
+function repeat(socket: Socket, { ms, bytes }: Repeated): void {
+  const timer = setInterval(() => socket.writableNeedDrain || socket.write(bytes), ms)
+  socket.once('close', () => clearInterval(timer))
+}
+
+function open(port: number, bytes: string | Buffer, every?: Repeated): void {
+  const socket = connect(port, '127.0.0.1', () => start(socket, bytes, every))
   hold(socket, () => open(port, bytes, every))
 }
 
-function openStream(port: number): void {
-  const socket = connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false }, () => {
-    socket.write('GET /api/v1/events HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n')
+function openTls(port: number, bytes: string, every?: Repeated): void {
+  const socket = connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false }, () => start(socket, bytes, every))
+  hold(socket, () => openTls(port, bytes, every))
+}
+
+function start(socket: Socket, bytes: string | Buffer, every?: Repeated): void {
+  socket.write(bytes)
+  // Not reading, such a connection notices only when it writes that it was closed.
+  if (every === undefined) return void socket.pause()
+  socket.resume()
+  repeat(socket, every)
+}
+
+/** Starts a node; what it answers to polls depends on the attack that is held. */
+function startHostileNode(): Promise<string> {
+  let answered = 0
+  const server = createServer((socket) => {
+    socket.on('error', () => {})
+    socket.once('data', () => {
+      const answer = endlessAnswers[answered++ % endlessAnswers.length]
+      if (answer === undefined) return void socket.destroy()
+      socket.write(
+        `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n${answer.start}`,
+      )
+      repeat(socket, answer)
+      hold(socket, () => {})
+    })
   })
-  socket.pause()
-  hold(socket, () => openStream(port))
+  return new Promise((resolve) => {
+    server.listen(0, '127.0.0.1', () => resolve(`http://127.0.0.1:${(server.address() as AddressInfo).port}`))
+  })
 }
 
 /** The next request as soon as an answer begins to arrive. */
@@ -145,6 +200,7 @@ process.on('message', (order: AttackOrder | 'release') => {
     return
   }
   isOver = true
+  endlessAnswers.length = 0
   delay.disable()
   for (const socket of sockets) {
     sent += socket.bytesWritten
@@ -161,4 +217,5 @@ process.on('message', (order: AttackOrder | 'release') => {
   process.send?.(report)
 })
 process.on('disconnect', () => process.exit())
-process.send?.({ names: Object.keys(ATTACKS) })
+const nodes = await Promise.all(Array.from({ length: HOSTILE_NODES }, startHostileNode))
+process.send?.({ names: Object.keys(ATTACKS) as AttackName[], nodes } satisfies AttackHello)

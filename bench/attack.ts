@@ -4,13 +4,13 @@ import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Agent, request } from 'undici'
-import type { AttackName, AttackOrder, AttackReport } from './attack-process.ts'
+import type { AttackHello, AttackName, AttackOrder, AttackReport } from './attack-process.ts'
 import type { LoadOrder, LoadReport } from './load-process.ts'
 
 /**
  * Every way to hold or use up what callers share, each alone and then all at once, against the built daemon: idle connections, half-open
- * TLS handshakes, slow heads and bodies, one-byte chunks, pipelines, unread event streams and answers, a flood of requests. Reports what
- * another caller at a constant rate and the polls notice. The daemon has a core of its own; attack, load and nodes run at constant rates
+ * TLS handshakes, slow heads and bodies, one-byte chunks of callers and of nodes, chunk lines without end, pipelines, unread event streams
+ * and answers, compressed overviews, a flood of requests. Reports what another caller at a constant rate and the polls notice. The daemon has a core of its own; attack, load and nodes run at constant rates
  * on the other, and report how late they are themselves.
  *
  * `npx tsx bench/attack.ts [seconds a phase] [requests a second] [part of an attack's name, several parts with commas between them for these together, or together]`
@@ -47,7 +47,7 @@ const [, fleet] = await start<{ urls: readonly string[] }>('fleet-process.ts', [
   JSON.stringify({ family: 'ethereum', count: POLLED }),
 ])
 const [loader] = await start('load-process.ts')
-const [attacker, { names }] = await start<{ names: readonly AttackName[] }>('attack-process.ts')
+const [attacker, { names, nodes }] = await start<AttackHello>('attack-process.ts')
 
 const folder = mkdtempSync(join(tmpdir(), 'heartline-attack-'))
 cleanups.push(() => rmSync(folder, { recursive: true, force: true }))
@@ -64,6 +64,12 @@ writeFileSync(
         family: 'ethereum',
         poll: { interval: '1s' },
         endpoints: fleet.urls.map((url, at) => ({ name: `e${at}`, url })),
+      },
+      {
+        name: 'hostile',
+        family: 'ethereum',
+        poll: { interval: '1s' },
+        endpoints: nodes.map((url, at) => ({ name: `h${at}`, url })),
       },
     ],
     gateway: {
