@@ -80,7 +80,7 @@ afterEach(async () => {
   removeFolder(folder)
 })
 
-async function serve(notify: object, poll = { interval: '400ms', timeout: '300ms' }): Promise<RunningDaemon> {
+async function serve(notify: object, poll = { interval: '600ms', timeout: '600ms' }): Promise<RunningDaemon> {
   const endpoints = Object.values(nodes).map(({ name, url }) => ({ name, url }))
   daemon = await startDaemon(
     {
