@@ -169,7 +169,9 @@ export class Outbox {
 
   #changedClosed(change: Change, now: UnixMs, mono: number): Notification[] {
     const { subject } = change
-    const pending = (this.#chains.get(subject) ?? []).filter(({ inFlight }) => !inFlight)
+    const pending = (this.#chains.get(subject) ?? []).filter(
+      (entry) => !entry.inFlight && !this.#isInSharedAttempt(entry),
+    )
     const [first] = pending
     const heard = first === undefined ? (this.#heard.get(subject) ?? null) : first.notification.before
     const missed = pending.some(({ notification }) => isOpening(notification.type))
@@ -185,6 +187,12 @@ export class Outbox {
       if (entry.notification === closed) entry.undone = undone
     })
     return [...superseded, closed]
+  }
+
+  /** Whether others of its group wait to be sent again under the same id, which must not change what it stands for. */
+  #isInSharedAttempt({ attempted, notification: { subject, messageId } }: Entry): boolean {
+    if (!attempted) return false
+    return this.waiting().some((other) => other.messageId === messageId && other.subject !== subject)
   }
 
   #add(change: Change, type: MessageType, saysBoth: boolean, now: UnixMs, mono: number): Notification {

@@ -124,7 +124,7 @@ const SPECIALS = [
 
 function damaged(text: string, random: Random, files: readonly string[]): string {
   let now = text
-  for (let edits = 1 + below(random, 3); edits > 0; edits--) {
+  for (let edits = below(random, 4); edits > 0; edits--) {
     const at = below(random, now.length + 1)
     const lines = now.split('\n')
     const line = below(random, lines.length)
@@ -139,7 +139,7 @@ function damaged(text: string, random: Random, files: readonly string[]): string
         now = now.slice(0, at) + String.fromCharCode(below(random, 0x300)) + now.slice(at + 1)
         break
       case 3:
-        now = lines.toSpliced(line, 1 + below(random, 3)).join('\n')
+        now = lines.toSpliced(line, below(random, 4)).join('\n')
         break
       case 4:
         now = lines.toSpliced(line, 0, ...Array<string>(1 + below(random, 20)).fill(pick(random, lines))).join('\n')
