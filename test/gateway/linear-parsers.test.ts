@@ -150,5 +150,6 @@ test('every header that the gateway reads is among them', () => {
   // Members of `ResponseHeaders`, and a header that is not read, only noticed.
   const others = new Set(['closes', 'allow', 'upgrade'])
 
-  expect([...new Set(read)].filter((name) => !others.has(name!)).sort()).toEqual(Object.keys(HEADERS).sort())
+  const found = new Set(read.map(String))
+  expect(new Set([...found].filter((name) => !others.has(name)))).toEqual(new Set(Object.keys(HEADERS)))
 })
