@@ -33,7 +33,7 @@ export class Outbox {
       }
       const age = Math.min(Math.max(0, now - createdAt), EXPIRES_AFTER_MS)
       // Whether the earlier run tried to send it is unknown.
-      const entry = { notification, attempted: true, inFlight: false, stored: true, undone: [], dueAt: mono }
+      const entry = { ...NEW, notification, attempted: true, stored: true, dueAt: mono }
       const chain = this.#chains.get(subject) ?? []
       this.#chains.set(subject, [...chain, { ...entry, expiresAt: mono + EXPIRES_AFTER_MS - age }])
     }
@@ -85,6 +85,9 @@ export class Outbox {
     const { messageId } = first.notification
     const entries = heads.filter((entry) => entry.notification.messageId === messageId && isReady(entry))
     for (const entry of entries) Object.assign(entry, { inFlight: true, attempted: true })
+    for (const entry of [...this.#chains.values()].flat()) {
+      for (const undone of entry.undone) if (undone.notification.messageId === messageId) undone.sentWithout = true
+    }
     const { type, subject, createdAt, attempts, saysBoth, text } = first.notification
     const reports = entries.flatMap(({ notification }) => notification.report ?? [])
     return { id: messageId, type, subject, createdAt, sentAt: now, attempts, reports, saysBoth, text }
@@ -131,8 +134,9 @@ export class Outbox {
   #changedOpen(change: Change, now: UnixMs, mono: number): Notification[] {
     const { subject } = change
     const last = this.#chains.get(subject)?.at(-1)
-    // The channel cannot have received the last message: the new one replaces it.
-    const replaced = last !== undefined && !last.attempted && !last.inFlight ? last : null
+    // The channel cannot have received the last message, and what that one replaced can still be sent.
+    const isReplaceable = last?.attempted === false && !last.undone.some(({ sentWithout }) => sentWithout)
+    const replaced = isReplaceable ? last : null
     const heard = replaced === null ? (this.#heard.get(subject) ?? null) : replaced.notification.before
     const step = nextStep(heard, change, this.#settings().minState)
     const type = step === null ? null : typeOf(step, change.kind)
@@ -169,16 +173,13 @@ export class Outbox {
 
   #changedClosed(change: Change, now: UnixMs, mono: number): Notification[] {
     const { subject } = change
-    const pending = (this.#chains.get(subject) ?? []).filter(
-      (entry) => !entry.inFlight && !this.#isInSharedAttempt(entry),
-    )
+    const pending = replaceable(this.#chains.get(subject) ?? [])
     const [first] = pending
     const heard = first === undefined ? (this.#heard.get(subject) ?? null) : first.notification.before
     const missed = pending.some(({ notification }) => isOpening(notification.type))
-    const mayKnow = pending.some(({ attempted }) => attempted)
-    const tells = heard?.open === true || (missed && (mayKnow || !change.absorbed))
-    if (!tells && first === undefined) return []
     const undone = attemptedOf(pending)
+    const tells = heard?.open === true || (missed && (undone.length > 0 || !change.absorbed))
+    if (!tells && first === undefined) return []
     const superseded = pending.map((entry) => this.#end(entry, 'superseded', now))
     this.#setHeard(subject, heard)
     if (!tells) return superseded
@@ -187,12 +188,6 @@ export class Outbox {
       if (entry.notification === closed) entry.undone = undone
     })
     return [...superseded, closed]
-  }
-
-  /** Whether others of its group wait to be sent again under the same id, which must not change what it stands for. */
-  #isInSharedAttempt({ attempted, notification: { subject, messageId } }: Entry): boolean {
-    if (!attempted) return false
-    return this.waiting().some((other) => other.messageId === messageId && other.subject !== subject)
   }
 
   #add(change: Change, type: MessageType, saysBoth: boolean, now: UnixMs, mono: number): Notification {
@@ -216,18 +211,7 @@ export class Outbox {
       saysBoth,
       text: change.text,
     }
-    this.#chains.set(subject, [
-      ...chain,
-      {
-        notification,
-        attempted: false,
-        inFlight: false,
-        stored: false,
-        undone: [],
-        dueAt,
-        expiresAt: mono + EXPIRES_AFTER_MS,
-      },
-    ])
+    this.#chains.set(subject, [...chain, { ...NEW, notification, dueAt, expiresAt: mono + EXPIRES_AFTER_MS }])
     this.#heard.set(subject, { open, state })
     this.#toldAt.set(subject, mono)
     return notification
@@ -247,8 +231,8 @@ export class Outbox {
   #merge(subject: string, now: UnixMs): Notification[] {
     const chain = this.#chains.get(subject) ?? []
     const last = chain.at(-1)
-    if (last === undefined || chain.length < 2 || !isClosing(last.notification.type)) return []
-    const earlier = chain.slice(0, -1)
+    const earlier = replaceable(chain.slice(0, -1))
+    if (last === undefined || earlier.length === 0 || !isClosing(last.notification.type)) return []
     const missed = earlier.some(({ notification }) => isOpening(notification.type))
     last.undone = attemptedOf(earlier)
     const superseded = earlier.map((entry) => this.#end(entry, 'superseded', now))
@@ -340,13 +324,25 @@ interface Entry {
   stored: boolean
   /** What this one replaced although the channel may have received it: needed if it is replaced in turn. */
   undone: readonly Entry[]
+  /** Whether its message went out after this one was replaced: sent again, a receiver would drop it as a double. */
+  sentWithout: boolean
   /** Monotonic. */
   dueAt: number
   readonly expiresAt: number
 }
 
+const NEW = { attempted: false, inFlight: false, stored: false, undone: [], sentWithout: false } as const
+
 function isReady({ inFlight, stored }: Entry): boolean {
   return !inFlight && stored
+}
+
+/** What a message about the end may replace: an end that the channel may know already stays, under its id. */
+function replaceable(chain: readonly Entry[]): readonly Entry[] {
+  const kept = chain.findLastIndex(
+    ({ attempted, inFlight, notification }) => inFlight || (attempted && isClosing(notification.type)),
+  )
+  return chain.slice(kept + 1)
 }
 
 /** Those that the channel may have received, with those that they replaced. */

@@ -166,7 +166,7 @@ describe.each([
   })
 })
 
-test('five hundred endpoints of one provider are one incident, and at most a dozen are told before it', async () => {
+test('five hundred endpoints of one provider are one incident, and at most a dozen incidents are opened before it', async () => {
   const endpoints = shared(500, { provider: 'acme' })
   const stage = stageOf(endpoints)
   await stage.pass(MINUTE)
