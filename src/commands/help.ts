@@ -170,7 +170,7 @@ stop the daemon, move heartline.db, -wal and -shm away, copy FILE to its place.`
     environment: ENVIRONMENT,
   },
   test: {
-    about: 'Prints one line for each channel. Opens no store, and tries once; the daemon may run.',
+    about: 'Prints a line for each channel. Tries once, and opens no store.',
     examples: [
       ['heartline notify test -c heartline.yaml', 'through every channel'],
       ['heartline notify test ops pager -c heartline.yaml', 'through these two'],

@@ -1,17 +1,9 @@
 import { z } from 'zod'
+import { MESSAGE_TYPES, RESULTS } from '../notify/notification.ts'
 import { Count, Seconds, shape, Time } from './wire-common.ts'
 
-const MessageType = z.enum([
-  'incident.opened',
-  'incident.worse',
-  'incident.better',
-  'incident.repeated',
-  'incident.closed',
-  'heartline.impaired',
-  'heartline.recovered',
-  'test',
-])
-const Result = z.enum(['sent', 'retried', 'rejected', 'expired'])
+const MessageType = z.enum(MESSAGE_TYPES)
+const Result = z.enum(RESULTS)
 
 /** What one channel received about an incident. */
 export const IncidentNotificationView = shape('IncidentNotification', {

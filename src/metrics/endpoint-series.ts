@@ -216,16 +216,16 @@ function renderReports(entries: readonly BoardEntry[], now: UnixMs): Lines {
     const { bare } = labelsOf(health.endpoint)
     const { sync, peers, consensus } = report
     if (sync !== null) {
-      syncing += `${PREFIX}node_syncing{${bare}} ${sync.isSyncing ? 1 : 0}\n`
+      syncing += `${START.node_syncing}${bare}} ${sync.isSyncing ? 1 : 0}\n`
       const blocks = sync.isSyncing ? sync.remainingBlocks : 0
-      if (blocks !== null) remaining += `${PREFIX}node_sync_remaining_blocks{${bare}} ${blocks}\n`
+      if (blocks !== null) remaining += `${START.node_sync_remaining_blocks}${bare}} ${blocks}\n`
     }
-    if (peers !== null) peerCounts += `${PREFIX}node_peers{${bare}} ${peers}\n`
+    if (peers !== null) peerCounts += `${START.node_peers}${bare}} ${peers}\n`
     if (consensus === null || consensus.state === null) continue
     const { state } = consensus
-    consensusUp += `${PREFIX}node_consensus_up{${bare}} ${state === 'down' ? 0 : 1}\n`
-    if (state !== 'down') consensusSyncing += `${PREFIX}node_consensus_syncing{${bare}} ${state === 'synced' ? 0 : 1}\n`
-    if (consensus.peers !== null) consensusPeers += `${PREFIX}node_consensus_peers{${bare}} ${consensus.peers}\n`
+    consensusUp += `${START.node_consensus_up}${bare}} ${state === 'down' ? 0 : 1}\n`
+    if (state !== 'down') consensusSyncing += `${START.node_consensus_syncing}${bare}} ${state === 'synced' ? 0 : 1}\n`
+    if (consensus.peers !== null) consensusPeers += `${START.node_consensus_peers}${bare}} ${consensus.peers}\n`
   }
   return {
     node_syncing: syncing,

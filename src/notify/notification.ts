@@ -1,4 +1,4 @@
-import type { Incident, IncidentCause, IncidentCondition } from '../core/incident/incident.ts'
+import type { Incident } from '../core/incident/incident.ts'
 import type { UnixMs } from '../core/time.ts'
 import type { Verdict } from '../core/verdict/condition.ts'
 
@@ -18,28 +18,15 @@ export type MessageType = (typeof MESSAGE_TYPES)[number]
 export const RESULTS = ['sent', 'retried', 'rejected', 'expired'] as const
 export type Result = (typeof RESULTS)[number]
 
-/** What a message says about one incident: a copy from the time of the change. */
-export interface Report {
-  readonly id: string
-  readonly network: string
-  /** `null` for a network-wide incident. */
-  readonly endpoint: string | null
-  readonly cause: IncidentCause
-  readonly provider: string | null
-  /** The current state; the worst one reached if the incident is closed. */
-  readonly state: Verdict
+/**
+ * What a message says about one incident: a copy from the time of the change. `state` is the current one, or the worst
+ * that a closed incident reached.
+ */
+export interface Report extends Omit<Incident, 'changes'> {
   /** The state that the channel heard of last; `null` if it heard nothing yet. */
   readonly previous: Verdict | null
   /** Every bad state that the incident reached. */
   readonly reached: readonly Verdict[]
-  readonly conditions: readonly IncidentCondition[]
-  readonly openedAt: UnixMs
-  readonly confirmedAt: UnixMs
-  readonly closedAt: UnixMs | null
-  readonly flapping: boolean
-  readonly flaps: number
-  readonly affected: readonly string[]
-  readonly absorbedBy: string | null
   /** A sentence about the other endpoints of the network, which tells the node's fault from the chain's. */
   readonly others: string
 }
@@ -99,26 +86,8 @@ export function currentState({ state, changes, closedAt }: Incident): Verdict {
 }
 
 export function reportOf(incident: Incident, previous: Verdict | null, others: string): Report {
-  const { changes, state } = incident
-  const reached = new Set<Verdict>([...changes.map((change) => change.state), state])
+  const { changes, ...kept } = incident
+  const reached = new Set<Verdict>([...changes.map((change) => change.state), incident.state])
   reached.delete('up')
-  return {
-    id: incident.id,
-    network: incident.network,
-    endpoint: incident.endpoint,
-    cause: incident.cause,
-    provider: incident.provider,
-    state: currentState(incident),
-    previous,
-    reached: [...reached],
-    conditions: incident.conditions,
-    openedAt: incident.openedAt,
-    confirmedAt: incident.confirmedAt,
-    closedAt: incident.closedAt,
-    flapping: incident.flapping,
-    flaps: incident.flaps,
-    affected: incident.affected,
-    absorbedBy: incident.absorbedBy,
-    others,
-  }
+  return { ...kept, state: currentState(incident), previous, reached: [...reached], others }
 }

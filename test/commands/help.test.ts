@@ -1,24 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import { HELP, helpText } from '../../src/commands/help.ts'
 import { EXIT } from '../../src/commands/io.ts'
-import { heartlineCalls, problemOf } from '../support/command-lines.ts'
+import { COMMANDS, heartlineCalls, problemOf } from '../support/command-lines.ts'
 import { runHeartline } from '../support/daemon.ts'
 
-const COMMANDS = [
-  '',
-  'serve',
-  'demo',
-  'probe',
-  'init',
-  'check-config',
-  'simulate',
-  'backup',
-  'caller',
-  'caller new',
-  'schema',
-]
-
-describe.each(COMMANDS)('heartline %s --help', (command) => {
+describe.each(['', ...COMMANDS, 'caller new', 'notify test'])('heartline %s --help', (command) => {
   test('has options, examples and exit statuses, in lines that fit a terminal', async () => {
     const { status, out } = await runHeartline([...command.split(' ').filter((word) => word !== ''), '--help'])
 

@@ -27,8 +27,8 @@ export function fuzzConfigurationFiles({ forMs, seed, maxCases = Number.POSITIVE
   while (performance.now() < endAt && problems.length === 0 && next - seed < maxCases) {
     const at = next++
     const random = randomOf(at)
-    // The example comes first, and half of the time: only it can be accepted after small damage.
-    const text = damaged(random() < 0.5 ? (files[0] as string) : pick(random, files), random, files)
+    // The example comes first, unchanged, and half of the time: only it can be accepted after small damage.
+    const text = at === seed ? EXAMPLE : damaged(random() < 0.5 ? EXAMPLE : pick(random, files), random, files)
     writeFileSync(file, text)
     const startedAt = process.cpuUsage()
     try {
@@ -49,13 +49,18 @@ export function fuzzConfigurationFiles({ forMs, seed, maxCases = Number.POSITIVE
     if (user + system > LONGEST_US) problems.push(`took ${(user + system) / 1000} ms of processor time (seed ${at})`)
   }
   rmSync(folder, { recursive: true, force: true })
+  if (accepted === 0) problems.push('the example is rejected as it stands')
   return { problems, cases: next - seed, accepted }
 }
 
 /** Begins every value that may be a secret. */
 const CANARY = 'canary0123456789abcdef'
 const EXAMPLE = readFileSync(join(import.meta.dirname, '../../heartline.example.yaml'), 'utf8')
-const ENVIRONMENT: Record<string, string> = { KEY: CANARY, HOOK_SECRET: `whsec_${btoa(CANARY + CANARY)}` }
+const ENVIRONMENT: Record<string, string> = {
+  KEY: CANARY,
+  CHAT_ID: `@${CANARY}`,
+  HOOK_SECRET: `whsec_${btoa(CANARY + CANARY)}`,
+}
 for (const [, name = ''] of EXAMPLE.matchAll(/\$\{(\w+)\}/g)) ENVIRONMENT[name] ??= CANARY + name.toLowerCase()
 /** A file of this size takes some 20 ms; a busy machine and a collection of garbage take more. */
 const LONGEST_US = 3_000_000

@@ -58,8 +58,17 @@ function nodeOf(kind: Kind): SimulatedProcess {
   return node
 }
 
-function poll(kind: Kind, node = nodeOf(kind), compare?: (height: number) => number): Promise<PollResult> {
-  const target = targetOf(kind, node.url, 400)
+/** A busy machine takes hundreds of milliseconds for an answer; only tests of nodes that never answer have a short timeout. */
+const PATIENT_MS = 5000
+const SHORT_MS = 400
+
+function poll(
+  kind: Kind,
+  node = nodeOf(kind),
+  compare?: (height: number) => number,
+  timeoutMs = PATIENT_MS,
+): Promise<PollResult> {
+  const target = targetOf(kind, node.url, timeoutMs)
   const prober = probers.get(node.url) ?? createProber({ clock: systemClock })
   probers.set(node.url, prober)
   prober.retarget([target])
@@ -113,7 +122,8 @@ describe.each(KINDS)('a simulated %s', (_name, kind) => {
   test.each([
     [{ kind: 'lag', blocks: 12 }, 12],
     [{ kind: 'lie', blocks: 1_000_000_000 }, -1_000_000_000],
-    [{ kind: 'regress', blocks: 5000 }, 4990],
+    // The node catches up by a block each block time: 100 of them while the test runs.
+    [{ kind: 'regress', blocks: 5000 }, 4900],
   ])('reports another height: %j', async (fault, expected) => {
     await nodeOf(kind).inject(fault)
 
@@ -121,7 +131,7 @@ describe.each(KINDS)('a simulated %s', (_name, kind) => {
     await nodeOf(kind).heal()
 
     for (const [least, most] of lags) {
-      expect(least).toBeLessThanOrEqual(expected + (fault.kind === 'regress' ? 10 : 1))
+      expect(least).toBeLessThanOrEqual(expected + (fault.kind === 'regress' ? 100 : 1))
       expect(most).toBeGreaterThanOrEqual(expected)
     }
     expect(await isWell(kind)).toBe(true)
@@ -147,7 +157,7 @@ describe.each(KINDS)('a simulated %s', (_name, kind) => {
   ])('fails with %s: %j', async (failure, fault) => {
     await nodeOf(kind).inject(fault)
 
-    const head = headOf(await poll(kind))
+    const head = headOf(await poll(kind, nodeOf(kind), undefined, failure === 'timeout' ? SHORT_MS : PATIENT_MS))
     await nodeOf(kind).heal()
 
     expect(head).toMatchObject({ ok: false, failure: { kind: failure } })

@@ -16,7 +16,7 @@ export function heartlineCalls(shell: string): string[][] {
     .map((call) => (call === '' ? [] : call.split(/\s+/)))
 }
 
-const COMMANDS = new Set([
+export const COMMANDS: ReadonlySet<string> = new Set([
   'serve',
   'demo',
   'probe',
