@@ -1,4 +1,4 @@
-import { type Incident, sharedBy } from '../core/incident/incident.ts'
+import { type Incident, named, sharedBy } from '../core/incident/incident.ts'
 import type { UnixMs } from '../core/time.ts'
 import type { State } from '../core/verdict/condition.ts'
 import { type BoardNetwork, shownState } from '../state/board.ts'
@@ -11,7 +11,8 @@ export function othersOf(
 ): string {
   if (network === undefined) return ''
   const { halted, forked } = network.standing
-  if (cause === 'outage') return `${count(affected.length, 'endpoint')} ${sharedBy(provider)} failed together.`
+  if (cause === 'outage')
+    return `${count(affected.length, 'endpoint')} ${sharedBy(provider)} failed together: ${named(affected, MOST_NAMED)}.`
   if (endpoint === null)
     return `Seen by ${count(affected.length, 'endpoint')} of ${name}: this is the chain, not one node.`
   if (halted || forked) return `The network ${name} is ${halted ? 'halted' : 'forked'}: the chain may be the cause.`
@@ -30,6 +31,7 @@ export function othersOf(
   return `The other endpoints of ${name}: ${parts.join(', ')}.`
 }
 
+const MOST_NAMED = 20
 const ORDER: readonly State[] = ['up', 'degraded', 'down', 'maintenance', 'unknown']
 
 function count(number: number, noun: string): string {

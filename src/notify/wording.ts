@@ -1,4 +1,4 @@
-import { type IncidentCondition, subjectOf } from '../core/incident/incident.ts'
+import { type IncidentCondition, named, subjectOf } from '../core/incident/incident.ts'
 import { humanDuration, type UnixMs } from '../core/time.ts'
 import { RUNBOOK_OF } from '../core/verdict/runbook.ts'
 import type { Message, MessageType, Report } from './notification.ts'
@@ -105,8 +105,7 @@ function stateWord({ cause, state }: Report): string {
 
 function groupLine(items: readonly SaidItem[]): string {
   const names = items.map(({ report }) => subjectOf(report))
-  const rest = names.length - MOST_NAMED
-  return `${items.length} incidents opened: ${names.slice(0, MOST_NAMED).join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`
+  return `${items.length} incidents opened: ${named(names, MOST_NAMED)}`
 }
 
 function severityOf(type: MessageType, reports: readonly Report[]): Said['severity'] {

@@ -1,5 +1,5 @@
 import type { EndpointKey } from '../core/endpoint.ts'
-import type { Incident, IncidentSample } from '../core/incident/incident.ts'
+import { type Incident, type IncidentSample, named } from '../core/incident/incident.ts'
 import { createIncidentBook } from '../core/incident/incident-book.ts'
 import type { NetworkEvent } from '../core/incident/network-event.ts'
 import { periodAt } from '../core/maintenance.ts'
@@ -38,8 +38,10 @@ export function createIncidentRecorder({ incidents, store, log, notify = () => [
     }
   }
 
-  function logChange({ id, network, endpoint, cause, state, openedAt, closedAt, flapping }: Incident): void {
-    const fields = { incident: id, network, ...(endpoint === null ? { cause } : { endpoint }), state }
+  function logChange(incident: Incident): void {
+    const { id, network, endpoint, cause, affected, state, openedAt, closedAt, flapping } = incident
+    const place = endpoint === null ? { cause, endpoints: named(affected, MOST_NAMED) } : { endpoint }
+    const fields = { incident: id, network, ...place, state }
     if (closedAt === null) log.warn({ ...fields, ...(flapping && { flapping }) }, 'incident opened')
     else log.info({ ...fields, seconds: Math.round((closedAt - openedAt) / 1000) }, 'incident closed')
   }
@@ -183,7 +185,9 @@ function forkEvent(
   open: readonly Incident[],
 ): NetworkEvent {
   const where = shard === null ? '' : `${shardName(shard)}: `
-  const sides = branches.slice(0, MOST_NAMED).map(({ hash, endpoints }) => `${shortHash(hash)} (${named(endpoints)})`)
+  const sides = branches
+    .slice(0, MOST_NAMED)
+    .map(({ hash, endpoints }) => `${shortHash(hash)} (${named(endpoints, MOST_NAMED)})`)
   const untils = new Map(heard.map((entry) => [entry.health.endpoint.name, maintainedUntil(entry, now)]))
   const judged = branches.filter(({ endpoints }) => endpoints.some((name) => (untils.get(name) ?? null) === null))
   return {
@@ -207,11 +211,6 @@ function maintainedUntil({ maintenance }: BoardEntry, now: UnixMs): UnixMs | nul
 function soonest(untils: readonly (UnixMs | null)[]): UnixMs | null {
   const known = untils.filter((until) => until !== null)
   return known.length === 0 ? null : Math.min(...known)
-}
-
-function named(endpoints: readonly string[]): string {
-  const rest = endpoints.length - MOST_NAMED
-  return `${endpoints.slice(0, MOST_NAMED).join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`
 }
 
 function shortHash(hash: string): string {

@@ -263,14 +263,14 @@ describe('the line of text', () => {
     [
       'an outage of a provider',
       messageOf([reportWith('connection refused', OUTAGE)]),
-      'avalanche: 3 endpoints of provider acme are down since 2026-01-01 00:00:00 UTC: connection refused',
+      'avalanche: 3 endpoints of provider acme (a, b, c) are down since 2026-01-01 00:00:00 UTC: connection refused',
     ],
     [
       'an outage of a host, which is over',
       messageOf([reportWith('connection refused', { ...OUTAGE, provider: null, closedAt: START + 90_000 })], {
         type: 'incident.closed',
       }),
-      'avalanche: 3 endpoints on one host have recovered after 90 s (were down: connection refused)',
+      'avalanche: 3 endpoints on one host (a, b, c) have recovered after 90 s (were down: connection refused)',
     ],
     [
       'flapping',

@@ -1,4 +1,7 @@
 import { describe, expect, test } from 'vitest'
+import { subjectOf } from '../../src/core/incident/incident.ts'
+import { othersOf } from '../../src/notify/others.ts'
+import { network } from '../support/network.ts'
 import { createStage, type Stage, type StageEndpoint, type StageOptions } from '../support/stage.ts'
 
 /** Endpoints of one host or of one provider that fail together are one incident, not one for each. */
@@ -176,6 +179,23 @@ test('five hundred endpoints of one provider are one incident, and at most a doz
 
   expect(stage.open()).toMatchObject([{ cause: 'outage', affected: names(endpoints) }])
   expect(stage.incidents().length).toBeLessThanOrEqual(12)
+})
+
+test('the log names the endpoints of an outage, at most eight of them', async () => {
+  const endpoints = shared(10, { provider: 'acme' })
+  const stage = stageOf(endpoints)
+  await stage.pass(5 * MINUTE)
+
+  fail(stage, endpoints)
+  await stage.pass(2 * MINUTE)
+
+  const opened = stage.log.filter(({ message, fields }) => message === 'incident opened' && fields.cause === 'outage')
+  expect(opened[0]?.fields.endpoints).toMatch(/^s\d+, s\d+/)
+  const [outage] = stage.open()
+  if (outage === undefined) throw new Error('no outage')
+  expect(subjectOf(outage)).toBe('ethereum: 10 endpoints of provider acme (s000, s001, s002 and 7 more)')
+  const standing = { network: network(), heads: [], halted: false, forked: false }
+  expect(othersOf(outage, { standing, endpoints: [] }, 0)).toContain(`together: ${names(endpoints).join(', ')}.`)
 })
 
 test('endpoints without a common host or provider that fail together are incidents of their own', async () => {

@@ -75,17 +75,24 @@ export function scopeOf({ cause, provider }: Pick<Incident, 'cause' | 'provider'
   return provider === null ? 'host' : 'provider'
 }
 
-/** What to call it: `ethereum/own-1`, `ethereum`, or `ethereum: 3 endpoints on one host`. */
+/** What to call it: `ethereum/own-1`, `ethereum`, or `ethereum: 2 endpoints on one host (own-1, own-2)`. */
 export function subjectOf(
   incident: Pick<Incident, 'network' | 'endpoint' | 'cause' | 'affected' | 'provider'>,
 ): string {
   const { network, endpoint, cause, affected, provider } = incident
-  if (cause === 'outage') return `${network}: ${affected.length} endpoints ${sharedBy(provider)}`
+  if (cause === 'outage')
+    return `${network}: ${affected.length} endpoints ${sharedBy(provider)} (${named(affected, 3)})`
   return endpoint === null ? network : `${network}/${endpoint}`
 }
 
 export function sharedBy(provider: string | null): string {
   return provider === null ? 'on one host' : `of provider ${provider}`
+}
+
+/** `a, b and 3 more`: at most `most` names. */
+export function named(names: readonly string[], most: number): string {
+  const rest = names.length - most
+  return `${names.slice(0, most).join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`
 }
 
 export const MAX_CHANGES = 100
