@@ -46,17 +46,17 @@ export function createIncidentRecorder({ incidents, store, log, notify = () => [
     else log.info({ ...fields, seconds: Math.round((closedAt - openedAt) / 1000) }, 'incident closed')
   }
 
-  function lookForOutage(network: string, group: Group, open: Incident | undefined, now: UnixMs): void {
-    const isSoon = Math.abs(now - (lookedAt.get(group.key) ?? 0)) < LOOK_AGAIN_AFTER_MS
-    if (open !== undefined && group.unhealthy.size > 1 && isSoon) return
+  /** `open`: the open outages of the group to look at; `mayBegin`: another endpoint has an incident of its own. */
+  function lookForOutages(name: string, group: Group, open: readonly Incident[], mayBegin: boolean, now: UnixMs): void {
     lookedAt.set(group.key, now)
-    const event = outages.eventOf(group, open)
-    const healths = [...group.unhealthy.values()]
-    if (event !== null) group.goodSince = null
-    const endOf = (incident: Incident) => (incident === open ? outages.endOf(group, incident, now) : null)
-    keep(
-      book.network({ name: network, now, events: event === null ? [] : [event], samples: samplesOf(healths), endOf }),
-    )
+    const ongoing = open.map((incident) => outages.continuing(group, incident))
+    const events = [...ongoing, mayBegin ? outages.beginning(group) : null].filter((event) => event !== null)
+    const endOf = (incident: Incident) => (open.includes(incident) ? outages.endOf(group, incident, now) : null)
+    const healths = [...group.failing.values()].slice(0, MOST_SAMPLES).map(({ health }) => health)
+    const changed = book.network({ name, now, events, samples: samplesOf(healths), endOf })
+    for (const incident of changed)
+      if (incident.cause === 'outage' && incident.closedAt === null) outages.opened(group, incident)
+    keep(changed)
   }
 
   return {
@@ -73,15 +73,30 @@ export function createIncidentRecorder({ incidents, store, log, notify = () => [
     /** Records the verdict of a poll that began at `at`; `sharing`: the key of its group of endpoints. */
     judged(view: NetworkView, entry: BoardEntry, at: UnixMs, now: UnixMs, sharing: string | null = null): void {
       const { health, key } = entry
+      const { name } = view.network
       const goneSince = health.confirmation.recent.at(-view.network.thresholds.recoverAfter)?.at ?? at
+      const until = maintainedUntil(entry, now)
       const group = outages.groupOf(sharing)
-      const outage = group && outages.openOf(group, book.networkWide(view.network.name))
-      keep(book.endpoint({ health, at, now, goneSince, maintainedUntil: maintainedUntil(entry, now), outage }))
+      const open = group === undefined ? NOTHING : outages.openOf(group, book.networkWide(name))
+      const isBad = health.verdict !== null && health.verdict !== 'up'
+      let outage: Incident | undefined
+      if (group !== undefined && isBad && open.length > 0 && !book.hasOpen(key)) {
+        const mayJoin = until === null && book.failedAt(key, health.since, at) === health.since
+        outage = outages.outageOf(group, health, mayJoin, open)
+      }
+      keep(book.endpoint({ health, at, now, goneSince, maintainedUntil: until, outage }))
       if (group === undefined) return
-      const isKnown = maintainedUntil(entry, now) === null || outage?.affected.includes(health.endpoint.name) === true
-      const isPart = outage !== undefined && isKnown && health.verdict !== 'up' && health.since >= outage.openedAt
-      outages.note(group, health, isPart || book.hasOpen(key))
-      if (outage !== undefined || group.unhealthy.size > 1) lookForOutage(view.network.name, group, outage, now)
+      const hasIncident = isBad && (outage !== undefined || book.hasOpen(key))
+      const isNew = outages.note(
+        group,
+        health,
+        hasIncident ? book.failedAt(key, health.since, at) : null,
+        outage?.id ?? null,
+      )
+      const mayBegin = isNew && outage === undefined && group.failing.size > 1
+      const isSoon = group.failing.size > 1 && Math.abs(now - (lookedAt.get(group.key) ?? 0)) < LOOK_AGAIN_AFTER_MS
+      const lookedFor = isSoon ? NOTHING : open
+      if (mayBegin || lookedFor.length > 0) lookForOutages(name, group, lookedFor, mayBegin, now)
     },
 
     /** Records network-wide incidents after a judged poll; `entries` are all endpoints of the network. */
@@ -130,6 +145,7 @@ export interface IncidentRecorderDeps {
 
 type Halts = ReturnType<NetworkView['halts']>
 
+const NOTHING: readonly Incident[] = Object.freeze([])
 const MOST_SAMPLES = 64
 const MOST_NAMED = 8
 /** Examining thousands of endpoints after every poll is expensive; one may join an incident a little late. */

@@ -21,75 +21,102 @@ export function createOutages() {
       for (const { endpoint, key } of members) {
         if (key === null) continue
         const { name, provider } = endpoint
-        const {
-          unhealthy = new Map<string, Health>(),
-          polled = new Set<string>(),
-          goodSince = null,
-        } = before.get(key) ?? {}
-        const fresh = { key, provider, members: new Set<string>(), unhealthy, polled, goodSince, intervalMs: 0 }
+        const { failing = new Map<string, Failing>(), good = new Map<string, GoodTime>() } = before.get(key) ?? {}
+        const fresh = { key, provider, members: new Set<string>(), failing, good, intervalMs: 0 }
         const group: Group = groups.get(key) ?? fresh
         group.members.add(name)
         group.intervalMs = Math.max(group.intervalMs, endpoint.intervalMs)
         groups.set(key, group)
       }
-      for (const { members, unhealthy, polled } of groups.values()) {
-        for (const known of [unhealthy, polled])
-          for (const name of known.keys()) if (!members.has(name)) known.delete(name)
+      for (const { members, failing, good } of groups.values()) {
+        for (const known of [failing, good]) for (const name of known.keys()) if (!members.has(name)) known.delete(name)
       }
     },
 
     groupOf: (key: string | null): Group | undefined => (key === null ? undefined : groups.get(key)),
 
-    /** The open incident of the group. */
-    openOf: ({ members }: Group, open: readonly Incident[]): Incident | undefined =>
-      open.find(({ cause, affected }) => cause === 'outage' && affected.some((name) => members.has(name))),
+    /** The open outages of the group. */
+    openOf: ({ members }: Group, open: readonly Incident[]): readonly Incident[] =>
+      open.filter(({ cause, affected }) => cause === 'outage' && affected.some((name) => members.has(name))),
 
-    /** Call it after every judged poll; `counts`: the endpoint has an incident, or is part of the open outage. */
-    note({ unhealthy, polled }: Group, health: Health, counts: boolean): void {
-      const { name } = health.endpoint
-      polled.add(name)
-      if (counts) unhealthy.set(name, health)
-      else unhealthy.delete(name)
+    /**
+     * The open outage that an unhealthy endpoint is part of: it failed soon after the start of the outage, or was part
+     * of it and has not been healthy for long since. `mayJoin`: its failure did not begin in planned maintenance.
+     */
+    outageOf(group: Group, { endpoint, since }: Health, mayJoin: boolean, open: readonly Incident[]) {
+      const { name } = endpoint
+      const known = group.failing.get(name)
+      if (known !== undefined) return open.find(({ id }) => id === known.outage)
+      const good = group.good.get(name) ?? { since, until: since }
+      return open.find((outage) => {
+        const beganAt = latestStart(outage)
+        const isSoon = Math.abs(since - beganAt) <= WINDOW_INTERVALS * group.intervalMs
+        // A group that takes longer than an interval to poll: nothing was known of this endpoint since the outage began.
+        if (mayJoin && (isSoon || good.until < beganAt)) return true
+        return since - good.since <= RECOVERED_AFTER_INTERVALS * group.intervalMs && outage.affected.includes(name)
+      })
     },
 
-    /** The outage that begins, or that goes on; `null` if too few endpoints are unhealthy together. */
-    eventOf(group: Group, open: Incident | undefined): NetworkEvent | null {
-      const { members, unhealthy, provider } = group
-      const healths = [...unhealthy.values()]
-      const latest = healths.reduce((last, { since }) => Math.max(last, since), 0)
-      const from = open?.openedAt ?? latest - WINDOW_INTERVALS * group.intervalMs
-      const together = healths.filter(({ since }) => since >= from)
-      if (together.length < FEWEST) return null
-      if (open === undefined && 2 * together.length < members.size && together.length < ENOUGH) return null
-      const state = worst(together.map(({ verdict }) => verdict ?? 'up'))
-      const main = together.flatMap(({ conditions }) => conditions).reduce(worse)
-      return {
-        cause: 'outage',
-        continues: open?.id ?? null,
-        key: group.key,
-        provider,
-        state,
-        code: main.code,
-        message: main.message,
-        intervalMs: group.intervalMs,
-        since: together.reduce((first, { since }) => Math.min(first, since), latest),
-        affected: together.map(({ endpoint }) => endpoint.name).sort(),
-        maintainedUntil: null,
+    /**
+     * Call it after every judged poll. `failedAt`: when the incident opened that the endpoint has or is part of; `null`
+     * without one. Returns whether the endpoint newly counts as unhealthy.
+     */
+    note({ failing, good }: Group, health: Health, failedAt: UnixMs | null, outage: string | null): boolean {
+      const { verdict, since, lastPolledAt } = health
+      const { name } = health.endpoint
+      if (verdict === 'up') {
+        const known = good.get(name)
+        if (known?.since === since) known.until = lastPolledAt ?? since
+        else good.set(name, { since, until: lastPolledAt ?? since })
+      }
+      const known = failing.get(name)
+      if (failedAt === null) failing.delete(name)
+      else if (known === undefined) failing.set(name, { health, since: failedAt, outage })
+      else {
+        known.health = health
+        known.outage = outage
+      }
+      return failedAt !== null && known === undefined
+    },
+
+    /** The outage that begins; `null` if too few endpoints became unhealthy together. */
+    beginning(group: Group): NetworkEvent | null {
+      const { members, failing, intervalMs } = group
+      const own = [...failing.values()].filter(({ outage }) => outage === null)
+      const latest = own.reduce((last, { since }) => Math.max(last, since), 0)
+      const together = own.filter(({ since }) => since >= latest - WINDOW_INTERVALS * intervalMs)
+      if (together.length < FEWEST || (2 * together.length < members.size && together.length < ENOUGH)) return null
+      return eventOf(group, together, null)
+    },
+
+    /** The outage as it goes on; `null` if fewer than two endpoints of it are unhealthy. */
+    continuing(group: Group, { id }: Incident): NetworkEvent | null {
+      const parts = [...group.failing.values()].filter(({ outage }) => outage === id)
+      return parts.length < FEWEST ? null : eventOf(group, parts, id)
+    },
+
+    /** The incident has replaced those of its endpoints. */
+    opened({ failing }: Group, { id, affected, openedAt }: Incident): void {
+      for (const name of affected) {
+        const known = failing.get(name)
+        if (known !== undefined && known.since >= openedAt) known.outage = id
       }
     },
 
     /**
-     * Since when fewer than two endpoints of the outage are unhealthy; `null` while more are, until all were polled
-     * after a restart, and for some intervals more if it is flapping.
+     * When an outage of which fewer than two endpoints are unhealthy ended: the first good poll of the last endpoint
+     * that recovered. `null` until all were polled after a restart, and for some intervals more if it is flapping.
      */
-    endOf(group: Group, { affected, openedAt, flapping }: Incident, now: UnixMs): UnixMs | null {
-      const { members, unhealthy, polled } = group
-      const left = affected.filter((name) => (unhealthy.get(name)?.since ?? Number.NEGATIVE_INFINITY) >= openedAt)
-      const isOver = left.length < FEWEST && affected.every((name) => polled.has(name) || !members.has(name))
-      group.goodSince = isOver ? (group.goodSince ?? now) : null
-      if (group.goodSince === null) return null
-      const waitsMs = flapping ? RECOVERED_AFTER_INTERVALS * group.intervalMs : 0
-      return now - group.goodSince >= waitsMs ? group.goodSince : null
+    endOf({ members, failing, good, intervalMs }: Group, outage: Incident, now: UnixMs): UnixMs | null {
+      let end: UnixMs | null = null
+      for (const name of outage.affected) {
+        const since = good.get(name)?.since ?? null
+        if (since === null && members.has(name) && !failing.has(name)) return null
+        if (since !== null && !failing.has(name)) end = Math.max(end ?? since, since)
+      }
+      end ??= now
+      const waitsMs = outage.flapping ? RECOVERED_AFTER_INTERVALS * intervalMs : 0
+      return now - end >= waitsMs ? end : null
     },
   }
 }
@@ -104,13 +131,24 @@ export interface Group {
   readonly key: string
   readonly provider: string | null
   readonly members: Set<string>
-  readonly unhealthy: Map<string, Health>
-  /** Names of the endpoints that were polled since the start. */
-  readonly polled: Set<string>
-  /** Since when its outage is over, but may not be closed yet. */
-  goodSince: UnixMs | null
+  /** The unhealthy endpoints that have an incident, or are part of one. */
+  readonly failing: Map<string, Failing>
+  /** The latest time in which each endpoint was healthy. */
+  readonly good: Map<string, GoodTime>
   /** The longest of its endpoints. */
   intervalMs: number
+}
+
+interface Failing {
+  health: Health
+  readonly since: UnixMs
+  /** The outage that it is part of; `null`: it has an incident of its own. */
+  outage: string | null
+}
+
+interface GoodTime {
+  readonly since: UnixMs
+  until: UnixMs
 }
 
 /** A single endpoint is its own incident. */
@@ -119,6 +157,34 @@ const FEWEST = 2
 const ENOUGH = 10
 /** Endpoints are polled at different times within an interval, and the first bad poll counts. */
 const WINDOW_INTERVALS = 2
+
+/** A flapping outage that was opened again keeps its first `openedAt`. */
+function latestStart({ changes, openedAt }: Incident): UnixMs {
+  return changes.findLast((_, at) => at === 0 || changes[at - 1]?.state === 'up')?.at ?? openedAt
+}
+
+function eventOf(
+  { key, provider, intervalMs }: Group,
+  parts: readonly Failing[],
+  continues: string | null,
+): NetworkEvent | null {
+  const [first, ...others] = parts.flatMap(({ health }) => health.conditions)
+  if (first === undefined) return null
+  const main = others.reduce(worse, first)
+  return {
+    cause: 'outage',
+    continues,
+    key,
+    provider,
+    state: worst(parts.map(({ health }) => health.verdict ?? 'up')),
+    code: main.code,
+    message: main.message,
+    intervalMs,
+    since: parts.reduce((first, { since }) => Math.min(first, since), Number.POSITIVE_INFINITY),
+    affected: parts.map(({ health }) => health.endpoint.name).sort(),
+    maintainedUntil: null,
+  }
+}
 
 function worse(a: Condition, b: Condition): Condition {
   return severity(b.verdict) > severity(a.verdict) ? b : a

@@ -169,6 +169,179 @@ describe.each([
   })
 })
 
+describe('only endpoints that fail now count:', () => {
+  const over = { provider: 'acme' }
+
+  test('two that are flapping, and up at the moment, are no outage', async () => {
+    const endpoints = shared(2, over)
+    const stage = stageOf(endpoints)
+    await stage.pass(5 * MINUTE)
+
+    for (let times = 1; times <= 5; times++) {
+      for (const one of endpoints) {
+        fail(stage, [one])
+        await stage.pass(30 * SECOND)
+        heal(stage, [one])
+        await stage.pass(30 * SECOND)
+      }
+    }
+
+    fail(stage, endpoints.slice(0, 1))
+    await stage.pass(MINUTE)
+    fail(stage, endpoints.slice(1))
+    await stage.pass(30 * SECOND)
+    heal(stage, endpoints)
+    await stage.pass(MINUTE)
+
+    expect(stage.open()).toMatchObject([
+      { flapping: true, endpoint: 's001' },
+      { flapping: true, endpoint: 's000' },
+    ])
+    expect(stage.incidents().filter(({ cause }) => cause === 'outage')).toEqual([])
+    expect(stage.log.filter(({ level }) => level === 'error')).toEqual([])
+  })
+
+  test('one without a verdict yet does not join', async () => {
+    const endpoints = shared(3, over)
+    const networksWith = (more: readonly StageEndpoint[]) => [
+      {
+        name: 'ethereum',
+        endpoints: [...endpoints, ...more, ...ELSEWHERE],
+        endpoint: { intervalMs: INTERVAL_MS },
+        thresholds: { failAfter: 5 },
+      },
+    ]
+    const stage = createStage({ networks: networksWith([]) })
+    await stage.pass(5 * MINUTE)
+    fail(stage, endpoints)
+    await stage.pass(2 * MINUTE)
+
+    stage.reconfigure(networksWith([{ name: 'added', ...over }]))
+    let answers = 0
+    stage.set(key('added'), { failure: () => (answers++ < 4 ? { kind: 'http', status: 503 } : null) })
+    await stage.pass(2 * MINUTE)
+
+    expect(answers).toBeGreaterThan(5)
+    expect(stage.open()).toMatchObject([{ cause: 'outage', affected: names(endpoints) }])
+  })
+
+  test('one that was degraded for long and goes down beside another keeps its own incident', async () => {
+    const endpoints = shared(4, over)
+    const stage = stageOf(endpoints)
+    await stage.pass(5 * MINUTE)
+    stage.set(key('s000'), { behind: 10 })
+    await stage.pass(10 * MINUTE)
+
+    fail(stage, endpoints.slice(0, 2))
+    await stage.pass(2 * MINUTE)
+
+    expect(stage.open()).toMatchObject([
+      { endpoint: 's001', cause: 'endpoint' },
+      { endpoint: 's000', cause: 'endpoint', state: 'down' },
+    ])
+  })
+})
+
+describe('while an outage is open', () => {
+  const over = { provider: 'acme' }
+
+  test('an endpoint that fails later has an incident of its own, also after a restart', async () => {
+    const endpoints = shared(5, over)
+    const before = stageOf(endpoints)
+    await before.pass(5 * MINUTE)
+    fail(before, endpoints.slice(0, 3))
+    await before.pass(10 * MINUTE)
+
+    fail(before, endpoints.slice(3, 4))
+    await before.pass(2 * MINUTE)
+    const stage = stageOf(endpoints, { saved: before.saved(), world: before.world })
+    await stage.pass(MINUTE)
+    fail(stage, endpoints.slice(4))
+    await stage.pass(2 * MINUTE)
+
+    const [last, later, outage] = stage.open()
+    expect(outage).toMatchObject({ cause: 'outage', affected: names(endpoints.slice(0, 3)) })
+    expect([later?.endpoint, last?.endpoint]).toEqual(['s003', 's004'])
+    heal(stage, endpoints)
+    await stage.pass(2 * MINUTE)
+    expect(stage.open()).toEqual([])
+    expect(listed(stage)).toHaveLength(3)
+  })
+
+  test('one that fails within two intervals joins', async () => {
+    const endpoints = shared(5, over)
+    const stage = stageOf(endpoints)
+    await stage.pass(5 * MINUTE)
+
+    fail(stage, endpoints.slice(0, 3))
+    await stage.pass(5 * SECOND)
+    fail(stage, endpoints.slice(3))
+    await stage.pass(2 * MINUTE)
+
+    expect(listed(stage)).toMatchObject([{ cause: 'outage', affected: names(endpoints) }])
+  })
+
+  test('one of it that recovers and fails at once stays part of it; after a while it is an incident of its own', async () => {
+    const endpoints = shared(5, over)
+    const stage = stageOf(endpoints)
+    await stage.pass(5 * MINUTE)
+    fail(stage, endpoints)
+    await stage.pass(5 * MINUTE)
+
+    for (const goodFor of [MINUTE, 5 * MINUTE]) {
+      heal(stage, endpoints.slice(0, 1))
+      await stage.pass(goodFor)
+      fail(stage, endpoints.slice(0, 1))
+      await stage.pass(2 * MINUTE)
+      const own = stage.open().filter(({ endpoint }) => endpoint !== null)
+      expect(own.map(({ endpoint }) => endpoint)).toEqual(goodFor === MINUTE ? [] : ['s000'])
+    }
+
+    heal(stage, endpoints)
+    await stage.pass(2 * MINUTE)
+    expect(stage.open()).toEqual([])
+  })
+
+  test('the others that fail together an hour later are a second outage', async () => {
+    const endpoints = shared(40, over)
+    const stage = stageOf(endpoints)
+    await stage.pass(5 * MINUTE)
+    fail(stage, endpoints.slice(0, 12))
+    await stage.pass(60 * MINUTE)
+
+    fail(stage, endpoints.slice(12))
+    await stage.pass(2 * MINUTE)
+
+    expect(stage.open()).toMatchObject([
+      { cause: 'outage', affected: names(endpoints.slice(12)) },
+      { cause: 'outage', affected: names(endpoints.slice(0, 12)) },
+    ])
+    heal(stage, endpoints.slice(12))
+    await stage.pass(2 * MINUTE)
+    expect(stage.open()).toMatchObject([{ cause: 'outage', affected: names(endpoints.slice(0, 12)) }])
+    heal(stage, endpoints)
+    await stage.pass(2 * MINUTE)
+    expect(stage.open()).toEqual([])
+    expect(listed(stage)).toHaveLength(2)
+  })
+
+  test('an endpoint whose maintenance ends while it is still down has an incident of its own', async () => {
+    const endpoints = shared(5, over)
+    const start = Date.UTC(2026, 0, 1)
+    const when = { kind: 'once', from: start, until: start + 20 * MINUTE } as const
+    const window = { name: 'upgrade', networks: ['ethereum'], endpoints: ['s000'], when }
+    const stage = stageOf(endpoints, { now: start, windows: [window] })
+    await stage.pass(5 * MINUTE)
+    fail(stage, endpoints)
+    await stage.pass(20 * MINUTE)
+
+    expect(stage.open()).toMatchObject([
+      { endpoint: 's000', cause: 'endpoint', openedAt: start + 20 * MINUTE },
+      { cause: 'outage', affected: names(endpoints.slice(1)) },
+    ])
+  })
+})
+
 test('five hundred endpoints of one provider are one incident, and at most a dozen incidents are opened before it', async () => {
   const endpoints = shared(500, { provider: 'acme' })
   const stage = stageOf(endpoints)

@@ -29,6 +29,8 @@ export interface IncidentBook {
   /** Call it after every judged poll while the network has events, and once after the last one ended. */
   network(judged: JudgedNetwork): readonly Incident[]
   hasOpen(endpoint: EndpointKey): boolean
+  /** When the endpoint's open incident began; without one, when that of a failure `since` then would begin. */
+  failedAt(endpoint: EndpointKey, since: UnixMs, at: UnixMs): UnixMs
   /** The network's open incidents of several endpoints. */
   networkWide(name: string): readonly Incident[]
   /** Closes the open incidents of all endpoints and networks that are not in these sets. */
@@ -44,7 +46,7 @@ export interface JudgedEndpoint {
   readonly goneSince: UnixMs
   /** End of its planned maintenance; `null` outside of maintenance. */
   readonly maintainedUntil: UnixMs | null
-  /** The open outage of its host or provider, if any. */
+  /** The open outage that it is part of, if any: it gets no incident of its own. */
   readonly outage: Incident | undefined
 }
 
@@ -125,8 +127,7 @@ export function createIncidentBook(): IncidentBook {
       const current = open.get(key)
       if (verdict === null) return NOTHING
       if (current === undefined) {
-        if (verdict === 'up' || isExcused || isPartOfEvent(health)) return NOTHING
-        if (outage !== undefined && health.since >= outage.openedAt) return NOTHING
+        if (verdict === 'up' || isExcused || outage !== undefined || isPartOfEvent(health)) return NOTHING
         const begun = begin(health, verdict, at)
         open.set(key, begun)
         return [begun]
@@ -175,6 +176,8 @@ export function createIncidentBook(): IncidentBook {
     },
 
     hasOpen: (key) => open.has(key),
+
+    failedAt: (key, since, at) => open.get(key)?.openedAt ?? maintenance.openingOf(key, since, at),
 
     networkWide(name) {
       const incidents = networkWide.get(name)
