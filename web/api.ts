@@ -1,3 +1,4 @@
+import type { StripsView } from '../src/http/wire-history.ts'
 import { authHeaders, token } from './session.ts'
 import type { Answer, Sources } from './views/view.ts'
 
@@ -21,8 +22,20 @@ export const api: Sources = {
   gateway: () => get('/api/v1/gateway'),
   observer: () => get('/api/v1/observer'),
   notifications: () => get('/api/v1/notifications'),
-  strips: () => get('/api/v1/strips'),
+  strips,
 }
+
+/** The daemon reads strips once a minute; views that load more often get the same ones until then. */
+async function strips(): Promise<Answer<StripsView>> {
+  const mine = token()
+  if (known !== null && known.token === mine && performance.now() - known.at < STRIPS_LAST_MS) return known.answer
+  const answer = await get<StripsView>('/api/v1/strips')
+  known = answer.ok ? { answer, token: mine, at: performance.now() } : null
+  return answer
+}
+
+const STRIPS_LAST_MS = 55_000
+let known: { readonly answer: Answer<StripsView>; readonly token: string | null; readonly at: number } | null = null
 
 function endpointAt(network: string, endpoint: string): string {
   return `/api/v1/endpoints/${encodeURIComponent(network)}/${encodeURIComponent(endpoint)}`

@@ -205,9 +205,13 @@ async function refresh(): Promise<void> {
   draw()
 }
 
+let starts = 0
+
 async function start(): Promise<void> {
-  connection?.stop()
+  const mine = ++starts
   const audience = await audienceName()
+  if (mine !== starts) return
+  connection?.stop()
   connection =
     access() === 'closed'
       ? null

@@ -132,10 +132,12 @@ export function follow({ audience, changed, returned, refused }: FollowOptions):
     while (!signal.aborted) {
       if (tabs.mayStream()) await listen(signal)
       if (signal.aborted) break
-      // A stream that never worked does not count as lost.
-      if (by === 'events' && lastReceived !== null) isLost = true
-      by = 'polling'
-      void poll()
+      if (by === 'events') {
+        // A stream that never worked does not count as lost.
+        if (lastReceived !== null) isLost = true
+        by = 'polling'
+        void poll()
+      }
       await pause(RETRY_MS)
     }
     clearInterval(polling)

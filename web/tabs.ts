@@ -77,7 +77,8 @@ export function joinTabs<News>({ name, lead, receive, whole }: TabsOptions<News>
 
 function stayAlone(lead: (signal: AbortSignal) => Promise<void>): Tabs<unknown> {
   const stopped = new AbortController()
-  void lead(stopped.signal)
+  // As with a lock, it begins after the caller has what this returns.
+  queueMicrotask(() => void lead(stopped.signal))
   return { tell() {}, mayStream: () => !document.hidden, stop: () => stopped.abort() }
 }
 

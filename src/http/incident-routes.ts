@@ -23,7 +23,9 @@ const ListQuery = z.strictObject({
   network: NameParameter.optional().describe(
     'Only of this network, which may have been removed from the configuration',
   ),
-  endpoint: NameParameter.optional().describe('Only of endpoints of this name, likewise'),
+  endpoint: NameParameter.optional().describe(
+    'Only of endpoints of this name, likewise; includes outages of their host or provider',
+  ),
   open: oneOf('true', 'false').optional().describe('Only open incidents, or only closed ones'),
   limit: wholeNumber(1, MOST).optional().describe('Maximum number of incidents; default 50'),
   cursor: parameter('the `next_cursor` of an answer', readCursor)

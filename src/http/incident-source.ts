@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Clock } from '../clock.ts'
-import type { Incident } from '../core/incident/incident.ts'
+import { endpointsOf, type Incident } from '../core/incident/incident.ts'
 import type { Log } from '../log.ts'
 import { type IncidentLog, readIncident } from '../state/incident-log.ts'
 import type { IncidentQuery, IncidentRecord, Store } from '../store/store.ts'
@@ -81,7 +81,7 @@ function matches(incident: Incident, { network, endpoint, open, after, partOf }:
   return (
     incident.absorbedBy === (partOf ?? null) &&
     (network === undefined || incident.network === network) &&
-    (endpoint === undefined || incident.endpoint === endpoint) &&
+    (endpoint === undefined || endpointsOf(incident).includes(endpoint)) &&
     (open === undefined || (incident.closedAt === null) === open) &&
     (after === undefined || newestFirst(after, incident) < 0)
   )

@@ -69,9 +69,8 @@ export function pageSources(deps: PageSourcesDeps, audience: Audience): Sources 
       const after = cursor === undefined ? undefined : readCursor(cursor)
       if (after === null) return MISSING
       const { incidents: list, next } = await source.list({ ...filter, after, partOf, limit })
-      const views = list.map((incident) => incidentSummary(incident, audience))
       return here({
-        incidents: await withNotifications(views, deps, audience),
+        incidents: list.map((incident) => incidentSummary(incident, audience)),
         next_cursor: next === null ? null : writeCursor(next),
       })
     },

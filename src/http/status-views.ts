@@ -171,10 +171,8 @@ export function maintenanceView({ name, network, endpoints, from, until }: Maint
 }
 
 /** The message of a condition for the public, without details of the node. */
-export function publicMessage({ code, message }: { readonly code: ConditionCode; readonly message: string }): string {
-  return code === 'stalled' && message.endsWith(NOT_COMPARABLE)
-    ? `reports no new block; ${NOT_COMPARABLE}`
-    : GENERIC[code]
+export function publicMessage({ code, isAlone }: Pick<Condition, 'code' | 'isAlone'>): string {
+  return code === 'stalled' && isAlone === true ? `reports no new block; ${NOT_COMPARABLE}` : GENERIC[code]
 }
 
 const GENERIC: Record<ConditionCode, string> = {

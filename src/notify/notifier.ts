@@ -1,6 +1,6 @@
 import { type Clock, repeat, type Timer } from '../clock.ts'
 import type { NotifySettings } from '../config/resolve-notify.ts'
-import type { Incident } from '../core/incident/incident.ts'
+import { endpointsOf, type Incident } from '../core/incident/incident.ts'
 import { periodAt } from '../core/maintenance.ts'
 import type { Log } from '../log.ts'
 import type { Board } from '../state/board.ts'
@@ -196,9 +196,10 @@ export function createNotifier(deps: NotifierDeps): Notifier {
 /** Decides what each channel is to hear of an incident. */
 function createTelling({ clock, board }: NotifierDeps, lines: ReadonlyMap<string, ChannelLine>) {
   /** Nothing opens, worsens or repeats in planned maintenance. */
-  function isMaintained({ network, endpoint, cause, affected }: Incident): boolean {
-    const names = cause === 'outage' ? affected : endpoint === null ? [] : [endpoint]
-    const isOne = (name: string) => periodAt(board.entry(network, name)?.maintenance ?? [], clock.now()) !== null
+  function isMaintained(incident: Incident): boolean {
+    const names = endpointsOf(incident)
+    const isOne = (name: string) =>
+      periodAt(board.entry(incident.network, name)?.maintenance ?? [], clock.now()) !== null
     return names.length > 0 && names.every(isOne)
   }
 

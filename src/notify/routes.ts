@@ -1,5 +1,5 @@
 import type { NotifyRoute } from '../config/resolve-notify.ts'
-import type { Incident } from '../core/incident/incident.ts'
+import { endpointsOf, type Incident } from '../core/incident/incident.ts'
 import type { UnixMs } from '../core/time.ts'
 import { currentState } from './notification.ts'
 
@@ -22,15 +22,10 @@ function matches({ networks, endpoints, conditions, states }: NotifyRoute, incid
   const codes = incident.conditions.filter(({ until }) => until === null).map(({ code }) => code)
   return (
     (networks === null || networks.includes(incident.network)) &&
-    (endpoints === null || concerned(incident).some((name) => endpoints.includes(name))) &&
+    (endpoints === null || endpointsOf(incident).some((name) => endpoints.includes(name))) &&
     (conditions === null || codes.some((code) => conditions.includes(code))) &&
     (states === null || states.some((state) => state === currentState(incident)))
   )
-}
-
-/** An event of the whole network concerns no endpoint alone. */
-function concerned({ cause, endpoint, affected }: Incident): readonly string[] {
-  return cause === 'outage' ? affected : endpoint === null ? [] : [endpoint]
 }
 
 function isHushed({ quiet, quietPasses }: NotifyRoute, incident: Incident, now: UnixMs): boolean {

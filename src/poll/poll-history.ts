@@ -118,7 +118,12 @@ function mostContiguousFailures({ liveness }: Health): number | null {
 
 const Time = z.number().int()
 const Head = z.object({ height: z.number().int(), hash: z.string(), parentHash: z.string(), timestamp: Time })
-const Finding = z.object({ code: z.enum(CONDITION_CODES), verdict: z.enum(VERDICTS), message: z.string() })
+const Finding = z.object({
+  code: z.enum(CONDITION_CODES),
+  verdict: z.enum(VERDICTS),
+  message: z.string(),
+  isAlone: z.literal(true).optional(),
+})
 
 const Saved = z.object({
   streaks: z.object({

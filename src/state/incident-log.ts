@@ -85,7 +85,16 @@ const StoredIncident = z.object({
   openedAt: Time,
   confirmedAt: Time,
   closedAt: Time.nullable(),
-  conditions: z.array(z.object({ code: Code, state: State, message: z.string(), since: Time, until: Time.nullable() })),
+  conditions: z.array(
+    z.object({
+      code: Code,
+      state: State,
+      message: z.string(),
+      isAlone: z.literal(true).optional(),
+      since: Time,
+      until: Time.nullable(),
+    }),
+  ),
   changes: z.array(
     z.object({
       at: Time,

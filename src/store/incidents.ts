@@ -12,16 +12,13 @@ const COLUMNS = 'id, network, endpoint, opened_ms AS openedAt, closed_ms AS clos
 
 export function createIncidentReader(db: Database.Database): IncidentReader {
   const byId = db.prepare(`SELECT ${COLUMNS} FROM incidents WHERE id = ?`)
-  /** By condition: one for each combination of filters. */
+  /** By text: one for each combination of filters. */
   const lists = new Map<string, Database.Statement>()
 
-  function listOf(condition: string): Database.Statement {
-    const known = lists.get(condition)
-    if (known !== undefined) return known
-    const list = db.prepare(
-      `SELECT ${COLUMNS} FROM incidents WHERE ${condition} ORDER BY opened_ms DESC, id DESC LIMIT @limit`,
-    )
-    lists.set(condition, list)
+  function listOf(query: IncidentQuery): Database.Statement {
+    const text = listText(query)
+    const list = lists.get(text) ?? db.prepare(text)
+    lists.set(text, list)
     return list
   }
 
@@ -37,7 +34,7 @@ export function createIncidentReader(db: Database.Database): IncidentReader {
         ...(partOf === undefined ? {} : { partOf }),
         limit,
       }
-      return (listOf(conditionOf(query)).all(values) as Row[]).map(incidentOf)
+      return (listOf(query).all(values) as Row[]).map(incidentOf)
     },
 
     incident(id) {
@@ -53,12 +50,26 @@ function incidentOf(row: Row): IncidentJson {
   return { ...row, absorbed: row.absorbed === 1 }
 }
 
+/** An endpoint's own incidents are merged with the outages that it was part of, both along an index. */
+export function listText(query: IncidentQuery): string {
+  const condition = conditionOf(query)
+  const conditions =
+    query.endpoint === undefined
+      ? [condition]
+      : [`${condition} AND endpoint = @endpoint`, `${condition} AND endpoint IS NULL AND ${IS_OUTAGE_OF_ENDPOINT}`]
+  const selects = conditions.map((one) => `SELECT ${COLUMNS} FROM incidents WHERE ${one}`)
+  return `${selects.join(' UNION ALL ')} ORDER BY openedAt DESC, id DESC LIMIT @limit`
+}
+
+/** False for a damaged row. */
+const IS_OUTAGE_OF_ENDPOINT = `CASE WHEN json_valid(incidents.value) THEN incidents.value ->> '$.cause' = 'outage' AND EXISTS (
+  SELECT 1 FROM json_each(incidents.value, '$.affected') AS name WHERE name.value = @endpoint) ELSE 0 END`
+
 /** Contains fixed text only: values are bound by name. */
-function conditionOf({ network, endpoint, open, during, after, partOf }: IncidentQuery): string {
+function conditionOf({ network, open, during, after, partOf }: IncidentQuery): string {
   // The parts of a network-wide incident have no index: they are read only when a person opens that incident.
   const all = [partOf === undefined ? 'absorbed = 0' : `absorbed = 1 AND value ->> '$.absorbedBy' = @partOf`]
   if (network !== undefined) all.push('network = @network')
-  if (endpoint !== undefined) all.push('endpoint = @endpoint')
   if (open !== undefined) all.push(`closed_ms IS ${open ? '' : 'NOT '}NULL`)
   if (during !== undefined) all.push('opened_ms < @to AND (closed_ms IS NULL OR closed_ms > @from)')
   if (after !== undefined) all.push('(opened_ms, id) < (@afterMs, @afterId)')

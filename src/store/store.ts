@@ -74,6 +74,7 @@ export interface NotificationQuery {
 /** Filters for a list of incidents, newest first by `openedAt`, then by `id`. */
 export interface IncidentQuery {
   readonly network?: string | undefined
+  /** Includes outages that it is part of. */
   readonly endpoint?: string | undefined
   /** `true` for open incidents only, `false` for closed ones only. */
   readonly open?: boolean | undefined

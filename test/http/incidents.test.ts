@@ -52,6 +52,11 @@ const FIVE = [
   incident({ id: 'd', openedAt: START + 2000, endpoint: null, cause: 'halted', affected: ['own-1', 'own-2'] }),
   incident({ id: 'e', openedAt: START + 3000, endpoint: 'own-1', absorbedBy: 'd' }),
 ]
+const OUTAGES = [
+  incident({ id: 'a', openedAt: START }),
+  incident({ id: 'f', openedAt: START + 4000, endpoint: null, cause: 'outage', affected: ['own-1', 'own-2'] }),
+  incident({ id: 'g', openedAt: START + 5000, endpoint: null, cause: 'outage', affected: ['own-2', 'own-3'] }),
+]
 
 describe('/api/v1/incidents', () => {
   test('lists the newest first, without parts of others', async () => {
@@ -104,6 +109,30 @@ describe('/api/v1/incidents', () => {
         notifications: [],
       },
     ])
+  })
+
+  test('tells the public of a standstill without a comparison by its mark, whatever a message ends with', async () => {
+    const unknown = 'without another endpoint it is unknown whether the endpoint or the chain has stopped'
+    const stalled = { code: 'stalled', state: 'degraded' } as const
+    const closed = { openedAt: START, closedAt: START + 60_000 }
+    const alone = incident({ ...closed, id: 'a', conditions: [condition({ ...stalled, isAlone: true })] })
+    const behind = incident({ ...closed, id: 'b', conditions: [condition({ ...stalled, message: unknown })] })
+
+    const { incidents } = await list(await kept([alone, behind], { options: { token: new Secret('a'.repeat(20)) } }))
+
+    expect(incidents.map(({ conditions: [one] }) => one?.message)).toEqual([
+      'reports no new block while the network advances',
+      `reports no new block; ${unknown}`,
+    ])
+  })
+
+  test.each([
+    ['?network=avalanche&endpoint=own-1', ['f', 'a']],
+    ['?endpoint=own-3&limit=1', ['g']],
+    ['?endpoint=own', []],
+  ])('%s lists the outages of that endpoint too, also before the store has any', async (query, expected) => {
+    expect(ids(await list(await kept(OUTAGES), query))).toEqual(expected)
+    expect(ids(await list(here(OUTAGES), query))).toEqual(expected)
   })
 
   test.each([

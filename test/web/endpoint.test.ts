@@ -327,7 +327,8 @@ describe('an endpoint', () => {
     const { page } = await show({
       incidents: [
         anIncident('i2', opened(2)),
-        anIncident('i3', { ...opened(3), endpoint: null, cause: 'halted' }),
+        anIncident('i3', { ...opened(3), endpoint: null, cause: 'halted', scope: 'network' }),
+        anIncident('i5', { ...opened(5), endpoint: null, cause: 'outage', scope: 'host', affected: ['b', 'c'] }),
         anIncident('i1', opened(1)),
         anIncident('other', { ...opened(4), endpoint: 'b' }),
       ],

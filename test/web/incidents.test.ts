@@ -102,6 +102,19 @@ describe('the incident list', () => {
     expect(textsOf(of, 'summary')).toEqual(['Network: ONE', 'Endpoint: All'])
   })
 
+  test('of an endpoint includes outages of its host or provider, and calls none of them the whole network', () => {
+    const outage = { endpoint: null, cause: 'outage', provider: 'acme', scope: 'provider' } as const
+    const ours = anIncident('ours', { ...outage, affected: ['a', 'b'] })
+    const others = anIncident('others', { ...outage, affected: ['b', 'c'] })
+    const halt = anIncident('halt', { endpoint: null, cause: 'halted', scope: 'network', affected: ['a'] })
+    const route = { view: 'incidents', params: {}, query: { network: 'one', endpoint: 'a' } } as const
+
+    const of = drawList([], { incidents: [ours, others, halt], route })
+
+    expect(textsOf(of, '.incident .codes')).toEqual(['unreachable endpoints of one provider'])
+    expect(textsOf(drawList([halt]), '.incident .codes')).toEqual(['unreachable whole network'])
+  })
+
   test('says why it is empty', () => {
     expect(textsOf(drawList([]), '.no-match')).toEqual(['No incidents recorded.'])
     const route = { view: 'incidents', params: {}, query: { open: 'true' } } as const
@@ -228,7 +241,13 @@ describe('the incident page', () => {
   })
 
   test('of a whole network names the affected endpoints and the incidents that are part of it', async () => {
-    const whole = { ...CHANGED, endpoint: null, cause: 'halted' as const, affected: ['a', 'b'] }
+    const whole = {
+      ...CHANGED,
+      endpoint: null,
+      cause: 'halted' as const,
+      scope: 'network' as const,
+      affected: ['a', 'b'],
+    }
     const part = anIncident('part', { endpoint: 'b', absorbed_by: 'over' })
     const incidents: Sources['incidents'] = async () => ({ ok: true, value: { incidents: [part], next_cursor: null } })
 
@@ -237,6 +256,21 @@ describe('the incident page', () => {
     expect(textsOf(of, 'h1')).toEqual(['ONE was halted: connection refused'])
     expect(textsOf(of, '[aria-labelledby=affected] li')).toEqual(['Node A', 'b', 'b is down: connection refused'])
     expect(of.querySelectorAll('.small-charts')).toHaveLength(2)
+  })
+
+  test('of a provider tells failed polls, not blocks', async () => {
+    const outage = {
+      ...CHANGED,
+      endpoint: null,
+      cause: 'outage' as const,
+      scope: 'provider' as const,
+      provider: 'acme',
+    }
+
+    const terms = textsOf(await drawPage(sourcesOf({ ...outage, affected: ['a', 'b'] })), '[aria-labelledby=facts] dt')
+
+    expect(terms).toContain('First failed poll')
+    expect(terms).toContain('Recovered')
   })
 
   test('links to the incident that it is part of', async () => {

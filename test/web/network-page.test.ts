@@ -10,7 +10,7 @@ const NODES = ['one', 'two', 'three'].map((name) => endpoint(name, { title: `Nod
 const PATH = '/networks/ethereum'
 
 describe.runIf(hasChromium)('a network in Chromium', () => {
-  const { serve, show } = openChromium()
+  const { blank, serve, show } = openChromium()
 
   /** All are at these heights, one after the other; the third one is on a branch of its own from 1003 on. */
   async function advance({ world }: Setting, ...heights: number[]): Promise<void> {
@@ -53,6 +53,27 @@ describe.runIf(hasChromium)('a network in Chromium', () => {
     await page.locator('.race .chain .height', { hasText: '1,005' }).waitFor()
     expect(complaints).toEqual([])
   }, 120_000)
+
+  test('loads blocks every three seconds, but strips only once a minute', async () => {
+    const page = await blank()
+    const asked: string[] = []
+    page.on('request', (request) => asked.push(new URL(request.url()).pathname))
+    await page.clock.install()
+    await page.goto((await start()).address)
+    await page.locator('.lamp.on').waitFor()
+    const blocks = () => asked.filter((path) => path.endsWith('/blocks')).length
+    const strips = () => asked.filter((path) => path === '/api/v1/strips').length
+
+    for (let load = 0; load < 4; load++) {
+      const before = blocks()
+      await page.clock.fastForward(4000)
+      await expect.poll(blocks, { timeout: 30_000 }).toBeGreaterThan(before)
+    }
+    expect(strips()).toBe(1)
+
+    await page.clock.fastForward(60_000)
+    await expect.poll(strips, { timeout: 30_000 }).toBe(2)
+  })
 
   test('the keyboard moves block by block, with one tab stop for all lanes; the pointer reads them too', async () => {
     const { address } = await start()

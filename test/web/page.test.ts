@@ -266,6 +266,41 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
     await page.locator('.lamp.on').waitFor()
   })
 
+  test('holds one event stream, also after signing in twice at once', async () => {
+    const token = 'a-token-of-the-operator'
+    const setting = setUp({ realClock: systemClock, options: { token: new Secret(token) } })
+    await setting.world.pollAll()
+    const page = await blank()
+    await page.addInitScript(() => {
+      Object.defineProperty(navigator, 'locks', { value: undefined })
+      const digest = crypto.subtle.digest.bind(crypto.subtle)
+      crypto.subtle.digest = async (...of) => {
+        await new Promise((resolve) => setTimeout(resolve, 300))
+        return digest(...of)
+      }
+    })
+    const address = await serve(setting)
+    await page.goto(`${address}/sign-in`)
+    await page.locator('.lamp.on').waitFor()
+    let opened = 0
+    page.on('request', (request) => {
+      if (new URL(request.url()).pathname === '/api/v1/events') opened++
+    })
+
+    await page.locator('input[name=token]').fill(token)
+    await page.locator('form[data-act=token]').evaluate((form: HTMLFormElement) => {
+      form.requestSubmit()
+      form.requestSubmit()
+    })
+
+    await page.getByText('Sign out').waitFor()
+    await page.locator('.lamp.on').waitFor()
+    // A page that asks again after both sign-ins has opened every stream that they lead to.
+    await page.goto(`${address}/observer`)
+    await page.locator('.lamp.on').waitFor()
+    expect(opened).toBe(2)
+  })
+
   test('is marked stale, and looks healthy nowhere, when the daemon is gone', async () => {
     const setting = setUp({ realClock: systemClock })
     await setting.world.pollAll()

@@ -94,6 +94,28 @@ describe.runIf(hasChromium)('tabs of one browser', () => {
     await expect.poll(() => holder.title(), PATIENCE).toBe('▲ Heartline')
   }, 120_000)
 
+  test('a hidden one without Web Locks has no stream, and polls at one pace', async () => {
+    const setting = setUp({ realClock: systemClock })
+    await setting.world.pollAll()
+    const tab = await blank()
+    const streams = countStreams(tab.context())
+    let polls = 0
+    tab.on('request', (request) => {
+      if (new URL(request.url()).pathname === '/api/v1/status') polls++
+    })
+    await tab.addInitScript(() => Object.defineProperty(navigator, 'locks', { value: undefined }))
+    await tab.clock.install()
+    await tab.goto(await serve(setting))
+    await tab.locator('.lamp.on').waitFor()
+
+    await hide(tab, true)
+    await expect.poll(() => [streams.open.size, polls], PATIENCE).toEqual([0, 1])
+
+    for (let minute = 0; minute < 6; minute++) await tab.clock.runFor(10_000)
+    await expect.poll(() => polls, PATIENCE).toBeGreaterThanOrEqual(12)
+    expect(polls).toBeLessThanOrEqual(15)
+  }, 120_000)
+
   test('say within seconds that the daemon is gone, and that a link waits for it', async () => {
     const { setting, tabs } = await open(2)
     for (const tab of tabs) await expect.poll(() => tab.locator('h1').textContent(), PATIENCE).toMatch(/are up/)

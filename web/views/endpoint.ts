@@ -37,7 +37,7 @@ interface Data {
   readonly cells: readonly Cell[]
   readonly buckets: readonly HistoryBucketView[]
   readonly polls: readonly PollView[] | null
-  /** Its own incidents and those of its whole network, newest first. */
+  /** Its own incidents, outages that include it, and events of its whole network, newest first. */
   readonly incidents: readonly IncidentSummaryView[]
   /** How much history can be shown: the public sees only the states of the last day. */
   readonly detail: 'all' | 'states' | 'away'
@@ -56,7 +56,7 @@ async function load(sources: Sources, route: Route, nowMs: number): Promise<Answ
     sources.incidents({ network, limit: MOST_INCIDENTS }),
   ])
   if (!answer.ok) return answer
-  const ofWhole = whole.ok ? whole.value.incidents.filter((incident) => incident.endpoint === null) : []
+  const ofWhole = whole.ok ? whole.value.incidents.filter((incident) => incident.scope === 'network') : []
   const incidents = [...(own.ok ? own.value.incidents : []), ...ofWhole]
   return {
     ok: true,

@@ -30,7 +30,7 @@ export async function loadIncident(sources: Sources, id: string, nowMs: number):
 /** An incident with everything that its page shows. */
 export interface IncidentData {
   readonly incident: IncidentView
-  /** For an incident of a whole network: the endpoint incidents that are part of it. */
+  /** For an incident of several endpoints: the endpoint incidents that are part of it. */
   readonly parts: readonly IncidentSummaryView[]
   /** `null` without permission to see figures. */
   readonly histories: readonly EndpointHistory[] | null

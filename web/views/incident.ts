@@ -101,8 +101,8 @@ function draw(model: Model<IncidentData>): TemplateResult {
 }
 
 function facts(incident: IncidentSummaryView, { settings: { zone }, nowMs }: Model<IncidentData>): TemplateResult {
-  const { id, endpoint, state, flaps, opened_at: openedAt, confirmed_at: confirmedAt, closed_at: closedAt } = incident
-  const kind = endpoint === null ? 'network' : 'endpoint'
+  const { id, scope, state, flaps, opened_at: openedAt, confirmed_at: confirmedAt, closed_at: closedAt } = incident
+  const kind = scope === 'network' ? 'network' : 'endpoint'
   const openedMs = Date.parse(openedAt)
   const at = (time: string) => html`<time datetime=${time}>${moment(time, zone)}</time>`
   return html`
@@ -126,7 +126,7 @@ function facts(incident: IncidentSummaryView, { settings: { zone }, nowMs }: Mod
   `
 }
 
-/** For an incident of a whole network: affected endpoints, and incidents that are part of it. */
+/** For an incident of several endpoints: those affected, and incidents that are part of it. */
 function whole(
   { data: { parts }, status }: Model<IncidentData>,
   { network, affected }: IncidentSummaryView,

@@ -5,6 +5,7 @@ import { incidentFilters } from './incident-filters.ts'
 import { incidentSentence, incidentTime } from './incident-sentence.ts'
 import { html, nothing, repeat, svg, type TemplateResult } from './lit.ts'
 import { mark } from './mark.ts'
+import { concerns } from './model.ts'
 import { incidentPath, type Route } from './route.ts'
 import { type Answer, defineView, type IncidentQuery, type Model, type Sources } from './view.ts'
 import { clockOf, dateOf, sinceMidnight } from './when.ts'
@@ -76,7 +77,7 @@ function withNews({ data, incidents, route, contact }: Model<IncidentListView>):
     (incident) =>
       known.every(({ id }) => id !== incident.id) &&
       (network === undefined || incident.network === network) &&
-      (endpoint === undefined || incident.endpoint === endpoint),
+      (endpoint === undefined || concerns(incident, endpoint)),
   )
   return [...news, ...known].sort((a, b) => Date.parse(b.opened_at) - Date.parse(a.opened_at))
 }
@@ -106,7 +107,7 @@ function searchOf(query: Readonly<Record<string, string>>): string {
 }
 
 function row(incident: IncidentSummaryView, { status, settings, nowMs }: Model<IncidentListView>): TemplateResult {
-  const { id, network, endpoint, state, opened_at: openedAt, closed_at: closedAt } = incident
+  const { id, network, endpoint, scope, state, opened_at: openedAt, closed_at: closedAt } = incident
   const { zone } = settings
   const who = status === null ? network : titleOf(status, network, endpoint === null ? null : [endpoint])
   const codes = [...new Set(incident.conditions.map(({ code }) => code))]
@@ -119,7 +120,7 @@ function row(incident: IncidentSummaryView, { status, settings, nowMs }: Model<I
       <p class="what">
         <a href=${incidentPath(id)}>${who}</a> ${unbroken(incidentSentence(status === null ? incident : asOfNow(incident, status)))}
         <span class="codes"
-          >${codes.map((code) => html`<span class="code">${code}</span>`)}${endpoint === null ? html`<small>${INCIDENT_WORDS.wholeNetwork}</small>` : nothing}</span
+          >${codes.map((code) => html`<span class="code">${code}</span>`)}${scope === 'endpoint' ? nothing : html`<small>${INCIDENT_WORDS.scopes[scope]}</small>`}</span
         >
       </p>
       ${hours(Date.parse(openedAt), endMs, state, zone)}

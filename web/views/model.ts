@@ -24,6 +24,11 @@ function merge(network: NetworkView, news: NetworkView | undefined): NetworkView
   return { ...news, endpoints: network.endpoints.map((endpoint) => changed.get(endpoint.name) ?? endpoint) }
 }
 
+/** Whether an incident is about an endpoint, alone or with others of its host or provider. */
+export function concerns({ cause, endpoint, affected }: IncidentSummaryView, name: string): boolean {
+  return cause === 'outage' ? affected.includes(name) : endpoint === name
+}
+
 /** Merges a changed incident into the open ones, newest first. One that is part of another is not listed. */
 export function applyIncident(
   open: readonly IncidentSummaryView[],
@@ -54,11 +59,10 @@ export function networksWorstFirst(networks: readonly NetworkView[]): readonly N
 }
 
 function badnessOf({ state, halted, forked, endpoints }: NetworkView): number {
-  const share = (isSick: (endpoint: EndpointView) => boolean) =>
-    endpoints.length === 0 ? 0 : endpoints.filter(isSick).length / endpoints.length
+  const share = (isOne: (endpoint: EndpointView) => boolean) =>
+    endpoints.length === 0 ? 0 : endpoints.filter(isOne).length / endpoints.length
   const down = share((endpoint) => endpoint.state === 'down')
-  const sick = share((endpoint) => endpoint.state === 'down' || endpoint.state === 'degraded' || isUnstable(endpoint))
-  const less = down * 0.2 + sick * 0.05
+  const less = down * 0.2 + share(isUnhealthy) * 0.05
   if (state !== 'down' && (halted || forked)) return BADNESS.down + 0.3 - less
   if (state === 'degraded' && down > 0) return BADNESS.down + 0.6 - less
   return BADNESS[state] - less
@@ -83,7 +87,16 @@ export function isUnstable({ state, flapping, incident }: EndpointView): boolean
   return state === 'up' && (flapping || incident !== null)
 }
 
-/** Unhealthy, and not because of maintenance. */
+export function isHealthy(endpoint: EndpointView): boolean {
+  return endpoint.state === 'up' && !isUnstable(endpoint)
+}
+
+/** Not because of maintenance, and known. */
+export function isUnhealthy(endpoint: EndpointView): boolean {
+  return endpoint.state === 'down' || endpoint.state === 'degraded' || isUnstable(endpoint)
+}
+
+/** Whether a network has a problem of its own or of an endpoint. */
 export function isTroubled({ state, halted, forked, endpoints }: Marked): boolean {
   return state === 'down' || state === 'degraded' || halted || forked || endpoints.some(isUnstable)
 }
@@ -113,7 +126,7 @@ export function isWanted(network: NetworkView, endpoint: EndpointView, { q = '',
   const [kind = '', value] = show.split(':')
   switch (kind) {
     case 'troubled':
-      return endpoint.state !== 'up' || isUnstable(endpoint)
+      return !isHealthy(endpoint)
     case 'lagging':
       return isAtHead(endpoint) === false
     case 'flapping':

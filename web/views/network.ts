@@ -97,10 +97,10 @@ function lastDay({ name, endpoints }: NetworkView, { data: { strips } }: Model<D
       <ul class="plain">
         ${shown.map((endpoint) => {
           const of = strips.strips.find((one) => one.network === name && one.endpoint === endpoint.name)
-          return html`<li>
-            <span>${mark(endpoint.state)} <a href=${endpointPath(name, endpoint.name)}>${endpoint.title}</a></span>
-            ${strip(of, `${name}/${endpoint.name}`, endpoint.title, strips)} <span class="n">${available(endpoint.availability['30d'])}</span>
-          </li>`
+          const row =
+            () => html`<span>${mark(endpoint.state)} <a href=${endpointPath(name, endpoint.name)}>${endpoint.title}</a></span>
+            ${strip(of, `${name}/${endpoint.name}`, endpoint.title, strips)} <span class="n">${available(endpoint.availability['30d'])}</span>`
+          return html`<li>${guard([endpoint, of], row)}</li>`
         })}
       </ul>
       ${endpoints.length > MOST_STRIPS ? html`<p class="aside">${NETWORK.notListed(endpoints.length - MOST_STRIPS)}</p>` : nothing}

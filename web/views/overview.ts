@@ -4,7 +4,7 @@ import { endpointRow, shardName, ticking } from './endpoint-row.ts'
 import { count, moment, unbroken } from './format.ts'
 import { guard, html, nothing, repeat, type TemplateResult } from './lit.ts'
 import { mark } from './mark.ts'
-import { isUnstable, isWanted, networksWorstFirst, sorted, toneOf } from './model.ts'
+import { isHealthy, isWanted, networksWorstFirst, sorted, toneOf } from './model.ts'
 import { stateCounts, whereTheyAre } from './network-facts.ts'
 import { networkPath } from './route.ts'
 import { stripHours } from './strip.ts'
@@ -197,10 +197,9 @@ function content(
   model: Model<Data>,
 ): TemplateResult {
   if (wall === null || !isWall(model)) return table(network, endpoints, strips, model)
-  const isWell = (endpoint: EndpointView) => endpoint.state === 'up' && !isUnstable(endpoint)
-  const rest = endpoints.filter((endpoint) => !isWell(endpoint))
+  const rest = endpoints.filter((endpoint) => !isHealthy(endpoint))
   return html`${rest.length === 0 ? nothing : table(network, rest, strips, model)}
-    ${wall.tiles(network, endpoints.filter(isWell), strips)}`
+    ${wall.tiles(network, endpoints.filter(isHealthy), strips)}`
 }
 
 /** Left-aligned columns. */

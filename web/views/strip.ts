@@ -13,12 +13,12 @@ export function strip(of: StripView | undefined, key: string, title: string, spa
   if (of === undefined || span === null || cells === 0) return html`<div class="strip"></div>`
   const mixed = new Map(of.mixed.map(([at, ...parts]) => [at, parts]))
   const isMixed = (at: number, letter: string) => of.states[at] === letter && mixed.has(at)
-  const level = (at: number, letter: string) => {
-    if (of.states[at] !== letter) return null
+  const heights = Array.from(of.states, (letter, at) => {
     const [degraded = 0, down = 0] = mixed.get(at) ?? []
     const share = mixed.has(at) ? (letter === 'd' ? down : degraded) / secondsOf(at, cells, span) : 1
     return LEVELS.find(({ most }) => share <= most)?.height ?? TALL
-  }
+  })
+  const isBar = (at: number, letter: string, height: number) => of.states[at] === letter && heights[at] === height
   return html`
     <div
       class="strip"
@@ -46,13 +46,13 @@ export function strip(of: StripView | undefined, key: string, title: string, spa
         ${HEIGHTS.map((height) =>
           band(
             'degraded',
-            path(cells, TALL - height, TALL, (at) => level(at, 'g') === height),
+            path(cells, TALL - height, TALL, (at) => isBar(at, 'g', height)),
           ),
         )}
         ${HEIGHTS.map((height) =>
           band(
             'down',
-            path(cells, 0, height, (at) => level(at, 'd') === height),
+            path(cells, 0, height, (at) => isBar(at, 'd', height)),
           ),
         )}
         ${LAGS.map(({ name, height }) => {

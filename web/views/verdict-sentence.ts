@@ -1,5 +1,5 @@
 import type { EndpointView, NetworkView, StatusView } from '../../src/http/wire-status.ts'
-import { isTroubled, isUnstable, networksWorstFirst, tally } from './model.ts'
+import { isTroubled, isUnhealthy, isUnstable, networksWorstFirst, tally } from './model.ts'
 
 /** The state of all networks in one sentence: counts first, then the one endpoint, or at most two networks, that are unhealthy. */
 export function verdictSentence(status: StatusView): string {
@@ -8,7 +8,7 @@ export function verdictSentence(status: StatusView): string {
   const troubled = networksWorstFirst(networks.filter((network) => isTroubled(network)))
   if (troubled.length === 0) return calmSentence(status)
   const all = networks.flatMap(({ endpoints }) => endpoints)
-  const bad = all.filter((endpoint) => isBad(endpoint))
+  const bad = all.filter((endpoint) => isUnhealthy(endpoint))
   const [one] = bad
   const [first] = troubled
   if (first === undefined || one === undefined) return chainSentence(troubled)
@@ -22,10 +22,6 @@ export function verdictSentence(status: StatusView): string {
 }
 
 const MOST_NAMED = 2
-
-function isBad(endpoint: EndpointView): boolean {
-  return endpoint.state === 'down' || endpoint.state === 'degraded' || isUnstable(endpoint)
-}
 
 /** `1 down, 2 degraded, 6 up`. */
 function countsOf(endpoints: readonly EndpointView[]): string {
@@ -45,7 +41,7 @@ function countsOf(endpoints: readonly EndpointView[]): string {
 function troubleOf({ endpoints, halted, forked }: NetworkView): string {
   if (halted) return 'chain halted'
   if (forked) return 'chain forked'
-  const bad = endpoints.filter((endpoint) => isBad(endpoint))
+  const bad = endpoints.filter((endpoint) => isUnhealthy(endpoint))
   return countsOf(bad)
 }
 

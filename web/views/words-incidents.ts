@@ -1,4 +1,4 @@
-import type { IncidentChangeView } from '../../src/http/wire-incidents.ts'
+import type { IncidentChangeView, IncidentSummaryView } from '../../src/http/wire-incidents.ts'
 import { count, duration, latency } from './format.ts'
 
 /** Labels and sentences of the incident list and the incident page. */
@@ -18,8 +18,13 @@ export const INCIDENT_WORDS = {
   stillOpen: 'still open',
   lasts: 'for',
   lasted: (text: string) => `lasted ${text}`,
-  wholeNetwork: 'whole network',
-  partOf: 'Part of an incident of the whole network',
+  scopes: {
+    endpoint: '',
+    host: 'endpoints of one host',
+    provider: 'endpoints of one provider',
+    network: 'whole network',
+  } satisfies Record<IncidentSummaryView['scope'], string>,
+  partOf: 'Part of a larger incident',
   facts: 'Summary',
   opened: { endpoint: 'First failed poll', network: 'Last block before' },
   confirmed: 'Confirmed',

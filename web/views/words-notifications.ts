@@ -38,7 +38,6 @@ export const NOTIFICATION_WORDS = {
   result: 'Result',
   itself: 'Heartline',
   told: 'Notifications',
-  nobodyTold: 'No channel was notified.',
   types: {
     'incident.opened': 'opened',
     'incident.worse': 'worse',

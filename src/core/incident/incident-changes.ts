@@ -25,16 +25,21 @@ export function mergeConditions(
     if (condition.until !== null) return condition
     const still = present.find(({ code }) => code === condition.code)
     if (still === undefined) return { ...condition, until: Math.max(condition.since, goneSince) }
-    return { ...condition, state: worst([condition.state, still.verdict]), message: still.message }
+    return {
+      ...condition,
+      state: worst([condition.state, still.verdict]),
+      message: still.message,
+      isAlone: still.isAlone,
+    }
   })
-  for (const { code, verdict, message, since } of present) {
+  for (const { code, verdict, message, isAlone, since } of present) {
     if (held.some((condition) => condition.code === code)) continue
     const last = merged.findLastIndex((condition) => condition.code === code)
     const earlier = merged[last]
     // At the limit, a recurring condition extends its earlier entry, so that a flapping node adds no more.
     if (earlier !== undefined && merged.length >= MAX_CHANGES)
-      merged[last] = { ...earlier, state: worst([earlier.state, verdict]), message, until: null }
-    else merged.push({ code, state: verdict, message, since: Math.max(since, from), until: null })
+      merged[last] = { ...earlier, state: worst([earlier.state, verdict]), message, isAlone, until: null }
+    else merged.push({ code, state: verdict, message, isAlone, since: Math.max(since, from), until: null })
   }
   return merged
 }

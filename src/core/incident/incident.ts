@@ -1,6 +1,6 @@
 import type { Shard } from '../network.ts'
 import type { UnixMs } from '../time.ts'
-import type { ConditionCode, Verdict } from '../verdict/condition.ts'
+import type { Condition, ConditionCode, Verdict } from '../verdict/condition.ts'
 
 /**
  * `endpoint`: a problem of one endpoint; `outage`: endpoints of one host or provider are unhealthy together. All others
@@ -14,6 +14,7 @@ export interface IncidentCondition {
   readonly state: Verdict
   /** The latest sentence. */
   readonly message: string
+  readonly isAlone?: Condition['isAlone']
   readonly since: UnixMs
   /** `null` while it holds. */
   readonly until: UnixMs | null
@@ -73,6 +74,11 @@ export function scopeOf({ cause, provider }: Pick<Incident, 'cause' | 'provider'
   if (cause === 'endpoint') return 'endpoint'
   if (cause !== 'outage') return 'network'
   return provider === null ? 'host' : 'provider'
+}
+
+/** The endpoints that it is about: none of an event of the whole network. `web/views/model.ts` has the same rule. */
+export function endpointsOf({ cause, endpoint, affected }: Pick<Incident, 'cause' | 'endpoint' | 'affected'>) {
+  return cause === 'outage' ? affected : endpoint === null ? [] : [endpoint]
 }
 
 /** What to call it: `ethereum/own-1`, `ethereum`, or `ethereum: 2 endpoints on one host (own-1, own-2)`. */

@@ -50,6 +50,8 @@ export interface Finding {
   readonly verdict: Verdict
   /** A sentence for people, without secrets. */
   readonly message: string
+  /** Set where no other endpoint tells whether the endpoint or the chain is at fault. */
+  readonly isAlone?: true | undefined
 }
 
 /** A confirmed finding, with the time of its first poll. */

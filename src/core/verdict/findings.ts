@@ -107,7 +107,7 @@ function aheadMs(skewMs: number | null, thresholds: Thresholds): number {
   return skewMs !== null && skewMs <= -thresholds.clockSkewMs ? skewMs : 0
 }
 
-/** Ends the message of a stalled endpoint that cannot be compared. */
+/** What is to be said of a finding that `isAlone`. */
 export const NOT_COMPARABLE = 'without another endpoint it is unknown whether the endpoint or the chain has stopped'
 
 /** Without another endpoint, only the newest block's age counts: lagging while blocks arrive, stalled when none do. */
@@ -135,6 +135,7 @@ function pushAge(
       code: 'stalled',
       verdict: 'degraded',
       message: `${where}no new block for ${humanDuration(ageMs)}; ${NOT_COMPARABLE}`,
+      isAlone: true,
     })
   }
 }
