@@ -8,7 +8,7 @@ export interface PollResult {
   readonly endpoint: Endpoint
   readonly startedAt: UnixMs
   readonly finishedAt: UnixMs
-  /** `null` if the endpoint has no such check. */
+  /** `null` if the endpoint has no such check, or the node offers nothing that was due, so that no request was sent. */
   readonly liveness: Outcome<Liveness> | null
   /** One per polled shard; empty if the endpoint has no head check. */
   readonly heads: readonly ShardHead[]

@@ -33,6 +33,8 @@ export class PollRun {
     const { address } = this.#to
     const { client, clock } = this.#deps
     const startedAt = clock.now()
+    // Only requests show that a node without a head check still answers.
+    if (!this.#has('head')) this.#forgetRefusals()
     const liveness = this.#has('liveness') ? this.#checkLiveness() : null
     if (liveness !== null && this.#has('head')) await this.#patience(liveness)
     const { heads, compared } = this.#has('head') ? await this.#readHeads() : NO_HEADS
@@ -40,7 +42,7 @@ export class PollRun {
     return {
       endpoint: this.#endpoint,
       startedAt,
-      liveness: liveness === null ? null : this.#withoutSecrets(await liveness),
+      liveness: liveness === null ? null : this.#told(await liveness),
       heads,
       compared,
       clockSkewMs: this.#clockSkewMs,
@@ -69,24 +71,32 @@ export class PollRun {
     })
   }
 
-  #withoutSecrets(outcome: Outcome<Liveness>): Outcome<Liveness> {
+  /** Without secrets; `null` if the node offers nothing that was due, so that no request was sent. */
+  #told(outcome: Outcome<Liveness>): Outcome<Liveness> | null {
+    if (outcome.ok && this.#requests.liveness === 0) return null
     return outcome.ok ? { ...outcome, value: this.#to.redactLiveness(outcome.value) } : outcome
   }
 
   /**
    * Reads the heads, then the blocks to compare, under one deadline. Heads that do not fit their network are read
-   * again together with the chain id, because a node of another network must not be judged as a fork of this one.
+   * again together with the chain id, because a node of another network must not be judged as a fork of this one. Once
+   * the chain id was verified with them, a further read only counts if it is complete.
    */
-  async #readHeads(): Promise<Pick<PollResult, 'heads' | 'compared'>> {
+  async #readHeads(): Promise<HeadsRead> {
     const deadline = this.#startDeadline()
+    const { memory } = this.#to
+    let verified: HeadsRead | null = null
     try {
       for (let reads = 1; ; reads++) {
+        const wasDoubted = memory.doubted
         const heads = await this.#readAllHeads(deadline)
         const wanted = this.#blocksToCompare(heads)
         // Every async function costs a few promises, and most polls read no other block.
         const compared = wanted.length === 0 ? NOTHING : await this.#readCompared(wanted, deadline)
+        if (verified !== null && deadline.passed) return verified
         if (reads === MAX_READS || this.#fit(heads, compared)) return { heads, compared }
-        this.#to.memory.doubted = true
+        if (wasDoubted && !memory.doubted) verified = { heads, compared }
+        memory.doubted = true
       }
     } finally {
       deadline.end()
@@ -127,17 +137,9 @@ export class PollRun {
 
   /** `null` on any failure: reading an additional block must not count against the node. */
   async #readBlock({ shard, height }: Comparison, deadline: Deadline): Promise<ComparedBlock | null> {
-    const { chain, target, memory, address } = this.#to
-    const conversation = chain.blockHash(target, shard, height, memory)
-    let step = conversation.next()
-    while (!step.done) {
-      const sent = await this.#deps.client.send(address, step.value, deadline)
-      this.#requests.head += sent.requests
-      if (!sent.ok) return null
-      step = conversation.next(sent.answer)
-    }
-    const hash = step.value.ok ? step.value.value : null
-    return hash === null ? null : { shard, height, hash }
+    const { chain, target, memory } = this.#to
+    const outcome = await this.#converse(chain.blockHash(target, shard, height, memory), deadline, false)
+    return outcome.ok && outcome.value !== null ? { shard, height, hash: outcome.value } : null
   }
 
   /** Asks the node and its consensus node at the same time, each within its own deadline. */
@@ -182,7 +184,7 @@ export class PollRun {
     return new Deadline(this.#deps.clock, this.#to.target.timeoutMs, this.#deps.signal)
   }
 
-  async #converse<T>(conversation: Conversation<T>, deadline: Deadline): Promise<Outcome<T>> {
+  async #converse<T>(conversation: Conversation<T>, deadline: Deadline, showsClock = true): Promise<Outcome<T>> {
     const { client, clock } = this.#deps
     // Moved forward by the time spent waiting for a connection, which does not count as the node's latency.
     let startedAt = clock.monotonic()
@@ -194,7 +196,7 @@ export class PollRun {
       startedAt += sent.waitedMs
       this.#requests.head += sent.requests
       if (!sent.ok) return { ok: false, failure: sent.failure, durationMs: endedAt - startedAt }
-      this.#noteClock(sent.answer, endedAt - sentAt - sent.waitedMs)
+      if (showsClock) this.#noteClock(sent.answer, endedAt - sentAt - sent.waitedMs)
       sentAt = endedAt
       step = conversation.next(sent.answer)
     }
@@ -232,16 +234,25 @@ export interface PollRunDeps {
   readonly fits?: Fits | undefined
 }
 
+type HeadsRead = Pick<PollResult, 'heads' | 'compared'>
+
 function withConsensus(outcome: Outcome<Liveness>, consensus: Outcome<ConsensusAnswer>): Outcome<Liveness> {
-  if (!consensus.ok || !outcome.ok) return outcome.ok && !consensus.ok ? { ...consensus } : outcome
-  const { report, checks, healthy } = outcome.value
-  const { value: answer, durationMs } = consensus
-  const added = {
-    healthy: healthy && answer.checks.every((check) => check.healthy),
-    checks: [...checks, ...answer.checks],
-    ...(report === undefined ? {} : { report: { ...report, consensus: answer.report } }),
+  if (!outcome.ok) return outcome
+  if (!consensus.ok) return consensus
+  const { report, checks, healthy, heartbeatAt } = outcome.value
+  const { value: answer } = consensus
+  if (report === undefined) return outcome
+  const { sync, peers, client } = report
+  return {
+    ok: true,
+    value: {
+      healthy: healthy && answer.checks.every((check) => check.healthy),
+      checks: checks.concat(answer.checks),
+      heartbeatAt,
+      report: { sync, peers, client, consensus: answer.report },
+    },
+    durationMs: Math.max(outcome.durationMs, consensus.durationMs),
   }
-  return { ok: true, value: { ...outcome.value, ...added }, durationMs: Math.max(outcome.durationMs, durationMs) }
 }
 
 const PATIENCE_MS = 100

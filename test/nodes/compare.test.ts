@@ -5,7 +5,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { type Clock, systemClock } from '../../src/clock.ts'
 import type { Endpoint } from '../../src/core/endpoint.ts'
 import type { Comparison, ShardHead } from '../../src/core/poll-result.ts'
-import { createProber } from '../../src/nodes/probe.ts'
+import { createProber, type NodeTarget } from '../../src/nodes/probe.ts'
 import { Secret } from '../../src/secret.ts'
 import { recorded } from '../chains/support.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
@@ -71,7 +71,7 @@ function evmAnswer(id: number, height: number, hash = `0x${OTHER_HASH}`): string
   return JSON.stringify({ jsonrpc: '2.0', id, result: { ...result, number: `0x${height.toString(16)}`, hash } })
 }
 
-function prober(of: Endpoint, url: string, clock: Clock = systemClock) {
+function prober(of: Endpoint, url: string, clock: Clock = systemClock, over: Partial<NodeTarget> = {}) {
   const created = createProber({ clock })
   onTestFinished(() => created.close())
   created.retarget([
@@ -84,6 +84,7 @@ function prober(of: Endpoint, url: string, clock: Clock = systemClock) {
       kind: 'proxy',
       chainId: null,
       timeoutMs: 5000,
+      ...over,
     },
   ])
   return created
@@ -159,6 +160,41 @@ describe('a block to compare', () => {
 
     expect(compared).toEqual([])
     expect(node.asked).toHaveLength(1)
+  })
+})
+
+describe('a head that does not fit its network', () => {
+  /** Answers that many reads of the head; all later requests hang. */
+  async function startSlowNode(reads: number) {
+    let heads = 0
+    const server = createServer((request, response) => {
+      let body = ''
+      request.on('data', (chunk) => {
+        body += String(chunk)
+      })
+      request.on('end', () => {
+        const { id, method, params } = JSON.parse(body)
+        if (params[0] === 'latest') heads++
+        if (heads > reads) return
+        const result = method === 'eth_chainId' ? '0x1' : JSON.parse(recorded('ethereum/block-mainnet')).result
+        response.end(JSON.stringify({ jsonrpc: '2.0', id, result }))
+      })
+    })
+    await once(server.listen(0, '127.0.0.1'), 'listening')
+    onTestFinished(() => server.close().closeAllConnections())
+    return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  }
+
+  test('is kept once its chain id is verified, even if the next read takes too long', async () => {
+    const url = await startSlowNode(2)
+    const result = await prober(ETHEREUM, url, systemClock, { chainId: 1, timeoutMs: 1000 }).poll(
+      ETHEREUM,
+      NEVER,
+      () => [],
+      () => false,
+    )
+
+    expect(result.heads).toMatchObject([{ outcome: { ok: true, value: { height: EVM_HEIGHT } } }])
   })
 })
 

@@ -177,6 +177,41 @@ describe('the consensus node', () => {
   })
 })
 
+describe('a node that refuses every question', () => {
+  const REFUSING: Readonly<Record<string, Answer>> = {
+    eth_getBlockByNumber: recorded('ethereum/block-mainnet'),
+    eth_syncing: 403,
+    net_peerCount: 403,
+    web3_clientVersion: 403,
+  }
+
+  test('has no liveness result in polls that send no request for it', async () => {
+    const own = await node(REFUSING)
+    const prober = proberOf(target(own.url))
+    const first = await prober.poll(OWN, NEVER)
+    const second = await prober.poll(OWN, NEVER)
+
+    expect([first.liveness?.ok, first.requests.liveness]).toEqual([true, 3])
+    expect([second.liveness, second.requests.liveness]).toEqual([null, 0])
+    expect(second.heads).toMatchObject([{ outcome: { ok: true } }])
+  })
+
+  test('gets the questions in every poll if there is no head check, and fails when it is gone', async () => {
+    const livenessOnly = endpoint('own-1', { checks: ['liveness'] })
+    const script: Record<string, Answer> = { ...REFUSING }
+    const own = await node(script)
+    const prober = proberOf(target(own.url, { endpoint: livenessOnly }))
+    const requests: number[] = []
+    for (let polls = 0; polls < 2; polls++) requests.push((await prober.poll(livenessOnly, NEVER)).requests.liveness)
+    for (const method of Object.keys(script)) script[method] = null
+
+    const { liveness } = await prober.poll(livenessOnly, NEVER)
+
+    expect(requests.every((count) => count > 0)).toBe(true)
+    expect(liveness).toMatchObject({ ok: false, failure: { kind: 'timeout' } })
+  })
+})
+
 test('a hanging question does not make a node unreachable whose other answers arrive', async () => {
   const own = await node({ ...WELL, net_peerCount: null })
   const liveness = await livenessOf(target(own.url))
