@@ -172,7 +172,7 @@ function renderNodes(entries: readonly BoardEntry[], now: UnixMs): Lines {
   let firstFailures = ''
   let skews = ''
   let certificates = ''
-  for (const { health } of entries) {
+  for (const { health, tally } of entries) {
     if (!resultHolds(health, now)) continue
     const { bare } = labelsOf(health.endpoint)
     const { liveness, clockSkewMs, tlsNotAfter } = health
@@ -181,7 +181,10 @@ function renderNodes(entries: readonly BoardEntry[], now: UnixMs): Lines {
       certificates += `${START.endpoint_tls_not_after_timestamp_seconds}${bare}} ${tlsNotAfter / 1000}\n`
     }
     if (liveness === null) continue
-    healthy += `${START.node_healthy}${bare}} ${liveness.healthy ? 1 : 0}\n`
+    // A node that was not reached, or that offers none of the questions, has told nothing.
+    const isTold = liveness.report === undefined || liveness.checks.some(({ offered }) => offered !== false)
+    if (isTold && tally.checks.get('liveness')?.lastOk === true)
+      healthy += `${START.node_healthy}${bare}} ${liveness.healthy ? 1 : 0}\n`
     if (liveness.heartbeatAt !== null) {
       heartbeats += `${START.node_heartbeat_timestamp_seconds}${bare}} ${liveness.heartbeatAt / 1000}\n`
     }

@@ -114,7 +114,10 @@ export const METRICS = {
   ),
   check_last_duration_seconds: gauge(OF_CHECK, 'Duration of the latest run of the check.'),
   check_duration_seconds: histogram(['network', 'check'], 'Duration of checks, including failed ones.'),
-  node_healthy: gauge(ENDPOINT, '1 when the node reports itself healthy, 0 when it reports itself unhealthy.'),
+  node_healthy: gauge(
+    ENDPOINT,
+    '1 when the node reports itself healthy, 0 when it reports itself unhealthy; absent while it does not answer.',
+  ),
   node_heartbeat_timestamp_seconds: gauge(ENDPOINT, 'When the node last processed a message of its network.'),
   node_check_contiguous_failures: gauge(
     OF_NODE_CHECK,

@@ -110,6 +110,22 @@ describe('a healthy endpoint', () => {
 })
 
 describe('an endpoint that fails', () => {
+  test('tells nothing about itself: no `node_healthy` until it answers again', async () => {
+    const { metrics, world } = setUp()
+    const report: NodeReport = { sync: null, peers: 8, client: null, consensus: null }
+    const told = good({ ...liveness(0), report })
+    await world.poll(own, { liveness: told })
+    expect(await metrics.render()).toContain(`heartline_node_healthy{${OWN}} 1\n`)
+
+    await world.poll(own, { liveness: bad({ kind: 'refused' }) })
+    expect(series(await metrics.render(), 'node_healthy')).toEqual([])
+    await world.poll(own, { liveness: good({ ...liveness(0), healthy: false, report }) })
+    expect(await metrics.render()).toContain(`heartline_node_healthy{${OWN}} 0\n`)
+    const checks = [{ ...nodeCheck('eth_syncing'), offered: false as const }]
+    await world.poll(own, { liveness: good({ ...liveness(0), report, checks }) })
+    expect(series(await metrics.render(), 'node_healthy')).toEqual([])
+  })
+
   test('is down, with the reason counted, and its height is gone when it has not been read for two intervals', async () => {
     const { metrics, world, clock } = setUp()
     await world.pollAll()
