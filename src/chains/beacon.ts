@@ -1,4 +1,4 @@
-import { describeFailure, type Failure } from '../core/failure.ts'
+import { describeFailure, type Failure, isWithoutRoute } from '../core/failure.ts'
 import type { ConsensusReport, NodeCheck } from '../core/poll-result.ts'
 import type { ChainMemory, ConsensusAnswer, Inquiry, NodeAnswer, Reading } from './chain.ts'
 import { fail, malformed, statusFailure } from './json-rpc.ts'
@@ -11,21 +11,23 @@ export function* beaconConsensus(memory: ChainMemory, now: number): Inquiry<Cons
   const questionnaire = { memory, now, checks }
   const health = yield* ask(ofPath('/eth/v1/node/health', readHealth), questionnaire)
   const downReason = reasonOfDown(health)
-  if (downReason !== null) {
-    markUnhealthy(checks)
-    return { ok: true, value: { report: down(downReason), checks } }
-  }
+  if (downReason !== null) return { ok: true, value: { report: down(downReason), checks } }
+  // Our own network: nothing is known of the node, and it gets no other request.
+  if (health.kind === 'failed' && isWithoutRoute(health.failure))
+    return { ok: true, value: { report: UNKNOWN, checks } }
+  if (valueOf(health) === 'syncing') markUnhealthy(checks)
   const sync = yield* ask(ofPath('/eth/v1/node/syncing', readSync), questionnaire)
   // Without health, this is the first request.
   const lost = health.kind === 'not-offered' ? reasonOfDown(sync) : null
   if (lost !== null) return { ok: true, value: { report: down(lost), checks } }
-  const state = stateOf(valueOf(health), valueOf(sync))
-  if (state !== 'synced' && state !== null) markUnhealthy(checks)
+  const syncState = stateOf(null, valueOf(sync))
+  if (syncState !== 'synced' && syncState !== null) markUnhealthy(checks)
   const peers = yield* ask(ofPath('/eth/v1/node/peer_count', readPeers), questionnaire)
   for (const answer of [health, sync, peers]) {
     const failure = endingFailure(answer, 'later')
     if (failure?.kind === 'local-resources') return fail(failure)
   }
+  const state = stateOf(valueOf(health), valueOf(sync))
   const remainingSlots = valueOf(sync)?.remainingSlots ?? null
   return { ok: true, value: { report: { state, reason: null, remainingSlots, peers: valueOf(peers) }, checks } }
 }
@@ -102,9 +104,11 @@ function reasonOfDown(answer: Answer<unknown>): string | null {
 }
 
 function isDown(failure: Failure): boolean {
-  if (failure.kind === 'rate-limited' || failure.kind === 'local-resources') return false
+  if (failure.kind === 'rate-limited' || failure.kind === 'local-resources' || isWithoutRoute(failure)) return false
   return failure.kind !== 'http' || failure.status >= 500
 }
+
+const UNKNOWN: ConsensusReport = { state: null, reason: null, remainingSlots: null, peers: null }
 
 function down(reason: string): ConsensusReport {
   return { state: 'down', reason, remainingSlots: null, peers: null }

@@ -43,9 +43,10 @@ export function* askClient(
   const { client } = memory
   if (client !== null && now - client.askedAt < ASK_AGAIN_MS) return client.value
   const answer = yield* ask(question, { memory, now, checks: [] })
-  // A node that is not reached now keeps its name; the next poll asks again.
-  if (answer.kind === 'failed' && !answer.isAnswered) return client?.value ?? null
-  memory.client = { value: valueOf(answer), askedAt: now }
+  const known = client?.value ?? null
+  // The next poll asks again.
+  if (answer.kind === 'failed' && endingFailure(answer, 'first') !== null) return known
+  memory.client = { value: answer.kind === 'failed' ? known : valueOf(answer), askedAt: now }
   return memory.client.value
 }
 

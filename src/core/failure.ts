@@ -6,7 +6,8 @@ export type Failure =
   | { readonly kind: 'timeout'; readonly afterMs: number }
   | { readonly kind: 'dns'; readonly code: string }
   | { readonly kind: 'refused' }
-  | { readonly kind: 'unroutable' }
+  /** `code`: of the operating system, for an unreachable host or network. */
+  | { readonly kind: 'unroutable'; readonly code: string }
   /** The connection was closed or reset before the first byte of the answer. */
   | { readonly kind: 'reset' }
   /** The connection was closed or reset within the answer. */
@@ -173,6 +174,12 @@ export function describeFailure(failure: Failure): string {
 export function isFault(failure: Failure): boolean {
   const { isFault } = traitsOf(failure)
   return typeof isFault === 'boolean' ? isFault : isFault(failure)
+}
+
+/** Whether this machine has no network or no name server: no packet left it. An unreachable host is another matter. */
+export function isWithoutRoute(failure: Failure): boolean {
+  if (failure.kind === 'unroutable') return failure.code !== 'EHOSTUNREACH' && failure.code !== 'EHOSTDOWN'
+  return failure.kind === 'dns' && failure.code === 'EAI_AGAIN'
 }
 
 /** The row of this failure, typed so that its functions accept it. */

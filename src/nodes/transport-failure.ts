@@ -1,4 +1,4 @@
-import type { Failure, TlsProblem } from '../core/failure.ts'
+import { type Failure, isWithoutRoute, type TlsProblem } from '../core/failure.ts'
 import { UntrustedError } from './connect.ts'
 import { ResponseError, type ResponseProblem, type Stage } from './exchange.ts'
 import { MAX_ANSWER_BYTES } from './limits.ts'
@@ -20,9 +20,12 @@ export function transportFailure(
   // undici's message if a node sends status 100 or 101, which no request asks for.
   if (code === 'UND_ERR_SOCKET' && error.message.startsWith('bad ')) return { kind: 'not-http' }
   if (error instanceof AggregateError) {
-    // Every address of the host failed; the first error is reported.
-    const [first] = error.errors as NodeJS.ErrnoException[]
-    if (first !== undefined) return transportFailure(first, stage, afterMs, limitBytes)
+    // Every address of the host failed. The first error is reported that is not only a missing IPv6 or IPv4 network.
+    const all = (error.errors as NodeJS.ErrnoException[]).map((one) =>
+      transportFailure(one, stage, afterMs, limitBytes),
+    )
+    const told = all.find((failure) => !isWithoutRoute(failure)) ?? all[0]
+    if (told !== undefined) return told
   }
   const known = BY_CODE.get(code)
   if (known !== undefined) return known
@@ -48,7 +51,7 @@ const LOCAL_CODES = 'EMFILE ENFILE ENOBUFS ENOMEM EADDRNOTAVAIL EAGAIN EAI_MEMOR
 
 const BY_CODE: ReadonlyMap<string, Failure> = new Map<string, Failure>([
   ['ECONNREFUSED', { kind: 'refused' }],
-  ...UNROUTABLE_CODES.map((code): [string, Failure] => [code, { kind: 'unroutable' }]),
+  ...UNROUTABLE_CODES.map((code): [string, Failure] => [code, { kind: 'unroutable', code }]),
   ...LOCAL_CODES.map((code): [string, Failure] => [code, { kind: 'local-resources', code }]),
   ['UND_ERR_HEADERS_OVERFLOW', { kind: 'headers-too-large' }],
   ['UND_ERR_RES_CONTENT_LENGTH_MISMATCH', { kind: 'truncated' }],

@@ -58,6 +58,26 @@ test.each<[string, Scripted | Failure, string]>([
   expect(reading).toMatchObject({ ok: true, value: { report: { state: 'down', reason } } })
 })
 
+test.each<Failure>([
+  { kind: 'unroutable', code: 'ENETUNREACH' },
+  { kind: 'dns', code: 'EAI_AGAIN' },
+])('that this machine has no network or name server for ($kind) is not told to be down', (failure) => {
+  const { reading, requests } = ask([failure])
+
+  expect(requests).toHaveLength(1)
+  expect(reading).toMatchObject({ ok: true, value: { report: { state: null }, checks: [{ healthy: false }] } })
+})
+
+test.each<[string, Scripted, Scripted, readonly boolean[]]>([
+  ['health alone says that it is syncing', { body: '', status: 206 }, SYNCED, [false, true, true]],
+  ['synchronization is not offered', { body: '', status: 206 }, { body: '', status: 404 }, [false, true, true]],
+  ['synchronization alone says so', READY, answer('syncing'), [true, false, true]],
+])('the check that says so is unhealthy: %s', (_title, health, syncing, healthy) => {
+  const { checks } = valueOf(ask([health, syncing, PEERS]))
+
+  expect(checks.map((check) => check.healthy)).toEqual(healthy)
+})
+
 test('that limits our rate is neither down nor syncing', () => {
   expect(reportOf([{ body: '', status: 429 }, SYNCED, PEERS])).toMatchObject({ state: 'synced' })
 })

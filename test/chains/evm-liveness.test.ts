@@ -34,6 +34,18 @@ test('asks for synchronization and peers every time, and for the client once an 
   expect(methods([SYNCED, PEERS, CLIENT], HOUR)).toEqual(['eth_syncing', 'net_peerCount', 'web3_clientVersion'])
 })
 
+test.each<[string, Scripted]>([
+  ['limits our rate', { body: '', status: 429 }],
+  ['answers HTTP 500', { body: '', status: 500 }],
+])('a client that is known stays known when the node %s', (_how, answer) => {
+  const memory = newChainMemory()
+  ask([SYNCED, PEERS, CLIENT], memory, 0)
+
+  expect(valueOf(ask([SYNCED, PEERS, answer], memory, HOUR)).report?.client).toMatchObject({ name: 'Geth' })
+  const next = answer.status === 429 ? [SYNCED, PEERS, CLIENT] : [SYNCED, PEERS]
+  expect(valueOf(ask(next, memory, HOUR + 60_000)).report?.client).toMatchObject({ name: 'Geth' })
+})
+
 test('a synced node is healthy, with its peers and its client', () => {
   const liveness = valueOf(ask([SYNCED, PEERS, CLIENT]))
 

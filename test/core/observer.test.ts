@@ -97,7 +97,9 @@ describe('the validity of a poll', () => {
 
   test('when all hosts fail it is our fault, until one answers', () => {
     const observer = scene()
-    const all = ['a', 'b', 'c'].map((host, at) => poll(host, 5000 + at, 5100 + at, failed({ kind: 'unroutable' })))
+    const all = ['a', 'b', 'c'].map((host, at) =>
+      poll(host, 5000 + at, 5100 + at, failed({ kind: 'unroutable', code: 'ENETUNREACH' })),
+    )
     for (const one of all) observer.record(one)
 
     expect(all.map((one) => observer.validity(one))).toEqual(['own-fault', 'own-fault', 'own-fault'])

@@ -9,8 +9,8 @@ function coded(code: string): NodeJS.ErrnoException {
 
 // Those that no socket on one machine can be made to give; the others are tried for real beside this file.
 test.each([
-  ['EHOSTUNREACH', { kind: 'unroutable' }],
-  ['ENETUNREACH', { kind: 'unroutable' }],
+  ['EHOSTUNREACH', { kind: 'unroutable', code: 'EHOSTUNREACH' }],
+  ['ENETUNREACH', { kind: 'unroutable', code: 'ENETUNREACH' }],
   ['EADDRNOTAVAIL', { kind: 'local-resources', code: 'EADDRNOTAVAIL' }],
   ['ENFILE', { kind: 'local-resources', code: 'ENFILE' }],
   ['ENOBUFS', { kind: 'local-resources', code: 'ENOBUFS' }],
@@ -34,10 +34,15 @@ test.each([
   expect(transportFailure(new UntrustedError(code), 'asked', 5000)).toEqual({ kind: 'tls', problem })
 })
 
-test('a host that fails at each of its addresses fails as at its first', () => {
-  const error = new AggregateError([coded('ECONNREFUSED'), coded('ENETUNREACH')])
-
-  expect(transportFailure(error, 'asked', 5000)).toEqual({ kind: 'refused' })
+test('a host that fails at each of its addresses fails as at the first for which this machine has a route', () => {
+  for (const codes of [
+    ['ECONNREFUSED', 'ENETUNREACH'],
+    ['ENETUNREACH', 'ECONNREFUSED', 'EHOSTUNREACH'],
+  ]) {
+    expect(transportFailure(new AggregateError(codes.map(coded)), 'asked', 5000)).toEqual({ kind: 'refused' })
+  }
+  const none = new AggregateError([coded('ENETUNREACH'), coded('ENETUNREACH')])
+  expect(transportFailure(none, 'asked', 5000)).toEqual({ kind: 'unroutable', code: 'ENETUNREACH' })
 })
 
 test('any other error depends on how far the answer had come', () => {

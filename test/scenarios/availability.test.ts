@@ -163,7 +163,8 @@ describe('the time of an endpoint', () => {
     }
     const at = await place(from, { windows: [window] })
     await pass(at, HOUR)
-    for (const name of ['a', 'b']) at.stage.set(`ethereum/${name}`, { failure: { kind: 'unroutable' } })
+    for (const name of ['a', 'b'])
+      at.stage.set(`ethereum/${name}`, { failure: { kind: 'unroutable', code: 'ENETUNREACH' } })
     const lostAt = at.stage.clock.now()
     await pass(at, 30 * MINUTE)
     for (const name of ['a', 'b']) at.stage.set(`ethereum/${name}`)

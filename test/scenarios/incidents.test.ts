@@ -516,7 +516,7 @@ describe('a fork without a majority', () => {
 })
 
 describe('while our own network is down', () => {
-  const UNREACHED: Node = { failure: { kind: 'unroutable' } }
+  const UNREACHED: Node = { failure: { kind: 'unroutable', code: 'ENETUNREACH' } }
 
   test('no incident opens, and open ones continue and are closed afterwards', async () => {
     const stage = await wellFor(10 * MINUTE)

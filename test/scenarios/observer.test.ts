@@ -10,7 +10,7 @@ const INTERVAL = 10 * SECOND
 
 const GONE: readonly Failure[] = [
   { kind: 'timeout', afterMs: 5000 },
-  { kind: 'unroutable' },
+  { kind: 'unroutable', code: 'ENETUNREACH' },
   { kind: 'dns', code: 'EAI_AGAIN' },
 ]
 const REFUSED: Failure = { kind: 'refused' }
@@ -67,7 +67,7 @@ describe('our own network', () => {
   test('down while a node on this machine answers: that one stays up, the distant ones are unknown', async () => {
     const stage = stageOf([{ name: 'own', host: '127.0.0.1' }, { name: 'lan', host: '192.168.1.7' }, ...THREE])
     await stage.pass(10 * MINUTE)
-    fail(stage, THREE, { kind: 'unroutable' })
+    fail(stage, THREE, { kind: 'unroutable', code: 'ENETUNREACH' })
     await stage.pass(10 * MINUTE)
 
     expect(states(stage, ['own', 'lan', ...THREE])).toEqual(['up', 'up', 'unknown', 'unknown', 'unknown'])
@@ -220,7 +220,7 @@ describe('nodes that die while our network works', () => {
     await stage.pass(10 * MINUTE)
     fail(stage, ['c'], REFUSED)
     await stage.pass(5 * MINUTE)
-    fail(stage, ['a', 'b'], { kind: 'unroutable' })
+    fail(stage, ['a', 'b'], { kind: 'unroutable', code: 'ENETUNREACH' })
     await stage.pass(30 * MINUTE)
     expect(stage.open()).toMatchObject([{ endpoint: 'c' }])
     heal(stage, ['a', 'b'])
@@ -234,7 +234,7 @@ describe('nodes that die while our network works', () => {
   test('a node that fails during our own outage is down after it', async () => {
     const stage = stageOf(THREE)
     await stage.pass(10 * MINUTE)
-    fail(stage, THREE, { kind: 'unroutable' })
+    fail(stage, THREE, { kind: 'unroutable', code: 'ENETUNREACH' })
     await stage.pass(10 * MINUTE)
     heal(stage, ['a', 'b'])
     fail(stage, ['c'], { kind: 'http', status: 500 })
@@ -244,7 +244,7 @@ describe('nodes that die while our network works', () => {
     expect(stage.incidents()).toHaveLength(1)
   })
 
-  test.each([{ kind: 'unroutable' } as const, { kind: 'dns', code: 'EAI_AGAIN' } as const])(
+  test.each([{ kind: 'unroutable', code: 'ENETUNREACH' } as const, { kind: 'dns', code: 'EAI_AGAIN' } as const])(
     'that cannot be reached when we start before our network is up ($kind): all unknown until it is',
     async (failure) => {
       const stage = stageOf(THREE, {}, failing(THREE, failure))
@@ -260,8 +260,15 @@ describe('nodes that die while our network works', () => {
     },
   )
 
+  test('that are unreachable hosts (EHOSTUNREACH) at our very first start: down, because packets leave', async () => {
+    const stage = stageOf(THREE, {}, failing(THREE, { kind: 'unroutable', code: 'EHOSTUNREACH' }))
+    await stage.pass(2 * MINUTE)
+
+    expect([states(stage, THREE), stage.impaired()]).toEqual([['down', 'down', 'down'], []])
+  })
+
   test('of which two had no route before our very first start, and one answers: down, and our network works', async () => {
-    const stage = stageOf(THREE, {}, failing(['a', 'b'], { kind: 'unroutable' }))
+    const stage = stageOf(THREE, {}, failing(['a', 'b'], { kind: 'unroutable', code: 'ENETUNREACH' }))
     await stage.pass(2 * MINUTE)
 
     expect(states(stage, THREE)).toEqual(['down', 'down', 'up'])
@@ -269,7 +276,10 @@ describe('nodes that die while our network works', () => {
   })
 
   test('of which two had no route before our very first start, and one refuses: down, because packets leave', async () => {
-    const [a, b] = [{ failure: { kind: 'unroutable' } }, { failure: { kind: 'unroutable' } }] as const
+    const [a, b] = [
+      { failure: { kind: 'unroutable', code: 'ENETUNREACH' } },
+      { failure: { kind: 'unroutable', code: 'ENETUNREACH' } },
+    ] as const
     const stage = stageOf(THREE, {}, { nodes: { [key('a')]: a, [key('b')]: b, [key('c')]: { failure: REFUSED } } })
     await stage.pass(2 * MINUTE)
 

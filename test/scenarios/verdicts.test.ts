@@ -71,7 +71,7 @@ describe('an endpoint whose poll fails', () => {
     timeout: { kind: 'timeout', afterMs: 5000 },
     dns: { kind: 'dns', code: 'ENOTFOUND' },
     refused: { kind: 'refused' },
-    unroutable: { kind: 'unroutable' },
+    unroutable: { kind: 'unroutable', code: 'ENETUNREACH' },
     reset: { kind: 'reset' },
     truncated: { kind: 'truncated' },
     tls: { kind: 'tls', problem: 'expired' },

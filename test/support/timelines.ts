@@ -386,7 +386,7 @@ const anyEpisode = (networks: readonly TimelineNetwork[]): fc.Arbitrary<Episode>
     kind: fc.constant('outage' as const),
     failure: fc.constantFrom<Failure>(
       { kind: 'timeout', afterMs: 5000 },
-      { kind: 'unroutable' },
+      { kind: 'unroutable', code: 'ENETUNREACH' },
       { kind: 'dns', code: 'EAI_AGAIN' },
     ),
     polls: fc.integer({ min: 3, max: 20 }),

@@ -1,5 +1,5 @@
 import { endpointKey } from '../endpoint.ts'
-import { FAILURES, type Failure } from '../failure.ts'
+import { FAILURES, isWithoutRoute } from '../failure.ts'
 import type { Outcome, PollResult } from '../poll-result.ts'
 import { humanDuration } from '../time.ts'
 import { createOwnNetwork, type HostLocation, type HostPoll } from './own-network.ts'
@@ -149,11 +149,6 @@ function endingOf({ heads, liveness }: PollResult): Ending {
   if (answered === checks) return ALL_ANSWERED
   if (answered > 0) return { kind: 'answered', partly: true }
   return { kind: unresolved === checks ? 'dns' : 'unreached', hasNoRoute: unrouted === checks }
-}
-
-/** No packet left this machine, or no name server answered. */
-function isWithoutRoute(failure: Failure): boolean {
-  return failure.kind === 'unroutable' || (failure.kind === 'dns' && failure.code === 'EAI_AGAIN')
 }
 
 function attemptOf(ending: Exclude<Ending, { kind: 'own-fault' }>): Pick<HostPoll, 'outcome' | 'hasNoRoute'> {
