@@ -264,7 +264,14 @@ document.addEventListener('click', (event) => {
 document.addEventListener('submit', (event) => {
   // No form is submitted by the browser: the token must not appear in an address.
   event.preventDefault()
-  if (event.target instanceof HTMLFormElement && event.target.dataset.act === 'token') void signIn(event.target)
+  const { target: form } = event
+  if (!(form instanceof HTMLFormElement)) return
+  if (form.dataset.act === 'token') void signIn(form)
+  else if (form.dataset.act === 'pick-time')
+    void import('./pick-time.ts').then(({ pickTime }) => {
+      const to = pickTime(form, settings.current().zone)
+      if (to !== null) void navigate(to, 'push')
+    })
 })
 
 document.addEventListener('input', ({ target }) => {

@@ -58,9 +58,9 @@ describe.runIf(hasChromium)('an endpoint in Chromium', () => {
   const reading = (page: Page, key: string) => page.locator(`[data-read="${key}"]`)
   const plots = (page: Page) => page.locator('[data-chart] canvas')
 
-  test('draws five charts with one shared cursor that the keyboard moves', async () => {
+  test('draws four charts with one shared cursor that the keyboard moves', async () => {
     const { page, complaints } = await see()
-    await plots(page).nth(4).waitFor()
+    await plots(page).nth(3).waitFor()
 
     await page.locator('[data-chart="lag"]').focus()
     await page.keyboard.press('Home')
@@ -76,7 +76,7 @@ describe.runIf(hasChromium)('an endpoint in Chromium', () => {
 
   test('Enter zooms in, down to single polls, and the Back button zooms out', async () => {
     const { page, complaints } = await see()
-    await plots(page).nth(4).waitFor()
+    await plots(page).nth(3).waitFor()
     const before = page.url()
 
     await page.locator('[data-timeline]').focus()
@@ -109,15 +109,32 @@ describe.runIf(hasChromium)('an endpoint in Chromium', () => {
     await page.mouse.up()
 
     await page.waitForURL(/from=/)
-    await page.getByRole('link', { name: /^7 days/ }).click()
+    await page.getByRole('link', { name: '7 days' }).click()
     await page.waitForURL(/range=7d/)
     await page.getByText('The last 7 days').waitFor()
-    await plots(page).nth(4).waitFor()
+    await plots(page).nth(3).waitFor()
+  })
+
+  test('shows any range that is picked, in the zone of the page, and says if it ends before it begins', async () => {
+    const { page, complaints } = await see({ timezoneId: 'Asia/Tokyo' })
+    await page.getByLabel('From').fill('2026-01-02T10:00')
+    await page.getByLabel('to', { exact: true }).fill('2026-01-02T09:00')
+    await page.getByRole('button', { name: 'Show' }).click()
+    expect(new URL(page.url()).search).toBe('')
+
+    await page.getByLabel('to', { exact: true }).fill('2026-01-02T12:00')
+    await page.getByRole('button', { name: 'Show' }).click()
+
+    await page.waitForURL(/from=/)
+    const from = Date.parse('2026-01-02T01:00:00Z') / 1000
+    expect(new URL(page.url()).search).toBe(`?from=${from}&to=${from + 7200}`)
+    expect(await page.getByLabel('From').inputValue()).toBe('2026-01-02T10:00')
+    expect(complaints).toEqual([])
   })
 
   test('has nothing that axe-core finds, light and dark, with its tables open', async () => {
     const { page } = await see({ reducedMotion: 'reduce' })
-    await plots(page).nth(4).waitFor()
+    await plots(page).nth(3).waitFor()
     await page.evaluate(() => {
       for (const one of document.querySelectorAll('details')) one.open = true
     })
@@ -136,7 +153,7 @@ describe.runIf(hasChromium)('an endpoint in Chromium', () => {
           latencyMaxMs: 40 * least,
         }))
       const { page, complaints } = await see({}, { store: { ...STORE, history: week } })
-      await plots(page).nth(4).waitFor()
+      await plots(page).nth(3).waitFor()
 
       await page.getByRole('link', { name: /^7 days/ }).click()
 
@@ -152,7 +169,7 @@ describe.runIf(hasChromium)('an endpoint in Chromium', () => {
     const title = 'A rather long name of a node, which stands in Frankfurt'
     const networks = NETWORKS.map((of) => ({ ...of, endpoints: of.endpoints.map((one) => ({ ...one, title })) }))
     const { page } = await see({ width }, { networks })
-    await plots(page).nth(4).waitFor()
+    await plots(page).nth(3).waitFor()
 
     expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBeLessThanOrEqual(0)
     const [timeline, over] = await Promise.all([
@@ -166,7 +183,7 @@ describe.runIf(hasChromium)('an endpoint in Chromium', () => {
 
   test('shows times in the time zone of the browser, or in UTC', async () => {
     const { page } = await see({ timezoneId: 'Asia/Tokyo' })
-    await plots(page).nth(4).waitFor()
+    await plots(page).nth(3).waitFor()
     const opened = Date.parse((await page.locator('.happened time').first().getAttribute('datetime')) ?? '')
     const clockOf = (timeZone: string) =>
       new Intl.DateTimeFormat('en-GB', { timeZone, hour: '2-digit', minute: '2-digit' }).format(opened)
@@ -205,7 +222,7 @@ describe.runIf(hasChromium)('an endpoint in Chromium', () => {
 
   test('loads less than 55 KB, compressed, on top of the overview', async () => {
     const { page, loaded, setting } = await see()
-    await plots(page).nth(4).waitFor()
+    await plots(page).nth(3).waitFor()
     const { body } = await setting.server.inject('/')
     const first = new Set([...body.matchAll(/(?:href|src)="(\/assets\/[^"]+)"/g)].map(([, path]) => path))
 

@@ -190,7 +190,7 @@ describe('an endpoint', () => {
     ])
   })
 
-  test('shows availability and coverage for every range, but no percentage without enough data', async () => {
+  test('shows availability and coverage for every range, in grey and with its time where little is known', async () => {
     const { page } = await show({
       endpoint: {
         availability: {
@@ -202,13 +202,39 @@ describe('an endpoint', () => {
       },
     })
 
-    expect(textsOf(page, '.ranges a')).toEqual([
+    expect(textsOf(page, '.ranges p')).toEqual([
       '24 hours 98.75 % 90.00 % at head , 94 % covered',
-      '7 days not enough data 49 % covered',
-      '30 days not enough data 0 % covered',
+      '7 days 100 % of 3 d 49 % covered',
+      '30 days no data yet 0 % covered',
       '90 days 99.990 % 99.900 % at head , 100 % covered',
     ])
-    expect(page.querySelector('.ranges [aria-current]')?.getAttribute('href')).toBe('/endpoints/one/a?range=24h')
+    expect(textsOf(page, '.ranges .quiet')).toEqual(['100 % of 3 d', 'no data yet'])
+  })
+
+  test('has a picker of time ranges, from an hour to 90 days, and of any other', async () => {
+    const { page } = await show()
+    const past = await show({ query: { from: '1767300000', to: '1767303600' } })
+
+    expect(textsOf(page, '.picker a')).toEqual(['1 hour', '6 hours', '24 hours', '7 days', '30 days', '90 days'])
+    expect(page.querySelector('.picker [aria-current]')?.getAttribute('href')).toBe('/endpoints/one/a?range=24h')
+    expect(textsOf(page, '.steps a')).not.toContain('Now')
+    expect(textsOf(past.page, '.steps a')).toContain('Now')
+  })
+
+  test('replaces a chart that would only show zeros with one line', async () => {
+    const all = (lag: number) => (start: number) =>
+      aBucket(start, { up_seconds: 300 }, { lag_blocks_max: lag, contiguous_failures_max: 0 })
+    const calm = await show({ buckets: all(0) })
+    const behind = await show({ buckets: all(1) })
+
+    expect(calm.page.querySelector('[data-chart=lag]')).toBeNull()
+    expect(textsOf(calm.page, '.history > .note')).toEqual([
+      'Lag: 0 in this time range. Consecutive failures of the node’s own checks: 0 in this time range.',
+    ])
+    expect(behind.page.querySelector('[data-chart=lag]')).not.toBeNull()
+    expect(textsOf(behind.page, '.history > .note')).toEqual([
+      'Consecutive failures of the node’s own checks: 0 in this time range.',
+    ])
   })
 
   test('draws nothing for unknown time, and no incident longer than it was', async () => {
@@ -390,7 +416,7 @@ describe('an endpoint', () => {
       '1 Jan, 12:00 to 2 Jan, 11:45 Up up',
       '2 Jan, 11:45 to 12:00 Down up 14 min, down 1 min',
     ])
-    expect(page.querySelector('.note a')?.getAttribute('href')).toBe('/gateway')
+    expect(page.querySelector('.note a')?.getAttribute('href')).toBe('/sign-in?to=%2Fendpoints%2Fone%2Fa')
     expect(page.querySelector('.now, .rules, .checks, .places')).toBeNull()
     expect(view.charts?.(model).closer(NOW - MINUTE)).toBeNull()
   })

@@ -68,6 +68,19 @@ describe.runIf(hasChromium)('incidents, the gateway and the observer in Chromium
     },
   )
 
+  test('no time touches a duration, also if an incident lasted whole minutes', async () => {
+    const { address } = await start()
+    const touching = /\d:\d\d(?::\d\d)?\d* ?(?<!\s)\d+\s(?:ms|s|min|h|d)\b/
+    expect('01:48–02:2133 min 36 s').toMatch(touching)
+
+    for (const path of ['/incidents', '/incidents/over', '/incidents/whole', '/endpoints/avalanche/own-2']) {
+      const { page } = await show(`${address}${path}`)
+      await page.locator('h1').waitFor()
+      expect(await page.locator('main').innerText()).not.toMatch(touching)
+      expect(await page.locator('main').textContent()).not.toMatch(touching)
+    }
+  })
+
   test('the list shows an incident as it opens, and links to its page without a reload', async () => {
     const { setting, address } = await start()
     const { page, complaints } = await show(`${address}/incidents?open=true`)

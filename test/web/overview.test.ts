@@ -197,9 +197,9 @@ describe('the overview', () => {
 
   test.each([
     ['half known is enough', { ratio: 0.99999, coverage: 0.5, fresh: 1 }, '99.999 % of 50 %'],
-    ['less is shown with its time', { ratio: 1, coverage: 0.25, fresh: 1 }, '100 % of 7 d, not enough data'],
+    ['less is shown with its time', { ratio: 1, coverage: 0.25, fresh: 1 }, '100 % of 7 d'],
     ['all known needs no remark', { ratio: 1, coverage: 1, fresh: 1 }, '100 %'],
-    ['nothing known is no 100 %', { ratio: null, coverage: 0, fresh: null }, 'not enough data'],
+    ['nothing known is no 100 %', { ratio: null, coverage: 0, fresh: null }, 'no data yet'],
   ])('availability: %s', (_claim, availability, sentence) => {
     const endpoint = anEndpoint('a', { availability: { ...anEndpoint('a').availability, '30d': availability } })
 

@@ -78,6 +78,13 @@ describe('small charts', () => {
     expect([band?.getAttribute('x'), band?.getAttribute('width')]).toEqual(['0', '1.5'])
   })
 
+  test('that would only show zeros are one line', () => {
+    const page = draw(aCourse([0, null, 0]))
+
+    expect(page.querySelector('.plot svg')).toBeNull()
+    expect(page.querySelector('.lane')?.textContent).toBe('Lag 0 blocks all the time')
+  })
+
   test('say so if there is no data at all', () => {
     expect(draw(aCourse([null, null])).querySelector('.most')?.textContent).toBe('no data')
   })

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import {
   besidePaths,
   closerPath,
+  nowPath,
   partsOf,
   RANGE_NAMES,
   RANGES,
@@ -72,6 +73,15 @@ describe('the time range', () => {
     expect(steps).toBeGreaterThanOrEqual(3)
     expect(span.isClose).toBe(true)
     expect(span.toMs - span.fromMs).toBeGreaterThanOrEqual(60_000)
+  })
+
+  test('of the last hour shows single polls, and a past one leads back to now', () => {
+    expect(spanOf({ query: { range: '1h' } }, NOW)).toMatchObject({ range: '1h', isClose: true })
+    expect(nowPath(OF, spanOf({ query: { range: '6h' } }, NOW), NOW)).toBeNull()
+
+    const past = nowPath(OF, spanAt(`/?from=${NOW / 1000 - 90_600}&to=${NOW / 1000 - 90_000}`), NOW)
+
+    expect(spanAt(past ?? '')).toMatchObject({ fromMs: NOW - 600_000, toMs: NOW })
   })
 
   test('zooms out to the longest range, and moves to both sides', () => {

@@ -30,6 +30,8 @@ export interface ChartGroup {
   /** The times of the values of every series, ascending. */
   readonly times: readonly Moment[]
   readonly charts: readonly Chart[]
+  /** Titles of charts that would only show zeros. */
+  readonly calm: readonly string[]
   /** Bands behind the lines. */
   readonly bands: readonly Band[]
   /** The cells of the timeline above the charts. */

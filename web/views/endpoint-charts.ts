@@ -12,11 +12,14 @@ export function endpointCharts(past: Past, zone: Zone): ChartGroup {
   const { of, span, cells, incidents, canZoom, nowMs } = past
   const { times, charts } = past.polls === null ? bucketCharts(past) : pollCharts(past, past.polls)
   const ticks = ticksOf(span, zone)
+  const known = charts.filter(({ series }) => series.some(({ values }) => values.some((value) => value !== null)))
+  const calm = known.filter((chart) => isCalm(chart))
   return {
     fromMs: span.fromMs,
     toMs: span.toMs,
     times,
-    charts: charts.filter(({ series }) => series.some(({ values }) => values.some((value) => value !== null))),
+    charts: known.filter((chart) => !calm.includes(chart)),
+    calm: calm.map(({ title }) => title),
     bands: bandsOf(cells, incidents, span),
     cells,
     cellText(at) {
@@ -32,6 +35,11 @@ export function endpointCharts(past: Past, zone: Zone): ChartGroup {
     ticks: ticks.at.map((ms) => ({ ms, text: tickText(ms, ticks.apartMs, zone) })),
     zone,
   }
+}
+
+/** Never behind, or without a failure: a line at zero says no more than its title. */
+function isCalm({ unit, scale, series }: Chart): boolean {
+  return unit === 'count' && scale === 'zero' && series.every(({ values }) => values.every((value) => !value))
 }
 
 export interface Past {

@@ -4,27 +4,30 @@ import type { EndpointView } from '../../src/http/wire-status.ts'
 import type { Cell } from './cells.ts'
 import { chartFigure } from './chart.ts'
 import type { ChartGroup } from './chart-group.ts'
-import { duration, minute, percent } from './format.ts'
+import { age, duration, minute, percent } from './format.ts'
 import { html, nothing, type TemplateResult } from './lit.ts'
+import { endpointPath } from './route.ts'
 import {
+  AVAILABILITY_RANGES,
   besidePaths,
   type Endpoint,
+  nowPath,
   type Part,
   partsOf,
   RANGE_NAMES,
-  type Range,
+  RANGES,
   rangePath,
   type Span,
   zoomPath,
 } from './span.ts'
 import { statesTable, timeline } from './timeline.ts'
-import { day, fromTo } from './when.ts'
+import { day, fieldTime, fromTo } from './when.ts'
 import { WORDS } from './words.ts'
 import { ENDPOINT } from './words-endpoint.ts'
 
 /** The history: availability, timeline and charts on one time axis. */
 export function historySection(history: History): TemplateResult {
-  const { title, group, cells, incidents, detail } = history
+  const { of, title, group, cells, incidents, detail } = history
   return html`
     <section class="history" aria-labelledby="history">
       <h2 id="history" class="hidden">${ENDPOINT.history}</h2>
@@ -48,8 +51,9 @@ export function historySection(history: History): TemplateResult {
               </figure>
             `
       }
-      ${detail === 'states' ? html`<p class="note">${ENDPOINT.locked} <a href="/gateway">${WORDS.signIn}</a></p>` : nothing}
+      ${detail === 'states' ? html`<p class="note">${ENDPOINT.locked} <a href="/sign-in?to=${encodeURIComponent(endpointPath(of.network, of.endpoint))}">${WORDS.signIn}</a></p>` : nothing}
       ${group.charts.map((chart) => chartFigure(chart, group))}
+      ${group.calm.length === 0 ? nothing : html`<p class="note">${group.calm.map((title) => ENDPOINT.calm(title)).join(' ')}</p>`}
       ${group.charts.length === 0 ? nothing : html`<p class="hint">${ENDPOINT.zoomHint}</p>`}
     </section>
   `
@@ -78,26 +82,21 @@ function legend(cells: readonly Cell[]): readonly TemplateResult[] {
 
 const ENOUGH = 0.5
 
-function ranges({ of, availability, span, detail }: History): TemplateResult {
-  return html`
-    <div class="ranges" role="navigation" aria-label=${ENDPOINT.spans}>
-      ${RANGE_NAMES.map((range) => {
-        const inside = figures(range, availability[range])
-        const isShown = span.range === range
-        return detail === 'states'
-          ? html`<p class=${isShown ? 'shown' : nothing}>${inside}</p>`
-          : html`<a href=${rangePath(of, range)} aria-current=${isShown ? 'true' : nothing}>${inside}</a>`
-      })}
-    </div>
-  `
+function ranges({ availability }: History): TemplateResult {
+  return html`<div class="ranges">${AVAILABILITY_RANGES.map((range) => html`<p>${figures(range, availability[range])}</p>`)}</div>`
 }
 
-function figures(range: Range, { ratio, coverage, fresh }: EndpointView['availability']['24h']): TemplateResult {
+function figures(
+  range: (typeof AVAILABILITY_RANGES)[number],
+  { ratio, coverage, fresh }: EndpointView['availability']['24h'],
+): TemplateResult {
   const covered = ENDPOINT.covered(share(coverage))
   const isEnough = ratio !== null && coverage >= ENOUGH
+  const known =
+    ratio === null ? WORDS.noData : `${percent(ratio)} ${WORDS.coverage(age((coverage * RANGES[range]) / 1000))}`
   return html`
     <span class="range">${ENDPOINT.ranges[range]}</span>
-    ${isEnough ? html`<b>${percent(ratio)}</b>` : html`<b class="quiet">${WORDS.notEnough}</b>`}
+    ${isEnough ? html`<b>${percent(ratio)}</b>` : html`<b class="quiet">${known}</b>`}
     <small>${fresh === null || !isEnough ? nothing : html`<span title=${ENDPOINT.freshMeaning}>${ENDPOINT.fresh(percent(fresh))}</span>, `}<span title=${WORDS.coverageMeaning(share(coverage))}>${covered}</span></small>
   `
 }
@@ -110,16 +109,28 @@ function share(ratio: number): string {
 function navigation({ of, span, polls, group, loadedMs }: History): TemplateResult {
   const { zone, wider } = group
   const { earlier, later } = besidePaths(of, span, loadedMs)
+  const now = nowPath(of, span, loadedMs)
   const parts = partsOf(span, zone)
   const step = polls === null ? ENDPOINT.each(duration(span.stepMs / 1000)) : ENDPOINT.eachPoll
   const when = fromTo(span.fromMs, span.toMs, zone)
   return html`
+    <div class="places" role="navigation" aria-label=${ENDPOINT.spans}>
+      <p class="picker">
+        ${RANGE_NAMES.map((range) => html`<a href=${rangePath(of, range)} aria-current=${span.range === range ? 'true' : nothing}>${ENDPOINT.ranges[range]}</a>`)}
+      </p>
+      <form class="from-to" data-act="pick-time">
+        <label>${ENDPOINT.from} <input type="datetime-local" name="from" required .value=${fieldTime(span.fromMs, zone)} /></label>
+        <label>${ENDPOINT.to} <input type="datetime-local" name="to" required .value=${fieldTime(span.toMs, zone)} /></label>
+        <button>${ENDPOINT.show}</button>
+      </form>
+    </div>
     <div class="places" role="navigation" aria-label=${ENDPOINT.navigation}>
       <p class="where"><b>${span.range === null ? when : ENDPOINT.last[span.range]}</b> <small>${span.range === null ? step : `${when}, ${step}`}</small></p>
       <p class="steps">
         <a href=${earlier}>‹ ${ENDPOINT.earlier}</a>
         ${wider === null ? nothing : html`<a href=${wider}>${ENDPOINT.zoomOut}</a>`}
         ${later === null ? nothing : html`<a href=${later}>${ENDPOINT.later} ›</a>`}
+        ${now === null ? nothing : html`<a href=${now}>${ENDPOINT.now}</a>`}
       </p>
       ${
         parts.length < 2

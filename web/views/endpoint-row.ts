@@ -102,10 +102,10 @@ const ALL_BUT_STARTING = 0.99
 /** A percentage of 30 days, or of as much as is known, in grey. */
 export function available({ ratio, coverage }: EndpointView['availability']['30d']): TemplateResult {
   const share = `${Math.floor(coverage * 100)} %`
-  if (ratio === null) return html`<small class="quiet">${WORDS.notEnough}</small>`
+  if (ratio === null) return html`<small class="quiet">${WORDS.noData}</small>`
   if (coverage < ENOUGH) {
     const known = unbroken(age(coverage * MONTH_SECONDS))
-    return html`<small class="quiet" title=${WORDS.coverageMeaning(share)}>${percent(ratio)} ${WORDS.coverage(known)}<span class="hidden">, ${WORDS.notEnough}</span></small>`
+    return html`<small class="quiet" title=${WORDS.coverageMeaning(share)}>${percent(ratio)} ${WORDS.coverage(known)}</small>`
   }
   const known = coverage < ALL_BUT_STARTING ? html`<small>${WORDS.coverage(share)}</small>` : nothing
   return html`<span title=${WORDS.coverageMeaning(share)}>${percent(ratio)}</span> ${known}`

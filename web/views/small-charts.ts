@@ -117,6 +117,9 @@ function stateLane(states: string, of: SmallCharts): TemplateResult {
 function lane({ name, kind, values, write, floor, limit }: Panel, of: SmallCharts): TemplateResult {
   const known = values.filter((value) => value !== null)
   const most = known.reduce((a, b) => Math.max(a, b), 0)
+  if (kind === 'bars' && known.length > 0 && most === 0) {
+    return html`<p class="lane"><span class="label">${name}</span> <span class="most">${CHART_WORDS.flat(write(0))}</span></p>`
+  }
   const lowest = known.reduce((a, b) => Math.min(a, b), Number.POSITIVE_INFINITY)
   const bottom = floor === 'lowest' && known.length > 0 ? lowest : 0
   const top = Math.max(most, limit !== undefined && most > limit / 2 ? limit : 0, bottom + 1e-9)

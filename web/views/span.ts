@@ -14,7 +14,7 @@ export function spanOf({ query }: Pick<Route, 'query'>, nowMs: number): Span {
   const stepMs = stepOf(RANGES[range])
   // Steps start at round times, so that they stay the same while time goes on.
   const first = Math.floor((nowMs - RANGES[range]) / stepMs) * stepMs
-  return { fromMs: first, toMs: nowMs, stepMs, range, isClose: false }
+  return { fromMs: first, toMs: nowMs, stepMs, range, isClose: RANGES[range] <= CLOSE }
 }
 
 /** The shown time range of an endpoint's history, from its address: a named range up to now, or from one moment to another. */
@@ -30,9 +30,19 @@ export interface Span {
 const MINUTE = 60_000
 const HOUR = 3_600_000
 const DAY = 86_400_000
-export const RANGES = { '24h': DAY, '7d': 7 * DAY, '30d': 30 * DAY, '90d': 90 * DAY } as const
+export const RANGES = {
+  '1h': HOUR,
+  '6h': 6 * HOUR,
+  '24h': DAY,
+  '7d': 7 * DAY,
+  '30d': 30 * DAY,
+  '90d': 90 * DAY,
+} as const
 export type Range = keyof typeof RANGES
 export const RANGE_NAMES = Object.keys(RANGES) as readonly Range[]
+
+/** Ranges with availability figures. */
+export const AVAILABILITY_RANGES = ['24h', '7d', '30d', '90d'] as const satisfies readonly Range[]
 
 /** About the number of pixels of a phone. */
 const MOST_STEPS = 400
@@ -88,7 +98,9 @@ export function widerPath(of: Endpoint, { fromMs, toMs, range }: Span, nowMs: nu
   const widthMs = Math.min((toMs - fromMs) * ZOOM, LONGEST)
   const to = Math.min(nowMs, (fromMs + toMs + widthMs) / 2)
   const fitting = RANGE_NAMES.find((name) => to === nowMs && RANGES[name] >= widthMs)
-  return fitting === undefined || widthMs < RANGES['24h'] / 2 ? zoomPath(of, to - widthMs, to) : rangePath(of, fitting)
+  return fitting === undefined || (fitting === '24h' && widthMs < DAY / 2)
+    ? zoomPath(of, to - widthMs, to)
+    : rangePath(of, fitting)
 }
 
 /** The ranges of equal length before and after; `null` if the latter is in the future. */
@@ -97,6 +109,11 @@ export function besidePaths(of: Endpoint, span: Span, nowMs: number): { earlier:
   const widthMs = toMs - fromMs
   const later = toMs >= nowMs - span.stepMs ? null : zoomPath(of, toMs, Math.min(nowMs, toMs + widthMs))
   return { earlier: zoomPath(of, fromMs - widthMs, fromMs), later }
+}
+
+/** The range of equal length up to now; `null` if it is shown. */
+export function nowPath(of: Endpoint, { fromMs, toMs, stepMs }: Span, nowMs: number): string | null {
+  return toMs >= nowMs - stepMs ? null : zoomPath(of, nowMs - (toMs - fromMs), nowMs)
 }
 
 export interface Part {

@@ -50,6 +50,12 @@ export function sinceMidnight(ms: number, zone: Zone): number {
   return ((at.getHours() * 60 + at.getMinutes()) * 60 + at.getSeconds()) * 1000
 }
 
+/** The value of a `datetime-local` field. */
+export function fieldTime(ms: number, zone: Zone): string {
+  const offset = zone === 'utc' ? 0 : new Date(ms).getTimezoneOffset() * 60_000
+  return new Date(ms - offset).toISOString().slice(0, 16)
+}
+
 /** An axis label: `14:05`, `14:05:30` for short steps, and the day at midnight. */
 export function tickText(ms: number, apartMs: number, zone: Zone): string {
   const time = minute(ms, zone)

@@ -6,6 +6,7 @@ export const CHART_WORDS = {
   unknown: 'no data',
   none: '–',
   max: 'max',
+  flat: (text: string) => `${text} all the time`,
   span: (from: string, to: string) => `${from} to ${to}`,
   cells: (count: number, step: string) => `${count} steps of ${step}`,
 }

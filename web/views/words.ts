@@ -76,7 +76,7 @@ export const WORDS = {
   last: (text: string) => `Last ${text}`,
   none: '–',
   notKnown: 'not known',
-  notEnough: 'not enough data',
+  noData: 'no data yet',
   coverage: (share: string) => `of ${share}`,
   coverageMeaning: (share: string) => `Data covers ${share} of the time`,
   halted: 'Chain halted',
