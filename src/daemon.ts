@@ -1,6 +1,7 @@
 import { randomInt } from 'node:crypto'
 import { type Clock, guardedClock, repeat, systemClock } from './clock.ts'
 import type { Config } from './config/resolve.ts'
+import { urlOf } from './config/scalars.ts'
 import { createObserver, type Observer } from './core/observer/observer.ts'
 import { connectionCaps, descriptorLimit } from './descriptors.ts'
 import { createGatewayService, type GatewayService } from './gateway/service.ts'
@@ -11,6 +12,7 @@ import { createMinuteStats, type MinuteStats } from './metrics/minute-stats.ts'
 import type { ErrorSource } from './metrics/registry.ts'
 import { createProber } from './nodes/probe.ts'
 import { createNotifier, type Notifier } from './notify/notifier.ts'
+import { createSilences, type Silences } from './notify/silences.ts'
 import { createAvailabilityRefresh, createHousekeeping } from './poll/housekeeping.ts'
 import { earlierIncidents } from './poll/incident-recorder.ts'
 import { createInspector } from './poll/inspector.ts'
@@ -54,7 +56,8 @@ export async function startDaemon({ config, log, clock: realClock = systemClock 
       minutes.committed(durationMs)
     },
   })
-  const base = { clock, log, board, incidents, observer, journal, store }
+  const silences = createSilences({ clock, store, log })
+  const base = { clock, log, board, incidents, observer, journal, store, silences }
   const reports = { observer: () => ownState(observer, store, clock), gateway: () => gateway?.report() ?? null }
   const metrics = createMetrics({
     ...base,
@@ -114,7 +117,7 @@ export async function startDaemon({ config, log, clock: realClock = systemClock 
   }
 
   apply(config, new Set())
-  await notifier.restore()
+  await Promise.all([notifier.restore(), silences.restore()])
   const saved = await store.savedHealth()
   poller.restore(saved, await earlierIncidents(store))
   journal.started(saved.reduce((last, { at }) => Math.max(last, at), 0))
@@ -232,6 +235,7 @@ interface Parts extends Required<Pick<DaemonDeps, 'clock' | 'log'>> {
   readonly observer: Observer
   readonly journal: Journal
   readonly store: Store
+  readonly silences: Silences
   readonly metrics: Metrics
   readonly minutes: MinuteStats
 }
@@ -331,7 +335,7 @@ function minutesOf({ clock, store }: Pick<Parts, 'clock' | 'store'>, metrics: Me
 }
 
 function notifierOf(
-  base: Pick<Parts, 'clock' | 'log' | 'board' | 'incidents' | 'observer' | 'store'>,
+  base: Pick<Parts, 'clock' | 'log' | 'board' | 'incidents' | 'observer' | 'store' | 'silences'>,
   isRoundDone: () => boolean,
 ): Notifier {
   const impaired = () => lastingTrouble(base.observer, base.store, base.clock)
@@ -382,9 +386,4 @@ function listenerOf({ listen, tls }: Pick<Config['server'], 'listen' | 'tls'>, m
 
 function certificateOf({ tls }: Pick<Config['server'], 'tls'>): Certificate | null {
   return tls === null ? null : { cert: tls.cert, key: tls.key.reveal() }
-}
-
-function urlOf({ host, port }: { host: string; port: number }, secure: boolean): string {
-  const shown = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '[::1]' : host.includes(':') ? `[${host}]` : host
-  return `${secure ? 'https' : 'http'}://${shown}:${port}/`
 }

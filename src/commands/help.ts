@@ -10,6 +10,7 @@ export interface HelpPage {
 
 const USAGE = ['64', 'invalid command line'] as const
 const BAD_CONFIG = ['78', 'the configuration is invalid; every problem is printed with its key path'] as const
+const NO_DAEMON = ['70', 'no daemon answers, or it refuses'] as const
 const CONFIG = ['HEARTLINE_CONFIG', 'the configuration file, if -c is not given'] as const
 const REFERENCES = ['NAME', 'value of ${NAME} in the configuration'] as const
 const ENVIRONMENT = [CONFIG, REFERENCES]
@@ -176,6 +177,31 @@ stop the daemon, move heartline.db, -wal and -shm away, copy FILE to its place.`
       ['heartline notify test ops pager -c heartline.yaml', 'through these two'],
     ],
     exit: [['0', 'all were sent'], ['1', 'one failed'], ['64', 'no such channel, or invalid command line'], BAD_CONFIG],
+    environment: ENVIRONMENT,
+  },
+  silence: {
+    about: `The running daemon sends no messages about the network or the endpoint in this
+time. Verdicts and history do not change. If an incident is still open at the end,
+it is sent then. The command calls the daemon at server.listen, with server.token.`,
+    examples: [
+      ['heartline silence -c heartline.yaml ethereum/own-1 --for 2h --reason upgrade', 'one endpoint'],
+      ['heartline silence -c heartline.yaml ethereum --for 30m --reason "fork drill"', 'a whole network'],
+      ['heartline silence list -c heartline.yaml', 'those that hold now'],
+      ['heartline silence end -c heartline.yaml 1a2b3c4d', 'end one early'],
+    ],
+    exit: [['0', 'it holds'], ['64', 'no such network or endpoint, or invalid command line'], NO_DAEMON, BAD_CONFIG],
+    environment: ENVIRONMENT,
+  },
+  list: {
+    about: 'The one that ends first is the first.',
+    examples: [['heartline silence list -c heartline.yaml', 'a table']],
+    exit: [['0', 'printed'], USAGE, NO_DAEMON, BAD_CONFIG],
+    environment: ENVIRONMENT,
+  },
+  end: {
+    about: 'If an incident is still open, it is sent now.',
+    examples: [['heartline silence end -c heartline.yaml 1a2b3c4d', 'end this one']],
+    exit: [['0', 'it ended'], ['64', 'no such silence holds, or invalid command line'], NO_DAEMON, BAD_CONFIG],
     environment: ENVIRONMENT,
   },
   schema: {

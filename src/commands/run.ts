@@ -1,5 +1,6 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander'
 import { systemClock } from '../clock.ts'
+import { LONGEST_SILENCE_MS } from '../core/incident/silence.ts'
 import { FAMILIES, type Family, METACHAIN } from '../core/network.ts'
 import { parseDuration } from '../core/time.ts'
 import { LOG_LEVELS, type LogLevel } from '../log.ts'
@@ -13,6 +14,7 @@ import { type CommandIo, EXIT } from './io.ts'
 import { notifyTest } from './notify-test.ts'
 import { probe } from './probe.ts'
 import { schema } from './schema.ts'
+import { endSilence, listSilences, silence } from './silence.ts'
 import { simulate } from './simulate.ts'
 
 interface GlobalOptions {
@@ -139,6 +141,7 @@ export async function run(argv: readonly string[], env: NodeJS.ProcessEnv = proc
     .addHelpText('after', helpText(HELP.backup))
     .argument('<file>', 'target file; must not exist')
     .action((to: string) => configured((file) => backup({ file, to }, io, env)))
+  addDaemonCommands(program, { io, env, configured })
   addToolCommands(program, { io, overrides, end: (given) => void (status = given) })
   program.action(() => (overrides().config === undefined ? runDemo() : runServe()))
 
@@ -151,6 +154,40 @@ export async function run(argv: readonly string[], env: NodeJS.ProcessEnv = proc
     process.off('SIGTERM', stop).off('SIGINT', stop)
   }
   return status
+}
+
+/** The commands that talk to the running daemon. */
+function addDaemonCommands(program: Command, { io, env, configured }: DaemonContext): void {
+  const silences = program
+    .command('silence')
+    .description('stop messages about a network or an endpoint for a time; `silence list`, `silence end ID`')
+    .addHelpText('after', helpText(HELP.silence))
+    .argument('[target]', 'NETWORK or NETWORK/ENDPOINT')
+    .option('--for <duration>', 'how long, at most 30d', silenceDuration)
+    .option('--reason <text>', 'why, in at most 200 characters; shown to everyone with the token')
+    .action(async (target: string | undefined, { for: forMs, reason }: { for?: number; reason?: string }) => {
+      if (target === undefined || forMs === undefined || reason === undefined) {
+        return silences.error('error: a silence needs NETWORK or NETWORK/ENDPOINT, --for and --reason')
+      }
+      await configured((file) => silence({ file, target, forMs, reason }, io, env))
+    })
+  silences
+    .command('list')
+    .description('print the silences that hold now')
+    .addHelpText('after', helpText(HELP.list))
+    .action(() => configured((file) => listSilences({ file }, io, env)))
+  silences
+    .command('end')
+    .description('end a silence: messages are sent again')
+    .addHelpText('after', helpText(HELP.end))
+    .argument('<id>', 'as `silence` and `silence list` print it')
+    .action((id: string) => configured((file) => endSilence({ file, id }, io, env)))
+}
+
+interface DaemonContext {
+  readonly io: CommandIo
+  readonly env: NodeJS.ProcessEnv
+  readonly configured: (command: (file: string) => Promise<number>) => Promise<void>
 }
 
 /** The commands that read no configuration. */
@@ -230,6 +267,12 @@ function flag(value: string): boolean {
 function duration(text: string): number {
   const ms = parseDuration(text)
   if (ms === undefined) throw new InvalidArgumentError('expected a duration such as 500ms, 15s, 2m')
+  return ms
+}
+
+function silenceDuration(text: string): number {
+  const ms = parseDuration(text) ?? 0
+  if (ms < 1000 || ms > LONGEST_SILENCE_MS) throw new InvalidArgumentError('expected a duration from 1s to 30d')
   return ms
 }
 

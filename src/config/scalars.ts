@@ -157,6 +157,12 @@ export interface Listen {
   readonly port: number
 }
 
+/** The URL of a listener, for clients on this machine. */
+export function urlOf({ host, port }: Listen, secure: boolean): string {
+  const shown = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '[::1]' : host.includes(':') ? `[${host}]` : host
+  return `${secure ? 'https' : 'http'}://${shown}:${port}/`
+}
+
 const LISTEN = /^(?:\[([0-9A-Fa-f:.]{2,45})\]|([A-Za-z0-9._-]{1,253})):(\d{1,5})$/
 
 function parseListen(text: string): Listen | undefined {

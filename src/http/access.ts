@@ -24,6 +24,15 @@ export function createAccess({ token, public: isPublic, host, hosts }: AccessOpt
       if (authorization !== undefined) return isBearer(authorization, expected) ? 'private' : 'refused'
       return isPublic && visibility === 'public' ? 'public' : 'refused'
     },
+
+    /** Why a request that changes something is refused although its client may read everything; `null` if it is not. */
+    refusedWrite(request: FastifyRequest): string | null {
+      if (!isSameOrigin(request)) return 'Pages of other sites cannot change anything here.'
+      if (expected === null && !isFromHere(request)) {
+        return 'Without `server.token`, only this machine can change anything: set a token.'
+      }
+      return null
+    },
   }
 }
 
@@ -55,7 +64,31 @@ export function sendMisdirected(reply: FastifyReply): FastifyReply {
 export function clientAddress({ headers, socket }: FastifyRequest): string {
   const peer = addressOf(socket.remoteAddress)
   const forwarded = String(headers['x-forwarded-for'] ?? '')
-  return isLoopback(peer) && forwarded !== '' ? forwarded.slice(forwarded.lastIndexOf(',') + 1).trim() : peer
+  return isLoopback(peer) && forwarded !== '' ? lastOf(forwarded) : peer
+}
+
+/**
+ * Whether no page of another site sent the request. Browsers send `Origin` with everything that can change something, and
+ * `Sec-Fetch-Site` to secure origins, also where a proxy changes `Host`.
+ */
+function isSameOrigin({ headers }: FastifyRequest): boolean {
+  const site = headers['sec-fetch-site']
+  if (site !== undefined) return site === 'same-origin'
+  const { origin, host } = headers
+  return origin === undefined || (URL.canParse(origin) && new URL(origin).host === host)
+}
+
+/** Whether the client is on this machine, also behind a proxy on it. */
+function isFromHere(request: FastifyRequest): boolean {
+  const { remoteAddress, localAddress } = request.socket
+  const peer = addressOf(remoteAddress)
+  const isOwn = isLoopback(peer) || peer === addressOf(localAddress)
+  const forwarded = String(request.headers['x-forwarded-for'] ?? '')
+  return isOwn && (forwarded === '' || isLoopback(lastOf(forwarded)))
+}
+
+function lastOf(forwarded: string): string {
+  return forwarded.slice(forwarded.lastIndexOf(',') + 1).trim()
 }
 
 /** A host without port, brackets and final dot, in lower case. */

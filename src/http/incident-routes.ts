@@ -1,17 +1,18 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import type { Incident } from '../core/incident/incident.ts'
+import { type IncidentDetailsDeps, incidentDetails } from './incident-details.ts'
 import { type IncidentSource, readCursor, writeCursor } from './incident-source.ts'
-import { incidentSummary, incidentView } from './incident-views.ts'
+import { incidentSummary } from './incident-views.ts'
 import { addVary, prefersText } from './negotiation.ts'
 import { withNotifications } from './notification-routes.ts'
 import { NameParameter, oneOf, parameter, wholeNumber } from './parameters.ts'
 import type { PostMortemWriter } from './post-mortem-writer.ts'
 import { sendProblem } from './problem.ts'
-import { type App, json, NoQuery, operation, problem, type RouteDeps, text } from './route.ts'
+import { type App, json, NoQuery, operation, problem, text } from './route.ts'
 import { IncidentListView, IncidentView } from './wire-incidents.ts'
 
-export interface IncidentRouteDeps extends Pick<RouteDeps, 'notifier' | 'store'> {
+export interface IncidentRouteDeps extends IncidentDetailsDeps {
   readonly source: IncidentSource
   readonly postMortems: PostMortemWriter
 }
@@ -39,7 +40,7 @@ const ListQuery = z.strictObject({
 })
 
 /** Routes for the list of incidents, and for one incident as JSON or plain text. */
-export function registerIncidents(app: App, { source, postMortems, notifier, store }: IncidentRouteDeps): void {
+export function registerIncidents(app: App, { source, postMortems, ...deps }: IncidentRouteDeps): void {
   const listRoute = operation({
     visibility: 'public',
     summary:
@@ -61,14 +62,14 @@ export function registerIncidents(app: App, { source, postMortems, notifier, sto
     })
     const views = incidents.map((incident) => incidentSummary(incident, request.audience))
     return {
-      incidents: await withNotifications(views, { notifier, store }, request.audience),
+      incidents: await withNotifications(views, deps, request.audience),
       next_cursor: next === null ? null : writeCursor(next),
     } satisfies IncidentListView
   })
 
   const oneRoute = operation({
     visibility: 'public',
-    summary: 'One incident, with its changes',
+    summary: 'One incident, with its changes, notifications and silences',
     params: z.object({ id: z.string() }),
     query: NoQuery,
     answers: {
@@ -106,9 +107,7 @@ export function registerIncidents(app: App, { source, postMortems, notifier, sto
   async function send(request: FastifyRequest, reply: FastifyReply, incident: Incident) {
     addVary(reply, 'Accept')
     if (prefersText(request)) return sendText(request, reply, incident)
-    const { audience } = request
-    const [view] = await withNotifications([incidentView(incident, audience)], { notifier, store }, audience)
-    return reply.send(view)
+    return reply.send(await incidentDetails(incident, deps, request.audience))
   }
 
   async function sendText(request: FastifyRequest, reply: FastifyReply, incident: Incident): Promise<FastifyReply> {

@@ -2,9 +2,10 @@ import type { Answer, Sources } from '../../web/views/view.ts'
 import { blocksView } from './blocks.ts'
 import { historyOf, pollsOf } from './endpoint-routes.ts'
 import { gatewayView, routingView } from './gateway-routes.ts'
+import { incidentDetails } from './incident-details.ts'
 import { type IncidentSource, readCursor, writeCursor } from './incident-source.ts'
-import { incidentSummary, incidentView } from './incident-views.ts'
-import { notificationsView, withNotifications } from './notification-routes.ts'
+import { incidentSummary } from './incident-views.ts'
+import { notificationsView } from './notification-routes.ts'
 import { ownHealthView } from './observer-route.ts'
 import type { PostMortemWriter } from './post-mortem-writer.ts'
 import type { RouteDeps } from './route.ts'
@@ -77,9 +78,7 @@ export function pageSources(deps: PageSourcesDeps, audience: Audience): Sources 
 
     async incident(id) {
       const incident = await source.one(id)
-      if (incident === null) return MISSING
-      const [view] = await withNotifications([incidentView(incident, audience)], deps, audience)
-      return view === undefined ? MISSING : here(view)
+      return incident === null ? MISSING : here(await incidentDetails(incident, deps, audience))
     },
 
     async postMortem(id) {

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { parseDuration } from '../core/time.ts'
+import { printable } from './plain-text.ts'
 
 /** Parsers of query parameters. Each error says what the parameter must be. */
 
@@ -22,9 +23,8 @@ export const DurationParameter = parameter('a duration of a second or more, like
   return ms >= 1000 && ms <= LONGEST_MS ? ms : null
 })
 
-export const NameParameter = z
-  .string()
-  .regex(/^[a-z0-9-]{1,64}$/, { error: 'must be a name: 1 to 64 characters of a-z, 0-9 and -' })
+const NAME_ERROR = { error: 'must be a name: 1 to 64 characters of a-z, 0-9 and -' }
+export const NameParameter = z.string(NAME_ERROR).regex(/^[a-z0-9-]{1,64}$/, NAME_ERROR)
 
 export function oneOf<const T extends readonly string[]>(...allowed: T) {
   return z.enum(allowed, { error: `must be ${allowed.join(' or ')}` })
@@ -36,9 +36,17 @@ export function wholeNumber(from: number, to: number) {
   return z.preprocess((text) => (typeof text === 'string' && /^\d{1,9}$/.test(text) ? Number(text) : text), number)
 }
 
+/** Text of a person, on one line and without control and direction characters. */
+export function line(most: number) {
+  return parameter(`a text of 1 to ${most} characters`, (given) => {
+    const text = printable(given)
+    return text === '' || text.length > most ? null : text
+  })
+}
+
 /** A parameter parsed by `read`, which returns `null` for an invalid value. */
 export function parameter<T>(expected: string, read: (text: string) => T | null) {
-  return z.string().transform((text, context): T => {
+  return z.string({ error: `must be ${expected}` }).transform((text, context): T => {
     const value = read(text)
     if (value !== null) return value
     context.addIssue({ code: 'custom', message: `must be ${expected}` })

@@ -55,6 +55,22 @@ export function parameterErrors(query: unknown, issues: readonly ZodFastifySchem
   const names = new Set([...Object.keys(given), ...details.keys()])
   return [...names].flatMap((name) => {
     const detail = details.get(name)
-    return detail === undefined ? [] : [{ parameter: name.length > 64 ? `${name.slice(0, 63)}…` : name, detail }]
+    return detail === undefined ? [] : [{ parameter: shortened(name), detail }]
   })
+}
+
+/** Lists every bad field of a JSON body, also unknown ones. */
+export function fieldErrors(issues: readonly ZodFastifySchemaValidationError[]): ParameterErrors {
+  return issues.flatMap(({ keyword, instancePath, message = '', params }) => {
+    if (keyword === 'unrecognized_keys') {
+      const unknown = params.keys as string[]
+      return unknown.map((name) => ({ parameter: shortened(name), detail: 'is not a field of this route' }))
+    }
+    const parameter = instancePath.slice(1)
+    return [parameter === '' ? { parameter: 'body', detail: 'must be a JSON object' } : { parameter, detail: message }]
+  })
+}
+
+function shortened(name: string): string {
+  return name.length > 64 ? `${name.slice(0, 63)}…` : name
 }

@@ -14,6 +14,7 @@ import type { Log } from '../log.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import type { MinuteStats } from '../metrics/minute-stats.ts'
 import type { Notifier } from '../notify/notifier.ts'
+import type { Silences } from '../notify/silences.ts'
 import type { Board } from '../state/board.ts'
 import type { IncidentLog } from '../state/incident-log.ts'
 import type { Journal } from '../state/journal.ts'
@@ -24,21 +25,29 @@ import { ProblemView } from './wire-common.ts'
 import type { ObserverView } from './wire-status.ts'
 
 /**
- * Declares a route: who may read it, its parameters and its responses. Fastify validates the parameters, and
+ * Declares a route: who may use it, its parameters and its responses. Fastify validates the parameters, and
  * `/openapi.json` describes everything. Responses are not validated, because that would cost more than writing them.
  */
-export function operation<Params = undefined, Query = undefined, Headers = undefined>({
+export function operation<Params = undefined, Query = undefined, Headers = undefined, Body = undefined>({
   visibility,
   summary,
   params,
   query,
   headers,
+  body,
   answers,
-}: Operation<Params, Query, Headers>) {
+}: Operation<Params, Query, Headers, Body>) {
   const response: Record<number, unknown> = {
     ...(query === undefined ? {} : { 400: problem('A parameter is wrong; `errors` names each') }),
     ...(visibility === 'private' ? { 401: problem('The token is missing or wrong') } : {}),
     ...(params === undefined ? {} : { 404: problem('Not in the configuration') }),
+    ...(body === undefined
+      ? {}
+      : {
+          403: problem('Not from this page, or not from this machine while there is no token'),
+          413: problem('The body is too large'),
+          415: problem('The body is not declared as JSON'),
+        }),
     ...answers,
   }
   const schema = {
@@ -47,18 +56,28 @@ export function operation<Params = undefined, Query = undefined, Headers = undef
     ...(params === undefined ? {} : { params }),
     ...(query === undefined ? {} : { querystring: query }),
     ...(headers === undefined ? {} : { headers }),
-  } as { summary: string; response: typeof response; params: Params; querystring: Query; headers: Headers }
+    ...(body === undefined ? {} : { body }),
+  } as {
+    summary: string
+    response: typeof response
+    params: Params
+    querystring: Query
+    headers: Headers
+    body: Body
+  }
   return { config: { visibility }, schema }
 }
 
-interface Operation<Params, Query, Headers> {
+interface Operation<Params, Query, Headers, Body> {
   readonly visibility: Visibility
   readonly summary: string
   readonly params?: Params
   /** Without it, any query is accepted and ignored. */
   readonly query?: Query
   readonly headers?: Headers
-  /** By HTTP status; 400, 401 and 404 are added where the other fields imply them. */
+  /** JSON. */
+  readonly body?: Body
+  /** By HTTP status; 400, 401, 403, 404, 413 and 415 are added where the other fields imply them. */
   readonly answers: Readonly<Record<number, unknown>>
 }
 
@@ -92,7 +111,7 @@ export type App = FastifyInstance<
 export interface RouteDeps {
   readonly board: Board
   readonly incidents: IncidentLog
-  readonly store: Pick<Store, 'history' | 'polls' | 'incidents' | 'incident' | 'notifications'>
+  readonly store: Pick<Store, 'history' | 'polls' | 'incidents' | 'incident' | 'notifications' | 'flush'>
   readonly metrics: Pick<Metrics, 'exposition' | 'httpRequest' | 'gatewayCounts' | 'daemonStatus'>
   readonly clock: Clock
   readonly log: Log
@@ -109,4 +128,5 @@ export interface RouteDeps {
   /** `null` if the gateway is not enabled. */
   readonly gateway: () => GatewayReport | null
   readonly notifier: Pick<Notifier, 'status'>
+  readonly silences: Pick<Silences, 'active' | 'add' | 'end' | 'during'>
 }

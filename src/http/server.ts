@@ -21,10 +21,11 @@ import { describeRoutes, registerOpenApi } from './openapi.ts'
 import { registerPage } from './page-routes.ts'
 import { createPostMortemWriter } from './post-mortem-writer.ts'
 import { registerProbe } from './probe-route.ts'
-import { parameterErrors, problemBody, sendBadQuery, sendProblem } from './problem.ts'
+import { fieldErrors, parameterErrors, problemBody, sendBadQuery, sendProblem } from './problem.ts'
 import { registerPrometheus } from './prometheus-routes.ts'
 import type { App, RouteDeps } from './route.ts'
 import { readRunbooks, registerRunbooks } from './runbooks.ts'
+import { registerSilences } from './silence-routes.ts'
 import { createStatusWriter } from './status-document.ts'
 import { registerStatus } from './status-routes.ts'
 import { createStripSource, registerStrips } from './strips.ts'
@@ -55,12 +56,14 @@ export function createHttpServer({ options, ...deps }: HttpServerDeps) {
   const postMortems = createPostMortemWriter(deps)
   const strips = createStripSource(deps)
   const runbooks = readRunbooks()
-  const paths: RegExp[] = []
+  const paths: KnownPath[] = []
 
   app.setValidatorCompiler(validatorCompiler)
   app.setSerializerCompiler(() => JSON.stringify)
   app.decorateRequest('audience', 'public')
-  app.addHook('onRoute', ({ url }) => void paths.push(patternOf(url)))
+  // A web page can send a form or plain text anywhere, but no JSON.
+  app.removeContentTypeParser('text/plain')
+  app.addHook('onRoute', ({ url, method }) => void paths.push({ pattern: patternOf(url), methods: [method].flat() }))
   app.addHook('onResponse', (request, reply, done) => {
     metrics.httpRequest(request.routeOptions.url ?? 'none', reply.statusCode, reply.elapsedTime)
     done()
@@ -83,6 +86,7 @@ export function createHttpServer({ options, ...deps }: HttpServerDeps) {
     registerStrips(routes, strips)
     registerIncidents(routes, { ...deps, source, postMortems })
     registerNotifications(routes, deps)
+    registerSilences(routes, deps)
     registerRunbooks(routes, runbooks)
     registerBadge(routes, deps)
     registerFeed(routes, { source, clock })
@@ -158,6 +162,9 @@ function addAccess(app: App, options: AccessOptions, pages: Pages): void {
       return wantsPage ? pages.sendLocked(request, reply) : sendRefusal(reply)
     }
     request.audience = audience
+    if (request.is404 || request.method === 'GET' || request.method === 'HEAD') return
+    const refused = access.refusedWrite(request)
+    if (refused !== null) return sendProblem(reply, { status: 403, detail: refused })
   })
 }
 
@@ -168,21 +175,30 @@ function addMemoryLimit(app: App, connections: Connections): void {
   })
 }
 
-function addErrors(app: App, { log }: Pick<RouteDeps, 'log'>, pages: Pages, paths: readonly RegExp[]): void {
+interface KnownPath {
+  readonly pattern: RegExp
+  readonly methods: readonly string[]
+}
+
+function addErrors(app: App, { log }: Pick<RouteDeps, 'log'>, pages: Pages, paths: readonly KnownPath[]): void {
   app.setNotFoundHandler((request, reply) => {
     const path = request.url.split('?', 1)[0] ?? ''
     if (request.method === 'GET' && prefersHtml(request)) return pages.sendMissing(request, reply)
-    if (request.method === 'GET' || request.method === 'HEAD' || !paths.some((known) => known.test(path))) {
+    const methods = new Set(paths.filter(({ pattern }) => pattern.test(path)).flatMap((known) => known.methods))
+    if (methods.size === 0 || methods.has(request.method)) {
       return sendProblem(reply, { status: 404, detail: 'There is nothing here.' })
     }
-    reply.header('allow', 'GET, HEAD')
-    return sendProblem(reply, { status: 405, detail: 'This resource is read-only: use GET or HEAD.' })
+    const allowed = [...methods].join(', ')
+    return sendProblem(reply.header('allow', allowed), { status: 405, detail: `This resource allows ${allowed}.` })
   })
   app.setErrorHandler((error: Error & { statusCode?: number; code?: string }, request, reply) => {
     if (hasZodFastifySchemaValidationErrors(error)) {
-      return sendBadQuery(reply, parameterErrors(request.query, error.validation))
+      const { validation } = error
+      const isBody = error.validationContext === 'body'
+      return sendBadQuery(reply, isBody ? fieldErrors(validation) : parameterErrors(request.query, validation))
     }
     const status = error.statusCode ?? 500
+    if (status === 415) return sendProblem(reply, { status, detail: 'Send JSON, as `Content-Type: application/json`.' })
     if (status >= 400 && status < 500) return sendProblem(reply, { status, detail: 'The request cannot be read.' })
     const { code = null } = error
     log.error({ route: request.routeOptions.url ?? null, error: placeOf(error), code }, 'request failed')

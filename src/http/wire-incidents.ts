@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { CONDITION_CODES, VERDICTS } from '../core/verdict/condition.ts'
 import { Count, Seconds, Shard, shape, Time } from './wire-common.ts'
 import { IncidentNotificationView } from './wire-notifications.ts'
+import { SilenceView } from './wire-silences.ts'
 
 /** One reason of an incident, and when it applied. */
 export const IncidentConditionView = shape('IncidentCondition', {
@@ -63,9 +64,11 @@ export const IncidentSummaryView = shape('IncidentSummary', {
 export type IncidentSummaryView = z.infer<typeof IncidentSummaryView>
 
 /** With very many changes, only the first and the latest. */
-export const IncidentView = IncidentSummaryView.extend({ changes: z.array(IncidentChangeView) }).meta({
-  id: 'Incident',
-})
+export const IncidentView = IncidentSummaryView.extend({
+  changes: z.array(IncidentChangeView),
+  /** Those that held at some time of it; only with the token. */
+  silences: z.array(SilenceView),
+}).meta({ id: 'Incident' })
 export type IncidentView = z.infer<typeof IncidentView>
 
 export const IncidentListView = shape('IncidentList', {

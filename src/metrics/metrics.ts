@@ -2,6 +2,7 @@ import { setImmediate } from 'node:timers/promises'
 import type { Clock } from '../clock.ts'
 import type { UnixMs } from '../core/time.ts'
 import type { NotifierStatus } from '../notify/notifier.ts'
+import type { Silences } from '../notify/silences.ts'
 import type { Board } from '../state/board.ts'
 import type { IncidentLog } from '../state/incident-log.ts'
 import type { StoreStatus } from '../store/store.ts'
@@ -37,10 +38,12 @@ export function createMetrics({ board, incidents, clock, version, sparse = false
     const networks = board.networks()
     const ownLines = own.render(stateNow())
     const gatewayLines = gateway.render(deps.gateway?.() ?? null)
+    const silences = deps.silences?.active().length ?? 0
+    const notifications = notificationLines(deps.notifier?.() ?? NO_CHANNELS, silences, clock.now())
     return collect({
       networks,
       incidents,
-      ownLines: { ...ownLines, ...gatewayLines, ...notificationLines(deps.notifier?.() ?? NO_CHANNELS, clock.now()) },
+      ownLines: { ...ownLines, ...gatewayLines, ...notifications },
       processText: await renderProcess(format),
       format,
       sparse,
@@ -85,6 +88,7 @@ export interface MetricsDeps {
   /** `null` while there is no gateway. */
   readonly gateway?: () => GatewayState | null
   readonly notifier?: () => Pick<NotifierStatus, 'channels' | 'waiting'>
+  readonly silences?: Pick<Silences, 'active'>
   readonly yieldToLoop?: () => Promise<unknown>
 }
 

@@ -5,6 +5,7 @@ import { type MetricName, PREFIX } from './registry.ts'
 /** Renders what the notifier has sent, and what waits. */
 export function notificationLines(
   { channels, waiting }: Pick<NotifierStatus, 'channels' | 'waiting'>,
+  silences: number,
   now: number,
 ): Partial<Record<MetricName, string>> {
   if (channels.length === 0) return {}
@@ -16,6 +17,7 @@ export function notificationLines(
   const oldest = waiting.reduce((first, { createdAt }) => Math.min(first, createdAt), now)
   return {
     notifications_total: totals.join(''),
+    silences_active: `${PREFIX}silences_active ${silences}\n`,
     notification_queue: `${PREFIX}notification_queue ${waiting.length}\n`,
     notification_oldest_seconds: `${PREFIX}notification_oldest_seconds ${Math.max(0, now - oldest) / 1000}\n`,
   }

@@ -180,6 +180,7 @@ export const METRICS = {
   ),
   notification_queue: gauge([], 'Notifications that wait to be sent; absent without channels, as the next one.'),
   notification_oldest_seconds: gauge([], 'How long the oldest of them has waited; 0 when none waits.'),
+  silences_active: gauge([], 'Silences that hold now; absent without channels.'),
   build_info: gauge(['version', 'node_version'], 'Versions of Heartline and Node.js; always 1.'),
   start_timestamp_seconds: gauge([], 'When the daemon started.'),
   config_last_reload_successful: gauge(

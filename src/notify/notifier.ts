@@ -16,6 +16,7 @@ import { othersOf } from './others.ts'
 import type { Change } from './outbox.ts'
 import { channelsFor } from './routes.ts'
 import type { SenderHealth } from './sender.ts'
+import type { Silences } from './silences.ts'
 import { createStoredFirst } from './stored-first.ts'
 import { readNotification } from './stored-notification.ts'
 
@@ -194,7 +195,7 @@ export function createNotifier(deps: NotifierDeps): Notifier {
 }
 
 /** Decides what each channel is to hear of an incident. */
-function createTelling({ clock, board }: NotifierDeps, lines: ReadonlyMap<string, ChannelLine>) {
+function createTelling({ clock, board, silences }: NotifierDeps, lines: ReadonlyMap<string, ChannelLine>) {
   /** Nothing opens, worsens or repeats in planned maintenance. */
   function isMaintained(incident: Incident): boolean {
     const names = endpointsOf(incident)
@@ -204,7 +205,7 @@ function createTelling({ clock, board }: NotifierDeps, lines: ReadonlyMap<string
   }
 
   function wantedBy(incident: Incident, { routes }: NotifySettings): ReadonlySet<string> {
-    if (incident.closedAt !== null || isMaintained(incident)) return NO_CHANNELS
+    if (incident.closedAt !== null || isMaintained(incident) || silences.hush(incident)) return NO_CHANNELS
     return channelsFor(incident, { routes, channels: [...lines.keys()], now: clock.now() })
   }
 
@@ -256,6 +257,7 @@ export interface NotifierDeps {
   readonly board: Pick<Board, 'network' | 'entry'>
   readonly incidents: Pick<IncidentLog, 'open'>
   readonly store: Pick<Store, 'saveNotification' | 'notifications' | 'flush'>
+  readonly silences: Pick<Silences, 'hush'>
   /** Sentences about what keeps Heartline from judging nodes; empty while it works. */
   readonly impaired: () => readonly string[]
   /** Whether polls are on time and reach the store. */

@@ -1,4 +1,5 @@
 import type { EndpointKey } from '../core/endpoint.ts'
+import type { Silence } from '../core/incident/silence.ts'
 import type { AdminCall, AliasRecord } from '../core/routing/alias.ts'
 import type { UnixMs } from '../core/time.ts'
 import { encodePoll, POLL_NUMBERS } from './poll-columns.ts'
@@ -58,6 +59,7 @@ export type WriteEvent =
   | { readonly kind: 'save-health'; readonly endpoint: EndpointKey; readonly at: UnixMs; readonly json: string }
   | SaveIncident
   | { readonly kind: 'save-notification'; readonly notification: NotificationJson }
+  | { readonly kind: 'save-silence'; readonly silence: Silence }
   | { readonly kind: 'save-alias'; readonly alias: AliasRecord }
   | { readonly kind: 'admin-call'; readonly call: AdminCall }
   | { readonly kind: 'maintain'; readonly at: UnixMs; readonly periods: readonly MaintainedTime[] }

@@ -170,6 +170,11 @@ function createWrites(queue: BatchQueue, wake: () => void, log: Log) {
 
     saveNotification: (notification) => push({ kind: 'save-notification', notification: asJson(notification) }),
 
+    saveSilence(silence) {
+      const times = { from: Math.floor(silence.from), until: Math.floor(silence.until) }
+      push({ kind: 'save-silence', silence: { ...silence, ...times } })
+    },
+
     saveAlias(alias) {
       const stale = alias.stale === null ? null : { ...alias.stale, at: Math.floor(alias.stale.at) }
       push({ kind: 'save-alias', alias: { ...alias, at: Math.floor(alias.at), stale } })

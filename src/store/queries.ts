@@ -6,10 +6,11 @@ import { createHistoryReader, type HistoryReader } from './history.ts'
 import { createIncidentReader, type IncidentReader } from './incidents.ts'
 import { createNotificationReader, type NotificationReader } from './notifications.ts'
 import { createPollReader, type PollReader } from './poll-table.ts'
-import type { HistoryQuery, IncidentQuery, NotificationQuery, PollsQuery } from './store.ts'
+import { createSilenceReader, type SilenceReader } from './silences.ts'
+import type { HistoryQuery, IncidentQuery, NotificationQuery, PollsQuery, SilenceQuery } from './store.ts'
 
 /** The queries that a store answers. */
-export interface Queries extends IncidentReader, NotificationReader {
+export interface Queries extends IncidentReader, NotificationReader, SilenceReader {
   readonly history: HistoryReader
   readonly polls: PollReader
   readonly availability: AvailabilityReader
@@ -23,6 +24,7 @@ export function createQueries(db: Database.Database): Queries {
     availability: db.transaction(createAvailabilityReader(db)),
     ...createIncidentReader(db),
     ...createNotificationReader(db),
+    ...createSilenceReader(db),
   }
 }
 
@@ -36,5 +38,6 @@ export function readHandlers(answer: <T>(query: (queries: Queries) => T) => T) {
     incidents: (query: IncidentQuery) => answer(({ incidents }) => incidents(query)),
     incident: (id: string) => answer(({ incident }) => incident(id)),
     notifications: (query: NotificationQuery) => answer(({ notifications }) => notifications(query)),
+    silences: (query: SilenceQuery) => answer(({ silences }) => silences(query)),
   }
 }

@@ -55,6 +55,8 @@ export function createReader(deps: ReaderDeps) {
       return found.flatMap((notification) => recordOf(notification) ?? [])
     },
 
+    silences: async (query) => valueOf(await read('silences', query), [], 'the silences cannot be read'),
+
     async history(query) {
       // Throws a RangeError: a query that no store could answer is the caller's mistake.
       bucketsIn(query)

@@ -101,6 +101,7 @@ export function createRetainer(
   const oldestAdminCallLeft = db.prepare('SELECT at_ms FROM admin_calls ORDER BY at_ms DESC LIMIT 1 OFFSET ?').pluck()
   const deleteIncidents = db.prepare('DELETE FROM incidents WHERE closed_ms < ? LIMIT ?')
   const deleteNotifications = db.prepare('DELETE FROM notifications WHERE created_ms < ? LIMIT ?')
+  const deleteSilences = db.prepare('DELETE FROM silences WHERE until_ms < ? LIMIT ?')
   // Buckets do not contain maintenance, so it is deleted together with the last bucket that it overlaps.
   const deleteMaintenance = db.prepare('DELETE FROM maintenance WHERE until_ms <= ? LIMIT ?')
 
@@ -174,6 +175,7 @@ export function createRetainer(
     yield* deleteAll(deleteSaved, now - retention.hourMs)
     yield* deleteAll(deleteIncidents, now - retention.hourMs, INCIDENTS_AT_ONCE)
     yield* deleteAll(deleteNotifications, now - retention.hourMs, INCIDENTS_AT_ONCE)
+    yield* deleteAll(deleteSilences, now - retention.hourMs)
     yield* deleteAll(deleteAdminCalls, now - retention.hourMs)
     deleteHolds.run(reach().rawFrom * SLOT_MS)
     yield

@@ -1,5 +1,6 @@
 import type { EndpointKey } from '../core/endpoint.ts'
 import type { FailureKind } from '../core/failure.ts'
+import type { Silence } from '../core/incident/silence.ts'
 import type { Shard } from '../core/network.ts'
 import type { AdminCall, AliasRecord } from '../core/routing/alias.ts'
 import type { UnixMs } from '../core/time.ts'
@@ -69,6 +70,13 @@ export interface NotificationRecord {
 export interface NotificationQuery {
   readonly about: 'waiting' | 'open-incidents' | 'latest' | { readonly incidents: readonly string[] }
   readonly limit: number
+}
+
+/** Silences that hold at some time in [from, to). */
+export interface SilenceQuery {
+  readonly from: UnixMs
+  readonly to: UnixMs
+  readonly network?: string | undefined
 }
 
 /** Filters for a list of incidents, newest first by `openedAt`, then by `id`. */
@@ -196,6 +204,8 @@ export interface Store {
    */
   saveIncident(incident: IncidentRecord, notifications?: readonly NotificationRecord[]): void
   saveNotification(notification: NotificationRecord): void
+  /** Replaces the stored silence of that id; kept as long as hours are. */
+  saveSilence(silence: Silence): void
   /** Replaces the stored alias of that name in its network. */
   saveAlias(alias: AliasRecord): void
   /** For the audit log; kept as long as hours are. */
@@ -219,6 +229,8 @@ export interface Store {
   incident(id: string): Promise<IncidentRecord | null>
   /** Reads written notifications only, without queued changes. */
   notifications(query: NotificationQuery): Promise<readonly NotificationRecord[]>
+  /** Reads written silences only, without queued changes. */
+  silences(query: SilenceQuery): Promise<readonly Silence[]>
   history(query: HistoryQuery): Promise<readonly HistoryBucket[]>
   /** Single polls, while they are still kept. */
   polls(query: PollsQuery): Promise<readonly StoredPoll[]>

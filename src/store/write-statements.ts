@@ -9,6 +9,7 @@ import { POLL_NUMBERS, timeOf } from './poll-columns.ts'
 import { createPollWriter, type PollWriter } from './poll-table.ts'
 import { createCursorReader, DAY, readCursor, SLOT_MS } from './resolution.ts'
 import type { RollUp } from './roll-up.ts'
+import { createSilenceWriter } from './silences.ts'
 
 /** The statements of the connection that writes. */
 export interface WriteStatements {
@@ -141,6 +142,7 @@ function createEventWriter(db: Database.Database, { endpoints, polls, rollUp }: 
        closed_ms = excluded.closed_ms, absorbed = excluded.absorbed, value = excluded.value`,
   )
   const saveNotification = createNotificationWriter(db)
+  const saveSilence = createSilenceWriter(db)
   const addAdminCall = db.prepare(
     `INSERT OR REPLACE INTO admin_calls (at_ms, nth, network, caller, alias, target, endpoint, node_id, outcome)
      VALUES (@at, @nth, @network, @caller, @alias, @target, @endpoint, @nodeId, @outcome)`,
@@ -175,6 +177,9 @@ function createEventWriter(db: Database.Database, { endpoints, polls, rollUp }: 
         return
       case 'save-notification':
         saveNotification(event.notification)
+        return
+      case 'save-silence':
+        saveSilence(event.silence)
         return
       case 'save-alias':
         aliases.save(event.alias)

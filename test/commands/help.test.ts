@@ -4,15 +4,19 @@ import { EXIT } from '../../src/commands/io.ts'
 import { COMMANDS, heartlineCalls, problemOf } from '../support/command-lines.ts'
 import { runHeartline } from '../support/daemon.ts'
 
-describe.each(['', ...COMMANDS, 'caller new', 'notify test'])('heartline %s --help', (command) => {
-  test('has options, examples and exit statuses, in lines that fit a terminal', async () => {
-    const { status, out } = await runHeartline([...command.split(' ').filter((word) => word !== ''), '--help'])
+describe.each(['', ...COMMANDS, 'caller new', 'notify test', 'silence list', 'silence end'])(
+  'heartline %s --help',
+  (command) => {
+    test('has options, examples and exit statuses, in lines that fit a terminal', async () => {
+      const { status, out } = await runHeartline([...command.split(' ').filter((word) => word !== ''), '--help'])
 
-    expect(status).toBe(0)
-    for (const section of ['Usage: heartline', 'Options:', 'Examples:', 'Exit status:']) expect(out).toContain(section)
-    expect(out.split('\n').filter((line) => line.length > 84)).toEqual([])
-  })
-})
+      expect(status).toBe(0)
+      for (const section of ['Usage: heartline', 'Options:', 'Examples:', 'Exit status:'])
+        expect(out).toContain(section)
+      expect(out.split('\n').filter((line) => line.length > 84)).toEqual([])
+    })
+  },
+)
 
 test('commands that read a configuration document its source; long-running ones document their signals', () => {
   for (const name of ['heartline', 'serve', 'probe', 'check-config', 'backup'] as const) {

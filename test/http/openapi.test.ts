@@ -2,9 +2,14 @@ import { expect, test } from 'vitest'
 import { incident } from '../support/incident.ts'
 import { setUp } from './setting.ts'
 
+interface Operation {
+  responses: Record<string, unknown>
+  requestBody?: { content: Record<string, { schema: { properties: Record<string, unknown>; required: string[] } }> }
+}
+
 interface Description {
   openapi: string
-  paths: Record<string, { get: { responses: Record<string, unknown> } }>
+  paths: Record<string, Partial<Record<'get' | 'post' | 'delete', Operation>>>
   components: { schemas: Record<string, unknown> }
 }
 
@@ -34,6 +39,8 @@ test('/openapi.json describes every route of the API, and every reference resolv
       '/api/v1/events',
       '/api/v1/runbooks/{name}',
       '/api/v1/notifications',
+      '/api/v1/silences',
+      '/api/v1/silences/{id}',
       '/metrics',
       '/probe',
       '/sd',
@@ -52,7 +59,8 @@ test('every described path answers on the server', async () => {
   incidents.put(incident())
   const { paths }: Description = (await server.inject('/openapi.json')).json()
 
-  for (const path of Object.keys(paths)) {
+  for (const [path, { get }] of Object.entries(paths)) {
+    if (get === undefined) continue
     const url = path
       .replace('{network}', 'avalanche')
       .replace('{endpoint}', 'own-1')
@@ -62,4 +70,19 @@ test('every described path answers on the server', async () => {
     // Its parameter is required.
     expect(statusCode, path).toBe(path === '/probe' ? 400 : 200)
   }
+})
+
+test('every route that changes something is described with its body, and with all refusals', async () => {
+  const { paths }: Description = (await setUp().server.inject('/openapi.json')).json()
+  const changing = Object.entries(paths).flatMap(([path, { post, delete: end }]) =>
+    [post, end].flatMap((operation) => (operation === undefined ? [] : [{ path, operation }])),
+  )
+
+  expect(changing.map(({ path }) => path)).toEqual(['/api/v1/silences', '/api/v1/silences/{id}'])
+  for (const { path, operation } of changing) {
+    expect(Object.keys(operation.responses), path).toEqual(expect.arrayContaining(['400', '401', '403', '404']))
+  }
+  const body = paths['/api/v1/silences']?.post?.requestBody?.content['application/json']?.schema
+  expect(Object.keys(body?.properties ?? {})).toEqual(['network', 'endpoint', 'duration_seconds', 'reason'])
+  expect(body?.required).toEqual(['network', 'duration_seconds', 'reason'])
 })

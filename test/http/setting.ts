@@ -8,6 +8,7 @@ import {
 } from '../../src/http/server.ts'
 import { createMetrics } from '../../src/metrics/metrics.ts'
 import { createMinuteStats } from '../../src/metrics/minute-stats.ts'
+import { createSilences } from '../../src/notify/silences.ts'
 import { createIncidentLog, type WritableIncidentLog } from '../../src/state/incident-log.ts'
 import { createJournal } from '../../src/state/journal.ts'
 import { createFakeClock, type FakeClock } from '../support/fake-clock.ts'
@@ -68,6 +69,7 @@ export function setUp({ options, networks = NETWORKS, realClock, store, ...over 
       incidents: async () => [],
       incident: async () => null,
       notifications: async () => [],
+      flush: async () => {},
       ...store,
     },
     metrics,
@@ -88,6 +90,7 @@ export function setUp({ options, networks = NETWORKS, realClock, store, ...over 
     inspect: async () => ({ kind: 'no-place' }),
     gateway: () => null,
     notifier: { status: () => ({ channels: [], waiting: [], heartbeat: null }) },
+    silences: createSilences({ clock, log, store: { saveSilence: () => {}, silences: async () => [] } }),
     ...over,
     options: {
       host: '127.0.0.1',

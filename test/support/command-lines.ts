@@ -26,6 +26,7 @@ export const COMMANDS: ReadonlySet<string> = new Set([
   'backup',
   'caller',
   'notify',
+  'silence',
   'schema',
 ])
 const helps = new Map<string, Promise<string>>()
@@ -44,7 +45,8 @@ export async function problemOf(args: readonly string[]): Promise<string | null>
   )
   const [first = ''] = words
   if (first !== '' && !COMMANDS.has(first)) return `there is no command ${first}`
-  const hasParts = first === 'caller' || first === 'notify'
+  const hasParts =
+    ['caller', 'notify'].includes(first) || (first === 'silence' && ['list', 'end'].includes(words[1] ?? ''))
   const command = hasParts && words[1] !== undefined ? `${first} ${words[1]}` : first
   const help = await helpOf(command)
   const options = args.filter((arg) => arg.startsWith('-')).map((arg) => arg.split('=', 1)[0]!)

@@ -152,6 +152,7 @@ function bucket(at: string, over: Partial<HistoryView['buckets'][number]>): Hist
 }
 
 const CHANGED: IncidentView = {
+  silences: [],
   ...OVER,
   changes: [
     {

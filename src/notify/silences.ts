@@ -1,0 +1,93 @@
+import { randomUUID } from 'node:crypto'
+import type { Clock } from '../clock.ts'
+import type { Incident } from '../core/incident/incident.ts'
+import { areCovering, isAbout, type Silence } from '../core/incident/silence.ts'
+import type { Log } from '../log.ts'
+import type { Store } from '../store/store.ts'
+
+/** The silences: in memory while they hold, so that they apply at once, and in the store. */
+export interface Silences {
+  /** Loads what an earlier run has stored. Call it before the first poll. */
+  restore(): Promise<void>
+  /** Those that hold now; the one that ends first comes first. */
+  active(): readonly Silence[]
+  /** `null` if there are too many. */
+  add(silence: NewSilence): Silence | null
+  /** Ends it now; `null` if no silence of that id holds. */
+  end(id: string): Silence | null
+  /** Whether nothing is to be sent about the incident now. */
+  hush(incident: Incident): boolean
+  /** Those that held at some time of the incident, in order, also for a part of its endpoints. */
+  during(incident: Incident): Promise<readonly Silence[]>
+}
+
+export interface NewSilence extends Pick<Silence, 'network' | 'endpoint' | 'reason'> {
+  readonly forMs: number
+}
+
+/** A bound for the memory, and for a mistake in a script. */
+const MOST_ACTIVE = 500
+const ID_CHARACTERS = 8
+
+export function createSilences({ clock, store, log }: SilencesDeps): Silences {
+  const known = new Map<string, Silence>()
+
+  function held(): Silence[] {
+    const now = clock.now()
+    return [...known.values()].filter(({ until }) => until > now)
+  }
+
+  function keep(silence: Silence, message: string): Silence {
+    const { id, network, endpoint } = silence
+    known.set(id, silence)
+    store.saveSilence(silence)
+    log.info({ silence: id, network, ...(endpoint !== null && { endpoint }) }, message)
+    return silence
+  }
+
+  return {
+    active: () => held().sort((a, b) => a.until - b.until),
+
+    async restore() {
+      const now = clock.now()
+      for (const silence of await store.silences({ from: now, to: Number.MAX_SAFE_INTEGER })) {
+        known.set(silence.id, silence)
+      }
+    },
+
+    add({ forMs, ...silence }) {
+      const others = held()
+      if (others.length >= MOST_ACTIVE) return null
+      known.clear()
+      for (const other of others) known.set(other.id, other)
+      const from = clock.now()
+      const id = randomUUID().slice(0, ID_CHARACTERS)
+      return keep({ id, ...silence, from, until: from + forMs }, 'silence begins')
+    },
+
+    end(id) {
+      const silence = known.get(id)
+      const now = clock.now()
+      if (silence === undefined || silence.until <= now) return null
+      return keep({ ...silence, until: now }, 'silence ended')
+    },
+
+    hush: (incident) => known.size > 0 && areCovering(held(), incident),
+
+    async during(incident) {
+      const { network, openedAt: from, closedAt } = incident
+      const to = closedAt ?? Number.MAX_SAFE_INTEGER
+      const stored = await store.silences({ network, from, to })
+      const all = new Map([...stored, ...known.values()].map((silence) => [silence.id, silence]))
+      return [...all.values()]
+        .filter((silence) => isAbout(silence, incident) && silence.until > from && silence.from < to)
+        .sort((a, b) => a.from - b.from)
+    },
+  }
+}
+
+export interface SilencesDeps {
+  readonly clock: Pick<Clock, 'now'>
+  readonly store: Pick<Store, 'saveSilence' | 'silences'>
+  readonly log: Log
+}

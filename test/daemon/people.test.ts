@@ -1,0 +1,145 @@
+import { writeFileSync } from 'node:fs'
+import { afterEach, expect, onTestFinished, test } from 'vitest'
+import { systemClock } from '../../src/clock.ts'
+import { createChain } from '../../src/simulator/chain.ts'
+import { type SimulatedNode, startSimulatedNode } from '../../src/simulator/node.ts'
+import { createAuthority } from '../nodes/certificates.ts'
+import { type RunningDaemon, removeFolder, runHeartline, startDaemon, temporaryFolder } from '../support/daemon.ts'
+import { freePort } from '../support/free-port.ts'
+
+const TOKEN = 'a-token-of-the-operator'
+let daemon: RunningDaemon | null = null
+let node: SimulatedNode | null = null
+let folder = ''
+
+afterEach(async () => {
+  await daemon?.stop('SIGKILL')
+  await node?.stop()
+  daemon = null
+  node = null
+  removeFolder(folder)
+})
+
+async function serve(server: object, port: number): Promise<RunningDaemon> {
+  const chain = createChain({ clock: systemClock, seed: 'people', blockTimeMs: 1000 })
+  node ??= await startSimulatedNode({
+    clock: systemClock,
+    chain,
+    kind: { family: 'ethereum' },
+    name: 'own-1',
+    host: '127.0.0.1',
+    port: 0,
+  })
+  daemon = await startDaemon(
+    {
+      server: { listen: `127.0.0.1:${port}`, ...server },
+      poll: { interval: '1s' },
+      networks: [{ name: 'net', family: 'ethereum', block_time: '1s', endpoints: [{ name: 'own-1', url: node.url }] }],
+    },
+    { folder, early: 'tls' in server },
+  )
+  return daemon
+}
+
+const heartline = (...args: string[]) => runHeartline([...args, '-c', `${folder}/heartline.yaml`])
+const silence = (...args: string[]) => heartline('silence', ...args)
+
+test('`silence` begins, lists and ends silences of the running daemon, which keeps them through a crash', async () => {
+  folder = temporaryFolder()
+  const port = await freePort()
+  await serve({ token: TOKEN }, port)
+
+  const one = await silence('net/own-1', '--for', '2h', '--reason', 'upgrade <b>')
+  const whole = await silence('net', '--for', '30m', '--reason', 'drill')
+  const unknown = await silence('net/none', '--for', '2h', '--reason', 'x')
+  const blank = await silence('net', '--for', '2h', '--reason', ' ')
+
+  expect([one.status, whole.status]).toEqual([0, 0])
+  const [, id = ''] = /^([0-9a-f]{8}): no messages about net\/own-1 until 20\d\d-/.exec(one.out) ?? []
+  expect(id).not.toBe('')
+  expect([unknown.status, unknown.err.trim()]).toEqual([
+    64,
+    'heartline: There is no such endpoint in the configuration.',
+  ])
+  expect([blank.status, blank.err.trim()]).toEqual([64, 'heartline: reason must be a text of 1 to 200 characters'])
+
+  await daemon?.stop('SIGKILL')
+  await serve({ token: TOKEN }, port)
+  const list = await silence('list')
+  expect(
+    list.out
+      .trim()
+      .split('\n')
+      .map((line) => line.replace(/\s+20.*UTC\s+/, ' | ')),
+  ).toEqual([
+    expect.stringMatching(/^ID +ABOUT +UNTIL +REASON$/),
+    expect.stringMatching(/^[0-9a-f]{8} +net \| drill$/),
+    expect.stringMatching(new RegExp(`^${id} +net/own-1 \\| upgrade <b>$`)),
+  ])
+  expect((await daemon?.get('/metrics', { authorization: `Bearer ${TOKEN}` }))?.text).not.toContain('upgrade')
+
+  const ended = await silence('end', id)
+  const again = await silence('end', id)
+  expect([ended.status, ended.out.trim()]).toEqual([0, `${id}: ended, messages about net/own-1 are sent again`])
+  expect([again.status, again.err.trim()]).toEqual([64, 'heartline: No silence of this id holds.'])
+  expect(daemon?.log()).toContain('silence ended')
+  expect(daemon?.log()).not.toContain('upgrade')
+})
+
+test('a command to a daemon over TLS sends its token to the holder of the configured certificate only', async () => {
+  folder = temporaryFolder()
+  const port = await freePort()
+  const authority = createAuthority()
+  onTestFinished(() => authority.remove())
+  const [own, other] = ['own', 'other'].map((name) => {
+    const { cert, key } = authority.issue({ san: 'DNS:status.example.org' })
+    writeFileSync(`${folder}/${name}.crt`, cert)
+    writeFileSync(`${folder}/${name}.key`, key)
+    return { cert: `${name}.crt`, key: `${name}.key` }
+  })
+  await serve({ token: TOKEN, tls: own }, port)
+
+  const list = await silence('list')
+  daemon?.rewrite({
+    server: { listen: `127.0.0.1:${port}`, token: TOKEN, tls: other },
+    networks: [{ name: 'net', family: 'ethereum', endpoints: [{ name: 'own-1', url: node?.url }] }],
+  })
+  const refused = await silence('list')
+
+  expect([list.status, list.out.trim()]).toEqual([0, 'no silences'])
+  expect(refused.status).toBe(70)
+  expect(refused.err).toContain('another certificate than server.tls')
+})
+
+test('without a daemon, or with another token, a command says so in one sentence', async () => {
+  folder = temporaryFolder()
+  const port = await freePort()
+  await serve({}, port)
+  const file = (server: object) =>
+    daemon?.rewrite({
+      server: { listen: `127.0.0.1:${port}`, ...server },
+      networks: [{ name: 'net', family: 'ethereum', endpoints: [{ name: 'own-1', url: node?.url }] }],
+    })
+
+  const open = await silence('list')
+  await daemon?.stop()
+  const gone = await silence('list')
+  await serve({ token: TOKEN }, port)
+  file({ token: 'another-token' })
+  const wrong = await silence('list')
+  file({ listen: '127.0.0.1:0' })
+  const anywhere = await silence('list')
+  const incomplete = await silence('net', '--for', '31d')
+
+  expect([open.status, open.out.trim()]).toEqual([0, 'no silences'])
+  expect([gone.status, gone.err.trim()]).toEqual([
+    70,
+    `heartline: no daemon answers at http://127.0.0.1:${port}/: this command needs one that runs with the same configuration`,
+  ])
+  expect([wrong.status, wrong.err.trim()]).toEqual([
+    70,
+    `heartline: the daemon at http://127.0.0.1:${port}/ has another server.token than this configuration`,
+  ])
+  expect([anywhere.status, anywhere.err.split('\n').length]).toEqual([70, 2])
+  expect([incomplete.status, incomplete.err]).toEqual([64, expect.stringContaining('from 1s to 30d')])
+})

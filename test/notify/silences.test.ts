@@ -1,0 +1,204 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import type { NotifySettings } from '../../src/config/resolve-notify.ts'
+import type { Incident } from '../../src/core/incident/incident.ts'
+import { createNotifier } from '../../src/notify/notifier.ts'
+import { createSilences } from '../../src/notify/silences.ts'
+import { Secret } from '../../src/secret.ts'
+import { createIncidentLog } from '../../src/state/incident-log.ts'
+import { opened } from '../store/setting.ts'
+import { until } from '../support/daemon.ts'
+import { createFakeClock, type FakeClock } from '../support/fake-clock.ts'
+import { change, condition, incident, incidentRecord, START } from '../support/incident.ts'
+import { recordingLog } from '../support/log.ts'
+import { createWorld } from '../support/world.ts'
+
+const HOUR = 3_600_000
+const OWN = { network: 'avalanche', endpoint: 'own-1', reason: 'upgrade' }
+const DOWN = incident({ id: 'a', openedAt: START })
+
+const worse = (of: Incident): Incident => ({
+  ...of,
+  state: 'down',
+  changes: [...of.changes, change({ at: START + HOUR / 2, state: 'down' })],
+})
+const DEGRADED = incident({
+  id: 'a',
+  state: 'degraded',
+  conditions: [condition({ code: 'slow', state: 'degraded' })],
+  changes: [change({ state: 'degraded', codes: ['slow'] })],
+})
+
+/** A notifier with one webhook, over a real store and a real receiver; only time is driven. */
+async function setUp(given: { clock?: FakeClock; store?: Awaited<ReturnType<typeof opened>>['store'] } = {}) {
+  const { clock = createFakeClock({ now: START }) } = given
+  const { store = (await opened({ path: ':memory:', clock })).store } = given
+  const told: string[] = []
+  const server = createServer((request, response) => {
+    let body = ''
+    request.on('data', (bytes: Buffer) => {
+      body += bytes.toString()
+    })
+    request.on('end', () => {
+      const { type, data } = JSON.parse(body) as { type: string; data: { incidents: { id: string; state: string }[] } }
+      told.push(...data.incidents.map(({ id, state }) => `${type} ${id} ${state}`))
+      response.end()
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const log = recordingLog()
+  const incidents = createIncidentLog()
+  const silences = createSilences({ clock, store, log })
+  const notifier = createNotifier({
+    clock,
+    log,
+    store,
+    incidents,
+    silences,
+    board: createWorld(clock, []).board,
+    impaired: () => [],
+    works: () => true,
+    random: () => 0,
+  })
+  onTestFinished(async () => {
+    server.closeAllConnections()
+    server.close()
+    await notifier.stop()
+  })
+  const target = { type: 'webhook', url: new Secret(url), secret: null } as const
+  const channel = { name: 'hook', minState: 'degraded', groupWaitMs: 0, repeatMs: null, target } as const
+  const settings: NotifySettings = { channels: [channel], routes: null, ratePerMinute: 1000, heartbeat: null }
+  notifier.configure(settings, null)
+  await silences.restore()
+  await notifier.restore()
+  notifier.start()
+
+  async function change(now: Incident): Promise<void> {
+    incidents.put(now)
+    store.saveIncident(incidentRecord(now), notifier.changed(now))
+    await store.flush()
+  }
+
+  /** Lets time pass until everything that is to be sent has arrived. */
+  async function pass(ms: number): Promise<string[]> {
+    await clock.advance(ms)
+    await until(async () => {
+      await store.flush()
+      await clock.advance(0)
+      return notifier.status().waiting.length === 0
+    }, 'nothing waits')
+    return told
+  }
+
+  return { clock, store, silences, change, pass, told }
+}
+
+describe('a silence', () => {
+  test('hushes what opens, and what is still open at its end is told then, once', async () => {
+    const { silences, change, pass } = await setUp()
+    silences.add({ ...OWN, forMs: HOUR })
+    await change(DOWN)
+
+    expect(await pass(HOUR - 1000)).toEqual([])
+    expect(await pass(2000)).toEqual(['incident.opened a down'])
+    expect(await pass(HOUR)).toEqual(['incident.opened a down'])
+  })
+
+  test('that is ended tells it at once', async () => {
+    const { silences, change, pass } = await setUp()
+    const silence = silences.add({ ...OWN, endpoint: null, forMs: HOUR })
+    await change(DOWN)
+    const before = [...(await pass(60_000))]
+
+    silences.end(silence?.id ?? '')
+
+    expect(before).toEqual([])
+    expect(await pass(1000)).toEqual(['incident.opened a down'])
+  })
+
+  test('leaves nothing to tell about what opened and closed in it', async () => {
+    const { silences, change, pass } = await setUp()
+    silences.add({ ...OWN, forMs: HOUR })
+    await change(DOWN)
+    await pass(60_000)
+    await change({ ...DOWN, closedAt: START + 60_000 })
+
+    expect(await pass(2 * HOUR)).toEqual([])
+  })
+
+  test('hushes no end of what was told before', async () => {
+    const { silences, change, pass } = await setUp()
+    await change(DOWN)
+    await pass(1000)
+    silences.add({ ...OWN, forMs: HOUR })
+    await change({ ...DOWN, closedAt: START + 60_000 })
+
+    expect(await pass(1000)).toEqual(['incident.opened a down', 'incident.closed a down'])
+  })
+
+  test('hushes a change for the worse, which is told at its end', async () => {
+    const { silences, change, pass, told } = await setUp()
+    await change(DEGRADED)
+    await pass(1000)
+    silences.add({ ...OWN, forMs: HOUR })
+    await change(worse(DEGRADED))
+    await pass(HOUR / 2)
+    const during = [...told]
+
+    expect(during).toEqual(['incident.opened a degraded'])
+    expect(await pass(HOUR / 2 + 2000)).toEqual(['incident.opened a degraded', 'incident.worse a down'])
+  })
+
+  test('of another endpoint or network hushes nothing', async () => {
+    const { silences, change, pass } = await setUp()
+    silences.add({ ...OWN, endpoint: 'own-2', forMs: HOUR })
+    silences.add({ ...OWN, network: 'ethereum', endpoint: null, forMs: HOUR })
+    await change(DOWN)
+
+    expect(await pass(1000)).toEqual(['incident.opened a down'])
+  })
+
+  test('of some endpoints hushes an outage only if it has them all, and no event of the whole network', async () => {
+    const { silences, change, pass } = await setUp()
+    const outage = incident({ id: 'o', endpoint: null, cause: 'outage', affected: ['own-1', 'own-2'] })
+    const halt = incident({ id: 'h', endpoint: null, cause: 'halted', affected: ['own-1', 'own-2'] })
+    const both = [silences.add({ ...OWN, forMs: HOUR }), silences.add({ ...OWN, endpoint: 'own-2', forMs: HOUR })]
+    await change(outage)
+    await change(halt)
+    const hushed = [...(await pass(1000))]
+
+    silences.end(both[1]?.id ?? '')
+
+    expect(hushed).toEqual(['incident.opened h down'])
+    expect(await pass(1000)).toEqual(['incident.opened h down', 'incident.opened o down'])
+  })
+
+  test('holds after a restart, and an ended one does not', async () => {
+    const { clock, store, silences } = await setUp()
+    silences.add({ ...OWN, forMs: HOUR })
+    const ended = silences.add({ ...OWN, network: 'ethereum', endpoint: null, forMs: HOUR })
+    silences.end(ended?.id ?? '')
+    await store.flush()
+
+    const later = await setUp({ clock, store })
+    await later.change(DOWN)
+    await later.change(incident({ id: 'b', network: 'ethereum' }))
+
+    expect(later.silences.active()).toEqual(silences.active())
+    expect(await later.pass(1000)).toEqual(['incident.opened b down'])
+  })
+
+  test('is known to the incidents that it touched, also when it has ended', async () => {
+    const { silences, clock, store } = await setUp()
+    const about = silences.add({ ...OWN, forMs: HOUR })
+    silences.add({ ...OWN, endpoint: 'own-2', forMs: HOUR })
+    await clock.advance(2 * HOUR)
+    await store.flush()
+
+    expect(await silences.during(DOWN)).toEqual([about])
+    expect(await silences.during({ ...DOWN, openedAt: START + HOUR })).toEqual([])
+    expect(await silences.during({ ...DOWN, openedAt: START - 2, closedAt: START - 1 })).toEqual([])
+  })
+})
