@@ -31,6 +31,7 @@ describe('what a new configuration changes', () => {
     ['nothing', {}],
     ['titles', { own: { title: 'Own node 1' }, network: { title: 'Main' } }],
     ['the tier', { own: { tier: 'fallback' } }],
+    ['the provider', { own: { provider: 'acme' } }],
     ['the log level', { rest: { log: { level: 'debug' } } }],
   ])('%s leaves an endpoint as it is', (_, change) => {
     expect(compareConfigs(BEFORE, accepted(minimal(change)))).toMatchObject({ changed: [], unchanged: ['main/own-1'] })

@@ -8,7 +8,8 @@ import { endpoint } from '../support/network.ts'
 const condition = (code: ConditionCode): Condition => ({ code, verdict: 'degraded', message: code, since: 0 })
 
 function candidate(name: string, codes: readonly ConditionCode[] = [], over: Partial<Candidate> = {}): Candidate {
-  const health: Health = { ...unpolled(endpoint(name), 0), lastPolledAt: 0, conditions: codes.map(condition) }
+  const conditions = codes.map(condition)
+  const health: Health = { ...unpolled(endpoint(name), 0), verdict: 'up', lastPolledAt: 0, conditions }
   return { key: `ethereum/${name}`, endpoint: name, tier: 'primary', state: 'up', health, unverified: false, ...over }
 }
 
@@ -69,16 +70,22 @@ describe('without a healthy endpoint', () => {
     expect(names(unresponsive)).toEqual(['gone', 'forked'])
   })
 
-  test('one that was never polled comes after those whose fault is known to be mild', () => {
+  test.each([
+    ['was never polled', null],
+    ['failed its first poll', 0],
+  ])('one that %s comes after those with a mild fault, and before those known to be down', (_, lastPolledAt) => {
     const fresh = candidate('new', [], { state: 'unknown' })
     const { unhealthy } = rank([
-      { ...fresh, health: { ...fresh.health, lastPolledAt: null } },
+      candidate('ill', ['unhealthy'], { state: 'down' }),
+      { ...fresh, health: { ...fresh.health, verdict: null, lastPolledAt } },
+      candidate('ill too', ['consensus-down'], { state: 'down' }),
       candidate('outdated', [], { state: 'unknown' }),
       candidate('planned', [], { state: 'maintenance' }),
+      candidate('syncing', ['syncing'], { state: 'degraded' }),
       lagging('late', 40),
     ])
 
-    expect(names(unhealthy)).toEqual(['outdated', 'late', 'planned', 'new'])
+    expect(names(unhealthy)).toEqual(['outdated', 'late', 'planned', 'syncing', 'new', 'ill too', 'ill'])
   })
 
   test('one in maintenance that is known to be gone is as bad as that', () => {

@@ -19,9 +19,8 @@ export function rank(candidates: readonly Candidate[]): Ranking {
     }
     excluded.push({ endpoint: candidate.endpoint, reason })
     if (reason === 'wrong-network' || candidate.unverified) continue
-    // An endpoint that was never polled may be anything, so it comes after those whose fault is known to be mild.
-    if (candidate.health.lastPolledAt === null) reasons.push('unhealthy')
-    others.push({ candidate, severity: severityOf(reasons) })
+    const severity = severityOf(reasons)
+    others.push({ candidate, severity: candidate.health.verdict === null ? Math.max(severity, UNJUDGED) : severity })
   }
   others.sort(
     (a, b) =>
@@ -129,6 +128,9 @@ const SEVERITY: readonly ExclusionReason[] = [
   'down',
   'forked',
 ]
+
+/** An endpoint without a verdict may be anything: it comes after those with a mild fault, before those that are down. */
+const UNJUDGED = SEVERITY.indexOf('consensus-down') - 0.5
 
 /** From here on a request will most likely fail. */
 const UNRESPONSIVE_FROM = SEVERITY.indexOf('bad-answer')
