@@ -354,6 +354,19 @@ test('five hundred endpoints of one provider are one incident, and at most a doz
   expect(stage.incidents().length).toBeLessThanOrEqual(12)
 })
 
+test('a provider that is added by a reload keeps the endpoints as they are, and makes them a group', async () => {
+  const stage = stageOf(shared(3, {}))
+  await stage.pass(5 * MINUTE)
+  const endpoints = shared(3, { provider: 'acme' })
+
+  stage.reconfigure([{ name: 'ethereum', endpoints, endpoint: { intervalMs: INTERVAL_MS } }])
+  expect(endpoints.map(({ name }) => stage.state(key(name)))).toEqual(['up', 'up', 'up'])
+  fail(stage, endpoints)
+  await stage.pass(2 * MINUTE)
+
+  expect(stage.open()).toMatchObject([{ cause: 'outage', provider: 'acme', affected: names(endpoints) }])
+})
+
 test('the log names the endpoints of an outage, at most eight of them', async () => {
   const endpoints = shared(10, { provider: 'acme' })
   const stage = stageOf(endpoints)

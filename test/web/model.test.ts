@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest'
+import { CONDITION_CODES, isRelative } from '../../src/core/verdict/condition.ts'
 import { planAt } from '../../web/views/events.ts'
 import { age, duration, latency, unbroken } from '../../web/views/format.ts'
 import { incidentSentence, incidentTime } from '../../web/views/incident-sentence.ts'
-import { applyEvent, applyIncident, networksWorstFirst, worstFirst, worstHead } from '../../web/views/model.ts'
+import { applyEvent, applyIncident, atHead, networksWorstFirst, worstFirst, worstHead } from '../../web/views/model.ts'
 import { verdictSentence } from '../../web/views/verdict-sentence.ts'
 import { titleOf } from '../../web/views/words.ts'
 import { aNetwork, anEndpoint, anIncident, aStatus } from './views.ts'
@@ -53,6 +54,15 @@ describe('an event', () => {
     expect(applyEvent(null, { ...aStatus([]), complete: false })).toBeNull()
   })
 })
+
+test.each(CONDITION_CODES)(
+  'an endpoint that is %s is at head unless the condition compares it with the others',
+  (code) => {
+    const conditions = [{ code, message: code, since: '2026-01-01T00:00:00.000Z' }]
+
+    expect(atHead([anEndpoint('a', { conditions })])).toBe(isRelative(code) ? 0 : 1)
+  },
+)
 
 test('an incident is sorted by time, updated in place, and removed once closed or absorbed', () => {
   const old = anIncident('old', { opened_at: '2026-01-01T00:00:00.000Z' })
