@@ -19,7 +19,7 @@ import { createInspector } from './poll/inspector.ts'
 import { createMaintenanceCalendar } from './poll/maintenance-calendar.ts'
 import { endpointsIn, maintainedTimes } from './poll/maintenance-plan.ts'
 import { createPoller, type PollerDeps } from './poll/poller.ts'
-import { createScheduler } from './poll/scheduler.ts'
+import { createScheduler, type Scheduler } from './poll/scheduler.ts'
 import { watchSelf } from './poll/self-watch.ts'
 import { type Board, createBoard, type WritableBoard } from './state/board.ts'
 import { createIncidentLog, type WritableIncidentLog } from './state/incident-log.ts'
@@ -69,7 +69,7 @@ export async function startDaemon({ config, log, clock: realClock = systemClock 
     notifier: () => notifier.status(),
   })
   const minutes = minutesOf(base, metrics)
-  const notifier = notifierOf(base, () => monitor.scheduler.firstRoundDone)
+  const notifier = notifierOf(base, () => monitor.scheduler)
   const parts = { ...base, metrics, minutes }
   const monitor = createMonitor({
     ...parts,
@@ -336,11 +336,17 @@ function minutesOf({ clock, store }: Pick<Parts, 'clock' | 'store'>, metrics: Me
 
 function notifierOf(
   base: Pick<Parts, 'clock' | 'log' | 'board' | 'incidents' | 'observer' | 'store' | 'silences'>,
-  isRoundDone: () => boolean,
+  scheduler: () => Pick<Scheduler, 'firstRoundDone' | 'lateMs'>,
 ): Notifier {
-  const impaired = () => lastingTrouble(base.observer, base.store, base.clock)
-  return createNotifier({ ...base, random, impaired, works: () => isRoundDone() && impaired().length === 0 })
+  const trouble = () => lastingTrouble(base.observer, base.store, base.clock)
+  const late = () => (scheduler().lateMs < TOLD_LATE_MS ? [] : [POLLS_LATE])
+  const works = () => scheduler().firstRoundDone && scheduler().lateMs === 0 && trouble().length === 0
+  return createNotifier({ ...base, random, impaired: () => [...trouble(), ...late()], works })
 }
+
+/** After a suspension, overdue polls are run within an interval, which is nothing to tell. */
+const TOLD_LATE_MS = 60_000
+const POLLS_LATE = 'polls are late: `poll.concurrency` is too low, or this machine too slow'
 
 /** From 0 to 1. */
 function random(): number {

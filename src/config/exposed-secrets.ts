@@ -25,10 +25,11 @@ function secretsIn(value: unknown): readonly string[] {
   return typeof value === 'object' && value !== null ? Object.values(value).flatMap(secretsIn) : []
 }
 
-/** The parts of a URL that may be a key; its host and a short path such as `/rpc` are not secret. */
+/** The parts of a URL that may be a key; its host, the user of a mail server and a short path such as `/rpc` are not. */
 export function secretPartsOf(secret: string): readonly string[] {
-  if (!/^https?:\/\//.test(secret)) return [secret]
-  const { username, password, pathname, search } = new URL(secret)
+  if (!/^(https?|smtps?):\/\//.test(secret)) return [secret]
+  const { protocol, username: user, password, pathname, search } = new URL(secret)
+  const username = protocol.startsWith('http') ? user : ''
   return [username, password, search.slice(1), ...pathname.split('/').filter(isKeyLike)].filter(Boolean)
 }
 

@@ -1,6 +1,7 @@
+import { locationOf } from '../core/observer/own-network.ts'
 import { CHANNEL_KEYS } from './notify-schema.ts'
 import type { Path } from './problem.ts'
-import { type Report, uniqueBy } from './rule-report.ts'
+import { type Report, uniqueBy, unknownNames } from './rule-report.ts'
 import type { Draft } from './salvage.ts'
 import type { ConfigFile } from './schema.ts'
 
@@ -53,21 +54,16 @@ function routeRules(
   route: RouteDraft,
   { networks, names }: { networks: NonNullable<Draft<ConfigFile>['networks']>; names: ReadonlySet<string | undefined> },
   path: Path,
-  { complain }: Report,
+  report: Report,
 ): void {
   route.channels?.forEach((name, at) => {
-    if (name !== undefined && !names.has(name)) complain([...path, 'channels', at], 'no channel has this name')
+    if (name !== undefined && !names.has(name)) report.complain([...path, 'channels', at], 'no channel has this name')
   })
-  route.networks?.forEach((name, at) => {
-    if (name !== undefined && !networks.some((network) => network?.name === name)) {
-      complain([...path, 'networks', at], 'no network has this name')
-    }
-  })
-  const meant = networks.filter((network) => route.networks === undefined || route.networks.includes(network?.name))
-  route.endpoints?.forEach((name, at) => {
-    if (name === undefined) return
-    if (!meant.some((network) => network?.endpoints?.some((endpoint) => endpoint?.name === name))) {
-      complain([...path, 'endpoints', at], 'no endpoint of these networks has this name')
+  unknownNames(route, networks, path, report)
+  const providers = new Set(networks.flatMap((network) => network?.endpoints?.map((one) => one?.provider) ?? []))
+  route.providers?.forEach((name, at) => {
+    if (name !== undefined && !providers.has(name)) {
+      report.complain([...path, 'providers', at], 'no endpoint has this provider')
     }
   })
 }
@@ -75,6 +71,6 @@ function routeRules(
 function warnOfPlainText(url: { reveal(): string } | undefined, path: Path, { warn }: Report): void {
   if (url === undefined) return
   const { protocol, hostname } = new URL(url.reveal())
-  const isLoopback = hostname === 'localhost' || hostname === '[::1]' || hostname.startsWith('127.')
-  if (protocol === 'http:' && !isLoopback) warn(path, 'is not https: messages and keys cross the network unencrypted')
+  if (protocol !== 'http:' || locationOf(hostname).zone === 'loopback') return
+  warn(path, 'is not https: messages and keys cross the network unencrypted')
 }

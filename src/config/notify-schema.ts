@@ -56,10 +56,10 @@ const channel = mapping('Where messages go.', {
   webhook_url: s
     .nodeUrl({ description: 'slack, discord, teams: the URL of the incoming webhook.', defaultText: 'none' })
     .optional(),
-  bot_token: s.credential({ description: "telegram: the bot's token.", defaultText: 'none' }).optional(),
+  bot_token: s.token({ description: "telegram: the bot's token.", defaultText: 'none' }).optional(),
   chat_id: s.chatId({ description: 'telegram: the chat.', defaultText: 'none' }).optional(),
-  routing_key: s.credential({ description: 'pagerduty: the integration key.', defaultText: 'none' }).optional(),
-  api_key: s.credential({ description: 'opsgenie: the key of an API integration.', defaultText: 'none' }).optional(),
+  routing_key: s.token({ description: 'pagerduty: the integration key.', defaultText: 'none' }).optional(),
+  api_key: s.token({ description: 'opsgenie: the key of an API integration.', defaultText: 'none' }).optional(),
   api_url: s
     .nodeUrl({
       description: 'telegram, pagerduty, opsgenie: another address of the service.',
@@ -81,6 +81,7 @@ const channel = mapping('Where messages go.', {
   })
     .min(1, { error: 'expected at least one address' })
     .optional(),
+  tls: section('Trust in the certificate of the service, or of the mail server.', { ca: s.authorities().optional() }),
 })
 
 const route = mapping('Which incidents go to which channels. All given keys must match.', {
@@ -92,6 +93,12 @@ const route = mapping('Which incidents go to which channels. All given keys must
     defaultText: 'all',
   })
     .min(1, { error: 'expected at least one endpoint' })
+    .optional(),
+  providers: list(s.name({ description: 'A provider.' }), {
+    description: 'Of endpoints with one of these as `provider`; never a network-wide incident.',
+    defaultText: 'all',
+  })
+    .min(1, { error: 'expected at least one provider' })
     .optional(),
   conditions: list(s.choice([...CONDITION_CODES, 'halted'], { description: 'A condition.' }), {
     description: 'With one of these conditions.',

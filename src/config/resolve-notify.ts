@@ -3,7 +3,10 @@ import { SERVICES } from './notify-schema.ts'
 import type { ConfigFile } from './schema.ts'
 
 /** What the notifier needs of the file; every key of a route that is not `null` must match. */
-export function notifySettings({ channels, routes, group_wait: groupWait, rate, heartbeat }: ConfigFile['notify']) {
+export function notifySettings(
+  { channels, routes, group_wait: groupWait, rate, heartbeat }: ConfigFile['notify'],
+  textOf: (file: string) => string,
+) {
   return {
     channels: channels.map((channel) => ({
       name: channel.name,
@@ -11,6 +14,8 @@ export function notifySettings({ channels, routes, group_wait: groupWait, rate, 
       /** `null`: an open incident is not repeated. */
       repeatMs: channel.repeat ?? null,
       groupWaitMs: channel.group_wait ?? groupWait,
+      /** PEM; `null` for the system's certificate authorities. */
+      ca: channel.tls.ca === undefined ? null : textOf(channel.tls.ca),
       target: channelTarget(channel),
     })),
     /** `null`: every channel gets everything. */
@@ -18,6 +23,7 @@ export function notifySettings({ channels, routes, group_wait: groupWait, rate, 
       routes?.map((route) => ({
         networks: route.networks ?? null,
         endpoints: route.endpoints ?? null,
+        providers: route.providers ?? null,
         conditions: route.conditions ?? null,
         states: route.states ?? null,
         channels: route.channels,

@@ -5,7 +5,7 @@ import { parseDuration } from '../core/time.ts'
 import { Secret } from '../secret.ts'
 import { notifySettings } from './resolve-notify.ts'
 import { type ConfigFile, DERIVED_DEFAULTS, FAMILY_DEFAULTS } from './schema.ts'
-import type { Files } from './tls-files.ts'
+import { type Files, textOf } from './tls-files.ts'
 
 type NetworkFile = ConfigFile['networks'][number]
 type EndpointFile = NetworkFile['endpoints'][number]
@@ -42,7 +42,7 @@ export function resolve(file: ConfigFile, source: Source) {
     poll,
     networks: file.networks.map((network) => configuredNetwork(network, file.poll, source)),
     gateway: gatewaySettings(file.gateway, names, source),
-    notify: notifySettings(file.notify),
+    notify: notifySettings(file.notify, (path) => textOf(path, source)),
     metrics: file.metrics,
     maintenance: file.maintenance.map((window) => maintenanceWindow(window, names)),
     announcements: file.announcements.map(({ text, from = null, until = null }) => ({ text, from, until })),
@@ -209,12 +209,6 @@ function maintenanceWindow(file: ConfigFile['maintenance'][number], names: reado
 /** Both in PEM format. */
 function serverTls(tls: { cert: string; key: string } | undefined, source: Source) {
   return tls === undefined ? null : { cert: textOf(tls.cert, source), key: new Secret(textOf(tls.key, source)) }
-}
-
-function textOf(file: string, { baseDir, files }: Source): string {
-  const text = files.get(resolvePath(baseDir, file))
-  if (text === undefined) throw new Error('a file named in the configuration was not read')
-  return text
 }
 
 function ms(text: string): number {

@@ -29,3 +29,36 @@ export function unique(values: readonly unknown[], pathOf: (at: number) => Path,
     if (first !== at) complain(pathOf(at), `the same as ${formatPath(pathOf(first))}`)
   })
 }
+
+interface Named {
+  readonly name?: string | undefined
+}
+
+/** Reports networks that do not exist, and endpoints that no network meant has; without `networks`, all are meant. */
+export function unknownNames(
+  {
+    networks: named,
+    endpoints,
+  }: {
+    readonly networks?: readonly (string | undefined)[] | undefined
+    readonly endpoints?: readonly (string | undefined)[] | undefined
+  },
+  networks: readonly ((Named & { readonly endpoints?: readonly (Named | undefined)[] | undefined }) | undefined)[],
+  path: Path,
+  { complain }: Report,
+): void {
+  named?.forEach((name, at) => {
+    if (name !== undefined && !networks.some((network) => network?.name === name)) {
+      complain([...path, 'networks', at], 'no network has this name')
+    }
+  })
+  const meant = networks.filter(
+    (network) => network !== undefined && (named === undefined || named.includes(network.name)),
+  )
+  endpoints?.forEach((name, at) => {
+    if (name === undefined) return
+    if (!meant.some((network) => network?.endpoints?.some((endpoint) => endpoint?.name === name))) {
+      complain([...path, 'endpoints', at], 'no endpoint of these networks has this name')
+    }
+  })
+}

@@ -1,6 +1,7 @@
+import { locationOf } from '../core/observer/own-network.ts'
 import { notifyRules } from './notify-rules.ts'
 import { formatPath, type Path, type Problem } from './problem.ts'
-import { type Report, unique, uniqueBy } from './rule-report.ts'
+import { type Report, unique, uniqueBy, unknownNames } from './rule-report.ts'
 import type { Draft } from './salvage.ts'
 import type { Listen } from './scalars.ts'
 import type { ConfigFile } from './schema.ts'
@@ -212,8 +213,9 @@ function maintenanceRules(
   window: MaintenanceDraft,
   networks: readonly (NetworkDraft | undefined)[],
   path: Path,
-  { complain, isWrong }: Report,
+  report: Report,
 ): void {
+  const { complain, isWrong } = report
   const repeated = window.schedule !== undefined || isWrong([...path, 'schedule'])
   const once =
     window.from !== undefined || window.until !== undefined || isWrong([...path, 'from']) || isWrong([...path, 'until'])
@@ -231,21 +233,7 @@ function maintenanceRules(
       complain([...path, 'until'], LATER_THAN_FROM)
     }
   }
-  const named = window.networks
-  const meant = networks.filter(
-    (network) => network !== undefined && (named === undefined || named.includes(network.name)),
-  )
-  named?.forEach((name, at) => {
-    if (name !== undefined && !networks.some((network) => network?.name === name)) {
-      complain([...path, 'networks', at], 'no network has this name')
-    }
-  })
-  window.endpoints?.forEach((name, at) => {
-    if (name === undefined) return
-    if (!meant.some((network) => network?.endpoints?.some((endpoint) => endpoint?.name === name))) {
-      complain([...path, 'endpoints', at], 'no endpoint of these networks has this name')
-    }
-  })
+  unknownNames(window, networks, path, report)
 }
 
 const LATER_THAN_FROM = 'expected to be later than from'
@@ -258,5 +246,5 @@ function collide(a: Listen, b: Listen): boolean {
 }
 
 function isLoopback({ host }: Listen): boolean {
-  return host === 'localhost' || host === '::1' || host.startsWith('127.')
+  return locationOf(host.includes(':') ? `[${host}]` : host).zone === 'loopback'
 }

@@ -131,6 +131,11 @@ export const title = shaped(
 )
 export const announcement = shaped('1 to 500 characters on one line', 'text', /^[^\p{Cc}]{1,500}$/u)
 export const file = shaped('the path of a file', 'path', /^[^\0]{1,4096}$/)
+export const authorities = () =>
+  file({
+    description: "PEM file with the certificate authorities to trust instead of the system's.",
+    defaultText: "the system's",
+  })
 export const rpcPath = shaped(
   'a path that starts with /, without query or fragment',
   'path',
@@ -221,7 +226,7 @@ function secret(expected: string, pattern: RegExp) {
   return textual(expected, 'text (secret)', null, (text) => (pattern.test(text) ? new Secret(text) : undefined))
 }
 
-// The token follows `Bearer ` in a header.
+// It may follow `Bearer ` in a header.
 export const token = secret('1 to 512 visible ASCII characters', /^[!-~]{1,512}$/)
 export const endpointId = secret('16 to 128 characters of A-Z, a-z, 0-9 and . _ ~ -', /^[A-Za-z0-9._~-]{16,128}$/)
 // Visible ASCII and inner spaces (RFC 9110, section 5.5), because a line break could inject a second header.
@@ -230,7 +235,6 @@ export const headerValue = secret(
   /^[!-~](?:[ \t!-~]{0,8190}[!-~])?$/,
 )
 
-export const credential = secret('1 to 512 visible ASCII characters', /^[!-~]{1,512}$/)
 export const topic = secret('1 to 64 characters of A-Z, a-z, 0-9, _ and -', /^[A-Za-z0-9_-]{1,64}$/)
 /** Telegram's chats have numbers, public ones also a name. YAML reads a number as one. */
 export const chatId = (about: About) =>

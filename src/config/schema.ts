@@ -198,12 +198,7 @@ const endpoint = mapping('One URL at which a node, or a pool of nodes, answers.'
     .optional(),
   shard: s.whole({ description: 'The shard that an observer serves.', defaultText: 'none' }, 0, METACHAIN).optional(),
   tls: section('Trust in the certificate of an https `url`.', {
-    ca: s
-      .file({
-        description: "PEM file with the certificate authorities to trust instead of the system's.",
-        defaultText: "the system's",
-      })
-      .optional(),
+    ca: s.authorities().optional(),
     insecure: s.flag({ description: 'Accept any certificate. For tests only.' }).prefault(false),
   }),
 })

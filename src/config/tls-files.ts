@@ -34,6 +34,10 @@ export function readTlsFiles(
       return undefined
     }
   }
+  const readAuthorities = (file: string | undefined, path: Path): void => {
+    const ca = read(file, path)
+    if (ca !== undefined && !areCertificates(ca)) complain(path, 'the file holds no PEM certificate')
+  }
   for (const listener of ['server', 'gateway'] as const) {
     const tls = draft[listener]?.tls
     const cert = read(tls?.cert, [listener, 'tls', 'cert'])
@@ -46,12 +50,20 @@ export function readTlsFiles(
   }
   draft.networks?.forEach((network, at) => {
     network?.endpoints?.forEach((endpoint, index) => {
-      const path = ['networks', at, 'endpoints', index, 'tls', 'ca']
-      const ca = read(endpoint?.tls?.ca, path)
-      if (ca !== undefined && !areCertificates(ca)) complain(path, 'the file holds no PEM certificate')
+      readAuthorities(endpoint?.tls?.ca, ['networks', at, 'endpoints', index, 'tls', 'ca'])
     })
   })
+  draft.notify?.channels?.forEach((channel, at) => {
+    readAuthorities(channel?.tls?.ca, ['notify', 'channels', at, 'tls', 'ca'])
+  })
   return { files, problems }
+}
+
+/** The text of a file that was read. */
+export function textOf(file: string, { baseDir, files }: { readonly baseDir: string; readonly files: Files }): string {
+  const text = files.get(resolve(baseDir, file))
+  if (text === undefined) throw new Error('a file named in the configuration was not read')
+  return text
 }
 
 /** Far above any real file: a system's CA bundle is about 220 KB. */

@@ -1,6 +1,6 @@
 import { seconds } from '../core/time.ts'
 import type { Notification, Result } from '../notify/notification.ts'
-import { readNotification } from '../notify/stored-notification.ts'
+import { type Delivery, readDelivery, readNotification } from '../notify/stored-notification.ts'
 import { time, timeOrNull } from './rfc3339.ts'
 import { type App, json, NoQuery, operation, type RouteDeps } from './route.ts'
 import { type DeliveryView, type IncidentNotificationView, NotificationsView } from './wire-notifications.ts'
@@ -9,7 +9,8 @@ import type { Audience } from './wire-status.ts'
 type NotificationDeps = Pick<RouteDeps, 'notifier' | 'store' | 'clock'>
 
 const LATEST = 200
-const MOST_PER_INCIDENT = 50
+/** The newest ones; `repeat` may add one every second. */
+const MOST_PER_INCIDENT = 200
 
 /** `GET /api/v1/notifications`: the channels, what waits, and the latest deliveries. */
 export function registerNotifications(app: App, deps: NotificationDeps): void {
@@ -57,30 +58,24 @@ export async function withNotifications<View extends { readonly id: string }>(
   { notifier, store }: Pick<NotificationDeps, 'notifier' | 'store'>,
   audience: Audience,
 ): Promise<(View & { notifications: IncidentNotificationView[] })[]> {
-  const { channels, waiting } = notifier.status()
   if (audience === 'public' || views.length === 0) return views.map((view) => ({ ...view, notifications: [] }))
   const incidents = views.map(({ id }) => id)
-  const limit = views.length * MOST_PER_INCIDENT * Math.max(1, channels.length)
-  const stored = await store.notifications({ about: { incidents }, limit })
+  const stored = await store.notifications({ about: { incidents }, limit: MOST_PER_INCIDENT })
+  const { waiting } = notifier.status()
   const all = newest(
-    stored.flatMap(({ value }) => readNotification(value) ?? []),
+    stored.flatMap(({ value }) => readDelivery(value) ?? []),
     waiting,
   )
-  return views.map((view) => ({
-    ...view,
-    notifications: all
-      .filter(({ subject }) => subject === view.id)
-      .map((notification) => ({
-        channel: notification.channel,
-        type: notification.type,
-        sent_at: sentAt(notification),
-        result: resultOf(notification),
-      })),
-  }))
+  const byIncident = new Map(incidents.map((id): [string, IncidentNotificationView[]] => [id, []]))
+  for (const notification of all) {
+    const { subject, channel, type } = notification
+    byIncident.get(subject)?.push({ channel, type, sent_at: sentAt(notification), result: resultOf(notification) })
+  }
+  return views.map((view) => ({ ...view, notifications: byIncident.get(view.id) ?? [] }))
 }
 
 /** Stored and waiting notifications in the order in which they were added; what waits is newer than its row. */
-function newest(stored: readonly Notification[], waiting: readonly Notification[]): readonly Notification[] {
+function newest<N extends Delivery>(stored: readonly N[], waiting: readonly N[]): readonly N[] {
   const all = new Map([...stored, ...waiting].map((notification) => [notification.id, notification]))
   return [...all.values()].filter(({ state }) => state !== 'superseded').sort((a, b) => a.createdAt - b.createdAt)
 }
@@ -102,11 +97,11 @@ function deliveryView(notification: Notification): DeliveryView {
   }
 }
 
-function sentAt({ state, endedAt }: Notification): string | null {
+function sentAt({ state, endedAt }: Delivery): string | null {
   return state === 'sent' ? timeOrNull(endedAt) : null
 }
 
-function resultOf({ state, attempts }: Notification): Result | null {
+function resultOf({ state, attempts }: Delivery): Result | null {
   switch (state) {
     case 'waiting':
       return attempts > 0 ? 'retried' : null

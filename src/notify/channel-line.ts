@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto'
 import type { Clock } from '../clock.ts'
 import type { Log } from '../log.ts'
 import type { Channel } from './channel-table.ts'
-import { deliver } from './deliver.ts'
+import { bestOf, deliver } from './deliver.ts'
 import type { HttpDelivery } from './http-delivery.ts'
-import type { Message, Notification, Result } from './notification.ts'
+import type { Heard, Message, Notification, Result } from './notification.ts'
 import { Outbox } from './outbox.ts'
 import { createSender, type Sender } from './sender.ts'
 import { type Said, say } from './wording.ts'
@@ -17,8 +17,14 @@ export interface ChannelLine {
   readonly results: Readonly<Record<Result, number>>
   say(message: Message): Said
   /** Tells a receiver that forgets what is open, if it is time. */
-  keepAlive(open: () => readonly Message[]): void
+  keepAlive(reminders: () => Reminders): void
   stop(): Promise<void>
+}
+
+export interface Reminders {
+  readonly subjects: readonly string[]
+  /** What tells again what a channel has heard of this subject. */
+  messageOf(subject: string, heard: Heard): Message | undefined
 }
 
 export function createChannelLine(initial: Channel, deps: ChannelLineDeps): ChannelLine {
@@ -39,16 +45,21 @@ export function createChannelLine(initial: Channel, deps: ChannelLineDeps): Chan
     clock,
     random: deps.random,
     ratePerMinute: deps.ratePerMinute,
-    send: (message, signal) => deliver(line.channel, line.say(message), http, signal),
+    send: (message, signal) => deliver(line.channel, line.say(message), { http, clock, signal }),
     onSettled(notifications, result) {
       results[result] += result === 'expired' ? notifications.length : 1
       deps.onSettled(notifications)
       for (const notification of notifications) logSettled(notification, result)
     },
+    onHealth({ failing, lastError }) {
+      if (failing) log.warn({ channel: name, error: lastError }, 'notification channel is failing')
+      else log.info({ channel: name }, 'notification channel works again')
+    },
   })
 
-  function logSettled({ subject, type, error }: Notification, result: Result): void {
-    const fields = { channel: name, incident: subject, type }
+  function logSettled({ subject, type, report, error }: Notification, result: Result): void {
+    const { network = null, endpoint = null } = report ?? {}
+    const fields = { channel: name, network, endpoint, incident: subject, type }
     if (result === 'sent') log.debug(fields, 'notification sent')
     else if (result !== 'retried') log.warn({ ...fields, result, error }, 'notification not sent')
   }
@@ -59,14 +70,22 @@ export function createChannelLine(initial: Channel, deps: ChannelLineDeps): Chan
     sender,
     results,
     say: (message) => say(message, deps.publicUrl()),
-    keepAlive(open) {
+    keepAlive(reminders) {
       const { keepAlive } = line.channel
       const mono = clock.monotonic()
       if (keepAlive === null || mono - keptAliveAt < keepAlive.everyMs) return
       keptAliveAt = mono
-      const messages = open().filter(({ subject }) => outbox.heard(subject)?.open === true && !outbox.waitsFor(subject))
+      const { subjects, messageOf } = reminders()
+      const messages = subjects.flatMap((subject) => {
+        const heard = outbox.heard(subject)
+        return heard?.open === true && !outbox.waitsFor(subject) ? (messageOf(subject, heard) ?? []) : []
+      })
       if (messages.length === 0) return
-      for (const request of keepAlive.render(messages.map(line.say))) void http.send(request, stopping.signal)
+      const requests = keepAlive.render(messages.map(line.say))
+      const { ca } = line.channel.settings
+      void Promise.all(requests.map((request) => http.send(request, stopping.signal, ca))).then((outcomes) => {
+        if (!stopping.signal.aborted) sender.note(bestOf(outcomes))
+      })
     },
     async stop() {
       stopping.abort()

@@ -17,7 +17,8 @@ export type Delivered =
 
 /** Sends one HTTP request; never rejects. */
 export interface HttpDelivery {
-  send(request: HttpRequest, signal: AbortSignal): Promise<Delivered>
+  /** `ca`: certificate authorities to trust instead of the system's, as PEM. */
+  send(request: HttpRequest, signal: AbortSignal, ca?: string | null): Promise<Delivered>
   close(): void
 }
 
@@ -30,10 +31,11 @@ const MAX_RETRY_AFTER_MS = 3_600_000
 export function createHttpDelivery({ clock, lookup = null }: HttpDeliveryDeps): HttpDelivery {
   const transport = createTransport({ clock, maxConnections: 4, maxAnswerBytes: MAX_ANSWER_BYTES, lookup })
   return {
-    send({ url, path = '/', method = 'POST', headers, body, secrets = [] }, signal) {
-      const address = createAddress({ url, headers, tls: NO_TLS })
+    send({ url, path = '/', method = 'POST', headers, body, secrets = [] }, signal, ca = null) {
+      const tls = { ca, insecure: false }
+      const address = createAddress({ url, headers, tls })
       const hidden = { ...headers, ...Object.fromEntries(secrets.entries()) }
-      const redact = createRedact({ url, headers: hidden, tls: NO_TLS, rpcPath: '' })
+      const redact = createRedact({ url, headers: hidden, tls, rpcPath: '' })
       const deadline = new Deadline(clock, TIMEOUT_MS, signal)
       return new Promise((resolve) => {
         const request = { method, path, body: method === 'GET' ? null : body }
@@ -62,8 +64,6 @@ export interface HttpDeliveryDeps {
   readonly clock: Pick<Clock, 'now' | 'monotonic' | 'after'>
   readonly lookup?: LookupFunction | null
 }
-
-const NO_TLS = { ca: null, insecure: false }
 
 /** The receiver understood the request and refuses it: the same request would be refused again. */
 function isFinal(status: number): boolean {

@@ -3,13 +3,28 @@ import { humanDuration, type UnixMs } from '../core/time.ts'
 import type { Notification } from './notification.ts'
 import type { Change } from './outbox.ts'
 
+/** Trouble that passes within this time is not told. */
+const BEGINS_AFTER_MS = 5000
+/** Heartline has recovered once it has worked for this long. */
+const ENDS_AFTER_MS = 30_000
+const PREFIX = 'Heartline itself is impaired and cannot judge nodes: '
+
 /** Follows whether Heartline itself is impaired, and notifies once when that begins and once when it ends. */
 export function createImpairmentWatch({ clock, impaired, works }: ImpairmentDeps) {
-  let current: { readonly id: string; readonly at: UnixMs; readonly reasons: readonly string[] } | null = null
+  let current: Impairment | null = null
+  /** Since when it has been otherwise than `current` says (monotonic). */
+  let otherwiseSince: number | null = null
 
   function changeOf(id: string, open: boolean, text: string): Change {
     const fixed = { kind: 'heartline', state: 'down', flapping: false, absorbed: false, wanted: true } as const
     return { ...fixed, subject: id, open, text, report: () => null }
+  }
+
+  /** Whether it has lasted for this long. */
+  function lasts(isOtherwise: boolean, forMs: number): boolean {
+    const mono = clock.monotonic()
+    otherwiseSince = isOtherwise ? (otherwiseSince ?? mono) : null
+    return otherwiseSince !== null && mono - otherwiseSince >= forMs
   }
 
   return {
@@ -17,31 +32,40 @@ export function createImpairmentWatch({ clock, impaired, works }: ImpairmentDeps
     restore(latest: readonly Notification[]): void {
       const last = latest.at(-1)
       if (last?.type !== 'heartline.impaired') return
-      current = { id: last.subject, at: last.createdAt, reasons: ['it was stopped meanwhile'] }
+      current = { id: last.subject, at: last.createdAt, text: last.text }
     },
 
-    /** `null` unless it has just begun or ended. */
+    /** `null` unless it has just begun or ended. Call it every second. */
     change(): Change | null {
       const reasons = impaired()
       const now = clock.now()
       if (current === null) {
-        if (reasons.length === 0) return null
-        current = { id: `${now.toString(36)}-heartline`, at: now, reasons }
-        return changeOf(current.id, true, `Heartline itself is impaired and cannot judge nodes: ${reasons.join('; ')}`)
+        if (!lasts(reasons.length > 0, BEGINS_AFTER_MS)) return null
+        otherwiseSince = null
+        current = { id: `${now.toString(36)}-heartline`, at: now, text: `${PREFIX}${reasons.join('; ')}` }
+        return changeOf(current.id, true, current.text)
       }
-      if (reasons.length > 0 || !works()) return null
-      const { id, at, reasons: why } = current
+      if (!lasts(reasons.length === 0 && works(), ENDS_AFTER_MS)) return null
+      otherwiseSince = null
+      const { id, at, text } = current
       current = null
       const lasted = humanDuration(Math.max(0, now - at))
-      return changeOf(id, false, `Heartline has recovered after ${lasted} (was impaired: ${why.join('; ')})`)
+      const why = text.startsWith(PREFIX) ? text.slice(PREFIX.length) : text
+      return changeOf(id, false, `Heartline has recovered after ${lasted} (was impaired: ${why})`)
     },
 
     current: () => current,
   }
 }
 
+export interface Impairment {
+  readonly id: string
+  readonly at: UnixMs
+  readonly text: string
+}
+
 export interface ImpairmentDeps {
-  readonly clock: Pick<Clock, 'now'>
+  readonly clock: Pick<Clock, 'now' | 'monotonic'>
   readonly impaired: () => readonly string[]
   readonly works: () => boolean
 }

@@ -1,17 +1,29 @@
 import { createTransport } from 'nodemailer'
+import type { Clock } from '../clock.ts'
+import { describeFailure } from '../core/failure.ts'
+import { locationOf } from '../core/observer/own-network.ts'
 import { decoded } from '../nodes/address.ts'
+import { UntrustedError } from '../nodes/connect.ts'
+import { Deadline } from '../nodes/deadline.ts'
 import { createRedact, type Redact } from '../nodes/redact.ts'
+import { transportFailure } from '../nodes/transport-failure.ts'
 import { Secret } from '../secret.ts'
 import type { Mail } from './channel.ts'
 import type { Delivered } from './http-delivery.ts'
 import { cut, plain } from './wording.ts'
 
-/** Deadline of each step of a mail's delivery. */
-const TIMEOUT_MS = 10_000
+/** Deadline of each step of a mail's delivery, and of all of them: a server may send a byte now and then for ever. */
+const STEP_TIMEOUT_MS = 10_000
+const TIMEOUT_MS = 30_000
 const MAX_WORDS = 300
 
+export type MailClock = Pick<Clock, 'after' | 'monotonic'>
+
 /** Sends one mail over a connection of its own; never rejects. */
-export async function sendMail({ smtp, references, ...mail }: Omit<Mail, 'kind'>): Promise<Delivered> {
+export async function sendMail(
+  { smtp, references, ...mail }: Omit<Mail, 'kind'>,
+  { ca, clock, signal }: { readonly ca: string | null; readonly clock: MailClock; readonly signal: AbortSignal },
+): Promise<Delivered> {
   const url = new URL(smtp.reveal())
   const hasPassword = url.password !== ''
   const transport = createTransport({
@@ -19,17 +31,23 @@ export async function sendMail({ smtp, references, ...mail }: Omit<Mail, 'kind'>
     port: Number(url.port) || (url.protocol === 'smtps:' ? 465 : 587),
     secure: url.protocol === 'smtps:',
     // A password never crosses the network in plain text.
-    requireTLS: hasPassword && !isLoopback(url.hostname),
+    requireTLS: hasPassword && locationOf(url.hostname.toLowerCase()).zone !== 'loopback',
     ...(hasPassword ? { auth: { user: decoded(url.username), pass: decoded(url.password) } } : {}),
-    connectionTimeout: TIMEOUT_MS,
-    greetingTimeout: TIMEOUT_MS,
-    socketTimeout: TIMEOUT_MS,
+    ...(ca === null ? {} : { tls: { ca } }),
+    connectionTimeout: STEP_TIMEOUT_MS,
+    greetingTimeout: STEP_TIMEOUT_MS,
+    socketTimeout: STEP_TIMEOUT_MS,
     disableFileAccess: true,
     disableUrlAccess: true,
   })
+  const deadline = new Deadline(clock, TIMEOUT_MS, signal)
+  const ending = new AbortController()
+  if (deadline.passed) ending.abort()
+  deadline.watch(() => ending.abort())
   try {
     await transport.sendMail({
       ...mail,
+      signal: ending.signal,
       to: [...mail.to],
       references,
       inReplyTo: references,
@@ -42,12 +60,15 @@ export async function sendMail({ smtp, references, ...mail }: Omit<Mail, 'kind'>
     const redact = createRedact({ url: smtp, headers: hasPassword ? { login } : {}, tls: NO_TLS, rpcPath: '' })
     return outcomeOf(error, redact)
   } finally {
+    deadline.end()
     transport.close()
   }
 }
 
 interface SmtpError {
   readonly code?: string
+  /** What nodemailer's own code stands for, such as `ECONNREFUSED`. */
+  readonly originalCode?: string
   readonly responseCode?: number
   readonly response?: string
 }
@@ -55,15 +76,30 @@ interface SmtpError {
 /** SMTP's 5xx is final, but a wrong password or certificate may be put right within the day. */
 function outcomeOf(error: unknown, redact: Redact): Delivered {
   const { code = 'unknown', responseCode, response = '' } = (error ?? {}) as SmtpError
+  if (responseCode === undefined) return { result: 'retried', error: wordsOf(error as SmtpError), retryAfterMs: null }
   const said = redact(plain(response).replace(/^\d{3}[ -]/, ''), MAX_WORDS)
-  const words = responseCode === undefined ? code : `${code}, SMTP ${responseCode}: ${said}`
-  const message = cut(`the mail was not accepted (${words})`, MAX_WORDS)
-  const isFinal = responseCode !== undefined && responseCode >= 500 && code !== 'EAUTH' && code !== 'ETLS'
+  const message = cut(`the mail was not accepted (${code}, SMTP ${responseCode}: ${said})`, MAX_WORDS)
+  const isFinal = responseCode >= 500 && code !== 'EAUTH' && code !== 'ETLS'
   return isFinal ? { result: 'rejected', error: message } : { result: 'retried', error: message, retryAfterMs: null }
 }
 
-function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '[::1]' || host.startsWith('127.')
+/** Of an error without an answer of the server. Its message may hold the host. */
+function wordsOf({ code = 'unknown', originalCode }: SmtpError): string {
+  switch (code) {
+    case 'EABORT':
+    case 'ETIMEDOUT':
+      return 'the mail server did not answer in time'
+    case 'EDNS':
+      return 'the mail server could not be resolved (EDNS)'
+  }
+  if (originalCode === undefined) return `the mail was not accepted (${code})`
+  const cause = CERTIFICATE_CODE.test(originalCode)
+    ? new UntrustedError(originalCode)
+    : Object.assign(new Error(code), { code: originalCode })
+  const failure = transportFailure(cause, 'unsent', TIMEOUT_MS)
+  return `the mail server cannot be used: ${describeFailure(failure)} (${originalCode})`
 }
 
+/** Of Node.js and OpenSSL, while a certificate is verified. */
+const CERTIFICATE_CODE = /CERT|ISSUER|SIGNATURE|ALTNAME/
 const NO_TLS = { ca: null, insecure: false }

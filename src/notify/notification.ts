@@ -27,6 +27,8 @@ export interface Report extends Omit<Incident, 'changes'> {
   readonly previous: Verdict | null
   /** Every bad state that the incident reached. */
   readonly reached: readonly Verdict[]
+  /** Whether it ended because its endpoints are up again: it may also end in a larger incident, or be removed. */
+  readonly recovered: boolean
   /** A sentence about the other endpoints of the network, which tells the node's fault from the chain's. */
   readonly others: string
 }
@@ -79,6 +81,10 @@ export interface Message {
   readonly text: string
 }
 
+export function isClosing(type: MessageType): boolean {
+  return type === 'incident.closed' || type === 'heartline.recovered'
+}
+
 /** The state that an open incident is in now, which may be better than the worst one that it reached. */
 export function currentState({ state, changes, closedAt }: Incident): Verdict {
   if (closedAt !== null) return state
@@ -89,5 +95,6 @@ export function reportOf(incident: Incident, previous: Verdict | null, others: s
   const { changes, ...kept } = incident
   const reached = new Set<Verdict>([...changes.map((change) => change.state), incident.state])
   reached.delete('up')
-  return { ...kept, state: currentState(incident), previous, reached: [...reached], others }
+  const recovered = changes.at(-1)?.state === 'up'
+  return { ...kept, state: currentState(incident), previous, reached: [...reached], recovered, others }
 }

@@ -6,12 +6,12 @@ import type { Log } from '../log.ts'
 import type { Board } from '../state/board.ts'
 import type { IncidentLog } from '../state/incident-log.ts'
 import type { NotificationRecord, Store } from '../store/store.ts'
-import { type ChannelLine, createChannelLine } from './channel-line.ts'
-import { channelOf } from './channel-table.ts'
+import type { ChannelLine, Reminders } from './channel-line.ts'
+import { createChannelLines } from './channel-lines.ts'
 import { createHeartbeat } from './heartbeat.ts'
 import { createHttpDelivery } from './http-delivery.ts'
-import { createImpairmentWatch } from './impairment.ts'
-import { currentState, type Message, type Notification, type Result, reportOf } from './notification.ts'
+import { createImpairmentWatch, type Impairment } from './impairment.ts'
+import { currentState, type Notification, type Result, reportOf } from './notification.ts'
 import { othersOf } from './others.ts'
 import type { Change } from './outbox.ts'
 import { channelsFor } from './routes.ts'
@@ -61,7 +61,16 @@ export function createNotifier(deps: NotifierDeps): Notifier {
   const http = createHttpDelivery({ clock })
   const heartbeat = createHeartbeat({ clock, http, works: deps.works })
   const impairment = createImpairmentWatch(deps)
-  const lines = new Map<string, ChannelLine>()
+  const channelLines = createChannelLines({
+    ...deps,
+    http,
+    ratePerMinute: () => settings.ratePerMinute,
+    publicUrl: () => publicUrl,
+    onSettled: save,
+    save,
+    close: (record) => store.saveNotification({ ...record, waiting: false }),
+  })
+  const lines = channelLines.all
   const telling = createTelling(deps, lines)
   const storedFirst = createStoredFirst({
     store,
@@ -84,14 +93,6 @@ export function createNotifier(deps: NotifierDeps): Notifier {
     storedFirst.add(notifications)
   }
 
-  const lineDeps = {
-    ...deps,
-    http,
-    ratePerMinute: () => settings.ratePerMinute,
-    publicUrl: () => publicUrl,
-    onSettled: save,
-  }
-
   /** Heartline's own trouble goes to every channel, whatever the routes. */
   function tellOfSelf(): Notification[] {
     const change = impairment.change()
@@ -99,27 +100,14 @@ export function createNotifier(deps: NotifierDeps): Notifier {
     return [...lines.values()].flatMap(({ outbox }) => outbox.changed(change, clock.now(), clock.monotonic()))
   }
 
-  /** Messages that say what is open, for receivers that forget it. */
-  function reminders(): Message[] {
-    const now = clock.now()
-    const own = impairment.current()
-    const message = (id: string): Message => ({ ...REMINDER, id, subject: id, createdAt: now, sentAt: now })
-    const open = incidents.open().map((incident) => {
-      const report = telling.changeOf(incident, true).report(null)
-      return { ...message(incident.id), reports: report === null ? [] : [report] }
-    })
-    if (own === null) return open
-    const text = `Heartline itself is impaired: ${own.reasons.join('; ')}`
-    return [...open, { ...message(own.id), type: 'heartline.impaired', text }]
-  }
-
   function tick(): void {
+    if (lines.size === 0) return
     const open = incidents.open()
     if (next >= open.length) next = 0
     const some = open.slice(next, next + MOST_AT_ONCE)
     next += MOST_AT_ONCE
     save([...tellOfSelf(), ...some.flatMap((incident) => telling.later(incident, settings))])
-    for (const line of lines.values()) line.keepAlive(reminders)
+    for (const line of lines.values()) line.keepAlive(() => telling.reminders(open, impairment.current()))
   }
 
   return {
@@ -127,37 +115,17 @@ export function createNotifier(deps: NotifierDeps): Notifier {
       settings = nextSettings
       publicUrl = url
       heartbeat.configure(settings.heartbeat)
-      const names = new Set(settings.channels.map(({ name }) => name))
-      for (const [name, line] of lines) {
-        if (names.has(name)) continue
-        lines.delete(name)
-        void line.stop()
-      }
-      for (const channel of settings.channels.map(channelOf)) {
-        const { name } = channel.settings
-        const known = lines.get(name)
-        if (known === undefined) lines.set(name, createChannelLine(channel, lineDeps))
-        else known.channel = channel
-      }
+      channelLines.configure(settings.channels)
     },
 
     async restore() {
-      const [waiting, ofOpen, latest] = await Promise.all([
-        store.notifications({ about: 'waiting', limit: MOST_RESTORED }),
-        store.notifications({ about: 'open-incidents', limit: MOST_RESTORED }),
+      const [unfinished, latest] = await Promise.all([
+        store.notifications({ about: 'unfinished', limit: MOST_RESTORED }),
         store.notifications({ about: 'latest', limit: LATEST }),
       ])
-      const own = readAll(latest).filter(({ report }) => report === null)
-      impairment.restore(own)
-      const all = new Map([...readAll([...ofOpen, ...waiting]), ...own].map((one) => [one.id, one]))
-      for (const [name, { outbox }] of lines) {
-        const ofChannel = [...all.values()].filter(({ channel }) => channel === name)
-        outbox.restore(
-          ofChannel.sort((a, b) => a.createdAt - b.createdAt),
-          clock.now(),
-          clock.monotonic(),
-        )
-      }
+      const own = latest.filter(({ value }) => readNotification(value)?.report === null)
+      impairment.restore(own.flatMap(({ value }) => readNotification(value) ?? []))
+      channelLines.restore([...new Map([...own, ...unfinished].map((record) => [record.id, record])).values()])
     },
 
     start() {
@@ -188,7 +156,7 @@ export function createNotifier(deps: NotifierDeps): Notifier {
       timer?.cancel()
       storedFirst.stop()
       heartbeat.stop()
-      await Promise.all([...lines.values()].map((line) => line.stop()))
+      await channelLines.stop()
       http.close()
     },
   }
@@ -204,13 +172,26 @@ function createTelling({ clock, board, silences }: NotifierDeps, lines: Readonly
     return names.length > 0 && names.every(isOne)
   }
 
-  function wantedBy(incident: Incident, { routes }: NotifySettings): ReadonlySet<string> {
-    if (incident.closedAt !== null || isMaintained(incident) || silences.hush(incident)) return NO_CHANNELS
-    return channelsFor(incident, { routes, channels: [...lines.keys()], now: clock.now() })
+  function providerOf(network: string, endpoint: string): string | null {
+    return board.entry(network, endpoint)?.health.endpoint.provider ?? null
   }
 
-  function changeOf(incident: Incident, wanted: boolean): Change {
-    const { id, network, closedAt, flapping, absorbedBy } = incident
+  function wantedBy(incident: Incident, { routes }: NotifySettings): ReadonlySet<string> {
+    if (incident.closedAt !== null || isMaintained(incident) || silences.hush(incident)) return NO_CHANNELS
+    return channelsFor(incident, { routes, channels: [...lines.keys()], now: clock.now(), providerOf })
+  }
+
+  /** Looks at the other endpoints of the network at most once for all channels. */
+  function reporterOn(incident: Incident): Change['report'] {
+    let others: string | null = null
+    return (previous) => {
+      others ??= othersOf(incident, board.network(incident.network), clock.now())
+      return reportOf(incident, previous, others)
+    }
+  }
+
+  function changeOf(incident: Incident): Change {
+    const { id, closedAt, flapping, absorbedBy } = incident
     return {
       subject: id,
       kind: 'incident',
@@ -218,34 +199,51 @@ function createTelling({ clock, board, silences }: NotifierDeps, lines: Readonly
       state: currentState(incident),
       flapping,
       absorbed: absorbedBy !== null,
-      wanted,
+      wanted: true,
       text: '',
-      report: (previous) => reportOf(incident, previous, othersOf(incident, board.network(network), clock.now())),
+      report: reporterOn(incident),
     }
   }
 
   return {
-    changeOf,
+    /** What tells a receiver that forgets again what it has heard. */
+    reminders(open: readonly Incident[], own: Impairment | null): Reminders {
+      const byId = new Map(open.map((incident) => [incident.id, incident]))
+      const now = clock.now()
+      return {
+        subjects: own === null ? [...byId.keys()] : [...byId.keys(), own.id],
+        messageOf(id, { state }) {
+          const message = { ...REMINDER, id, subject: id, createdAt: now, sentAt: now }
+          if (own?.id === id) return { ...message, type: 'heartline.impaired', text: own.text }
+          const incident = byId.get(id)
+          const report = incident === undefined ? null : reporterOn(incident)(null)
+          // Changes that `min_state`, quiet hours or flapping hide are not told in this way either.
+          return report === null ? undefined : { ...message, reports: [{ ...report, state }] }
+        },
+      }
+    },
 
     /** After a change of the incident. */
     now(incident: Incident, settings: NotifySettings): Notification[] {
       const wanted = wantedBy(incident, settings)
+      const change = changeOf(incident)
       return [...lines].flatMap(([name, { outbox }]) =>
-        outbox.changed(changeOf(incident, wanted.has(name)), clock.now(), clock.monotonic()),
+        outbox.changed({ ...change, wanted: wanted.has(name) }, clock.now(), clock.monotonic()),
       )
     },
 
     /** A change in quiet hours is sent after them, if it still holds; what is open for long is repeated. */
     later(incident: Incident, settings: NotifySettings): Notification[] {
       const wanted = wantedBy(incident, settings)
+      const change = changeOf(incident)
       const now = clock.now()
       const mono = clock.monotonic()
       return [...lines].flatMap(([name, { channel, outbox }]) => {
         if (!wanted.has(name) || outbox.waitsFor(incident.id)) return []
-        const told = outbox.changed(changeOf(incident, true), now, mono)
+        const told = outbox.changed(change, now, mono)
         const { repeatMs } = channel.settings
         if (told.length > 0 || repeatMs === null || mono - outbox.toldAt(incident.id) < repeatMs) return told
-        return outbox.repeat(changeOf(incident, true), now, mono)
+        return outbox.repeat(change, now, mono)
       })
     },
   }
@@ -273,8 +271,4 @@ const NO_CHANNELS: ReadonlySet<string> = new Set()
 function recordOf(notification: Notification): NotificationRecord {
   const { id, channel, subject, createdAt, state } = notification
   return { id, channel, incident: subject, createdAt, waiting: state === 'waiting', value: notification }
-}
-
-function readAll(records: readonly NotificationRecord[]): Notification[] {
-  return records.flatMap(({ value }) => readNotification(value) ?? [])
 }

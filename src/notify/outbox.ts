@@ -1,6 +1,13 @@
 import type { UnixMs } from '../core/time.ts'
 import { severity, type Verdict } from '../core/verdict/condition.ts'
-import type { Heard, Message, MessageType, Notification, Report } from './notification.ts'
+import {
+  type Heard,
+  isClosing,
+  type Message,
+  type MessageType,
+  type Notification,
+  type Report,
+} from './notification.ts'
 
 /**
  * What one channel still has to hear. A channel hears about a subject (an incident, or Heartline itself) in order, and
@@ -46,8 +53,9 @@ export class Outbox {
 
   /** Adds a repetition if the channel knows that the subject is open and has nothing to hear about it. */
   repeat(change: Change, now: UnixMs, mono: number): readonly Notification[] {
-    const { subject, open, wanted } = change
-    if (!open || !wanted || this.#heard.get(subject)?.open !== true || this.#chains.has(subject)) return []
+    const { subject, open, wanted, flapping, state } = change
+    if (!open || !wanted || flapping || severity(state) < severity(this.#settings().minState)) return []
+    if (this.#heard.get(subject)?.open !== true || this.#chains.has(subject)) return []
     return [this.#add(change, 'incident.repeated', false, now, mono)]
   }
 
@@ -113,6 +121,12 @@ export class Outbox {
       chain.filter(({ expiresAt, inFlight }) => !inFlight && (expiresAt <= mono || at < excess)),
     )
     return ended.map((entry) => this.#end(entry, 'expired', now))
+  }
+
+  /** Ends everything that waits, because the channel is removed. Call it when nothing is in flight. */
+  close(error: string, now: UnixMs): readonly Notification[] {
+    const all = [...this.#chains.values()].flat()
+    return all.map((entry) => ({ ...this.#end(entry, 'expired', now), error }))
   }
 
   /** When `take` may next have a message (monotonic); `null` if nothing waits. */
@@ -352,10 +366,6 @@ function attemptedOf(entries: readonly Entry[]): readonly Entry[] {
 
 function isOpening(type: MessageType): boolean {
   return type === 'incident.opened' || type === 'heartline.impaired'
-}
-
-function isClosing(type: MessageType): boolean {
-  return type === 'incident.closed' || type === 'heartline.recovered'
 }
 
 function typeOf(step: 'opened' | 'worse' | 'better' | 'closed', kind: Change['kind']): MessageType {

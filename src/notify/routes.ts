@@ -4,25 +4,37 @@ import type { UnixMs } from '../core/time.ts'
 import { currentState } from './notification.ts'
 
 /** The channels that are to hear of an incident now: those of the first route that matches, unless it continues. */
-export function channelsFor(
-  incident: Incident,
-  { routes, channels, now }: { routes: readonly NotifyRoute[] | null; channels: readonly string[]; now: UnixMs },
-): ReadonlySet<string> {
+export function channelsFor(incident: Incident, { routes, channels, now, providerOf }: Routing): ReadonlySet<string> {
   if (routes === null) return new Set(channels)
   const chosen = new Set<string>()
   for (const route of routes) {
-    if (!matches(route, incident)) continue
+    if (!matches(route, incident, providerOf)) continue
     if (!isHushed(route, incident, now)) for (const name of route.channels) chosen.add(name)
     if (!route.continues) break
   }
   return chosen
 }
 
-function matches({ networks, endpoints, conditions, states }: NotifyRoute, incident: Incident): boolean {
+export interface Routing {
+  /** `null`: every channel hears of everything. */
+  readonly routes: readonly NotifyRoute[] | null
+  readonly channels: readonly string[]
+  readonly now: UnixMs
+  /** The configured provider of an endpoint, if any. */
+  readonly providerOf: (network: string, endpoint: string) => string | null
+}
+
+function matches(
+  { networks, endpoints, providers, conditions, states }: NotifyRoute,
+  incident: Incident,
+  providerOf: Routing['providerOf'],
+): boolean {
   const codes = incident.conditions.filter(({ until }) => until === null).map(({ code }) => code)
   return (
     (networks === null || networks.includes(incident.network)) &&
     (endpoints === null || endpointsOf(incident).some((name) => endpoints.includes(name))) &&
+    (providers === null ||
+      endpointsOf(incident).some((name) => providers.includes(providerOf(incident.network, name) ?? ''))) &&
     (conditions === null || codes.some((code) => conditions.includes(code))) &&
     (states === null || states.some((state) => state === currentState(incident)))
   )
@@ -37,8 +49,15 @@ function isHushed({ quiet, quietPasses }: NotifyRoute, incident: Incident, now: 
     : minute >= fromMinute || minute < untilMinute
 }
 
+/** By time zone: making one takes longer than all else here. */
+const formats = new Map<string, Intl.DateTimeFormat>()
+
 function minuteOfDay(at: UnixMs, timeZone: string): number {
-  const format = new Intl.DateTimeFormat('en-GB', { timeZone, hour: '2-digit', minute: '2-digit', hourCycle: 'h23' })
+  let format = formats.get(timeZone)
+  if (format === undefined) {
+    format = new Intl.DateTimeFormat('en-GB', { timeZone, hour: '2-digit', minute: '2-digit', hourCycle: 'h23' })
+    formats.set(timeZone, format)
+  }
   const [hours = '0', minutes = '0'] = format.format(at).split(':')
   return 60 * Number(hours) + Number(minutes)
 }

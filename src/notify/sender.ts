@@ -11,6 +11,8 @@ export interface Sender {
   /** Call it when something new may be sent. */
   wake(): void
   readonly health: SenderHealth
+  /** Notes the outcome of a request that was not a message of the outbox. */
+  note(delivered: Delivered): void
   /** Starts nothing more, and resolves when nothing is in flight: after some seconds, that is aborted. */
   stop(): Promise<void>
 }
@@ -87,22 +89,30 @@ export function createSender(deps: SenderDeps): Sender {
       failures++
       const delayMs = Math.max(backoff(Math.max(failures, message.attempts + 1)), delivered.retryAfterMs ?? 0)
       if (failures >= BREAKER_AFTER || delivered.retryAfterMs !== null) pausedUntil = mono + delayMs
-      health = { ...health, failing: true, lastError: delivered.error, lastFailedAt: now }
+      note(delivered)
       onSettled(outbox.settle(message, { ...delivered, delayMs }, now, mono), 'retried')
       return
     }
     pausedUntil = 0
     if (failures >= BREAKER_AFTER) outbox.hurry(mono)
     failures = 0
+    note(delivered)
+    onSettled(outbox.settle(message, delivered, now, mono), delivered.result)
+  }
+
+  function note(delivered: Delivered): void {
+    const now = clock.now()
+    const before = health
     health =
       delivered.result === 'sent'
         ? { ...health, failing: false, lastError: null, lastSentAt: now }
         : { ...health, failing: true, lastError: delivered.error, lastFailedAt: now }
-    onSettled(outbox.settle(message, delivered, now, mono), delivered.result)
+    if (before.failing !== health.failing) deps.onHealth(health)
   }
 
   return {
     wake,
+    note,
     get health() {
       return health
     },
@@ -127,4 +137,6 @@ export interface SenderDeps {
   readonly random: () => number
   /** The notifications of an attempt, as they are now. */
   readonly onSettled: (notifications: readonly Notification[], result: Result) => void
+  /** Called when it begins to fail, and when it works again. */
+  readonly onHealth: (health: SenderHealth) => void
 }

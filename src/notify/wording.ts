@@ -1,7 +1,7 @@
 import { type IncidentCondition, named, subjectOf } from '../core/incident/incident.ts'
 import { humanDuration, type UnixMs } from '../core/time.ts'
 import { RUNBOOK_OF } from '../core/verdict/runbook.ts'
-import type { Message, MessageType, Report } from './notification.ts'
+import { isClosing, type Message, type MessageType, type Report } from './notification.ts'
 
 /** Puts a message into words, once for all channels, which only escape, lay out and cut it. */
 export function say(message: Message, publicUrl: string | null): Said {
@@ -11,7 +11,8 @@ export function say(message: Message, publicUrl: string | null): Said {
   const headline = first === undefined ? plain(message.text) : items.length === 1 ? first.headline : groupLine(items)
   const late =
     sentAt - createdAt >= LATE_MS ? ` (${lateWord(type)} ${clockTime(createdAt)}, sent ${clockTime(sentAt)})` : ''
-  return { id, type, subject, sentAt, severity: severityOf(type, message.reports), text: headline + late, items }
+  const severity = severityOf(type, message.reports)
+  return { id, type, isOver: isClosing(type), subject, sentAt, severity, text: headline + late, items }
 }
 
 /** A message in words, without any markup. */
@@ -19,6 +20,8 @@ export interface Said {
   /** The same for every attempt. */
   readonly id: string
   readonly type: MessageType
+  /** Whether it says that something ended. */
+  readonly isOver: boolean
   /** Id of the first incident. */
   readonly subject: string
   readonly sentAt: UnixMs
@@ -44,14 +47,13 @@ const MOST_NAMED = 10
 
 function itemOf(report: Report, type: MessageType, saysBoth: boolean, publicUrl: string | null): SaidItem {
   const { id, conditions, cause } = report
-  const others = report.closedAt === null ? report.others : ''
   const told = conditionsOf(report)
   const code = told[0]?.code ?? conditions[0]?.code ?? 'unreachable'
   const runbook = cause === 'forked' ? 'HeartlineNetworkForked' : RUNBOOK_OF[code]
   return {
     report,
     headline: headlineOf(report, type, saysBoth),
-    details: [...told.map(({ code, message }) => `${code}: ${plain(message)}`), plain(others)].filter(Boolean),
+    details: [...told.map(({ code, message }) => `${code}: ${plain(message)}`), plain(report.others)].filter(Boolean),
     url: publicUrl === null ? null : `${publicUrl}/incidents/${encodeURIComponent(id)}`,
     runbookUrl: publicUrl === null ? null : `${publicUrl}/runbooks/${runbook}`,
   }
@@ -70,7 +72,7 @@ function headlineOf(report: Report, type: MessageType, saysBoth: boolean): strin
   const because = reason === '' ? '' : `: ${reason}`
   const since = `since ${dateTime(openedAt)}`
   const lasted = humanDuration(Math.max(0, (closedAt ?? openedAt) - openedAt))
-  const [be, was, has] = cause === 'outage' ? ['are', 'were', 'have'] : ['is', 'was', 'has']
+  const [be, was] = cause === 'outage' ? ['are', 'were'] : ['is', 'was']
   const is = flapping ? `${be} flapping (failed ${flaps + 1} times), ${state}` : `${be} ${stateWord(report)}`
   switch (type) {
     case 'incident.opened':
@@ -83,13 +85,19 @@ function headlineOf(report: Report, type: MessageType, saysBoth: boolean): strin
       return `${name} ${be} still ${stateWord(report)} ${since}${because}`
     case 'incident.closed':
       return saysBoth
-        ? `${name} ${was} ${stateWord(report)} for ${lasted}, from ${dateTime(openedAt)} to ${dateTime(closedAt ?? openedAt)}, and ${has} recovered${because}`
-        : `${name} ${has} recovered after ${lasted} (${was} ${stateWord(report)}${because})`
+        ? `${name} ${was} ${stateWord(report)} for ${lasted}, from ${dateTime(openedAt)} to ${dateTime(closedAt ?? openedAt)}, and ${endWords(report)}${because}`
+        : `${name} ${endWords(report)} after ${lasted} (${was} ${stateWord(report)}${because})`
     case 'heartline.impaired':
     case 'heartline.recovered':
     case 'test':
       return `${name} ${is}`
   }
+}
+
+function endWords({ cause, recovered, absorbedBy }: Report): string {
+  const [be, have] = cause === 'outage' ? ['are', 'have'] : ['is', 'has']
+  if (absorbedBy !== null) return `${be} part of a larger incident`
+  return recovered ? `${have} recovered` : `${be} no longer monitored`
 }
 
 function stateWord({ cause, state }: Report): string {
@@ -111,6 +119,7 @@ function groupLine(items: readonly SaidItem[]): string {
 function severityOf(type: MessageType, reports: readonly Report[]): Said['severity'] {
   switch (type) {
     case 'incident.closed':
+      return reports.every(({ recovered }) => recovered) ? 'ok' : 'info'
     case 'heartline.recovered':
       return 'ok'
     case 'test':
@@ -160,6 +169,26 @@ export function cutLines(lines: readonly string[], max: number): string {
   }
   return kept.join('\n')
 }
+
+/** The links of a message that may have only a few: those of its first incident. */
+export function linksOf({ items: [first] }: Said): readonly Link[] {
+  return first === undefined ? [] : linksOfItem(first)
+}
+
+export function linksOfItem({ url, runbookUrl }: SaidItem): readonly Link[] {
+  return [
+    ...(url === null ? [] : [{ name: 'Incident', url }]),
+    ...(runbookUrl === null ? [] : [{ name: 'Runbook', url: runbookUrl }]),
+  ]
+}
+
+export interface Link {
+  readonly name: string
+  readonly url: string
+}
+
+/** Where a service has no colours of its own. */
+export const ICONS: Readonly<Record<Said['severity'], string>> = { critical: '🔴', warning: '🟠', ok: '🟢', info: '🔵' }
 
 /** All lines of a message below its first one. */
 export function linesOf({ items }: Said): readonly string[] {

@@ -58,6 +58,8 @@ export function createDueQueue<T>() {
       }
     },
 
+    /** The item that is due first, waiting ones left out. */
+    first: (): T | undefined => heap.peek()?.item,
     nextAt: (now: number): number =>
       Math.max(now + starts.waitMs(1, now), heap.peek()?.due ?? Number.POSITIVE_INFINITY),
     clear(): void {

@@ -39,6 +39,9 @@ export function createScheduler({ clock, run, onLag, onSkip, concurrency }: Sche
   let wakesAt = NEVER
   let started = false
   let lastRoundAt: number | null = null
+  /** Monotonic. */
+  let lookedAt = 0
+  let lateSince: number | null = null
   let firstRoundDone = false
   let spread = 0
 
@@ -57,6 +60,8 @@ export function createScheduler({ clock, run, onLag, onSkip, concurrency }: Sche
     try {
       turns.takeDue(now)
       startWaiting(now)
+      lookedAt = now
+      lateSince = turns.isLate(now, entries.values()) ? (lateSince ?? now) : null
     } finally {
       wakeAt(turns.nextAt(now))
     }
@@ -130,6 +135,11 @@ export function createScheduler({ clock, run, onLag, onSkip, concurrency }: Sche
     get lastRoundAt() {
       return lastRoundAt
     },
+    get lateMs() {
+      const now = clock.monotonic()
+      if (started && now - lookedAt > 2 * LONGEST_NAP_MS) return now - lookedAt
+      return lateSince === null ? 0 : now - lateSince
+    },
     get firstRoundDone() {
       return isFirstRoundDone()
     },
@@ -162,6 +172,8 @@ export interface Scheduler {
   readonly running: number
   /** Wall time of the last look for due items; `null` before the first. */
   readonly lastRoundAt: number | null
+  /** For how long polls have not been on time; 0 if they are. Slow nodes and hosts delay only themselves. */
+  readonly lateMs: number
   /** Whether every item configured at the start has been polled once. */
   readonly firstRoundDone: boolean
 }

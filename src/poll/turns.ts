@@ -112,6 +112,18 @@ export function createTurns({ limiter, start, onSkip, onEarlier }: TurnsDeps) {
       early.takeDue(now, (entry, due) => !entry.removed && entry.earlyDue === due && takeEarlyTurn(entry, now))
     },
 
+    /** Whether regular turns come an interval late or more, for another reason than a slow node or host. */
+    isLate(now: number, entries: Iterable<ScheduleEntry>): boolean {
+      const isOverdue = (due: number, { intervalMs }: ScheduledItem) => now - due >= intervalMs
+      const first = regular.first()
+      if (first !== undefined && isOverdue(first.due, first.item)) return true
+      if (limiter.hasRoom(NONE, 1)) return false
+      for (const { waitingSince, running, item } of entries) {
+        if (waitingSince !== null && !running && isOverdue(waitingSince, item)) return true
+      }
+      return false
+    },
+
     pollEarly,
     startWaiting,
     nextAt: (now: number): number => Math.min(regular.nextAt(now), early.nextAt(now)),

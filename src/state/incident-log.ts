@@ -75,7 +75,7 @@ const Count = z.int().min(0)
 const Code = z.enum([...CONDITION_CODES, 'halted'])
 const State = z.enum(VERDICTS)
 
-const StoredIncident = z.object({
+export const StoredIncident = z.object({
   id: z.string().min(1).max(256),
   network: Name,
   endpoint: Name.nullable(),

@@ -2,7 +2,7 @@ import type Database from 'better-sqlite3'
 import type { NotificationJson } from './batches.ts'
 import type { NotificationQuery } from './store.ts'
 
-/** Finds notifications, oldest first, in the order in which they were added. */
+/** Finds notifications, oldest first, in the order in which they were added; those about incidents are the newest. */
 export interface NotificationReader {
   notifications(query: NotificationQuery): NotificationJson[]
 }
@@ -10,14 +10,19 @@ export interface NotificationReader {
 const COLUMNS = 'id, channel, incident, created_ms AS createdAt, waiting, value AS json'
 
 export function createNotificationReader(db: Database.Database): NotificationReader {
-  const waiting = db.prepare(`SELECT ${COLUMNS} FROM notifications WHERE waiting = 1 ORDER BY rowid LIMIT @limit`)
-  const ofOpen = db.prepare(
-    `SELECT ${COLUMNS} FROM notifications
-     WHERE incident IN (SELECT id FROM incidents WHERE closed_ms IS NULL) ORDER BY rowid LIMIT @limit`,
+  // What was superseded was never heard.
+  const unfinished = db.prepare(
+    `SELECT id, channel, incident, createdAt, waiting, json
+     FROM (SELECT ${COLUMNS}, rowid AS nth FROM notifications
+       WHERE waiting = 1 OR rowid IN (SELECT max(rowid) FROM notifications
+         WHERE incident IN (SELECT id FROM incidents WHERE closed_ms IS NULL AND absorbed = 0)
+           AND value ->> '$.state' IS NOT 'superseded'
+         GROUP BY incident, channel)
+       ORDER BY rowid DESC LIMIT @limit)
+     ORDER BY nth`,
   )
-  const ofSome = db.prepare(
-    `SELECT ${COLUMNS} FROM notifications
-     WHERE incident IN (SELECT value FROM json_each(@incidents)) ORDER BY rowid LIMIT @limit`,
+  const ofOne = db.prepare(
+    `SELECT ${COLUMNS} FROM notifications WHERE incident = @incident ORDER BY rowid DESC LIMIT @limit`,
   )
   const latest = db.prepare(
     `SELECT id, channel, incident, createdAt, waiting, json
@@ -25,12 +30,12 @@ export function createNotificationReader(db: Database.Database): NotificationRea
   )
 
   function rowsOf({ about, limit }: NotificationQuery): unknown[] {
-    if (typeof about === 'object') return ofSome.all({ incidents: JSON.stringify(about.incidents), limit })
+    if (typeof about === 'object') {
+      return about.incidents.flatMap((incident) => ofOne.all({ incident, limit }).toReversed())
+    }
     switch (about) {
-      case 'waiting':
-        return waiting.all({ limit })
-      case 'open-incidents':
-        return ofOpen.all({ limit })
+      case 'unfinished':
+        return unfinished.all({ limit })
       case 'latest':
         return latest.all({ limit })
     }

@@ -60,6 +60,10 @@ const HASH_CHANGES_SHARE = 0.02
 const HASH_CHANGE_BYTES = 200
 /** A caller of the admin API may call it in a loop. */
 const MOST_ADMIN_CALLS = 100_000
+/** An incident that stays open may be repeated every second. */
+const MOST_NOTIFICATIONS = 100_000
+const NOTIFICATIONS_SHARE = 0.02
+const NOTIFICATION_BYTES = 2000
 /** Rows per transaction, which take about 10 ms. */
 const DELETED_AT_ONCE = 5000
 /** An incident can be some hundred kilobytes large. */
@@ -89,7 +93,6 @@ export function createRetainer(
   const deleteHours = db.prepare('DELETE FROM hours WHERE bucket < ? LIMIT ?')
   const deleteDays = db.prepare('DELETE FROM days WHERE bucket < ? LIMIT ?')
   const deleteHashChanges = db.prepare('DELETE FROM hash_changes WHERE at_ms < ? LIMIT ?')
-  const oldestHashChangeLeft = db.prepare('SELECT at_ms FROM hash_changes ORDER BY at_ms DESC LIMIT 1 OFFSET ?').pluck()
   // Of each endpoint's rows before the first remaining poll, only the latest is needed.
   const deleteHolds = db.prepare(
     `DELETE FROM holds WHERE from_ms <
@@ -98,10 +101,10 @@ export function createRetainer(
   // An endpoint's health is saved again as long as it is polled.
   const deleteSaved = db.prepare('DELETE FROM saved_health WHERE at_ms < ? LIMIT ?')
   const deleteAdminCalls = db.prepare('DELETE FROM admin_calls WHERE at_ms < ? LIMIT ?')
-  const oldestAdminCallLeft = db.prepare('SELECT at_ms FROM admin_calls ORDER BY at_ms DESC LIMIT 1 OFFSET ?').pluck()
   const deleteIncidents = db.prepare('DELETE FROM incidents WHERE closed_ms < ? LIMIT ?')
   const deleteNotifications = db.prepare('DELETE FROM notifications WHERE created_ms < ? LIMIT ?')
   const deleteSilences = db.prepare('DELETE FROM silences WHERE until_ms < ? LIMIT ?')
+  const caps = createCaps(db, maxSizeBytes)
   // Buckets do not contain maintenance, so it is deleted together with the last bucket that it overlaps.
   const deleteMaintenance = db.prepare('DELETE FROM maintenance WHERE until_ms <= ? LIMIT ?')
 
@@ -123,11 +126,6 @@ export function createRetainer(
     yield* deleteAll(deleteMaintenance, cuts.hoursFrom * HOUR.widthMs)
     yield* deleteAll(deleteIncidents, cuts.hoursFrom * HOUR.widthMs, INCIDENTS_AT_ONCE)
     yield* deleteAll(deleteNotifications, cuts.hoursFrom * HOUR.widthMs, INCIDENTS_AT_ONCE)
-  }
-
-  function* deleteAll(statement: Database.Statement, before: number, most = DELETED_AT_ONCE): Generator<void> {
-    while (statement.run(before, most).changes === most) yield
-    yield
   }
 
   function pages(): { used: number; free: number; most: number } {
@@ -181,17 +179,6 @@ export function createRetainer(
     yield
   }
 
-  function* capHashChanges(): Generator<void> {
-    const most = Math.min(MOST_HASH_CHANGES, Math.floor((maxSizeBytes * HASH_CHANGES_SHARE) / HASH_CHANGE_BYTES))
-    const oldest = oldestHashChangeLeft.get(most)
-    if (typeof oldest === 'number') yield* deleteAll(deleteHashChanges, oldest + 1)
-  }
-
-  function* capAdminCalls(): Generator<void> {
-    const oldest = oldestAdminCallLeft.get(MOST_ADMIN_CALLS)
-    if (typeof oldest === 'number') yield* deleteAll(deleteAdminCalls, oldest + 1)
-  }
-
   function* vacuum(): Generator<void> {
     for (;;) {
       const { used, free } = pages()
@@ -204,8 +191,7 @@ export function createRetainer(
   return {
     *pass(now) {
       if (trustedClock.judge(now) !== 'doubted') yield* cutByAge(now)
-      yield* capHashChanges()
-      yield* capAdminCalls()
+      for (const capRows of caps) yield* capRows()
       const { used, most } = pages()
       if (used > most * FULL_SHARE) yield* trimTo(most * TRIMMED_SHARE)
       yield* vacuum()
@@ -213,8 +199,7 @@ export function createRetainer(
 
     makeRoom(now) {
       if (trustedClock.trusts(now)) finish(cutByAge(now))
-      finish(capHashChanges())
-      finish(capAdminCalls())
+      for (const capRows of caps) finish(capRows())
       const { used, free, most } = pages()
       const wanted = Math.min(Math.floor(used / 4), Math.max(64, Math.floor(used * (1 - TRIMMED_SHARE))))
       if (free < wanted) finish(trimTo(used - (wanted - free)))
@@ -223,6 +208,42 @@ export function createRetainer(
       return pages().used <= used + free - Math.max(wanted, over)
     },
   }
+}
+
+/** Deletes the oldest rows of each table that could grow without end, as a series of short transactions. */
+function createCaps(db: Database.Database, maxSizeBytes: number): readonly (() => Generator<void>)[] {
+  const shareOf = (share: number, rowBytes: number) => Math.floor((maxSizeBytes * share) / rowBytes)
+
+  function cap(table: string, column: string, most: number, condition = ''): () => Generator<void> {
+    const oldestLeft = db.prepare(`SELECT ${column} FROM ${table} ORDER BY ${column} DESC LIMIT 1 OFFSET ?`).pluck()
+    const remove = db.prepare(`DELETE FROM ${table} WHERE ${column} < ? ${condition} LIMIT ?`)
+    return function* () {
+      const oldest = oldestLeft.get(most)
+      if (typeof oldest === 'number') yield* deleteAll(remove, oldest + 1)
+    }
+  }
+
+  // Not what waits, nor what tells after a restart what a channel has heard of an open incident.
+  const isOver = `AND waiting = 0 AND NOT (
+    incident IN (SELECT id FROM incidents WHERE closed_ms IS NULL) AND NOT EXISTS (
+      SELECT 1 FROM notifications AS later WHERE later.incident = notifications.incident
+        AND later.channel = notifications.channel AND later.rowid > notifications.rowid
+        AND later.value ->> '$.state' IS NOT 'superseded'))`
+  return [
+    cap('hash_changes', 'at_ms', Math.min(MOST_HASH_CHANGES, shareOf(HASH_CHANGES_SHARE, HASH_CHANGE_BYTES))),
+    cap('admin_calls', 'at_ms', MOST_ADMIN_CALLS),
+    cap(
+      'notifications',
+      'created_ms',
+      Math.min(MOST_NOTIFICATIONS, shareOf(NOTIFICATIONS_SHARE, NOTIFICATION_BYTES)),
+      isOver,
+    ),
+  ]
+}
+
+function* deleteAll(statement: Database.Statement, before: number, most = DELETED_AT_ONCE): Generator<void> {
+  while (statement.run(before, most).changes === most) yield
+  yield
 }
 
 /** Runs all steps at once, each in its own transaction. */

@@ -66,9 +66,12 @@ export interface NotificationRecord {
   readonly value: unknown
 }
 
-/** Notifications in the order in which they were added; `latest` has the newest ones, in that order too. */
+/**
+ * The newest notifications, in the order in which they were added. `unfinished`: what waits, and the last of each channel
+ * about each open incident. With `incidents`, `limit` holds for each of them.
+ */
 export interface NotificationQuery {
-  readonly about: 'waiting' | 'open-incidents' | 'latest' | { readonly incidents: readonly string[] }
+  readonly about: 'unfinished' | 'latest' | { readonly incidents: readonly string[] }
   readonly limit: number
 }
 

@@ -200,6 +200,8 @@ const EXPECTED: Readonly<Record<string, readonly string[]>> = {
   'notify-route-unknown-channel': ['notify.routes[0].channels[1]: no channel has this name'],
   'notify-route-unknown-network': ['notify.routes[0].networks[0]: no network has this name'],
   'notify-route-unknown-endpoint': ['notify.routes[0].endpoints[0]: no endpoint of these networks has this name'],
+  'notify-route-unknown-provider': ['notify.routes[0].providers[0]: no endpoint has this provider'],
+  'notify-tls-ca-missing': ['notify.channels[0].tls.ca: the file cannot be read'],
   'notify-route-empty-list': [
     'notify.routes[0].networks: expected at least one network',
     'notify.routes[1].endpoints: expected at least one endpoint',

@@ -394,7 +394,11 @@ describe('TLS files', () => {
   const folder = join(import.meta.dirname, 'tls')
 
   test('are read at load, and have to belong together', () => {
-    const good = minimal({ own: { tls: { ca: 'b.crt' } }, rest: { server: { tls: { cert: 'a.crt', key: 'a.key' } } } })
+    const channel = { name: 'am', type: 'alertmanager', urls: ['https://am.example.org'], tls: { ca: 'b.crt' } }
+    const good = minimal({
+      own: { tls: { ca: 'b.crt' } },
+      rest: { server: { tls: { cert: 'a.crt', key: 'a.key' } }, notify: { channels: [channel] } },
+    })
     const bad = minimal({ rest: { server: { tls: { cert: 'a.crt', key: 'b.key' } } } })
 
     const config = accepted(good, { baseDir: folder })
@@ -402,6 +406,7 @@ describe('TLS files', () => {
     expect(new X509Certificate(config.server.tls?.cert ?? '').subject).toBe('CN=localhost')
     expect(config.server.tls?.key.reveal()).toContain('PRIVATE KEY')
     expect(config.networks[0]?.endpoints[0]?.connection.tls.ca).toContain('BEGIN CERTIFICATE')
+    expect(config.notify.channels[0]?.ca).toContain('BEGIN CERTIFICATE')
     expect(configFromObject(bad, folder, {})).toEqual({
       ok: false,
       problems: [{ path: 'server.tls.key', message: 'the file holds no PEM private key for this certificate' }],
@@ -545,6 +550,10 @@ describe('a file with secrets that every user can read', () => {
     expect(warningsOf(minimal({ own: { url: '${KEY_URL}' } }), 0o644)).toEqual([])
     expect(warningsOf(minimal({ own: { url: '${file:url}' } }), 0o644, { url: URL_WITH_KEY })).toEqual([])
     expect(warningsOf(minimal({ own: { url: 'http://10.0.0.7:9650/ext/bc/C/rpc' } }), 0o644)).toEqual([])
+    const mail = { name: 'mail', type: 'email', from: 'h@example.org', to: ['ops@example.org'] }
+    const mailing = (smtp: string) => minimal({ rest: { notify: { channels: [{ ...mail, smtp }] } } })
+    expect(warningsOf(mailing('smtp://mail.example.org:587'), 0o644)).toEqual([])
+    expect(warningsOf(mailing('smtp://heartline:abc@mail.example.org:587'), 0o644)).toEqual([WARNING])
   })
 
   test('is none where a short secret is part of a longer word', () => {

@@ -3,10 +3,10 @@ import { describe, expect, test, vi } from 'vitest'
 import type { ChannelTarget } from '../../src/config/resolve-notify.ts'
 import { type HttpRequest, isMail } from '../../src/notify/channel.ts'
 import { channelOf } from '../../src/notify/channel-table.ts'
-import type { Message } from '../../src/notify/notification.ts'
+import { type Message, reportOf } from '../../src/notify/notification.ts'
 import { say } from '../../src/notify/wording.ts'
 import { Secret } from '../../src/secret.ts'
-import { START } from '../support/incident.ts'
+import { change, incident, START } from '../support/incident.ts'
 import { HOSTILE, messageOf, reportWith } from './support.ts'
 
 const SECRET = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'
@@ -26,7 +26,7 @@ const TARGETS: readonly ChannelTarget[] = [
 ]
 
 function rendered(target: ChannelTarget, message: Message) {
-  const channel = channelOf({ name: 'c', minState: 'degraded', repeatMs: null, groupWaitMs: 0, target })
+  const channel = channelOf({ name: 'c', minState: 'degraded', repeatMs: null, groupWaitMs: 0, ca: null, target })
   return channel.render(say(message, 'https://status.example.org'))
 }
 
@@ -43,7 +43,8 @@ const bodyOf = (type: ChannelTarget['type'], message: Message): any => {
 
 const OUTAGE = { endpoint: null, cause: 'outage', provider: 'acme', affected: ['a', 'b', 'c'] } as const
 const opened = messageOf([reportWith('connection refused')])
-const closed = messageOf([reportWith('connection refused', { closedAt: START + 90_000 })], { type: 'incident.closed' })
+const OVER = { closedAt: START + 90_000, recovered: true }
+const closed = messageOf([reportWith('connection refused', OVER)], { type: 'incident.closed' })
 
 describe('every channel', () => {
   test.each(TARGETS)('names network and endpoint, and links to incident and runbook: $type', (target) => {
@@ -71,7 +72,7 @@ describe('every channel', () => {
 
   test.each(TARGETS)('stays within the limits of its service, whatever a node sends: $type', (target) => {
     const reports = Array.from({ length: 900 }, (_, at) => reportWith('\\😀"<&'.repeat(400), { id: `i-${at}` }))
-    const groups = channelOf({ name: 'c', minState: 'down', repeatMs: null, groupWaitMs: 0, target }).groups
+    const groups = channelOf({ name: 'c', minState: 'down', repeatMs: null, groupWaitMs: 0, ca: null, target }).groups
     const message = messageOf(groups ? reports : reports.slice(0, 1))
     const out = rendered(target, message)
     if (isMail(out)) {
@@ -138,6 +139,7 @@ test('without a public URL the links of a webhook are null', () => {
     minState: 'down',
     repeatMs: null,
     groupWaitMs: 0,
+    ca: null,
     target: TARGETS[0] as ChannelTarget,
   })
   const out = channel.render(say(opened, null))
@@ -237,6 +239,13 @@ test('mails about one incident are one thread, each with an id of its own', () =
   })
 })
 
+test('an incident has recovered only if its endpoint was up in the end', () => {
+  const down = incident({ closedAt: START + 90_000 })
+  const up = { ...down, changes: [...down.changes, change({ at: START + 90_000, state: 'up', codes: [] })] }
+
+  expect([down, up].map((one) => reportOf(one, null, '').recovered)).toEqual([false, true])
+})
+
 describe('the line of text', () => {
   const lineOf = (message: Message) => say(message, null).text
 
@@ -267,10 +276,30 @@ describe('the line of text', () => {
     ],
     [
       'an outage of a host, which is over',
-      messageOf([reportWith('connection refused', { ...OUTAGE, provider: null, closedAt: START + 90_000 })], {
+      messageOf([reportWith('connection refused', { ...OUTAGE, ...OVER, provider: null })], {
         type: 'incident.closed',
       }),
       'avalanche: 3 endpoints on one host (a, b, c) have recovered after 90 s (were down: connection refused)',
+    ],
+    [
+      'part of an outage from now on',
+      messageOf([reportWith('connection refused', { ...OVER, recovered: false, absorbedBy: 'outage-1' })], {
+        type: 'incident.closed',
+      }),
+      'avalanche/own-1 is part of a larger incident after 90 s (was down: connection refused)',
+    ],
+    [
+      'removed from the configuration',
+      messageOf([reportWith('connection refused', { ...OVER, recovered: false })], { type: 'incident.closed' }),
+      'avalanche/own-1 is no longer monitored after 90 s (was down: connection refused)',
+    ],
+    [
+      'removed before the message about its beginning was sent',
+      messageOf([reportWith('connection refused', { ...OVER, recovered: false })], {
+        type: 'incident.closed',
+        saysBoth: true,
+      }),
+      'avalanche/own-1 was down for 90 s, from 2026-01-01 00:00:00 UTC to 2026-01-01 00:01:30 UTC, and is no longer monitored: connection refused',
     ],
     [
       'flapping',

@@ -1,11 +1,16 @@
+import { getEventListeners } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { createServer as createHttpsServer } from 'node:https'
+import { type AddressInfo, createServer as createTcpServer } from 'node:net'
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { createHttpDelivery } from '../../src/notify/http-delivery.ts'
 import { sendMail } from '../../src/notify/mail-delivery.ts'
 import { Secret } from '../../src/secret.ts'
+import { createAuthority } from '../nodes/certificates.ts'
+import { until } from '../support/daemon.ts'
+import { createFakeClock } from '../support/fake-clock.ts'
 
 const NEVER = new AbortController().signal
 
@@ -50,6 +55,24 @@ describe('a request to a service', () => {
     const outcome = await send((_request, response) => response.writeHead(status, headers).end())
 
     expect(outcome).toMatchObject({ result: 'retried', retryAfterMs })
+  })
+
+  test('is sent to a service whose certificate the configured authority has signed, and not without it', async () => {
+    const authority = createAuthority()
+    const server = createHttpsServer(authority.issue({ san: 'IP:127.0.0.1' }), (_request, response) => response.end())
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const http = createHttpDelivery({ clock: systemClock })
+    onTestFinished(() => {
+      http.close()
+      server.closeAllConnections()
+      server.close()
+      authority.remove()
+    })
+    const url = new Secret(`https://127.0.0.1:${(server.address() as AddressInfo).port}`)
+    const request = { kind: 'http', url, headers: {}, body: '{}' } as const
+
+    expect(await http.send(request, NEVER)).toMatchObject({ error: expect.stringContaining('trusted authority') })
+    expect(await http.send(request, NEVER, authority.ca)).toEqual({ result: 'sent' })
   })
 
   test('is retried if the connection is reset, and ends when the daemon stops', async () => {
@@ -107,11 +130,29 @@ function mailTo(smtpUrl: string) {
   }
 }
 
+const mail = (of: ReturnType<typeof mailTo>) => sendMail(of, { ca: null, clock: systemClock, signal: NEVER })
+
+/** A mail server that says hello and then no more than one byte a second. */
+async function tarpit(): Promise<{ readonly port: number; readonly open: () => number }> {
+  let sockets = 0
+  const server = createTcpServer((socket) => {
+    sockets++
+    socket.on('close', () => sockets--)
+    socket.on('error', () => undefined)
+    socket.write('220-')
+    const drip = setInterval(() => socket.write('x'), 20)
+    socket.on('close', () => clearInterval(drip))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => void server.close())
+  return { port: (server.address() as AddressInfo).port, open: () => sockets }
+}
+
 describe('a mail', () => {
   test('arrives with text, HTML, its own id, and the thread of its incident', async () => {
     const { port, mails } = await smtp({ disabledCommands: ['STARTTLS', 'AUTH'] })
 
-    const outcome = await sendMail(mailTo(`smtp://127.0.0.1:${port}`))
+    const outcome = await mail(mailTo(`smtp://127.0.0.1:${port}`))
 
     expect(outcome).toEqual({ result: 'sent' })
     const [{ text } = { text: '' }] = mails
@@ -124,8 +165,8 @@ describe('a mail', () => {
   test('is sent with a password, whose special characters are percent-encoded in the URL', async () => {
     const { port, mails } = await smtp({ disabledCommands: ['STARTTLS'], allowInsecureAuth: true })
 
-    const right = await sendMail(mailTo(`smtp://heart%40line:pass%20word@127.0.0.1:${port}`))
-    const wrong = await sendMail(mailTo(`smtp://heart%40line:wrong-pass@127.0.0.1:${port}`))
+    const right = await mail(mailTo(`smtp://heart%40line:pass%20word@127.0.0.1:${port}`))
+    const wrong = await mail(mailTo(`smtp://heart%40line:wrong-pass@127.0.0.1:${port}`))
 
     expect([right.result, mails[0]?.user]).toEqual(['sent', 'heart@line'])
     expect(wrong).toMatchObject({ result: 'retried' })
@@ -140,7 +181,7 @@ describe('a mail', () => {
       onAuth: (_auth, _session, callback) => callback(new Error(`bad login ${login}`)),
     })
 
-    const outcome = await sendMail(mailTo(`smtp://heartline:wrong-pass@127.0.0.1:${port}`))
+    const outcome = await mail(mailTo(`smtp://heartline:wrong-pass@127.0.0.1:${port}`))
 
     expect(JSON.stringify(outcome)).toContain('SMTP 535: bad login [redacted]')
   })
@@ -148,10 +189,24 @@ describe('a mail', () => {
   test('is not sent where STARTTLS shows a certificate without a trusted signature', async () => {
     const { port, mails } = await smtp()
 
-    const outcome = await sendMail(mailTo(`smtp://127.0.0.1:${port}`))
+    const outcome = await mail(mailTo(`smtp://127.0.0.1:${port}`))
 
     expect(outcome).toMatchObject({ result: 'retried' })
     expect(mails).toEqual([])
+  })
+
+  test('is sent where the configured authority has signed the certificate of the server, and only there', async () => {
+    const authority = createAuthority()
+    onTestFinished(() => authority.remove())
+    const { cert, key } = authority.issue({ san: 'IP:127.0.0.1' })
+    const { port, mails } = await smtp({ cert, key })
+    const to = mailTo(`smtp://127.0.0.1:${port}`)
+
+    const unknown = await mail(to)
+    const known = await sendMail(to, { ca: authority.ca, clock: systemClock, signal: NEVER })
+
+    expect(unknown).toMatchObject({ error: expect.stringContaining('not signed by a trusted authority') })
+    expect([known.result, mails.map(({ secure }) => secure)]).toEqual(['sent', [true]])
   })
 
   test('is rejected for good where the server refuses its recipients', async () => {
@@ -161,7 +216,7 @@ describe('a mail', () => {
         callback(Object.assign(new Error('no such user'), { responseCode: 550 })),
     })
 
-    const outcome = await sendMail(mailTo(`smtp://127.0.0.1:${port}`))
+    const outcome = await mail(mailTo(`smtp://127.0.0.1:${port}`))
 
     expect(outcome).toMatchObject({ result: 'rejected' })
     expect(JSON.stringify(outcome)).toContain('SMTP 550')
@@ -170,12 +225,58 @@ describe('a mail', () => {
   test('cannot get a header from its subject', async () => {
     const { port, mails } = await smtp({ disabledCommands: ['STARTTLS'] })
 
-    await sendMail({ ...mailTo(`smtp://127.0.0.1:${port}`), subject: 'down\r\nBcc: victim@example.org' })
+    await mail({ ...mailTo(`smtp://127.0.0.1:${port}`), subject: 'down\r\nBcc: victim@example.org' })
 
     expect(mails[0]?.text).not.toMatch(/^Bcc:/m)
   })
 
+  test('ends after half a minute, however slowly the server answers, and leaves neither connection nor listener', async () => {
+    const { port, open } = await tarpit()
+    const clock = createFakeClock()
+    const stopping = new AbortController()
+
+    const outcome = sendMail(mailTo(`smtp://127.0.0.1:${port}`), { ca: null, clock, signal: stopping.signal })
+    await until(() => open() === 1, 'it is connected')
+    await clock.advance(30_000)
+
+    expect(await outcome).toEqual({
+      result: 'retried',
+      error: 'the mail server did not answer in time',
+      retryAfterMs: null,
+    })
+    expect(getEventListeners(stopping.signal, 'abort')).toEqual([])
+    await until(() => open() === 0, 'the connection is closed')
+  })
+
+  test('ends at once when the daemon stops', async () => {
+    const { port, open } = await tarpit()
+    const stopping = new AbortController()
+
+    const outcome = sendMail(mailTo(`smtp://127.0.0.1:${port}`), {
+      ca: null,
+      clock: createFakeClock(),
+      signal: stopping.signal,
+    })
+    await until(() => open() === 1, 'it is connected')
+    stopping.abort()
+
+    expect(await outcome).toMatchObject({ result: 'retried' })
+  })
+
+  test('fails with the cause, without the address of the server', async () => {
+    const { port } = await smtp()
+
+    const expired = await mail(mailTo(`smtp://127.0.0.1:${port}`))
+    const refused = await mail(mailTo('smtp://127.0.0.1:1'))
+    const unknown = await mail(mailTo('smtp://no-such-host.invalid:25'))
+
+    expect(expired).toMatchObject({ error: expect.stringContaining('its TLS certificate has expired') })
+    expect(refused).toMatchObject({ error: expect.stringContaining('ECONNREFUSED') })
+    expect(unknown).toMatchObject({ error: expect.stringContaining('could not be resolved') })
+    expect(JSON.stringify([expired, refused, unknown])).not.toMatch(/127\.0\.0\.1|no-such-host/)
+  })
+
   test('waits for a server that is not there', async () => {
-    expect(await sendMail(mailTo('smtp://127.0.0.1:1'))).toMatchObject({ result: 'retried' })
+    expect(await mail(mailTo('smtp://127.0.0.1:1'))).toMatchObject({ result: 'retried' })
   })
 })

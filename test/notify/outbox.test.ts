@@ -186,6 +186,16 @@ describe('an outbox', () => {
     expect(typesSent(outbox)).toEqual([])
   })
 
+  test('does not repeat what flaps, or has fallen below `min_state`', () => {
+    const outbox = outboxOf({ minState: 'down' })
+    tell(outbox, changeOf('a'))
+    typesSent(outbox)
+
+    const silent = [{ flapping: true }, { state: 'degraded' }] as const
+    expect(silent.map((over) => outbox.repeat(changeOf('a', over), NOW, 0))).toEqual([[], []])
+    expect(outbox.repeat(changeOf('a'), NOW, 0)).toHaveLength(1)
+  })
+
   test('does not announce an endpoint whose network halted first, and closes what it has announced', () => {
     const outbox = outboxOf()
     tell(outbox, changeOf('told'))

@@ -27,6 +27,7 @@ function setUp({ answer, rate = 30 }: { answer: (message: Message, attempt: numb
       return answer(message, attempts.length)
     },
     onSettled: (_notifications, result) => results.push(result),
+    onHealth: () => undefined,
   })
   function tell(subject: string, open = true): void {
     const fixed = { kind: 'incident', state: 'down', flapping: false, absorbed: false, wanted: true, text: '' } as const

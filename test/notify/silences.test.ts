@@ -68,7 +68,7 @@ async function setUp(given: { clock?: FakeClock; store?: Awaited<ReturnType<type
     await notifier.stop()
   })
   const target = { type: 'webhook', url: new Secret(url), secret: null } as const
-  const channel = { name: 'hook', minState: 'degraded', groupWaitMs: 0, repeatMs: null, target } as const
+  const channel = { name: 'hook', minState: 'degraded', groupWaitMs: 0, repeatMs: null, ca: null, target } as const
   const settings: NotifySettings = { channels: [channel], routes: null, ratePerMinute: 1000, heartbeat: null }
   notifier.configure(settings, null)
   await silences.restore()

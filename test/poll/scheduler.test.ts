@@ -68,6 +68,27 @@ function longestGap({ runs }: World, key: string): number {
   return Math.max(...times.slice(1).map((at, before) => at - (times[before] as number)))
 }
 
+describe('the lateness', () => {
+  test('is counted while all polls are busy and turns wait for an interval', async () => {
+    const made = world(items(10, 1000), { concurrency: 2, durationMs: 5000 })
+
+    await made.clock.advance(20_000)
+    expect(made.scheduler.lateMs).toBeGreaterThan(10_000)
+    made.scheduler.configure(items(10, 1000), 100)
+    await made.clock.advance(20_000)
+    expect(made.scheduler.lateMs).toBe(0)
+  })
+
+  test('is none because of a slow host', async () => {
+    const limits = [{ name: 'one host', concurrency: 1 }]
+    const made = world(items(10, 1000, { limits }), { durationMs: 5000 })
+
+    await made.clock.advance(20_000)
+
+    expect(made.scheduler.lateMs).toBe(0)
+  })
+})
+
 describe('the rhythm', () => {
   test('every item runs once per interval, spread over it, in time', async () => {
     const made = world(items(100, 10_000))

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { BATCH_ROWS, type Batch, createBatchQueue, type WriteEvent } from '../../src/store/batches.ts'
 import type { IncidentRecord, NotificationRecord } from '../../src/store/store.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
-import { BASE, benchOn, DAY_MS, finish, opened, pollOf, temporaryDirectory } from './setting.ts'
+import { BASE, benchOn, DAY_MS, finish, opened, pollOf, RETENTION, temporaryDirectory } from './setting.ts'
 
 function incidentOf(id: string, wanted: Partial<IncidentRecord> = {}): IncidentRecord {
   const rest = { network: 'ethereum', endpoint: 'own-1', openedAt: BASE, closedAt: null, absorbed: false }
@@ -29,15 +29,71 @@ describe('notifications', () => {
 
       const idsOf = async (about: Parameters<typeof store.notifications>[0]['about'], limit = 10) =>
         (await store.notifications({ about, limit })).map(({ id }) => id)
-      expect(await idsOf('waiting')).toEqual(['y', 'x'])
-      expect(await idsOf('open-incidents')).toEqual(['z', 'y'])
+      expect(await idsOf('unfinished')).toEqual(['z', 'y', 'x'])
       expect(await idsOf('latest', 2)).toEqual(['y', 'x'])
       expect(await idsOf({ incidents: ['b', 'none'] })).toEqual(['x'])
-      expect((await store.notifications({ about: 'open-incidents', limit: 10 }))[0]).toEqual(
+      expect((await store.notifications({ about: 'unfinished', limit: 10 }))[0]).toEqual(
         notificationOf('z', { waiting: false, value: 'sent' }),
       )
     })
   }
+
+  test('of a page of incidents are the newest of each one', async () => {
+    const { store } = await opened({ path: ':memory:' })
+    for (let nth = 0; nth < 30; nth++) {
+      const incident = nth < 20 ? 'busy' : 'quiet'
+      store.saveNotification(notificationOf(`n-${nth}`, { incident, createdAt: BASE + nth }))
+    }
+    await store.flush()
+
+    const found = await store.notifications({ about: { incidents: ['busy', 'quiet'] }, limit: 2 })
+
+    expect(found.map(({ id }) => id)).toEqual(['n-18', 'n-19', 'n-28', 'n-29'])
+  })
+
+  test('that tell what each channel heard last of open incidents are found, whatever their number and the clock', async () => {
+    const { store } = await opened({ path: ':memory:' })
+    store.saveIncident(incidentOf('open'))
+    store.saveIncident(incidentOf('absorbed', { absorbed: true }))
+    const rows: [string, Partial<NotificationRecord>][] = [
+      ['old', { channel: 'ops' }],
+      ['heard', { channel: 'ops' }],
+      ['undone', { channel: 'ops', value: { state: 'superseded' } }],
+      ['waits', { channel: 'pager', waiting: true, createdAt: BASE - 3_600_000 }],
+      ['part', { incident: 'absorbed' }],
+    ]
+    for (const [id, over] of rows) {
+      store.saveNotification(
+        notificationOf(id, { incident: 'open', waiting: false, value: { state: 'sent' }, ...over }),
+      )
+    }
+    await store.flush()
+
+    const found = await store.notifications({ about: 'unfinished', limit: 10 })
+
+    expect(found.map(({ id }) => id)).toEqual(['heard', 'waits'])
+  })
+
+  test('are at most so many, without what waits or is the last about an open incident', () => {
+    const bench = benchOn(':memory:', RETENTION, 1_000_000)
+    const put = (id: string, over: Partial<NotificationRecord> = {}): WriteEvent => {
+      const { value: _, ...rest } = notificationOf(id, { waiting: false, incident: 'open', ...over })
+      return { kind: 'save-notification', notification: { ...rest, json: '{"state":"sent"}' } }
+    }
+    const many = Array.from({ length: 100 }, (_, at) => put(`n-${at}`, { createdAt: BASE + 10 + at }))
+    const events = [
+      saveIncident('open', 1, false),
+      put('waits', { waiting: true, incident: 'a', createdAt: BASE }),
+      put('last', { channel: 'pager', createdAt: BASE + 1 }),
+      ...many,
+    ]
+    bench.writing.write({ polls: new Float64Array(), events: events.map((event) => ({ after: 0, event })) })
+
+    finish(bench.retainer.pass(BASE + 1000))
+
+    const left = bench.reading.notifications({ about: 'latest', limit: 1000 }).map(({ id }) => id)
+    expect(left).toEqual(['waits', 'last', ...many.slice(90).map((_, at) => `n-${90 + at}`)])
+  })
 
   test('are deleted with the incidents of their age', () => {
     const bench = benchOn(':memory:', { rawMs: DAY_MS, fiveMinutesMs: DAY_MS, hourMs: 2 * DAY_MS })

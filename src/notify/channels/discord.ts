@@ -1,6 +1,6 @@
 import type { Secret } from '../../secret.ts'
 import type { ChannelType } from '../channel.ts'
-import { cut, cutLines, linesOf, type Said } from '../wording.ts'
+import { cut, cutLines, linesOf, linksOf, type Said } from '../wording.ts'
 import { jsonPost } from './json-post.ts'
 
 export interface DiscordSettings {
@@ -15,11 +15,9 @@ const MAX_DESCRIPTION = 4096
 export const discord: ChannelType<DiscordSettings> = {
   groups: true,
   render(said, { webhookUrl }) {
-    const [first] = said.items
-    const links = [
-      ...(first?.url == null ? [] : [`[Incident](${first.url})`]),
-      ...(first?.runbookUrl == null ? [] : [`[Runbook](${first.runbookUrl})`]),
-    ].join(' · ')
+    const links = linksOf(said)
+      .map(({ name, url }) => `[${name}](${url})`)
+      .join(' · ')
     const lines = cutLines(linesOf(said).map(escapeMarkdown), MAX_DESCRIPTION - links.length - 1)
     const description = [lines, links].filter(Boolean).join('\n')
     const embeds = description === '' ? [] : [{ color: COLORS[said.severity], description }]

@@ -1,6 +1,6 @@
 import type { Secret } from '../../secret.ts'
 import type { ChannelType } from '../channel.ts'
-import { cut, linesOf, type Said } from '../wording.ts'
+import { cut, type Link, linesOf, linksOf, type Said } from '../wording.ts'
 
 export interface EmailSettings {
   readonly smtp: Secret
@@ -16,10 +16,7 @@ export const email: ChannelType<EmailSettings> = {
   groups: false,
   render(said, { smtp, from, to }) {
     const domain = from.slice(from.lastIndexOf('@') + 1).replace(/[^A-Za-z0-9.-]/g, '') || 'heartline'
-    const links = said.items.flatMap(({ url, runbookUrl }) => [
-      ...(url === null ? [] : [{ name: 'Incident', url }]),
-      ...(runbookUrl === null ? [] : [{ name: 'Runbook', url: runbookUrl }]),
-    ])
+    const links = linksOf(said)
     const lines = linesOf(said)
     return {
       kind: 'mail',
@@ -47,11 +44,7 @@ function idOf(subject: string): string {
   return subject.replace(/[^A-Za-z0-9._-]/g, '-')
 }
 
-function htmlOf(
-  { text }: Said,
-  lines: readonly string[],
-  links: readonly { readonly name: string; readonly url: string }[],
-): string {
+function htmlOf({ text }: Said, lines: readonly string[], links: readonly Link[]): string {
   const items = lines.map((line) => `<li>${escape(line)}</li>`).join('')
   const anchors = links.map(({ name, url }) => `<a href="${escape(url)}">${escape(name)}</a>`).join(' · ')
   const list = items === '' ? '' : `<ul>${items}</ul>`

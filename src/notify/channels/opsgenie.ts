@@ -1,6 +1,6 @@
 import { Secret } from '../../secret.ts'
 import type { ChannelType } from '../channel.ts'
-import { cut, linesOf, type Said } from '../wording.ts'
+import { cut, linesOf, linksOf, type Said } from '../wording.ts'
 import { jsonPost } from './json-post.ts'
 
 export interface OpsgenieSettings {
@@ -22,13 +22,13 @@ export const opsgenie: ChannelType<OpsgenieSettings> = {
     const alias = cut(said.subject, MAX_ALIAS)
     const [item] = said.items
     const { network = 'heartline', endpoint = null } = item?.report ?? {}
-    if (said.severity === 'ok') {
+    if (said.isOver) {
       const path = `/v2/alerts/${encodeURIComponent(alias)}/close?identifierType=alias`
       return [
         jsonPost(apiUrl, { source: 'Heartline', note: cut(said.text, MAX_NOTE) }, { path, headers, secrets: [apiKey] }),
       ]
     }
-    const links = [item?.url, item?.runbookUrl].filter((link) => link != null)
+    const links = linksOf(said).map(({ url }) => url)
     const body = {
       message: cut(said.text, MAX_MESSAGE),
       alias,

@@ -1,6 +1,6 @@
 import type { Secret } from '../../secret.ts'
 import type { ChannelType } from '../channel.ts'
-import { cut, linesOf, type Said } from '../wording.ts'
+import { cut, linesOf, linksOf, type Said } from '../wording.ts'
 import { jsonPost } from './json-post.ts'
 
 export interface PagerdutySettings {
@@ -20,10 +20,7 @@ export const pagerduty: ChannelType<PagerdutySettings> = {
   render(said, { apiUrl, routingKey }) {
     const [item] = said.items
     const { network = 'heartline', endpoint = null, cause = null } = item?.report ?? {}
-    const links = [
-      ...(item?.url == null ? [] : [{ href: item.url, text: 'Incident' }]),
-      ...(item?.runbookUrl == null ? [] : [{ href: item.runbookUrl, text: 'Runbook' }]),
-    ]
+    const links = linksOf(said).map(({ name, url }) => ({ href: url, text: name }))
     const payload = {
       summary: cut(said.text, MAX_SUMMARY),
       source: endpoint === null ? network : `${network}/${endpoint}`,
@@ -34,12 +31,11 @@ export const pagerduty: ChannelType<PagerdutySettings> = {
       ...(cause === null ? {} : { class: item?.report.conditions[0]?.code ?? cause }),
       custom_details: { details: cut(linesOf(said).join('\n'), MAX_DETAIL) },
     }
-    const isOver = said.severity === 'ok'
     const event = {
       routing_key: routingKey.reveal(),
-      event_action: isOver ? 'resolve' : 'trigger',
+      event_action: said.isOver ? 'resolve' : 'trigger',
       dedup_key: cut(said.subject, MAX_KEY),
-      ...(isOver ? {} : { payload, client: 'Heartline', links }),
+      ...(said.isOver ? {} : { payload, client: 'Heartline', links }),
     }
     // Alertmanager's setting for the same service is the whole address.
     const path = apiUrl.reveal().endsWith(EVENTS_PATH) ? '/' : EVENTS_PATH

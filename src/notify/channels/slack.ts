@@ -1,6 +1,6 @@
 import type { Secret } from '../../secret.ts'
 import type { ChannelType } from '../channel.ts'
-import { cut, cutLines, linesOf, type Said } from '../wording.ts'
+import { cut, cutLines, ICONS, type Link, linesOf, linksOfItem } from '../wording.ts'
 import { jsonPost } from './json-post.ts'
 
 export interface SlackSettings {
@@ -16,11 +16,13 @@ export const slack: ChannelType<SlackSettings> = {
   groups: true,
   render(said, { webhookUrl }) {
     const lines = cutLines(linesOf(said), MAX_SECTION)
-    const links = linksOf(said)
+    const links = said.items.slice(0, MAX_LINKS).flatMap(linksOfItem).map(linkOf)
     const blocks = [
       plainSection(`${ICONS[said.severity]} ${cut(said.text, MAX_SECTION - 3)}`),
       ...(lines === '' ? [] : [plainSection(lines)]),
-      ...(links === '' ? [] : [{ type: 'section', text: { type: 'mrkdwn', text: links, verbatim: true } }]),
+      ...(links.length === 0
+        ? []
+        : [{ type: 'section', text: { type: 'mrkdwn', text: cut(links.join(' · '), MAX_SECTION), verbatim: true } }]),
     ]
     // `text` is what a phone shows; only `&`, `<` and `>` have a meaning there.
     const text = cut(escape(cut(said.text, MAX_SECTION / 5)), MAX_SECTION)
@@ -28,20 +30,12 @@ export const slack: ChannelType<SlackSettings> = {
   },
 }
 
-const ICONS: Readonly<Record<Said['severity'], string>> = { critical: '🔴', warning: '🟠', ok: '🟢', info: '🔵' }
-
 function plainSection(text: string): object {
   return { type: 'section', text: { type: 'plain_text', text, emoji: false } }
 }
 
-function linksOf({ items }: Said): string {
-  const links = items
-    .slice(0, MAX_LINKS)
-    .flatMap(({ url, runbookUrl }) => [
-      ...(url === null ? [] : [`<${escape(url)}|Incident>`]),
-      ...(runbookUrl === null ? [] : [`<${escape(runbookUrl)}|Runbook>`]),
-    ])
-  return cut(links.join(' · '), MAX_SECTION)
+function linkOf({ name, url }: Link): string {
+  return `<${escape(url)}|${name}>`
 }
 
 /** https://docs.slack.dev/messaging/formatting-message-text#escaping */

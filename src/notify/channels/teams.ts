@@ -1,6 +1,6 @@
 import type { Secret } from '../../secret.ts'
 import type { ChannelType } from '../channel.ts'
-import { cut, cutLines, linesOf, type Said } from '../wording.ts'
+import { cut, cutLines, linesOf, linksOf, type Said } from '../wording.ts'
 import { jsonPost } from './json-post.ts'
 
 export interface TeamsSettings {
@@ -16,11 +16,7 @@ export const teams: ChannelType<TeamsSettings> = {
   groups: true,
   render(said, { webhookUrl }) {
     const lines = cutLines(linesOf(said), MAX_DETAILS)
-    const [first] = said.items
-    const actions = [
-      ...(first?.url == null ? [] : [{ type: 'Action.OpenUrl', title: 'Incident', url: first.url }]),
-      ...(first?.runbookUrl == null ? [] : [{ type: 'Action.OpenUrl', title: 'Runbook', url: first.runbookUrl }]),
-    ]
+    const actions = linksOf(said).map(({ name, url }) => ({ type: 'Action.OpenUrl', title: name, url }))
     const content = {
       $schema: 'http://adaptivecards.io/schemas/adaptive-card.json',
       type: 'AdaptiveCard',

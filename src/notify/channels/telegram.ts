@@ -1,6 +1,6 @@
 import type { Secret } from '../../secret.ts'
 import type { ChannelType } from '../channel.ts'
-import { cutLines, linesOf, type Said } from '../wording.ts'
+import { cutLines, ICONS, linesOf, linksOf } from '../wording.ts'
 import { jsonPost } from './json-post.ts'
 
 export interface TelegramSettings {
@@ -19,15 +19,13 @@ export const telegram: ChannelType<TelegramSettings> = {
     const text = [
       cutLines([`${ICONS[said.severity]} ${inert(said.text)}`, ...linesOf(said).map(inert)], MAX_TEXT - MAX_LINKS),
     ]
-    const [first] = said.items
-    for (const link of [first?.url, first?.runbookUrl]) if (link != null && link.length < MAX_LINKS / 2) text.push(link)
+    for (const { url } of linksOf(said)) if (url.length < MAX_LINKS / 2) text.push(url)
     const body = { chat_id: chatId.reveal(), text: text.join('\n'), link_preview_options: { is_disabled: true } }
     return [jsonPost(apiUrl, body, { path: `/bot${botToken.reveal()}/sendMessage`, secrets: [botToken, chatId] })]
   },
 }
 
 const MAX_LINKS = 1024
-const ICONS: Readonly<Record<Said['severity'], string>> = { critical: '🔴', warning: '🟠', ok: '🟢', info: '🔵' }
 
 /** Telegram itself makes links of mentions, commands, hashtags and addresses: a word joiner prevents that. */
 function inert(text: string): string {

@@ -1,0 +1,257 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { expect, onTestFinished, test } from 'vitest'
+import type { NotifySettings } from '../../src/config/resolve-notify.ts'
+import type { Incident } from '../../src/core/incident/incident.ts'
+import { createNotifier } from '../../src/notify/notifier.ts'
+import { createSilences } from '../../src/notify/silences.ts'
+import { Secret } from '../../src/secret.ts'
+import { createBoard } from '../../src/state/board.ts'
+import { createIncidentLog } from '../../src/state/incident-log.ts'
+import type { Store } from '../../src/store/store.ts'
+import { opened } from '../store/setting.ts'
+import { until } from '../support/daemon.ts'
+import { createFakeClock } from '../support/fake-clock.ts'
+import { change, condition, incident, incidentRecord, START } from '../support/incident.ts'
+import { recordingLog } from '../support/log.ts'
+
+type ChannelSettings = NotifySettings['channels'][number]
+
+/** A receiver of any request that keeps the bodies, and answers with `status`. */
+async function startSink() {
+  const bodies: any[] = []
+  const server = createServer((request, response) => {
+    let body = ''
+    request.on('data', (chunk: Buffer) => {
+      body += chunk.toString()
+    })
+    request.on('end', () => {
+      if (sink.status === 200) bodies.push(JSON.parse(body))
+      response.writeHead(sink.status).end()
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const url = new Secret(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+  const sink = { url, bodies, status: 200 }
+  return sink
+}
+
+const settingsOf = (channels: readonly Partial<ChannelSettings>[]): NotifySettings => ({
+  channels: channels.map((channel, at) => ({
+    name: `c${at}`,
+    minState: 'degraded',
+    repeatMs: null,
+    groupWaitMs: 0,
+    ca: null,
+    target: { type: 'alertmanager', urls: [] },
+    ...channel,
+  })),
+  routes: null,
+  ratePerMinute: 10_000,
+  heartbeat: null,
+})
+
+async function setUp(channels: readonly Partial<ChannelSettings>[], store?: Store) {
+  const clock = createFakeClock()
+  const log = recordingLog()
+  const kept = store ?? (await opened({ path: ':memory:', clock })).store
+  const incidents = createIncidentLog()
+  const reasons: string[] = []
+  const notifier = createNotifier({
+    clock,
+    log,
+    board: createBoard(),
+    incidents,
+    silences: createSilences({ clock, store: kept, log }),
+    store: kept,
+    impaired: () => reasons,
+    works: () => reasons.length === 0,
+    random: () => 1,
+  })
+  notifier.configure(settingsOf(channels), null)
+  await notifier.restore()
+  notifier.start()
+  onTestFinished(() => notifier.stop())
+  function put(next: Incident): void {
+    incidents.put(next)
+    kept.saveIncident(incidentRecord(next), notifier.changed(next))
+  }
+  return { clock, log, store: kept, incidents, reasons, notifier, put }
+}
+
+const DEGRADED = {
+  conditions: [condition({ code: 'lagging', state: 'degraded', until: null })],
+  changes: [change(), change({ at: START + 60_000, state: 'degraded', codes: ['lagging'] })],
+} as const
+
+test('an Alertmanager is sent again what it was told, not what its `min_state` hides', async () => {
+  const sink = await startSink()
+  const { clock, put } = await setUp([{ minState: 'down', target: { type: 'alertmanager', urls: [sink.url] } }])
+  put(incident())
+  await until(() => sink.bodies.length === 1, 'down arrives')
+
+  put(incident(DEGRADED))
+  put(incident({ id: 'small', endpoint: 'own-2', state: 'degraded', ...DEGRADED, changes: DEGRADED.changes.slice(1) }))
+  await clock.advance(61_000)
+  await until(() => sink.bodies.length >= 2, 'it is renewed')
+
+  expect(
+    sink.bodies[1].map(({ labels }: { labels: Record<string, string> }) => [labels['alertname'], labels['endpoint']]),
+  ).toEqual([['HeartlineEndpointDown', 'own-1']])
+})
+
+test('a channel that fails says so once in the log, also when only a renewal fails, and once when it works again', async () => {
+  const sink = await startSink()
+  const { clock, log, put, notifier } = await setUp([{ target: { type: 'alertmanager', urls: [sink.url] } }])
+  put(incident())
+  await until(() => sink.bodies.length === 1, 'the message arrives')
+  const failing = () => notifier.status().channels[0]?.failing
+
+  // In small steps: a request must not outlive its deadline while time flies.
+  const become = (what: boolean) =>
+    until(async () => {
+      await clock.advance(2000)
+      return failing() === what
+    }, `failing becomes ${what}`)
+
+  sink.status = 500
+  await become(true)
+  sink.status = 200
+  await become(false)
+
+  expect(log.lines.filter(({ level }) => level === 'warn' || level === 'info')).toEqual([
+    {
+      level: 'warn',
+      fields: { channel: 'c0', error: 'answered HTTP 500' },
+      message: 'notification channel is failing',
+    },
+    { level: 'info', fields: { channel: 'c0' }, message: 'notification channel works again' },
+  ])
+})
+
+test('what is not sent is logged with network and endpoint', async () => {
+  const sink = await startSink()
+  sink.status = 404
+  const { log, put } = await setUp([{ target: { type: 'webhook', url: sink.url, secret: null } }])
+
+  put(incident())
+  await until(() => log.lines.some(({ message }) => message === 'notification not sent'), 'it is logged')
+
+  expect(log.lines.find(({ message }) => message === 'notification not sent')?.fields).toMatchObject({
+    channel: 'c0',
+    network: 'avalanche',
+    endpoint: 'own-1',
+    error: 'answered HTTP 404',
+  })
+})
+
+test('what a channel has heard is known after a restart, however many older messages there are', async () => {
+  const sink = await startSink()
+  const hook = { target: { type: 'webhook', url: sink.url, secret: null } } as const
+  const first = await setUp([hook])
+  first.put(incident())
+  await until(() => sink.bodies.length === 1, 'opened arrives')
+  // It got worse and improved again before the message left: the last row says nothing of what was heard.
+  const [row] = await first.store.notifications({ about: 'latest', limit: 1 })
+  const value = { ...(row?.value as object), id: 'later', type: 'incident.worse', state: 'superseded' }
+  first.store.saveNotification({ ...(row as NonNullable<typeof row>), id: 'later', value })
+  await first.store.flush()
+  await first.notifier.stop()
+
+  const second = await setUp([hook], first.store)
+  second.put(incident())
+  second.put(incident({ closedAt: START + 90_000, changes: [change(), change({ at: START + 90_000, state: 'up' })] }))
+  await until(() => sink.bodies.length === 2, 'closed arrives')
+
+  expect(sink.bodies.map(({ type }) => type)).toEqual(['incident.opened', 'incident.closed'])
+})
+
+test('what waits for a channel that is removed is never sent, also if the channel returns', async () => {
+  const sink = await startSink()
+  sink.status = 500
+  const hook = { target: { type: 'webhook', url: sink.url, secret: null } } as const
+  const first = await setUp([hook])
+  first.put(incident())
+  await until(() => first.notifier.status().channels[0]?.results.retried === 1, 'it is tried')
+
+  first.notifier.configure(settingsOf([]), null)
+  const stored = async () => (await first.store.notifications({ about: 'latest', limit: 10 }))[0]
+  await until(async () => {
+    await first.store.flush()
+    return (await stored())?.waiting === false
+  }, 'it does not wait any more')
+
+  expect((await stored())?.value).toMatchObject({
+    state: 'expired',
+    error: 'the channel was removed from the configuration',
+  })
+})
+
+test('what waits for a channel that was removed while Heartline was stopped ends at the start', async () => {
+  const sink = await startSink()
+  sink.status = 500
+  const hook = { target: { type: 'webhook', url: sink.url, secret: null } } as const
+  const first = await setUp([hook])
+  first.put(incident())
+  await until(() => first.notifier.status().channels[0]?.results.retried === 1, 'it is tried')
+  await first.notifier.stop()
+  const [row] = await first.store.notifications({ about: 'unfinished', limit: 10 })
+  first.store.saveNotification({ ...(row as NonNullable<typeof row>), id: 'damaged', value: { id: 'damaged' } })
+  await first.store.flush()
+
+  const second = await setUp([{ ...hook, name: 'other' }], first.store)
+  await second.store.flush()
+
+  const unfinished = await second.store.notifications({ about: 'unfinished', limit: 10 })
+  expect(unfinished.filter(({ waiting }) => waiting)).toEqual([])
+  expect(second.log.lines.map(({ level, message }) => [level, message])).toEqual([
+    ['warn', 'stored notification cannot be read: it is not sent'],
+  ])
+})
+
+test('Heartline is impaired only after some seconds of trouble, and recovered only after it has worked for a while', async () => {
+  const sink = await startSink()
+  const { clock, reasons } = await setUp([{ target: { type: 'webhook', url: sink.url, secret: null } }])
+  const types = () => sink.bodies.map(({ type }) => type)
+
+  reasons.push('the history cannot be written (full)')
+  await clock.advance(2000)
+  reasons.pop()
+  await clock.advance(10_000)
+  expect(types()).toEqual([])
+  reasons.push('the history cannot be written (full)')
+  await clock.advance(10_000)
+  await until(() => types().length === 1, 'the trouble is told')
+  for (let flip = 0; flip < 5; flip++) {
+    reasons.pop()
+    await clock.advance(5000)
+    reasons.push('the history cannot be written (full)')
+    await clock.advance(5000)
+  }
+  reasons.pop()
+  await clock.advance(40_000)
+  await until(() => types().length === 2, 'the end is told')
+
+  expect(types()).toEqual(['heartline.impaired', 'heartline.recovered'])
+})
+
+test('after a restart the end of an impairment still says what it was', async () => {
+  const sink = await startSink()
+  const hook = { target: { type: 'webhook', url: sink.url, secret: null } } as const
+  const first = await setUp([hook])
+  first.reasons.push('the history cannot be written (full)')
+  await first.clock.advance(10_000)
+  await until(() => sink.bodies.length === 1, 'the trouble is told')
+  await first.store.flush()
+  await first.notifier.stop()
+
+  const second = await setUp([hook], first.store)
+  await second.clock.advance(60_000)
+  await until(() => sink.bodies.length === 2, 'the end is told')
+
+  expect(sink.bodies[1].data.text).toContain('(was impaired: the history cannot be written (full))')
+})
