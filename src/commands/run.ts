@@ -5,17 +5,8 @@ import { FAMILIES, type Family, METACHAIN } from '../core/network.ts'
 import { parseDuration } from '../core/time.ts'
 import { LOG_LEVELS, type LogLevel } from '../log.ts'
 import { version } from '../version.ts'
-import { backup } from './backup.ts'
-import { newCaller } from './caller.ts'
-import { checkConfig } from './check-config.ts'
-import { init, probeUrls } from './discover.ts'
 import { HELP, helpText } from './help.ts'
 import { type CommandIo, EXIT } from './io.ts'
-import { notifyTest } from './notify-test.ts'
-import { probe } from './probe.ts'
-import { schema } from './schema.ts'
-import { endSilence, listSilences, silence } from './silence.ts'
-import { simulate } from './simulate.ts'
 
 interface GlobalOptions {
   readonly config?: string
@@ -87,7 +78,7 @@ export async function run(argv: readonly string[], env: NodeJS.ProcessEnv = proc
     if (file === undefined) io.err('heartline: a configuration file is required: -c FILE, or HEARTLINE_CONFIG')
     status = file === undefined ? EXIT.usage : await command(file)
   }
-  // Loaded late: the daemon takes three times as long to load as the other commands together.
+  // Each action imports its command, because loading all of them takes longer than most of them run.
   const runServe = () =>
     configured(async (file) => {
       const { serve } = await import('./serve.ts')
@@ -118,14 +109,21 @@ export async function run(argv: readonly string[], env: NodeJS.ProcessEnv = proc
     .option('--url <url>', 'a node that is not configured; repeatable. Prints the configuration for it', collect, [])
     .addOption(new Option('--family <family>', 'with --url: its interface, if known').choices(FAMILIES))
     .action(async (targets: string[], { json = false, url: urls, family = null }: ProbeFlags) => {
+      const { probe } = await import('./probe.ts')
       if (urls.length === 0) return configured((file) => probe({ file, targets, json }, io, env))
+      const { probeUrls } = await import('./discover.ts')
       status = await probeUrls({ urls, family, json }, io)
     })
   program
     .command('check-config')
     .description('validate the file and print every problem with its key path; exit status 78 if there is one')
     .addHelpText('after', helpText(HELP['check-config']))
-    .action(() => configured((config) => checkConfig({ config, ...serveOverrides(overrides()) }, io, env)))
+    .action(() =>
+      configured(async (config) => {
+        const { checkConfig } = await import('./check-config.ts')
+        return checkConfig({ config, ...serveOverrides(overrides()) }, io, env)
+      }),
+    )
   program
     .command('notify')
     .description('`notify test [CHANNEL…]` sends a test message through each channel')
@@ -134,13 +132,23 @@ export async function run(argv: readonly string[], env: NodeJS.ProcessEnv = proc
     .description('send a test message through each channel, once; exit status 1 if one failed')
     .addHelpText('after', helpText(HELP.test))
     .argument('[channel...]', 'names of channels; default: all')
-    .action((channels: string[]) => configured((file) => notifyTest({ file, channels }, io, env)))
+    .action((channels: string[]) =>
+      configured(async (file) => {
+        const { notifyTest } = await import('./notify-test.ts')
+        return notifyTest({ file, channels }, io, env)
+      }),
+    )
   program
     .command('backup')
     .description('write a consistent copy of the store, also while the daemon runs')
     .addHelpText('after', helpText(HELP.backup))
     .argument('<file>', 'target file; must not exist')
-    .action((to: string) => configured((file) => backup({ file, to }, io, env)))
+    .action((to: string) =>
+      configured(async (file) => {
+        const { backup } = await import('./backup.ts')
+        return backup({ file, to }, io, env)
+      }),
+    )
   addDaemonCommands(program, { io, env, configured })
   addToolCommands(program, { io, overrides, end: (given) => void (status = given) })
   program.action(() => (overrides().config === undefined ? runDemo() : runServe()))
@@ -169,19 +177,30 @@ function addDaemonCommands(program: Command, { io, env, configured }: DaemonCont
       if (target === undefined || forMs === undefined || reason === undefined) {
         return silences.error('error: a silence needs NETWORK or NETWORK/ENDPOINT, --for and --reason')
       }
+      const { silence } = await import('./silence.ts')
       await configured((file) => silence({ file, target, forMs, reason }, io, env))
     })
   silences
     .command('list')
     .description('print the silences that hold now')
     .addHelpText('after', helpText(HELP.list))
-    .action(() => configured((file) => listSilences({ file }, io, env)))
+    .action(() =>
+      configured(async (file) => {
+        const { listSilences } = await import('./silence.ts')
+        return listSilences({ file }, io, env)
+      }),
+    )
   silences
     .command('end')
     .description('end a silence: messages are sent again')
     .addHelpText('after', helpText(HELP.end))
     .argument('<id>', 'as `silence` and `silence list` print it')
-    .action((id: string) => configured((file) => endSilence({ file, id }, io, env)))
+    .action((id: string) =>
+      configured(async (file) => {
+        const { endSilence } = await import('./silence.ts')
+        return endSilence({ file, id }, io, env)
+      }),
+    )
 }
 
 interface DaemonContext {
@@ -199,6 +218,7 @@ function addToolCommands(program: Command, { io, overrides, end }: ToolContext):
     .requiredOption('--url <url>', 'URL of a node; repeatable', collect)
     .addOption(new Option('--family <family>', 'interface of the nodes, if known').choices(FAMILIES))
     .action(async ({ url: urls, family = null }: DiscoverFlags) => {
+      const { init } = await import('./discover.ts')
       end(await init({ urls, family, file: overrides().config ?? 'heartline.yaml' }, io))
     })
   program
@@ -220,6 +240,7 @@ function addToolCommands(program: Command, { io, overrides, end }: ToolContext):
     .action(async ({ blockTime, checkEvery, ...options }) => {
       const { apiAdminEnabled: adminEnabled } = overrides()
       const simulated = { ...options, blockTimeMs: blockTime, checkEveryMs: checkEvery, adminEnabled }
+      const { simulate } = await import('./simulate.ts')
       end(await simulate(simulated, io, io.signal))
     })
   program
@@ -230,14 +251,16 @@ function addToolCommands(program: Command, { io, overrides, end }: ToolContext):
     .description('print a new endpoint_id for a caller of this name, and the YAML for it')
     .addHelpText('after', helpText(HELP.new))
     .argument('<name>', 'name of the caller in logs, metrics and on the page')
-    .action((name: string) => {
+    .action(async (name: string) => {
+      const { newCaller } = await import('./caller.ts')
       end(newCaller({ name }, io))
     })
   program
     .command('schema')
     .description('print the JSON Schema of the configuration file')
     .addHelpText('after', helpText(HELP.schema))
-    .action(() => {
+    .action(async () => {
+      const { schema } = await import('./schema.ts')
       end(schema(io))
     })
 }
