@@ -1,4 +1,3 @@
-import { createTransport } from 'nodemailer'
 import type { Clock } from '../clock.ts'
 import { describeFailure } from '../core/failure.ts'
 import { locationOf } from '../core/observer/own-network.ts'
@@ -24,6 +23,8 @@ export async function sendMail(
   { smtp, references, ...mail }: Omit<Mail, 'kind'>,
   { ca, clock, signal }: { readonly ca: string | null; readonly clock: MailClock; readonly signal: AbortSignal },
 ): Promise<Delivered> {
+  // Loaded with the first mail: it takes a tenth of the daemon's start, and most have no such channel.
+  const { createTransport } = await import('nodemailer')
   const url = new URL(smtp.reveal())
   const hasPassword = url.password !== ''
   const transport = createTransport({
