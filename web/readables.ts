@@ -13,12 +13,13 @@ export interface ReadablesDeps {
   readonly zone: () => Settings['zone']
 }
 
-const CELLS_PER_HOUR = 4
+/** An hour of a whole day. */
+const FAR = 4
 
 function strips({ strips, zone }: ReadablesDeps): Readable {
   return {
     selector: '[data-strip]',
-    far: CELLS_PER_HOUR,
+    far: FAR,
     cellsOf: (strip) => Number(strip.getAttribute('aria-valuemax')),
     tell(strip, at) {
       const all = strips()

@@ -2,15 +2,17 @@ import { randomBytes } from 'node:crypto'
 import { z } from 'zod'
 import type { Clock } from '../clock.ts'
 import type { Endpoint, EndpointKey } from '../core/endpoint.ts'
-import { seconds, type UnixMs } from '../core/time.ts'
+import type { UnixMs } from '../core/time.ts'
 import type { Log } from '../log.ts'
 import type { Board } from '../state/board.ts'
-import type { HistoryBucket, Store } from '../store/store.ts'
+import type { Store } from '../store/store.ts'
 import { type CompressibleText, compressible, isKnown, sendCompressed } from './negotiation.ts'
 import { wholeNumber } from './parameters.ts'
 import { sendProblem } from './problem.ts'
 import { time } from './rfc3339.ts'
 import { type App, json, NOT_MODIFIED, operation, problem } from './route.ts'
+import { CELL_MS, createKnownTimes, firstOfDay, type Past, STRIP_HOURS } from './strip-past.ts'
+import { lastCells, stripView } from './strip-views.ts'
 import { StripsView, type StripView } from './wire-history.ts'
 import type { Audience } from './wire-status.ts'
 
@@ -19,7 +21,7 @@ export function registerStrips(app: App, strips: StripSource): void {
   const route = operation({
     visibility: 'public',
     summary:
-      'The last hours of every endpoint in quarters of an hour, small enough for an overview; updated once a minute',
+      'The last hours of every endpoint, small enough for an overview; updated once a minute. Cells have 15 minutes, or less while less than 8 hours are known',
     query: z.strictObject({ hours: wholeNumber(1, STRIP_HOURS).optional().describe('How many hours; default 24') }),
     answers: {
       200: json(StripsView, 'One letter per cell, and its contents; the last cell is not over yet. With an `ETag`'),
@@ -39,44 +41,66 @@ export function registerStrips(app: App, strips: StripSource): void {
   })
 }
 
-/** Reads the last day of every endpoint in cells of 15 minutes, once for all requests. */
+/**
+ * Reads the last day of every endpoint, once for all requests, in cells of 15 minutes. While less is known, strips are as
+ * long as that, in shorter cells.
+ */
 export function createStripSource({ board, store, clock, log }: StripSourceDeps) {
   const origin = randomBytes(6).toString('base64url')
-  let known = new Map<EndpointKey, Strip>()
+  const known = createKnownTimes(store)
+  let written = new Map<EndpointKey, Written>()
   let reading: Promise<void> | null = null
-  let readAt: { readonly monotonic: number; readonly to: UnixMs } | null = null
+  let readAt: { readonly monotonic: number; readonly span: StripSpan } | null = null
   let version = 0
   let views = new Map<Audience, StripsView>()
   let documents = new Map<string, { readonly body: CompressibleText; readonly etag: string }>()
 
   async function readAll(): Promise<void> {
     const to = clock.now()
-    const first = Math.ceil(to / CELL_MS) * CELL_MS - CELLS * CELL_MS
-    const next = new Map<EndpointKey, Strip>()
+    const pasts = new Map<EndpointKey, Past>()
     for (const { endpoints } of board.networks()) {
-      for (const { key, health } of endpoints) next.set(key, await readOne(key, health.endpoint, first, to))
+      for (const { key } of endpoints) pasts.set(key, await known.read(key, to))
     }
-    known = next
-    readAt = { monotonic: clock.monotonic(), to }
+    const span = spanOf([...pasts.values()], to)
+    const next = new Map<EndpointKey, Written>()
+    for (const { endpoints } of board.networks()) {
+      for (const { key, health } of endpoints) {
+        const past = pasts.get(key)
+        if (past !== undefined) next.set(key, await writeOne(key, health.endpoint, past, span))
+      }
+    }
+    known.keep(pasts)
+    written = next
+    readAt = { monotonic: clock.monotonic(), span }
     version++
     views = new Map()
     documents = new Map()
   }
 
-  /** Reads one endpoint at a time, so that other reads of the store do not wait for hundreds of them. */
-  async function readOne(endpoint: EndpointKey, { network, name }: Named, first: UnixMs, to: UnixMs): Promise<Strip> {
-    const before = known.get(endpoint)
-    const again = before === undefined ? first : Math.floor((before.readTo - READ_AGAIN_MS) / CELL_MS) * CELL_MS
-    const from = Math.max(first, again)
-    const cells = new Map([...(before?.cells ?? [])].filter(([start]) => start >= first && start < from))
-    for (const bucket of await store.history({ endpoint, from, to, stepMs: CELL_MS })) cells.set(bucket.start, bucket)
+  async function writeOne(
+    endpoint: EndpointKey,
+    { network, name }: Named,
+    { cells, knownFrom }: Past,
+    { from, to, stepMs }: StripSpan,
+  ): Promise<Written> {
+    const fine =
+      stepMs === CELL_MS
+        ? cells
+        : new Map(
+            (await store.history({ endpoint, from, to, stepMs })).map((bucket) => [bucket.start, bucket] as const),
+          )
     const [recent = null] = await store.history({ endpoint, from: to - HOUR_MS, to, stepMs: HOUR_MS })
-    const row = Array.from({ length: CELLS }, (_, at) => cells.get(first + at * CELL_MS) ?? null)
+    const row = Array.from({ length: Math.ceil((to - from) / stepMs) }, (_, at) => {
+      const start = from + at * stepMs
+      if (knownFrom === null || start + stepMs <= knownFrom) return 'before'
+      const cell = fine.get(start) ?? null
+      return cell === null ? null : { ...cell, unknownMs: cell.unknownMs - Math.max(0, knownFrom - start) }
+    })
     const write = (audience: Audience) => {
       const view = stripView({ network, endpoint: name, row, recent, audience })
       return { view, text: JSON.stringify(view) }
     }
-    return { cells, readTo: to, written: { private: write('private'), public: write('public') } }
+    return { private: write('private'), public: write('public') }
   }
 
   async function refresh(): Promise<void> {
@@ -99,29 +123,31 @@ export function createStripSource({ board, store, clock, log }: StripSourceDeps)
   /** Strips of the endpoints configured now; a new endpoint has none until the next read. */
   function stripsFor(audience: Audience) {
     const all = board.networks().flatMap(({ endpoints }) => endpoints)
-    return all.flatMap(({ key }) => known.get(key)?.written[audience] ?? [])
+    return all.flatMap(({ key }) => written.get(key)?.[audience] ?? [])
   }
 
-  function spanOf(hours: number): Omit<StripsView, 'strips'> {
-    const to = readAt?.to ?? clock.now()
-    const first = Math.ceil(to / CELL_MS) * CELL_MS - hours * HOUR_MS
-    return { generated_at: time(to), from: time(first), to: time(to), step_seconds: CELL_MS / 1000 }
+  function spanView(hours: number): Omit<StripsView, 'strips'> {
+    const { from, to, stepMs } = readAt?.span ?? spanOf([], clock.now())
+    const first = Math.max(from, Math.ceil(to / stepMs) * stepMs - hours * HOUR_MS)
+    return { generated_at: time(to), from: time(first), to: time(to), step_seconds: stepMs / 1000 }
   }
 
   function viewOf(audience: Audience): StripsView {
     const kept = views.get(audience)
     if (kept !== undefined) return kept
-    const view = { ...spanOf(STRIP_HOURS), strips: stripsFor(audience).map(({ view }) => view) }
+    const view = { ...spanView(STRIP_HOURS), strips: stripsFor(audience).map(({ view }) => view) }
     views.set(audience, view)
     return view
   }
 
   function bodyOf(audience: Audience, hours: number): string {
+    const span = spanView(hours)
     const strips = stripsFor(audience)
+    const most = (hours * HOUR_MS) / 1000 / span.step_seconds
     const texts = strips.map(({ view, text }) =>
-      hours === STRIP_HOURS ? text : JSON.stringify(lastHours(view, hours)),
+      view.states.length <= most ? text : JSON.stringify(lastCells(view, view.states.length - most)),
     )
-    return `${JSON.stringify(spanOf(hours)).slice(0, -1)},"strips":[${texts.join(',')}]}`
+    return `${JSON.stringify(span).slice(0, -1)},"strips":[${texts.join(',')}]}`
   }
 
   return {
@@ -156,77 +182,32 @@ interface StripSourceDeps {
   readonly log: Log
 }
 
-const STRIP_HOURS = 24
+const MINUTE_MS = 60_000
 const HOUR_MS = 3_600_000
-const CELL_MS = 900_000
-const CELLS = (STRIP_HOURS * HOUR_MS) / CELL_MS
-const CELLS_AN_HOUR = HOUR_MS / CELL_MS
+/** By how much is known; all of them are at most 96 cells. */
+const SHORT_CELLS = [
+  { knownMs: HOUR_MS, stepMs: MINUTE_MS },
+  { knownMs: 8 * HOUR_MS, stepMs: 5 * MINUTE_MS },
+]
+const SHORTEST_STRIP_MS = 5 * MINUTE_MS
 /** Strips show the past; the status shows the present. */
 const READ_EVERY_MS = 60_000
 /** Older strips would be drawn as if they ended now. */
 const LONGEST_KEPT_MS = 300_000
-/** The latest cells are read again, because a confirmation changes the states of earlier polls. */
-const READ_AGAIN_MS = HOUR_MS
 
-interface Strip {
-  /** By start. */
-  readonly cells: ReadonlyMap<UnixMs, HistoryBucket>
-  readonly readTo: UnixMs
-  /** Written endpoint by endpoint during the read, because writing all at once would block the event loop. */
-  readonly written: Readonly<Record<Audience, { readonly view: StripView; readonly text: string }>>
+/** Written endpoint by endpoint during the read, because writing all at once would block the event loop. */
+type Written = Readonly<Record<Audience, { readonly view: StripView; readonly text: string }>>
+
+interface StripSpan {
+  readonly from: UnixMs
+  readonly to: UnixMs
+  readonly stepMs: number
+}
+
+function spanOf(pasts: readonly Past[], to: UnixMs): StripSpan {
+  const start = pasts.reduce((least, { knownFrom }) => Math.min(least, knownFrom ?? to), to - SHORTEST_STRIP_MS)
+  const stepMs = SHORT_CELLS.find(({ knownMs }) => to - start <= knownMs)?.stepMs ?? CELL_MS
+  return { from: Math.max(firstOfDay(to, stepMs), Math.floor(start / stepMs) * stepMs), to, stepMs }
 }
 
 type Named = Pick<Endpoint, 'network' | 'name'>
-
-interface StripParts {
-  readonly network: string
-  readonly endpoint: string
-  readonly row: readonly (HistoryBucket | null)[]
-  readonly recent: HistoryBucket | null
-  readonly audience: Audience
-}
-
-function stripView({ network, endpoint, row, recent, audience }: StripParts): StripView {
-  const open = audience === 'private'
-  return {
-    network,
-    endpoint,
-    states: row.map((cell) => (cell === null ? '-' : letterOf(cell))).join(''),
-    mixed: row.flatMap((cell, at) => (cell === null || isOneState(cell) ? [] : [mixedOf(cell, at)])),
-    lag_blocks_max: open ? row.map((cell) => cell?.lagBlocksMax ?? null) : [],
-    latency_p95_seconds: open ? row.map((cell) => milliseconds(cell?.latencyP95Ms ?? null)) : [],
-    recent_latency_p95_seconds: open ? milliseconds(recent?.latencyP95Ms ?? null) : null,
-  }
-}
-
-/** Rounded, because percentiles are only exact to 4.8 %. */
-function milliseconds(ms: number | null): number | null {
-  return ms === null ? null : seconds(ms < 10 ? Math.round(ms * 10) / 10 : Math.round(ms))
-}
-
-/** The cell's worst state; unknown if more time is unknown than up or in maintenance. */
-function letterOf({ upMs, degradedMs, downMs, maintenanceMs, unknownMs }: HistoryBucket): string {
-  if (downMs > 0) return 'd'
-  if (degradedMs > 0) return 'g'
-  if (unknownMs > upMs + maintenanceMs) return '-'
-  return maintenanceMs > upMs ? 'm' : 'u'
-}
-
-function isOneState({ upMs, degradedMs, downMs, maintenanceMs, unknownMs }: HistoryBucket): boolean {
-  return [upMs, degradedMs, downMs, maintenanceMs, unknownMs].filter((ms) => ms > 0).length <= 1
-}
-
-function mixedOf(cell: HistoryBucket, at: number): StripView['mixed'][number] {
-  return [at, cell.degradedMs / 1000, cell.downMs / 1000, cell.maintenanceMs / 1000, cell.unknownMs / 1000]
-}
-
-function lastHours(strip: StripView, hours: number): StripView {
-  const left = CELLS - hours * CELLS_AN_HOUR
-  return {
-    ...strip,
-    states: strip.states.slice(left),
-    mixed: strip.mixed.filter(([at]) => at >= left).map(([at, ...rest]) => [at - left, ...rest]),
-    lag_blocks_max: strip.lag_blocks_max.slice(left),
-    latency_p95_seconds: strip.latency_p95_seconds.slice(left),
-  }
-}

@@ -83,7 +83,7 @@ export type RulesView = z.infer<typeof RulesView>
 export const StripView = shape('Strip', {
   network: z.string(),
   endpoint: z.string(),
-  /** One letter per cell, for its worst state: `d` down, `g` degraded, `m` maintenance, `u` up, `-` unknown. */
+  /** One letter per cell, for its worst state: `d` down, `g` degraded, `m` maintenance, `u` up, `-` unknown, `.` before its first poll. */
   states: z.string(),
   /** Per cell with several states: its index, then the seconds degraded, down, in maintenance and unknown. */
   mixed: z.array(z.tuple([Count, Seconds, Seconds, Seconds, Seconds])),
@@ -97,6 +97,7 @@ export type StripView = z.infer<typeof StripView>
 
 export const StripsView = shape('Strips', {
   generated_at: Time,
+  /** A day ago, or the start of what is known. */
   from: Time,
   /** End of the last cell, which is not over yet. */
   to: Time,

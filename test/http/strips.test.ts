@@ -43,6 +43,95 @@ function storeOf(history: (start: number) => Partial<HistoryBucket>) {
   }
 }
 
+const MINUTE_MS = 60_000
+const NOW = Date.UTC(2026, 0, 1)
+
+/** A store in which each endpoint was up in these times, in minutes before now, and was not polled in all others. */
+function upIn(times: Readonly<Record<string, readonly (readonly [from: number, to: number])[]>>) {
+  return {
+    async history({ endpoint, from, to, stepMs }: HistoryQuery) {
+      return Array.from({ length: Math.ceil((to - from) / stepMs) }, (_, at) => {
+        const start = from + at * stepMs
+        const end = Math.min(to, start + stepMs)
+        const upMs = (times[endpoint] ?? [])
+          .map(([a, b]) => Math.min(end, NOW - b * MINUTE_MS) - Math.max(start, NOW - a * MINUTE_MS))
+          .reduce((sum, ms) => sum + Math.max(0, ms), 0)
+        return bucket(start, { upMs, unknownMs: end - start - upMs })
+      })
+    },
+  }
+}
+
+async function stripsOf(times: Parameters<typeof upIn>[0], query = ''): Promise<StripsView> {
+  const { server } = setUp({ store: upIn(times) })
+  return StripsView.strict().parse((await server.inject(`/api/v1/strips${query}`)).json())
+}
+
+describe('strips without a past', () => {
+  test.each([
+    [12, 60, 12],
+    [59, 60, 59],
+    [150, 300, 30],
+    [480, 300, 96],
+    [600, 900, 40],
+    [5000, 900, 96],
+  ])('are as long as what is known: %i min are cells of %i s', async (minutes, step, cells) => {
+    const view = await stripsOf({ 'avalanche/own-1': [[minutes, 0]] })
+
+    expect(view.step_seconds).toBe(step)
+    expect(view.strips[0]?.states).toBe('u'.repeat(cells))
+    expect(Date.parse(view.to) - Date.parse(view.from)).toBe(cells * step * 1000)
+  })
+
+  test('tell the time before the first poll of a new endpoint from a gap', async () => {
+    const view = await stripsOf({
+      'avalanche/own-1': [[50, 0]],
+      'avalanche/own-2': [
+        [30, 20],
+        [10, 0],
+      ],
+    })
+
+    expect(view.strips[0]?.states).toBe('u'.repeat(50))
+    expect(view.strips[1]?.states).toBe('.'.repeat(20) + 'u'.repeat(10) + '-'.repeat(10) + 'u'.repeat(10))
+    expect(view.strips[1]?.mixed).toEqual([])
+    expect(view.strips[2]?.states).toBe('.'.repeat(50))
+  })
+
+  test('are a whole day, with a gap at its start, if something is known of an earlier one', async () => {
+    const days = 1440 * 3
+
+    const view = await stripsOf({
+      'avalanche/own-1': [
+        [days, days - 60],
+        [30, 0],
+      ],
+    })
+
+    expect(view.step_seconds).toBe(900)
+    expect(view.strips[0]?.states).toBe(`${'-'.repeat(94)}uu`)
+  })
+
+  test('are cut to the requested hours in their own cells', async () => {
+    const view = await stripsOf({ 'avalanche/own-1': [[150, 0]] }, '?hours=1')
+
+    expect([view.step_seconds, view.strips[0]?.states]).toEqual([300, 'u'.repeat(12)])
+    expect(Date.parse(view.to) - Date.parse(view.from)).toBe(3_600_000)
+  })
+
+  test('grow with what is known, in longer cells', async () => {
+    const { server, clock } = setUp({ store: upIn({ 'avalanche/own-1': [[55, -600]] }) })
+    const read = async () => StripsView.parse((await server.inject('/api/v1/strips')).json())
+
+    const first = await read()
+    await clock.advance(10 * MINUTE_MS)
+    const later = await read()
+
+    expect([first.step_seconds, first.strips[0]?.states]).toEqual([60, 'u'.repeat(55)])
+    expect([later.step_seconds, later.strips[0]?.states]).toEqual([300, 'u'.repeat(13)])
+  })
+})
+
 describe('/api/v1/strips', () => {
   test('shows a day of every endpoint in 96 letters, the worst state of each quarter of an hour', async () => {
     const store = storeOf((start) => {
@@ -69,7 +158,7 @@ describe('/api/v1/strips', () => {
     expect(own?.mixed).toHaveLength(8)
     expect(own?.lag_blocks_max[cells[0] ?? -1]).toBe(7)
     expect(own?.recent_latency_p95_seconds).toBe(0.02)
-    expect(other?.states).toBe('-'.repeat(96))
+    expect(other?.states).toBe('.'.repeat(96))
   })
 
   test('shows the latest hours where fewer are requested', async () => {
@@ -95,7 +184,7 @@ describe('/api/v1/strips', () => {
     const later = await server.inject({ url: '/api/v1/strips', headers: { 'if-none-match': first.headers.etag } })
 
     expect(again.statusCode).toBe(304)
-    expect(before).toBe(6)
+    expect(before).toBe(8)
     expect(later.statusCode).toBe(200)
     const longest = Math.max(...store.asked.slice(before).map(({ from, to }) => to - from))
     expect(longest).toBeLessThanOrEqual(3_600_000 + 2 * CELL_MS)

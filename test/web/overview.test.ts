@@ -400,6 +400,14 @@ describe('a strip', () => {
     expect(strip?.getAttribute('aria-valuetext')).toBe('up 37 min, degraded 30 s, down 22 min 30 s')
   })
 
+  test('leaves no hatch, and counts no time, before the first poll of a new endpoint', () => {
+    const strip = aStrip('a', '..u-')
+
+    expect(one(strip)?.querySelector('.before')?.getAttribute('d')).toBe('M0 0h2v22h-2z')
+    expect(one(strip)?.getAttribute('aria-valuetext')).toBe('up 15 min, unknown 15 min')
+    expect(cellSentence(strip, 0, strips(strip), 'utc')).toMatch(/: not monitored yet/)
+  })
+
   test('leaves unknown time hatched', () => {
     const strip = one(aStrip('a', '--u-'))
 

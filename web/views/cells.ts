@@ -2,7 +2,7 @@ import type { HistoryBucketView, StripsView } from '../../src/http/wire-history.
 import type { StateView } from '../../src/http/wire-status.ts'
 import { duration, latency, type Zone } from './format.ts'
 import type { Span } from './span.ts'
-import { LETTERS, word } from './strip.ts'
+import { BEFORE, LETTERS, word } from './strip.ts'
 import { fromTo } from './when.ts'
 import { WORDS } from './words.ts'
 
@@ -50,7 +50,8 @@ export function cellsOfStrip(
 ): Cell[] {
   const strip = strips.find((one) => one.network === network && one.endpoint === endpoint)
   const mixed = new Map(strip?.mixed.map(([at, ...rest]) => [at, rest]))
-  return (strip?.states ?? '').split('').map((letter, at) => {
+  return Array.from(strip?.states ?? '', (letter, at) => ({ letter, at })).flatMap(({ letter, at }) => {
+    if (letter === BEFORE) return []
     const fromMs = Date.parse(from) + at * step * 1000
     const state = LETTERS[letter] ?? 'unknown'
     const toMs = Math.min(fromMs + step * 1000, Date.parse(to))
@@ -64,7 +65,7 @@ export function cellsOfStrip(
       unknown,
     }
     const pure = { up: 0, degraded: 0, down: 0, maintenance: 0, unknown: 0, [state]: whole }
-    return { fromMs, toMs, state, lasted: mixed.has(at) ? lasted : pure, lagBlocks: null, latencyP95: null }
+    return [{ fromMs, toMs, state, lasted: mixed.has(at) ? lasted : pure, lagBlocks: null, latencyP95: null }]
   })
 }
 

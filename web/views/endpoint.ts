@@ -101,14 +101,15 @@ async function loadPast(sources: Sources, network: string, endpoint: string, spa
     return { span, cells: [], buckets: [], polls: null, detail }
   }
   const { from, to, step_seconds: step } = strips.value
+  const cells = cellsOfStrip(strips.value, network, endpoint)
   const day: Span = {
-    fromMs: Date.parse(from),
+    fromMs: cells[0]?.fromMs ?? Date.parse(from),
     toMs: Date.parse(to),
     stepMs: step * 1000,
     range: '24h',
     isClose: false,
   }
-  return { span: day, cells: cellsOfStrip(strips.value, network, endpoint), buckets: [], polls: null, detail: 'states' }
+  return { span: day, cells, buckets: [], polls: null, detail: 'states' }
 }
 
 let kept: { readonly data: Data; readonly zone: Zone; readonly group: ChartGroup } | null = null

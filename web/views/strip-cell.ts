@@ -1,7 +1,7 @@
 import type { StripView } from '../../src/http/wire-history.ts'
 import type { StateView } from '../../src/http/wire-status.ts'
 import { duration, latency, minute, type Zone } from './format.ts'
-import { LETTERS, type StripSpan, word } from './strip.ts'
+import { BEFORE, LETTERS, type StripSpan, word } from './strip.ts'
 import { WORDS } from './words.ts'
 
 /** The text of one cell: `09:15 to 09:30: up 13 min, down 2 min, up to 3 blocks behind, p95 12 ms`. */
@@ -19,6 +19,7 @@ export function cellSentence(of: StripView, at: number, { from, step_seconds: st
 
 function lasted(of: StripView, at: number, step: number): string[] {
   const letter = of.states[at] ?? '-'
+  if (letter === BEFORE) return [WORDS.strip.before]
   const mixed = of.mixed.find(([place]) => place === at)
   if (mixed === undefined) return letter === '-' ? [WORDS.strip.none] : [word(LETTERS[letter] ?? 'unknown')]
   const [, degraded, down, maintenance, unknown] = mixed

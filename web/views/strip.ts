@@ -36,6 +36,10 @@ export function strip(of: StripView | undefined, key: string, title: string, spa
       <svg viewBox="0 0 ${cells} ${HEIGHT}" preserveAspectRatio="none" aria-hidden="true" focusable="false">
         <path class="ground" d=${path(cells, 0, HEIGHT, (at) => of.states[at] !== '-')} />
         ${band(
+          'before',
+          path(cells, 0, HEIGHT, (at) => of.states[at] === BEFORE),
+        )}
+        ${band(
           'up',
           path(cells, 4, TALL, (at) => of.states[at] === 'u' || isMixed(at, 'd') || isMixed(at, 'g')),
         )}
@@ -115,6 +119,9 @@ function path(cells: number, from: number, to: number, isIn: (at: number) => boo
   return d
 }
 
+/** The letter of cells before an endpoint's first poll: they are no gap. */
+export const BEFORE = '.'
+
 /** The states of a strip's letters. */
 export const LETTERS: Readonly<Record<string, StateView>> = {
   u: 'up',
@@ -136,6 +143,7 @@ function summary(
 ): string {
   const lasted: Record<StateView, number> = { up: 0, degraded: 0, down: 0, maintenance: 0, unknown: 0 }
   for (const [at, letter] of states.split('').entries()) {
+    if (letter === BEFORE) continue
     const whole = secondsOf(at, states.length, span)
     const parts = mixed.get(at)
     if (parts === undefined) lasted[LETTERS[letter] ?? 'unknown'] += whole

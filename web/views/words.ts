@@ -96,6 +96,7 @@ export const WORDS = {
   strip: {
     label: (title: string, text: string) => `${title}, the last ${text}`,
     none: 'no data',
+    before: 'not monitored yet',
     lag: (blocks: number) => `up to ${count(blocks)} ${blocks === 1 ? 'block' : 'blocks'} behind`,
     latency: (text: string) => `p95 ${text}`,
     lasted: (state: string, text: string) => `${state} ${text}`,
