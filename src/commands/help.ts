@@ -192,6 +192,16 @@ it is sent then. The command calls the daemon at server.listen, with server.toke
     exit: [['0', 'it holds'], ['64', 'no such network or endpoint, or invalid command line'], NO_DAEMON, BAD_CONFIG],
     environment: ENVIRONMENT,
   },
+  note: {
+    about: `The command calls the daemon at server.listen, with server.token. A note has the
+time, and no author. Without --public, it is shown only to those who may see all.`,
+    examples: [
+      ['heartline note -c heartline.yaml ID "the provider confirms it"', 'for those with the token'],
+      ['heartline note -c heartline.yaml ID "being repaired" --public', 'for everyone'],
+    ],
+    exit: [['0', 'added'], ['64', 'no such incident, or invalid command line'], NO_DAEMON, BAD_CONFIG],
+    environment: ENVIRONMENT,
+  },
   list: {
     about: 'The one that ends first is the first.',
     examples: [['heartline silence list -c heartline.yaml', 'a table']],

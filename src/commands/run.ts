@@ -201,6 +201,19 @@ function addDaemonCommands(program: Command, { io, env, configured }: DaemonCont
         return endSilence({ file, id }, io, env)
       }),
     )
+  program
+    .command('note')
+    .description('add a note to an incident: it is in its page, the feed and the post-mortem')
+    .addHelpText('after', helpText(HELP.note))
+    .argument('<incident>', 'its id, as in the address of its page')
+    .argument('<text>', 'at most 2000 characters, also several lines')
+    .option('--public', 'show it without the token too')
+    .action((incident: string, text: string, { public: isPublic = false }: { public?: boolean }) =>
+      configured(async (file) => {
+        const { note } = await import('./note.ts')
+        return note({ file, incident, text, isPublic }, io, env)
+      }),
+    )
 }
 
 interface DaemonContext {

@@ -1,14 +1,15 @@
 import { createHash } from 'node:crypto'
-import type { Clock } from '../clock.ts'
 import { type Incident, subjectOf } from '../core/incident/incident.ts'
+import type { Note } from '../core/incident/note.ts'
 import type { UnixMs } from '../core/time.ts'
 import type { IncidentSource } from './incident-source.ts'
 import { sentenceOf } from './incident-views.ts'
 import { isKnown, tagOf } from './negotiation.ts'
+import { notesFor } from './note-routes.ts'
 import { span, stamp } from './plain-text.ts'
 import { kindOf, mainCondition } from './post-mortem.ts'
 import { time } from './rfc3339.ts'
-import { type App, NOT_MODIFIED, operation, text } from './route.ts'
+import { type App, NOT_MODIFIED, operation, type RouteDeps, text } from './route.ts'
 import { escaped } from './template-text.ts'
 import type { Audience } from './wire-status.ts'
 
@@ -17,7 +18,7 @@ const ENTRIES = 50
 /** `GET /feed.xml`: the newest incidents, for feed readers. */
 export function registerFeed(
   app: App,
-  { source, clock }: { readonly source: IncidentSource; readonly clock: Pick<Clock, 'now'> },
+  { source, store, clock }: Pick<RouteDeps, 'store' | 'clock'> & { readonly source: IncidentSource },
 ): void {
   const startedAt = clock.now()
   const route = operation({
@@ -27,7 +28,9 @@ export function registerFeed(
   })
   app.get('/feed.xml', route, async (request, reply) => {
     const { incidents } = await source.list({ limit: ENTRIES })
-    const body = renderFeed(incidents, request.audience, startedAt)
+    const ids = incidents.map(({ id }) => id)
+    const notes = await notesFor(store, ids, request.audience)
+    const body = renderFeed(incidents, { notes, audience: request.audience, startedAt })
     const etag = tagOf(body)
     reply.header('etag', etag)
     if (isKnown(request, etag)) return reply.code(304).send()
@@ -36,8 +39,8 @@ export function registerFeed(
 }
 
 /** Renders an Atom 1.0 feed (RFC 4287). Without incidents, `startedAt` is its update time. */
-export function renderFeed(incidents: readonly Incident[], audience: Audience, startedAt: UnixMs): string {
-  const updated = incidents.reduce((latest, incident) => Math.max(latest, updatedAt(incident)), 0)
+export function renderFeed(incidents: readonly Incident[], { notes, audience, startedAt }: FeedOptions): string {
+  const updated = incidents.reduce((latest, incident) => Math.max(latest, updatedAt(incident, notes)), 0)
   return [
     '<?xml version="1.0" encoding="utf-8"?>',
     '<feed xmlns="http://www.w3.org/2005/Atom" xml:lang="en">',
@@ -49,13 +52,20 @@ export function renderFeed(incidents: readonly Incident[], audience: Audience, s
     // Relative links work behind any proxy.
     '<link rel="self" type="application/atom+xml" href="feed.xml"/>',
     '<link rel="alternate" type="text/html" href="./"/>',
-    ...incidents.map((incident) => entry(incident, audience)),
+    ...incidents.map((incident) => entry(incident, notes, audience)),
     '</feed>',
     '',
   ].join('\n')
 }
 
-function entry(incident: Incident, audience: Audience): string {
+interface FeedOptions {
+  /** Of all these incidents, as the audience may see them. */
+  readonly notes: readonly Note[]
+  readonly audience: Audience
+  readonly startedAt: UnixMs
+}
+
+function entry(incident: Incident, notes: readonly Note[], audience: Audience): string {
   const { id, network, conditions, openedAt } = incident
   const text = `api/v1/incidents/${encodeURIComponent(id.toWellFormed())}.txt`
   const summary = conditions.map((condition) => {
@@ -64,12 +74,13 @@ function entry(incident: Incident, audience: Audience): string {
     return `${code}: ${sentenceOf(incident, condition, audience)}, ${end} UTC`
   })
   if (incident.flapping) summary.push(`flapping: recovered and failed again ${incident.flaps} times`)
+  for (const { at, text } of notesOf(incident, notes)) summary.push(`note of ${stamp(at)} UTC: ${text}`)
   return [
     '<entry>',
     `<id>${permanentId(`incident ${id}`)}</id>`,
     `<title>${xmlText(titleOf(incident, audience))}</title>`,
     `<published>${time(openedAt)}</published>`,
-    `<updated>${time(updatedAt(incident))}</updated>`,
+    `<updated>${time(updatedAt(incident, notes))}</updated>`,
     `<link rel="alternate" type="text/html" href="incidents/${xmlText(encodeURIComponent(id.toWellFormed()))}"/>`,
     `<link rel="related" type="text/plain" href="${xmlText(text)}"/>`,
     `<category term="${xmlText(network)}"/>`,
@@ -88,8 +99,14 @@ function titleOf(incident: Incident, audience: Audience): string {
   return `${subjectOf(incident)} ${kindOf(incident)}${why} (${until})`
 }
 
-function updatedAt({ confirmedAt, closedAt, changes, conditions }: Incident): UnixMs {
-  const times = [closedAt ?? 0, ...changes.map(({ at }) => at), ...conditions.map(({ until, since }) => until ?? since)]
+function notesOf({ id }: Incident, notes: readonly Note[]): readonly Note[] {
+  return notes.filter(({ incident }) => incident === id)
+}
+
+function updatedAt(incident: Incident, notes: readonly Note[]): UnixMs {
+  const { confirmedAt, closedAt, changes, conditions } = incident
+  const told = [...changes, ...notesOf(incident, notes)].map(({ at }) => at)
+  const times = [closedAt ?? 0, ...told, ...conditions.map(({ until, since }) => until ?? since)]
   return Math.max(confirmedAt, ...times)
 }
 

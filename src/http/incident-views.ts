@@ -28,7 +28,7 @@ export function incidentSummary(incident: Incident, audience: Audience): Inciden
   }
 }
 
-export function incidentView(incident: Incident, audience: Audience): Omit<IncidentView, 'silences'> {
+export function incidentView(incident: Incident, audience: Audience): Omit<IncidentView, 'silences' | 'notes'> {
   return {
     ...incidentSummary(incident, audience),
     changes: incident.changes.map((change) => changeView(change, audience)),

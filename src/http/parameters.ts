@@ -44,6 +44,18 @@ export function line(most: number) {
   })
 }
 
+/** The same on several lines. */
+export function paragraphs(most: number) {
+  return parameter(`a text of 1 to ${most} characters`, (given) => {
+    const lines = given.split(/\r\n|\r|\n/).map(printable)
+    const text = lines
+      .join('\n')
+      .replace(/\n{3,}/g, '\n\n')
+      .trim()
+    return text === '' || text.length > most ? null : text
+  })
+}
+
 /** A parameter parsed by `read`, which returns `null` for an invalid value. */
 export function parameter<T>(expected: string, read: (text: string) => T | null) {
   return z.string({ error: `must be ${expected}` }).transform((text, context): T => {

@@ -6,6 +6,7 @@ import type { UnixMs } from '../core/time.ts'
 import type { Log } from '../log.ts'
 import type { Board } from '../state/board.ts'
 import type { HistoryBucket, Store } from '../store/store.ts'
+import { notesFor } from './note-routes.ts'
 import { type EndpointFigures, renderPostMortem } from './post-mortem.ts'
 import type { Audience } from './wire-status.ts'
 
@@ -13,7 +14,7 @@ export type PostMortemWriter = ReturnType<typeof createPostMortemWriter>
 
 interface PostMortemWriterDeps {
   readonly board: Board
-  readonly store: Pick<Store, 'history'>
+  readonly store: Pick<Store, 'history' | 'notes'>
   readonly clock: Pick<Clock, 'now'>
   readonly log: Log
 }
@@ -88,7 +89,8 @@ export function createPostMortemWriter({ board, store, clock, log }: PostMortemW
       const figures: EndpointFigures[] = []
       if (audience === 'private') for (const name of names) figures.push(await figuresOf(incident, name, now))
       const maintenance = board.maintenance().filter((period) => touches(period, incident, now))
-      return renderPostMortem({ incident, title: titleOf(incident), now, audience, figures, maintenance })
+      const notes = await notesFor(store, [incident.id], audience)
+      return renderPostMortem({ incident, notes, title: titleOf(incident), now, audience, figures, maintenance })
     },
   }
 }

@@ -6,6 +6,7 @@ import {
   sharedBy,
   subjectOf,
 } from '../core/incident/incident.ts'
+import type { Note } from '../core/incident/note.ts'
 import type { MaintenancePeriod } from '../core/maintenance.ts'
 import { METACHAIN } from '../core/network.ts'
 import { humanDuration, type UnixMs } from '../core/time.ts'
@@ -23,6 +24,7 @@ export function renderPostMortem(of: PostMortem): string {
     section('What happened', happened(of)),
     section('Before, during, after', figures(of)),
     section('Timeline', timeline(of)),
+    section('Notes by people', writtenNotes(of)),
     section('Notes', notes(of)),
   ]
   return `${sections
@@ -36,6 +38,8 @@ export interface PostMortem {
   /** Title of the network, and of the endpoint if there is one; `null` if it is no longer configured. */
   readonly title: string | null
   readonly now: UnixMs
+  /** What people wrote, as the audience may see it. */
+  readonly notes: readonly Note[]
   readonly audience: Audience
   /** One for the incident's endpoint, or for each endpoint affected by a network-wide incident. */
   readonly figures: readonly EndpointFigures[]
@@ -236,6 +240,15 @@ function timeline({ figures, audience }: PostMortem): string[] {
 
 function isEmpty({ polls, upMs, degradedMs, downMs, maintenanceMs }: HistoryBucket): boolean {
   return polls === 0 && upMs + degradedMs + downMs + maintenanceMs < SHORTEST_MS
+}
+
+function writtenNotes({ notes, audience }: PostMortem): string[] {
+  return notes.flatMap(({ at, isPublic, text }) => {
+    const label = audience === 'private' && isPublic ? '(public) ' : ''
+    const [first = '', ...more] = text.split('\n').map(printable)
+    const indent = ' '.repeat(23)
+    return [...wrap(label + first, `  ${stamp(at)}  `, indent), ...more.flatMap((line) => wrap(line, indent))]
+  })
 }
 
 function notes(of: PostMortem): string[] {

@@ -111,7 +111,10 @@ export type App = FastifyInstance<
 export interface RouteDeps {
   readonly board: Board
   readonly incidents: IncidentLog
-  readonly store: Pick<Store, 'history' | 'polls' | 'incidents' | 'incident' | 'notifications' | 'flush'>
+  readonly store: Pick<
+    Store,
+    'history' | 'polls' | 'incidents' | 'incident' | 'notifications' | 'notes' | 'saveNote' | 'flush'
+  >
   readonly metrics: Pick<Metrics, 'exposition' | 'httpRequest' | 'gatewayCounts' | 'daemonStatus'>
   readonly clock: Clock
   readonly log: Log

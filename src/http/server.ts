@@ -15,6 +15,7 @@ import { registerGateway } from './gateway-routes.ts'
 import { registerIncidents } from './incident-routes.ts'
 import { createIncidentSource } from './incident-source.ts'
 import { prefersHtml } from './negotiation.ts'
+import { registerNotes } from './note-routes.ts'
 import { registerNotifications } from './notification-routes.ts'
 import { registerObserver } from './observer-route.ts'
 import { describeRoutes, registerOpenApi } from './openapi.ts'
@@ -85,11 +86,12 @@ export function createHttpServer({ options, ...deps }: HttpServerDeps) {
     registerEndpoint(routes, deps)
     registerStrips(routes, strips)
     registerIncidents(routes, { ...deps, source, postMortems })
+    registerNotes(routes, { ...deps, source })
     registerNotifications(routes, deps)
     registerSilences(routes, deps)
     registerRunbooks(routes, runbooks)
     registerBadge(routes, deps)
-    registerFeed(routes, { source, clock })
+    registerFeed(routes, { ...deps, source })
     registerObserver(routes, deps)
     registerEvents(routes, { events, metrics, connections, hasToken })
     registerProbe(routes, deps)

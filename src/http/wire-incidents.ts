@@ -63,11 +63,24 @@ export const IncidentSummaryView = shape('IncidentSummary', {
 })
 export type IncidentSummaryView = z.infer<typeof IncidentSummaryView>
 
+/** What a person wrote about an incident. */
+export const NoteView = shape('IncidentNote', {
+  id: z.string(),
+  at: Time,
+  /** Whether it is shown without the token. */
+  public: z.boolean(),
+  /** One or several lines. */
+  text: z.string(),
+})
+export type NoteView = z.infer<typeof NoteView>
+
 /** With very many changes, only the first and the latest. */
 export const IncidentView = IncidentSummaryView.extend({
   changes: z.array(IncidentChangeView),
   /** Those that held at some time of it; only with the token. */
   silences: z.array(SilenceView),
+  /** Oldest first; without the token, only public ones. */
+  notes: z.array(NoteView),
 }).meta({ id: 'Incident' })
 export type IncidentView = z.infer<typeof IncidentView>
 

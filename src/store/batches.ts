@@ -1,4 +1,5 @@
 import type { EndpointKey } from '../core/endpoint.ts'
+import type { Note } from '../core/incident/note.ts'
 import type { Silence } from '../core/incident/silence.ts'
 import type { AdminCall, AliasRecord } from '../core/routing/alias.ts'
 import type { UnixMs } from '../core/time.ts'
@@ -60,6 +61,7 @@ export type WriteEvent =
   | SaveIncident
   | { readonly kind: 'save-notification'; readonly notification: NotificationJson }
   | { readonly kind: 'save-silence'; readonly silence: Silence }
+  | { readonly kind: 'save-note'; readonly note: Note }
   | { readonly kind: 'save-alias'; readonly alias: AliasRecord }
   | { readonly kind: 'admin-call'; readonly call: AdminCall }
   | { readonly kind: 'maintain'; readonly at: UnixMs; readonly periods: readonly MaintainedTime[] }

@@ -175,6 +175,8 @@ function createWrites(queue: BatchQueue, wake: () => void, log: Log) {
       push({ kind: 'save-silence', silence: { ...silence, ...times } })
     },
 
+    saveNote: (note) => push({ kind: 'save-note', note: { ...note, at: Math.floor(note.at) } }),
+
     saveAlias(alias) {
       const stale = alias.stale === null ? null : { ...alias.stale, at: Math.floor(alias.stale.at) }
       push({ kind: 'save-alias', alias: { ...alias, at: Math.floor(alias.at), stale } })

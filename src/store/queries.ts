@@ -4,13 +4,14 @@ import type { UnixMs } from '../core/time.ts'
 import { type AvailabilityReader, createAvailabilityReader } from './availability.ts'
 import { createHistoryReader, type HistoryReader } from './history.ts'
 import { createIncidentReader, type IncidentReader } from './incidents.ts'
+import { createNoteReader, type NoteReader } from './notes.ts'
 import { createNotificationReader, type NotificationReader } from './notifications.ts'
 import { createPollReader, type PollReader } from './poll-table.ts'
 import { createSilenceReader, type SilenceReader } from './silences.ts'
 import type { HistoryQuery, IncidentQuery, NotificationQuery, PollsQuery, SilenceQuery } from './store.ts'
 
 /** The queries that a store answers. */
-export interface Queries extends IncidentReader, NotificationReader, SilenceReader {
+export interface Queries extends IncidentReader, NotificationReader, SilenceReader, NoteReader {
   readonly history: HistoryReader
   readonly polls: PollReader
   readonly availability: AvailabilityReader
@@ -25,6 +26,7 @@ export function createQueries(db: Database.Database): Queries {
     ...createIncidentReader(db),
     ...createNotificationReader(db),
     ...createSilenceReader(db),
+    ...createNoteReader(db),
   }
 }
 
@@ -39,5 +41,6 @@ export function readHandlers(answer: <T>(query: (queries: Queries) => T) => T) {
     incident: (id: string) => answer(({ incident }) => incident(id)),
     notifications: (query: NotificationQuery) => answer(({ notifications }) => notifications(query)),
     silences: (query: SilenceQuery) => answer(({ silences }) => silences(query)),
+    notes: (incidents: readonly string[]) => answer(({ notes }) => notes(incidents)),
   }
 }

@@ -57,6 +57,8 @@ export function createReader(deps: ReaderDeps) {
 
     silences: async (query) => valueOf(await read('silences', query), [], 'the silences cannot be read'),
 
+    notes: async (incidents) => valueOf(await read('notes', incidents), [], 'the notes cannot be read'),
+
     async history(query) {
       // Throws a RangeError: a query that no store could answer is the caller's mistake.
       bucketsIn(query)

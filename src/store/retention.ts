@@ -103,6 +103,7 @@ export function createRetainer(
   const deleteAdminCalls = db.prepare('DELETE FROM admin_calls WHERE at_ms < ? LIMIT ?')
   const deleteIncidents = db.prepare('DELETE FROM incidents WHERE closed_ms < ? LIMIT ?')
   const deleteNotifications = db.prepare('DELETE FROM notifications WHERE created_ms < ? LIMIT ?')
+  const deleteNotes = db.prepare('DELETE FROM notes WHERE at_ms < ? LIMIT ?')
   const deleteSilences = db.prepare('DELETE FROM silences WHERE until_ms < ? LIMIT ?')
   const caps = createCaps(db, maxSizeBytes)
   // Buckets do not contain maintenance, so it is deleted together with the last bucket that it overlaps.
@@ -173,6 +174,7 @@ export function createRetainer(
     yield* deleteAll(deleteSaved, now - retention.hourMs)
     yield* deleteAll(deleteIncidents, now - retention.hourMs, INCIDENTS_AT_ONCE)
     yield* deleteAll(deleteNotifications, now - retention.hourMs, INCIDENTS_AT_ONCE)
+    yield* deleteAll(deleteNotes, now - retention.hourMs)
     yield* deleteAll(deleteSilences, now - retention.hourMs)
     yield* deleteAll(deleteAdminCalls, now - retention.hourMs)
     deleteHolds.run(reach().rawFrom * SLOT_MS)

@@ -1,5 +1,6 @@
 import type { EndpointKey } from '../core/endpoint.ts'
 import type { FailureKind } from '../core/failure.ts'
+import type { Note } from '../core/incident/note.ts'
 import type { Silence } from '../core/incident/silence.ts'
 import type { Shard } from '../core/network.ts'
 import type { AdminCall, AliasRecord } from '../core/routing/alias.ts'
@@ -209,6 +210,8 @@ export interface Store {
   saveNotification(notification: NotificationRecord): void
   /** Replaces the stored silence of that id; kept as long as hours are. */
   saveSilence(silence: Silence): void
+  /** Kept as long as hours are. */
+  saveNote(note: Note): void
   /** Replaces the stored alias of that name in its network. */
   saveAlias(alias: AliasRecord): void
   /** For the audit log; kept as long as hours are. */
@@ -234,6 +237,8 @@ export interface Store {
   notifications(query: NotificationQuery): Promise<readonly NotificationRecord[]>
   /** Reads written silences only, without queued changes. */
   silences(query: SilenceQuery): Promise<readonly Silence[]>
+  /** Reads written notes of these incidents only, oldest first. */
+  notes(incidents: readonly string[]): Promise<readonly Note[]>
   history(query: HistoryQuery): Promise<readonly HistoryBucket[]>
   /** Single polls, while they are still kept. */
   polls(query: PollsQuery): Promise<readonly StoredPoll[]>

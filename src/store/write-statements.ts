@@ -4,6 +4,7 @@ import { STALE_REASONS } from '../core/routing/alias.ts'
 import type { TimeRange } from '../core/verdict/availability.ts'
 import type { Batch, Registration, WriteEvent } from './batches.ts'
 import { createMaintenanceTable, onlyIn, replanned } from './maintenance-table.ts'
+import { createNoteWriter } from './notes.ts'
 import { createNotificationWriter } from './notifications.ts'
 import { POLL_NUMBERS, timeOf } from './poll-columns.ts'
 import { createPollWriter, type PollWriter } from './poll-table.ts'
@@ -143,6 +144,7 @@ function createEventWriter(db: Database.Database, { endpoints, polls, rollUp }: 
   )
   const saveNotification = createNotificationWriter(db)
   const saveSilence = createSilenceWriter(db)
+  const saveNote = createNoteWriter(db)
   const addAdminCall = db.prepare(
     `INSERT OR REPLACE INTO admin_calls (at_ms, nth, network, caller, alias, target, endpoint, node_id, outcome)
      VALUES (@at, @nth, @network, @caller, @alias, @target, @endpoint, @nodeId, @outcome)`,
@@ -180,6 +182,9 @@ function createEventWriter(db: Database.Database, { endpoints, polls, rollUp }: 
         return
       case 'save-silence':
         saveSilence(event.silence)
+        return
+      case 'save-note':
+        saveNote(event.note)
         return
       case 'save-alias':
         aliases.save(event.alias)

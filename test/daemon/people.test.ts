@@ -4,7 +4,14 @@ import { systemClock } from '../../src/clock.ts'
 import { createChain } from '../../src/simulator/chain.ts'
 import { type SimulatedNode, startSimulatedNode } from '../../src/simulator/node.ts'
 import { createAuthority } from '../nodes/certificates.ts'
-import { type RunningDaemon, removeFolder, runHeartline, startDaemon, temporaryFolder } from '../support/daemon.ts'
+import {
+  type RunningDaemon,
+  removeFolder,
+  runHeartline,
+  startDaemon,
+  temporaryFolder,
+  until,
+} from '../support/daemon.ts'
 import { freePort } from '../support/free-port.ts'
 
 const TOKEN = 'a-token-of-the-operator'
@@ -84,6 +91,33 @@ test('`silence` begins, lists and ends silences of the running daemon, which kee
   expect([again.status, again.err.trim()]).toEqual([64, 'heartline: No silence of this id holds.'])
   expect(daemon?.log()).toContain('silence ended')
   expect(daemon?.log()).not.toContain('upgrade')
+})
+
+test('`note` adds to an incident of the running daemon, for all or for those with the token', async () => {
+  folder = temporaryFolder()
+  await serve({ token: TOKEN }, await freePort())
+  await node?.stop()
+  const incidents = async () =>
+    (JSON.parse((await daemon?.get('/api/v1/incidents'))?.text ?? '{}') as { incidents: { id: string }[] }).incidents
+  await until(async () => (await incidents()).length > 0, 'the incident opens')
+  const id = (await incidents())[0]?.id ?? ''
+
+  const own = await heartline('note', id, 'the disk is full')
+  const open = await heartline('note', id, 'being repaired', '--public')
+  const unknown = await heartline('note', 'none', 'a')
+  const blank = await heartline('note', id, ' ')
+
+  expect([own.status, own.out.trim()]).toEqual([0, 'added, readable with the token only'])
+  expect([open.status, open.out.trim()]).toEqual([0, 'added, readable by everyone who can see the page'])
+  expect([unknown.status, unknown.err.trim()]).toEqual([64, 'heartline: There is no such incident.'])
+  expect([blank.status, blank.err.trim()]).toEqual([64, 'heartline: text must be a text of 1 to 2000 characters'])
+  const notes = async (headers: Record<string, string>) => {
+    const { text } = (await daemon?.get(`/api/v1/incidents/${id}`, headers)) ?? { text: '{}' }
+    return (JSON.parse(text) as { notes: { text: string }[] }).notes.map((note) => note.text)
+  }
+  expect(await notes({ authorization: `Bearer ${TOKEN}` })).toEqual(['the disk is full', 'being repaired'])
+  expect(await notes({})).toEqual(['being repaired'])
+  expect(daemon?.log()).not.toContain('the disk is full')
 })
 
 test('a command to a daemon over TLS sends its token to the holder of the configured certificate only', async () => {

@@ -45,6 +45,7 @@ function parse(xml: string): Element {
 const all = (of: Element, name: string) => of.children.filter((child) => child.name === name)
 const text = (of: Element | undefined, name: string) => (of === undefined ? undefined : all(of, name)[0]?.text)
 
+const OPTIONS = { notes: [], startedAt: START }
 const RFC_3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 const UUID = /^urn:uuid:[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 
@@ -58,7 +59,7 @@ describe('the feed', () => {
       ],
     })
 
-    const feed = parse(renderFeed([closed], 'private', START))
+    const feed = parse(renderFeed([closed], { ...OPTIONS, audience: 'private' }))
 
     expect([feed.name, feed.namespace]).toEqual(['feed', 'http://www.w3.org/2005/Atom'])
     expect(feed.children.map(({ name }) => name)).toEqual([
@@ -92,7 +93,7 @@ describe('the feed', () => {
   })
 
   test('is valid without incidents', () => {
-    const feed = parse(renderFeed([], 'private', START))
+    const feed = parse(renderFeed([], { ...OPTIONS, audience: 'private' }))
 
     expect(text(feed, 'updated')).toBe('2026-01-01T00:00:00.000Z')
     expect(all(feed, 'entry')).toEqual([])
@@ -106,7 +107,7 @@ describe('the feed', () => {
       conditions: [condition({ code: 'halted', state: 'degraded', message: 'no new block for 3 min' })],
     })
 
-    const entries = all(parse(renderFeed([halted, incident()], 'private', START)), 'entry')
+    const entries = all(parse(renderFeed([halted, incident()], { ...OPTIONS, audience: 'private' })), 'entry')
 
     expect(entries.map((entry) => text(entry, 'title'))).toEqual([
       'avalanche halted: no new block for 3 min (open)',
@@ -116,7 +117,7 @@ describe('the feed', () => {
 
   test('an entry keeps its id when the incident changes, and every incident has its own', () => {
     const ids = (incidents: Incident[]) =>
-      all(parse(renderFeed(incidents, 'public', START)), 'entry').map((entry) => text(entry, 'id'))
+      all(parse(renderFeed(incidents, { ...OPTIONS, audience: 'public' })), 'entry').map((entry) => text(entry, 'id'))
 
     const [before] = ids([incident()])
     const [after] = ids([incident({ closedAt: START + 5000, conditions: [], flapping: true, changes: [] })])
@@ -135,7 +136,7 @@ describe('the feed', () => {
       fc.property(words, words, (message, id) => {
         const one = incident({ id: `i${id}`, conditions: [condition({ message })] })
 
-        const [entry] = all(parse(renderFeed([one], 'private', START)), 'entry')
+        const [entry] = all(parse(renderFeed([one], { ...OPTIONS, audience: 'private' })), 'entry')
 
         const shown = Buffer.from(message)
           .toString()

@@ -95,6 +95,27 @@ test('the content type of a body is read in linear time', async () => {
   )
 })
 
+test('the origin of a request that changes something is read in linear time', async () => {
+  await expectLinear(
+    ['', 'http://', 'http://['].flatMap((beginning) => RUNS.map((run) => ({ beginning, run }))),
+    (origin) => ({ url: '/api/v1/silences', method: 'POST', payload: '{}', headers: { origin } }),
+  )
+})
+
+test('what a person writes is read in linear time', async () => {
+  const runs = [...RUNS, '\n', '\n ', '\r', '\u200b', '\ud800', 'a\n']
+  await expectLinear(
+    runs.map((run) => ({ beginning: '', run })),
+    (text, index) => {
+      // Half of it, because a larger body is rejected unread.
+      const half = text.slice(text.length / 2)
+      return index % 2 === 0
+        ? { url: '/api/v1/silences', method: 'POST', payload: { network: 'avalanche', reason: half } }
+        : { url: '/api/v1/incidents/none/notes', method: 'POST', payload: { text: half } }
+    },
+  )
+})
+
 test('every header that the page reads is among them', () => {
   const folder = join(checkout, 'src/http')
   const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'))
@@ -158,7 +179,7 @@ test.each(PATHS)('paths below %s are read in linear time', async (beginning) => 
   )
 })
 
-type Request = { url: string; method?: 'GET' | 'POST'; payload?: string; headers?: Record<string, string> }
+type Request = { url: string; method?: 'GET' | 'POST'; payload?: string | object; headers?: Record<string, string> }
 
 async function expectLinear(
   texts: readonly { readonly beginning: string; readonly run: string }[],

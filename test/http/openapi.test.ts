@@ -32,6 +32,7 @@ test('/openapi.json describes every route of the API, and every reference resolv
       '/api/v1/incidents',
       '/api/v1/incidents/{id}',
       '/api/v1/incidents/{id}.txt',
+      '/api/v1/incidents/{id}/notes',
       '/badge/{network}/{endpoint}.svg',
       '/feed.xml',
       '/api/v1/gateway',
@@ -78,7 +79,11 @@ test('every route that changes something is described with its body, and with al
     [post, end].flatMap((operation) => (operation === undefined ? [] : [{ path, operation }])),
   )
 
-  expect(changing.map(({ path }) => path)).toEqual(['/api/v1/silences', '/api/v1/silences/{id}'])
+  expect(changing.map(({ path }) => path)).toEqual([
+    '/api/v1/incidents/{id}/notes',
+    '/api/v1/silences',
+    '/api/v1/silences/{id}',
+  ])
   for (const { path, operation } of changing) {
     expect(Object.keys(operation.responses), path).toEqual(expect.arrayContaining(['400', '401', '403', '404']))
   }

@@ -258,6 +258,7 @@ function write(over: Partial<PostMortem> & { incident: Incident }): string {
     audience: 'private',
     figures: [],
     maintenance: [],
+    notes: [],
     ...over,
   })
 }

@@ -69,6 +69,8 @@ export function setUp({ options, networks = NETWORKS, realClock, store, ...over 
       incidents: async () => [],
       incident: async () => null,
       notifications: async () => [],
+      notes: async () => [],
+      saveNote: () => {},
       flush: async () => {},
       ...store,
     },

@@ -96,7 +96,7 @@ async function setUp(given: { clock?: FakeClock; store?: Awaited<ReturnType<type
 }
 
 describe('a silence', () => {
-  test('hushes what opens, and what is still open at its end is told then, once', async () => {
+  test('hushes what opens, and what is still open at its end is sent then, once', async () => {
     const { silences, change, pass } = await setUp()
     silences.add({ ...OWN, forMs: HOUR })
     await change(DOWN)
@@ -106,7 +106,7 @@ describe('a silence', () => {
     expect(await pass(HOUR)).toEqual(['incident.opened a down'])
   })
 
-  test('that is ended tells it at once', async () => {
+  test('that is ended sends it at once', async () => {
     const { silences, change, pass } = await setUp()
     const silence = silences.add({ ...OWN, endpoint: null, forMs: HOUR })
     await change(DOWN)
@@ -118,7 +118,7 @@ describe('a silence', () => {
     expect(await pass(1000)).toEqual(['incident.opened a down'])
   })
 
-  test('leaves nothing to tell about what opened and closed in it', async () => {
+  test('leaves nothing to send about what opened and closed in it', async () => {
     const { silences, change, pass } = await setUp()
     silences.add({ ...OWN, forMs: HOUR })
     await change(DOWN)
@@ -128,7 +128,7 @@ describe('a silence', () => {
     expect(await pass(2 * HOUR)).toEqual([])
   })
 
-  test('hushes no end of what was told before', async () => {
+  test('lets the end of what was sent before pass', async () => {
     const { silences, change, pass } = await setUp()
     await change(DOWN)
     await pass(1000)
@@ -138,7 +138,7 @@ describe('a silence', () => {
     expect(await pass(1000)).toEqual(['incident.opened a down', 'incident.closed a down'])
   })
 
-  test('hushes a change for the worse, which is told at its end', async () => {
+  test('hushes a change for the worse, which is sent at its end', async () => {
     const { silences, change, pass, told } = await setUp()
     await change(DEGRADED)
     await pass(1000)

@@ -27,6 +27,7 @@ export const COMMANDS: ReadonlySet<string> = new Set([
   'caller',
   'notify',
   'silence',
+  'note',
   'schema',
 ])
 const helps = new Map<string, Promise<string>>()

@@ -153,6 +153,7 @@ function bucket(at: string, over: Partial<HistoryView['buckets'][number]>): Hist
 
 const CHANGED: IncidentView = {
   silences: [],
+  notes: [],
   ...OVER,
   changes: [
     {

@@ -1,0 +1,37 @@
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import type { Note } from '../../src/core/incident/note.ts'
+import { createFakeClock } from '../support/fake-clock.ts'
+import { BASE, benchOn, DAY_MS, finish, opened, temporaryDirectory } from './setting.ts'
+
+function noteOf(id: string, wanted: Partial<Note> = {}): Note {
+  return { id, incident: 'a', at: BASE, isPublic: false, text: `note ${id}`, ...wanted }
+}
+
+describe('notes', () => {
+  for (const where of ['on disk', 'in memory']) {
+    test(`${where} are returned by incident, oldest first`, async () => {
+      const path = where === 'in memory' ? ':memory:' : join(temporaryDirectory(), 'store.db')
+      const { store } = await opened({ path, clock: createFakeClock({ now: BASE }) })
+      const notes = [noteOf('2', { at: BASE + 1, isPublic: true }), noteOf('1'), noteOf('3', { incident: 'b' })]
+
+      for (const note of notes) store.saveNote(note)
+      await store.flush()
+
+      expect(await store.notes(['a'])).toEqual([notes[1], notes[0]])
+      expect(await store.notes(['b', 'a'])).toEqual([notes[1], notes[2], notes[0]])
+      expect(await store.notes(['none'])).toEqual([])
+    })
+  }
+
+  test('are kept as long as hours are', () => {
+    const bench = benchOn(':memory:', { rawMs: DAY_MS, fiveMinutesMs: DAY_MS, hourMs: 2 * DAY_MS })
+    const notes = [noteOf('old'), noteOf('new', { at: BASE + 2 * DAY_MS })]
+    const events = notes.map((note) => ({ after: 0, event: { kind: 'save-note', note } as const }))
+    bench.writing.write({ polls: new Float64Array(), events })
+
+    finish(bench.retainer.pass(BASE + 3 * DAY_MS))
+
+    expect(bench.reading.notes(['a']).map(({ id }) => id)).toEqual(['new'])
+  })
+})
