@@ -108,7 +108,9 @@ function describe(issue: z.core.$ZodIssue): Problem[] {
   if (issue.code === 'unrecognized_keys') {
     return issue.keys.map((key) => ({ path: formatPath([...issue.path, key]), message: 'unknown key' }))
   }
-  if (issue.code === 'invalid_key') return [{ path: formatPath(issue.path), message: 'expected a header name' }]
+  if (issue.code === 'invalid_key') {
+    return issue.issues.map(({ message }) => ({ path: formatPath(issue.path), message }))
+  }
   return [{ path: formatPath(issue.path), message: issue.message }]
 }
 

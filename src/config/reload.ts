@@ -9,7 +9,7 @@ export interface ConfigChange {
   readonly removed: readonly EndpointKey[]
   /** Endpoints whose requests or verdict rules differ: URL, headers, checks, interval, thresholds … */
   readonly changed: readonly EndpointKey[]
-  /** Endpoints that keep their state and schedule; titles, tiers and providers may differ. */
+  /** Endpoints that keep their state and schedule; titles, tiers, providers and labels may differ. */
   readonly unchanged: readonly EndpointKey[]
   /** Key paths whose new values take effect after a restart. */
   readonly needsRestart: readonly string[]
@@ -55,7 +55,7 @@ function asPolled({ networks }: Config): ReadonlyMap<EndpointKey, unknown> {
 /** Everything that decides which requests an endpoint receives and how the responses are judged. */
 function polled({ endpoint, connection }: ConfiguredEndpoint, { network, poll }: ConfiguredNetwork): unknown {
   return {
-    endpoint: { ...endpoint, title: null, tier: null, provider: null },
+    endpoint: { ...endpoint, title: null, tier: null, provider: null, labels: null },
     connection,
     network: { ...network, title: null },
     concurrencyPerHost: poll.concurrencyPerHost,

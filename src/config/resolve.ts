@@ -145,6 +145,7 @@ function configuredEndpoint(
       family,
       tier: file.tier,
       provider: file.provider ?? null,
+      labels: file.labels,
       checks,
       shards: kind === 'observer' ? [shard] : shards,
       // Without a head, there is nothing to poll in between.

@@ -129,6 +129,11 @@ export const title = shaped(
   'text',
   /^[^\p{Cc}]{1,100}$/u,
 )
+export const labelValue = shaped(
+  '1 to 64 characters on one line (in quotes, if it is a number)',
+  'text',
+  /^[^\p{Cc}]{1,64}$/u,
+)
 export const announcement = shaped('1 to 500 characters on one line', 'text', /^[^\p{Cc}]{1,500}$/u)
 export const file = shaped('the path of a file', 'path', /^[^\0]{1,4096}$/)
 export const authorities = () =>

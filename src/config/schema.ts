@@ -144,6 +144,8 @@ const thresholds = section('Limits of the verdict rules.', {
 })
 
 /** RFC 9110 token. */
+const LABEL_NAME = /^[a-z][a-z0-9_]{0,31}$/
+const MOST_LABELS = 8
 const HEADER_NAME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$/
 
 const endpoint = mapping('One URL at which a node, or a pool of nodes, answers.', {
@@ -190,6 +192,15 @@ const endpoint = mapping('One URL at which a node, or a pool of nodes, answers.'
       defaultText: 'none',
     })
     .optional(),
+  labels: z
+    .record(
+      z.string().regex(LABEL_NAME, { error: 'expected a label name: 1 to 32 characters of a-z, 0-9 and _' }),
+      s.labelValue({ description: 'Its value.' }),
+      { error: 'expected a mapping of label names to values' },
+    )
+    .refine((labels) => Object.keys(labels).length <= MOST_LABELS, { error: `expected at most ${MOST_LABELS} labels` })
+    .default({})
+    .meta({ description: 'By which the page filters, such as `{region: fra}`; part of the API.', defaultText: 'none' }),
   kind: s
     .choice(['proxy', 'observer'] as const, {
       description: 'multiversx only: an observer serves one `shard` and has no shard in its paths.',

@@ -13,6 +13,8 @@ export interface Endpoint {
   readonly tier: Tier
   /** Who runs it: endpoints of one provider may fail together. `null` if not configured. */
   readonly provider: string | null
+  /** By which people tell endpoints apart, such as `region`; names have no colon. */
+  readonly labels: Readonly<Record<string, string>>
   readonly checks: readonly CheckName[]
   /** Shards whose heads are polled; `[null]` if the chain is not sharded. */
   readonly shards: readonly Shard[]

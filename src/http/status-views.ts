@@ -56,6 +56,7 @@ export function endpointView(
     heads: open ? health.heads.map((head) => headView(head, headHolds(head, health, now))) : [],
     liveness: open && health.liveness !== null ? livenessView(health.liveness, health) : null,
     ...(open && client !== null ? { client } : {}),
+    ...(open ? groupsOf(endpoint) : {}),
     latency_seconds: open ? seconds(health.latencyMs) : null,
     availability: {
       '24h': availability?.['24h'] ?? NO_AVAILABILITY,
@@ -63,6 +64,14 @@ export function endpointView(
       '30d': availability?.['30d'] ?? NO_AVAILABILITY,
       '90d': availability?.['90d'] ?? NO_AVAILABILITY,
     },
+  }
+}
+
+/** What endpoints are filtered by. */
+function groupsOf({ provider, labels }: Endpoint): Pick<EndpointView, 'provider' | 'labels'> {
+  return {
+    ...(provider === null ? {} : { provider }),
+    ...(Object.keys(labels).length === 0 ? {} : { labels: { ...labels } }),
   }
 }
 

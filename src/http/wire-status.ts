@@ -93,6 +93,10 @@ export const EndpointView = shape('Endpoint', {
   liveness: LivenessView.nullable(),
   /** Present if the node tells. */
   client: ClientView.optional(),
+  /** Who runs it, if configured. */
+  provider: z.string().optional(),
+  /** Present if configured. */
+  labels: z.record(z.string(), z.string()).optional(),
   latency_seconds: Seconds.nullable(),
   availability: z.object({
     '24h': AvailabilityView,

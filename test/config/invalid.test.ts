@@ -43,6 +43,11 @@ const EXPECTED: Readonly<Record<string, readonly string[]>> = {
   'bad-network-name': ['networks[0].name: expected 1 to 64 characters of a-z, 0-9 and -'],
   'long-network-name': ['networks[0].name: expected 1 to 64 characters of a-z, 0-9 and -'],
   'bad-endpoint-name': ['networks[0].endpoints[0].name: expected 1 to 64 characters of a-z, 0-9 and -'],
+  'label-name': ['networks[0].endpoints[0].labels.Region: expected a label name: 1 to 32 characters of a-z, 0-9 and _'],
+  'label-value': [
+    'networks[0].endpoints[0].labels.rack: expected 1 to 64 characters on one line (in quotes, if it is a number)',
+  ],
+  'labels-too-many': ['networks[0].endpoints[0].labels: expected at most 8 labels'],
   'url-not-http': ['networks[0].endpoints[0].url: expected an http(s) URL without fragment'],
   'url-relative': ['networks[0].endpoints[0].url: expected an http(s) URL without fragment'],
   'url-with-fragment': ['networks[0].endpoints[0].url: expected an http(s) URL without fragment'],

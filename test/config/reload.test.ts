@@ -32,6 +32,7 @@ describe('what a new configuration changes', () => {
     ['titles', { own: { title: 'Own node 1' }, network: { title: 'Main' } }],
     ['the tier', { own: { tier: 'fallback' } }],
     ['the provider', { own: { provider: 'acme' } }],
+    ['labels', { own: { labels: { region: 'fra' } } }],
     ['the log level', { rest: { log: { level: 'debug' } } }],
   ])('%s leaves an endpoint as it is', (_, change) => {
     expect(compareConfigs(BEFORE, accepted(minimal(change)))).toMatchObject({ changed: [], unchanged: ['main/own-1'] })

@@ -157,6 +157,20 @@ describe('/api/v1/status', () => {
     ])
   })
 
+  test('shows provider and labels, but not to the public', async () => {
+    const token = 'a-token-of-the-operator'
+    const grouped = { ...NODE, provider: 'acme', labels: { region: 'fra' } }
+    const networks = [{ network: network(), endpoints: [grouped, endpoint('own')] }]
+    const { server } = setUp({ options: { token: new Secret(token) }, networks })
+
+    const answer = await server.inject({ url: '/api/v1/status', headers: { authorization: `Bearer ${token}` } })
+
+    const [one, other] = StatusView.parse(answer.json()).networks[0]?.endpoints ?? []
+    expect(one).toMatchObject({ provider: 'acme', labels: { region: 'fra' } })
+    expect(other).not.toHaveProperty('labels')
+    expect((await server.inject('/api/v1/status')).body).not.toMatch(/acme|fra/)
+  })
+
   test('an expired result is unknown since it expired, without conditions', async () => {
     const { server, world, clock } = setUp()
     await world.pollAll()

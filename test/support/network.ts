@@ -40,6 +40,7 @@ export function endpoint(name: string, over: Partial<Endpoint> = {}): Endpoint {
     family: 'ethereum',
     tier: 'primary',
     provider: null,
+    labels: {},
     checks: ['head'],
     shards: [null],
     intervalMs,

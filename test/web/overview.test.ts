@@ -9,6 +9,7 @@ import { frame, markedTitle } from '../../web/views/frame.ts'
 import { view } from '../../web/views/overview.ts'
 import { cellSentence } from '../../web/views/strip-cell.ts'
 import { DEFAULT_SETTINGS, type Model } from '../../web/views/view.ts'
+import { textsOf } from './texts.ts'
 import { aLiveness, aNetwork, anEndpoint, anIncident, aStatus } from './views.ts'
 
 const NOW = Date.parse('2026-01-01T00:10:00.000Z')
@@ -298,6 +299,31 @@ describe('the overview', () => {
     expect(page.querySelector('.tile')?.getAttribute('aria-label')).toBe('n0: up')
     expect(text(page.querySelector('.layouts [aria-current]'))).toBe('Wall')
     expect([rowsOf(list).length, all(list, '.tile').length]).toEqual([42, 0])
+  })
+
+  test('filters by provider and label, which are offered once an endpoint has one', async () => {
+    const endpoints = [
+      anEndpoint('a', { provider: 'acme', labels: { region: 'fra', rack: '7' } }),
+      anEndpoint('b', { labels: { region: 'hel' } }),
+      anEndpoint('c'),
+    ]
+    const status = aStatus([aNetwork('one', endpoints)])
+    const shown = async (query: Record<string, string>) => {
+      const route = { view: 'overview', params: {}, query } as const
+      await view.prepare?.(modelOf(status, { route }))
+      return draw(status, { route })
+    }
+    const names = (page: HTMLElement) => textsOf(page, 'tbody th a')
+
+    expect(names(await shown({ provider: 'acme' }))).toEqual(['a'])
+    expect(names(await shown({ label: 'region:hel' }))).toEqual(['b'])
+    expect(names(await shown({ label: 'region:fra', provider: 'other' }))).toEqual([])
+    expect(names(await shown({ q: 'rack:7' }))).toEqual(['a'])
+    const page = await shown({ label: 'region:hel' })
+    expect(textsOf(page, '[data-ask=label] option')).toEqual(['All labels', 'rack:7', 'region:fra', 'region:hel'])
+    expect(page.querySelector('[data-ask=label] [selected]')?.textContent).toBe('region:hel')
+    expect(textsOf(page, '[data-ask=provider] option')).toEqual(['All providers', 'acme'])
+    expect(page.querySelector('output')?.textContent).toBe('1 of 3 endpoints')
   })
 
   test('collapses a network and still shows its state', () => {

@@ -116,12 +116,22 @@ export function atHead(endpoints: readonly EndpointView[]): number {
   return endpoints.filter((endpoint) => isAtHead(endpoint) ?? endpoint.state === 'up').length
 }
 
-/** Whether an endpoint matches the search `q` and the filter `show`: a name, or `state:down`, `condition:lagging`. */
-export function isWanted(network: NetworkView, endpoint: EndpointView, { q = '', show = '' }: Query): boolean {
+/**
+ * Whether an endpoint matches the search `q`, the filter `show` (a name, or `state:down`, `condition:lagging`), and its
+ * `provider` and `label` (`region:fra`).
+ */
+export function isWanted(
+  network: NetworkView,
+  endpoint: EndpointView,
+  { q = '', show = '', provider = '', label = '' }: Query,
+): boolean {
   const words = q.toLowerCase().split(/\s+/)
   const codes = endpoint.conditions.map(({ code }) => code)
+  const labels = labelsOf(endpoint)
+  if (provider !== '' && endpoint.provider !== provider) return false
+  if (label !== '' && !labels.includes(label)) return false
   const text =
-    `${network.title} ${network.name}/${endpoint.name} ${endpoint.title} ${endpoint.state} ${codes.join(' ')}`.toLowerCase()
+    `${network.title} ${network.name}/${endpoint.name} ${endpoint.title} ${endpoint.state} ${codes.join(' ')} ${endpoint.provider ?? ''} ${labels.join(' ')}`.toLowerCase()
   if (!words.every((word) => text.includes(word))) return false
   const [kind = '', value] = show.split(':')
   switch (kind) {
@@ -139,6 +149,11 @@ export function isWanted(network: NetworkView, endpoint: EndpointView, { q = '',
       // An unknown filter, such as one of another version, hides nothing.
       return true
   }
+}
+
+/** `region:fra`, as in the address. */
+export function labelsOf({ labels = {} }: EndpointView): readonly string[] {
+  return Object.entries(labels).map(([name, value]) => `${name}:${value}`)
 }
 
 type Query = Readonly<Record<string, string>>

@@ -43,7 +43,9 @@ const MOST_LISTED = 40
 
 /** Many endpoints, or a choice that only they need, load the code of the wall and its filters. */
 function isLarge(model: Model<Data>): boolean {
-  return isWall(model) || countAll(model.status) > MOST_LISTED || Object.keys(model.route.query).length > 0
+  const { status, route } = model
+  const hasLabels = status?.networks.some(({ endpoints }) => endpoints.some(({ labels }) => labels !== undefined))
+  return isWall(model) || countAll(status) > MOST_LISTED || Object.keys(route.query).length > 0 || hasLabels === true
 }
 
 function isWall({ route, settings, status }: Model<Data>): boolean {
@@ -132,7 +134,7 @@ function ownTrouble({ impaired, reasons }: StatusView['observer']): TemplateResu
 /** Search and filters are hidden without scripts, because the fields do nothing then; addresses work. */
 function tools(model: Model<Data>, shown: number): TemplateResult {
   const { route, status } = model
-  const { q = '', show = '' } = route.query
+  const { q = '', show = '', provider = '', label = '' } = route.query
   const all = countAll(status)
   return html`
     <form class="tools" role="search" data-act="none">
@@ -152,7 +154,7 @@ function tools(model: Model<Data>, shown: number): TemplateResult {
         ${wall?.filters(model)}
       </select>
       ${wall?.choices(model, isWall(model))}
-      <output for="search filter">${q === '' && show === '' ? nothing : WORDS.shown(shown, all)}</output>
+      <output for="search filter">${q + show + provider + label === '' ? nothing : WORDS.shown(shown, all)}</output>
     </form>
   `
 }

@@ -2,7 +2,7 @@ import type { StripView } from '../../src/http/wire-history.ts'
 import type { EndpointView, NetworkView } from '../../src/http/wire-status.ts'
 import { count, latency } from './format.ts'
 import { html, nothing, repeat, type TemplateResult } from './lit.ts'
-import { worstHead } from './model.ts'
+import { labelsOf, worstHead } from './model.ts'
 import { endpointPath } from './route.ts'
 import type { Layout, Model, Sorting } from './view.ts'
 import { WORDS } from './words.ts'
@@ -67,11 +67,33 @@ const SORTINGS: Readonly<Record<Sorting, string>> = {
 }
 const LAYOUTS: Readonly<Record<Layout, string>> = { list: 'List', wall: 'Wall' }
 
-/** The order of a network's endpoints, and list or wall. */
-export function choices({ route }: Model, isWall: boolean): TemplateResult {
+/** A filter by one of the values that there are, or by that of the address. */
+function choice(name: 'provider' | 'label', values: readonly string[], chosen = ''): TemplateResult | typeof nothing {
+  const there = [...new Set(chosen === '' ? values : [...values, chosen])].sort()
+  if (there.length === 0) return nothing
+  return html`<select data-ask=${name} aria-label=${ALL[name].label}>
+    <option value="" ?selected=${chosen === ''}>${ALL[name].text}</option>
+    ${there.map((value) => html`<option value=${value} ?selected=${value === chosen}>${value}</option>`)}
+  </select>`
+}
+
+const ALL = {
+  provider: { label: 'Provider', text: 'All providers' },
+  label: { label: 'Label', text: 'All labels' },
+}
+
+/** The order of a network's endpoints, their providers and labels, and list or wall. */
+export function choices({ route, status }: Model, isWall: boolean): TemplateResult {
   const { sort = 'state' } = route.query
   const current = isWall ? 'wall' : 'list'
+  const endpoints = status?.networks.flatMap((network) => network.endpoints) ?? []
   return html`
+    ${choice(
+      'provider',
+      endpoints.flatMap(({ provider }) => provider ?? []),
+      route.query.provider,
+    )}
+    ${choice('label', endpoints.flatMap(labelsOf), route.query.label)}
     <select id="sort" data-ask="sort" aria-label="Order">
       ${Object.entries(SORTINGS).map(([name, text]) => html`<option value=${name} ?selected=${name === sort}>${text}</option>`)}
     </select>
