@@ -141,7 +141,7 @@ export function createGateway({ listen, upstream, aliases, metrics, clock, log, 
     const share = callers.shareOf(admission.caller)
     if (!calls.mayTake(share) || !bodies.mayTake(admission.caller, 1)) {
       // Otherwise a caller that retries at once would get more of the event loop than one whose calls are served.
-      await turns.next(share)
+      await turns.next(share, 2 * maxInFlight)
       return reject(exchange, admission, OVERLOADED, format)
     }
     return handle(exchange, admission, share)

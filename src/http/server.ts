@@ -2,6 +2,7 @@ import type { Server as HttpsServer } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
 import fastify, { type FastifyInstance } from 'fastify'
 import { hasZodFastifySchemaValidationErrors, validatorCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod'
+import { PacedReads } from '../gateway/paced-reads.ts'
 import { placeOf } from '../log.ts'
 import { type AccessOptions, createAccess, sendMisdirected, sendRefusal, type Visibility } from './access.ts'
 import { registerBadge } from './badge.ts'
@@ -48,6 +49,8 @@ export function createHttpServer({ options, ...deps }: HttpServerDeps) {
   const { board, incidents, metrics, clock, observer } = deps
   const app = createApp(options)
   const connections = limitConnections(app.server, options.maxConnections, clock)
+  const reads = new PacedReads(app.server, options.tls !== null)
+  app.server.prependListener('request', (request, response) => reads.begin(request.socket, response))
   const writers = {
     private: createStatusWriter({ board, incidents, clock, observer, audience: 'private' }),
     public: createStatusWriter({ board, incidents, clock, observer, audience: 'public' }),

@@ -411,11 +411,14 @@ describe('many requests in one piece', () => {
   })
 
   test('after an answer that ends the connection nothing more is said, whatever comes', async () => {
-    const { send, asked } = await openHostile()
+    const { open, asked } = await openHostile()
+    const talk = open()
+    talk.write(`${HEAD}${CHUNKED}\r\n2000\r\n${' '.repeat(0x2000)}`)
+    await talk.until(1)
 
-    const told = await send(`${HEAD}${CHUNKED}\r\n2000\r\n${' '.repeat(0x2000)}\r\nzz\r\n${SMUGGLED}`)
+    talk.write(`\r\nzz\r\n${SMUGGLED}`)
 
-    expect(told.map(brief)).toEqual(['413 -32600 null'])
+    expect((await talk.closed()).map(brief)).toEqual(['413 -32600 null'])
     expect(asked).toEqual([])
   })
 })

@@ -1,9 +1,11 @@
 import { once } from 'node:events'
-import { request } from 'node:http'
+import { readFileSync } from 'node:fs'
+import { request, type ServerResponse } from 'node:http'
 import { connect, type Socket } from 'node:net'
-import { afterEach, describe, expect, test } from 'vitest'
+import { connect as connectTls } from 'node:tls'
+import { afterEach, describe, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
-import { createListener } from '../../src/gateway/request/listener.ts'
+import { type Certificate, createListener } from '../../src/gateway/request/listener.ts'
 import { until } from '../support/daemon.ts'
 import { ask, call, caller, echo, FROM_A, ID, open, post, raw, type Setting, type SettingOptions } from './setting.ts'
 
@@ -19,6 +21,8 @@ afterEach(async () => {
   await Promise.all(settings.splice(0).map((setting) => setting.close()))
 })
 
+const tlsFile = (name: string) => readFileSync(new URL(`../config/tls/${name}`, import.meta.url))
+const CERTIFICATE: Certificate = { cert: tlsFile('a.crt'), key: tlsFile('a.key') }
 const BODY = JSON.stringify(call('eth_chainId'))
 const HEAD = `POST /ethereum/${ID} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n`
 const WHOLE = `${HEAD}content-length: ${BODY.length}\r\n\r\n${BODY}`
@@ -37,6 +41,88 @@ test('a new idle timeout holds from the next request on', async () => {
   // No response comes.
   expect(await raw(port, WHOLE)).toBe('')
   await listener.close(1000, () => true)
+})
+
+describe('pipelined requests of one connection', () => {
+  const SHORT = 'GET / HTTP/1.1\r\nhost: x\r\n\r\n'
+
+  /** A listener whose requests are handled by `onRequest`, and a connection to it. */
+  async function connected(onRequest: (res: ServerResponse) => void, tls: Certificate | null = null) {
+    const listener = createListener({
+      options: { host: '127.0.0.1', port: 0, tls, idleTimeoutMs: 600_000 },
+      clock: systemClock,
+      onRequest: (_req, res) => onRequest(res),
+    })
+    const { port } = await listener.listen()
+    onTestFinished(() => listener.close(0, () => true))
+    const socket =
+      tls === null ? connect(port, '127.0.0.1') : connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false })
+    sockets.push(socket)
+    await once(socket, tls === null ? 'connect' : 'secureConnect')
+    let text = ''
+    socket.setEncoding('latin1').on('data', (piece: string) => {
+      text += piece
+    })
+    return { socket, answers: () => text.split('HTTP/1.1 200').length - 1 }
+  }
+
+  test.each<[string, Certificate | null]>([
+    ['HTTP', null],
+    ['HTTPS', CERTIFICATE],
+  ])('over %s begin a few in each iteration of the event loop, and all are answered', async (_name, tls) => {
+    let begun = 0
+    let most = 0
+    let isOver = false
+    const { socket, answers } = await connected((res) => {
+      begun++
+      res.end()
+    }, tls)
+    const count = () => {
+      most = Math.max(most, begun)
+      begun = 0
+      if (!isOver) setImmediate(count)
+    }
+    count()
+
+    socket.write(SHORT.repeat(3000))
+    await until(() => answers() === 3000, 'all are answered')
+    isOver = true
+
+    // Node parses up to 64 KiB at once: 2,200 of them.
+    expect(most).toBeLessThanOrEqual(100)
+  })
+
+  test('wait unread while 64 are not answered', async () => {
+    const unanswered: ServerResponse[] = []
+    let begun = 0
+    const { socket, answers } = await connected((res) => {
+      begun++
+      unanswered.push(res)
+    })
+
+    socket.write(SHORT.repeat(1000))
+    await until(() => begun >= 64, 'as many as may wait have begun')
+    for (let iteration = 0; iteration < 50; iteration++) await new Promise((resolve) => setImmediate(resolve))
+
+    expect(begun).toBeLessThanOrEqual(64 + 2048 / SHORT.length)
+    await until(() => {
+      for (const res of unanswered.splice(0)) res.end()
+      return answers() === 1000
+    }, 'all are answered')
+  })
+
+  test('are ignored behind a response that closes the connection', async () => {
+    const setting = await set()
+    const socket = connect(setting.port, '127.0.0.1')
+    sockets.push(socket)
+
+    // Without Host, the first one is rejected.
+    socket.write(`GET / HTTP/1.1\r\n\r\n${WHOLE.repeat(100)}`)
+    await once(socket.resume(), 'close')
+
+    expect(setting.asked).toEqual([])
+    expect(setting.counted).toEqual(['rejected null no-request'])
+  })
 })
 
 describe('bytes that are no good HTTP', () => {

@@ -46,3 +46,15 @@ test('calls that do not exceed the limit begin at once, in each iteration', asyn
     await setImmediate()
   }
 })
+
+test('where too many wait already, a call begins at once', async () => {
+  const turns = new LoopTurns()
+  const ran: string[] = []
+  begin(turns, Array<string>(8 + 3).fill('hog'), ran)
+
+  expect(turns.next('hog', 3)).toBeNull()
+  expect(turns.next('hog', 4)).not.toBeNull()
+
+  await setImmediate()
+  expect(ran).toHaveLength(11)
+})

@@ -1,3 +1,4 @@
+import channel from 'node:diagnostics_channel'
 import { get } from 'node:http'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -41,6 +42,7 @@ function status(port: number): Promise<number | undefined> {
   })
 }
 
+const HEALTHY = 'GET /-/healthy HTTP/1.1\r\nHost: localhost\r\n\r\n'
 const closed = (made: readonly Socket[]) => made.filter(({ destroyed }) => destroyed).length
 
 describe('with at most 24 connections', () => {
@@ -73,6 +75,40 @@ describe('with at most 24 connections', () => {
     expect(text).toBe('here')
     expect(await status(port)).toBe(200)
   })
+})
+
+test('pipelined requests of one connection begin a few in each iteration of the event loop', async () => {
+  const setting = setUp({ realClock: systemClock })
+  open.push(setting)
+  const { port } = await setting.server.listen()
+  let begun = 0
+  let most = 0
+  let isOver = false
+  channel.subscribe('http.server.request.start', () => void begun++)
+  const count = () => {
+    most = Math.max(most, begun)
+    begun = 0
+    if (!isOver) setImmediate(count)
+  }
+  count()
+
+  const [socket] = await flood(
+    port,
+    1,
+    `${HEALTHY.repeat(1999)}${HEALTHY.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n')}`,
+    false,
+  )
+  const answers = ((await socket!.setEncoding('utf8').toArray()) as string[]).join('')
+  isOver = true
+
+  expect(answers.split('HTTP/1.1 200').length - 1).toBe(2000)
+  expect(most).toBeLessThanOrEqual(100)
+})
+
+test('a tunnel is refused', async () => {
+  const [socket] = await flood(await listening(), 1, 'CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n', false)
+
+  expect(await socket!.toArray()).toEqual([])
 })
 
 describe('a client that is slow', () => {

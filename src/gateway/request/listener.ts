@@ -11,6 +11,8 @@ import type { AddressInfo, Socket } from 'node:net'
 import type { Clock, Timer } from '../../clock.ts'
 import type { RejectionReason } from '../../core/routing/request-outcome.ts'
 import { gatewayError, rpcErrorWithoutId } from '../errors.ts'
+import { PacedReads } from '../paced-reads.ts'
+import { CLOSES } from './respond.ts'
 
 /** The HTTP or HTTPS listener of the gateway, with the limits that a public listener needs. */
 export interface Listener {
@@ -99,6 +101,7 @@ export function createListener({ options, clock, onRequest }: ListenerDeps): Lis
   server.on('checkContinue', (req: IncomingMessage, res: ServerResponse) => begin(req, res, true))
   // Other expectations are ignored (RFC 9110, section 10.1.1); Node would answer 417 without a body.
   server.on('checkExpectation', onPlainRequest)
+  const reads = new PacedReads(server, tls !== null)
   server.on('connect', (_req: IncomingMessage, socket: CallerSocket) => rejectInTurn(socket, NO_TUNNEL))
   server.on('clientError', rejectUnparsable)
   // Without it, a socket whose handshake times out stays open: the response cannot be sent, so its end never comes.
@@ -112,6 +115,9 @@ export function createListener({ options, clock, onRequest }: ListenerDeps): Lis
   let closing = false
 
   function begin(req: IncomingMessage, res: ServerResponse, awaitsContinue: boolean): void {
+    reads.begin(req.socket, res)
+    // Data after the last request of a connection is ignored (RFC 9112, section 9.6).
+    if (endsConnection(req.socket)) return reads.stop(req.socket)
     trackResponse(req.socket, res)
     onRequest(req, res, awaitsContinue)
   }
@@ -187,6 +193,11 @@ function trackResponse(socket: CallerSocket, response: QueuedResponse): void {
       response[PREVIOUS] = null
     })
   }
+}
+
+function endsConnection(socket: CallerSocket): boolean {
+  const last = socket[LAST_RESPONSE]
+  return last !== undefined && CLOSES in last
 }
 
 /** Closes all pending responses of a caller that left. Node 20 closes only the first, so the others would never end. */

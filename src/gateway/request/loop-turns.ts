@@ -10,8 +10,8 @@ export class LoopTurns {
   #left = CALLS_PER_TURN
   #isCounting = false
 
-  /** Returns `null` if the call may begin at once. */
-  next(caller: string | null): Promise<void> | null {
+  /** Returns `null` if the call may begin at once, also if `maxWaiting` or more calls wait. */
+  next(caller: string | null, maxWaiting = Number.POSITIVE_INFINITY): Promise<void> | null {
     if (!this.#isCounting) {
       this.#isCounting = true
       setImmediate(this.#nextTurn)
@@ -20,6 +20,7 @@ export class LoopTurns {
       this.#left--
       return null
     }
+    if (this.#waiting.size >= maxWaiting) return null
     return new Promise((resolve) => this.#waiting.add(caller, resolve))
   }
 

@@ -13,6 +13,7 @@ export async function respond(
 ): Promise<void> {
   if (res.destroyed) return
   const length = byteLength(body)
+  if (headers.closes === true) Object.assign(res, { [CLOSES]: true })
   res.writeHead(status, headerList(['content-type', 'application/json', 'content-length', String(length)], headers))
   if (lingers) res.write(joined(body, length))
   else if (length <= MAX_TEXT) endWithText(res, body, length)
@@ -29,6 +30,9 @@ export async function respond(
     res.end()
   }
 }
+
+/** Marks a response after which the connection is closed. */
+export const CLOSES = Symbol('closes')
 
 export function byteLength(body: ResponseBody): number {
   return body.reduce((bytes, piece) => bytes + Buffer.byteLength(piece), 0)
@@ -90,6 +94,7 @@ function joined(body: ResponseBody, length: number): Buffer {
 /** Responds with 204, to notifications and preflight requests. */
 export function respondEmpty(res: ServerResponse, headers: ResponseHeaders, others: readonly string[] = []): void {
   if (res.destroyed) return
+  if (headers.closes === true) Object.assign(res, { [CLOSES]: true })
   res.writeHead(204, headerList([...others], headers))
   res.end()
 }

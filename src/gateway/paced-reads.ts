@@ -1,0 +1,167 @@
+import type { Server, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+
+/**
+ * Has a Node HTTP server parse pipelined requests in turns. Node itself parses all bytes that have arrived, up to 64 KiB of
+ * each connection at once, so a few connections could occupy the event loop for seconds.
+ */
+export class PacedReads {
+  readonly #connections = new WeakMap<Socket, PacedConnection>()
+  /** Connections that wait for a turn. Those with a single request come first. */
+  readonly #short = new Set<PacedConnection>()
+  readonly #long = new Set<PacedConnection>()
+  #left = REQUESTS_PER_TURN
+  #isTurnPlanned = false
+
+  /** Before the server listens. */
+  constructor(server: Server, isSecure: boolean) {
+    // The HTTP server attaches its parser in the same event.
+    server.on(isSecure ? 'secureConnection' : 'connection', (socket: Socket) => this.#attach(socket))
+    server.on('connect', (_request, socket: Socket) => {
+      this.stop(socket)
+      // As Node does for a server without this listener.
+      if (server.listenerCount('connect') === 1) socket.destroy()
+    })
+    server.on('clientError', (_error, socket) => this.stop(socket as Socket))
+  }
+
+  /** Must be called for every request, before it is handled. */
+  begin(socket: Socket, response: ServerResponse): void {
+    this.#left--
+    // Planning a turn for each request would cost 1 % of it.
+    if (this.#left < REQUESTS_PER_TURN / 2) this.#planTurn()
+    const connection = this.#connections.get(socket)
+    if (connection === undefined) return
+    connection.begun++
+    const { last } = connection
+    connection.last = response
+    if (last === null || last.closed) return
+    connection.queued++
+    response.once('close', () => {
+      connection.queued--
+      if (!connection.isFull || connection.queued > MAX_QUEUED / 2) return
+      connection.isFull = false
+      this.#enqueue(connection)
+    })
+  }
+
+  /** Further bytes of this connection are not requests. */
+  stop(socket: Socket): void {
+    const connection = this.#connections.get(socket)
+    if (connection !== undefined) connection.isStopped = true
+  }
+
+  #attach(socket: Socket): void {
+    const [parse] = socket.listeners('data') as ((bytes: Buffer) => void)[]
+    if (parse === undefined) return
+    const connection = createConnection(socket, parse)
+    this.#connections.set(socket, connection)
+    socket.off('data', parse)
+    socket.on('data', (bytes: Buffer) => this.#read(connection, bytes))
+  }
+
+  #read(connection: PacedConnection, bytes: Buffer): void {
+    const { socket, parse } = connection
+    if (connection.isStopped) return
+    // Node resumes the socket when it wants more of a body.
+    if (connection.isFull || connection.isWaiting) return hold(connection, bytes)
+    const first = connection.begun
+    for (let at = 0, size = SLICE_BYTES; at < bytes.length; ) {
+      connection.isFull = connection.queued >= MAX_QUEUED
+      if (connection.isFull || this.#left <= 0 || connection.begun - first >= REQUESTS_PER_READ) {
+        hold(connection, bytes.subarray(at))
+        if (!connection.isFull) this.#enqueue(connection)
+        return
+      }
+      const { begun } = connection
+      parse(at === 0 && bytes.length <= size ? bytes : bytes.subarray(at, at + size))
+      if (connection.isStopped || socket.destroyed) return
+      at += size
+      // A long body needs no slices.
+      size = connection.begun === begun ? 2 * size : SLICE_BYTES
+      // Node has paused it, accepts no bytes now, and resumes it when responses are sent or a body is read.
+      if (at < bytes.length && socket.isPaused()) return void socket.unshift(bytes.subarray(at))
+    }
+  }
+
+  #enqueue(connection: PacedConnection): void {
+    connection.isWaiting = true
+    if (connection.heldBytes > SLICE_BYTES) this.#long.add(connection)
+    else this.#short.add(connection)
+    this.#planTurn()
+  }
+
+  #planTurn(): void {
+    if (this.#isTurnPlanned) return
+    this.#isTurnPlanned = true
+    setImmediate(this.#nextTurn)
+  }
+
+  readonly #nextTurn = (): void => {
+    this.#isTurnPlanned = false
+    this.#left = REQUESTS_PER_TURN
+    let left = REQUESTS_PER_TURN - this.#resume(this.#short, REQUESTS_PER_TURN / 2, 1)
+    left -= this.#resume(this.#long, left, REQUESTS_PER_READ)
+    this.#resume(this.#short, left, 1)
+    if (this.#short.size + this.#long.size > 0) this.#planTurn()
+  }
+
+  /** Returns how many requests are expected, at most `limit`. */
+  #resume(waiting: Set<PacedConnection>, limit: number, each: number): number {
+    let expected = 0
+    for (const connection of waiting) {
+      if (expected + each > limit) break
+      expected += each
+      waiting.delete(connection)
+      connection.isWaiting = false
+      connection.socket.resume()
+    }
+    return expected
+  }
+}
+
+function createConnection(socket: Socket, parse: (bytes: Buffer) => void): PacedConnection {
+  return {
+    socket,
+    parse,
+    begun: 0,
+    last: null,
+    queued: 0,
+    heldBytes: 0,
+    isWaiting: false,
+    isFull: false,
+    isStopped: false,
+  }
+}
+
+function hold(connection: PacedConnection, bytes: Buffer): void {
+  connection.heldBytes = bytes.length
+  connection.socket.pause()
+  connection.socket.unshift(bytes)
+}
+
+interface PacedConnection {
+  readonly socket: Socket
+  /** The HTTP server's own listener. */
+  readonly parse: (bytes: Buffer) => void
+  /** Requests so far. */
+  begun: number
+  /** The response to the last request. */
+  last: ServerResponse | null
+  /** Requests behind another one that is not answered yet. */
+  queued: number
+  heldBytes: number
+  isWaiting: boolean
+  /** Waits until requests are answered. */
+  isFull: boolean
+  isStopped: boolean
+}
+
+/** In one iteration of the event loop. Rejecting them takes about two milliseconds. */
+const REQUESTS_PER_TURN = 64
+/** Of one connection in one iteration. */
+const REQUESTS_PER_READ = 8
+/** Of one connection. Responses are sent in order, so further requests would only wait. */
+const MAX_QUEUED = 64
+/** Holds a usual request, and at most a hundred short ones. */
+const SLICE_BYTES = 2048
