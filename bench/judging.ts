@@ -5,6 +5,7 @@ import { locationOf } from '../dist/src/core/observer/own-network.js'
 import { createPoller } from '../dist/src/poll/poller.js'
 import { createBoard } from '../dist/src/state/board.js'
 import { createIncidentLog } from '../dist/src/state/incident-log.js'
+import { playFleetOutage } from '../test/support/fleet-outage.ts'
 import { silentLog } from '../test/support/log.ts'
 import { endpoint, good, head, liveness, network, pollResult } from '../test/support/network.ts'
 import { cpuSince, median } from './support.ts'
@@ -12,7 +13,8 @@ import { cpuSince, median } from './support.ts'
 /**
  * Processor time of one poll from its answer to the board, by the size of the network and by what happens to it: validity,
  * verdict, board and incidents, without I/O and with a simulated clock. Every endpoint has a new block at every second poll.
- * Run with `npx tsx bench/judging.ts`.
+ * Then the same while 5,000 endpoints fail within one round and recover, by what they share, with what is written and sent.
+ * Run with `npx tsx bench/judging.ts`, or `npx tsx bench/judging.ts outages` for the second part alone.
  */
 const BATCHES = 9
 const BATCH = 10_000
@@ -109,9 +111,24 @@ const SIZES = [
   [1, 1000],
   [1, 10_000],
 ] as const
-for (const situation of SITUATIONS) {
+for (const situation of process.argv[2] === 'outages' ? [] : SITUATIONS) {
   const figures: string[] = []
   for (const [networks, each] of SIZES)
     figures.push(`${networks} × ${each}: ${(await perPoll(networks, each, situation)).toFixed(1)} µs`)
   console.log(`${situation.title.padEnd(32)} ${figures.join(' · ')}`)
+}
+
+const FLEETS = [
+  ['one host', 1, null],
+  ['one provider, 500 hosts', 500, 'acme'],
+  ['500 hosts', 500, null],
+  ['5,000 hosts', 5000, null],
+] as const
+// The first run compiles.
+await playFleetOutage({ endpoints: 5000, hosts: 1, provider: null })
+for (const [title, hosts, provider] of FLEETS) {
+  const { cpuMicros, listed, saves, savedBytes, messages } = await playFleetOutage({ endpoints: 5000, hosts, provider })
+  const phases = Object.entries(cpuMicros).map(([phase, micros]) => `${phase} ${micros.toFixed(1)} µs`)
+  const written = `${saves} writes, ${(savedBytes / 1e6).toFixed(1)} MB, ${messages.length} messages`
+  console.log(`5,000 of ${title.padEnd(24)} ${phases.join(' · ')} · ${listed.length} incidents, ${written}`)
 }

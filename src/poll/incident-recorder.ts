@@ -30,6 +30,7 @@ export function createIncidentRecorder({ incidents, store, log, notify = () => [
       const { id, network, endpoint, openedAt, closedAt, absorbedBy } = incident
       const before = incidents.recent().find((known) => known.id === id)
       incidents.put(incident)
+      outages.track(incident)
       const record = { id, network, endpoint, openedAt, closedAt, absorbed: absorbedBy !== null, value: incident }
       store.saveIncident(record, notify(incident))
       // An incident without recent changes may no longer be in the log of recent ones.
@@ -51,12 +52,11 @@ export function createIncidentRecorder({ incidents, store, log, notify = () => [
     lookedAt.set(group.key, now)
     const ongoing = open.map((incident) => outages.continuing(group, incident))
     const events = [...ongoing, mayBegin ? outages.beginning(group) : null].filter((event) => event !== null)
-    const endOf = (incident: Incident) => (open.includes(incident) ? outages.endOf(group, incident, now) : null)
+    const endOf = (incident: Incident) => outages.endOf(group, incident, now)
     const healths = [...group.failing.values()].slice(0, MOST_SAMPLES).map(({ health }) => health)
-    const changed = book.network({ name, now, events, samples: samplesOf(healths), endOf })
-    for (const incident of changed)
-      if (incident.cause === 'outage' && incident.closedAt === null) outages.opened(group, incident)
+    const changed = book.network({ name, now, events, samples: samplesOf(healths), open, endOf })
     keep(changed)
+    for (const incident of changed) if (group.open.has(incident.id)) outages.opened(group, incident)
   }
 
   return {
@@ -67,7 +67,10 @@ export function createIncidentRecorder({ incidents, store, log, notify = () => [
     restore(records: readonly IncidentRecord[], maintained: ReadonlyMap<EndpointKey, UnixMs>): void {
       const known = records.flatMap((record) => readIncident(record.value) ?? [])
       book.restore(known, maintained)
-      for (const incident of known) incidents.put(incident)
+      for (const incident of known) {
+        incidents.put(incident)
+        outages.track(incident)
+      }
     },
 
     /** Records the verdict of a poll that began at `at`; `sharing`: the key of its group of endpoints. */
@@ -77,12 +80,11 @@ export function createIncidentRecorder({ incidents, store, log, notify = () => [
       const goneSince = health.confirmation.recent.at(-view.network.thresholds.recoverAfter)?.at ?? at
       const until = maintainedUntil(entry, now)
       const group = outages.groupOf(sharing)
-      const open = group === undefined ? NOTHING : outages.openOf(group, book.networkWide(name))
       const isBad = health.verdict !== null && health.verdict !== 'up'
       let outage: Incident | undefined
-      if (group !== undefined && isBad && open.length > 0 && !book.hasOpen(key)) {
+      if (group !== undefined && isBad && group.open.size > 0 && !book.hasOpen(key)) {
         const mayJoin = until === null && book.failedAt(key, health.since, at) === health.since
-        outage = outages.outageOf(group, health, mayJoin, open)
+        outage = outages.outageOf(group, health, mayJoin)
       }
       keep(book.endpoint({ health, at, now, goneSince, maintainedUntil: until, outage }))
       if (group === undefined) return
@@ -95,15 +97,15 @@ export function createIncidentRecorder({ incidents, store, log, notify = () => [
       )
       const mayBegin = isNew && outage === undefined && group.failing.size > 1
       const isSoon = group.failing.size > 1 && Math.abs(now - (lookedAt.get(group.key) ?? 0)) < LOOK_AGAIN_AFTER_MS
-      const lookedFor = isSoon ? NOTHING : open
-      if (mayBegin || lookedFor.length > 0) lookForOutages(name, group, lookedFor, mayBegin, now)
+      const open = isSoon || group.open.size === 0 ? NOTHING : [...group.open.values()]
+      if (mayBegin || open.length > 0) lookForOutages(name, group, open, mayBegin, now)
     },
 
     /** Records network-wide incidents after a judged poll; `entries` are all endpoints of the network. */
     standing(view: NetworkView, halts: Halts, entries: () => readonly BoardEntry[], now: UnixMs): void {
       const { name } = view.network
       const isForked = view.isForked()
-      const open = book.networkWide(name).filter(({ cause }) => cause !== 'outage')
+      const open = book.networkWide(name)
       if (halts.length === 0 && !isForked && open.length === 0) return
       const isUnchanged = halts.length > 0 === hasCause(open, 'halted') && isForked === hasCause(open, 'forked')
       if (isUnchanged && Math.abs(now - (lookedAt.get(name) ?? 0)) < LOOK_AGAIN_AFTER_MS) return
@@ -122,8 +124,8 @@ export function createIncidentRecorder({ incidents, store, log, notify = () => [
         if (incident.cause === 'forked') return all.length < 2 || (heard.length >= 2 && isForkKnown)
         return hasResumed(incident, all, heard)
       }
-      const endOf = (incident: Incident) => (incident.cause !== 'outage' && isOver(incident) ? now : null)
-      keep(book.network({ name, now, events, samples: samplesOf(heard.map(({ health }) => health)), endOf }))
+      const endOf = (incident: Incident) => (isOver(incident) ? now : null)
+      keep(book.network({ name, now, events, samples: samplesOf(heard.map(({ health }) => health)), open, endOf }))
     },
 
     /** Drops all other endpoints and networks; planned maintenance may have changed. */

@@ -13,17 +13,38 @@ import type { Health } from '../core/verdict/health.ts'
 export function createOutages() {
   const groups = new Map<string, Group>()
 
+  function track(incident: Incident): void {
+    const { id, cause, network, affected, closedAt } = incident
+    if (cause !== 'outage') return
+    for (const group of groups.values()) {
+      if (group.network !== network || !affected.some((name) => group.members.has(name))) continue
+      if (closedAt === null) group.open.set(id, incident)
+      else group.open.delete(id)
+      return
+    }
+  }
+
   return {
+    /** Call it with every incident that is restored or changed. */
+    track,
+
     /** Replaces all groups; what is known about the endpoints of a group is kept. */
     configure(members: readonly GroupMember[]): void {
       const before = new Map(groups)
       groups.clear()
       for (const { endpoint, key } of members) {
         if (key === null) continue
-        const { name, provider } = endpoint
-        const { failing = new Map<string, Failing>(), good = new Map<string, GoodTime>() } = before.get(key) ?? {}
-        const fresh = { key, provider, members: new Set<string>(), failing, good, intervalMs: 0 }
-        const group: Group = groups.get(key) ?? fresh
+        const { name, network, provider } = endpoint
+        const group: Group = groups.get(key) ?? {
+          key,
+          network,
+          provider,
+          members: new Set(),
+          open: new Map(),
+          failing: before.get(key)?.failing ?? new Map(),
+          good: before.get(key)?.good ?? new Map(),
+          intervalMs: 0,
+        }
         group.members.add(name)
         group.intervalMs = Math.max(group.intervalMs, endpoint.intervalMs)
         groups.set(key, group)
@@ -31,30 +52,30 @@ export function createOutages() {
       for (const { members, failing, good } of groups.values()) {
         for (const known of [failing, good]) for (const name of known.keys()) if (!members.has(name)) known.delete(name)
       }
+      for (const { open } of before.values()) for (const incident of open.values()) track(incident)
     },
 
     groupOf: (key: string | null): Group | undefined => (key === null ? undefined : groups.get(key)),
-
-    /** The open outages of the group. */
-    openOf: ({ members }: Group, open: readonly Incident[]): readonly Incident[] =>
-      open.filter(({ cause, affected }) => cause === 'outage' && affected.some((name) => members.has(name))),
 
     /**
      * The open outage that an unhealthy endpoint is part of: it failed soon after the start of the outage, or was part
      * of it and has not been healthy for long since. `mayJoin`: its failure did not begin in planned maintenance.
      */
-    outageOf(group: Group, { endpoint, since }: Health, mayJoin: boolean, open: readonly Incident[]) {
+    outageOf(group: Group, { endpoint, since }: Health, mayJoin: boolean): Incident | undefined {
+      const { open, failing, good, intervalMs } = group
       const { name } = endpoint
-      const known = group.failing.get(name)
-      if (known !== undefined) return open.find(({ id }) => id === known.outage)
-      const good = group.good.get(name) ?? { since, until: since }
-      return open.find((outage) => {
+      const known = failing.get(name)
+      if (known !== undefined) return known.outage === null ? undefined : open.get(known.outage)
+      const healthy = good.get(name) ?? { since, until: since }
+      for (const outage of open.values()) {
         const beganAt = latestStart(outage)
-        const isSoon = Math.abs(since - beganAt) <= WINDOW_INTERVALS * group.intervalMs
+        const isSoon = Math.abs(since - beganAt) <= WINDOW_INTERVALS * intervalMs
         // A group that takes longer than an interval to poll: nothing was known of this endpoint since the outage began.
-        if (mayJoin && (isSoon || good.until < beganAt)) return true
-        return since - good.since <= RECOVERED_AFTER_INTERVALS * group.intervalMs && outage.affected.includes(name)
-      })
+        if (mayJoin && (isSoon || healthy.until < beganAt)) return outage
+        const isRecent = since - healthy.since <= RECOVERED_AFTER_INTERVALS * intervalMs
+        if (isRecent && outage.affected.includes(name)) return outage
+      }
+      return undefined
     },
 
     /**
@@ -129,8 +150,11 @@ export interface GroupMember {
 
 export interface Group {
   readonly key: string
+  readonly network: string
   readonly provider: string | null
   readonly members: Set<string>
+  /** Its open outages, by id. */
+  readonly open: Map<string, Incident>
   /** The unhealthy endpoints that have an incident, or are part of one. */
   readonly failing: Map<string, Failing>
   /** The latest time in which each endpoint was healthy. */

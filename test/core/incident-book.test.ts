@@ -126,6 +126,7 @@ function play(
     const goneSince = confirmation.recent.at(-THRESHOLDS.recoverAfter)?.at ?? at
     take(
       book.network({
+        open: book.networkWide('ethereum'),
         name: 'ethereum',
         now: at,
         events: [...events.values()].map((event) => ({

@@ -31,7 +31,7 @@ export interface IncidentBook {
   hasOpen(endpoint: EndpointKey): boolean
   /** When the endpoint's open incident began; without one, when that of a failure `since` then would begin. */
   failedAt(endpoint: EndpointKey, since: UnixMs, at: UnixMs): UnixMs
-  /** The network's open incidents of several endpoints. */
+  /** The network's open incidents of the whole network: halted or forked. */
   networkWide(name: string): readonly Incident[]
   /** Closes the open incidents of all endpoints and networks that are not in these sets. */
   retain(endpoints: ReadonlySet<EndpointKey>, networks: ReadonlySet<string>, at: UnixMs): readonly Incident[]
@@ -55,20 +55,25 @@ export interface JudgedNetwork {
   readonly now: UnixMs
   readonly events: readonly NetworkEvent[]
   readonly samples: readonly IncidentSample[]
+  /** The open incidents of several endpoints that were examined: those without an event may have ended. */
+  readonly open: readonly Incident[]
   /** When an event that is no longer seen ended; `null` while too little is known to conclude that. */
   readonly endOf: (incident: Incident) => UnixMs | null
 }
 
 export function createIncidentBook(): IncidentBook {
   const open = new Map<EndpointKey, Incident>()
-  /** By network, then by id. */
+  /** By network, then by id: those of the whole network, and outages. */
   const networkWide = new Map<string, Map<string, Incident>>()
+  const outages = new Map<string, Map<string, Incident>>()
   const closedOutages = createClosedOutages()
   /** Newest last. */
   const closed = new Map<EndpointKey, readonly ClosedIncident[]>()
   /** The latest closed incident of each endpoint, if it was flapping. */
   const closedFlapping = new Map<EndpointKey, Incident>()
   const maintenance = createMaintenanceMemory()
+
+  const mapOf = (cause: Incident['cause']) => (cause === 'outage' ? outages : networkWide)
 
   function begin(health: Health, verdict: Incident['state'], at: UnixMs): Incident {
     const key = endpointKey(health.endpoint)
@@ -90,16 +95,16 @@ export function createIncidentBook(): IncidentBook {
   function isPartOfEvent(health: Health): boolean {
     const conditions = affectingState(health.conditions)
     if (conditions.length === 0 || !conditions.every(({ code }) => isRelative(code))) return false
-    const events = networkWide.get(health.endpoint.network)?.values() ?? []
-    return [...events].some(({ cause, openedAt }) => cause !== 'outage' && health.since >= openedAt)
+    return valuesOf(networkWide.get(health.endpoint.network)).some(({ openedAt }) => health.since >= openedAt)
   }
 
   /** Closes the incidents of endpoints that are only part of a new network-wide event. */
   function absorb(network: string, by: Incident, at: UnixMs): Incident[] {
     const absorbed: Incident[] = []
+    const affected: ReadonlySet<string | null> = new Set(by.affected)
     for (const [key, incident] of open) {
       if (incident.network !== network || incident.openedAt < by.openedAt) continue
-      if (!isPartOf(incident, by)) continue
+      if (by.cause === 'outage' ? !affected.has(incident.endpoint) : !isRelativeOnly(incident)) continue
       open.delete(key)
       absorbed.push({ ...closeIncident(incident, at), absorbedBy: by.id })
     }
@@ -114,7 +119,7 @@ export function createIncidentBook(): IncidentBook {
         const key = endpoint === null ? null : endpointKey({ network, name: endpoint })
         if (incident.closedAt === null) {
           if (key !== null) open.set(key, incident)
-          else if (cause !== 'endpoint') eventsOf(networkWide, network).set(incident.id, incident)
+          else if (cause !== 'endpoint') eventsOf(mapOf(cause), network).set(incident.id, incident)
         } else if (key === null) closedOutages.note(incident)
         else if (incident.absorbedBy === null) noteClosed(key, incident)
       }
@@ -145,10 +150,10 @@ export function createIncidentBook(): IncidentBook {
       return [next]
     },
 
-    network({ name, now, events, samples, endOf }) {
+    network({ name, now, events, samples, open: examined, endOf }) {
       const changed: Incident[] = []
-      const openEvents = eventsOf(networkWide, name)
       for (const event of events) {
+        const openEvents = eventsOf(mapOf(event.cause), name)
         const current = event.continues === null ? undefined : openEvents.get(event.continues)
         const key = `${name} ${event.key}`
         if (event.maintainedUntil !== null) maintenance.note(key, event.maintainedUntil)
@@ -161,13 +166,13 @@ export function createIncidentBook(): IncidentBook {
         if (next === current) continue
         openEvents.set(next.id, next)
         changed.push(next)
-        if (current === undefined || event.cause === 'outage') changed.push(...absorb(name, next, now))
+        if (current === undefined) changed.push(...absorb(name, next, now))
       }
-      for (const [id, incident] of openEvents) {
-        if (events.some(({ continues }) => continues === id) || changed.includes(incident)) continue
+      for (const incident of examined) {
+        if (events.some(({ continues }) => continues === incident.id)) continue
         const end = endOf(incident)
         if (end === null) continue
-        openEvents.delete(id)
+        mapOf(incident.cause).get(name)?.delete(incident.id)
         const recovered = endEvent(incident, end, samples)
         closedOutages.note(recovered)
         changed.push(recovered)
@@ -179,10 +184,7 @@ export function createIncidentBook(): IncidentBook {
 
     failedAt: (key, since, at) => open.get(key)?.openedAt ?? maintenance.openingOf(key, since, at),
 
-    networkWide(name) {
-      const incidents = networkWide.get(name)
-      return incidents === undefined || incidents.size === 0 ? NOTHING : [...incidents.values()]
-    },
+    networkWide: (name) => valuesOf(networkWide.get(name)),
 
     retain(endpoints, networks, at) {
       const changed: Incident[] = []
@@ -191,15 +193,15 @@ export function createIncidentBook(): IncidentBook {
         open.delete(key)
         changed.push(closeIncident(incident, at))
       }
-      for (const [name, incidents] of networkWide) {
-        const isKept = networks.has(name)
+      for (const [name, incidents] of [...networkWide, ...outages]) {
         for (const [id, incident] of incidents) {
-          if (isKept && !isGone(incident, endpoints)) continue
+          if (networks.has(name) && !isGone(incident, endpoints)) continue
           incidents.delete(id)
           changed.push(closeIncident(incident, at))
         }
-        if (isKept) continue
+        if (networks.has(name)) continue
         networkWide.delete(name)
+        outages.delete(name)
         closedOutages.forget(name)
       }
       for (const byKey of [closed, closedFlapping])
@@ -214,6 +216,10 @@ export function createIncidentBook(): IncidentBook {
 const MAX_CLOSED_OUTAGES = 10 * MAX_CLOSED
 const NOTHING: readonly Incident[] = Object.freeze([])
 
+function valuesOf(incidents: ReadonlyMap<string, Incident> | undefined): readonly Incident[] {
+  return incidents === undefined || incidents.size === 0 ? NOTHING : [...incidents.values()]
+}
+
 function eventsOf<C, V>(all: Map<string, Map<C, V>>, name: string): Map<C, V> {
   const known = all.get(name)
   if (known !== undefined) return known
@@ -222,9 +228,8 @@ function eventsOf<C, V>(all: Map<string, Map<C, V>>, name: string): Map<C, V> {
   return fresh
 }
 
-/** Whether the incident of an endpoint is only a part of the event. */
-function isPartOf({ endpoint, conditions }: Incident, by: Incident): boolean {
-  if (by.cause === 'outage') return endpoint !== null && by.affected.includes(endpoint)
+/** Whether the incident of an endpoint is only a part of an event of the whole network. */
+function isRelativeOnly({ conditions }: Incident): boolean {
   const present = conditions.filter(({ until }) => until === null)
   return present.length > 0 && present.every(({ code }) => isRelative(code))
 }
