@@ -16,10 +16,10 @@ function scene(names: readonly string[]) {
     maxBacktrackBlocks: 100,
     maxWaitMs: 20_000,
   })
-  function report(name: string, hashOf: (height: number) => string, at = height): void {
+  function report(name: string, hashOf: (height: number) => string, at = height, compared: number[] = []): void {
     now += 1000
     stands.set(name, at)
-    const blocks: Block[] = [at, at - 1].map((one) => ({ height: one, hash: hashOf(one) }))
+    const blocks: Block[] = [at, at - 1, ...compared].map((one) => ({ height: one, hash: hashOf(one) }))
     branches.add(name, blocks, now)
   }
   return {
@@ -63,6 +63,27 @@ describe('branches', () => {
     expect(sides()).toEqual(['with', 'with', 'against'])
     expect(branches.standing('c')).toMatchObject({ height: 1001, hash: '0xother1001', agreedAt: 1000 })
     expect([branches.fork(), branches.count()]).toEqual([null, 2])
+  })
+
+  test('a block from before a known disagreement does not end it, a newer one or a rollback does', () => {
+    const { report, round, next, sides } = scene(['a', 'b', 'c'])
+    const fork = (height: number) => (height > 1000 ? theirs(height) : ours(height))
+    round()
+    next()
+    for (let rounds = 0; rounds < 3; rounds++) round({ c: fork })
+    expect(sides()).toEqual(['with', 'with', 'against'])
+
+    // Polled at different times, they have no newer block in common.
+    const spread = (top: number, of: (height: number) => string) => {
+      for (const [at, name] of ['a', 'b', 'c'].entries()) report(name, name === 'c' ? of : ours, top + 5 * at, [990])
+    }
+    spread(1010, fork)
+    spread(1030, fork)
+    spread(1050, fork)
+    expect(sides()[2]).toBe('against')
+
+    report('c', ours, 995, [990])
+    expect(sides()[2]).toBe('with')
   })
 
   test('one against one is a split, which ends when one of them stops answering', () => {

@@ -60,8 +60,8 @@ export interface BranchesDeps {
 
 interface EndpointState {
   agreedAt: number | null
-  /** When it first had a different block than the majority, in the present run of disagreement. */
-  againstSince: UnixMs | null
+  /** The present run of disagreement with the majority: since when, and its lowest height. Blocks below are older. */
+  against: { since: UnixMs; height: number } | null
   standing: BranchStanding | null
 }
 
@@ -90,27 +90,32 @@ export function createBranches(deps: BranchesDeps): Branches {
   }
 
   /** Uses the newest block at which it can be compared, because others often report their block at a height later. */
-  function standingOf({ reports, state }: Reporter<EndpointState>): BranchStanding | null {
+  function standingOf(reporter: Reporter<EndpointState>): BranchStanding | null {
+    const { reports, state } = reporter
     for (const { siblings, branch, firstAt, at } of reports) {
       const decision = decide(siblings)
       if (decision === null) continue
       const { height } = siblings
       const { hash } = branch
       if (decision === 'split') {
-        state.againstSince = null
+        state.against = null
         return sameOrNew(state, height, hash, 'split')
       }
       if (decision === branch) {
-        state.againstSince = null
+        // A block from before a fork says nothing about it, unless the endpoint went back there.
+        if (state.against !== null && height < state.against.height && headOf(reporter) >= state.against.height)
+          continue
+        state.against = null
         state.agreedAt = Math.max(state.agreedAt ?? 0, height)
         return sameOrNew(state, height, hash, 'with')
       }
       // Dated back to this endpoint's report, because the majority is often known only later.
-      state.againstSince ??= firstAt
+      state.against ??= { since: firstAt, height }
+      state.against.height = Math.min(state.against.height, height)
       // A pool may report a losing block once, so a single report is not enough.
-      if (at <= state.againstSince) return null
+      if (at <= state.against.since) return null
       const needed = Math.max(reached(height - slackBlocks()), 2)
-      return isRepeated(decision, state.againstSince, needed) ? sameOrNew(state, height, hash, 'against') : null
+      return isRepeated(decision, state.against.since, needed) ? sameOrNew(state, height, hash, 'against') : null
     }
     // Not comparable this time: a confirmed disagreement remains while other endpoints answer.
     return state.standing?.side === 'against' && answering() > 1 ? state.standing : null
@@ -206,7 +211,7 @@ export function createBranches(deps: BranchesDeps): Branches {
 
     shift(ms) {
       reports.shift(ms)
-      for (const state of reports.states()) if (state.againstSince !== null) state.againstSince += ms
+      for (const state of reports.states()) if (state.against !== null) state.against.since += ms
       if (dispute !== null) dispute.since += ms
       if (common !== null) common.since += ms
     },
@@ -214,7 +219,12 @@ export function createBranches(deps: BranchesDeps): Branches {
 }
 
 function newState(): EndpointState {
-  return { agreedAt: null, againstSince: null, standing: null }
+  return { agreedAt: null, against: null, standing: null }
+}
+
+/** The newest height of the latest poll. */
+function headOf({ reports, polls }: Reporter<EndpointState>): number {
+  return reports.find(({ poll }) => poll === polls)?.siblings.height ?? 0
 }
 
 function isDisputed({ reports, polls }: Reporter<EndpointState>): boolean {
