@@ -476,16 +476,21 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
     }))
     const setting = setUp({ realClock: systemClock, networks })
     await setting.world.pollAll()
-    const [sick] = networks[3]?.endpoints ?? []
-    if (sick === undefined) throw new Error('a network has endpoints')
-    for (let poll = 0; poll < 2; poll++) {
-      await setting.world.poll(sick, { heads: [{ shard: null, outcome: bad({ kind: 'refused' }) }] })
+    const sick = [3, 3, 7, 11].flatMap((at, place) => networks[at]?.endpoints[place] ?? [])
+    for (const one of sick) {
+      for (let poll = 0; poll < 2; poll++) {
+        await setting.world.poll(one, { heads: [{ shard: null, outcome: bad({ kind: 'refused' }) }] })
+      }
+      const { network, name } = one
+      setting.incidents.put(
+        incident({ id: `${network}-${name}`, network, endpoint: name, openedAt: systemClock.now() }),
+      )
     }
 
     const { page, complaints } = await show(setting, { height: 800 })
 
-    await page.locator('.tile').nth(298).waitFor()
-    expect(await page.locator('tbody tr th a').allTextContents()).toContain('Helsinki archive 0')
+    await page.locator('.tile').nth(295).waitFor()
+    expect(await page.locator('tbody tr th a:not(.code)').allTextContents()).toEqual(sick.map(({ title }) => title))
     const lowest = await page.locator('.tile').last().boundingBox()
     expect((lowest?.y ?? 0) + (lowest?.height ?? 0)).toBeLessThanOrEqual(800)
     await page.locator('.tile').first().hover()
