@@ -249,6 +249,7 @@ document.addEventListener('click', (event) => {
   if (set === 'theme' || set === 'zone' || set === 'density') return settings.next(set)
   if (fold !== undefined) return settings.fold(fold)
   if (act === 'sign-out') return signOut()
+  if (act === 'palette') return openPalette()
   if (act === 'copy' && button !== null) return void import('./copy.ts').then(({ copy }) => copy(button))
   const isPlain = event.button === 0 && !event.ctrlKey && !event.metaKey && !event.shiftKey && !event.altKey
   const link = event.target.closest('a')
@@ -279,7 +280,17 @@ document.addEventListener('input', ({ target }) => {
   if (target instanceof HTMLSelectElement && target.dataset.ask !== undefined) ask(target.dataset.ask, target.value)
 })
 
+function openPalette(): void {
+  const known = { status: connection?.current().status ?? null, incidents: connection?.current().incidents ?? [] }
+  const goTo = (path: string) => void navigate(new URL(path, location.href), 'push')
+  void import('./palette.ts').then(({ showPalette }) => showPalette({ ...known, goTo }))
+}
+
 document.addEventListener('keydown', (event) => {
+  if (event.key === 'k' && (event.ctrlKey || event.metaKey)) {
+    event.preventDefault()
+    return openPalette()
+  }
   if (event.key !== '/' || event.ctrlKey || event.metaKey || event.altKey) return
   if (event.target instanceof Element && event.target.closest('input, select, textarea') !== null) return
   const search = document.getElementById('search')

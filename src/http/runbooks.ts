@@ -4,13 +4,14 @@ import { z } from 'zod'
 import { RUNBOOK_OF } from '../core/verdict/runbook.ts'
 import { packageRoot } from '../version.ts'
 import { sendProblem } from './problem.ts'
-import { type App, NoQuery, operation, problem, text } from './route.ts'
+import { type App, json, NoQuery, operation, problem, text } from './route.ts'
 
 /** The runbooks of `docs/runbooks/`, which are shipped with the page so that they can be read when nothing else can. */
 export function readRunbooks(folder = join(packageRoot, 'docs/runbooks')): Runbooks {
   const files = existsSync(folder) ? readdirSync(folder).filter((file) => file.endsWith('.md')) : []
   const texts = new Map(files.map((file) => [file.slice(0, -3), readFileSync(join(folder, file), 'utf8')]))
   return {
+    names: [...texts.keys()].filter((name) => name !== 'README').sort(),
     text(given) {
       const name = given.replace(/\.md$/, '')
       return texts.get(RUNBOOK_OF[name as keyof typeof RUNBOOK_OF] ?? name) ?? null
@@ -19,12 +20,21 @@ export function readRunbooks(folder = join(packageRoot, 'docs/runbooks')): Runbo
 }
 
 export interface Runbooks {
+  readonly names: readonly string[]
   /** Markdown, by the name of the runbook or of a condition; `null` if there is none. */
   text(name: string): string | null
 }
 
-/** `GET /api/v1/runbooks/:name`: what the page shows at `/runbooks/NAME`. */
+/** `GET /api/v1/runbooks` and `GET /api/v1/runbooks/:name`: what the page shows at `/runbooks/NAME`. */
 export function registerRunbooks(app: App, runbooks: Runbooks): void {
+  const listRoute = operation({
+    visibility: 'public',
+    summary: 'The names of all runbooks',
+    query: NoQuery,
+    answers: { 200: json(z.object({ runbooks: z.array(z.string()) }), 'In alphabetical order') },
+  })
+  app.get('/api/v1/runbooks', listRoute, async () => ({ runbooks: [...runbooks.names] }))
+
   const route = operation({
     visibility: 'public',
     summary: 'The runbook of an alert or a condition, as Markdown',

@@ -101,6 +101,7 @@ function choices({ theme, zone, density }: Settings): TemplateResult {
     <button type="button" data-set="theme">${WORDS.themes[theme]}</button>
     <button type="button" data-set="zone">${WORDS.zones[zone]}</button>
     <button type="button" data-set="density">${WORDS.densities[density]}</button>
+    <button type="button" data-act="palette" aria-keyshortcuts="Control+K">${WORDS.palette}</button>
   `
 }
 

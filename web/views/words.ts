@@ -52,6 +52,7 @@ export const WORDS = {
   fold: (title: string) => `Collapse ${title}`,
   unfold: (title: string) => `Expand ${title}`,
   folded: (count: number) => `${count} ${count === 1 ? 'endpoint' : 'endpoints'} hidden`,
+  palette: 'Go to (Ctrl+K)',
   feed: 'Incident feed',
   api: 'API',
   signIn: 'Sign in',

@@ -1,0 +1,95 @@
+import { describe, expect, test } from 'vitest'
+import { systemClock } from '../../src/clock.ts'
+import { Secret } from '../../src/secret.ts'
+import { setUp } from '../http/setting.ts'
+import { findingsInAllLooks, hasChromium, openChromium } from '../support/chromium.ts'
+import { incident } from '../support/incident.ts'
+
+describe.runIf(hasChromium)('the command palette in Chromium', () => {
+  const { serve, show } = openChromium()
+
+  async function start(options: { readonly token?: Secret } = {}) {
+    const setting = setUp({ realClock: systemClock, options })
+    await setting.world.pollAll()
+    setting.incidents.put(incident({ id: 'broken', openedAt: systemClock.now() - 1000 }))
+    const seen = await show(await serve(setting))
+    const results = seen.page.locator('.palette [role=option]')
+    return { ...seen, results, input: seen.page.getByRole('combobox', { name: /^View, network/ }) }
+  }
+
+  test.each([
+    ['view gatew', '/gateway', 'Gateway'],
+    ['ethereum net', '/networks/ethereum', 'Ethereum'],
+    ['node 2', '/endpoints/avalanche/own-2', 'Own node 2'],
+    ['is down', '/incidents/broken', 'Avalanche: Own node 1 is down: connection refused'],
+    ['clock-sk', '/runbooks/clock-skewed', 'HeartlineClockSkew'],
+    ['storedeg', '/runbooks/HeartlineStoreDegraded', 'HeartlineStoreDegraded'],
+  ])('goes to %s by keys alone, without a reload', async (typed, path, heading) => {
+    const { page, results, complaints } = await start()
+    await page.evaluate(() => Object.assign(window, { isSame: true }))
+
+    await page.keyboard.press('Control+k')
+    await results.first().waitFor()
+    await page.keyboard.type(typed)
+    await expect.poll(() => results.count(), { timeout: 30_000 }).toBe(1)
+    await page.keyboard.press('Enter')
+
+    await page.locator('h1', { hasText: heading }).waitFor()
+    expect(new URL(page.url()).pathname).toBe(path)
+    expect(await page.evaluate(() => 'isSame' in window)).toBe(true)
+    expect(await page.locator('.palette').isVisible()).toBe(false)
+    expect(complaints).toEqual([])
+  })
+
+  test('is loaded on first use, moves by arrows, says if nothing matches, and Escape gives the focus back', async () => {
+    const { page, results, input, loaded } = await start()
+    const link = page.getByRole('link', { name: 'Own node 2' })
+    await link.focus()
+    expect(loaded.filter(({ path }) => path.includes('palette'))).toEqual([])
+
+    await page.keyboard.press('Control+k')
+    await results.first().waitFor()
+    const active = () => input.getAttribute('aria-activedescendant')
+    expect(await active()).toBe('palette-0')
+    await page.keyboard.press('ArrowDown')
+    expect(await page.locator(`#${await active()}`).innerText()).toMatch(/^Incidents/)
+    await page.keyboard.press('ArrowUp')
+    await page.keyboard.press('ArrowUp')
+    expect(await active()).toBe(`palette-${(await results.count()) - 1}`)
+    await page.keyboard.type('zzzz')
+    await page.getByText('Nothing matches.').waitFor()
+    await page.keyboard.press('Escape')
+
+    expect(await link.evaluate((one) => one === document.activeElement)).toBe(true)
+    await page.keyboard.press('Control+k')
+    await results.nth(3).waitFor()
+    expect(await input.inputValue()).toBe('')
+  })
+
+  test('opens by its button, and by a click goes where it says', async () => {
+    const { page, results } = await start()
+
+    await page.getByRole('button', { name: 'Go to (Ctrl+K)' }).click()
+    await results.filter({ hasText: 'Observer' }).click()
+
+    await page.waitForURL('**/observer')
+  })
+
+  test('has no finding of axe, light and dark, on a screen and a phone', async () => {
+    const { page, results } = await start()
+    await page.keyboard.press('Control+k')
+    await results.first().waitFor()
+
+    expect(await findingsInAllLooks(page)).toEqual([])
+  })
+
+  test('offers the public what the public may see', async () => {
+    const { page, results, complaints } = await start({ token: new Secret('a-token-of-the-operator') })
+
+    await page.keyboard.press('Control+k')
+    await page.keyboard.type('own node 1')
+
+    await results.filter({ hasText: 'does not answer' }).waitFor()
+    expect(complaints).toEqual([])
+  })
+})
