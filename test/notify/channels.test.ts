@@ -150,31 +150,87 @@ test('without a public URL the links of a webhook are null', () => {
   })
 })
 
-test('Slack gets no markup of a node, and Discord no user to mention', () => {
-  const message = messageOf([reportWith(HOSTILE)])
-  const slack = bodyOf('slack', message)
-  const discord = bodyOf('discord', message)
+/** What the text of a hostile node must not become in each service. */
+const HARMLESS: { readonly [T in ChannelTarget['type']]: (out: any) => void } = {
+  webhook: ({ data }) => expect(data.text).not.toContain('\n'),
+  alertmanager: ([{ labels, generatorURL }]) => {
+    expect(labels).toEqual({
+      alertname: 'HeartlineEndpointDown',
+      network: 'avalanche',
+      endpoint: 'own-1',
+      severity: 'critical',
+    })
+    expect(generatorURL).toBe('https://status.example.org/incidents/incident-1')
+  },
+  slack: ({ text, blocks }) => {
+    expect(text).toContain('&lt;!channel&gt;')
+    expect(text).not.toMatch(/[<>]/)
+    expect(blocks.map((block: any) => block.text.type)).toEqual(['plain_text', 'plain_text', 'mrkdwn'])
+    expect(blocks[2].text.text).not.toContain('evil.example')
+  },
+  discord: ({ content, embeds, allowed_mentions: mentions }) => {
+    expect(mentions).toEqual({ parse: [] })
+    const [ours] = embeds[0].description.split('\n').slice(-1)
+    for (const text of [content, embeds[0].description.replace(ours, '')]) {
+      expect(text).not.toMatch(/(?<!\\)[*_~`|[\]<@]/)
+      expect(text).not.toMatch(/(?<!\\):\/\//)
+    }
+  },
+  teams: ({ attachments: [{ content }] }) => {
+    expect(new Set(content.body.map(({ type }: any) => type))).toEqual(new Set(['RichTextBlock']))
+    expect(new Set(content.body.flatMap(({ inlines }: any) => inlines.map(({ type }: any) => type)))).toEqual(
+      new Set(['TextRun']),
+    )
+    expect(JSON.stringify(content.actions)).not.toContain('evil.example')
+  },
+  telegram: (body) => {
+    expect(Object.keys(body)).toEqual(['chat_id', 'text', 'link_preview_options'])
+    expect(body.text.split('\nhttps://')[0]).not.toMatch(/@\w|:\/\/|(?:^|\s)\/\w/m)
+  },
+  pagerduty: ({ payload, links }) => {
+    expect(JSON.stringify(links)).not.toContain('evil.example')
+    expect([payload.source, payload.component, payload.group, payload.class]).toEqual([
+      'avalanche/own-1',
+      'own-1',
+      'avalanche',
+      'unreachable',
+    ])
+  },
+  opsgenie: ({ description, message }) => {
+    expect(description).not.toMatch(/<[a-z/!?]/i)
+    expect(message).not.toContain('\n')
+  },
+  ntfy: ({ markdown, click, actions, title }) => {
+    expect(markdown).toBeUndefined()
+    expect(title).not.toContain('\n')
+    expect(JSON.stringify([click, actions])).not.toContain('evil.example')
+  },
+  email: ({ subject, html }) => {
+    expect(subject).not.toMatch(/[\r\n]/)
+    const tags = html.match(/<[^>]*>/g).map((tag: string) => tag.replace(/ href="https:\/\/status[^"]*"/, ''))
+    expect([...new Set(tags)].sort()).toEqual(
+      [
+        '</a>',
+        '</b>',
+        '</li>',
+        '</p>',
+        '</ul>',
+        '<!doctype html>',
+        '<a>',
+        '<b>',
+        '<li>',
+        '<meta charset="utf-8">',
+        '<p>',
+        '<ul>',
+      ].sort(),
+    )
+  },
+}
 
-  expect(slack.text).not.toMatch(/<[^>]*>/)
-  for (const { text } of slack.blocks.slice(0, 2)) expect(text.type).toBe('plain_text')
-  expect(discord.allowed_mentions).toEqual({ parse: [] })
-  expect(discord.content).not.toMatch(/(?<!\\)[*_~`|[\]<@]/)
-  expect(discord.content).not.toMatch(/(?<!\\):\/\//)
-})
+test.each(TARGETS)('the text of a node has no meaning for the service: $type', (target) => {
+  const out = rendered(target, messageOf([reportWith(HOSTILE)]))
 
-test('Telegram gets no parse mode, and nothing that it makes a link or a mention of', () => {
-  const { text, parse_mode: parseMode } = bodyOf('telegram', messageOf([reportWith(HOSTILE)]))
-
-  expect(parseMode).toBeUndefined()
-  expect(text.split('\nhttps://')[0]).not.toMatch(/@\w|:\/\/|(?:^|\s)\/\w/m)
-})
-
-test('Teams gets the text of a node in runs that have no Markdown', () => {
-  const [attachment] = bodyOf('teams', messageOf([reportWith(HOSTILE)])).attachments
-
-  expect(attachment.content.body.map(({ type }: { type: string }) => type)).toEqual(
-    attachment.content.body.map(() => 'RichTextBlock'),
-  )
+  HARMLESS[target.type](isMail(out) ? out : JSON.parse(out[0]?.body ?? ''))
 })
 
 test('PagerDuty and Opsgenie know one alert for each incident, and resolve it', () => {

@@ -13,6 +13,7 @@ const MAX_MESSAGE = 130
 const MAX_DESCRIPTION = 15_000
 const MAX_NOTE = 25_000
 const MAX_ALIAS = 512
+const MAX_TAG = 50
 
 /** Opsgenie's Alert API: one alert for each incident, told apart by its alias. */
 export const opsgenie: ChannelType<OpsgenieSettings> = {
@@ -32,14 +33,19 @@ export const opsgenie: ChannelType<OpsgenieSettings> = {
     const body = {
       message: cut(said.text, MAX_MESSAGE),
       alias,
-      description: cut([said.text, ...linesOf(said), ...links].join('\n'), MAX_DESCRIPTION),
+      description: cut([said.text, ...linesOf(said), ...links].map(inert).join('\n'), MAX_DESCRIPTION),
       entity: endpoint === null ? network : `${network}/${endpoint}`,
       source: 'Heartline',
       priority: PRIORITIES[said.severity],
-      tags: [network],
+      tags: [cut(network, MAX_TAG)],
     }
     return [jsonPost(apiUrl, body, { path: '/v2/alerts', headers, secrets: [apiKey] })]
   },
+}
+
+/** A description may have HTML: a tag does not begin with a word joiner. */
+function inert(text: string): string {
+  return text.replace(/<(?=[a-z/!?])/gi, '$&\u2060')
 }
 
 const PRIORITIES: Readonly<Record<Said['severity'], string>> = { critical: 'P1', warning: 'P3', ok: 'P5', info: 'P5' }
