@@ -8,7 +8,7 @@ export function say(message: Message, publicUrl: string | null): Said {
   const { id, type, subject, sentAt, createdAt, saysBoth } = message
   const items = message.reports.map((report) => itemOf(report, type, saysBoth, publicUrl))
   const [first] = items
-  const headline = first === undefined ? plain(message.text) : items.length === 1 ? first.headline : groupLine(items)
+  const headline = first === undefined ? plain(message.text) : items.length === 1 ? withOthers(first) : groupLine(items)
   const late =
     sentAt - createdAt >= LATE_MS ? ` (${lateWord(type)} ${clockTime(createdAt)}, sent ${clockTime(sentAt)})` : ''
   const severity = severityOf(type, message.reports)
@@ -35,8 +35,10 @@ export interface Said {
 export interface SaidItem {
   readonly report: Report
   readonly headline: string
-  /** Conditions in their sentences, and what the other endpoints see. */
+  /** Conditions in their sentences. */
   readonly details: readonly string[]
+  /** What the other endpoints see: whether the node is at fault, or the chain. Empty once it has ended. */
+  readonly others: string
   /** The incident's page; `null` without a public URL. */
   readonly url: string | null
   readonly runbookUrl: string | null
@@ -53,10 +55,16 @@ function itemOf(report: Report, type: MessageType, saysBoth: boolean, publicUrl:
   return {
     report,
     headline: headlineOf(report, type, saysBoth),
-    details: [...told.map(({ code, message }) => `${code}: ${plain(message)}`), plain(report.others)].filter(Boolean),
+    details: told.map(({ code, message }) => `${code}: ${plain(message)}`),
+    others: plain(report.others),
     url: publicUrl === null ? null : `${publicUrl}/incidents/${encodeURIComponent(id)}`,
     runbookUrl: publicUrl === null ? null : `${publicUrl}/runbooks/${runbook}`,
   }
+}
+
+/** Says in the first line whether it is the node or the chain; that of an outage names its endpoints already. */
+function withOthers({ report, headline, others }: SaidItem): string {
+  return others === '' || report.cause === 'outage' ? headline : `${headline.replace(/\.$/, '')}. ${others}`
 }
 
 /** The conditions that hold, or those that an incident had until it closed. */
@@ -192,7 +200,12 @@ export const ICONS: Readonly<Record<Said['severity'], string>> = { critical: 'ðŸ
 
 /** All lines of a message below its first one. */
 export function linesOf({ items }: Said): readonly string[] {
-  return items.flatMap(({ headline, details }) => (items.length === 1 ? details : [headline, ...details]))
+  const isAlone = items.length === 1
+  return items.flatMap(({ report, headline, details, others }) => [
+    ...(isAlone ? [] : [headline]),
+    ...details,
+    ...(others === '' || (isAlone && report.cause !== 'outage') ? [] : [others]),
+  ])
 }
 
 function dateTime(at: UnixMs): string {

@@ -7,7 +7,7 @@ import { type Message, reportOf } from '../../src/notify/notification.ts'
 import { say } from '../../src/notify/wording.ts'
 import { Secret } from '../../src/secret.ts'
 import { change, incident, START } from '../support/incident.ts'
-import { HOSTILE, messageOf, reportWith } from './support.ts'
+import { HOSTILE, messageOf, OTHERS, reportWith } from './support.ts'
 
 const SECRET = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'
 const URL = new Secret('https://service.example.org/key')
@@ -306,7 +306,7 @@ describe('the line of text', () => {
   const lineOf = (message: Message) => say(message, null).text
 
   test.each([
-    ['opened', opened, 'avalanche/own-1 is down since 2026-01-01 00:00:00 UTC: connection refused'],
+    ['opened', opened, `avalanche/own-1 is down since 2026-01-01 00:00:00 UTC: connection refused. ${OTHERS}`],
     ['closed', closed, 'avalanche/own-1 has recovered after 90 s (was down: connection refused)'],
     [
       'both',
@@ -316,14 +316,14 @@ describe('the line of text', () => {
     [
       'late',
       { ...opened, sentAt: opened.createdAt + 3_600_000 },
-      'avalanche/own-1 is down since 2026-01-01 00:00:00 UTC: connection refused (opened 00:00 UTC, sent 01:00 UTC)',
+      `avalanche/own-1 is down since 2026-01-01 00:00:00 UTC: connection refused. ${OTHERS} (opened 00:00 UTC, sent 01:00 UTC)`,
     ],
     [
       'a halted network',
       messageOf([
         reportWith('no new block on any of 3 endpoints', { endpoint: null, cause: 'halted', state: 'degraded' }),
       ]),
-      'avalanche is halted since 2026-01-01 00:00:00 UTC: no new block on any of 3 endpoints',
+      `avalanche is halted since 2026-01-01 00:00:00 UTC: no new block on any of 3 endpoints. ${OTHERS}`,
     ],
     [
       'an outage of a provider',
@@ -360,7 +360,7 @@ describe('the line of text', () => {
     [
       'flapping',
       messageOf([reportWith('connection refused', { flapping: true, flaps: 2 })]),
-      'avalanche/own-1 is flapping (failed 3 times), down since 2026-01-01 00:00:00 UTC: connection refused',
+      `avalanche/own-1 is flapping (failed 3 times), down since 2026-01-01 00:00:00 UTC: connection refused. ${OTHERS}`,
     ],
     [
       'a group',

@@ -1,6 +1,6 @@
-import { createServer } from 'node:http'
+import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import type { NotifySettings } from '../../src/config/resolve-notify.ts'
 import type { Incident } from '../../src/core/incident/incident.ts'
 import { createNotifier } from '../../src/notify/notifier.ts'
@@ -11,23 +11,34 @@ import { createIncidentLog } from '../../src/state/incident-log.ts'
 import type { Store } from '../../src/store/store.ts'
 import { opened } from '../store/setting.ts'
 import { until } from '../support/daemon.ts'
-import { createFakeClock } from '../support/fake-clock.ts'
+import { createFakeClock, type FakeClock } from '../support/fake-clock.ts'
 import { change, condition, incident, incidentRecord, START } from '../support/incident.ts'
 import { recordingLog } from '../support/log.ts'
 
 type ChannelSettings = NotifySettings['channels'][number]
 
-/** A receiver of any request that keeps the bodies, and answers with `status`. */
-async function startSink() {
-  const bodies: any[] = []
+interface Sink {
+  readonly url: Secret
+  /** Those that it did not refuse. */
+  readonly bodies: any[]
+  readonly ids: string[]
+  status: number
+  answer: (response: ServerResponse) => void
+}
+
+/** A receiver of any request that answers with `status`, or as `answer` says. */
+async function startSink(): Promise<Sink> {
   const server = createServer((request, response) => {
     let body = ''
     request.on('data', (chunk: Buffer) => {
       body += chunk.toString()
     })
     request.on('end', () => {
-      if (sink.status === 200) bodies.push(JSON.parse(body))
-      response.writeHead(sink.status).end()
+      if (sink.status === 200) {
+        sink.bodies.push(JSON.parse(body))
+        sink.ids.push(String(request.headers['webhook-id']))
+      }
+      sink.answer(response)
     })
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -36,7 +47,13 @@ async function startSink() {
     server.close()
   })
   const url = new Secret(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
-  const sink = { url, bodies, status: 200 }
+  const sink: Sink = {
+    url,
+    bodies: [],
+    ids: [],
+    status: 200,
+    answer: (response) => response.writeHead(sink.status).end(),
+  }
   return sink
 }
 
@@ -211,6 +228,91 @@ test('what waits for a channel that was removed while Heartline was stopped ends
   expect(second.log.lines.map(({ level, message }) => [level, message])).toEqual([
     ['warn', 'stored notification cannot be read: it is not sent'],
   ])
+})
+
+describe('a receiver that', () => {
+  const hookTo = ({ url }: { url: Secret }) => [{ target: { type: 'webhook', url, secret: null } }] as const
+
+  /** Lets time pass in steps that leave an answer time to arrive. */
+  const pass = (clock: FakeClock, stepMs: number, holds: () => boolean, what: string) =>
+    until(async () => {
+      await clock.advance(stepMs)
+      return holds()
+    }, what)
+
+  test.each(['hangs', 'resets', 'answers 429', 'answers 500', 'accepts it after the timeout'] as const)(
+    '%s gets the message again, under the same id',
+    async (fault) => {
+      const sink = await startSink()
+      let attempts = 0
+      const late: ServerResponse[] = []
+      sink.answer = (response) => {
+        if (++attempts > 1) return response.end()
+        if (fault === 'resets') return response.socket?.resetAndDestroy()
+        if (fault === 'answers 429') return response.writeHead(429, { 'retry-after': '7' }).end()
+        if (fault === 'answers 500') return response.writeHead(500).end()
+        late.push(response)
+        return undefined
+      }
+      const { clock, notifier, put } = await setUp(hookTo(sink))
+
+      put(incident())
+      await until(() => attempts === 1, 'the first attempt')
+      if (fault === 'accepts it after the timeout') {
+        await clock.advance(10_000)
+        late[0]?.end()
+      }
+      await pass(clock, 1000, () => sink.bodies.length === 2, 'the second attempt')
+      await pass(clock, 0, () => notifier.status().waiting.length === 0, 'it is known to be sent')
+
+      expect(new Set(sink.ids).size).toBe(1)
+      expect(notifier.status().channels[0]?.results).toMatchObject({ sent: 1, retried: 1 })
+    },
+  )
+
+  test.each([3_600_000, -3_600_000])(
+    'is down while the clock is set by %i ms hears everything in order, also after a restart',
+    async (stepMs) => {
+      const sink = await startSink()
+      sink.status = 500
+      const first = await setUp(hookTo(sink))
+      const worse = { ...DEGRADED, state: 'degraded', changes: DEGRADED.changes.slice(1) } as const
+      first.put(incident(worse))
+      await until(() => first.notifier.status().channels[0]?.results.retried === 1, 'it is tried')
+      first.clock.stepWall(stepMs)
+      first.put(incident({ state: 'down' }))
+      await first.store.flush()
+      await first.notifier.stop()
+
+      const second = await setUp(hookTo(sink), first.store)
+      second.clock.stepWall(stepMs)
+      sink.status = 200
+      await pass(second.clock, 1000, () => sink.bodies.length === 2, 'both arrive')
+      second.clock.stepWall(-stepMs)
+      second.put(incident({ closedAt: START + 90_000, changes: [change({ at: START + 90_000, state: 'up' })] }))
+      await pass(second.clock, 1000, () => sink.bodies.length === 3, 'the end arrives')
+
+      expect(sink.bodies.map(({ type }) => type)).toEqual(['incident.opened', 'incident.worse', 'incident.closed'])
+    },
+  )
+
+  test('is down while 5,000 incidents open gets them in few messages, and those that closed meanwhile once', async () => {
+    const sink = await startSink()
+    sink.status = 500
+    const { clock, notifier, put } = await setUp([{ ...hookTo(sink)[0], groupWaitMs: 10_000 }])
+    for (let nth = 0; nth < 5000; nth++) {
+      put(incident({ id: `i-${nth}`, endpoint: `own-${nth}` }))
+      if (nth % 500 === 0) await clock.advance(5000)
+    }
+    await until(() => notifier.status().waiting.length === 5000, 'all wait')
+    sink.status = 200
+    await pass(clock, 5000, () => notifier.status().waiting.length === 0, 'all are sent')
+
+    const heard = sink.bodies.flatMap(({ data }) => data.incidents.map(({ id }: { id: string }) => id))
+    expect(new Set(heard).size).toBe(5000)
+    expect(heard.length).toBe(5000)
+    expect(sink.bodies.length).toBeLessThanOrEqual(12)
+  })
 })
 
 test('Heartline is impaired only after some seconds of trouble, and recovered only after it has worked for a while', async () => {

@@ -5,9 +5,12 @@ import { condition, incident, START } from '../support/incident.ts'
 export const HOSTILE =
   '<!channel> <@U1|x> @everyone @here [link](https://evil.example/?a=1) **bold** _it_ `code` ~no~ ||spoiler|| # head\r\nBcc: victim@example.org\r\n\r\n<script>alert(1)</script> & "q" \u202egnp.exe\u202c \u200b\u0000\u001b[31m /start'
 
+export const OTHERS = 'All 2 other endpoints of avalanche are up.'
+
 export function reportWith(message: string, over: Partial<Report> = {}): Report {
   const open = incident({ conditions: [condition({ message })] })
-  return { ...reportOf(open, null, 'All 2 other endpoints of avalanche are up.'), ...over }
+  const others = over.closedAt == null ? OTHERS : ''
+  return { ...reportOf(open, null, others), ...over }
 }
 
 export function messageOf(reports: readonly Report[], over: Partial<Message> = {}): Message {

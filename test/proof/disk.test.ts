@@ -1,5 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
@@ -71,6 +73,42 @@ describe.skipIf(!canBreakDisks())('a disk on which', () => {
       await expectNothingIsLost(daemon, path)
     }, 120_000)
   }
+
+  test('every write fails keeps no message back: Heartline says that it is impaired, and what it sees', async () => {
+    const told: string[] = []
+    const sink = createServer((request, response) => {
+      const chunks: Buffer[] = []
+      request.on('data', (chunk: Buffer) => chunks.push(chunk))
+      request.on('end', () => {
+        told.push((JSON.parse(Buffer.concat(chunks).toString()) as { type: string }).type)
+        response.end()
+      })
+    })
+    await new Promise<void>((resolve) => sink.listen(0, '127.0.0.1', resolve))
+    const [node] = nodes.nodes
+    try {
+      await daemon.stop()
+      const url = `http://127.0.0.1:${(sink.address() as AddressInfo).port}`
+      const notify = { group_wait: '100ms', channels: [{ name: 'hook', type: 'webhook', url }] }
+      const folder = join(directory, 'disk')
+      daemon = await startDaemon({ ...nodes.config, notify }, { folder, env: disk.env })
+
+      disk.break('ENOSPC', 'w', '/heartline.db')
+      await until(() => told.includes('heartline.impaired'), 'the full disk is told')
+      node?.inject({ kind: 'garbage' })
+      await until(() => told.includes('incident.opened'), 'an incident is told meanwhile')
+      disk.mend()
+      node?.heal()
+      await until(() => told.includes('heartline.recovered'), 'the end is told')
+      await until(() => told.includes('incident.closed'), 'the end of the incident is told')
+
+      expect(told.filter((type) => type.startsWith('heartline'))).toEqual(['heartline.impaired', 'heartline.recovered'])
+    } finally {
+      node?.heal()
+      sink.closeAllConnections()
+      sink.close()
+    }
+  }, 240_000)
 
   test('fsync fails acknowledges no more polls, and reports it', async () => {
     disk.break('EIO', 's', '/heartline.db')

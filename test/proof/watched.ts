@@ -8,6 +8,7 @@ import { type RunningDaemon, until } from '../support/daemon.ts'
 export interface WatchedNodes {
   /** Polls each ten times a second. */
   readonly config: object
+  readonly nodes: readonly SimulatedNode[]
   stop(): Promise<void>
 }
 
@@ -25,6 +26,7 @@ export async function startNodes(): Promise<WatchedNodes> {
       poll: { interval: '100ms', timeout: '100ms' },
       networks: [{ name: 'net', family: 'ethereum', block_time: '1s', endpoints }],
     },
+    nodes,
     async stop() {
       await Promise.all(nodes.map((node) => node.stop()))
     },

@@ -38,10 +38,10 @@ interface Alert {
 function alertsOf(said: Said): Alert[] {
   const { type, items, sentAt, text, subject } = said
   if (items.length === 0) return ownAlerts(type, subject, text, sentAt)
-  return items.flatMap(({ report, headline, details, url, runbookUrl }): Alert[] => {
+  return items.flatMap(({ report, headline, details, others, url, runbookUrl }): Alert[] => {
     const annotations = {
       summary: cut(headline, MAX_TEXT),
-      description: cut(details.join('\n'), MAX_TEXT),
+      description: cut([...details, others].filter(Boolean).join('\n'), MAX_TEXT),
       ...(runbookUrl === null ? {} : { runbook_url: runbookUrl }),
     }
     const alert = (state: Verdict, endsAt: number): Alert => ({
@@ -54,8 +54,8 @@ function alertsOf(said: Said): Alert[] {
     if (type === 'incident.closed') return report.reached.map((state) => alert(state, report.closedAt ?? sentAt))
     const hasChanged = type === 'incident.worse' || type === 'incident.better'
     // The alert of the other state ends, because only one of both can be true.
-    const others = hasChanged ? report.reached.filter((state) => state !== report.state) : []
-    return [...others.map((state) => alert(state, sentAt)), alert(report.state, sentAt + ENDS_AFTER_MS)]
+    const ended = hasChanged ? report.reached.filter((state) => state !== report.state) : []
+    return [...ended.map((state) => alert(state, sentAt)), alert(report.state, sentAt + ENDS_AFTER_MS)]
   })
 }
 
