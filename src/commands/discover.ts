@@ -5,7 +5,8 @@ import type { Identity } from '../chains/identify.ts'
 import { systemClock } from '../clock.ts'
 import { secretPartsOf } from '../config/exposed-secrets.ts'
 import { configFromObject } from '../config/load.ts'
-import { NODE_URL_EXPECTED } from '../config/scalars.ts'
+import type { ConfiguredNetwork } from '../config/resolve.ts'
+import { NODE_URL_EXPECTED, parseNodeUrl } from '../config/scalars.ts'
 import { FAMILY_DEFAULTS } from '../config/schema.ts'
 import type { Family } from '../core/network.ts'
 import { parseDuration } from '../core/time.ts'
@@ -24,13 +25,8 @@ export interface DiscoverOptions {
 export async function probeUrls(options: DiscoverOptions & { readonly json: boolean }, io: CommandIo): Promise<number> {
   const found = await discover(options, io)
   if (!found.ok) return found.status
-  const { networks } = found
-  const loaded = configFromObject({ networks }, '.', {})
-  if (!loaded.ok) {
-    printProblems('probe', loaded.problems, io)
-    return EXIT.software
-  }
-  const status = await probeNetworks(loaded.config.networks, { json: options.json }, io)
+  const { networks, configured } = found
+  const status = await probeNetworks(configured, { json: options.json }, io)
   if (!options.json) io.out(`\nTo monitor this, add to heartline.yaml:\n\n${yamlOf(withoutKeys(networks)).trimEnd()}`)
   return status
 }
@@ -62,23 +58,28 @@ const HEADER = `# docs/configuration.md lists every key. \${NAME} is read from t
 const TIMEOUT_MS = 10_000
 
 type Discovered =
-  | { readonly ok: true; readonly networks: readonly NetworkBlock[] }
+  | { readonly ok: true; readonly networks: readonly NetworkBlock[]; readonly configured: readonly ConfiguredNetwork[] }
   | { readonly ok: false; readonly status: number }
 
 async function discover({ urls, family }: DiscoverOptions, io: CommandIo): Promise<Discovered> {
-  const parsed = urls.map((url) => (/^https?:\/\//.test(url) && URL.canParse(url) ? new URL(url) : null))
-  if (parsed.includes(null)) {
+  const parsed = urls.map(parseNodeUrl).filter((url) => url !== undefined)
+  if (parsed.length < urls.length) {
     io.err(`heartline: --url: ${NODE_URL_EXPECTED}`)
     return { ok: false, status: EXIT.usage }
   }
   const deps = { clock: systemClock, signal: io.signal, timeoutMs: TIMEOUT_MS }
-  const answers = await Promise.all(parsed.flatMap((url) => (url === null ? [] : [identifyNode(url, family, deps)])))
+  const answers = await Promise.all(parsed.map((url) => identifyNode(new URL(url), family, deps)))
   const nodes: DiscoveredNode[] = []
   answers.forEach((answer, at) => {
     if (answer.ok) nodes.push(answer)
     else io.err([`heartline: URL ${at + 1} of ${urls.length}: no chain found`, ...answer.failures].join('\n  '))
   })
-  return nodes.length < answers.length ? { ok: false, status: EXIT.down } : { ok: true, networks: networksOf(nodes) }
+  if (nodes.length < answers.length) return { ok: false, status: EXIT.down }
+  const networks = networksOf(nodes)
+  const loaded = configFromObject({ networks }, '.', {})
+  if (loaded.ok) return { ok: true, networks, configured: loaded.config.networks }
+  printProblems('--url', loaded.problems, io)
+  return { ok: false, status: EXIT.software }
 }
 
 interface DiscoveredNode {
@@ -105,25 +106,27 @@ interface EndpointBlock {
   readonly shard?: number
 }
 
+type ChainNames = ReadonlyMap<string, readonly [name: string, title: string]>
+
 /** Names of well-known chains, by kind of identifier. */
-const EVM_CHAINS: Readonly<Record<string, readonly [name: string, title: string]>> = {
-  1: ['ethereum', 'Ethereum'],
-  10: ['optimism', 'OP Mainnet'],
-  56: ['bnb', 'BNB Smart Chain'],
-  100: ['gnosis', 'Gnosis Chain'],
-  137: ['polygon', 'Polygon'],
-  8453: ['base', 'Base'],
-  42161: ['arbitrum', 'Arbitrum One'],
-  43113: ['avalanche-fuji', 'Avalanche Fuji C-Chain'],
-  43114: ['avalanche', 'Avalanche C-Chain'],
-  560048: ['hoodi', 'Hoodi'],
-  11155111: ['sepolia', 'Sepolia'],
-}
-const MULTIVERSX_CHAINS: Readonly<Record<string, readonly [name: string, title: string]>> = {
-  1: ['multiversx', 'MultiversX'],
-  D: ['multiversx-devnet', 'MultiversX devnet'],
-  T: ['multiversx-testnet', 'MultiversX testnet'],
-}
+const EVM_CHAINS: ChainNames = new Map([
+  ['1', ['ethereum', 'Ethereum']],
+  ['10', ['optimism', 'OP Mainnet']],
+  ['56', ['bnb', 'BNB Smart Chain']],
+  ['100', ['gnosis', 'Gnosis Chain']],
+  ['137', ['polygon', 'Polygon']],
+  ['8453', ['base', 'Base']],
+  ['42161', ['arbitrum', 'Arbitrum One']],
+  ['43113', ['avalanche-fuji', 'Avalanche Fuji C-Chain']],
+  ['43114', ['avalanche', 'Avalanche C-Chain']],
+  ['560048', ['hoodi', 'Hoodi']],
+  ['11155111', ['sepolia', 'Sepolia']],
+])
+const MULTIVERSX_CHAINS: ChainNames = new Map([
+  ['1', ['multiversx', 'MultiversX']],
+  ['D', ['multiversx-devnet', 'MultiversX devnet']],
+  ['T', ['multiversx-testnet', 'MultiversX testnet']],
+])
 
 /** One network per chain. Plain JSON-RPC of a chain that also has an avalanchego node belongs to that node's network. */
 function networksOf(nodes: readonly DiscoveredNode[]): readonly NetworkBlock[] {
@@ -140,7 +143,8 @@ function networkOf(nodes: readonly DiscoveredNode[]): NetworkBlock {
   const identities = nodes.map(({ identity }) => identity)
   const { chain, family } = identities.find((identity) => identity.family === 'avalanche') ?? first(identities)
   const known = family === 'multiversx' ? MULTIVERSX_CHAINS : EVM_CHAINS
-  const [name, title] = known[chain] ?? [`${family}-${chain.toLowerCase()}`, `${family} chain ${chain}`]
+  const otherName = `${family}-${chain.toLowerCase().replace(/[^a-z0-9]/g, '-')}`
+  const [name, title] = known.get(chain) ?? [otherName, `${family} chain ${chain}`]
   const blockTimeMs = identities.find((identity) => identity.blockTimeMs !== null)?.blockTimeMs ?? null
   const usualMs = parseDuration(FAMILY_DEFAULTS[family].blockTime)
   const counts = { own: 0, provider: 0 }
@@ -167,7 +171,7 @@ function endpointOf({ url, identity }: DiscoveredNode, name: string, family: Fam
   const { rpcPath, shard } = identity
   return {
     name,
-    url: url.pathname === '/' && url.search === '' ? url.origin : url.href,
+    url: url.pathname === '/' && url.search === '' ? url.href.replace(/\/$/, '') : url.href,
     ...(rpcPath === null || rpcPath === FAMILY_DEFAULTS[family].rpcPath ? {} : { rpc_path: rpcPath }),
     ...(identity.family === family ? {} : { checks: ['head'] }),
     ...(shard === null ? {} : { kind: 'observer', shard }),

@@ -100,7 +100,7 @@ export async function run(argv: readonly string[], env: NodeJS.ProcessEnv = proc
     .addHelpText('after', helpText(HELP.demo))
     .option('--port <port>', 'port of the page (default: 9780 if it is free)', whole(0, 65_535))
     .action(runDemo)
-  program
+  const probed = program
     .command('probe')
     .description('poll once and print the results; exit status 0 all up, 1 some degraded, 2 some down')
     .addHelpText('after', helpText(HELP.probe))
@@ -110,6 +110,8 @@ export async function run(argv: readonly string[], env: NodeJS.ProcessEnv = proc
     .addOption(new Option('--family <family>', 'with --url: its interface, if known').choices(FAMILIES))
     .action(async (targets: string[], { json = false, url: urls, family = null }: ProbeFlags) => {
       const { probe } = await import('./probe.ts')
+      if (urls.length > 0 && targets.length > 0) return probed.error('error: --url polls no configured TARGET')
+      if (urls.length === 0 && family !== null) return probed.error('error: --family needs --url')
       if (urls.length === 0) return configured((file) => probe({ file, targets, json }, io, env))
       const { probeUrls } = await import('./discover.ts')
       status = await probeUrls({ urls, family, json }, io)

@@ -199,7 +199,7 @@ function parseBaseUrl(text: string): string | undefined {
  * A node's URL may contain a key where the provider requires it: user and password (sent as Basic), path, or query. A
  * trailing `/` of a path is significant and kept.
  */
-function parseNodeUrl(text: string): string | undefined {
+export function parseNodeUrl(text: string): string | undefined {
   if (!/^https?:\/\/[^\s#\\]{1,2000}$/i.test(text) || !URL.canParse(text)) return undefined
   return new URL(text).pathname === '/' && !text.includes('?') ? text.replace(/\/+$/, '') : text
 }

@@ -1,8 +1,8 @@
-import { readFileSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { parse } from 'yaml'
 import { systemClock } from '../../src/clock.ts'
 import { createChain } from '../../src/simulator/chain.ts'
@@ -80,6 +80,76 @@ test('a URL with a key works, and the key is not printed', async () => {
   expect(out + err).not.toContain(key)
   // biome-ignore lint/suspicious/noTemplateCurlyInString: the syntax of the configuration file
   expect(pasted(out).networks).toMatchObject([{ endpoints: [{ url: '${ETHEREUM_OWN_1_URL}' }] }])
+})
+
+/** A server that gives these answers, in JSON, and notes the credentials that it gets. */
+async function answering(
+  answers: (path: string, body: string) => unknown,
+): Promise<{ url: string; seen: Set<string> }> {
+  const seen = new Set<string>()
+  const server = createServer((request, response) => {
+    seen.add(request.headers.authorization ?? 'none')
+    let body = ''
+    request.setEncoding('utf8').on('data', (piece: string) => {
+      body += piece
+    })
+    request.on('end', () => response.end(JSON.stringify(answers(request.url ?? '', body))))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => void server.close())
+  return { url: `127.0.0.1:${(server.address() as AddressInfo).port}`, seen }
+}
+
+test('user and password of a URL are sent, and are in the file that init writes', async () => {
+  const { url, seen } = await answering((_path, body) => {
+    const { id, method } = JSON.parse(body) as { id: number; method: string }
+    return { jsonrpc: '2.0', id, result: method === 'eth_chainId' ? '0x1' : { number: '0x5', timestamp: '0x5' } }
+  })
+
+  const { status } = await runHeartline(['init', '--url', `http://user:pa55word@${url}`], { cwd: folder })
+
+  expect(status).toBe(0)
+  expect([...seen]).toEqual([`Basic ${btoa('user:pa55word')}`])
+  expect(parse(readFileSync(join(folder, 'heartline.yaml'), 'utf8'))).toMatchObject({
+    networks: [{ endpoints: [{ url: `http://user:pa55word@${url}` }] }],
+  })
+})
+
+test.each(['constructor', '__proto__', 'My_Chain'])('a chain called %s gets a valid name', async (chain) => {
+  const { url } = await answering((path) =>
+    path === '/network/config'
+      ? { data: { config: { erd_chain_id: chain, erd_round_duration: 6000 } }, code: 'successful' }
+      : {},
+  )
+
+  const { status } = await runHeartline(['init', '--url', `http://${url}`], { cwd: folder })
+
+  expect(status).toBe(0)
+  expect((await runHeartline(['check-config', '-c', 'heartline.yaml'], { cwd: folder })).status).toBe(0)
+})
+
+test('init writes no file that the daemon would refuse', async () => {
+  const { url } = await answering((_path, body) => {
+    const { id, method } = JSON.parse(body) as { id: number; method: string }
+    return { jsonrpc: '2.0', id, result: method === 'eth_chainId' ? '0x0' : { number: '0x5', timestamp: '0x5' } }
+  })
+
+  const { status, err } = await runHeartline(['init', '--url', `http://${url}`], { cwd: folder })
+
+  expect(status).toBe(70)
+  expect(err).toContain('networks[0].chain_id')
+  expect(existsSync(join(folder, 'heartline.yaml'))).toBe(false)
+})
+
+test.each([
+  ['a configured target and a URL', ['ethereum', '--url', 'http://127.0.0.1:1']],
+  ['a family without a URL', ['-c', 'heartline.yaml', '--family', 'ethereum']],
+  ['a URL with a fragment', ['--url', 'http://127.0.0.1:1/#top']],
+])('probe with %s is a usage error', async (_what, args) => {
+  const { status, err } = await runHeartline(['probe', ...args])
+
+  expect(status).toBe(64)
+  expect(err).not.toContain('127.0.0.1')
 })
 
 test('what is no node is said for each family, with exit status 2', async () => {
