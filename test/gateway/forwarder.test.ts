@@ -548,6 +548,21 @@ describe('traffic', () => {
     expect(doubted).toEqual(['ethereum/a'])
   })
 
+  test('of long calls that time out opens the breaker of an endpoint that resets its other connections', async () => {
+    const a = await startBareNode((asked, response) =>
+      asked.method === 'eth_newFilter' ? undefined : reset(asked, response),
+    )
+    const { ask, doubted } = await setting({ a })
+    const deadlineAt = systemClock.monotonic() + 800
+    const long = Array.from({ length: 20 }, () => ask({ ...FILTER, deadlineAt }))
+    await expect.poll(() => a.asked.filter(({ method }) => method === 'eth_newFilter')).toHaveLength(20)
+
+    await ask()
+    await Promise.all(long)
+
+    expect(doubted).toEqual(['ethereum/a'])
+  })
+
   test('of a single endpoint goes through all the same, marked', async () => {
     const a = await startBareNode(sayStatus(502))
     const { ask } = await setting({ a })

@@ -101,7 +101,7 @@ function settle(
   const failure = isAnswer ? null : result.failure.kind
   const isNodeTimeout = failure === 'timeout' && !isLocal
   // The time until a connection was refused says nothing about how fast the node answers.
-  upstream.end(ended, isAnswer || isNodeTimeout ? ended - began : null, !isLocal && !isNodeTimeout)
+  upstream.end(ended, isAnswer || isNodeTimeout ? ended - began : null, !isLocal && !isFault)
   const isLimited = result.kind === 'error' ? isRateLimit(operation, result) : failure === 'rate-limited'
   if (isLimited) upstream.rateLimit.begin(retryAfterMs, ended)
   // A caller may know methods that take longer than the timeout, which says nothing about a node that answers others.

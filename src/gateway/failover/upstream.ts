@@ -78,7 +78,7 @@ export class Upstream {
     this.breaker.begin(now)
   }
 
-  /** `latencyMs` is `null` if the duration says nothing about the node. */
+  /** `latencyMs` is `null` if the duration says nothing about the node; a reset connection is not an answer. */
   end(now: number, latencyMs: number | null, answered: boolean): void {
     this.inFlight--
     if (answered) this.#progressAt = now
