@@ -27,16 +27,24 @@ export function testRooms() {
 
 function createWaits(folder) {
   const known = new Map()
-  return function waits(file) {
+  function ownMarks(file) {
     if (known.has(file)) return known.get(file)
-    // Helpers may import each other.
-    known.set(file, false)
     const text = readFileSync(file, 'utf8')
     const helpers = [...text.matchAll(LOCAL_IMPORT)]
       .map(([, path]) => join(dirname(file), path))
       .filter((path) => path.startsWith(folder) && existsSync(path))
-    const found = WAITS.test(text) || MOCKS.test(text) || helpers.some(waits)
-    known.set(file, found)
-    return found
+    const marks = { waits: WAITS.test(text) || MOCKS.test(text), helpers }
+    known.set(file, marks)
+    return marks
+  }
+  return function waits(file) {
+    // Helpers may import each other.
+    const reached = new Set([file])
+    for (const each of reached) {
+      const { waits: isWaiting, helpers } = ownMarks(each)
+      if (isWaiting) return true
+      for (const helper of helpers) reached.add(helper)
+    }
+    return false
   }
 }

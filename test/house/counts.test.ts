@@ -124,3 +124,22 @@ test('what files take is written on request, sorted, and compared by later runs'
   expect(written).toMatch(/^test\/slow\.test\.ts 2\.[5-9]/m)
   expect(stdout).toMatch(/^unusually slow: test\/slow\.test\.ts took 2\.\d s/m)
 })
+
+test('a test waits if its helpers do, also through helpers that import each other', async () => {
+  project.write({
+    'test/first.test.ts': testFile("import { x } from './x.ts'"),
+    'test/second.test.ts': testFile("import { y } from './y.ts'"),
+    'test/third.test.ts': testFile(''),
+    'test/x.ts': "import { y } from './y.ts'\nimport { z } from './z.ts'\n",
+    'test/y.ts': "import { x } from './x.ts'\n",
+    'test/z.ts': "import { spawn } from 'node:child_process'\n",
+    'rooms.mjs': "import { testRooms } from './scripts/test-rooms.mjs'\nconsole.log(JSON.stringify(testRooms()))\n",
+  })
+
+  const { stdout } = await runNode(project.folder, ['rooms.mjs']).ended
+
+  expect(JSON.parse(stdout)).toMatchObject({
+    quick: ['test/third.test.ts'],
+    waiting: ['test/first.test.ts', 'test/second.test.ts'],
+  })
+})
