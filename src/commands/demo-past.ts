@@ -15,7 +15,7 @@ import { polledNetworksOf } from '../targets.ts'
  * Fills the demo's new store with 90 days of polls, judged by the code that judges live polls. The daemon that starts on
  * it aggregates them with its overdue jobs.
  */
-export async function writeDemoPast(config: Config, log: Log): Promise<void> {
+export async function writeDemoPast(config: Config, log: Log, signal: AbortSignal): Promise<void> {
   const past = createPast(systemClock.now())
   // Timers are real, because the store's thread needs real time.
   const clock = { ...systemClock, now: past.clock.now, monotonic: past.clock.monotonic }
@@ -38,33 +38,36 @@ export async function writeDemoPast(config: Config, log: Log): Promise<void> {
   })
   const networks = polledNetworksOf(config)
   const keys = networks.flatMap(({ endpoints }) => endpoints.map(({ endpoint }) => endpointKey(endpoint)))
-  const { signal } = new AbortController()
   let intervalMs = 0
   let rounds = 0
-  for (const stepMs of past.rounds()) {
-    const now = clock.now()
-    if (stepMs !== intervalMs) {
-      intervalMs = stepMs
-      poller.configure(
-        networks.map((network) => withInterval(network, stepMs)),
-        new Set(keys),
-      )
-      store.register(
-        keys.map((endpoint) => ({ endpoint, holdMs: 2 * stepMs })),
-        now,
-      )
+  try {
+    for (const stepMs of past.rounds()) {
+      if (signal.aborted) return
+      const now = clock.now()
+      if (stepMs !== intervalMs) {
+        intervalMs = stepMs
+        poller.configure(
+          networks.map((network) => withInterval(network, stepMs)),
+          new Set(keys),
+        )
+        store.register(
+          keys.map((endpoint) => ({ endpoint, holdMs: 2 * stepMs })),
+          now,
+        )
+      }
+      const periods = past.maintenance.filter(({ from, until: end }) => from <= now && now < end)
+      board.putMaintenance(periods)
+      if (periods.length > 0) store.maintain(maintainedTimes(periods, board, now), now)
+      for (const key of keys) await poller.poll(key, signal)
+      // The queue is bounded.
+      if (++rounds % ROUNDS_PER_FLUSH === 0) await store.flush()
     }
-    const periods = past.maintenance.filter(({ from, until: end }) => from <= now && now < end)
-    board.putMaintenance(periods)
-    if (periods.length > 0) store.maintain(maintainedTimes(periods, board, now), now)
-    for (const key of keys) await poller.poll(key, signal)
-    // The queue is bounded.
-    if (++rounds % ROUNDS_PER_FLUSH === 0) await store.flush()
+    isOver = true
+    poller.saveAll()
+    await store.flush()
+  } finally {
+    await store.close()
   }
-  isOver = true
-  poller.saveAll()
-  await store.flush()
-  await store.close()
 }
 
 const ROUNDS_PER_FLUSH = 200

@@ -62,7 +62,8 @@ export async function demo(
         return null
       }
       const log = createLogger({ ...loaded.config.log, format: 'pretty' })
-      if (!existsSync(loaded.config.store.path)) await writeDemoPast(loaded.config, log)
+      if (!existsSync(loaded.config.store.path)) await writeDemoPast(loaded.config, log, io.signal)
+      if (io.signal.aborted) return null
       try {
         return await startDaemon({ config: loaded.config, log })
       } catch (error) {
@@ -73,7 +74,7 @@ export async function demo(
       }
     }
     const daemon = await start(port ?? USUAL_PORT, port === 0 ? 0 : USUAL_GATEWAY_PORT)
-    if (daemon === null) return EXIT.software
+    if (daemon === null) return io.signal.aborted ? EXIT.ok : EXIT.software
     const url = daemon.gatewayUrl ?? ''
     const traffic = startDemoTraffic({ url, endpointId: background, clock: systemClock })
     io.out('Nine simulated nodes with recurring faults. Press Ctrl-C to stop.')

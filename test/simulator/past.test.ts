@@ -20,7 +20,7 @@ beforeAll(async () => {
   await nodes.stop()
   const loaded = configFromObject({ ...nodes.config, store: { path: join(folder, 'demo.db') } }, folder, {})
   if (!loaded.ok) throw new Error('the configuration of the demo is invalid')
-  await writeDemoPast(loaded.config, silentLog)
+  await writeDemoPast(loaded.config, silentLog, new AbortController().signal)
   until = Date.now()
   store = await openStore({ ...loaded.config.store, clock: systemClock, log: silentLog, onCommit() {} })
 }, 120_000)
