@@ -1,11 +1,10 @@
-import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { availableParallelism, tmpdir } from 'node:os'
-import { join } from 'node:path'
+import type { ChildProcess } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { Agent, request } from 'undici'
 import type { AttackHello, AttackName, AttackOrder, AttackReport } from './attack-process.ts'
 import type { LoadOrder, LoadReport } from './load-process.ts'
+import { cpuOf, OTHER_CORE, start, startDaemon, waitFor } from './support.ts'
 
 /**
  * Every way to hold or use up what callers share, each alone and then all at once, against the built daemon: idle connections, half-open
@@ -20,57 +19,31 @@ const PHASE_MS = Number(seconds) * 1000
 const GOOD = 'good-caller-0123456789'
 const BAD = 'bad-caller-0123456789a'
 const POLLED = 200
-const MEASURED_CORE = 0
-const OTHER_CORE = Math.min(1, availableParallelism() - 1)
 /** Until everything is open and its first requests are answered. */
 const SETTLE_MS = 8000
 /** Until what was released is gone. */
 const RELEASE_MS = 2000
-const MAIN = fileURLToPath(new URL('../dist/src/main.js', import.meta.url))
 const TLS_FILE = (name: string) => fileURLToPath(new URL(`../test/config/tls/${name}`, import.meta.url))
 
-const cleanups: (() => void)[] = []
-
-/** A program of this folder on the core that is not measured; resolves with what it tells first. */
-function start<Hello>(file: string, args: readonly string[] = []): Promise<[ChildProcess, Hello]> {
-  const program = fileURLToPath(new URL(file, import.meta.url))
-  const child = spawn('taskset', ['-c', `${OTHER_CORE}`, process.execPath, '--import', 'tsx', program, ...args], {
-    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
-  })
-  cleanups.push(() => child.disconnect())
-  return new Promise((resolve) => child.once('message', (hello) => resolve([child, hello as Hello])))
-}
-
 const agent = new Agent({ connect: { rejectUnauthorized: false } })
-const [, { port: nodePort }] = await start<{ port: number }>('node-process.ts')
-const [, fleet] = await start<{ urls: readonly string[] }>('fleet-process.ts', [
+const node = await start<{ port: number }>(OTHER_CORE, 'node-process.ts')
+const fleet = await start<{ urls: readonly string[] }>(OTHER_CORE, 'fleet-process.ts', [
   JSON.stringify({ family: 'ethereum', count: POLLED }),
 ])
-const [loader] = await start('load-process.ts')
-const [attacker, { names, nodes }] = await start<AttackHello>('attack-process.ts')
-
-const folder = mkdtempSync(join(tmpdir(), 'heartline-attack-'))
-cleanups.push(() => rmSync(folder, { recursive: true, force: true }))
-const file = join(folder, 'heartline.yaml')
-const endpoint = { name: 'node', url: `http://127.0.0.1:${nodePort}` }
-writeFileSync(
-  file,
-  JSON.stringify({
+const { child: loader } = await start(OTHER_CORE, 'load-process.ts')
+const attack = await start<AttackHello>(OTHER_CORE, 'attack-process.ts')
+const { child: attacker } = attack
+const { names, nodes } = attack.hello
+const endpointsOf = (urls: readonly string[], letter: string) =>
+  urls.map((url, at) => ({ name: `${letter}${at}`, url }))
+const polledEachSecond = { family: 'ethereum', poll: { interval: '1s' } }
+const daemon = await startDaemon(
+  {
     server: { listen: '127.0.0.1:0', tls: { cert: TLS_FILE('a.crt'), key: TLS_FILE('a.key') } },
     networks: [
-      { name: 'ethereum', family: 'ethereum', endpoints: [endpoint] },
-      {
-        name: 'fleet',
-        family: 'ethereum',
-        poll: { interval: '1s' },
-        endpoints: fleet.urls.map((url, at) => ({ name: `e${at}`, url })),
-      },
-      {
-        name: 'hostile',
-        family: 'ethereum',
-        poll: { interval: '1s' },
-        endpoints: nodes.map((url, at) => ({ name: `h${at}`, url })),
-      },
+      { name: 'ethereum', family: 'ethereum', endpoints: endpointsOf([`http://127.0.0.1:${node.hello.port}`], 'n') },
+      { name: 'fleet', ...polledEachSecond, endpoints: endpointsOf(fleet.hello.urls, 'e') },
+      { name: 'hostile', ...polledEachSecond, endpoints: endpointsOf(nodes, 'h') },
     ],
     gateway: {
       enabled: true,
@@ -80,31 +53,12 @@ writeFileSync(
         { name: 'bad', endpoint_id: BAD, methods: ['eth_newFilter'] },
       ],
     },
-  }),
+  },
+  process.env.DAEMON_FLAGS?.split(' '),
 )
-const flags = process.env.DAEMON_FLAGS?.split(' ') ?? []
-const daemon = spawn('taskset', ['-c', `${MEASURED_CORE}`, process.execPath, ...flags, MAIN, 'serve', '-c', file], {
-  stdio: ['ignore', 'ignore', 'pipe'],
-})
-cleanups.push(() => daemon.kill())
-let log = ''
-daemon.stderr.setEncoding('utf8').on('data', (text: string) => {
-  log += text
-})
-
-const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))
-
-async function waitFor<T>(look: () => T | undefined | Promise<T | undefined>): Promise<T> {
-  for (;;) {
-    const found = await look()
-    if (found !== undefined) return found
-    await pause(50)
-  }
-}
-
-const page = await waitFor(() => /"url":"(https[^"]+)\/"[^\n]*"msg":"listening"/.exec(log)?.[1])
+const { page, gatewayPort } = daemon
 const pagePort = Number(new URL(page).port)
-const gatewayPort = Number(/:(\d+)\/"[^\n]*"msg":"gateway listening"/.exec(log)?.[1])
+const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))
 await waitFor(async () =>
   (await request(`${page}/-/ready`, { dispatcher: agent })).statusCode === 200 ? true : undefined,
 )
@@ -127,15 +81,6 @@ function p99(before: readonly [string, number][], after: readonly [string, numbe
 const rssMiB = () =>
   Math.round(Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${daemon.pid}/status`, 'utf8'))?.[1] ?? 0) / 1024)
 
-/** Processor time of all threads of the daemon so far, in seconds. */
-function cpuSeconds(): number {
-  let ns = 0
-  for (const thread of readdirSync(`/proc/${daemon.pid}/task`)) {
-    ns += Number(readFileSync(`/proc/${daemon.pid}/task/${thread}/schedstat`, 'latin1').split(' ')[0])
-  }
-  return ns / 1e9
-}
-
 function ask<Answer>(child: ChildProcess, order: LoadOrder | AttackOrder | 'release'): Promise<Answer> {
   const answer = new Promise<Answer>((resolve) => child.once('message', (message) => resolve(message as Answer)))
   child.send(order)
@@ -145,7 +90,7 @@ function ask<Answer>(child: ChildProcess, order: LoadOrder | AttackOrder | 'rele
 /** The good caller at a constant rate, and the polls, for one phase. */
 async function measure(name: string): Promise<void> {
   const before = await lagBuckets()
-  const cpuBefore = cpuSeconds()
+  const cpuBefore = cpuOf(daemon.pid)
   const startedAt = performance.now()
   let most = 0
   const timer = setInterval(() => {
@@ -160,7 +105,7 @@ async function measure(name: string): Promise<void> {
     perSecond: Number(pace),
   })
   clearInterval(timer)
-  const busy = (cpuSeconds() - cpuBefore) / ((performance.now() - startedAt) / 1000)
+  const busy = (cpuOf(daemon.pid) - cpuBefore) / 1000 / (performance.now() - startedAt)
   const lag = p99(before, await lagBuckets())
   console.log(
     `${name}: good caller ${(answered / seconds).toFixed(0)}/s, ${failed} failed, p50 ${p50Ms.toFixed(1)} ms, p99 ${p99Ms.toFixed(1)} ms; ` +
@@ -198,6 +143,8 @@ try {
   const { statusCode } = await request(`${page}/-/healthy`, { dispatcher: agent })
   console.log(`the daemon answers ${statusCode} at the end`)
 } finally {
-  for (const cleanup of cleanups.reverse()) cleanup()
+  daemon.stop()
+  for (const { child } of [node, fleet, attack]) child.disconnect()
+  loader.disconnect()
 }
 process.exit(0)

@@ -1,11 +1,10 @@
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { execFileSync, spawn } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
-import { availableParallelism, tmpdir } from 'node:os'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import type { LoadOrder, LoadReport } from './load-process.ts'
-import { median, startFleetProcess } from './support.ts'
+import { cpuOf, MEASURED_CORE, median, OTHER_CORE, start, startDaemon, startFleetProcess, waitFor } from './support.ts'
 
 /**
  * What the gateway costs: processor time of one forwarded and of one cached request, beside relays that check nothing; the latency that
@@ -18,12 +17,9 @@ const [, , only = 'all', seconds = '4', rounds = '5'] = process.argv
 const FOR_MS = Number(seconds) * 1000
 const ROUNDS = Number(rounds)
 const ID = 'wallet-0123456789abcdef'
-const MAIN = fileURLToPath(new URL('../dist/src/main.js', import.meta.url))
 const CONNECTIONS = 32
 /** A load that all of them can bear: there what each costs does not depend on how fast it is. */
 const PACE = 3000
-const MEASURED_CORE = 0
-const OTHER_CORE = Math.min(1, availableParallelism() - 1)
 
 const cleanups: (() => void)[] = []
 
@@ -34,18 +30,15 @@ interface Measured {
   readonly path: string
 }
 
-/** A program of this folder, on one core; resolves with what it tells first. */
-function start(core: number, file: string, args: readonly string[] = []): Promise<[ChildProcess, { port: number }]> {
-  const program = fileURLToPath(new URL(file, import.meta.url))
-  const child = spawn('taskset', ['-c', `${core}`, process.execPath, '--import', 'tsx', program, ...args], {
-    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
-  })
+/** Like `start`, and ends the program at the end. */
+async function started(core: number, file: string, args: readonly string[] = []) {
+  const { child, hello } = await start<{ port: number }>(core, file, args)
   cleanups.push(() => child.disconnect())
-  return new Promise((resolve) => child.once('message', (hello) => resolve([child, hello as { port: number }])))
+  return { child, port: hello.port }
 }
 
-const [, { port: nodePort }] = await start(OTHER_CORE, 'node-process.ts')
-const [loader] = await start(OTHER_CORE, 'load-process.ts')
+const { port: nodePort } = await started(OTHER_CORE, 'node-process.ts')
+const { child: loader } = await started(OTHER_CORE, 'load-process.ts')
 const origin = `http://127.0.0.1:${nodePort}`
 
 function load(
@@ -58,7 +51,8 @@ function load(
 }
 
 async function relay(kind: 'bare' | 'plain' | 'reply-from', name: string): Promise<Measured> {
-  const [{ pid = 0 }, { port }] = await start(MEASURED_CORE, 'relay-process.ts', [kind, origin])
+  const { child, port } = await started(MEASURED_CORE, 'relay-process.ts', [kind, origin])
+  const { pid = 0 } = child
   return { name, pid, port, path: '/' }
 }
 
@@ -67,35 +61,21 @@ async function gateway(
   others: readonly string[] = [],
   interval = '15s',
 ): Promise<Measured & { readonly page: string }> {
-  const folder = mkdtempSync(join(tmpdir(), 'heartline-bench-'))
-  const file = join(folder, 'heartline.yaml')
   const endpoints = others.map((url, at) => ({ name: `e${at}`, url }))
-  writeFileSync(
-    file,
-    JSON.stringify({
+  const { pid, page, gatewayPort, stop } = await startDaemon(
+    {
       server: { listen: '127.0.0.1:0' },
       networks: [
         { name: 'ethereum', family: 'ethereum', endpoints: [{ name: 'node', url: origin }] },
         ...(others.length === 0 ? [] : [{ name: 'others', family: 'ethereum', poll: { interval }, endpoints }]),
       ],
       gateway: { enabled: true, listen: '127.0.0.1:0', callers: [{ name: 'wallet', endpoint_id: ID }] },
-    }),
+    },
+    process.env.DAEMON_FLAGS?.split(' '),
   )
-  const child = spawn('taskset', ['-c', `${MEASURED_CORE}`, process.execPath, MAIN, 'serve', '-c', file], {
-    stdio: ['ignore', 'ignore', 'pipe'],
-  })
-  cleanups.push(
-    () => rmSync(folder, { recursive: true, force: true }),
-    () => child.kill(),
-  )
-  let log = ''
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    log += text
-  })
-  const page = await waitFor(() => /"url":"(http[^"]+)\/"[^\n]*"msg":"listening"/.exec(log)?.[1])
+  cleanups.push(stop)
   await waitFor(async () => ((await fetch(`${page}/-/ready`)).status === 200 ? true : undefined))
-  const port = Number(/:(\d+)\/"[^\n]*"msg":"gateway listening"/.exec(log)?.[1])
-  return { name: 'Heartline', pid: child.pid ?? 0, port, path: `/ethereum/${ID}`, page }
+  return { name: 'Heartline', pid, port: gatewayPort, path: `/ethereum/${ID}`, page }
 }
 
 /** One worker process, and no logs: as little as it can do. `null` where it is not installed. */
@@ -135,37 +115,16 @@ function freePort(): Promise<number> {
   })
 }
 
-async function waitFor<T>(look: () => T | undefined | Promise<T | undefined>): Promise<T> {
-  for (;;) {
-    const found = await look()
-    if (found !== undefined) return found
-    await new Promise((resolve) => setTimeout(resolve, 20))
-  }
-}
-
-/** Processor time of all its threads so far, in microseconds. */
-function cpuOf({ pid }: Measured): number {
-  let ns = 0
-  for (const thread of readdirSync(`/proc/${pid}/task`)) {
-    try {
-      ns += Number(readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'latin1').split(' ')[0])
-    } catch {
-      // It has ended.
-    }
-  }
-  return ns / 1000
-}
-
 interface Run {
   readonly cpuUs: number
   readonly perSecond: number
 }
 
 async function run(measured: Measured, kind: LoadOrder['kind'], perSecond: number | null = null): Promise<Run> {
-  const before = cpuOf(measured)
+  const before = cpuOf(measured.pid)
   const { answered, failed, seconds: took } = await load(measured, { kind, perSecond })
   if (failed > 0) throw new Error(`${measured.name}: ${failed} of ${answered} failed`)
-  return { cpuUs: (cpuOf(measured) - before) / answered, perSecond: answered / took }
+  return { cpuUs: (cpuOf(measured.pid) - before) / answered, perSecond: answered / took }
 }
 
 async function benchCpu(): Promise<void> {

@@ -1,4 +1,7 @@
-import { fork } from 'node:child_process'
+import { type ChildProcess, fork, spawn } from 'node:child_process'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { availableParallelism, tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { FleetOptions } from './fleet.ts'
 
@@ -59,4 +62,81 @@ export async function flatOut(count: number, lanes: number, task: (turn: number)
       while (turn < count) await task(turn++)
     }),
   )
+}
+
+/** What is measured has a core of its own; load, attacks and nodes are on the other one. */
+export const MEASURED_CORE = 0
+export const OTHER_CORE = Math.min(1, availableParallelism() - 1)
+
+/** Starts a program of this folder on one core; resolves with what it sends first. */
+export function start<Hello>(
+  core: number,
+  file: string,
+  args: readonly string[] = [],
+): Promise<{ readonly child: ChildProcess; readonly hello: Hello }> {
+  const program = fileURLToPath(new URL(file, import.meta.url))
+  const child = spawn('taskset', ['-c', `${core}`, process.execPath, '--import', 'tsx', program, ...args], {
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  })
+  return new Promise((resolve) => child.once('message', (hello) => resolve({ child, hello: hello as Hello })))
+}
+
+export interface MeasuredDaemon {
+  readonly pid: number
+  /** Without a final `/`. */
+  readonly page: string
+  readonly gatewayPort: number
+  stop(): void
+}
+
+/** Starts the built daemon on the measured core. If it dies, prints its log and ends this process. */
+export async function startDaemon(config: object, flags: readonly string[] = []): Promise<MeasuredDaemon> {
+  const main = fileURLToPath(new URL('../dist/src/main.js', import.meta.url))
+  const folder = mkdtempSync(join(tmpdir(), 'heartline-bench-'))
+  const file = join(folder, 'heartline.yaml')
+  writeFileSync(file, JSON.stringify(config))
+  const child = spawn('taskset', ['-c', `${MEASURED_CORE}`, process.execPath, ...flags, main, 'serve', '-c', file], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
+  let log = ''
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    log += text
+  })
+  child.once('exit', (code, signal) => {
+    console.error(`the daemon ended (${code ?? signal}):\n${log}`)
+    process.exit(1)
+  })
+  const page = await waitFor(() => /"url":"(https?:[^"]+)\/"[^\n]*"msg":"listening"/.exec(log)?.[1])
+  const gatewayPort = Number(/:(\d+)\/"[^\n]*"msg":"gateway listening"/.exec(log)?.[1])
+  return {
+    pid: child.pid ?? 0,
+    page,
+    gatewayPort,
+    stop() {
+      child.removeAllListeners('exit')
+      child.kill()
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+export async function waitFor<T>(look: () => T | undefined | Promise<T | undefined>): Promise<T> {
+  for (;;) {
+    const found = await look()
+    if (found !== undefined) return found
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+}
+
+/** Processor time of a process so far, all threads, in microseconds. */
+export function cpuOf(pid: number): number {
+  let ns = 0
+  for (const thread of readdirSync(`/proc/${pid}/task`)) {
+    try {
+      ns += Number(readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'latin1').split(' ')[0])
+    } catch {
+      // The thread has ended.
+    }
+  }
+  return ns / 1000
 }
