@@ -28,7 +28,7 @@ export function registerBadge(
     }),
     answers: {
       200: text(
-        'SVG, with an `ETag`. Readers who may not see heights get `behind` or `at head` for the lag',
+        'SVG, with an `ETag`. Readers who may not see heights get `behind`, `forked` or `at head` for the lag',
         'image/svg+xml',
       ),
       304: NOT_MODIFIED,
@@ -67,6 +67,8 @@ function badgeOf(type: (typeof TYPES)[number], view: EndpointView, audience: Aud
 
 function lagOf({ heads, state, conditions }: EndpointView, audience: Audience): Omit<Badge, 'label'> {
   // The public may not see heights, but may see whether an endpoint lags.
+  const isForked = state === 'degraded' && conditions.some(({ code }) => code === 'forked')
+  if (isForked) return { value: 'forked', tone: state }
   const isBehind = conditions.some(({ code }) => code === 'lagging' || code === 'stalled')
   if (audience === 'public') {
     if (state !== 'up' && state !== 'degraded') return { value: 'not known', tone: 'unknown' }

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { badgeSvg } from '../../src/http/badge.ts'
 import { Secret } from '../../src/secret.ts'
 import { bad, good, head } from '../support/network.ts'
-import { NODE, OTHER, OWN, setUp } from './setting.ts'
+import { NETWORKS, NODE, OTHER, OWN, type Setting, setUp } from './setting.ts'
 
 /** As a screen reader presents it; fails on invalid XML. */
 function spoken(svg: string): string | undefined {
@@ -79,6 +79,30 @@ describe('a badge', () => {
       'Own node 1, lag: at head',
     )
     expect(spoken((await server.inject('/badge/avalanche/own-2.svg?type=lag')).body)).toBe('Own node 2, lag: behind')
+  })
+
+  test('of a forked endpoint says so instead of "at head", to the public too', async () => {
+    const third = { ...OTHER, name: 'own-3', title: 'Own node 3' }
+    const networks = NETWORKS.slice(0, 1).map(({ network }) => ({ network, endpoints: [OWN, OTHER, third] }))
+    const [open, closed] = [{}, { token: new Secret('a-token-of-the-operator') }].map((options) =>
+      setUp({ networks, options }),
+    )
+    for (const setting of [open, closed]) {
+      const { world, clock } = setting as Setting
+      for (let height = 1000; height < 1008; height++) {
+        await clock.advance(OWN.intervalMs)
+        for (const of of [OWN, OTHER, third]) {
+          const branch = of === third ? '0xother' : '0x'
+          const one = head(height, clock.now(), { hash: `${branch}${height}`, parentHash: `${branch}${height - 1}` })
+          await world.poll(of, { heads: [{ shard: null, outcome: good(one) }] })
+        }
+      }
+    }
+
+    for (const setting of [open, closed]) {
+      const badge = await setting?.server.inject('/badge/avalanche/own-3.svg?type=lag')
+      expect(spoken(badge?.body ?? '')).toBe('Own node 3, lag: forked')
+    }
   })
 
   test('is not sent again while it has not changed', async () => {
