@@ -70,10 +70,11 @@ export function createOutages() {
       for (const outage of open.values()) {
         const beganAt = latestStart(outage)
         const isSoon = Math.abs(since - beganAt) <= WINDOW_INTERVALS * intervalMs
-        // A group that takes longer than an interval to poll: nothing was known of this endpoint since the outage began.
-        if (mayJoin && (isSoon || healthy.until < beganAt)) return outage
-        const isRecent = since - healthy.since <= RECOVERED_AFTER_INTERVALS * intervalMs
-        if (isRecent && outage.affected.includes(name)) return outage
+        // Not seen healthy since the outage began: such a group may take longer than an interval to poll.
+        const isUnseen = healthy.until < beganAt
+        if (mayJoin && (isSoon || isUnseen)) return outage
+        const wasHealthyForLong = since - healthy.since > RECOVERED_AFTER_INTERVALS * intervalMs
+        if ((isUnseen || !wasHealthyForLong) && outage.affected.includes(name)) return outage
       }
       return undefined
     },

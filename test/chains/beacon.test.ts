@@ -61,7 +61,7 @@ test.each<[string, Scripted | Failure, string]>([
 test.each<Failure>([
   { kind: 'unroutable', code: 'ENETUNREACH' },
   { kind: 'dns', code: 'EAI_AGAIN' },
-])('that this machine has no network or name server for ($kind) is not told to be down', (failure) => {
+])('that this machine has no network or name server for ($kind) is not reported as down', (failure) => {
   const { reading, requests } = ask([failure])
 
   expect(requests).toHaveLength(1)
