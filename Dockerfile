@@ -8,15 +8,15 @@ RUN apt-get update \
  && rm -rf /var/lib/apt/lists/*
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
-# Install scripts are disabled, except for the rebuild below.
-RUN npm ci --ignore-scripts
+# Install scripts are disabled, except for the rebuild below; the workspace is for tests.
+RUN npm ci --ignore-scripts --workspaces=false
 COPY tsconfig.json ./
 COPY scripts ./scripts
 COPY src ./src
 COPY web ./web
 RUN node scripts/build.mjs
 # Compiled against the headers and C library of this image; no prebuilt binary is downloaded.
-RUN npm prune --omit=dev --ignore-scripts \
+RUN npm prune --omit=dev --ignore-scripts --workspaces=false \
  && npm_config_nodedir=/usr/local npm rebuild better-sqlite3 --build-from-source --foreground-scripts \
  && node -e "new (require('better-sqlite3'))(':memory:').close()" \
  && rm -rf node_modules/better-sqlite3/deps node_modules/better-sqlite3/src node_modules/better-sqlite3/build/Release/obj* \

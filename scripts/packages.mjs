@@ -1,6 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { npmCommand } from './npm.mjs'
 import { giveUp, say } from './say.mjs'
@@ -10,18 +10,22 @@ import { which } from './which.mjs'
 const COMPILER = ['python3', 'make', 'g++']
 const REMINDER_MS = 20_000
 
-/** Installs the packages of package-lock.json for this Node, unless they are installed: then it takes milliseconds and prints nothing. */
-export async function ensurePackages(root, { installDebianPackages }) {
-  const wanted = stampOf(root)
-  if (readStamp(root) === wanted) return
-  if (looksInstalled(root)) return writeStamp(root, wanted)
+/**
+ * Installs the packages of package-lock.json for this Node, those of the workspace `test/packages` only for tests. Where they are
+ * installed, it takes milliseconds and prints nothing.
+ */
+export async function ensurePackages(root, { forTests, installDebianPackages }) {
+  const wanted = stampOf(root, forTests)
+  const found = readStamp(root)
+  if (found === wanted || found === stampOf(root, true)) return
+  if (looksInstalled(root, forTests)) return writeStamp(root, wanted)
 
   say(
     'installing packages (npm ci). better-sqlite3 is compiled where no prebuilt binary is available, in about a minute.',
   )
-  let outcome = await install(root)
-  if (outcome.status !== 0 && installDebianPackages !== null && missingCompiler().length > 0) {
-    if (installDebianPackages(missingCompiler())) outcome = await install(root)
+  let outcome = await install(root, forTests)
+  if (outcome.status !== 0 && forTests && missingCompiler().length > 0) {
+    if (installDebianPackages(missingCompiler())) outcome = await install(root, forTests)
   }
   if (outcome.status !== 0) giveUp(...explain(outcome))
   writeStamp(root, wanted)
@@ -29,11 +33,11 @@ export async function ensurePackages(root, { installDebianPackages }) {
 }
 
 /** better-sqlite3 is native: installed for one Node, it does not load in another. */
-function stampOf(root) {
+function stampOf(root, forTests) {
   const lock = createHash('sha256')
     .update(readFileSync(join(root, 'package-lock.json')))
     .digest('hex')
-  return `${lock} abi-${process.versions.modules} ${process.platform}-${process.arch}\n`
+  return `${lock} abi-${process.versions.modules} ${process.platform}-${process.arch}${forTests ? ' for tests' : ''}\n`
 }
 
 const stampFile = (root) => join(root, 'node_modules/.heartline-installed')
@@ -55,11 +59,15 @@ function writeStamp(root, stamp) {
 }
 
 /** Whether npm was run by hand: the same versions, and the native module loads. */
-function looksInstalled(root) {
+function looksInstalled(root, forTests) {
   try {
-    const wanted = packagesOf(join(root, 'package-lock.json'))
-    const present = packagesOf(join(root, 'node_modules/.package-lock.json'))
+    const { '': project, ...wanted } = packagesOf(join(root, 'package-lock.json'))
+    const { '': _root, ...present } = packagesOf(join(root, 'node_modules/.package-lock.json'))
+    const own = Object.keys(project.devDependencies ?? {}).map((name) => `node_modules/${name}`)
+    const isOfTests = (path, { dev, resolved }) =>
+      [path, resolved].some((place) => project.workspaces?.includes(place)) || (dev && !own.includes(path))
     for (const [path, entry] of Object.entries(wanted)) {
+      if (!forTests && isOfTests(path, entry)) continue
       const found = present[path]
       if (found === undefined ? !entry.optional : found.version !== entry.version) return false
     }
@@ -72,17 +80,18 @@ function looksInstalled(root) {
 }
 
 function packagesOf(lockFile) {
-  const { '': _root, ...packages } = JSON.parse(readFileSync(lockFile, 'utf8')).packages
-  return packages
+  return JSON.parse(readFileSync(lockFile, 'utf8')).packages
 }
 
 /** No package runs a script of its own, except those that package.json names in `allowScripts`. */
-async function install(root) {
+async function install(root, forTests) {
   const startedAt = performance.now()
-  const installed = await npm(root, ['ci', '--include=dev', '--ignore-scripts', '--no-audit', '--no-fund'])
-  const wanted = packagesOf(join(root, 'package-lock.json'))
+  const words = ['ci', '--include=dev', '--ignore-scripts', '--no-audit', '--no-fund']
+  const installed = await npm(root, forTests ? words : [...words, '--workspaces=false'])
   const { allowScripts = {} } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
-  const trusted = Object.keys(allowScripts).filter((name) => allowScripts[name] && wanted[`node_modules/${name}`])
+  const trusted = Object.keys(allowScripts).filter(
+    (name) => allowScripts[name] && existsSync(join(root, 'node_modules', name)),
+  )
   const outcome = installed.status !== 0 || trusted.length === 0 ? installed : await npm(root, ['rebuild', ...trusted])
   return { ...outcome, durationMs: performance.now() - startedAt }
 }

@@ -14,7 +14,7 @@ export async function prepare({ forTests }) {
   if (major < OLDEST_NODE[0] || (major === OLDEST_NODE[0] && minor < OLDEST_NODE[1])) {
     giveUp(`Node ${OLDEST_NODE.join('.')} or newer is needed, this is ${process.versions.node}.`)
   }
-  await ensurePackages(root, { installDebianPackages: forTests ? installDebianPackages : null })
+  await ensurePackages(root, { forTests, installDebianPackages })
   if (forTests) ensureSystemPackages()
 }
 

@@ -10,10 +10,13 @@ import { root } from './prepare.mjs'
 // development and production share, so npm gets a project without the development packages.
 const folder = mkdtempSync(join(tmpdir(), 'heartline-sbom-'))
 try {
-  const { devDependencies: _, ...manifest } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+  const { devDependencies: _, workspaces, ...manifest } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
   const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'))
   delete lock.packages[''].devDependencies
-  for (const [path, { dev }] of Object.entries(lock.packages)) if (dev) delete lock.packages[path]
+  delete lock.packages[''].workspaces
+  for (const [path, { dev, resolved }] of Object.entries(lock.packages)) {
+    if (dev || workspaces.includes(path) || workspaces.includes(resolved)) delete lock.packages[path]
+  }
   writeFileSync(join(folder, 'package.json'), JSON.stringify(manifest))
   writeFileSync(join(folder, 'package-lock.json'), JSON.stringify(lock))
   const { command, args, env } = npmCommand(['sbom', '--package-lock-only', '--sbom-format', 'cyclonedx'])

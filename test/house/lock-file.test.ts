@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -11,6 +12,9 @@ interface LockEntry {
   readonly optionalDependencies?: Record<string, string>
 }
 
+const { devDependencies: ofTests }: { devDependencies: Record<string, string> } = JSON.parse(
+  readFileSync(join(checkout, 'test/packages/package.json'), 'utf8'),
+)
 const lock: { packages: Record<string, LockEntry> } = JSON.parse(
   readFileSync(join(checkout, 'package-lock.json'), 'utf8'),
 )
@@ -29,7 +33,9 @@ test('the lock file holds the binaries of every system, not only those of the ma
 })
 
 test('every package that runs with Heartline is pinned to a digest', () => {
-  const running = Object.entries(lock.packages).filter(([path, { dev }]) => path !== '' && dev !== true)
+  const running = Object.entries(lock.packages).filter(
+    ([path, { dev, version }]) => path !== '' && dev !== true && version !== undefined,
+  )
 
   expect(running.length).toBeGreaterThan(50)
   expect(running.filter(([, { integrity }]) => !integrity?.startsWith('sha512-')).map(([path]) => path)).toEqual([])
@@ -39,4 +45,18 @@ test('the lock file names no registry, so that a mirror serves as well', () => {
   const named = Object.entries(lock.packages).filter(([, { resolved }]) => resolved?.startsWith('http'))
 
   expect(named.map(([path]) => path)).toEqual([])
+})
+
+test('every package that only tests need is used: imported, run or loaded by one that is', () => {
+  const texts = execFileSync('git', ['ls-files', '*.ts', '*.mjs', 'package.json'], { cwd: checkout, encoding: 'utf8' })
+    .trimEnd()
+    .split('\n')
+    .filter((file) => /^(?:test|bench|grafana|scripts)\/|^[^/]+$/.test(file))
+    .map((file) => readFileSync(join(checkout, file), 'utf8'))
+  const isUsed = (name: string) => texts.some((text) => text.includes(`'${name}`) || text.includes(`"${name}`))
+  const loadedByOthers = ['@lezer/lr', 'oxlint-tsgolint', 'knip', 'tsx']
+
+  const unused = Object.keys(ofTests).filter((name) => !isUsed(name) && !loadedByOthers.includes(name))
+
+  expect(unused).toEqual([])
 })

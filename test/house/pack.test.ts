@@ -132,9 +132,12 @@ test(
 
 test('the bill of materials lists every package that runs with Heartline, and no other', () => {
   const lock = JSON.parse(readFileSync(join(checkout, 'package-lock.json'), 'utf8')) as {
-    packages: Record<string, { readonly version: string; readonly dev?: boolean; readonly optional?: boolean }>
+    packages: Record<string, { readonly version?: string; readonly dev?: boolean; readonly optional?: boolean }>
   }
-  const running = Object.entries(lock.packages).filter(([path, { dev }]) => path !== '' && dev !== true)
+  // Folders of workspaces have no version.
+  const running = Object.entries(lock.packages).filter(
+    ([path, { dev, version }]) => path !== '' && dev !== true && version !== undefined,
+  )
   const required = running.filter(([, { optional }]) => optional !== true)
   const idOf = ([path, { version }]: (typeof running)[number]) =>
     `${path.slice(path.lastIndexOf('node_modules/') + 13)}@${version}`

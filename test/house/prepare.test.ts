@@ -39,6 +39,19 @@ test('a lock file that changed installs again', async () => {
   expect(stderr).toContain('packages installed in')
 })
 
+test('what only tests need is installed for tests, and kept at the next start', async () => {
+  project.write(offlinePackage({ part: '1.0.0', ofTests: true }))
+  const hasPart = () => existsSync(join(project.folder, 'node_modules/tested/package.json'))
+  await prepare()
+  const hadPart = hasPart()
+
+  await prepare(['--for-tests'])
+  const { stderr } = await prepare()
+
+  expect([hadPart, hasPart()]).toEqual([false, true])
+  expect(stderr).toBe('')
+})
+
 test('what another Node installed is installed again, as native modules do not load in both', async () => {
   await prepare()
   const stamp = join(project.folder, 'node_modules/.heartline-installed')
@@ -63,7 +76,7 @@ test('an installation that fails says what npm said and what may be needed, and 
 })
 
 test('where Debian packages cannot be installed, each missing command is one loud line', async () => {
-  await prepare()
+  await prepare(['--for-tests'])
 
   const { status, stderr } = await prepare(['--for-tests'], { PATH: '/nowhere', CI: '' })
 
@@ -77,7 +90,7 @@ test('where Debian packages cannot be installed, each missing command is one lou
 })
 
 test('under CI=true the missing command is announced as a failure', async () => {
-  await prepare()
+  await prepare(['--for-tests'])
 
   const { stderr } = await prepare(['--for-tests'], { PATH: '/nowhere', CI: 'true' })
 

@@ -32,22 +32,36 @@ export function createProject({ copies }: { copies: readonly string[] }): Projec
   }
 }
 
-/** The files of a package whose one dependency lies beside it, so that npm needs no network. */
-export function offlinePackage({ part }: { part: string }): Record<string, string> {
-  const dependencies = { part: 'file:part' }
+/** The files of a package whose one dependency lies beside it, so that npm needs no network; with `ofTests`, also one that only tests need. */
+export function offlinePackage({ part, ofTests = false }: { part: string; ofTests?: boolean }): Record<string, string> {
+  const whole = {
+    name: 'whole',
+    version: '1.0.0',
+    dependencies: { part: 'file:part' },
+    ...(ofTests && { workspaces: ['tests'] }),
+  }
+  const tests = { name: 'tests', version: '1.0.0', devDependencies: { tested: 'file:../tested' } }
+  const tested = { name: 'tested', version: '1.0.0' }
   return {
-    'package.json': JSON.stringify({ name: 'whole', version: '1.0.0', type: 'module', dependencies }),
+    'package.json': JSON.stringify({ ...whole, type: 'module' }),
     'package-lock.json': JSON.stringify({
       name: 'whole',
       version: '1.0.0',
       lockfileVersion: 3,
       packages: {
-        '': { name: 'whole', version: '1.0.0', dependencies },
+        '': whole,
         'node_modules/part': { resolved: 'part', link: true },
         part: { version: part },
+        ...(ofTests && {
+          'node_modules/tests': { resolved: 'tests', link: true },
+          tests,
+          'node_modules/tested': { resolved: 'tested', link: true },
+          tested: { version: '1.0.0', dev: true },
+        }),
       },
     }),
     'part/package.json': JSON.stringify({ name: 'part', version: part }),
+    ...(ofTests && { 'tests/package.json': JSON.stringify(tests), 'tested/package.json': JSON.stringify(tested) }),
   }
 }
 

@@ -1,0 +1,43 @@
+import { readFileSync } from 'node:fs'
+
+const read = (file) => JSON.parse(readFileSync(new URL(file, import.meta.url), 'utf8'))
+
+export default {
+  entry: [
+    'src/**/*-worker.ts',
+    'web/app.ts',
+    'web/views/{wall,events}.ts',
+    'bench/*.ts',
+    'scripts/{start,check,prepare,build,counts,sbom}.mjs',
+  ],
+  project: ['src/**/*.ts', 'web/**/*.ts', 'test/**/*.ts', 'bench/**/*.ts', 'grafana/**/*.ts', 'scripts/*.{mjs,ts}'],
+  vitest: true,
+  // test/house/lock-file.test.ts checks that each of these packages is used.
+  ignoreWorkspaces: ['test/packages'],
+  ignoreDependencies: ['light-my-request', ...Object.keys(read('test/packages/package.json').devDependencies)],
+  ignoreExportsUsedInFile: { interface: true, type: true },
+  ignoreBinaries: [
+    'apt-get',
+    'amtool',
+    'biome',
+    'cc',
+    'heartline',
+    'ip',
+    'knip',
+    'mount',
+    'nginx',
+    'openssl',
+    'oxlint',
+    'pngquant',
+    'prlimit',
+    'prometheus',
+    'prometheus-alertmanager',
+    'promtool',
+    'systemd-analyze',
+    'taskset',
+    'tsx',
+    'umount',
+    'unshare',
+    'vitest',
+  ],
+}
