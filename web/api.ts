@@ -22,6 +22,7 @@ export const api: Sources = {
   gateway: () => get('/api/v1/gateway'),
   observer: () => get('/api/v1/observer'),
   notifications: () => get('/api/v1/notifications'),
+  silences: () => getPrivate('/api/v1/silences'),
   strips,
 }
 

@@ -242,6 +242,17 @@ async function signIn(form: HTMLFormElement): Promise<void> {
   await start()
 }
 
+/** Sends the form, and shows what it changed. */
+async function writeForm(form: HTMLFormElement): Promise<void> {
+  const heading = form.closest('section')?.querySelector('h2')
+  const { write } = await import('./write.ts')
+  if (!(await write(form))) return
+  await refresh()
+  drawNow()
+  // Its button is gone with what it ended.
+  if (!form.isConnected) heading?.focus()
+}
+
 document.addEventListener('click', (event) => {
   if (!(event.target instanceof Element)) return
   const button = event.target.closest<HTMLElement>('[data-set], [data-fold], [data-act]')
@@ -268,6 +279,7 @@ document.addEventListener('submit', (event) => {
   const { target: form } = event
   if (!(form instanceof HTMLFormElement)) return
   if (form.dataset.act === 'token') void signIn(form)
+  else if (form.dataset.act === 'write') void writeForm(form)
   else if (form.dataset.act === 'pick-time')
     void import('./pick-time.ts').then(({ pickTime }) => {
       const to = pickTime(form, settings.current().zone)

@@ -7,9 +7,10 @@ import { render, type TemplateResult } from './views/lit.ts'
 export function takeOver(page: HTMLElement, drawing: TemplateResult): HTMLElement {
   const own = page.cloneNode(false) as HTMLElement
   render(drawing, own)
-  for (const { id, value } of page.querySelectorAll('input')) {
+  for (const { id, value } of page.querySelectorAll<HTMLInputElement | HTMLTextAreaElement>('input, textarea')) {
     const field = document.getElementById(id) === null ? null : own.querySelector(`#${CSS.escape(id)}`)
-    if (field instanceof HTMLInputElement && value !== '') field.value = value
+    const takesText = field instanceof HTMLInputElement || field instanceof HTMLTextAreaElement
+    if (takesText && value !== '') field.value = value
   }
   const focused = page.contains(document.activeElement) ? pathTo(document.activeElement, page) : null
   page.replaceWith(own)

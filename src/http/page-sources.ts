@@ -10,6 +10,7 @@ import { ownHealthView } from './observer-route.ts'
 import type { PostMortemWriter } from './post-mortem-writer.ts'
 import type { RouteDeps } from './route.ts'
 import type { Runbooks } from './runbooks.ts'
+import { silencesView } from './silence-routes.ts'
 import { endpointView, networkView, rulesView } from './status-views.ts'
 import type { StripSource } from './strips.ts'
 import type { Audience } from './wire-status.ts'
@@ -93,6 +94,7 @@ export function pageSources(deps: PageSourcesDeps, audience: Audience): Sources 
 
     gateway: async () => (isPrivate ? here(gatewayView(deps)) : LOCKED),
     observer: async () => (isPrivate ? here(ownHealthView(deps)) : LOCKED),
+    silences: async () => (isPrivate ? here(silencesView(deps.silences.active())) : LOCKED),
     notifications: async () => (isPrivate ? here(await notificationsView(deps)) : LOCKED),
 
     // A page does not wait for a day of history: the browser requests it later unless it is ready.

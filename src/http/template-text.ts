@@ -171,6 +171,8 @@ function planOf(strings: readonly string[]): Plan {
   return { steps, end: rest }
 }
 
+const EMPTY_TEXTAREA = /^<textarea[^<>]*><\/textarea>/i
+
 /** Whether a value after this text would be inside a tag. */
 function endsInTag(text: string, startsInTag: boolean): boolean {
   let inTag = startsInTag
@@ -193,6 +195,11 @@ function endsInTag(text: string, startsInTag: boolean): boolean {
     }
     const opening = text.indexOf('<', at)
     if (opening === -1) return false
+    const empty = EMPTY_TEXTAREA.exec(text.slice(opening))
+    if (empty !== null) {
+      at = opening + empty[0].length
+      continue
+    }
     if (/^<(!--|script|style|textarea|title)/i.test(text.slice(opening, opening + 10))) {
       throw new TypeError('a view holds a comment, or an element whose text is not HTML')
     }

@@ -96,6 +96,11 @@ test.each([
     html`<a title="a > b" href=${'/x'}>${'y'}</a>`,
     '<a title="a > b" href="/x">y</a>',
   ],
+  [
+    'a text area may be there, empty',
+    html`<textarea id="a"></textarea><p>${'<'}</p>`,
+    '<textarea id="a"></textarea><p>&lt;</p>',
+  ],
 ])('%s', (_claim, template, text) => {
   expect(templateText(template)).toBe(text)
 })
@@ -104,6 +109,8 @@ test.each([
   ['in a comment', html`<!-- ${'x'} -->`],
   ['in a script', html`<script>${'x'}</script>`],
   ['in a style', html`<style>${'x'}</style>`],
+  ['in a text area', html`<textarea>${'x'}</textarea>`],
+  ['after text in a text area', html`<textarea>a</textarea>${'x'}`],
   ['as the name of an attribute', html`<p ${'x'}></p>`],
   ['that is an object', html`<p title=${{}}></p>`],
   ['that is a function', html`<p>${() => {}}</p>`],

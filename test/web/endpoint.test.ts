@@ -99,6 +99,7 @@ function sourcesOf({ endpoint, buckets, polls = [], nextFrom, incidents = [], st
       },
     }),
     strips: async () => ({ ok: true, value: strips ?? null }),
+    silences: async () => LOCKED,
   }
   return { asked, sources: sources as unknown as Sources }
 }

@@ -96,7 +96,12 @@ function draw({
     nowMs: NOW,
     access: isPublic === true ? 'public' : 'open',
     settings: { ...DEFAULT_SETTINGS, zone: 'utc' },
-    data: isPublic === true ? { network, strips, blocks: null, routing: null } : { network, strips, blocks, routing },
+    data: {
+      network,
+      strips,
+      silences: [],
+      ...(isPublic === true ? { blocks: null, routing: null } : { blocks, routing }),
+    },
   }
   return drawn(view.draw(model))
 }
@@ -479,6 +484,7 @@ test('an unknown network is missing, and private data is absent', async () => {
     ({
       network: async () => network,
       strips: async () => locked,
+      silences: async () => locked,
       blocks: async () => locked,
       routing: async () => locked,
     }) as unknown as Sources

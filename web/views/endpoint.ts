@@ -1,5 +1,6 @@
 import type { HistoryBucketView, PollView, RulesView } from '../../src/http/wire-history.ts'
 import type { IncidentSummaryView } from '../../src/http/wire-incidents.ts'
+import type { SilenceView } from '../../src/http/wire-silences.ts'
 import type { EndpointView } from '../../src/http/wire-status.ts'
 import { type Cell, cellsOf, cellsOfStrip } from './cells.ts'
 import type { ChartGroup } from './chart-group.ts'
@@ -14,6 +15,7 @@ import { unbroken, type Zone } from './format.ts'
 import { guard, html, nothing, type TemplateResult } from './lit.ts'
 import { mark } from './mark.ts'
 import { networkPath, type Route } from './route.ts'
+import { silenceNotes } from './silences.ts'
 import { type Span, spanOf, spanSince } from './span.ts'
 import { type Answer, defineView, type Model, type Sources } from './view.ts'
 import { WORDS } from './words.ts'
@@ -33,6 +35,8 @@ export const view = defineView<Data>({
 interface Data {
   readonly endpoint: EndpointView
   readonly rules: RulesView | null
+  /** Empty without permission to see them. */
+  readonly silences: readonly SilenceView[]
   readonly span: Span
   readonly cells: readonly Cell[]
   readonly buckets: readonly HistoryBucketView[]
@@ -48,9 +52,10 @@ const MOST_INCIDENTS = 100
 
 async function load(sources: Sources, route: Route, nowMs: number): Promise<Answer<Data>> {
   const { network = '', endpoint = '' } = route.params
-  const [answer, rules, past, own, whole] = await Promise.all([
+  const [answer, rules, silences, past, own, whole] = await Promise.all([
     sources.endpoint(network, endpoint),
     sources.rules(network, endpoint),
+    sources.silences(),
     loadFitting(sources, route, nowMs),
     sources.incidents({ network, endpoint, limit: MOST_INCIDENTS }),
     sources.incidents({ network, limit: MOST_INCIDENTS }),
@@ -63,6 +68,7 @@ async function load(sources: Sources, route: Route, nowMs: number): Promise<Answ
     value: {
       endpoint: answer.value,
       rules: rules.ok ? rules.value : null,
+      silences: silences.ok ? silences.value.silences : [],
       ...past,
       incidents: incidents.sort((a, b) => Date.parse(b.opened_at) - Date.parse(a.opened_at)),
       loadedMs: nowMs,
@@ -152,6 +158,7 @@ function draw(model: Model<Data>): TemplateResult {
       </p>
       <p class="polled">${endpoint.last_polled_at === null ? ENDPOINT.never : html`${ENDPOINT.polled} ${ticking(endpoint.last_polled_at, zone, nowMs)} ${ENDPOINT.ago}`}</p>
     </header>
+    ${silenceNotes(data.silences, of, zone)}
     <div class="endpoint">
       ${reasons(endpoint)} ${disagreement(now)} ${nowFacts(now)}
       ${guard([group, JSON.stringify(endpoint.availability), endpoint.title], () => historySection({ of, title: endpoint.title, availability: endpoint.availability, group, ...data }))}

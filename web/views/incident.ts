@@ -4,6 +4,7 @@ import { moment, unbroken } from './format.ts'
 import { incidentChanges } from './incident-changes.ts'
 import { type IncidentData, incidentCharts, loadIncident, MAX_CHARTED } from './incident-charts.ts'
 import { incidentConditions } from './incident-conditions.ts'
+import { incidentNotes } from './incident-notes.ts'
 import { incidentNotifications } from './incident-notifications.ts'
 import { incidentSentence, incidentTime, whoseFault } from './incident-sentence.ts'
 import { guard, html, nothing, type TemplateResult } from './lit.ts'
@@ -79,7 +80,8 @@ function draw(model: Model<IncidentData>): TemplateResult {
         <h2 id="changes">${INCIDENT_WORDS.changes}</h2>
         ${incidentChanges(data.incident, zone)}
       </section>
-      ${incidentNotifications(data.incident.notifications ?? [], zone)}
+      ${incidentNotes(data.incident, model.access, zone)}
+      ${incidentNotifications(data.incident, zone)}
       ${endpoint === null ? whole(model, incident) : nothing}
       ${
         data.text === null

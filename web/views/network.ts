@@ -1,6 +1,7 @@
 import type { BlocksView, ShardBlocksView } from '../../src/http/wire-blocks.ts'
 import type { RoutingView } from '../../src/http/wire-gateway.ts'
 import type { StripsView } from '../../src/http/wire-history.ts'
+import type { SilenceView } from '../../src/http/wire-silences.ts'
 import type { EndpointView, NetworkView } from '../../src/http/wire-status.ts'
 import { blockArrival } from './block-arrival.ts'
 import { arrivalsOf, disputedAt, median } from './block-arrival-figures.ts'
@@ -18,6 +19,7 @@ import { toneOf, worstFirst } from './model.ts'
 import { stateCounts, whereTheyAre } from './network-facts.ts'
 import { endpointPath, type Route } from './route.ts'
 import { routingOrder } from './routing-order.ts'
+import { silenceNotes } from './silences.ts'
 import { strip, stripHours } from './strip.ts'
 import { type Answer, defineView, type Model, type Sources } from './view.ts'
 import { WORDS } from './words.ts'
@@ -35,6 +37,8 @@ export const view = defineView<Data>({
 interface Data {
   readonly network: NetworkView
   readonly strips: StripsView | null
+  /** Empty without permission to see them. */
+  readonly silences: readonly SilenceView[]
   /** `null` without permission to see them. */
   readonly blocks: BlocksView | null
   readonly routing: RoutingView | null
@@ -42,9 +46,10 @@ interface Data {
 
 async function load(sources: Sources, { params }: Route): Promise<Answer<Data>> {
   const name = params.network ?? ''
-  const [network, strips, blocks, routing] = await Promise.all([
+  const [network, strips, silences, blocks, routing] = await Promise.all([
     sources.network(name),
     sources.strips(),
+    sources.silences(),
     sources.blocks(name),
     sources.routing(name),
   ])
@@ -56,6 +61,7 @@ async function load(sources: Sources, { params }: Route): Promise<Answer<Data>> 
     value: {
       network: network.value,
       strips: strips.ok ? strips.value : null,
+      silences: silences.ok ? silences.value.silences : [],
       blocks: blocks.ok ? blocks.value : null,
       routing: routing.ok ? routing.value : null,
     },
@@ -80,6 +86,7 @@ function draw(model: Model<Data>): TemplateResult {
       ${network.halted ? html`<p class="alarm">${WORDS.halted}</p>` : nothing}
       ${network.forked ? html`<p class="alarm">${WORDS.forked}</p>` : nothing}
     </header>
+    ${silenceNotes(model.data.silences, { network: network.name }, settings.zone)}
     ${status === null ? nothing : incidentsSection(ownIncidents, status, settings.zone, nowMs)} ${lastDay(network, model)}
     ${blocks === null ? names(network, model) : chains(network, blocks, routing, model)}
   `

@@ -1,19 +1,31 @@
 import type { ChannelView, DeliveryView, NotificationsView } from '../../src/http/wire-notifications.ts'
+import type { SilenceView } from '../../src/http/wire-silences.ts'
 import { count, moment, type Zone } from './format.ts'
 import { html, nothing, type TemplateResult } from './lit.ts'
 import { mark } from './mark.ts'
 import { incidentPath } from './route.ts'
-import { defineView, type Model } from './view.ts'
+import { silencesSection } from './silences.ts'
+import { type Answer, defineView, type Model, type Sources } from './view.ts'
 import { NOTIFICATION_WORDS } from './words-notifications.ts'
 
-/** Channels with their health, what waits, and the latest messages. */
-export const view = defineView<NotificationsView>({
+interface Data extends NotificationsView {
+  readonly silences: readonly SilenceView[]
+}
+
+/** Channels with their health, what waits, silences, and the latest messages. */
+export const view = defineView<Data>({
   title: () => `${NOTIFICATION_WORDS.title} · Heartline`,
-  load: (sources) => sources.notifications(),
+  load,
   draw: (model) => (model.data.channels.length === 0 && model.data.heartbeat === null ? off() : draw(model)),
   refreshMs: 5000,
-  hasStyle: false,
+  hasStyle: true,
 })
+
+async function load(sources: Sources): Promise<Answer<Data>> {
+  const [notifications, silences] = await Promise.all([sources.notifications(), sources.silences()])
+  if (!notifications.ok) return notifications
+  return { ok: true, value: { ...notifications.value, silences: silences.ok ? silences.value.silences : [] } }
+}
 
 function off(): TemplateResult {
   return html`
@@ -26,8 +38,8 @@ function off(): TemplateResult {
   `
 }
 
-function draw({ data, settings: { zone } }: Model<NotificationsView>): TemplateResult {
-  const { channels, deliveries, queue, oldest_seconds: oldest } = data
+function draw({ data, status, route, settings: { zone } }: Model<Data>): TemplateResult {
+  const { channels, deliveries, silences, queue, oldest_seconds: oldest } = data
   return html`
     <header class="subject">
       <h1 tabindex="-1">${NOTIFICATION_WORDS.title}</h1>
@@ -39,6 +51,7 @@ function draw({ data, settings: { zone } }: Model<NotificationsView>): TemplateR
         <h2 id="channels">${NOTIFICATION_WORDS.channels}</h2>
         ${channelTable(channels, zone)}
       </section>
+      ${silencesSection(silences, status?.networks ?? [], { chosen: route.query.silence, zone })}
       <section class="card wide" aria-labelledby="deliveries">
         <h2 id="deliveries">${NOTIFICATION_WORDS.deliveries}</h2>
         ${deliveries.length === 0 ? html`<p class="quiet">${NOTIFICATION_WORDS.none}</p>` : deliveryTable(deliveries, zone)}
@@ -57,7 +70,7 @@ function heartbeat({ heartbeat: of }: NotificationsView, zone: Zone): TemplateRe
 
 function channelTable(channels: readonly ChannelView[], zone: Zone): TemplateResult {
   return html`
-    <div class="scroll" tabindex="0" role="region" aria-label=${NOTIFICATION_WORDS.channels}>
+    <div class="scroll" tabindex="0" role="region" aria-label=${NOTIFICATION_WORDS.channelTable}>
       <table class="data">
         <thead>
           <tr>
@@ -94,7 +107,7 @@ function channelTable(channels: readonly ChannelView[], zone: Zone): TemplateRes
 
 function deliveryTable(deliveries: readonly DeliveryView[], zone: Zone): TemplateResult {
   return html`
-    <div class="scroll" tabindex="0" role="region" aria-label=${NOTIFICATION_WORDS.deliveries}>
+    <div class="scroll" tabindex="0" role="region" aria-label=${NOTIFICATION_WORDS.deliveryTable}>
       <table class="data">
         <thead>
           <tr>

@@ -4,6 +4,7 @@ import type { HistoryView, PollsView, RulesView, StripsView } from '../../src/ht
 import type { IncidentListView, IncidentSummaryView, IncidentView } from '../../src/http/wire-incidents.ts'
 import type { NotificationsView } from '../../src/http/wire-notifications.ts'
 import type { OwnHealthView } from '../../src/http/wire-own-health.ts'
+import type { SilencesView } from '../../src/http/wire-silences.ts'
 import type { EndpointView, NetworkView, StatusView } from '../../src/http/wire-status.ts'
 import type { ChartGroup } from './chart-group.ts'
 import type { TemplateResult } from './lit.ts'
@@ -115,6 +116,8 @@ export interface Sources {
   gateway(): Promise<Answer<GatewayView>>
   observer(): Promise<Answer<OwnHealthView>>
   notifications(): Promise<Answer<NotificationsView>>
+  /** Those that hold now. */
+  silences(): Promise<Answer<SilencesView>>
   /** The last 24 hours of every endpoint; `null` until they are computed. */
   strips(): Promise<Answer<StripsView | null>>
 }

@@ -19,6 +19,8 @@ export const NOTIFICATION_WORDS = {
   heartbeatAt: 'last requested',
   heartbeatNever: 'not requested yet',
   channels: 'Channels',
+  channelTable: 'Table of channels',
+  deliveryTable: 'Table of messages',
   channel: 'Channel',
   type: 'Type',
   health: 'Health',

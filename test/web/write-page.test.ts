@@ -1,0 +1,125 @@
+import { describe, expect, test } from 'vitest'
+import { systemClock } from '../../src/clock.ts'
+import { Secret } from '../../src/secret.ts'
+import { type Setting, type SettingOptions, setUp } from '../http/setting.ts'
+import { opened } from '../store/setting.ts'
+import { findingsInAllLooks, hasChromium, openChromium } from '../support/chromium.ts'
+import { incident } from '../support/incident.ts'
+
+const TOKEN = 'a-token-of-the-operator'
+const CHANNEL = {
+  name: 'ops',
+  type: 'slack',
+  failing: false,
+  lastError: null,
+  lastSentAt: null,
+  lastFailedAt: null,
+  results: { sent: 0, retried: 0, rejected: 0, expired: 0 },
+}
+const notifier = { status: () => ({ channels: [CHANNEL], waiting: [], heartbeat: null }) }
+
+describe.runIf(hasChromium)('silences and notes in Chromium', () => {
+  const { serve, show } = openChromium()
+
+  async function start(options: SettingOptions['options'] = {}): Promise<{ setting: Setting; address: string }> {
+    const { store } = await opened({ path: ':memory:' })
+    const setting = setUp({ realClock: systemClock, options, store, notifier })
+    await setting.world.pollAll()
+    setting.incidents.put(incident({ openedAt: systemClock.now() - 90_000 }))
+    return { setting, address: await serve(setting) }
+  }
+
+  test('a silence is begun and ended on the page, which shows it where it applies, by keyboard alone', async () => {
+    const { address } = await start()
+    const { page, complaints } = await show(`${address}/notifications?silence=avalanche/own-1`)
+
+    expect(await page.getByLabel('About').inputValue()).toBe('{"network":"avalanche","endpoint":"own-1"}')
+    await page.getByLabel('For').selectOption('8 h')
+    await page.getByLabel('Reason').focus()
+    await page.keyboard.type('<b>disk</b> replaced')
+    await page.keyboard.press('Enter')
+
+    await page.getByText('The silence holds.').waitFor()
+    await page.getByText('Avalanche: Own node 1. No messages until').waitFor()
+    expect(await page.getByLabel('Reason').inputValue()).toBe('')
+    const { silences } = (await (await fetch(`${address}/api/v1/silences`)).json()) as {
+      silences: { from: string; until: string; reason: string }[]
+    }
+    expect(silences.map(({ from, until }) => Date.parse(until) - Date.parse(from))).toEqual([8 * 3_600_000])
+    expect(silences.map(({ reason }) => reason)).toEqual(['<b>disk</b> replaced'])
+    expect(await findingsInAllLooks(page)).toEqual([])
+
+    for (const path of ['/networks/avalanche', '/endpoints/avalanche/own-1', '/incidents/incident-1']) {
+      const { page: shown, complaints: others } = await show(`${address}${path}`)
+      await shown.getByText('<b>disk</b> replaced').waitFor()
+      expect(await findingsInAllLooks(shown), path).toEqual([])
+      expect(others).toEqual([])
+    }
+    const { page: other } = await show(`${address}/endpoints/avalanche/own-2`)
+    expect(await other.locator('main').innerText()).not.toContain('disk')
+
+    await page.getByRole('button', { name: 'End: avalanche/own-1' }).focus()
+    await page.keyboard.press('Enter')
+    await page.getByText('No silences.').waitFor()
+    expect(await page.evaluate(() => document.activeElement?.id)).toBe('silences')
+    expect(complaints).toEqual([])
+  })
+
+  test('a note is added with the token; the public sees it only if it is public', async () => {
+    const { address } = await start({ token: new Secret(TOKEN) })
+    const { page, complaints } = await show(`${address}/sign-in?to=/incidents/incident-1`, { until: 'form' })
+    await page.getByLabel('Token').fill(TOKEN)
+    await page.getByRole('button', { name: 'Sign in' }).click()
+
+    await page.getByLabel('New note').fill('it is the disk\n<i>again</i>')
+    await page.getByRole('button', { name: 'Add note' }).click()
+    await page.getByText('The note is added.').waitFor()
+    await page.getByText('<i>again</i>').first().waitFor()
+    await page.getByLabel('New note').fill('We are on it.')
+    await page.getByLabel('Public').check()
+    await page.getByRole('button', { name: 'Add note' }).click()
+    await page.locator('.notes li').nth(1).waitFor()
+
+    expect(await page.locator('.notes li').allInnerTexts()).toEqual([
+      expect.stringMatching(/^it is the disk\n<i>again<\/i>\n+[^,]+, [\d:]+$/),
+      expect.stringMatching(/^We are on it.\n+.*, public$/),
+    ])
+    expect(await page.getByLabel('Public').isChecked()).toBe(false)
+    expect(await findingsInAllLooks(page)).toEqual([])
+    // The browser logs the 401 of the page that leads to the sign-in.
+    expect(complaints.filter((text) => !text.includes('401'))).toEqual([])
+
+    const { page: open, complaints: none } = await show(`${address}/incidents/incident-1`)
+    expect(await open.locator('.notes li').allInnerTexts()).toEqual([expect.stringMatching(/^We are on it./)])
+    expect(await open.locator('form').count()).toBe(0)
+    expect(none).toEqual([])
+  })
+
+  test('what is refused stays in the form, with the reason', async () => {
+    const { setting, address } = await start()
+    const { page } = await show(`${address}/incidents/incident-1`)
+    const text = page.getByLabel('New note')
+
+    await text.fill(' \u200b ')
+    await page.getByRole('button', { name: 'Add note' }).click()
+    await page.getByText('text must be a text of 1 to 2000 characters').waitFor()
+    await setting.server.close()
+    await text.fill('kept')
+    await page.getByRole('button', { name: 'Add note' }).click()
+
+    await page.getByText('Heartline does not respond.').waitFor()
+    expect(await text.inputValue()).toBe('kept')
+  })
+
+  test('without a script there are no forms, and the page says what to use instead', async () => {
+    const { address } = await start()
+    for (const [path, words] of [
+      ['/notifications', 'heartline silence'],
+      ['/incidents/incident-1', 'heartline note'],
+    ] as const) {
+      const { page } = await show(`${address}${path}`, { scripts: false })
+      expect(await page.locator('main').innerText()).toContain(words)
+      expect(await page.locator('form').first().isVisible()).toBe(false)
+    }
+  })
+})
