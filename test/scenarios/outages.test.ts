@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { subjectOf } from '../../src/core/incident/incident.ts'
 import { othersOf } from '../../src/notify/others.ts'
@@ -365,6 +366,62 @@ test('a provider that is added by a reload keeps the endpoints as they are, and 
   await stage.pass(2 * MINUTE)
 
   expect(stage.open()).toMatchObject([{ cause: 'outage', provider: 'acme', affected: names(endpoints) }])
+})
+
+describe('whatever fails, recovers and restarts,', () => {
+  const step = fc.oneof(
+    {
+      weight: 4,
+      arbitrary: fc.record({ kind: fc.constant('fail' as const), of: fc.subarray([0, 1, 2, 3, 4, 5, 6, 7]) }),
+    },
+    {
+      weight: 4,
+      arbitrary: fc.record({ kind: fc.constant('heal' as const), of: fc.subarray([0, 1, 2, 3, 4, 5, 6, 7]) }),
+    },
+    { weight: 1, arbitrary: fc.record({ kind: fc.constant('restart' as const), of: fc.constant<number[]>([]) }) },
+  )
+  const script = fc.array(fc.tuple(step, fc.constantFrom(5, 20, 45, 90, 150, 600)), { minLength: 3, maxLength: 12 })
+
+  test('every unhealthy endpoint has an open incident or is in an outage, no other has one, and outages have at least two endpoints', async () => {
+    await fc.assert(
+      fc.asyncProperty(script, async (steps) => {
+        const endpoints = shared(8, { provider: 'acme' })
+        let stage = stageOf(endpoints)
+        await stage.pass(2 * MINUTE)
+        const logs = [stage.log]
+        for (const [{ kind, of }, seconds] of steps) {
+          const some = of.flatMap((at) => endpoints[at] ?? [])
+          if (kind === 'fail') fail(stage, some)
+          if (kind === 'heal') heal(stage, some)
+          if (kind === 'restart') {
+            stage = stageOf(endpoints, { saved: stage.killed(0), world: stage.world })
+            logs.push(stage.log)
+          }
+          await stage.pass(seconds * SECOND)
+          // What is under way needs two polls and a look at the group.
+          await stage.pass(4 * INTERVAL_MS)
+          for (const { name } of endpoints) {
+            const state = stage.state(key(name))
+            const own = stage.open().filter(({ endpoint }) => endpoint === name)
+            const outages = stage
+              .open()
+              .filter(({ endpoint, affected }) => endpoint === null && affected.includes(name))
+            // An outage keeps the name of an endpoint that recovered and failed again on its own.
+            if (state === 'down') expect([name, own.length || Math.min(1, outages.length)]).toEqual([name, 1])
+            else expect([name, own.filter(({ flapping }) => !flapping)]).toEqual([name, []])
+          }
+        }
+        for (const { cause, affected } of stage.incidents())
+          expect(cause === 'outage' && affected.length < 2).toBe(false)
+        heal(stage, endpoints)
+        await stage.pass(10 * MINUTE)
+        expect(stage.open()).toEqual([])
+        expect(logs.flat().filter(({ level }) => level === 'error')).toEqual([])
+        await stage.stop()
+      }),
+      { numRuns: 40, seed: 20_261_122, endOnFailure: true },
+    )
+  }, 60_000)
 })
 
 test('the log names the endpoints of an outage, at most eight of them', async () => {

@@ -353,6 +353,8 @@ function stageNetwork(
     endpoints: Array.from({ length: endpoints }, (_, number) => ({
       name: `e${number}`,
       host: oneHost ? `n${at}.example.org` : `e${number}.n${at}.example.org`,
+      // Fewer than half fail at a time: never an outage of the host.
+      ...(oneHost ? { origin: `n${at}.example.org` } : {}),
     })),
   }
 }
