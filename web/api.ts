@@ -1,8 +1,10 @@
-import type { StripsView } from '../src/http/wire-history.ts'
+import type { DaysView } from '../src/http/wire-history.ts'
 import { authHeaders, token } from './session.ts'
 import type { Answer, Sources } from './views/view.ts'
 
 const TIMEOUT_MS = 10_000
+
+const days = kept<DaysView>('/api/v1/days', 295_000)
 
 /** Loads data for views from the API. */
 export const api: Sources = {
@@ -23,20 +25,26 @@ export const api: Sources = {
   observer: () => get('/api/v1/observer'),
   notifications: () => get('/api/v1/notifications'),
   silences: () => getPrivate('/api/v1/silences'),
-  strips,
+  strips: kept('/api/v1/strips', 55_000),
+  days,
+  publicDays: () => (isPublic() ? days() : Promise.resolve({ ok: true, value: null })),
 }
 
-/** The daemon reads strips once a minute; views that load more often get the same ones until then. */
-async function strips(): Promise<Answer<StripsView>> {
-  const mine = token()
-  if (known !== null && known.token === mine && performance.now() - known.at < STRIPS_LAST_MS) return known.answer
-  const answer = await get<StripsView>('/api/v1/strips')
-  known = answer.ok ? { answer, token: mine, at: performance.now() } : null
-  return answer
+/** Loads again only after this time: the daemon reads its history no more often, but some views load every 3 s. */
+function kept<T>(path: string, lastsMs: number): () => Promise<Answer<T>> {
+  let known: { readonly answer: Answer<T>; readonly token: string | null; readonly at: number } | null = null
+  return async () => {
+    const mine = token()
+    if (known !== null && known.token === mine && performance.now() - known.at < lastsMs) return known.answer
+    const answer = await get<T>(path)
+    known = answer.ok ? { answer, token: mine, at: performance.now() } : null
+    return answer
+  }
 }
 
-const STRIPS_LAST_MS = 55_000
-let known: { readonly answer: Answer<StripsView>; readonly token: string | null; readonly at: number } | null = null
+function isPublic(): boolean {
+  return document.getElementById('page')?.dataset.access === 'public' && token() === null
+}
 
 function endpointAt(network: string, endpoint: string): string {
   return `/api/v1/endpoints/${encodeURIComponent(network)}/${encodeURIComponent(endpoint)}`
@@ -44,8 +52,7 @@ function endpointAt(network: string, endpoint: string): string {
 
 /** Without a token, private routes are not requested: the browser would log each 401 as an error of the page. */
 async function getPrivate<T>(path: string, query: object = {}): Promise<Answer<T>> {
-  const isPublic = document.getElementById('page')?.dataset.access === 'public' && token() === null
-  return isPublic ? { ok: false, why: 'locked' } : get(path, query)
+  return isPublic() ? { ok: false, why: 'locked' } : get(path, query)
 }
 
 async function get<T>(

@@ -1,4 +1,4 @@
-import type { StripsView } from '../src/http/wire-history.ts'
+import type { DaysView, StripsView } from '../src/http/wire-history.ts'
 import { api } from './api.ts'
 import { checkDaemon, follow, type LiveConnection } from './live.ts'
 import { audienceName, storeToken, token } from './session.ts'
@@ -313,19 +313,27 @@ document.addEventListener('keydown', (event) => {
 
 addEventListener('popstate', () => void navigate(new URL(location.href), 'back'))
 
+interface History {
+  readonly strips: StripsView | null
+  readonly days: DaysView | null
+}
+
 let isCursorLoaded = false
 function loadCursor(event: Event): void {
   const { target } = event
   if (
     isCursorLoaded ||
     !(target instanceof Element) ||
-    target.closest('[data-strip], [data-chart-table], .tile') === null
+    target.closest('[data-strip], [data-days], [data-chart-table], .tile') === null
   )
     return
   isCursorLoaded = true
-  const strips = () =>
-    shown?.answer.ok === true ? ((shown.answer.value as { strips?: StripsView | null } | null)?.strips ?? null) : null
-  void import('./readables.ts').then(({ readAll }) => readAll({ strips, zone: () => settings.current().zone }, event))
+  const data = () => (shown?.answer.ok === true ? (shown.answer.value as Partial<History> | null) : null)
+  const strips = () => data()?.strips ?? null
+  const days = () => data()?.days ?? null
+  void import('./readables.ts').then(({ readAll }) =>
+    readAll({ strips, days, zone: () => settings.current().zone }, event),
+  )
 }
 document.addEventListener('pointerover', loadCursor)
 document.addEventListener('focusin', loadCursor)

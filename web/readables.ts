@@ -1,15 +1,17 @@
-import type { StripsView } from '../src/http/wire-history.ts'
+import type { DaysView, StripsView } from '../src/http/wire-history.ts'
 import { moveCursor, type Readable } from './cursor.ts'
+import { daySentence } from './views/day-bars.ts'
 import { cellSentence } from './views/strip-cell.ts'
 import type { Settings } from './views/view.ts'
 
 /** Adds the cursor to strips and small charts. Loaded on first use. */
 export function readAll(deps: ReadablesDeps, first: Event): void {
-  moveCursor([strips(deps), CHART_TABLES, TILES], first)
+  moveCursor([strips(deps), days(deps), CHART_TABLES, TILES], first)
 }
 
 export interface ReadablesDeps {
   readonly strips: () => StripsView | null
+  readonly days: () => DaysView | null
   readonly zone: () => Settings['zone']
 }
 
@@ -25,6 +27,19 @@ function strips({ strips, zone }: ReadablesDeps): Readable {
       const all = strips()
       const of = all?.strips.find(({ network, endpoint }) => `${network}/${endpoint}` === strip.dataset.strip)
       return all === null || of === undefined ? '' : cellSentence(of, at, all, zone())
+    },
+  }
+}
+
+function days({ days }: ReadablesDeps): Readable {
+  return {
+    selector: '[data-days]',
+    far: 7,
+    cellsOf: (bars) => Number(bars.getAttribute('aria-valuemax')),
+    tell(bars, at) {
+      const all = days()
+      const of = all?.strips.find(({ network, endpoint }) => `${network}/${endpoint}` === bars.dataset.days)
+      return all === null || of === undefined ? '' : daySentence(of, at, all)
     },
   }
 }

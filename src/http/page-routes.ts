@@ -4,6 +4,7 @@ import { noticeView } from '../../web/views/notice.ts'
 import { PATHS, type Route, VIEW_NAMES, type ViewName } from '../../web/views/route.ts'
 import { LOADERS } from '../../web/views/table.ts'
 import { type Access, DEFAULT_SETTINGS, type Model, type View } from '../../web/views/view.ts'
+import { registerEmbed } from './embed.ts'
 import { incidentSummary } from './incident-views.ts'
 import { type CompressibleText, compressible, sendCompressed } from './negotiation.ts'
 import { type Assets, registerAssets } from './page-assets.ts'
@@ -31,6 +32,7 @@ interface Page {
 export function registerPage(app: App, deps: PageRoutesDeps) {
   const { clock, writers, incidents, hasToken } = deps
   const assets = registerAssets(app)
+  registerEmbed(app, deps, assets)
   const overviews = new Map<Audience, { readonly at: number; readonly page: Promise<Page> }>()
 
   async function draw(view: ViewName, request: FastifyRequest): Promise<Page> {

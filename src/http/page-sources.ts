@@ -1,5 +1,6 @@
 import type { Answer, Sources } from '../../web/views/view.ts'
 import { blocksView } from './blocks.ts'
+import type { DaySource } from './days.ts'
 import { historyOf, pollsOf } from './endpoint-routes.ts'
 import { gatewayView, routingView } from './gateway-routes.ts'
 import { incidentDetails } from './incident-details.ts'
@@ -18,13 +19,14 @@ import type { Audience } from './wire-status.ts'
 export interface PageSourcesDeps extends RouteDeps {
   readonly source: IncidentSource
   readonly strips: StripSource
+  readonly days: DaySource
   readonly postMortems: PostMortemWriter
   readonly runbooks: Runbooks
 }
 
 /** Data for views rendered by the daemon, identical to the API's responses for the same audience. */
 export function pageSources(deps: PageSourcesDeps, audience: Audience): Sources {
-  const { board, incidents, source, store, strips, postMortems, runbooks, sightings, clock } = deps
+  const { board, incidents, source, store, strips, days, postMortems, runbooks, sightings, clock } = deps
   const isPrivate = audience === 'private'
 
   /** Private data of a configured endpoint, from the store. */
@@ -99,6 +101,8 @@ export function pageSources(deps: PageSourcesDeps, audience: Audience): Sources 
 
     // A page does not wait for a day of history: the browser requests it later unless it is ready.
     strips: async () => here(strips.latest(audience)),
+    days: async () => here(days.latest()),
+    publicDays: async () => here(isPrivate ? null : days.latest()),
   }
 }
 

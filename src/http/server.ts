@@ -8,6 +8,7 @@ import { type AccessOptions, createAccess, sendMisdirected, sendRefusal, type Vi
 import { registerBadge } from './badge.ts'
 import { registerBlocks } from './blocks.ts'
 import { type Connections, limitConnections } from './connections.ts'
+import { createDaySource, registerDays } from './days.ts'
 import { registerEndpoint } from './endpoint-routes.ts'
 import { createEventStream } from './event-stream.ts'
 import { registerEvents } from './events-route.ts'
@@ -59,6 +60,7 @@ export function createHttpServer({ options, ...deps }: HttpServerDeps) {
   const source = createIncidentSource(deps)
   const postMortems = createPostMortemWriter(deps)
   const strips = createStripSource(deps)
+  const days = createDaySource({ ...deps, source })
   const runbooks = readRunbooks()
   const paths: KnownPath[] = []
 
@@ -77,7 +79,7 @@ export function createHttpServer({ options, ...deps }: HttpServerDeps) {
     done()
   })
   const hasToken = options.token !== null
-  const pages = registerPage(app, { ...deps, source, strips, postMortems, runbooks, writers, hasToken })
+  const pages = registerPage(app, { ...deps, source, strips, days, postMortems, runbooks, writers, hasToken })
   addAccess(app, options, pages)
   addMemoryLimit(app, connections)
   addErrors(app, deps, pages, paths)
@@ -88,6 +90,7 @@ export function createHttpServer({ options, ...deps }: HttpServerDeps) {
     registerGateway(routes, deps)
     registerEndpoint(routes, deps)
     registerStrips(routes, strips)
+    registerDays(routes, days)
     registerIncidents(routes, { ...deps, source, postMortems })
     registerNotes(routes, { ...deps, source })
     registerNotifications(routes, deps)

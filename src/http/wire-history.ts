@@ -1,5 +1,7 @@
 import { z } from 'zod'
 import { FAILURE_KINDS } from '../core/failure.ts'
+import { INCIDENT_CAUSES } from '../core/incident/incident.ts'
+import { VERDICTS } from '../core/verdict/condition.ts'
 import { Count, Seconds, shape, Time } from './wire-common.ts'
 
 export const HistoryBucketView = shape('HistoryBucket', {
@@ -105,3 +107,20 @@ export const StripsView = shape('Strips', {
   strips: z.array(StripView),
 })
 export type StripsView = z.infer<typeof StripsView>
+
+/** Strips of days, and the latest incidents, which tell what happened on a day. */
+export const DaysView = StripsView.extend({
+  incidents: z.array(
+    z.object({
+      id: z.string(),
+      network: z.string(),
+      endpoint: z.string().nullable(),
+      cause: z.enum(INCIDENT_CAUSES),
+      affected: z.array(z.string()),
+      state: z.enum(VERDICTS),
+      opened_at: Time,
+      closed_at: Time.nullable(),
+    }),
+  ),
+}).meta({ id: 'Days' })
+export type DaysView = z.infer<typeof DaysView>

@@ -24,6 +24,7 @@ test('/openapi.json describes every route of the API, and every reference resolv
       '/api/v1/networks/{network}',
       '/api/v1/networks/{network}/blocks',
       '/api/v1/networks/{network}/routing',
+      '/api/v1/days',
       '/api/v1/endpoints/{network}/{endpoint}',
       '/api/v1/endpoints/{network}/{endpoint}/history',
       '/api/v1/endpoints/{network}/{endpoint}/polls',

@@ -3,10 +3,11 @@ import { describe, expect, test } from 'vitest'
 import { templateText } from '../../src/http/template-text.ts'
 import type { BlocksView, BlockView, BlockWitnessView } from '../../src/http/wire-blocks.ts'
 import type { RoutingView } from '../../src/http/wire-gateway.ts'
-import type { StripsView } from '../../src/http/wire-history.ts'
+import type { DaysView, StripsView } from '../../src/http/wire-history.ts'
 import type { NetworkView } from '../../src/http/wire-status.ts'
 import { arrivalsOf, intervalsOf, sinceLastBlock } from '../../web/views/block-arrival-figures.ts'
 import { blockHashes } from '../../web/views/block-hashes.ts'
+import { daySentence } from '../../web/views/day-bars.ts'
 import type { TemplateResult } from '../../web/views/lit.ts'
 import { view } from '../../web/views/network.ts'
 import { type Answer, DEFAULT_SETTINGS, type Model, type Sources } from '../../web/views/view.ts'
@@ -55,6 +56,41 @@ const ENDPOINTS = [
   anEndpoint('b', { title: 'Node B', heads: headAt(104, 0) }),
   anEndpoint('c', { title: 'Node C', heads: headAt(101, 3) }),
 ]
+/** Of Node A: unknown, a minute down, half a day down, up. */
+const DAYS: DaysView = {
+  generated_at: '2026-01-02T00:00:00Z',
+  from: '2025-12-29T00:00:00Z',
+  to: '2026-01-02T00:00:00Z',
+  step_seconds: 86_400,
+  strips: [
+    {
+      network: 'one',
+      endpoint: 'a',
+      states: '.ddu',
+      mixed: [
+        [1, 0, 60, 0, 0],
+        [2, 0, 43_200, 0, 0],
+      ],
+      lag_blocks_max: [],
+      latency_p95_seconds: [],
+      recent_latency_p95_seconds: null,
+    },
+  ],
+  incidents: [
+    anOld('x', '2025-12-30T10:00:00Z', '2025-12-30T10:01:00Z'),
+    anOld('y', '2025-12-31T00:00:00Z', '2025-12-31T12:00:00Z'),
+    { ...anOld('h', '2025-12-31T20:00:00Z', '2025-12-31T20:05:00Z'), endpoint: null, cause: 'halted', affected: ['b'] },
+    { ...anOld('o', '2025-12-31T20:00:00Z', '2025-12-31T20:05:00Z'), endpoint: null, cause: 'outage', affected: ['b'] },
+    { ...anOld('z', '2025-12-31T20:00:00Z', null), network: 'two' },
+    { ...anOld('b', '2025-12-31T20:00:00Z', null), endpoint: 'b' },
+  ],
+}
+
+function anOld(id: string, opened_at: string, closed_at: string | null): DaysView['incidents'][number] {
+  const about = { network: 'one', endpoint: 'a', cause: 'endpoint', affected: [], state: 'down' } as const
+  return { id, ...about, affected: [], opened_at, closed_at }
+}
+
 const ROUTING: RoutingView = {
   network: 'one',
   enabled: true,
@@ -70,6 +106,7 @@ interface Shown {
   readonly shards?: Shard[]
   readonly routing?: RoutingView | null
   readonly strips?: StripsView | null
+  readonly days?: DaysView | null
   readonly incidents?: Model['incidents']
   readonly isPublic?: boolean
 }
@@ -79,6 +116,7 @@ function draw({
   shards,
   routing = ROUTING,
   strips = null,
+  days = null,
   incidents = [],
   isPublic,
 }: Shown = {}): HTMLElement {
@@ -100,6 +138,7 @@ function draw({
       network,
       strips,
       silences: [],
+      days,
       ...(isPublic === true ? { blocks: null, routing: null } : { blocks, routing }),
     },
   }
@@ -469,6 +508,32 @@ test('open incidents and the last day stand above the block arrival', () => {
   expect(order.slice(0, 2)).toEqual(['events', 'card'])
 })
 
+test('has a bar for each of the last 90 days of every endpoint', () => {
+  const page = draw({ days: DAYS })
+
+  expect(textsOf(page, '[aria-labelledby=last-days] h2')).toEqual(['Last 90 days'])
+  expect(page.querySelectorAll('.bars')).toHaveLength(1)
+  const bars = page.querySelector('.bars')
+  expect(bars?.querySelector('.ground')?.getAttribute('d')).toBe('M0 0h2v24h-2z')
+  expect(bars?.querySelector('.up')?.getAttribute('d')).toBe('M3 0h2v24h-2zM6 0h2v24h-2zM9 0h2v24h-2z')
+  // A minute of a day is a sliver, half a day is half a bar.
+  expect(bars?.querySelector('.down')?.getAttribute('d')).toBe('M3 0h2v3h-2zM6 0h2v12h-2z')
+  expect(bars?.getAttribute('role')).toBe('slider')
+  expect(bars?.getAttribute('aria-valuetext')).toMatch(/^up 2 d 11 h, down 12 h 1 min$/)
+})
+
+test('a day tells its states, and the incidents of the endpoint and of its network', () => {
+  const [strip] = DAYS.strips
+  if (strip === undefined) throw new Error('no strip')
+
+  expect(daySentence(strip, 0, DAYS)).toBe('29 Dec: not monitored yet')
+  expect(daySentence(strip, 1, DAYS)).toBe('30 Dec: up 23 h 59 min, down 1 min. 1 incident: down for 1 min')
+  expect(daySentence(strip, 2, DAYS)).toBe(
+    '31 Dec: up 12 h, down 12 h. 2 incidents: down for 12 h; chain halted for 5 min',
+  )
+  expect(daySentence(strip, 3, DAYS)).toBe('1 Jan: up')
+})
+
 test('the public sees names and states, but no height, hash or latency', () => {
   const page = draw({ isPublic: true, network: aNetwork('one', [anEndpoint('a', { title: 'Node A' })]) })
 
@@ -485,6 +550,7 @@ test('an unknown network is missing, and private data is absent', async () => {
       network: async () => network,
       strips: async () => locked,
       silences: async () => locked,
+      days: async () => locked,
       blocks: async () => locked,
       routing: async () => locked,
     }) as unknown as Sources

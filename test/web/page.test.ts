@@ -4,7 +4,7 @@ import { systemClock } from '../../src/clock.ts'
 import { Secret } from '../../src/secret.ts'
 import type { HistoryBucket } from '../../src/store/store.ts'
 import { NODE, OTHER, OWN, type Setting, setUp } from '../http/setting.ts'
-import { hasChromium, type Look, openChromium, type Seen } from '../support/chromium.ts'
+import { findingsInAllLooks, hasChromium, type Look, openChromium, type Seen } from '../support/chromium.ts'
 import { incident } from '../support/incident.ts'
 import { bad, endpoint, good, head, liveness, network, nodeCheck } from '../support/network.ts'
 
@@ -249,6 +249,28 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
     await page.getByRole('link', { name: 'Sign in' }).waitFor()
     await page.locator('.lamp.on').waitFor()
     expect(await page.getByText('1,000').count()).toBe(0)
+  })
+
+  test('shows the public 90 days of every endpoint, and the incidents of a day on focus', async () => {
+    const history = async ({ from, to, stepMs }: { from: number; to: number; stepMs: number }) =>
+      Array.from({ length: Math.ceil((to - from) / stepMs) }, (_, at) => aBucket(from + at * stepMs, stepMs))
+    const options = { token: new Secret('a-token-of-the-operator') }
+    const setting = setUp({ realClock: systemClock, options, store: { history } })
+    await setting.world.pollAll()
+    const yesterday = systemClock.now() - 86_400_000
+    setting.incidents.put(incident({ openedAt: yesterday, closedAt: yesterday + 120_000 }))
+    const { page, complaints } = await show(setting)
+
+    await page.getByRole('columnheader', { name: 'Last 90 days' }).first().waitFor()
+    const bars = page.locator('[data-days="avalanche/own-1"]')
+    await bars.focus()
+    await page.locator('.tipbox').waitFor()
+    await page.keyboard.press('ArrowLeft')
+
+    await expect.poll(() => page.locator('.tipbox').textContent()).toMatch(/: up\. 1 incident: down for 2 min$/)
+    expect(await bars.getAttribute('aria-valuetext')).toContain('1 incident')
+    expect(await findingsInAllLooks(page)).toEqual([])
+    expect(complaints).toEqual([])
   })
 
   test.each(['/', '/nothing'])('that is not public opens with the token at %s', async (path) => {

@@ -9,7 +9,7 @@ import { type StripSpan, strip } from './strip.ts'
 import { METACHAIN, WORDS } from './words.ts'
 
 /** One endpoint in the overview's table. */
-export function endpointRow({ network, endpoint, strip: of, span, zone, nowMs }: EndpointRow): TemplateResult {
+export function endpointRow({ network, endpoint, strip: of, span, bars, zone, nowMs }: EndpointRow): TemplateResult {
   const { columns } = WORDS
   const head = worstHead(endpoint)
   const beat = endpoint.liveness?.heartbeat_lag_seconds ?? null
@@ -33,7 +33,7 @@ export function endpointRow({ network, endpoint, strip: of, span, zone, nowMs }:
       <td role="cell" class="n beat" data-label=${columns.beat}>${beat === null ? none() : duration(beat)}</td>
       <td role="cell" class="n failures" data-label=${columns.failures}>${failures === null ? none() : quietZero(failures)}</td>
       <td role="cell" class="n latency" data-label=${columns.latency}>${p95 === null ? none() : latency(p95)}</td>
-      <td role="cell" class="day">${strip(of, key, endpoint.title, span)}</td>
+      <td role="cell" class="day">${bars ?? strip(of, key, endpoint.title, span)}</td>
       <td role="cell" class="n available" data-label=${columns.available}>${available(endpoint.availability['30d'])}</td>
     </tr>
   `
@@ -44,6 +44,8 @@ export interface EndpointRow {
   readonly endpoint: EndpointView
   readonly strip: StripView | undefined
   readonly span: StripSpan | null
+  /** The last 90 days, in place of the strip. */
+  readonly bars: TemplateResult | null
   readonly zone: Zone
   readonly nowMs: number
 }
@@ -95,16 +97,19 @@ function quietZero(value: number): TemplateResult {
   return value === 0 ? html`<span class="quiet">0</span>` : html`<b>${count(value)}</b>`
 }
 
-const MONTH_SECONDS = 2_592_000
+const DAY_SECONDS = 86_400
 const ENOUGH = 0.5
 const ALL_BUT_STARTING = 0.99
 
-/** A percentage of 30 days, or of as much as is known, in grey. */
-export function available({ ratio, coverage }: EndpointView['availability']['30d']): TemplateResult {
+/** A percentage of so many days, or of as much as is known, in grey. */
+export function available(
+  { ratio, coverage }: EndpointView['availability']['30d'],
+  days: 30 | 90 = 30,
+): TemplateResult {
   const share = `${Math.floor(coverage * 100)} %`
   if (ratio === null) return html`<small class="quiet">${WORDS.noData}</small>`
   if (coverage < ENOUGH) {
-    const known = unbroken(age(coverage * MONTH_SECONDS))
+    const known = unbroken(age(coverage * days * DAY_SECONDS))
     return html`<small class="quiet" title=${WORDS.coverageMeaning(share)}>${percent(ratio)} ${WORDS.coverage(known)}</small>`
   }
   const known = coverage < ALL_BUT_STARTING ? html`<small>${WORDS.coverage(share)}</small>` : nothing

@@ -25,7 +25,10 @@ function merge(network: NetworkView, news: NetworkView | undefined): NetworkView
 }
 
 /** Whether an incident is about an endpoint, alone or with others of its host or provider. */
-export function concerns({ cause, endpoint, affected }: IncidentSummaryView, name: string): boolean {
+export function concerns(
+  { cause, endpoint, affected }: Pick<IncidentSummaryView, 'cause' | 'endpoint' | 'affected'>,
+  name: string,
+): boolean {
   return cause === 'outage' ? affected.includes(name) : endpoint === name
 }
 

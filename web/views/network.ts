@@ -1,17 +1,16 @@
 import type { BlocksView, ShardBlocksView } from '../../src/http/wire-blocks.ts'
 import type { RoutingView } from '../../src/http/wire-gateway.ts'
-import type { StripsView } from '../../src/http/wire-history.ts'
+import type { DaysView, StripsView } from '../../src/http/wire-history.ts'
 import type { SilenceView } from '../../src/http/wire-silences.ts'
 import type { EndpointView, NetworkView } from '../../src/http/wire-status.ts'
 import { blockArrival } from './block-arrival.ts'
 import { arrivalsOf, disputedAt, median } from './block-arrival-figures.ts'
 import { blockHashes } from './block-hashes.ts'
 import { chainSentence } from './chain-sentence.ts'
-
 import { clientsSection } from './clients.ts'
+import { dayBars } from './day-bars.ts'
 import { available, shardName, ticking } from './endpoint-row.ts'
 import { incidentsSection } from './events.ts'
-
 import { unbroken } from './format.ts'
 import { guard, html, nothing, repeat, type TemplateResult } from './lit.ts'
 import { mark } from './mark.ts'
@@ -39,6 +38,7 @@ interface Data {
   readonly strips: StripsView | null
   /** Empty without permission to see them. */
   readonly silences: readonly SilenceView[]
+  readonly days: DaysView | null
   /** `null` without permission to see them. */
   readonly blocks: BlocksView | null
   readonly routing: RoutingView | null
@@ -46,9 +46,10 @@ interface Data {
 
 async function load(sources: Sources, { params }: Route): Promise<Answer<Data>> {
   const name = params.network ?? ''
-  const [network, strips, silences, blocks, routing] = await Promise.all([
+  const [network, strips, days, silences, blocks, routing] = await Promise.all([
     sources.network(name),
     sources.strips(),
+    sources.days(),
     sources.silences(),
     sources.blocks(name),
     sources.routing(name),
@@ -62,6 +63,7 @@ async function load(sources: Sources, { params }: Route): Promise<Answer<Data>> 
       network: network.value,
       strips: strips.ok ? strips.value : null,
       silences: silences.ok ? silences.value.silences : [],
+      days: days.ok ? days.value : null,
       blocks: blocks.ok ? blocks.value : null,
       routing: routing.ok ? routing.value : null,
     },
@@ -88,6 +90,7 @@ function draw(model: Model<Data>): TemplateResult {
     </header>
     ${silenceNotes(model.data.silences, { network: network.name }, settings.zone)}
     ${status === null ? nothing : incidentsSection(ownIncidents, status, settings.zone, nowMs)} ${lastDay(network, model)}
+    ${lastDays(network, model)}
     ${blocks === null ? names(network, model) : chains(network, blocks, routing, model)}
   `
 }
@@ -111,6 +114,30 @@ function lastDay({ name, endpoints }: NetworkView, { data: { strips } }: Model<D
         })}
       </ul>
       ${endpoints.length > MOST_STRIPS ? html`<p class="aside">${NETWORK.notListed(endpoints.length - MOST_STRIPS)}</p>` : nothing}
+    </section>
+  `
+}
+
+const MOST_BARS = 30
+
+/** A bar for each of the last 90 days, for each endpoint. */
+function lastDays({ name, endpoints }: NetworkView, { data: { days } }: Model<Data>): TemplateResult | typeof nothing {
+  if (days === null) return nothing
+  return html`
+    <section class="card wide days" aria-labelledby="last-days">
+      <h2 id="last-days">${WORDS.days}</h2>
+      <ul class="plain">
+        ${worstFirst(endpoints)
+          .slice(0, MOST_BARS)
+          .map((endpoint) => {
+            const of = days.strips.find((one) => one.network === name && one.endpoint === endpoint.name)
+            const row =
+              () => html`<span>${mark(endpoint.state)} <a href=${endpointPath(name, endpoint.name)}>${endpoint.title}</a></span>
+            ${dayBars(of, `${name}/${endpoint.name}`, endpoint.title, days)} <span class="n">${available(endpoint.availability['90d'], 90)}</span>`
+            return html`<li>${guard([endpoint, of], row)}</li>`
+          })}
+      </ul>
+      ${endpoints.length > MOST_BARS ? html`<p class="aside">${NETWORK.notListed(endpoints.length - MOST_BARS)}</p>` : nothing}
     </section>
   `
 }

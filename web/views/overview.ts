@@ -1,4 +1,4 @@
-import type { StripsView, StripView } from '../../src/http/wire-history.ts'
+import type { DaysView, StripsView, StripView } from '../../src/http/wire-history.ts'
 import type { EndpointView, NetworkView, StateView, StatusView } from '../../src/http/wire-status.ts'
 import { endpointRow, shardName, ticking } from './endpoint-row.ts'
 import { count, moment, unbroken } from './format.ts'
@@ -24,15 +24,20 @@ export const view = defineView<Data>({
 
 interface Data {
   readonly strips: StripsView | null
+  /** For the public, who see 90 days instead of one. */
+  readonly days: DaysView | null
 }
 
+let bars: typeof import('./day-bars.ts') | null = null
 let events: typeof import('./events.ts') | null = null
 let wall: typeof import('./wall.ts') | null = null
 
 function prepare(model: Model<Data>): Promise<unknown> | null {
   const { incidents, status } = model
   const hasEvents = incidents.length + (status?.maintenance.length ?? 0) > 0
+  const hasDays = (model.data?.days ?? null) !== null
   const missing = [
+    ...(hasDays && bars === null ? [import('./day-bars.ts').then((loaded) => void (bars = loaded))] : []),
     ...(hasEvents && events === null ? [import('./events.ts').then((loaded) => void (events = loaded))] : []),
     ...(isLarge(model) && wall === null ? [import('./wall.ts').then((loaded) => void (wall = loaded))] : []),
   ]
@@ -60,8 +65,8 @@ function countAll(status: StatusView | null): number {
 
 /** Shows the current state even if the history cannot be read. */
 async function load(sources: Sources): Promise<Answer<Data>> {
-  const answer = await sources.strips()
-  return { ok: true, value: { strips: answer.ok ? answer.value : null } }
+  const [strips, days] = await Promise.all([sources.strips(), sources.publicDays()])
+  return { ok: true, value: { strips: strips.ok ? strips.value : null, days: days.ok ? days.value : null } }
 }
 
 function overview(model: Model<Data>): TemplateResult {
@@ -94,18 +99,19 @@ function overview(model: Model<Data>): TemplateResult {
   `
 }
 
-let keyed: { readonly of: StripsView | null; readonly strips: ReadonlyMap<string, StripView> } = {
-  of: null,
-  strips: new Map(),
-}
+const keyed = new WeakMap<StripsView, ReadonlyMap<string, StripView>>()
 
 /** Built once per set of strips, not per drawing. */
 function byKey(of: StripsView | null): ReadonlyMap<string, StripView> {
-  if (keyed.of !== of) {
-    keyed = { of, strips: new Map(of?.strips.map((strip) => [`${strip.network}/${strip.endpoint}`, strip])) }
-  }
-  return keyed.strips
+  if (of === null) return NONE
+  const known = keyed.get(of)
+  if (known !== undefined) return known
+  const strips = new Map(of.strips.map((strip) => [`${strip.network}/${strip.endpoint}`, strip]))
+  keyed.set(of, strips)
+  return strips
 }
+
+const NONE: ReadonlyMap<string, StripView> = new Map()
 
 function verdict(
   status: StatusView,
@@ -215,6 +221,8 @@ function table(
 ): TemplateResult {
   const { columns } = WORDS
   const day = data?.strips ?? null
+  const days = data?.days ?? null
+  const dayHead = days !== null ? WORDS.days : day === null ? columns.day : WORDS.last(stripHours(day))
   // A column of dashes would look like a fault: the public sees no figures, and not every family's nodes have them.
   const left = access === 'public' ? 'bare' : emptyColumns(network.endpoints)
   return html`
@@ -226,7 +234,7 @@ function table(
         <tr role="row">
           ${Object.entries(columns).map(
             ([name, label]) =>
-              html`<th role="columnheader" scope="col" class="${NOT_NUMBERS.has(name) ? '' : 'n '}${name}">${name === 'day' && day !== null ? WORDS.last(stripHours(day)) : label}</th>`,
+              html`<th role="columnheader" scope="col" class="${NOT_NUMBERS.has(name) ? '' : 'n '}${name}">${name === 'day' ? dayHead : label}</th>`,
           )}
         </tr>
       </thead>
@@ -235,10 +243,19 @@ function table(
           endpoints,
           ({ name }) => name,
           (endpoint) => {
-            const strip = strips.get(`${network.name}/${endpoint.name}`)
+            const key = `${network.name}/${endpoint.name}`
+            const strip = strips.get(key)
             // Ages are updated separately, so a row only changes with its endpoint or its strip.
-            return guard([endpoint, strip, zone], () =>
-              endpointRow({ network, endpoint, strip, span: day, zone, nowMs }),
+            return guard([endpoint, strip, zone, days], () =>
+              endpointRow({
+                network,
+                endpoint,
+                strip,
+                span: day,
+                zone,
+                nowMs,
+                bars: days === null ? null : (bars?.dayBars(byKey(days).get(key), key, endpoint.title, days) ?? null),
+              }),
             )
           },
         )}

@@ -17,7 +17,8 @@ export function cellSentence(of: StripView, at: number, { from, step_seconds: st
   return `${minute(start, zone)} to ${minute(start + step * 1000, zone)}: ${facts.join(', ')}`
 }
 
-function lasted(of: StripView, at: number, step: number): string[] {
+/** The time in each state of one cell. */
+export function lasted(of: StripView, at: number, step: number): string[] {
   const letter = of.states[at] ?? '-'
   if (letter === BEFORE) return [WORDS.strip.before]
   const mixed = of.mixed.find(([place]) => place === at)

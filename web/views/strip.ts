@@ -31,7 +31,7 @@ export function strip(of: StripView | undefined, key: string, title: string, spa
       aria-valuemin="1"
       aria-valuemax=${cells}
       aria-valuenow=${cells}
-      aria-valuetext=${summary(of, mixed, span)}
+      aria-valuetext=${summary(of, span)}
     >
       <svg viewBox="0 0 ${cells} ${HEIGHT}" preserveAspectRatio="none" aria-hidden="true" focusable="false">
         <path class="ground" d=${path(cells, 0, HEIGHT, (at) => of.states[at] !== '-')} />
@@ -136,11 +136,8 @@ export function word(state: StateView): string {
 }
 
 /** The time in each state, and the largest lag. */
-function summary(
-  { states, lag_blocks_max: lags }: StripView,
-  mixed: ReadonlyMap<number, readonly number[]>,
-  span: StripSpan,
-): string {
+export function summary({ states, mixed: given, lag_blocks_max: lags }: StripView, span: StripSpan): string {
+  const mixed = new Map(given.map(([at, ...parts]) => [at, parts]))
   const lasted: Record<StateView, number> = { up: 0, degraded: 0, down: 0, maintenance: 0, unknown: 0 }
   for (const [at, letter] of states.split('').entries()) {
     if (letter === BEFORE) continue

@@ -1,6 +1,6 @@
 import type { BlocksView } from '../../src/http/wire-blocks.ts'
 import type { GatewayView, RoutingView } from '../../src/http/wire-gateway.ts'
-import type { HistoryView, PollsView, RulesView, StripsView } from '../../src/http/wire-history.ts'
+import type { DaysView, HistoryView, PollsView, RulesView, StripsView } from '../../src/http/wire-history.ts'
 import type { IncidentListView, IncidentSummaryView, IncidentView } from '../../src/http/wire-incidents.ts'
 import type { NotificationsView } from '../../src/http/wire-notifications.ts'
 import type { OwnHealthView } from '../../src/http/wire-own-health.ts'
@@ -120,6 +120,10 @@ export interface Sources {
   silences(): Promise<Answer<SilencesView>>
   /** The last 24 hours of every endpoint; `null` until they are computed. */
   strips(): Promise<Answer<StripsView | null>>
+  /** The last 90 days of every endpoint; `null` until they are read. */
+  days(): Promise<Answer<DaysView | null>>
+  /** The same for the public, whose overview shows days; `null` for others. */
+  publicDays(): Promise<Answer<DaysView | null>>
 }
 
 export interface HistoryQuery {

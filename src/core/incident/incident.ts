@@ -6,7 +6,8 @@ import type { Condition, ConditionCode, Verdict } from '../verdict/condition.ts'
  * `endpoint`: a problem of one endpoint; `outage`: endpoints of one host or provider are unhealthy together. All others
  * are events of the whole network.
  */
-export type IncidentCause = 'endpoint' | 'halted' | 'forked' | 'outage'
+export type IncidentCause = (typeof INCIDENT_CAUSES)[number]
+export const INCIDENT_CAUSES = ['endpoint', 'halted', 'forked', 'outage'] as const
 
 /** A condition and when it held. A network-wide incident has one with its cause as the code. */
 export interface IncidentCondition {

@@ -1,0 +1,122 @@
+import type { Clock } from '../clock.ts'
+import type { UnixMs } from '../core/time.ts'
+import type { Log } from '../log.ts'
+import type { Board } from '../state/board.ts'
+import type { Store } from '../store/store.ts'
+import type { IncidentSource } from './incident-source.ts'
+import { type CompressibleText, compressible, isKnown, sendCompressed, tagOf } from './negotiation.ts'
+import { sendProblem } from './problem.ts'
+import { time, timeOrNull } from './rfc3339.ts'
+import { type App, json, NOT_MODIFIED, NoQuery, operation, problem } from './route.ts'
+import { stripView } from './strip-views.ts'
+import { DaysView } from './wire-history.ts'
+
+/** `GET /api/v1/days`: the last 90 days of every endpoint, for bars as status pages have them. */
+export function registerDays(app: App, days: DaySource): void {
+  const route = operation({
+    visibility: 'public',
+    summary: 'The last 90 days of every endpoint, with the latest incidents; states only, updated every five minutes',
+    query: NoQuery,
+    answers: {
+      200: json(DaysView, 'Strips with a cell for each day of UTC; the last one is not over yet. With an `ETag`'),
+      304: NOT_MODIFIED,
+      503: problem('The history cannot be read now'),
+    },
+  })
+  app.get('/api/v1/days', route, async (request, reply) => {
+    try {
+      const { body, etag } = await days.read()
+      reply.header('etag', etag)
+      if (isKnown(request, etag)) return reply.code(304).send()
+      return await sendCompressed(request, reply.type('application/json; charset=utf-8'), body)
+    } catch {
+      return sendProblem(reply, { status: 503, detail: 'The history cannot be read now.' })
+    }
+  })
+}
+
+/** Reads the days of all endpoints, one after the other, and keeps them for all readers. */
+export function createDaySource({ board, store, source, clock, log }: DaySourceDeps) {
+  let kept: Kept | null = null
+  let reading: Promise<Kept> | null = null
+
+  async function readAll(): Promise<Kept> {
+    const to = clock.now()
+    const from = Math.floor(to / DAY_MS) * DAY_MS - (DAYS - 1) * DAY_MS
+    const strips: DaysView['strips'] = []
+    for (const { key, health } of board.networks().flatMap(({ endpoints }) => endpoints)) {
+      const { network, name } = health.endpoint
+      const buckets = await store.history({ endpoint: key, from: Math.max(0, from), to, stepMs: DAY_MS })
+      const first = buckets.findIndex(({ upMs, degradedMs, downMs }) => upMs + degradedMs + downMs > 0)
+      const row = buckets.map((bucket, at) => (first === -1 || at < first ? 'before' : bucket))
+      strips.push(stripView({ network, endpoint: name, row, recent: null, audience: 'public' }))
+    }
+    const incidents = await incidentsSince(from)
+    const span = { generated_at: time(to), from: time(from), to: time(to), step_seconds: DAY_MS / 1000 }
+    const view = { ...span, strips, incidents }
+    const body = JSON.stringify(view)
+    return { view, body: compressible(body), etag: tagOf(body), at: clock.monotonic() }
+  }
+
+  async function incidentsSince(from: UnixMs): Promise<DaysView['incidents']> {
+    const { incidents } = await source.list({ limit: MOST_INCIDENTS })
+    return incidents
+      .filter(({ closedAt }) => closedAt === null || closedAt > from)
+      .map(({ id, network, endpoint, cause, affected, state, openedAt, closedAt }) => ({
+        id,
+        network,
+        endpoint,
+        cause,
+        state,
+        affected: [...affected],
+        opened_at: time(openedAt),
+        closed_at: timeOrNull(closedAt),
+      }))
+  }
+
+  function isFresh({ at }: Kept): boolean {
+    return clock.monotonic() - at < READ_EVERY_MS
+  }
+
+  async function read(): Promise<Kept> {
+    if (kept !== null && isFresh(kept)) return kept
+    reading ??= readAll().finally(() => {
+      reading = null
+    })
+    kept = await reading
+    return kept
+  }
+
+  return {
+    read,
+    /** The last days read, if any. Starts a new read if one is due. */
+    latest(): DaysView | null {
+      read().catch((error: unknown) =>
+        log.warn({ error: error instanceof Error ? error.name : 'unknown' }, 'days could not be read'),
+      )
+      return kept?.view ?? null
+    },
+  }
+}
+
+export type DaySource = ReturnType<typeof createDaySource>
+
+interface DaySourceDeps {
+  readonly board: Pick<Board, 'networks'>
+  readonly store: Pick<Store, 'history'>
+  readonly source: Pick<IncidentSource, 'list'>
+  readonly clock: Pick<Clock, 'now' | 'monotonic'>
+  readonly log: Log
+}
+
+interface Kept {
+  readonly view: DaysView
+  readonly body: CompressibleText
+  readonly etag: string
+  readonly at: number
+}
+
+const DAY_MS = 86_400_000
+const DAYS = 90
+const READ_EVERY_MS = 300_000
+const MOST_INCIDENTS = 300

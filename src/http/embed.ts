@@ -1,0 +1,53 @@
+import { embed } from '../../web/views/embed.ts'
+import type { DaySource } from './days.ts'
+import { compressible, sendCompressed } from './negotiation.ts'
+import type { Assets } from './page-assets.ts'
+import { sendUnknown } from './problem.ts'
+import { type App, NetworkPath, type RouteDeps } from './route.ts'
+import { networkView } from './status-views.ts'
+import { escaped, templateText } from './template-text.ts'
+
+export interface EmbedDeps extends Pick<RouteDeps, 'board' | 'incidents' | 'clock'> {
+  readonly days: DaySource
+}
+
+/** `GET /embed/:network`: the only page that others may put into a frame. It shows what the public sees, to everybody. */
+export function registerEmbed(app: App, { board, incidents, clock, days }: EmbedDeps, assets: Assets): void {
+  const schema = { params: NetworkPath }
+  app.get('/embed/:network', { config: { visibility: 'public' }, schema }, async (request, reply) => {
+    const network = board.network(request.params.network)
+    if (network === undefined || network === null) return sendUnknown(reply, 'network')
+    const view = networkView(network, incidents, clock.now(), 'public')
+    const known = await days.read().catch(() => null)
+    const body = documentOf(view.title, templateText(embed(view, known?.view ?? null, clock.now())), assets)
+    reply.removeHeader('x-frame-options').headers(HEADERS)
+    return sendCompressed(request, reply.type('text/html; charset=utf-8'), compressible(body))
+  })
+}
+
+const HEADERS = {
+  'content-security-policy':
+    "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors *",
+  'cross-origin-resource-policy': 'cross-origin',
+  'cache-control': 'public, max-age=30',
+  // Without a script, an open frame would show an old state as if it were the present one.
+  refresh: '60',
+}
+
+function documentOf(title: string, body: string, assets: Assets): string {
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>${escaped(title)}</title>
+<link rel="stylesheet" href="${assets.href('style.css')}">
+<link rel="stylesheet" href="${assets.href('embed.css')}">
+</head>
+<body>
+${body}
+</body>
+</html>
+`
+}

@@ -1,0 +1,98 @@
+import { describe, expect, test } from 'vitest'
+import { DaysView } from '../../src/http/wire-history.ts'
+import { Secret } from '../../src/secret.ts'
+import type { HistoryQuery } from '../../src/store/store.ts'
+import { incident, START } from '../support/incident.ts'
+import { setUp } from './setting.ts'
+
+const DAY_MS = 86_400_000
+const TOKEN = { options: { token: new Secret('a-token-of-the-operator') } }
+
+/** A store in which `own-1` is known for 30 days and was down for a minute of each fifth one. */
+function storeOf() {
+  const asked: HistoryQuery[] = []
+  return {
+    asked,
+    async history(query: HistoryQuery) {
+      asked.push(query)
+      const { endpoint, from, to, stepMs } = query
+      const count = Math.ceil((to - from) / stepMs)
+      return Array.from({ length: count }, (_, at) => {
+        const widthMs = Math.min(stepMs, to - from - at * stepMs)
+        const isKnown = endpoint === 'avalanche/own-1' && at >= count - 30
+        const downMs = isKnown && at % 5 === 0 ? 60_000 : 0
+        return {
+          start: from + at * stepMs,
+          upMs: isKnown ? widthMs - downMs : 0,
+          downMs,
+          degradedMs: 0,
+          maintenanceMs: 0,
+          unknownMs: isKnown ? 0 : widthMs,
+          polls: 1,
+          latencyP50Ms: 10,
+          latencyP95Ms: 20,
+          latencyMaxMs: 30,
+          height: 1000,
+          lagBlocksMax: 7,
+          heartbeatLagMaxMs: null,
+          contiguousFailuresMax: null,
+        }
+      })
+    },
+  }
+}
+
+describe('/api/v1/days', () => {
+  test('has 90 days of every endpoint for the public, with incidents and without figures', async () => {
+    const { server, incidents, clock } = setUp({ ...TOKEN, store: storeOf() })
+    await clock.advance(10 * 3_600_000)
+    incidents.put(incident({ id: 'a', openedAt: START + 1000, closedAt: START + 61_000 }))
+
+    const answer = await server.inject('/api/v1/days')
+
+    const view = DaysView.strict().parse(answer.json())
+    const [own, other] = view.strips
+    expect(view.step_seconds).toBe(86_400)
+    expect((Date.parse(view.to) - Date.parse(view.from)) / DAY_MS).toBeCloseTo(89 + 10 / 24)
+    expect(own?.states).toMatch(/^\.{60}[ud]{30}$/)
+    expect(own?.states.match(/d/g)).toHaveLength(6)
+    expect(own?.mixed[0]).toEqual([60, 0, 60, 0, 0])
+    expect(own?.lag_blocks_max).toEqual([])
+    expect(other?.states).toBe('.'.repeat(90))
+    expect(view.incidents).toEqual([
+      {
+        id: 'a',
+        network: 'avalanche',
+        endpoint: 'own-1',
+        cause: 'endpoint',
+        affected: [],
+        state: 'down',
+        opened_at: '2026-01-01T00:00:01.000Z',
+        closed_at: '2026-01-01T00:01:01.000Z',
+      },
+    ])
+    expect(answer.body).not.toContain('connection refused')
+  })
+
+  test('is read every five minutes, for all readers', async () => {
+    const store = storeOf()
+    const { server, clock } = setUp({ store })
+    const first = await server.inject('/api/v1/days')
+    const headers = { 'if-none-match': first.headers.etag }
+
+    expect((await server.inject({ url: '/api/v1/days', headers })).statusCode).toBe(304)
+    expect(store.asked).toHaveLength(3)
+    await clock.advance(301_000)
+    await server.inject({ url: '/api/v1/days', headers })
+    expect(store.asked).toHaveLength(6)
+  })
+
+  test('is a problem while the history cannot be read', async () => {
+    const { server } = setUp({ store: { history: () => Promise.reject(new Error('canary')) } })
+
+    const answer = await server.inject('/api/v1/days')
+
+    expect(answer.statusCode).toBe(503)
+    expect(answer.body).not.toContain('canary')
+  })
+})

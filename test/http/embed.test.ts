@@ -1,0 +1,88 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterEach, describe, expect, test } from 'vitest'
+import { systemClock } from '../../src/clock.ts'
+import { Secret } from '../../src/secret.ts'
+import { findingsInAllLooks, hasChromium, openChromium } from '../support/chromium.ts'
+import { bad } from '../support/network.ts'
+import { NODE, setUp } from './setting.ts'
+
+const TOKEN = { options: { token: new Secret('a-token-of-the-operator') } }
+
+describe('/embed/NETWORK', () => {
+  test('may be framed by others, and no other page may', async () => {
+    const { server } = setUp(TOKEN)
+
+    const embed = await server.inject('/embed/ethereum')
+    const page = await server.inject('/networks/ethereum')
+
+    expect(embed.headers['content-security-policy']).toBe(
+      "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors *",
+    )
+    expect(embed.headers['x-frame-options']).toBeUndefined()
+    expect(embed.headers['cross-origin-resource-policy']).toBe('cross-origin')
+    expect(page.headers['content-security-policy']).toContain("frame-ancestors 'none'")
+    expect(page.headers['x-frame-options']).toBe('DENY')
+  })
+
+  test('shows what the public sees, also to who may see more, and has no script', async () => {
+    const { server, world } = setUp()
+    await world.pollAll()
+    for (let poll = 0; poll < 2; poll++) {
+      await world.poll(NODE, { heads: [{ shard: null, outcome: bad({ kind: 'refused' }) }] })
+    }
+
+    const { body } = await server.inject('/embed/ethereum')
+
+    expect(body).toContain('1 down')
+    expect(body).not.toMatch(/connection refused|1,000|<script/)
+  })
+
+  test('is missing for an unknown network, and refused where nothing is public', async () => {
+    expect((await setUp(TOKEN).server.inject('/embed/nothing')).statusCode).toBe(404)
+    const closed = setUp({ options: { ...TOKEN.options, public: false } })
+    expect((await closed.server.inject('/embed/ethereum')).statusCode).toBe(401)
+  })
+})
+
+describe.runIf(hasChromium)('an embedded network in Chromium', () => {
+  const { blank, serve, show } = openChromium()
+  const closing: (() => void)[] = []
+  afterEach(() => {
+    for (const close of closing.splice(0)) close()
+  })
+
+  /** A page of another site with this in a frame. */
+  async function framing(url: string): Promise<string> {
+    const server = createServer((_, response) =>
+      response.setHeader('content-type', 'text/html').end(`<iframe src="${url}"></iframe>`),
+    ).listen(0, '127.0.0.1')
+    closing.push(() => void server.close())
+    await new Promise((resolve) => server.once('listening', resolve))
+    return `http://localhost:${(server.address() as AddressInfo).port}`
+  }
+
+  test('is shown in a frame of another site, where no other page is', async () => {
+    const setting = setUp({ realClock: systemClock, ...TOKEN })
+    await setting.world.pollAll()
+    const address = await serve(setting)
+    const page = await blank()
+
+    await page.goto(await framing(`${address}/embed/ethereum`))
+    await page.frameLocator('iframe').getByRole('link', { name: 'Ethereum' }).waitFor()
+
+    const refused = page.waitForEvent('console', (message) => message.text().includes('frame-ancestors'))
+    await page.goto(await framing(`${address}/networks/ethereum`))
+    await refused
+  })
+
+  test('has no finding of axe', async () => {
+    const setting = setUp({ realClock: systemClock, ...TOKEN })
+    await setting.world.pollAll()
+
+    const { page, complaints } = await show(`${await serve(setting)}/embed/ethereum`, { until: 'h1' })
+
+    expect(await findingsInAllLooks(page)).toEqual([])
+    expect(complaints).toEqual([])
+  })
+})

@@ -1,0 +1,112 @@
+import type { DaysView, StripView } from '../../src/http/wire-history.ts'
+import type { StateView } from '../../src/http/wire-status.ts'
+import { duration } from './format.ts'
+import { html, svg, type TemplateResult } from './lit.ts'
+import { concerns } from './model.ts'
+import { summary } from './strip.ts'
+import { lasted } from './strip-cell.ts'
+import { day } from './when.ts'
+import { WORDS } from './words.ts'
+
+/**
+ * A bar for each of the last 90 days of an endpoint. Down hangs from the top and degraded stands at the bottom, as tall as
+ * its share of the day, but always visible. It is one tab stop: `web/readables.ts` tells each day's incidents.
+ */
+export function dayBars(
+  of: StripView | undefined,
+  key: string,
+  title: string,
+  days: DaysView,
+  as: 'slider' | 'picture' = 'slider',
+): TemplateResult {
+  const cells = of?.states.length ?? 0
+  if (of === undefined || cells === 0) return html`<div class="strip"></div>`
+  const label = WORDS.strip.label(title, `${cells} days`)
+  const text = summary(of, days)
+  if (as === 'picture')
+    return html`<div class="strip bars" role="img" aria-label="${label}: ${text}">${drawn(of, cells, days)}</div>`
+  return html`
+    <div
+      class="strip bars"
+      role="slider"
+      tabindex="0"
+      data-days=${key}
+      aria-label=${label}
+      aria-orientation="horizontal"
+      aria-readonly="true"
+      aria-valuemin="1"
+      aria-valuemax=${cells}
+      aria-valuenow=${cells}
+      aria-valuetext=${text}
+    >${drawn(of, cells, days)}</div>
+  `
+}
+
+function drawn(of: StripView, cells: number, days: DaysView): TemplateResult {
+  const shares = Array.from(of.states, (_, at) => sharesOf(of, at, days))
+  const bars = (name: keyof Shares, box: (height: number) => readonly [y: number, height: number]) => {
+    const d = shares.map((share, at) => {
+      const [y, height] = box(share[name] === 0 ? 0 : Math.max(SLIVER, Math.round(share[name] * HEIGHT)))
+      return height === 0 ? '' : `M${at * 3} ${y}h2v${height}h-2z`
+    })
+    return svg`<path class=${name} d=${d.join('')} />`
+  }
+  return html`<svg viewBox="0 0 ${cells * 3 - 1} ${HEIGHT}" preserveAspectRatio="none" aria-hidden="true" focusable="false">
+    ${bars('ground', (height) => [0, height])} ${bars('up', (height) => [0, height])}
+    ${bars('maintenance', (height) => [HEIGHT / 2 - 1, Math.min(3, height)])}
+    ${bars('degraded', (height) => [HEIGHT - height, height])} ${bars('down', (height) => [0, height])}
+  </svg>`
+}
+
+/** `12 Nov: up 23 h 56 min, down 4 min. 1 incident: down for 4 min`. */
+export function daySentence(of: StripView, at: number, days: DaysView): string {
+  const { network, endpoint } = of
+  const fromMs = Date.parse(days.from) + at * DAY_MS
+  const toMs = Math.min(fromMs + DAY_MS, Date.parse(days.to))
+  const found = days.incidents.filter((incident) => {
+    const isOurs = incident.endpoint === null && incident.cause !== 'outage' ? true : concerns(incident, endpoint)
+    const endMs = incident.closed_at === null ? toMs : Date.parse(incident.closed_at)
+    return isOurs && incident.network === network && Date.parse(incident.opened_at) < toMs && endMs >= fromMs
+  })
+  const times = `${day(fromMs, 'utc')}: ${lasted(of, at, DAY_MS / 1000).join(', ')}`
+  if (found.length === 0) return times
+  const texts = found.slice(0, MOST_TOLD).map(({ cause, state, opened_at: openedAt, closed_at: closedAt }) => {
+    const seconds = ((closedAt === null ? Date.parse(days.to) : Date.parse(closedAt)) - Date.parse(openedAt)) / 1000
+    const what = cause === 'halted' || cause === 'forked' ? WORDS[cause].toLowerCase() : state
+    return `${what} ${WORDS.since} ${duration(Math.round(seconds))}`
+  })
+  const more = found.length > MOST_TOLD ? `; ${WORDS.more(found.length - MOST_TOLD)}` : ''
+  return `${times}. ${WORDS.incidentsOf(found.length)}: ${texts.join('; ')}${more}`
+}
+
+interface Shares {
+  readonly ground: 0 | 1
+  readonly up: 0 | 1
+  readonly degraded: number
+  readonly down: number
+  readonly maintenance: number
+}
+
+function sharesOf(of: StripView, at: number, { from, to }: DaysView): Shares {
+  const letter = of.states[at]
+  const mixed = of.mixed.find(([place]) => place === at)
+  const dayMs = Math.min(DAY_MS, Date.parse(to) - Date.parse(from) - at * DAY_MS)
+  const [, degraded, down, maintenance] = mixed ?? [at, 0, 0, 0]
+  const whole = (name: StateView) => (mixed === undefined && letter === LETTER[name] ? 1 : 0)
+  const share = (name: StateView, seconds: number) => whole(name) || Math.min(1, (seconds * 1000) / Math.max(1, dayMs))
+  const isKnown = letter !== '.' && letter !== '-'
+  return {
+    ground: isKnown ? 0 : 1,
+    up: isKnown && whole('maintenance') === 0 ? 1 : 0,
+    degraded: share('degraded', degraded),
+    down: share('down', down),
+    maintenance: share('maintenance', maintenance),
+  }
+}
+
+const LETTER: Partial<Record<StateView, string>> = { degraded: 'g', down: 'd', maintenance: 'm' }
+const DAY_MS = 86_400_000
+const HEIGHT = 24
+/** One minute of a day is seen. */
+const SLIVER = 3
+const MOST_TOLD = 3

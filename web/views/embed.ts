@@ -1,0 +1,37 @@
+import type { DaysView } from '../../src/http/wire-history.ts'
+import type { NetworkView } from '../../src/http/wire-status.ts'
+import { dayBars } from './day-bars.ts'
+import { moment } from './format.ts'
+import { html, nothing, type TemplateResult } from './lit.ts'
+import { mark } from './mark.ts'
+import { toneOf, worstFirst } from './model.ts'
+import { stateCounts, whereTheyAre } from './network-facts.ts'
+import { networkPath } from './route.ts'
+import { WORDS } from './words.ts'
+
+/** A network for other pages: its state, and the last 90 days of its endpoints, worst first. It has no script. */
+export function embed(network: NetworkView, days: DaysView | null, nowMs: number): TemplateResult {
+  const shown = worstFirst(network.endpoints).slice(0, MOST_SHOWN)
+  const more = network.endpoints.length - shown.length
+  return html`
+    <main class="embed">
+      <h1>${mark(toneOf(network.state, [network]))}<a href=${networkPath(network.name)} target="_blank" rel="noopener">${network.title}</a></h1>
+      <p class="facts"><span>${whereTheyAre(network)}</span> ${stateCounts(network)}</p>
+      ${network.halted ? html`<p class="alarm">${WORDS.halted}</p>` : nothing}
+      ${network.forked ? html`<p class="alarm">${WORDS.forked}</p>` : nothing}
+      <ul>
+        ${shown.map((endpoint) => {
+          const of = days?.strips.find((one) => one.network === network.name && one.endpoint === endpoint.name)
+          return html`<li>
+            <span>${mark(endpoint.state)} ${endpoint.title}</span>
+            ${days === null ? nothing : dayBars(of, `${network.name}/${endpoint.name}`, endpoint.title, days, 'picture')}
+          </li>`
+        })}
+      </ul>
+      ${more > 0 ? html`<p>${WORDS.more(more)}</p>` : nothing}
+      <p><small>${WORDS.asOf(moment(nowMs, 'utc'))}</small></p>
+    </main>
+  `
+}
+
+const MOST_SHOWN = 20
