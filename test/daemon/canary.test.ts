@@ -572,6 +572,43 @@ describe.runIf(requirePackage('openssl', 'openssl'))('no secret is in', () => {
     expect(searched).toBeGreaterThan(1_000_000)
   })
 
+  test('what is written over HTTP and by commands, and what is refused', { timeout: 120_000 }, async () => {
+    const silences = `${daemon.url}/api/v1/silences`
+    const good = { network: 'ethereum', duration_seconds: 3600, reason: 'drill' }
+    const bodies = [
+      { ...good, network: TOKEN },
+      { ...good, reason: [TOKEN] },
+      { ...good, duration_seconds: TOKEN },
+      TOKEN,
+    ]
+    for (const body of [...bodies.map((one) => JSON.stringify(one)), `{"network":"${TOKEN}`]) {
+      for (const headers of [AUTHORISED, { ...AUTHORISED, ...json }, { ...json, authorization: `Bearer ${TOKEN}x` }]) {
+        const { status } = await hear('written', silences, { method: 'POST', headers, body })
+        expect([400, 401, 415]).toContain(status)
+      }
+    }
+    await hear('written: nothing', `${silences}/${TOKEN}`, { method: 'DELETE', headers: AUTHORISED })
+    const file = join(folder, 'heartline.yaml')
+    const before = readFileSync(file, 'utf8')
+    // The commands find the daemon by its address, which was any free port.
+    writeFileSync(file, before.replace('"127.0.0.1:0"', `"${new URL(daemon.url).host}"`))
+    const ours: { status: number | null; out: string; err: string }[] = []
+    for (const args of [
+      ['silence', 'ethereum', '--for', '1h', '--reason', 'drill'],
+      ['silence', 'list'],
+      ['silence', 'end', TOKEN],
+      ['note', TOKEN, 'x'],
+    ]) {
+      ours.push(await runHeartline([...args, '-c', file], { env: ENV }))
+    }
+    writeFileSync(file, before)
+    commands.push(...ours)
+
+    expect(ours.map(({ status }) => status)).toEqual([0, 0, 64, 64])
+    await hear('written: page', `${daemon.url}/notifications`, { headers: AUTHORISED })
+    expect(hits).toEqual([])
+  })
+
   test('the problems of an invalid configuration', { timeout: 120_000 }, async () => {
     const file = join(folder, 'heartline.yaml')
     const good = readFileSync(file, 'utf8')
