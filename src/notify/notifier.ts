@@ -234,9 +234,10 @@ function createTelling({ clock, board, silences }: NotifierDeps, lines: Readonly
 
     /** A change in quiet hours is sent after them, if it still holds; what is open for long is repeated. */
     later(incident: Incident, settings: NotifySettings): Notification[] {
+      const now = clock.now()
+      if (silences.hush(incident)) return [...lines.values()].flatMap(({ outbox }) => outbox.hush(incident.id, now))
       const wanted = wantedBy(incident, settings)
       const change = changeOf(incident)
-      const now = clock.now()
       const mono = clock.monotonic()
       return [...lines].flatMap(([name, { channel, outbox }]) => {
         if (!wanted.has(name) || outbox.waitsFor(incident.id)) return []

@@ -59,6 +59,15 @@ export class Outbox {
     return [this.#add(change, 'incident.repeated', false, now, mono)]
   }
 
+  /** Drops the last message about an open subject, unless the channel may have received it or what it replaced. */
+  hush(subject: string, now: UnixMs): readonly Notification[] {
+    const last = this.#chains.get(subject)?.at(-1)
+    if (last === undefined || last.attempted || last.undone.length > 0 || isClosing(last.notification.type)) return []
+    const superseded = this.#end(last, 'superseded', now)
+    this.#setHeard(subject, superseded.before)
+    return [superseded]
+  }
+
   /** What the channel knows, or will know when everything is sent. */
   heard(subject: string): Heard | null {
     return this.#heard.get(subject) ?? null

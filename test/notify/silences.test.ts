@@ -3,7 +3,9 @@ import type { AddressInfo } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { NotifySettings } from '../../src/config/resolve-notify.ts'
 import type { Incident } from '../../src/core/incident/incident.ts'
+import { reportOf } from '../../src/notify/notification.ts'
 import { createNotifier } from '../../src/notify/notifier.ts'
+import { Outbox } from '../../src/notify/outbox.ts'
 import { createSilences } from '../../src/notify/silences.ts'
 import { Secret } from '../../src/secret.ts'
 import { createIncidentLog } from '../../src/state/incident-log.ts'
@@ -30,9 +32,15 @@ const DEGRADED = incident({
   changes: [change({ state: 'degraded', codes: ['slow'] })],
 })
 
+interface Given {
+  readonly clock?: FakeClock
+  readonly store?: Awaited<ReturnType<typeof opened>>['store']
+  readonly groupWaitMs?: number
+}
+
 /** A notifier with one webhook, over a real store and a real receiver; only time is driven. */
-async function setUp(given: { clock?: FakeClock; store?: Awaited<ReturnType<typeof opened>>['store'] } = {}) {
-  const { clock = createFakeClock({ now: START }) } = given
+async function setUp(given: Given = {}) {
+  const { clock = createFakeClock({ now: START }), groupWaitMs = 0 } = given
   const { store = (await opened({ path: ':memory:', clock })).store } = given
   const told: string[] = []
   const server = createServer((request, response) => {
@@ -68,7 +76,7 @@ async function setUp(given: { clock?: FakeClock; store?: Awaited<ReturnType<type
     await notifier.stop()
   })
   const target = { type: 'webhook', url: new Secret(url), secret: null } as const
-  const channel = { name: 'hook', minState: 'degraded', groupWaitMs: 0, repeatMs: null, ca: null, target } as const
+  const channel = { name: 'hook', minState: 'degraded', groupWaitMs, repeatMs: null, ca: null, target } as const
   const settings: NotifySettings = { channels: [channel], routes: null, ratePerMinute: 1000, heartbeat: null }
   notifier.configure(settings, null)
   await silences.restore()
@@ -149,6 +157,53 @@ describe('a silence', () => {
 
     expect(during).toEqual(['incident.opened a degraded'])
     expect(await pass(HOUR / 2 + 2000)).toEqual(['incident.opened a degraded', 'incident.worse a down'])
+  })
+
+  test('takes back what waits to be sent, and no message that was sent', async () => {
+    const { silences, change, pass, store, clock } = await setUp({ groupWaitMs: 10_000 })
+    await change(DEGRADED)
+    const before = [...(await pass(11_000))]
+    await change(worse(DEGRADED))
+    await pass(1000)
+    await change(incident({ id: 'b', network: 'ethereum' }))
+    await store.flush()
+    silences.add({ ...OWN, network: 'ethereum', endpoint: null, forMs: HOUR })
+
+    expect(before).toEqual(['incident.opened a degraded'])
+    expect(await pass(HOUR - 2000)).toEqual([...before, 'incident.worse a down'])
+    expect(await store.notifications({ about: { incidents: ['b'] }, limit: 10 })).toMatchObject([{ waiting: false }])
+    await clock.advance(3000)
+    expect(await pass(11_000)).toEqual([...before, 'incident.worse a down', 'incident.opened b down'])
+  })
+
+  test('takes back a change for the worse that waits behind its opening, and says it at its end', () => {
+    const outbox = new Outbox({
+      settings: () => ({ channel: 'hook', minState: 'degraded', groupWaitMs: 0 }),
+      newId: () => String(++id),
+    })
+    let id = 0
+    const changeTo = (state: 'degraded' | 'down') => ({
+      subject: 'a',
+      kind: 'incident' as const,
+      open: true,
+      state,
+      flapping: false,
+      absorbed: false,
+      wanted: true,
+      text: '',
+      report: (previous: 'up' | 'degraded' | 'down' | null) => reportOf(DEGRADED, previous, ''),
+    })
+    const [opening] = outbox.changed(changeTo('degraded'), START, 0)
+    outbox.stored(new Set([opening?.id ?? '']))
+    outbox.take(START, 0)
+    outbox.changed(changeTo('down'), START, 0)
+
+    const dropped = outbox.hush('a', START).map(({ type, state }) => `${type} ${state}`)
+
+    expect(dropped).toEqual(['incident.worse superseded'])
+    expect(outbox.hush('a', START)).toEqual([])
+    expect(outbox.heard('a')).toEqual({ open: true, state: 'degraded' })
+    expect(outbox.changed(changeTo('down'), START, 0).map(({ type }) => type)).toEqual(['incident.worse'])
   })
 
   test('of another endpoint or network hushes nothing', async () => {
