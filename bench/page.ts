@@ -104,7 +104,13 @@ await remove()
 async function strips(): Promise<void> {
   let skippedMs = 0
   const clock = { now: systemClock.now, monotonic: () => systemClock.monotonic() + skippedMs }
-  const source = createStripSource({ board: world.board, store, clock, log: recordingLog() })
+  const source = createStripSource({
+    board: world.board,
+    scopes: { private: world, public: world },
+    store,
+    clock,
+    log: recordingLog(),
+  })
   const first = await holding(() => source.read('private', 24))
   const later: { ms: number; heldMs: number }[] = []
   const idle: number[] = []

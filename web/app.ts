@@ -25,6 +25,7 @@ const pageElement = document.getElementById('page')
 if (pageElement === null) throw new Error('the document has no #page')
 let page: HTMLElement = pageElement
 const initialAccess = page.dataset.access as Access
+const brand = { title: page.dataset.title ?? 'Heartline', hasLogo: page.dataset.logo !== undefined }
 
 let isTakenOver = false
 let shown: Shown | null = null
@@ -50,6 +51,7 @@ function model(at: Shown): Model | null {
     ...live,
     access: access(),
     settings: settings.current(),
+    brand,
     origin: location.origin,
     isWaiting,
     data,

@@ -28,6 +28,13 @@ export function resolve(file: ConfigFile, source: Source) {
       tls: serverTls(file.server.tls, source),
       /** For links in messages. */
       publicUrl: file.server.public_url ?? null,
+      publicPage: {
+        title: file.server.public_page.title ?? 'Heartline',
+        /** SVG. */
+        logo: file.server.public_page.logo === undefined ? null : textOf(file.server.public_page.logo, source),
+        /** `null`: all. */
+        networks: file.server.public_page.networks ?? null,
+      },
     },
     store: {
       /** Absolute, or `:memory:`. */

@@ -54,7 +54,9 @@ function given<T extends object>(keys: T | undefined): Partial<T> {
 /** Shorter tokens can be guessed. */
 const MIN_TOKEN_LENGTH = 16
 
-function serverRules({ server }: Draft<ConfigFile>, { complain, warn, isWrong }: Report): void {
+function serverRules({ server, networks = [] }: Draft<ConfigFile>, report: Report): void {
+  const { complain, warn, isWrong } = report
+  unknownNames({ networks: server?.public_page?.networks }, networks, ['server', 'public_page'], report)
   if (server?.public === false && server.token === undefined && !isWrong(['server', 'token'])) {
     complain(['server', 'public'], 'false needs server.token: without a token the page could not be read')
   }

@@ -343,6 +343,20 @@ export const ConfigFile = z.strictObject(
       public_url: s
         .publicUrl({ description: 'URL of the page for people, for links in messages.', defaultText: 'none' })
         .optional(),
+      public_page: section('The page as others see it.', {
+        title: s
+          .title({ description: 'Shown on every page in place of the name of the program.', defaultText: 'Heartline' })
+          .optional(),
+        logo: s
+          .file({ description: 'SVG file, shown beside the title.', defaultText: 'the pulse of Heartline' })
+          .optional(),
+        networks: list(s.name({ description: 'A network.' }), {
+          description: 'The only networks that are shown without the token, on the page and in the API.',
+          defaultText: 'all',
+        })
+          .min(1, { error: 'expected at least one network' })
+          .optional(),
+      }),
     }),
     store: section('The history.', {
       path: s

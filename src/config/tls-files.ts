@@ -9,7 +9,7 @@ import type { ConfigFile } from './schema.ts'
 /** The text of every file that the configuration names, by absolute path. */
 export type Files = ReadonlyMap<string, string>
 
-/** Reads and checks certificates and keys, so that an unusable one is reported before the first connection. */
+/** Reads and checks certificates, keys and the logo, so that an unusable one is reported before the first connection. */
 export function readTlsFiles(
   draft: Draft<ConfigFile>,
   baseDir: string,
@@ -56,6 +56,9 @@ export function readTlsFiles(
   draft.notify?.channels?.forEach((channel, at) => {
     readAuthorities(channel?.tls?.ca, ['notify', 'channels', at, 'tls', 'ca'])
   })
+  const logo = read(draft.server?.public_page?.logo, ['server', 'public_page', 'logo'])
+  if (logo !== undefined && !/<svg[\s>]/.test(logo))
+    complain(['server', 'public_page', 'logo'], 'the file holds no SVG picture')
   return { files, problems }
 }
 

@@ -4,6 +4,7 @@ import { isKnown, tagOf } from './negotiation.ts'
 import { oneOf } from './parameters.ts'
 import { sendUnknown } from './problem.ts'
 import { type App, EndpointPath, NOT_MODIFIED, operation, type RouteDeps, text } from './route.ts'
+import type { Scopes } from './scopes.ts'
 import { endpointView } from './status-views.ts'
 import { escaped } from './template-text.ts'
 import type { Audience, EndpointView, StateView } from './wire-status.ts'
@@ -15,7 +16,7 @@ const TYPES = ['state', 'availability', 'lag'] as const
 /** `GET /badge/:network/:endpoint.svg`: one endpoint as a picture, to embed in other pages. */
 export function registerBadge(
   app: App,
-  { board, incidents, clock }: Pick<RouteDeps, 'board' | 'incidents' | 'clock'>,
+  { clock, scopes }: Pick<RouteDeps, 'clock'> & { readonly scopes: Scopes },
 ): void {
   const route = operation({
     visibility: 'public',
@@ -35,6 +36,7 @@ export function registerBadge(
     },
   })
   app.get('/badge/:network/:endpoint.svg', route, (request, reply) => {
+    const { board, incidents } = scopes[request.audience]
     const entry = board.entry(request.params.network, request.params.endpoint)
     if (entry === undefined) return sendUnknown(reply, 'endpoint')
     const view = endpointView(entry, incidents.of(entry.health.endpoint), clock.now(), request.audience)

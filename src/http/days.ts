@@ -8,8 +8,10 @@ import { type CompressibleText, compressible, isKnown, sendCompressed, tagOf } f
 import { sendProblem } from './problem.ts'
 import { time, timeOrNull } from './rfc3339.ts'
 import { type App, json, NOT_MODIFIED, NoQuery, operation, problem } from './route.ts'
+import type { Scopes } from './scopes.ts'
 import { stripView } from './strip-views.ts'
 import { DaysView } from './wire-history.ts'
+import type { Audience } from './wire-status.ts'
 
 /** `GET /api/v1/days`: the last 90 days of every endpoint, for bars as status pages have them. */
 export function registerDays(app: App, days: DaySource): void {
@@ -25,7 +27,7 @@ export function registerDays(app: App, days: DaySource): void {
   })
   app.get('/api/v1/days', route, async (request, reply) => {
     try {
-      const { body, etag } = await days.read()
+      const { body, etag } = (await days.read())[request.audience]
       reply.header('etag', etag)
       if (isKnown(request, etag)) return reply.code(304).send()
       return await sendCompressed(request, reply.type('application/json; charset=utf-8'), body)
@@ -36,7 +38,7 @@ export function registerDays(app: App, days: DaySource): void {
 }
 
 /** Reads the days of all endpoints, one after the other, and keeps them for all readers. */
-export function createDaySource({ board, store, source, clock, log }: DaySourceDeps) {
+export function createDaySource({ board, scopes, store, clock, log }: DaySourceDeps) {
   let kept: Kept | null = null
   let reading: Promise<Kept> | null = null
 
@@ -51,14 +53,18 @@ export function createDaySource({ board, store, source, clock, log }: DaySourceD
       const row = buckets.map((bucket, at) => (first === -1 || at < first ? 'before' : bucket))
       strips.push(stripView({ network, endpoint: name, row, recent: null, audience: 'public' }))
     }
-    const incidents = await incidentsSince(from)
     const span = { generated_at: time(to), from: time(from), to: time(to), step_seconds: DAY_MS / 1000 }
-    const view = { ...span, strips, incidents }
-    const body = JSON.stringify(view)
-    return { view, body: compressible(body), etag: tagOf(body), at: clock.monotonic() }
+    const write = async (audience: Audience): Promise<Written> => {
+      const { shows, source } = scopes[audience]
+      const incidents = await incidentsSince(from, source)
+      const view = { ...span, strips: strips.filter(({ network }) => shows(network)), incidents }
+      const body = JSON.stringify(view)
+      return { view, body: compressible(body), etag: tagOf(body) }
+    }
+    return { private: await write('private'), public: await write('public'), at: clock.monotonic() }
   }
 
-  async function incidentsSince(from: UnixMs): Promise<DaysView['incidents']> {
+  async function incidentsSince(from: UnixMs, source: IncidentSource): Promise<DaysView['incidents']> {
     const { incidents } = await source.list({ limit: MOST_INCIDENTS })
     return incidents
       .filter(({ closedAt }) => closedAt === null || closedAt > from)
@@ -90,11 +96,11 @@ export function createDaySource({ board, store, source, clock, log }: DaySourceD
   return {
     read,
     /** The last days read, if any. Starts a new read if one is due. */
-    latest(): DaysView | null {
+    latest(audience: Audience): DaysView | null {
       read().catch((error: unknown) =>
         log.warn({ error: error instanceof Error ? error.name : 'unknown' }, 'days could not be read'),
       )
-      return kept?.view ?? null
+      return kept?.[audience].view ?? null
     },
   }
 }
@@ -104,15 +110,18 @@ export type DaySource = ReturnType<typeof createDaySource>
 interface DaySourceDeps {
   readonly board: Pick<Board, 'networks'>
   readonly store: Pick<Store, 'history'>
-  readonly source: Pick<IncidentSource, 'list'>
+  readonly scopes: Scopes
   readonly clock: Pick<Clock, 'now' | 'monotonic'>
   readonly log: Log
 }
 
-interface Kept {
+interface Written {
   readonly view: DaysView
   readonly body: CompressibleText
   readonly etag: string
+}
+
+interface Kept extends Readonly<Record<Audience, Written>> {
   readonly at: number
 }
 

@@ -4,22 +4,25 @@ import { compressible, sendCompressed } from './negotiation.ts'
 import type { Assets } from './page-assets.ts'
 import { sendUnknown } from './problem.ts'
 import { type App, NetworkPath, type RouteDeps } from './route.ts'
+import type { Scopes } from './scopes.ts'
 import { networkView } from './status-views.ts'
 import { escaped, templateText } from './template-text.ts'
 
-export interface EmbedDeps extends Pick<RouteDeps, 'board' | 'incidents' | 'clock'> {
+export interface EmbedDeps extends Pick<RouteDeps, 'clock'> {
+  readonly scopes: Scopes
   readonly days: DaySource
 }
 
 /** `GET /embed/:network`: the only page that others may put into a frame. It shows what the public sees, to everybody. */
-export function registerEmbed(app: App, { board, incidents, clock, days }: EmbedDeps, assets: Assets): void {
+export function registerEmbed(app: App, { scopes, clock, days }: EmbedDeps, assets: Assets): void {
+  const { board, incidents } = scopes.public
   const schema = { params: NetworkPath }
   app.get('/embed/:network', { config: { visibility: 'public' }, schema }, async (request, reply) => {
     const network = board.network(request.params.network)
     if (network === undefined || network === null) return sendUnknown(reply, 'network')
     const view = networkView(network, incidents, clock.now(), 'public')
     const known = await days.read().catch(() => null)
-    const body = documentOf(view.title, templateText(embed(view, known?.view ?? null, clock.now())), assets)
+    const body = documentOf(view.title, templateText(embed(view, known?.public.view ?? null, clock.now())), assets)
     reply.removeHeader('x-frame-options').headers(HEADERS)
     return sendCompressed(request, reply.type('text/html; charset=utf-8'), compressible(body))
   })

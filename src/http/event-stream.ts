@@ -12,10 +12,12 @@ import {
   noChanges,
 } from './event-changes.ts'
 import { incidentSummary } from './incident-views.ts'
+import type { Scope } from './scopes.ts'
 import type { StatusWriter } from './status-document.ts'
 import type { Audience } from './wire-status.ts'
 
 interface EventStreamDeps {
+  readonly scopes: Readonly<Record<Audience, Pick<Scope, 'shows'>>>
   readonly board: Board
   readonly incidents: Pick<IncidentLog, 'open' | 'subscribe'>
   readonly clock: Clock
@@ -27,7 +29,7 @@ interface EventStreamDeps {
  * event, then holds all changes since the one before; an empty one is the heartbeat. `incident` holds one incident; a
  * complete `status` is followed by all open ones.
  */
-export function createEventStream({ board, incidents, clock, writers }: EventStreamDeps) {
+export function createEventStream({ board, incidents, clock, writers, scopes }: EventStreamDeps) {
   const listeners = new Set<Listener>()
   const changeLog = createChangeLog()
   const collector = createChangeCollector({ board, incidents, clock, onChange: scheduleFlush })
@@ -93,7 +95,9 @@ export function createEventStream({ board, incidents, clock, writers }: EventStr
   function message(audience: Audience, changes: Changes): string {
     const shown = changes.all ? new Map(incidents.open().map((one) => [one.id, one])) : new Map<string, Incident>()
     for (const [id, incident] of changes.incidents) shown.set(id, incident)
-    const events = [...shown.values()].map((incident) => incidentEvent(audience, incident))
+    const events = [...shown.values()]
+      .filter(({ network }) => scopes[audience].shows(network))
+      .map((incident) => incidentEvent(audience, incident))
     if (concernsBoard(changes) || events.length === 0) events.unshift(statusEvent(audience, changes))
     const before = events.slice(0, -1).map((event) => `${event}\n`)
     return `${before.join('')}id: ${changeLog.latestId()}\n${events.at(-1)}\n`

@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto'
 import { type Incident, subjectOf } from '../core/incident/incident.ts'
 import type { Note } from '../core/incident/note.ts'
 import type { UnixMs } from '../core/time.ts'
-import type { IncidentSource } from './incident-source.ts'
 import { sentenceOf } from './incident-views.ts'
 import { isKnown, tagOf } from './negotiation.ts'
 import { notesFor } from './note-routes.ts'
@@ -10,6 +9,7 @@ import { span, stamp } from './plain-text.ts'
 import { kindOf, mainCondition } from './post-mortem.ts'
 import { time } from './rfc3339.ts'
 import { type App, NOT_MODIFIED, operation, type RouteDeps, text } from './route.ts'
+import type { Scopes } from './scopes.ts'
 import { escaped } from './template-text.ts'
 import type { Audience } from './wire-status.ts'
 
@@ -18,7 +18,7 @@ const ENTRIES = 50
 /** `GET /feed.xml`: the newest incidents, for feed readers. */
 export function registerFeed(
   app: App,
-  { source, store, clock }: Pick<RouteDeps, 'store' | 'clock'> & { readonly source: IncidentSource },
+  { scopes, store, clock }: Pick<RouteDeps, 'store' | 'clock'> & { readonly scopes: Scopes },
 ): void {
   const startedAt = clock.now()
   const route = operation({
@@ -27,7 +27,7 @@ export function registerFeed(
     answers: { 200: text('Atom 1.0 (RFC 4287), with an `ETag`', 'application/atom+xml'), 304: NOT_MODIFIED },
   })
   app.get('/feed.xml', route, async (request, reply) => {
-    const { incidents } = await source.list({ limit: ENTRIES })
+    const { incidents } = await scopes[request.audience].source.list({ limit: ENTRIES })
     const ids = incidents.map(({ id }) => id)
     const notes = await notesFor(store, ids, request.audience)
     const body = renderFeed(incidents, { notes, audience: request.audience, startedAt })

@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import type { Incident } from '../core/incident/incident.ts'
 import { type IncidentDetailsDeps, incidentDetails } from './incident-details.ts'
-import { type IncidentSource, readCursor, writeCursor } from './incident-source.ts'
+import { readCursor, writeCursor } from './incident-source.ts'
 import { incidentSummary } from './incident-views.ts'
 import { addVary, prefersText } from './negotiation.ts'
 import { withNotifications } from './notification-routes.ts'
@@ -10,10 +10,11 @@ import { NameParameter, oneOf, parameter, wholeNumber } from './parameters.ts'
 import type { PostMortemWriter } from './post-mortem-writer.ts'
 import { sendProblem } from './problem.ts'
 import { type App, json, NoQuery, operation, problem, text } from './route.ts'
+import type { Scopes } from './scopes.ts'
 import { IncidentListView, IncidentView } from './wire-incidents.ts'
 
 export interface IncidentRouteDeps extends IncidentDetailsDeps {
-  readonly source: IncidentSource
+  readonly scopes: Scopes
   readonly postMortems: PostMortemWriter
 }
 
@@ -40,7 +41,7 @@ const ListQuery = z.strictObject({
 })
 
 /** Routes for the list of incidents, and for one incident as JSON or plain text. */
-export function registerIncidents(app: App, { source, postMortems, ...deps }: IncidentRouteDeps): void {
+export function registerIncidents(app: App, { scopes, postMortems, ...deps }: IncidentRouteDeps): void {
   const listRoute = operation({
     visibility: 'public',
     summary:
@@ -52,7 +53,7 @@ export function registerIncidents(app: App, { source, postMortems, ...deps }: In
   })
   app.get('/api/v1/incidents', listRoute, async (request, _reply) => {
     const { network, endpoint, open, limit = DEFAULT_LIMIT, cursor, part_of: partOf } = request.query
-    const { incidents, next } = await source.list({
+    const { incidents, next } = await scopes[request.audience].source.list({
       network,
       endpoint,
       open: open === undefined ? undefined : open === 'true',
@@ -81,7 +82,7 @@ export function registerIncidents(app: App, { source, postMortems, ...deps }: In
     },
   })
   app.get('/api/v1/incidents/:id', oneRoute, async (request, reply) => {
-    const incident = await source.one(request.params.id)
+    const incident = await scopes[request.audience].source.one(request.params.id)
     return incident === null ? sendNone(reply) : send(request, reply, incident)
   })
 
@@ -97,6 +98,7 @@ export function registerIncidents(app: App, { source, postMortems, ...deps }: In
   })
   app.get('/api/v1/incidents/:id.txt', textRoute, async (request, reply) => {
     const { id } = request.params
+    const { source } = scopes[request.audience]
     // An id ends in the name of an endpoint, which may be `txt`.
     const exact = await source.one(`${id}.txt`)
     if (exact !== null) return send(request, reply, exact)

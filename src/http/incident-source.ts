@@ -77,10 +77,11 @@ export function createIncidentSource({ store, incidents, clock, log }: IncidentS
 }
 
 /** Applies the same filter as the store's query. */
-function matches(incident: Incident, { network, endpoint, open, after, partOf }: IncidentFilter): boolean {
+function matches(incident: Incident, { network, networks, endpoint, open, after, partOf }: IncidentFilter): boolean {
   return (
     incident.absorbedBy === (partOf ?? null) &&
     (network === undefined || incident.network === network) &&
+    (networks === undefined || networks.includes(incident.network)) &&
     (endpoint === undefined || endpointsOf(incident).includes(endpoint)) &&
     (open === undefined || (incident.closedAt === null) === open) &&
     (after === undefined || newestFirst(after, incident) < 0)

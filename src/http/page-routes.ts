@@ -9,6 +9,7 @@ import { incidentSummary } from './incident-views.ts'
 import { type CompressibleText, compressible, sendCompressed } from './negotiation.ts'
 import { type Assets, registerAssets } from './page-assets.ts'
 import { type PageSourcesDeps, pageSources } from './page-sources.ts'
+import { sendProblem } from './problem.ts'
 import type { App } from './route.ts'
 import type { StatusWriter } from './status-document.ts'
 import { escaped, templateText } from './template-text.ts'
@@ -18,6 +19,14 @@ export interface PageRoutesDeps extends PageSourcesDeps {
   readonly writers: Readonly<Record<Audience, StatusWriter>>
   /** Without a token everybody sees everything. */
   readonly hasToken: boolean
+  readonly brand: Brand
+}
+
+/** The name and picture of the page. */
+export interface Brand {
+  readonly title: string
+  /** SVG; `null` for Heartline's own. */
+  readonly logo: string | null
 }
 
 /** The overview is drawn and compressed at most once in this time, for all requests. */
@@ -30,9 +39,13 @@ interface Page {
 
 /** Serves every view at its own path, rendered by the daemon for the first paint, and the page's assets. */
 export function registerPage(app: App, deps: PageRoutesDeps) {
-  const { clock, writers, incidents, hasToken } = deps
+  const { clock, writers, scopes, hasToken, brand } = deps
   const assets = registerAssets(app)
   registerEmbed(app, deps, assets)
+  app.get('/logo.svg', { config: { visibility: 'always' } }, async (_, reply) => {
+    if (brand.logo === null) return sendProblem(reply, { status: 404, detail: 'There is no logo.' })
+    return reply.type('image/svg+xml; charset=utf-8').send(brand.logo)
+  })
   const overviews = new Map<Audience, { readonly at: number; readonly page: Promise<Page> }>()
 
   async function draw(view: ViewName, request: FastifyRequest): Promise<Page> {
@@ -61,7 +74,7 @@ export function registerPage(app: App, deps: PageRoutesDeps) {
     return {
       route,
       status,
-      incidents: incidents
+      incidents: scopes[audience].incidents
         .open()
         .filter(({ absorbedBy }) => absorbedBy === null)
         .sort((a, b) => b.openedAt - a.openedAt)
@@ -70,6 +83,7 @@ export function registerPage(app: App, deps: PageRoutesDeps) {
       nowMs: clock.now(),
       access,
       settings: { ...DEFAULT_SETTINGS, zone: 'utc' },
+      brand: { title: brand.title, hasLogo: brand.logo !== null },
       data: null,
     }
   }
@@ -84,6 +98,7 @@ export function registerPage(app: App, deps: PageRoutesDeps) {
       title: markedTitle(view.title(model), model),
       icon: iconOf(toneOfAll(model)),
       access: model.access,
+      brand: model.brand,
       view: name === null ? null : { name, hasStyle: view.hasStyle },
       body: templateText(frame(model, view.draw(model))),
       assets,
@@ -138,6 +153,7 @@ interface PageDocument {
   /** Its file. */
   readonly icon: string
   readonly access: Access
+  readonly brand: Model['brand']
   /** `null` for a notice, which has no script or style of its own. */
   readonly view: { readonly name: string; readonly hasStyle: boolean } | null
   /** HTML. */
@@ -146,7 +162,7 @@ interface PageDocument {
 }
 
 /** The document around a view, readable before any script has run. */
-function pageDocument({ title, icon, access, view, body, assets }: PageDocument): string {
+function pageDocument({ title, icon, access, brand, view, body, assets }: PageDocument): string {
   const script = view === null ? [] : [`views/${view.name}.js`]
   const styles = ['style.css', ...(view?.hasStyle ? [`views/${view.name}.css`] : [])]
   const preloads = assets.closure('app.js', ...script)
@@ -166,7 +182,7 @@ ${preloads.map((path) => `<link rel="modulepreload" href="${assets.href(path)}">
 <script type="module" src="${assets.href('app.js')}"></script>
 </head>
 <body>
-<div id="page" data-access="${access}">${body}</div>
+<div id="page" data-access="${access}" data-title="${escaped(brand.title)}"${brand.hasLogo ? ' data-logo' : ''}>${body}</div>
 </body>
 </html>
 `

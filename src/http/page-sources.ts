@@ -4,20 +4,21 @@ import type { DaySource } from './days.ts'
 import { historyOf, pollsOf } from './endpoint-routes.ts'
 import { gatewayView, routingView } from './gateway-routes.ts'
 import { incidentDetails } from './incident-details.ts'
-import { type IncidentSource, readCursor, writeCursor } from './incident-source.ts'
+import { readCursor, writeCursor } from './incident-source.ts'
 import { incidentSummary } from './incident-views.ts'
 import { notificationsView } from './notification-routes.ts'
 import { ownHealthView } from './observer-route.ts'
 import type { PostMortemWriter } from './post-mortem-writer.ts'
 import type { RouteDeps } from './route.ts'
 import type { Runbooks } from './runbooks.ts'
+import type { Scopes } from './scopes.ts'
 import { silencesView } from './silence-routes.ts'
 import { endpointView, networkView, rulesView } from './status-views.ts'
 import type { StripSource } from './strips.ts'
 import type { Audience } from './wire-status.ts'
 
 export interface PageSourcesDeps extends RouteDeps {
-  readonly source: IncidentSource
+  readonly scopes: Scopes
   readonly strips: StripSource
   readonly days: DaySource
   readonly postMortems: PostMortemWriter
@@ -26,7 +27,8 @@ export interface PageSourcesDeps extends RouteDeps {
 
 /** Data for views rendered by the daemon, identical to the API's responses for the same audience. */
 export function pageSources(deps: PageSourcesDeps, audience: Audience): Sources {
-  const { board, incidents, source, store, strips, days, postMortems, runbooks, sightings, clock } = deps
+  const { board, incidents, source } = deps.scopes[audience]
+  const { store, strips, days, postMortems, runbooks, sightings, clock } = deps
   const isPrivate = audience === 'private'
 
   /** Private data of a configured endpoint, from the store. */
@@ -101,8 +103,8 @@ export function pageSources(deps: PageSourcesDeps, audience: Audience): Sources 
 
     // A page does not wait for a day of history: the browser requests it later unless it is ready.
     strips: async () => here(strips.latest(audience)),
-    days: async () => here(days.latest()),
-    publicDays: async () => here(isPrivate ? null : days.latest()),
+    days: async () => here(days.latest(audience)),
+    publicDays: async () => here(isPrivate ? null : days.latest(audience)),
   }
 }
 

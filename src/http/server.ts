@@ -21,13 +21,14 @@ import { registerNotes } from './note-routes.ts'
 import { registerNotifications } from './notification-routes.ts'
 import { registerObserver } from './observer-route.ts'
 import { describeRoutes, registerOpenApi } from './openapi.ts'
-import { registerPage } from './page-routes.ts'
+import { type Brand, registerPage } from './page-routes.ts'
 import { createPostMortemWriter } from './post-mortem-writer.ts'
 import { registerProbe } from './probe-route.ts'
 import { fieldErrors, parameterErrors, problemBody, sendBadQuery, sendProblem } from './problem.ts'
 import { registerPrometheus } from './prometheus-routes.ts'
 import type { App, RouteDeps } from './route.ts'
 import { readRunbooks, registerRunbooks } from './runbooks.ts'
+import { createScopes } from './scopes.ts'
 import { registerSilences } from './silence-routes.ts'
 import { createStatusWriter } from './status-document.ts'
 import { registerStatus } from './status-routes.ts'
@@ -52,15 +53,14 @@ export function createHttpServer({ options, ...deps }: HttpServerDeps) {
   const connections = limitConnections(app.server, options.maxConnections, clock)
   const reads = new PacedReads(app.server, options.tls !== null)
   app.server.prependListener('request', (request, response) => reads.begin(request.socket, response))
-  const writers = {
-    private: createStatusWriter({ board, incidents, clock, observer, audience: 'private' }),
-    public: createStatusWriter({ board, incidents, clock, observer, audience: 'public' }),
-  }
-  const events = createEventStream({ board, incidents, clock, writers })
   const source = createIncidentSource(deps)
+  const scopes = createScopes({ board, incidents, source, publicNetworks: options.publicPage.networks })
+  const writerFor = (audience: Audience) => createStatusWriter({ ...scopes[audience], clock, observer, audience })
+  const writers = { private: writerFor('private'), public: writerFor('public') }
+  const events = createEventStream({ board, incidents, clock, writers, scopes })
   const postMortems = createPostMortemWriter(deps)
-  const strips = createStripSource(deps)
-  const days = createDaySource({ ...deps, source })
+  const strips = createStripSource({ ...deps, scopes })
+  const days = createDaySource({ ...deps, scopes })
   const runbooks = readRunbooks()
   const paths: KnownPath[] = []
 
@@ -79,25 +79,35 @@ export function createHttpServer({ options, ...deps }: HttpServerDeps) {
     done()
   })
   const hasToken = options.token !== null
-  const pages = registerPage(app, { ...deps, source, strips, days, postMortems, runbooks, writers, hasToken })
+  const pages = registerPage(app, {
+    ...deps,
+    scopes,
+    strips,
+    days,
+    postMortems,
+    runbooks,
+    writers,
+    hasToken,
+    brand: options.publicPage,
+  })
   addAccess(app, options, pages)
   addMemoryLimit(app, connections)
   addErrors(app, deps, pages, paths)
   describeRoutes(app, deps.version)
   void app.register(async (routes: App) => {
-    registerStatus(routes, { ...deps, writers })
+    registerStatus(routes, { clock, scopes, writers })
     registerBlocks(routes, deps)
     registerGateway(routes, deps)
     registerEndpoint(routes, deps)
     registerStrips(routes, strips)
     registerDays(routes, days)
-    registerIncidents(routes, { ...deps, source, postMortems })
+    registerIncidents(routes, { ...deps, scopes, postMortems })
     registerNotes(routes, { ...deps, source })
     registerNotifications(routes, deps)
     registerSilences(routes, deps)
     registerRunbooks(routes, runbooks)
-    registerBadge(routes, deps)
-    registerFeed(routes, { ...deps, source })
+    registerBadge(routes, { clock, scopes })
+    registerFeed(routes, { ...deps, scopes })
     registerObserver(routes, deps)
     registerEvents(routes, { events, metrics, connections, hasToken })
     registerProbe(routes, deps)
@@ -138,6 +148,10 @@ export interface HttpServerOptions extends AccessOptions {
   readonly port: number
   readonly tls: Certificate | null
   readonly maxConnections: number
+  readonly publicPage: Brand & {
+    /** Shown without the token; `null`: all. */
+    readonly networks: readonly string[] | null
+  }
   readonly timeouts?: Timeouts
 }
 

@@ -3,16 +3,18 @@ import { isKnown } from './negotiation.ts'
 import { oneOf } from './parameters.ts'
 import { sendUnknown } from './problem.ts'
 import { type App, EndpointPath, json, NetworkPath, NOT_MODIFIED, NoQuery, operation, type RouteDeps } from './route.ts'
+import type { Scopes } from './scopes.ts'
 import type { StatusWriter } from './status-document.ts'
 import { endpointView, networkView } from './status-views.ts'
 import { type Audience, EndpointView, NetworkView, StatusView } from './wire-status.ts'
 
-interface StatusRoutesDeps extends Pick<RouteDeps, 'board' | 'incidents' | 'clock'> {
+interface StatusRoutesDeps extends Pick<RouteDeps, 'clock'> {
+  readonly scopes: Scopes
   readonly writers: Readonly<Record<Audience, StatusWriter>>
 }
 
 /** Routes for the current status: of everything, one network or one endpoint. */
-export function registerStatus(app: App, { board, incidents, clock, writers }: StatusRoutesDeps): void {
+export function registerStatus(app: App, { clock, scopes, writers }: StatusRoutesDeps): void {
   const statusRoute = operation({
     visibility: 'public',
     summary: 'The present state of everything',
@@ -46,6 +48,7 @@ export function registerStatus(app: App, { board, incidents, clock, writers }: S
     answers: { 200: json(NetworkView, 'The network') },
   })
   app.get('/api/v1/networks/:network', networkRoute, (request, reply) => {
+    const { board, incidents } = scopes[request.audience]
     const network = board.network(request.params.network)
     if (network === undefined) return sendUnknown(reply, 'network')
     return networkView(network, incidents, clock.now(), request.audience)
@@ -59,6 +62,7 @@ export function registerStatus(app: App, { board, incidents, clock, writers }: S
     answers: { 200: json(EndpointView, 'The endpoint') },
   })
   app.get('/api/v1/endpoints/:network/:endpoint', endpointRoute, (request, reply) => {
+    const { board, incidents } = scopes[request.audience]
     const entry = board.entry(request.params.network, request.params.endpoint)
     if (entry === undefined) return sendUnknown(reply, 'endpoint')
     return endpointView(entry, incidents.of(entry.health.endpoint), clock.now(), request.audience)

@@ -11,6 +11,7 @@ import { wholeNumber } from './parameters.ts'
 import { sendProblem } from './problem.ts'
 import { time } from './rfc3339.ts'
 import { type App, json, NOT_MODIFIED, operation, problem } from './route.ts'
+import type { Scope } from './scopes.ts'
 import { CELL_MS, createKnownTimes, firstOfDay, type Past, STRIP_HOURS } from './strip-past.ts'
 import { lastCells, stripView } from './strip-views.ts'
 import { StripsView, type StripView } from './wire-history.ts'
@@ -45,7 +46,7 @@ export function registerStrips(app: App, strips: StripSource): void {
  * Reads the last day of every endpoint, once for all requests, in cells of 15 minutes. While less is known, strips are as
  * long as that, in shorter cells.
  */
-export function createStripSource({ board, store, clock, log }: StripSourceDeps) {
+export function createStripSource({ board, scopes, store, clock, log }: StripSourceDeps) {
   const origin = randomBytes(6).toString('base64url')
   const known = createKnownTimes(store)
   let written = new Map<EndpointKey, Written>()
@@ -122,7 +123,7 @@ export function createStripSource({ board, store, clock, log }: StripSourceDeps)
 
   /** Strips of the endpoints configured now; a new endpoint has none until the next read. */
   function stripsFor(audience: Audience) {
-    const all = board.networks().flatMap(({ endpoints }) => endpoints)
+    const all = scopes[audience].board.networks().flatMap(({ endpoints }) => endpoints)
     return all.flatMap(({ key }) => written.get(key)?.[audience] ?? [])
   }
 
@@ -177,6 +178,7 @@ export type StripSource = ReturnType<typeof createStripSource>
 
 interface StripSourceDeps {
   readonly board: Board
+  readonly scopes: Readonly<Record<Audience, Pick<Scope, 'board'>>>
   readonly store: Pick<Store, 'history'>
   readonly clock: Pick<Clock, 'now' | 'monotonic'>
   readonly log: Log

@@ -86,6 +86,8 @@ export interface SilenceQuery {
 /** Filters for a list of incidents, newest first by `openedAt`, then by `id`. */
 export interface IncidentQuery {
   readonly network?: string | undefined
+  /** Only of one of these. */
+  readonly networks?: readonly string[] | undefined
   /** Includes outages that it is part of. */
   readonly endpoint?: string | undefined
   /** `true` for open incidents only, `false` for closed ones only. */

@@ -43,6 +43,13 @@ const EXPECTED: Readonly<Record<string, readonly string[]>> = {
   'bad-network-name': ['networks[0].name: expected 1 to 64 characters of a-z, 0-9 and -'],
   'long-network-name': ['networks[0].name: expected 1 to 64 characters of a-z, 0-9 and -'],
   'bad-endpoint-name': ['networks[0].endpoints[0].name: expected 1 to 64 characters of a-z, 0-9 and -'],
+  'public-page-unknown-network': ['server.public_page.networks[0]: no network has this name'],
+  'public-page-empty': ['server.public_page.networks: expected at least one network'],
+  'public-page-logo-missing': ['server.public_page.logo: the file cannot be read'],
+  'public-page-logo-not-svg': ['server.public_page.logo: the file holds no SVG picture'],
+  'public-page-title': [
+    'server.public_page.title: expected 1 to 100 characters on one line (in quotes, if it is a number)',
+  ],
   'label-name': ['networks[0].endpoints[0].labels.Region: expected a label name: 1 to 32 characters of a-z, 0-9 and _'],
   'label-value': [
     'networks[0].endpoints[0].labels.rack: expected 1 to 64 characters on one line (in quotes, if it is a number)',

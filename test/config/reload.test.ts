@@ -58,7 +58,11 @@ describe('what a new configuration changes', () => {
     const after = accepted(
       minimal({
         rest: {
-          server: { listen: '127.0.0.1:9790', token: 'another-token-of-24-chars' },
+          server: {
+            listen: '127.0.0.1:9790',
+            token: 'another-token-of-24-chars',
+            public_page: { title: 'Acme', networks: ['main'] },
+          },
           store: { path: 'other.db', retention: { raw: '24h' } },
           gateway: { listen: '127.0.0.1:9791' },
           log: { format: 'pretty' },
@@ -69,6 +73,7 @@ describe('what a new configuration changes', () => {
     expect(compareConfigs(BEFORE, after).needsRestart).toEqual([
       'server.listen',
       'server.token',
+      'server.public_page',
       'store.path',
       'store.retention',
       'gateway.listen',

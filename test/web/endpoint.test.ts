@@ -114,6 +114,7 @@ async function show(given: Told = {}): Promise<{ page: HTMLElement; model: Model
     status: aStatus([aNetwork('one', [anEndpoint('a', { title: 'Node A', ...given.endpoint })])]),
     incidents: [],
     contact: { kind: 'live', by: 'events' },
+    brand: { title: 'Heartline', hasLogo: false },
     nowMs: NOW,
     access: given.access ?? 'open',
     settings: { ...DEFAULT_SETTINGS, zone: 'utc' },

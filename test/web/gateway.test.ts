@@ -63,6 +63,7 @@ function draw(data: GatewayView): HTMLElement {
     status: aStatus([aNetwork('one', [anEndpoint('a', { title: 'Node A' }), anEndpoint('b')])]),
     incidents: [],
     contact: { kind: 'live', by: 'events' },
+    brand: { title: 'Heartline', hasLogo: false },
     nowMs: NOW,
     access: 'open',
     settings: { ...DEFAULT_SETTINGS, zone: 'utc' },

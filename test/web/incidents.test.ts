@@ -24,6 +24,7 @@ function modelOf(data: unknown, over: Partial<Model> = {}): Model {
     status: STATUS,
     incidents: [],
     contact: { kind: 'live', by: 'events' },
+    brand: { title: 'Heartline', hasLogo: false },
     nowMs: NOW,
     access: 'open',
     settings: { ...DEFAULT_SETTINGS, zone: 'utc' },

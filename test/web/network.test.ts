@@ -131,6 +131,7 @@ function draw({
     status: aStatus([network]),
     incidents,
     contact: { kind: 'live', by: 'events' },
+    brand: { title: 'Heartline', hasLogo: false },
     nowMs: NOW,
     access: isPublic === true ? 'public' : 'open',
     settings: { ...DEFAULT_SETTINGS, zone: 'utc' },

@@ -70,6 +70,7 @@ function draw(data: OwnHealthView | null, observer = { impaired: false, reasons:
     status: aStatus([], { observer }),
     incidents: [],
     contact: { kind: 'live', by: 'events' },
+    brand: { title: 'Heartline', hasLogo: false },
     nowMs: NOW,
     access: 'open',
     settings: { ...DEFAULT_SETTINGS, zone: 'utc' },

@@ -23,6 +23,7 @@ function modelOf(status: StatusView | null, over: Partial<Model> = {}): Model {
     status,
     incidents: [],
     contact: { kind: 'live', by: 'events' },
+    brand: { title: 'Heartline', hasLogo: false },
     nowMs: NOW,
     access: 'open',
     settings: { ...DEFAULT_SETTINGS, zone: 'utc' },

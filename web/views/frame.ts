@@ -8,11 +8,11 @@ import { WORDS } from './words.ts'
 
 /** The frame around every view: navigation, connection status and settings. */
 export function frame(model: Model, view: TemplateResult): TemplateResult {
-  const { contact, route, access, settings } = model
+  const { contact, route, access, settings, brand } = model
   return html`
     <a class="skip" href="#main">${WORDS.skip}</a>
     <header class="bar">
-      <a class="brand" href="/">${pulse()}<span>Heartline</span></a>
+      <a class="brand" href="/">${brand.hasLogo ? html`<img src="/logo.svg" alt="" height="22" />` : pulse()}<span>${brand.title}</span></a>
       <nav aria-label=${WORDS.pages}>
         ${PLACES.map(
           ({ view: place, href }) =>
@@ -50,7 +50,7 @@ export function iconOf(tone: StateView): string {
 
 /** The title of a view, after the mark of that state. */
 export function markedTitle(title: string, model: Model): string {
-  return `${TITLE_MARK[toneOfAll(model)]}${title}`
+  return `${TITLE_MARK[toneOfAll(model)]}${title.replace(/Heartline$/, () => model.brand.title)}`
 }
 
 const PLACES = [

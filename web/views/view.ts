@@ -47,6 +47,8 @@ export interface Model<Data = unknown> {
   readonly nowMs: number
   readonly access: Access
   readonly settings: Settings
+  /** The configured name of the page, and whether it has a logo. */
+  readonly brand: { readonly title: string; readonly hasLogo: boolean }
   /** The origin of the page's address, for embed code; only known in the browser. */
   readonly origin?: string
   /** Whether a link was followed that cannot be opened until the daemon is back. */
