@@ -1,4 +1,7 @@
+import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { afterEach, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { createChain } from '../../src/simulator/chain.ts'
@@ -27,7 +30,7 @@ afterEach(async () => {
   removeFolder(folder)
 })
 
-async function serve(server: object, port: number): Promise<RunningDaemon> {
+async function serve(server: object, port: number, notify: object = {}): Promise<RunningDaemon> {
   const chain = createChain({ clock: systemClock, seed: 'people', blockTimeMs: 1000 })
   node ??= await startSimulatedNode({
     clock: systemClock,
@@ -41,6 +44,7 @@ async function serve(server: object, port: number): Promise<RunningDaemon> {
     {
       server: { listen: `127.0.0.1:${port}`, ...server },
       poll: { interval: '1s' },
+      notify,
       networks: [{ name: 'net', family: 'ethereum', block_time: '1s', endpoints: [{ name: 'own-1', url: node.url }] }],
     },
     { folder, early: 'tls' in server },
@@ -91,6 +95,38 @@ test('`silence` begins, lists and ends silences of the running daemon, which kee
   expect([again.status, again.err.trim()]).toEqual([64, 'heartline: No silence of this id holds.'])
   expect(daemon?.log()).toContain('silence ended')
   expect(daemon?.log()).not.toContain('upgrade')
+})
+
+test('an outage of a silenced node is an incident at once, and a message when the silence ends', async () => {
+  folder = temporaryFolder()
+  const told: string[] = []
+  const sink = createServer((request, response) => {
+    told.push(String(request.headers['webhook-id']))
+    response.end()
+  }).listen(0, '127.0.0.1')
+  await once(sink, 'listening')
+  onTestFinished(() => void sink.close())
+  const url = `http://127.0.0.1:${(sink.address() as AddressInfo).port}/`
+  await serve({}, await freePort(), { group_wait: '100ms', channels: [{ name: 'hook', type: 'webhook', url }] })
+
+  const begun = await silence('net', '--for', '1h', '--reason', 'disk replaced')
+  await node?.stop()
+  const get = async <T>(path: string) => JSON.parse((await daemon?.get(path))?.text ?? '') as T
+  const list = () => get<{ incidents: { id: string; state: string }[] }>('/api/v1/incidents')
+  await until(async () => (await list()).incidents.length > 0, 'the incident opens')
+  const [incident] = (await list()).incidents
+  const metrics = (await daemon?.get('/metrics'))?.text ?? ''
+  const { silences } = await get<{ silences: { reason: string }[] }>(`/api/v1/incidents/${incident?.id ?? ''}`)
+
+  expect([incident?.state, told]).toEqual(['down', []])
+  expect(metrics).toContain('heartline_endpoint_up{network="net",endpoint="own-1"} 0')
+  expect(metrics).toContain('\nheartline_notification_queue 0\n')
+  expect(metrics).toContain('\nheartline_silences_active 1\n')
+  expect(silences.map(({ reason }) => reason)).toEqual(['disk replaced'])
+  await silence('end', begun.out.slice(0, 8))
+  await until(() => told.length > 0, 'the message is sent')
+  expect(told).toHaveLength(1)
+  expect((await daemon?.get('/metrics'))?.text).toContain('\nheartline_silences_active 0\n')
 })
 
 test('`note` adds to an incident of the running daemon, for all or for those with the token', async () => {
