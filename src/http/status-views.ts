@@ -179,29 +179,29 @@ export function maintenanceView({ name, network, endpoints, from, until }: Maint
   return { name, network, endpoints: endpoints === null ? null : [...endpoints], from: time(from), until: time(until) }
 }
 
-/** The message of a condition for the public, without details of the node. */
+/** The message of a condition for the public, without details of the node. It follows `is down:`. */
 export function publicMessage({ code, isAlone }: Pick<Condition, 'code' | 'isAlone'>): string {
-  return code === 'stalled' && isAlone === true ? `reports no new block; ${NOT_COMPARABLE}` : GENERIC[code]
+  return code === 'stalled' && isAlone === true ? `no new block; ${NOT_COMPARABLE}` : GENERIC[code]
 }
 
 const GENERIC: Record<ConditionCode, string> = {
-  unreachable: 'does not answer',
-  'bad-answer': 'sends invalid responses',
-  'wrong-network': 'serves another network',
-  unhealthy: 'reports itself unhealthy',
-  lagging: 'is behind the other nodes',
-  stalled: 'reports no new block while the network advances',
-  forked: 'is on another branch than the majority',
-  'check-failing': 'has a failing check of its own',
-  'heartbeat-stale': 'has not heard from its network for too long',
-  syncing: 'is syncing with its network',
-  'few-peers': 'has too few peers',
-  'consensus-syncing': 'has a consensus node that is syncing',
-  'consensus-down': 'has no working consensus node',
-  slow: 'answers slowly',
-  'rate-limited': 'is rate-limiting us',
-  'clock-skewed': 'has a wrong clock',
-  'no-evidence': 'gives no evidence of its health',
+  unreachable: 'no answer',
+  'bad-answer': 'invalid responses',
+  'wrong-network': 'another network than configured',
+  unhealthy: 'the node reports itself unhealthy',
+  lagging: 'behind the other nodes',
+  stalled: 'no new block while the network advances',
+  forked: 'on another branch than the majority',
+  'check-failing': 'a check of its own fails',
+  'heartbeat-stale': 'no message from its network for too long',
+  syncing: 'syncing with its network',
+  'few-peers': 'too few peers',
+  'consensus-syncing': 'its consensus node is syncing',
+  'consensus-down': 'its consensus node does not work',
+  slow: 'slow answers',
+  'rate-limited': 'rate-limiting us',
+  'clock-skewed': 'a wrong clock',
+  'no-evidence': 'no evidence of its health',
 }
 
 function conditionView(condition: Condition, audience: Audience): ConditionView {

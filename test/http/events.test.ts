@@ -251,7 +251,7 @@ describe('the event stream', () => {
 
     stream.join(client, null)
 
-    expect(client.incidents()[0]?.conditions[0]?.message).toBe('does not answer')
+    expect(client.incidents()[0]?.conditions[0]?.message).toBe('no answer')
     expect(client.text()).not.toContain('canary')
   })
 

@@ -121,8 +121,8 @@ describe('/api/v1/incidents', () => {
     const { incidents } = await list(await kept([alone, behind], { options: { token: new Secret('a'.repeat(20)) } }))
 
     expect(incidents.map(({ conditions: [one] }) => one?.message)).toEqual([
-      'reports no new block while the network advances',
-      `reports no new block; ${unknown}`,
+      'no new block while the network advances',
+      `no new block; ${unknown}`,
     ])
   })
 
@@ -371,7 +371,7 @@ describe('without the token', () => {
     for (const url of [...urls, '/feed.xml']) {
       const { statusCode, body, headers } = await server.inject(url)
       expect([statusCode, headers.vary], url).toEqual([200, expect.stringContaining('Authorization')])
-      expect(body).toContain('does not answer')
+      expect(body).toContain('no answer')
       expect(body).not.toMatch(/canary|777,?777|31,?337|4[.,]?242/)
       const all = await server.inject({ url, headers: bearer })
       expect(all.body).toContain('canary words of the node')

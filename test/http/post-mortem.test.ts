@@ -204,7 +204,7 @@ test('a network-wide incident has the figures of every affected endpoint', () =>
 test('the public sees where, when and why in general, and that signing in shows more', () => {
   const text = write({ audience: 'public', incident: incident({ changes: [change(), change({ at: START + 1 })] }) })
 
-  expect(text).toContain('unreachable (down): does not answer\n')
+  expect(text).toContain('unreachable (down): no answer\n')
   expect(text).not.toMatch(/refused|1,000|12 blocks|BEFORE|TIMELINE/)
   expect(said(text)).toContain('Sign in to see heights, lag, latency and error messages of the nodes.')
 })

@@ -366,7 +366,7 @@ describe('with a token', () => {
       name: 'own-1',
       title: 'Own node 1',
       state: 'down',
-      conditions: [{ code: 'bad-answer', message: 'sends invalid responses' }],
+      conditions: [{ code: 'bad-answer', message: 'invalid responses' }],
       heads: [],
       liveness: null,
       latency_seconds: null,

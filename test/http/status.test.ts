@@ -120,7 +120,7 @@ describe('/api/v1/status', () => {
       },
     })
     expect(own?.conditions.map(({ code }) => code)).toEqual(['consensus-down', 'syncing'])
-    expect(seen.body).toContain('has no working consensus node')
+    expect(seen.body).toContain('its consensus node does not work')
     for (const hidden of ['Geth', '12000', 'connection refused', 'net_peerCount'])
       expect(seen.body).not.toContain(hidden)
   })
@@ -151,8 +151,7 @@ describe('/api/v1/status', () => {
     expect(status.networks[1]?.endpoints[0]?.conditions).toMatchObject([
       {
         code: 'stalled',
-        message:
-          'reports no new block; without another endpoint it is unknown whether the endpoint or the chain has stopped',
+        message: 'no new block; without another endpoint it is unknown whether the endpoint or the chain has stopped',
       },
     ])
   })

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { templateText } from '../../src/http/template-text.ts'
 import type { HistoryBucketView, PollView, RulesView, StripsView } from '../../src/http/wire-history.ts'
 import type { IncidentSummaryView } from '../../src/http/wire-incidents.ts'
-import type { EndpointView } from '../../src/http/wire-status.ts'
+import type { EndpointView, NetworkView } from '../../src/http/wire-status.ts'
 import { view } from '../../web/views/endpoint.ts'
 import type { Route } from '../../web/views/route.ts'
 import { DEFAULT_SETTINGS, type Model, type Sources } from '../../web/views/view.ts'
@@ -63,6 +63,7 @@ const RULES: RulesView = {
 
 interface Told {
   readonly endpoint?: Partial<EndpointView>
+  readonly network?: Partial<NetworkView>
   readonly buckets?: (startMs: number) => HistoryBucketView
   readonly polls?: readonly PollView[]
   readonly nextFrom?: string
@@ -111,7 +112,7 @@ async function show(given: Told = {}): Promise<{ page: HTMLElement; model: Model
   if (!answer.ok) throw new Error(answer.why)
   const model: Model = {
     route,
-    status: aStatus([aNetwork('one', [anEndpoint('a', { title: 'Node A', ...given.endpoint })])]),
+    status: aStatus([aNetwork('one', [anEndpoint('a', { title: 'Node A', ...given.endpoint })], given.network)]),
     incidents: [],
     contact: { kind: 'live', by: 'events' },
     brand: { title: 'Heartline', hasLogo: false },
@@ -367,6 +368,12 @@ describe('an endpoint', () => {
       '/incidents/i2',
       '/incidents/i1',
     ])
+  })
+
+  test('of a halted chain says so at the top, though the endpoint is up', async () => {
+    const { page } = await show({ network: { halted: true } })
+
+    expect(textsOf(page, '.subject .alarm')).toEqual(['Chain halted'])
   })
 
   test('lists its thresholds', async () => {

@@ -81,6 +81,15 @@ describe.runIf(hasChromium)('incidents, the gateway and the observer in Chromium
     }
   })
 
+  test('on a phone the filters begin where the incidents do', async () => {
+    const { address } = await start()
+    const { page } = await show(`${address}/incidents`, { width: 390, height: 844 })
+
+    const left = async (selector: string) => (await page.locator(selector).first().boundingBox())?.x
+
+    expect(await left('.sieve .choice')).toBe(await left('.day'))
+  })
+
   test('the list shows an incident as it opens, and links to its page without a reload', async () => {
     const { setting, address } = await start()
     const { page, complaints } = await show(`${address}/incidents?open=true`)

@@ -359,6 +359,12 @@ test('a latency has at most three digits', () => {
   expect([latency(0.00123), latency(0.0123), latency(1.234)]).toEqual(['1.2 ms', '12 ms', '1.2 s'])
 })
 
+test('heights have separators, also that of a fork', () => {
+  expect(unbroken('different block at height 108739312, since block 108739309')).toBe(
+    'different block at height 108,739,312, since block 108,739,309',
+  )
+})
+
 test('a number and its unit stay on one line', () => {
   expect(unbroken('12 blocks (3 min 20 s) behind, 3 checks')).toBe(
     '12\u00a0blocks (3\u00a0min 20\u00a0s) behind, 3 checks',

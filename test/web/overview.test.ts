@@ -371,6 +371,16 @@ describe('the overview', () => {
     expect(text(page.querySelector('.incidents li p small')) ?? '').toBe(sentence)
   })
 
+  test('an endpoint on another branch is at no head', () => {
+    const forked = anEndpoint('a', {
+      state: 'degraded',
+      heads: [{ shard: null, height: 7, hash: '0x', timestamp: '2026-01-01T00:00:00Z', lag_blocks: 0, lag_seconds: 0 }],
+      conditions: [{ code: 'forked', message: 'different block', since: '2026-01-01T00:00:00Z' }],
+    })
+
+    expect(textsOf(draw(aStatus([aNetwork('one', [forked])])), 'td.lag')).toEqual(['other branch'])
+  })
+
   test('says that an endpoint is at head again before its recovery is confirmed', () => {
     const head = {
       shard: null,
@@ -384,6 +394,12 @@ describe('the overview', () => {
     const page = draw(aStatus([aNetwork('one', [{ ...bad, heads: [head] }, anEndpoint('b', { heads: [head] })])]))
 
     expect(all(page, 'td.lag').map(text)).toEqual(['at head again', 'at head'])
+  })
+
+  test('parts the links of the footer', () => {
+    const page = draw(aStatus([]), { access: 'public' })
+
+    expect(page.querySelector('.foot p:last-child')?.textContent).toMatch(/^\s*Incident feed API Sign in\s*$/)
   })
 
   test('offers sign-in to the public, and sign-out after signing in', () => {

@@ -76,7 +76,7 @@ export function rulesPanel(rules: RulesView | null): TemplateResult | typeof not
 
 const BADGES = ['state', 'availability', 'lag'] as const
 
-/** The endpoint's badges with embed code. Addresses are relative until the browser knows the origin. */
+/** The endpoint's badges with embed code. The code needs the origin, which only the browser knows. */
 export function badgePanel({ network, endpoint }: Endpoint, title: string, origin: string): TemplateResult {
   const path = `/badge/${encodeURIComponent(network)}/${encodeURIComponent(endpoint)}.svg`
   const page = `${origin}/endpoints/${encodeURIComponent(network)}/${encodeURIComponent(endpoint)}`
@@ -93,7 +93,7 @@ export function badgePanel({ network, endpoint }: Endpoint, title: string, origi
         return html`
           <details name="badge" ?open=${at === 0}>
             <summary><img src=${address} alt=${alt} height="20" /> <span>${ENDPOINT.badgeTypes[type]}</span></summary>
-            ${(['html', 'markdown'] as const).map(
+            ${(origin === '' ? [] : (['html', 'markdown'] as const)).map(
               (markup) => html`
               <p class="embed">
                 <span>${ENDPOINT.markups[markup]}</span>

@@ -85,6 +85,7 @@ function isHeard({ conditions }: EndpointView): boolean {
 
 function lag(head: HeadView | undefined, { conditions }: EndpointView): TemplateResult {
   if (head === undefined || head.lag_blocks === null) return none()
+  if (conditions.some(({ code }) => code === 'forked')) return html`<span class="quiet">${WORDS.otherBranch}</span>`
   if (head.lag_blocks === 0) {
     // "lagging" holds until recovery is confirmed; without "again" the row would contradict itself.
     const again = conditions.some(({ code }) => code === 'lagging') ? html` <small>${WORDS.again}</small>` : nothing

@@ -147,11 +147,14 @@ function draw(model: Model<Data>): TemplateResult {
   const of = { network, endpoint: endpoint.name }
   const now = { endpoint, rules: data.rules, zone, nowMs }
   const group = groupOf(data, zone, route)
-  const title = status?.networks.find(({ name }) => name === network)?.title ?? network
+  const whole = status?.networks.find(({ name }) => name === network)
+  const title = whole?.title ?? network
   return html`
     <header class="subject endpoint ${endpoint.state}">
       <p class="within"><a href="/">${WORDS.places.overview}</a> <span aria-hidden="true">/</span> <a href=${networkPath(network)}>${title}</a></p>
       <h1 tabindex="-1">${mark(endpoint.state)}${endpoint.title}</h1>
+      ${whole?.halted ? html`<p class="alarm">${WORDS.halted}</p>` : nothing}
+      ${whole?.forked ? html`<p class="alarm">${WORDS.forked}</p>` : nothing}
       <p class="state">
         <b>${WORDS.states[endpoint.state]}</b>${endpoint.flapping ? `, ${WORDS.flapping},` : ''} ${WORDS.since}
         ${ticking(endpoint.since, zone, nowMs)}

@@ -36,7 +36,7 @@ export function latency(seconds: number): string {
   return ms < 1000 ? `${Math.round(ms)} ms` : `${seconds.toFixed(1)} s`
 }
 
-const HEIGHT = /(?<=\bheight )\d{4,15}\b|(?<![\w.,])\d{4,15}(?= blocks?\b)/g
+const HEIGHT = /(?<=\b(?:height|block) )\d{4,15}\b|(?<![\w.,])\d{4,15}(?= blocks?\b)/g
 
 /** Keeps a number and its unit on one line, and adds separators to heights and block counts. */
 export function unbroken(sentence: string): string {

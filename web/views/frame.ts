@@ -28,8 +28,7 @@ export function frame(model: Model, view: TemplateResult): TemplateResult {
     <footer class="foot">
       <p class="choices">${choices(settings)}</p>
       <p>
-        ${access === 'closed' ? nothing : html`<a href="/feed.xml">${WORDS.feed}</a> <a href="/openapi.json">${WORDS.api}</a>`}
-        ${signing(access, route)}
+        ${access === 'closed' ? nothing : html`<a href="/feed.xml">${WORDS.feed}</a> <a href="/openapi.json">${WORDS.api}</a>`} ${signing(access, route)}
       </p>
     </footer>
   `

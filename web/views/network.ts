@@ -9,7 +9,7 @@ import { blockHashes } from './block-hashes.ts'
 import { chainSentence } from './chain-sentence.ts'
 import { clientsSection } from './clients.ts'
 import { dayBars } from './day-bars.ts'
-import { available, shardName, ticking } from './endpoint-row.ts'
+import { available, codeLink, shardName, ticking } from './endpoint-row.ts'
 import { incidentsSection } from './events.ts'
 import { unbroken } from './format.ts'
 import { guard, html, nothing, repeat, type TemplateResult } from './lit.ts'
@@ -150,7 +150,7 @@ function names(network: NetworkView, { settings, nowMs }: Model<Data>): Template
         (endpoint) => html`<li>
           ${mark(endpoint.state)} <a href=${endpointPath(network.name, endpoint.name)}>${endpoint.title}</a>
           <small> ${WORDS.states[endpoint.state]} ${WORDS.since} ${ticking(endpoint.since, settings.zone, nowMs)}</small>
-          ${endpoint.conditions.map(({ message }) => html`<p class="why">${unbroken(message)}</p>`)}
+          ${endpoint.conditions.map(({ code, message }) => html`<p class="why">${codeLink(code)} ${unbroken(message)}</p>`)}
         </li>`,
       )}
     </ul>

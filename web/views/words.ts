@@ -67,6 +67,7 @@ export const WORDS = {
   incidentsOf: (count: number) => `${count} ${count === 1 ? 'incident' : 'incidents'}`,
   more: (count: number) => `and ${count} more`,
   atHead: 'at head',
+  otherBranch: 'other branch',
   again: 'again',
   runbook: 'What it means and what to do',
   atHeadOf: (count: number, of: number) => `${count} of ${of} at head`,
