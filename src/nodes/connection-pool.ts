@@ -85,7 +85,7 @@ export function createConnectionPool({ address, clock, lookup, maxConnections }:
   }
 
   function serveWaiting(): void {
-    for (;;) {
+    while (waiting.size > 0) {
       if (state === 'closed' || (idle.length === 0 && isFull())) return
       const next = waiting.next((caller) => inUse.mayTake(caller))
       if (next === null) return
