@@ -96,21 +96,28 @@ async function measure(name: string): Promise<void> {
   const timer = setInterval(() => {
     most = Math.max(most, rssMiB())
   }, 50)
-  const { answered, failed, seconds, p50Ms, p99Ms } = await ask<LoadReport>(loader, {
+  const { answered, failed, seconds, ...times } = await ask<LoadReport>(loader, {
     port: gatewayPort,
     path: `/ethereum/${GOOD}`,
     kind: 'block',
     connections: 16,
     forMs: PHASE_MS,
     perSecond: Number(pace),
+    pid: daemon.pid,
   })
   clearInterval(timer)
   const busy = (cpuOf(daemon.pid) - cpuBefore) / 1000 / (performance.now() - startedAt)
   const lag = p99(before, await lagBuckets())
   console.log(
-    `${name}: good caller ${(answered / seconds).toFixed(0)}/s, ${failed} failed, p50 ${p50Ms.toFixed(1)} ms, p99 ${p99Ms.toFixed(1)} ms; ` +
+    `${name}: good caller ${(answered / seconds).toFixed(0)}/s, ${failed} failed, p50 ${shown(times.p50Ms)}, p99 ${shown(times.p99Ms)}; ` +
+      `of the daemon's processor time p50 ${shown(times.p50CpuMs)}, p99 ${shown(times.p99CpuMs)}; ` +
       `polls at most ${lag} s late (p99); ${Math.round(busy * 100)} % of the core, at most ${most} MiB`,
   )
+}
+
+/** `null` where nothing was answered. */
+function shown(ms: number | null): string {
+  return ms === null ? 'none' : `${ms.toFixed(1)} ms`
 }
 
 async function attackWith(title: string, hold: readonly AttackName[]): Promise<void> {

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { onMessages } from './raw-http.ts'
 import { quantile } from './support.ts'
@@ -12,6 +13,8 @@ export interface LoadOrder {
   readonly forMs: number
   /** At this rate, whatever comes back; `null`: as fast as answers come. */
   readonly perSecond: number | null
+  /** Measures also how much processor time the main thread of this process takes from a request to its answer. */
+  readonly pid?: number
 }
 
 export interface LoadReport {
@@ -21,6 +24,9 @@ export interface LoadReport {
   readonly p50Ms: number
   readonly p99Ms: number
   readonly maxMs: number
+  /** Processor time; it does not depend on what else the machine does. 0 without `pid`. */
+  readonly p50CpuMs: number
+  readonly p99CpuMs: number
 }
 
 let serial = 0
@@ -29,6 +35,7 @@ let serial = 0
 async function run(order: LoadOrder): Promise<LoadReport> {
   const { connections, forMs, perSecond } = order
   const latencies: number[] = []
+  const cpuTimes: number[] = []
   const waiting: number[] = []
   const idle: Lane[] = []
   let failed = 0
@@ -39,12 +46,13 @@ async function run(order: LoadOrder): Promise<LoadReport> {
   interface Lane {
     readonly socket: Socket
     dueAt: number
+    cpuMs: number
   }
 
   function open(): Promise<Lane> {
     return new Promise((resolve, reject) => {
       const socket = connect({ port: order.port, host: '127.0.0.1', noDelay: true })
-      const lane: Lane = { socket, dueAt: 0 }
+      const lane: Lane = { socket, dueAt: 0, cpuMs: 0 }
       socket.once('connect', () => resolve(lane))
       socket.once('error', reject)
       onMessages(socket, (bytes, bodyStart) => {
@@ -52,6 +60,7 @@ async function run(order: LoadOrder): Promise<LoadReport> {
           if (failed++ === 0) console.error(bytes.toString('latin1', 0, 600))
         }
         latencies.push(performance.now() - lane.dueAt)
+        cpuTimes.push(cpuMsOf(order.pid) - lane.cpuMs)
         const due = perSecond === null ? performance.now() : waiting.shift()
         if (due !== undefined && !over) send(lane, due)
         else idle.push(lane)
@@ -61,6 +70,7 @@ async function run(order: LoadOrder): Promise<LoadReport> {
 
   function send(lane: Lane, dueAt: number): void {
     lane.dueAt = dueAt
+    lane.cpuMs = cpuMsOf(order.pid)
     lane.socket.write(requestOf(order))
   }
 
@@ -86,7 +96,13 @@ async function run(order: LoadOrder): Promise<LoadReport> {
   const answered = latencies.length
   for (const { socket } of lanes) socket.destroy()
   const [p50Ms, p99Ms, maxMs] = [0.5, 0.99, 1].map((share) => quantile(latencies, share)) as [number, number, number]
-  return { answered, failed, seconds, p50Ms, p99Ms, maxMs }
+  const [p50CpuMs, p99CpuMs] = [0.5, 0.99].map((share) => quantile(cpuTimes, share)) as [number, number]
+  return { answered, failed, seconds, p50Ms, p99Ms, maxMs, p50CpuMs, p99CpuMs }
+}
+
+function cpuMsOf(pid: number | undefined): number {
+  if (pid === undefined) return 0
+  return Number(readFileSync(`/proc/${pid}/task/${pid}/schedstat`, 'latin1').split(' ')[0]) / 1e6
 }
 
 function requestOf({ kind, path }: LoadOrder): string {

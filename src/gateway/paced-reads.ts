@@ -68,7 +68,8 @@ export class PacedReads {
     const first = connection.begun
     for (let at = 0, size = SLICE_BYTES; at < bytes.length; ) {
       connection.isFull = connection.queued >= MAX_QUEUED
-      if (connection.isFull || this.#left <= 0 || connection.begun - first >= REQUESTS_PER_READ) {
+      const isLong = at >= BYTES_PER_READ || connection.begun - first >= REQUESTS_PER_READ
+      if (connection.isFull || this.#left <= 0 || isLong) {
         hold(connection, bytes.subarray(at))
         if (!connection.isFull) this.#enqueue(connection)
         return
@@ -161,6 +162,8 @@ interface PacedConnection {
 const REQUESTS_PER_TURN = 64
 /** Of one connection in one iteration. */
 const REQUESTS_PER_READ = 8
+/** As many bytes may be a thousand chunks of one byte, each of which takes some microseconds. */
+const BYTES_PER_READ = 4096
 /** Of one connection. Responses are sent in order, so further requests would only wait. */
 const MAX_QUEUED = 64
 /** Holds a usual request, and at most a hundred short ones. */

@@ -7,7 +7,20 @@ import { afterEach, describe, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { type Certificate, createListener } from '../../src/gateway/request/listener.ts'
 import { until } from '../support/daemon.ts'
-import { ask, call, caller, echo, FROM_A, ID, open, post, raw, type Setting, type SettingOptions } from './setting.ts'
+import {
+  ADMIN_ID,
+  ask,
+  call,
+  caller,
+  echo,
+  FROM_A,
+  ID,
+  open,
+  post,
+  raw,
+  type Setting,
+  type SettingOptions,
+} from './setting.ts'
 
 const settings: Setting[] = []
 const sockets: Socket[] = []
@@ -43,6 +56,46 @@ test('a new idle timeout holds from the next request on', async () => {
   await listener.close(1000, () => true)
 })
 
+/** Counts events, and the most of them in one iteration of the event loop. */
+function perIteration(): { event(): void; most(): number } {
+  let count = 0
+  let most = 0
+  let isOver = false
+  const next = () => {
+    most = Math.max(most, count)
+    count = 0
+    if (!isOver) setImmediate(next)
+  }
+  next()
+  onTestFinished(() => {
+    isOver = true
+  })
+  return { event: () => void count++, most: () => most }
+}
+
+test('a body in one-byte chunks is read a thousand chunks at a time', async () => {
+  const chunks = perIteration()
+  let bytes = 0
+  const listener = createListener({
+    options: { host: '127.0.0.1', port: 0, tls: null, idleTimeoutMs: 600_000 },
+    clock: systemClock,
+    onRequest: (req) =>
+      void req.on('data', (chunk: Buffer) => {
+        chunks.event()
+        bytes += chunk.length
+      }),
+  })
+  const { port } = await listener.listen()
+  onTestFinished(() => listener.close(0, () => true))
+  const socket = connect(port, '127.0.0.1')
+  sockets.push(socket)
+
+  socket.write(`${HEAD}transfer-encoding: chunked\r\n\r\n${'1\r\nx\r\n'.repeat(40_000)}`)
+  await until(() => bytes === 40_000, 'all of it is read')
+
+  expect(chunks.most()).toBeLessThanOrEqual(2200)
+})
+
 describe('pipelined requests of one connection', () => {
   const SHORT = 'GET / HTTP/1.1\r\nhost: x\r\n\r\n'
 
@@ -70,26 +123,17 @@ describe('pipelined requests of one connection', () => {
     ['HTTP', null],
     ['HTTPS', CERTIFICATE],
   ])('over %s begin a few in each iteration of the event loop, and all are answered', async (_name, tls) => {
-    let begun = 0
-    let most = 0
-    let isOver = false
+    const requests = perIteration()
     const { socket, answers } = await connected((res) => {
-      begun++
+      requests.event()
       res.end()
     }, tls)
-    const count = () => {
-      most = Math.max(most, begun)
-      begun = 0
-      if (!isOver) setImmediate(count)
-    }
-    count()
 
     socket.write(SHORT.repeat(3000))
     await until(() => answers() === 3000, 'all are answered')
-    isOver = true
 
     // Node parses up to 64 KiB at once: 2,200 of them.
-    expect(most).toBeLessThanOrEqual(100)
+    expect(requests.most()).toBeLessThanOrEqual(100)
   })
 
   test('wait unread while 64 are not answered', async () => {
@@ -109,6 +153,31 @@ describe('pipelined requests of one connection', () => {
       for (const res of unanswered.splice(0)) res.end()
       return answers() === 1000
     }, 'all are answered')
+  })
+
+  test('of 40 connections delay a request on another one by a few dozen of them, however many there are', async () => {
+    const hog = WHOLE.replace(ID, ADMIN_ID).repeat(100)
+    const { port, url, asked } = await set()
+    const hogs = await Promise.all(
+      Array.from({ length: 40 }, async () => {
+        const socket = connect(port, '127.0.0.1')
+        sockets.push(socket)
+        await once(socket, 'connect')
+        return socket.resume()
+      }),
+    )
+    for (const socket of hogs) socket.write(hog)
+    await until(() => asked.length > 100, 'the others are served')
+
+    const waitedFor: number[] = []
+    for (let nth = 0; nth < 20; nth++) {
+      const before = asked.length
+      expect((await post(`${url}/ethereum/${ID}`, call('eth_chainId'))).status).toBe(200)
+      waitedFor.push(asked.length - before)
+    }
+
+    expect(asked.length).toBeLessThan(4000)
+    expect(Math.max(...waitedFor)).toBeLessThan(250)
   })
 
   test('are ignored behind a response that closes the connection', async () => {
