@@ -80,7 +80,7 @@ afterEach(async () => {
   removeFolder(folder)
 })
 
-async function serve(notify: object, poll = { interval: '600ms', timeout: '600ms' }): Promise<RunningDaemon> {
+async function serve(notify: object, poll: object = { interval: '600ms', timeout: '600ms' }): Promise<RunningDaemon> {
   const endpoints = Object.values(nodes).map(({ name, url }) => ({ name, url }))
   daemon = await startDaemon(
     {
@@ -167,29 +167,53 @@ test('killed again and again while messages go out, it loses none, keeps their o
   }
 }, 240_000)
 
-test('the heartbeat stops when no node can be reached, and every channel hears that Heartline is impaired', async () => {
-  const sink = await startSink()
-  let beats = 0
-  const beat = createServer((_request, response) => {
-    beats++
+/** Counts the requests of a heartbeat. */
+async function startPinged() {
+  const pinged = { url: '', beats: 0 }
+  const server = createServer((_request, response) => {
+    pinged.beats++
     response.end()
   })
-  await new Promise<void>((resolve) => beat.listen(0, '127.0.0.1', resolve))
-  servers.push(beat)
-  const url = `http://127.0.0.1:${(beat.address() as AddressInfo).port}`
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  servers.push(server)
+  pinged.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  return pinged
+}
+
+test('the heartbeat stops while polls are late, and goes on when they are on time again', async () => {
+  const pinged = await startPinged()
+  await serve({ heartbeat: { url: pinged.url, every: '1s' } }, { interval: '2s', timeout: '2s', concurrency: 1 })
+  await until(() => pinged.beats > 1, 'the heartbeat beats')
+
+  // One poll at a time, and each takes nearly an interval.
+  for (const node of Object.values(nodes)) node.inject({ kind: 'slow', delayMs: 1800 })
+  await until(async () => {
+    const before = pinged.beats
+    await systemClock.sleep(4000)
+    return pinged.beats === before
+  }, 'the heartbeat stops')
+  for (const node of Object.values(nodes)) node.heal()
+  const before = pinged.beats
+
+  await until(() => pinged.beats > before + 1, 'the heartbeat beats again')
+})
+
+test('the heartbeat stops when no node can be reached, and every channel hears that Heartline is impaired', async () => {
+  const sink = await startSink()
+  const pinged = await startPinged()
   await serve({
     channels: [hook('hook', sink.url)],
     routes: [{ networks: ['net'], channels: [] }],
-    heartbeat: { url, every: '1s' },
+    heartbeat: { url: pinged.url, every: '1s' },
   })
-  await until(() => beats > 1, 'the heartbeat beats')
+  await until(() => pinged.beats > 1, 'the heartbeat beats')
 
   await Promise.all(Object.values(nodes).map((node) => node.stop()))
   await until(() => sink.told.some(({ type }) => type === 'heartline.impaired'), 'the impairment arrives')
-  const before = beats
+  const before = pinged.beats
   await systemClock.sleep(3000)
 
-  expect(beats).toBe(before)
+  expect(pinged.beats).toBe(before)
   expect(sink.told.map(({ type }) => type)).toEqual(['heartline.impaired'])
 })
 
