@@ -62,7 +62,8 @@ export async function killWhileNotifying(options: {
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   const program = await bundled(CHILD)
   const start = async (): Promise<ChildProcess> => {
-    const child = fork(program, [join(directory, 'store.db'), url, String(incidents), '40'], { stdio: 'inherit' })
+    // Without the loader of this process: the program is plain JavaScript, and starts in half the time.
+    const child = fork(program, [join(directory, 'store.db'), url, String(incidents), '40'], { execArgv: [] })
     const ended = once(child, 'exit')
     await Promise.race([once(child, 'message'), ended])
     if (child.exitCode !== null) throw new Error(`the child ended with ${child.exitCode}`)

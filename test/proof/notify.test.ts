@@ -17,3 +17,17 @@ test('kill -9 while messages go out loses none and keeps their order, and double
   expect(refused).toBeGreaterThan(0)
   expect(received.length).toBeGreaterThan(60)
 }, 240_000)
+
+test('what was lost, out of order, or told twice under two ids is noticed', () => {
+  const opened = { id: 'a', type: 'incident.opened', incidents: ['i-0'], text: '' }
+  const closed = { id: 'b', type: 'incident.closed', incidents: ['i-0'], text: 'net/own-0 has recovered after 1 s' }
+  const good = [
+    [opened, closed],
+    [opened, opened, closed],
+    [{ ...closed, text: 'it was down for 1 s, and has recovered' }],
+  ]
+  const bad = [[], [opened], [closed], [closed, opened], [opened, { ...opened, id: 'c' }, closed]]
+
+  expect(good.map((received) => complaintsAbout(received, 1))).toEqual([[], [], []])
+  for (const received of bad) expect(complaintsAbout(received, 1)).toHaveLength(1)
+})
