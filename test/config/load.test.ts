@@ -377,6 +377,26 @@ describe('warnings', () => {
     ])
   })
 
+  test('a channel or heartbeat without TLS is said, except on loopback, and a webhook without a secret', () => {
+    const channels = [
+      { name: 'a', type: 'alertmanager', urls: ['http://127.0.0.1:9093', 'http://am.example.org:9093'] },
+      { name: 'b', type: 'slack', webhook_url: 'http://hooks.example.org/1' },
+      { name: 'c', type: 'webhook', url: 'http://[::1]:8080' },
+      { name: 'd', type: 'ntfy', url: 'http://localhost:8081', topic: 'ops' },
+    ]
+    const notify = { channels, heartbeat: { url: 'http://ping.example.org' } }
+
+    const { warnings } = valid(configFromObject(minimal({ rest: { notify } }), '/', {}))
+
+    const isPlain = 'is not https: messages and keys cross the network unencrypted'
+    expect(warnings).toEqual([
+      { path: 'notify.channels[0].urls[1]', message: isPlain },
+      { path: 'notify.channels[1].webhook_url', message: isPlain },
+      { path: 'notify.channels[2].secret', message: expect.stringContaining('messages are not signed') },
+      { path: 'notify.heartbeat.url', message: isPlain },
+    ])
+  })
+
   test('loopback, a token, and admin on both sides are not', () => {
     const value = minimal({
       rest: {
