@@ -12,7 +12,7 @@ import { createHeartbeat } from './heartbeat.ts'
 import { createHttpDelivery } from './http-delivery.ts'
 import { createImpairmentWatch, type Impairment } from './impairment.ts'
 import { currentState, type Notification, type Result, reportOf } from './notification.ts'
-import { othersOf } from './others.ts'
+import { createStateCounter, othersOf } from './others.ts'
 import type { Change } from './outbox.ts'
 import { channelsFor } from './routes.ts'
 import type { SenderHealth } from './sender.ts'
@@ -164,6 +164,8 @@ export function createNotifier(deps: NotifierDeps): Notifier {
 
 /** Decides what each channel is to hear of an incident. */
 function createTelling({ clock, board, silences }: NotifierDeps, lines: ReadonlyMap<string, ChannelLine>) {
+  const statesOf = createStateCounter({ board, clock })
+
   /** Nothing opens, worsens or repeats in planned maintenance. */
   function isMaintained(incident: Incident): boolean {
     const names = endpointsOf(incident)
@@ -185,7 +187,7 @@ function createTelling({ clock, board, silences }: NotifierDeps, lines: Readonly
   function reporterOn(incident: Incident): Change['report'] {
     let others: string | null = null
     return (previous) => {
-      others ??= othersOf(incident, board.network(incident.network), clock.now())
+      others ??= othersOf(incident, board.network(incident.network), statesOf)
       return reportOf(incident, previous, others)
     }
   }
@@ -253,7 +255,7 @@ function createTelling({ clock, board, silences }: NotifierDeps, lines: Readonly
 export interface NotifierDeps {
   readonly clock: Clock
   readonly log: Log
-  readonly board: Pick<Board, 'network' | 'entry'>
+  readonly board: Pick<Board, 'network' | 'entry' | 'subscribe'>
   readonly incidents: Pick<IncidentLog, 'open'>
   readonly store: Pick<Store, 'saveNotification' | 'notifications' | 'flush'>
   readonly silences: Pick<Silences, 'hush'>

@@ -20,6 +20,8 @@ export class Outbox {
   readonly #chains = new Map<string, Entry[]>()
   readonly #heard = new Map<string, Heard>()
   readonly #toldAt = new Map<string, number>()
+  /** By id of their notification, those that are not on disk. */
+  readonly #unstored = new Map<string, Entry>()
   #group: { readonly messageId: string; readonly closesAt: number; size: number } | null = null
 
   constructor({ settings, newId }: { readonly settings: () => OutboxSettings; readonly newId: () => string }) {
@@ -89,18 +91,20 @@ export class Outbox {
 
   /** These notifications are on disk, and may be sent. */
   stored(ids: ReadonlySet<string>): void {
-    for (const chain of this.#chains.values()) {
-      for (const entry of chain) if (ids.has(entry.notification.id)) entry.stored = true
+    for (const id of ids) {
+      const entry = this.#unstored.get(id)
+      if (entry === undefined) continue
+      this.#unstored.delete(id)
+      entry.stored = true
     }
   }
 
   /** The next message to send, which is in flight until `settle`; `null` if nothing is due. */
   take(now: UnixMs, mono: number): Message | null {
-    const heads = this.#heads()
-    const first = heads.find((entry) => isReady(entry) && entry.dueAt <= mono)
-    if (first === undefined) return null
+    const first = this.#firstReady(mono)
+    if (first === null) return null
     const { messageId } = first.notification
-    const entries = heads.filter((entry) => entry.notification.messageId === messageId && isReady(entry))
+    const entries = this.#heads().filter((entry) => entry.notification.messageId === messageId && isReady(entry))
     for (const entry of entries) Object.assign(entry, { inFlight: true, attempted: true })
     for (const entry of [...this.#chains.values()].flat()) {
       for (const undone of entry.undone) if (undone.notification.messageId === messageId) undone.sentWithout = true
@@ -138,11 +142,17 @@ export class Outbox {
     return all.map((entry) => ({ ...this.#end(entry, 'expired', now), error }))
   }
 
+  /** Whether nothing waits. */
+  get isEmpty(): boolean {
+    return this.#chains.size === 0
+  }
+
   /** When `take` may next have a message (monotonic); `null` if nothing waits. */
   dueAt(): number | null {
     let soonest: number | null = null
-    for (const entry of this.#heads()) {
-      if (isReady(entry) && (soonest === null || entry.dueAt < soonest)) soonest = entry.dueAt
+    // Called after every commit: it must not copy what waits.
+    for (const [head] of this.#chains.values()) {
+      if (head !== undefined && isReady(head) && (soonest === null || head.dueAt < soonest)) soonest = head.dueAt
     }
     return soonest
   }
@@ -167,7 +177,7 @@ export class Outbox {
     if (type !== null && type === replaced.notification.type) {
       const report = change.report(heard?.state ?? null)
       replaced.notification = { ...replaced.notification, report, text: change.text }
-      replaced.stored = false
+      this.#hold(replaced)
       this.#heard.set(subject, { open: true, state: change.state })
       return [replaced.notification]
     }
@@ -187,8 +197,9 @@ export class Outbox {
       return { ...entry, notification, inFlight: false, stored: false }
     })
     this.#chains.set(subject, [...(this.#chains.get(subject) ?? []), ...entries])
-    for (const { notification } of entries) {
-      const { type, report } = notification
+    for (const entry of entries) {
+      this.#hold(entry)
+      const { type, report } = entry.notification
       this.#heard.set(subject, { open: !isClosing(type), state: report?.state ?? change.state })
     }
     return [...entries.map(({ notification }) => notification), ...this.#changedOpen(change, now, mono)]
@@ -234,7 +245,9 @@ export class Outbox {
       saysBoth,
       text: change.text,
     }
-    this.#chains.set(subject, [...chain, { ...NEW, notification, dueAt, expiresAt: mono + EXPIRES_AFTER_MS }])
+    const entry = { ...NEW, notification, dueAt, expiresAt: mono + EXPIRES_AFTER_MS }
+    this.#hold(entry)
+    this.#chains.set(subject, [...chain, entry])
     this.#heard.set(subject, { open, state })
     this.#toldAt.set(subject, mono)
     return notification
@@ -260,13 +273,14 @@ export class Outbox {
     last.undone = attemptedOf(earlier)
     const superseded = earlier.map((entry) => this.#end(entry, 'superseded', now))
     last.notification = { ...last.notification, saysBoth: missed }
-    last.stored = false
+    this.#hold(last)
     return [...superseded, last.notification]
   }
 
   #end(entry: Entry, state: Exclude<Notification['state'], 'waiting'>, now: UnixMs): Notification {
     const { subject } = entry.notification
     entry.notification = { ...entry.notification, state, endedAt: now }
+    this.#unstored.delete(entry.notification.id)
     const rest = (this.#chains.get(subject) ?? []).filter((other) => other !== entry)
     if (rest.length > 0) this.#chains.set(subject, rest)
     else {
@@ -284,6 +298,19 @@ export class Outbox {
   #forget(subject: string): void {
     this.#heard.delete(subject)
     this.#toldAt.delete(subject)
+  }
+
+  #firstReady(mono: number): Entry | null {
+    for (const [head] of this.#chains.values()) {
+      if (head !== undefined && isReady(head) && head.dueAt <= mono) return head
+    }
+    return null
+  }
+
+  /** Keeps it back until it is on disk. */
+  #hold(entry: Entry): void {
+    entry.stored = false
+    this.#unstored.set(entry.notification.id, entry)
   }
 
   #heads(): Entry[] {

@@ -39,6 +39,7 @@ export function createSender(deps: SenderDeps): Sender {
   let attempts: number[] = []
   let failures = 0
   let pausedUntil = 0
+  let expiredAt = Number.NEGATIVE_INFINITY
   let timer: Timer | null = null
   let running: Promise<void> | null = null
   let stopped = false
@@ -58,17 +59,22 @@ export function createSender(deps: SenderDeps): Sender {
   function schedule(): void {
     timer?.cancel()
     timer = null
-    const dueAt = outbox.dueAt()
-    if (dueAt === null || stopped) return
-    const delayMs = Math.max(0, Math.max(dueAt, freeAt()) - clock.monotonic())
-    timer = clock.after(Math.min(delayMs, EXPIRE_EVERY_MS), wake)
+    if (stopped || outbox.isEmpty) return
+    const mono = clock.monotonic()
+    const free = freeAt()
+    // Before that, nothing can be sent, whatever is due: looking at thousands that wait would be for nothing.
+    const at = free > mono ? free : outbox.dueAt()
+    if (at !== null) timer = clock.after(Math.min(Math.max(0, at - mono), EXPIRE_EVERY_MS), wake)
   }
 
   function wake(): void {
     if (running !== null || stopped) return
     const mono = clock.monotonic()
-    const expired = outbox.expire(clock.now(), mono)
-    if (expired.length > 0) onSettled(expired, 'expired')
+    if (mono - expiredAt >= EXPIRE_EVERY_MS) {
+      expiredAt = mono
+      const expired = outbox.expire(clock.now(), mono)
+      if (expired.length > 0) onSettled(expired, 'expired')
+    }
     const message = mono < freeAt() ? null : outbox.take(clock.now(), mono)
     if (message === null) return schedule()
     timer?.cancel()
@@ -129,7 +135,7 @@ export function createSender(deps: SenderDeps): Sender {
 }
 
 export interface SenderDeps {
-  readonly outbox: Pick<Outbox, 'take' | 'settle' | 'expire' | 'dueAt' | 'hurry'>
+  readonly outbox: Pick<Outbox, 'take' | 'settle' | 'expire' | 'dueAt' | 'hurry' | 'isEmpty'>
   readonly send: (message: Message, signal: AbortSignal) => Promise<Delivered>
   readonly ratePerMinute: () => number
   readonly clock: Clock
