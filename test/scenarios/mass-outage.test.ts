@@ -6,7 +6,7 @@ test.each([
   { of: 'one host', shape: { endpoints: 5000, hosts: 1, provider: null } },
   { of: 'one provider, on 500 hosts', shape: { endpoints: 5000, hosts: 500, provider: 'acme' } },
 ])('5,000 endpoints of $of are one incident, and two messages', async ({ shape }) => {
-  const { listed, absorbed, saves, savedBytes, messages, errors, cpuMicros } = await playFleetOutage(shape)
+  const { listed, absorbed, saves, savedBytes, messages, errors } = await playFleetOutage(shape)
 
   expect(listed).toMatchObject([{ cause: 'outage', provider: shape.provider, closedAt: expect.any(Number) }])
   expect(listed[0]?.affected).toHaveLength(5000)
@@ -19,8 +19,6 @@ test.each([
   // About one write a second while endpoints join, although each names all of them.
   expect(saves).toBeLessThan(60)
   expect(savedBytes).toBeLessThan(4_000_000)
-  for (const phase of ['failing', 'down', 'recovering'] as const)
-    expect(cpuMicros[phase], phase).toBeLessThan(5 * cpuMicros.healthy)
 })
 
 test('5,000 endpoints on 500 hosts without a provider are one incident for each host, opened in few messages', async () => {
