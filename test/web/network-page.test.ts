@@ -75,6 +75,35 @@ describe.runIf(hasChromium)('a network in Chromium', () => {
     await expect.poll(strips, { timeout: 30_000 }).toBe(2)
   })
 
+  test('on a phone no figure of a row covers another', async () => {
+    const { address } = await start()
+    const { page } = await show(address, { width: 390, height: 844 })
+    await page.locator('.race .first').first().waitFor()
+
+    const covered = await page.evaluate(() => {
+      const boxOf = (cell: Element) => {
+        const range = document.createRange()
+        range.selectNodeContents(cell)
+        return range.getBoundingClientRect()
+      }
+      return [...document.querySelectorAll('.race tbody tr:not(.chain)')].flatMap((row) => {
+        // The longest text that a row may have.
+        const first = row.querySelector('td.first')
+        const small = first?.querySelector('small') ?? first?.appendChild(document.createElement('small'))
+        if (small !== undefined) small.textContent = ' 1,234 certain'
+        const cells = [...row.querySelectorAll('td.first, td.later, td.height, td.lag')].map((cell) => boxOf(cell))
+        return cells.flatMap((a, at) =>
+          cells
+            .slice(at + 1)
+            .filter((b) => a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 1 && b.top < a.bottom - 1)
+            .map((b) => [a.left, a.right, b.left, b.right]),
+        )
+      })
+    })
+
+    expect(covered).toEqual([])
+  }, 120_000)
+
   test('the keyboard moves block by block, with one tab stop for all lanes; the pointer reads them too', async () => {
     const { address } = await start()
     const { page } = await show(address)
