@@ -18,7 +18,7 @@ export function createKnownTimes(store: Pick<Store, 'history'>) {
     return { cells, readTo: to, knownFrom }
   }
 
-  /** The start of what is known, to the minute; `null` if nothing is. `first`: where to look for an earlier past. */
+  /** When the known history begins, to the minute; `null` without any. `first`: where to look for an earlier past. */
   async function firstKnown(
     endpoint: EndpointKey,
     cells: ReadonlyMap<UnixMs, HistoryBucket>,

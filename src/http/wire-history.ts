@@ -99,7 +99,7 @@ export type StripView = z.infer<typeof StripView>
 
 export const StripsView = shape('Strips', {
   generated_at: Time,
-  /** A day ago, or the start of what is known. */
+  /** A day ago, or when the known history begins. */
   from: Time,
   /** End of the last cell, which is not over yet. */
   to: Time,

@@ -38,7 +38,7 @@ async function start(options: SettingOptions['options'] = {}) {
 const PLACES = { network: 'secret-net', endpoint: 'secret-node', id: 'secret-open', name: 'unreachable' }
 
 describe('server.public_page', () => {
-  test('hides a network from the public on every route, and from nobody with the token', async () => {
+  test('hides a network from the public on every route, and not from readers with the token', async () => {
     const { server } = await start()
     const { paths } = (await server.inject('/openapi.json')).json() as { paths: Record<string, object> }
     const routes = [
