@@ -34,6 +34,7 @@ const RESTART_KEYS: readonly (readonly [path: string, valueOf: (config: Config) 
   ['server.tls', ({ server }) => server.tls !== null],
   ['server.token', ({ server }) => server.token],
   ['server.public', ({ server }) => server.public],
+  ['server.grafana_url', ({ server }) => server.grafanaUrl],
   ['server.public_page', ({ server }) => server.publicPage],
   ['store.path', ({ store }) => store.path],
   ['store.retention', ({ store }) => store.retention],

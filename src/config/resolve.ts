@@ -28,6 +28,7 @@ export function resolve(file: ConfigFile, source: Source) {
       tls: serverTls(file.server.tls, source),
       /** For links in messages. */
       publicUrl: file.server.public_url ?? null,
+      grafanaUrl: file.server.grafana_url ?? null,
       publicPage: {
         title: file.server.public_page.title ?? 'Heartline',
         /** SVG. */

@@ -343,6 +343,12 @@ export const ConfigFile = z.strictObject(
       public_url: s
         .publicUrl({ description: 'URL of the page for people, for links in messages.', defaultText: 'none' })
         .optional(),
+      grafana_url: s
+        .publicUrl({
+          description: 'URL of a Grafana with the dashboards of `grafana/dashboards`; charts link to it.',
+          defaultText: 'none',
+        })
+        .optional(),
       public_page: section('The page as others see it.', {
         title: s
           .title({ description: 'Shown on every page in place of the name of the program.', defaultText: 'Heartline' })

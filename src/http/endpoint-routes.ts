@@ -9,7 +9,7 @@ import { DurationParameter, TimeParameter } from './parameters.ts'
 import { type ParameterErrors, sendBadQuery, sendProblem, sendUnknown } from './problem.ts'
 import { time } from './rfc3339.ts'
 import { type App, EndpointPath, json, operation, problem, type RouteDeps } from './route.ts'
-import { historyBucketView, pollView, rulesView } from './status-views.ts'
+import { type GrafanaLink, historyBucketView, pollView, rulesView } from './status-views.ts'
 import { HistoryView, PollsView, RulesView } from './wire-history.ts'
 
 const HOUR_MS = 3_600_000
@@ -23,7 +23,7 @@ const MOST_POLLS = 2000
 /** Routes for one endpoint: its history in buckets, its single polls and its thresholds. */
 export function registerEndpoint(
   app: App,
-  { board, store, clock, log }: Pick<RouteDeps, 'board' | 'store' | 'clock' | 'log'>,
+  { board, store, clock, log, grafanaUrl }: Pick<RouteDeps, 'board' | 'store' | 'clock' | 'log'> & GrafanaLink,
 ): void {
   /** Sends the result of `read`, or 503 if the store cannot be read. */
   async function sendRead<T>(request: FastifyRequest, reply: FastifyReply, what: string, read: () => Promise<T>) {
@@ -97,7 +97,7 @@ export function registerEndpoint(
     const network = board.network(request.params.network)
     const entry: BoardEntry | undefined = board.entry(request.params.network, request.params.endpoint)
     if (network === undefined || entry === undefined) return sendUnknown(reply, 'endpoint')
-    return rulesView(network.standing.network, entry.health.endpoint)
+    return rulesView(network.standing.network, entry.health.endpoint, grafanaUrl)
   })
 }
 

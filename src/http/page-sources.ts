@@ -13,11 +13,11 @@ import type { RouteDeps } from './route.ts'
 import type { Runbooks } from './runbooks.ts'
 import type { Scopes } from './scopes.ts'
 import { silencesView } from './silence-routes.ts'
-import { endpointView, networkView, rulesView } from './status-views.ts'
+import { endpointView, type GrafanaLink, networkView, rulesView } from './status-views.ts'
 import type { StripSource } from './strips.ts'
 import type { Audience } from './wire-status.ts'
 
-export interface PageSourcesDeps extends RouteDeps {
+export interface PageSourcesDeps extends RouteDeps, GrafanaLink {
   readonly scopes: Scopes
   readonly strips: StripSource
   readonly days: DaySource
@@ -68,7 +68,9 @@ export function pageSources(deps: PageSourcesDeps, audience: Audience): Sources 
       const of = board.network(network)
       return of === undefined
         ? MISSING
-        : found(board.entry(network, endpoint), ({ health }) => rulesView(of.standing.network, health.endpoint))
+        : found(board.entry(network, endpoint), ({ health }) =>
+            rulesView(of.standing.network, health.endpoint, deps.grafanaUrl),
+          )
     },
 
     async incidents({ cursor, limit = 50, part_of: partOf, ...filter }) {

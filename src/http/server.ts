@@ -79,6 +79,7 @@ export function createHttpServer({ options, ...deps }: HttpServerDeps) {
     done()
   })
   const hasToken = options.token !== null
+  const { grafanaUrl } = options
   const pages = registerPage(app, {
     ...deps,
     scopes,
@@ -89,6 +90,7 @@ export function createHttpServer({ options, ...deps }: HttpServerDeps) {
     writers,
     hasToken,
     brand: options.publicPage,
+    grafanaUrl,
   })
   addAccess(app, options, pages)
   addMemoryLimit(app, connections)
@@ -98,7 +100,7 @@ export function createHttpServer({ options, ...deps }: HttpServerDeps) {
     registerStatus(routes, { clock, scopes, writers })
     registerBlocks(routes, deps)
     registerGateway(routes, deps)
-    registerEndpoint(routes, deps)
+    registerEndpoint(routes, { ...deps, grafanaUrl })
     registerStrips(routes, strips)
     registerDays(routes, days)
     registerIncidents(routes, { ...deps, scopes, postMortems })
@@ -148,6 +150,7 @@ export interface HttpServerOptions extends AccessOptions {
   readonly port: number
   readonly tls: Certificate | null
   readonly maxConnections: number
+  readonly grafanaUrl: string | null
   readonly publicPage: Brand & {
     /** Shown without the token; `null`: all. */
     readonly networks: readonly string[] | null

@@ -150,10 +150,20 @@ export function pollView(poll: StoredPoll): PollView {
   }
 }
 
-export function rulesView({ name, blockTimeMs, thresholds }: Network, endpoint: Endpoint): RulesView {
+export interface GrafanaLink {
+  /** `null` if none is configured. */
+  readonly grafanaUrl: string | null
+}
+
+export function rulesView(
+  { name, blockTimeMs, thresholds }: Network,
+  endpoint: Endpoint,
+  grafanaUrl: string | null,
+): RulesView {
   return {
     network: name,
     endpoint: endpoint.name,
+    ...(grafanaUrl === null ? {} : { grafana_url: grafanaUrl }),
     tier: endpoint.tier,
     checks: [...endpoint.checks],
     interval_seconds: seconds(endpoint.intervalMs),

@@ -60,6 +60,8 @@ export type PollsView = z.infer<typeof PollsView>
 export const RulesView = shape('Rules', {
   network: z.string(),
   endpoint: z.string(),
+  /** Where its dashboards are; present if configured. */
+  grafana_url: z.string().optional(),
   tier: z.enum(['primary', 'fallback']),
   checks: z.array(z.enum(['liveness', 'head'])),
   interval_seconds: Seconds,

@@ -102,6 +102,7 @@ export function setUp({ options, networks = NETWORKS, realClock, store, ...over 
       public: true,
       hosts: [],
       maxConnections: 1024,
+      grafanaUrl: null,
       publicPage: { title: 'Heartline', logo: null, networks: null },
       ...options,
     },

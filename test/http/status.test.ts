@@ -156,6 +156,14 @@ describe('/api/v1/status', () => {
     ])
   })
 
+  test('tells with the thresholds where Grafana is, if one is configured', async () => {
+    const rules = async (grafanaUrl: string | null) =>
+      (await setUp({ options: { grafanaUrl } }).server.inject('/api/v1/endpoints/ethereum/node/rules')).json()
+
+    expect(await rules('https://grafana.example.org')).toMatchObject({ grafana_url: 'https://grafana.example.org' })
+    expect(await rules(null)).not.toHaveProperty('grafana_url')
+  })
+
   test('shows provider and labels, but not to the public', async () => {
     const token = 'a-token-of-the-operator'
     const grouped = { ...NODE, provider: 'acme', labels: { region: 'fra' } }

@@ -1,5 +1,6 @@
 import { Window } from 'happy-dom'
 import { describe, expect, test } from 'vitest'
+import { DASHBOARDS } from '../../grafana/uids.ts'
 import { templateText } from '../../src/http/template-text.ts'
 import type { HistoryBucketView, PollView, RulesView, StripsView } from '../../src/http/wire-history.ts'
 import type { IncidentSummaryView } from '../../src/http/wire-incidents.ts'
@@ -64,6 +65,7 @@ const RULES: RulesView = {
 interface Told {
   readonly endpoint?: Partial<EndpointView>
   readonly network?: Partial<NetworkView>
+  readonly rules?: Partial<RulesView>
   readonly buckets?: (startMs: number) => HistoryBucketView
   readonly polls?: readonly PollView[]
   readonly nextFrom?: string
@@ -74,12 +76,12 @@ interface Told {
 }
 
 /** What the daemon tells; `asked` is what it was asked for. */
-function sourcesOf({ endpoint, buckets, polls = [], nextFrom, incidents = [], strips, access = 'open' }: Told) {
+function sourcesOf({ endpoint, buckets, polls = [], nextFrom, incidents = [], strips, rules, access = 'open' }: Told) {
   const asked: string[] = []
   const isOpen = access !== 'public'
   const sources = {
     endpoint: async () => ({ ok: true, value: anEndpoint('a', { title: 'Node A', ...endpoint }) }),
-    rules: async () => (isOpen ? { ok: true, value: RULES } : LOCKED),
+    rules: async () => (isOpen ? { ok: true, value: { ...RULES, ...rules } } : LOCKED),
     async history({ fromMs, toMs, stepSeconds }: { fromMs: number; toMs: number; stepSeconds: number }) {
       asked.push('history')
       if (!isOpen) return LOCKED
@@ -374,6 +376,24 @@ describe('an endpoint', () => {
     const { page } = await show({ network: { halted: true } })
 
     expect(textsOf(page, '.subject .alarm')).toEqual(['Chain halted'])
+  })
+
+  test('links each chart to the same time on the dashboard, where one is configured', async () => {
+    const plain = await show({})
+    const { page } = await show({ rules: { grafana_url: 'https://grafana.example.org/sub' }, query: { range: '24h' } })
+
+    expect(plain.page.querySelector('.grafana')).toBeNull()
+    const links = [...page.querySelectorAll('.grafana')]
+    expect(links).toHaveLength(page.querySelectorAll('[data-chart]').length)
+    const url = new URL(links[0]?.getAttribute('href') ?? '')
+    expect(url.href).toMatch(/^https:\/\/grafana\.example\.org\/sub\/d\/heartline-endpoint\?/)
+    expect(url.pathname.endsWith(DASHBOARDS.endpoint)).toBe(true)
+    expect(Object.fromEntries(url.searchParams)).toEqual({
+      'var-network': 'one',
+      'var-endpoint': 'a',
+      from: String(NOW - 86_400_000),
+      to: String(NOW),
+    })
   })
 
   test('lists its thresholds', async () => {

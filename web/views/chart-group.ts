@@ -44,6 +44,8 @@ export interface ChartGroup {
   /** Axis labels at round times. */
   readonly ticks: readonly Tick[]
   readonly zone: Zone
+  /** The same time on a dashboard; `null` without one. */
+  readonly grafana: string | null
 }
 
 export interface Tick {

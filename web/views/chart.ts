@@ -6,7 +6,7 @@ import { WORDS } from './words.ts'
 import { ENDPOINT } from './words-endpoint.ts'
 
 /** One chart: title, legend, the element to draw into, and a table of its data. */
-export function chartFigure(chart: Chart, { times, zone }: ChartGroup): TemplateResult {
+export function chartFigure(chart: Chart, { times, zone, grafana }: ChartGroup): TemplateResult {
   const { key, title, series, thresholds, unit } = chart
   return html`
     <figure class="chart" aria-labelledby="chart-${key}">
@@ -16,6 +16,7 @@ export function chartFigure(chart: Chart, { times, zone }: ChartGroup): Template
           ${series.length > 1 ? series.map(({ label, look }) => html`<span class=${look}>${label}</span>`) : nothing}
           ${thresholds.map(({ value, state }) => html`<span class=${state}>${ENDPOINT.threshold(WORDS.states[state].toLowerCase(), UNITS[unit](value))}</span>`)}
         </p>
+        ${grafana === null ? nothing : html`<a class="grafana" href=${grafana}>${ENDPOINT.inGrafana}<span class="hidden">: ${title}</span></a>`}
         <output data-read=${key} aria-hidden="true"></output>
       </figcaption>
       <div

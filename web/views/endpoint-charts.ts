@@ -34,8 +34,19 @@ export function endpointCharts(past: Past, zone: Zone): ChartGroup {
     wider: canZoom ? widerPath(of, span, nowMs) : null,
     ticks: ticks.at.map((ms) => ({ ms, text: tickText(ms, ticks.apartMs, zone) })),
     zone,
+    grafana: grafanaPath(past),
   }
 }
+
+/** Of the dashboard in `grafana/dashboards/endpoint.json`. */
+function grafanaPath({ rules, of, span }: Past): string | null {
+  if (rules?.grafana_url === undefined) return null
+  const time = { from: String(Math.floor(span.fromMs)), to: String(Math.ceil(span.toMs)) }
+  const query = new URLSearchParams({ 'var-network': of.network, 'var-endpoint': of.endpoint, ...time })
+  return `${rules.grafana_url}/d/${DASHBOARD}?${query.toString()}`
+}
+
+export const DASHBOARD = 'heartline-endpoint'
 
 /** Never behind, or without a failure: a line at zero says no more than its title. */
 function isCalm({ unit, scale, series }: Chart): boolean {

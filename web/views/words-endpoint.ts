@@ -58,6 +58,7 @@ export const ENDPOINT = {
   timeline: 'States',
   timelineOf: (title: string, when: string) => `States of ${title}, ${when}`,
   asTable: 'As a table',
+  inGrafana: 'In Grafana',
   time: 'Time',
   state: 'State',
   lasted: 'Duration',
