@@ -150,9 +150,11 @@ export class Outbox {
   /** When `take` may next have a message (monotonic); `null` if nothing waits. */
   dueAt(): number | null {
     let soonest: number | null = null
+    const partial = this.#partlyStored()
     // Called after every commit: it must not copy what waits.
     for (const [head] of this.#chains.values()) {
-      if (head !== undefined && isReady(head) && (soonest === null || head.dueAt < soonest)) soonest = head.dueAt
+      if (head === undefined || !isReady(head) || partial.has(head.notification.messageId)) continue
+      if (soonest === null || head.dueAt < soonest) soonest = head.dueAt
     }
     return soonest
   }
@@ -301,10 +303,19 @@ export class Outbox {
   }
 
   #firstReady(mono: number): Entry | null {
+    const partial = this.#partlyStored()
     for (const [head] of this.#chains.values()) {
-      if (head !== undefined && isReady(head) && head.dueAt <= mono) return head
+      if (head === undefined || !isReady(head) || partial.has(head.notification.messageId)) continue
+      if (head.dueAt <= mono) return head
     }
     return null
+  }
+
+  /** Messages that are not on disk as a whole: what follows later under the same id, a receiver drops as a double. */
+  #partlyStored(): ReadonlySet<string> {
+    const ids = new Set<string>()
+    for (const { notification } of this.#unstored.values()) ids.add(notification.messageId)
+    return ids
   }
 
   /** Keeps it back until it is on disk. */

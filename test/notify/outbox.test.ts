@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Verdict } from '../../src/core/verdict/condition.ts'
-import type { Message, Notification } from '../../src/notify/notification.ts'
+import type { Message, Notification, Report } from '../../src/notify/notification.ts'
 import { type Change, EXPIRES_AFTER_MS, nextStep, Outbox } from '../../src/notify/outbox.ts'
 
 const NOW = Date.UTC(2026, 0, 1)
@@ -66,6 +66,21 @@ describe('an outbox', () => {
 
     outbox.stored(new Set([opened?.id ?? '']))
     expect(outbox.take(NOW, 0)?.type).toBe('incident.opened')
+  })
+
+  test('sends no part of a group, since what follows under its id would be taken for a double', () => {
+    const outbox = outboxOf({ groupWaitMs: 10_000 })
+    const subjects = (message: Message | null) => message?.reports.length
+    const reported = (subject: string) => changeOf(subject, { report: () => ({ id: subject }) as Report })
+    tell(outbox, reported('a'))
+    const [late] = outbox.changed(reported('b'), NOW, 9999)
+
+    expect([outbox.take(NOW, 10_000), outbox.dueAt()]).toEqual([null, null])
+
+    outbox.stored(new Set([late?.id ?? '']))
+    expect(outbox.dueAt()).toBe(10_000)
+    expect(subjects(outbox.take(NOW, 10_000))).toBe(2)
+    expect(outbox.take(NOW, 10_000)).toBeNull()
   })
 
   test('says both in one message if an incident opened and closed while it waited', () => {
