@@ -1,5 +1,6 @@
 import { beforeEach, expect, test, vi } from 'vitest'
-import { setUp } from './setting.ts'
+import { network } from '../support/network.ts'
+import { NODE, setUp } from './setting.ts'
 
 const compressed = vi.hoisted(() => ({ times: 0 }))
 vi.mock('node:zlib', async (original) => {
@@ -15,7 +16,8 @@ beforeEach(() => {
 })
 
 test.each(['/', '/api/v1/strips'])('%s is compressed once for all requests until it changes', async (url) => {
-  const { server, world } = setUp()
+  const endpoints = Array.from({ length: 20 }, (_, at) => ({ ...NODE, name: `node-${at}` }))
+  const { server, world } = setUp({ networks: [{ network: network(), endpoints }] })
   await world.pollAll()
   const headers = { 'accept-encoding': 'gzip' }
 
