@@ -359,8 +359,8 @@ export interface OutboxSettings {
 
 /** Older messages are of no use. */
 export const EXPIRES_AFTER_MS = 24 * 3_600_000
-/** One message about more incidents than this is longer than any channel takes. */
-const MAX_GROUP = 1000
+/** Rendering and storing one message about a thousand would hold polls up for 0.1 s; chats show fewer anyway. */
+const MAX_GROUP = 250
 /** Far more than any fleet has incidents; a bound for the memory. */
 const MAX_WAITING = 20_000
 
