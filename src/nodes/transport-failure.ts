@@ -20,11 +20,11 @@ export function transportFailure(
   // undici's message if a node sends status 100 or 101, which no request asks for.
   if (code === 'UND_ERR_SOCKET' && error.message.startsWith('bad ')) return { kind: 'not-http' }
   if (error instanceof AggregateError) {
-    // Every address of the host failed. The first error is reported that is not only a missing IPv6 or IPv4 network.
+    // Every address of the host failed. In a container without IPv6, `::1` of localhost fails with EADDRNOTAVAIL.
     const all = (error.errors as NodeJS.ErrnoException[]).map((one) =>
       transportFailure(one, stage, afterMs, limitBytes),
     )
-    const told = all.find((failure) => !isWithoutRoute(failure)) ?? all[0]
+    const [told] = all.sort((a, b) => rankOf(a) - rankOf(b))
     if (told !== undefined) return told
   }
   const known = BY_CODE.get(code)
@@ -33,6 +33,13 @@ export function transportFailure(
   if (TLS_CODE.test(code)) return { kind: 'tls', problem: 'protocol' }
   if (code === 'ETIMEDOUT') return { kind: 'timeout', afterMs }
   return stage === 'unsent' || stage === 'asked' ? { kind: 'reset' } : { kind: 'truncated' }
+}
+
+/** The lower, the more a failure says about the node itself. */
+function rankOf(failure: Failure): number {
+  if (failure.kind === 'refused') return 0
+  if (failure.kind === 'local-resources') return 3
+  return isWithoutRoute(failure) ? 2 : 1
 }
 
 /** Whether a request may be sent again: the node closed a used connection before it sent any byte of a response. */

@@ -34,15 +34,17 @@ test.each([
   expect(transportFailure(new UntrustedError(code), 'asked', 5000)).toEqual({ kind: 'tls', problem })
 })
 
-test('a host that fails at each of its addresses fails as at the first for which this machine has a route', () => {
-  for (const codes of [
-    ['ECONNREFUSED', 'ENETUNREACH'],
-    ['ENETUNREACH', 'ECONNREFUSED', 'EHOSTUNREACH'],
-  ]) {
-    expect(transportFailure(new AggregateError(codes.map(coded)), 'asked', 5000)).toEqual({ kind: 'refused' })
-  }
-  const none = new AggregateError([coded('ENETUNREACH'), coded('ENETUNREACH')])
-  expect(transportFailure(none, 'asked', 5000)).toEqual({ kind: 'unroutable', code: 'ENETUNREACH' })
+test.each([
+  [['ECONNREFUSED', 'ENETUNREACH'], { kind: 'refused' }],
+  [['ENETUNREACH', 'ECONNREFUSED', 'EHOSTUNREACH'], { kind: 'refused' }],
+  [['EADDRNOTAVAIL', 'ECONNREFUSED'], { kind: 'refused' }],
+  [['ETIMEDOUT', 'ECONNREFUSED'], { kind: 'refused' }],
+  [['EADDRNOTAVAIL', 'ENETUNREACH', 'ETIMEDOUT'], { kind: 'timeout', afterMs: 5000 }],
+  [['EADDRNOTAVAIL', 'ENETUNREACH'], { kind: 'unroutable', code: 'ENETUNREACH' }],
+  [['ENETUNREACH', 'ENETUNREACH'], { kind: 'unroutable', code: 'ENETUNREACH' }],
+  [['EADDRNOTAVAIL', 'EADDRNOTAVAIL'], { kind: 'local-resources', code: 'EADDRNOTAVAIL' }],
+])('a host whose addresses fail with %j fails with what says most about the node: %j', (codes, failure) => {
+  expect(transportFailure(new AggregateError(codes.map(coded)), 'asked', 5000)).toEqual(failure)
 })
 
 test('any other error depends on how far the answer had come', () => {
