@@ -7,9 +7,8 @@ import type { Socket } from 'node:net'
  */
 export class PacedReads {
   readonly #connections = new WeakMap<Socket, PacedConnection>()
-  /** Connections that wait for a turn. Those with a single request come first. */
-  readonly #short = new Set<PacedConnection>()
-  readonly #long = new Set<PacedConnection>()
+  /** Connections that wait for a turn, in their order. */
+  readonly #waiting = new Set<PacedConnection>()
   #left = REQUESTS_PER_TURN
   #isTurnPlanned = false
 
@@ -64,12 +63,14 @@ export class PacedReads {
     const { socket, parse } = connection
     if (connection.isStopped) return
     // Node resumes the socket when it wants more of a body.
-    if (connection.isFull || connection.isWaiting) return hold(connection, bytes)
+    if (connection.isFull || this.#waiting.has(connection)) return hold(connection, bytes)
+    // A usual request waits for none of those that others send in numbers.
+    const isShort = bytes.length <= SLICE_BYTES
     const first = connection.begun
     for (let at = 0, size = SLICE_BYTES; at < bytes.length; ) {
       connection.isFull = connection.queued >= MAX_QUEUED
       const isLong = at >= BYTES_PER_READ || connection.begun - first >= REQUESTS_PER_READ
-      if (connection.isFull || this.#left <= 0 || isLong) {
+      if (connection.isFull || isLong || (this.#left <= 0 && !isShort)) {
         hold(connection, bytes.subarray(at))
         if (!connection.isFull) this.#enqueue(connection)
         return
@@ -86,9 +87,7 @@ export class PacedReads {
   }
 
   #enqueue(connection: PacedConnection): void {
-    connection.isWaiting = true
-    if (connection.heldBytes > SLICE_BYTES) this.#long.add(connection)
-    else this.#short.add(connection)
+    this.#waiting.add(connection)
     this.#planTurn()
   }
 
@@ -101,23 +100,13 @@ export class PacedReads {
   readonly #nextTurn = (): void => {
     this.#isTurnPlanned = false
     this.#left = REQUESTS_PER_TURN
-    let left = REQUESTS_PER_TURN - this.#resume(this.#short, REQUESTS_PER_TURN / 2, 1)
-    left -= this.#resume(this.#long, left, REQUESTS_PER_READ)
-    this.#resume(this.#short, left, 1)
-    if (this.#short.size + this.#long.size > 0) this.#planTurn()
-  }
-
-  /** Returns how many requests are expected, at most `limit`. */
-  #resume(waiting: Set<PacedConnection>, limit: number, each: number): number {
-    let expected = 0
-    for (const connection of waiting) {
-      if (expected + each > limit) break
-      expected += each
-      waiting.delete(connection)
-      connection.isWaiting = false
+    let connections = REQUESTS_PER_TURN / REQUESTS_PER_READ
+    for (const connection of this.#waiting) {
+      if (connections-- === 0) break
+      this.#waiting.delete(connection)
       connection.socket.resume()
     }
-    return expected
+    if (this.#waiting.size > 0) this.#planTurn()
   }
 }
 
@@ -128,17 +117,14 @@ function createConnection(socket: Socket, parse: (bytes: Buffer) => void): Paced
     begun: 0,
     last: null,
     queued: 0,
-    heldBytes: 0,
-    isWaiting: false,
     isFull: false,
     isStopped: false,
   }
 }
 
-function hold(connection: PacedConnection, bytes: Buffer): void {
-  connection.heldBytes = bytes.length
-  connection.socket.pause()
-  connection.socket.unshift(bytes)
+function hold({ socket }: PacedConnection, bytes: Buffer): void {
+  socket.pause()
+  socket.unshift(bytes)
 }
 
 interface PacedConnection {
@@ -151,8 +137,6 @@ interface PacedConnection {
   last: ServerResponse | null
   /** Requests behind another one that is not answered yet. */
   queued: number
-  heldBytes: number
-  isWaiting: boolean
   /** Waits until requests are answered. */
   isFull: boolean
   isStopped: boolean
