@@ -12,6 +12,7 @@ import { type Route, routeOf } from './views/route.ts'
 import { LOADERS } from './views/table.ts'
 import type { Access, Answer, Model, View } from './views/view.ts'
 import { WORDS } from './views/words.ts'
+import { NOTICE_WORDS } from './views/words-notice.ts'
 
 interface Shown {
   readonly route: Route
@@ -244,11 +245,19 @@ async function signIn(form: HTMLFormElement): Promise<void> {
   await start()
 }
 
+/** A file that cannot be loaded: the page says elsewhere that the daemon does not respond. */
+function ignored(): void {}
+
 /** Sends the form, and shows what it changed. */
 async function writeForm(form: HTMLFormElement): Promise<void> {
   const heading = form.closest('section')?.querySelector('h2')
-  const { write } = await import('./write.ts')
-  if (!(await write(form))) return
+  const loaded = await import('./write.ts').catch(() => null)
+  if (loaded === null) {
+    const alert = form.querySelector('[role=alert]')
+    if (alert !== null) alert.textContent = NOTICE_WORDS.noResponse
+    return
+  }
+  if (!(await loaded.write(form))) return
   await refresh()
   drawNow()
   // Its button is gone with what it ended.
@@ -263,7 +272,7 @@ document.addEventListener('click', (event) => {
   if (fold !== undefined) return settings.fold(fold)
   if (act === 'sign-out') return signOut()
   if (act === 'palette') return openPalette()
-  if (act === 'copy' && button !== null) return void import('./copy.ts').then(({ copy }) => copy(button))
+  if (act === 'copy' && button !== null) return void import('./copy.ts').then(({ copy }) => copy(button)).catch(ignored)
   const isPlain = event.button === 0 && !event.ctrlKey && !event.metaKey && !event.shiftKey && !event.altKey
   const link = event.target.closest('a')
   if (!isPlain || event.defaultPrevented || link === null || link.target !== '' || link.hasAttribute('download')) return
@@ -283,10 +292,12 @@ document.addEventListener('submit', (event) => {
   if (form.dataset.act === 'token') void signIn(form)
   else if (form.dataset.act === 'write') void writeForm(form)
   else if (form.dataset.act === 'pick-time')
-    void import('./pick-time.ts').then(({ pickTime }) => {
-      const to = pickTime(form, settings.current().zone)
-      if (to !== null) void navigate(to, 'push')
-    })
+    void import('./pick-time.ts')
+      .then(({ pickTime }) => {
+        const to = pickTime(form, settings.current().zone)
+        if (to !== null) void navigate(to, 'push')
+      })
+      .catch(ignored)
 })
 
 document.addEventListener('input', ({ target }) => {
@@ -297,7 +308,7 @@ document.addEventListener('input', ({ target }) => {
 function openPalette(): void {
   const known = { status: connection?.current().status ?? null, incidents: connection?.current().incidents ?? [] }
   const goTo = (path: string) => void navigate(new URL(path, location.href), 'push')
-  void import('./palette.ts').then(({ showPalette }) => showPalette({ ...known, goTo }))
+  void import('./palette.ts').then(({ showPalette }) => showPalette({ ...known, goTo })).catch(ignored)
 }
 
 document.addEventListener('keydown', (event) => {

@@ -1,12 +1,15 @@
 import type { Zone } from './views/format.ts'
+import { spanOf } from './views/span.ts'
 
-/** The address of the time range in a form's fields; `null`, and a hint at the field, if it ends before it begins. */
+/** The address of the time range in a form's fields; `null`, and a hint at the field, if it cannot be shown. */
 export function pickTime(form: HTMLFormElement, zone: Zone): URL | null {
   const fields = new FormData(form)
   const seconds = (name: string) => Date.parse(`${String(fields.get(name))}${zone === 'utc' ? 'Z' : ''}`) / 1000
   const [from, to] = [seconds('from'), seconds('to')]
   const end = form.querySelector<HTMLInputElement>('[name=to]')
-  end?.setCustomValidity(to > from ? '' : 'The range ends before it begins.')
+  const span = spanOf({ query: { from: String(from), to: String(to) } }, Date.now())
+  // What cannot be shown falls back to a named range.
+  end?.setCustomValidity(span.range === null ? '' : problemOf(from, to))
   const isValid = form.reportValidity()
   // A field that stays invalid would block the next attempt.
   end?.setCustomValidity('')
@@ -14,4 +17,10 @@ export function pickTime(form: HTMLFormElement, zone: Zone): URL | null {
   const url = new URL(location.pathname, location.href)
   url.search = new URLSearchParams({ from: String(from), to: String(to) }).toString()
   return url
+}
+
+function problemOf(from: number, to: number): string {
+  if (!(to > from)) return 'The range ends before it begins.'
+  if (from * 1000 > Date.now()) return 'The range begins in the future.'
+  return 'A range is at least a minute and at most a year long.'
 }

@@ -95,6 +95,37 @@ describe.runIf(hasChromium)('silences and notes in Chromium', () => {
     expect(none).toEqual([])
   })
 
+  test('a half-written note does not follow to another incident', async () => {
+    const { setting, address } = await start()
+    setting.incidents.put(incident({ id: 'incident-2', openedAt: systemClock.now() - 60_000 }))
+    const { page } = await show(`${address}/incidents/incident-1`)
+    await page.getByLabel('New note').fill('about the first')
+    await page.getByLabel('Public').check()
+
+    await page.evaluate(() => {
+      const link = document.createElement('a')
+      link.href = '/incidents/incident-2'
+      document.querySelector('main')?.append(link)
+      link.click()
+    })
+    await page.locator('form[data-path*="incident-2"]').waitFor()
+
+    expect(await page.getByLabel('New note').inputValue()).toBe('')
+    expect(await page.getByLabel('Public').isChecked()).toBe(false)
+  })
+
+  test('a daemon that is gone before the first note says so in the form', async () => {
+    const { setting, address } = await start()
+    const { page } = await show(`${address}/incidents/incident-1`)
+    await setting.server.close()
+
+    await page.getByLabel('New note').fill('kept')
+    await page.getByRole('button', { name: 'Add note' }).click()
+
+    await page.getByText('Heartline does not respond.').waitFor()
+    expect(await page.getByLabel('New note').inputValue()).toBe('kept')
+  })
+
   test('what is refused stays in the form, with the reason', async () => {
     const { setting, address } = await start()
     const { page } = await show(`${address}/incidents/incident-1`)

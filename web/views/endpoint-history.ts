@@ -5,7 +5,7 @@ import type { Cell } from './cells.ts'
 import { chartFigure } from './chart.ts'
 import type { ChartGroup } from './chart-group.ts'
 import { age, duration, minute, percent } from './format.ts'
-import { html, nothing, type TemplateResult } from './lit.ts'
+import { html, nothing, repeat, type TemplateResult } from './lit.ts'
 import { endpointPath } from './route.ts'
 import {
   AVAILABILITY_RANGES,
@@ -118,11 +118,11 @@ function navigation({ of, span, polls, group, loadedMs }: History): TemplateResu
       <p class="picker">
         ${RANGE_NAMES.map((range) => html`<a href=${rangePath(of, range)} aria-current=${span.range === range ? 'true' : nothing}>${ENDPOINT.ranges[range]}</a>`)}
       </p>
-      <form class="from-to" data-act="pick-time">
-        <label>${ENDPOINT.from} <input type="datetime-local" name="from" required .value=${fieldTime(span.fromMs, zone)} /></label>
-        <label>${ENDPOINT.to} <input type="datetime-local" name="to" required .value=${fieldTime(span.toMs, zone)} /></label>
-        <button>${ENDPOINT.show}</button>
-      </form>
+      ${repeat(
+        [span.range ?? when],
+        (shown) => shown,
+        () => timePicker(span, zone),
+      )}
     </div>
     <div class="places" role="navigation" aria-label=${ENDPOINT.navigation}>
       <p class="where"><b>${span.range === null ? when : ENDPOINT.last[span.range]}</b> <small>${span.range === null ? step : `${when}, ${step}`}</small></p>
@@ -138,6 +138,17 @@ function navigation({ of, span, polls, group, loadedMs }: History): TemplateResu
           : html`<p class="parts"><span>${ENDPOINT.zoomIn}</span> ${parts.map((part) => html`<a href=${zoomPath(of, part.fromMs, part.toMs)}>${partText(part, zone)}</a>`)}</p>`
       }
     </div>
+  `
+}
+
+/** A new one for each range; until then, what somebody has typed stays while the page is drawn again. */
+function timePicker({ fromMs, toMs }: Span, zone: ChartGroup['zone']): TemplateResult {
+  return html`
+    <form class="from-to" data-act="pick-time">
+      <label>${ENDPOINT.from} <input type="datetime-local" name="from" required value=${fieldTime(fromMs, zone)} /></label>
+      <label>${ENDPOINT.to} <input type="datetime-local" name="to" required value=${fieldTime(toMs, zone)} /></label>
+      <button>${ENDPOINT.show}</button>
+    </form>
   `
 }
 

@@ -1,6 +1,6 @@
 import type { IncidentView, NoteView } from '../../src/http/wire-incidents.ts'
 import { moment, type Zone } from './format.ts'
-import { html, nothing, type TemplateResult } from './lit.ts'
+import { html, nothing, repeat, type TemplateResult } from './lit.ts'
 import type { Access } from './view.ts'
 import { INCIDENT_WORDS } from './words-incidents.ts'
 
@@ -16,7 +16,7 @@ export function incidentNotes(
     <section class="card" aria-labelledby="notes">
       <h2 id="notes">${INCIDENT_WORDS.notes}</h2>
       ${notes.length === 0 ? html`<p class="quiet">${INCIDENT_WORDS.noNotes}</p>` : html`<ul class="plain notes">${notes.map((note) => item(note, canWrite, zone))}</ul>`}
-      ${canWrite ? form(id) : nothing}
+      ${canWrite ? repeat([id], (incident) => incident, form) : nothing}
     </section>
   `
 }
@@ -28,6 +28,7 @@ function item({ at, public: isPublic, text }: NoteView, canWrite: boolean, zone:
   </li>`
 }
 
+/** A new one for each incident, so that a half-written note never goes to another one. */
 function form(incident: string): TemplateResult {
   return html`
     <form class="fields" data-act="write" data-path="/api/v1/incidents/${encodeURIComponent(incident)}/notes" data-done=${INCIDENT_WORDS.noted}>
