@@ -151,7 +151,7 @@ export function pollView(poll: StoredPoll): PollView {
 }
 
 export interface GrafanaLink {
-  /** `null` if none is configured. */
+  /** `null` without one. */
   readonly grafanaUrl: string | null
 }
 

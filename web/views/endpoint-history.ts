@@ -141,7 +141,7 @@ function navigation({ of, span, polls, group, loadedMs }: History): TemplateResu
   `
 }
 
-/** A new one for each range; until then, what somebody has typed stays while the page is drawn again. */
+/** A new one for each range; until then, what a user has typed stays while the page is drawn again. */
 function timePicker({ fromMs, toMs }: Span, zone: ChartGroup['zone']): TemplateResult {
   return html`
     <form class="from-to" data-act="pick-time">
