@@ -9,6 +9,8 @@ import type { Audience } from './wire-status.ts'
 export function createAccess({ token, public: isPublic, host, hosts }: AccessOptions) {
   const expected = token === null ? null : digest(token.reveal())
   const known = new Set([...hosts, host].map(nameOf))
+  // On another address, the port forwarder of a container makes every client look local.
+  const isLocal = isLoopback(nameOf(host))
 
   return {
     judge(request: FastifyRequest, visibility: Visibility): Audience | 'refused' | 'misdirected' {
@@ -28,9 +30,7 @@ export function createAccess({ token, public: isPublic, host, hosts }: AccessOpt
     /** Why a request that changes something is refused although its client may read everything; `null` if it is not. */
     refusedWrite(request: FastifyRequest): string | null {
       if (!isSameOrigin(request)) return 'Pages of other sites cannot change anything here.'
-      if (expected === null && !isFromHere(request)) {
-        return 'Without `server.token`, only this machine can change anything: set a token.'
-      }
+      if (expected === null && !(isLocal && isFromHere(request))) return TOKEN_NEEDED
       return null
     },
   }
@@ -64,7 +64,7 @@ export function sendMisdirected(reply: FastifyReply): FastifyReply {
 export function clientAddress({ headers, socket }: FastifyRequest): string {
   const peer = addressOf(socket.remoteAddress)
   const forwarded = String(headers['x-forwarded-for'] ?? '')
-  return isLoopback(peer) && forwarded !== '' ? lastOf(forwarded) : peer
+  return isLoopback(peer) && forwarded !== '' ? forwarded.slice(forwarded.lastIndexOf(',') + 1).trim() : peer
 }
 
 /**
@@ -78,17 +78,22 @@ function isSameOrigin({ headers }: FastifyRequest): boolean {
   return origin === undefined || (URL.canParse(origin) && new URL(origin).host === host)
 }
 
-/** Whether the client is on this machine, also behind a proxy on it. */
-function isFromHere(request: FastifyRequest): boolean {
-  const { remoteAddress, localAddress } = request.socket
-  const peer = addressOf(remoteAddress)
-  const isOwn = isLoopback(peer) || peer === addressOf(localAddress)
-  const forwarded = String(request.headers['x-forwarded-for'] ?? '')
-  return isOwn && (forwarded === '' || isLoopback(lastOf(forwarded)))
+const TOKEN_NEEDED =
+  'Without `server.token`, only this machine can change anything, at a `server.listen` of loopback: set a token.'
+
+/** Whether the client is on this machine, also behind proxies on it: each proxy adds the address of its client. */
+function isFromHere({ headers, socket }: FastifyRequest): boolean {
+  const forwarded = entriesOf(headers.forwarded)
+    .flatMap((entry) => entry.split(';'))
+    .flatMap((pair) => /^ *for *= *"?([^"]*)/i.exec(pair)?.[1] ?? [])
+  const named = [...forwarded, ...entriesOf(headers['x-forwarded-for']), ...entriesOf(headers['x-real-ip'])]
+  return isLoopback(addressOf(socket.remoteAddress)) && named.every((one) => isLoopback(nameOf(one.trim())))
 }
 
-function lastOf(forwarded: string): string {
-  return forwarded.slice(forwarded.lastIndexOf(',') + 1).trim()
+/** The entries of a header's list; a header that is absent or empty has none. */
+function entriesOf(header: string | readonly string[] | undefined): string[] {
+  const text = String(header ?? '')
+  return text === '' ? [] : text.split(',')
 }
 
 /** A host without port, brackets and final dot, in lower case. */

@@ -160,6 +160,32 @@ describe('who may write', () => {
       {},
       { headers: { 'x-forwarded-for': '127.0.0.1, 192.0.2.7' } },
     ],
+    [
+      'another machine, behind two proxies on this one',
+      403,
+      {},
+      { headers: { 'x-forwarded-for': '192.0.2.7, 127.0.0.1' } },
+    ],
+    [
+      'another machine, by Forwarded',
+      403,
+      {},
+      { headers: { forwarded: 'for=127.0.0.1, proto=https;For="[2001:db8::7]:4711"' } },
+    ],
+    ['another machine, by X-Real-IP', 403, {}, { headers: { 'x-real-ip': '192.0.2.7' } }],
+    ['a client without the token, where the listener is not on loopback', 403, { host: '0.0.0.0' }, {}],
+    [
+      'this machine, behind proxies that say so in every way',
+      201,
+      {},
+      {
+        headers: {
+          forwarded: 'for="[::1]:4711";proto=http',
+          'x-real-ip': '127.0.0.1',
+          'x-forwarded-for': '::1, 127.0.0.1',
+        },
+      },
+    ],
     ['this machine, behind a proxy on it', 201, {}, { headers: { 'x-forwarded-for': '127.0.0.1' } }],
     ['another machine, with the token', 201, WITH_TOKEN, { headers: AUTHORISED, from: '192.0.2.7' }],
     ['anyone without the token', 401, WITH_TOKEN, {}],
