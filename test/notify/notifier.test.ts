@@ -108,7 +108,7 @@ const DEGRADED = {
   changes: [change(), change({ at: START + 60_000, state: 'degraded', codes: ['lagging'] })],
 } as const
 
-test('an Alertmanager is sent again what it was told, not what its `min_state` hides', async () => {
+test('an Alertmanager is sent again what it has heard, not what its `min_state` hides', async () => {
   const sink = await startSink()
   const { clock, put } = await setUp([{ minState: 'down', target: { type: 'alertmanager', urls: [sink.url] } }])
   put(incident())
@@ -328,7 +328,7 @@ test('Heartline is impaired only after some seconds of trouble, and recovered on
   expect(types()).toEqual([])
   reasons.push('the history cannot be written (full)')
   await clock.advance(10_000)
-  await until(() => types().length === 1, 'the trouble is told')
+  await until(() => types().length === 1, 'the trouble arrives')
   for (let flip = 0; flip < 5; flip++) {
     reasons.pop()
     await clock.advance(5000)
@@ -337,7 +337,7 @@ test('Heartline is impaired only after some seconds of trouble, and recovered on
   }
   reasons.pop()
   await clock.advance(40_000)
-  await until(() => types().length === 2, 'the end is told')
+  await until(() => types().length === 2, 'the end arrives')
 
   expect(types()).toEqual(['heartline.impaired', 'heartline.recovered'])
 })
@@ -348,13 +348,13 @@ test('after a restart the end of an impairment still says what it was', async ()
   const first = await setUp([hook])
   first.reasons.push('the history cannot be written (full)')
   await first.clock.advance(10_000)
-  await until(() => sink.bodies.length === 1, 'the trouble is told')
+  await until(() => sink.bodies.length === 1, 'the trouble arrives')
   await first.store.flush()
   await first.notifier.stop()
 
   const second = await setUp([hook], first.store)
   await second.clock.advance(60_000)
-  await until(() => sink.bodies.length === 2, 'the end is told')
+  await until(() => sink.bodies.length === 2, 'the end arrives')
 
   expect(sink.bodies[1].data.text).toContain('(was impaired: the history cannot be written (full))')
 })

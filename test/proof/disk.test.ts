@@ -94,13 +94,13 @@ describe.skipIf(!canBreakDisks())('a disk on which', () => {
       daemon = await startDaemon({ ...nodes.config, notify }, { folder, env: disk.env })
 
       disk.break('ENOSPC', 'w', '/heartline.db')
-      await until(() => told.includes('heartline.impaired'), 'the full disk is told')
+      await until(() => told.includes('heartline.impaired'), 'the full disk is reported')
       node?.inject({ kind: 'garbage' })
-      await until(() => told.includes('incident.opened'), 'an incident is told meanwhile')
+      await until(() => told.includes('incident.opened'), 'an incident is reported meanwhile')
       disk.mend()
       node?.heal()
-      await until(() => told.includes('heartline.recovered'), 'the end is told')
-      await until(() => told.includes('incident.closed'), 'the end of the incident is told')
+      await until(() => told.includes('heartline.recovered'), 'the end is reported')
+      await until(() => told.includes('incident.closed'), 'the end of the incident is reported')
 
       expect(told.filter((type) => type.startsWith('heartline'))).toEqual(['heartline.impaired', 'heartline.recovered'])
     } finally {

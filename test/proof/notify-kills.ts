@@ -76,7 +76,7 @@ export async function killWhileNotifying(options: {
     await systemClock.sleep(10 + random() * 380)
     child.kill('SIGKILL')
     await ended
-    // An earlier end than its kill: everything is told already.
+    // An earlier end than its kill: everything is sent already.
     if (child.signalCode !== 'SIGKILL') break
   }
   faults = false

@@ -18,7 +18,7 @@ test('kill -9 while messages go out loses none and keeps their order, and double
   expect(received.length).toBeGreaterThan(60)
 }, 240_000)
 
-test('what was lost, out of order, or told twice under two ids is noticed', () => {
+test('what was lost, out of order, or sent twice under two ids is noticed', () => {
   const opened = { id: 'a', type: 'incident.opened', incidents: ['i-0'], text: '' }
   const closed = { id: 'b', type: 'incident.closed', incidents: ['i-0'], text: 'net/own-0 has recovered after 1 s' }
   const good = [
