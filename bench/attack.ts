@@ -26,14 +26,13 @@ const RELEASE_MS = 2000
 const TLS_FILE = (name: string) => fileURLToPath(new URL(`../test/config/tls/${name}`, import.meta.url))
 
 const agent = new Agent({ connect: { rejectUnauthorized: false } })
-const node = await start<{ port: number }>(OTHER_CORE, 'node-process.ts')
-const fleet = await start<{ urls: readonly string[] }>(OTHER_CORE, 'fleet-process.ts', [
-  JSON.stringify({ family: 'ethereum', count: POLLED }),
-])
+const node = await start(OTHER_CORE, 'node-process.ts')
+const { port: nodePort } = node.hello as { port: number }
+const fleet = await start(OTHER_CORE, 'fleet-process.ts', [JSON.stringify({ family: 'ethereum', count: POLLED })])
 const { child: loader } = await start(OTHER_CORE, 'load-process.ts')
-const attack = await start<AttackHello>(OTHER_CORE, 'attack-process.ts')
+const attack = await start(OTHER_CORE, 'attack-process.ts')
 const { child: attacker } = attack
-const { names, nodes } = attack.hello
+const { names, nodes } = attack.hello as AttackHello
 const endpointsOf = (urls: readonly string[], letter: string) =>
   urls.map((url, at) => ({ name: `${letter}${at}`, url }))
 const polledEachSecond = { family: 'ethereum', poll: { interval: '1s' } }
@@ -41,8 +40,8 @@ const daemon = await startDaemon(
   {
     server: { listen: '127.0.0.1:0', tls: { cert: TLS_FILE('a.crt'), key: TLS_FILE('a.key') } },
     networks: [
-      { name: 'ethereum', family: 'ethereum', endpoints: endpointsOf([`http://127.0.0.1:${node.hello.port}`], 'n') },
-      { name: 'fleet', ...polledEachSecond, endpoints: endpointsOf(fleet.hello.urls, 'e') },
+      { name: 'ethereum', family: 'ethereum', endpoints: endpointsOf([`http://127.0.0.1:${nodePort}`], 'n') },
+      { name: 'fleet', ...polledEachSecond, endpoints: endpointsOf((fleet.hello as { urls: string[] }).urls, 'e') },
       { name: 'hostile', ...polledEachSecond, endpoints: endpointsOf(nodes, 'h') },
     ],
     gateway: {

@@ -32,9 +32,9 @@ interface Measured {
 
 /** Like `start`, and ends the program at the end. */
 async function started(core: number, file: string, args: readonly string[] = []) {
-  const { child, hello } = await start<{ port: number }>(core, file, args)
+  const { child, hello } = await start(core, file, args)
   cleanups.push(() => child.disconnect())
-  return { child, port: hello.port }
+  return { child, port: (hello as { port: number }).port }
 }
 
 const { port: nodePort } = await started(OTHER_CORE, 'node-process.ts')

@@ -69,16 +69,16 @@ export const MEASURED_CORE = 0
 export const OTHER_CORE = Math.min(1, availableParallelism() - 1)
 
 /** Starts a program of this folder on one core; resolves with what it sends first. */
-export function start<Hello>(
+export function start(
   core: number,
   file: string,
   args: readonly string[] = [],
-): Promise<{ readonly child: ChildProcess; readonly hello: Hello }> {
+): Promise<{ readonly child: ChildProcess; readonly hello: unknown }> {
   const program = fileURLToPath(new URL(file, import.meta.url))
   const child = spawn('taskset', ['-c', `${core}`, process.execPath, '--import', 'tsx', program, ...args], {
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   })
-  return new Promise((resolve) => child.once('message', (hello) => resolve({ child, hello: hello as Hello })))
+  return new Promise((resolve) => child.once('message', (hello) => resolve({ child, hello })))
 }
 
 export interface MeasuredDaemon {

@@ -3,10 +3,10 @@ import { spanOf } from './views/span.ts'
 
 /** The address of the time range in a form's fields; `null`, and a hint at the field, if it cannot be shown. */
 export function pickTime(form: HTMLFormElement, zone: Zone): URL | null {
-  const fields = new FormData(form)
-  const seconds = (name: string) => Date.parse(`${String(fields.get(name))}${zone === 'utc' ? 'Z' : ''}`) / 1000
+  const field = (name: string) => form.querySelector<HTMLInputElement>(`[name=${name}]`)
+  const seconds = (name: string) => Date.parse(`${field(name)?.value}${zone === 'utc' ? 'Z' : ''}`) / 1000
   const [from, to] = [seconds('from'), seconds('to')]
-  const end = form.querySelector<HTMLInputElement>('[name=to]')
+  const end = field('to')
   const span = spanOf({ query: { from: String(from), to: String(to) } }, Date.now())
   // What cannot be shown falls back to a named range.
   end?.setCustomValidity(span.range === null ? '' : problemOf(from, to))

@@ -82,7 +82,10 @@ export class PacedReads {
       // A long body needs no slices.
       size = connection.begun === begun ? 2 * size : SLICE_BYTES
       // Node has paused it, accepts no bytes now, and resumes it when responses are sent or a body is read.
-      if (at < bytes.length && socket.isPaused()) return void socket.unshift(bytes.subarray(at))
+      if (at < bytes.length && socket.isPaused()) {
+        socket.unshift(bytes.subarray(at))
+        return
+      }
     }
   }
 

@@ -40,7 +40,7 @@ const PLACES = { network: 'secret-net', endpoint: 'secret-node', id: 'secret-ope
 describe('server.public_page', () => {
   test('hides a network from the public on every route, and not from readers with the token', async () => {
     const { server } = await start()
-    const { paths } = (await server.inject('/openapi.json')).json() as { paths: Record<string, object> }
+    const { paths } = (await server.inject('/openapi.json')).json<{ paths: Record<string, object> }>()
     const routes = [
       ...Object.keys(paths).filter((path) => 'get' in (paths[path] ?? {}) && path !== '/api/v1/events'),
       '/',

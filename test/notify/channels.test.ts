@@ -208,7 +208,7 @@ const HARMLESS: { readonly [T in ChannelTarget['type']]: (out: any) => void } = 
   email: ({ subject, html }) => {
     expect(subject).not.toMatch(/[\r\n]/)
     const tags = html.match(/<[^>]*>/g).map((tag: string) => tag.replace(/ href="https:\/\/status[^"]*"/, ''))
-    expect([...new Set(tags)].sort()).toEqual(
+    expect([...new Set<string>(tags)].toSorted((a, b) => (a < b ? -1 : 1))).toEqual(
       [
         '</a>',
         '</b>',

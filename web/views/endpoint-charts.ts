@@ -46,7 +46,7 @@ function grafanaPath({ rules, of, span }: Past): string | null {
   return `${rules.grafana_url}/d/${DASHBOARD}?${query.toString()}`
 }
 
-export const DASHBOARD = 'heartline-endpoint'
+const DASHBOARD = 'heartline-endpoint'
 
 /** Never behind, or without a failure: a line at zero says no more than its title. */
 function isCalm({ unit, scale, series }: Chart): boolean {

@@ -145,7 +145,7 @@ export function summary({ states, mixed: given, lag_blocks_max: lags }: StripVie
     const parts = mixed.get(at)
     if (parts === undefined) lasted[LETTERS[letter] ?? 'unknown'] += whole
     else {
-      const [degraded = 0, down = 0, maintenance = 0, unknown = 0] = parts
+      const [degraded, down, maintenance, unknown] = parts
       lasted.degraded += degraded
       lasted.down += down
       lasted.maintenance += maintenance
