@@ -9,14 +9,16 @@ export interface NotificationReader {
 
 const COLUMNS = 'id, channel, incident, created_ms AS createdAt, waiting, value AS json'
 
+/** Of a row of `notifications`: what was superseded was never heard. False for a damaged row. */
+export const IS_HEARD = "CASE WHEN json_valid(value) THEN value ->> '$.state' IS NOT 'superseded' ELSE 0 END"
+
 export function createNotificationReader(db: Database.Database): NotificationReader {
-  // What was superseded was never heard.
   const unfinished = db.prepare(
     `SELECT id, channel, incident, createdAt, waiting, json
      FROM (SELECT ${COLUMNS}, rowid AS nth FROM notifications
        WHERE waiting = 1 OR rowid IN (SELECT max(rowid) FROM notifications
          WHERE incident IN (SELECT id FROM incidents WHERE closed_ms IS NULL AND absorbed = 0)
-           AND value ->> '$.state' IS NOT 'superseded'
+           AND ${IS_HEARD}
          GROUP BY incident, channel)
        ORDER BY rowid DESC LIMIT @limit)
      ORDER BY nth`,

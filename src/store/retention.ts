@@ -1,4 +1,5 @@
 import type Database from 'better-sqlite3'
+import { IS_HEARD } from './notifications.ts'
 import {
   type Cursors,
   createCursorReader,
@@ -227,10 +228,10 @@ function createCaps(db: Database.Database, maxSizeBytes: number): readonly (() =
 
   // Not what waits, nor what tells after a restart what a channel has heard of an open incident.
   const isOver = `AND waiting = 0 AND NOT (
-    incident IN (SELECT id FROM incidents WHERE closed_ms IS NULL) AND NOT EXISTS (
+    incident IN (SELECT id FROM incidents WHERE closed_ms IS NULL AND absorbed = 0) AND NOT EXISTS (
       SELECT 1 FROM notifications AS later WHERE later.incident = notifications.incident
         AND later.channel = notifications.channel AND later.rowid > notifications.rowid
-        AND later.value ->> '$.state' IS NOT 'superseded'))`
+        AND ${IS_HEARD}))`
   return [
     cap('hash_changes', 'at_ms', Math.min(MOST_HASH_CHANGES, shareOf(HASH_CHANGES_SHARE, HASH_CHANGE_BYTES))),
     cap('admin_calls', 'at_ms', MOST_ADMIN_CALLS),

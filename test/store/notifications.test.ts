@@ -74,6 +74,28 @@ describe('notifications', () => {
     expect(found.map(({ id }) => id)).toEqual(['heard', 'waits'])
   })
 
+  test('that are damaged hide no others, and end no pass of the retention', () => {
+    const bench = benchOn(':memory:', RETENTION, 1_000_000)
+    const put = (id: string, json: string, over: Partial<NotificationRecord> = {}): PlacedEvent => {
+      const { value: _, ...rest } = notificationOf(id, { waiting: false, incident: 'open', ...over })
+      return { after: 0, event: { kind: 'save-notification', notification: { ...rest, json } } }
+    }
+    const many = Array.from({ length: 20 }, (_, at) => put(`n-${at}`, '{"state":"sent"}', { incident: 'closed' }))
+    const events = [
+      { after: 0, event: saveIncident('open', 1, false) },
+      put('heard', '{"state":"sent"}'),
+      put('waits', '{"state":"waiting"}', { channel: 'pager', waiting: true }),
+      put('damaged', '{"state":"se', { channel: 'ops' }),
+      ...many,
+    ]
+    bench.writing.write({ polls: new Float64Array(), events })
+    const unfinished = () => bench.reading.notifications({ about: 'unfinished', limit: 10 }).map(({ id }) => id)
+
+    expect(unfinished()).toEqual(['heard', 'waits'])
+    finish(bench.retainer.pass(BASE + 1000))
+    expect(unfinished()).toEqual(['heard', 'waits'])
+  })
+
   test('are at most so many, without what waits or is the last about an open incident', () => {
     const bench = benchOn(':memory:', RETENTION, 1_000_000)
     const put = (id: string, over: Partial<NotificationRecord> = {}): WriteEvent => {
