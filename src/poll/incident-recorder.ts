@@ -56,7 +56,10 @@ export function createIncidentRecorder({ incidents, store, log, notify = () => [
     const healths = [...group.failing.values()].slice(0, MOST_SAMPLES).map(({ health }) => health)
     const changed = book.network({ name, now, events, samples: samplesOf(healths), open, endOf })
     keep(changed)
-    for (const incident of changed) if (group.open.has(incident.id)) outages.opened(group, incident)
+    for (const incident of changed) {
+      const isNew = !open.some(({ id }) => id === incident.id)
+      if (isNew && group.open.has(incident.id)) outages.opened(group, incident)
+    }
   }
 
   return {

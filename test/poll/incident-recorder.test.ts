@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { type Endpoint, endpointKey } from '../../src/core/endpoint.ts'
+import type { Head, Outcome } from '../../src/core/poll-result.ts'
+import type { UnixMs } from '../../src/core/time.ts'
 import { createNetworkView, type NetworkView } from '../../src/core/verdict/network-view.ts'
 import { createIncidentRecorder, type IncidentRecorder } from '../../src/poll/incident-recorder.ts'
 import type { BoardEntry } from '../../src/state/board.ts'
@@ -20,6 +22,8 @@ interface House {
   readonly log: ReturnType<typeof recordingLog>
   /** All of them are polled, so many times; `height` of one is `null` where it does not answer. */
   poll(rounds: number, height: (of: string) => number | null): void
+  /** One of them is polled; all of them share a host. */
+  pollShared(name: string, outcome: Outcome<Head>, now: UnixMs): void
 }
 
 function house(names = ['a', 'b', 'c']): House {
@@ -52,7 +56,15 @@ function house(names = ['a', 'b', 'c']): House {
     }
   }
 
-  return { chronicle, view, kept, incidents, log, poll }
+  function pollShared(name: string, outcome: Outcome<Head>, at: UnixMs): void {
+    const of = endpoint(name)
+    view.judge(pollResult(of, at, { heads: [{ shard: null, outcome }] }), at)
+    const entry = entries()[names.indexOf(name)]
+    if (entry !== undefined) chronicle.judged(view, entry, at, at, 'host')
+  }
+
+  chronicle.configure(endpoints.map((of) => ({ key: 'host', endpoint: of })))
+  return { chronicle, view, kept, incidents, log, poll, pollShared }
 }
 
 const lines = ({ log }: House) => log.lines.map(({ level, message }) => `${level} ${message}`)
@@ -136,4 +148,25 @@ describe('an incident of an earlier run', () => {
     ])
     expect(here.incidents.open()).toEqual([])
   })
+})
+
+test('an outage that another endpoint joins does not include one that has an incident of its own', () => {
+  const here = house(['a', 'b', 'c', 'd'])
+  const affected = ['a', 'b', 'c']
+  const outage = incident({ network: 'ethereum', endpoint: null, cause: 'outage', state: 'degraded', affected })
+  const own = incident({ id: 'own', network: 'ethereum', endpoint: 'a', openedAt: START + 1 })
+  here.chronicle.restore([outage, own].map(incidentRecord), new Map())
+
+  for (let round = 0; round < 5; round++) {
+    const at = START + round * INTERVAL
+    here.pollShared('a', bad({ kind: 'refused' }), at)
+    if (round === 0) continue
+    for (const [index, name] of ['d', 'b', 'c'].entries())
+      here.pollShared(name, bad({ kind: 'rate-limited', retryAfterMs: null }), at + (index + 1) * 2000)
+  }
+
+  const open = new Map(here.incidents.open().map((one) => [one.id, one]))
+  expect(open.get(own.id)).toMatchObject({ endpoint: 'a', state: 'down' })
+  expect(open.get(outage.id)).toMatchObject({ state: 'degraded', affected: ['a', 'b', 'c', 'd'] })
+  expect(open.size).toBe(2)
 })
