@@ -10,6 +10,7 @@ import { createDueQueue, type Taken } from './due-queue.ts'
 export function createTurns({ limiter, start, onSkip, onEarlier }: TurnsDeps) {
   const regular = createDueQueue<ScheduleEntry>()
   const early = createDueQueue<ScheduleEntry>()
+  let shortestIntervalMs = NEVER
 
   function enqueue(entry: ScheduleEntry, due: number): void {
     entry.due = due
@@ -91,6 +92,7 @@ export function createTurns({ limiter, start, onSkip, onEarlier }: TurnsDeps) {
 
   return {
     setPace(items: readonly ScheduledItem[], now: number): void {
+      shortestIntervalMs = items.reduce((shortest, { intervalMs }) => Math.min(shortest, intervalMs), NEVER)
       regular.setPace(CATCH_UP_PACE * items.reduce((sum, { intervalMs }) => sum + 1 / intervalMs, 0), now)
       // Fast enough even if every item is a suspect.
       early.setPace(
@@ -114,12 +116,12 @@ export function createTurns({ limiter, start, onSkip, onEarlier }: TurnsDeps) {
 
     /** Whether regular turns come an interval late or more, for another reason than a slow node or host. */
     isLate(now: number, entries: Iterable<ScheduleEntry>): boolean {
-      const isOverdue = (due: number, { intervalMs }: ScheduledItem) => now - due >= intervalMs
       const first = regular.first()
-      if (first !== undefined && isOverdue(first.due, first.item)) return true
+      // Turns are taken in the order of their times: all the others wait behind the first one.
+      if (first !== undefined && !first.removed && now - first.due >= shortestIntervalMs) return true
       if (limiter.hasRoom(NONE, 1)) return false
       for (const { waitingSince, running, item } of entries) {
-        if (waitingSince !== null && !running && isOverdue(waitingSince, item)) return true
+        if (waitingSince !== null && !running && now - waitingSince >= item.intervalMs) return true
       }
       return false
     },

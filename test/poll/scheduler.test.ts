@@ -79,6 +79,19 @@ describe('the lateness', () => {
     expect(made.scheduler.lateMs).toBe(0)
   })
 
+  test('is counted while short intervals pass behind an item with a long one', async () => {
+    const hourly = items(300, 3_600_000).map((item) => ({ ...item, key: `hourly ${item.key}` }))
+    const made = world([...hourly, ...items(2, 6000)])
+    await made.clock.advance(3_600_000)
+
+    made.clock.blockLoop(20 * 60_000)
+    await made.clock.advance(30_000)
+
+    expect(made.scheduler.lateMs).toBeGreaterThan(20_000)
+    await made.clock.advance(20 * 60_000)
+    expect(made.scheduler.lateMs).toBe(0)
+  })
+
   test('is none because of a slow host', async () => {
     const limits = [{ name: 'one host', concurrency: 1 }]
     const made = world(items(10, 1000, { limits }), { durationMs: 5000 })
