@@ -131,5 +131,5 @@ export interface RouteDeps {
   /** `null` if the gateway is not enabled. */
   readonly gateway: () => GatewayReport | null
   readonly notifier: Pick<Notifier, 'status'>
-  readonly silences: Pick<Silences, 'active' | 'add' | 'end' | 'during'>
+  readonly silences: Pick<Silences, 'active' | 'add' | 'end' | 'isStored' | 'during'>
 }

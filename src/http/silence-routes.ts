@@ -39,6 +39,7 @@ export function registerSilences(
       201: json(SilenceView, 'It holds'),
       404: problem('Not in the configuration'),
       409: problem('There are too many silences'),
+      503: problem('It holds, but the store cannot be written now'),
     },
   })
   app.post('/api/v1/silences', newRoute, async (request, reply) => {
@@ -48,7 +49,9 @@ export function registerSilences(
     const silence = silences.add({ network, endpoint, forMs: 1000 * seconds, reason })
     if (silence === null) return sendProblem(reply, { status: 409, detail: 'There are too many silences: end some.' })
     await written(store, clock)
-    return reply.code(201).send(silenceView(silence))
+    if (await silences.isStored(silence)) return reply.code(201).send(silenceView(silence))
+    const detail = `The store cannot be written now: the silence ${silence.id} holds, but a restart may forget it.`
+    return sendProblem(reply, { status: 503, detail })
   })
 
   const endRoute = operation({
@@ -60,13 +63,16 @@ export function registerSilences(
       200: json(SilenceView, 'It ended now'),
       403: problem('Not from this page, or not from this machine while there is no token'),
       404: problem('No silence of this id holds'),
+      503: problem('It ended now, but the store cannot be written now'),
     },
   })
   app.delete('/api/v1/silences/:id', endRoute, async (request, reply) => {
     const silence = silences.end(request.params.id)
     if (silence === null) return sendProblem(reply, { status: 404, detail: 'No silence of this id holds.' })
     await written(store, clock)
-    return silenceView(silence)
+    if (await silences.isStored(silence)) return reply.send(silenceView(silence))
+    const detail = 'The store cannot be written now: the silence has ended, but may hold again after a restart.'
+    return sendProblem(reply, { status: 503, detail })
   })
 }
 

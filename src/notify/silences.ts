@@ -15,6 +15,8 @@ export interface Silences {
   add(silence: NewSilence): Silence | null
   /** Ends it now; `null` if no silence of that id holds. */
   end(id: string): Silence | null
+  /** Whether this version of it is on disk. */
+  isStored(silence: Silence): Promise<boolean>
   /** Whether nothing is to be sent about the incident now. */
   hush(incident: Incident): boolean
   /** Those that held at some time of the incident, in order, also for a part of its endpoints. */
@@ -62,7 +64,7 @@ export function createSilences({ clock, store, log }: SilencesDeps): Silences {
       for (const other of others) known.set(other.id, other)
       const from = clock.now()
       const id = randomUUID().slice(0, ID_CHARACTERS)
-      return keep({ id, ...silence, from, until: from + forMs }, 'silence begins')
+      return keep({ id, ...silence, from, until: from + Math.floor(forMs) }, 'silence begins')
     },
 
     end(id) {
@@ -70,6 +72,11 @@ export function createSilences({ clock, store, log }: SilencesDeps): Silences {
       const now = clock.now()
       if (silence === undefined || silence.until <= now) return null
       return keep({ ...silence, until: now }, 'silence ended')
+    },
+
+    async isStored({ id, network, from, until }) {
+      const stored = await store.silences({ network, from: until - 1, to: from + 1 })
+      return stored.some((one) => one.id === id && one.until === until)
     },
 
     hush: (incident) => known.size > 0 && areCovering(held(), incident),

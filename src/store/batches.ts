@@ -16,7 +16,7 @@ const MAX_INCIDENT_CHARS = 32 * 1024 * 1024
 
 /**
  * A bounded queue of writes, in order, in batches of one transaction each; the oldest polls are dropped first. Only the
- * latest version of an endpoint's saved health, of an incident or of a notification waits, in the batch of the polls before it.
+ * latest version of an endpoint's saved health, of an incident, a notification or a silence waits, in the batch of the polls before it.
  */
 export interface BatchQueue {
   pushPoll(index: number, record: PollRecord): void
@@ -98,7 +98,7 @@ type PlacedEvent = Batch['events'][number]
 
 interface SavedEvent extends PlacedEvent {
   readonly number: number
-  readonly event: Extract<WriteEvent, { kind: 'save-health' | 'save-incident' | 'save-notification' }>
+  readonly event: Extract<WriteEvent, { kind: 'save-health' | 'save-incident' | 'save-notification' | 'save-silence' }>
 }
 
 export function createBatchQueue({ maxRows }: { readonly maxRows: number }): BatchQueue {
@@ -109,7 +109,7 @@ export function createBatchQueue({ maxRows }: { readonly maxRows: number }): Bat
   let events = 0
   let dropped = 0
   let writing = false
-  /** Events of which only the latest is written, by endpoint or incident, oldest first. */
+  /** Events of which only the latest is written, by what they are about, oldest first. */
   const saved = new Map<string, SavedEvent>()
   let incidentChars = 0
 
@@ -153,10 +153,10 @@ export function createBatchQueue({ maxRows }: { readonly maxRows: number }): Bat
     forget(key)
     saved.set(key, fresh)
     incidentChars += charsOf(fresh.event)
-    // Saved health is bounded by the number of endpoints; incidents are not, if a disk is stuck for weeks.
+    // Saved health is bounded by the number of endpoints, silences by what people do; incidents are not, if a disk is stuck for weeks.
     for (const [oldest, { event }] of saved) {
       if (incidentChars <= MAX_INCIDENT_CHARS) break
-      if (event.kind === 'save-health' || oldest === key) continue
+      if (event.kind === 'save-health' || event.kind === 'save-silence' || oldest === key) continue
       forget(oldest)
       dropped++
     }
@@ -207,7 +207,7 @@ export function createBatchQueue({ maxRows }: { readonly maxRows: number }): Bat
     pushEvent(event) {
       const batch = tail()
       const place = { number: batch.number, after: batch.rows }
-      if (event.kind === 'save-health') return save({ ...place, event })
+      if (event.kind === 'save-health' || event.kind === 'save-silence') return save({ ...place, event })
       if (event.kind === 'save-incident') return save({ ...place, event: withEarlier(event) })
       if (event.kind === 'save-notification') return saveNotification(batch, event)
       batch.events.push({ after: batch.rows, event })
@@ -256,12 +256,15 @@ function keyOf(event: SavedEvent['event']): string {
       return `incident ${event.incident.id}`
     case 'save-notification':
       return `notification ${event.notification.id}`
+    case 'save-silence':
+      return `silence ${event.silence.id}`
   }
 }
 
 function charsOf(event: SavedEvent['event']): number {
   switch (event.kind) {
     case 'save-health':
+    case 'save-silence':
       return 0
     case 'save-incident':
       return event.notifications.reduce((sum, { json }) => sum + json.length, event.incident.json.length)

@@ -1,5 +1,6 @@
 import type { Clock } from '../../src/clock.ts'
 import type { Endpoint } from '../../src/core/endpoint.ts'
+import type { Silence } from '../../src/core/incident/silence.ts'
 import {
   createHttpServer,
   type HttpServer,
@@ -92,7 +93,7 @@ export function setUp({ options, networks = NETWORKS, realClock, store, ...over 
     inspect: async () => ({ kind: 'no-place' }),
     gateway: () => null,
     notifier: { status: () => ({ channels: [], waiting: [], heartbeat: null }) },
-    silences: createSilences({ clock, log, store: { saveSilence: () => {}, silences: async () => [] } }),
+    silences: createSilences({ clock, log, store: silenceStore() }),
     ...over,
     options: {
       host: '127.0.0.1',
@@ -108,4 +109,13 @@ export function setUp({ options, networks = NETWORKS, realClock, store, ...over 
     },
   })
   return { server, world, incidents, clock: fake, log }
+}
+
+/** Has at once what is saved. */
+function silenceStore() {
+  const saved = new Map<string, Silence>()
+  return {
+    saveSilence: (silence: Silence) => void saved.set(silence.id, silence),
+    silences: async () => [...saved.values()],
+  }
 }

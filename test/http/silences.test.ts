@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest'
+import type { Silence } from '../../src/core/incident/silence.ts'
 import { SilencesView, SilenceView } from '../../src/http/wire-silences.ts'
+import { createSilences } from '../../src/notify/silences.ts'
 import { Secret } from '../../src/secret.ts'
 import { type Setting, type SettingOptions, setUp } from './setting.ts'
 
@@ -56,6 +58,28 @@ describe('a silence', () => {
     expect(Date.parse(ended.json().until)).toBe(setting.clock.now())
     expect(await listed(setting)).toEqual([])
     expect((await end()).statusCode).toBe(404)
+  })
+
+  test('whose beginning or end the store cannot take now is not called stored', async () => {
+    const { clock, log } = setUp()
+    const stored: Silence[] = []
+    const store = {
+      saveSilence: (silence: Silence) => void (full || stored.push(silence)),
+      silences: async () => stored,
+    }
+    const setting = setUp({ silences: createSilences({ clock, log, store }) })
+    let full = false
+    const { id } = (await post(setting)).json()
+    full = true
+    await clock.advance(60_000)
+
+    const begun = await post(setting, { body: { ...HOUR, endpoint: 'own-2' } })
+    const ended = await setting.server.inject({ method: 'DELETE', url: `/api/v1/silences/${id}` })
+
+    expect([begun.statusCode, ended.statusCode]).toEqual([503, 503])
+    expect(begun.json().detail).toMatch(/^The store cannot be written now: the silence \w+ holds, but a restart/)
+    expect(ended.json().detail).toContain('has ended, but may hold again after a restart')
+    expect((await listed(setting)).map(({ endpoint }) => endpoint)).toEqual(['own-2'])
   })
 
   test('may not be one of thousands', async () => {

@@ -154,6 +154,23 @@ describe('the batch queue', () => {
     expect(second?.events.map(({ event }) => event)).toEqual([incident('b', 'two'), incident('a', 'three')])
   })
 
+  test('never drops the newest version of a silence, however much waits behind it', () => {
+    const queue = createBatchQueue({ maxRows: 3000 })
+    const silence = { id: 'a', network: 'ethereum', endpoint: null, reason: 'upgrade', from: 0, until: 9 }
+    const change = { kind: 'hash-change', index: 0, shard: null, height: 1, hash: 'a', previousHash: 'b' } as const
+    queue.pushEvent({ kind: 'save-silence', silence })
+    queue.pushEvent({ kind: 'save-silence', silence: { ...silence, until: 1 } })
+    for (let at = 0; at < 50_000; at++) queue.pushEvent({ ...change, at })
+    for (let count = 0; count < 40; count++) queue.pushEvent(incident(`id-${count}`, 'x'.repeat(1024 * 1024)))
+
+    const silences: WriteEvent[] = []
+    for (let batch = queue.take(); batch !== null; batch = queue.take()) {
+      silences.push(...batch.events.map(({ event }) => event).filter(({ kind }) => kind === 'save-silence'))
+      queue.done()
+    }
+    expect(silences).toEqual([{ kind: 'save-silence', silence: { ...silence, until: 1 } }])
+  })
+
   test('drops and counts the oldest incidents when a disk is stuck for weeks, but no saved health', () => {
     const queue = createBatchQueue({ maxRows: 10_000 })
     queue.pushEvent(saved('own-1', 1))
