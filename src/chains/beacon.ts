@@ -12,9 +12,9 @@ export function* beaconConsensus(memory: ChainMemory, now: number): Inquiry<Cons
   const health = yield* ask(ofPath('/eth/v1/node/health', readHealth), questionnaire)
   const downReason = reasonOfDown(health)
   if (downReason !== null) return { ok: true, value: { report: down(downReason), checks } }
-  // Our own network: nothing is known of the node, and it gets no other request.
+  // Perhaps our own network: nothing is known of the node, and it gets no other request.
   if (health.kind === 'failed' && isWithoutRoute(health.failure))
-    return { ok: true, value: { report: UNKNOWN, checks } }
+    return { ok: true, value: { report: unreached(describeFailure(health.failure)), checks } }
   if (valueOf(health) === 'syncing') markUnhealthy(checks)
   const sync = yield* ask(ofPath('/eth/v1/node/syncing', readSync), questionnaire)
   // Without health, this is the first request.
@@ -108,7 +108,9 @@ function isDown(failure: Failure): boolean {
   return failure.kind !== 'http' || failure.status >= 500
 }
 
-const UNKNOWN: ConsensusReport = { state: null, reason: null, remainingSlots: null, peers: null }
+function unreached(reason: string): ConsensusReport {
+  return { state: null, reason, remainingSlots: null, peers: null }
+}
 
 function down(reason: string): ConsensusReport {
   return { state: 'down', reason, remainingSlots: null, peers: null }

@@ -119,9 +119,9 @@ export interface NodeClient {
 }
 
 export interface ConsensusReport {
-  /** `null`: neither health nor synchronization is offered. */
+  /** `null`: neither health nor synchronization is offered, or, with a `reason`, this machine does not reach the node. */
   readonly state: 'synced' | 'syncing' | 'optimistic' | 'without-execution' | 'down' | null
-  /** Our own words for why it is down. */
+  /** Our own words for why it is down, or not reached; the latter is the only check of the consensus node, the last. */
   readonly reason: string | null
   readonly remainingSlots: number | null
   readonly peers: number | null

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { beaconConsensus } from '../../src/chains/beacon.ts'
 import { newChainMemory } from '../../src/chains/chain.ts'
-import type { Failure } from '../../src/core/failure.ts'
+import { describeFailure, type Failure } from '../../src/core/failure.ts'
 import { inquire, recorded, type Scripted, valueOf } from './support.ts'
 
 const HEALTH = '/eth/v1/node/health'
@@ -61,12 +61,16 @@ test.each<[string, Scripted | Failure, string]>([
 test.each<Failure>([
   { kind: 'unroutable', code: 'ENETUNREACH' },
   { kind: 'dns', code: 'EAI_AGAIN' },
-])('that this machine has no network or name server for ($kind) is not reported as down', (failure) => {
-  const { reading, requests } = ask([failure])
+])(
+  'that this machine has no network or name server for ($kind) is not reported as down, but with the reason',
+  (failure) => {
+    const reason = describeFailure(failure)
+    const { reading, requests } = ask([failure])
 
-  expect(requests).toHaveLength(1)
-  expect(reading).toMatchObject({ ok: true, value: { report: { state: null }, checks: [{ healthy: false }] } })
-})
+    expect(requests).toHaveLength(1)
+    expect(reading).toMatchObject({ ok: true, value: { report: { state: null, reason }, checks: [{ error: reason }] } })
+  },
+)
 
 test.each<[string, Scripted, Scripted, readonly boolean[]]>([
   ['health alone says that it is syncing', { body: '', status: 206 }, SYNCED, [false, true, true]],

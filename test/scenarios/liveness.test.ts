@@ -147,6 +147,30 @@ describe('an endpoint whose node', () => {
   })
 })
 
+test('a node whose consensus node cannot be reached from here is down after three failures in a row, not before', async () => {
+  const stage = stageOf()
+  await stage.pass(5 * MINUTE)
+  let asked = 0
+  const reason = 'no route to the host (ENETUNREACH)'
+  const unreached = { state: null, reason, remainingSlots: null, peers: null }
+  stage.set(key('b'), {
+    liveness: () => {
+      asked++
+      return livenessOf({ ...QUIET, consensus: unreached }, [check('/eth/v1/node/health', false, reason)])
+    },
+  })
+  await stage.until(() => asked === 2, 3 * MINUTE)
+  expect([stage.state(key('b')), stage.codes(key('b'))]).toEqual(['up', []])
+
+  await stage.pass(3 * MINUTE)
+
+  expect([stage.state(key('b')), stage.codes(key('b'))]).toEqual(['down', ['consensus-down']])
+  expect(stage.message(key('b'), 'consensus-down')).toBe(`the consensus node does not work: ${reason}`)
+  stage.set(key('b'), consensus({}))
+  await stage.pass(2 * MINUTE)
+  expect([stage.state(key('b')), stage.codes(key('b'))]).toEqual(['up', []])
+})
+
 test('a node that needs fewer peers is judged by its own threshold', async () => {
   const stage = stageOf({ thresholds: { minPeers: 0 } })
   stage.set(key('b'), reporting({ peers: 0 }))

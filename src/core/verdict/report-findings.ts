@@ -16,17 +16,24 @@ export function pushReport(
       message: `the node is syncing${toGo(sync.remainingBlocks, 'block')}`,
     })
   }
-  if (consensus !== null) pushConsensus(findings, consensus)
+  const unanswered = checks.filter(
+    ({ error, contiguousFailures }) => error !== null && contiguousFailures >= thresholds.contiguousFailures,
+  )
+  // The execution node answers: our own network is not why the consensus node stays out of reach.
+  const isUnreached =
+    consensus?.state === null &&
+    consensus.reason !== null &&
+    unanswered.length > 0 &&
+    unanswered.at(-1) === checks.at(-1)
+  if (isUnreached) pushConsensusDown(findings, consensus.reason)
+  else if (consensus !== null) pushConsensus(findings, consensus)
   const few = [
     ...fewPeers('', peers, thresholds),
     ...fewPeers('the consensus node: ', consensus?.peers ?? null, thresholds),
   ]
   if (few.length > 0) findings.push({ code: 'few-peers', verdict: 'degraded', message: few.join('; ') })
-  const unanswered = checks.filter(
-    ({ error, contiguousFailures }) => error !== null && contiguousFailures >= thresholds.contiguousFailures,
-  )
   // A consensus node that is down does not answer its questions either.
-  if (unanswered.length > 0 && consensus?.state !== 'down') {
+  if (unanswered.length > 0 && !isUnreached && consensus?.state !== 'down') {
     const [first] = unanswered
     findings.push({
       code: 'check-failing',
@@ -39,11 +46,7 @@ export function pushReport(
 function pushConsensus(findings: Finding[], { state, reason, remainingSlots }: ConsensusReport): void {
   switch (state) {
     case 'down':
-      findings.push({
-        code: 'consensus-down',
-        verdict: 'down',
-        message: `the consensus node does not work: ${reason}`,
-      })
+      pushConsensusDown(findings, reason)
       break
     case 'syncing':
       pushConsensusSyncing(findings, `the consensus node is syncing${toGo(remainingSlots, 'slot')}`)
@@ -57,6 +60,10 @@ function pushConsensus(findings: Finding[], { state, reason, remainingSlots }: C
     case 'synced':
     case null:
   }
+}
+
+function pushConsensusDown(findings: Finding[], reason: string | null): void {
+  findings.push({ code: 'consensus-down', verdict: 'down', message: `the consensus node does not work: ${reason}` })
 }
 
 function pushConsensusSyncing(findings: Finding[], message: string): void {
