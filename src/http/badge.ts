@@ -11,6 +11,7 @@ import type { Audience, EndpointView, StateView } from './wire-status.ts'
 
 /** Embedded badges may be slightly out of date. */
 const CACHING = 'public, max-age=30'
+const MAX_VERSION_LENGTH = 64
 const TYPES = ['state', 'availability', 'lag'] as const
 
 /** `GET /badge/:network/:endpoint.svg`: one endpoint as a picture, to embed in other pages. */
@@ -26,6 +27,7 @@ export function registerBadge(
       type: oneOf(...TYPES)
         .optional()
         .describe('What it shows; default state'),
+      v: z.string().max(MAX_VERSION_LENGTH).optional().describe('Any text: a new one bypasses caches of the picture'),
     }),
     answers: {
       200: text(

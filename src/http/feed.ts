@@ -73,7 +73,8 @@ function entry(incident: Incident, notes: readonly Note[], audience: Audience): 
     const end = until === null ? `since ${stamp(since)}` : `from ${stamp(since)} to ${stamp(until)}`
     return `${code}: ${sentenceOf(incident, condition, audience)}, ${end} UTC`
   })
-  if (incident.flapping) summary.push(`flapping: recovered and failed again ${incident.flaps} times`)
+  if (incident.flapping)
+    summary.push(`flapping: recovered and failed again ${incident.flaps} times, including earlier related incidents`)
   for (const { at, text } of notesOf(incident, notes)) summary.push(`note of ${stamp(at)} UTC: ${text}`)
   return [
     '<entry>',

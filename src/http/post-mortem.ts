@@ -107,11 +107,11 @@ function stateFor(incident: Incident, now: UnixMs, lasting: string): string {
   return inState === lasting ? `${kind} for ${lasting}` : `${kind} for ${inState} of ${lasting}`
 }
 
-function what({ cause, state, affected, flapping, flaps, closedAt, provider }: Incident): string {
+function what({ cause, state, affected, flapping, closedAt, provider }: Incident): string {
   const was = closedAt === null ? 'is' : 'was'
   switch (cause) {
     case 'endpoint':
-      return `The endpoint ${was} ${state === 'down' ? 'down' : `${state}, not down`}${flapping ? `, recovered and failed again ${number(flaps)} times` : ''}.`
+      return `The endpoint ${was} ${state === 'down' ? 'down' : `${state}, not down`}${flapping ? ', and flapping' : ''}.`
     case 'outage':
       return `Endpoints ${sharedBy(provider)} ${closedAt === null ? 'are' : 'were'} ${state} together. ${affectedCount(affected)}`
     case 'halted':
@@ -258,7 +258,7 @@ function notes(of: PostMortem): string[] {
   if (closedAt === null) notes.push('The incident is still open; this is what is known so far.')
   if (flapping) {
     notes.push(
-      `The endpoint was flapping: it recovered and failed again ${number(flaps)} times in a short time. This counts as one incident, whose duration includes the good periods.`,
+      `The endpoint was flapping: it recovered and failed again ${number(flaps)} times in a short time, including earlier related incidents. This counts as one incident, whose duration includes the good periods.`,
     )
   }
   if (absorbedBy !== null) {

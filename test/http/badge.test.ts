@@ -118,6 +118,7 @@ describe('a badge', () => {
     ['/badge/ethereum/missing.svg', 404],
     ['/badge/ethereum/node.png', 404],
     ['/badge/ethereum/node.svg?type=colour', 400],
+    [`/badge/ethereum/node.svg?v=${'1'.repeat(65)}`, 400],
   ])('of %s is a problem', async (url, status) => {
     expect((await setUp().server.inject(url)).statusCode).toBe(status)
   })

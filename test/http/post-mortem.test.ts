@@ -114,8 +114,10 @@ describe('the text says', () => {
   test('that it was flapping', () => {
     const text = said(write({ incident: incident({ flapping: true, flaps: 7, closedAt: START + MINUTE }) }))
 
-    expect(text).toContain('was down, recovered and failed again 7 times.')
-    expect(text).toContain('The endpoint was flapping: it recovered and failed again 7 times in a short time.')
+    expect(text).toContain('was down, and flapping.')
+    expect(text).toContain(
+      'The endpoint was flapping: it recovered and failed again 7 times in a short time, including earlier related incidents.',
+    )
   })
 
   test('that it is part of another', () => {

@@ -4,9 +4,10 @@ import { describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { Secret } from '../../src/secret.ts'
 import type { HistoryBucket, HistoryQuery, PollsQuery, StoredPoll } from '../../src/store/store.ts'
-import { NETWORKS, type SettingOptions, setUp } from '../http/setting.ts'
+import { NETWORKS, OWN, type SettingOptions, setUp } from '../http/setting.ts'
 import { findingsInAllLooks, hasChromium, type Look, openChromium } from '../support/chromium.ts'
 import { incident } from '../support/incident.ts'
+import { bad } from '../support/network.ts'
 
 const PATH = '/endpoints/avalanche/own-1'
 const PATIENCE = { timeout: 30_000 }
@@ -199,6 +200,25 @@ describe.runIf(hasChromium)('an endpoint in Chromium', () => {
     await expect.poll(told, PATIENCE).toContain(clockOf('UTC'))
     await page.locator('[data-chart="lag"]').press('Home')
     await expect.poll(() => reading(page, 'lag').textContent(), PATIENCE).not.toBe('')
+  })
+
+  test('reloads the picture of a badge when what it shows has changed', async () => {
+    const { page, setting } = await see()
+    const badge = page.locator('.badges img').first()
+    const said = () =>
+      badge.evaluate(async (image: HTMLImageElement) => {
+        const svg = await (await fetch(image.currentSrc, { cache: 'force-cache' })).text()
+        return svg.match(/aria-label="([^"]*)"/)?.[1]
+      })
+    expect(await said()).toBe('Own node 1: up')
+
+    for (let poll = 0; poll < 2; poll++) {
+      await setting.world.poll(OWN, { heads: [{ shard: null, outcome: bad({ kind: 'refused' }) }] })
+    }
+
+    await page.locator('.subject.down').waitFor()
+    await expect.poll(said, PATIENCE).toBe('Own node 1: down')
+    expect(await page.locator('#embed-state-markdown').textContent()).toMatch(/own-1\.svg\)\]/)
   })
 
   test('a button copies the code of a badge and confirms it', async () => {

@@ -206,6 +206,14 @@ describe('the incident page', () => {
     ])
   })
 
+  test('says that recoveries which its timeline does not show belong to earlier incidents', async () => {
+    const of = await drawPage(sourcesOf({ ...CHANGED, flaps: 1 }))
+
+    expect(textsOf(of, '[aria-labelledby=facts] dl').join()).toContain(
+      'Recovered, failed again once, including earlier related incidents',
+    )
+  })
+
   test('shows each condition once, with all times that it held', async () => {
     const [condition] = OVER.conditions
     if (condition === undefined) throw new Error('no condition')

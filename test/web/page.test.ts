@@ -341,6 +341,29 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
     expect(ages.map((age) => Number.parseInt(age, 10)).filter((seconds) => !(seconds < 9))).toEqual([])
   })
 
+  test.each(['/', '/incidents', '/endpoints/avalanche/own-1', '/networks/avalanche', '/observer'])(
+    'hatches the cards of %s when the daemon is gone, and nothing beyond them',
+    async (path) => {
+      const setting = setUp({ realClock: systemClock })
+      await setting.world.pollAll()
+      setting.incidents.put(incident({ openedAt: systemClock.now() - 90_000 }))
+      const { page } = await show(setting, { path })
+
+      await setting.server.close()
+
+      await page.locator('main.stale').waitFor({ timeout: 30_000 })
+      const hatched = await page.evaluate(() =>
+        [...document.querySelectorAll('main *')].flatMap((element) => {
+          const { backgroundImage, borderRightWidth, borderTopWidth, borderLeftWidth } = getComputedStyle(element)
+          if (!backgroundImage.endsWith('10px)')) return []
+          const hasEdge = [borderRightWidth, borderTopWidth, borderLeftWidth].some((width) => width !== '0px')
+          return [hasEdge ? 'a card' : element.outerHTML.slice(0, 60)]
+        }),
+      )
+      expect([...new Set(hatched)]).toEqual(['a card'])
+    },
+  )
+
   test('stays on its view without the daemon, says so, and continues by itself', async () => {
     const setting = setUp({ realClock: systemClock })
     await setting.world.pollAll()

@@ -76,8 +76,14 @@ export function rulesPanel(rules: RulesView | null): TemplateResult | typeof not
 
 const BADGES = ['state', 'availability', 'lag'] as const
 
-/** The endpoint's badges with embed code. The code needs the origin, which only the browser knows. */
-export function badgePanel({ network, endpoint }: Endpoint, title: string, origin: string): TemplateResult {
+/**
+ * The endpoint's badges with embed code. The code needs the origin, which only the browser knows. Each `version` is a
+ * picture of its own to the browser, which otherwise keeps showing the first one.
+ */
+export function badgePanel(
+  { network, endpoint }: Endpoint,
+  { title, origin, version }: { readonly title: string; readonly origin: string; readonly version: string },
+): TemplateResult {
   const path = `/badge/${encodeURIComponent(network)}/${encodeURIComponent(endpoint)}.svg`
   const page = `${origin}/endpoints/${encodeURIComponent(network)}/${encodeURIComponent(endpoint)}`
   return html`
@@ -85,6 +91,7 @@ export function badgePanel({ network, endpoint }: Endpoint, title: string, origi
       <h2 id="badges">${ENDPOINT.badge}</h2>
       ${BADGES.map((type, at) => {
         const address = type === 'state' ? path : `${path}?type=${type}`
+        const picture = `${address}${type === 'state' ? '?' : '&'}v=${encodeURIComponent(version)}`
         const alt = ENDPOINT.badgeAlt(title, ENDPOINT.badgeTypes[type].toLowerCase())
         const codes = {
           html: `<a href="${attribute(page)}"><img src="${attribute(origin + address)}" alt="${attribute(alt)}"></a>`,
@@ -92,7 +99,7 @@ export function badgePanel({ network, endpoint }: Endpoint, title: string, origi
         }
         return html`
           <details name="badge" ?open=${at === 0}>
-            <summary><img src=${address} alt=${alt} height="20" /> <span>${ENDPOINT.badgeTypes[type]}</span></summary>
+            <summary><img src=${picture} alt=${alt} height="20" /> <span>${ENDPOINT.badgeTypes[type]}</span></summary>
             ${(origin === '' ? [] : (['html', 'markdown'] as const)).map(
               (markup) => html`
               <p class="embed">

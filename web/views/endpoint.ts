@@ -149,6 +149,7 @@ function draw(model: Model<Data>): TemplateResult {
   const group = groupOf(data, zone, route)
   const whole = status?.networks.find(({ name }) => name === network)
   const title = whole?.title ?? network
+  const version = badgeVersion(endpoint)
   return html`
     <header class="subject endpoint ${endpoint.state}">
       <p class="within"><a href="/">${WORDS.places.overview}</a> <span aria-hidden="true">/</span> <a href=${networkPath(network)}>${title}</a></p>
@@ -168,10 +169,18 @@ function draw(model: Model<Data>): TemplateResult {
       <div class="panels">
         ${checksSection(now)}
         ${guard([data, zone], () => html`${incidentsPanel(data.incidents, of, zone, data.loadedMs)}${rulesPanel(data.rules)}`)}
-        ${guard([endpoint.title, origin], () => badgePanel(of, endpoint.title, origin))}
+        ${guard([endpoint.title, origin, version], () => badgePanel(of, { title: endpoint.title, origin, version }))}
       </div>
     </div>
   `
+}
+
+/** Changes with what the badges show: state, lag and availability. */
+function badgeVersion({ since, heads, conditions, availability }: EndpointView): string {
+  const lags = heads.map(({ lag_blocks: lag }) => lag)
+  const lag = lags.length === 0 || lags.includes(null) ? '-' : Math.max(...lags.map((lag) => lag ?? 0))
+  const isBehind = conditions.some(({ code }) => code === 'lagging' || code === 'stalled' || code === 'forked')
+  return [Date.parse(since), lag, Number(isBehind), availability['30d'].ratio?.toFixed(5) ?? '-'].join('.')
 }
 
 /** Current conditions, unless the disagreement above already lists them. */

@@ -33,7 +33,7 @@ export const INCIDENT_WORDS = {
   until: 'so far',
   worst: 'Worst state',
   flaps: 'Recovered, failed again',
-  times: (many: number) => (many === 1 ? 'once' : `${count(many)} times`),
+  times: (many: number) => `${many === 1 ? 'once' : `${count(many)} times`}, including earlier related incidents`,
   id: 'Permanent link',
   conditions: 'Conditions',
   noChange: 'no state change',
