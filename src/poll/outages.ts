@@ -16,12 +16,19 @@ export function createOutages() {
   function track(incident: Incident): void {
     const { id, cause, network, affected, closedAt } = incident
     if (cause !== 'outage') return
+    const names = new Set(affected)
+    let home: Group | null = null
+    let most = 0
+    // A reload may have divided its endpoints between groups.
     for (const group of groups.values()) {
-      if (group.network !== network || !affected.some((name) => group.members.has(name))) continue
-      if (closedAt === null) group.open.set(id, incident)
-      else group.open.delete(id)
-      return
+      group.open.delete(id)
+      const count = group.network === network ? [...group.members].filter((name) => names.has(name)).length : 0
+      if (count > most) {
+        most = count
+        home = group
+      }
     }
+    if (closedAt === null) home?.open.set(id, incident)
   }
 
   return {

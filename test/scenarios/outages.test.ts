@@ -368,6 +368,27 @@ test('a provider that is added by a reload keeps the endpoints as they are, and 
   expect(stage.open()).toMatchObject([{ cause: 'outage', provider: 'acme', affected: names(endpoints) }])
 })
 
+test('an outage whose endpoints a reload splits goes on with the most of them', async () => {
+  const endpoints = shared(5, { provider: 'acme' })
+  const stage = stageOf(endpoints)
+  await stage.pass(5 * MINUTE)
+  fail(stage, endpoints)
+  await stage.pass(2 * MINUTE)
+  const [outage] = stage.open()
+
+  const [moved, ...others] = shared(5, { provider: 'zeta' }) as [StageEndpoint, ...StageEndpoint[]]
+  const split = [{ ...moved, provider: 'acme' }, ...others, ...ELSEWHERE]
+  stage.reconfigure([{ name: 'ethereum', endpoints: split, endpoint: { intervalMs: INTERVAL_MS } }])
+  await stage.pass(2 * MINUTE)
+
+  expect(stage.open().filter(({ cause }) => cause === 'outage')).toMatchObject([{ id: outage?.id }])
+  expect(stage.open().filter(({ cause }) => cause === 'endpoint')).toMatchObject([{ endpoint: moved.name }])
+  heal(stage, endpoints)
+  await stage.pass(2 * MINUTE)
+  expect(stage.open()).toEqual([])
+  expect(listed(stage)).toHaveLength(2)
+})
+
 describe('whatever fails, recovers and restarts,', () => {
   const step = fc.oneof(
     {
