@@ -6,7 +6,6 @@ import type { Incident } from '../../src/core/incident/incident.ts'
 import { createNotifier } from '../../src/notify/notifier.ts'
 import { createSilences } from '../../src/notify/silences.ts'
 import { Secret } from '../../src/secret.ts'
-import { createBoard } from '../../src/state/board.ts'
 import { createIncidentLog } from '../../src/state/incident-log.ts'
 import type { Store } from '../../src/store/store.ts'
 import { opened } from '../store/setting.ts'
@@ -14,6 +13,8 @@ import { until } from '../support/daemon.ts'
 import { createFakeClock, type FakeClock } from '../support/fake-clock.ts'
 import { change, condition, incident, incidentRecord, START } from '../support/incident.ts'
 import { recordingLog } from '../support/log.ts'
+import { endpoint, network } from '../support/network.ts'
+import { createWorld } from '../support/world.ts'
 
 type ChannelSettings = NotifySettings['channels'][number]
 
@@ -80,11 +81,12 @@ async function setUp(channels: readonly Partial<ChannelSettings>[], store?: Stor
   const log = recordingLog()
   const kept = store ?? (await opened({ path: ':memory:', clock })).store
   const incidents = createIncidentLog()
+  const world = createWorld(clock, [])
   const reasons: string[] = []
   const notifier = createNotifier({
     clock,
     log,
-    board: createBoard(),
+    board: world.board,
     incidents,
     silences: createSilences({ clock, store: kept, log }),
     store: kept,
@@ -100,7 +102,7 @@ async function setUp(channels: readonly Partial<ChannelSettings>[], store?: Stor
     incidents.put(next)
     kept.saveIncident(incidentRecord(next), notifier.changed(next))
   }
-  return { clock, log, store: kept, incidents, reasons, notifier, put }
+  return { clock, log, store: kept, world, incidents, reasons, notifier, put }
 }
 
 const DEGRADED = {
@@ -313,6 +315,76 @@ describe('a receiver that', () => {
     expect(new Set(heard).size).toBe(5000)
     expect(heard.length).toBe(5000)
     expect(messagesOf(sink).length).toBeLessThanOrEqual(30)
+  })
+})
+
+describe('in planned maintenance', () => {
+  const HOUR = 3_600_000
+  const UPGRADE = { name: 'upgrade', network: 'avalanche', endpoints: ['own-1'], from: START, until: START + HOUR }
+  const told = (sink: Sink) =>
+    messagesOf(sink).flatMap(({ type, data }) =>
+      data.incidents.map(({ id, opened_at: openedAt }: any) => [type, id, Date.parse(openedAt) - START]),
+    )
+
+  async function setUpMaintained(over: Partial<ChannelSettings> = {}) {
+    const sink = await startSink()
+    const made = await setUp([{ target: { type: 'webhook', url: sink.url, secret: null }, ...over }])
+    const endpoints = ['own-1', 'own-2'].map((name) => endpoint(name, { network: 'avalanche' }))
+    made.world.configure([{ network: network({ name: 'avalanche' }), endpoints }])
+    return { sink, ...made }
+  }
+
+  test('nothing is sent, and one message at its end about what is still bad', async () => {
+    const { sink, clock, world, notifier, put } = await setUpMaintained()
+    world.board.putMaintenance([UPGRADE])
+    put(incident({ id: 'lasting' }))
+    put(incident({ id: 'short' }))
+    put(incident({ id: 'elsewhere', endpoint: 'own-2' }))
+    await until(() => sink.bodies.length === 1, 'the other endpoint is told of')
+    await clock.advance(HOUR / 2)
+    put(incident({ id: 'short', closedAt: clock.now(), changes: [change(), change({ at: clock.now(), state: 'up' })] }))
+    await clock.advance(HOUR / 2 - 1000)
+
+    expect(told(sink)).toEqual([['incident.opened', 'elsewhere', 0]])
+    expect(notifier.status().waiting).toEqual([])
+
+    await clock.advance(3000)
+    await until(() => messagesOf(sink).length === 2, 'its end is told')
+    await until(() => notifier.status().waiting.length === 0, 'it is known to be sent')
+    await clock.advance(HOUR)
+
+    expect(notifier.status().waiting).toEqual([])
+    expect(told(sink).slice(1)).toEqual([['incident.opened', 'lasting', 0]])
+  })
+
+  test('what was told before neither worsens nor repeats until its end', async () => {
+    const { sink, clock, world, notifier, put } = await setUpMaintained({ repeatMs: HOUR / 4 })
+    const degraded = { ...DEGRADED, state: 'degraded', changes: DEGRADED.changes.slice(1) } as const
+    put(incident(degraded))
+    await until(() => notifier.status().channels[0]?.results.sent === 1, 'it is sent')
+    world.board.putMaintenance([UPGRADE])
+    await clock.advance(HOUR / 2)
+    put(incident({ changes: [...degraded.changes, change({ at: clock.now() })] }))
+    await clock.advance(HOUR / 2 - 1000)
+
+    expect(notifier.status().waiting).toEqual([])
+    expect(told(sink)).toHaveLength(1)
+
+    await clock.advance(3000)
+    await until(() => notifier.status().channels[0]?.results.sent === 2, 'its end is told')
+
+    expect(told(sink).slice(1)).toEqual([['incident.worse', 'incident-1', 0]])
+  })
+
+  test('what ends is told', async () => {
+    const { sink, world, put } = await setUpMaintained()
+    put(incident())
+    await until(() => sink.bodies.length === 1, 'it is sent')
+    world.board.putMaintenance([UPGRADE])
+    put(incident({ closedAt: START + 90_000, changes: [change(), change({ at: START + 90_000, state: 'up' })] }))
+    await until(() => sink.bodies.length === 2, 'its end is sent')
+
+    expect(told(sink).map(([type]) => type)).toEqual(['incident.opened', 'incident.closed'])
   })
 })
 
