@@ -1,8 +1,8 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { NotifyRoute } from '../../src/config/resolve-notify.ts'
 import type { Incident } from '../../src/core/incident/incident.ts'
 import { channelsFor } from '../../src/notify/routes.ts'
-import { incident } from '../support/incident.ts'
+import { change, condition, incident } from '../support/incident.ts'
 
 const route = (over: Partial<NotifyRoute>): NotifyRoute => ({
   networks: null,
@@ -35,6 +35,75 @@ test.each([
   ['the whole network', incident({ endpoint: null, cause: 'halted', affected: ['own-1'] }), ['b']],
 ])('a route of a provider and the incident of %s', (_of, its, channels) => {
   expect(heardBy(its, [route({ providers: ['acme'], channels: ['a'] }), route({ channels: ['b'] })])).toEqual(channels)
+})
+
+const LAGGING = condition({ code: 'lagging', state: 'degraded' })
+const REFUSED = condition()
+
+test.each([
+  ['holds', [LAGGING], ['a']],
+  ['holds beside others', [REFUSED, LAGGING], ['a']],
+  ['is over while others hold', [{ ...LAGGING, until: 1 }, REFUSED], []],
+  ['is none of its own', [REFUSED], []],
+])('a route of conditions and an incident with one that %s', (_how, conditions, channels) => {
+  expect(heardBy(incident({ conditions }), [route({ conditions: ['lagging', 'slow'], channels: ['a'] })])).toEqual(
+    channels,
+  )
+})
+
+test('a route of states is about the current state, not the worst one that the incident reached', () => {
+  const routes = [route({ states: ['down'], channels: ['a'] }), route({ states: ['degraded'], channels: ['b'] })]
+  const improved = incident({ changes: [change(), change({ at: 1, state: 'degraded', codes: ['lagging'] })] })
+  const failedAgain = incident({ changes: [...improved.changes, change({ at: 2, state: 'up' })] })
+
+  expect([incident(), improved, failedAgain].map((its) => heardBy(its, routes))).toEqual([['a'], ['b'], ['b']])
+})
+
+test('a route matches only if all of its keys do', () => {
+  const both = route({ networks: ['avalanche'], conditions: ['unreachable'], states: ['down'], channels: ['a'] })
+  const others = [
+    { networks: ['ethereum'] },
+    { endpoints: ['own-2'] },
+    { conditions: ['slow'] },
+    { states: ['degraded'] },
+  ]
+
+  expect(heardBy(incident(), [both])).toEqual(['a'])
+  for (const other of others) expect(heardBy(incident(), [{ ...both, ...other } as NotifyRoute])).toEqual([])
+})
+
+describe('of several routes that match', () => {
+  const [first, second] = [route({ channels: ['a'] }), route({ channels: ['b'] })]
+  const miss = route({ networks: ['ethereum'], channels: ['c'], continues: true })
+
+  test.each([
+    ['only the first one counts', [miss, first, second], ['a']],
+    [
+      'those up to the first without `continue` count',
+      [{ ...first, continues: true }, miss, second, first],
+      ['a', 'b'],
+    ],
+    ['all count if all continue', [second, first].map((one) => ({ ...one, continues: true })), ['b', 'a']],
+    ['each channel counts once', [{ ...first, continues: true }, first], ['a']],
+  ])('%s', (_which, routes, channels) => {
+    expect(heardBy(incident(), routes)).toEqual(channels)
+  })
+
+  test('the first one counts also in its quiet hours, when it lets through what is down if it says so', () => {
+    const quiet = { fromMinute: 0, untilMinute: 24 * 60, timeZone: 'UTC' }
+    const heardIf = (over: Partial<NotifyRoute>) => heardBy(incident(), [{ ...first, quiet, ...over }, second])
+
+    expect([heardIf({}), heardIf({ continues: true }), heardIf({ quietPasses: 'down' })]).toEqual([[], ['b'], ['a']])
+  })
+})
+
+test('without routes every channel hears of everything, and where no route matches none does', () => {
+  const of = { channels: ['a', 'b'], now: 0, providerOf: () => null }
+
+  expect([...channelsFor(incident(), { ...of, routes: null })]).toEqual(['a', 'b'])
+  expect([...channelsFor(incident(), { ...of, routes: [route({ networks: ['ethereum'], channels: ['a'] })] })]).toEqual(
+    [],
+  )
 })
 
 test('quiet hours are those of their time zone, and may pass midnight', () => {
