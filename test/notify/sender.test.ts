@@ -82,6 +82,41 @@ describe('a sender', () => {
     expect(attempts.length).toBeLessThan(120)
   })
 
+  test('tries a sink that keeps failing once per pause, whatever waits, and sends everything once it works', async () => {
+    const { attempts, results, outbox, sender, tell, advance } = setUp({
+      answer: ({ subject }) => (isDown || subject === 'poison' ? FAILED : { result: 'sent' }),
+    })
+    let isDown = true
+    for (let at = 0; at < 20; at++) tell(`i${at}`)
+    await advance(100_000)
+    const whileDown = attempts.map(({ at }) => at)
+    const waiting = outbox.waiting().length
+    isDown = false
+    await advance(60_000)
+    const sent = attempts.slice(whileDown.length)
+
+    // Five failures open the circuit; pauses double up to 45 s.
+    expect(whileDown).toEqual([0, 0, 0, 0, 0, 16_000, 48_000, 93_000])
+    expect(waiting).toBe(20)
+    expect(sent[0]?.at).toBe(138_000)
+    expect(sent.at(-1)?.at).toBeLessThan(139_000)
+    expect(sent).toHaveLength(20)
+    expect(new Set(sent.map(({ message }) => message.subject)).size).toBe(20)
+    expect(results.filter((result) => result === 'sent')).toHaveLength(20)
+    expect(sender.health).toMatchObject({ failing: false, lastError: null })
+
+    // It is closed again: one failure is no reason for the others to wait.
+    await advance(60_000)
+    tell('poison')
+    tell('next')
+    await advance(100)
+
+    expect(attempts.slice(-2).map(({ at, message }) => [at - 220_000, message.subject])).toEqual([
+      [0, 'poison'],
+      [0, 'next'],
+    ])
+  })
+
   test('waits as long as Retry-After says, with every message', async () => {
     const { clock, attempts, tell } = setUp({
       answer: (_message, attempt) =>
