@@ -86,6 +86,7 @@ export function createNotifier(deps: NotifierDeps): Notifier {
   let publicUrl: string | null = null
   let timer: Timer | null = null
   let next = 0
+  let silencesSeen = 0
 
   /** Queues rows that do not belong to a change of an incident. */
   function save(notifications: readonly Notification[]): void {
@@ -103,6 +104,10 @@ export function createNotifier(deps: NotifierDeps): Notifier {
   function tick(): void {
     if (lines.size === 0) return
     const open = incidents.open()
+    if (silencesSeen !== deps.silences.begun()) {
+      silencesSeen = deps.silences.begun()
+      save(open.flatMap(telling.hushWaiting))
+    }
     if (next >= open.length) next = 0
     const some = open.slice(next, next + MOST_AT_ONCE)
     next += MOST_AT_ONCE
@@ -178,8 +183,12 @@ function createTelling({ clock, board, silences }: NotifierDeps, lines: Readonly
     return board.entry(network, endpoint)?.health.endpoint.provider ?? null
   }
 
-  function wantedBy(incident: Incident, { routes }: NotifySettings): ReadonlySet<string> {
-    if (incident.closedAt !== null || isMaintained(incident) || silences.hush(incident)) return NO_CHANNELS
+  function hush(incident: Incident): Notification[] {
+    return [...lines.values()].flatMap(({ outbox }) => outbox.hush(incident.id, clock.now()))
+  }
+
+  function wantedBy(incident: Incident, { routes }: NotifySettings, isHushed: boolean): ReadonlySet<string> {
+    if (incident.closedAt !== null || isHushed || isMaintained(incident)) return NO_CHANNELS
     return channelsFor(incident, { routes, channels: [...lines.keys()], now: clock.now(), providerOf })
   }
 
@@ -227,18 +236,28 @@ function createTelling({ clock, board, silences }: NotifierDeps, lines: Readonly
 
     /** After a change of the incident. */
     now(incident: Incident, settings: NotifySettings): Notification[] {
-      const wanted = wantedBy(incident, settings)
+      const isHushed = silences.hush(incident)
+      // What waits is dropped before its end could be told with it.
+      const hushed = isHushed ? hush(incident) : []
+      const wanted = wantedBy(incident, settings, isHushed)
       const change = changeOf(incident)
-      return [...lines].flatMap(([name, { outbox }]) =>
+      const told = [...lines].flatMap(([name, { outbox }]) =>
         outbox.changed({ ...change, wanted: wanted.has(name) }, clock.now(), clock.monotonic()),
       )
+      return [...hushed, ...told]
+    },
+
+    /** Drops what waits about an incident that a silence covers. */
+    hushWaiting(incident: Incident): Notification[] {
+      const waits = [...lines.values()].some(({ outbox }) => outbox.waitsFor(incident.id))
+      return waits && silences.hush(incident) ? hush(incident) : []
     },
 
     /** A change in quiet hours is sent after them, if it still holds; what is open for long is repeated. */
     later(incident: Incident, settings: NotifySettings): Notification[] {
+      if (silences.hush(incident)) return hush(incident)
       const now = clock.now()
-      if (silences.hush(incident)) return [...lines.values()].flatMap(({ outbox }) => outbox.hush(incident.id, now))
-      const wanted = wantedBy(incident, settings)
+      const wanted = wantedBy(incident, settings, false)
       const change = changeOf(incident)
       const mono = clock.monotonic()
       return [...lines].flatMap(([name, { channel, outbox }]) => {
@@ -258,7 +277,7 @@ export interface NotifierDeps {
   readonly board: Pick<Board, 'network' | 'entry' | 'subscribe'>
   readonly incidents: Pick<IncidentLog, 'open'>
   readonly store: Pick<Store, 'saveNotification' | 'notifications' | 'flush'>
-  readonly silences: Pick<Silences, 'hush'>
+  readonly silences: Pick<Silences, 'hush' | 'begun'>
   /** Sentences about what keeps Heartline from judging nodes; empty while it works. */
   readonly impaired: () => readonly string[]
   /** Whether polls are on time and reach the store. */

@@ -15,6 +15,8 @@ export interface Silences {
   add(silence: NewSilence): Silence | null
   /** Ends it now; `null` if no silence of that id holds. */
   end(id: string): Silence | null
+  /** How many have begun in this run. */
+  begun(): number
   /** Whether this version of it is on disk. */
   isStored(silence: Silence): Promise<boolean>
   /** Whether nothing is to be sent about the incident now. */
@@ -33,6 +35,7 @@ const ID_CHARACTERS = 8
 
 export function createSilences({ clock, store, log }: SilencesDeps): Silences {
   const known = new Map<string, Silence>()
+  let begun = 0
 
   function held(): Silence[] {
     const now = clock.now()
@@ -64,6 +67,7 @@ export function createSilences({ clock, store, log }: SilencesDeps): Silences {
       for (const other of others) known.set(other.id, other)
       const from = clock.now()
       const id = randomUUID().slice(0, ID_CHARACTERS)
+      begun++
       return keep({ id, ...silence, from, until: from + Math.floor(forMs) }, 'silence begins')
     },
 
@@ -73,6 +77,8 @@ export function createSilences({ clock, store, log }: SilencesDeps): Silences {
       if (silence === undefined || silence.until <= now) return null
       return keep({ ...silence, until: now }, 'silence ended')
     },
+
+    begun: () => begun,
 
     async isStored({ id, network, from, until }) {
       const stored = await store.silences({ network, from: until - 1, to: from + 1 })

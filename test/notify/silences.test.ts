@@ -136,6 +136,25 @@ describe('a silence', () => {
     expect(await pass(2 * HOUR)).toEqual([])
   })
 
+  test('leaves nothing to send about what waited when it began and closed at once in it', async () => {
+    const { silences, change, pass, told } = await setUp({ groupWaitMs: 10_000 })
+    await change(DOWN)
+    silences.add({ ...OWN, forMs: HOUR })
+    await change({ ...DOWN, closedAt: START + 1 })
+
+    expect(await pass(2 * HOUR)).toEqual([])
+    expect(told).toEqual([])
+  })
+
+  test('takes back all that waits about a thousand incidents before the next message is due', async () => {
+    const { silences, change, pass } = await setUp({ groupWaitMs: 2000 })
+    const ids = Array.from({ length: 1000 }, (_, at) => `i-${at}`)
+    await Promise.all(ids.map((id) => change({ ...DOWN, id })))
+    silences.add({ ...OWN, endpoint: null, forMs: HOUR })
+
+    expect(await pass(10_000)).toEqual([])
+  })
+
   test('lets the end of what was sent before pass', async () => {
     const { silences, change, pass } = await setUp()
     await change(DOWN)
