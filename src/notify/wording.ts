@@ -146,8 +146,11 @@ function lateWord(type: MessageType): string {
   return type === 'incident.opened' ? 'opened' : type === 'incident.closed' ? 'closed' : 'from'
 }
 
-/** Control characters, line ends, and marks that hide or reorder text: what nodes say is one visible line. */
-const UNPRINTABLE = /[\p{Cc}\p{Zl}\p{Zp}\u00ad\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]+/gu
+/**
+ * Control characters, line ends, and marks that hide or reorder text: what nodes say is one visible line. Half a surrogate
+ * pair is no text either: strict JSON parsers would reject the whole message.
+ */
+const UNPRINTABLE = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u00ad\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]+/gu
 
 /** One line of visible text, whatever a node sent. */
 export function plain(text: string): string {

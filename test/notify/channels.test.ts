@@ -1,3 +1,5 @@
+import fc from 'fast-check'
+import { createTransport } from 'nodemailer'
 import { Webhook } from 'standardwebhooks'
 import { describe, expect, test, vi } from 'vitest'
 import type { ChannelTarget } from '../../src/config/resolve-notify.ts'
@@ -231,6 +233,92 @@ test.each(TARGETS)('the text of a node has no meaning for the service: $type', (
   const out = rendered(target, messageOf([reportWith(HOSTILE)]))
 
   HARMLESS[target.type](isMail(out) ? out : JSON.parse(out[0]?.body ?? ''))
+})
+
+/** What has a meaning for some service or format, between any UTF-16 units, halves of characters among them. */
+const PIECES = [
+  '<',
+  '>',
+  '&',
+  '@',
+  '\\',
+  '"',
+  '*',
+  '`',
+  '[',
+  '](',
+  '://',
+  '\r\n',
+  '\r\nBcc: ',
+  '</',
+  '<!',
+  '=?utf-8?q?',
+  '😀',
+]
+const anyText = fc.string({
+  unit: fc.oneof(
+    fc.constantFrom(...PIECES),
+    fc.integer({ min: 0, max: 0xffff }).map((unit) => String.fromCharCode(unit)),
+    fc.integer({ min: 0, max: 0x7f }).map((unit) => String.fromCharCode(unit)),
+  ),
+  maxLength: 200,
+})
+
+const stringsIn = (json: unknown): string[] =>
+  typeof json === 'string'
+    ? [json]
+    : typeof json === 'object' && json !== null
+      ? Object.values(json).flatMap(stringsIn)
+      : []
+
+const shapeOf = (json: unknown): unknown =>
+  Array.isArray(json)
+    ? json.map(shapeOf)
+    : typeof json === 'object' && json !== null
+      ? Object.fromEntries(Object.entries(json).map(([key, value]) => [key, shapeOf(value)]))
+      : typeof json
+
+test.each(TARGETS.filter((target) => target.type !== 'email'))(
+  'whatever text a node sends, the request is valid JSON of the same shape, and the text is harmless: $type',
+  (target) => {
+    const told = (text: string) => requestsOf(target, messageOf([reportWith(text)]))
+    const usual = shapeOf(JSON.parse(told('connection refused')[0]?.body ?? ''))
+
+    fc.assert(
+      fc.property(anyText, (text) => {
+        for (const { body, headers, path = '' } of told(HOSTILE + text)) {
+          const json = JSON.parse(body)
+          expect(shapeOf(json)).toEqual(usual)
+          // Strict parsers reject half a character, and with it the whole message.
+          for (const string of stringsIn(json)) expect(string).not.toMatch(/\p{Cs}/u)
+          for (const value of Object.values(headers)) expect(value.reveal()).not.toMatch(/[\r\n]/)
+          expect(path).not.toMatch(/\s/)
+          HARMLESS[target.type](json)
+        }
+      }),
+    )
+  },
+)
+
+test('whatever text a node sends, a mail has the headers and the markup of any other', async () => {
+  const [target] = TARGETS.filter((one) => one.type === 'email') as [ChannelTarget]
+  const transport = createTransport({ streamTransport: true, buffer: true })
+  async function written(text: string) {
+    const out = rendered(target, messageOf([reportWith(text)]))
+    if (!isMail(out)) throw new Error('not a mail')
+    HARMLESS.email(out)
+    const { message } = await transport.sendMail({ ...out, to: [...out.to] })
+    const [head = ''] = message.toString().split('\r\n\r\n')
+    return head.split('\r\n').flatMap((line) => /^[^\s:]+(?=:)/.exec(line) ?? [])
+  }
+  const usual = await written('connection refused')
+
+  await fc.assert(
+    fc.asyncProperty(anyText, async (text) => {
+      expect(await written(HOSTILE + text)).toEqual(usual)
+    }),
+  )
+  expect(usual).toContain('Subject')
 })
 
 test('PagerDuty and Opsgenie know one alert for each incident, and resolve it', () => {
