@@ -30,7 +30,18 @@ const GATEWAY: GatewayReport = {
       ],
     },
   ],
-  aliases: [],
+  aliases: [
+    {
+      network: 'avalanche',
+      alias: 'weekly',
+      target: `C-${'a1b2c3d4'.repeat(10)}`,
+      endpoint: 'own-2',
+      caller: 'wallet',
+      nodeId: 'NodeID-x',
+      at: Date.parse('2026-01-02T03:04:05Z'),
+      stale: null,
+    },
+  ],
 }
 
 describe.runIf(hasChromium)('incidents, the gateway and the observer in Chromium', () => {
@@ -79,6 +90,27 @@ describe.runIf(hasChromium)('incidents, the gateway and the observer in Chromium
       expect(await page.locator('main').innerText()).not.toMatch(touching)
       expect(await page.locator('main').textContent()).not.toMatch(touching)
     }
+  })
+
+  test('on a phone every cell of the gateway tables is in view, with the name of its column', async () => {
+    const { address } = await start()
+    const { page } = await show(`${address}/gateway`, { width: 390, height: 844 })
+
+    const cells = await page.locator('td[data-label]').evaluateAll((all) =>
+      all.map((cell) => {
+        const range = document.createRange()
+        range.selectNodeContents(cell)
+        const { left, right } = range.getBoundingClientRect()
+        const label = getComputedStyle(cell, '::before').content
+        return { label: label.slice(1, -1), isInView: left >= 0 && right <= document.documentElement.clientWidth }
+      }),
+    )
+
+    expect(cells.filter(({ isInView }) => !isInView)).toEqual([])
+    expect(cells.every(({ label }) => label.length > 3)).toBe(true)
+    expect(cells.length).toBeGreaterThan(20)
+    expect(await page.getByRole('rowheader', { name: 'wallet' }).count()).toBe(1)
+    expect(await page.getByRole('columnheader', { name: 'Requests' }).count()).toBeGreaterThan(0)
   })
 
   test('on a phone the filters begin where the incidents do', async () => {
