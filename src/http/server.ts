@@ -211,7 +211,10 @@ function addErrors(app: App, { log }: Pick<RouteDeps, 'log'>, pages: Pages, path
     if (request.method === 'GET' && prefersHtml(request)) return pages.sendMissing(request, reply)
     const methods = new Set(paths.filter(({ pattern }) => pattern.test(path)).flatMap((known) => known.methods))
     if (methods.size === 0 || methods.has(request.method)) {
-      return sendProblem(reply, { status: 404, detail: 'There is nothing here.' })
+      return sendProblem(reply, {
+        status: 404,
+        detail: 'No resource has this path. The paths of the API are listed at /openapi.json.',
+      })
     }
     const allowed = [...methods].join(', ')
     return sendProblem(reply.header('allow', allowed), { status: 405, detail: `This resource allows ${allowed}.` })

@@ -52,6 +52,15 @@ describe('every answer', () => {
     ProblemView.strict().parse(answer.json())
   })
 
+  test('says that a path is not one of the server, and where those of the API are listed', async () => {
+    const answer = await setting().server.inject('/api/v1/nothing')
+
+    expect(answer.json()).toMatchObject({
+      status: 404,
+      detail: 'No resource has this path. The paths of the API are listed at /openapi.json.',
+    })
+  })
+
   test.each(['POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS'] as const)(
     'to %s is a 405 problem that says what is allowed',
     async (method) => {
