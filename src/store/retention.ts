@@ -61,6 +61,8 @@ const HASH_CHANGES_SHARE = 0.02
 const HASH_CHANGE_BYTES = 200
 /** A caller of the admin API may call it in a loop. */
 const MOST_ADMIN_CALLS = 100_000
+/** Likewise. Far more than may hold at a time, and those end last: none that holds is deleted. */
+const MOST_SILENCES = 10_000
 /** An incident that stays open may be repeated every second. */
 const MOST_NOTIFICATIONS = 100_000
 const NOTIFICATIONS_SHARE = 0.02
@@ -128,6 +130,8 @@ export function createRetainer(
     yield* deleteAll(deleteMaintenance, cuts.hoursFrom * HOUR.widthMs)
     yield* deleteAll(deleteIncidents, cuts.hoursFrom * HOUR.widthMs, INCIDENTS_AT_ONCE)
     yield* deleteAll(deleteNotifications, cuts.hoursFrom * HOUR.widthMs, INCIDENTS_AT_ONCE)
+    yield* deleteAll(deleteNotes, cuts.hoursFrom * HOUR.widthMs)
+    yield* deleteAll(deleteSilences, cuts.hoursFrom * HOUR.widthMs)
   }
 
   function pages(): { used: number; free: number; most: number } {
@@ -235,6 +239,7 @@ function createCaps(db: Database.Database, maxSizeBytes: number): readonly (() =
   return [
     cap('hash_changes', 'at_ms', Math.min(MOST_HASH_CHANGES, shareOf(HASH_CHANGES_SHARE, HASH_CHANGE_BYTES))),
     cap('admin_calls', 'at_ms', MOST_ADMIN_CALLS),
+    cap('silences', 'until_ms', MOST_SILENCES),
     cap(
       'notifications',
       'created_ms',

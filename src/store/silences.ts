@@ -2,7 +2,7 @@ import type Database from 'better-sqlite3'
 import type { Silence } from '../core/incident/silence.ts'
 import type { SilenceQuery } from './store.ts'
 
-/** Finds silences, oldest first. */
+/** Finds silences, oldest first; of more than MOST, the newest. */
 export interface SilenceReader {
   silences(query: SilenceQuery): Silence[]
 }
@@ -11,9 +11,11 @@ const MOST = 2000
 
 export function createSilenceReader(db: Database.Database): SilenceReader {
   const between = db.prepare(
-    `SELECT id, network, endpoint, reason, from_ms AS "from", until_ms AS until FROM silences
-     WHERE until_ms > @from AND from_ms < @to AND (@network IS NULL OR network = @network)
-     ORDER BY from_ms, rowid LIMIT ${MOST}`,
+    `SELECT id, network, endpoint, reason, "from", until
+     FROM (SELECT id, network, endpoint, reason, from_ms AS "from", until_ms AS until, rowid AS nth FROM silences
+       WHERE until_ms > @from AND from_ms < @to AND (@network IS NULL OR network = @network)
+       ORDER BY from_ms DESC, rowid DESC LIMIT ${MOST})
+     ORDER BY "from", nth`,
   )
   return {
     silences: ({ from, to, network = null }) => between.all({ from, to, network }) as Silence[],

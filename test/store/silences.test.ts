@@ -1,8 +1,22 @@
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type { Silence } from '../../src/core/incident/silence.ts'
+import type { WriteEvent } from '../../src/store/batches.ts'
+import { setCursor, slotOf } from '../../src/store/resolution.ts'
+import { createRetainer } from '../../src/store/retention.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
-import { BASE, benchOn, DAY_MS, finish, opened, temporaryDirectory } from './setting.ts'
+import {
+  BASE,
+  type Bench,
+  batchOf,
+  benchOn,
+  DAY_MS,
+  finish,
+  HOUR_MS,
+  opened,
+  RETENTION,
+  temporaryDirectory,
+} from './setting.ts'
 
 function silenceOf(id: string, wanted: Partial<Silence> = {}): Silence {
   return { id, network: 'ethereum', endpoint: 'own-1', reason: 'upgrade', from: BASE, until: BASE + 1000, ...wanted }
@@ -38,4 +52,50 @@ describe('silences', () => {
 
     expect(bench.reading.silences({ from: 0, to: BASE + DAY_MS }).map(({ id }) => id)).toEqual(['new'])
   })
+
+  test('are at most ten thousand, with all that hold, and the newest of them are found', () => {
+    const bench = benchOn()
+    const silences = Array.from({ length: 10_100 }, (_, at) =>
+      silenceOf(`s-${at}`, { from: BASE + at, until: BASE + 20_000 + at }),
+    )
+    const holds = silenceOf('holds', { until: BASE + DAY_MS })
+    put(bench, [holds, ...silences])
+
+    finish(bench.retainer.pass(BASE + 40_000))
+
+    const found = bench.reading.silences({ from: 0, to: BASE + DAY_MS }).map(({ id }) => id)
+    expect([found.length, found[0], found.at(-1)]).toEqual([2000, 's-8100', 's-10099'])
+    expect(bench.reading.silences({ from: BASE + 40_000, to: BASE + DAY_MS })).toEqual([holds])
+    expect(bench.db.prepare('SELECT count(*) FROM silences').pluck().get()).toBe(10_000)
+  })
+
+  test('and notes as old as the hours that max_size deletes are deleted with them', () => {
+    const bench = benchOn()
+    const now = BASE + 60 * DAY_MS
+    setCursor(bench.db, 'rolled_to', slotOf(now))
+    setCursor(bench.db, 'raw_from', slotOf(now))
+    setCursor(bench.db, 'five_minutes_from', slotOf(now))
+    setCursor(bench.db, 'hours_from', Math.floor(BASE / HOUR_MS))
+    put(bench, [silenceOf('old'), silenceOf('new', { from: now, until: now + HOUR_MS })])
+    const noteAt = (at: number, nth: number): WriteEvent => {
+      const note = { id: `${nth}`, incident: 'a', at, isPublic: false, text: 'x'.repeat(2000) }
+      return { kind: 'save-note', note }
+    }
+    const old = Array.from({ length: 500 }, (_, nth) => noteAt(BASE, nth))
+    bench.writing.write(batchOf([], [...old, noteAt(now, 500)]))
+
+    finish(createRetainer(bench.db, RETENTION, 1_000_000).pass(now))
+
+    expect(bench.reading.silences({ from: 0, to: now + 1 }).map(({ id }) => id)).toEqual(['new'])
+    expect(bench.reading.notes(['a']).map(({ id }) => id)).toEqual(['500'])
+  })
 })
+
+function put(bench: Bench, silences: readonly Silence[]): void {
+  bench.writing.write(
+    batchOf(
+      [],
+      silences.map((silence) => ({ kind: 'save-silence', silence })),
+    ),
+  )
+}
