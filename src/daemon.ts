@@ -339,14 +339,8 @@ function notifierOf(
   scheduler: () => Pick<Scheduler, 'firstRoundDone' | 'lateMs'>,
 ): Notifier {
   const trouble = () => lastingTrouble(base.observer, base.store, base.clock)
-  const late = () => (scheduler().lateMs < TOLD_LATE_MS ? [] : [POLLS_LATE])
-  const works = () => scheduler().firstRoundDone && scheduler().lateMs === 0 && trouble().length === 0
-  return createNotifier({ ...base, random, impaired: () => [...trouble(), ...late()], works })
+  return createNotifier({ ...base, random, trouble, polls: scheduler })
 }
-
-/** After a suspension, overdue polls are run within an interval, which is nothing to tell. */
-const TOLD_LATE_MS = 60_000
-const POLLS_LATE = 'polls are late: `poll.concurrency` is too low, or this machine too slow'
 
 /** From 0 to 1. */
 function random(): number {

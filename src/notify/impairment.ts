@@ -7,13 +7,27 @@ import type { Change } from './outbox.ts'
 const BEGINS_AFTER_MS = 5000
 /** Heartline has recovered once it has worked for this long. */
 const ENDS_AFTER_MS = 30_000
+/** After a suspension, overdue polls are run within an interval, which is nothing to tell. */
+const TOLD_LATE_MS = 60_000
+const POLLS_LATE = 'polls are late: `poll.concurrency` is too low, or this machine too slow'
 const PREFIX = 'Heartline itself is impaired and cannot judge nodes: '
 
 /** Follows whether Heartline itself is impaired, and notifies once when that begins and once when it ends. */
-export function createImpairmentWatch({ clock, impaired, works }: ImpairmentDeps) {
+export function createImpairmentWatch({ clock, trouble, polls }: ImpairmentDeps) {
   let current: Impairment | null = null
   /** Since when it has been otherwise than `current` says (monotonic). */
   let otherwiseSince: number | null = null
+
+  function reasonsNow(): readonly string[] {
+    const reasons = trouble()
+    return polls().lateMs < TOLD_LATE_MS ? reasons : [...reasons, POLLS_LATE]
+  }
+
+  /** Whether nodes are judged, polls are on time, and rows reach the store. */
+  function works(): boolean {
+    const { firstRoundDone, lateMs } = polls()
+    return firstRoundDone && lateMs === 0 && trouble().length === 0
+  }
 
   function changeOf(id: string, open: boolean, text: string): Change {
     const fixed = { kind: 'heartline', state: 'down', flapping: false, absorbed: false, wanted: true } as const
@@ -37,7 +51,7 @@ export function createImpairmentWatch({ clock, impaired, works }: ImpairmentDeps
 
     /** `null` unless it has just begun or ended. Call it every second. */
     change(): Change | null {
-      const reasons = impaired()
+      const reasons = reasonsNow()
       const now = clock.now()
       if (current === null) {
         if (!lasts(reasons.length > 0, BEGINS_AFTER_MS)) return null
@@ -54,6 +68,7 @@ export function createImpairmentWatch({ clock, impaired, works }: ImpairmentDeps
       return changeOf(id, false, `Heartline has recovered after ${lasted} (was impaired: ${why})`)
     },
 
+    works,
     current: () => current,
   }
 }
@@ -66,6 +81,7 @@ export interface Impairment {
 
 export interface ImpairmentDeps {
   readonly clock: Pick<Clock, 'now' | 'monotonic'>
-  readonly impaired: () => readonly string[]
-  readonly works: () => boolean
+  /** Sentences about what keeps Heartline from judging nodes or storing rows; empty while nothing does. */
+  readonly trouble: () => readonly string[]
+  readonly polls: () => { readonly firstRoundDone: boolean; readonly lateMs: number }
 }

@@ -10,7 +10,7 @@ import type { ChannelLine, Reminders } from './channel-line.ts'
 import { createChannelLines } from './channel-lines.ts'
 import { createHeartbeat } from './heartbeat.ts'
 import { createHttpDelivery } from './http-delivery.ts'
-import { createImpairmentWatch, type Impairment } from './impairment.ts'
+import { createImpairmentWatch, type Impairment, type ImpairmentDeps } from './impairment.ts'
 import { currentState, type Notification, type Result, reportOf } from './notification.ts'
 import { createStateCounter, othersOf } from './others.ts'
 import type { Change } from './outbox.ts'
@@ -59,8 +59,8 @@ const MOST_AT_ONCE = 200
 export function createNotifier(deps: NotifierDeps): Notifier {
   const { clock, store, incidents } = deps
   const http = createHttpDelivery({ clock })
-  const heartbeat = createHeartbeat({ clock, http, works: deps.works })
   const impairment = createImpairmentWatch(deps)
+  const heartbeat = createHeartbeat({ clock, http, works: impairment.works })
   const channelLines = createChannelLines({
     ...deps,
     http,
@@ -271,17 +271,13 @@ function createTelling({ clock, board, silences }: NotifierDeps, lines: Readonly
   }
 }
 
-export interface NotifierDeps {
+export interface NotifierDeps extends Pick<ImpairmentDeps, 'trouble' | 'polls'> {
   readonly clock: Clock
   readonly log: Log
   readonly board: Pick<Board, 'network' | 'entry' | 'subscribe'>
   readonly incidents: Pick<IncidentLog, 'open'>
   readonly store: Pick<Store, 'saveNotification' | 'notifications' | 'flush'>
   readonly silences: Pick<Silences, 'hush' | 'begun'>
-  /** Sentences about what keeps Heartline from judging nodes; empty while it works. */
-  readonly impaired: () => readonly string[]
-  /** Whether polls are on time and reach the store. */
-  readonly works: () => boolean
   /** From 0 to 1. */
   readonly random: () => number
 }

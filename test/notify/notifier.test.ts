@@ -1,14 +1,17 @@
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import Database from 'better-sqlite3'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { NotifySettings } from '../../src/config/resolve-notify.ts'
 import type { Incident } from '../../src/core/incident/incident.ts'
-import { createNotifier } from '../../src/notify/notifier.ts'
+import { createNotifier, type NotifierDeps } from '../../src/notify/notifier.ts'
 import { createSilences } from '../../src/notify/silences.ts'
+import { createScheduler } from '../../src/poll/scheduler.ts'
 import { Secret } from '../../src/secret.ts'
 import { createIncidentLog } from '../../src/state/incident-log.ts'
 import type { Store } from '../../src/store/store.ts'
-import { opened } from '../store/setting.ts'
+import { opened, pollOf, temporaryDirectory } from '../store/setting.ts'
 import { until } from '../support/daemon.ts'
 import { createFakeClock, type FakeClock } from '../support/fake-clock.ts'
 import { change, condition, incident, incidentRecord, START } from '../support/incident.ts'
@@ -36,7 +39,7 @@ async function startSink(): Promise<Sink> {
     })
     request.on('end', () => {
       if (sink.status === 200) {
-        sink.bodies.push(JSON.parse(body))
+        sink.bodies.push(body === '' ? null : JSON.parse(body))
         sink.ids.push(String(request.headers['webhook-id']))
       }
       sink.answer(response)
@@ -76,8 +79,11 @@ const settingsOf = (channels: readonly Partial<ChannelSettings>[]): NotifySettin
   heartbeat: null,
 })
 
-async function setUp(channels: readonly Partial<ChannelSettings>[], store?: Store) {
-  const clock = createFakeClock()
+async function setUp(
+  channels: readonly Partial<ChannelSettings>[],
+  store?: Store,
+  { clock = createFakeClock(), ...over }: Partial<Pick<NotifierDeps, 'trouble' | 'polls'>> & { clock?: FakeClock } = {},
+) {
   const log = recordingLog()
   const kept = store ?? (await opened({ path: ':memory:', clock })).store
   const incidents = createIncidentLog()
@@ -90,8 +96,9 @@ async function setUp(channels: readonly Partial<ChannelSettings>[], store?: Stor
     incidents,
     silences: createSilences({ clock, store: kept, log }),
     store: kept,
-    impaired: () => reasons,
-    works: () => reasons.length === 0,
+    trouble: () => reasons,
+    polls: () => ({ firstRoundDone: true, lateMs: 0 }),
+    ...over,
     random: () => 1,
   })
   notifier.configure(settingsOf(channels), null)
@@ -429,4 +436,91 @@ test('after a restart the end of an impairment still says what it was', async ()
   await until(() => sink.bodies.length === 2, 'the end arrives')
 
   expect(sink.bodies[1].data.text).toContain('(was impaired: the history cannot be written (full))')
+})
+
+test('polls that are late for a minute are told, and once they are on time for a while, that is told', async () => {
+  const sink = await startSink()
+  const clock = createFakeClock()
+  let pollMs = 50
+  const scheduler = createScheduler({
+    clock,
+    concurrency: 1,
+    run: async (_key, signal) => {
+      await clock.sleep(pollMs, signal)
+      return { waitMs: 0 }
+    },
+    onLag: () => undefined,
+    onSkip: () => undefined,
+  })
+  const items = ['a', 'b', 'c', 'd', 'e'].map((key) => ({
+    key,
+    intervalMs: 1000,
+    retryMs: 250,
+    limits: [{ name: `host of ${key}`, concurrency: 8 }],
+  }))
+  scheduler.configure(items)
+  onTestFinished(() => scheduler.stop())
+  const hook = { target: { type: 'webhook', url: sink.url, secret: null } } as const
+  const { notifier } = await setUp([hook], undefined, { clock, polls: () => scheduler })
+  scheduler.start()
+
+  await clock.advance(20_000)
+  pollMs = 5000
+  await clock.advance(50_000)
+  expect(scheduler.lateMs).toBeGreaterThan(30_000)
+  expect(notifier.status().waiting).toEqual([])
+  await clock.advance(30_000)
+  await until(() => messagesOf(sink).length === 1, 'the lateness arrives')
+  pollMs = 50
+  await clock.advance(25_000)
+  expect(scheduler.lateMs).toBe(0)
+  expect(notifier.status().waiting).toEqual([])
+  await clock.advance(30_000)
+  await until(() => messagesOf(sink).length === 2, 'the end arrives')
+
+  const late = 'polls are late: `poll.concurrency` is too low, or this machine too slow'
+  expect(messagesOf(sink).map(({ type, data }) => [type, data.text])).toEqual([
+    ['heartline.impaired', `Heartline itself is impaired and cannot judge nodes: ${late}`],
+    ['heartline.recovered', expect.stringContaining(`(was impaired: ${late})`)],
+  ])
+})
+
+test('the heartbeat stops while rows do not reach the store, and goes on when they do', async () => {
+  const sink = await startSink()
+  const clock = createFakeClock()
+  const path = join(temporaryDirectory(), 'store.db')
+  const { store } = await opened({ path, clock })
+  store.register([{ endpoint: 'ethereum/own-1', holdMs: 30_000 }], clock.now())
+  await store.flush()
+  const trouble = () => (store.status().trouble === null ? [] : ['the history cannot be written'])
+  const { notifier } = await setUp([], store, { clock, trouble })
+  notifier.configure({ ...settingsOf([]), heartbeat: { url: sink.url, everyMs: 60_000 } }, null)
+  const heartbeat = () => notifier.status().heartbeat
+  await clock.advance(60_000)
+  await until(() => heartbeat()?.lastSentAt === clock.now(), 'the heartbeat beats')
+  const before = heartbeat()
+
+  const foreign = new Database(path)
+  foreign.exec('BEGIN IMMEDIATE')
+  store.poll(pollOf(clock.now()))
+  for (let minute = 0; minute < 5; minute++) {
+    // Gives a request, if there is one, the time to arrive.
+    await store.flush()
+    await clock.advance(60_000)
+  }
+  expect(store.status()).toMatchObject({ trouble: 'busy', rowsWritten: 0 })
+  expect(heartbeat()).toEqual(before)
+  expect(sink.bodies).toHaveLength(1)
+
+  foreign.exec('COMMIT')
+  foreign.close()
+  await until(async () => {
+    await store.flush()
+    return store.status().trouble === null
+  }, 'the row is written')
+  await clock.advance(60_000)
+  await until(() => heartbeat()?.lastSentAt === clock.now(), 'the heartbeat beats again')
+
+  expect(store.status().rowsWritten).toBe(1)
+  expect(sink.bodies).toHaveLength(2)
 })

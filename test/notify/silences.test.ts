@@ -66,8 +66,8 @@ async function setUp(given: Given = {}) {
     incidents,
     silences,
     board: createWorld(clock, []).board,
-    impaired: () => [],
-    works: () => true,
+    trouble: () => [],
+    polls: () => ({ firstRoundDone: true, lateMs: 0 }),
     random: () => 0,
   })
   onTestFinished(async () => {

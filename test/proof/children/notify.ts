@@ -36,8 +36,8 @@ const notifier = createNotifier({
   incidents,
   board: createBoard(),
   silences: createSilences({ clock, store, log }),
-  impaired: () => [],
-  works: () => true,
+  trouble: () => [],
+  polls: () => ({ firstRoundDone: true, lateMs: 0 }),
   random: Math.random,
 })
 const target = { type: 'webhook', url: new Secret(url), secret: null } as const
