@@ -1,6 +1,7 @@
 import { embed } from '../../web/views/embed.ts'
+import type { BoardNetwork } from '../state/board.ts'
 import type { DaySource } from './days.ts'
-import { compressible, sendCompressed } from './negotiation.ts'
+import { type CompressibleText, compressible, sendCompressed } from './negotiation.ts'
 import type { Assets } from './page-assets.ts'
 import { sendUnknown } from './problem.ts'
 import { type App, NetworkPath, type RouteDeps } from './route.ts'
@@ -17,16 +18,29 @@ export interface EmbedDeps extends Pick<RouteDeps, 'clock'> {
 export function registerEmbed(app: App, { scopes, clock, days }: EmbedDeps, assets: Assets): void {
   const { board, incidents } = scopes.public
   const schema = { params: NetworkPath }
+  const drawn = new Map<string, { readonly at: number; readonly body: CompressibleText }>()
+
+  function bodyOf(network: BoardNetwork): CompressibleText {
+    const { name } = network.standing.network
+    const kept = drawn.get(name)
+    if (kept !== undefined && clock.monotonic() - kept.at < HOLDS_MS) return kept.body
+    const view = networkView(network, incidents, clock.now(), 'public')
+    const html = templateText(embed(view, days.latest('public'), clock.now()))
+    const body = compressible(documentOf(view.title, html, assets))
+    drawn.set(name, { at: clock.monotonic(), body })
+    return body
+  }
+
   app.get('/embed/:network', { config: { visibility: 'public' }, schema }, async (request, reply) => {
     const network = board.network(request.params.network)
     if (network === undefined || network === null) return sendUnknown(reply, 'network')
-    const view = networkView(network, incidents, clock.now(), 'public')
-    const known = await days.read().catch(() => null)
-    const body = documentOf(view.title, templateText(embed(view, known?.public.view ?? null, clock.now())), assets)
     reply.removeHeader('x-frame-options').headers(HEADERS)
-    return sendCompressed(request, reply.type('text/html; charset=utf-8'), compressible(body))
+    return sendCompressed(request, reply.type('text/html; charset=utf-8'), bodyOf(network))
   })
 }
+
+/** Drawn and compressed at most once in this time, for all requests. */
+const HOLDS_MS = 5000
 
 const HEADERS = {
   'content-security-policy':

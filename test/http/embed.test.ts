@@ -38,6 +38,17 @@ describe('/embed/NETWORK', () => {
     expect(body).not.toMatch(/connection refused|1,000|<script/)
   })
 
+  test('is drawn once in five seconds for all viewers, and waits for no history', async () => {
+    const { server, world, clock } = setUp({ store: { history: () => new Promise(() => {}) } })
+    const body = async () => (await server.inject('/embed/ethereum')).body
+    const before = await body()
+    await world.pollAll()
+
+    expect(await body()).toBe(before)
+    await clock.advance(5000)
+    expect(await body()).not.toBe(before)
+  })
+
   test('is missing for an unknown network, and refused where nothing is public', async () => {
     expect((await setUp(TOKEN).server.inject('/embed/nothing')).statusCode).toBe(404)
     const closed = setUp({ options: { ...TOKEN.options, public: false } })
