@@ -31,6 +31,9 @@ Prometheus does; with gzip if the client accepts it. Both formats have the same 
   no \`heartline_endpoint_up\` and no height; it has \`heartline_endpoint_state{state="unknown"} 1\`.
 - Labels come from the configuration. Only \`node_check\` comes from the node, cut to 128 printable characters. No label
   contains a URL or a key. \`shard\` is empty for chains without shards.
+- \`metrics.labels: [region]\` adds \`label_region\`, from \`networks[].endpoints[].labels\`, to the series of endpoints (\`endpoint_…\`, \`node_…\`,
+  and \`check_…\` with the label \`endpoint\`), not to those of networks and of the gateway. It is empty where an endpoint has no such label.
+  Another value makes new series, so choose labels that rarely change. The rules of \`grafana/\` do not compare these labels.
 - When an endpoint is removed from the configuration, its series are gone at the next scrape.
 - Histograms have the buckets 5, 10, 25, 50, 100, 250 and 500 ms, 1, 2.5, 5 and 10 s; those of the gateway have finer ones.
 - Concurrent scrapes share one rendering.

@@ -57,7 +57,7 @@ function asPolled({ networks }: Config): ReadonlyMap<EndpointKey, unknown> {
 /** Everything that decides which requests an endpoint receives and how the responses are judged. */
 function polled({ endpoint, connection }: ConfiguredEndpoint, { network, poll }: ConfiguredNetwork): unknown {
   return {
-    endpoint: { ...endpoint, title: null, tier: null, provider: null, labels: null },
+    endpoint: { ...endpoint, title: null, tier: null, provider: null, labels: null, metricLabels: null },
     connection,
     network: { ...network, title: null },
     concurrencyPerHost: poll.concurrencyPerHost,

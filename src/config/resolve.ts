@@ -48,10 +48,10 @@ export function resolve(file: ConfigFile, source: Source) {
       maxSizeBytes: file.store.max_size,
     },
     poll,
-    networks: file.networks.map((network) => configuredNetwork(network, file.poll, source)),
+    networks: file.networks.map((network) => configuredNetwork(network, file, source)),
     gateway: gatewaySettings(file.gateway, names, source),
     notify: notifySettings(file.notify, (path) => textOf(path, source)),
-    metrics: file.metrics,
+    metrics: { sparse: file.metrics.sparse },
     maintenance: file.maintenance.map((window) => maintenanceWindow(window, names)),
     announcements: file.announcements.map(({ text, from = null, until = null }) => ({ text, from, until })),
     log: file.log,
@@ -81,7 +81,11 @@ function pollSettings(keys: ConfigFile['poll'], timeoutIsChosen: boolean) {
   }
 }
 
-function configuredNetwork(network: NetworkFile, inherited: ConfigFile['poll'], source: Source) {
+function configuredNetwork(
+  network: NetworkFile,
+  { poll: inherited, metrics }: Pick<ConfigFile, 'poll' | 'metrics'>,
+  source: Source,
+) {
   const { family } = network
   const own = network.poll
   const settings = {
@@ -114,7 +118,9 @@ function configuredNetwork(network: NetworkFile, inherited: ConfigFile['poll'], 
     /** Number of newer blocks that make a block final; 0 if every block is final at once. */
     finalDepth: network.final_depth ?? FAMILY_DEFAULTS[family].finalDepth,
     poll,
-    endpoints: network.endpoints.map((endpoint) => configuredEndpoint(endpoint, network, { poll, shards, source })),
+    endpoints: network.endpoints.map((endpoint) =>
+      configuredEndpoint(endpoint, network, { poll, shards, source, labelNames: metrics.labels }),
+    ),
   }
 }
 
@@ -138,7 +144,12 @@ function thresholds(keys: NetworkFile['thresholds'], blockTimeMs: number): Thres
 function configuredEndpoint(
   file: EndpointFile,
   { name: network, family }: NetworkFile,
-  { poll, shards, source }: { poll: ReturnType<typeof pollSettings>; shards: readonly Shard[]; source: Source },
+  {
+    poll,
+    shards,
+    source,
+    labelNames,
+  }: { poll: ReturnType<typeof pollSettings>; shards: readonly Shard[]; source: Source; labelNames: readonly string[] },
 ) {
   const kind = file.kind ?? 'proxy'
   const shard: Shard = file.shard ?? null
@@ -154,6 +165,9 @@ function configuredEndpoint(
       tier: file.tier,
       provider: file.provider ?? null,
       labels: file.labels,
+      metricLabels: Object.fromEntries(
+        labelNames.map((name) => [name, Object.hasOwn(file.labels, name) ? (file.labels[name] ?? '') : '']),
+      ),
       checks,
       shards: kind === 'observer' ? [shard] : shards,
       // Without a head, there is nothing to poll in between.

@@ -30,6 +30,7 @@ export function checkRules(
     pollRules(network.poll, { ...draft.poll, ...given(network.poll) }, ['networks', at, 'poll'], report)
     networkRules(network, ['networks', at], report)
   })
+  metricsRules(draft, report)
   gatewayRules(draft, gatewayListenGiven, report)
   notifyRules(draft, report)
   uniqueBy('name', maintenance, ['maintenance'], report)
@@ -66,6 +67,21 @@ function serverRules({ server, networks = [] }: Draft<ConfigFile>, report: Repor
   if (server?.listen !== undefined && server.token === undefined && !isLoopback(server.listen)) {
     warn(['server', 'listen'], 'is reachable from other machines; without server.token everything on it is readable')
   }
+}
+
+/** A misspelt name would be a label that is empty everywhere. */
+function metricsRules({ metrics, networks = [] }: Draft<ConfigFile>, report: Report): void {
+  const { labels = [] } = metrics ?? {}
+  const pathOf = (at: number) => ['metrics', 'labels', at]
+  unique(labels, pathOf, report)
+  const known = new Set(
+    networks.flatMap((network) =>
+      (network?.endpoints ?? []).flatMap((endpoint) => Object.keys(endpoint?.labels ?? {})),
+    ),
+  )
+  labels.forEach((name, at) => {
+    if (name !== undefined && !known.has(name)) report.complain(pathOf(at), 'no endpoint has a label of this name')
+  })
 }
 
 function retentionRules({ store }: Draft<ConfigFile>, { complain }: Report): void {

@@ -144,8 +144,10 @@ const thresholds = section('Limits of the verdict rules.', {
 })
 
 /** RFC 9110 token. */
+const LABEL_NAME_EXPECTED = 'expected a label name: 1 to 32 characters of a-z, 0-9 and _'
 const LABEL_NAME = /^[a-z][a-z0-9_]{0,31}$/
 const MOST_LABELS = 8
+const labelName = z.string({ error: LABEL_NAME_EXPECTED }).regex(LABEL_NAME, { error: LABEL_NAME_EXPECTED })
 const HEADER_NAME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$/
 
 const endpoint = mapping('One URL at which a node, or a pool of nodes, answers.', {
@@ -193,11 +195,9 @@ const endpoint = mapping('One URL at which a node, or a pool of nodes, answers.'
     })
     .optional(),
   labels: z
-    .record(
-      z.string().regex(LABEL_NAME, { error: 'expected a label name: 1 to 32 characters of a-z, 0-9 and _' }),
-      s.labelValue({ description: 'Its value.' }),
-      { error: 'expected a mapping of label names to values' },
-    )
+    .record(labelName, s.labelValue({ description: 'Its value.' }), {
+      error: 'expected a mapping of label names to values',
+    })
     .refine((labels) => Object.keys(labels).length <= MOST_LABELS, { error: `expected at most ${MOST_LABELS} labels` })
     .default({})
     .meta({ description: 'By which the page filters, such as `{region: fra}`; part of the API.', defaultText: 'none' }),
@@ -417,6 +417,12 @@ export const ConfigFile = z.strictObject(
       sparse: s
         .flag({ description: 'Leave out states and conditions that are 0: see `docs/metrics.md`.' })
         .prefault(false),
+      labels: list(labelName.meta({ description: 'A name of `networks[].endpoints[].labels`.' }), {
+        description: 'Labels of endpoints that their metrics have too, as `label_NAME`: see `docs/metrics.md`.',
+        defaultText: 'none',
+      })
+        .max(MOST_LABELS, { error: `expected at most ${MOST_LABELS} labels` })
+        .default([]),
     }),
     notify,
     maintenance: list(maintenance, { description: 'Planned windows.', defaultText: 'none' }).default([]),

@@ -15,6 +15,8 @@ export interface Endpoint {
   readonly provider: string | null
   /** By which people tell endpoints apart, such as `region`; names have no colon. */
   readonly labels: Readonly<Record<string, string>>
+  /** Labels that its metrics have too, by name; empty if the endpoint has no such label. */
+  readonly metricLabels: Readonly<Record<string, string>>
   readonly checks: readonly CheckName[]
   /** Shards whose heads are polled; `[null]` if the chain is not sharded. */
   readonly shards: readonly Shard[]

@@ -8,10 +8,11 @@ export function labelsOf(endpoint: Endpoint): EndpointLabels {
   const known = made.get(endpoint)
   if (known !== undefined) return known
   const { network, name, family, tier } = endpoint
-  const bare = labelPairs('endpoint_up', [network, name])
+  const chosen = Object.entries(endpoint.metricLabels).map(([label, value]) => `,label_${label}="${labelValue(value)}"`)
+  const bare = flat(labelPairs('endpoint_up', [network, name]), ...chosen)
   const labels = {
     bare,
-    info: flat(labelPairs('endpoint_info', [network, name, family, tier]), '} '),
+    info: flat(labelPairs('endpoint_info', [network, name, family, tier]), ...chosen, '} '),
     byShard: endpoint.shards.map((shard) => ({ shard, labels: flat(bare, ',', shardPair(shard), '} ') })),
   }
   made.set(endpoint, labels)
@@ -19,7 +20,7 @@ export function labelsOf(endpoint: Endpoint): EndpointLabels {
 }
 
 export interface EndpointLabels {
-  /** `network="…",endpoint="…"` without braces. */
+  /** `network="…",endpoint="…"` and the chosen labels, without braces. */
   readonly bare: string
   /** With the closing brace, like `byShard`: `network="…",endpoint="…",family="…",tier="…"} `. */
   readonly info: string

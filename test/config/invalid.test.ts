@@ -55,6 +55,10 @@ const EXPECTED: Readonly<Record<string, readonly string[]>> = {
   'label-value': [
     'networks[0].endpoints[0].labels.rack: expected 1 to 64 characters on one line (in quotes, if it is a number)',
   ],
+  'metrics-label-unknown': ['metrics.labels[1]: no endpoint has a label of this name'],
+  'metrics-label-twice': ['metrics.labels[1]: the same as metrics.labels[0]'],
+  'metrics-label-name': ['metrics.labels[0]: expected a label name: 1 to 32 characters of a-z, 0-9 and _'],
+  'metrics-labels-too-many': ['metrics.labels: expected at most 8 labels'],
   'labels-too-many': ['networks[0].endpoints[0].labels: expected at most 8 labels'],
   'url-not-http': ['networks[0].endpoints[0].url: expected an http(s) URL without fragment'],
   'url-relative': ['networks[0].endpoints[0].url: expected an http(s) URL without fragment'],

@@ -33,6 +33,7 @@ describe('what a new configuration changes', () => {
     ['the tier', { own: { tier: 'fallback' } }],
     ['the provider', { own: { provider: 'acme' } }],
     ['labels', { own: { labels: { region: 'fra' } } }],
+    ['labels of metrics', { own: { labels: { region: 'fra' } }, rest: { metrics: { labels: ['region'] } } }],
     ['the log level', { rest: { log: { level: 'debug' } } }],
   ])('%s leaves an endpoint as it is', (_, change) => {
     expect(compareConfigs(BEFORE, accepted(minimal(change)))).toMatchObject({ changed: [], unchanged: ['main/own-1'] })

@@ -167,6 +167,41 @@ describe('reloading', () => {
     expect(text).toContain('endpoint="c"')
   })
 
+  test('labels of metrics change with the file, and the endpoint keeps its counters', async () => {
+    const labelled = (region: string) => {
+      const { networks, ...rest } = config(['a'], { metrics: { labels: ['region'] } })
+      const [net] = networks
+      return {
+        ...rest,
+        networks: [{ ...net, endpoints: net?.endpoints.map((own) => ({ ...own, labels: { region } })) }],
+      }
+    }
+    const daemon = await start(config(['a']))
+    const count = async (labels: string) => {
+      const line = `heartline_checks_total{${labels},check="head"} `
+      const { text } = await daemon.get('/metrics')
+      return Number(
+        text
+          .split('\n')
+          .find((one) => one.startsWith(line))
+          ?.slice(line.length) ?? Number.NaN,
+      )
+    }
+    await until(async () => (await count('network="net",endpoint="a"')) > 1, 'it is polled')
+    const before = await count('network="net",endpoint="a"')
+
+    daemon.rewrite(labelled('fra'))
+    hangUp(daemon)
+    await until(async () => (await count('network="net",endpoint="a",label_region="fra"')) >= before, 'it has a label')
+    daemon.rewrite(labelled('"nyc"'))
+    hangUp(daemon)
+
+    const changed = 'network="net",endpoint="a",label_region="\\"nyc\\""'
+    await until(async () => (await count(changed)) >= before, 'it has another label')
+    expect(await count('network="net",endpoint="a"')).toBeNaN()
+    expect(await count('network="net",endpoint="a",label_region="fra"')).toBeNaN()
+  })
+
   test('a bad file changes nothing, and the metric says so until a good one comes', async () => {
     const daemon = await start(config(['a', 'b']))
     const file = join(daemon.folder, 'heartline.yaml')

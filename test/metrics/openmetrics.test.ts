@@ -6,9 +6,9 @@ import { createFakeClock } from '../support/fake-clock.ts'
 import { endpoint, network } from '../support/network.ts'
 import { createWorld, QUIET_STORE } from '../support/world.ts'
 
-async function both(): Promise<{ text: string; openMetrics: string }> {
+async function both(endpoints = [endpoint('a'), endpoint('b')]): Promise<{ text: string; openMetrics: string }> {
   const clock = createFakeClock()
-  const world = createWorld(clock, [{ network: network(), endpoints: [endpoint('a'), endpoint('b')] }])
+  const world = createWorld(clock, [{ network: network(), endpoints }])
   await world.pollAll()
   const metrics = createMetrics({
     board: world.board,
@@ -25,6 +25,25 @@ async function both(): Promise<{ text: string; openMetrics: string }> {
 }
 
 const samplesOf = (text: string) => text.split('\n').filter((line) => line.startsWith('heartline_'))
+
+test('chosen labels are on every series of an endpoint, escaped, and empty where it has no such label', async () => {
+  const { text, openMetrics } = await both([
+    endpoint('a', { metricLabels: { region: 'fra "1"\\' } }),
+    endpoint('b', { metricLabels: { region: '' } }),
+  ])
+
+  for (const lines of [samplesOf(text), samplesOf(openMetrics)]) {
+    const ofEndpoints = lines.filter((line) => /\{network="ethereum",endpoint="/.test(line))
+    const labelled = ofEndpoints.filter((line) =>
+      /endpoint="(a"(,family="ethereum",tier="primary")?,label_region="fra \\"1\\"\\\\"|b"(,family="ethereum",tier="primary")?,label_region="")[,}]/.test(
+        line,
+      ),
+    )
+    expect(ofEndpoints.length).toBeGreaterThan(60)
+    expect(labelled).toEqual(ofEndpoints)
+    expect(lines.filter((line) => line.includes('label_'))).toEqual(ofEndpoints)
+  }
+})
 
 test('OpenMetrics has the same series as the text format', async () => {
   const { text, openMetrics } = await both()

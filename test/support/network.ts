@@ -41,6 +41,7 @@ export function endpoint(name: string, over: Partial<Endpoint> = {}): Endpoint {
     tier: 'primary',
     provider: null,
     labels: {},
+    metricLabels: {},
     checks: ['head'],
     shards: [null],
     intervalMs,
