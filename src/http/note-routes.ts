@@ -37,20 +37,29 @@ export function registerNotes(
       503: problem('The store cannot be written now'),
     },
   })
+  /** By incident, the requests that may each add a note that the store does not have yet. */
+  const adding = new Map<string, number>()
   app.post('/api/v1/incidents/:id/notes', route, async (request, reply) => {
     const { id: incident } = request.params
     if ((await source.one(incident)) === null) {
       return sendProblem(reply, { status: 404, detail: 'There is no such incident.' })
     }
-    if ((await store.notes([incident])).length >= MOST_NOTES) {
-      return sendProblem(reply, { status: 409, detail: `The incident has ${MOST_NOTES} notes already.` })
+    const full = { status: 409, detail: `The incident has ${MOST_NOTES} notes already.` } as const
+    const others = adding.get(incident) ?? 0
+    adding.set(incident, others + 1)
+    try {
+      if ((await store.notes([incident])).length + others >= MOST_NOTES) return sendProblem(reply, full)
+      const { text, public: isPublic } = request.body
+      const note: Note = { id: randomUUID(), incident, at: clock.now(), isPublic, text }
+      store.saveNote(note)
+      await written(store, clock)
+      const isStored = (await store.notes([incident])).some(({ id }) => id === note.id)
+      if (isStored) return reply.code(201).send(noteView(note))
+    } finally {
+      const left = (adding.get(incident) ?? 1) - 1
+      if (left > 0) adding.set(incident, left)
+      else adding.delete(incident)
     }
-    const { text, public: isPublic } = request.body
-    const note: Note = { id: randomUUID(), incident, at: clock.now(), isPublic, text }
-    store.saveNote(note)
-    await written(store, clock)
-    const isStored = (await store.notes([incident])).some(({ id }) => id === note.id)
-    if (isStored) return reply.code(201).send(noteView(note))
     const detail = 'The store cannot be written now: the note appears when it can, if Heartline runs until then.'
     return sendProblem(reply, { status: 503, detail })
   })

@@ -104,6 +104,19 @@ describe('a note', () => {
     expect(await notes()).toHaveLength(100)
   })
 
+  test('is one of a hundred at most, also when several are added at the same time', async () => {
+    const { add, store, notes } = await notable()
+    for (let at = 0; at < 99; at++) {
+      store.saveNote({ id: String(at), incident: 'incident-1', at: START, isPublic: false, text: `${at}` })
+    }
+    await store.flush()
+
+    const answers = await Promise.all([1, 2, 3].map((at) => add({ text: `parallel ${at}` })))
+
+    expect(answers.map(({ statusCode }) => statusCode).sort()).toEqual([201, 409, 409])
+    expect(await notes()).toHaveLength(100)
+  })
+
   test('that the store cannot take now is not called stored', async () => {
     const { add } = await notable()
     const lost = setUp({ store: { notes: async () => [] } })
