@@ -237,7 +237,7 @@ function createTelling({ clock, board, silences }: NotifierDeps, lines: Readonly
     /** After a change of the incident. */
     now(incident: Incident, settings: NotifySettings): Notification[] {
       const isHushed = silences.hush(incident)
-      // What waits is dropped before its end could be told with it.
+      // What waits is dropped first, so that its end is not sent with it.
       const hushed = isHushed ? hush(incident) : []
       const wanted = wantedBy(incident, settings, isHushed)
       const change = changeOf(incident)

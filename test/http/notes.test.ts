@@ -113,7 +113,7 @@ describe('a note', () => {
 
     const answers = await Promise.all([1, 2, 3].map((at) => add({ text: `parallel ${at}` })))
 
-    expect(answers.map(({ statusCode }) => statusCode).sort()).toEqual([201, 409, 409])
+    expect(answers.map(({ statusCode }) => statusCode).toSorted((a, b) => a - b)).toEqual([201, 409, 409])
     expect(await notes()).toHaveLength(100)
   })
 

@@ -308,7 +308,7 @@ test('whatever text a node sends, a mail has the headers and the markup of any o
     if (!isMail(out)) throw new Error('not a mail')
     HARMLESS.email(out)
     const { message } = await transport.sendMail({ ...out, to: [...out.to] })
-    const [head = ''] = message.toString().split('\r\n\r\n')
+    const [head = ''] = (message as Buffer).toString().split('\r\n\r\n')
     return head.split('\r\n').flatMap((line) => /^[^\s:]+(?=:)/.exec(line) ?? [])
   }
   const usual = await written('connection refused')

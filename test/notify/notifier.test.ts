@@ -347,7 +347,7 @@ describe('in planned maintenance', () => {
     put(incident({ id: 'lasting' }))
     put(incident({ id: 'short' }))
     put(incident({ id: 'elsewhere', endpoint: 'own-2' }))
-    await until(() => sink.bodies.length === 1, 'the other endpoint is told of')
+    await until(() => sink.bodies.length === 1, 'the message about the other endpoint')
     await clock.advance(HOUR / 2)
     put(incident({ id: 'short', closedAt: clock.now(), changes: [change(), change({ at: clock.now(), state: 'up' })] }))
     await clock.advance(HOUR / 2 - 1000)
@@ -356,7 +356,7 @@ describe('in planned maintenance', () => {
     expect(notifier.status().waiting).toEqual([])
 
     await clock.advance(3000)
-    await until(() => messagesOf(sink).length === 2, 'its end is told')
+    await until(() => messagesOf(sink).length === 2, 'the message about its end')
     await until(() => notifier.status().waiting.length === 0, 'it is known to be sent')
     await clock.advance(HOUR)
 
@@ -364,7 +364,7 @@ describe('in planned maintenance', () => {
     expect(told(sink).slice(1)).toEqual([['incident.opened', 'lasting', 0]])
   })
 
-  test('what was told before neither worsens nor repeats until its end', async () => {
+  test('what was sent before neither worsens nor repeats until its end', async () => {
     const { sink, clock, world, notifier, put } = await setUpMaintained({ repeatMs: HOUR / 4 })
     const degraded = { ...DEGRADED, state: 'degraded', changes: DEGRADED.changes.slice(1) } as const
     put(incident(degraded))
@@ -378,12 +378,12 @@ describe('in planned maintenance', () => {
     expect(told(sink)).toHaveLength(1)
 
     await clock.advance(3000)
-    await until(() => notifier.status().channels[0]?.results.sent === 2, 'its end is told')
+    await until(() => notifier.status().channels[0]?.results.sent === 2, 'the message about its end')
 
     expect(told(sink).slice(1)).toEqual([['incident.worse', 'incident-1', 0]])
   })
 
-  test('what ends is told', async () => {
+  test('what ends is sent', async () => {
     const { sink, world, put } = await setUpMaintained()
     put(incident())
     await until(() => sink.bodies.length === 1, 'it is sent')
@@ -438,7 +438,7 @@ test('after a restart the end of an impairment still says what it was', async ()
   expect(sink.bodies[1].data.text).toContain('(was impaired: the history cannot be written (full))')
 })
 
-test('polls that are late for a minute are told, and once they are on time for a while, that is told', async () => {
+test('polls that are late for a minute are reported, and so is that they are on time again', async () => {
   const sink = await startSink()
   const clock = createFakeClock()
   let pollMs = 50
