@@ -50,6 +50,8 @@ export interface Talk {
   until(count: number): Promise<readonly Told[]>
   /** Resolves when the gateway has closed it. */
   closed(): Promise<readonly Told[]>
+  /** Resolves when the gateway has closed it, or keeps it after an answer because nothing asked it to close. */
+  settled(): Promise<readonly Told[]>
 }
 
 export interface HostileOptions {
@@ -241,6 +243,8 @@ function talkTo(port: number): Talk {
     answers: () => readAnswers(text),
     until: (count) => wait(() => readAnswers(text).length >= count, `${count} answers`),
     closed: () => wait(() => isClosed, 'closed'),
+    settled: () =>
+      wait(() => isClosed || readAnswers(text).at(-1)?.headers.get('connection') === 'keep-alive', 'settled'),
   }
 }
 

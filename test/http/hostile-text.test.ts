@@ -47,6 +47,8 @@ const HEADERS: Record<string, readonly string[]> = {
   authorization: ['', 'Bearer a', 'Bearer '],
   host: ['', '127.0.0.1', '[::1'],
   'x-forwarded-for': ['', '10.0.0.1,'],
+  forwarded: ['', 'for='],
+  'x-real-ip': [''],
   'sec-fetch-site': [''],
   'x-prometheus-scrape-timeout-seconds': ['', '1'],
 }
@@ -95,10 +97,15 @@ test('the content type of a body is read in linear time', async () => {
   )
 })
 
-test('the origin of a request that changes something is read in linear time', async () => {
+test.each([
+  ['origin', ['', 'http://', 'http://[']],
+  ['x-forwarded-for', ['', '127.0.0.1,']],
+  ['forwarded', ['', 'for=', 'for="[::1', 'for=127.0.0.1;']],
+  ['x-real-ip', ['']],
+])('%s of a request that changes something is read in linear time', async (header, beginnings) => {
   await expectLinear(
-    ['', 'http://', 'http://['].flatMap((beginning) => RUNS.map((run) => ({ beginning, run }))),
-    (origin) => ({ url: '/api/v1/silences', method: 'POST', payload: '{}', headers: { origin } }),
+    beginnings.flatMap((beginning) => [...RUNS, ';for=', ';'].map((run) => ({ beginning, run }))),
+    (text) => ({ url: '/api/v1/silences', method: 'POST', payload: '{}', headers: { [header]: text } }),
   )
 })
 

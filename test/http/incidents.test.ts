@@ -135,6 +135,21 @@ describe('/api/v1/incidents', () => {
     expect(ids(await list(here(OUTAGES), query))).toEqual(expected)
   })
 
+  test('only readers with the token make the store search for an endpoint that was removed', async () => {
+    const removed = [incident({ id: 'a', endpoint: 'own-9', openedAt: START, closedAt: START + 60_000 })]
+    const token = new Secret('a'.repeat(20))
+    const { server, store } = await kept(removed, { options: { token, public: true } })
+    await store.flush()
+
+    const withToken = await server.inject({
+      url: '/api/v1/incidents?endpoint=own-9',
+      headers: { authorization: `Bearer ${token.reveal()}` },
+    })
+
+    expect(withToken.json<IncidentListView>().incidents.map(({ id }) => id)).toEqual(['a'])
+    expect(ids(await list({ server }, '?endpoint=own-9'))).toEqual([])
+  })
+
   test.each([
     ['?network=avalanche', ['d', 'b', 'a']],
     ['?network=ethereum', ['c']],
