@@ -118,11 +118,11 @@ test('what files take is written on request, sorted, and compared by later runs'
   await run({ USUAL_TIMES: 'write' })
   const written = readFileSync(table, 'utf8')
   writeFileSync(table, written.replace(/slow\.test\.ts .*/, 'slow.test.ts 0.01'))
-  const { stdout } = await run()
+  const { stdout } = await run({ USUAL_TIMES: '' })
 
   expect(written.split('\n').map((row) => row.replace(/ .*/, ''))).toEqual([...usual, 'test/slow.test.ts', ''])
-  expect(written).toMatch(/^test\/slow\.test\.ts 2\.[5-9]/m)
-  expect(stdout).toMatch(/^unusually slow: test\/slow\.test\.ts took 2\.\d s/m)
+  expect(written).toMatch(/^test\/slow\.test\.ts (?:2\.[5-9]|[3-9]|\d\d)/m)
+  expect(stdout).toMatch(/^unusually slow: test\/slow\.test\.ts took \d+\.\d s/m)
 })
 
 test('a test waits if its helpers do, also through helpers that import each other', async () => {
