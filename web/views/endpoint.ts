@@ -24,7 +24,7 @@ import { NEXT_STEPS } from './words-runbooks.ts'
 
 /** One endpoint: its current health, history, incidents and thresholds. */
 export const view = defineView<Data>({
-  title: (model) => `${current(model).title} · Heartline`,
+  title: (model) => `${current(model).title} · ${model.brand.title}`,
   load,
   draw,
   charts: (model) => groupOf(model.data, model.settings.zone, model.route),

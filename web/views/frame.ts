@@ -49,7 +49,7 @@ export function iconOf(tone: StateView): string {
 
 /** The title of a view, after the mark of that state. */
 export function markedTitle(title: string, model: Model): string {
-  return `${TITLE_MARK[toneOfAll(model)]}${title.replace(/Heartline$/, () => model.brand.title)}`
+  return `${TITLE_MARK[toneOfAll(model)]}${title}`
 }
 
 const PLACES = [

@@ -11,7 +11,7 @@ import { GATEWAY_WORDS } from './words-gateway.ts'
 
 /** The gateway: requests, routing order, overhead, callers. */
 export const view = defineView<GatewayView>({
-  title: () => `${GATEWAY_WORDS.title} · Heartline`,
+  title: ({ brand }) => `${GATEWAY_WORDS.title} · ${brand.title}`,
   load: (sources) => sources.gateway(),
   draw: (model) => (model.data.enabled ? draw(model) : off()),
   refreshMs: 5000,

@@ -16,7 +16,7 @@ import { INCIDENT_WORDS, offset } from './words-incidents.ts'
 
 /** One incident: summary, conditions, charts, timeline and post-mortem. */
 export const view = defineView<IncidentData>({
-  title: (model) => `${who(model)} · Heartline`,
+  title: (model) => `${who(model)} · ${model.brand.title}`,
   load,
   draw,
   refreshMs: 10_000,

@@ -14,7 +14,7 @@ import { INCIDENT_WORDS } from './words-incidents.ts'
 
 /** Open incidents, then closed ones by day, newest first. */
 export const view = defineView<IncidentListView>({
-  title: () => `${INCIDENT_WORDS.title} · Heartline`,
+  title: ({ brand }) => `${INCIDENT_WORDS.title} · ${brand.title}`,
   load: (sources: Sources, route: Route): Promise<Answer<IncidentListView>> => sources.incidents(queryOf(route)),
   draw,
   refreshMs: 5000,

@@ -26,7 +26,7 @@ import { NETWORK, paceText } from './words-network.ts'
 
 /** One network: chain status, routing order, block arrival and block hashes. */
 export const view = defineView<Data>({
-  title: (model) => `${current(model).title} · Heartline`,
+  title: (model) => `${current(model).title} · ${model.brand.title}`,
   load,
   draw,
   refreshMs: 3000,

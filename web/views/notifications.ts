@@ -14,7 +14,7 @@ interface Data extends NotificationsView {
 
 /** Channels with their health, what waits, silences, and the latest messages. */
 export const view = defineView<Data>({
-  title: () => `${NOTIFICATION_WORDS.title} · Heartline`,
+  title: ({ brand }) => `${NOTIFICATION_WORDS.title} · ${brand.title}`,
   load,
   draw: (model) => (model.data.channels.length === 0 && model.data.heartbeat === null ? off() : draw(model)),
   refreshMs: 5000,

@@ -12,7 +12,7 @@ import { EVENT_NAMES, OBSERVER_WORDS } from './words-observer.ts'
 
 /** Heartline's own health, which explains gaps in the history. */
 export const view = defineView<Data>({
-  title: () => `${OBSERVER_WORDS.title} · Heartline`,
+  title: ({ brand }) => `${OBSERVER_WORDS.title} · ${brand.title}`,
   load,
   draw,
   refreshMs: 5000,

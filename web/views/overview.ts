@@ -14,7 +14,7 @@ import { WORDS } from './words.ts'
 
 /** The overview: verdict, open incidents and maintenance, then all networks with their endpoints, worst first. */
 export const view = defineView<Data>({
-  title: () => 'Heartline',
+  title: ({ brand }) => brand.title,
   load,
   prepare,
   draw: overview,

@@ -4,7 +4,7 @@ import { defineView } from './view.ts'
 
 /** A runbook: what an alert or a condition means, how to check, and what to do. */
 export const view = defineView<string>({
-  title: ({ data }) => `${/^# (.*)$/m.exec(data)?.[1] ?? 'Runbook'} · Heartline`,
+  title: ({ data, brand }) => `${/^# (.*)$/m.exec(data)?.[1] ?? 'Runbook'} · ${brand.title}`,
   load: (sources, { params }) => sources.runbook(params.name ?? ''),
   draw: ({ data, route }) => html`
     <p class="within"><a href="/runbooks/README" aria-current=${route.params.name === 'README' ? 'page' : 'false'}>Runbooks</a></p>
