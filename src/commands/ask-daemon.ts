@@ -2,22 +2,27 @@ import { X509Certificate } from 'node:crypto'
 import type { TLSSocket } from 'node:tls'
 import { buildConnector, Client } from 'undici'
 import type { z } from 'zod'
+import type { Environment } from '../config/interpolate.ts'
 import type { Config } from '../config/resolve.ts'
 import { urlOf } from '../config/scalars.ts'
 import { printable } from '../http/plain-text.ts'
 import { ProblemView } from '../http/wire-common.ts'
+import { readConfig } from './check-config.ts'
 import { type CommandIo, EXIT } from './io.ts'
 
 /**
- * Sends a request to the daemon that runs with this configuration, with its token. Returns the exit status: that of `then`
- * on the answer, or, after a sentence on stderr, that of the failure.
+ * Sends a request to the daemon that runs with this configuration file, with its token. Prints what `then` makes of the
+ * answer, or a sentence on stderr; returns the exit status.
  */
 export async function askDaemon<T>(
-  { server }: Pick<Config, 'server'>,
+  file: string,
   ask: Ask<T>,
-  io: CommandIo,
+  { io, env }: { readonly io: CommandIo; readonly env: Environment },
   then: (answer: T) => string,
 ): Promise<number> {
+  const loaded = readConfig(file, io, env)
+  if (loaded === null) return EXIT.badConfig
+  const { server } = loaded.config
   const fail = (sentence: string, status: number = EXIT.software): number => {
     io.err(`heartline: ${sentence}`)
     return status

@@ -1,7 +1,6 @@
 import { NoteView } from '../http/wire-incidents.ts'
 import { askDaemon } from './ask-daemon.ts'
-import { readConfig } from './check-config.ts'
-import { type CommandIo, EXIT } from './io.ts'
+import type { CommandIo } from './io.ts'
 
 export interface NoteOptions {
   readonly file: string
@@ -13,11 +12,9 @@ export interface NoteOptions {
 
 /** Adds a note to an incident, by the running daemon. */
 export async function note({ file, incident, text, isPublic }: NoteOptions, io: CommandIo, env: NodeJS.ProcessEnv) {
-  const loaded = readConfig(file, io, env)
-  if (loaded === null) return EXIT.badConfig
   const path = `/api/v1/incidents/${encodeURIComponent(incident)}/notes`
   const ask = { method: 'POST', path, body: { text, public: isPublic }, shape: NoteView } as const
-  return askDaemon(loaded.config, ask, io, (added) => {
+  return askDaemon(file, ask, { io, env }, (added) => {
     return added.public ? 'added, readable by everyone who can see the page' : 'added, readable with the token only'
   })
 }

@@ -109,10 +109,12 @@ export async function run(argv: readonly string[], env: NodeJS.ProcessEnv = proc
     .option('--url <url>', 'a node that is not configured; repeatable. Prints the configuration for it', collect, [])
     .addOption(new Option('--family <family>', 'with --url: its interface, if known').choices(FAMILIES))
     .action(async (targets: string[], { json = false, url: urls, family = null }: ProbeFlags) => {
-      const { probe } = await import('./probe.ts')
       if (urls.length > 0 && targets.length > 0) return probed.error('error: --url polls no configured TARGET')
       if (urls.length === 0 && family !== null) return probed.error('error: --family needs --url')
-      if (urls.length === 0) return configured((file) => probe({ file, targets, json }, io, env))
+      if (urls.length === 0) {
+        const { probe } = await import('./probe.ts')
+        return configured((file) => probe({ file, targets, json }, io, env))
+      }
       const { probeUrls } = await import('./discover.ts')
       status = await probeUrls({ urls, family, json }, io)
     })

@@ -1,8 +1,7 @@
 import { printable, stamp, table } from '../http/plain-text.ts'
 import { SilencesView, SilenceView } from '../http/wire-silences.ts'
 import { askDaemon } from './ask-daemon.ts'
-import { readConfig } from './check-config.ts'
-import { type CommandIo, EXIT } from './io.ts'
+import type { CommandIo } from './io.ts'
 
 export interface SilenceOptions {
   readonly file: string
@@ -14,22 +13,18 @@ export interface SilenceOptions {
 
 /** Begins a silence in the running daemon. */
 export async function silence({ file, target, forMs, reason }: SilenceOptions, io: CommandIo, env: NodeJS.ProcessEnv) {
-  const loaded = readConfig(file, io, env)
-  if (loaded === null) return EXIT.badConfig
   const [network, endpoint = null] = target.split(/\/(.*)/s)
   const body = { network, endpoint, duration_seconds: forMs / 1000, reason }
   const ask = { method: 'POST', path: '/api/v1/silences', body, shape: SilenceView } as const
-  return askDaemon(loaded.config, ask, io, (begun) => {
+  return askDaemon(file, ask, { io, env }, (begun) => {
     return `${begun.id}: no messages about ${subjectOf(begun)} until ${endOf(begun)}`
   })
 }
 
 /** Prints the silences that hold now. */
 export async function listSilences({ file }: Pick<SilenceOptions, 'file'>, io: CommandIo, env: NodeJS.ProcessEnv) {
-  const loaded = readConfig(file, io, env)
-  if (loaded === null) return EXIT.badConfig
   const ask = { method: 'GET', path: '/api/v1/silences', shape: SilencesView } as const
-  return askDaemon(loaded.config, ask, io, ({ silences }) => {
+  return askDaemon(file, ask, { io, env }, ({ silences }) => {
     const rows = silences.map((one) => [one.id, subjectOf(one), endOf(one), printable(one.reason)])
     return rows.length === 0 ? 'no silences' : table([TITLES, ...rows], '', []).join('\n')
   })
@@ -41,10 +36,8 @@ export async function endSilence(
   io: CommandIo,
   env: NodeJS.ProcessEnv,
 ) {
-  const loaded = readConfig(file, io, env)
-  if (loaded === null) return EXIT.badConfig
   const path = `/api/v1/silences/${encodeURIComponent(id)}`
-  return askDaemon(loaded.config, { method: 'DELETE', path, shape: SilenceView } as const, io, (ended) => {
+  return askDaemon(file, { method: 'DELETE', path, shape: SilenceView } as const, { io, env }, (ended) => {
     return `${ended.id}: ended, messages about ${subjectOf(ended)} are sent again`
   })
 }
