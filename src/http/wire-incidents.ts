@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { INCIDENT_CAUSES, INCIDENT_SCOPES } from '../core/incident/incident.ts'
 import { CONDITION_CODES, VERDICTS } from '../core/verdict/condition.ts'
 import { Count, Seconds, Shard, shape, Time } from './wire-common.ts'
 import { IncidentNotificationView } from './wire-notifications.ts'
@@ -38,9 +39,9 @@ export const IncidentSummaryView = shape('IncidentSummary', {
   network: z.string(),
   /** Null for an incident of several endpoints. */
   endpoint: z.string().nullable(),
-  cause: z.enum(['endpoint', 'halted', 'forked', 'outage']),
+  cause: z.enum(INCIDENT_CAUSES),
   /** What it is about: an endpoint, several endpoints of one host or provider, or a whole network. */
-  scope: z.enum(['endpoint', 'host', 'provider', 'network']),
+  scope: z.enum(INCIDENT_SCOPES),
   /** The configured provider, of an outage of one. */
   provider: z.string().nullable(),
   /** The worst state reached. */

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { EndpointKey } from '../core/endpoint.ts'
 import { endpointKey } from '../core/endpoint.ts'
-import type { Incident } from '../core/incident/incident.ts'
+import { INCIDENT_CAUSES, type Incident } from '../core/incident/incident.ts'
 import { CONDITION_CODES, VERDICTS } from '../core/verdict/condition.ts'
 
 /** Holds the open incidents, and recently changed ones that may not be in the store yet. */
@@ -79,7 +79,7 @@ export const StoredIncident = z.object({
   id: z.string().min(1).max(256),
   network: Name,
   endpoint: Name.nullable(),
-  cause: z.enum(['endpoint', 'halted', 'forked', 'outage']),
+  cause: z.enum(INCIDENT_CAUSES),
   provider: Name.nullable().default(null),
   state: State,
   openedAt: Time,
