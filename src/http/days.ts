@@ -4,7 +4,7 @@ import type { Log } from '../log.ts'
 import type { Board } from '../state/board.ts'
 import type { Store } from '../store/store.ts'
 import type { IncidentSource } from './incident-source.ts'
-import { type CompressibleText, compressible, isKnown, sendCompressed, tagOf } from './negotiation.ts'
+import { type CompressibleText, compressible, sendTagged, tagOf } from './negotiation.ts'
 import { sendProblem } from './problem.ts'
 import { time, timeOrNull } from './rfc3339.ts'
 import { type App, json, NOT_MODIFIED, NoQuery, operation, problem } from './route.ts'
@@ -27,10 +27,7 @@ export function registerDays(app: App, days: DaySource): void {
   })
   app.get('/api/v1/days', route, async (request, reply) => {
     try {
-      const { body, etag } = (await days.read())[request.audience]
-      reply.header('etag', etag)
-      if (isKnown(request, etag)) return reply.code(304).send()
-      return await sendCompressed(request, reply.type('application/json; charset=utf-8'), body)
+      return await sendTagged(request, reply, (await days.read())[request.audience])
     } catch {
       return sendProblem(reply, { status: 503, detail: 'The history cannot be read now.' })
     }

@@ -33,7 +33,7 @@ export function registerEmbed(app: App, { scopes, clock, days }: EmbedDeps, asse
 
   app.get('/embed/:network', { config: { visibility: 'public' }, schema }, async (request, reply) => {
     const network = board.network(request.params.network)
-    if (network === undefined || network === null) return sendUnknown(reply, 'network')
+    if (network === undefined) return sendUnknown(reply, 'network')
     reply.removeHeader('x-frame-options').headers(HEADERS)
     return sendCompressed(request, reply.type('text/html; charset=utf-8'), bodyOf(network))
   })

@@ -43,6 +43,17 @@ export function tagOf(body: string): string {
   return `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`
 }
 
+/** Sends the JSON with its tag, or 304 to a client that has it. */
+export function sendTagged(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { body, etag }: { readonly body: string | CompressibleText; readonly etag: string },
+): Promise<FastifyReply> | FastifyReply {
+  reply.header('etag', etag)
+  if (isKnown(request, etag)) return reply.code(304).send()
+  return sendCompressed(request, reply.type('application/json; charset=utf-8'), body)
+}
+
 export async function sendCompressed(
   request: FastifyRequest,
   reply: FastifyReply,

@@ -6,7 +6,7 @@ import type { UnixMs } from '../core/time.ts'
 import type { Log } from '../log.ts'
 import type { Board } from '../state/board.ts'
 import type { Store } from '../store/store.ts'
-import { type CompressibleText, compressible, isKnown, sendCompressed } from './negotiation.ts'
+import { type CompressibleText, compressible, sendTagged } from './negotiation.ts'
 import { wholeNumber } from './parameters.ts'
 import { sendProblem } from './problem.ts'
 import { time } from './rfc3339.ts'
@@ -32,10 +32,8 @@ export function registerStrips(app: App, strips: StripSource): void {
   })
   app.get('/api/v1/strips', route, async (request, reply) => {
     try {
-      const { body, etag } = await strips.read(request.audience, request.query.hours ?? STRIP_HOURS)
-      reply.header('etag', etag)
-      if (isKnown(request, etag)) return reply.code(304).send()
-      return await sendCompressed(request, reply.type('application/json; charset=utf-8'), body)
+      const read = await strips.read(request.audience, request.query.hours ?? STRIP_HOURS)
+      return await sendTagged(request, reply, read)
     } catch {
       return sendProblem(reply, { status: 503, detail: 'The history cannot be read now.' })
     }
