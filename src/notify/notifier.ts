@@ -236,7 +236,7 @@ function createTelling({ clock, board, silences }: NotifierDeps, lines: Readonly
 
     /** After a change of the incident. */
     now(incident: Incident, settings: NotifySettings): Notification[] {
-      const isHushed = silences.hush(incident)
+      const isHushed = silences.covers(incident)
       // What waits is dropped first, so that its end is not sent with it.
       const hushed = isHushed ? hush(incident) : []
       const wanted = wantedBy(incident, settings, isHushed)
@@ -250,12 +250,12 @@ function createTelling({ clock, board, silences }: NotifierDeps, lines: Readonly
     /** Drops what waits about an incident that a silence covers. */
     hushWaiting(incident: Incident): Notification[] {
       const waits = [...lines.values()].some(({ outbox }) => outbox.waitsFor(incident.id))
-      return waits && silences.hush(incident) ? hush(incident) : []
+      return waits && silences.covers(incident) ? hush(incident) : []
     },
 
     /** A change in quiet hours is sent after them, if it still holds; what is open for long is repeated. */
     later(incident: Incident, settings: NotifySettings): Notification[] {
-      if (silences.hush(incident)) return hush(incident)
+      if (silences.covers(incident)) return hush(incident)
       const now = clock.now()
       const wanted = wantedBy(incident, settings, false)
       const change = changeOf(incident)
@@ -277,7 +277,7 @@ export interface NotifierDeps extends Pick<ImpairmentDeps, 'trouble' | 'polls'> 
   readonly board: Pick<Board, 'network' | 'entry' | 'subscribe'>
   readonly incidents: Pick<IncidentLog, 'open'>
   readonly store: Pick<Store, 'saveNotification' | 'notifications' | 'flush'>
-  readonly silences: Pick<Silences, 'hush' | 'begun'>
+  readonly silences: Pick<Silences, 'covers' | 'begun'>
   /** From 0 to 1. */
   readonly random: () => number
 }

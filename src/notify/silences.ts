@@ -20,7 +20,7 @@ export interface Silences {
   /** Whether this version of it is on disk. */
   isStored(silence: Silence): Promise<boolean>
   /** Whether nothing is to be sent about the incident now. */
-  hush(incident: Incident): boolean
+  covers(incident: Incident): boolean
   /** Those that held at some time of the incident, in order, also for a part of its endpoints. */
   during(incident: Incident): Promise<readonly Silence[]>
 }
@@ -85,7 +85,7 @@ export function createSilences({ clock, store, log }: SilencesDeps): Silences {
       return stored.some((one) => one.id === id && one.until === until)
     },
 
-    hush: (incident) => known.size > 0 && areCovering(held(), incident),
+    covers: (incident) => known.size > 0 && areCovering(held(), incident),
 
     async during(incident) {
       const { network, openedAt: from, closedAt } = incident
