@@ -6,8 +6,8 @@ import { npmCommand } from './npm.mjs'
 import { root } from './prepare.mjs'
 
 // `npm run sbom`: a CycloneDX bill of materials of what runs with Heartline, on stdout or in the named file (`npm pack` puts it into
-// the package). `npm sbom --omit dev` also omits packages that
-// development and production share, so npm gets a project without the development packages.
+// the package). `npm sbom --omit dev` also omits packages that development and production share, so npm gets a project without the
+// development packages.
 const folder = mkdtempSync(join(tmpdir(), 'heartline-sbom-'))
 try {
   const { devDependencies: _, workspaces, ...manifest } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))

@@ -64,7 +64,7 @@ function createDialog(): HTMLDialogElement {
   })
   const style = document.createElement('link')
   style.rel = 'stylesheet'
-  style.href = new URL(new URL('./palette.css', import.meta.url)).pathname
+  style.href = new URL('./palette.css', import.meta.url).pathname
   document.head.append(style)
   document.body.append(created)
   return created

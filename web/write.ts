@@ -20,7 +20,7 @@ export async function write(form: HTMLFormElement): Promise<boolean> {
   return failure === null
 }
 
-/** By name: what is checked, a number where `data-kind` says so, a list's choice as JSON, else the text. */
+/** By name: whether it is checked, or its text; a field with `data-kind="json"` has an object of fields as its value. */
 function fieldsOf(form: HTMLFormElement): Readonly<Record<string, unknown>> {
   const fields: Record<string, unknown> = {}
   for (const field of form.querySelectorAll<HTMLInputElement>('[name]')) {

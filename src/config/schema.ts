@@ -143,11 +143,11 @@ const thresholds = section('Limits of the verdict rules.', {
   recover_after: s.whole({ description: 'Consecutive polls before a better state is confirmed.' }, 1, 1000).prefault(2),
 })
 
-/** RFC 9110 token. */
 const LABEL_NAME_EXPECTED = 'expected a label name: 1 to 32 characters of a-z, 0-9 and _'
 const LABEL_NAME = /^[a-z][a-z0-9_]{0,31}$/
 const MOST_LABELS = 8
 const labelName = z.string({ error: LABEL_NAME_EXPECTED }).regex(LABEL_NAME, { error: LABEL_NAME_EXPECTED })
+/** RFC 9110 token. */
 const HEADER_NAME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$/
 
 const endpoint = mapping('One URL at which a node, or a pool of nodes, answers.', {

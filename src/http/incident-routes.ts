@@ -54,7 +54,7 @@ export function registerIncidents(app: App, { scopes, postMortems, ...deps }: In
   app.get('/api/v1/incidents', listRoute, async (request, _reply) => {
     const { network, endpoint, open, limit = DEFAULT_LIMIT, cursor, part_of: partOf } = request.query
     const { board, source } = scopes[request.audience]
-    // To find the outages of an endpoint, the store reads all outages: not for names that anybody invents.
+    // To find the outages of an endpoint, the store reads all outages: not for invented names.
     const isKnown =
       request.audience === 'private' ||
       endpoint === undefined ||

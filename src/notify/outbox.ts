@@ -359,7 +359,7 @@ export interface OutboxSettings {
 
 /** Older messages are of no use. */
 export const EXPIRES_AFTER_MS = 24 * 3_600_000
-/** Rendering and storing one message about a thousand would hold polls up for 0.1 s; chats show fewer anyway. */
+/** Rendering and storing one message about a thousand held polls up, by an estimated 0.1 s; chats show fewer anyway. */
 const MAX_GROUP = 250
 /** Far more than any fleet has incidents; a bound for the memory. */
 const MAX_WAITING = 20_000
