@@ -1,6 +1,6 @@
 import type { BlocksView, ShardBlocksView } from '../../src/http/wire-blocks.ts'
 import type { RoutingView } from '../../src/http/wire-gateway.ts'
-import type { DaysView, StripsView } from '../../src/http/wire-history.ts'
+import type { DaysView, StripsView, StripView } from '../../src/http/wire-history.ts'
 import type { SilenceView } from '../../src/http/wire-silences.ts'
 import type { EndpointView, NetworkView } from '../../src/http/wire-status.ts'
 import { blockArrival } from './block-arrival.ts'
@@ -96,48 +96,60 @@ function draw(model: Model<Data>): TemplateResult {
 }
 
 const MOST_STRIPS = 6
-
-/** The last hours of the worst endpoints, with their availability. */
-function lastDay({ name, endpoints }: NetworkView, { data: { strips } }: Model<Data>): TemplateResult | typeof nothing {
-  if (strips === null) return nothing
-  const shown = worstFirst(endpoints).slice(0, MOST_STRIPS)
-  return html`
-    <section class="card wide days" aria-labelledby="last-day">
-      <h2 id="last-day">${WORDS.last(stripHours(strips))}</h2>
-      <ul class="plain">
-        ${shown.map((endpoint) => {
-          const of = strips.strips.find((one) => one.network === name && one.endpoint === endpoint.name)
-          const row =
-            () => html`<span>${mark(endpoint.state)} <a href=${endpointPath(name, endpoint.name)}>${endpoint.title}</a></span>
-            ${strip(of, `${name}/${endpoint.name}`, endpoint.title, strips)} <span class="n">${available(endpoint.availability['30d'])}</span>`
-          return html`<li>${guard([endpoint, of], row)}</li>`
-        })}
-      </ul>
-      ${endpoints.length > MOST_STRIPS ? html`<p class="aside">${NETWORK.notListed(endpoints.length - MOST_STRIPS)}</p>` : nothing}
-    </section>
-  `
-}
-
 const MOST_BARS = 30
 
+/** The last hours of the worst endpoints, with their availability. */
+function lastDay(network: NetworkView, { data: { strips } }: Model<Data>): TemplateResult | typeof nothing {
+  if (strips === null) return nothing
+  return pastSection(network, {
+    id: 'last-day',
+    heading: WORDS.last(stripHours(strips)),
+    most: MOST_STRIPS,
+    strips: strips.strips,
+    draw: (of, key, { title, availability }) =>
+      html`${strip(of, key, title, strips)} <span class="n">${available(availability['30d'])}</span>`,
+  })
+}
+
 /** A bar for each of the last 90 days, for each endpoint. */
-function lastDays({ name, endpoints }: NetworkView, { data: { days } }: Model<Data>): TemplateResult | typeof nothing {
+function lastDays(network: NetworkView, { data: { days } }: Model<Data>): TemplateResult | typeof nothing {
   if (days === null) return nothing
+  return pastSection(network, {
+    id: 'last-days',
+    heading: WORDS.days,
+    most: MOST_BARS,
+    strips: days.strips,
+    draw: (of, key, { title, availability }) =>
+      html`${dayBars(of, key, title, days)} <span class="n">${available(availability['90d'], 90)}</span>`,
+  })
+}
+
+interface Past {
+  readonly id: string
+  readonly heading: string
+  /** How many endpoints are listed. */
+  readonly most: number
+  readonly strips: readonly StripView[]
+  readonly draw: (of: StripView | undefined, key: string, endpoint: EndpointView) => TemplateResult
+}
+
+/** The past of the worst endpoints. */
+function pastSection({ name, endpoints }: NetworkView, { id, heading, most, strips, draw }: Past): TemplateResult {
   return html`
-    <section class="card wide days" aria-labelledby="last-days">
-      <h2 id="last-days">${WORDS.days}</h2>
+    <section class="card wide days" aria-labelledby=${id}>
+      <h2 id=${id}>${heading}</h2>
       <ul class="plain">
         ${worstFirst(endpoints)
-          .slice(0, MOST_BARS)
+          .slice(0, most)
           .map((endpoint) => {
-            const of = days.strips.find((one) => one.network === name && one.endpoint === endpoint.name)
+            const of = strips.find((one) => one.network === name && one.endpoint === endpoint.name)
             const row =
               () => html`<span>${mark(endpoint.state)} <a href=${endpointPath(name, endpoint.name)}>${endpoint.title}</a></span>
-            ${dayBars(of, `${name}/${endpoint.name}`, endpoint.title, days)} <span class="n">${available(endpoint.availability['90d'], 90)}</span>`
+            ${draw(of, `${name}/${endpoint.name}`, endpoint)}`
             return html`<li>${guard([endpoint, of], row)}</li>`
           })}
       </ul>
-      ${endpoints.length > MOST_BARS ? html`<p class="aside">${NETWORK.notListed(endpoints.length - MOST_BARS)}</p>` : nothing}
+      ${endpoints.length > most ? html`<p class="aside">${NETWORK.notListed(endpoints.length - most)}</p>` : nothing}
     </section>
   `
 }
