@@ -3,13 +3,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { systemClock } from '../src/clock.ts'
 import type { EndpointKey } from '../src/core/endpoint.ts'
-import { openDatabase } from '../src/store/database.ts'
-import { readMigrations } from '../src/store/migrate.ts'
 import { openStore } from '../src/store/open-store.ts'
 import { POLL_NUMBERS } from '../src/store/poll-columns.ts'
-import { createRollUp } from '../src/store/roll-up.ts'
+import { openDatabase } from '../src/store/sqlite/database.ts'
+import { readMigrations } from '../src/store/sqlite/migrate.ts'
+import { createRollUp } from '../src/store/sqlite/roll-up.ts'
+import { createWriteStatements } from '../src/store/sqlite/write-statements.ts'
 import type { Store } from '../src/store/store.ts'
-import { createWriteStatements } from '../src/store/write-statements.ts'
 
 const DAY_MS = 86_400_000
 const INTERVAL_MS = 30_000

@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process'
-import { existsSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { say } from './say.mjs'
 import { which } from './which.mjs'
 
@@ -12,19 +13,29 @@ const NEEDED = [
   { command: 'faketime', debianPackage: 'faketime' },
   { command: 'systemd-analyze', debianPackage: 'systemd' },
   { command: 'cc', debianPackage: 'build-essential' },
+  { command: 'initdb', debianPackage: 'postgresql', path: postgresFolders },
 ]
 const APT_TIMEOUT_MS = 15 * 60_000
 const POLICY = '/usr/sbin/policy-rc.d'
 
 /** Installs what the tests would miss. Where that is not possible their tests are skipped, which CI=true turns into failures. */
 export function ensureSystemPackages() {
-  const missing = () => NEEDED.filter(({ command }) => which(command) === null)
+  const missing = () => NEEDED.filter(({ command, path }) => which(command, path?.()) === null)
   if (missing().length === 0) return
   installDebianPackages([...new Set(missing().map(({ debianPackage }) => debianPackage))])
   const consequence = process.env.CI === 'true' ? 'its tests will FAIL, as CI=true' : 'its tests will be SKIPPED'
   for (const { command, debianPackage } of missing()) {
     say(`!!! ${command} is missing: ${consequence}. As root: apt-get install ${debianPackage}`)
   }
+}
+
+/** Debian keeps the programs of a server off the PATH, by version. */
+function postgresFolders() {
+  const versions = '/usr/lib/postgresql'
+  if (!existsSync(versions)) return ''
+  return readdirSync(versions)
+    .map((version) => join(versions, version, 'bin'))
+    .join(':')
 }
 
 /** True when apt-get installed them all. */
@@ -54,7 +65,7 @@ function apt(args) {
   return false
 }
 
-/** Debian starts what it installs; nobody asked for a Prometheus on port 9090. */
+/** Debian starts what it installs; nobody asked for a Prometheus on port 9090 or a PostgreSQL on port 5432. */
 function withoutStartingServices(packages, install) {
   const ours = !existsSync(POLICY)
   if (ours) writeFileSync(POLICY, '#!/bin/sh\nexit 101\n', { mode: 0o755 })
@@ -63,7 +74,7 @@ function withoutStartingServices(packages, install) {
   } finally {
     if (ours) rmSync(POLICY, { force: true })
     // Nor at the next boot. Where no systemd runs this fails, and nothing would be started anyway.
-    const services = packages.filter((name) => name.startsWith('prometheus'))
+    const services = packages.filter((name) => /^(?:prometheus|postgresql)/.test(name))
     if (services.length > 0 && which('systemctl') !== null)
       spawnSync('systemctl', ['disable', ...services], { stdio: 'ignore' })
   }

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { backupStore } from '../store/backup.ts'
+import { backupStore } from '../store/sqlite/backup.ts'
 import { readConfig } from './check-config.ts'
 import { type CommandIo, EXIT } from './io.ts'
 

@@ -1,11 +1,11 @@
 import type { Clock, Timer } from '../clock.ts'
 import type { Log } from '../log.ts'
 import { BATCH_WAIT_MS, type BatchQueue } from './batches.ts'
-import { codeOf } from './disk.ts'
+import { codeOf } from './sqlite/disk.ts'
+import type { Call, Reply } from './sqlite/worker-calls.ts'
+import type { FileEvents } from './sqlite/writer-session.ts'
+import type { WriterCalls } from './sqlite/writer-worker.ts'
 import { STORE_TROUBLES, type StoreStatus, type StoreTrouble } from './store.ts'
-import type { Call, Reply } from './worker-calls.ts'
-import type { FileEvents } from './writer-session.ts'
-import type { WriterCalls } from './writer-worker.ts'
 
 export interface BatchSenderDeps {
   readonly queue: BatchQueue

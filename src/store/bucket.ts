@@ -1,4 +1,3 @@
-import type Database from 'better-sqlite3'
 import {
   addLatency,
   decodeHistogram,
@@ -9,7 +8,6 @@ import {
 } from '../core/latency-histogram.ts'
 import { mergeTime, noTime, portionOf, type TimeParts } from '../core/verdict/availability.ts'
 import type { PollRow } from './poll-columns.ts'
-import type { Resolution } from './resolution.ts'
 
 /** A stretch of one endpoint's time, aggregated, without maintenance, which has its own table. */
 export interface Bucket extends TimeParts {
@@ -70,7 +68,7 @@ export function mergePortion(into: Bucket, from: Bucket, { fromMs, toMs, wholeMs
   mergeSeen(into, from)
 }
 
-function isEmpty(bucket: Bucket): boolean {
+export function isEmpty(bucket: Bucket): boolean {
   return bucket.polls === 0 && bucket.upMs + bucket.degradedMs + bucket.downMs === 0
 }
 
@@ -98,7 +96,7 @@ function larger(a: number | null, b: number | null): number | null {
   return b === null || a >= b ? a : b
 }
 
-const BUCKET_COLUMNS = [
+export const BUCKET_COLUMNS = [
   'up_ms',
   'degraded_ms',
   'down_ms',
@@ -116,7 +114,7 @@ type Cell = number | null
 /** The columns of BUCKET_COLUMNS, in their order. */
 export type BucketCells = [number, number, number, number, number, Uint8Array | null, Cell, Cell, Cell, Cell, Cell]
 
-function cellsOf(bucket: Bucket): BucketCells {
+export function cellsOf(bucket: Bucket): BucketCells {
   return [
     bucket.upMs,
     bucket.degradedMs,
@@ -133,7 +131,7 @@ function cellsOf(bucket: Bucket): BucketCells {
   ]
 }
 
-function bucketOf(cells: BucketCells): Bucket {
+export function bucketOf(cells: BucketCells): Bucket {
   const [upMs, degradedMs, downMs, staleMs, polls, latencies, latencyMaxUs] = cells
   const bucket: Bucket = {
     upMs,
@@ -151,47 +149,4 @@ function bucketOf(cells: BucketCells): Bucket {
   }
   decodeHistogram(bucket.latencies, latencies)
   return bucket
-}
-
-export type BucketTable = ReturnType<typeof createBucketTable>
-
-export function createBucketTable(db: Database.Database, { table }: Resolution) {
-  const columns = BUCKET_COLUMNS.join(', ')
-  const values = BUCKET_COLUMNS.map(() => '?').join(', ')
-  const replace = db.prepare(
-    `INSERT OR REPLACE INTO ${table} (endpoint_id, bucket, ${columns}) VALUES (?, ?, ${values})`,
-  )
-  const remove = db.prepare(`DELETE FROM ${table} WHERE endpoint_id = ? AND bucket = ?`)
-  const blank = db.prepare(
-    `UPDATE ${table} SET up_ms = 0, degraded_ms = 0, down_ms = 0, stale_ms = 0
-     WHERE endpoint_id = ? AND bucket >= ? AND bucket < ?`,
-  )
-  const select = db
-    .prepare(
-      `SELECT ${columns}, bucket FROM ${table} WHERE endpoint_id = ? AND bucket >= ? AND bucket < ? ORDER BY bucket`,
-    )
-    .raw()
-  const ids = db
-    .prepare(
-      `SELECT endpoint_id FROM endpoints AS known WHERE EXISTS
-         (SELECT 1 FROM ${table} WHERE endpoint_id = known.endpoint_id AND bucket >= ? AND bucket < ?)
-       ORDER BY endpoint_id`,
-    )
-    .pluck()
-  return {
-    /** Writes no row for an empty bucket. */
-    put(endpointId: number, at: number, bucket: Bucket): void {
-      if (isEmpty(bucket)) remove.run(endpointId, at)
-      else replace.run(endpointId, at, ...cellsOf(bucket))
-    },
-    /** Removes the time of the buckets [first, end); their polls, heights and maxima stay. */
-    blank: (endpointId: number, first: number, end: number) => void blank.run(endpointId, first, end),
-    /** The buckets [first, end) by number, in the order of time. */
-    between(endpointId: number, first: number, end: number): Map<number, Bucket> {
-      const rows = select.all(endpointId, first, end) as [...BucketCells, number][]
-      return new Map(rows.map((cells) => [cells[11], bucketOf(cells as unknown as BucketCells)]))
-    },
-    /** The endpoints that have any of the buckets [first, end), ascending. */
-    endpointsIn: (first: number, end: number) => ids.all(first, end) as number[],
-  }
 }

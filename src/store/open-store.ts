@@ -8,15 +8,15 @@ import {
   type Registration,
   type WriteEvent,
 } from './batches.ts'
-import { IN_MEMORY } from './database.ts'
-import { type FileSystemType, fileSystemType } from './disk.ts'
-import { checkFile, type Integrity } from './integrity.ts'
 import { outcomeOf } from './poll-columns.ts'
-import { createReader } from './reader.ts'
 import type { Retention } from './retention.ts'
+import { IN_MEMORY } from './sqlite/database.ts'
+import { type FileSystemType, fileSystemType } from './sqlite/disk.ts'
+import { checkFile, type Integrity } from './sqlite/integrity.ts'
+import { createReader } from './sqlite/reader.ts'
+import type { OnSpawn } from './sqlite/worker-calls.ts'
+import { createWriter } from './sqlite/writer.ts'
 import type { IncidentRecord, NotificationRecord, Store } from './store.ts'
-import type { OnSpawn } from './worker-calls.ts'
-import { createWriter } from './writer.ts'
 
 /**
  * Opens the history. Rejects with a StoreError if a person has to decide: the store is in use, was written by a newer

@@ -35,10 +35,11 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
 }
 /** Imports of types alone. */
 const MAY_IMPORT_TYPES: Record<string, readonly string[]> = { metrics: ['store', 'notify'], notify: ['config'] }
-/** Rooms inside a room: the files directly in `core` and `gateway` are shared by all of that room. */
+/** Rooms inside a room: the files directly in `core`, `gateway` and `store` are shared by all of that room. */
 const MAY_IMPORT_WITHIN: Record<string, Record<string, readonly string[]>> = {
   core: { chain: [], observer: [], verdict: ['chain'], incident: ['verdict'], routing: ['verdict'] },
   gateway: { request: [], failover: [], cache: [] },
+  store: { sqlite: [], postgres: [] },
 }
 
 const ROOMS = Object.keys(MAY_IMPORT)

@@ -128,8 +128,8 @@ test('Heartline starts no program except itself and systemd-notify', () => {
   )
   const starting = files.filter((file) => /node:(?:child_process|cluster)/.test(read(join('src', file))))
 
-  expect(starting.toSorted()).toEqual(['commands/service-manager.ts', 'store/integrity.ts'])
-  expect(read('src/store/integrity.ts')).toMatch(/\bspawn\(process\.execPath,/)
+  expect(starting.toSorted()).toEqual(['commands/service-manager.ts', 'store/sqlite/integrity.ts'])
+  expect(read('src/store/sqlite/integrity.ts')).toMatch(/\bspawn\(process\.execPath,/)
   expect(read('src/commands/service-manager.ts')).toMatch(/\bspawn\(TOOL,/)
   expect(read('src/commands/service-manager.ts')).toContain("const TOOL = 'systemd-notify'")
 })

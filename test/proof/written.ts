@@ -1,7 +1,7 @@
 import type Database from 'better-sqlite3'
-import { openDatabase } from '../../src/store/database.ts'
-import { troubleOf } from '../../src/store/disk.ts'
-import { readMigrations } from '../../src/store/migrate.ts'
+import { openDatabase } from '../../src/store/sqlite/database.ts'
+import { troubleOf } from '../../src/store/sqlite/disk.ts'
+import { readMigrations } from '../../src/store/sqlite/migrate.ts'
 import type { IncidentRecord, PollRecord } from '../../src/store/store.ts'
 
 /** What the children write, and what must be found of it: poll number n is at START + n seconds, n = 0, 1, 2 … */

@@ -2,7 +2,7 @@ import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { describe, expect, test } from 'vitest'
-import { backupStore } from '../../src/store/backup.ts'
+import { backupStore } from '../../src/store/sqlite/backup.ts'
 import { BASE, HOLD_MS, opened, pollOf, temporaryDirectory } from './setting.ts'
 
 function rowsIn(path: string): number {

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { WriteEvent } from '../../src/store/batches.ts'
-import { listText } from '../../src/store/incidents.ts'
+import { listText } from '../../src/store/sqlite/incidents.ts'
 import type { IncidentQuery, IncidentRecord } from '../../src/store/store.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
 import {

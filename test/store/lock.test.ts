@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
-import { takeLock } from '../../src/store/disk.ts'
+import { takeLock } from '../../src/store/sqlite/disk.ts'
 import { StoreError } from '../../src/store/store.ts'
 import { BASE, opened, temporaryDirectory } from './setting.ts'
 

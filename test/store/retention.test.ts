@@ -3,7 +3,8 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { FIVE_MINUTES, HOUR, SLOT_MS, slotOf } from '../../src/store/resolution.ts'
-import { createRetainer, cutsByAge } from '../../src/store/retention.ts'
+import { cutsByAge } from '../../src/store/retention.ts'
+import { createRetainer } from '../../src/store/sqlite/retainer.ts'
 import { BASE, batchOf, benchOn, DAY_MS, finish, HOUR_MS, pollOf, RETENTION, temporaryDirectory } from './setting.ts'
 
 const HOLD_MS = 600_000

@@ -2,8 +2,9 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type { Silence } from '../../src/core/incident/silence.ts'
 import type { WriteEvent } from '../../src/store/batches.ts'
-import { setCursor, slotOf } from '../../src/store/resolution.ts'
-import { createRetainer } from '../../src/store/retention.ts'
+import { slotOf } from '../../src/store/resolution.ts'
+import { setCursor } from '../../src/store/sqlite/cursors.ts'
+import { createRetainer } from '../../src/store/sqlite/retainer.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
 import {
   BASE,

@@ -1,5 +1,5 @@
 import Database from 'better-sqlite3'
-import { migrate, readMigrations } from '../../../src/store/migrate.ts'
+import { migrate, readMigrations } from '../../../src/store/sqlite/migrate.ts'
 
 /** Runs the migrations, and is killed after so many statements of one of them. */
 const [path = '', version = '', statements = ''] = process.argv.slice(2)

@@ -1,9 +1,10 @@
 import type Database from 'better-sqlite3'
-import { addTime, intervalsOf, withMaintenance } from '../core/verdict/availability.ts'
-import { addPoll, type Bucket, createBucketTable, mergeBucket, newBucket } from './bucket.ts'
+import { addTime, intervalsOf, withMaintenance } from '../../core/verdict/availability.ts'
+import { addPoll, type Bucket, mergeBucket, newBucket } from '../bucket.ts'
+import { DAY, FIVE_MINUTES, HOUR, HOURS_PER_DAY, SLOT_MS, SLOTS_PER_HOUR } from '../resolution.ts'
+import { createBucketTable } from './bucket-table.ts'
 import { createMaintenanceTable } from './maintenance-table.ts'
 import { createPollTable, type HeldPoll, type Holds } from './poll-table.ts'
-import { DAY, FIVE_MINUTES, HOUR, HOURS_PER_DAY, SLOT_MS, SLOTS_PER_HOUR } from './resolution.ts'
 
 export type Aggregator = ReturnType<typeof createAggregator>
 

@@ -1,6 +1,6 @@
 import type Database from 'better-sqlite3'
-import type { Silence } from '../core/incident/silence.ts'
-import type { SilenceQuery } from './store.ts'
+import type { Silence } from '../../core/incident/silence.ts'
+import type { SilenceQuery } from '../store.ts'
 
 /** Finds silences, oldest first; of more than MOST, the newest. */
 export interface SilenceReader {

@@ -1,5 +1,5 @@
 import type Database from 'better-sqlite3'
-import { quantile } from '../core/latency-histogram.ts'
+import { quantile } from '../../core/latency-histogram.ts'
 import {
   addTime,
   coveredMs,
@@ -7,22 +7,10 @@ import {
   intervalsOf,
   type TimeRange,
   withMaintenance,
-} from '../core/verdict/availability.ts'
-import {
-  addPoll,
-  type Bucket,
-  type BucketTable,
-  createBucketTable,
-  mergeBucket,
-  mergePortion,
-  newBucket,
-  type Portion,
-} from './bucket.ts'
-import { createMaintenanceTable } from './maintenance-table.ts'
-import { createPollTable, type HeldPoll } from './poll-table.ts'
+} from '../../core/verdict/availability.ts'
+import { addPoll, type Bucket, mergeBucket, mergePortion, newBucket, type Portion } from '../bucket.ts'
 import {
   type Cursors,
-  createCursorReader,
   DAY,
   FIVE_MINUTES,
   HOUR,
@@ -30,8 +18,12 @@ import {
   readableRawFrom,
   SLOT_MS,
   slotOf,
-} from './resolution.ts'
-import { type HistoryBucket, type HistoryQuery, MAX_HISTORY_BUCKETS } from './store.ts'
+} from '../resolution.ts'
+import { type HistoryBucket, type HistoryQuery, MAX_HISTORY_BUCKETS } from '../store.ts'
+import { type BucketTable, createBucketTable } from './bucket-table.ts'
+import { createCursorReader } from './cursors.ts'
+import { createMaintenanceTable } from './maintenance-table.ts'
+import { createPollTable, type HeldPoll } from './poll-table.ts'
 
 /**
  * Reads polls while they are kept, five-minute buckets before that, and hours before those. For steps on the borders of

@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type Database from 'better-sqlite3'
-import { packageRoot } from '../version.ts'
-import { StoreError } from './store.ts'
+import { packageRoot } from '../../version.ts'
+import { StoreError } from '../store.ts'
 
 export interface Migration {
   readonly version: number

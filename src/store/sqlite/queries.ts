@@ -1,6 +1,7 @@
 import type Database from 'better-sqlite3'
-import type { EndpointKey } from '../core/endpoint.ts'
-import type { UnixMs } from '../core/time.ts'
+import type { EndpointKey } from '../../core/endpoint.ts'
+import type { UnixMs } from '../../core/time.ts'
+import type { HistoryQuery, IncidentQuery, NotificationQuery, PollsQuery, SilenceQuery } from '../store.ts'
 import { type AvailabilityReader, createAvailabilityReader } from './availability.ts'
 import { createHistoryReader, type HistoryReader } from './history.ts'
 import { createIncidentReader, type IncidentReader } from './incidents.ts'
@@ -8,7 +9,6 @@ import { createNoteReader, type NoteReader } from './notes.ts'
 import { createNotificationReader, type NotificationReader } from './notifications.ts'
 import { createPollReader, type PollReader } from './poll-table.ts'
 import { createSilenceReader, type SilenceReader } from './silences.ts'
-import type { HistoryQuery, IncidentQuery, NotificationQuery, PollsQuery, SilenceQuery } from './store.ts'
 
 /** The queries that a store answers. */
 export interface Queries extends IncidentReader, NotificationReader, SilenceReader, NoteReader {

@@ -1,9 +1,9 @@
-import type { Clock } from '../clock.ts'
-import type { Log } from '../log.ts'
+import type { Clock } from '../../clock.ts'
+import type { Log } from '../../log.ts'
+import { STORE_JOBS, type Store, type StoreJob } from '../store.ts'
 import { IN_MEMORY } from './database.ts'
 import { bucketsIn, unknownHistory } from './history.ts'
 import type { ReaderCalls } from './reader-worker.ts'
-import { STORE_JOBS, type Store, type StoreJob } from './store.ts'
 import { type Call, type CallableWorker, type Failed, type OnSpawn, type Reply, spawnWorker } from './worker-calls.ts'
 import type { Writer } from './writer.ts'
 

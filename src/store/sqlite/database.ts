@@ -1,10 +1,10 @@
 import { existsSync, renameSync, statSync } from 'node:fs'
 import Database from 'better-sqlite3'
-import type { UnixMs } from '../core/time.ts'
+import type { UnixMs } from '../../core/time.ts'
+import { StoreError } from '../store.ts'
+import { readCursor, setCursor } from './cursors.ts'
 import { makeDirectoryOf } from './disk.ts'
 import { type Migration, migrate, refuseNewerSchema } from './migrate.ts'
-import { readCursor, setCursor } from './resolution.ts'
-import { StoreError } from './store.ts'
 
 export interface OpenedDatabase {
   readonly db: Database.Database

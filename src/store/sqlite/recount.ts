@@ -1,7 +1,5 @@
-import { coveredMs, portionOf, type TimeRange } from '../core/verdict/availability.ts'
-import type { Aggregator } from './aggregate.ts'
-import { type BucketTable, newBucket } from './bucket.ts'
-import { onlyIn } from './maintenance-table.ts'
+import { coveredMs, portionOf, type TimeRange } from '../../core/verdict/availability.ts'
+import { newBucket } from '../bucket.ts'
 import {
   type Cursors,
   DAY,
@@ -15,7 +13,10 @@ import {
   SLOT_MS,
   SLOTS_PER_HOUR,
   slotOf,
-} from './resolution.ts'
+} from '../resolution.ts'
+import type { Aggregator } from './aggregate.ts'
+import { type BucketTable } from './bucket-table.ts'
+import { onlyIn } from './maintenance-table.ts'
 
 export interface RollUpProgress {
   cursors(): Cursors

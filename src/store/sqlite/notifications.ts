@@ -1,6 +1,6 @@
 import type Database from 'better-sqlite3'
-import type { NotificationJson } from './batches.ts'
-import type { NotificationQuery } from './store.ts'
+import type { NotificationJson } from '../batches.ts'
+import type { NotificationQuery } from '../store.ts'
 
 /** Finds notifications, oldest first, in the order in which they were added; those about incidents are the newest. */
 export interface NotificationReader {

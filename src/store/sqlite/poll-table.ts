@@ -1,9 +1,10 @@
 import type Database from 'better-sqlite3'
-import type { UnixMs } from '../core/time.ts'
-import type { TimedState } from '../core/verdict/availability.ts'
-import { columnValues, POLL_COLUMNS, type PollCells, type PollRow, rowOf, VERDICT_BITS } from './poll-columns.ts'
-import { createCursorReader, SLOT_MS, slotOf } from './resolution.ts'
-import type { PollsQuery, StoredPoll } from './store.ts'
+import type { UnixMs } from '../../core/time.ts'
+import type { TimedState } from '../../core/verdict/availability.ts'
+import { columnValues, POLL_COLUMNS, type PollCells, type PollRow, rowOf, VERDICT_BITS } from '../poll-columns.ts'
+import { SLOT_MS, slotOf } from '../resolution.ts'
+import type { PollsQuery, StoredPoll } from '../store.ts'
+import { createCursorReader } from './cursors.ts'
 
 /** How long the results of one endpoint hold, which can change when it is configured again. */
 export interface Holds {

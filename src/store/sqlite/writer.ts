@@ -1,7 +1,9 @@
-import type { Clock, Timer } from '../clock.ts'
-import type { Log } from '../log.ts'
-import { type BatchSenderDeps, createBatchSender } from './batch-sender.ts'
-import type { Registration } from './batches.ts'
+import type { Clock, Timer } from '../../clock.ts'
+import type { Log } from '../../log.ts'
+import { type BatchSenderDeps, createBatchSender } from '../batch-sender.ts'
+import type { Registration } from '../batches.ts'
+import type { Retention } from '../retention.ts'
+import { StoreError, type StoreStatus, type StoreTrouble } from '../store.ts'
 import { IN_MEMORY } from './database.ts'
 import {
   codeOf,
@@ -12,8 +14,6 @@ import {
   takeLock,
   troubleOf,
 } from './disk.ts'
-import type { Retention } from './retention.ts'
-import { StoreError, type StoreStatus, type StoreTrouble } from './store.ts'
 import { type Call, type CallableWorker, type OnSpawn, spawnWorker } from './worker-calls.ts'
 import type { FileEvents, StoreSizes } from './writer-session.ts'
 import type { WriterCalls } from './writer-worker.ts'

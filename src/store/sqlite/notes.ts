@@ -1,5 +1,5 @@
 import type Database from 'better-sqlite3'
-import { MOST_NOTES, type Note } from '../core/incident/note.ts'
+import { MOST_NOTES, type Note } from '../../core/incident/note.ts'
 
 /** Finds the notes of incidents, by their ids, oldest first. */
 export interface NoteReader {

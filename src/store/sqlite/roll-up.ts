@@ -1,8 +1,9 @@
 import type Database from 'better-sqlite3'
+import { HOURS_PER_DAY, LATE_MS, SLOTS_PER_HOUR, slotOf } from '../resolution.ts'
 import { createAggregator } from './aggregate.ts'
+import { createCursorReader, setCursor } from './cursors.ts'
 import { hold } from './poll-table.ts'
 import { createRecount } from './recount.ts'
-import { createCursorReader, HOURS_PER_DAY, LATE_MS, SLOTS_PER_HOUR, setCursor, slotOf } from './resolution.ts'
 import { createTrustedClock } from './trusted-clock.ts'
 
 /** Endpoints per transaction. */

@@ -1,5 +1,5 @@
 import type Database from 'better-sqlite3'
-import type { EndpointKey } from '../core/endpoint.ts'
+import type { EndpointKey } from '../../core/endpoint.ts'
 import {
   AVAILABILITY_WINDOWS,
   type Availability,
@@ -12,13 +12,10 @@ import {
   noTime,
   type TimeParts,
   withMaintenance,
-} from '../core/verdict/availability.ts'
-import { createMaintenanceTable } from './maintenance-table.ts'
-import type { PollRow } from './poll-columns.ts'
-import { createPollTable, type HeldPoll, type Holds, hold } from './poll-table.ts'
+} from '../../core/verdict/availability.ts'
+import type { PollRow } from '../poll-columns.ts'
 import {
   type Cursors,
-  createCursorReader,
   DAY,
   FIVE_MINUTES,
   HOUR,
@@ -28,7 +25,10 @@ import {
   rolledHoursTo,
   SLOT_MS,
   slotOf,
-} from './resolution.ts'
+} from '../resolution.ts'
+import { createCursorReader } from './cursors.ts'
+import { createMaintenanceTable } from './maintenance-table.ts'
+import { createPollTable, type HeldPoll, type Holds, hold } from './poll-table.ts'
 
 export type AvailabilityReader = (endpoints: readonly EndpointKey[], now: number) => readonly AvailabilityRow[]
 export type AvailabilityRow = readonly [EndpointKey, Readonly<Record<AvailabilityWindow, Availability>>]

@@ -1,17 +1,7 @@
 import type Database from 'better-sqlite3'
+import { DAY, HOURS_PER_DAY, LATE_MS, readableRawFrom, SLOTS_PER_HOUR, slotOf } from '../resolution.ts'
+import { createCursorReader, readCursor, removeCursor, setCursor } from './cursors.ts'
 import { createPollTable } from './poll-table.ts'
-import {
-  createCursorReader,
-  DAY,
-  HOURS_PER_DAY,
-  LATE_MS,
-  readableRawFrom,
-  readCursor,
-  removeCursor,
-  SLOTS_PER_HOUR,
-  setCursor,
-  slotOf,
-} from './resolution.ts'
 
 /** `set-back`: the clock is trusted, and the store's cursors, which were ahead of it, were set back. */
 export type ClockVerdict = 'trusted' | 'doubted' | 'set-back'

@@ -1,5 +1,5 @@
 import type Database from 'better-sqlite3'
-import { mergeRanges, type TimeRange } from '../core/verdict/availability.ts'
+import { mergeRanges, type TimeRange } from '../../core/verdict/availability.ts'
 
 /** The stored maintenance plans, by endpoint. */
 export function createMaintenanceTable(db: Database.Database) {

@@ -1,6 +1,6 @@
 import type Database from 'better-sqlite3'
-import type { IncidentJson } from './batches.ts'
-import type { IncidentQuery } from './store.ts'
+import type { IncidentJson } from '../batches.ts'
+import type { IncidentQuery } from '../store.ts'
 
 /** Finds incidents, newest first, along indexes that hold every column that a query filters by. */
 export interface IncidentReader {

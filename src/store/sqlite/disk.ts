@@ -1,7 +1,7 @@
 import { closeSync, existsSync, mkdirSync, openSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import Database from 'better-sqlite3'
-import { StoreError, type StoreTrouble } from './store.ts'
+import { StoreError, type StoreTrouble } from '../store.ts'
 
 /** Classifies an error of SQLite or of the file system. */
 export function troubleOf(error: unknown): StoreTrouble {

@@ -1,8 +1,8 @@
 import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
 import { type MessagePort, Worker } from 'node:worker_threads'
+import type { StoreTrouble } from '../store.ts'
 import { codeOf, troubleOf } from './disk.ts'
-import type { StoreTrouble } from './store.ts'
 
 /** Starts a worker thread, whose functions are called by name. */
 export function spawnWorker<H extends Handlers>({ name, onDeath, onSpawn }: WorkerOptions): CallableWorker<H> {

@@ -1,0 +1,172 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Client } from 'pg'
+import { freePort } from './free-port.ts'
+import { requirePackage } from './system-package.ts'
+
+/** A real PostgreSQL in a temporary folder, with a password; one for each test file. */
+export interface PostgresServer {
+  readonly port: number
+  /** For `store.url`; each name is a new, empty database. */
+  createDatabase(name?: string): Promise<string>
+  /** Runs a statement as the superuser, by default in the database `postgres`. */
+  run(text: string, url?: string): Promise<Record<string, unknown>[]>
+  start(): Promise<void>
+  /** Ends all connections, then the server. */
+  stop(): Promise<void>
+  /** As if the machine lost power: no connection is ended properly. */
+  kill(): Promise<void>
+  /** The server neither answers nor closes a connection, until `resume`. */
+  pause(): void
+  resume(): void
+  remove(): Promise<void>
+}
+
+const BINARIES = '/usr/lib/postgresql'
+const USER = 'heartline'
+const PASSWORD = 'secret-of-postgres'
+
+/** Skips the caller's tests, loudly, where Debian's `postgresql` is missing. */
+export const hasPostgres = (): boolean => requirePackage('initdb', 'postgresql', programs())
+
+export async function startPostgres(settings: readonly string[] = []): Promise<PostgresServer> {
+  const folder = mkdtempSync(join(tmpdir(), 'heartline-postgres-'))
+  const owner = unprivileged()
+  if (owner !== null) chownSync(folder, owner.uid, owner.gid)
+  const data = join(folder, 'data')
+  execFileSync(
+    join(programs(), 'initdb'),
+    ['-D', data, '-U', 'postgres', '--auth=trust', '--no-sync', '--encoding=UTF8', '--locale=C.UTF-8'],
+    { stdio: 'ignore', cwd: folder, ...owner },
+  )
+  const port = await freePort()
+  let server: ChildProcess | null = null
+  let made = 0
+
+  async function start(): Promise<void> {
+    const options = [
+      'listen_addresses=127.0.0.1',
+      "unix_socket_directories=''",
+      `port=${port}`,
+      'fsync=off',
+      'shared_buffers=16MB',
+      'max_connections=60',
+      'jit=off',
+      ...settings,
+    ]
+    const child = spawn(join(programs(), 'postgres'), ['-D', data, ...options.flatMap((option) => ['-c', option])], {
+      stdio: 'ignore',
+      cwd: folder,
+      ...owner,
+    })
+    server = child
+    for (;;) {
+      if (child.exitCode !== null) throw new Error('PostgreSQL did not start')
+      if (await isReady(port)) return
+      await new Promise((resolve) => setTimeout(resolve, 20))
+    }
+  }
+
+  async function end(signal: 'SIGINT' | 'SIGKILL'): Promise<void> {
+    const child = server
+    server = null
+    if (child === null || child.exitCode !== null) return
+    const ended = new Promise((resolve) => child.once('exit', resolve))
+    // The children of a killed server notice its death on their own; those of the next one must not meet them.
+    const children = signal === 'SIGKILL' ? childrenOf(child.pid) : []
+    child.kill(signal)
+    await ended
+    for (const pid of children) killQuietly(pid)
+  }
+
+  async function run(text: string, url = `postgres://postgres@127.0.0.1:${port}/postgres`) {
+    const client = new Client({ connectionString: url })
+    await client.connect()
+    try {
+      const { rows } = await client.query(text)
+      return rows as Record<string, unknown>[]
+    } finally {
+      await client.end()
+    }
+  }
+
+  await start()
+  await run(`CREATE ROLE ${USER} LOGIN PASSWORD '${PASSWORD}'`)
+  requirePassword(data)
+  await run('SELECT pg_reload_conf()')
+
+  return {
+    port,
+    start,
+    run,
+    stop: () => end('SIGINT'),
+    kill: () => end('SIGKILL'),
+    pause: () => signalAll(server?.pid, 'SIGSTOP'),
+    resume: () => signalAll(server?.pid, 'SIGCONT'),
+
+    async createDatabase(name = `test_${++made}`) {
+      await run(`CREATE DATABASE ${name} OWNER ${USER}`)
+      return `postgres://${USER}:${PASSWORD}@127.0.0.1:${port}/${name}`
+    },
+
+    async remove() {
+      await end('SIGKILL')
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+/** The newest installed version's folder; '' if there is none. */
+function programs(): string {
+  if (!existsSync(BINARIES)) return ''
+  const versions = readdirSync(BINARIES).filter((name) => existsSync(join(BINARIES, name, 'bin/initdb')))
+  const newest = versions.toSorted((a, b) => Number(b) - Number(a))[0]
+  return newest === undefined ? '' : join(BINARIES, newest, 'bin')
+}
+
+/** PostgreSQL refuses to run as root; Debian's package brings a user for it. */
+function unprivileged(): { uid: number; gid: number } | null {
+  if (process.getuid?.() !== 0) return null
+  const line = readFileSync('/etc/passwd', 'utf8')
+    .split('\n')
+    .find((one) => one.startsWith('postgres:'))
+  const [, , uid, gid] = line?.split(':') ?? []
+  return { uid: Number(uid), gid: Number(gid) }
+}
+
+function requirePassword(data: string): void {
+  const rules = ['host all postgres 127.0.0.1/32 trust', 'host all all 127.0.0.1/32 scram-sha-256']
+  writeFileSync(join(data, 'pg_hba.conf'), `${rules.join('\n')}\n`)
+}
+
+async function isReady(port: number): Promise<boolean> {
+  const client = new Client({ connectionString: `postgres://postgres@127.0.0.1:${port}/postgres` })
+  try {
+    await client.connect()
+    return true
+  } catch {
+    return false
+  } finally {
+    await client.end().catch(() => undefined)
+  }
+}
+
+function childrenOf(pid: number | undefined): number[] {
+  if (pid === undefined) return []
+  return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(/\s+/).filter(Boolean).map(Number)
+}
+
+function signalAll(pid: number | undefined, signal: NodeJS.Signals): void {
+  if (pid === undefined) return
+  for (const one of [pid, ...childrenOf(pid)]) killQuietly(one, signal)
+}
+
+function killQuietly(pid: number, signal: NodeJS.Signals = 'SIGKILL'): void {
+  try {
+    process.kill(pid, signal)
+  } catch {
+    // It has ended already.
+  }
+}
