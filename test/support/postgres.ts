@@ -48,7 +48,7 @@ export async function startPostgres(settings: readonly string[] = []): Promise<P
   async function start(): Promise<void> {
     const options = [
       'listen_addresses=127.0.0.1',
-      "unix_socket_directories=''",
+      'unix_socket_directories=',
       `port=${port}`,
       'fsync=off',
       'shared_buffers=16MB',
