@@ -1,7 +1,7 @@
 import { type Incident, type IncidentChange, type IncidentCondition, scopeOf } from '../core/incident/incident.ts'
 import { seconds } from '../core/time.ts'
 import { time, timeOrNull } from './rfc3339.ts'
-import { publicMessage } from './status-views.ts'
+import { ALONE, publicMessage } from './status-views.ts'
 import type { IncidentChangeView, IncidentConditionView, IncidentSummaryView, IncidentView } from './wire-incidents.ts'
 import type { Audience } from './wire-status.ts'
 
@@ -24,6 +24,7 @@ export function incidentSummary(incident: Incident, audience: Audience): Inciden
     flapping: incident.flapping,
     flaps: incident.flaps,
     affected: [...incident.affected],
+    vantages: [...(incident.vantages ?? [ALONE])],
     absorbed_by: incident.absorbedBy,
   }
 }

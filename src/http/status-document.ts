@@ -150,6 +150,7 @@ interface Written {
   /** Number of current heads, which expire one by one. */
   currentHeads: number
   availability: BoardEntry['availability']
+  places: BoardEntry['places']
   text: string
 }
 
@@ -167,7 +168,7 @@ function createEndpointWriter(
   })
 
   return (entry, now) => {
-    const { health, availability } = entry
+    const { health, availability, places } = entry
     const known = written.get(entry)
     const isTouched = known === undefined || (touched.size > 0 && touched.delete(entry.key))
     const incident = isTouched ? incidents.of(health.endpoint) : known.incident
@@ -184,12 +185,13 @@ function createEndpointWriter(
       known.since === since &&
       known.incident === incident &&
       known.currentHeads === currentHeads &&
-      known.availability === availability
+      known.availability === availability &&
+      known.places === places
     ) {
       return known.text
     }
     const text = JSON.stringify(endpointView(entry, incident, now, audience))
-    const fresh = { health, state, holds, since, incident, currentHeads, availability, text }
+    const fresh = { health, state, holds, since, incident, currentHeads, availability, places, text }
     if (known === undefined) written.set(entry, fresh)
     else Object.assign(known, fresh)
     return text

@@ -1,3 +1,4 @@
+import type { Place } from '../core/cluster/vote.ts'
 import type { Endpoint } from '../core/endpoint.ts'
 import type { Incident } from '../core/incident/incident.ts'
 import type { MaintenancePeriod } from '../core/maintenance.ts'
@@ -24,6 +25,7 @@ import type {
   NetworkView,
   NodeCheckView,
   ReferenceHeadView,
+  VantageView,
 } from './wire-status.ts'
 
 /** Maximum number of checks shown per node, failing ones first; a node may report any number. */
@@ -58,12 +60,54 @@ export function endpointView(
     ...(open && client !== null ? { client } : {}),
     ...(open ? groupsOf(endpoint) : {}),
     latency_seconds: open ? seconds(health.latencyMs) : null,
+    ...vantagesOf(entry, now, audience),
     availability: {
       '24h': availability?.['24h'] ?? NO_AVAILABILITY,
       '7d': availability?.['7d'] ?? NO_AVAILABILITY,
       '30d': availability?.['30d'] ?? NO_AVAILABILITY,
       '90d': availability?.['90d'] ?? NO_AVAILABILITY,
     },
+  }
+}
+
+/** What a daemon alone sees is one place, `default`. */
+export const ALONE = 'default'
+
+function vantagesOf(
+  { health, places, confirmedBy }: BoardEntry,
+  now: UnixMs,
+  audience: Audience,
+): Pick<EndpointView, 'vantages' | 'confirmed_by'> {
+  if (places.length > 0) {
+    return { vantages: places.map((place) => vantageView(place, audience)), confirmed_by: confirmedBy }
+  }
+  const state = stateAt(health, now)
+  const counted = state !== 'unknown'
+  const only: VantageView = {
+    vantage: ALONE,
+    state,
+    since: time(stateSince(health, now)),
+    last_polled_at: timeOrNull(health.lastPolledAt),
+    latency_seconds: audience === 'private' ? seconds(health.latencyMs) : null,
+    conditions: counted ? health.conditions.map((condition) => conditionView(condition, audience)) : [],
+    counted,
+  }
+  return { vantages: [only], confirmed_by: counted ? 1 : 0 }
+}
+
+function vantageView(
+  { vantage, state, since, lastPolledAt, latencyMs, conditions, heads, counted }: Place,
+  audience: Audience,
+): VantageView {
+  return {
+    vantage,
+    state,
+    since: time(since),
+    last_polled_at: timeOrNull(lastPolledAt),
+    latency_seconds: audience === 'private' ? seconds(latencyMs) : null,
+    conditions: conditions.map((condition) => conditionView(condition, audience)),
+    heads: audience === 'private' ? heads.map((head) => headView(head, counted)) : [],
+    counted,
   }
 }
 
@@ -190,7 +234,9 @@ export function maintenanceView({ name, network, endpoints, from, until }: Maint
 }
 
 /** The message of a condition for the public, without details of the node. It follows `is down:`. */
-export function publicMessage({ code, isAlone }: Pick<Condition, 'code' | 'isAlone'>): string {
+export function publicMessage({ code, message, isAlone }: Pick<Condition, 'code' | 'message' | 'isAlone'>): string {
+  // `down from fra1 only: connection refused; …`: the names of places are public, what they were told is not.
+  if (code === 'partial') return message.split(':', 1)[0] ?? GENERIC.partial
   return code === 'stalled' && isAlone === true ? `no new block; ${NOT_COMPARABLE}` : GENERIC[code]
 }
 
@@ -210,6 +256,7 @@ const GENERIC: Record<ConditionCode, string> = {
   'consensus-down': 'its consensus node does not work',
   slow: 'slow answers',
   'rate-limited': 'rate-limiting us',
+  partial: 'down from some places only',
   'clock-skewed': 'a wrong clock',
   'no-evidence': 'no evidence of its health',
 }

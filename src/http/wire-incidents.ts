@@ -57,6 +57,8 @@ export const IncidentSummaryView = shape('IncidentSummary', {
   flaps: Count,
   /** The endpoints of an incident of several. */
   affected: z.array(z.string()),
+  /** The places that see it; `default` for a daemon alone. */
+  vantages: z.array(z.string()),
   /** The incident of several endpoints that this one is part of. */
   absorbed_by: z.string().nullable(),
   /** What channels received, in order; only with the token. Absent in events. */

@@ -79,6 +79,20 @@ export type AvailabilityView = z.infer<typeof AvailabilityView>
 export const ClientView = shape('Client', { name: z.string(), version: z.string().nullable() })
 export type ClientView = z.infer<typeof ClientView>
 
+/** What one place sees. A place that does not count has not polled lately, or is impaired itself; its state is unknown. */
+export const VantageView = shape('Vantage', {
+  vantage: z.string(),
+  state: StateView,
+  since: Time,
+  last_polled_at: Time.nullable(),
+  latency_seconds: Seconds.nullable(),
+  conditions: z.array(ConditionView),
+  /** Absent for a daemon alone, whose heads are those of the endpoint. */
+  heads: z.array(HeadView).optional(),
+  counted: z.boolean(),
+})
+export type VantageView = z.infer<typeof VantageView>
+
 export const EndpointView = shape('Endpoint', {
   name: z.string(),
   title: z.string(),
@@ -98,6 +112,10 @@ export const EndpointView = shape('Endpoint', {
   /** Present if configured. */
   labels: z.record(z.string(), z.string()).optional(),
   latency_seconds: Seconds.nullable(),
+  /** Every place that polls it; one called `default` for a daemon alone. */
+  vantages: z.array(VantageView),
+  /** How many places stand behind its state. */
+  confirmed_by: Count,
   availability: z.object({
     '24h': AvailabilityView,
     '7d': AvailabilityView,

@@ -1,3 +1,4 @@
+import type { Place } from '../core/cluster/vote.ts'
 import { type CheckName, type EndpointKey, endpointKey } from '../core/endpoint.ts'
 import type { FailureKind } from '../core/failure.ts'
 import { concerns, type MaintenancePeriod, periodAt } from '../core/maintenance.ts'
@@ -71,7 +72,7 @@ export function createBoard(): WritableBoard {
           const key = endpointKey(health.endpoint)
           const availability = previous.get(key)?.availability ?? null
           const maintenance = planned.filter((period) => concerns(period, health.endpoint))
-          const entry: Entry = { key, health, tally, availability, maintenance }
+          const entry: Entry = { key, health, tally, availability, maintenance, places: NO_PLACES, confirmedBy: 0 }
           byKey.set(key, entry)
           return entry
         })
@@ -158,7 +159,14 @@ export interface BoardEntry {
   readonly availability: Readonly<Record<AvailabilityWindow, Availability>> | null
   /** Current and future maintenance of this endpoint, in the order of time. */
   readonly maintenance: readonly MaintenancePeriod[]
+  /** What each place of a cluster says of it; none for a daemon alone. A new list after every change of one. */
+  readonly places: readonly Place[]
+  /** How many of these places stand behind its state. */
+  readonly confirmedBy: number
 }
+
+/** Of a daemon alone, whose health is the only word. */
+export const NO_PLACES: readonly Place[] = []
 
 /** The state to show: planned maintenance takes precedence over any verdict. */
 export function shownState({ health, maintenance }: BoardEntry, now: UnixMs): State {

@@ -115,4 +115,5 @@ export const StoredIncident = z.object({
   flapping: z.boolean(),
   absorbedBy: z.string().min(1).max(256).nullable(),
   affected: z.array(Name),
+  vantages: z.array(Name).optional(),
 }) satisfies z.ZodType<Incident>

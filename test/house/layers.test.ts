@@ -37,7 +37,14 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
 const MAY_IMPORT_TYPES: Record<string, readonly string[]> = { metrics: ['store', 'notify'], notify: ['config'] }
 /** Rooms inside a room: the files directly in `core`, `gateway` and `store` are shared by all of that room. */
 const MAY_IMPORT_WITHIN: Record<string, Record<string, readonly string[]>> = {
-  core: { chain: [], observer: [], verdict: ['chain'], incident: ['verdict'], routing: ['verdict'] },
+  core: {
+    chain: [],
+    observer: [],
+    verdict: ['chain'],
+    incident: ['verdict'],
+    routing: ['verdict'],
+    cluster: ['chain', 'verdict'],
+  },
   gateway: { request: [], failover: [], cache: [] },
   store: { sqlite: [], postgres: [] },
 }

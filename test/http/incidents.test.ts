@@ -105,6 +105,7 @@ describe('/api/v1/incidents', () => {
         flapping: true,
         flaps: 4,
         affected: [],
+        vantages: ['default'],
         absorbed_by: null,
         notifications: [],
       },

@@ -5,6 +5,7 @@ import { EndpointView, NetworkView, StatusView } from '../../src/http/wire-statu
 import { Secret } from '../../src/secret.ts'
 import { incident } from '../support/incident.ts'
 import { bad, endpoint, good, head, liveness, network, nodeCheck } from '../support/network.ts'
+import { aPlace, DISAGREEING, PARTIAL, putPlaces } from '../support/places.ts'
 import { NODE, OTHER, OWN, setUp } from './setting.ts'
 
 describe('/api/v1/status', () => {
@@ -30,6 +31,18 @@ describe('/api/v1/status', () => {
       heads: [],
       liveness: null,
       latency_seconds: null,
+      vantages: [
+        {
+          vantage: 'default',
+          state: 'unknown',
+          since: '2026-01-01T00:00:00.000Z',
+          last_polled_at: null,
+          latency_seconds: null,
+          conditions: [],
+          counted: false,
+        },
+      ],
+      confirmed_by: 0,
       availability: Object.fromEntries(
         ['24h', '7d', '30d', '90d'].map((window) => [window, { ratio: null, coverage: 0, fresh: null }]),
       ),
@@ -281,6 +294,82 @@ describe('/api/v1/status', () => {
 
     expect([answer.statusCode, answer.body]).toEqual([200, ''])
     expect(answer.headers.etag).toBeDefined()
+  })
+})
+
+describe('the places of an endpoint', () => {
+  test('are one called `default` for a daemon alone, which stands behind the state', async () => {
+    const { server, world } = setUp()
+    const refused = { liveness: bad({ kind: 'refused' }), heads: [{ shard: null, outcome: bad({ kind: 'refused' }) }] }
+    for (let poll = 0; poll < 2; poll++) await world.poll(OWN, refused)
+
+    const status = await read(server, '/api/v1/status', StatusView)
+
+    const own = status.networks[0]?.endpoints[0]
+    expect(own?.confirmed_by).toBe(1)
+    expect(own?.vantages).toEqual([
+      {
+        vantage: 'default',
+        state: 'down',
+        since: own?.since,
+        last_polled_at: own?.last_polled_at,
+        latency_seconds: null,
+        conditions: own?.conditions,
+        counted: true,
+      },
+    ])
+    expect(own?.vantages[0]?.conditions).toMatchObject([{ code: 'unreachable', message: 'connection refused' }])
+  })
+
+  test('are shown side by side in a cluster, and again after a change of one without a new poll', async () => {
+    const { server, world } = setUp()
+    await world.pollAll()
+    const heads = world.board.entry('avalanche', 'own-1')?.health.heads ?? []
+    putPlaces(world.board, OWN, [...DISAGREEING.slice(0, 2), aPlace('sin1', { heads })], 2)
+    const before = await read(server, '/api/v1/status', StatusView)
+
+    putPlaces(
+      world.board,
+      OWN,
+      [...DISAGREEING.slice(0, 2), aPlace('sin1', { state: 'unknown', heads, counted: false })],
+      1,
+    )
+    const after = await read(server, '/api/v1/status', StatusView)
+
+    const [own, ownAfter] = [before, after].map((status) => status.networks[0]?.endpoints[0])
+    expect(own?.confirmed_by).toBe(2)
+    expect(
+      own?.vantages.map(({ vantage, state, latency_seconds: took, counted }) => [vantage, state, took, counted]),
+    ).toEqual([
+      ['fra1', 'down', null, true],
+      ['nyc1', 'up', 0.012, true],
+      ['sin1', 'up', 0.012, true],
+    ])
+    expect(own?.vantages[0]?.conditions).toMatchObject([{ code: 'unreachable', message: 'connection refused' }])
+    expect(own?.vantages[2]?.heads).toMatchObject([{ height: 1000, lag_blocks: 0 }])
+    expect(ownAfter?.confirmed_by).toBe(1)
+    expect(ownAfter?.vantages[2]).toMatchObject({ state: 'unknown', counted: false, heads: [{ lag_blocks: null }] })
+  })
+
+  test('show the public no heights, latencies or messages of nodes, only which places see it down', async () => {
+    const { server, world } = setUp({ options: { token: new Secret('a-token-of-the-operator') } })
+    await world.pollAll()
+    const entry = world.board.entry('avalanche', 'own-1')
+    if (entry === undefined) throw new Error('no entry')
+    world.board.put({ ...entry.health, verdict: 'degraded', conditions: [PARTIAL] }, true)
+    putPlaces(world.board, OWN, [...DISAGREEING.slice(0, 2), aPlace('sin1', { heads: entry.health.heads })], 2)
+
+    const answer = await server.inject('/api/v1/status')
+
+    const own = StatusView.parse(answer.json()).networks[0]?.endpoints[0]
+    expect(own?.conditions).toMatchObject([{ code: 'partial', message: 'down from fra1 only' }])
+    expect(own?.vantages[0]?.conditions).toMatchObject([{ code: 'unreachable', message: 'no answer' }])
+    expect(own?.vantages.map(({ latency_seconds: took, heads }) => [took, heads])).toEqual([
+      [null, []],
+      [null, []],
+      [null, []],
+    ])
+    expect(answer.body).not.toContain('refused')
   })
 })
 

@@ -39,7 +39,7 @@ function house(names = ['a', 'b', 'c']): House {
       const health = view.health(of.name)
       if (health === undefined) throw new Error('no health')
       const tally = newTally(of.checks, of.shards)
-      return { key: endpointKey(of), health, tally, availability: null, maintenance: [] }
+      return { key: endpointKey(of), health, tally, availability: null, maintenance: [], places: [], confirmedBy: 0 }
     })
 
   function poll(rounds: number, height: (of: string) => number | null): void {

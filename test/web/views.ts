@@ -1,5 +1,5 @@
 import type { IncidentSummaryView } from '../../src/http/wire-incidents.ts'
-import type { EndpointView, LivenessView, NetworkView, StatusView } from '../../src/http/wire-status.ts'
+import type { EndpointView, LivenessView, NetworkView, StatusView, VantageView } from '../../src/http/wire-status.ts'
 
 const NOTHING = { ratio: null, coverage: 0, fresh: null }
 
@@ -16,7 +16,22 @@ export function anEndpoint(name: string, over: Partial<EndpointView> = {}): Endp
     heads: [],
     liveness: null,
     latency_seconds: 0.012,
+    vantages: [aVantage('default')],
+    confirmed_by: 1,
     availability: { '24h': NOTHING, '7d': NOTHING, '30d': NOTHING, '90d': NOTHING },
+    ...over,
+  }
+}
+
+export function aVantage(vantage: string, over: Partial<VantageView> = {}): VantageView {
+  return {
+    vantage,
+    state: 'up',
+    since: '2026-01-01T00:00:00.000Z',
+    last_polled_at: '2026-01-01T00:00:00.000Z',
+    latency_seconds: 0.012,
+    conditions: [],
+    counted: true,
     ...over,
   }
 }
@@ -79,6 +94,7 @@ export function anIncident(id: string, over: Partial<IncidentSummaryView> = {}):
     flapping: false,
     flaps: 0,
     affected: [],
+    vantages: ['default'],
     absorbed_by: null,
     ...over,
   }

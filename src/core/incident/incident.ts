@@ -66,6 +66,8 @@ export interface Incident {
   readonly absorbedBy: string | null
   /** Sorted names of the endpoints of an incident of several. */
   readonly affected: readonly string[]
+  /** The places of a cluster that see it, sorted; absent for a daemon alone. */
+  readonly vantages?: readonly string[] | undefined
 }
 
 export const INCIDENT_SCOPES = ['endpoint', 'host', 'provider', 'network'] as const

@@ -38,6 +38,7 @@ export const CONDITION_CODES = [
   'consensus-down',
   'slow',
   'rate-limited',
+  'partial',
   'clock-skewed',
   'no-evidence',
 ] as const

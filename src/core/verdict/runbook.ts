@@ -17,6 +17,7 @@ export const RUNBOOK_OF: Readonly<Record<ConditionCode | 'halted', string>> = {
   'consensus-down': 'HeartlineConsensusDown',
   slow: 'HeartlineEndpointSlow',
   'rate-limited': 'HeartlineEndpointSlow',
+  partial: 'HeartlinePlacesDisagree',
   'clock-skewed': 'HeartlineClockSkew',
   'no-evidence': 'HeartlineNodeUnhealthy',
   halted: 'HeartlineChainHalted',
