@@ -18,7 +18,8 @@ const FLAGS = [
 ]
 
 /** How one looks: on a screen of 1280 × 800 in light colours, with scripts, in UTC, unless said otherwise. */
-export interface Look extends Pick<BrowserContextOptions, 'colorScheme' | 'reducedMotion' | 'timezoneId'> {
+export interface Look
+  extends Pick<BrowserContextOptions, 'colorScheme' | 'ignoreHTTPSErrors' | 'reducedMotion' | 'timezoneId'> {
   readonly width?: number
   readonly height?: number
   readonly scripts?: boolean
@@ -36,7 +37,7 @@ export interface Seen {
 
 export interface Chromium {
   /** Where it listens from now on, until the test is over. */
-  serve(setting: Setting): Promise<string>
+  serve(setting: Setting, scheme?: 'http' | 'https'): Promise<string>
   /** An empty page. */
   blank(look?: Look): Promise<Page>
   show(url: string, look?: Look): Promise<Seen>
@@ -71,10 +72,10 @@ export function openChromium(): Chromium {
 
   return {
     blank,
-    async serve(setting) {
+    async serve(setting, scheme = 'http') {
       settings.push(setting)
       const { port } = await setting.server.listen()
-      return `http://127.0.0.1:${port}`
+      return `${scheme}://127.0.0.1:${port}`
     },
     async show(url, look = {}) {
       const page = await blank(look)

@@ -1,20 +1,25 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import type { BrowserContext, Page, Request } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
+import type { Certificate } from '../../src/http/server.ts'
 import { NODE, type Setting, setUp } from '../http/setting.ts'
 import { hasChromium, openChromium } from '../support/chromium.ts'
 import { bad } from '../support/network.ts'
 
 const PATIENCE = { timeout: 30_000 }
+const FOLDER = join(import.meta.dirname, '../config/tls')
+const CERTIFICATE: Certificate = { cert: readFileSync(join(FOLDER, 'a.crt')), key: readFileSync(join(FOLDER, 'a.key')) }
 
 describe.runIf(hasChromium)('tabs of one browser', () => {
   const { blank, serve } = openChromium()
 
-  async function open(many: number) {
-    const setting = setUp({ realClock: systemClock })
+  async function open(many: number, tls: Certificate | null = null) {
+    const setting = setUp({ realClock: systemClock, options: { tls } })
     await setting.world.pollAll()
-    const address = await serve(setting)
-    const first = await blank()
+    const address = await serve(setting, tls === null ? 'http' : 'https')
+    const first = await blank({ ignoreHTTPSErrors: tls !== null })
     const context = first.context()
     const streams = countStreams(context)
     const tabs = [first, ...(await Promise.all(Array.from({ length: many - 1 }, () => context.newPage())))]
@@ -50,19 +55,26 @@ describe.runIf(hasChromium)('tabs of one browser', () => {
     for (let poll = 0; poll < 2; poll++) await world.poll(NODE, { heads: [{ shard: null, outcome: refused }] })
   }
 
-  test('ten share one event stream: each is live, and an eleventh opens an endpoint at once', async () => {
-    const { setting, address, tabs, streams, context } = await open(10)
-    expect(streams.open.size).toBe(1)
+  test.each([
+    ['HTTP', null],
+    ['TLS', CERTIFICATE],
+  ])(
+    'ten over %s share one event stream: each is live, and an eleventh opens an endpoint at once',
+    async (_over, tls) => {
+      const { setting, address, tabs, streams, context } = await open(10, tls)
+      expect(streams.open.size).toBe(1)
 
-    await takeDown(setting)
+      await takeDown(setting)
 
-    for (const tab of tabs) await expect.poll(() => tab.title(), PATIENCE).toBe('▲ Heartline')
-    const eleventh = await context.newPage()
-    await eleventh.goto(`${address}/endpoints/ethereum/node`)
-    await eleventh.locator('.lamp.on').waitFor()
-    await eleventh.getByRole('heading', { name: 'Thresholds' }).waitFor()
-    expect(streams.open.size).toBe(1)
-  }, 120_000)
+      for (const tab of tabs) await expect.poll(() => tab.title(), PATIENCE).toBe('▲ Heartline')
+      const eleventh = await context.newPage()
+      await eleventh.goto(`${address}/endpoints/ethereum/node`)
+      await eleventh.locator('.lamp.on').waitFor()
+      await eleventh.getByRole('heading', { name: 'Thresholds' }).waitFor()
+      expect(streams.open.size).toBe(1)
+    },
+    120_000,
+  )
 
   test('go on when the one that holds the stream is closed', async () => {
     const { setting, tabs, streams } = await open(3)
