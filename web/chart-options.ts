@@ -1,8 +1,8 @@
 import uPlot from 'uplot'
-import { momentAt, UNITS } from './views/chart.ts'
+import { isWide, momentAt, topOf, UNITS } from './views/chart.ts'
 import type { Band, Chart, ChartGroup, Series } from './views/chart-group.ts'
 
-/** The uPlot options of a chart: shared time axis, with incidents and unknown time as bands behind the lines. */
+/** The uPlot options of a chart: shared time axis, with bad states and unknown time as bands behind the lines. */
 export function optionsOf({ chart, group, place, zoom, point }: ChartOptions): uPlot.Options {
   const colours = readColours(place)
   const { height, fontSize, fontFamily } = getComputedStyle(place)
@@ -100,19 +100,11 @@ const COLOURS = [
 const LOGARITHMIC: object = { distr: 3, log: 10 }
 
 function rangeOf(chart: Chart): uPlot.Scale {
-  const { scale, thresholds } = chart
-  const limit = thresholds[0]?.value ?? 0
-  if (isWide(chart)) return { ...LOGARITHMIC, range: (_, low, high) => [(low ?? 1) * 0.8, (high ?? 1) * 1.25] }
-  if (scale === 'free') {
+  if (isWide(chart)) return { ...LOGARITHMIC, range: (_, low, high) => [(low ?? 1) * 0.8, topOf(chart, high ?? 1)] }
+  if (chart.scale === 'free') {
     return { range: (_, low, high) => uPlot.rangeNum(low ?? 0, Math.max(high ?? 1, (low ?? 0) + 1), 0.08, false) }
   }
-  // Include the limit in the scale once values come near it.
-  return {
-    range: (_, _low, high) => [
-      0,
-      Math.max((high ?? 0) * 1.12, (high ?? 0) > limit / 4 ? limit * 1.12 : 0, scale === 'wide' ? 0.001 : 1),
-    ],
-  }
+  return { range: (_, _low, high) => [0, topOf(chart, high ?? 0)] }
 }
 
 function powersOfTen(low: number, high: number): number[] {
@@ -125,13 +117,6 @@ function isShown(value: number | null, chart: Chart): value is number {
   if (value === null) return false
   if (isWide(chart)) return Number.isInteger(Math.round(Math.log10(value) * 1e6) / 1e6)
   return chart.unit !== 'count' || Number.isInteger(value)
-}
-
-/** One response of several seconds would flatten all others on a linear scale. */
-function isWide({ scale, series }: Chart): boolean {
-  const known = series.flatMap(({ values }) => values.filter((value) => value !== null))
-  const least = Math.min(...known)
-  return scale === 'wide' && least > 0 && Math.max(...known) / least > 30
 }
 
 function strokeOf(series: Series | undefined, colours: Colours): string {
@@ -180,11 +165,13 @@ function drawBands({ ctx, bbox, valToPos }: uPlot, { bands }: ChartGroup, colour
   ctx.beginPath()
   ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height)
   ctx.clip()
-  for (const { fromMs, toMs, kind } of bands) {
+  for (const { fromMs, toMs, kind, isBrief } of bands) {
     const from = valToPos(fromMs / 1000, 'x', true)
     const width = Math.max(devicePixelRatio, valToPos(toMs / 1000, 'x', true) - from)
-    ctx.fillStyle = fillOf(kind, ctx, colours)
-    ctx.fillRect(from, bbox.top, width, bbox.height)
+    if (!isBrief) {
+      ctx.fillStyle = fillOf(kind, ctx, colours)
+      ctx.fillRect(from, bbox.top, width, bbox.height)
+    }
     if (kind !== 'down' && kind !== 'degraded') continue
     ctx.fillStyle = colours[kind]
     ctx.fillRect(from, bbox.top, width, (kind === 'down' ? 3 : 1.5) * devicePixelRatio)

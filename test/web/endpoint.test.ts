@@ -259,7 +259,6 @@ describe('an endpoint', () => {
     expect(lane?.querySelector('rect')?.getAttribute('width')).toBe('4.167%')
     expect(view.charts?.(model).bands.map(({ kind, fromMs, toMs }) => [kind, (toMs - fromMs) / MINUTE])).toEqual([
       ['unknown', 18 * 60],
-      ['down', 60],
     ])
     expect(textsOf(page, '.of-states tbody tr')).toEqual([
       '1 Jan, 12:00 to 2 Jan, 06:00 Unknown no data',
@@ -267,8 +266,9 @@ describe('an endpoint', () => {
     ])
   })
 
-  test('marks bad states by position, and a bad minute is as wide as a minute', async () => {
-    const { page } = await show({
+  test('marks bad states by position, a bad minute as wide as a minute, and shades charts by state, not by incident', async () => {
+    const { page, model } = await show({
+      incidents: [anIncident('i1', { opened_at: '2026-01-02T08:00:00.000Z', closed_at: '2026-01-02T11:30:00.000Z' })],
       buckets(start) {
         if (start === NOW - 3_600_000) return aBucket(start, { up_seconds: 290, down_seconds: 10 })
         if (start === NOW - 7_200_000) return aBucket(start, { degraded_seconds: 300 })
@@ -280,6 +280,21 @@ describe('an endpoint', () => {
     const [degraded] = page.querySelectorAll('.past-states .degraded')
     expect([down?.getAttribute('y'), down?.getAttribute('height')]).toEqual(['0%', '45%'])
     expect([degraded?.getAttribute('y'), degraded?.getAttribute('height')]).toEqual(['22%', '78%'])
+    expect(view.charts?.(model).bands.map(({ kind, fromMs, isBrief }) => [kind, NOW - fromMs, isBrief])).toEqual([
+      ['degraded', 7_200_000, false],
+      ['down', 3_600_000, true],
+    ])
+  })
+
+  test('says of a limit that it is off the chart', async () => {
+    const at = async (lag: number) => {
+      const { page } = await show({ buckets: (start) => aBucket(start, { up_seconds: 300 }, { lag_blocks_max: lag }) })
+      const figure = page.querySelector('[data-chart=lag]')?.parentElement as unknown as HTMLElement
+      return textsOf(figure, '.chart-legend span')
+    }
+
+    expect(await at(1)).toEqual(['degraded from 3', 'down from 100 (off the chart)'])
+    expect(await at(120)).toEqual(['degraded from 3', 'down from 100'])
   })
 
   test('has a table for every chart, with equal neighbours in one row', async () => {
@@ -299,7 +314,7 @@ describe('an endpoint', () => {
       '2 Jan, 11:05 to 12:00 0',
     ])
     expect(lag.querySelector('[role=slider]')?.getAttribute('aria-valuetext')).toBe('Lag: from 0 to 4')
-    expect(textsOf(lag, '.chart-legend span')).toEqual(['degraded from 3', 'down from 100'])
+    expect(textsOf(lag, '.chart-legend span')).toEqual(['degraded from 3', 'down from 100 (off the chart)'])
   })
 
   test('shows single polls when zoomed in, without a line across gaps', async () => {

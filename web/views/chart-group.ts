@@ -60,4 +60,6 @@ export interface Moment {
 
 export interface Band extends Moment {
   readonly kind: 'degraded' | 'down' | 'maintenance' | 'unknown'
+  /** A small part of the time only. */
+  readonly isBrief: boolean
 }

@@ -8,13 +8,17 @@ import { ENDPOINT } from './words-endpoint.ts'
 /** One chart: title, legend, the element to draw into, and a table of its data. */
 export function chartFigure(chart: Chart, { times, zone, grafana }: ChartGroup): TemplateResult {
   const { key, title, series, thresholds, unit } = chart
+  const top = topOf(
+    chart,
+    valuesOf(chart).reduce((most, value) => Math.max(most, value), 0),
+  )
   return html`
     <figure class="chart" aria-labelledby="chart-${key}">
       <figcaption>
         <h3 id="chart-${key}">${title}</h3>
         <p class="chart-legend">
           ${series.length > 1 ? series.map(({ label, look }) => html`<span class=${look}>${label}</span>`) : nothing}
-          ${thresholds.map(({ value, state }) => html`<span class=${state}>${ENDPOINT.threshold(WORDS.states[state].toLowerCase(), UNITS[unit](value))}</span>`)}
+          ${thresholds.map(({ value, state }) => html`<span class=${state}>${ENDPOINT.threshold(WORDS.states[state].toLowerCase(), UNITS[unit](value))}${value > top ? ` ${ENDPOINT.offChart}` : nothing}</span>`)}
         </p>
         ${grafana === null ? nothing : html`<a class="grafana" href=${grafana}>${ENDPOINT.inGrafana}<span class="hidden">: ${title}</span></a>`}
         <output data-read=${key} aria-hidden="true"></output>
@@ -64,8 +68,29 @@ export function momentAt(moments: readonly Moment[], atMs: number): number {
   return low - 1
 }
 
-function summary({ title, series, unit }: Chart): string {
-  const all = series.flatMap(({ values }) => values.filter((value) => value !== null))
+function valuesOf({ series }: Chart): readonly number[] {
+  return series.flatMap(({ values }) => values.filter((value) => value !== null))
+}
+
+/** One response of several seconds would flatten all others on a linear scale. */
+export function isWide(chart: Chart): boolean {
+  const [least, most] = valuesOf(chart).reduce(
+    ([low, high], value) => [Math.min(low, value), Math.max(high, value)],
+    [Infinity, 0],
+  )
+  return chart.scale === 'wide' && least > 0 && most / least > 30
+}
+
+/** The top of the scale for values up to `high`. It includes the first limit once values come near it. */
+export function topOf(chart: Chart, high: number): number {
+  if (isWide(chart)) return high * 1.25
+  const limit = chart.thresholds[0]?.value ?? 0
+  return Math.max(high * 1.12, high > limit / 4 ? limit * 1.12 : 0, chart.scale === 'wide' ? 0.001 : 1)
+}
+
+function summary(chart: Chart): string {
+  const { title, unit } = chart
+  const all = valuesOf(chart)
   if (all.length === 0) return ENDPOINT.chartNone(title)
   const [least, most] = all.reduce(
     ([low, high], value) => [Math.min(low, value), Math.max(high, value)],

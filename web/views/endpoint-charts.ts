@@ -1,6 +1,5 @@
 import type { HistoryBucketView, PollView, RulesView } from '../../src/http/wire-history.ts'
-import type { IncidentSummaryView } from '../../src/http/wire-incidents.ts'
-import { type Cell, cellText, stretchesOf } from './cells.ts'
+import { type Cell, cellText, shareOf, stretchesOf } from './cells.ts'
 import type { Band, Chart, ChartGroup, Moment, Series } from './chart-group.ts'
 import type { Zone } from './format.ts'
 import { closerPath, type Endpoint, type Span, ticksOf, widerPath, zoomPath } from './span.ts'
@@ -9,7 +8,7 @@ import { ENDPOINT } from './words-endpoint.ts'
 
 /** The charts of an endpoint's history: of single polls when zoomed in, of rolled-up steps otherwise. */
 export function endpointCharts(past: Past, zone: Zone): ChartGroup {
-  const { of, span, cells, incidents, canZoom, nowMs } = past
+  const { of, span, cells, canZoom, nowMs } = past
   const { times, charts } = past.polls === null ? bucketCharts(past) : pollCharts(past, past.polls)
   const ticks = ticksOf(span, zone)
   const known = charts.filter(({ series }) => series.some(({ values }) => values.some((value) => value !== null)))
@@ -20,7 +19,7 @@ export function endpointCharts(past: Past, zone: Zone): ChartGroup {
     times,
     charts: known.filter((chart) => !calm.includes(chart)),
     calm: calm.map(({ title }) => title),
-    bands: bandsOf(cells, incidents, span),
+    bands: bandsOf(cells),
     cells,
     cellText(at) {
       const cell = cells[at]
@@ -61,7 +60,6 @@ export interface Past {
   /** Single polls; `null` if there are too many. */
   readonly polls: readonly PollView[] | null
   readonly rules: RulesView | null
-  readonly incidents: readonly IncidentSummaryView[]
   /** Whether finer data can be loaded. */
   readonly canZoom: boolean
   readonly nowMs: number
@@ -165,19 +163,21 @@ function chartsOf(rules: RulesView | null, { latency, lag, height, beat, failure
   ]
 }
 
-function bandsOf(cells: readonly Cell[], incidents: readonly IncidentSummaryView[], span: Span): readonly Band[] {
-  const quiet = (['unknown', 'maintenance'] as const).flatMap((kind) =>
-    stretchesOf(
-      cells.filter((cell) => isMostly(cell, kind)),
-      () => true,
-    ).map(({ fromMs, toMs }) => ({ fromMs, toMs, kind })),
-  )
-  const bad = incidents.flatMap(({ opened_at: openedAt, closed_at: closedAt, state }) => {
-    const fromMs = Math.max(span.fromMs, Date.parse(openedAt))
-    const toMs = Math.min(span.toMs, closedAt === null ? span.toMs : Date.parse(closedAt))
-    return fromMs < toMs && state !== 'up' ? [{ fromMs, toMs, kind: state }] : []
+/** The states behind the lines. A state that took little of a cell only caps it: a flapping endpoint is mostly up. */
+function bandsOf(cells: readonly Cell[]): readonly Band[] {
+  const bandOf = (cell: Cell): Pick<Band, 'kind' | 'isBrief'> | null => {
+    const { state } = cell
+    if (state === 'down' || state === 'degraded') return { kind: state, isBrief: shareOf(cell) === 'little' }
+    const kind = (['unknown', 'maintenance'] as const).find((one) => isMostly(cell, one))
+    return kind === undefined ? null : { kind, isBrief: false }
+  }
+  const banded = cells.flatMap((cell) => {
+    const band = bandOf(cell)
+    return band === null ? [] : [{ fromMs: cell.fromMs, toMs: cell.toMs, ...band }]
   })
-  return [...quiet, ...bad]
+  return stretchesOf(banded, (a, b) => a.kind === b.kind && a.isBrief === b.isBrief).map(
+    ({ fromMs, toMs, first: { kind, isBrief } }) => ({ fromMs, toMs, kind, isBrief }),
+  )
 }
 
 function isMostly({ lasted }: Cell, state: 'unknown' | 'maintenance'): boolean {

@@ -88,6 +88,9 @@ async function loadFitting(sources: Sources, { params, query }: Route, nowMs: nu
   return loadPast(sources, network, endpoint, spanSince(first.fromMs, nowMs))
 }
 
+/** More points than pixels would be a black area; steps show their p50, p95 and maximum. */
+const MOST_POINTS = 400
+
 type Past = Pick<Data, 'span' | 'cells' | 'buckets' | 'polls' | 'detail'>
 
 async function loadPast(sources: Sources, network: string, endpoint: string, span: Span): Promise<Past> {
@@ -98,8 +101,9 @@ async function loadPast(sources: Sources, network: string, endpoint: string, spa
   ])
   if (history.ok) {
     const { buckets } = history.value
-    const isAll = polls?.ok === true && polls.value.next_from === null && polls.value.polls.length > 0
-    return { span, cells: cellsOf(buckets, span), buckets, polls: isAll ? polls.value.polls : null, detail: 'all' }
+    const all = polls?.ok === true && polls.value.next_from === null ? polls.value.polls : []
+    const single = all.length > 0 && all.length <= MOST_POINTS ? all : null
+    return { span, cells: cellsOf(buckets, span), buckets, polls: single, detail: 'all' }
   }
   const strips = history.why === 'locked' ? await sources.strips() : null
   if (strips?.ok !== true || strips.value === null) {

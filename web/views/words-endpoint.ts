@@ -83,6 +83,7 @@ export const ENDPOINT = {
   },
   chartSummary: (title: string, least: string, most: string) => `${title}: from ${least} to ${most}`,
   chartNone: (title: string) => `${title}: no data`,
+  offChart: '(off the chart)',
   threshold: (what: string, text: string) => `${what} from ${text}`,
   sync: 'Synchronization',
   synced: 'Synced',
