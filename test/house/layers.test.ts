@@ -7,7 +7,7 @@ import { checkout, createProject, type Project, runNode } from '../support/proje
 const SMALL = ['clock', 'log', 'secret', 'version']
 
 const POLLING = ['core', 'chains', 'state', 'store', 'metrics', 'nodes', 'poll']
-const BELOW_DAEMON = [...POLLING, 'config', 'gateway', 'notify', 'http', ...SMALL]
+const BELOW_DAEMON = [...POLLING, 'cluster', 'config', 'gateway', 'notify', 'http', ...SMALL]
 
 /** Which room may import which, besides itself: the table of docs/architecture.md, enforced by .oxlintrc.json. */
 const MAY_IMPORT: Record<string, readonly string[]> = {
@@ -17,6 +17,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   simulator: ['core', ...SMALL],
   config: ['core', ...SMALL],
   store: ['core', 'state', ...SMALL],
+  cluster: ['core', 'state', 'store', ...SMALL],
   metrics: ['core', 'state', ...SMALL],
   nodes: ['core', 'chains', ...SMALL],
   poll: ['core', 'state', 'store', 'nodes', ...SMALL],

@@ -1,19 +1,44 @@
+import type { Shard } from '../network.ts'
 import type { UnixMs } from '../time.ts'
-import type { Condition, State } from '../verdict/condition.ts'
+import { type Condition, type State, severity } from '../verdict/condition.ts'
 import type { HeadStanding, Health } from '../verdict/health.ts'
+import type { NetworkFork, NetworkReference } from '../verdict/network-chains.ts'
 
-/** What a member says of one endpoint for its vantage. `health.endpoint` is the reader's own configuration. */
+/** What a vantage says of one endpoint. `health.endpoint` is the reader's own configuration. */
 export interface Vote {
   readonly vantage: string
+  /** The member that polled. */
   readonly member: string
   readonly health: Health
+  readonly turns: Turns
+  /** Whether that member cannot judge nodes at present. */
+  readonly isImpaired: boolean
+}
+
+/** When a verdict last changed sides. `health.since` alone does not tell how long an endpoint has been usable. */
+export interface Turns {
+  /** Since when it is down, or not down. */
+  readonly down: UnixMs
+  /** Since when it is up, or not up. */
+  readonly up: UnixMs
+}
+
+/** What a vantage says of a whole network. */
+export interface NetworkVote {
+  readonly vantage: string
+  readonly member: string
+  readonly heads: readonly NetworkReference[]
+  readonly halts: readonly { readonly shard: Shard; readonly since: UnixMs }[]
+  readonly fork: NetworkFork | null
+  /** After this time it does not count. */
+  readonly validUntil: UnixMs
   readonly isImpaired: boolean
 }
 
 /** One vantage's word on the page and in the API. */
 export interface Place {
   readonly vantage: string
-  /** `unknown` if it is not counted. */
+  /** `unknown` if it does not count. */
   readonly state: State
   readonly since: UnixMs
   readonly lastPolledAt: UnixMs | null
@@ -21,4 +46,17 @@ export interface Place {
   readonly conditions: readonly Condition[]
   readonly heads: readonly HeadStanding[]
   readonly counted: boolean
+}
+
+/** The turns after a verdict that followed another. `before`: `null` for the first verdict. */
+export function turnsAfter(
+  before: { readonly verdict: Health['verdict']; readonly turns: Turns } | null,
+  { verdict, since }: Pick<Health, 'verdict' | 'since'>,
+): Turns {
+  if (before === null || before.verdict === null || verdict === null) return { down: since, up: since }
+  if (before.verdict === verdict) return before.turns
+  const { down, up } = before.turns
+  const crossed = (limit: 'degraded' | 'down') =>
+    severity(verdict) >= severity(limit) !== severity(before.verdict ?? 'up') >= severity(limit)
+  return { down: crossed('down') ? since : down, up: crossed('degraded') ? since : up }
 }

@@ -1,0 +1,84 @@
+import type { UnixMs } from '../core/time.ts'
+
+/** The tables by which the members of a cluster agree. Times are the database's. Every call rejects while it is away. */
+export interface ClusterTables {
+  /** All members heard of within a day and all leases, as of one moment. */
+  view(): Promise<ClusterView>
+  /** Records that the member lives and prolongs those of `held` that nobody else has claimed since; returns them. */
+  renew(member: LiveMember, held: readonly HeldLease[], leaseMs: number): Promise<readonly HeldLease[]>
+  /** Claims those of `wanted` that are free or have expired, each with a new token; returns them. */
+  claim(member: string, wanted: readonly LeaseKey[], leaseMs: number): Promise<readonly HeldLease[]>
+  /** Frees those of `held` that the member still holds. */
+  release(member: string, held: readonly HeldLease[]): Promise<void>
+  /** Frees all leases of the member, and forgets it. */
+  leave(member: string): Promise<void>
+  /** Replaces votes in one statement. A vote whose token is no longer the current one changes nothing. */
+  writeVotes(member: string, vantage: string, votes: readonly WrittenVote[]): Promise<void>
+  /** Votes written at or after the position; one may be returned twice. The first call reads from position 0. */
+  readVotes(position: number): Promise<{ readonly votes: readonly StoredVote[]; readonly next: number }>
+  /** Calls `listener` soon after another member wrote votes or freed leases; it is a hint, which may be missing. */
+  onHint(listener: (hint: ClusterHint) => void): () => void
+}
+
+export type ClusterHint = 'votes' | 'leases'
+
+/** `poll`: the right to poll a network for a vantage; `keep`: to write its incidents and send its notifications. */
+export const LEASE_KINDS = ['poll', 'keep'] as const
+export type LeaseKind = (typeof LEASE_KINDS)[number]
+
+export interface LeaseKey {
+  readonly kind: LeaseKind
+  /** Empty for `keep`. */
+  readonly vantage: string
+  readonly network: string
+}
+
+export interface HeldLease extends LeaseKey {
+  /** Grows with each claim. */
+  readonly token: number
+}
+
+export interface LeaseRow extends HeldLease {
+  /** The member that holds it, or held it until it expired; `null` once it was freed. */
+  readonly member: string | null
+  readonly expiresAt: UnixMs
+}
+
+/** What a member tells the others about itself. */
+export interface LiveMember {
+  readonly id: string
+  readonly vantage: string
+  readonly version: string
+  /** The address of its page, as configured. */
+  readonly url: string | null
+  /** Of the names, families and checks that it monitors. */
+  readonly networksDigest: string
+  /** Whether it cannot judge nodes at present. */
+  readonly impaired: boolean
+}
+
+export interface MemberRow extends LiveMember {
+  readonly startedAt: UnixMs
+  readonly seenAt: UnixMs
+}
+
+export interface ClusterView {
+  readonly now: UnixMs
+  readonly members: readonly MemberRow[]
+  readonly leases: readonly LeaseRow[]
+}
+
+/** A vote as it is stored; `value` is an opaque JSON value to the store. */
+export interface StoredVote {
+  readonly vantage: string
+  readonly network: string
+  /** Empty for what is said of the network itself. */
+  readonly endpoint: string
+  readonly member: string
+  readonly polledAt: UnixMs
+  readonly value: unknown
+}
+
+export interface WrittenVote extends Pick<StoredVote, 'network' | 'endpoint' | 'polledAt' | 'value'> {
+  readonly token: number
+}
