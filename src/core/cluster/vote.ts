@@ -60,3 +60,21 @@ export function turnsAfter(
     severity(verdict) >= severity(limit) !== severity(before.verdict ?? 'up') >= severity(limit)
   return { down: crossed('down') ? since : down, up: crossed('degraded') ? since : up }
 }
+
+/** A vote takes a second to be written and a second to be read. */
+const TRAVELS_MS = 2000
+
+/** After this time the vote does not count: two intervals after its poll, and the time that it needs to arrive. */
+export function validUntil({ health }: Pick<Vote, 'health'>): UnixMs {
+  return health.validUntil + TRAVELS_MS
+}
+
+export function placeOf({ vantage, health }: Vote, counted: boolean, now: UnixMs): Place {
+  const { verdict, since, lastPolledAt, latencyMs, conditions, heads } = health
+  if (counted && verdict !== null)
+    return { vantage, state: verdict, since, lastPolledAt, latencyMs, conditions, heads, counted }
+  const expired = validUntil({ health })
+  const unknownSince = verdict === null ? since : expired < now ? expired : (lastPolledAt ?? since)
+  const nothing = { latencyMs: null, conditions: [], counted: false } as const
+  return { vantage, state: 'unknown', since: unknownSince, lastPolledAt, heads, ...nothing }
+}

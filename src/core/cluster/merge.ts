@@ -1,0 +1,213 @@
+import type { Endpoint } from '../endpoint.ts'
+import type { UnixMs } from '../time.ts'
+import { type Condition, type ConditionCode, severity, VERDICTS, type Verdict } from '../verdict/condition.ts'
+import { type Health, unpolled } from '../verdict/health.ts'
+import { type Place, placeOf, type Vote, validUntil } from './vote.ts'
+
+/**
+ * What the votes of all vantages together say of an endpoint: the worst state that a quorum of the counted ones say or
+ * exceed. Fewer vantages that see it down make it `degraded`, with the condition `partial`. A function of the votes
+ * alone, so that every member shows the same.
+ */
+export function mergeVotes(endpoint: Endpoint, votes: readonly Vote[], quorum: Quorum, now: UnixMs): MergedVotes {
+  const sorted = latestOfEach(votes)
+  const counted = sorted.filter((vote) => isCounted(vote, now))
+  const places = sorted.map((vote) => placeOf(vote, counted.includes(vote), now))
+  const [only] = counted
+  if (only === undefined) return { health: unknownOf(endpoint, sorted, now), confirmedBy: 0, places }
+  if (counted.length === 1) {
+    const health = { ...only.health, endpoint, validUntil: validUntil(only) }
+    return { health, confirmedBy: 1, places }
+  }
+  const needed = neededOf(quorum, counted.length)
+  const state = stateOf(counted, needed)
+  const said = counted.filter(({ health }) => (state === 'up' ? health.verdict === 'up' : isAtLeast(health, state)))
+  return { health: mergedHealth(endpoint, counted, needed, state), confirmedBy: said.length, places }
+}
+
+/** How many of the counted vantages must agree: more than half of them, but at least two if there are two; or a number. */
+export type Quorum = 'majority' | number
+
+export interface MergedVotes {
+  readonly health: Health
+  /** How many vantages say the merged state, or a worse one. */
+  readonly confirmedBy: number
+  /** In the order of their names. */
+  readonly places: readonly Place[]
+}
+
+/** The quorum of `counted` vantages. */
+export function neededOf(quorum: Quorum, counted: number): number {
+  if (quorum !== 'majority') return Math.max(1, Math.min(quorum, counted))
+  return counted < 2 ? 1 : Math.max(2, Math.floor(counted / 2) + 1)
+}
+
+/** The n-th smallest; `null` if there are fewer. */
+export function nth(values: readonly number[], n: number): number | null {
+  return values.toSorted((a, b) => a - b)[n - 1] ?? null
+}
+
+function latestOfEach(votes: readonly Vote[]): Vote[] {
+  const byVantage = new Map<string, Vote>()
+  for (const vote of votes) {
+    const other = byVantage.get(vote.vantage)
+    if (other === undefined || isNewer(vote, other)) byVantage.set(vote.vantage, vote)
+  }
+  return [...byVantage.values()].sort((a, b) => (a.vantage < b.vantage ? -1 : 1))
+}
+
+function isNewer(a: Vote, b: Vote): boolean {
+  const [atA, atB] = [a.health.lastPolledAt ?? 0, b.health.lastPolledAt ?? 0]
+  return atA === atB ? a.member > b.member : atA > atB
+}
+
+/** A poll that failed by the vantage's own fault leaves nothing to count: it ends the validity of the one before. */
+function isCounted(vote: Vote, now: UnixMs): boolean {
+  const { verdict, lastPolledAt, validUntil: until } = vote.health
+  if (vote.isImpaired || verdict === null || lastPolledAt === null) return false
+  return until > lastPolledAt && now <= validUntil(vote)
+}
+
+function isAtLeast({ verdict }: { readonly verdict: Verdict | null }, limit: Verdict): boolean {
+  return verdict !== null && severity(verdict) >= severity(limit)
+}
+
+function stateOf(counted: readonly Vote[], needed: number): Verdict {
+  const count = (limit: Verdict) => counted.filter(({ health }) => isAtLeast(health, limit)).length
+  if (count('down') >= needed) return 'down'
+  return count('down') > 0 || count('degraded') >= needed ? 'degraded' : 'up'
+}
+
+/**
+ * When the counted vantages came to this state. Each limit was crossed when the last vantage that the quorum needed
+ * crossed it; `up` also needs the last `down` to be over.
+ */
+function sinceOf(counted: readonly Vote[], needed: number, state: Verdict): UnixMs {
+  const turnsOf = (limit: 'down' | 'up', isBad: boolean) =>
+    counted
+      .filter(({ health }) => isAtLeast(health, limit === 'down' ? 'down' : 'degraded') === isBad)
+      .map(({ turns }) => turns[limit])
+  const [downs, notDowns] = [turnsOf('down', true), turnsOf('down', false)]
+  const toPrevent = counted.length - needed + 1
+  switch (state) {
+    case 'down':
+      return nth(downs, needed) ?? Number.NEGATIVE_INFINITY
+    case 'degraded': {
+      const notDown = nth(notDowns, toPrevent) ?? Number.NEGATIVE_INFINITY
+      const degraded = nth(turnsOf('up', true), needed) ?? Number.POSITIVE_INFINITY
+      return Math.max(notDown, Math.min(degraded, ...downs))
+    }
+    case 'up':
+      return Math.max(...notDowns, nth(turnsOf('up', false), toPrevent) ?? Number.NEGATIVE_INFINITY)
+  }
+}
+
+/** `counted` are two or more. */
+function mergedHealth(endpoint: Endpoint, counted: readonly Vote[], needed: number, state: Verdict): Health {
+  const since = sinceOf(counted, needed, state)
+  const same = counted.filter(({ health }) => health.verdict === state)
+  // A partial outage is told by those that still reach the endpoint.
+  const alike = same.length > 0 ? same : counted.filter(({ health }) => health.verdict !== 'down')
+  const latest = latestOf(alike)
+  const latencies = alike.flatMap(({ health }) => health.latencyMs ?? [])
+  return {
+    endpoint,
+    verdict: state,
+    since,
+    conditions: conditionsOf(counted, needed, state, since),
+    lastPolledAt: Math.max(...counted.map(({ health }) => health.lastPolledAt ?? 0)),
+    validUntil: Math.max(...counted.map(validUntil)),
+    heads: latest.heads,
+    liveness: latest.liveness,
+    latencyMs: nth(latencies, Math.ceil(latencies.length / 2)),
+    clockSkewMs: latest.clockSkewMs,
+    tlsNotAfter: latest.tlsNotAfter,
+    confirmation: { verdict: state, since, recent: [], traces: [] },
+    laggingShards: latest.laggingShards,
+  }
+}
+
+function latestOf(votes: readonly Vote[]): Health {
+  const [first, ...others] = votes.map(({ health }) => health)
+  if (first === undefined) throw new Error('no vote')
+  return others.reduce((a, b) => ((b.lastPolledAt ?? 0) > (a.lastPolledAt ?? 0) ? b : a), first)
+}
+
+/** A condition and the vantages that have it, in the order of their names. */
+interface Said {
+  readonly condition: Condition
+  readonly vantage: string
+}
+
+/**
+ * Conditions that a quorum of vantages have, with the verdict that a quorum give them. A state always has a reason: if
+ * the vantages see it for different ones, all of them count.
+ */
+function conditionsOf(counted: readonly Vote[], needed: number, state: Verdict, since: UnixMs): readonly Condition[] {
+  const byCode = new Map<ConditionCode, Said[]>()
+  for (const { vantage, health } of counted) {
+    for (const condition of health.conditions) {
+      const said = byCode.get(condition.code) ?? []
+      if (said.at(-1)?.vantage !== vantage) byCode.set(condition.code, [...said, { condition, vantage }])
+    }
+  }
+  const isPartial = state === 'degraded' && counted.some(({ health }) => health.verdict === 'down')
+  const merged = isPartial ? [partialOf(counted, since)] : []
+  for (const said of byCode.values()) if (said.length >= needed) merged.push(mergedCondition(said, needed, state))
+  if (state !== 'up' && !merged.some(({ verdict }) => verdict === state)) {
+    for (const all of byCode.values()) {
+      const said = all.filter(({ condition }) => isAtLeast(condition, state))
+      if (said.length > 0) merged.push(mergedCondition(said, 1, state))
+    }
+  }
+  return merged.sort(
+    (a, b) => severity(b.verdict) - severity(a.verdict) || a.since - b.since || (a.code < b.code ? -1 : 1),
+  )
+}
+
+function mergedCondition(said: readonly Said[], needed: number, state: Verdict): Condition {
+  const isSaidBy = (limit: Verdict) => said.filter(({ condition }) => isAtLeast(condition, limit)).length >= needed
+  const verdict = VERDICTS.findLast((limit) => isSaidBy(limit) && severity(limit) <= severity(state)) ?? 'up'
+  const backers = said.filter(({ condition }) => isAtLeast(condition, verdict))
+  const since =
+    nth(
+      backers.map(({ condition }) => condition.since),
+      needed,
+    ) ?? 0
+  const [first] = backers.toSorted((a, b) => a.condition.since - b.condition.since)
+  if (first === undefined) throw new Error('a condition that no vantage has')
+  const { code, message } = first.condition
+  const isAlone = backers.every(({ condition }) => condition.isAlone === true)
+  const from = `${message} (from ${listed(backers.map(({ vantage }) => vantage))})`
+  return { code, verdict, message: from, since, ...(isAlone && { isAlone }) }
+}
+
+function partialOf(counted: readonly Vote[], since: UnixMs): Condition {
+  const saying = (verdict: Verdict) => counted.filter(({ health }) => health.verdict === verdict)
+  const downs = saying('down')
+  const [first] = downs.toSorted((a, b) => a.turns.down - b.turns.down)
+  const reason = first?.health.conditions.find(({ verdict }) => verdict === 'down')?.message
+  const others = (['degraded', 'up'] as const).flatMap((verdict) => {
+    const names = saying(verdict).map(({ vantage }) => vantage)
+    return names.length === 0 ? [] : [`${verdict} from ${listed(names)}`]
+  })
+  const down = `down from ${listed(downs.map(({ vantage }) => vantage))} only${reason === undefined ? '' : `: ${reason}`}`
+  const began = Math.max(since, Math.min(...downs.map(({ turns }) => turns.down)))
+  return { code: 'partial', verdict: 'degraded', message: [down, ...others].join('; '), since: began }
+}
+
+const MOST_NAMED = 8
+
+function listed(vantages: readonly string[]): string {
+  const rest = vantages.length - MOST_NAMED
+  return `${vantages.slice(0, MOST_NAMED).join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`
+}
+
+/** The latest vote, as one whose result holds no longer. */
+function unknownOf(endpoint: Endpoint, votes: readonly Vote[], now: UnixMs): Health {
+  if (votes.length === 0) return unpolled(endpoint, now)
+  const health = latestOf(votes)
+  const expired = validUntil({ health })
+  const until = expired < now ? expired : Math.min(health.validUntil, (health.lastPolledAt ?? health.since) - 1)
+  return { ...health, endpoint, validUntil: until, latencyMs: null }
+}

@@ -1,0 +1,402 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { mergeVotes, neededOf } from '../../src/core/cluster/merge.ts'
+import { mergeStandings } from '../../src/core/cluster/merge-standings.ts'
+import { type NetworkVote, turnsAfter, type Vote } from '../../src/core/cluster/vote.ts'
+import { CONDITION_CODES, severity, VERDICTS, type Verdict } from '../../src/core/verdict/condition.ts'
+import { stateAt, stateSince } from '../../src/core/verdict/health.ts'
+import { aVote, condition, VOTED } from '../support/votes.ts'
+
+const NOW = 1_000_000
+
+const merge = (votes: readonly Vote[], quorum: 'majority' | number = 'majority', now = NOW) =>
+  mergeVotes(VOTED, votes, quorum, now)
+const said = (vantage: string, verdict: Verdict | null, since = NOW - 60_000, over = {}) =>
+  aVote(vantage, verdict, since, NOW, over)
+
+describe('a quorum', () => {
+  test('of the majority is at least two vantages where there are two, and more than half of more', () => {
+    expect([0, 1, 2, 3, 4, 5, 6].map((counted) => neededOf('majority', counted))).toEqual([1, 1, 2, 2, 3, 3, 4])
+  })
+
+  test('as a number is never more than the vantages that count', () => {
+    expect([1, 2, 3, 4].map((counted) => neededOf(3, counted))).toEqual([1, 2, 3, 3])
+  })
+})
+
+describe('the merged state', () => {
+  test('an endpoint that one of three places does not reach is degraded, and the condition says from where', () => {
+    const { health, confirmedBy, places } = merge([
+      said('nyc1', 'up'),
+      said('fra1', 'down', 900_000),
+      said('sin1', 'up'),
+    ])
+
+    expect(health.verdict).toBe('degraded')
+    expect(health.since).toBe(Math.max(900_000, NOW - 60_000))
+    expect(health.conditions).toEqual([
+      condition('partial', 'degraded', health.since, 'down from fra1 only: connection refused; up from nyc1, sin1'),
+    ])
+    expect(confirmedBy).toBe(1)
+    expect(places.map(({ vantage, state, counted }) => [vantage, state, counted])).toEqual([
+      ['fra1', 'down', true],
+      ['nyc1', 'up', true],
+      ['sin1', 'up', true],
+    ])
+  })
+
+  test('an endpoint that two of three places do not reach is down since the second lost it, and the reason names both', () => {
+    const { health, confirmedBy } = merge([
+      said('fra1', 'down', 900_000),
+      said('nyc1', 'down', 910_000),
+      said('sin1', 'up'),
+    ])
+
+    expect(health).toMatchObject({ verdict: 'down', since: 910_000 })
+    expect(health.conditions).toEqual([
+      condition('unreachable', 'down', 910_000, 'connection refused (from fra1, nyc1)'),
+    ])
+    expect(confirmedBy).toBe(2)
+  })
+
+  test('places that see it down for different reasons give all of them', () => {
+    const bad = { health: { conditions: [condition('bad-answer', 'down', 920_000, 'invalid JSON')] } }
+
+    const { health } = merge([said('fra1', 'down', 900_000), said('nyc1', 'down', 920_000, bad)])
+
+    expect(health.conditions.map(({ message }) => message)).toEqual([
+      'connection refused (from fra1)',
+      'invalid JSON (from nyc1)',
+    ])
+  })
+
+  test('one of two places is not enough for down, unless one is all that is asked for', () => {
+    const votes = [said('fra1', 'down'), said('nyc1', 'up')]
+
+    expect(merge(votes).health.verdict).toBe('degraded')
+    expect(merge(votes, 1).health.verdict).toBe('down')
+  })
+
+  test('degraded from one of three places is up', () => {
+    const { health, confirmedBy } = merge([said('fra1', 'degraded'), said('nyc1', 'up'), said('sin1', 'up')])
+
+    expect([health.verdict, health.conditions, confirmedBy]).toEqual(['up', [], 2])
+  })
+
+  test('what does not count: an impaired member, an old poll, a poll that failed by our own fault, no verdict yet', () => {
+    const lastPolledAt = NOW - 2 * VOTED.intervalMs - 2001
+    const old = { health: { lastPolledAt, validUntil: lastPolledAt + 2 * VOTED.intervalMs } }
+    const discarded = { health: { validUntil: NOW } }
+
+    const { health, confirmedBy, places } = merge([
+      said('ams1', 'down', NOW - 60_000, { isImpaired: true }),
+      said('fra1', 'down', NOW - 60_000, old),
+      said('lon1', 'down', NOW - 60_000, discarded),
+      said('nyc1', null),
+      said('sin1', 'up'),
+    ])
+
+    expect([health.verdict, confirmedBy]).toEqual(['up', 1])
+    expect(places.map(({ state }) => state)).toEqual(['unknown', 'unknown', 'unknown', 'unknown', 'up'])
+  })
+
+  test('a vote counts for two intervals and two seconds after its poll', () => {
+    const vote = said('fra1', 'up')
+    const end = NOW + 2 * VOTED.intervalMs + 2000
+
+    expect(stateAt(merge([vote], 'majority', end).health, end)).toBe('up')
+    expect(stateAt(merge([vote], 'majority', end + 1).health, end + 1)).toBe('unknown')
+    expect(stateSince(merge([vote], 'majority', end + 9000).health, end + 9000)).toBe(end)
+  })
+
+  test('without a vote, or with none that counts, the state is unknown', () => {
+    for (const votes of [[], [said('fra1', null)], [said('fra1', 'down', 900_000, { isImpaired: true })]]) {
+      const { health, confirmedBy } = merge(votes)
+
+      expect([stateAt(health, NOW), confirmedBy]).toEqual(['unknown', 0])
+    }
+  })
+
+  test('an endpoint that recovers from its last place is up since then, not since the others saw it up', () => {
+    const { health } = merge([said('fra1', 'up', 990_000), said('nyc1', 'up', 100_000), said('sin1', 'up', 200_000)])
+
+    expect(health.since).toBe(990_000)
+  })
+
+  test('a place that is degraded for a while does not make the others up anew', () => {
+    const turns = { down: 100_000, up: 990_000 }
+
+    const { health } = merge([
+      said('fra1', 'up', 990_000, { turns }),
+      said('nyc1', 'up', 200_000),
+      said('sin1', 'up', 300_000),
+    ])
+
+    expect(health.since).toBe(300_000)
+  })
+
+  test('heads are those of the latest poll of the places that say the state', () => {
+    const at = (height: number) => [
+      {
+        shard: null,
+        height,
+        hash: `0x${height}`,
+        parentHash: '0x0',
+        timestamp: 1,
+        lagBlocks: 0,
+        lagMs: 0,
+        advancedAt: 1,
+        readAt: 1,
+      },
+    ]
+    const earlier = { health: { heads: at(100), lastPolledAt: NOW - 4000 } }
+
+    const { health } = merge([
+      said('fra1', 'up', 1, earlier),
+      said('nyc1', 'up', 1, { health: { heads: at(101), lastPolledAt: NOW - 1000 } }),
+      said('sin1', 'down', 1, { health: { heads: at(90) } }),
+    ])
+
+    expect(health.heads.map(({ height }) => height)).toEqual([101])
+    expect(health.lastPolledAt).toBe(NOW)
+  })
+})
+
+describe('turns', () => {
+  const turns = { down: 10, up: 20 }
+
+  test.each([
+    ['up', 'degraded', { down: 10, up: 99 }],
+    ['up', 'down', { down: 99, up: 99 }],
+    ['degraded', 'down', { down: 99, up: 20 }],
+    ['down', 'degraded', { down: 99, up: 20 }],
+    ['down', 'up', { down: 99, up: 99 }],
+    ['down', 'down', { down: 10, up: 20 }],
+    [null, 'down', { down: 99, up: 99 }],
+  ] as const)('from %s to %s', (before, verdict, expected) => {
+    expect(turnsAfter({ verdict: before, turns }, { verdict, since: 99 })).toEqual(expected)
+  })
+})
+
+const Change = fc.record({
+  vantage: fc.nat(4),
+  verdict: fc.constantFrom(...VERDICTS),
+})
+
+/** Any vote, as any version may write it. */
+const AnyVote: fc.Arbitrary<Vote> = fc
+  .record({
+    vantage: fc.constantFrom('ams1', 'fra1', 'lon1', 'nyc1', 'sin1'),
+    verdict: fc.option(fc.constantFrom(...VERDICTS)),
+    since: fc.integer({ min: 0, max: NOW }),
+    polledMsAgo: fc.integer({ min: 0, max: 40_000 }),
+    isDiscarded: fc.boolean(),
+    isImpaired: fc.boolean(),
+    latencyMs: fc.option(fc.integer({ min: 1, max: 9999 })),
+    conditions: fc.array(
+      fc.record({
+        code: fc.constantFrom(...CONDITION_CODES.filter((code) => code !== 'partial')),
+        verdict: fc.constantFrom(...VERDICTS),
+        message: fc.constantFrom('a', 'b'),
+        since: fc.integer({ min: 0, max: NOW }),
+      }),
+      { maxLength: 3 },
+    ),
+  })
+  .map(({ vantage, verdict, since, polledMsAgo, isDiscarded, isImpaired, latencyMs, conditions }) => {
+    const lastPolledAt = NOW - polledMsAgo
+    const validUntil = isDiscarded ? lastPolledAt : lastPolledAt + 2 * VOTED.intervalMs
+    return aVote(vantage, verdict, since, NOW, {
+      isImpaired,
+      health: { lastPolledAt, validUntil, latencyMs, conditions },
+    })
+  })
+
+const Votes = fc.uniqueArray(AnyVote, { maxLength: 5, selector: ({ vantage }) => vantage })
+const AnyQuorum = fc.oneof(fc.constant('majority' as const), fc.integer({ min: 1, max: 6 }))
+
+const countedOf = (votes: readonly Vote[]) => {
+  const names = merge(votes).places.flatMap(({ vantage, counted }) => (counted ? [vantage] : []))
+  return votes.filter(({ vantage }) => names.includes(vantage))
+}
+
+describe('any votes', () => {
+  test('their order does not matter', () => {
+    const shuffled = Votes.chain((votes) =>
+      fc.tuple(fc.constant(votes), fc.shuffledSubarray(votes, { minLength: votes.length })),
+    )
+    fc.assert(
+      fc.property(shuffled, AnyQuorum, ([votes, others], quorum) => {
+        expect(merge(others, quorum)).toEqual(merge(votes, quorum))
+      }),
+    )
+  })
+
+  test('an endpoint is down only if a quorum of the counted vantages say so', () => {
+    fc.assert(
+      fc.property(Votes, AnyQuorum, (votes, quorum) => {
+        const counted = countedOf(votes)
+        const downs = counted.filter(({ health }) => health.verdict === 'down').length
+
+        const { health } = merge(votes, quorum)
+
+        const isDown = stateAt(health, NOW) === 'down'
+        expect(isDown).toBe(counted.length > 0 && downs >= neededOf(quorum, counted.length))
+        expect(stateAt(health, NOW) === 'up' && downs > 0).toBe(false)
+      }),
+    )
+  })
+
+  test('a vote that does not count changes nothing but its own place', () => {
+    const uncounted = AnyVote.map((vote) => ({ ...vote, vantage: 'zrh1', isImpaired: true }))
+    fc.assert(
+      fc.property(Votes, uncounted, AnyQuorum, (votes, extra, quorum) => {
+        fc.pre(countedOf(votes).length > 0)
+
+        const { places, ...merged } = merge([...votes, extra], quorum)
+
+        const { places: before, ...without } = merge(votes, quorum)
+        expect(merged).toEqual(without)
+        expect(places.slice(0, -1)).toEqual(before)
+        expect(places.at(-1)).toMatchObject({ vantage: 'zrh1', state: 'unknown', counted: false })
+      }),
+    )
+  })
+
+  test('a worse vote never makes the merged state better', () => {
+    fc.assert(
+      fc.property(Votes, fc.nat(4), fc.constantFrom(...VERDICTS), AnyQuorum, (votes, which, verdict, quorum) => {
+        const vote = countedOf(votes)[which]
+        fc.pre(vote !== undefined && severity(verdict) >= severity(vote.health.verdict ?? 'up'))
+        const worse = votes.map((other) => (other === vote ? { ...vote, health: { ...vote.health, verdict } } : other))
+
+        const [before, after] = [merge(votes, quorum).health.verdict, merge(worse, quorum).health.verdict]
+
+        expect(severity(after ?? 'up')).toBeGreaterThanOrEqual(severity(before ?? 'up'))
+      }),
+    )
+  })
+
+  test('one vote that counts is the merged word', () => {
+    fc.assert(
+      fc.property(Votes, AnyQuorum, (votes, quorum) => {
+        const counted = countedOf(votes)
+        const [vote] = counted
+        fc.pre(counted.length === 1 && vote !== undefined)
+
+        const { health, confirmedBy } = merge(votes, quorum)
+
+        expect({ ...health, validUntil: 0 }).toEqual({ ...vote.health, validUntil: 0 })
+        expect([stateAt(health, NOW), confirmedBy]).toEqual([vote.health.verdict, 1])
+      }),
+    )
+  })
+
+  test('no condition is worse than the state, each is named once, and a state that is not up has a reason', () => {
+    fc.assert(
+      fc.property(Votes, AnyQuorum, (votes, quorum) => {
+        fc.pre(countedOf(votes).length > 1)
+        // As confirmation leaves it: a bad verdict has a condition.
+        const whole = votes.map((vote) => {
+          const { verdict, since, conditions } = vote.health
+          if (verdict === null || verdict === 'up') return vote
+          return { ...vote, health: { ...vote.health, conditions: [...conditions, condition('slow', verdict, since)] } }
+        })
+
+        const { verdict, conditions } = merge(whole, quorum).health
+
+        const codes = conditions.map(({ code }) => code)
+        expect(new Set(codes).size).toBe(codes.length)
+        expect(conditions.every((one) => severity(one.verdict) <= severity(verdict ?? 'up'))).toBe(true)
+        expect(verdict === 'up' || conditions.some((one) => one.verdict === verdict)).toBe(true)
+      }),
+    )
+  })
+
+  test('the state began when the votes last made it so', () => {
+    const history = fc.array(Change, { minLength: 5, maxLength: 30 })
+    fc.assert(
+      fc.property(fc.integer({ min: 2, max: 5 }), history, AnyQuorum, (vantages, changes, quorum) => {
+        let votes = Array.from({ length: vantages }, (_, at) => said(`place${at}`, 'up', 0))
+        let began = 0
+        let state: Verdict | null = 'up'
+        changes.forEach(({ vantage, verdict }, index) => {
+          const since = (index + 1) * 1000
+          votes = votes.map((vote, at) => {
+            if (at !== vantage || vote.health.verdict === verdict) return vote
+            const turns = turnsAfter({ verdict: vote.health.verdict, turns: vote.turns }, { verdict, since })
+            return said(vote.vantage, verdict, since, { turns })
+          })
+
+          const { health } = merge(votes, quorum)
+
+          if (health.verdict !== state) began = since
+          state = health.verdict
+          expect(health.since).toBeLessThanOrEqual(since)
+          // A change of the quorum's members may move it, but never before the state began.
+          expect(health.since).toBeGreaterThanOrEqual(began)
+        })
+      }),
+    )
+  })
+})
+
+describe('the standing of a network', () => {
+  const reference = (height: number, shard: number | null = null) => ({
+    shard,
+    height,
+    confirmedHeight: height,
+    hash: `0x${height}`,
+    timestamp: 1,
+    branches: 1,
+    blockTimeMs: null,
+  })
+  const word = (vantage: string, over: Partial<NetworkVote> = {}): NetworkVote => ({
+    vantage,
+    member: `${vantage}-a`,
+    heads: [],
+    halts: [],
+    fork: null,
+    validUntil: NOW,
+    isImpaired: false,
+    ...over,
+  })
+
+  test('has the highest head that a quorum has reached', () => {
+    const votes = [100, 999, 101].map((height, at) => word(`place${at}`, { heads: [reference(height)] }))
+
+    expect(mergeStandings(votes, 'majority', NOW).heads).toEqual([reference(101)])
+  })
+
+  test('has each shard once, also those that one vantage alone knows', () => {
+    const votes = [
+      word('fra1', { heads: [reference(5, 1), reference(7, 0)] }),
+      word('nyc1', { heads: [reference(6, 0)] }),
+    ]
+
+    expect(mergeStandings(votes, 'majority', NOW).heads).toEqual([reference(6, 0), reference(5, 1)])
+  })
+
+  test('is halted if a quorum says so, since the last of them that was needed', () => {
+    const halted = (since: number) => ({ halts: [{ shard: null, since }] })
+    const votes = [word('fra1', halted(500)), word('nyc1', halted(400)), word('sin1')]
+
+    expect(mergeStandings(votes, 'majority', NOW).halts).toEqual([{ shard: null, since: 500 }])
+    expect(mergeStandings(votes.slice(1), 'majority', NOW).halts).toEqual([])
+  })
+
+  test('is forked if a quorum says so', () => {
+    const forked = (since: number, height: number) => ({ fork: { shard: null, height, since, branches: [] } })
+    const votes = [word('fra1', forked(500, 10)), word('nyc1', forked(400, 12)), word('sin1')]
+
+    expect(mergeStandings(votes, 'majority', NOW).fork).toEqual({ shard: null, height: 12, since: 500, branches: [] })
+    expect(mergeStandings(votes, 3, NOW).fork).toBeNull()
+  })
+
+  test('leaves out what is too old or said by an impaired member', () => {
+    const heads = [reference(100)]
+    const votes = [word('fra1', { heads, validUntil: NOW - 1 }), word('nyc1', { heads, isImpaired: true })]
+
+    expect(mergeStandings(votes, 'majority', NOW)).toEqual({ heads: [], halts: [], fork: null })
+  })
+})
