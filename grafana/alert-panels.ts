@@ -49,4 +49,9 @@ const ALERT_PANELS: Readonly<Record<string, readonly [DashboardName, string]>> =
   HeartlineConfigRejected: ['heartline', 'Problems'],
   HeartlineObserverImpaired: ['heartline', 'Problems'],
   HeartlineNotificationsFailing: ['heartline', 'Undelivered notifications'],
+  HeartlinePlacesDisagree: ['cluster', 'State by place'],
+  HeartlineMemberGone: ['cluster', 'Live members'],
+  HeartlineLeaseNotRenewed: ['cluster', 'Time left of each lease'],
+  HeartlineSpoolGrowing: ['cluster', 'Rows that wait'],
+  HeartlineNetworksDiffer: ['cluster', 'Problems'],
 }

@@ -7,5 +7,6 @@ export const DASHBOARDS = {
   endpoint: 'heartline-endpoint',
   gateway: 'heartline-gateway',
   heartline: 'heartline-itself',
+  cluster: 'heartline-cluster',
 } as const
 export type DashboardName = keyof typeof DASHBOARDS

@@ -1,6 +1,7 @@
 import { type Pace, REAL_TIME } from '../pace.ts'
 import type { Alert } from './alert.ts'
 import { burnAlerts } from './burn-alerts.ts'
+import { clusterAlerts } from './cluster-alerts.ts'
 import { endpointAlerts } from './endpoint-alerts.ts'
 import { gatewayAlerts } from './gateway-alerts.ts'
 import { heartlineAlerts } from './heartline-alerts.ts'
@@ -15,6 +16,7 @@ export function alertGroups(pace: Pace = REAL_TIME): readonly AlertGroup[] {
     { name: 'heartline-gateway', alerts: gatewayAlerts(pace), keepFiringFor: null },
     { name: 'heartline-objectives', alerts: burnAlerts(pace), keepFiringFor: null },
     { name: 'heartline-itself', alerts: heartlineAlerts(pace), keepFiringFor: null },
+    { name: 'heartline-cluster', alerts: clusterAlerts(pace), keepFiringFor: null },
   ]
 }
 

@@ -26,8 +26,17 @@ export function mappingOf(words: Words): ValueMapping {
 
 /** The state of each matching endpoint, as a number. */
 export function stateOf(filter: string, by: string): string {
+  return numbered('heartline_endpoint_state', filter, by, 'instance, network, endpoint, state')
+}
+
+/** The same for each place of a cluster. */
+export function placeStateOf(filter: string, by: string): string {
+  return numbered('heartline_vantage_state', filter, by, 'instance, network, endpoint, vantage, state')
+}
+
+function numbered(metric: string, filter: string, by: string, on: string): string {
   const states = Object.entries(STATE_WORDS).map(
-    ([value, [state]]) => `heartline_endpoint_state{${filter},state="${state}"} * ${value}`,
+    ([value, [state]]) => `${metric}{${filter},state="${state}"} * ${value}`,
   )
-  return `max by (${by}) ((${states.join(' or ')}) unless on (instance, network, endpoint, state) heartline_endpoint_state == 0)`
+  return `max by (${by}) ((${states.join(' or ')}) unless on (${on}) ${metric} == 0)`
 }

@@ -45,6 +45,7 @@ export function lastLabel(name: MetricName, value: string): string {
 }
 
 export const STATE_ENDS = STATES.map((state): [State, string] => [state, lastLabel('endpoint_state', state)])
+export const PLACE_STATE_ENDS = STATES.map((state): [State, string] => [state, lastLabel('vantage_state', state)])
 export const CONDITION_ENDS = CONDITION_CODES.map((code): [ConditionCode, string] => [
   code,
   lastLabel('endpoint_condition', code),

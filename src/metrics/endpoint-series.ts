@@ -4,7 +4,15 @@ import { STATES } from '../core/verdict/condition.ts'
 import { headHolds, resultHolds, stateAt } from '../core/verdict/health.ts'
 import { type BoardEntry, shownState } from '../state/board.ts'
 import type { IncidentLog } from '../state/incident-log.ts'
-import { CHECK_ENDS, CONDITION_ENDS, labelsOf, labelValue, lastLabel, STATE_ENDS } from './endpoint-labels.ts'
+import {
+  CHECK_ENDS,
+  CONDITION_ENDS,
+  labelsOf,
+  labelValue,
+  lastLabel,
+  PLACE_STATE_ENDS,
+  STATE_ENDS,
+} from './endpoint-labels.ts'
 import { METRIC_NAMES, type MetricName, PREFIX } from './registry.ts'
 
 /**
@@ -19,6 +27,7 @@ export function renderEndpoints(
 ): Lines {
   return {
     ...renderVerdicts(entries, incidents, now, sparse),
+    ...renderPlaces(entries, sparse),
     ...renderHeads(entries, now),
     ...renderChecks(entries, now),
     ...renderNodes(entries, now),
@@ -85,6 +94,22 @@ function renderVerdicts(entries: readonly BoardEntry[], incidents: OpenIncidents
     endpoint_state_changes_total: changes,
     endpoint_flapping: flapping,
   }
+}
+
+/** One line per state of each place; none for a daemon alone. */
+function renderPlaces(entries: readonly BoardEntry[], sparse: boolean): Lines {
+  let states = ''
+  for (const { health, places } of entries) {
+    if (places.length === 0) continue
+    const { bare } = labelsOf(health.endpoint)
+    for (const { vantage, state } of places) {
+      const labels = `${bare},vantage="${labelValue(vantage)}"`
+      for (const [value, end] of PLACE_STATE_ENDS) {
+        if (value === state || !sparse) states += `${START.vantage_state}${labels}${end}${value === state ? 1 : 0}\n`
+      }
+    }
+  }
+  return { vantage_state: states }
 }
 
 function renderHeads(entries: readonly BoardEntry[], now: UnixMs): Lines {

@@ -1,11 +1,13 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Clock } from '../clock.ts'
+import type { ClusterReport } from '../core/cluster/report.ts'
 import type { UnixMs } from '../core/time.ts'
 import type { NotifierStatus } from '../notify/notifier.ts'
 import type { Silences } from '../notify/silences.ts'
 import type { Board } from '../state/board.ts'
 import type { IncidentLog } from '../state/incident-log.ts'
 import type { StoreStatus } from '../store/store.ts'
+import { clusterLines } from './cluster-series.ts'
 import { collect } from './collect.ts'
 import { createDaemonSeries, type DaemonCounts, type DaemonState } from './daemon-series.ts'
 import { createGatewaySeries, type GatewayCounts, type GatewayState } from './gateway-series.ts'
@@ -36,14 +38,16 @@ export function createMetrics({ board, incidents, clock, version, sparse = false
 
   async function collectNow(format: Format): Promise<Exposition> {
     const networks = board.networks()
-    const ownLines = own.render(stateNow())
+    const state = stateNow()
+    const ownLines = own.render(state)
+    const ofCluster = clusterLines(deps.cluster?.() ?? null, state.store.remote)
     const gatewayLines = gateway.render(deps.gateway?.() ?? null)
     const silences = deps.silences?.active().length ?? 0
     const notifications = notificationLines(deps.notifier?.() ?? NO_CHANNELS, silences, clock.now())
     return collect({
       networks,
       incidents,
-      ownLines: { ...ownLines, ...gatewayLines, ...notifications },
+      ownLines: { ...ownLines, ...gatewayLines, ...notifications, ...ofCluster },
       processText: await renderProcess(format),
       format,
       sparse,
@@ -89,6 +93,8 @@ export interface MetricsDeps {
   readonly gateway?: () => GatewayState | null
   readonly notifier?: () => Pick<NotifierStatus, 'channels' | 'waiting'>
   readonly silences?: Pick<Silences, 'active'>
+  /** `null` for a daemon alone. */
+  readonly cluster?: () => ClusterReport | null
   readonly yieldToLoop?: () => Promise<unknown>
 }
 

@@ -1,7 +1,7 @@
 import { checkOutcome } from '../core/poll-result.ts'
 import type { UnixMs } from '../core/time.ts'
 import type { Inspection } from '../core/verdict/inspection.ts'
-import type { BoardEntry, CheckTally, Tally } from '../state/board.ts'
+import { type BoardEntry, type CheckTally, NO_PLACES, type Tally } from '../state/board.ts'
 import { labelsOf } from './endpoint-labels.ts'
 import { type OpenIncidents, renderEndpoints } from './endpoint-series.ts'
 import { endOf, type Format, headerOf, METRIC_NAMES, PREFIX } from './registry.ts'
@@ -14,7 +14,11 @@ export function renderProbe(
   format: Format,
   now: UnixMs,
 ): string {
-  const lines = renderEndpoints([{ ...entry, health, tally: tallyOf(entry.tally, result) }], incidents, now)
+  const lines = renderEndpoints(
+    [{ ...entry, health, tally: tallyOf(entry.tally, result), places: NO_PLACES }],
+    incidents,
+    now,
+  )
   const { bare } = labelsOf(health.endpoint)
   const success = health.verdict === 'up' || health.verdict === 'degraded'
   const own = [

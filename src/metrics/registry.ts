@@ -43,6 +43,10 @@ export const METRICS = {
     ENDPOINT,
     '1 while the endpoint is flapping: its open incident covers repeated outages; else 0.',
   ),
+  vantage_state: gauge(
+    [...ENDPOINT, 'vantage', 'state'],
+    '1 for the current state of the endpoint as seen from this place of a cluster, 0 for the others; absent for a daemon alone.',
+  ),
   endpoint_block_height: gauge(
     ON_SHARD,
     'Height of the newest block that the endpoint reports; absent when it has not been read for two intervals.',
@@ -208,6 +212,28 @@ export const METRICS = {
   store_thread_restarts_total: counter([], 'Threads of the store that died and were restarted.'),
   store_database_bytes: gauge([], 'Size of the store; absent for a store in memory.'),
   store_filesystem_free_bytes: gauge([], 'Free space on the file system of the store.'),
+  store_reachable: gauge(
+    [],
+    '1 while the database server can be reached, else 0; absent with a file, as the next two.',
+  ),
+  store_spool_rows: gauge([], 'Rows of history that wait in the spool until the database server is back.'),
+  store_rows_refused_total: counter(
+    [],
+    'Rows that the database refused because another member had claimed their network when they were polled.',
+  ),
+  cluster_members: gauge([], 'Live members of the cluster, this one included; absent for a daemon alone.'),
+  cluster_networks_differ: gauge(
+    [],
+    'Live members whose networks, endpoints or checks are others than ours; absent for a daemon alone.',
+  ),
+  cluster_lease_expiry_timestamp_seconds: gauge(
+    ['vantage', 'network'],
+    'When the right to poll the network for this place ends unless it is renewed, on the clock of the database.',
+  ),
+  cluster_lag_seconds: gauge(
+    [],
+    'Duration of the latest round trip to the database; absent while it cannot be reached.',
+  ),
   http_requests_total: counter(['route', 'code'], 'Answered HTTP requests to the page, the API and the metrics.'),
   http_request_duration_seconds: histogram(['route', 'code'], 'Duration of these requests.'),
 } as const satisfies Record<string, MetricRow>

@@ -180,6 +180,19 @@ export interface StoreStatus {
   readonly integrityOk: boolean
   /** How often a thread of the store died and was restarted. */
   readonly threadRestarts: number
+  /** `null` for a file or memory. */
+  readonly remote: RemoteStatus | null
+}
+
+/** A database on a server, which may be away while polling goes on. */
+export interface RemoteStatus {
+  readonly reachable: boolean
+  /** Since when it is, or is not. */
+  readonly since: UnixMs
+  /** Rows that wait in the spool until it is back. */
+  readonly spoolRows: number
+  /** Rows of a network that another member of the cluster had claimed when they were polled; never stored. */
+  readonly rowsRefused: number
 }
 
 /** Maintenance jobs; `poll/housekeeping.ts` schedules them. */

@@ -5,16 +5,17 @@ import { keptDashboards, type Panel } from './queries.ts'
 const dashboards = keptDashboards()
 const UNITS = ['none', 's', 'd', 'bytes', 'percentunit', 'ops', 'reqps', 'wps']
 
-test('there are five, each with its own uid, title and variables', () => {
+test('there are six, each with its own uid, title and variables', () => {
   expect(dashboards.map(({ file }) => file).toSorted()).toEqual([
+    'cluster.json',
     'endpoint.json',
     'fleet.json',
     'gateway.json',
     'heartline.json',
     'network.json',
   ])
-  expect(new Set(dashboards.map(({ uid }) => uid)).size).toBe(5)
-  expect(new Set(dashboards.map(({ title }) => title)).size).toBe(5)
+  expect(new Set(dashboards.map(({ uid }) => uid)).size).toBe(6)
+  expect(new Set(dashboards.map(({ title }) => title)).size).toBe(6)
 })
 
 describe.each(dashboards)('$file', ({ panels, uid, schemaVersion, templating, links }) => {

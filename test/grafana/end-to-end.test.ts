@@ -14,12 +14,18 @@ const hasPrometheus = requirePackage('prometheus', 'prometheus')
 const hasDisk = hasPrometheus && mayMount()
 /** Ten seconds per hour, but nothing shorter than Prometheus can see. */
 const PACE = paceOf(360)
-const ALL_ALERTS = alertGroups().flatMap(({ alerts }) => alerts.map(({ name }) => name))
+/** Those of several daemons need a database server: test/grafana/rules.test.ts fires them. */
+const isOfOne = ({ name }: { readonly name: string }) => name !== 'heartline-cluster'
+const ALL_ALERTS = alertGroups()
+  .filter(isOfOne)
+  .flatMap(({ alerts }) => alerts.map(({ name }) => name))
 /** For busy machines: elsewhere everything happens within seconds. */
 const PATIENCE_MS = 180_000
 const LONG = 600_000
 
 const SCRAPES = 'min(count_over_time(heartline_build_info[1h]))'
+
+const ofOneDaemon = () => keptDashboards().filter(({ file }) => file !== 'cluster.json')
 
 type Labels = Readonly<Record<string, string>>
 
@@ -43,7 +49,7 @@ describe.skipIf(!hasPrometheus)('a real Prometheus with the rules and two daemon
         'heartline.rules.yml': prometheusRules(alertGroups(PACE)),
       },
     })
-    for (const { file, panels } of keptDashboards()) {
+    for (const { file, panels } of ofOneDaemon()) {
       for (const { title, targets } of panels) {
         for (const { refId, expr } of targets) {
           emptyPanels.set(`${file}: ${title} ${refId}`, filledIn(expr, { rateInterval: '10s', range: '1m' }))
@@ -108,7 +114,7 @@ describe.skipIf(!hasPrometheus)('a real Prometheus with the rules and two daemon
   test(
     'every panel of every dashboard has had data',
     async () => {
-      const all = keptDashboards().flatMap(({ panels }) => panels.flatMap(({ targets }) => targets)).length
+      const all = ofOneDaemon().flatMap(({ panels }) => panels.flatMap(({ targets }) => targets)).length
 
       await until(() => emptyPanels.size === 0, 'all panels', 90_000).catch(() => null)
 

@@ -448,4 +448,53 @@ export const RULE_CASES: readonly RuleCase[] = [
     description:
       'heartline:9780 could not deliver 30 notifications: they were rejected, have expired, or have waited too long.',
   },
+  {
+    alert: 'HeartlinePlacesDisagree',
+    series: {
+      ...condition('partial'),
+      [`heartline_vantage_state{${NODE},vantage="fra1",state="down"}`]: turns(0, 1),
+      [`heartline_vantage_state{${NODE},vantage="nyc1",state="down"}`]: always(0),
+      [`heartline_vantage_state{${OTHER},vantage="fra1",state="down"}`]: always(1),
+    },
+    labels: OF_NODE,
+    summary: 'avalanche/own-1 is down from some places only',
+    description: 'avalanche/own-1 is down from fewer places than the quorum: 1.',
+  },
+  {
+    alert: 'HeartlineMemberGone',
+    series: { 'heartline_cluster_members{}': turns(3, 2) },
+    labels: {},
+    summary: 'heartline:9780 misses a member of its cluster',
+    description: 'heartline:9780 has heard nothing of 1 members that lived within the last hour.',
+  },
+  {
+    alert: 'HeartlineLeaseNotRenewed',
+    series: {
+      'heartline_cluster_lease_expiry_timestamp_seconds{vantage="fra1",network="avalanche"}': TIME,
+      'heartline_cluster_lease_expiry_timestamp_seconds{vantage="nyc1",network="avalanche"}': '15+60x220',
+      'heartline_store_reachable{}': always(1),
+    },
+    labels: { vantage: 'fra1', network: 'avalanche' },
+    summary: 'No member polls avalanche from fra1',
+    description: 'No member has held the right to poll avalanche from fra1 for 36m 0s.',
+  },
+  {
+    alert: 'HeartlineSpoolGrowing',
+    series: {
+      'heartline_store_reachable{}': turns(1, 0),
+      'heartline_store_spool_rows{}': '0x19 0+50x39 0x160',
+      'heartline_store_queue_rows{}': turns(0, 10),
+    },
+    labels: {},
+    summary: 'heartline:9780 cannot store its history in the database',
+    description:
+      'heartline:9780 has 1760 rows that wait for the database, and shows only what it sees itself while it is away.',
+  },
+  {
+    alert: 'HeartlineNetworksDiffer',
+    series: { 'heartline_cluster_networks_differ{}': turns(0, 1) },
+    labels: {},
+    summary: 'Members of the cluster of heartline:9780 monitor different networks',
+    description: 'The networks, endpoints or checks of 1 members are others than those of heartline:9780.',
+  },
 ]

@@ -12,6 +12,7 @@ import { createIncidentLog, type WritableIncidentLog } from '../../src/state/inc
 import { createFakeClock, type FakeClock } from '../support/fake-clock.ts'
 import { incident, START } from '../support/incident.ts'
 import { bad, endpoint, good, head, liveness, network, nodeCheck } from '../support/network.ts'
+import { aClusterReport, DISAGREEING, putPlaces, REMOTE } from '../support/places.ts'
 import { requirePackage } from '../support/system-package.ts'
 import { createWorld, QUIET_STORE, type World, type WorldNetwork } from '../support/world.ts'
 
@@ -341,6 +342,7 @@ test('counters of the daemon start at 0 for every value of their labels', async 
 
 test('every counter of the registry exists from 0 on, except those with too many combinations of labels', async () => {
   const { metrics } = setUp(undefined, {
+    storeStatus: () => ({ ...QUIET_STORE, remote: REMOTE }),
     gateway: () => ({
       callers: [{ name: 'wallet' }],
       networks: [{ name: 'avalanche', endpoints: [{ endpoint: 'own-1', excluded: null }] }],
@@ -516,7 +518,8 @@ describe('the whole text', () => {
 
 async function everything(): Promise<string> {
   const { metrics, world, clock } = setUp(undefined, {
-    storeStatus: () => ({ ...QUIET_STORE, databaseBytes: 4096, filesystemFreeBytes: 1e9 }),
+    storeStatus: () => ({ ...QUIET_STORE, databaseBytes: 4096, filesystemFreeBytes: 1e9, remote: REMOTE }),
+    cluster: () => aClusterReport(),
     gateway: () => ({
       callers: [{ name: 'wallet' }],
       networks: [{ name: 'avalanche', endpoints: [{ endpoint: 'own-1', excluded: null }] }],
@@ -531,6 +534,7 @@ async function everything(): Promise<string> {
   await world.poll(other, { liveness: bad({ kind: 'timeout', afterMs: 5000 }) })
   await world.poll(other, { liveness: good(liveness(null, { report: REPORT })) })
   measureBlocks(world, { blockTimeMs: 2000 })
+  putPlaces(world.board, own, DISAGREEING, 2)
   metrics.checkFinished('avalanche', 'liveness', 12)
   metrics.httpRequest('/metrics', 200, 12)
   metrics.configReloaded(true, clock.now())

@@ -1,6 +1,8 @@
+import type { ClusterReport } from '../../src/core/cluster/report.ts'
 import type { Place } from '../../src/core/cluster/vote.ts'
 import type { Condition } from '../../src/core/verdict/condition.ts'
 import type { Board } from '../../src/state/board.ts'
+import type { RemoteStatus } from '../../src/store/store.ts'
 
 const START = Date.UTC(2026, 0, 1)
 
@@ -47,3 +49,30 @@ export function putPlaces(
   if (entry === undefined) throw new Error('no such endpoint')
   Object.assign(entry, { places, confirmedBy })
 }
+
+const MINUTE = 60_000
+
+/** Two members in two places, and one that has been gone for an hour; `fra-1` reports. */
+export function aClusterReport(over: Partial<ClusterReport> = {}): ClusterReport {
+  const member = { version: '1.2.3', url: null, seenAt: START, isLive: true, isSelf: false, differs: false }
+  const lease = { network: 'avalanche', token: 7, expiresAt: START + MINUTE }
+  return {
+    self: 'fra-1',
+    vantage: 'fra1',
+    members: [
+      { ...member, id: 'fra-1', vantage: 'fra1', url: 'https://fra.example.org', isSelf: true },
+      { ...member, id: 'nyc-1', vantage: 'nyc1' },
+      { ...member, id: 'nyc-2', vantage: 'nyc1', seenAt: START - 60 * MINUTE, isLive: false, differs: true },
+    ],
+    leases: [
+      { ...lease, kind: 'poll', vantage: 'fra1', member: 'fra-1' },
+      { ...lease, kind: 'poll', vantage: 'nyc1', member: null, expiresAt: START - MINUTE },
+      { ...lease, kind: 'keep', vantage: '', member: 'nyc-1' },
+    ],
+    store: { reachable: true, since: START, spoolRows: 0, lagMs: 4 },
+    ...over,
+  }
+}
+
+/** A database server that answers. */
+export const REMOTE: RemoteStatus = { reachable: true, since: START, spoolRows: 0, rowsRefused: 0 }

@@ -103,4 +103,5 @@ export const QUIET_STORE: StoreStatus = {
   filesystemFreeBytes: null,
   integrityOk: true,
   threadRestarts: 0,
+  remote: null,
 }

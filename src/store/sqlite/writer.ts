@@ -80,7 +80,15 @@ export function createWriter(deps: WriterDeps) {
 
     status(): StoreStatus {
       const sending = sender.status()
-      return { ...sending, ...sizes, rowsDropped: queue.dropped, queueRows: queue.rows, integrityOk, threadRestarts }
+      return {
+        ...sending,
+        ...sizes,
+        rowsDropped: queue.dropped,
+        queueRows: queue.rows,
+        integrityOk,
+        threadRestarts,
+        remote: null,
+      }
     },
 
     damaged(): void {
