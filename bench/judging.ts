@@ -2,6 +2,7 @@ import { systemClock } from '../dist/src/clock.js'
 import { endpointKey } from '../dist/src/core/endpoint.js'
 import { createObserver } from '../dist/src/core/observer/observer.js'
 import { locationOf } from '../dist/src/core/observer/own-network.js'
+import { createIncidentRecorder } from '../dist/src/poll/incident-recorder.js'
 import { createPoller } from '../dist/src/poll/poller.js'
 import { createBoard } from '../dist/src/state/board.js'
 import { createIncidentLog } from '../dist/src/state/incident-log.js'
@@ -75,8 +76,12 @@ async function perPoll(networks: number, each: number, { stands, branch }: Situa
     observer: createObserver(),
     checkSelf() {},
     board: createBoard(),
-    incidents: createIncidentLog(),
-    store: { poll() {}, amend() {}, hashChange() {}, saveHealth() {}, saveIncident() {} },
+    recorder: createIncidentRecorder({
+      incidents: createIncidentLog(),
+      store: { saveIncident() {} },
+      log: silentLog,
+    }),
+    store: { poll() {}, amend() {}, hashChange() {}, saveHealth() {} },
     metrics: { checkFinished() {} },
     pollSoon() {},
     clock,

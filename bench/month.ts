@@ -4,6 +4,7 @@ import type { Failure } from '../src/core/failure.ts'
 import { createObserver } from '../src/core/observer/observer.ts'
 import { locationOf } from '../src/core/observer/own-network.ts'
 import type { PollResult } from '../src/core/poll-result.ts'
+import { createIncidentRecorder } from '../src/poll/incident-recorder.ts'
 import { createPoller } from '../src/poll/poller.ts'
 import { createBoard } from '../src/state/board.ts'
 import { createIncidentLog } from '../src/state/incident-log.ts'
@@ -118,8 +119,8 @@ export async function simulateMonth(days: number, random: () => number): Promise
     observer: createObserver(),
     checkSelf: nothing,
     board,
-    incidents,
-    store: { poll: nothing, amend: nothing, hashChange: nothing, saveHealth: nothing, saveIncident: nothing },
+    recorder: createIncidentRecorder({ incidents, store: { saveIncident: nothing }, log: silentLog }),
+    store: { poll: nothing, amend: nothing, hashChange: nothing, saveHealth: nothing },
     metrics: { checkFinished: nothing },
     pollSoon(key) {
       const node = all.get(key)

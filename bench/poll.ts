@@ -8,6 +8,7 @@ import { createObserver } from '../dist/src/core/observer/observer.js'
 import { locationOf } from '../dist/src/core/observer/own-network.js'
 import { createMetrics } from '../dist/src/metrics/metrics.js'
 import { createProber } from '../dist/src/nodes/probe.js'
+import { createIncidentRecorder } from '../dist/src/poll/incident-recorder.js'
 import { createPoller } from '../dist/src/poll/poller.js'
 import { watchSelf } from '../dist/src/poll/self-watch.js'
 import { Secret } from '../dist/src/secret.js'
@@ -73,7 +74,7 @@ const poller = createPoller({
   observer,
   checkSelf: () => selfWatch.check(),
   board,
-  incidents: createIncidentLog(),
+  recorder: createIncidentRecorder({ incidents: createIncidentLog(), store, log: silentLog }),
   store,
   metrics,
   pollSoon() {},

@@ -14,7 +14,7 @@ import { createProber } from './nodes/probe.ts'
 import { createNotifier, type Notifier } from './notify/notifier.ts'
 import { createSilences, type Silences } from './notify/silences.ts'
 import { createAvailabilityRefresh, createHousekeeping } from './poll/housekeeping.ts'
-import { earlierIncidents } from './poll/incident-recorder.ts'
+import { createIncidentRecorder, earlierIncidents } from './poll/incident-recorder.ts'
 import { createInspector } from './poll/inspector.ts'
 import { createMaintenanceCalendar } from './poll/maintenance-calendar.ts'
 import { endpointsIn, maintainedTimes } from './poll/maintenance-plan.ts'
@@ -181,7 +181,7 @@ export async function startDaemon({ config, log, clock: realClock = systemClock 
       // 5. Messages in flight are finished; those that wait stay in the store.
       await notifier.stop()
       // 6. The state that a restart needs is queued for the store.
-      poller.saveAll()
+      poller.save()
       // 7. The page, the API and the metrics finish requests in flight and close.
       await http.close()
       // 8. The store writes its queue and closes.
@@ -248,7 +248,7 @@ interface MonitorDeps extends Parts {
 
 /** Creates everything that polls, and connects its events. */
 function createMonitor({ concurrency, onChainEvent, notify, ...parts }: MonitorDeps) {
-  const { clock, log, board, observer, journal, store, metrics, minutes } = parts
+  const { clock, log, board, incidents, observer, journal, store, metrics, minutes } = parts
   const prober = createProber({ clock })
   const sightings = createSightings()
   const selfWatch = watchSelf({
@@ -273,9 +273,9 @@ function createMonitor({ concurrency, onChainEvent, notify, ...parts }: MonitorD
   const poller = createPoller({
     ...parts,
     prober,
+    recorder: createIncidentRecorder({ incidents, store, log, notify }),
     checkSelf: () => selfWatch.check(),
     onChainEvent,
-    notify,
     onJudged: (result) => sightings.take(result),
     pollSoon: (key) => scheduler.pollSoon(key),
   })

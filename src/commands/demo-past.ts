@@ -3,6 +3,7 @@ import type { Config } from '../config/resolve.ts'
 import { endpointKey } from '../core/endpoint.ts'
 import { createObserver } from '../core/observer/observer.ts'
 import type { Log } from '../log.ts'
+import { createIncidentRecorder } from '../poll/incident-recorder.ts'
 import { maintainedTimes } from '../poll/maintenance-plan.ts'
 import { createPoller, type PolledNetwork } from '../poll/poller.ts'
 import { createPast } from '../simulator/past.ts'
@@ -23,18 +24,19 @@ export async function writeDemoPast(config: Config, log: Log, signal: AbortSigna
   const board = createBoard()
   let isOver = false
   const nothing = () => {}
+  const silent: Log = { debug: nothing, info: nothing, warn: nothing, error: nothing }
   const poller = createPoller({
     prober: { poll: (endpoint, _signal, compare) => Promise.resolve(past.poll(endpoint, compare ?? (() => []))) },
     observer: createObserver(),
     checkSelf: nothing,
     board,
-    incidents: createIncidentLog(),
+    recorder: createIncidentRecorder({ incidents: createIncidentLog(), store, log: silent }),
     // Only the last state is read, by the daemon that starts on this store.
     store: { ...store, saveHealth: (saved) => void (isOver && store.saveHealth(saved)) },
     metrics: { checkFinished: nothing },
     pollSoon: nothing,
     clock,
-    log: { debug: nothing, info: nothing, warn: nothing, error: nothing },
+    log: silent,
   })
   const networks = polledNetworksOf(config)
   const keys = networks.flatMap(({ endpoints }) => endpoints.map(({ endpoint }) => endpointKey(endpoint)))
@@ -63,7 +65,7 @@ export async function writeDemoPast(config: Config, log: Log, signal: AbortSigna
       if (++rounds % ROUNDS_PER_FLUSH === 0) await store.flush()
     }
     isOver = true
-    poller.saveAll()
+    poller.save()
     await store.flush()
   } finally {
     await store.close()

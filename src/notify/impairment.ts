@@ -13,7 +13,8 @@ const POLLS_LATE = 'polls are late: `poll.concurrency` is too low, or this machi
 const PREFIX = 'Heartline itself is impaired and cannot judge nodes: '
 
 /** Follows whether Heartline itself is impaired, and notifies once when that begins and once when it ends. */
-export function createImpairmentWatch({ clock, trouble, polls }: ImpairmentDeps) {
+export function createImpairmentWatch({ clock, trouble, polls, member }: ImpairmentDeps) {
+  const suffix = member === undefined ? '-heartline' : `-heartline.${member}`
   let current: Impairment | null = null
   /** Since when it has been otherwise than `current` says (monotonic). */
   let otherwiseSince: number | null = null
@@ -42,6 +43,9 @@ export function createImpairmentWatch({ clock, trouble, polls }: ImpairmentDeps)
   }
 
   return {
+    /** Whether a stored notification is about this daemon, not about another one with the same store. */
+    isOwn: ({ subject, report }: Notification): boolean => report === null && subject.endsWith(suffix),
+
     /** Continues an impairment that an earlier run has told; `latest` are the latest notifications about Heartline. */
     restore(latest: readonly Notification[]): void {
       const last = latest.at(-1)
@@ -56,7 +60,7 @@ export function createImpairmentWatch({ clock, trouble, polls }: ImpairmentDeps)
       if (current === null) {
         if (!lasts(reasons.length > 0, BEGINS_AFTER_MS)) return null
         otherwiseSince = null
-        current = { id: `${now.toString(36)}-heartline`, at: now, text: `${PREFIX}${reasons.join('; ')}` }
+        current = { id: `${now.toString(36)}${suffix}`, at: now, text: `${PREFIX}${reasons.join('; ')}` }
         return changeOf(current.id, true, current.text)
       }
       if (!lasts(reasons.length === 0 && works(), ENDS_AFTER_MS)) return null
@@ -83,5 +87,7 @@ export interface ImpairmentDeps {
   readonly clock: Pick<Clock, 'now' | 'monotonic'>
   /** Sentences about what keeps Heartline from judging nodes or storing rows; empty while nothing does. */
   readonly trouble: () => readonly string[]
+  /** Its id among several daemons with one store. */
+  readonly member?: string | undefined
   readonly polls: () => { readonly firstRoundDone: boolean; readonly lateMs: number }
 }

@@ -30,6 +30,10 @@ export interface Notifier {
   restore(): Promise<void>
   /** Starts to send. */
   start(): void
+  /** Loads what has not been sent about a network of which another daemon has told so far. */
+  adopt(network: string): Promise<void>
+  /** Forgets a network of which another daemon tells from now on. */
+  leave(network: string): void
   /** The notifications of an incident's change, to be written with it. */
   changed(incident: Incident): readonly NotificationRecord[]
   status(): NotifierStatus
@@ -57,7 +61,8 @@ const LATEST = 1000
 const MOST_AT_ONCE = 200
 
 export function createNotifier(deps: NotifierDeps): Notifier {
-  const { clock, store, incidents } = deps
+  const { clock, store, member } = deps
+  const tells = deps.tells ?? (() => true)
   const http = createHttpDelivery({ clock })
   const impairment = createImpairmentWatch(deps)
   const heartbeat = createHeartbeat({ clock, http, works: impairment.works })
@@ -75,6 +80,7 @@ export function createNotifier(deps: NotifierDeps): Notifier {
   const storedFirst = createStoredFirst({
     store,
     clock,
+    confirmed: deps.tells === undefined ? undefined : confirmed,
     onStored(ids) {
       for (const { outbox, sender } of lines.values()) {
         outbox.stored(ids)
@@ -94,6 +100,14 @@ export function createNotifier(deps: NotifierDeps): Notifier {
     storedFirst.add(notifications)
   }
 
+  /** Those that are in the store, or are no longer to be sent: a row of a daemon that lost the network is refused. */
+  async function confirmed(waiting: readonly Notification[]): Promise<readonly Notification[]> {
+    const incidents = waiting.flatMap(({ report }) => report?.id ?? [])
+    const records = incidents.length === 0 ? [] : await store.notifications({ about: { incidents }, limit: LATEST })
+    const stored = new Set(records.map(({ id }) => id))
+    return waiting.filter(({ id, report }) => report === null || stored.has(id) || !tells(report.network))
+  }
+
   /** Heartline's own trouble goes to every channel, whatever the routes. */
   function tellOfSelf(): Notification[] {
     const change = impairment.change()
@@ -103,7 +117,7 @@ export function createNotifier(deps: NotifierDeps): Notifier {
 
   function tick(): void {
     if (lines.size === 0) return
-    const open = incidents.open()
+    const open = deps.incidents.open().filter(({ network }) => tells(network))
     if (silencesSeen !== deps.silences.begun()) {
       silencesSeen = deps.silences.begun()
       save(open.flatMap(telling.hushWaiting))
@@ -128,9 +142,30 @@ export function createNotifier(deps: NotifierDeps): Notifier {
         store.notifications({ about: 'unfinished', limit: MOST_RESTORED }),
         store.notifications({ about: 'latest', limit: LATEST }),
       ])
-      const own = latest.filter(({ value }) => readNotification(value)?.report === null)
+      const isOwn = (one: Notification | null) => one !== null && impairment.isOwn(one)
+      const own = latest.filter(({ value }) => isOwn(readNotification(value)))
       impairment.restore(own.flatMap(({ value }) => readNotification(value) ?? []))
-      channelLines.restore([...new Map([...own, ...unfinished].map((record) => [record.id, record])).values()])
+      const ours = unfinished.filter(({ value }) => {
+        const notification = readNotification(value)
+        const network = notification?.report?.network
+        return network === undefined ? member === undefined || isOwn(notification) : tells(network)
+      })
+      channelLines.restore([...new Map([...own, ...ours].map((record) => [record.id, record])).values()])
+    },
+
+    async adopt(network) {
+      const unfinished = await store.notifications({ about: 'unfinished', limit: MOST_RESTORED })
+      if (!tells(network)) return
+      channelLines.restore(unfinished.filter(({ value }) => readNotification(value)?.report?.network === network))
+      for (const { sender } of lines.values()) sender.wake()
+    },
+
+    leave(network) {
+      const left = new Set(deps.incidents.open().flatMap((one) => (one.network === network ? one.id : [])))
+      for (const { outbox } of lines.values()) {
+        for (const { subject, report } of outbox.waiting()) if (report?.network === network) left.add(subject)
+        outbox.leave((subject) => left.has(subject))
+      }
     },
 
     start() {
@@ -271,13 +306,18 @@ function createTelling({ clock, board, silences }: NotifierDeps, lines: Readonly
   }
 }
 
-export interface NotifierDeps extends Pick<ImpairmentDeps, 'trouble' | 'polls'> {
+export interface NotifierDeps extends Pick<ImpairmentDeps, 'trouble' | 'polls' | 'member'> {
   readonly clock: Clock
   readonly log: Log
   readonly board: Pick<Board, 'network' | 'entry' | 'subscribe'>
   readonly incidents: Pick<IncidentLog, 'open'>
   readonly store: Pick<Store, 'saveNotification' | 'notifications' | 'flush'>
   readonly silences: Pick<Silences, 'covers' | 'begun'>
+  /**
+   * Whether this daemon tells of the network's incidents; by default it tells of all. With it, a message is sent only
+   * once its row is found in the store, which accepts it from one daemon alone.
+   */
+  readonly tells?: ((network: string) => boolean) | undefined
   /** From 0 to 1. */
   readonly random: () => number
 }

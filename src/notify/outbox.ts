@@ -48,6 +48,16 @@ export class Outbox {
     }
   }
 
+  /** Forgets these subjects, which another daemon tells from now on. What waits stays in the store. */
+  leave(isLeft: (subject: string) => boolean): void {
+    for (const [subject, chain] of this.#chains) {
+      if (!isLeft(subject)) continue
+      for (const { notification } of chain) this.#unstored.delete(notification.id)
+      this.#chains.delete(subject)
+    }
+    for (const subject of this.#heard.keys()) if (isLeft(subject)) this.#forget(subject)
+  }
+
   /** Call it at every change; returns the notifications that were added, changed or superseded. */
   changed(change: Change, now: UnixMs, mono: number): readonly Notification[] {
     return change.open ? this.#changedOpen(change, now, mono) : this.#changedClosed(change, now, mono)

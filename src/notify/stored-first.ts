@@ -3,27 +3,31 @@ import type { Store } from '../store/store.ts'
 import type { Notification } from './notification.ts'
 
 /** Holds notifications back until they are on disk: after a crash they are then sent again under the same id. */
-export function createStoredFirst({ store, clock, onStored }: StoredFirstDeps) {
-  let unconfirmed = new Set<string>()
+export function createStoredFirst({ store, clock, onStored, confirmed }: StoredFirstDeps) {
+  let unconfirmed: Notification[] = []
   let confirming: Promise<void> | null = null
   let started = false
 
   async function confirm(): Promise<void> {
-    while (unconfirmed.size > 0) {
+    while (started && unconfirmed.length > 0) {
       // The caller queues the rows in the store only after this has returned.
       await Promise.resolve()
-      const ids = unconfirmed
-      unconfirmed = new Set()
+      const waiting = unconfirmed
+      unconfirmed = []
       const flushed = new AbortController()
       // A flush ends after a failure too; then, or if the disk hangs, messages are sent from memory.
       await Promise.race([store.flush(), clock.sleep(STORED_WITHIN_MS, flushed.signal)])
       flushed.abort()
-      onStored(ids)
+      const stored = confirmed === undefined ? waiting : await confirmed(waiting).catch(() => [])
+      onStored(new Set(stored.map(({ id }) => id)))
+      if (stored.length === waiting.length) continue
+      unconfirmed.unshift(...waiting.filter((one) => !stored.includes(one)))
+      await clock.sleep(CONFIRM_AGAIN_MS)
     }
   }
 
   function run(): void {
-    if (!started || unconfirmed.size === 0) return
+    if (!started || unconfirmed.length === 0) return
     confirming ??= confirm().finally(() => {
       confirming = null
       run()
@@ -32,7 +36,7 @@ export function createStoredFirst({ store, clock, onStored }: StoredFirstDeps) {
 
   return {
     add(notifications: readonly Notification[]): void {
-      for (const { id, state } of notifications) if (state === 'waiting') unconfirmed.add(id)
+      for (const notification of notifications) if (notification.state === 'waiting') unconfirmed.push(notification)
       run()
     },
     start(): void {
@@ -49,7 +53,10 @@ export interface StoredFirstDeps {
   readonly store: Pick<Store, 'flush'>
   readonly clock: Pick<Clock, 'sleep'>
   readonly onStored: (ids: ReadonlySet<string>) => void
+  /** Which of them may be sent now; the others wait. By default all, also if their rows could not be written. */
+  readonly confirmed?: ((waiting: readonly Notification[]) => Promise<readonly Notification[]>) | undefined
 }
 
 /** A disk that hangs must not keep a message back. */
 const STORED_WITHIN_MS = 5000
+const CONFIRM_AGAIN_MS = 1000

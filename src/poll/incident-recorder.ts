@@ -77,10 +77,16 @@ export function createIncidentRecorder({ incidents, store, log, notify = () => [
     },
 
     /** Records the verdict of a poll that began at `at`; `sharing`: the key of its group of endpoints. */
-    judged(view: NetworkView, entry: BoardEntry, at: UnixMs, now: UnixMs, sharing: string | null = null): void {
+    judged(
+      { network }: Pick<JudgedNetwork, 'network'>,
+      entry: BoardEntry,
+      at: UnixMs,
+      now: UnixMs,
+      sharing: string | null = null,
+    ): void {
       const { health, key } = entry
-      const { name } = view.network
-      const goneSince = health.confirmation.recent.at(-view.network.thresholds.recoverAfter)?.at ?? at
+      const { name, thresholds } = network
+      const goneSince = health.confirmation.recent.at(-thresholds.recoverAfter)?.at ?? at
       const until = maintainedUntil(entry, now)
       const group = outages.groupOf(sharing)
       const isBad = health.verdict !== null && health.verdict !== 'up'
@@ -105,15 +111,15 @@ export function createIncidentRecorder({ incidents, store, log, notify = () => [
     },
 
     /** Records network-wide incidents after a judged poll; `entries` are all endpoints of the network. */
-    standing(view: NetworkView, halts: Halts, entries: () => readonly BoardEntry[], now: UnixMs): void {
-      const { name } = view.network
-      const isForked = view.isForked()
+    standing(judged: JudgedNetwork, halts: Halts, entries: () => readonly BoardEntry[], now: UnixMs): void {
+      const { name } = judged.network
+      const isForked = judged.isForked()
       const open = book.networkWide(name)
       if (halts.length === 0 && !isForked && open.length === 0) return
       const isUnchanged = halts.length > 0 === hasCause(open, 'halted') && isForked === hasCause(open, 'forked')
       if (isUnchanged && Math.abs(now - (lookedAt.get(name) ?? 0)) < LOOK_AGAIN_AFTER_MS) return
       lookedAt.set(name, now)
-      const fork = view.fork()
+      const fork = judged.fork()
       const all = entries()
       const heard = all.filter(({ health }) => health.heads.some((head) => headHolds(head, health, now)))
       const events: NetworkEvent[] = []
@@ -147,6 +153,9 @@ export interface IncidentRecorderDeps {
   /** The notifications of a change, which are written with it. */
   readonly notify?: ((incident: Incident) => readonly NotificationRecord[]) | undefined
 }
+
+/** What is known about a network as a whole: the view of its polls, or what several places say together. */
+export type JudgedNetwork = Pick<NetworkView, 'network' | 'isForked' | 'fork'>
 
 type Halts = ReturnType<NetworkView['halts']>
 
@@ -250,12 +259,16 @@ function samplesOf(healths: readonly Health[]): IncidentSample[] {
 const MOST_CLOSED = 1000
 const PAGE = 1000
 
-/** Loads the incidents of earlier runs: all open ones, and those closed recently. */
-export async function earlierIncidents(store: Pick<Store, 'incidents'>): Promise<readonly IncidentRecord[]> {
+/** Loads the incidents of earlier runs, of all networks or one: all open ones, and those closed recently. */
+export async function earlierIncidents(
+  store: Pick<Store, 'incidents'>,
+  network?: string,
+): Promise<readonly IncidentRecord[]> {
   const all: IncidentRecord[] = []
   let last: IncidentRecord | undefined
   do {
     const page = await store.incidents({
+      network,
       open: true,
       limit: PAGE,
       ...(last === undefined ? {} : { after: { openedAt: last.openedAt, id: last.id } }),
@@ -264,7 +277,7 @@ export async function earlierIncidents(store: Pick<Store, 'incidents'>): Promise
     last = page.at(-1)
     // A short page is not always the last one, because unreadable incidents are left out.
   } while (last !== undefined)
-  return [...all, ...(await store.incidents({ open: false, limit: MOST_CLOSED }))]
+  return [...all, ...(await store.incidents({ network, open: false, limit: MOST_CLOSED }))]
 }
 
 export type IncidentRecorder = ReturnType<typeof createIncidentRecorder>

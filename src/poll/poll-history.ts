@@ -8,7 +8,7 @@ import { CONDITION_CODES, isFresh, VERDICTS } from '../core/verdict/condition.ts
 import type { HeadStanding, Health } from '../core/verdict/health.ts'
 import type { ChainEvent, NetworkView, SavedEndpoint } from '../core/verdict/network-view.ts'
 import type { Board } from '../state/board.ts'
-import type { PollRecord, Store } from '../store/store.ts'
+import type { PollRecord, SavedHealth, Store } from '../store/store.ts'
 
 /** Queues poll rows, replaced blocks and the state that a restart needs for the store; nothing here waits or fails. */
 export function createPollHistory({ store, board }: PollHistoryDeps) {
@@ -157,10 +157,14 @@ export function readSaved(value: unknown): SavedEndpoint | null {
   return parsed.success ? parsed.data : null
 }
 
-/** Reads when the maintenance during which the endpoint was saved ends; `null` outside maintenance. */
-export function readMaintainedUntil(value: unknown): UnixMs | null {
-  const parsed = Planned.safeParse(value)
-  return parsed.success ? parsed.data.maintainedUntil : null
+/** When the maintenance ends during which endpoints were saved. */
+export function maintainedIn(saved: readonly SavedHealth[]): ReadonlyMap<EndpointKey, UnixMs> {
+  const until = new Map<EndpointKey, UnixMs>()
+  for (const { endpoint, value } of saved) {
+    const parsed = Planned.safeParse(value)
+    if (parsed.success && parsed.data.maintainedUntil !== null) until.set(endpoint, parsed.data.maintainedUntil)
+  }
+  return until
 }
 
 /** Whether both lead to the same verdicts after a restart; heights and times may differ. */

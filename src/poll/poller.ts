@@ -9,25 +9,25 @@ import { waitMs } from '../core/verdict/assess.ts'
 import { severity, type Verdict } from '../core/verdict/condition.ts'
 import { type Health, stateAt, unpolled } from '../core/verdict/health.ts'
 import { isLivenessUnsettled } from '../core/verdict/liveness.ts'
+import type { NetworkFork, NetworkReference } from '../core/verdict/network-chains.ts'
 import { type ChainEvent, createNetworkView, type NetworkView } from '../core/verdict/network-view.ts'
 import { type Log, placeOf } from '../log.ts'
 import type { Prober } from '../nodes/probe.ts'
 import type { Tally, WritableBoard } from '../state/board.ts'
-import type { WritableIncidentLog } from '../state/incident-log.ts'
 import type { IncidentRecord, SavedHealth, Store } from '../store/store.ts'
-import { createIncidentRecorder, type IncidentRecorderDeps } from './incident-recorder.ts'
+import type { IncidentRecorder } from './incident-recorder.ts'
 import { createPendingPolls, createWitnesses } from './pending-polls.ts'
 import { type CheckMetrics, countChecks, countEvent, tallyFor } from './poll-counts.ts'
-import { createPollHistory, firstFailure, type KeptEndpoint, readMaintainedUntil, readSaved } from './poll-history.ts'
+import { createPollHistory, firstFailure, type KeptEndpoint, maintainedIn, readSaved } from './poll-history.ts'
 
 /** Polls one endpoint: asks the node, judges the result, and passes it to board, counters, store and incidents. */
 export function createPoller(deps: PollerDeps): Poller {
-  const { prober, observer, board, incidents, store, metrics, pollSoon, clock, log } = deps
-  const recorder = createIncidentRecorder({ incidents, store, log, notify: deps.notify })
+  const { prober, observer, board, recorder, store, metrics, pollSoon, clock, log } = deps
+  const owns = deps.owns ?? (() => true)
   const history = createPollHistory({ store, board })
   const witnesses = createWitnesses()
   let polled = new Map<EndpointKey, PolledEndpoint>()
-  let networkNames: ReadonlySet<string> = new Set()
+  let networks: ReadonlyMap<string, PolledNetwork> = new Map()
   const pending = createPendingPolls<CompletedPoll, 'valid' | 'untimed' | 'own-fault'>({
     decide: (poll) => observer.validity(poll),
     onDecided: (poll, validity) => {
@@ -99,42 +99,80 @@ export function createPoller(deps: PollerDeps): Poller {
     if (forked !== before.forked) log.warn({ network: name }, forked ? 'network forked' : 'network fork resolved')
   }
 
+  /** Whose polls can show whether our own network works. */
+  function configureObserver(): void {
+    const ours = [...polled.values()].filter(({ network }) => owns(network))
+    witnesses.configure(ours)
+    observer.configure(
+      ours.map(({ at }) => at),
+      ours.reduce((most, { endpoint }) => Math.max(most, endpoint.intervalMs), 0),
+    )
+  }
+
+  /** Forgets what is known about the endpoints of a network; a poll in flight no longer counts. */
+  function renew(name: string): void {
+    const network = networks.get(name)
+    if (network === undefined) return
+    for (const entry of polledOf(network, polled, NONE_KEPT, clock.now())) {
+      entry.answers = false
+      polled.set(entry.key, entry)
+    }
+  }
+
+  /** Continues from an earlier run; `null` if the endpoint is unknown, or what was saved cannot be read. */
+  function continueFrom({ endpoint: key, value }: SavedHealth): Health | null {
+    const entry = polled.get(key)
+    const earlier = readSaved(value)
+    if (entry === undefined || earlier === null) return null
+    entry.view.restore(entry.name, earlier, clock.now())
+    const health = entry.view.health(entry.name) ?? null
+    if (health !== null && health.verdict !== null && health.verdict !== 'down') {
+      observer.expect(entry.at, clock.monotonic())
+    }
+    return health
+  }
+
   return {
-    configure(networks, kept) {
+    configure(configured, kept) {
       const now = clock.now()
       const before = polled
-      const byNetwork = networks.map((network) => polledOf(network, before, kept, now))
+      const byNetwork = configured.map((network) => polledOf(network, before, kept, now))
       const all = byNetwork.flat()
       polled = new Map(all.map((entry) => [entry.key, entry]))
-      networkNames = new Set(networks.map(({ network }) => network.name))
-      witnesses.configure(all)
-      observer.configure(
-        all.map(({ at }) => at),
-        all.reduce((most, { endpoint }) => Math.max(most, endpoint.intervalMs), 0),
-      )
+      networks = new Map(configured.map((one) => [one.network.name, one]))
+      configureObserver()
       pending.retain(new Set(polled.keys()))
-      board.configure(networks.map(({ network }, at) => ({ network, fresh: freshOf(byNetwork[at] ?? [], now) })))
+      board.configure(configured.map(({ network }, at) => ({ network, fresh: freshOf(byNetwork[at] ?? [], now) })))
       recorder.configure(all.map(({ endpoint, sharing }) => ({ endpoint, key: sharing })))
-      recorder.retain(new Set(polled.keys()), networkNames, now)
+      recorder.retain(new Set(polled.keys()), new Set(networks.keys()), now)
     },
 
     restore(saved, records) {
-      const now = clock.now()
-      const maintained = new Map<EndpointKey, UnixMs>()
-      for (const { endpoint: key, value } of saved) {
-        const entry = polled.get(key)
-        const earlier = readSaved(value)
-        if (entry === undefined || earlier === null) continue
-        entry.view.restore(entry.name, earlier, now)
-        const until = readMaintainedUntil(value)
-        if (until !== null) maintained.set(key, until)
-        const health = entry.view.health(entry.name)
-        if (health === undefined) continue
-        board.put(health, false)
-        if (health.verdict !== null && health.verdict !== 'down') observer.expect(entry.at, clock.monotonic())
+      for (const one of saved) {
+        const health = continueFrom(one)
+        if (health !== null) board.put(health, false)
       }
-      recorder.restore(records, maintained)
-      recorder.retain(new Set(polled.keys()), networkNames, now)
+      recorder.restore(records, maintainedIn(saved))
+      recorder.retain(new Set(polled.keys()), new Set(networks.keys()), clock.now())
+    },
+
+    adopt(name, saved) {
+      renew(name)
+      configureObserver()
+      for (const one of saved) if (polled.get(one.endpoint)?.network === name) continueFrom(one)
+    },
+
+    leave(name) {
+      renew(name)
+      configureObserver()
+    },
+
+    standing(name) {
+      const first = networks.get(name)?.endpoints[0]?.endpoint
+      const view = first === undefined ? undefined : polled.get(endpointKey(first))?.view
+      if (view === undefined) return null
+      const now = clock.now()
+      return { heads: view.references(now), halts: view.halts(now), fork: view.fork() }
     },
 
     async poll(key, signal) {
@@ -165,8 +203,10 @@ export function createPoller(deps: PollerDeps): Poller {
       }
     },
 
-    saveAll() {
-      for (const entry of polled.values()) history.save(entry, clock.now())
+    save(name) {
+      for (const entry of polled.values()) {
+        if (name === undefined || entry.network === name) history.save(entry, clock.now())
+      }
     },
   }
 }
@@ -177,16 +217,16 @@ export interface PollerDeps {
   /** Looks for a blocked event loop or a stepped clock up to this moment; called before a poll is judged. */
   readonly checkSelf: () => void
   readonly board: WritableBoard
-  readonly incidents: WritableIncidentLog
-  readonly store: Pick<Store, 'poll' | 'amend' | 'hashChange' | 'saveHealth' | 'saveIncident'>
+  readonly recorder: IncidentRecorder
+  readonly store: Pick<Store, 'poll' | 'amend' | 'hashChange' | 'saveHealth'>
   readonly metrics: CheckMetrics
   /** Called when an endpoint replaced a block or reported a lower height. */
   readonly onChainEvent?: (network: string, event: ChainEvent) => void
   /** Not called for discarded polls. */
   readonly onJudged?: (result: PollResult) => void
   readonly pollSoon: (key: EndpointKey) => void
-  /** The notifications of an incident's change, which are written with it. */
-  readonly notify?: IncidentRecorderDeps['notify']
+  /** Whether this daemon polls the network; by default it polls all of them. */
+  readonly owns?: (network: string) => boolean
   readonly clock: Clock
   readonly log: Log
 }
@@ -196,12 +236,24 @@ export interface Poller {
   configure(networks: readonly PolledNetwork[], kept: ReadonlySet<EndpointKey>): void
   /** Continues where an earlier run ended; the time between stays unknown. */
   restore(saved: readonly SavedHealth[], incidents: readonly IncidentRecord[]): void
+  /** Continues one network that another daemon has polled so far. The board changes with the first polls. */
+  adopt(network: string, saved: readonly SavedHealth[]): void
+  /** Forgets what is known about a network that another daemon polls from now on. */
+  leave(network: string): void
+  /** What this daemon's polls say about the network itself; `null` if it is not configured. */
+  standing(network: string): JudgedStanding | null
   /** Never rejects. `waitMs`: how long the node asks for no requests. */
   poll(key: EndpointKey, signal: AbortSignal): Promise<{ readonly waitMs: number }>
   /** Call it when the wall clock was set by `ms`: chains have not had that time to make blocks. */
   shift(ms: number): void
-  /** Queues what a restart needs of every endpoint. */
-  saveAll(): void
+  /** Queues what a restart needs of every endpoint, or another daemon that takes over this network. */
+  save(network?: string): void
+}
+
+export interface JudgedStanding {
+  readonly heads: readonly NetworkReference[]
+  readonly halts: ReturnType<NetworkView['halts']>
+  readonly fork: NetworkFork | null
 }
 
 export interface PolledNetwork {
@@ -250,6 +302,7 @@ function pollNode(
 }
 
 const NO_WAIT = Object.freeze({ waitMs: 0 })
+const NONE_KEPT: ReadonlySet<EndpointKey> = new Set()
 
 /** The endpoints of a network with their own view of it; those in `kept` keep their earlier state. */
 function polledOf(

@@ -81,7 +81,8 @@ export function createScheduler({ clock, run, onLag, onSkip, concurrency }: Sche
   }
 
   function isFirstRoundDone(): boolean {
-    firstRoundDone ||= started && [...entries.values()].every(({ hasRun }) => hasRun)
+    firstRoundDone ||=
+      started && [...entries.values()].every(({ hasRun, item }) => hasRun || item.onDemandOnly === true)
     return firstRoundDone
   }
 
@@ -95,13 +96,16 @@ export function createScheduler({ clock, run, onLag, onSkip, concurrency }: Sche
       for (const item of items) {
         const known = before.get(item.key)
         before.delete(item.key)
-        const keepsRhythm = known?.item.intervalMs === item.intervalMs
+        const isHalted = item.onDemandOnly === true
+        const keepsRhythm =
+          known?.item.intervalMs === item.intervalMs && isHalted === (known.item.onDemandOnly === true)
         const entry = known ?? newScheduleEntry(item)
         entry.item = item
         entry.group = groupOf(item)
         entries.set(item.key, entry)
+        if (isHalted) turns.halt(entry)
         // Multiples of the golden ratio fill an interval evenly, however many items are added or removed.
-        if (!keepsRhythm) turns.reschedule(entry, now + ((spread++ * GOLDEN_RATIO) % 1) * item.intervalMs, now)
+        else if (!keepsRhythm) turns.reschedule(entry, now + ((spread++ * GOLDEN_RATIO) % 1) * item.intervalMs, now)
       }
       turns.setPace(items, now)
       for (const entry of before.values()) entry.removed = true

@@ -91,7 +91,8 @@ export function createTurns({ limiter, start, onSkip, onEarlier }: TurnsDeps) {
   }
 
   return {
-    setPace(items: readonly ScheduledItem[], now: number): void {
+    setPace(all: readonly ScheduledItem[], now: number): void {
+      const items = all.filter(({ onDemandOnly }) => onDemandOnly !== true)
       shortestIntervalMs = items.reduce((shortest, { intervalMs }) => Math.min(shortest, intervalMs), NEVER)
       regular.setPace(CATCH_UP_PACE * items.reduce((sum, { intervalMs }) => sum + 1 / intervalMs, 0), now)
       // Fast enough even if every item is a suspect.
@@ -99,6 +100,15 @@ export function createTurns({ limiter, start, onSkip, onEarlier }: TurnsDeps) {
         items.reduce((sum, { retryMs }) => sum + 1 / retryMs, 0),
         now,
       )
+    },
+
+    /** Ends the turns of an item; a poll in flight goes on. */
+    halt(entry: ScheduleEntry): void {
+      entry.due = NEVER
+      entry.earlyDue = NEVER
+      entry.waitingSince = null
+      entry.earlyWaits = false
+      entry.pollAgainSoon = false
     },
 
     /** Sets the next regular turn of an item that is new or has a new interval. */
@@ -184,6 +194,8 @@ export interface ScheduledItem {
   /** The shortest time from the start of a poll to the start of an early one. */
   readonly retryMs: number
   readonly limits: readonly SharedLimit[]
+  /** It has no turns of its own: another daemon polls it. */
+  readonly onDemandOnly?: boolean
 }
 
 export const NEVER = Number.POSITIVE_INFINITY
@@ -220,7 +232,7 @@ function nextTurn({ due, item: { intervalMs } }: ScheduleEntry, now: number): nu
 function earlyTurn(entry: ScheduleEntry, now: number): number {
   const { due, notBefore, item } = entry
   const waits = entry.earlyWaits || (entry.waitingSince !== null && notBefore <= now)
-  if (entry.removed || waits) return NEVER
+  if (entry.removed || waits || item.onDemandOnly === true) return NEVER
   const at = Math.max(now, entry.startedAt + item.retryMs, notBefore)
   // Regular turns before `notBefore` are skipped.
   const turn = due + Math.max(0, Math.ceil((notBefore - due) / item.intervalMs)) * item.intervalMs

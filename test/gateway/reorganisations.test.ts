@@ -8,6 +8,7 @@ import { createCoalescer } from '../../src/gateway/cache/coalesce.ts'
 import { createCallerHeights } from '../../src/gateway/caller-heights.ts'
 import { createForwarder } from '../../src/gateway/failover/forwarder.ts'
 import { createProber, type NodeTarget } from '../../src/nodes/probe.ts'
+import { createIncidentRecorder } from '../../src/poll/incident-recorder.ts'
 import { createPoller } from '../../src/poll/poller.ts'
 import { Secret } from '../../src/secret.ts'
 import { createBoard } from '../../src/state/board.ts'
@@ -48,8 +49,12 @@ async function open(family: 'ethereum' | 'avalanche', finalDepth: number) {
     observer: createObserver(),
     checkSelf: nothing,
     board,
-    incidents: createIncidentLog(),
-    store: { poll: nothing, amend: nothing, hashChange: nothing, saveHealth: nothing, saveIncident: nothing },
+    recorder: createIncidentRecorder({
+      incidents: createIncidentLog(),
+      store: { saveIncident: nothing },
+      log: silentLog,
+    }),
+    store: { poll: nothing, amend: nothing, hashChange: nothing, saveHealth: nothing },
     metrics: { checkFinished: nothing },
     onChainEvent: (name, event) => cache.chainMoved(name, event),
     pollSoon: nothing,

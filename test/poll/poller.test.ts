@@ -5,6 +5,7 @@ import { createObserver } from '../../src/core/observer/observer.ts'
 import { locationOf } from '../../src/core/observer/own-network.ts'
 import type { PollResult } from '../../src/core/poll-result.ts'
 import { stateAt } from '../../src/core/verdict/health.ts'
+import { createIncidentRecorder } from '../../src/poll/incident-recorder.ts'
 import { createPoller } from '../../src/poll/poller.ts'
 import { createBoard } from '../../src/state/board.ts'
 import { createIncidentLog } from '../../src/state/incident-log.ts'
@@ -46,13 +47,16 @@ function house(endpoints = [own, other]) {
     observer: createObserver(),
     checkSelf: () => {},
     board,
-    incidents: createIncidentLog(),
+    recorder: createIncidentRecorder({
+      incidents: createIncidentLog(),
+      store: { saveIncident: (incident) => kept.incidents.push(incident) },
+      log,
+    }),
     store: {
       poll: (record) => kept.polls.push(record),
       amend: (...of) => kept.amendments.push(of),
       hashChange: (change) => kept.hashChanges.push(change),
       saveHealth: (saved) => kept.saved.push(saved),
-      saveIncident: (incident) => kept.incidents.push(incident),
     },
     pollSoon: (key) => kept.hastened.push(key),
     metrics: { checkFinished: (...of) => kept.durations.push(of) },
@@ -169,7 +173,7 @@ describe('an outage', () => {
     await first.poll(refused)
     await first.poll(refused)
     const since = first.entry().health.since
-    first.poller.saveAll()
+    first.poller.save()
     const saved = JSON.parse(JSON.stringify(first.kept.saved.slice(-1))) as SavedHealth[]
 
     const second = house()

@@ -5,9 +5,11 @@ import { createObserver } from '../../src/core/observer/observer.ts'
 import { locationOf } from '../../src/core/observer/own-network.ts'
 import { currentState, type Message, reportOf } from '../../src/notify/notification.ts'
 import { Outbox } from '../../src/notify/outbox.ts'
+import { createIncidentRecorder } from '../../src/poll/incident-recorder.ts'
 import { createPoller } from '../../src/poll/poller.ts'
 import { createBoard } from '../../src/state/board.ts'
 import { createIncidentLog } from '../../src/state/incident-log.ts'
+import type { IncidentRecord } from '../../src/store/store.ts'
 import { recordingLog } from './log.ts'
 import { bad, endpoint, good, head, network, pollResult } from './network.ts'
 
@@ -66,6 +68,11 @@ export async function playFleetOutage({ endpoints: count, hosts, provider }: Fle
     return []
   }
 
+  function saveIncident({ value }: IncidentRecord): void {
+    counts.saves++
+    counts.savedBytes += JSON.stringify(value).length
+  }
+
   function send(): void {
     outbox.stored(unstored)
     unstored.clear()
@@ -81,20 +88,10 @@ export async function playFleetOutage({ endpoints: count, hosts, provider }: Fle
     observer: createObserver(),
     checkSelf() {},
     board: createBoard(),
-    incidents,
-    store: {
-      poll() {},
-      amend() {},
-      hashChange() {},
-      saveHealth() {},
-      saveIncident({ value }) {
-        counts.saves++
-        counts.savedBytes += JSON.stringify(value).length
-      },
-    },
+    recorder: createIncidentRecorder({ incidents, store: { saveIncident }, log, notify }),
+    store: { poll() {}, amend() {}, hashChange() {}, saveHealth() {} },
     metrics: { checkFinished() {} },
     pollSoon() {},
-    notify,
     clock,
     log,
   })

@@ -6,6 +6,7 @@ import { createObserver } from '../../src/core/observer/observer.ts'
 import { locationOf } from '../../src/core/observer/own-network.ts'
 import type { Comparison, Liveness, PollResult, ShardHead } from '../../src/core/poll-result.ts'
 import { type Interval, intervalsOf } from '../../src/core/verdict/availability.ts'
+import { createIncidentRecorder } from '../../src/poll/incident-recorder.ts'
 import { createMaintenanceCalendar, type PlannedWindow } from '../../src/poll/maintenance-calendar.ts'
 import { maintainedTimes } from '../../src/poll/maintenance-plan.ts'
 import { createPoller } from '../../src/poll/poller.ts'
@@ -319,7 +320,7 @@ export function createStage(options: StageOptions = {}): Stage {
     observer,
     checkSelf: () => selfWatch.check(),
     board,
-    incidents,
+    recorder: createIncidentRecorder({ incidents, store: { saveIncident }, log }),
     store: {
       poll(record) {
         polls.push(record)
@@ -339,11 +340,6 @@ export function createStage(options: StageOptions = {}): Stage {
         const copy = JSON.parse(JSON.stringify(saved)) as SavedHealth
         write(({ healths }) => void healths.set(copy.endpoint, copy))
         store?.saveHealth(saved)
-      },
-      saveIncident(record) {
-        const copy = JSON.parse(JSON.stringify(record)) as IncidentRecord
-        write(({ incidents: records }) => void records.set(copy.id, copy))
-        store?.saveIncident(record)
       },
     },
     metrics: { checkFinished() {} },
@@ -366,6 +362,12 @@ export function createStage(options: StageOptions = {}): Stage {
       store?.maintain(maintainedTimes(periods, board, clock.now()), clock.now())
     },
   })
+
+  function saveIncident(record: IncidentRecord): void {
+    const copy = JSON.parse(JSON.stringify(record)) as IncidentRecord
+    write(({ incidents: records }) => void records.set(copy.id, copy))
+    store?.saveIncident(record)
+  }
 
   function write(one: (to: Written) => void): void {
     unwritten.push({ at: clock.monotonic(), write: one })
@@ -484,7 +486,7 @@ export function createStage(options: StageOptions = {}): Stage {
     },
 
     saved: () => {
-      poller.saveAll()
+      poller.save()
       settleUntil(clock.monotonic())
       return whatIsWritten()
     },

@@ -4,6 +4,7 @@ import type { Network } from '../../src/core/network.ts'
 import { createObserver } from '../../src/core/observer/observer.ts'
 import { locationOf } from '../../src/core/observer/own-network.ts'
 import type { PollResult } from '../../src/core/poll-result.ts'
+import { createIncidentRecorder } from '../../src/poll/incident-recorder.ts'
 import { createPoller, type PolledNetwork, type PollerDeps } from '../../src/poll/poller.ts'
 import { createBoard, type WritableBoard } from '../../src/state/board.ts'
 import { createIncidentLog } from '../../src/state/incident-log.ts'
@@ -41,19 +42,20 @@ export function createWorld(
   const sightings = createSightings()
   let answer: ((endpoint: Endpoint) => PollResult) | null = null
   const nothing = () => {}
+  const log = { debug: nothing, info: nothing, warn: nothing, error: nothing }
   const poller = createPoller({
     prober: { poll: async (endpoint) => (answer ?? well)(endpoint) },
     observer: createObserver(),
     checkSelf: nothing,
     board,
-    incidents: createIncidentLog(),
-    store: { poll: nothing, amend: nothing, hashChange: nothing, saveHealth: nothing, saveIncident: nothing },
+    recorder: createIncidentRecorder({ incidents: createIncidentLog(), store: { saveIncident: nothing }, log }),
+    store: { poll: nothing, amend: nothing, hashChange: nothing, saveHealth: nothing },
     pollSoon: nothing,
     metrics: { checkFinished: nothing },
     onJudged: (result) => sightings.take(result),
     ...deps,
     clock,
-    log: { debug: nothing, info: nothing, warn: nothing, error: nothing },
+    log,
   })
 
   function well(endpoint: Endpoint): PollResult {
