@@ -82,7 +82,10 @@ const settingsOf = (channels: readonly Partial<ChannelSettings>[]): NotifySettin
 async function setUp(
   channels: readonly Partial<ChannelSettings>[],
   store?: Store,
-  { clock = createFakeClock(), ...over }: Partial<Pick<NotifierDeps, 'trouble' | 'polls'>> & { clock?: FakeClock } = {},
+  {
+    clock = createFakeClock(),
+    ...over
+  }: Partial<Pick<NotifierDeps, 'trouble' | 'polls' | 'tells' | 'member'>> & { clock?: FakeClock } = {},
 ) {
   const log = recordingLog()
   const kept = store ?? (await opened({ path: ':memory:', clock })).store
@@ -523,4 +526,71 @@ test('the heartbeat stops while rows do not reach the store, and goes on when th
 
   expect(store.status().rowsWritten).toBe(1)
   expect(sink.bodies).toHaveLength(2)
+})
+
+describe('of two daemons with one store', () => {
+  const hookOf = ({ url }: Sink) => [{ target: { type: 'webhook', url, secret: null } }] as const
+
+  test('the second sends what the first has queued, from when it tells of the network, and the first no more', async () => {
+    const sink = await startSink()
+    sink.status = 500
+    const { store } = await opened({ path: ':memory:' })
+    let teller = 'first'
+    const first = await setUp(hookOf(sink), store, { tells: () => teller === 'first', member: 'first' })
+    const second = await setUp(hookOf(sink), store, { tells: () => teller === 'second', member: 'second' })
+    first.put(incident())
+    await until(() => first.notifier.status().channels[0]?.failing === true, 'the first one tried')
+    await second.clock.advance(10_000)
+    expect(second.notifier.status().waiting).toEqual([])
+
+    teller = 'second'
+    first.notifier.leave('avalanche')
+    sink.status = 200
+    await second.notifier.adopt('avalanche')
+    await until(() => sink.bodies.length === 1, 'it arrives')
+    second.put(incident({ closedAt: START + 600_000 }))
+    await until(() => sink.bodies.length === 2, 'its end arrives')
+    await first.clock.advance(120_000)
+
+    expect(sink.bodies.map(({ type }) => type)).toEqual(['incident.opened', 'incident.closed'])
+    expect(first.notifier.status().waiting).toEqual([])
+  })
+
+  test('a message is held back while the store refuses its row, and dropped with its network', async () => {
+    const sink = await startSink()
+    const { store } = await opened({ path: ':memory:' })
+    let tells = true
+    const { clock, notifier, log, incidents } = await setUp(hookOf(sink), store, { tells: () => tells, member: 'm' })
+    const opening = incident()
+    incidents.put(opening)
+    const [row] = notifier.changed(opening)
+    for (let seconds = 0; seconds < 20; seconds++) await clock.advance(1000)
+    expect(notifier.status().waiting).toHaveLength(1)
+
+    tells = false
+    notifier.leave('avalanche')
+    await clock.advance(10_000)
+
+    expect([row?.waiting, notifier.status().waiting, sink.bodies]).toEqual([true, [], []])
+    expect(log.lines).toEqual([])
+  })
+
+  test('each tells of its own trouble, also after a restart', async () => {
+    const sink = await startSink()
+    const { store } = await opened({ path: ':memory:' })
+    const first = await setUp(hookOf(sink), store, { member: 'first', tells: () => false })
+    first.reasons.push('its network seems to be gone')
+    await first.clock.advance(10_000)
+    await until(() => sink.bodies.length === 1, 'the trouble arrives')
+    await first.notifier.stop()
+
+    const other = await setUp(hookOf(sink), store, { member: 'other', tells: () => false })
+    await other.clock.advance(60_000)
+    expect(sink.bodies).toHaveLength(1)
+    const again = await setUp(hookOf(sink), store, { member: 'first', tells: () => false })
+    await again.clock.advance(60_000)
+    await until(() => sink.bodies.length === 2, 'its end arrives')
+
+    expect(sink.bodies.map(({ type }) => type)).toEqual(['heartline.impaired', 'heartline.recovered'])
+  })
 })

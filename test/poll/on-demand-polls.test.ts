@@ -130,3 +130,39 @@ test('an unknown endpoint is not polled, and stopping ends the waiting', async (
   expect(await visit('a')).toEqual({ kind: 'no-place' })
   await stopped
 })
+
+test('an item that another daemon polls is polled on demand only, until it gets turns', async () => {
+  const other = item('a', { onDemandOnly: true })
+  const { clock, scheduler, events, visit } = world({ items: [other] })
+  scheduler.start()
+  scheduler.pollSoon('a')
+  await clock.advance(5000)
+  expect([events, scheduler.firstRoundDone, scheduler.lateMs]).toEqual([[], true, 0])
+
+  const visited = visit('a')
+  await clock.advance(10)
+  expect(await visited).toEqual({ kind: 'done' })
+
+  scheduler.configure([item('a')])
+  await clock.advance(3000)
+  expect(events.filter((event) => event.startsWith('a begins'))).toHaveLength(4)
+
+  scheduler.configure([other])
+  scheduler.pollSoon('a')
+  await clock.advance(5000)
+  expect(events.filter((event) => event.startsWith('a begins'))).toHaveLength(4)
+})
+
+test('an item that loses its turns while it waits for a free poll is not polled', async () => {
+  const limits = [{ name: 'host', concurrency: 1 }]
+  const both = [item('a', { limits }), item('b', { limits })]
+  const { clock, scheduler, events } = world({ items: both, pollMs: 900 })
+  scheduler.start()
+  await clock.advance(800)
+  expect(events).toEqual(['a begins at 0'])
+
+  scheduler.configure([item('a', { limits }), item('b', { limits, onDemandOnly: true })])
+  await clock.advance(5000)
+
+  expect(events.filter((event) => event.startsWith('b'))).toEqual([])
+})

@@ -195,6 +195,45 @@ describe('an outage', () => {
   })
 })
 
+describe('a network that another daemon has polled', () => {
+  test('is continued from what that one saved, and shown as before until the first poll', async () => {
+    const first = house()
+    await first.poll(first.at(1000))
+    await first.poll(refused)
+    await first.poll(refused)
+    const { since } = first.entry().health
+    first.poller.save('other')
+    const before = first.kept.saved.length
+    first.poller.save('ethereum')
+    expect(first.kept.saved.length - before).toBe(1)
+
+    const second = house()
+    const shown = second.entry().health
+    second.poller.adopt('ethereum', first.kept.saved.slice(before))
+    expect(second.entry().health).toBe(shown)
+    await second.clock.advance(3_600_000)
+    await second.poll(refused)
+
+    expect(second.entry().health).toMatchObject({ verdict: 'down', since })
+    expect(second.entry().tally.stateChanges).toBe(0)
+    expect(second.poller.standing('ethereum')).toMatchObject({ halts: [], fork: null })
+    expect(second.poller.standing('gone')).toBeNull()
+  })
+
+  test('is forgotten when it polls it again: a poll in flight does not count', async () => {
+    const { poller, poll, at, kept, entry } = house()
+    await poll(at(1000))
+    const { health } = entry()
+
+    const late = poller.poll(KEY, signal)
+    poller.leave('ethereum')
+    await late
+
+    expect(entry().health).toBe(health)
+    expect(kept.polls).toHaveLength(1)
+  })
+})
+
 describe('events of the chain', () => {
   test('another hash at a known height is counted and kept', async () => {
     const { poll, at, entry, kept, clock } = house()
