@@ -6,10 +6,11 @@ import type { Notification } from './notification.ts'
 export function createStoredFirst({ store, clock, onStored, confirmed }: StoredFirstDeps) {
   let unconfirmed: Notification[] = []
   let confirming: Promise<void> | null = null
+  let stopping = new AbortController()
   let started = false
 
   async function confirm(): Promise<void> {
-    while (started && unconfirmed.length > 0) {
+    while (unconfirmed.length > 0) {
       // The caller queues the rows in the store only after this has returned.
       await Promise.resolve()
       const waiting = unconfirmed
@@ -22,7 +23,8 @@ export function createStoredFirst({ store, clock, onStored, confirmed }: StoredF
       onStored(new Set(stored.map(({ id }) => id)))
       if (stored.length === waiting.length) continue
       unconfirmed.unshift(...waiting.filter((one) => !stored.includes(one)))
-      await clock.sleep(CONFIRM_AGAIN_MS)
+      await clock.sleep(CONFIRM_AGAIN_MS, stopping.signal)
+      if (stopping.signal.aborted) return
     }
   }
 
@@ -41,10 +43,12 @@ export function createStoredFirst({ store, clock, onStored, confirmed }: StoredF
     },
     start(): void {
       started = true
+      stopping = new AbortController()
       run()
     },
     stop(): void {
       started = false
+      stopping.abort()
     },
   }
 }

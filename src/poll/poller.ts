@@ -1,42 +1,39 @@
 import type { Clock } from '../clock.ts'
-import { type Endpoint, type EndpointKey, endpointKey } from '../core/endpoint.ts'
-import type { Network } from '../core/network.ts'
+import type { Endpoint, EndpointKey } from '../core/endpoint.ts'
 import type { ObservedPoll, Observer } from '../core/observer/observer.ts'
-import type { HostLocation } from '../core/observer/own-network.ts'
 import type { PollResult } from '../core/poll-result.ts'
 import type { UnixMs } from '../core/time.ts'
 import { waitMs } from '../core/verdict/assess.ts'
 import { severity, type Verdict } from '../core/verdict/condition.ts'
-import { type Health, stateAt, unpolled } from '../core/verdict/health.ts'
+import { type Health, stateAt } from '../core/verdict/health.ts'
 import { isLivenessUnsettled } from '../core/verdict/liveness.ts'
 import type { NetworkFork, NetworkReference } from '../core/verdict/network-chains.ts'
-import { type ChainEvent, createNetworkView, type NetworkView } from '../core/verdict/network-view.ts'
+import type { ChainEvent, NetworkView } from '../core/verdict/network-view.ts'
 import { type Log, placeOf } from '../log.ts'
 import type { Prober } from '../nodes/probe.ts'
-import type { Tally, WritableBoard } from '../state/board.ts'
+import type { WritableBoard } from '../state/board.ts'
 import type { IncidentRecord, SavedHealth, Store } from '../store/store.ts'
 import type { IncidentRecorder } from './incident-recorder.ts'
-import { createPendingPolls, createWitnesses } from './pending-polls.ts'
-import { type CheckMetrics, countChecks, countEvent, tallyFor } from './poll-counts.ts'
-import { createPollHistory, firstFailure, type KeptEndpoint, maintainedIn, readSaved } from './poll-history.ts'
+import { createPendingPolls } from './pending-polls.ts'
+import { type CheckMetrics, countChecks, countEvent } from './poll-counts.ts'
+import { createPollHistory, firstFailure, maintainedIn } from './poll-history.ts'
+import { createPolledEndpoints, freshOf, type PolledEndpoint, type PolledNetwork } from './polled-endpoints.ts'
 
 /** Polls one endpoint: asks the node, judges the result, and passes it to board, counters, store and incidents. */
 export function createPoller(deps: PollerDeps): Poller {
   const { prober, observer, board, recorder, store, metrics, pollSoon, clock, log } = deps
   const owns = deps.owns ?? (() => true)
   const history = createPollHistory({ store, board })
-  const witnesses = createWitnesses()
-  let polled = new Map<EndpointKey, PolledEndpoint>()
-  let networks: ReadonlyMap<string, PolledNetwork> = new Map()
+  const endpoints = createPolledEndpoints({ observer, clock, owns })
   const pending = createPendingPolls<CompletedPoll, 'valid' | 'untimed' | 'own-fault'>({
     decide: (poll) => observer.validity(poll),
     onDecided: (poll, validity) => {
-      if (polled.get(poll.entry.key) !== poll.entry) return
+      if (endpoints.get(poll.entry.key) !== poll.entry) return
       if (validity === 'own-fault') discard(poll)
       else judge(poll, validity)
     },
     onWaiting(_key, { entry }) {
-      const witness = isDown(entry) ? null : witnesses.find(entry)
+      const witness = isDown(entry) ? null : endpoints.witnessFor(entry)
       if (witness !== null) pollSoon(witness.key)
     },
   })
@@ -99,90 +96,52 @@ export function createPoller(deps: PollerDeps): Poller {
     if (forked !== before.forked) log.warn({ network: name }, forked ? 'network forked' : 'network fork resolved')
   }
 
-  /** Whose polls can show whether our own network works. */
-  function configureObserver(): void {
-    const ours = [...polled.values()].filter(({ network }) => owns(network))
-    witnesses.configure(ours)
-    observer.configure(
-      ours.map(({ at }) => at),
-      ours.reduce((most, { endpoint }) => Math.max(most, endpoint.intervalMs), 0),
-    )
-  }
-
-  /** Forgets what is known about the endpoints of a network; a poll in flight no longer counts. */
-  function renew(name: string): void {
-    const network = networks.get(name)
-    if (network === undefined) return
-    for (const entry of polledOf(network, polled, NONE_KEPT, clock.now())) {
-      entry.answers = false
-      polled.set(entry.key, entry)
-    }
-  }
-
-  /** Continues from an earlier run; `null` if the endpoint is unknown, or what was saved cannot be read. */
-  function continueFrom({ endpoint: key, value }: SavedHealth): Health | null {
-    const entry = polled.get(key)
-    const earlier = readSaved(value)
-    if (entry === undefined || earlier === null) return null
-    entry.view.restore(entry.name, earlier, clock.now())
-    const health = entry.view.health(entry.name) ?? null
-    if (health !== null && health.verdict !== null && health.verdict !== 'down') {
-      observer.expect(entry.at, clock.monotonic())
-    }
-    return health
+  /** Closes the incidents of what is no longer configured. */
+  function retainIncidents(): void {
+    recorder.retain(endpoints.keys(), endpoints.networks(), clock.now())
   }
 
   return {
-    configure(configured, kept) {
+    configure(networks, kept) {
       const now = clock.now()
-      const before = polled
-      const byNetwork = configured.map((network) => polledOf(network, before, kept, now))
-      const all = byNetwork.flat()
-      polled = new Map(all.map((entry) => [entry.key, entry]))
-      networks = new Map(configured.map((one) => [one.network.name, one]))
-      configureObserver()
-      pending.retain(new Set(polled.keys()))
-      board.configure(configured.map(({ network }, at) => ({ network, fresh: freshOf(byNetwork[at] ?? [], now) })))
+      const all = endpoints.configure(networks, kept, now)
+      pending.retain(endpoints.keys())
+      board.configure(networks.map(({ network }) => ({ network, fresh: freshOf(endpoints.of(network.name), now) })))
       recorder.configure(all.map(({ endpoint, sharing }) => ({ endpoint, key: sharing })))
-      recorder.retain(new Set(polled.keys()), new Set(networks.keys()), now)
+      retainIncidents()
     },
 
     restore(saved, records) {
       for (const one of saved) {
-        const health = continueFrom(one)
+        const health = endpoints.continueFrom(one)
         if (health !== null) board.put(health, false)
       }
       recorder.restore(records, maintainedIn(saved))
-      recorder.retain(new Set(polled.keys()), new Set(networks.keys()), clock.now())
+      retainIncidents()
     },
 
     adopt(name, saved) {
-      renew(name)
-      configureObserver()
-      for (const one of saved) if (polled.get(one.endpoint)?.network === name) continueFrom(one)
+      endpoints.renew(name)
+      for (const one of saved) if (endpoints.get(one.endpoint)?.network === name) endpoints.continueFrom(one)
     },
 
-    leave(name) {
-      renew(name)
-      configureObserver()
-    },
+    leave: endpoints.renew,
 
     standing(name) {
-      const first = networks.get(name)?.endpoints[0]?.endpoint
-      const view = first === undefined ? undefined : polled.get(endpointKey(first))?.view
+      const view = endpoints.of(name)[0]?.view
       if (view === undefined) return null
       const now = clock.now()
       return { heads: view.references(now), halts: view.halts(now), fork: view.fork() }
     },
 
     async poll(key, signal) {
-      const entry = polled.get(key)
+      const entry = endpoints.get(key)
       if (entry === undefined) return NO_WAIT
       const startedAt = clock.monotonic()
       try {
         const answered = await pollNode(prober, entry, startedAt, clock, signal)
         // After a stop or a reload the result is useless.
-        if (signal.aborted || polled.get(key) !== entry) return NO_WAIT
+        if (signal.aborted || endpoints.get(key) !== entry) return NO_WAIT
         const result = answered.endpoint === entry.endpoint ? answered : { ...answered, endpoint: entry.endpoint }
         // Called before the poll ends, so that what it notices counts as happening during the poll.
         deps.checkSelf()
@@ -196,16 +155,17 @@ export function createPoller(deps: PollerDeps): Poller {
     },
 
     shift(ms) {
-      for (const view of new Set([...polled.values()].map((entry) => entry.view))) view.shift(ms, clock.now())
-      for (const { name, view } of polled.values()) {
+      const all = endpoints.all().filter(({ network }) => owns(network))
+      for (const view of new Set(all.map((entry) => entry.view))) view.shift(ms, clock.now())
+      for (const { name, view } of all) {
         const health = view.health(name)
         if (health !== undefined) board.put(health, true)
       }
     },
 
-    save(name) {
-      for (const entry of polled.values()) {
-        if (name === undefined || entry.network === name) history.save(entry, clock.now())
+    save(network) {
+      for (const entry of network === undefined ? endpoints.all() : endpoints.of(network)) {
+        history.save(entry, clock.now())
       }
     },
   }
@@ -256,31 +216,6 @@ export interface JudgedStanding {
   readonly fork: NetworkFork | null
 }
 
-export interface PolledNetwork {
-  readonly network: Network
-  readonly endpoints: readonly {
-    readonly endpoint: Endpoint
-    readonly at: HostLocation
-    /** The host and port, which endpoints without a provider may share with others. A secret, like the URL. */
-    readonly origin?: string
-  }[]
-}
-
-/** Stays the same object over a reload that does not change the endpoint, so that a poll in progress still counts. */
-interface PolledEndpoint extends KeptEndpoint {
-  endpoint: Endpoint
-  /** For polls between two liveness checks. */
-  headOnly: Endpoint
-  /** When liveness was last told, in monotonic time; `null`: the next poll asks. */
-  livenessAt: number | null
-  at: HostLocation
-  /** Identifies the endpoints of its network with the same provider, or else with the same host and port. */
-  sharing: string | null
-  view: NetworkView
-  tally: Tally
-  answers: boolean
-}
-
 interface CompletedPoll extends ObservedPoll {
   readonly entry: PolledEndpoint
 }
@@ -302,40 +237,6 @@ function pollNode(
 }
 
 const NO_WAIT = Object.freeze({ waitMs: 0 })
-const NONE_KEPT: ReadonlySet<EndpointKey> = new Set()
-
-/** The endpoints of a network with their own view of it; those in `kept` keep their earlier state. */
-function polledOf(
-  { network, endpoints }: PolledNetwork,
-  before: ReadonlyMap<EndpointKey, PolledEndpoint>,
-  kept: ReadonlySet<EndpointKey>,
-  now: UnixMs,
-): PolledEndpoint[] {
-  const configured = endpoints.map(({ endpoint }) => endpoint)
-  const view = createNetworkView(network, configured, now)
-  return endpoints.map(({ endpoint, at, origin }) => {
-    const key = endpointKey(endpoint)
-    const earlier = before.get(key)
-    const next: PolledEndpoint = {
-      key,
-      network: network.name,
-      name: endpoint.name,
-      endpoint,
-      headOnly: { ...endpoint, checks: endpoint.checks.filter((check) => check !== 'liveness') },
-      livenessAt: kept.has(key) ? (earlier?.livenessAt ?? null) : null,
-      at,
-      sharing: sharingOf(endpoint, origin),
-      view,
-      tally: tallyFor(endpoint, earlier),
-      savedAt: earlier?.savedAt ?? 0,
-      answers: earlier?.answers ?? false,
-    }
-    if (earlier === undefined || !kept.has(key)) return next
-    view.takeOver(endpoint.name, earlier.view)
-    return Object.assign(earlier, next)
-  })
-}
-
 function noteAnswers({ entry, result, startedAt }: CompletedPoll): void {
   const { liveness } = result
   entry.answers = result.heads.some(({ outcome }) => outcome.ok) || liveness?.ok === true
@@ -352,18 +253,6 @@ function checksDue({ endpoint, headOnly, livenessAt, view, name }: PolledEndpoin
   if (now - livenessAt >= livenessIntervalMs - intervalMs / 2) return endpoint
   const health = view.health(name)
   return health !== undefined && isLivenessUnsettled(health.confirmation) ? endpoint : headOnly
-}
-
-function sharingOf({ network, provider }: Endpoint, origin: string | undefined): string | null {
-  if (provider !== null) return `${network} provider ${provider}`
-  return origin === undefined ? null : `${network} host ${origin}`
-}
-
-function freshOf(entries: readonly PolledEndpoint[], now: UnixMs): { health: Health; tally: Tally }[] {
-  return entries.map(({ endpoint, view, tally }) => ({
-    health: view.health(endpoint.name) ?? unpolled(endpoint, now),
-    tally,
-  }))
 }
 
 function isDown({ name, view }: PolledEndpoint): boolean {

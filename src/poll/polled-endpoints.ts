@@ -1,0 +1,153 @@
+import type { Clock } from '../clock.ts'
+import { type Endpoint, type EndpointKey, endpointKey } from '../core/endpoint.ts'
+import type { Network } from '../core/network.ts'
+import type { Observer } from '../core/observer/observer.ts'
+import type { HostLocation } from '../core/observer/own-network.ts'
+import type { UnixMs } from '../core/time.ts'
+import { type Health, unpolled } from '../core/verdict/health.ts'
+import { createNetworkView, type NetworkView } from '../core/verdict/network-view.ts'
+import type { Tally } from '../state/board.ts'
+import type { SavedHealth } from '../store/store.ts'
+import { createWitnesses } from './pending-polls.ts'
+import { tallyFor } from './poll-counts.ts'
+import { type KeptEndpoint, readSaved } from './poll-history.ts'
+
+/** The configured endpoints, each with what this daemon's polls have shown so far. */
+export function createPolledEndpoints({ observer, clock, owns }: PolledEndpointsDeps) {
+  const witnesses = createWitnesses()
+  let polled = new Map<EndpointKey, PolledEndpoint>()
+  let byNetwork = new Map<string, { readonly network: PolledNetwork; entries: readonly PolledEndpoint[] }>()
+
+  /** Only polls of this daemon can show whether its own network works. */
+  function configureObserver(): void {
+    const ours = [...polled.values()].filter(({ network }) => owns(network))
+    witnesses.configure(ours)
+    observer.configure(
+      ours.map(({ at }) => at),
+      ours.reduce((most, { endpoint }) => Math.max(most, endpoint.intervalMs), 0),
+    )
+  }
+
+  return {
+    get: (key: EndpointKey) => polled.get(key),
+    of: (network: string): readonly PolledEndpoint[] => byNetwork.get(network)?.entries ?? [],
+    all: (): readonly PolledEndpoint[] => [...polled.values()],
+    keys: (): ReadonlySet<EndpointKey> => new Set(polled.keys()),
+    networks: (): ReadonlySet<string> => new Set(byNetwork.keys()),
+    witnessFor: witnesses.find,
+
+    /** Replaces all networks. The endpoints in `kept` keep what is known about them. */
+    configure(networks: readonly PolledNetwork[], kept: ReadonlySet<EndpointKey>, now: UnixMs) {
+      byNetwork = new Map(
+        networks.map((network) => [network.network.name, { network, entries: polledOf(network, polled, kept, now) }]),
+      )
+      const all = [...byNetwork.values()].flatMap(({ entries }) => entries)
+      polled = new Map(all.map((entry) => [entry.key, entry]))
+      configureObserver()
+      return all
+    },
+
+    /** Forgets what is known about the endpoints of a network; a poll in flight no longer counts. */
+    renew(name: string): void {
+      const known = byNetwork.get(name)
+      if (known === undefined) return
+      known.entries = polledOf(known.network, polled, NONE_KEPT, clock.now())
+      for (const entry of known.entries) {
+        entry.answers = false
+        polled.set(entry.key, entry)
+      }
+      configureObserver()
+    },
+
+    /** Continues from an earlier run; `null` if the endpoint is unknown, or what was saved cannot be read. */
+    continueFrom({ endpoint: key, value }: SavedHealth): Health | null {
+      const entry = polled.get(key)
+      const earlier = readSaved(value)
+      if (entry === undefined || earlier === null) return null
+      entry.view.restore(entry.name, earlier, clock.now())
+      const health = entry.view.health(entry.name) ?? null
+      if (health !== null && health.verdict !== null && health.verdict !== 'down') {
+        observer.expect(entry.at, clock.monotonic())
+      }
+      return health
+    },
+  }
+}
+
+export interface PolledEndpointsDeps {
+  readonly observer: Observer
+  readonly clock: Clock
+  /** Whether this daemon polls the network. */
+  readonly owns: (network: string) => boolean
+}
+
+export interface PolledNetwork {
+  readonly network: Network
+  readonly endpoints: readonly {
+    readonly endpoint: Endpoint
+    readonly at: HostLocation
+    /** The host and port, which endpoints without a provider may share with others. A secret, like the URL. */
+    readonly origin?: string
+  }[]
+}
+
+/** Stays the same object over a reload that does not change the endpoint, so that a poll in progress still counts. */
+export interface PolledEndpoint extends KeptEndpoint {
+  endpoint: Endpoint
+  /** For polls between two liveness checks. */
+  headOnly: Endpoint
+  /** When liveness was last told, in monotonic time; `null`: the next poll asks. */
+  livenessAt: number | null
+  at: HostLocation
+  /** Identifies the endpoints of its network with the same provider, or else with the same host and port. */
+  sharing: string | null
+  view: NetworkView
+  tally: Tally
+  answers: boolean
+}
+
+const NONE_KEPT: ReadonlySet<EndpointKey> = new Set()
+
+/** The endpoints of a network with their own view of it; those in `kept` keep their earlier state. */
+function polledOf(
+  { network, endpoints }: PolledNetwork,
+  before: ReadonlyMap<EndpointKey, PolledEndpoint>,
+  kept: ReadonlySet<EndpointKey>,
+  now: UnixMs,
+): PolledEndpoint[] {
+  const configured = endpoints.map(({ endpoint }) => endpoint)
+  const view = createNetworkView(network, configured, now)
+  return endpoints.map(({ endpoint, at, origin }) => {
+    const key = endpointKey(endpoint)
+    const earlier = before.get(key)
+    const next: PolledEndpoint = {
+      key,
+      network: network.name,
+      name: endpoint.name,
+      endpoint,
+      headOnly: { ...endpoint, checks: endpoint.checks.filter((check) => check !== 'liveness') },
+      livenessAt: kept.has(key) ? (earlier?.livenessAt ?? null) : null,
+      at,
+      sharing: sharingOf(endpoint, origin),
+      view,
+      tally: tallyFor(endpoint, earlier),
+      savedAt: earlier?.savedAt ?? 0,
+      answers: earlier?.answers ?? false,
+    }
+    if (earlier === undefined || !kept.has(key)) return next
+    view.takeOver(endpoint.name, earlier.view)
+    return Object.assign(earlier, next)
+  })
+}
+
+function sharingOf({ network, provider }: Endpoint, origin: string | undefined): string | null {
+  if (provider !== null) return `${network} provider ${provider}`
+  return origin === undefined ? null : `${network} host ${origin}`
+}
+
+export function freshOf(entries: readonly PolledEndpoint[], now: UnixMs): { health: Health; tally: Tally }[] {
+  return entries.map(({ endpoint, view, tally }) => ({
+    health: view.health(endpoint.name) ?? unpolled(endpoint, now),
+    tally,
+  }))
+}
