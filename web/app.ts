@@ -12,7 +12,6 @@ import { type Route, routeOf } from './views/route.ts'
 import { LOADERS } from './views/table.ts'
 import type { Access, Answer, Model, View } from './views/view.ts'
 import { WORDS } from './views/words.ts'
-import { NOTICE_WORDS } from './views/words-notice.ts'
 
 interface Shown {
   readonly route: Route
@@ -26,6 +25,7 @@ const pageElement = document.getElementById('page')
 if (pageElement === null) throw new Error('the document has no #page')
 let page: HTMLElement = pageElement
 const initialAccess = page.dataset.access as Access
+const { version } = page.dataset
 const brand = { title: page.dataset.title ?? 'Heartline', hasLogo: page.dataset.logo !== undefined }
 
 let isTakenOver = false
@@ -53,6 +53,7 @@ function model(at: Shown): Model | null {
     access: access(),
     settings: settings.current(),
     brand,
+    ...(version === undefined ? {} : { version }),
     origin: location.origin,
     isWaiting,
     data,
@@ -254,7 +255,7 @@ async function writeForm(form: HTMLFormElement): Promise<void> {
   const loaded = await import('./write.ts').catch(() => null)
   if (loaded === null) {
     const alert = form.querySelector('[role=alert]')
-    if (alert !== null) alert.textContent = NOTICE_WORDS.noResponse
+    if (alert !== null) alert.textContent = WORDS.noResponse
     return
   }
   if (!(await loaded.write(form))) return
@@ -272,6 +273,7 @@ document.addEventListener('click', (event) => {
   if (fold !== undefined) return settings.fold(fold)
   if (act === 'sign-out') return signOut()
   if (act === 'palette') return openPalette()
+  if (act === 'help') return openHelp()
   if (act === 'copy' && button !== null) return void import('./copy.ts').then(({ copy }) => copy(button)).catch(ignored)
   const isPlain = event.button === 0 && !event.ctrlKey && !event.metaKey && !event.shiftKey && !event.altKey
   const link = event.target.closest('a')
@@ -311,13 +313,19 @@ function openPalette(): void {
   void import('./palette.ts').then(({ showPalette }) => showPalette({ ...known, goTo })).catch(ignored)
 }
 
+function openHelp(): void {
+  void import('./help.ts').then(({ showHelp }) => showHelp()).catch(ignored)
+}
+
 document.addEventListener('keydown', (event) => {
   if (event.key === 'k' && (event.ctrlKey || event.metaKey)) {
     event.preventDefault()
     return openPalette()
   }
-  if (event.key !== '/' || event.ctrlKey || event.metaKey || event.altKey) return
+  if (event.ctrlKey || event.metaKey || event.altKey) return
   if (event.target instanceof Element && event.target.closest('input, select, textarea') !== null) return
+  if (event.key === '?') return openHelp()
+  if (event.key !== '/') return
   const search = document.getElementById('search')
   if (search === null) return
   event.preventDefault()

@@ -1,5 +1,6 @@
 import type { IncidentSummaryView } from '../src/http/wire-incidents.ts'
 import type { StatusView } from '../src/http/wire-status.ts'
+import { createDialog } from './dialog.ts'
 import { incidentSentence } from './views/incident-sentence.ts'
 import { html, nothing, render, type TemplateResult } from './views/lit.ts'
 import { endpointPath, incidentPath, networkPath } from './views/route.ts'
@@ -9,8 +10,7 @@ import { NEXT_STEPS } from './views/words-runbooks.ts'
 /** The command palette: goes to a view, network, endpoint, open incident or runbook by a few letters of its name. */
 export function showPalette({ status, incidents, goTo }: PaletteDeps): void {
   if (dialog?.open === true) return dialog.close()
-  const own = dialog ?? createDialog()
-  dialog = own
+  const own = (dialog ??= createDialog('palette', WORDS_OF_PALETTE.label))
   const state = { query: '', chosen: 0, targets: targetsOf(status, incidents) }
 
   const found = () => matching(state.targets, state.query)
@@ -53,22 +53,6 @@ export interface PaletteDeps {
 }
 
 let dialog: HTMLDialogElement | null = null
-
-function createDialog(): HTMLDialogElement {
-  const created = document.createElement('dialog')
-  created.className = 'palette'
-  created.setAttribute('aria-label', WORDS_OF_PALETTE.label)
-  created.addEventListener('click', ({ target }) => {
-    // A click beside the dialog is one on its backdrop, which belongs to it.
-    if (target === created) created.close()
-  })
-  const style = document.createElement('link')
-  style.rel = 'stylesheet'
-  style.href = new URL('./palette.css', import.meta.url).pathname
-  document.head.append(style)
-  document.body.append(created)
-  return created
-}
 
 interface Target {
   readonly title: string

@@ -1,5 +1,6 @@
 import { api } from './api.ts'
 import { storeToken } from './session.ts'
+import { WORDS } from './views/words.ts'
 import { NOTICE_WORDS } from './views/words-notice.ts'
 
 /** Tries the entered token on a private route, and shows an error in the form if that fails. */
@@ -10,7 +11,6 @@ export async function signIn(form: HTMLFormElement): Promise<boolean> {
   if (answer.ok) return true
   storeToken(null)
   const refusal = form.querySelector('#refusal')
-  if (refusal !== null)
-    refusal.textContent = answer.why === 'locked' ? NOTICE_WORDS.wrongToken : NOTICE_WORDS.noResponse
+  if (refusal !== null) refusal.textContent = answer.why === 'locked' ? NOTICE_WORDS.wrongToken : WORDS.noResponse
   return false
 }

@@ -1,5 +1,5 @@
 import { authHeaders } from './session.ts'
-import { NOTICE_WORDS } from './views/words-notice.ts'
+import { WORDS } from './views/words.ts'
 
 const TIMEOUT_MS = 15_000
 
@@ -43,9 +43,9 @@ async function send(path: string, method: string, fields: Readonly<Record<string
     })
     if (answer.ok) return null
     const { detail } = (await answer.json()) as { detail?: string }
-    return detail ?? NOTICE_WORDS.noResponse
+    return detail ?? WORDS.noResponse
   } catch {
-    return NOTICE_WORDS.noResponse
+    return WORDS.noResponse
   }
 }
 

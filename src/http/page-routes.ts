@@ -29,8 +29,10 @@ export interface Brand {
   readonly logo: string | null
 }
 
-/** The overview is drawn and compressed at most once in this time, for all requests. */
+/** The overview is drawn and compressed at most once in this time, for all requests of one address. */
 const OVERVIEW_HOLDS_MS = 1000
+/** Filters and orders are in the address, which anyone can vary. */
+const MOST_OVERVIEWS = 16
 
 interface Page {
   readonly code: number
@@ -46,7 +48,7 @@ export function registerPage(app: App, deps: PageRoutesDeps) {
     if (brand.logo === null) return sendProblem(reply, { status: 404, detail: 'There is no logo.' })
     return reply.type('image/svg+xml; charset=utf-8').send(brand.logo)
   })
-  const overviews = new Map<Audience, { readonly at: number; readonly page: Promise<Page> }>()
+  const overviews = new Map<string, { readonly at: number; readonly page: Promise<Page> }>()
 
   async function draw(view: ViewName, request: FastifyRequest): Promise<Page> {
     const { audience } = request
@@ -84,6 +86,7 @@ export function registerPage(app: App, deps: PageRoutesDeps) {
       access,
       settings: { ...DEFAULT_SETTINGS, zone: 'utc' },
       brand: { title: brand.title, hasLogo: brand.logo !== null },
+      version: deps.version,
       data: null,
     }
   }
@@ -99,6 +102,7 @@ export function registerPage(app: App, deps: PageRoutesDeps) {
       icon: iconOf(toneOfAll(model)),
       access: model.access,
       brand: model.brand,
+      version: model.access === 'closed' ? null : deps.version,
       view: name === null ? null : { name, hasStyle: view.hasStyle },
       body: templateText(frame(model, view.draw(model))),
       assets,
@@ -116,12 +120,14 @@ export function registerPage(app: App, deps: PageRoutesDeps) {
   }
 
   function overview(request: FastifyRequest): Promise<Page> {
-    const { audience } = request
-    const kept = overviews.get(audience)
-    if (kept !== undefined && clock.monotonic() - kept.at < OVERVIEW_HOLDS_MS) return kept.page
+    const key = `${request.audience} ${request.url}`
+    const isOld = (at: number) => clock.monotonic() - at >= OVERVIEW_HOLDS_MS
+    const kept = overviews.get(key)
+    if (kept !== undefined && !isOld(kept.at)) return kept.page
+    for (const [other, { at }] of overviews) if (isOld(at)) overviews.delete(other)
     const page = draw('overview', request)
-    overviews.set(audience, { at: clock.monotonic(), page })
-    page.catch(() => overviews.delete(audience))
+    if (overviews.size < MOST_OVERVIEWS) overviews.set(key, { at: clock.monotonic(), page })
+    page.catch(() => overviews.delete(key))
     return page
   }
 
@@ -154,6 +160,7 @@ interface PageDocument {
   readonly icon: string
   readonly access: Access
   readonly brand: Model['brand']
+  readonly version: string | null
   /** `null` for a notice, which has no script or style of its own. */
   readonly view: { readonly name: string; readonly hasStyle: boolean } | null
   /** HTML. */
@@ -162,7 +169,7 @@ interface PageDocument {
 }
 
 /** The document around a view, readable before any script has run. */
-function pageDocument({ title, icon, access, brand, view, body, assets }: PageDocument): string {
+function pageDocument({ title, icon, access, brand, version, view, body, assets }: PageDocument): string {
   const script = view === null ? [] : [`views/${view.name}.js`]
   const styles = ['style.css', ...(view?.hasStyle ? [`views/${view.name}.css`] : [])]
   const preloads = assets.closure('app.js', ...script)
@@ -182,7 +189,7 @@ ${preloads.map((path) => `<link rel="modulepreload" href="${assets.href(path)}">
 <script type="module" src="${assets.href('app.js')}"></script>
 </head>
 <body>
-<div id="page" data-access="${access}" data-title="${escaped(brand.title)}"${brand.hasLogo ? ' data-logo' : ''}>${body}</div>
+<div id="page" data-access="${access}" data-title="${escaped(brand.title)}"${brand.hasLogo ? ' data-logo' : ''}${version === null ? '' : ` data-version="${escaped(version)}"`}>${body}</div>
 </body>
 </html>
 `

@@ -172,6 +172,16 @@ describe('the page', () => {
     expect(heading((await server.inject('/')).body)).toContain('1 of 3 endpoints is down: Own node 1')
   })
 
+  test('a filter in the address is for its own readers, and any number of addresses keeps few pages', async () => {
+    const { server, world } = setUp()
+    await world.pollAll()
+    const rows = async (url: string) => read((await server.inject(url)).body).querySelectorAll('tbody tr').length
+
+    expect(await rows('/?q=ethereum')).toBe(1)
+    expect(await rows('/')).toBe(3)
+    for (let one = 0; one < 40; one++) expect(await rows(`/?q=own-${one}`)).toBe(one === 1 || one === 2 ? 1 : 0)
+  })
+
   test.each([
     '/networks/missing',
     '/endpoints/avalanche/missing',

@@ -14,8 +14,9 @@ import { aLiveness, aNetwork, anEndpoint, anIncident, aStatus } from './views.ts
 
 const NOW = Date.parse('2026-01-01T00:10:00.000Z')
 
-// The view loads it on demand, as the browser does.
-await view.prepare?.(modelOf(aStatus([]), { incidents: [anIncident('x')] }))
+// The view loads them on demand, as the browser does.
+const ASKED: Model['route'] = { view: 'overview', params: {}, query: { sort: 'name' } }
+await view.prepare?.(modelOf(aStatus([]), { incidents: [anIncident('x')], route: ASKED }))
 
 function modelOf(status: StatusView | null, over: Partial<Model> = {}): Model {
   return {
@@ -263,8 +264,10 @@ describe('the overview', () => {
   test.each([
     ['lag', ['b', 'c', 'a']],
     ['latency', ['c', 'a', 'b']],
+    ['unavailable', ['a', 'c', 'b']],
     ['name', ['a', 'b', 'c']],
   ])('sorted by %s', (sort, names) => {
+    const { availability } = anEndpoint('any')
     const at = (lag: number) => [
       { shard: null, height: 9, hash: '0x1', timestamp: '2026-01-01T00:00:00Z', lag_blocks: lag, lag_seconds: lag },
     ]
@@ -272,7 +275,10 @@ describe('the overview', () => {
       aNetwork('one', [
         anEndpoint('c', { heads: at(1) }),
         anEndpoint('b', { heads: at(7) }),
-        anEndpoint('a', { heads: at(0) }),
+        anEndpoint('a', {
+          heads: at(0),
+          availability: { ...availability, '30d': { ...availability['30d'], ratio: 0.5 } },
+        }),
       ]),
     ])
     const slow = aStrip('c', 'u', { recent_latency_p95_seconds: 2 })
@@ -283,6 +289,25 @@ describe('the overview', () => {
     })
 
     expect(rowsOf(page)).toEqual(names)
+  })
+
+  test('headings sort by their column, keep the filter, and the second time lead back to the worst first', () => {
+    const status = aStatus([aNetwork('one')])
+    const linksOf = (query: Record<string, string>) =>
+      all(draw(status, { route: { view: 'overview', params: {}, query } }), 'thead th')
+        .filter((heading) => heading.querySelector('a') !== null)
+        .map((heading) => [
+          text(heading),
+          heading.querySelector('a')?.getAttribute('href'),
+          heading.getAttribute('aria-sort'),
+        ])
+
+    expect(linksOf({ q: 'one', sort: 'lag' })).toEqual([
+      ['Endpoint', '/?q=one&sort=name', null],
+      ['Lag', '/?q=one', 'descending'],
+      ['p95, 1 h', '/?q=one&sort=latency', null],
+      ['30 days', '/?q=one&sort=unavailable', null],
+    ])
   })
 
   test('above forty endpoints is a wall: what is not well has a row, the others have tiles', async () => {
@@ -397,9 +422,9 @@ describe('the overview', () => {
   })
 
   test('parts the links of the footer', () => {
-    const page = draw(aStatus([]), { access: 'public' })
+    const page = draw(aStatus([]), { access: 'public', version: '1.2.3' })
 
-    expect(page.querySelector('.foot p:last-child')?.textContent).toMatch(/^\s*Incident feed API Sign in\s*$/)
+    expect(text(page.querySelector('.foot p:last-child'))).toBe('Incident feed Runbooks API Heartline 1.2.3 Sign in')
   })
 
   test('offers sign-in to the public, and sign-out after signing in', () => {

@@ -550,6 +550,28 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
     expect(complaints).toEqual([])
   }, 60_000)
 
+  test('headings stay in view, sort without a reload, and are reached by the keyboard on a phone too', async () => {
+    const many = Array.from({ length: 30 }, (_, at) => ({ ...NODE, name: `n${at}`, title: `n${at}` }))
+    const setting = setUp({ realClock: systemClock, networks: [{ network: network(), endpoints: many }] })
+    await setting.world.pollAll()
+    const { page } = await show(setting)
+    await page.evaluate(() => Object.assign(window, { isSame: true }))
+    const heading = page.getByRole('link', { name: 'Endpoint', exact: true })
+
+    await page.evaluate(() => scrollTo(0, 600))
+    expect(await heading.evaluate((one) => Math.round(one.closest('th')?.getBoundingClientRect().top ?? -1))).toBe(0)
+    await heading.click()
+
+    await page.waitForURL('**/?sort=name')
+    await page.locator('th[aria-sort=ascending]').waitFor()
+    expect(await page.locator('tbody tr a').first().innerText()).toBe('n0')
+    expect(await page.evaluate(() => 'isSame' in window)).toBe(true)
+    await page.setViewportSize({ width: 390, height: 844 })
+    await heading.focus()
+    expect(await heading.evaluate((one) => one.getBoundingClientRect().width)).toBeGreaterThan(30)
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(390)
+  })
+
   test('keeps search, filter and order in the address', async () => {
     const setting = setUp({ realClock: systemClock })
     await setting.world.pollAll()

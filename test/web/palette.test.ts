@@ -5,7 +5,7 @@ import { setUp } from '../http/setting.ts'
 import { findingsInAllLooks, hasChromium, openChromium } from '../support/chromium.ts'
 import { incident } from '../support/incident.ts'
 
-describe.runIf(hasChromium)('the command palette in Chromium', () => {
+describe.runIf(hasChromium)('the dialogs in Chromium', () => {
   const { serve, show } = openChromium()
 
   async function start(options: { readonly token?: Secret } = {}) {
@@ -24,7 +24,7 @@ describe.runIf(hasChromium)('the command palette in Chromium', () => {
     ['is down', '/incidents/broken', 'Avalanche: Own node 1 is down: connection refused'],
     ['clock-sk', '/runbooks/clock-skewed', 'HeartlineClockSkew'],
     ['storedeg', '/runbooks/HeartlineStoreDegraded', 'HeartlineStoreDegraded'],
-  ])('goes to %s by keys alone, without a reload', async (typed, path, heading) => {
+  ])('the palette goes to %s by keys alone, without a reload', async (typed, path, heading) => {
     const { page, results, complaints } = await start()
     await page.evaluate(() => Object.assign(window, { isSame: true }))
 
@@ -41,7 +41,7 @@ describe.runIf(hasChromium)('the command palette in Chromium', () => {
     expect(complaints).toEqual([])
   })
 
-  test('is loaded on first use, moves by arrows, says if nothing matches, and Escape gives the focus back', async () => {
+  test('the palette is loaded on first use, moves by arrows, says if nothing matches, and Escape gives the focus back', async () => {
     const { page, results, input, loaded } = await start()
     const link = page.getByRole('link', { name: 'Own node 2' })
     await link.focus()
@@ -66,7 +66,7 @@ describe.runIf(hasChromium)('the command palette in Chromium', () => {
     expect(await input.inputValue()).toBe('')
   })
 
-  test('opens by its button, and by a click goes where it says', async () => {
+  test('the palette opens by its button, and by a click goes where it says', async () => {
     const { page, results } = await start()
 
     await page.getByRole('button', { name: 'Go to (Ctrl+K)' }).click()
@@ -75,7 +75,7 @@ describe.runIf(hasChromium)('the command palette in Chromium', () => {
     await page.waitForURL('**/observer')
   })
 
-  test('has no finding of axe, light and dark, on a screen and a phone', async () => {
+  test('the palette has no finding of axe, light and dark, on a screen and a phone', async () => {
     const { page, results } = await start()
     await page.keyboard.press('Control+k')
     await results.first().waitFor()
@@ -83,7 +83,26 @@ describe.runIf(hasChromium)('the command palette in Chromium', () => {
     expect(await findingsInAllLooks(page)).toEqual([])
   })
 
-  test('offers the public what the public may see', async () => {
+  test('? opens the help, by keys alone, without findings of axe, and a link of it opens the runbooks', async () => {
+    const { page, complaints } = await start()
+    await page.locator('#search').focus()
+    await page.keyboard.press('?')
+    expect(await page.locator('#search').inputValue()).toBe('?')
+    await page.locator('h1').focus()
+
+    await page.keyboard.press('?')
+
+    await page.getByRole('dialog', { name: 'Help' }).getByText('Ctrl+K').waitFor()
+    expect(await findingsInAllLooks(page)).toEqual([])
+    await page.keyboard.press('Escape')
+    expect(await page.locator('.help').isVisible()).toBe(false)
+    await page.getByRole('button', { name: 'Help (?)' }).click()
+    await page.locator('.help').getByRole('link', { name: 'Runbooks' }).click()
+    await page.locator('h1', { hasText: 'Runbooks' }).waitFor()
+    expect(complaints).toEqual([])
+  })
+
+  test('the palette offers the public what the public may see', async () => {
     const { page, results, complaints } = await start({ token: new Secret('a-token-of-the-operator') })
 
     await page.keyboard.press('Control+k')

@@ -28,7 +28,7 @@ export function frame(model: Model, view: TemplateResult): TemplateResult {
     <footer class="foot">
       <p class="choices">${choices(settings)}</p>
       <p>
-        ${access === 'closed' ? nothing : html`<a href="/feed.xml">${WORDS.feed}</a> <a href="/openapi.json">${WORDS.api}</a>`} ${signing(access, route)}
+        ${access === 'closed' ? nothing : html`<a href="/feed.xml">${WORDS.feed}</a> <a href="/runbooks/README">${WORDS.runbooks}</a> <a href="/openapi.json">${WORDS.api}</a> <small>Heartline ${model.version}</small>`} ${signing(access, route)}
       </p>
     </footer>
   `
@@ -101,6 +101,7 @@ function choices({ theme, zone, density }: Settings): TemplateResult {
     <button type="button" data-set="zone">${WORDS.zones[zone]}</button>
     <button type="button" data-set="density">${WORDS.densities[density]}</button>
     <button type="button" data-act="palette" aria-keyshortcuts="Control+K">${WORDS.palette}</button>
+    <button type="button" data-act="help" aria-keyshortcuts="?">${WORDS.help}</button>
   `
 }
 

@@ -107,7 +107,7 @@ export function isTroubled({ state, halted, forked, endpoints }: Marked): boolea
 const NOT_AT_HEAD = new Set<string>(['lagging', 'stalled', 'forked'])
 
 /** Whether an endpoint is at head; `null` if heads are not visible. */
-function isAtHead({ state, heads, conditions }: EndpointView): boolean | null {
+export function isAtHead({ state, heads, conditions }: EndpointView): boolean | null {
   if (conditions.some(({ code }) => NOT_AT_HEAD.has(code))) return false
   if (state === 'down' || state === 'unknown') return false
   if (heads.length === 0) return state === 'up' ? null : false
@@ -117,67 +117,6 @@ function isAtHead({ state, heads, conditions }: EndpointView): boolean | null {
 /** How many endpoints are at head; in the public view, how many are up. */
 export function atHead(endpoints: readonly EndpointView[]): number {
   return endpoints.filter((endpoint) => isAtHead(endpoint) ?? endpoint.state === 'up').length
-}
-
-/**
- * Whether an endpoint matches the search `q`, the filter `show` (a name, or `state:down`, `condition:lagging`), and its
- * `provider` and `label` (`region:fra`).
- */
-export function isWanted(
-  network: NetworkView,
-  endpoint: EndpointView,
-  { q = '', show = '', provider = '', label = '' }: Query,
-): boolean {
-  const words = q.toLowerCase().split(/\s+/)
-  const codes = endpoint.conditions.map(({ code }) => code)
-  const labels = labelsOf(endpoint)
-  if (provider !== '' && endpoint.provider !== provider) return false
-  if (label !== '' && !labels.includes(label)) return false
-  const text =
-    `${network.title} ${network.name}/${endpoint.name} ${endpoint.title} ${endpoint.state} ${codes.join(' ')} ${endpoint.provider ?? ''} ${labels.join(' ')}`.toLowerCase()
-  if (!words.every((word) => text.includes(word))) return false
-  const [kind = '', value] = show.split(':')
-  switch (kind) {
-    case 'troubled':
-      return !isHealthy(endpoint)
-    case 'lagging':
-      return isAtHead(endpoint) === false
-    case 'flapping':
-      return endpoint.flapping
-    case 'state':
-      return endpoint.state === value
-    case 'condition':
-      return codes.some((code) => code === value)
-    default:
-      // An unknown filter, such as one of another version, hides nothing.
-      return true
-  }
-}
-
-/** `region:fra`, as in the address. */
-export function labelsOf({ labels = {} }: EndpointView): readonly string[] {
-  return Object.entries(labels).map(([name, value]) => `${name}:${value}`)
-}
-
-type Query = Readonly<Record<string, string>>
-
-/** In the order that the address asks for; worst first by default. */
-export function sorted(
-  endpoints: readonly EndpointView[],
-  { sort = '' }: Query,
-  latencyOf: (endpoint: EndpointView) => number | null,
-): readonly EndpointView[] {
-  const lag = (endpoint: EndpointView) => worstHead(endpoint)?.lag_blocks ?? -1
-  switch (sort) {
-    case 'lag':
-      return endpoints.toSorted((a, b) => lag(b) - lag(a))
-    case 'latency':
-      return endpoints.toSorted((a, b) => (latencyOf(b) ?? -1) - (latencyOf(a) ?? -1))
-    case 'name':
-      return endpoints.toSorted((a, b) => a.title.localeCompare(b.title))
-    default:
-      return worstFirst(endpoints)
-  }
 }
 
 type Marked = Pick<NetworkView, 'state' | 'halted' | 'forked' | 'endpoints'>

@@ -4,12 +4,12 @@ import { endpointRow, shardName, ticking } from './endpoint-row.ts'
 import { count, moment, unbroken } from './format.ts'
 import { guard, html, nothing, repeat, type TemplateResult } from './lit.ts'
 import { mark } from './mark.ts'
-import { isHealthy, isWanted, networksWorstFirst, sorted, toneOf } from './model.ts'
+import { isHealthy, networksWorstFirst, toneOf, worstFirst } from './model.ts'
 import { stateCounts, whereTheyAre } from './network-facts.ts'
 import { networkPath } from './route.ts'
 import { stripHours } from './strip.ts'
 import { verdictSentence } from './verdict-sentence.ts'
-import { type Answer, defineView, type Model, type Sources } from './view.ts'
+import { type Answer, defineView, type Model, type Sorting, type Sources } from './view.ts'
 import { WORDS } from './words.ts'
 
 /** The overview: verdict, open incidents and maintenance, then all networks with their endpoints, worst first. */
@@ -30,6 +30,7 @@ interface Data {
 
 let bars: typeof import('./day-bars.ts') | null = null
 let events: typeof import('./events.ts') | null = null
+let query: typeof import('./endpoint-query.ts') | null = null
 let wall: typeof import('./wall.ts') | null = null
 
 function prepare(model: Model<Data>): Promise<unknown> | null {
@@ -39,6 +40,9 @@ function prepare(model: Model<Data>): Promise<unknown> | null {
   const missing = [
     ...(hasDays && bars === null ? [import('./day-bars.ts').then((loaded) => void (bars = loaded))] : []),
     ...(hasEvents && events === null ? [import('./events.ts').then((loaded) => void (events = loaded))] : []),
+    ...(hasQuery(model) && query === null
+      ? [import('./endpoint-query.ts').then((loaded) => void (query = loaded))]
+      : []),
     ...(isLarge(model) && wall === null ? [import('./wall.ts').then((loaded) => void (wall = loaded))] : []),
   ]
   return missing.length === 0 ? null : Promise.all(missing)
@@ -48,9 +52,13 @@ const MOST_LISTED = 40
 
 /** Many endpoints, or a choice that only they need, load the code of the wall and its filters. */
 function isLarge(model: Model<Data>): boolean {
-  const { status, route } = model
+  const { status } = model
   const hasLabels = status?.networks.some(({ endpoints }) => endpoints.some(({ labels }) => labels !== undefined))
-  return isWall(model) || countAll(status) > MOST_LISTED || Object.keys(route.query).length > 0 || hasLabels === true
+  return isWall(model) || countAll(status) > MOST_LISTED || hasQuery(model) || hasLabels === true
+}
+
+function hasQuery({ route }: Model<Data>): boolean {
+  return Object.keys(route.query).length > 0
 }
 
 function isWall({ route, settings, status }: Model<Data>): boolean {
@@ -76,13 +84,11 @@ function overview(model: Model<Data>): TemplateResult {
   const tone = stale ? 'unknown' : toneOf(status.state, status.networks)
   const { incidents, nowMs, settings, route } = model
   const strips = byKey(model.data?.strips ?? null)
+  const latencyOf = (network: string) => (endpoint: EndpointView) =>
+    strips.get(`${network}/${endpoint.name}`)?.recent_latency_p95_seconds ?? null
   const wanted = networksWorstFirst(status.networks).map((network) => ({
     network,
-    endpoints: sorted(
-      network.endpoints.filter((endpoint) => isWanted(network, endpoint, route.query)),
-      route.query,
-      ({ name }) => strips.get(`${network.name}/${name}`)?.recent_latency_p95_seconds ?? null,
-    ),
+    endpoints: query?.queried(network, route.query, latencyOf(network.name)) ?? worstFirst(network.endpoints),
   }))
   const shown = wanted.reduce((sum, { endpoints }) => sum + endpoints.length, 0)
   return html`
@@ -217,7 +223,7 @@ function table(
   network: NetworkView,
   endpoints: readonly EndpointView[],
   strips: ReadonlyMap<string, StripView>,
-  { settings: { zone }, nowMs, access, data }: Model<Data>,
+  { settings: { zone }, nowMs, access, data, route }: Model<Data>,
 ): TemplateResult {
   const { columns } = WORDS
   const day = data?.strips ?? null
@@ -232,10 +238,7 @@ function table(
       </colgroup>
       <thead role="rowgroup">
         <tr role="row">
-          ${Object.entries(columns).map(
-            ([name, label]) =>
-              html`<th role="columnheader" scope="col" class="${NOT_NUMBERS.has(name) ? '' : 'n '}${name}">${name === 'day' ? dayHead : label}</th>`,
-          )}
+          ${Object.entries(columns).map(([name, label]) => heading(name, name === 'day' ? dayHead : label, route.query))}
         </tr>
       </thead>
       <tbody role="rowgroup">
@@ -262,6 +265,22 @@ function table(
       </tbody>
     </table>
   `
+}
+
+/** Sorts by its column, and again to the worst first. */
+function heading(name: string, text: string, query: Model['route']['query']): TemplateResult {
+  const { sort: current, ...others } = query
+  const sort = SORTED_BY[name]
+  const isCurrent = sort !== undefined && sort === current
+  const search = new URLSearchParams(isCurrent || sort === undefined ? others : { ...others, sort }).toString()
+  return html`<th role="columnheader" scope="col" class="${NOT_NUMBERS.has(name) ? '' : 'n '}${name}" aria-sort=${isCurrent ? (sort === 'name' ? 'ascending' : 'descending') : nothing}>${sort === undefined ? text : html`<a href="/?${search}">${text}</a>`}</th>`
+}
+
+const SORTED_BY: Readonly<Record<string, Sorting>> = {
+  endpoint: 'name',
+  lag: 'lag',
+  latency: 'latency',
+  available: 'unavailable',
 }
 
 /** The classes of the columns that no endpoint of a network fills. */

@@ -49,6 +49,8 @@ export interface Model<Data = unknown> {
   readonly settings: Settings
   /** The configured name of the page, and whether it has a logo. */
   readonly brand: { readonly title: string; readonly hasLogo: boolean }
+  /** The daemon's. */
+  readonly version?: string
   /** The origin of the page's address, for embed code; only known in the browser. */
   readonly origin?: string
   /** Whether a link was followed that cannot be opened until the daemon is back. */
@@ -82,7 +84,7 @@ export interface Settings {
 
 export type Layout = 'list' | 'wall'
 export type Filter = '' | 'troubled' | 'lagging' | 'flapping'
-export type Sorting = 'state' | 'lag' | 'latency' | 'name'
+export type Sorting = 'state' | 'lag' | 'latency' | 'unavailable' | 'name'
 
 export const DEFAULT_SETTINGS: Settings = {
   theme: 'auto',

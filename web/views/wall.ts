@@ -1,8 +1,9 @@
 import type { StripView } from '../../src/http/wire-history.ts'
 import type { EndpointView, NetworkView } from '../../src/http/wire-status.ts'
+import { labelsOf } from './endpoint-query.ts'
 import { count, latency } from './format.ts'
 import { html, nothing, repeat, type TemplateResult } from './lit.ts'
-import { labelsOf, worstHead } from './model.ts'
+import { worstHead } from './model.ts'
 import { endpointPath } from './route.ts'
 import type { Layout, Model, Sorting } from './view.ts'
 import { WORDS } from './words.ts'
@@ -63,6 +64,7 @@ const SORTINGS: Readonly<Record<Sorting, string>> = {
   state: 'Worst first',
   lag: 'By lag',
   latency: 'By latency',
+  unavailable: 'Least available',
   name: 'By name',
 }
 const LAYOUTS: Readonly<Record<Layout, string>> = { list: 'List', wall: 'Wall' }

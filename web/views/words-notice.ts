@@ -3,7 +3,6 @@ export const NOTICE_WORDS = {
   signInNeedsScript: 'Signing in needs JavaScript. The API also accepts the token, as Authorization: Bearer.',
   token: 'Token',
   wrongToken: 'Wrong token.',
-  noResponse: 'Heartline does not respond.',
   toOverview: 'Back to the overview',
   notices: {
     missing: { title: 'Not found', text: 'This page does not exist, or what it showed is no longer configured.' },

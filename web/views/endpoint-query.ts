@@ -1,0 +1,78 @@
+import type { EndpointView, NetworkView } from '../../src/http/wire-status.ts'
+import { isAtHead, isHealthy, worstFirst, worstHead } from './model.ts'
+
+/** The endpoints of a network that the address asks for, in its order. Loaded for an address that asks for something. */
+export function queried(
+  network: NetworkView,
+  query: Query,
+  latencyOf: (endpoint: EndpointView) => number | null,
+): readonly EndpointView[] {
+  return sorted(
+    network.endpoints.filter((endpoint) => isWanted(network, endpoint, query)),
+    query,
+    latencyOf,
+  )
+}
+
+/**
+ * Whether an endpoint matches the search `q`, the filter `show` (a name, or `state:down`, `condition:lagging`), and its
+ * `provider` and `label` (`region:fra`).
+ */
+function isWanted(
+  network: NetworkView,
+  endpoint: EndpointView,
+  { q = '', show = '', provider = '', label = '' }: Query,
+): boolean {
+  const words = q.toLowerCase().split(/\s+/)
+  const codes = endpoint.conditions.map(({ code }) => code)
+  const labels = labelsOf(endpoint)
+  if (provider !== '' && endpoint.provider !== provider) return false
+  if (label !== '' && !labels.includes(label)) return false
+  const text =
+    `${network.title} ${network.name}/${endpoint.name} ${endpoint.title} ${endpoint.state} ${codes.join(' ')} ${endpoint.provider ?? ''} ${labels.join(' ')}`.toLowerCase()
+  if (!words.every((word) => text.includes(word))) return false
+  const [kind = '', value] = show.split(':')
+  switch (kind) {
+    case 'troubled':
+      return !isHealthy(endpoint)
+    case 'lagging':
+      return isAtHead(endpoint) === false
+    case 'flapping':
+      return endpoint.flapping
+    case 'state':
+      return endpoint.state === value
+    case 'condition':
+      return codes.some((code) => code === value)
+    default:
+      // An unknown filter, such as one of another version, hides nothing.
+      return true
+  }
+}
+
+/** `region:fra`, as in the address. */
+export function labelsOf({ labels = {} }: EndpointView): readonly string[] {
+  return Object.entries(labels).map(([name, value]) => `${name}:${value}`)
+}
+
+type Query = Readonly<Record<string, string>>
+
+/** In the order that the address asks for; worst first by default. */
+function sorted(
+  endpoints: readonly EndpointView[],
+  { sort = '' }: Query,
+  latencyOf: (endpoint: EndpointView) => number | null,
+): readonly EndpointView[] {
+  const lag = (endpoint: EndpointView) => worstHead(endpoint)?.lag_blocks ?? -1
+  switch (sort) {
+    case 'lag':
+      return endpoints.toSorted((a, b) => lag(b) - lag(a))
+    case 'latency':
+      return endpoints.toSorted((a, b) => (latencyOf(b) ?? -1) - (latencyOf(a) ?? -1))
+    case 'unavailable':
+      return endpoints.toSorted((a, b) => (a.availability['30d'].ratio ?? 1) - (b.availability['30d'].ratio ?? 1))
+    case 'name':
+      return endpoints.toSorted((a, b) => a.title.localeCompare(b.title))
+    default:
+      return worstFirst(endpoints)
+  }
+}
