@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { systemClock } from '../src/clock.ts'
 import type { EndpointKey } from '../src/core/endpoint.ts'
+import { readMigrations, SQLITE_MIGRATIONS } from '../src/store/migrations.ts'
 import { openStore } from '../src/store/open-store.ts'
 import { POLL_NUMBERS } from '../src/store/poll-columns.ts'
 import { openDatabase } from '../src/store/sqlite/database.ts'
-import { readMigrations } from '../src/store/sqlite/migrate.ts'
 import { createRollUp } from '../src/store/sqlite/roll-up.ts'
 import { createWriteStatements } from '../src/store/sqlite/write-statements.ts'
 import type { Store } from '../src/store/store.ts'
@@ -42,7 +42,7 @@ export async function dayOfHistory(
 }
 
 function fill(path: string, keys: readonly EndpointKey[], from: number, to: number): void {
-  const { db } = openDatabase(path, readMigrations(), MAX_SIZE)
+  const { db } = openDatabase(path, readMigrations(SQLITE_MIGRATIONS), MAX_SIZE)
   const rollUp = createRollUp(db)
   const writing = createWriteStatements(db, rollUp)
   db.pragma('synchronous = OFF')

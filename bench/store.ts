@@ -5,10 +5,10 @@ import type Database from 'better-sqlite3'
 import { systemClock } from '../src/clock.ts'
 import { encodeHistogram } from '../src/core/latency-histogram.ts'
 import type { Registration } from '../src/store/batches.ts'
+import { readMigrations, SQLITE_MIGRATIONS } from '../src/store/migrations.ts'
 import { openStore } from '../src/store/open-store.ts'
 import { POLL_NUMBERS } from '../src/store/poll-columns.ts'
 import { openDatabase } from '../src/store/sqlite/database.ts'
-import { readMigrations } from '../src/store/sqlite/migrate.ts'
 import { createRetainer } from '../src/store/sqlite/retainer.ts'
 import { createRollUp } from '../src/store/sqlite/roll-up.ts'
 import { createWriteStatements } from '../src/store/sqlite/write-statements.ts'
@@ -38,7 +38,7 @@ function fileOf(name: string): string {
 
 /** A store on this thread, filled without waiting. */
 function benchOn(path: string) {
-  const { db } = openDatabase(path, readMigrations(), MAX_SIZE)
+  const { db } = openDatabase(path, readMigrations(SQLITE_MIGRATIONS), MAX_SIZE)
   const rollUp = createRollUp(db)
   const writing = createWriteStatements(db, rollUp)
   return { db, rollUp, writing, retainer: createRetainer(db, RETENTION, MAX_SIZE) }

@@ -102,6 +102,13 @@ function statusOf(kind: StoreRefusal): number {
     case 'network-disk':
     case 'newer-schema':
     case 'sqlite-too-old':
+    case 'bad-url':
+    case 'unknown-host':
+    case 'unreachable':
+    case 'refused-login':
+    case 'missing-database':
+    case 'postgres-too-old':
+    case 'foreign-database':
       return EXIT.badConfig
   }
 }

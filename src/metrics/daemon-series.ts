@@ -124,7 +124,7 @@ export function createDaemonSeries() {
 
 export const JUMP_DIRECTIONS = ['forward', 'backward'] as const
 export type JumpDirection = (typeof JUMP_DIRECTIONS)[number]
-const STORE_TROUBLES: readonly StoreTrouble[] = ['full', 'read-only', 'busy', 'io', 'corrupt', 'other']
+const STORE_TROUBLES: readonly StoreTrouble[] = ['full', 'read-only', 'busy', 'io', 'corrupt', 'unreachable', 'other']
 
 /** State kept by other parts, read for each rendering. */
 export interface DaemonState {

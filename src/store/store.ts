@@ -150,11 +150,23 @@ export interface PollsQuery {
 export const MAX_HISTORY_BUCKETS = 100_000
 
 /** Why writing currently fails. */
-export const STORE_TROUBLES = ['full', 'read-only', 'busy', 'io', 'corrupt', 'other'] as const
+export const STORE_TROUBLES = ['full', 'read-only', 'busy', 'io', 'corrupt', 'unreachable', 'other'] as const
 export type StoreTrouble = (typeof STORE_TROUBLES)[number]
 
 /** Why a store is not opened at all; only a person can fix it. */
-export type StoreRefusal = 'store-in-use' | 'newer-schema' | 'sqlite-too-old' | 'read-only' | 'network-disk'
+export type StoreRefusal =
+  | 'store-in-use'
+  | 'newer-schema'
+  | 'sqlite-too-old'
+  | 'read-only'
+  | 'network-disk'
+  | 'bad-url'
+  | 'unknown-host'
+  | 'unreachable'
+  | 'refused-login'
+  | 'missing-database'
+  | 'postgres-too-old'
+  | 'foreign-database'
 
 export class StoreError extends Error {
   readonly kind: StoreRefusal

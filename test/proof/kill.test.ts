@@ -6,9 +6,9 @@ import { fileURLToPath } from 'node:url'
 import Database from 'better-sqlite3'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
+import { readMigrations, SQLITE_MIGRATIONS } from '../../src/store/migrations.ts'
 import { openStore } from '../../src/store/open-store.ts'
 import { openDatabase } from '../../src/store/sqlite/database.ts'
-import { readMigrations } from '../../src/store/sqlite/migrate.ts'
 import { createQueries } from '../../src/store/sqlite/queries.ts'
 import { lines } from '../store/setting.ts'
 import { bundled } from '../support/bundled.ts'
@@ -48,7 +48,7 @@ async function fill(path: string): Promise<void> {
 }
 
 function openAgain(path: string) {
-  return openDatabase(path, readMigrations(), UNLIMITED).db
+  return openDatabase(path, readMigrations(SQLITE_MIGRATIONS), UNLIMITED).db
 }
 
 /** The history of these days as people see it, by the hour. */

@@ -3,8 +3,8 @@ import { once } from 'node:events'
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { readMigrations, SQLITE_MIGRATIONS } from '../../src/store/migrations.ts'
 import { openDatabase } from '../../src/store/sqlite/database.ts'
-import { readMigrations } from '../../src/store/sqlite/migrate.ts'
 import { compileFaults } from './faults.ts'
 import { lastAcknowledged, readWritten, UNLIMITED } from './written.ts'
 
@@ -47,7 +47,7 @@ export async function recordWrites(directory: string, batches: number): Promise<
   mkdirSync(disk)
   const path = join(disk, 'store.db')
   // What a new file goes through before it is in WAL mode is not asked here.
-  openDatabase(path, readMigrations(), UNLIMITED).db.close()
+  openDatabase(path, readMigrations(SQLITE_MIGRATIONS), UNLIMITED).db.close()
   const made = { atMs: 0, file: 'store.db', offset: 0 } as const
   const begun: readonly Call[] = [
     { ...made, call: 'w', data: readFileSync(path) },

@@ -1,7 +1,7 @@
 import type Database from 'better-sqlite3'
+import { readMigrations, SQLITE_MIGRATIONS } from '../../src/store/migrations.ts'
 import { openDatabase } from '../../src/store/sqlite/database.ts'
 import { troubleOf } from '../../src/store/sqlite/disk.ts'
-import { readMigrations } from '../../src/store/sqlite/migrate.ts'
 import type { IncidentRecord, PollRecord } from '../../src/store/store.ts'
 
 /** What the children write, and what must be found of it: poll number n is at START + n seconds, n = 0, 1, 2 … */
@@ -53,7 +53,7 @@ export interface Written {
 export function readWritten(path: string): Written {
   let db: Database.Database
   try {
-    db = openDatabase(path, readMigrations(), UNLIMITED).db
+    db = openDatabase(path, readMigrations(SQLITE_MIGRATIONS), UNLIMITED).db
   } catch (error) {
     if (troubleOf(error) === 'corrupt') return { sound: false, polls: 0, whole: false }
     throw error

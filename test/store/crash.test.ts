@@ -6,8 +6,8 @@ import { fileURLToPath } from 'node:url'
 import Database from 'better-sqlite3'
 import { expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
+import { readMigrations, SQLITE_MIGRATIONS } from '../../src/store/migrations.ts'
 import { isSound, openDatabase } from '../../src/store/sqlite/database.ts'
-import { readMigrations } from '../../src/store/sqlite/migrate.ts'
 import { bundled } from '../support/bundled.ts'
 import { BASE, batchOf, benchOn, opened, pollOf, temporaryDirectory } from './setting.ts'
 
@@ -75,7 +75,7 @@ test(`a WAL torn at any byte, ${TORN} times, leaves the first transactions whole
     copyFileSync(path, copy)
     copyFileSync(`${path}-wal`, `${copy}-wal`)
     truncateSync(`${copy}-wal`, Math.floor(Math.random() * size))
-    const torn = openDatabase(copy, readMigrations(), 1024 ** 3).db
+    const torn = openDatabase(copy, readMigrations(SQLITE_MIGRATIONS), 1024 ** 3).db
 
     const rows = torn.prepare('SELECT slot * 300000 + offset_ms FROM polls ORDER BY 1').pluck().all() as number[]
 

@@ -4,8 +4,9 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import Database from 'better-sqlite3'
 import { describe, expect, test } from 'vitest'
+import { readMigrations, SQLITE_MIGRATIONS } from '../../src/store/migrations.ts'
 import { openDatabase } from '../../src/store/sqlite/database.ts'
-import { migrate, readMigrations } from '../../src/store/sqlite/migrate.ts'
+import { migrate } from '../../src/store/sqlite/migrate.ts'
 import { StoreError } from '../../src/store/store.ts'
 import { bundled } from '../support/bundled.ts'
 import { opened, temporaryDirectory } from './setting.ts'
@@ -23,7 +24,7 @@ function tablesOf(path: string): string[] {
 }
 
 describe('migrations', () => {
-  for (const { version, sql } of readMigrations()) {
+  for (const { version, sql } of readMigrations(SQLITE_MIGRATIONS)) {
     const statements = sql.split(/;$/m).length - 1
     test(`number ${version} killed after any of its ${statements} statements leaves the old schema, and runs again`, async () => {
       const program = await bundled(CHILD)
@@ -35,8 +36,8 @@ describe('migrations', () => {
         expect(child.signal, child.stderr.toString()).toBe('SIGKILL')
         const db = new Database(path)
         expect(db.pragma('user_version', { simple: true })).toBe(version - 1)
-        migrate(db, readMigrations())
-        expect(db.pragma('user_version', { simple: true })).toBe(readMigrations().length)
+        migrate(db, readMigrations(SQLITE_MIGRATIONS))
+        expect(db.pragma('user_version', { simple: true })).toBe(readMigrations(SQLITE_MIGRATIONS).length)
         db.close()
         expect(tablesOf(path)).toContain('polls')
       }
@@ -46,10 +47,10 @@ describe('migrations', () => {
   test('run only once', () => {
     const db = new Database(':memory:')
 
-    migrate(db, readMigrations())
-    migrate(db, readMigrations())
+    migrate(db, readMigrations(SQLITE_MIGRATIONS))
+    migrate(db, readMigrations(SQLITE_MIGRATIONS))
 
-    expect(db.pragma('user_version', { simple: true })).toBe(readMigrations().length)
+    expect(db.pragma('user_version', { simple: true })).toBe(readMigrations(SQLITE_MIGRATIONS).length)
   })
 
   test('with a gap in their numbers are rejected', () => {
@@ -64,7 +65,7 @@ describe('migrations', () => {
     const path = join(temporaryDirectory(), 'store.db')
     const newer = new Database(path)
     newer.pragma('journal_mode = WAL')
-    newer.pragma(`user_version = ${readMigrations().length + 1}`)
+    newer.pragma(`user_version = ${readMigrations(SQLITE_MIGRATIONS).length + 1}`)
     newer.close()
     const before = readFileSync(path)
 
@@ -76,7 +77,7 @@ describe('migrations', () => {
   })
 
   test('make a file that can release its free pages, with explicit sync settings', () => {
-    const { db } = openDatabase(join(temporaryDirectory(), 'store.db'), readMigrations(), 1024 ** 3)
+    const { db } = openDatabase(join(temporaryDirectory(), 'store.db'), readMigrations(SQLITE_MIGRATIONS), 1024 ** 3)
 
     expect(db.pragma('auto_vacuum', { simple: true })).toBe(2)
     expect(db.pragma('journal_mode', { simple: true })).toBe('wal')

@@ -7,11 +7,11 @@ import { onTestFinished } from 'vitest'
 import { type Clock, systemClock } from '../../src/clock.ts'
 import type { Log } from '../../src/log.ts'
 import type { WriteEvent } from '../../src/store/batches.ts'
+import { readMigrations, SQLITE_MIGRATIONS } from '../../src/store/migrations.ts'
 import { openStore, type StoreOptions } from '../../src/store/open-store.ts'
 import { encodePoll, POLL_NUMBERS } from '../../src/store/poll-columns.ts'
 import { type Retention } from '../../src/store/retention.ts'
 import { openDatabase } from '../../src/store/sqlite/database.ts'
-import { readMigrations } from '../../src/store/sqlite/migrate.ts'
 import { createQueries, type Queries } from '../../src/store/sqlite/queries.ts'
 import { createRetainer, type Retainer } from '../../src/store/sqlite/retainer.ts'
 import { createRollUp, type RollUp } from '../../src/store/sqlite/roll-up.ts'
@@ -97,7 +97,7 @@ export interface Bench {
 }
 
 export function benchOn(path = ':memory:', retention = RETENTION, maxSizeBytes = 10 * 1024 ** 3): Bench {
-  const { db } = openDatabase(path, readMigrations(), maxSizeBytes)
+  const { db } = openDatabase(path, readMigrations(SQLITE_MIGRATIONS), maxSizeBytes)
   const rollUp = createRollUp(db)
   return {
     db,

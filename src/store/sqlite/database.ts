@@ -1,10 +1,11 @@
 import { existsSync, renameSync, statSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import type { UnixMs } from '../../core/time.ts'
+import { type Migration } from '../migrations.ts'
 import { StoreError } from '../store.ts'
 import { readCursor, setCursor } from './cursors.ts'
 import { makeDirectoryOf } from './disk.ts'
-import { type Migration, migrate, refuseNewerSchema } from './migrate.ts'
+import { migrate, refuseNewerSchema } from './migrate.ts'
 
 export interface OpenedDatabase {
   readonly db: Database.Database

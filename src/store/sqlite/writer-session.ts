@@ -3,12 +3,12 @@ import { dirname } from 'node:path'
 import type Database from 'better-sqlite3'
 import type { UnixMs } from '../../core/time.ts'
 import type { Batch, Registration } from '../batches.ts'
+import { readMigrations, SQLITE_MIGRATIONS } from '../migrations.ts'
 import { type Retention } from '../retention.ts'
 import type { StoreStatus } from '../store.ts'
 import { setCursor } from './cursors.ts'
 import { IN_MEMORY, isSound, moveAside, openDatabase, openReadOnly, setQuota } from './database.ts'
 import { keepReserve, releaseReserve, troubleOf } from './disk.ts'
-import { readMigrations } from './migrate.ts'
 import { createQueries, type Queries } from './queries.ts'
 import { createRetainer, type Retainer } from './retainer.ts'
 import { createRollUp, type RollUp } from './roll-up.ts'
@@ -201,7 +201,7 @@ function openFile(
   now: number,
   note: (events: Partial<FileEvents>) => void,
 ): OpenFile {
-  const migrations = readMigrations()
+  const migrations = readMigrations(SQLITE_MIGRATIONS)
   const open = () => openDatabase(path, migrations, maxSizeBytes)
   let database: ReturnType<typeof open>
   try {

@@ -1,0 +1,48 @@
+import { StoreError, type StoreTrouble } from '../store.ts'
+
+/** What PostgreSQL or the way to it failed with. Repeats neither the address nor a value, as messages of errors do. */
+export class DatabaseError extends Error {
+  readonly trouble: StoreTrouble
+  /** The SQLSTATE, the system's error code, or a name. */
+  readonly code: string
+
+  constructor(trouble: StoreTrouble, code: string) {
+    super(`PostgreSQL: ${code}`)
+    this.name = 'DatabaseError'
+    this.trouble = trouble
+    this.code = code
+  }
+}
+
+/** An error of the client as a DatabaseError; a refusal, and a mistake in our own code, as they are. */
+export function databaseErrorOf(error: unknown): Error {
+  if (error instanceof DatabaseError || error instanceof StoreError) return error
+  if (!(error instanceof Error) || error instanceof TypeError || error instanceof RangeError) {
+    return error instanceof Error ? error : new Error('PostgreSQL: no error')
+  }
+  const code = codeOf(error)
+  return new DatabaseError(troubleOf(code), code)
+}
+
+/** What the client says of a server without TLS: it has no code. */
+export function lacksTls(error: unknown): boolean {
+  return error instanceof Error && error.message.includes('does not support SSL')
+}
+
+function codeOf(error: Error): string {
+  if ('code' in error && typeof error.code === 'string') return error.code
+  // Errors of the client itself have neither a code nor values.
+  if (/timeout/i.test(error.message)) return 'timeout'
+  return lacksTls(error) ? 'no-tls' : 'connection'
+}
+
+function troubleOf(code: string): StoreTrouble {
+  if (!/^[0-9A-Z]{5}$/.test(code) || /^E[A-Z]{4}$/.test(code)) return 'unreachable'
+  // Connection, login, database, shutdown and start, too many connections.
+  if (/^(08|28|3D|57P|53300)/.test(code)) return 'unreachable'
+  if (/^(25006|42501)/.test(code)) return 'read-only'
+  if (code === '53100') return 'full'
+  if (/^(57014|55P03|40)/.test(code)) return 'busy'
+  if (code === '58030') return 'io'
+  return /^XX00[12]/.test(code) ? 'corrupt' : 'other'
+}

@@ -1,0 +1,103 @@
+import type { Clock } from '../../clock.ts'
+import type { Secret } from '../../secret.ts'
+import { type Migration, POSTGRES_MIGRATIONS, readMigrations } from '../migrations.ts'
+import { StoreError } from '../store.ts'
+import { createDatabase, type Database, type Query } from './database.ts'
+import { DatabaseError } from './database-error.ts'
+
+/** Connects and brings the schema up to date. Rejects with a StoreError if a person has to decide. */
+export async function openDatabase(url: Secret, clock: Clock, migrations = postgresMigrations()): Promise<Database> {
+  const database = await createDatabase({ url, clock })
+  try {
+    await migrate(database, migrations)
+    return database
+  } catch (error) {
+    await database.close()
+    throw error
+  }
+}
+
+export const postgresMigrations = (): readonly Migration[] => readMigrations(POSTGRES_MIGRATIONS)
+
+/** Any number, the same for every Heartline: one daemon at a time changes the schema. */
+const SCHEMA_LOCK = 7_241_991
+const OLDEST_SERVER = 15
+/** A large history may take minutes. */
+const WITHIN_MS = 30 * 60_000
+
+/** Rejects with a StoreError if the server, the database or its schema is none of ours; then nothing was changed. */
+export async function migrate(database: Database, migrations: readonly Migration[]): Promise<void> {
+  await database
+    .transaction(async (query) => {
+      await refuseOldServer(query)
+      await query(`SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = ${WITHIN_MS}`)
+      await query('SELECT pg_advisory_xact_lock($1)', [SCHEMA_LOCK], { withinMs: WITHIN_MS })
+      const found = await schemaVersion(query)
+      const newest = migrations.at(-1)?.version ?? 0
+      // Members of a cluster are upgraded one after the other: the others still work on the step after theirs.
+      if (found > newest + 1) throw newerSchema(found, newest)
+      for (const { version, sql } of migrations) {
+        if (version <= found) continue
+        await query(sql, [], { withinMs: WITHIN_MS })
+        await query('INSERT INTO heartline_schema (version) VALUES ($1)', [version])
+      }
+    })
+    .catch((error: unknown) => {
+      throw refusalOf(error) ?? error
+    })
+}
+
+async function refuseOldServer(query: Query): Promise<void> {
+  const [row] = await query<{ server_version: string }>('SHOW server_version')
+  const major = Number.parseInt(row?.server_version ?? '', 10)
+  if (major >= OLDEST_SERVER) return
+  const message = `PostgreSQL ${row?.server_version} is too old, at least ${OLDEST_SERVER} is needed`
+  throw new StoreError('postgres-too-old', message)
+}
+
+/** 0 for a database without any table. */
+async function schemaVersion(query: Query): Promise<number> {
+  const tables = await query<{ name: string }>(
+    'SELECT tablename AS name FROM pg_tables WHERE schemaname = current_schema()',
+  )
+  if (tables.length === 0) {
+    await query(`CREATE TABLE heartline_schema (
+      version INTEGER PRIMARY KEY,
+      applied_at TIMESTAMPTZ NOT NULL DEFAULT now()
+    )`)
+    return 0
+  }
+  if (!tables.some(({ name }) => name === 'heartline_schema')) {
+    throw new StoreError(
+      'foreign-database',
+      'the database has tables of another program: use an empty one, for Heartline alone',
+    )
+  }
+  const [row] = await query<{ version: number | null }>('SELECT max(version) AS version FROM heartline_schema')
+  return row?.version ?? 0
+}
+
+function newerSchema(found: number, newest: number): StoreError {
+  const message = `the database has schema ${found}, but this version supports only ${newest + 1}: use a newer Heartline`
+  return new StoreError('newer-schema', message)
+}
+
+/** What a person must fix before anything can be stored; `null` for any other error. */
+export function refusalOf(error: unknown): StoreError | null {
+  if (error instanceof StoreError) return error
+  if (!(error instanceof DatabaseError)) return null
+  const { code, trouble } = error
+  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') {
+    return new StoreError('unknown-host', `the name of the PostgreSQL server cannot be resolved (${code})`)
+  }
+  if (code === 'ENOENT' || code === 'EACCES') {
+    return new StoreError('bad-url', `a file that the address names for TLS cannot be read (${code})`)
+  }
+  if (code.startsWith('28')) return new StoreError('refused-login', `PostgreSQL refuses the user or password (${code})`)
+  if (code === '3D000') return new StoreError('missing-database', 'the database does not exist: create it')
+  if (trouble === 'read-only') {
+    return new StoreError('read-only', `the user may not change this database, or the server only reads (${code})`)
+  }
+  if (trouble === 'unreachable') return new StoreError('unreachable', `PostgreSQL cannot be reached (${code})`)
+  return null
+}

@@ -1,0 +1,184 @@
+import { connect as connectTo, createServer } from 'node:net'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { systemClock } from '../../../src/clock.ts'
+import { Secret } from '../../../src/secret.ts'
+import { DatabaseError } from '../../../src/store/postgres/database-error.ts'
+import { openDatabase, postgresMigrations } from '../../../src/store/postgres/migrate.ts'
+import { StoreError } from '../../../src/store/store.ts'
+import { until } from '../../support/daemon.ts'
+import { hasPostgres, type PostgresServer, startPostgres } from '../../support/postgres.ts'
+
+let server: PostgresServer
+const skip = !hasPostgres()
+
+beforeAll(async () => {
+  if (!skip) server = await startPostgres()
+})
+afterAll(() => server?.remove())
+
+async function opened(url: string, migrations = postgresMigrations()) {
+  const database = await openDatabase(new Secret(url), systemClock, migrations)
+  onTestFinished(() => database.close())
+  return database
+}
+
+async function refusal(url: string, migrations = postgresMigrations()): Promise<StoreError> {
+  const error = await openDatabase(new Secret(url), systemClock, migrations).then(
+    () => null,
+    (cause: unknown) => cause,
+  )
+  expect(error).toBeInstanceOf(StoreError)
+  const refused = error as StoreError
+  for (const secret of ['secret-of-postgres', url]) expect(refused.message).not.toContain(secret)
+  return refused
+}
+
+const tablesOf = (url: string) =>
+  server.run("SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY 1", url)
+
+describe.skipIf(skip)('a database', () => {
+  test('gets its tables once, however many daemons start at the same time', async () => {
+    const url = await server.createDatabase()
+
+    const databases = await Promise.all([opened(url), opened(url), opened(url)])
+
+    const versions = await databases[0]?.query('SELECT version FROM heartline_schema ORDER BY 1')
+    expect(versions).toEqual(postgresMigrations().map(({ version }) => ({ version })))
+  })
+
+  test('that belongs to another program is refused, and nothing is created in it', async () => {
+    const url = await server.createDatabase()
+    await server.run('CREATE TABLE customers (id INT)', url)
+
+    const { kind } = await refusal(url)
+
+    expect(kind).toBe('foreign-database')
+    expect(await tablesOf(url)).toEqual([{ tablename: 'customers' }])
+  })
+
+  test('with a schema one step newer is used, with one two steps newer refused', async () => {
+    const url = await server.createDatabase()
+    await opened(url)
+    const all = postgresMigrations()
+
+    await opened(url, all.slice(0, -1))
+    await server.run(`INSERT INTO heartline_schema (version) VALUES (${all.length + 1})`, url)
+    const { kind, message } = await refusal(url, all.slice(0, -1))
+
+    expect(kind).toBe('newer-schema')
+    expect(message).toContain(`${all.length + 1}`)
+  })
+
+  test('of a server older than 15 is refused', async () => {
+    const url = await server.createDatabase()
+    const version = String((await server.run('SHOW server_version'))[0]?.server_version)
+    // The real server behind a proxy that changes its version number, which has as many digits.
+    const proxy = createServer((socket) => {
+      const upstream = connectTo(server.port, '127.0.0.1')
+      socket.pipe(upstream)
+      upstream.on('data', (bytes) => {
+        socket.write(Buffer.from(bytes.toString('latin1').replaceAll(version, `13${version.slice(2)}`), 'latin1'))
+      })
+      for (const one of [socket, upstream]) one.on('error', () => one.destroy()).on('close', () => upstream.destroy())
+    }).listen(0, '127.0.0.1')
+    await new Promise((resolve) => proxy.once('listening', resolve))
+    onTestFinished(() => void proxy.close())
+    const { port } = proxy.address() as { port: number }
+
+    const { kind, message } = await refusal(url.replace(`:${server.port}`, `:${port}`))
+
+    expect(kind).toBe('postgres-too-old')
+    expect(message).toContain('at least 15')
+    expect(await tablesOf(url)).toEqual([])
+  })
+
+  test.each([
+    ['an unknown host', 'unknown-host', (url: string) => url.replace('127.0.0.1', 'postgres.invalid')],
+    ['a wrong password', 'refused-login', (url: string) => url.replace('secret-of-postgres', 'wrong')],
+    ['an unknown user', 'refused-login', (url: string) => url.replace('heartline:', 'nobody:')],
+    ['a missing database', 'missing-database', (url: string) => `${url}_missing`],
+    ['a port that refuses', 'unreachable', (url: string) => url.replace(`:${server.port}`, ':1')],
+    ['TLS that the server lacks', 'unreachable', (url: string) => `${url}?sslmode=require`],
+    ['a certificate that is missing', 'bad-url', (url: string) => `${url}?sslmode=verify-ca&sslrootcert=/none.pem`],
+    ['another scheme', 'bad-url', () => 'mysql://user:secret-of-postgres@127.0.0.1/heartline'],
+    ['an unknown sslmode', 'bad-url', (url: string) => `${url}?sslmode=off`],
+  ])('at %s is refused as %s', async (_, kind, change) => {
+    const url = change(await server.createDatabase())
+
+    expect((await refusal(url)).kind).toBe(kind)
+  })
+
+  test('whose user may not create tables is refused', async () => {
+    const url = await server.createDatabase()
+    await server.run(
+      'ALTER SCHEMA public OWNER TO postgres; REVOKE CREATE ON SCHEMA public FROM PUBLIC',
+      url.replace(/\/\/[^@]*@/, '//postgres@'),
+    )
+    await server.run(`ALTER DATABASE ${new URL(url).pathname.slice(1)} OWNER TO postgres`)
+
+    expect((await refusal(url)).kind).toBe('read-only')
+  })
+
+  test('says when it cannot be reached, and when it is back', async () => {
+    const database = await opened(await server.createDatabase())
+    const heard: boolean[] = []
+    database.onChange((reachable) => heard.push(reachable))
+
+    await server.kill()
+    const failed = await database.query('SELECT 1').catch((error: unknown) => error)
+    expect(failed).toBeInstanceOf(DatabaseError)
+    expect(database.reachable).toBe(false)
+    await server.start()
+    await until(() => database.reachable, 'it is reached again')
+
+    expect(heard).toEqual([false, true])
+    expect(await database.query('SELECT 1 AS one')).toEqual([{ one: 1 }])
+  })
+
+  test('rolls a transaction back when its work fails', async () => {
+    const database = await opened(await server.createDatabase())
+
+    const failed = database.transaction(async (query) => {
+      await query("INSERT INTO jobs (job, ended_ms) VALUES ('roll-up', $1)", [1])
+      throw new RangeError('after the first step')
+    })
+
+    await expect(failed).rejects.toThrow(RangeError)
+    expect(await database.query('SELECT * FROM jobs')).toEqual([])
+  })
+
+  test('tells listeners of a notification', async () => {
+    const database = await opened(await server.createDatabase())
+    const heard: string[] = []
+    database.listen('votes', (payload) => heard.push(payload))
+
+    await until(async () => {
+      await database.query("SELECT pg_notify('votes', $1)", ['ethereum'])
+      return heard.length > 0
+    }, 'a notification is heard')
+
+    expect(heard).toContain('ethereum')
+  })
+
+  test('gives back what changed since an earlier reading, also what was committed after a later version', async () => {
+    const database = await opened(await server.createDatabase())
+    const add = 'INSERT INTO aliases VALUES ($1, $1, $1, $1, NULL, $1, 0, NULL, NULL, heartline_version())'
+    const since = async (version: number) =>
+      (await database.query<{ alias: string }>('SELECT alias FROM aliases WHERE version >= $1', [version])).map(
+        ({ alias }) => alias,
+      )
+    const done = async () =>
+      (await database.query<{ version: number }>('SELECT heartline_versions_done() AS version'))[0]?.version ?? 0
+
+    let readBetween = 0
+    await database.transaction(async (query) => {
+      await query(add, ['slow'])
+      await database.query(add, ['quick'])
+      readBetween = await done()
+      expect(await since(0)).toEqual(['quick'])
+    })
+
+    expect(await since(readBetween)).toContain('slow')
+    expect(await since(await done())).toEqual([])
+  })
+})
