@@ -24,6 +24,7 @@ const writer = createStatusWriter({
   incidents: createIncidentLog(),
   clock: systemClock,
   observer: () => ({ impaired: false, reasons: [] }),
+  cluster: () => null,
   audience: 'private',
 })
 

@@ -57,7 +57,7 @@ export async function startDaemon({ config, log, clock: realClock = systemClock 
     },
   })
   const silences = createSilences({ clock, store, log })
-  const base = { clock, log, board, incidents, observer, journal, store, silences }
+  const base = { clock, log, board, incidents, observer, journal, store, silences, cluster: () => null }
   const reports = { observer: () => ownState(observer, store, clock), gateway: () => gateway?.report() ?? null }
   const metrics = createMetrics({
     ...base,

@@ -1,11 +1,12 @@
 import { seconds } from '../core/time.ts'
 import { MINUTE_MS, type Minute } from '../metrics/minute-stats.ts'
+import { clusterDetails } from './cluster-route.ts'
 import { spreadView } from './gateway-traffic.ts'
 import { time, timeOrNull } from './rfc3339.ts'
 import { type App, json, NoQuery, operation, type RouteDeps } from './route.ts'
 import { OwnHealthView } from './wire-own-health.ts'
 
-type ObserverDeps = Pick<RouteDeps, 'metrics' | 'observer' | 'journal' | 'recorder' | 'clock'>
+type ObserverDeps = Pick<RouteDeps, 'metrics' | 'observer' | 'journal' | 'recorder' | 'clock' | 'cluster'>
 
 /** `GET /api/v1/observer`: the health of Heartline itself, and what happened to it. */
 export function registerObserver(app: App, deps: ObserverDeps): void {
@@ -19,7 +20,7 @@ export function registerObserver(app: App, deps: ObserverDeps): void {
   app.get('/api/v1/observer', route, () => ownHealthView(deps))
 }
 
-export function ownHealthView({ metrics, observer, journal, recorder, clock }: ObserverDeps): OwnHealthView {
+export function ownHealthView({ metrics, observer, journal, recorder, clock, cluster }: ObserverDeps): OwnHealthView {
   const now = clock.now()
   const { version, nodeVersion, startedAt, networks, endpoints, store, reload, ...ours } = metrics.daemonStatus()
   const { impaired, reasons } = observer()
@@ -67,6 +68,7 @@ export function ownHealthView({ metrics, observer, journal, recorder, clock }: O
       queue_rows: each(({ queueRows }) => queueRows),
       resident_bytes: each(({ residentBytes }) => residentBytes),
     },
+    cluster: clusterDetails({ metrics, cluster }),
     events: journal.entries().map(({ kind, from, until, text }) => ({
       kind,
       from: time(from),

@@ -8,6 +8,7 @@ import type {
 import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import type { Clock } from '../clock.ts'
+import type { ClusterReport } from '../core/cluster/report.ts'
 import type { Inspect } from '../core/verdict/inspection.ts'
 import type { GatewayReport } from '../gateway/service.ts'
 import type { Log } from '../log.ts'
@@ -131,5 +132,7 @@ export interface RouteDeps {
   /** `null` if the gateway is not enabled. */
   readonly gateway: () => GatewayReport | null
   readonly notifier: Pick<Notifier, 'status'>
+  /** `null` for a daemon alone. */
+  readonly cluster: () => ClusterReport | null
   readonly silences: Pick<Silences, 'active' | 'add' | 'end' | 'isStored' | 'during'>
 }

@@ -7,6 +7,7 @@ import { placeOf } from '../log.ts'
 import { type AccessOptions, createAccess, sendMisdirected, sendRefusal, type Visibility } from './access.ts'
 import { registerBadge } from './badge.ts'
 import { registerBlocks } from './blocks.ts'
+import { registerCluster } from './cluster-route.ts'
 import { type Connections, limitConnections } from './connections.ts'
 import { createDaySource, registerDays } from './days.ts'
 import { registerEndpoint } from './endpoint-routes.ts'
@@ -48,14 +49,15 @@ declare module 'fastify' {
 
 /** The daemon's own HTTP server: page, API and metrics. */
 export function createHttpServer({ options, ...deps }: HttpServerDeps) {
-  const { board, incidents, metrics, clock, observer } = deps
+  const { board, incidents, metrics, clock, observer, cluster } = deps
   const app = createApp(options)
   const connections = limitConnections(app.server, options.maxConnections, clock)
   const reads = new PacedReads(app.server, options.tls !== null)
   app.server.prependListener('request', (request, response) => reads.begin(request.socket, response))
   const source = createIncidentSource(deps)
   const scopes = createScopes({ board, incidents, source, publicNetworks: options.publicPage.networks })
-  const writerFor = (audience: Audience) => createStatusWriter({ ...scopes[audience], clock, observer, audience })
+  const writerFor = (audience: Audience) =>
+    createStatusWriter({ ...scopes[audience], clock, observer, cluster, audience })
   const writers = { private: writerFor('private'), public: writerFor('public') }
   const events = createEventStream({ board, incidents, clock, writers, scopes })
   const postMortems = createPostMortemWriter(deps)
@@ -111,6 +113,7 @@ export function createHttpServer({ options, ...deps }: HttpServerDeps) {
     registerBadge(routes, { clock, scopes })
     registerFeed(routes, { ...deps, scopes })
     registerObserver(routes, deps)
+    registerCluster(routes, { ...deps, publicUrl: options.publicUrl })
     registerEvents(routes, { events, metrics, connections, hasToken })
     registerProbe(routes, deps)
     registerPrometheus(routes, deps)
@@ -151,6 +154,8 @@ export interface HttpServerOptions extends AccessOptions {
   readonly tls: Certificate | null
   readonly maxConnections: number
   readonly grafanaUrl: string | null
+  /** Of this page, for people. */
+  readonly publicUrl: string | null
   readonly publicPage: Brand & {
     /** Shown without the token; `null`: all. */
     readonly networks: readonly string[] | null

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import type { Clock } from '../clock.ts'
+import type { ClusterReport } from '../core/cluster/report.ts'
 import { type EndpointKey, endpointKey } from '../core/endpoint.ts'
 import type { Incident } from '../core/incident/incident.ts'
 import type { UnixMs } from '../core/time.ts'
@@ -8,12 +9,13 @@ import type { State } from '../core/verdict/condition.ts'
 import { type Health, headHolds, stateAt } from '../core/verdict/health.ts'
 import { type Board, type BoardEntry, type BoardNetwork, shownState } from '../state/board.ts'
 import type { IncidentLog } from '../state/incident-log.ts'
+import { clusterNotice } from './cluster-route.ts'
 import { time, timeOrNull } from './rfc3339.ts'
 import { endpointView, maintenanceView, networkSummary, overallState, shownSince } from './status-views.ts'
 import type { Audience, ObserverView } from './wire-status.ts'
 
 /** Writes the board as JSON for one audience: the whole board, or its changes. */
-export function createStatusWriter({ board, incidents, clock, observer, audience }: StatusWriterDeps) {
+export function createStatusWriter({ board, incidents, clock, observer, cluster, audience }: StatusWriterDeps) {
   const endpointJson = createEndpointWriter(audience, incidents)
   /** Makes ETags unique to this run of this daemon. */
   const origin = randomBytes(6).toString('base64url')
@@ -42,7 +44,9 @@ export function createStatusWriter({ board, incidents, clock, observer, audience
     const { impaired, reasons } = observer()
     const seen = audience === 'private' ? { impaired, reasons } : { impaired, reasons: [] }
     const plan = withPlan ? `,"maintenance":${maintenanceJson(now)},"announcements":${announcementsJson(now)}` : ''
-    return `"state":"${state}","observer":${JSON.stringify(seen)}${plan},"networks":[`
+    const notice = clusterNotice(cluster(), audience)
+    const ofCluster = notice === null ? '' : `,"cluster":${JSON.stringify(notice)}`
+    return `"state":"${state}","observer":${JSON.stringify(seen)}${ofCluster}${plan},"networks":[`
   }
 
   /** Omits past periods, which the board may still hold after a clock step. */
@@ -123,6 +127,7 @@ interface StatusWriterDeps {
   readonly incidents: Pick<IncidentLog, 'of' | 'subscribe'>
   readonly clock: Pick<Clock, 'now' | 'monotonic'>
   readonly observer: () => ObserverView
+  readonly cluster: () => ClusterReport | null
   readonly audience: Audience
 }
 

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { JOURNAL_KINDS } from '../state/journal.ts'
+import { ClusterDetailsView } from './wire-cluster.ts'
 import { Count, Seconds, SpreadView, shape, Time } from './wire-common.ts'
 
 /** Something that happened to Heartline itself. `until` is null while it lasts. */
@@ -57,6 +58,8 @@ export const OwnHealthView = shape('OwnHealth', {
     queue_rows: z.array(Count.nullable()),
     resident_bytes: z.array(Count.nullable()),
   }),
+  /** Null for a daemon alone. */
+  cluster: ClusterDetailsView.nullable(),
   /** Newest first. */
   events: z.array(OwnEventView),
 })

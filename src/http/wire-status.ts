@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { FAMILIES } from '../core/network.ts'
 import { CONDITION_CODES, STATES } from '../core/verdict/condition.ts'
+import { ClusterNoticeView } from './wire-cluster.ts'
 import { Count, Seconds, Shard, shape, Time } from './wire-common.ts'
 
 export const StateView = z.enum(STATES).meta({ id: 'State' })
@@ -163,6 +164,8 @@ export const StatusView = shape('Status', {
   generated_at: Time,
   state: StateView,
   observer: ObserverView,
+  /** Absent for a daemon alone. */
+  cluster: ClusterNoticeView.optional(),
   /** In chronological order. */
   maintenance: z.array(MaintenanceView),
   announcements: z.array(AnnouncementView),

@@ -332,7 +332,7 @@ function board() {
   const incidents = createIncidentLog()
   const observer = () => ({ impaired: false, reasons: [] })
   const writer = (audience: Audience) =>
-    createStatusWriter({ board: world.board, incidents, clock, observer, audience })
+    createStatusWriter({ board: world.board, incidents, clock, observer, cluster: () => null, audience })
   const writers = { private: writer('private'), public: writer('public') }
   return {
     clock,

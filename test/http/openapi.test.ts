@@ -38,6 +38,7 @@ test('/openapi.json describes every route of the API, and every reference resolv
       '/feed.xml',
       '/api/v1/gateway',
       '/api/v1/observer',
+      '/api/v1/cluster',
       '/api/v1/events',
       '/api/v1/runbooks',
       '/api/v1/runbooks/{name}',

@@ -315,6 +315,7 @@ describe('with a token', () => {
     '/api/v1/networks/avalanche/routing',
     '/api/v1/gateway',
     '/api/v1/observer',
+    '/api/v1/cluster',
     '/api/v1/notifications',
   ])('and public, %s is 401 without it', async (url) => {
     const { server } = setting({ options: { token } })

@@ -51,6 +51,7 @@ function ourselves(over: Partial<OwnHealthView> = {}): OwnHealthView {
       queue_rows: [1, null, 12],
       resident_bytes: [1024, null, 2048],
     },
+    cluster: null,
     events: [
       { kind: 'trouble', from: '2026-01-01T00:09:00.000Z', until: null, text: 'the history cannot be written (full)' },
       {
