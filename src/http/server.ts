@@ -101,7 +101,7 @@ export function createHttpServer({ options, ...deps }: HttpServerDeps) {
   void app.register(async (routes: App) => {
     registerStatus(routes, { clock, scopes, writers })
     registerBlocks(routes, deps)
-    registerGateway(routes, deps)
+    registerGateway(routes, { ...deps, grafanaUrl })
     registerEndpoint(routes, { ...deps, grafanaUrl })
     registerStrips(routes, strips)
     registerDays(routes, days)
@@ -112,7 +112,7 @@ export function createHttpServer({ options, ...deps }: HttpServerDeps) {
     registerRunbooks(routes, runbooks)
     registerBadge(routes, { clock, scopes })
     registerFeed(routes, { ...deps, scopes })
-    registerObserver(routes, deps)
+    registerObserver(routes, { ...deps, grafanaUrl })
     registerCluster(routes, { ...deps, publicUrl: options.publicUrl })
     registerEvents(routes, { events, metrics, connections, hasToken })
     registerProbe(routes, deps)
