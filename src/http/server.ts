@@ -21,7 +21,7 @@ import { prefersHtml } from './negotiation.ts'
 import { registerNotes } from './note-routes.ts'
 import { registerNotifications } from './notification-routes.ts'
 import { registerObserver } from './observer-route.ts'
-import { describeRoutes, registerOpenApi } from './openapi.ts'
+import { describeRoutes } from './openapi.ts'
 import { type Brand, registerPage } from './page-routes.ts'
 import { createPostMortemWriter } from './post-mortem-writer.ts'
 import { registerProbe } from './probe-route.ts'
@@ -117,7 +117,6 @@ export function createHttpServer({ options, ...deps }: HttpServerDeps) {
     registerEvents(routes, { events, metrics, connections, hasToken })
     registerProbe(routes, deps)
     registerPrometheus(routes, deps)
-    registerOpenApi(routes)
   })
 
   return {
