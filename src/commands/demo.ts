@@ -61,7 +61,7 @@ export async function demo(
         printProblems('demo', loaded.problems, io)
         return null
       }
-      const log = createLogger({ ...loaded.config.log, format: 'pretty' })
+      const log = await createLogger({ ...loaded.config.log, format: 'pretty' })
       if (!existsSync(loaded.config.store.path)) await writeDemoPast(loaded.config, log, io.signal)
       if (io.signal.aborted) return null
       try {

@@ -23,7 +23,7 @@ export async function serve(
   const loaded = readConfig(file, io, env, overrides)
   if (loaded === null) return EXIT.badConfig
   const { config, warnings } = loaded
-  const log = createLogger(config.log)
+  const log = await createLogger(config.log)
   for (const warning of warnings) log.warn({}, formatProblem(file, warning))
 
   const manager = createServiceManager({ env, clock: systemClock, log, pid: process.pid })

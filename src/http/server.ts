@@ -255,6 +255,11 @@ const TIMEOUTS: Timeouts = { headersMs: 10_000, requestMs: 15_000, checkEveryMs:
 /** Ends a connection whose client stopped reading; longer than the longest probe. */
 const SILENT_MS = 75_000
 
+/** Stands for Fastify's own compilers, so that a start does not load Ajv; `createHttpServer` sets others. */
+function noCompiler(): never {
+  throw new Error('a route has no compiler')
+}
+
 /** Sets the limits of a server without a proxy in front; Fastify's defaults expect one. */
 function createApp({ tls, timeouts = TIMEOUTS }: HttpServerOptions): App {
   const { headersMs, requestMs, checkEveryMs } = timeouts
@@ -269,6 +274,7 @@ function createApp({ tls, timeouts = TIMEOUTS }: HttpServerOptions): App {
     forceCloseConnections: 'idle',
     return503OnClosing: true,
     routerOptions: { maxParamLength: 256 },
+    schemaController: { compilersFactory: { buildValidator: noCompiler, buildSerializer: noCompiler } },
     clientErrorHandler,
     frameworkErrors: (_error: unknown, _request: unknown, reply: Parameters<typeof sendProblem>[0]) => {
       sendProblem(reply.headers(HEADERS), { status: 400, detail: 'The URL cannot be read.' })
