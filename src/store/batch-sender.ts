@@ -1,21 +1,24 @@
 import type { Clock, Timer } from '../clock.ts'
+import type { UnixMs } from '../core/time.ts'
 import type { Log } from '../log.ts'
-import { BATCH_WAIT_MS, type BatchQueue } from './batches.ts'
-import { codeOf } from './sqlite/disk.ts'
-import type { Call, Reply } from './sqlite/worker-calls.ts'
-import type { FileEvents } from './sqlite/writer-session.ts'
-import type { WriterCalls } from './sqlite/writer-worker.ts'
+import { BATCH_WAIT_MS, type Batch, type BatchQueue } from './batches.ts'
+import type { Reply } from './calls.ts'
 import { STORE_TROUBLES, type StoreStatus, type StoreTrouble } from './store.ts'
 
 export interface BatchSenderDeps {
   readonly queue: BatchQueue
-  readonly call: Call<WriterCalls>
-  /** Measures the file, which opens it first if it is not open. */
-  readonly measure: () => Promise<Reply<unknown>>
+  /** Writes the batch in one transaction. */
+  readonly write: (batch: Batch, now: UnixMs) => Promise<Reply<Written>>
+  /** Whether the store can be used, after trouble and with nothing to write. */
+  readonly probe: () => Promise<Reply<unknown>>
   readonly clock: Clock
   readonly log: Log
-  readonly onCommit: (commit: { readonly rows: number; readonly durationMs: number }) => void
-  readonly onFileEvents: (events: FileEvents) => void
+  readonly onCommit: (commit: Written) => void
+}
+
+export interface Written {
+  readonly rows: number
+  readonly durationMs: number
 }
 
 const FIRST_RETRY_MS = 250
@@ -25,9 +28,9 @@ const SLOW_MS = 5000
 /** After this many attempts the batch itself is at fault, and it must not block all others. */
 const MAX_ATTEMPTS = 20
 
-/** Sends the queued batches to the writer worker, one at a time, and retries after each trouble. */
+/** Has the queued batches written, one at a time, and retries after each trouble. */
 export function createBatchSender(deps: BatchSenderDeps) {
-  const { queue, call, measure, clock, log, onCommit, onFileEvents } = deps
+  const { queue, write, probe, clock, log, onCommit } = deps
   let trouble: StoreTrouble | null = null
   let attempts = 0
   let sentAt: number | null = null
@@ -69,7 +72,9 @@ export function createBatchSender(deps: BatchSenderDeps) {
   async function send(): Promise<void> {
     if (sentAt !== null) return
     sentAt = clock.monotonic()
-    const well = await sendDue().catch((error: unknown) => countFailure('other', codeOf(error)))
+    const well = await sendDue().catch((error: unknown) =>
+      countFailure('other', error instanceof Error ? error.name : 'unknown'),
+    )
     sentAt = null
     if (well) recovered()
     // A flush may have been called just as this run ended.
@@ -88,12 +93,11 @@ export function createBatchSender(deps: BatchSenderDeps) {
     const batch = queue.take()
     if (batch === null) return trouble === null || isUsable()
     sentAt = clock.monotonic()
-    const reply = await call('write', batch, clock.now())
+    const reply = await write(batch, clock.now())
     if (reply.ok) {
       queue.done()
       rowsWritten += reply.value.rows
       onCommit(reply.value)
-      onFileEvents(reply.value)
       recovered()
       settleFlushes()
       return true
@@ -105,9 +109,9 @@ export function createBatchSender(deps: BatchSenderDeps) {
     return countFailure(reply.trouble, reply.code)
   }
 
-  /** With nothing to write, measures the file to find out whether the trouble is over. */
+  /** With nothing to write, finds out whether the trouble is over. */
   async function isUsable(): Promise<boolean> {
-    const reply = await measure()
+    const reply = await probe()
     return reply.ok || countFailure(reply.trouble, reply.code)
   }
 

@@ -2,7 +2,8 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { mergeRanges } from '../../src/core/verdict/availability.ts'
-import { createMaintenanceTable, onlyIn } from '../../src/store/sqlite/maintenance-table.ts'
+import { onlyIn } from '../../src/store/maintenance-plan.ts'
+import { createMaintenanceTable } from '../../src/store/sqlite/maintenance-table.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
 import {
   BASE,

@@ -1,10 +1,12 @@
 import type Database from 'better-sqlite3'
-import { BUCKET_COLUMNS, type Bucket, type BucketCells, bucketOf, cellsOf, isEmpty } from '../bucket.ts'
+import { BUCKET_COLUMNS, type BucketCells, bucketOf, cellsOf, isEmpty } from '../bucket.ts'
 import type { Resolution } from '../resolution.ts'
+import type { BucketTable } from '../tables.ts'
 
-export type BucketTable = ReturnType<typeof createBucketTable>
-
-export function createBucketTable(db: Database.Database, { table }: Resolution) {
+export function createBucketTable(
+  db: Database.Database,
+  { table }: Resolution,
+): BucketTable & { endpointsIn(first: number, end: number): number[] } {
   const columns = BUCKET_COLUMNS.join(', ')
   const values = BUCKET_COLUMNS.map(() => '?').join(', ')
   const replace = db.prepare(
@@ -20,6 +22,12 @@ export function createBucketTable(db: Database.Database, { table }: Resolution) 
       `SELECT ${columns}, bucket FROM ${table} WHERE endpoint_id = ? AND bucket >= ? AND bucket < ? ORDER BY bucket`,
     )
     .raw()
+  const sum = db
+    .prepare(
+      `SELECT total(up_ms), total(degraded_ms), total(down_ms), total(up_ms + degraded_ms - stale_ms)
+       FROM ${table} WHERE endpoint_id = ? AND bucket >= ? AND bucket < ?`,
+    )
+    .raw()
   const ids = db
     .prepare(
       `SELECT endpoint_id FROM endpoints AS known WHERE EXISTS
@@ -28,19 +36,21 @@ export function createBucketTable(db: Database.Database, { table }: Resolution) 
     )
     .pluck()
   return {
-    /** Writes no row for an empty bucket. */
-    put(endpointId: number, at: number, bucket: Bucket): void {
+    put(endpointId, at, bucket) {
       if (isEmpty(bucket)) remove.run(endpointId, at)
       else replace.run(endpointId, at, ...cellsOf(bucket))
     },
-    /** Removes the time of the buckets [first, end); their polls, heights and maxima stay. */
-    blank: (endpointId: number, first: number, end: number) => void blank.run(endpointId, first, end),
-    /** The buckets [first, end) by number, in the order of time. */
-    between(endpointId: number, first: number, end: number): Map<number, Bucket> {
+    blank: (endpointId, first, end) => void blank.run(endpointId, first, end),
+    between(endpointId, first, end) {
       const rows = select.all(endpointId, first, end) as [...BucketCells, number][]
       return new Map(rows.map((cells) => [cells[11], bucketOf(cells as unknown as BucketCells)]))
     },
+    sum(endpointId, first, end) {
+      const [upMs, degradedMs, downMs, freshMs] = sum.get(endpointId, first, end) as [number, number, number, number]
+      // Maintenance has its own table, and counts in none of the shares.
+      return { upMs, degradedMs, downMs, maintenanceMs: 0, freshMs }
+    },
     /** The endpoints that have any of the buckets [first, end), ascending. */
-    endpointsIn: (first: number, end: number) => ids.all(first, end) as number[],
+    endpointsIn: (first, end) => ids.all(first, end) as number[],
   }
 }

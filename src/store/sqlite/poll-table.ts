@@ -1,25 +1,17 @@
 import type Database from 'better-sqlite3'
 import type { UnixMs } from '../../core/time.ts'
-import type { TimedState } from '../../core/verdict/availability.ts'
 import { columnValues, POLL_COLUMNS, type PollCells, type PollRow, rowOf, VERDICT_BITS } from '../poll-columns.ts'
 import { SLOT_MS, slotOf } from '../resolution.ts'
 import type { PollsQuery, StoredPoll } from '../store.ts'
+import { hold, holdsOf, type PollTable } from '../tables.ts'
 import { createCursorReader } from './cursors.ts'
 
-/** How long the results of one endpoint hold, which can change when it is configured again. */
-export interface Holds {
-  at(time: UnixMs): number
-  readonly longestMs: number
-}
-
-export type HeldPoll = PollRow & TimedState
-
-const NO_HOLDS: Holds = { at: () => 0, longestMs: 0 }
 const COLUMNS = POLL_COLUMNS.join(', ')
 
-/** Reads stored polls, of one endpoint or of many, together with how long each result holds. */
-export function createPollTable(db: Database.Database) {
-  const holdsOf = db.prepare('SELECT from_ms, hold_ms FROM holds WHERE endpoint_id = ? ORDER BY from_ms').raw()
+export function createPollTable(
+  db: Database.Database,
+): PollTable & { endpointsIn(first: number, last: number): number[] } {
+  const selectHolds = db.prepare('SELECT from_ms, hold_ms FROM holds WHERE endpoint_id = ? ORDER BY from_ms').raw()
   const pollsIn = db.prepare(`SELECT ${COLUMNS} FROM polls WHERE slot = ? AND endpoint_id = ? ORDER BY offset_ms`).raw()
   const lastIn = db
     .prepare(`SELECT ${COLUMNS} FROM polls WHERE slot = ? AND endpoint_id = ? ORDER BY offset_ms DESC LIMIT 1`)
@@ -43,17 +35,9 @@ export function createPollTable(db: Database.Database) {
   const nextSlot = createSlotFinder(db)
 
   return {
-    holds(endpointId: number): Holds {
-      const rows = holdsOf.all(endpointId) as [number, number][]
-      const [only] = rows
-      if (only === undefined) return NO_HOLDS
-      if (rows.length === 1) return { at: () => only[1], longestMs: only[1] }
-      const longestMs = Math.max(...rows.map(([, holdMs]) => holdMs))
-      return { at: (time) => (rows.findLast(([from]) => from <= time) ?? only)[1], longestMs }
-    },
+    holds: (endpointId) => holdsOf(selectHolds.all(endpointId) as [number, number][]),
 
-    /** The poll whose result may still hold when the slot begins; `null` if there is none. */
-    carriedInto(slot: number, endpointId: number, holds: Holds): HeldPoll | null {
+    carriedInto(slot, endpointId, holds) {
       const start = slot * SLOT_MS
       for (let before = slot - 1; before >= slotOf(start - holds.longestMs); before--) {
         const cells = lastIn.get(before, endpointId) as PollCells | undefined
@@ -62,13 +46,11 @@ export function createPollTable(db: Database.Database) {
       return null
     },
 
-    /** In the order of time. */
-    inSlot(slot: number, endpointId: number, holds: Holds): HeldPoll[] {
+    inSlot(slot, endpointId, holds) {
       return (pollsIn.all(slot, endpointId) as PollCells[]).map((cells) => hold(rowOf(cells), holds))
     },
 
-    /** By endpoint, for the endpoints [firstId, lastId]. */
-    bySlot(slot: number, firstId: number, lastId: number): Map<number, PollRow[]> {
+    bySlot(slot, firstId, lastId) {
       const found = new Map<number, PollRow[]>()
       for (const cells of pollsOfMany.all(slot, firstId, lastId) as [...PollCells, number][]) {
         const endpointId = cells[POLL_COLUMNS.length] as number
@@ -80,7 +62,7 @@ export function createPollTable(db: Database.Database) {
     },
 
     /** The endpoints that have polls in any of the slots [first, last], ascending. */
-    endpointsIn(first: number, last: number): number[] {
+    endpointsIn(first, last) {
       const ids = new Set<number>()
       for (let slot = nextSlot(first); slot !== null && slot <= last; slot = nextSlot(slot + 1)) {
         for (const id of idsIn.all({ slot }) as number[]) ids.add(id)
@@ -96,10 +78,6 @@ export function createPollTable(db: Database.Database) {
 function createSlotFinder(db: Database.Database): (slot: number) => number | null {
   const firstFrom = db.prepare('SELECT slot FROM polls WHERE slot >= ? ORDER BY slot LIMIT 1').pluck()
   return (slot) => (firstFrom.get(slot) as number | undefined) ?? null
-}
-
-export function hold(row: PollRow, holds: Holds): HeldPoll {
-  return { ...row, holdMs: holds.at(row.at) }
 }
 
 export type PollWriter = ReturnType<typeof createPollWriter>

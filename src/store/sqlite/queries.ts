@@ -1,9 +1,10 @@
 import type Database from 'better-sqlite3'
 import type { EndpointKey } from '../../core/endpoint.ts'
 import type { UnixMs } from '../../core/time.ts'
+import { type AvailabilityReader, createAvailabilityReader } from '../availability.ts'
+import { createHistoryReader, type HistoryReader } from '../history.ts'
 import type { HistoryQuery, IncidentQuery, NotificationQuery, PollsQuery, SilenceQuery } from '../store.ts'
-import { type AvailabilityReader, createAvailabilityReader } from './availability.ts'
-import { createHistoryReader, type HistoryReader } from './history.ts'
+import { createHistoryTables } from './history-tables.ts'
 import { createIncidentReader, type IncidentReader } from './incidents.ts'
 import { createNoteReader, type NoteReader } from './notes.ts'
 import { createNotificationReader, type NotificationReader } from './notifications.ts'
@@ -19,10 +20,13 @@ export interface Queries extends IncidentReader, NotificationReader, SilenceRead
 
 /** Each query reads one snapshot: in the middle of a roll-up, polls would be counted twice or not at all. */
 export function createQueries(db: Database.Database): Queries {
+  const tables = createHistoryTables(db)
+  const idOf = db.prepare('SELECT endpoint_id FROM endpoints WHERE name = ?').pluck()
+  const ids = db.prepare('SELECT name, endpoint_id FROM endpoints').raw()
   return {
-    history: db.transaction(createHistoryReader(db)),
+    history: db.transaction(createHistoryReader(tables, (name) => idOf.get(name) as number | undefined)),
     polls: db.transaction(createPollReader(db)),
-    availability: db.transaction(createAvailabilityReader(db)),
+    availability: db.transaction(createAvailabilityReader(tables, () => ids.all() as [string, number][])),
     ...createIncidentReader(db),
     ...createNotificationReader(db),
     ...createSilenceReader(db),

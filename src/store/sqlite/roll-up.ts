@@ -1,9 +1,10 @@
 import type Database from 'better-sqlite3'
+import { createAggregator } from '../aggregate.ts'
+import { createRecount } from '../recount.ts'
 import { HOURS_PER_DAY, LATE_MS, SLOTS_PER_HOUR, slotOf } from '../resolution.ts'
-import { createAggregator } from './aggregate.ts'
-import { createCursorReader, setCursor } from './cursors.ts'
-import { hold } from './poll-table.ts'
-import { createRecount } from './recount.ts'
+import { hold } from '../tables.ts'
+import { setCursor } from './cursors.ts'
+import { createHistoryTables } from './history-tables.ts'
 import { createTrustedClock } from './trusted-clock.ts'
 
 /** Endpoints per transaction. */
@@ -11,9 +12,9 @@ const CHUNK = 64
 
 /** Aggregates polls to five minutes, five minutes to hours, and hours to days. */
 export function createRollUp(db: Database.Database, trustedClock = createTrustedClock(db)) {
-  const cursors = createCursorReader(db)
-  const aggregator = createAggregator(db)
-  const { polls, tables, holdSlots } = aggregator
+  const tables = createHistoryTables(db)
+  const { cursors, polls, buckets, holdSlots } = tables
+  const aggregator = createAggregator(tables)
   const lastSlot = db.prepare('SELECT max(slot) FROM polls').pluck()
   /** The slot in progress: a poll that arrives late for its finished part must be counted too. */
   let rolling: number | null = null
@@ -66,13 +67,13 @@ export function createRollUp(db: Database.Database, trustedClock = createTrusted
 
   function* rollHours(hour: number): Generator<void> {
     const first = hour * SLOTS_PER_HOUR
-    const ids = tables.fiveMinutes.endpointsIn(first, first + SLOTS_PER_HOUR)
+    const ids = buckets.five_minutes.endpointsIn(first, first + SLOTS_PER_HOUR)
     yield* inTransactions(ids, (endpointId) => aggregator.hour(endpointId, hour))
   }
 
   function* rollDays(day: number): Generator<void> {
     const first = day * HOURS_PER_DAY
-    const ids = tables.hours.endpointsIn(first, first + HOURS_PER_DAY)
+    const ids = buckets.hours.endpointsIn(first, first + HOURS_PER_DAY)
     yield* inTransactions(ids, (endpointId) => aggregator.day(endpointId, day))
   }
 
@@ -122,7 +123,7 @@ export function createRollUp(db: Database.Database, trustedClock = createTrusted
     },
     /** Aggregates everything stored, including polls in the future of a clock that was set back. */
     rollAll: (): Generator<void> => rollSlots(((lastSlot.get() as number | null) ?? -1) + 1),
-    ...createRecount(aggregator, { cursors, nextBusySlot, rolling: () => rolling }),
+    ...createRecount(tables, { nextBusySlot, rolling: () => rolling }),
   }
 }
 

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
 import { type MessagePort, Worker } from 'node:worker_threads'
-import type { StoreTrouble } from '../store.ts'
+import type { Call, Failed, Handlers, Reply } from '../calls.ts'
 import { codeOf, troubleOf } from './disk.ts'
 
 /** Starts a worker thread, whose functions are called by name. */
@@ -69,26 +69,9 @@ export function serveCalls(port: MessagePort | null, handlers: Handlers): void {
   })
 }
 
-/** The functions of a worker by name. Arguments and results are copied between the threads. */
-export type Handlers = { readonly [kind: string]: (...asked: never[]) => unknown }
-
-/** Never rejects: a call to a dead worker resolves to a failure. */
-export type Call<H extends Handlers> = <K extends keyof H>(
-  kind: K,
-  ...asked: Parameters<H[K]>
-) => Promise<Reply<Awaited<ReturnType<H[K]>>>>
-
 export interface CallableWorker<H extends Handlers> {
   readonly call: Call<H>
   end(): Promise<void>
-}
-
-export type Reply<T> = { readonly ok: true; readonly value: T } | Failed
-export interface Failed {
-  readonly ok: false
-  readonly trouble: StoreTrouble
-  /** The error's code or name, because its message may contain paths and values. */
-  readonly code: string
 }
 
 export interface WorkerOptions {

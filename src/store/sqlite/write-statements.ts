@@ -3,10 +3,12 @@ import type { AliasRecord } from '../../core/routing/alias.ts'
 import { STALE_REASONS } from '../../core/routing/alias.ts'
 import type { TimeRange } from '../../core/verdict/availability.ts'
 import type { Batch, Registration, WriteEvent } from '../batches.ts'
+import { onlyIn, replanned } from '../maintenance-plan.ts'
 import { POLL_NUMBERS, timeOf } from '../poll-columns.ts'
+import type { SavedHealthJson } from '../reads.ts'
 import { DAY, SLOT_MS } from '../resolution.ts'
 import { createCursorReader, readCursor } from './cursors.ts'
-import { createMaintenanceTable, onlyIn, replanned } from './maintenance-table.ts'
+import { createMaintenanceTable } from './maintenance-table.ts'
 import { createNoteWriter } from './notes.ts'
 import { createNotificationWriter } from './notifications.ts'
 import { createPollWriter, type PollWriter } from './poll-table.ts'
@@ -22,12 +24,6 @@ export interface WriteStatements {
   aliases(): readonly AliasRecord[]
   jobEnded(job: string, at: number): void
   lastRuns(): readonly (readonly [job: string, endedAt: number])[]
-}
-
-export interface SavedHealthJson {
-  readonly endpoint: string
-  readonly at: number
-  readonly json: string
 }
 
 export function createWriteStatements(db: Database.Database, rollUp: RollUp): WriteStatements {

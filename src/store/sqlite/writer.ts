@@ -1,7 +1,9 @@
 import type { Clock, Timer } from '../../clock.ts'
+import type { UnixMs } from '../../core/time.ts'
 import type { Log } from '../../log.ts'
-import { type BatchSenderDeps, createBatchSender } from '../batch-sender.ts'
-import type { Registration } from '../batches.ts'
+import { type BatchSenderDeps, createBatchSender, type Written } from '../batch-sender.ts'
+import type { Batch, Registration } from '../batches.ts'
+import type { Call, Reply } from '../calls.ts'
 import type { Retention } from '../retention.ts'
 import { StoreError, type StoreStatus, type StoreTrouble } from '../store.ts'
 import { IN_MEMORY } from './database.ts'
@@ -14,7 +16,7 @@ import {
   takeLock,
   troubleOf,
 } from './disk.ts'
-import { type Call, type CallableWorker, type OnSpawn, spawnWorker } from './worker-calls.ts'
+import { type CallableWorker, type OnSpawn, spawnWorker } from './worker-calls.ts'
 import type { FileEvents, StoreSizes } from './writer-session.ts'
 import type { WriterCalls } from './writer-worker.ts'
 
@@ -31,7 +33,13 @@ export function createWriter(deps: WriterDeps) {
     threadRestarts++
     sender.failed('other', 'thread-died')
   })
-  const sender = createBatchSender({ ...deps, call: thread.call, measure, onFileEvents })
+  const sender = createBatchSender({ ...deps, write, probe: measure })
+
+  async function write(batch: Batch, now: UnixMs): Promise<Reply<Written>> {
+    const reply = await thread.call('write', batch, now)
+    if (reply.ok) onFileEvents(reply.value)
+    return reply
+  }
 
   function onFileEvents({ movedTo, wantsCheck, clock: verdict }: FileEvents): void {
     if (verdict === 'set-back') {

@@ -1,5 +1,7 @@
-import { coveredMs, portionOf, type TimeRange } from '../../core/verdict/availability.ts'
-import { newBucket } from '../bucket.ts'
+import { coveredMs, portionOf, type TimeRange } from '../core/verdict/availability.ts'
+import { createAggregator } from './aggregate.ts'
+import { newBucket } from './bucket.ts'
+import { onlyIn } from './maintenance-plan.ts'
 import {
   type Cursors,
   DAY,
@@ -13,13 +15,10 @@ import {
   SLOT_MS,
   SLOTS_PER_HOUR,
   slotOf,
-} from '../resolution.ts'
-import type { Aggregator } from './aggregate.ts'
-import { type BucketTable } from './bucket-table.ts'
-import { onlyIn } from './maintenance-table.ts'
+} from './resolution.ts'
+import type { BucketTable, HistoryTables } from './tables.ts'
 
 export interface RollUpProgress {
-  cursors(): Cursors
   /** The first slot from `slot` on, up to `end`, that has something to aggregate. */
   nextBusySlot(slot: number, end: number): number
   /** The slot in progress; `null` between two slots. */
@@ -27,12 +26,13 @@ export interface RollUpProgress {
 }
 
 /** Corrects buckets that are aggregated already, in the caller's transaction. */
-export function createRecount(aggregator: Aggregator, progress: RollUpProgress) {
-  const { polls, tables } = aggregator
+export function createRecount(tables: HistoryTables, progress: RollUpProgress) {
+  const { polls, buckets, cursors } = tables
+  const aggregator = createAggregator(tables)
 
   /** Recounts the buckets affected by polls in [from, to) that were changed or arrived late. */
   function redo(endpointId: number, from: number, to: number): void {
-    const now = progress.cursors()
+    const now = cursors()
     const holds = polls.holds(endpointId)
     const first = Math.max(slotOf(from), readableRawFrom(now, holds.longestMs))
     const last = Math.min(slotOf(to + holds.longestMs), lastSlotDone(now))
@@ -78,21 +78,21 @@ export function createRecount(aggregator: Aggregator, progress: RollUpProgress) 
       for (const { from, until } of onlyIn(before, after)) redo(endpointId, from, until)
       const added = onlyIn(after, before)
       for (const range of added) {
-        blankCovered(tables.fiveMinutes, FIVE_MINUTES, change, range)
-        blankCovered(tables.hours, HOUR, change, range)
-        blankCovered(tables.days, DAY, change, range)
+        blankCovered(buckets.five_minutes, FIVE_MINUTES, change, range)
+        blankCovered(buckets.hours, HOUR, change, range)
+        blankCovered(buckets.days, DAY, change, range)
       }
       // The remaining buckets are those in which maintenance begins or ends.
-      const now = progress.cursors()
+      const now = cursors()
       const holds = polls.holds(endpointId)
       const rawFrom = readableRawFrom(now, holds.longestMs)
       const slots = edgesOf(added, SLOT_MS).filter((slot) => slot >= now.fiveMinutesFrom && slot <= lastSlotDone(now))
       for (const slot of slots) {
         if (slot >= rawFrom) aggregator.fiveMinutes(endpointId, slot, polls.inSlot(slot, endpointId, holds), holds)
-        else shrinkBucket(tables.fiveMinutes, FIVE_MINUTES, change, slot)
+        else shrinkBucket(buckets.five_minutes, FIVE_MINUTES, change, slot)
       }
       const older = edgesOf(added, HOUR.widthMs).filter((hour) => hour * SLOTS_PER_HOUR < now.fiveMinutesFrom)
-      for (const hour of older) shrinkBucket(tables.hours, HOUR, change, hour)
+      for (const hour of older) shrinkBucket(buckets.hours, HOUR, change, hour)
       redoCoarser(endpointId, slots, older, now)
     },
   }

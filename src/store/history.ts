@@ -1,5 +1,4 @@
-import type Database from 'better-sqlite3'
-import { quantile } from '../../core/latency-histogram.ts'
+import { quantile } from '../core/latency-histogram.ts'
 import {
   addTime,
   coveredMs,
@@ -7,8 +6,8 @@ import {
   intervalsOf,
   type TimeRange,
   withMaintenance,
-} from '../../core/verdict/availability.ts'
-import { addPoll, type Bucket, mergeBucket, mergePortion, newBucket, type Portion } from '../bucket.ts'
+} from '../core/verdict/availability.ts'
+import { addPoll, type Bucket, mergeBucket, mergePortion, newBucket, type Portion } from './bucket.ts'
 import {
   type Cursors,
   DAY,
@@ -18,12 +17,9 @@ import {
   readableRawFrom,
   SLOT_MS,
   slotOf,
-} from '../resolution.ts'
-import { type HistoryBucket, type HistoryQuery, MAX_HISTORY_BUCKETS } from '../store.ts'
-import { type BucketTable, createBucketTable } from './bucket-table.ts'
-import { createCursorReader } from './cursors.ts'
-import { createMaintenanceTable } from './maintenance-table.ts'
-import { createPollTable, type HeldPoll } from './poll-table.ts'
+} from './resolution.ts'
+import { type HistoryBucket, type HistoryQuery, MAX_HISTORY_BUCKETS } from './store.ts'
+import type { HeldPoll, HistoryTables } from './tables.ts'
 
 /**
  * Reads polls while they are kept, five-minute buckets before that, and hours before those. For steps on the borders of
@@ -33,14 +29,11 @@ export type HistoryReader = (query: HistoryQuery, now: number) => HistoryBucket[
 
 const COARSE_FIRST = [DAY, HOUR, FIVE_MINUTES] as const
 
-export function createHistoryReader(db: Database.Database): HistoryReader {
-  const endpointIdOf = db.prepare('SELECT endpoint_id FROM endpoints WHERE name = ?').pluck()
-  const readCursors = createCursorReader(db)
-  const polls = createPollTable(db)
-  const maintained = createMaintenanceTable(db)
-  const tables = Object.fromEntries(
-    COARSE_FIRST.map((resolution) => [resolution.table, createBucketTable(db, resolution)]),
-  ) as Record<Resolution['table'], BucketTable>
+export function createHistoryReader(
+  tables: HistoryTables,
+  endpointIdOf: (name: string) => number | undefined,
+): HistoryReader {
+  const { polls, maintenance: maintained, buckets: bucketTables } = tables
 
   function readPolls({ endpointId, maintenance, steps }: Range, from: number, to: number): void {
     const holds = polls.holds(endpointId)
@@ -50,10 +43,11 @@ export function createHistoryReader(db: Database.Database): HistoryReader {
       if (carried !== null) yield carried
       const last = slotOf(to - 1)
       for (let slot = polls.nextSlot(first); slot !== null && slot <= last; slot = polls.nextSlot(slot + 1)) {
-        for (const poll of polls.inSlot(slot, endpointId, holds)) {
+        const rows = polls.inSlot(slot, endpointId, holds)
+        for (const poll of polls.countedIn?.(slot, endpointId) ?? rows) {
           if (poll.at >= from && poll.at < to) addPoll(steps.at(poll.at), poll)
-          yield poll
         }
+        yield* rows
       }
     }
     for (const interval of withMaintenance(intervalsOf(all(), from, to), maintenance)) {
@@ -63,7 +57,7 @@ export function createHistoryReader(db: Database.Database): HistoryReader {
 
   function readBuckets({ table, widthMs }: Resolution, range: Range, from: number, to: number): void {
     const { endpointId, maintenance, steps } = range
-    const buckets = tables[table].between(endpointId, Math.floor(from / widthMs), Math.ceil(to / widthMs))
+    const buckets = bucketTables[table].between(endpointId, Math.floor(from / widthMs), Math.ceil(to / widthMs))
     for (const [number, bucket] of buckets) {
       const start = number * widthMs
       let part = Math.max(from, start)
@@ -79,10 +73,10 @@ export function createHistoryReader(db: Database.Database): HistoryReader {
 
   return (query, now) => {
     const steps = createSteps(query)
-    const endpointId = endpointIdOf.get(query.endpoint)
+    const endpointId = endpointIdOf(query.endpoint)
     const to = Math.min(query.to, now)
-    if (typeof endpointId !== 'number') return steps.finished()
-    const cursors = readCursors()
+    if (endpointId === undefined) return steps.finished()
+    const cursors = tables.cursors()
     const maintenance = maintained.between(endpointId, hourOf(query.from), hourOf(to) + HOUR.widthMs)
     const range = { endpointId, maintenance, steps }
     const rawFromMs = readableRawFrom(cursors, polls.holds(endpointId).longestMs) * SLOT_MS

@@ -1,5 +1,4 @@
-import type Database from 'better-sqlite3'
-import type { EndpointKey } from '../../core/endpoint.ts'
+import type { EndpointKey } from '../core/endpoint.ts'
 import {
   AVAILABILITY_WINDOWS,
   type Availability,
@@ -12,8 +11,8 @@ import {
   noTime,
   type TimeParts,
   withMaintenance,
-} from '../../core/verdict/availability.ts'
-import type { PollRow } from '../poll-columns.ts'
+} from '../core/verdict/availability.ts'
+import type { PollRow } from './poll-columns.ts'
 import {
   type Cursors,
   DAY,
@@ -25,10 +24,8 @@ import {
   rolledHoursTo,
   SLOT_MS,
   slotOf,
-} from '../resolution.ts'
-import { createCursorReader } from './cursors.ts'
-import { createMaintenanceTable } from './maintenance-table.ts'
-import { createPollTable, type HeldPoll, type Holds, hold } from './poll-table.ts'
+} from './resolution.ts'
+import { type HeldPoll, type HistoryTables, type Holds, hold } from './tables.ts'
 
 export type AvailabilityReader = (endpoints: readonly EndpointKey[], now: number) => readonly AvailabilityRow[]
 export type AvailabilityRow = readonly [EndpointKey, Readonly<Record<AvailabilityWindow, Availability>>]
@@ -37,28 +34,14 @@ export type AvailabilityRow = readonly [EndpointKey, Readonly<Record<Availabilit
  * Computes all windows of many endpoints, from the coarsest buckets that fit and from polls that are not aggregated
  * yet. `Store.availability` says where a window begins.
  */
-export function createAvailabilityReader(db: Database.Database): AvailabilityReader {
-  const everyEndpoint = db.prepare('SELECT name, endpoint_id FROM endpoints').raw()
-  const readCursors = createCursorReader(db)
-  const polls = createPollTable(db)
-  const maintenance = createMaintenanceTable(db)
-  const sums = Object.fromEntries(
-    [FIVE_MINUTES, HOUR, DAY].map(({ table }) => [
-      table,
-      db
-        .prepare(
-          `SELECT total(up_ms), total(degraded_ms), total(down_ms), total(up_ms + degraded_ms - stale_ms)
-           FROM ${table} WHERE endpoint_id = ? AND bucket >= ? AND bucket < ?`,
-        )
-        .raw(),
-    ]),
-  ) as Record<Resolution['table'], Database.Statement>
+export function createAvailabilityReader(
+  tables: HistoryTables,
+  everyEndpoint: () => Iterable<readonly [name: string, endpointId: number]>,
+): AvailabilityReader {
+  const { polls, maintenance, buckets } = tables
 
   function addSum(resolution: Resolution, endpointId: number, from: number, to: number, parts: TimeParts): void {
-    const row = sums[resolution.table].get(endpointId, from / resolution.widthMs, to / resolution.widthMs)
-    const [upMs, degradedMs, downMs, freshMs] = row as [number, number, number, number]
-    // Maintenance has its own table, and counts in none of the shares.
-    mergeTime(parts, { upMs, degradedMs, downMs, maintenanceMs: 0, freshMs })
+    mergeTime(parts, buckets[resolution.table].sum(endpointId, from / resolution.widthMs, to / resolution.widthMs))
   }
 
   /** [from, to) must be aggregated, and begin and end on slot borders. */
@@ -107,13 +90,13 @@ export function createAvailabilityReader(db: Database.Database): AvailabilityRea
   }
 
   return (endpoints, now) => {
-    const known = new Map(everyEndpoint.all() as [string, number][])
+    const known = new Map(everyEndpoint())
     const wanted = endpoints.flatMap((name) => {
       const endpointId = known.get(name)
       return endpointId === undefined ? [] : [{ name, endpointId }]
     })
     if (wanted.length === 0) return []
-    const cursors = readCursors()
+    const cursors = tables.cursors()
     const ids = new Set(wanted.map(({ endpointId }) => endpointId))
     const rolledTo = Math.min(cursors.rolledTo * SLOT_MS, slotOf(now) * SLOT_MS)
     const recentOf = recentPolls(ids, { ...cursors, rolledTo: slotOf(rolledTo) }, now)

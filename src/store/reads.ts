@@ -1,0 +1,138 @@
+import type { Clock } from '../clock.ts'
+import type { EndpointKey } from '../core/endpoint.ts'
+import type { Note } from '../core/incident/note.ts'
+import type { Silence } from '../core/incident/silence.ts'
+import type { AliasRecord } from '../core/routing/alias.ts'
+import type { UnixMs } from '../core/time.ts'
+import type { Log } from '../log.ts'
+import type { AvailabilityRow } from './availability.ts'
+import type { IncidentJson, NotificationJson } from './batches.ts'
+import type { Call, Reply } from './calls.ts'
+import { bucketsIn, unknownHistory } from './history.ts'
+import {
+  type HistoryBucket,
+  type HistoryQuery,
+  type IncidentQuery,
+  type NotificationQuery,
+  type PollsQuery,
+  type SilenceQuery,
+  STORE_JOBS,
+  type Store,
+  type StoredPoll,
+  type StoreJob,
+} from './store.ts'
+
+/** The store's read methods: data that cannot be read is logged, and unknown or missing from the answer. */
+export function createReads({ read, readState, clock, log }: ReadsDeps) {
+  /** Failures logged since the last answer: an open page repeats its query every few seconds. */
+  const failing = new Set<string>()
+
+  function valueOf<T>(reply: Reply<T>, otherwise: T, message: string): T {
+    if (reply.ok) {
+      failing.delete(message)
+      return reply.value
+    }
+    if (!failing.has(message)) log.warn({ trouble: reply.trouble, code: reply.code }, message)
+    failing.add(message)
+    return otherwise
+  }
+
+  return {
+    async savedHealth() {
+      const saved = valueOf(await readState('saved-health'), [], 'the saved health of endpoints cannot be read')
+      return saved.flatMap(({ endpoint, at, json }) => {
+        const value = parsed(json)
+        return value === undefined ? [] : [{ endpoint, at, value }]
+      })
+    },
+
+    aliases: async () => valueOf(await readState('aliases'), [], 'the aliases cannot be read'),
+
+    async incidents(query) {
+      const found = valueOf(await read('incidents', query), [], 'the incidents cannot be read')
+      return found.flatMap((incident) => recordOf(incident) ?? [])
+    },
+
+    async incident(id) {
+      const found = valueOf(await read('incident', id), null, 'an incident cannot be read')
+      return found === null ? null : recordOf(found)
+    },
+
+    async notifications(query) {
+      const found = valueOf(await read('notifications', query), [], 'the notifications cannot be read')
+      return found.flatMap((notification) => recordOf(notification) ?? [])
+    },
+
+    silences: async (query) => valueOf(await read('silences', query), [], 'the silences cannot be read'),
+
+    notes: async (incidents) => valueOf(await read('notes', incidents), [], 'the notes cannot be read'),
+
+    async history(query) {
+      // Throws a RangeError: a query that no store could answer is the caller's mistake.
+      bucketsIn(query)
+      const reply = await read('history', query, clock.now())
+      return valueOf(reply, unknownHistory(query), 'the history cannot be read')
+    },
+
+    polls: async (query) => valueOf(await read('polls', query), [], 'single polls cannot be read'),
+
+    async availability(endpoints, now) {
+      return new Map(valueOf(await read('availability', endpoints, now), [], 'availability cannot be read'))
+    },
+
+    async lastRuns() {
+      const reply = await readState('last-runs')
+      const runs = reply.ok ? reply.value : []
+      return new Map(runs.filter((run): run is [StoreJob, number] => STORE_JOBS.some((job) => job === run[0])))
+    },
+  } satisfies Partial<Store>
+}
+
+export interface ReadsDeps {
+  readonly read: Call<QueryCalls>
+  readonly readState: Call<StateCalls>
+  readonly clock: Clock
+  readonly log: Log
+}
+
+/** The queries that an engine answers. */
+export type QueryCalls = {
+  history(query: HistoryQuery, now: UnixMs): readonly HistoryBucket[]
+  polls(query: PollsQuery): readonly StoredPoll[]
+  availability(endpoints: readonly EndpointKey[], now: UnixMs): readonly AvailabilityRow[]
+  incidents(query: IncidentQuery): readonly IncidentJson[]
+  incident(id: string): IncidentJson | null
+  notifications(query: NotificationQuery): readonly NotificationJson[]
+  silences(query: SilenceQuery): readonly Silence[]
+  notes(incidents: readonly string[]): readonly Note[]
+}
+
+/** What a daemon reads when it starts. */
+export type StateCalls = {
+  'saved-health'(): readonly SavedHealthJson[]
+  aliases(): readonly AliasRecord[]
+  'last-runs'(): readonly (readonly [job: string, endedAt: number])[]
+}
+
+export interface SavedHealthJson {
+  readonly endpoint: string
+  readonly at: number
+  readonly json: string
+}
+
+/** `null` if the JSON is damaged. */
+function recordOf<T extends { readonly json: string }>({
+  json,
+  ...record
+}: T): (Omit<T, 'json'> & { value: unknown }) | null {
+  const value = parsed(json)
+  return value === undefined ? null : { ...record, value }
+}
+
+function parsed(json: string): unknown {
+  try {
+    return JSON.parse(json)
+  } catch {
+    return undefined
+  }
+}
