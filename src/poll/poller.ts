@@ -5,7 +5,7 @@ import type { PollResult } from '../core/poll-result.ts'
 import type { UnixMs } from '../core/time.ts'
 import { waitMs } from '../core/verdict/assess.ts'
 import { severity, type Verdict } from '../core/verdict/condition.ts'
-import { type Health, stateAt } from '../core/verdict/health.ts'
+import { type Health, stateAt, verdictDiffers } from '../core/verdict/health.ts'
 import { isLivenessUnsettled } from '../core/verdict/liveness.ts'
 import type { NetworkFork, NetworkReference } from '../core/verdict/network-chains.ts'
 import type { ChainEvent, NetworkView } from '../core/verdict/network-view.ts'
@@ -257,14 +257,6 @@ function checksDue({ endpoint, headOnly, livenessAt, view, name }: PolledEndpoin
 
 function isDown({ name, view }: PolledEndpoint): boolean {
   return severity(view.health(name)?.verdict ?? 'up') === severity('down')
-}
-
-function verdictDiffers(a: Health, b: Health): boolean {
-  return (
-    a.verdict !== b.verdict ||
-    a.conditions.length !== b.conditions.length ||
-    a.conditions.some((condition, at) => condition.code !== b.conditions[at]?.code)
-  )
 }
 
 function logVerdict(log: Log, before: Verdict | null, health: Health): void {

@@ -14,8 +14,8 @@ export interface ClusterTables {
   leave(member: string): Promise<void>
   /** Replaces votes in one statement. A vote whose token is no longer the current one changes nothing. */
   writeVotes(member: string, vantage: string, votes: readonly WrittenVote[]): Promise<void>
-  /** Votes written at or after the position; one may be returned twice. The first call reads from position 0. */
-  readVotes(position: number): Promise<{ readonly votes: readonly StoredVote[]; readonly next: number }>
+  /** Votes of other members since the position, 0 for all of them; one may be returned twice. */
+  readVotes(position: number, member: string): Promise<{ readonly votes: readonly StoredVote[]; readonly next: number }>
   /** Calls `listener` soon after another member wrote votes or freed leases; it is a hint, which may be missing. */
   onHint(listener: (hint: ClusterHint) => void): () => void
 }

@@ -80,3 +80,12 @@ export function headHolds(head: HeadStanding, health: Health, now: UnixMs): bool
 export function stateSince(health: Health, now: UnixMs): UnixMs {
   return health.verdict !== null && stateAt(health, now) === 'unknown' ? health.validUntil : health.since
 }
+
+/** Whether the verdict or the set of conditions differs, not only heights and times. */
+export function verdictDiffers(a: Health, b: Health): boolean {
+  return (
+    a.verdict !== b.verdict ||
+    a.conditions.length !== b.conditions.length ||
+    a.conditions.some((condition, at) => condition.code !== b.conditions[at]?.code)
+  )
+}

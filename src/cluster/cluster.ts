@@ -1,0 +1,263 @@
+import type { Quorum } from '../core/cluster/merge.ts'
+import type { MergedStanding } from '../core/cluster/merge-standings.ts'
+import type { ClusterReport } from '../core/cluster/report.ts'
+import type { UnixMs } from '../core/time.ts'
+import { type Log, placeOf } from '../log.ts'
+import type { WritableBoard } from '../state/board.ts'
+import type { ClusterTables, ClusterView, HeldLease, LiveMember, MemberRow } from '../store/cluster-tables.ts'
+import type { DatabaseClock } from './database-clock.ts'
+import { createExchange } from './exchange.ts'
+import type { SharedNetwork } from './lease-plan.ts'
+import { createLeases } from './leases.ts'
+import { createLoop } from './loop.ts'
+import { networksDigest } from './networks-digest.ts'
+import type { NetworkWord } from './vote-codec.ts'
+import type { ShownBoard } from './voted-network.ts'
+import { type ClusterNetwork, createVotes } from './votes.ts'
+
+/** One member of a cluster: which networks it polls and keeps, what it tells the others, and what all say together. */
+export function createCluster(deps: ClusterDeps): Cluster {
+  const { clock, log, settings, local, hooks } = deps
+  const { vantage, leaseMs } = settings
+  const tables = { ...deps.tables, view: timedView }
+  const votes = createVotes({
+    self: { vantage, member: settings.id },
+    local,
+    shown: deps.shown,
+    standingOf: deps.standingOf,
+    onMerged: hooks.onMerged,
+  })
+  const leases = createLeases({
+    clock,
+    tables,
+    leaseMs,
+    self,
+    networks: () => shared,
+    hooks: { onClaimed, onLost: (lease) => void handOver(lease), beforeRelease },
+  })
+  const rounds = createLoop({ clock, everyMs: Math.min(ROUND_EVERY_MS, leaseMs / 3), run: round })
+  const exchange = createExchange({
+    clock,
+    tables,
+    votes,
+    local,
+    vantage,
+    member: settings.id,
+    polledSince: (network) => polledSince.get(network),
+    writableToken,
+    impaired: () => impairedIn(view, settings.id, deps.isImpaired()),
+  })
+  /** Networks that this member polls, and since when. */
+  const polledSince = new Map<string, UnixMs>()
+  let shared: readonly SharedNetwork[] = []
+  let digest = ''
+  let view: ClusterView = { now: 0, members: [], leases: [] }
+  let isAway = false
+  let endHints: (() => void) | null = null
+
+  function self(): LiveMember {
+    const { id, version, url } = settings
+    return { id, vantage, version, url, networksDigest: digest, impaired: deps.isImpaired() }
+  }
+
+  async function timedView(): Promise<ClusterView> {
+    const sentAt = clock.monotonic()
+    const fresh = await deps.tables.view()
+    clock.synchronize(fresh.now, sentAt, clock.monotonic())
+    return fresh
+  }
+
+  function onClaimed({ kind, network, token }: HeldLease): void {
+    if (kind === 'keep') return hooks.onKept(network, token)
+    // A network that was polled without a lease goes on.
+    if (!polledSince.has(network)) polledSince.set(network, clock.now())
+    hooks.onOwned(network, token)
+  }
+
+  async function handOver({ kind, network }: HeldLease): Promise<void> {
+    if (kind === 'keep') return hooks.onDropped(network)
+    polledSince.delete(network)
+    await hooks.onReleased(network)
+  }
+
+  async function beforeRelease(given: readonly HeldLease[]): Promise<void> {
+    await Promise.all(given.map(handOver))
+    await exchange.write()
+  }
+
+  async function round(): Promise<number | undefined> {
+    try {
+      view = await leases.round()
+    } catch (error) {
+      if (!isAway) log.warn({ error: placeOf(error) }, 'cluster: the database does not answer')
+      isAway = true
+      pollWithoutLease()
+      throw error
+    }
+    if (isAway) log.info({}, 'cluster: the database answers again')
+    isAway = false
+    for (const network of polledSince.keys()) if (isPolledElsewhere(network)) void handOver(leaseOf(network))
+    return firstExpiryIn(view, settings.id)
+  }
+
+  const leaseOf = (network: string): HeldLease => ({ kind: 'poll', vantage, network, token: 0 })
+
+  function isPolledElsewhere(network: string): boolean {
+    if (leases.token('poll', vantage, network) !== null) return false
+    return view.leases.some(
+      (row) => row.kind === 'poll' && row.vantage === vantage && row.network === network && row.expiresAt > view.now,
+    )
+  }
+
+  function writableToken(network: string): number | null {
+    return leases.mayWrite('poll', vantage, network) ? leases.token('poll', vantage, network) : null
+  }
+
+  /** While the database is away, networks whose last votes have expired are polled by each member for itself. */
+  function pollWithoutLease(): void {
+    for (const { name } of shared) {
+      if (polledSince.has(name) || !votes.isStale(name, clock.now())) continue
+      polledSince.set(name, clock.now())
+      hooks.onOwned(name, null)
+    }
+  }
+
+  return {
+    configure(networks, quorum) {
+      votes.configure(networks, quorum, (network) => polledSince.has(network))
+      digest = networksDigest(networks)
+      shared = networks.map(({ network, endpoints }) => ({ name: network.name, weight: weightOf(endpoints) }))
+      for (const name of polledSince.keys()) if (!shared.some((one) => one.name === name)) polledSince.delete(name)
+      if (endHints === null) return
+      exchange.merge()
+      rounds.soon(0)
+    },
+
+    async start() {
+      endHints = tables.onHint((hint) => {
+        if (hint === 'leases') rounds.soon(0)
+      })
+      exchange.follow()
+      await rounds.start()
+      await exchange.start()
+    },
+
+    async stop() {
+      endHints?.()
+      await Promise.all([rounds.stop(), exchange.stop()])
+    },
+
+    async releaseAll() {
+      await leases.leave().catch(() => undefined)
+    },
+
+    pollToken: (network) => leases.token('poll', vantage, network),
+    keeperToken: (network) => leases.token('keep', '', network),
+    get hasRead() {
+      return exchange.hasRead
+    },
+
+    report: () => reportOf(view, { ...self(), startedAt: 0, seenAt: clock.now() }, leaseMs, deps.storeStatus()),
+  }
+}
+
+export interface Cluster {
+  /** Replaces all networks, also while running: call it after both boards are configured. */
+  configure(networks: readonly ClusterNetwork[], quorum: Quorum): void
+  /** Joins; resolves after the first round, in which leases are claimed, and the first votes. Never rejects. */
+  start(): Promise<void>
+  /** Claims and reads nothing any more; the last votes are written. Leases are held until they expire. */
+  stop(): Promise<void>
+  /** Frees all leases, so that others take them at once. Call it after the last write. */
+  releaseAll(): Promise<void>
+  /** Of the lease to poll a network; `null` without it. Kept while the database is away and nobody else has it. */
+  pollToken(network: string): number | null
+  /** Of the lease to keep a network's incidents. */
+  keeperToken(network: string): number | null
+  /** Whether the votes of the others were read once. */
+  readonly hasRead: boolean
+  report(): ClusterReport
+}
+
+export interface ClusterDeps {
+  readonly clock: DatabaseClock
+  readonly log: Log
+  readonly tables: ClusterTables
+  readonly settings: {
+    /** Of this run of the daemon: no other run may ever have had it. */
+    readonly id: string
+    readonly version: string
+    /** Of its page. */
+    readonly url: string | null
+    readonly vantage: string
+    readonly leaseMs: number
+  }
+  /** What this vantage sees: written by the poller, and with the votes of other members of the vantage. */
+  readonly local: Pick<WritableBoard, 'entry' | 'network' | 'put' | 'putStanding' | 'subscribe'>
+  /** What all vantages say together. */
+  readonly shown: ShownBoard
+  /** What this member's polls say of a network itself. */
+  readonly standingOf: (network: string) => NetworkWord | null
+  /** Whether Heartline's own network or machine keeps it from judging nodes. */
+  readonly isImpaired: () => boolean
+  readonly storeStatus: () => ClusterReport['store']
+  readonly hooks: ClusterHooks
+}
+
+export interface ClusterHooks {
+  /** Poll this network from now on. `token` is `null` without a lease, while the database is away; one may follow. */
+  readonly onOwned: (network: string, token: number | null) => void
+  /** Stop polling this network. When it is given back, this is awaited before another member may claim it. */
+  readonly onReleased: (network: string) => void | Promise<void>
+  readonly onKept: (network: string, token: number) => void
+  readonly onDropped: (network: string) => void | Promise<void>
+  /** Every second, and after every change. */
+  readonly onMerged: (network: string, merged: MergedStanding) => void
+}
+
+/** How often members look whether a lease is free, and whether others need a share. */
+const ROUND_EVERY_MS = 1000
+/** After a lease has expired by the clock of the database, it is claimed this soon. */
+const AFTER_EXPIRY_MS = 20
+
+/** Time until the next lease of another member expires, unless it is renewed. */
+function firstExpiryIn({ now, leases }: ClusterView, self: string): number | undefined {
+  const left = leases.flatMap(({ member, expiresAt }) =>
+    member === null || member === self || expiresAt <= now ? [] : [expiresAt - now],
+  )
+  return left.length === 0 ? undefined : Math.min(...left) + AFTER_EXPIRY_MS
+}
+
+/** Polls per second. */
+function weightOf(endpoints: ClusterNetwork['endpoints']): number {
+  return endpoints.reduce((sum, { intervalMs }) => sum + 1000 / intervalMs, 0)
+}
+
+/** Our own row may be some seconds old. */
+function impairedIn({ members }: ClusterView, self: string, isImpaired: boolean): ReadonlySet<string> {
+  const others = members.flatMap(({ id, impaired }) => (impaired && id !== self ? [id] : []))
+  return new Set(isImpaired ? [...others, self] : others)
+}
+
+function reportOf(view: ClusterView, self: MemberRow, leaseMs: number, store: ClusterReport['store']): ClusterReport {
+  const liveSince = self.seenAt - leaseMs
+  const members = [self, ...view.members.filter(({ id }) => id !== self.id)].map((member) => {
+    const { id, vantage, version, url, seenAt, networksDigest } = member
+    const isLive = seenAt > liveSince
+    return {
+      id,
+      vantage,
+      version,
+      url,
+      seenAt,
+      isLive,
+      isSelf: member === self,
+      differs: networksDigest !== self.networksDigest,
+    }
+  })
+  return { self: self.id, vantage: self.vantage, members: members.sort(byId), leases: view.leases, store }
+}
+
+function byId(a: { readonly id: string }, b: { readonly id: string }): number {
+  return a.id < b.id ? -1 : 1
+}

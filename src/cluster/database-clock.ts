@@ -1,0 +1,29 @@
+import type { Clock } from '../clock.ts'
+import type { UnixMs } from '../core/time.ts'
+
+/**
+ * The database's clock, which all members share, so that a member whose own clock is wrong polls and votes at the same
+ * time as the others. Between two round trips it follows the monotonic clock.
+ */
+export function createDatabaseClock(clock: Clock): DatabaseClock {
+  /** The database's time at 0 of the monotonic clock; `null` before the first round trip. */
+  let origin: number | null = null
+  return {
+    ...clock,
+    now: () => (origin === null ? clock.now() : Math.floor(origin + clock.monotonic())),
+
+    synchronize(databaseNow, sentAt, receivedAt) {
+      const measured = databaseNow - (sentAt + receivedAt) / 2
+      // A slow round trip measures badly, and a clock that is corrected all the time is no clock.
+      const tolerance = TOLERATED_MS + (receivedAt - sentAt) / 2
+      if (origin === null || Math.abs(measured - origin) > tolerance) origin = measured
+    },
+  }
+}
+
+export interface DatabaseClock extends Clock {
+  /** Call it with each answer of the database; when it was asked and answered is monotonic time. */
+  synchronize(databaseNow: UnixMs, sentAt: number, receivedAt: number): void
+}
+
+const TOLERATED_MS = 500

@@ -1,0 +1,112 @@
+import { type Clock, repeat, type Timer } from '../clock.ts'
+import type { UnixMs } from '../core/time.ts'
+import type { WritableBoard } from '../state/board.ts'
+import type { ClusterTables } from '../store/cluster-tables.ts'
+import { createLoop } from './loop.ts'
+import type { Votes } from './votes.ts'
+
+/** Writes our votes and reads those of the others, once a second, and shows what they come to. */
+export function createExchange(deps: ExchangeDeps): Exchange {
+  const { clock, tables, votes, local, member, vantage, impaired } = deps
+  const loop = createLoop({ clock, everyMs: EXCHANGE_EVERY_MS, run: exchange })
+  let position = 0
+  let hasRead = false
+  let merging: Timer | null = null
+  const endings: (() => void)[] = []
+
+  async function exchange(): Promise<undefined> {
+    try {
+      await write()
+      const read = await tables.readVotes(position, member)
+      position = read.next
+      votes.read(read.votes, (network) => deps.polledSince(network) !== undefined)
+      hasRead = true
+    } finally {
+      merge()
+    }
+  }
+
+  async function write(): Promise<void> {
+    const taken = votes.take(deps.writableToken)
+    if (taken.length === 0) return
+    try {
+      await tables.writeVotes(member, vantage, taken)
+    } catch (error) {
+      votes.putBack(taken)
+      throw error
+    }
+  }
+
+  function merge(): void {
+    votes.merge(impaired(), clock.now())
+  }
+
+  return {
+    write,
+    merge,
+
+    follow() {
+      endings.push(
+        local.subscribe(({ network, endpoint, verdictChanged }) => {
+          const since = deps.polledSince(network)
+          if (since === undefined || endpoint === null) return
+          votes.polled(network, endpoint, since)
+          if (verdictChanged) loop.soon(TOLD_WITHIN_MS)
+        }),
+        tables.onHint((hint) => {
+          if (hint === 'votes') loop.soon(0)
+        }),
+      )
+    },
+
+    async start() {
+      // Votes expire also while the database does not answer.
+      merging = repeat(clock, EXCHANGE_EVERY_MS, merge)
+      await loop.start()
+    },
+
+    async stop() {
+      merging?.cancel()
+      for (const end of endings) end()
+      await loop.stop()
+      await write().catch(() => undefined)
+    },
+
+    get hasRead() {
+      return hasRead
+    },
+  }
+}
+
+export interface Exchange {
+  /** Writes our votes at once; rejects while the database is away. */
+  write(): Promise<void>
+  /** Shows what has changed. */
+  merge(): void
+  /** Takes polls from now on. */
+  follow(): void
+  /** Resolves after the first attempt to read. */
+  start(): Promise<void>
+  stop(): Promise<void>
+  /** Whether the votes of the others were read once. */
+  readonly hasRead: boolean
+}
+
+export interface ExchangeDeps {
+  readonly clock: Pick<Clock, 'now' | 'monotonic' | 'after'>
+  readonly tables: Pick<ClusterTables, 'readVotes' | 'writeVotes' | 'onHint'>
+  readonly votes: Votes
+  readonly local: Pick<WritableBoard, 'subscribe'>
+  readonly member: string
+  readonly vantage: string
+  /** Since when this member polls the network. */
+  readonly polledSince: (network: string) => UnixMs | undefined
+  /** Of a lease that nobody else can have claimed; else `null`. */
+  readonly writableToken: (network: string) => number | null
+  /** Ids of members whose votes do not count. */
+  readonly impaired: () => ReadonlySet<string>
+}
+
+const EXCHANGE_EVERY_MS = 1000
+/** A changed verdict is told this soon, together with those that change with it. */
+const TOLD_WITHIN_MS = 100

@@ -1,0 +1,116 @@
+import type { UnixMs } from '../core/time.ts'
+import type { LeaseKind, LeaseRow, MemberRow } from '../store/cluster-tables.ts'
+
+/**
+ * Decides what a member claims and gives back, from one view of the database. Every member computes the same shares
+ * from the same view, so that they claim different networks.
+ */
+export function planLeases(situation: Situation): LeasePlan {
+  const { self, networks, mayTakeOver, isOverdue } = situation
+  const holders = holdersOf(situation)
+  const loads = new Map(situation.candidates.map((member) => [member, 0]))
+  for (const { name, weight } of networks) {
+    const holder = holders.get(name)
+    if (holder !== undefined && loads.has(holder)) loads.set(holder, (loads.get(holder) ?? 0) + weight)
+  }
+  const free = networks.filter(({ name }) => !holders.has(name)).sort(heaviestFirst)
+  const claim: string[] = []
+  for (const { name, weight } of free) {
+    const taker = leastLoaded(loads)
+    if (taker !== null) loads.set(taker, (loads.get(taker) ?? 0) + weight)
+    const isForeign = situation.leases.some(({ network, member }) => network === name && member !== null)
+    if (isForeign && !mayTakeOver) continue
+    if (taker === self || isOverdue(name)) claim.push(name)
+  }
+  const own = networks.filter(({ name }) => holders.get(name) === self)
+  // While a network waits for its next member, nothing more is given back.
+  return { claim, release: free.length > 0 ? [] : surplusOf(self, own, loads) }
+}
+
+export interface Situation {
+  readonly self: string
+  /** The database's time of the view. */
+  readonly now: UnixMs
+  /** The members that share these leases. `self` is not among them if others are better suited. */
+  readonly candidates: readonly string[]
+  /** Those that this member monitors. */
+  readonly networks: readonly SharedNetwork[]
+  /** Of one kind and vantage. */
+  readonly leases: readonly LeaseRow[]
+  /** `false` for a while after the database was away: the holders of expired leases come first. */
+  readonly mayTakeOver: boolean
+  /** Whether the network has been free for so long that it does not matter whose share it is. */
+  readonly isOverdue: (network: string) => boolean
+}
+
+export interface SharedNetwork {
+  readonly name: string
+  /** How much work it is; above 0. */
+  readonly weight: number
+}
+
+/** Names of networks. */
+export interface LeasePlan {
+  readonly claim: readonly string[]
+  readonly release: readonly string[]
+}
+
+/** The members that share leases of a kind: live ones with the same networks, without impaired ones unless all are. */
+export function candidatesFor(kind: LeaseKind, self: MemberRow, members: readonly MemberRow[], liveSince: UnixMs) {
+  const sharing = members.filter(
+    ({ id, vantage, networksDigest, seenAt }) =>
+      id !== self.id &&
+      seenAt > liveSince &&
+      networksDigest === self.networksDigest &&
+      (kind === 'keep' || vantage === self.vantage),
+  )
+  const all = [self, ...sharing]
+  const well = all.filter(({ impaired }) => !impaired)
+  return (well.length > 0 ? well : all).map(({ id }) => id).sort()
+}
+
+/** An expired lease is still its holder's own, who renews it unless another member was faster. */
+function holdersOf({ self, now, leases }: Situation): ReadonlyMap<string, string> {
+  const holders = new Map<string, string>()
+  for (const { network, member, expiresAt } of leases)
+    if (member !== null && (expiresAt > now || member === self)) holders.set(network, member)
+  return holders
+}
+
+/** The part of its networks that a member gives back at once, so that few polls are late. */
+const GIVEN_AT_ONCE = 0.1
+
+/** What the most loaded member gives to the least loaded one; empty for all others. */
+function surplusOf(self: string, own: readonly SharedNetwork[], before: ReadonlyMap<string, number>): string[] {
+  const loads = new Map(before)
+  const most = Math.max(1, Math.floor(own.length * GIVEN_AT_ONCE))
+  const surplus: string[] = []
+  for (const { name, weight } of own.toSorted(heaviestFirst)) {
+    if (surplus.length === most) break
+    const taker = leastLoaded(loads)
+    if (taker === null || taker === self) break
+    const load = loads.get(self)
+    if (load !== undefined && !isMostLoaded(self, loads)) break
+    const given = (loads.get(taker) ?? 0) + weight
+    if (load !== undefined && given >= load) continue
+    surplus.push(name)
+    loads.set(taker, given)
+    if (load !== undefined) loads.set(self, load - weight)
+  }
+  return surplus
+}
+
+function leastLoaded(loads: ReadonlyMap<string, number>): string | null {
+  let least: string | null = null
+  for (const [member, load] of loads) if (least === null || load < (loads.get(least) ?? 0)) least = member
+  return least
+}
+
+function isMostLoaded(self: string, loads: ReadonlyMap<string, number>): boolean {
+  const load = loads.get(self) ?? 0
+  return [...loads].every(([member, other]) => other < load || (other === load && self <= member))
+}
+
+function heaviestFirst(a: SharedNetwork, b: SharedNetwork): number {
+  return b.weight - a.weight || (a.name < b.name ? -1 : 1)
+}

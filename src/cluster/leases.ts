@@ -1,0 +1,189 @@
+import type { Clock } from '../clock.ts'
+import {
+  type ClusterTables,
+  type ClusterView,
+  type HeldLease,
+  LEASE_KINDS,
+  type LeaseKey,
+  type LeaseKind,
+  type LeaseRow,
+  type LiveMember,
+} from '../store/cluster-tables.ts'
+import { candidatesFor, planLeases, type SharedNetwork } from './lease-plan.ts'
+
+/** The leases of one member: claims its share, renews it, and gives back what others should have. */
+export function createLeases({ clock, tables, leaseMs, self, networks, hooks }: LeasesDeps): Leases {
+  const held = new Map<string, Held>()
+  /** Leases that the database counts as ours although we do not: the answer to a claim was lost. */
+  let forgotten: readonly HeldLease[] = []
+  /** Since when a lease is seen without a holder (monotonic). */
+  const freeSince = new Map<string, number>()
+  let renewedAt = Number.NEGATIVE_INFINITY
+  let renewedAs: LiveMember | null = null
+  let reachedAt = clock.monotonic()
+  let returnedAt = Number.NEGATIVE_INFINITY
+
+  function take(lease: HeldLease, sentAt: number): void {
+    const key = keyOf(lease)
+    const until = sentAt + leaseMs * (1 - MARGIN)
+    const before = held.get(key)
+    freeSince.delete(key)
+    if (before?.lease.token === lease.token) {
+      before.until = until
+      return
+    }
+    if (before !== undefined) drop(before.lease)
+    held.set(key, { lease, until })
+    hooks.onClaimed(lease)
+  }
+
+  function drop(lease: HeldLease): void {
+    if (held.delete(keyOf(lease))) hooks.onLost(lease)
+  }
+
+  async function renew(me: LiveMember): Promise<void> {
+    const sentAt = clock.monotonic()
+    const asked = [...[...held.values()].map(({ lease }) => lease), ...forgotten]
+    const kept = await tables.renew(me, asked, leaseMs)
+    forgotten = []
+    renewedAt = sentAt
+    renewedAs = me
+    const still = new Set(kept.map(idOf))
+    for (const lease of asked) if (!still.has(idOf(lease))) drop(lease)
+    for (const lease of kept) take(lease, sentAt)
+  }
+
+  /** Compares what we hold with what the database says. */
+  function reconcile({ leases }: ClusterView, me: LiveMember): void {
+    const rows = new Map(leases.map((row) => [keyOf(row), row]))
+    for (const [key, { lease }] of held) {
+      const row = rows.get(key)
+      if (row?.member !== me.id || row.token !== lease.token) drop(lease)
+    }
+    forgotten = leases.filter((row) => row.member === me.id && !held.has(keyOf(row)))
+  }
+
+  async function share(kind: LeaseKind, view: ClusterView, me: LiveMember): Promise<void> {
+    const vantage = kind === 'keep' ? '' : me.vantage
+    const leases = view.leases.filter((row) => row.kind === kind && row.vantage === vantage)
+    const known = networks()
+    const now = clock.monotonic()
+    const mayTakeOver = now - returnedAt >= leaseMs
+    const isTaken = ({ member, expiresAt }: LeaseRow) => member !== null && (expiresAt > view.now || !mayTakeOver)
+    noteFree(kind, vantage, leases.filter(isTaken), now)
+    const alive = { ...me, startedAt: view.now, seenAt: view.now }
+    const isOverdue = (network: string) =>
+      now - (freeSince.get(keyOf({ kind, vantage, network })) ?? now) >= CLAIMED_BY_ANYONE_AFTER_MS
+    const plan = planLeases({
+      self: me.id,
+      now: view.now,
+      candidates: candidatesFor(kind, alive, view.members, view.now - leaseMs),
+      networks: kind === 'keep' ? known.map(({ name }) => ({ name, weight: 1 })) : known,
+      leases,
+      mayTakeOver,
+      isOverdue,
+    })
+    const gone = [...held.values()].filter(
+      ({ lease }) => lease.kind === kind && !known.some(({ name }) => name === lease.network),
+    )
+    const given = plan.release.flatMap((network) => held.get(keyOf({ kind, vantage, network })) ?? [])
+    await release([...gone, ...given].map(({ lease }) => lease))
+    const wanted = plan.claim.map((network) => ({ kind, vantage, network }))
+    if (wanted.length > 0) await claim(wanted, me)
+  }
+
+  function noteFree(kind: LeaseKind, vantage: string, rows: readonly LeaseRow[], now: number): void {
+    const taken = new Set(rows.map(keyOf))
+    for (const { name: network } of networks()) {
+      const key = keyOf({ kind, vantage, network })
+      if (taken.has(key)) freeSince.delete(key)
+      else if (!freeSince.has(key)) freeSince.set(key, now)
+    }
+  }
+
+  async function claim(wanted: readonly LeaseKey[], me: LiveMember): Promise<void> {
+    const sentAt = clock.monotonic()
+    for (const lease of await tables.claim(me.id, wanted, leaseMs)) take(lease, sentAt)
+  }
+
+  async function release(leases: readonly HeldLease[]): Promise<void> {
+    if (leases.length === 0) return
+    await hooks.beforeRelease(leases)
+    for (const lease of leases) held.delete(keyOf(lease))
+    await tables.release(self().id, leases)
+  }
+
+  return {
+    async round() {
+      const me = self()
+      const isDue = clock.monotonic() - renewedAt >= leaseMs / 3 || renewedAs?.impaired !== me.impaired
+      if (isDue || forgotten.length > 0) await renew(me)
+      const view = await tables.view()
+      const now = clock.monotonic()
+      if (now - reachedAt > leaseMs / 2) returnedAt = now
+      reachedAt = now
+      reconcile(view, me)
+      for (const kind of LEASE_KINDS) await share(kind, view, me)
+      return view
+    },
+
+    held: () => [...held.values()].map(({ lease }) => lease),
+    token: (kind, vantage, network) => held.get(keyOf({ kind, vantage, network }))?.lease.token ?? null,
+    mayWrite(kind, vantage, network) {
+      const until = held.get(keyOf({ kind, vantage, network }))?.until
+      return until !== undefined && clock.monotonic() < until
+    },
+
+    async leave() {
+      held.clear()
+      await tables.leave(self().id)
+    },
+  }
+}
+
+export interface Leases {
+  /** Renews, claims and gives back. Call it every second at least; rejects while the database is away. */
+  round(): Promise<ClusterView>
+  held(): readonly HeldLease[]
+  /** `null` without the lease. It may have expired: the database decides what it is good for. */
+  token(kind: LeaseKind, vantage: string, network: string): number | null
+  /** Whether nobody else can have claimed the lease yet, by the monotonic clock. */
+  mayWrite(kind: LeaseKind, vantage: string, network: string): boolean
+  /** Frees everything; call it once no round runs. */
+  leave(): Promise<void>
+}
+
+export interface LeasesDeps {
+  readonly clock: Pick<Clock, 'monotonic'>
+  readonly tables: Pick<ClusterTables, 'view' | 'renew' | 'claim' | 'release' | 'leave'>
+  readonly leaseMs: number
+  readonly self: () => LiveMember
+  /** Those that this member monitors. */
+  readonly networks: () => readonly SharedNetwork[]
+  readonly hooks: {
+    readonly onClaimed: (lease: HeldLease) => void
+    /** Another member has it. */
+    readonly onLost: (lease: HeldLease) => void
+    /** Awaited before leases are given back. */
+    readonly beforeRelease: (leases: readonly HeldLease[]) => Promise<void>
+  }
+}
+
+interface Held {
+  readonly lease: HeldLease
+  /** Until when the member may write (monotonic). */
+  until: number
+}
+
+/** The part of a lease for which its holder no longer writes, as two monotonic clocks may differ. */
+const MARGIN = 0.1
+/** The member whose share it is claims a free network at its next round; if it does not, anyone may. */
+const CLAIMED_BY_ANYONE_AFTER_MS = 1000
+
+function keyOf({ kind, vantage, network }: LeaseKey): string {
+  return `${kind} ${vantage} ${network}`
+}
+
+function idOf(lease: HeldLease): string {
+  return `${keyOf(lease)} ${lease.token}`
+}

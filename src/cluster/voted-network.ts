@@ -1,0 +1,198 @@
+import { type MergedVotes, mergeVotes, type Quorum } from '../core/cluster/merge.ts'
+import { type MergedStanding, mergeStandings } from '../core/cluster/merge-standings.ts'
+import { type NetworkVote, turnsAfter, type Vote, validUntil } from '../core/cluster/vote.ts'
+import type { Endpoint } from '../core/endpoint.ts'
+import type { Network } from '../core/network.ts'
+import type { UnixMs } from '../core/time.ts'
+import { type Health, verdictDiffers } from '../core/verdict/health.ts'
+import type { NetworkStanding } from '../state/board.ts'
+import type { StoredVote, WrittenVote } from '../store/cluster-tables.ts'
+import { type NetworkWord, readHealth, readNetworkWord, writeHealth } from './vote-codec.ts'
+
+/** The votes of all vantages on one network and its endpoints, and what they come to. */
+export function createVotedNetwork({ network, endpoints, self, earlier }: VotedNetworkDeps): VotedNetwork {
+  const { vantage, member } = self
+  const longestIntervalMs = Math.max(0, ...endpoints.map(({ intervalMs }) => intervalMs))
+  const slots = new Map(endpoints.map((endpoint) => [endpoint.name, slotOf(endpoint, earlier)]))
+  const words = new Map(earlier?.words)
+  /** Endpoints with a poll of ours since votes were last taken. */
+  const unwritten = new Set<Slot>()
+  let standing: NetworkStanding = { network, heads: [], halted: false, forked: false }
+  /** Start of the latest poll of ours that counts; `null` before the first. */
+  let polledAt: UnixMs | null = null
+
+  function noteWord({ heads, halts, fork }: NetworkWord, of: Pick<Vote, 'vantage' | 'member'>, at: UnixMs): void {
+    const until = at + 2 * longestIntervalMs + TRAVELS_MS
+    words.set(of.vantage, { ...of, heads, halts, fork, validUntil: until, isImpaired: false })
+  }
+
+  return {
+    network,
+    slots,
+    words,
+
+    polled(health) {
+      const slot = slots.get(health.endpoint.name)
+      if (slot === undefined || health.lastPolledAt === null) return
+      const before = slot.votes.get(vantage)
+      const turns = turnsAfter(before === undefined ? null : { ...before, verdict: before.health.verdict }, health)
+      slot.votes.set(vantage, { vantage, member, health, turns, isImpaired: false })
+      slot.isDue = true
+      // A poll that failed by our own fault says nothing of the network either.
+      if (health.validUntil > health.lastPolledAt) polledAt = health.lastPolledAt
+      unwritten.add(slot)
+    },
+
+    noteStanding(word) {
+      if (polledAt !== null) noteWord(word, self, polledAt)
+    },
+
+    readHealth(vote) {
+      const slot = slots.get(vote.endpoint)
+      const said = slot === undefined ? null : readHealth(vote.value, slot.endpoint)
+      if (slot === undefined || said === null) return null
+      slot.votes.set(vote.vantage, { vantage: vote.vantage, member: vote.member, ...said, isImpaired: false })
+      slot.isDue = true
+      return said.health
+    },
+
+    readStanding(vote) {
+      const word = readNetworkWord(vote.value)
+      if (word === null) return null
+      noteWord(word, vote, vote.polledAt)
+      return { network, heads: word.heads, halted: word.halts.length > 0, forked: word.fork !== null }
+    },
+
+    merge(quorum, impaired, isAll, now, shown) {
+      for (const slot of slots.values()) {
+        if (!slot.isDue && !isAll && now <= slot.recheckAt) continue
+        const { merged, changed } = mergeSlot(slot, quorum, impaired, now)
+        shown.put(merged.health, changed, merged)
+      }
+      const votes = [...words.values()].map((word) => ({ ...word, isImpaired: impaired.has(word.member) }))
+      const merged = mergeStandings(votes, quorum, now)
+      const next = standingAfter(standing, merged)
+      if (next !== standing) shown.putStanding(next, next.halted !== standing.halted || next.forked !== standing.forked)
+      standing = next
+      return merged
+    },
+
+    take(token) {
+      const taken: WrittenVote[] = []
+      for (const { endpoint, votes } of unwritten) {
+        const vote = votes.get(vantage)
+        const at = vote?.health.lastPolledAt ?? null
+        if (vote?.member !== member || at === null) continue
+        const value = writeHealth(vote.health, vote.turns)
+        taken.push({ network: network.name, endpoint: endpoint.name, token, polledAt: at, value })
+      }
+      unwritten.clear()
+      const word = words.get(vantage)
+      if (taken.length === 0 || word?.member !== member || polledAt === null) return taken
+      const { heads, halts, fork } = word
+      return [...taken, { network: network.name, endpoint: '', token, polledAt, value: { heads, halts, fork } }]
+    },
+
+    putBack(endpoint) {
+      const slot = slots.get(endpoint)
+      if (slot !== undefined) unwritten.add(slot)
+    },
+
+    isStale: (now) =>
+      [...slots.values()].every(({ votes }) => {
+        const vote = votes.get(vantage)
+        return vote === undefined || now > validUntil(vote)
+      }),
+  }
+}
+
+export interface VotedNetwork {
+  readonly network: Network
+  readonly slots: ReadonlyMap<string, Slot>
+  readonly words: ReadonlyMap<string, NetworkVote>
+  /** Takes a poll of ours as our vantage's vote. */
+  polled(health: Health): void
+  /** What our polls say of the network itself. */
+  noteStanding(word: NetworkWord): void
+  /** Takes another member's vote of an endpoint; `null` if it cannot be read. */
+  readHealth(vote: StoredVote): Health | null
+  /** Takes another member's vote of the network. */
+  readStanding(vote: StoredVote): NetworkStanding | null
+  /** Merges what has changed, or all of it, and shows it. `impaired`: ids of members whose votes do not count. */
+  merge(quorum: Quorum, impaired: ReadonlySet<string>, isAll: boolean, now: UnixMs, shown: ShownBoard): MergedStanding
+  /** Our votes since the last call. */
+  take(token: number): readonly WrittenVote[]
+  /** Takes back a vote that could not be written. */
+  putBack(endpoint: string): void
+  /** Whether no vote of our vantage holds any more. */
+  isStale(now: UnixMs): boolean
+}
+
+/** Where the merged view is shown. */
+export interface ShownBoard {
+  put(health: Health, verdictChanged: boolean, merged: Pick<MergedVotes, 'places' | 'confirmedBy'>): unknown
+  putStanding(standing: NetworkStanding, changed: boolean): void
+}
+
+export interface VotedNetworkDeps {
+  readonly network: Network
+  readonly endpoints: readonly Endpoint[]
+  readonly self: Pick<Vote, 'vantage' | 'member'>
+  /** The same network before a reload. */
+  readonly earlier: Pick<VotedNetwork, 'slots' | 'words'> | undefined
+}
+
+/** One endpoint and its votes by vantage. */
+interface Slot {
+  readonly endpoint: Endpoint
+  readonly votes: Map<string, Vote>
+  merged: MergedVotes | null
+  /** Whether a vote has changed since it was merged. */
+  isDue: boolean
+  /** After this time one of the votes no longer counts. */
+  recheckAt: UnixMs
+}
+
+/** As long as a vote of an endpoint needs to arrive: a second to be written and a second to be read. */
+const TRAVELS_MS = 2000
+/** A vantage that has not voted for this long is no longer shown. */
+const FORGOTTEN_AFTER_MS = 86_400_000
+
+function slotOf(endpoint: Endpoint, earlier: VotedNetworkDeps['earlier']): Slot {
+  const votes = [...(earlier?.slots.get(endpoint.name)?.votes.values() ?? [])].map((vote): [string, Vote] => [
+    vote.vantage,
+    { ...vote, health: { ...vote.health, endpoint } },
+  ])
+  return { endpoint, votes: new Map(votes), merged: null, isDue: true, recheckAt: Number.POSITIVE_INFINITY }
+}
+
+function mergeSlot(slot: Slot, quorum: Quorum, impaired: ReadonlySet<string>, now: UnixMs) {
+  const votes: Vote[] = []
+  for (const [vantage, vote] of slot.votes) {
+    const isImpaired = impaired.has(vote.member)
+    if ((vote.health.lastPolledAt ?? 0) < now - FORGOTTEN_AFTER_MS) slot.votes.delete(vantage)
+    else votes.push(vote.isImpaired === isImpaired ? vote : { ...vote, isImpaired })
+  }
+  const before = slot.merged
+  const merged = mergeVotes(slot.endpoint, votes, quorum, now)
+  slot.merged = merged
+  slot.isDue = false
+  slot.recheckAt = Number.POSITIVE_INFINITY
+  for (const vote of votes) {
+    const until = validUntil(vote)
+    if (until >= now && until < slot.recheckAt) slot.recheckAt = until
+  }
+  const wasKnown = before !== null && before.confirmedBy > 0
+  const isKnown = merged.confirmedBy > 0
+  const changed = before === null || wasKnown !== isKnown || verdictDiffers(before.health, merged.health)
+  return { merged, changed }
+}
+
+/** The same object if nothing differs. */
+function standingAfter(before: NetworkStanding, { heads, halts, fork }: MergedStanding): NetworkStanding {
+  const halted = halts.length > 0
+  const forked = fork !== null
+  const isSame = JSON.stringify(heads) === JSON.stringify(before.heads)
+  if (isSame && halted === before.halted && forked === before.forked) return before
+  return { network: before.network, heads: isSame ? before.heads : heads, halted, forked }
+}
