@@ -5,15 +5,22 @@ import { NODE, OTHER, OWN, type Setting, setUp } from '../http/setting.ts'
 import { findingsInAllLooks, hasChromium, openChromium } from '../support/chromium.ts'
 import { incident } from '../support/incident.ts'
 import { bad, good, head, liveness, nodeCheck } from '../support/network.ts'
+import { aClusterReport, aPlace, DISAGREEING, putPlaces } from '../support/places.ts'
 
-/** Over a daemon that has everything to show: each state, open and closed incidents, a history with a gap. */
+/** A member that shows its own view, and knows of others with other networks. */
+const CLUSTER = aClusterReport({
+  members: aClusterReport().members.map((member) => ({ ...member, differs: !member.isSelf })),
+  store: { reachable: false, since: systemClock.now() - 60_000, spoolRows: 120, lagMs: null },
+})
+
+/** Over a daemon that has everything to show: each state, open and closed incidents, a history with a gap, several places. */
 describe.runIf(hasChromium)('axe finds no violation', () => {
   const { show } = openChromium()
   let setting: Setting
   let address: string
 
   beforeAll(async () => {
-    setting = setUp({ realClock: systemClock, store: { history } })
+    setting = setUp({ realClock: systemClock, store: { history }, cluster: () => CLUSTER })
     await fill(setting)
     const { port } = await setting.server.listen()
     address = `http://127.0.0.1:${port}`
@@ -55,6 +62,7 @@ async function fill({ world, incidents }: Setting): Promise<void> {
     await world.poll(NODE, { heads: [{ shard: null, outcome: bad({ kind: 'refused' }) }] })
   }
   await world.poll(OTHER, { heads: [{ shard: null, outcome: good(head(1001, systemClock.now())) }] })
+  putPlaces(world.board, NODE, [...DISAGREEING, aPlace('syd1', { state: 'unknown', counted: false })], 1)
   incidents.put(incident({ openedAt: systemClock.now() - 90_000 }))
 }
 

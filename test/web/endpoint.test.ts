@@ -9,7 +9,7 @@ import { view } from '../../web/views/endpoint.ts'
 import type { Route } from '../../web/views/route.ts'
 import { DEFAULT_SETTINGS, type Model, type Sources } from '../../web/views/view.ts'
 import { textsOf } from './texts.ts'
-import { aLiveness, aNetwork, anEndpoint, anIncident, aStatus } from './views.ts'
+import { aLiveness, aNetwork, anEndpoint, anIncident, aStatus, aVantage } from './views.ts'
 
 const NOW = Date.parse('2026-01-02T12:00:00.000Z')
 const MINUTE = 60_000
@@ -148,6 +148,78 @@ describe('an endpoint', () => {
         'Heartline Degraded for 10 min : 12,300 blocks (41 h) behind',
     ])
     expect(textsOf(page, '.now .bad')).toEqual(['Lag 12,300 (41 h) limit 3'])
+  })
+
+  const since = '2026-01-02T11:50:00.000Z'
+  const polled = { since, last_polled_at: '2026-01-02T11:59:52.000Z' }
+  const conditions = [{ code: 'unreachable', message: 'connection refused', since } as const]
+  const current = { ...HEAD, height: 1000, lag_blocks: 0, lag_seconds: 0 }
+  const vantages = [
+    aVantage('fra1', {
+      ...polled,
+      state: 'down',
+      conditions,
+      latency_seconds: null,
+      heads: [{ ...HEAD, lag_blocks: 12, lag_seconds: 144 }],
+    }),
+    aVantage('nyc1', { ...polled, heads: [current] }),
+    aVantage('sin1', {
+      ...polled,
+      state: 'unknown',
+      counted: false,
+      heads: [{ ...current, lag_blocks: null, lag_seconds: null }],
+    }),
+  ]
+
+  test('shows what several places see side by side, and which of them count', async () => {
+    const { page } = await show({ endpoint: { state: 'degraded', vantages, confirmed_by: 1 } })
+
+    expect(textsOf(page, '.vantages h2')).toEqual(['Places 1 of 3 stands behind the state'])
+    expect(textsOf(page, '.vantages thead th')).toEqual([
+      'Place',
+      'State',
+      'Duration',
+      'Latency',
+      'Height',
+      'Lag',
+      'Last poll',
+      'Counted',
+    ])
+    expect(textsOf(page, '.vantages tbody tr')).toEqual([
+      'fra1 Down connection refused 10 min – 988 12 8 s ago yes',
+      'nyc1 Up 10 min 12 ms 1,000 at head 8 s ago yes',
+      'sin1 Unknown 10 min 12 ms 1,000 – 8 s ago no: not polled lately, or impaired',
+    ])
+  })
+
+  test('shows the public no columns of figures for its places', async () => {
+    const seen = vantages.map((of) => ({ ...of, heads: [], latency_seconds: null }))
+
+    const { page } = await show({ endpoint: { state: 'degraded', vantages: seen }, access: 'public' })
+
+    expect(textsOf(page, '.vantages thead th')).toEqual(['Place', 'State', 'Duration', 'Last poll', 'Counted'])
+    expect(textsOf(page, '.vantages tbody tr')[1]).toBe('nyc1 Up 10 min 8 s ago yes')
+  })
+
+  test('has no places if there is only one', async () => {
+    const { page } = await show()
+
+    expect(page.querySelector('.vantages')).toBeNull()
+  })
+
+  test('that is down from some places only shows no disagreement: its node may be right', async () => {
+    const partial = {
+      code: 'partial',
+      message: 'down from fra1 only: connection refused; up from nyc1',
+      since,
+    } as const
+
+    const { page } = await show({ endpoint: { state: 'degraded', conditions: [partial], liveness: aLiveness() } })
+
+    expect(page.querySelector('.disagree')).toBeNull()
+    expect(textsOf(page, '.reasons-now')).toEqual([
+      'partial down from fra1 only: connection refused; up from nyc1 Compare what the places see, and check path and firewall between the node and those that see it down.',
+    ])
   })
 
   test.each(['up', 'maintenance', 'unknown'] as const)('that is %s shows no disagreement', async (state) => {

@@ -267,6 +267,17 @@ describe('the verdict', () => {
     conditions: [{ code: 'slow', message: 'took 5 s to answer', since: '2026-01-01T00:00:00Z' }],
   })
 
+  const partial = anEndpoint('p', {
+    state: 'degraded',
+    conditions: [
+      {
+        code: 'partial',
+        message: 'down from fra1 only: connection refused; up from nyc1, sin1',
+        since: '2026-01-01T00:00:00Z',
+      },
+    ],
+  })
+
   test.each([
     ['no endpoints', aStatus([]), 'No endpoints are configured.'],
     ['all up', aStatus([aNetwork('one', [up, up])]), 'All 2 endpoints are up.'],
@@ -334,6 +345,29 @@ describe('the verdict', () => {
         { state: 'degraded' },
       ),
       '4 down, 4 up: FIRST (1 down), SECOND (1 down) and 2 more networks.',
+    ],
+    [
+      'one that is down from one of three places',
+      aStatus([aNetwork('one', [up, partial], { state: 'degraded' })], { state: 'degraded' }),
+      '1 of 2 endpoints is degraded: p (ONE), down from fra1 only: connection refused; up from nyc1, sin1.',
+    ],
+    [
+      'several that are down from the same place only',
+      aStatus(
+        [
+          aNetwork('one', [up, partial, partial], { state: 'degraded' }),
+          aNetwork('two', [partial], { state: 'degraded' }),
+        ],
+        {
+          state: 'degraded',
+        },
+      ),
+      '3 of 4 endpoints are down from fra1 only: TWO (1 degraded) and ONE (2 degraded).',
+    ],
+    [
+      'several of which one is degraded from everywhere',
+      aStatus([aNetwork('one', [up, partial, slow], { state: 'degraded' })], { state: 'degraded' }),
+      '2 degraded, 1 up: ONE (2 degraded).',
     ],
     [
       'a halted chain before its nodes',

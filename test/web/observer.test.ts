@@ -10,6 +10,16 @@ import { aStatus } from './views.ts'
 const NOW = Date.parse('2026-01-01T00:10:00.000Z')
 const SPREAD = { count: 10, p50_seconds: 0.0025, p99_seconds: 0.09 }
 
+const MEMBER = {
+  version: '0.1.0',
+  url: null,
+  seen_at: '2026-01-01T00:09:58.000Z',
+  self: false,
+  live: true,
+  differs: false,
+}
+const LEASE = { network: 'one', token: 7, expires_at: '2026-01-01T00:10:12.000Z' }
+
 function ourselves(over: Partial<OwnHealthView> = {}): OwnHealthView {
   return {
     generated_at: '2026-01-01T00:10:00.000Z',
@@ -117,6 +127,68 @@ describe('the observer page', () => {
       'Skipped: 3 because this process was stalled.',
       'failed writes: 2 × full; 1 restarts of a worker thread.',
     ])
+  })
+
+  test('shows members, leases, keepers and the database of a cluster, with problems highlighted', () => {
+    const of = draw(
+      ourselves({
+        cluster: {
+          vantage: 'fra1',
+          members: [
+            { ...MEMBER, id: 'fra-1', vantage: 'fra1', url: 'https://fra.example.org', self: true },
+            {
+              ...MEMBER,
+              id: 'nyc-1',
+              vantage: 'nyc1',
+              differs: true,
+            },
+            {
+              ...MEMBER,
+              id: 'nyc-2',
+              vantage: 'nyc1',
+              live: false,
+              differs: true,
+              seen_at: '2026-01-01T00:00:00.000Z',
+            },
+          ],
+          leases: [
+            { ...LEASE, vantage: 'fra1', member: 'fra-1' },
+            { ...LEASE, vantage: 'nyc1', member: null, expires_at: '2026-01-01T00:09:00.000Z' },
+          ],
+          keepers: [{ ...LEASE, member: 'fra-1' }],
+          store: {
+            reachable: false,
+            since: '2026-01-01T00:08:00.000Z',
+            spool_rows: 1200,
+            lag_seconds: null,
+            rows_refused: 3,
+          },
+        },
+      }),
+    )
+
+    const card = of.querySelector('[aria-labelledby=cluster]') as HTMLElement
+    expect(textsOf(card, 'h2')).toEqual(['Cluster this member polls from fra1'])
+    expect(textsOf(card, '.figures > div')).toEqual([
+      'Database cannot be reached for 2 min',
+      'Round trip –',
+      'Rows in the spool 1,200',
+      'Rows refused 3',
+    ])
+    expect(textsOf(card, 'tbody tr')).toEqual([
+      'fra-1 this one fra1 0.1.0 2 s ago live',
+      'nyc-1 nyc1 0.1.0 2 s ago live, other networks',
+      'nyc-2 nyc1 0.1.0 10 min ago gone',
+      'one polls from fra1 fra-1 12 s 7',
+      'one polls from nyc1 nobody expired 7',
+      'one keeps incidents fra-1 12 s 7',
+    ])
+    expect(textsOf(card, '.bad')).toEqual(['other networks', 'gone', 'nobody', 'expired'])
+    expect(card.querySelector('tbody a')?.getAttribute('href')).toBe('https://fra.example.org')
+  })
+
+  test('has no cluster for a daemon alone', () => {
+    expect(draw(ourselves()).querySelector('[aria-labelledby=cluster]')).toBeNull()
   })
 
   test('lists events, newest first, which explain gaps', () => {

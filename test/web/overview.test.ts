@@ -526,3 +526,26 @@ test('announcements stand on top as text, each between its times', () => {
 
   expect(all(page, '.announcement').map(text)).toEqual(['Now <b>and</b> always', 'Until noon'])
 })
+
+describe('a member of a cluster', () => {
+  const cluster = { vantage: 'fra1', own_view_since: null, networks_differ: false }
+  const notesOf = (over: Partial<typeof cluster> | { own_view_since: string }) =>
+    textsOf(draw(aStatus([aNetwork('one')], { cluster: { ...cluster, ...over } })), '.announcement')
+
+  test('says nothing of it while it shows the view of all places', () => {
+    expect(notesOf({})).toEqual([])
+  })
+
+  test('says on every view since when it shows only what it sees itself', () => {
+    expect(notesOf({ own_view_since: '2026-01-01T00:08:00.000Z' })).toEqual([
+      'The database cannot be reached since 1 Jan 2026, 00:08:00 UTC. This page shows only what fra1 sees.',
+    ])
+  })
+
+  test('says that other members monitor other networks, and where to see which', () => {
+    const page = draw(aStatus([aNetwork('one')], { cluster: { ...cluster, networks_differ: true } }))
+
+    expect(textsOf(page, '.announcement')).toEqual(['The members of this cluster monitor different networks. Observer'])
+    expect(page.querySelector('.announcement a')?.getAttribute('href')).toBe('/observer')
+  })
+})

@@ -10,8 +10,8 @@ import { ENDPOINT } from './words-endpoint.ts'
 
 /** Both statements, if the node reports itself healthy but Heartline does not agree. */
 export function disagreement({ endpoint, zone, nowMs }: Now): TemplateResult | typeof nothing {
-  const { liveness, state, since, conditions } = endpoint
-  if (!isVouched(liveness) || (state !== 'down' && state !== 'degraded')) return nothing
+  const { state, since, conditions } = endpoint
+  if (!isDisputed(endpoint)) return nothing
   const found = conditions.map(({ message }) => unbroken(message)).join('; ')
   return html`
     <section class="disagree ${state}" aria-labelledby="disagree">
@@ -31,9 +31,11 @@ function hasOwnChecks({ syncing }: LivenessView): boolean {
   return syncing === undefined
 }
 
-/** Whether the node itself says that it is healthy, which answers to single questions do not. */
-export function isVouched(liveness: LivenessView | null): boolean {
-  return liveness?.healthy === true && hasOwnChecks(liveness)
+/** Whether the node itself says that it is healthy, which answers to single questions do not, but Heartline does not agree. */
+export function isDisputed({ liveness, state, conditions }: EndpointView): boolean {
+  if (liveness?.healthy !== true || !hasOwnChecks(liveness)) return false
+  // Where only some places see it down, the node may well be right.
+  return (state === 'down' || state === 'degraded') && conditions.every(({ code }) => code !== 'partial')
 }
 
 export interface Now {

@@ -8,7 +8,8 @@ import { badgePanel, incidentsPanel, rulesPanel } from './endpoint-about.ts'
 import { endpointCharts } from './endpoint-charts.ts'
 import { historySection } from './endpoint-history.ts'
 
-import { checksSection, disagreement, isVouched, nowFacts } from './endpoint-now.ts'
+import { checksSection, disagreement, isDisputed, nowFacts } from './endpoint-now.ts'
+import { placesSection } from './endpoint-places.ts'
 import { codeLink, ticking } from './endpoint-row.ts'
 
 import { unbroken, type Zone } from './format.ts'
@@ -168,7 +169,7 @@ function draw(model: Model<Data>): TemplateResult {
     </header>
     ${silenceNotes(data.silences, of, zone)}
     <div class="endpoint">
-      ${reasons(endpoint)} ${disagreement(now)} ${nowFacts(now)}
+      ${reasons(endpoint)} ${disagreement(now)} ${placesSection(now)} ${nowFacts(now)}
       ${guard([group, JSON.stringify(endpoint.availability), endpoint.title], () => historySection({ of, title: endpoint.title, availability: endpoint.availability, group, ...data }))}
       <div class="panels">
         ${checksSection(now)}
@@ -188,9 +189,9 @@ function badgeVersion({ since, heads, conditions, availability }: EndpointView):
 }
 
 /** Current conditions, unless the disagreement above already lists them. */
-function reasons({ conditions, liveness, state }: EndpointView): TemplateResult | typeof nothing {
-  const isTold = isVouched(liveness) && (state === 'down' || state === 'degraded')
-  if (isTold || conditions.length === 0) return nothing
+function reasons(endpoint: EndpointView): TemplateResult | typeof nothing {
+  const { conditions, state } = endpoint
+  if (isDisputed(endpoint) || conditions.length === 0) return nothing
   return html`<div class="reasons-now ${state}">
     ${conditions.map(({ code, message }) => html`<p class="why">${codeLink(code)} ${unbroken(message)} <small>${NEXT_STEPS[code]}</small></p>`)}
   </div>`

@@ -1,6 +1,7 @@
 import type { StateView } from '../../src/http/wire-status.ts'
 import { moment, zoneName } from './format.ts'
 import { html, nothing, type TemplateResult } from './lit.ts'
+import { mark } from './mark.ts'
 import { toneOf } from './model.ts'
 import type { Route, ViewName } from './route.ts'
 import type { Access, Model, Settings } from './view.ts'
@@ -23,7 +24,7 @@ export function frame(model: Model, view: TemplateResult): TemplateResult {
       <p class="printed">${WORDS.asOf(moment(model.nowMs, settings.zone))}</p>
     </header>
     <main id="main" tabindex="-1" class=${contact.kind === 'stale' ? 'stale' : nothing}>
-      ${announcements(model)} ${staleNote(model)} ${view}
+      ${announcements(model)} ${clusterNotes(model)} ${staleNote(model)} ${view}
     </main>
     <footer class="foot">
       <p class="choices">${choices(settings)}</p>
@@ -65,6 +66,20 @@ function announcements({ status, nowMs }: Model): readonly TemplateResult[] {
     ({ from, until }) => (from === null || Date.parse(from) <= nowMs) && (until === null || Date.parse(until) > nowMs),
   )
   return shown.map(({ text }) => html`<p class="announcement" role="note">${text}</p>`)
+}
+
+/** What readers must know of a cluster: that they see only a part of it, or that its members disagree on what to monitor. */
+function clusterNotes({ status, settings }: Model): TemplateResult | typeof nothing {
+  if (status?.cluster === undefined) return nothing
+  const { own_view_since: since, vantage, networks_differ: differs } = status.cluster
+  return html`
+    ${since === null ? nothing : clusterNote(WORDS.ownView(moment(since, settings.zone), vantage))}
+    ${differs ? clusterNote(html`${WORDS.networksDiffer} <a href="/observer">${WORDS.places.observer}</a>`) : nothing}
+  `
+}
+
+function clusterNote(text: string | TemplateResult): TemplateResult {
+  return html`<p class="announcement" role="note">${mark('degraded')} ${text}</p>`
 }
 
 /** The overview shows the first sentence as its verdict. */

@@ -78,7 +78,7 @@ export function tally(endpoints: readonly EndpointView[]): Record<StateView, num
 }
 
 /** The head of the shard that is furthest behind. */
-export function worstHead(endpoint: EndpointView): EndpointView['heads'][number] | undefined {
+export function worstHead(endpoint: Pick<EndpointView, 'heads'>): EndpointView['heads'][number] | undefined {
   return endpoint.heads.reduce<EndpointView['heads'][number] | undefined>(
     (worst, head) => (worst === undefined || (head.lag_blocks ?? -1) > (worst.lag_blocks ?? -1) ? head : worst),
     undefined,

@@ -4,6 +4,7 @@ import { bytes, fine } from './figures.ts'
 import { count, duration, moment } from './format.ts'
 import { guard, html, nothing, type TemplateResult } from './lit.ts'
 import { mark } from './mark.ts'
+import { clusterSection } from './observer-cluster.ts'
 import { observerFigures } from './observer-figures.ts'
 import { padded, smallCharts } from './small-charts.ts'
 import { type Answer, defineView, type Model, type Sources } from './view.ts'
@@ -46,10 +47,10 @@ function draw(model: Model<Data>): TemplateResult {
 }
 
 function figuresOf(data: OwnHealthView, { settings: { zone }, nowMs }: Model<Data>): TemplateResult {
-  const { course: of, events } = data
+  const { course: of, events, cluster } = data
   return html`
     <div class="sheet">
-      ${observerFigures(data, zone, nowMs)}
+      ${observerFigures(data, zone, nowMs)} ${cluster === null ? nothing : clusterSection(cluster, zone, nowMs)}
       <section class="card wide" aria-labelledby="charts">
         <h2 id="charts">${OBSERVER_WORDS.charts}</h2>
         ${guard([data, zone], () =>

@@ -10,18 +10,28 @@ export function verdictSentence(status: StatusView): string {
   const all = networks.flatMap(({ endpoints }) => endpoints)
   const bad = all.filter((endpoint) => isUnhealthy(endpoint))
   const [one] = bad
-  const [first] = troubled
-  if (first === undefined || one === undefined) return chainSentence(troubled)
-  if (bad.length === 1 && troubled.length === 1 && !first.halted && !first.forked) {
-    return `${all.length === 1 ? 'The endpoint' : `1 of ${all.length} endpoints`} is ${complaint(one, first)}`
+  const [network] = troubled
+  if (network === undefined || one === undefined) return chainSentence(troubled)
+  if (bad.length === 1 && troubled.length === 1 && !network.halted && !network.forked) {
+    return `${all.length === 1 ? 'The endpoint' : `1 of ${all.length} endpoints`} is ${complaint(one, network)}`
   }
-  const names = troubled.slice(0, MOST_NAMED).map((network) => `${network.title} (${troubleOf(network)})`)
+  const names = troubled.slice(0, MOST_NAMED).map((of) => `${of.title} (${troubleOf(of)})`)
   const more = troubled.length - names.length
   const others = more === 0 ? '' : ` and ${more} more ${more === 1 ? 'network' : 'networks'}`
-  return `${countsOf(all)}: ${names.join(more === 0 ? ' and ' : ', ')}${others}.`
+  const partly = partlyDown(bad)
+  const first = partly === undefined ? countsOf(all) : `${bad.length} of ${all.length} endpoints are ${partly}`
+  return `${first}: ${names.join(more === 0 ? ' and ' : ', ')}${others}.`
 }
 
 const MOST_NAMED = 2
+
+/** `down from fra1 only`, if that is true of all of them: the fault is at that place. */
+function partlyDown(endpoints: readonly EndpointView[]): string | undefined {
+  const said = new Set(
+    endpoints.map(({ conditions }) => conditions.find(({ code }) => code === 'partial')?.message.split(':', 1)[0]),
+  )
+  return said.size === 1 ? [...said][0] : undefined
+}
 
 /** `1 down, 2 degraded, 6 up`. */
 function countsOf(endpoints: readonly EndpointView[]): string {

@@ -17,7 +17,7 @@ export const NEXT_STEPS: Readonly<Record<IncidentConditionView['code'], string>>
   'consensus-down': 'Start the consensus node, and check its connection to the execution node.',
   slow: 'Compare latency with the other endpoints: if all are slow, look at the path from here.',
   'rate-limited': 'Poll less often, or raise the limit of the provider’s plan.',
-  partial: 'Compare the places below: check the path and the firewall between the node and those that see it down.',
+  partial: 'Compare what the places see, and check path and firewall between the node and those that see it down.',
   'clock-skewed': 'Synchronise the clocks of the node and of this machine with NTP.',
   'no-evidence': 'Keep the head check of this endpoint enabled.',
   halted: 'Look at the announcements of the chain: no endpoint is at fault.',

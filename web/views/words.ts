@@ -98,6 +98,9 @@ export const WORDS = {
   waiting: 'The page that you opened follows as soon as Heartline is back.',
   ownTrouble: 'Heartline has a problem of its own; health states are still valid',
   impaired: 'Heartline is impaired; health states are not updated',
+  ownView: (time: string, vantage: string) =>
+    `The database cannot be reached since ${time}. This page shows only what ${vantage} sees.`,
+  networksDiffer: 'The members of this cluster monitor different networks.',
   metachain: 'metachain',
   shard: (shard: number) => `shard ${shard}`,
   strip: {

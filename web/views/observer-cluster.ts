@@ -1,0 +1,102 @@
+import type { ClusterDetailsView } from '../../src/http/wire-cluster.ts'
+import { ticking } from './endpoint-row.ts'
+import { figures, fine } from './figures.ts'
+import { age, count, type Zone } from './format.ts'
+import { html, nothing, type TemplateResult } from './lit.ts'
+import { OBSERVER_WORDS } from './words-observer.ts'
+
+const { cluster: WORDS } = OBSERVER_WORDS
+
+/** The members of the cluster, who polls what and keeps which incidents, and the database. */
+export function clusterSection(of: ClusterDetailsView, zone: Zone, nowMs: number): TemplateResult {
+  return html`
+    <section class="card wide" aria-labelledby="cluster">
+      <h2 id="cluster">${WORDS.title} <small>${WORDS.here(of.vantage)}</small></h2>
+      ${database(of.store, zone, nowMs)}
+      ${members(of.members, zone, nowMs)}
+      ${leases(of, nowMs)}
+    </section>
+  `
+}
+
+function database(
+  { reachable, since, lag_seconds: lag, spool_rows: rows, rows_refused: refused }: ClusterDetailsView['store'],
+  zone: Zone,
+  nowMs: number,
+): TemplateResult {
+  return figures([
+    {
+      name: WORDS.database,
+      value: reachable ? WORDS.reachable : WORDS.away,
+      beside: html`${WORDS.since} ${ticking(since, zone, nowMs)}`,
+      tone: reachable ? undefined : 'down',
+    },
+    { name: WORDS.lag, value: fine(lag) },
+    { name: WORDS.spool, value: count(rows), tone: rows > 0 ? 'degraded' : undefined },
+    { name: WORDS.refused, value: count(refused) },
+  ])
+}
+
+function members(list: ClusterDetailsView['members'], zone: Zone, nowMs: number): TemplateResult {
+  return html`
+    <div class="scroll" tabindex="0" role="region" aria-label=${WORDS.members}>
+      <table class="data">
+        <thead>
+          <tr>
+            <th scope="col">${WORDS.member}</th>
+            <th scope="col">${WORDS.place}</th>
+            <th scope="col">${WORDS.version}</th>
+            <th scope="col" class="n">${WORDS.heard}</th>
+            <th scope="col">${WORDS.standing}</th>
+          </tr>
+        </thead>
+        <tbody>
+          ${list.map(
+            ({ id, vantage, version, url, seen_at: seenAt, self, live, differs }) => html`<tr>
+              <th scope="row">${url === null ? id : html`<a href=${url}>${id}</a>`}${self ? html` <small>${WORDS.self}</small>` : nothing}</th>
+              <td>${vantage}</td>
+              <td>${version}</td>
+              <td class="n">${ticking(seenAt, zone, nowMs)} ${OBSERVER_WORDS.ago}</td>
+              <td>${live ? WORDS.live : html`<b class="bad">${WORDS.gone}</b>`}${live && differs ? html`, <b class="bad">${WORDS.differs}</b>` : nothing}</td>
+            </tr>`,
+          )}
+        </tbody>
+      </table>
+    </div>
+  `
+}
+
+function leases({ leases: polls, keepers }: ClusterDetailsView, nowMs: number): TemplateResult {
+  return html`
+    <div class="scroll" tabindex="0" role="region" aria-label=${WORDS.leases}>
+      <table class="data">
+        <thead>
+          <tr>
+            <th scope="col">${WORDS.network}</th>
+            <th scope="col">${WORDS.task}</th>
+            <th scope="col">${WORDS.member}</th>
+            <th scope="col" class="n">${WORDS.left}</th>
+            <th scope="col" class="n">${WORDS.token}</th>
+          </tr>
+        </thead>
+        <tbody>
+          ${polls.map((lease) => leaseRow(lease, WORDS.polls(lease.vantage), nowMs))}
+          ${keepers.map((lease) => leaseRow(lease, WORDS.keeps, nowMs))}
+        </tbody>
+      </table>
+    </div>
+  `
+}
+
+type Lease = ClusterDetailsView['keepers'][number]
+
+function leaseRow({ network, member, token, expires_at: until }: Lease, task: string, nowMs: number): TemplateResult {
+  const left = (Date.parse(until) - nowMs) / 1000
+  return html`<tr>
+    <th scope="row">${network}</th>
+    <td>${task}</td>
+    <td>${member ?? html`<b class="bad">${WORDS.nobody}</b>`}</td>
+    <td class="n">${left > 0 ? age(left) : html`<b class="bad">${WORDS.expired}</b>`}</td>
+    <td class="n">${count(token)}</td>
+  </tr>`
+}
