@@ -4,7 +4,7 @@ import LongestFirst from './scripts/longest-first.mjs'
 import { testRooms } from './scripts/test-rooms.mjs'
 
 const cores = availableParallelism()
-const { quick, waiting } = testRooms()
+const { quick, waiting, mocking } = testRooms()
 
 export default defineConfig({
   test: {
@@ -22,7 +22,11 @@ export default defineConfig({
       },
       {
         extends: true,
-        test: { name: 'waiting', include: waiting, maxWorkers: 2 * cores, sequence: { groupOrder: 1 } },
+        test: { name: 'waiting', include: waiting, isolate: false, maxWorkers: 2 * cores, sequence: { groupOrder: 1 } },
+      },
+      {
+        extends: true,
+        test: { name: 'mocking', include: mocking, maxWorkers: 2 * cores, sequence: { groupOrder: 1 } },
       },
     ],
   },

@@ -10,7 +10,8 @@ const LOCAL_IMPORT = /\bfrom '(\.[^']+\.ts)'/g
 
 /**
  * Divides the test files by what they and their helpers import. `quick` ones only compute, so one worker per core
- * runs them, and they share their modules. `waiting` ones leave the cores idle, so that many of them run at once.
+ * runs them. `waiting` ones leave the cores idle, so that many of them run at once. The files of a worker share their
+ * modules, except `mocking` ones.
  */
 export function testRooms() {
   const folder = join(root, 'test')
@@ -19,10 +20,10 @@ export function testRooms() {
     .map((file) => join(folder, file))
     .sort()
   const waits = createWaits(folder)
-  return {
-    quick: files.filter((file) => !waits(file)).map((file) => relative(root, file)),
-    waiting: files.filter(waits).map((file) => relative(root, file)),
-  }
+  const mocks = (file) => MOCKS.test(readFileSync(file, 'utf8'))
+  const roomOf = (file) => (mocks(file) ? 'mocking' : waits(file) ? 'waiting' : 'quick')
+  const named = (room) => files.filter((file) => roomOf(file) === room).map((file) => relative(root, file))
+  return { quick: named('quick'), waiting: named('waiting'), mocking: named('mocking') }
 }
 
 function createWaits(folder) {
@@ -33,7 +34,7 @@ function createWaits(folder) {
     const helpers = [...text.matchAll(LOCAL_IMPORT)]
       .map(([, path]) => join(dirname(file), path))
       .filter((path) => path.startsWith(folder) && existsSync(path))
-    const marks = { waits: WAITS.test(text) || MOCKS.test(text), helpers }
+    const marks = { waits: WAITS.test(text), helpers }
     known.set(file, marks)
     return marks
   }

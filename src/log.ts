@@ -1,5 +1,4 @@
 import { type DestinationStream, pino } from 'pino'
-import { build as pretty } from 'pino-pretty'
 
 /** Each entry is a fixed sentence with fields. Fields contain names, never a URL, a header or a caller's id. */
 export interface Log {
@@ -10,14 +9,11 @@ export interface Log {
 }
 
 /** Logs one line per event, as JSON or coloured text, to standard error, because commands print to standard output. */
-export function createLogger(
+export async function createLogger(
   { level, format }: LoggerOptions,
   destination: DestinationStream = pino.destination({ dest: 2, sync: true }),
-): Logger {
-  const stream =
-    format === 'pretty'
-      ? pretty({ destination, sync: true, ignore: 'pid,hostname', translateTime: 'SYS:HH:MM:ss' })
-      : destination
+): Promise<Logger> {
+  const stream = format === 'pretty' ? await prettyStream(destination) : destination
   const logger = pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, stream)
   return {
     debug: (fields, message) => logger.debug(fields, message),
@@ -28,6 +24,12 @@ export function createLogger(
       logger.level = next
     },
   }
+}
+
+/** Most daemons log JSON: only the others load what writes text. */
+async function prettyStream(destination: DestinationStream): Promise<DestinationStream> {
+  const { build } = await import('pino-pretty')
+  return build({ destination, sync: true, ignore: 'pid,hostname', translateTime: 'SYS:HH:MM:ss' })
 }
 
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const

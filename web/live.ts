@@ -147,8 +147,8 @@ export function follow({ audience, changed, returned, refused }: FollowOptions):
     current() {
       const silentMs = since(lastReceived ?? startedAt)
       const contact = contactAfter(silentMs, { isFirst: lastReceived === null, isGone: goneSince !== null, by })
-      const stoodStillMs =
-        contact.kind === 'stale' ? (goneSince === null ? silentMs - STALE_AFTER_MS : since(goneSince)) : 0
+      // From the first of the two, so that ages never jump.
+      const stoodStillMs = Math.max(0, silentMs - STALE_AFTER_MS, goneSince === null ? 0 : since(goneSince))
       return { status, incidents, contact, nowMs: Date.now() + daemonAheadMs - stoodStillMs }
     },
     stop: tabs.stop,

@@ -1,5 +1,5 @@
 import { describeFailure, type Failure, isWithoutRoute } from '../core/failure.ts'
-import type { ConsensusReport, NodeCheck } from '../core/poll-result.ts'
+import { CONSENSUS_HEALTH, type ConsensusReport, type NodeCheck } from '../core/poll-result.ts'
 import type { ChainMemory, ConsensusAnswer, Inquiry, NodeAnswer, Reading } from './chain.ts'
 import { fail, malformed, statusFailure } from './json-rpc.ts'
 import { isObject, type JsonObject, parseJson } from './parse.ts'
@@ -9,7 +9,7 @@ import { type Answer, ask, endingFailure, markUnhealthy, type Question, valueOf 
 export function* beaconConsensus(memory: ChainMemory, now: number): Inquiry<ConsensusAnswer> {
   const checks: NodeCheck[] = []
   const questionnaire = { memory, now, checks }
-  const health = yield* ask(ofPath('/eth/v1/node/health', readHealth), questionnaire)
+  const health = yield* ask(ofPath(CONSENSUS_HEALTH, readHealth), questionnaire)
   const downReason = reasonOfDown(health)
   if (downReason !== null) return { ok: true, value: { report: down(downReason), checks } }
   // Perhaps our own network: nothing is known of the node, and it gets no other request.
@@ -109,7 +109,7 @@ function isDown(failure: Failure): boolean {
 }
 
 function unreached(reason: string): ConsensusReport {
-  return { state: null, reason, remainingSlots: null, peers: null }
+  return { state: 'unreached', reason, remainingSlots: null, peers: null }
 }
 
 function down(reason: string): ConsensusReport {

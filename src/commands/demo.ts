@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { systemClock } from '../clock.ts'
 import { configFromObject, type Overrides } from '../config/load.ts'
-import { type Daemon, ListenError, startDaemon } from '../daemon.ts'
+import { type Daemon, ListenError, startDaemon } from '../daemon/daemon.ts'
 import { createLogger } from '../log.ts'
 import { startDemoNodes } from '../simulator/demo.ts'
 import { freshEndpointId } from './caller.ts'
@@ -61,7 +61,7 @@ export async function demo(
         printProblems('demo', loaded.problems, io)
         return null
       }
-      const log = createLogger({ ...loaded.config.log, format: 'pretty' })
+      const log = await createLogger({ ...loaded.config.log, format: 'pretty' })
       if (!existsSync(loaded.config.store.path)) await writeDemoPast(loaded.config, log, io.signal)
       if (io.signal.aborted) return null
       try {

@@ -2,7 +2,7 @@ import { systemClock } from '../clock.ts'
 import { loadConfig, type Overrides } from '../config/load.ts'
 import { formatProblem } from '../config/problem.ts'
 import { createReloader } from '../config/reload.ts'
-import { type Daemon, ListenError, startDaemon } from '../daemon.ts'
+import { type Daemon, ListenError, startDaemon } from '../daemon/daemon.ts'
 import { createLogger } from '../log.ts'
 import { StoreError, type StoreRefusal } from '../store/store.ts'
 import { readConfig } from './check-config.ts'
@@ -23,7 +23,7 @@ export async function serve(
   const loaded = readConfig(file, io, env, overrides)
   if (loaded === null) return EXIT.badConfig
   const { config, warnings } = loaded
-  const log = createLogger(config.log)
+  const log = await createLogger(config.log)
   for (const warning of warnings) log.warn({}, formatProblem(file, warning))
 
   const manager = createServiceManager({ env, clock: systemClock, log, pid: process.pid })

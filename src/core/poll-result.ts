@@ -118,10 +118,13 @@ export interface NodeClient {
   readonly version: string | null
 }
 
+/** The name of the first check of a consensus node: a path of the Beacon API. */
+export const CONSENSUS_HEALTH = '/eth/v1/node/health'
+
 export interface ConsensusReport {
-  /** `null`: neither health nor synchronization is offered, or, with a `reason`, this machine does not reach the node. */
-  readonly state: 'synced' | 'syncing' | 'optimistic' | 'without-execution' | 'down' | null
-  /** Our own words for why it is down, or not reached; the latter is the only check of the consensus node, the last. */
+  /** `null`: neither health nor synchronization is offered. `unreached`: perhaps this machine is at fault. */
+  readonly state: 'synced' | 'syncing' | 'optimistic' | 'without-execution' | 'down' | 'unreached' | null
+  /** Our own words for why it is down or unreached. */
   readonly reason: string | null
   readonly remainingSlots: number | null
   readonly peers: number | null

@@ -62,6 +62,8 @@ export interface GatewayService {
   /** Applies to every new request; requests in flight continue. */
   reconfigure(setup: GatewaySetup): void
   useCertificate(certificate: Certificate): void
+  /** Takes over aliases that another daemon with the same store created or found stale. */
+  learnAliases(records: readonly AliasRecord[]): void
   /** The monitor saw an endpoint's chain regress or reorganise. */
   chainMoved(network: string, event: ChainEvent): void
   report(): GatewayReport
@@ -119,6 +121,7 @@ export function createGatewayService(deps: GatewayServiceDeps): GatewayService {
     },
 
     useCertificate: (certificate) => gateway.useCertificate(certificate),
+    learnAliases: (records) => aliases.restore(records),
     chainMoved(network, event) {
       cache.chainMoved(network, event)
       forwarder.chainMoved(network, event)

@@ -7,9 +7,10 @@ import { attemptsAt, trafficView } from './gateway-traffic.ts'
 import { sendUnknown } from './problem.ts'
 import { time } from './rfc3339.ts'
 import { type App, json, NetworkPath, NoQuery, operation, type RouteDeps } from './route.ts'
+import type { GrafanaLink } from './status-views.ts'
 import { GatewayView, RoutingView } from './wire-gateway.ts'
 
-type GatewayDeps = Pick<RouteDeps, 'gateway' | 'metrics' | 'recorder'>
+type GatewayDeps = Pick<RouteDeps, 'gateway' | 'metrics' | 'recorder'> & GrafanaLink
 
 /** `GET /api/v1/gateway` (callers, routing, traffic, aliases) and `GET …/networks/:network/routing`. */
 export function registerGateway(app: App, deps: GatewayDeps & Pick<RouteDeps, 'board' | 'clock'>): void {
@@ -37,11 +38,12 @@ export function registerGateway(app: App, deps: GatewayDeps & Pick<RouteDeps, 'b
   })
 }
 
-export function gatewayView({ gateway, metrics, recorder }: GatewayDeps): GatewayView {
+export function gatewayView({ gateway, metrics, recorder, grafanaUrl }: GatewayDeps): GatewayView {
   const report = gateway()
   const counts = metrics.gatewayCounts()
   const minutes = report === null ? [] : recorder.minutes()
   const since = {
+    ...(grafanaUrl === null ? {} : { grafana_url: grafanaUrl }),
     started_at: time(metrics.daemonStatus().startedAt),
     unplaced: counts.unplaced,
     course: {

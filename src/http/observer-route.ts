@@ -4,9 +4,10 @@ import { clusterDetails } from './cluster-route.ts'
 import { spreadView } from './gateway-traffic.ts'
 import { time, timeOrNull } from './rfc3339.ts'
 import { type App, json, NoQuery, operation, type RouteDeps } from './route.ts'
+import type { GrafanaLink } from './status-views.ts'
 import { OwnHealthView } from './wire-own-health.ts'
 
-type ObserverDeps = Pick<RouteDeps, 'metrics' | 'observer' | 'journal' | 'recorder' | 'clock' | 'cluster'>
+type ObserverDeps = Pick<RouteDeps, 'metrics' | 'observer' | 'journal' | 'recorder' | 'clock' | 'cluster'> & GrafanaLink
 
 /** `GET /api/v1/observer`: the health of Heartline itself, and what happened to it. */
 export function registerObserver(app: App, deps: ObserverDeps): void {
@@ -20,7 +21,15 @@ export function registerObserver(app: App, deps: ObserverDeps): void {
   app.get('/api/v1/observer', route, () => ownHealthView(deps))
 }
 
-export function ownHealthView({ metrics, observer, journal, recorder, clock, cluster }: ObserverDeps): OwnHealthView {
+export function ownHealthView({
+  metrics,
+  observer,
+  journal,
+  recorder,
+  clock,
+  cluster,
+  grafanaUrl,
+}: ObserverDeps): OwnHealthView {
   const now = clock.now()
   const { version, nodeVersion, startedAt, networks, endpoints, store, reload, ...ours } = metrics.daemonStatus()
   const { impaired, reasons } = observer()
@@ -29,6 +38,7 @@ export function ownHealthView({ metrics, observer, journal, recorder, clock, clu
   const { 'rate-limited': rateLimited, ...skips } = ours.skips
   return {
     generated_at: time(now),
+    ...(grafanaUrl === null ? {} : { grafana_url: grafanaUrl }),
     impaired,
     reasons: [...reasons],
     version,

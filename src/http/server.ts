@@ -21,7 +21,7 @@ import { prefersHtml } from './negotiation.ts'
 import { registerNotes } from './note-routes.ts'
 import { registerNotifications } from './notification-routes.ts'
 import { registerObserver } from './observer-route.ts'
-import { describeRoutes, registerOpenApi } from './openapi.ts'
+import { describeRoutes } from './openapi.ts'
 import { type Brand, registerPage } from './page-routes.ts'
 import { createPostMortemWriter } from './post-mortem-writer.ts'
 import { registerProbe } from './probe-route.ts'
@@ -101,7 +101,7 @@ export function createHttpServer({ options, ...deps }: HttpServerDeps) {
   void app.register(async (routes: App) => {
     registerStatus(routes, { clock, scopes, writers })
     registerBlocks(routes, deps)
-    registerGateway(routes, deps)
+    registerGateway(routes, { ...deps, grafanaUrl })
     registerEndpoint(routes, { ...deps, grafanaUrl })
     registerStrips(routes, strips)
     registerDays(routes, days)
@@ -112,12 +112,11 @@ export function createHttpServer({ options, ...deps }: HttpServerDeps) {
     registerRunbooks(routes, runbooks)
     registerBadge(routes, { clock, scopes })
     registerFeed(routes, { ...deps, scopes })
-    registerObserver(routes, deps)
+    registerObserver(routes, { ...deps, grafanaUrl })
     registerCluster(routes, { ...deps, publicUrl: options.publicUrl })
     registerEvents(routes, { events, metrics, connections, hasToken })
     registerProbe(routes, deps)
     registerPrometheus(routes, deps)
-    registerOpenApi(routes)
   })
 
   return {
@@ -256,6 +255,11 @@ const TIMEOUTS: Timeouts = { headersMs: 10_000, requestMs: 15_000, checkEveryMs:
 /** Ends a connection whose client stopped reading; longer than the longest probe. */
 const SILENT_MS = 75_000
 
+/** Stands for Fastify's own compilers, so that a start does not load Ajv; `createHttpServer` sets others. */
+function noCompiler(): never {
+  throw new Error('a route has no compiler')
+}
+
 /** Sets the limits of a server without a proxy in front; Fastify's defaults expect one. */
 function createApp({ tls, timeouts = TIMEOUTS }: HttpServerOptions): App {
   const { headersMs, requestMs, checkEveryMs } = timeouts
@@ -270,6 +274,7 @@ function createApp({ tls, timeouts = TIMEOUTS }: HttpServerOptions): App {
     forceCloseConnections: 'idle',
     return503OnClosing: true,
     routerOptions: { maxParamLength: 256 },
+    schemaController: { compilersFactory: { buildValidator: noCompiler, buildSerializer: noCompiler } },
     clientErrorHandler,
     frameworkErrors: (_error: unknown, _request: unknown, reply: Parameters<typeof sendProblem>[0]) => {
       sendProblem(reply.headers(HEADERS), { status: 400, detail: 'The URL cannot be read.' })

@@ -304,7 +304,8 @@ function livenessView({ healthy, heartbeatAt, checks, report }: Liveness, { last
 }
 
 export function consensusView(of: ConsensusReport | null): NonNullable<LivenessView['consensus']> | null {
-  return of === null ? null : { state: of.state, slots_to_go: of.remainingSlots, peers: of.peers }
+  if (of === null) return null
+  return { state: of.state === 'unreached' ? null : of.state, slots_to_go: of.remainingSlots, peers: of.peers }
 }
 
 function nodeCheckView(check: NodeCheck): NodeCheckView {

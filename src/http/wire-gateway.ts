@@ -90,6 +90,8 @@ export type AliasView = z.infer<typeof AliasView>
 
 export const GatewayView = shape('Gateway', {
   enabled: z.boolean(),
+  /** Where its dashboards are; present if configured. */
+  grafana_url: z.string().optional(),
   requests_in_flight: Count,
   callers: z.array(CallerView),
   /** Endpoints are in routing order, then the excluded ones. */

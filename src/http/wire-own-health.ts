@@ -15,6 +15,8 @@ export type OwnEventView = z.infer<typeof OwnEventView>
 /** The health of Heartline itself. Counts are since the start. */
 export const OwnHealthView = shape('OwnHealth', {
   generated_at: Time,
+  /** Where its dashboards are; present if configured. */
+  grafana_url: z.string().optional(),
   impaired: z.boolean(),
   reasons: z.array(z.string()),
   version: z.string(),

@@ -249,8 +249,8 @@ function renderReports(entries: readonly BoardEntry[], now: UnixMs): Lines {
       if (blocks !== null) remaining += `${START.node_sync_remaining_blocks}${bare}} ${blocks}\n`
     }
     if (peers !== null) peerCounts += `${START.node_peers}${bare}} ${peers}\n`
-    if (consensus === null || consensus.state === null) continue
-    const { state } = consensus
+    const state = consensus?.state ?? null
+    if (consensus === null || state === null || state === 'unreached') continue
     consensusUp += `${START.node_consensus_up}${bare}} ${state === 'down' ? 0 : 1}\n`
     if (state !== 'down') consensusSyncing += `${START.node_consensus_syncing}${bare}} ${state === 'synced' ? 0 : 1}\n`
     if (consensus.peers !== null) consensusPeers += `${START.node_consensus_peers}${bare}} ${consensus.peers}\n`

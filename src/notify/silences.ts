@@ -15,6 +15,8 @@ export interface Silences {
   add(silence: NewSilence): Silence | null
   /** Ends it now; `null` if no silence of that id holds. */
   end(id: string): Silence | null
+  /** Takes over one that another daemon with the same store began or ended. */
+  learn(silence: Silence): void
   /** How many have begun in this run. */
   begun(): number
   /** Whether this version of it is on disk. */
@@ -76,6 +78,13 @@ export function createSilences({ clock, store, log }: SilencesDeps): Silences {
       const now = clock.now()
       if (silence === undefined || silence.until <= now) return null
       return keep({ ...silence, until: now }, 'silence ended')
+    },
+
+    learn(silence) {
+      const isNew = !known.has(silence.id)
+      if (isNew && silence.until <= clock.now()) return
+      known.set(silence.id, silence)
+      if (isNew) begun++
     },
 
     begun: () => begun,

@@ -16,7 +16,8 @@ import type { IncidentRecord, NotificationRecord, Store } from '../store/store.t
 import { createOutages, type Group } from './outages.ts'
 
 /** Turns judged polls into incidents, and stores and logs their changes. */
-export function createIncidentRecorder({ incidents, store, log, notify = () => [] }: IncidentRecorderDeps) {
+export function createIncidentRecorder(deps: IncidentRecorderDeps) {
+  const { incidents, store, log, notify = () => [], placesOf } = deps
   const book = createIncidentBook()
   const outages = createOutages()
 
@@ -26,9 +27,10 @@ export function createIncidentRecorder({ incidents, store, log, notify = () => [
   const lookedAt = new Map<string, UnixMs>()
 
   function keep(changed: readonly Incident[]): void {
-    for (const incident of changed) {
-      const { id, network, endpoint, openedAt, closedAt, absorbedBy } = incident
+    for (const one of changed) {
+      const { id, network, endpoint, openedAt, closedAt, absorbedBy } = one
       const before = incidents.recent().find((known) => known.id === id)
+      const incident = placesOf === undefined ? one : withVantages(one, before, placesOf(one))
       incidents.put(incident)
       outages.track(incident)
       const record = { id, network, endpoint, openedAt, closedAt, absorbed: absorbedBy !== null, value: incident }
@@ -152,6 +154,14 @@ export interface IncidentRecorderDeps {
   readonly log: Log
   /** The notifications of a change, which are written with it. */
   readonly notify?: ((incident: Incident) => readonly NotificationRecord[]) | undefined
+  /** The places of a cluster that see the fault now. */
+  readonly placesOf?: ((incident: Incident) => readonly string[]) | undefined
+}
+
+/** Names every place that saw the fault at a change of the incident. */
+function withVantages(incident: Incident, before: Incident | undefined, now: readonly string[]): Incident {
+  const known = before?.vantages ?? incident.vantages ?? []
+  return { ...incident, vantages: [...new Set([...known, ...now])].sort() }
 }
 
 /** What is known about a network as a whole: the view of its polls, or what several places say together. */

@@ -8,6 +8,7 @@ import { type Health, unpolled } from '../core/verdict/health.ts'
 import { createNetworkView, type NetworkView } from '../core/verdict/network-view.ts'
 import type { Tally } from '../state/board.ts'
 import type { SavedHealth } from '../store/store.ts'
+import type { GroupMember } from './outages.ts'
 import { createWitnesses } from './pending-polls.ts'
 import { tallyFor } from './poll-counts.ts'
 import { type KeptEndpoint, readSaved } from './poll-history.ts'
@@ -138,6 +139,11 @@ function polledOf(
     view.takeOver(endpoint.name, earlier.view)
     return Object.assign(earlier, next)
   })
+}
+
+/** The endpoints of a network with what they share, for the recorder of incidents. */
+export function groupMembersOf({ endpoints }: PolledNetwork): GroupMember[] {
+  return endpoints.map(({ endpoint, origin }) => ({ endpoint, key: sharingOf(endpoint, origin) }))
 }
 
 function sharingOf({ network, provider }: Endpoint, origin: string | undefined): string | null {

@@ -30,8 +30,15 @@ export interface WritableBoard extends Board {
   configure(
     networks: readonly { readonly network: Network; readonly fresh: readonly { health: Health; tally: Tally }[] }[],
   ): void
-  /** `verdictChanged`: the state or the set of conditions differs from before. Returns the entry, if any. */
-  put(health: Health, verdictChanged: boolean): BoardEntry | undefined
+  /**
+   * `verdictChanged`: the state or the set of conditions differs from before. `merged`: what the places of a cluster say.
+   * Returns the entry, if any.
+   */
+  put(
+    health: Health,
+    verdictChanged: boolean,
+    merged?: Pick<BoardEntry, 'places' | 'confirmedBy'>,
+  ): BoardEntry | undefined
   putStanding(standing: NetworkStanding, changed: boolean): void
   putAvailability(of: ReadonlyMap<EndpointKey, Readonly<Record<AvailabilityWindow, Availability>>>): void
   /** Replaces the whole plan, in the order of time; also called when a period begins or ends. */
@@ -40,7 +47,8 @@ export interface WritableBoard extends Board {
   putAnnouncements(notices: readonly Announcement[]): void
 }
 
-export function createBoard(): WritableBoard {
+/** `countsChanges`: whether the tallies count changes of state here; boards of one daemon share them. */
+export function createBoard({ countsChanges = true } = {}): WritableBoard {
   let entries: NetworkEntry[] = []
   let byName = new Map<string, NetworkEntry>()
   let byKey = new Map<EndpointKey, Entry>()
@@ -83,11 +91,16 @@ export function createBoard(): WritableBoard {
       for (const name of byName.keys()) notify({ network: name, endpoint: null, verdictChanged: true })
     },
 
-    put(health, verdictChanged) {
+    put(health, verdictChanged, merged) {
       const entry = byKey.get(endpointKey(health.endpoint))
       if (entry === undefined) return undefined
-      if (entry.health.verdict !== null && entry.health.verdict !== health.verdict) entry.tally.stateChanges++
+      const { verdict } = entry.health
+      if (verdict !== null && verdict !== health.verdict && countsChanges) entry.tally.stateChanges++
       entry.health = health
+      if (merged !== undefined) {
+        entry.places = merged.places
+        entry.confirmedBy = merged.confirmedBy
+      }
       if (listeners.size > 0)
         notify({ network: health.endpoint.network, endpoint: health.endpoint.name, verdictChanged })
       return entry

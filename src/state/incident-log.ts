@@ -18,6 +18,8 @@ export interface IncidentLog {
 
 export interface WritableIncidentLog extends IncidentLog {
   put(incident: Incident): void
+  /** Forgets what is known about the incidents of a network; readers then read them from the store. */
+  forget(network: string): void
 }
 
 /** More than the store's queue holds while writing works. */
@@ -42,6 +44,12 @@ export function createIncidentLog(): WritableIncidentLog {
     subscribe(listener) {
       listeners.add(listener)
       return () => listeners.delete(listener)
+    },
+
+    forget(network) {
+      for (const known of [recent, open, byEndpoint]) {
+        for (const [key, incident] of known) if (incident.network === network) known.delete(key)
+      }
     },
 
     put(incident) {

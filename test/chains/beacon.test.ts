@@ -68,7 +68,10 @@ test.each<Failure>([
     const { reading, requests } = ask([failure])
 
     expect(requests).toHaveLength(1)
-    expect(reading).toMatchObject({ ok: true, value: { report: { state: null, reason }, checks: [{ error: reason }] } })
+    expect(reading).toMatchObject({
+      ok: true,
+      value: { report: { state: 'unreached', reason }, checks: [{ error: reason }] },
+    })
   },
 )
 

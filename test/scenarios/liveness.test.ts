@@ -152,7 +152,7 @@ test('a node whose consensus node cannot be reached from here is down after thre
   await stage.pass(5 * MINUTE)
   let asked = 0
   const reason = 'no route to the host (ENETUNREACH)'
-  const unreached = { state: null, reason, remainingSlots: null, peers: null }
+  const unreached = { state: 'unreached' as const, reason, remainingSlots: null, peers: null }
   stage.set(key('b'), {
     liveness: () => {
       asked++

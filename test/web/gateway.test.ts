@@ -1,5 +1,6 @@
 import { Window } from 'happy-dom'
 import { describe, expect, test } from 'vitest'
+import { DASHBOARDS } from '../../grafana/uids.ts'
 import { templateText } from '../../src/http/template-text.ts'
 import type { GatewayView } from '../../src/http/wire-gateway.ts'
 import { view } from '../../web/views/gateway.ts'
@@ -75,6 +76,16 @@ function draw(data: GatewayView): HTMLElement {
 }
 
 describe('the gateway page', () => {
+  test('links its charts to the same time in Grafana, where one is configured', () => {
+    const link = draw(aGateway({ grafana_url: 'https://grafana.example.org' })).querySelector('.grafana')
+    const from = Date.parse('2026-01-01T00:08:00.000Z')
+
+    expect(link?.getAttribute('href')).toBe(
+      `https://grafana.example.org/d/${DASHBOARDS.gateway}?from=${from}&to=${from + 180_000}`,
+    )
+    expect(draw(aGateway()).querySelector('.grafana')).toBeNull()
+  })
+
   test('begins with totals: requests, failures, overhead, retries and cache hits', () => {
     expect(textsOf(draw(aGateway()), '.figures > div')).toEqual([
       'Requests 10',

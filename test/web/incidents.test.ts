@@ -1,5 +1,6 @@
 import { Window } from 'happy-dom'
 import { describe, expect, test } from 'vitest'
+import { DASHBOARDS } from '../../grafana/uids.ts'
 import { templateText } from '../../src/http/template-text.ts'
 import type { HistoryView } from '../../src/http/wire-history.ts'
 import type { IncidentSummaryView, IncidentView } from '../../src/http/wire-incidents.ts'
@@ -64,6 +65,7 @@ describe('the incident list', () => {
       'ONE: Node A was down: connection refused unreachable',
     ])
     expect(textsOf(of, '.incident .span')).toEqual(['00:08 for 2 min', '23:00:00 – 23:02:03 2 min 3 s'])
+    expect(textsOf(of, '.axis')).toEqual(['0 6 12 18 24', '0 6 12 18 24'])
   })
 
   test('includes incidents from later events if they match the filter', () => {
@@ -204,6 +206,24 @@ describe('the incident page', () => {
       '22:50 up 0 blocks 100 20 ms',
       '22:51 down 0 blocks – 20 ms',
     ])
+  })
+
+  test('links its charts to the same time in Grafana, where one is configured', async () => {
+    const rules = async () => ({
+      ok: true,
+      value: { grafana_url: 'https://grafana.example.org', interval_seconds: 15 },
+    })
+
+    const of = await drawPage(sourcesOf(CHANGED, { rules } as unknown as Sources))
+
+    const url = new URL(of.querySelector('.grafana')?.getAttribute('href') ?? '')
+    expect(url.pathname).toBe(`/d/${DASHBOARDS.endpoint}`)
+    expect(Object.fromEntries(url.searchParams)).toEqual({
+      'var-network': 'one',
+      'var-endpoint': 'a',
+      from: String(Date.parse(HISTORY.from)),
+      to: String(Date.parse(HISTORY.to)),
+    })
   })
 
   test('says that recoveries which its timeline does not show belong to earlier incidents', async () => {

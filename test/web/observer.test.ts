@@ -1,5 +1,6 @@
 import { Window } from 'happy-dom'
 import { describe, expect, test } from 'vitest'
+import { DASHBOARDS } from '../../grafana/uids.ts'
 import { templateText } from '../../src/http/template-text.ts'
 import type { OwnHealthView } from '../../src/http/wire-own-health.ts'
 import { view } from '../../web/views/observer.ts'
@@ -196,6 +197,16 @@ describe('the observer page', () => {
       '1 Jan 2026, 00:09:00 UTC problem the history cannot be written (full), ongoing, 60 s',
       '1 Jan 2026, 00:08:00 UTC stalled this process stood still for 2.5 s',
     ])
+  })
+
+  test('links its charts to the same time in Grafana, where one is configured', () => {
+    const link = draw(ourselves({ grafana_url: 'https://grafana.example.org' })).querySelector('.grafana')
+    const from = Date.parse('2026-01-01T00:08:00.000Z')
+
+    expect(link?.getAttribute('href')).toBe(
+      `https://grafana.example.org/d/${DASHBOARDS.heartline}?from=${from}&to=${NOW}`,
+    )
+    expect(draw(ourselves()).querySelector('.grafana')).toBeNull()
   })
 
   test('leaves a minute without data unknown', () => {

@@ -328,10 +328,19 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
     await setting.world.pollAll()
     const { page } = await show(setting)
     await page.locator('.lamp.on').waitFor()
+    await page.evaluate(() => {
+      const ages: number[] = []
+      Object.assign(window, { ages })
+      setInterval(() => ages.push(Number.parseInt(document.querySelector('.tips time')?.textContent ?? '', 10)), 50)
+    })
 
     await setting.server.close()
 
     await page.locator('.lamp.off').waitFor({ timeout: 30_000 })
+    await page.getByText(/^Stale for [3-9]/).waitFor()
+    const told = await page.evaluate(() => (window as unknown as { ages: number[] }).ages)
+    expect(told.length).toBeGreaterThan(20)
+    expect(told).toEqual(told.toSorted((a, b) => a - b))
     expect(await page.locator('.lamp').textContent()).toMatch(/^Stale for /)
     expect(await page.locator('.verdict').getAttribute('class')).toContain('unknown')
     expect(await page.locator('h1').textContent()).toContain('Cannot reach Heartline')

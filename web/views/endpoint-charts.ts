@@ -2,6 +2,7 @@ import type { HistoryBucketView, PollView, RulesView } from '../../src/http/wire
 import { type Cell, cellText, shareOf, stretchesOf } from './cells.ts'
 import type { Band, Chart, ChartGroup, Moment, Series } from './chart-group.ts'
 import type { Zone } from './format.ts'
+import { grafanaPath } from './grafana.ts'
 import { closerPath, type Endpoint, type Span, ticksOf, widerPath, zoomPath } from './span.ts'
 import { tickText } from './when.ts'
 import { ENDPOINT } from './words-endpoint.ts'
@@ -33,19 +34,9 @@ export function endpointCharts(past: Past, zone: Zone): ChartGroup {
     wider: canZoom ? widerPath(of, span, nowMs) : null,
     ticks: ticks.at.map((ms) => ({ ms, text: tickText(ms, ticks.apartMs, zone) })),
     zone,
-    grafana: grafanaPath(past),
+    grafana: grafanaPath(past.rules?.grafana_url, 'endpoint', span, { network: of.network, endpoint: of.endpoint }),
   }
 }
-
-/** Of the dashboard in `grafana/dashboards/endpoint.json`. */
-function grafanaPath({ rules, of, span }: Past): string | null {
-  if (rules?.grafana_url === undefined) return null
-  const time = { from: String(Math.floor(span.fromMs)), to: String(Math.ceil(span.toMs)) }
-  const query = new URLSearchParams({ 'var-network': of.network, 'var-endpoint': of.endpoint, ...time })
-  return `${rules.grafana_url}/d/${DASHBOARD}?${query.toString()}`
-}
-
-const DASHBOARD = 'heartline-endpoint'
 
 /** Never behind, or without a failure: a line at zero says no more than its title. */
 function isCalm({ unit, scale, series }: Chart): boolean {

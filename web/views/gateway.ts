@@ -4,6 +4,7 @@ import { type Figure, figures, fine } from './figures.ts'
 import { count, percent } from './format.ts'
 import { gatewayCallers } from './gateway-callers.ts'
 import { gatewayNetwork } from './gateway-network.ts'
+import { grafanaPath } from './grafana.ts'
 import { guard, html, nothing, type TemplateResult } from './lit.ts'
 import { padded, smallCharts } from './small-charts.ts'
 import { defineView, type Model } from './view.ts'
@@ -54,6 +55,10 @@ function draw({ data, status, settings, nowMs }: Model<GatewayView>): TemplateRe
                 stepMs: data.course.step_seconds * 1000,
                 cells: data.course.requests.length,
                 zone: settings.zone,
+                grafana: grafanaPath(data.grafana_url, 'gateway', {
+                  fromMs: Date.parse(data.course.from),
+                  toMs: Date.parse(data.course.from) + data.course.requests.length * data.course.step_seconds * 1000,
+                }),
                 panels: [
                   {
                     name: GATEWAY_WORDS.requestsChart,

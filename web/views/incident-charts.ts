@@ -1,6 +1,7 @@
 import type { HistoryBucketView, HistoryView, RulesView } from '../../src/http/wire-history.ts'
 import type { IncidentSummaryView, IncidentView } from '../../src/http/wire-incidents.ts'
 import { count, duration, latency } from './format.ts'
+import { grafanaPath } from './grafana.ts'
 import { html, nothing, type TemplateResult } from './lit.ts'
 import { type Panel, smallCharts } from './small-charts.ts'
 import type { Answer, Model, Sources } from './view.ts'
@@ -94,6 +95,12 @@ export function incidentCharts(
       zone: settings.zone,
       states: history.buckets.map(letterOf).join(''),
       panels: panelsOf(history.buckets, rules),
+      grafana: grafanaPath(
+        rules?.grafana_url,
+        'endpoint',
+        { fromMs: Date.parse(history.from), toMs: Date.parse(history.to) },
+        { network, endpoint },
+      ),
       marked: { fromMs: Date.parse(openedAt), toMs: closedAt === null ? nowMs : Date.parse(closedAt), state },
     })
     return html`${histories.length > 1 ? html`<h3>${title}</h3>` : nothing} ${drawn}`

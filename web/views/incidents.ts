@@ -45,6 +45,7 @@ function draw(model: Model<IncidentListView>): TemplateResult {
       ([heading, incidents]) => html`
         <section class="day">
           <h2>${heading} <small>${INCIDENT_WORDS.ofDay(incidents.length)}</small></h2>
+          ${AXIS}
           <ol>
             ${repeat(
               incidents,
@@ -136,6 +137,9 @@ function row(incident: IncidentSummaryView, { status, settings, nowMs }: Model<I
     </li>
   `
 }
+
+/** The hours of the strips below. */
+const AXIS = html`<p class="axis" aria-hidden="true"><span>${[0, 6, 12, 18, 24].map((hour) => html`<i>${hour}</i>`)}</span></p>`
 
 const SHORT_MS = 600_000
 const DAY_MIN = 1440

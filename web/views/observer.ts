@@ -2,6 +2,7 @@ import type { OwnEventView, OwnHealthView } from '../../src/http/wire-own-health
 import { ticking } from './endpoint-row.ts'
 import { bytes, fine } from './figures.ts'
 import { count, duration, moment } from './format.ts'
+import { grafanaPath } from './grafana.ts'
 import { guard, html, nothing, type TemplateResult } from './lit.ts'
 import { mark } from './mark.ts'
 import { clusterSection } from './observer-cluster.ts'
@@ -63,6 +64,10 @@ function figuresOf(data: OwnHealthView, { settings: { zone }, nowMs }: Model<Dat
                 stepMs: of.step_seconds * 1000,
                 cells: of.loop_lag_seconds.length,
                 zone,
+                grafana: grafanaPath(data.grafana_url, 'itself', {
+                  fromMs: Date.parse(of.from),
+                  toMs: Date.parse(data.generated_at),
+                }),
                 panels: [
                   // Above 0.5 s polls do not count, see docs/operations.md.
                   {

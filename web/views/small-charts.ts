@@ -34,6 +34,7 @@ export function smallCharts(of: SmallCharts): TemplateResult {
         <span>${stamp(startMs, of)}</span><span>${stamp(startMs + (cells * stepMs) / 2, of)}</span
         ><span>${stamp(endMs, of)}${zone === 'utc' ? ' UTC' : ''}</span>
       </p>
+      ${of.grafana === undefined || of.grafana === null ? nothing : html`<a class="grafana" href=${of.grafana} aria-label="${CHART_WORDS.inGrafana}: ${title}">${CHART_WORDS.inGrafana}</a>`}
       <details class="behind">
         <summary>${CHART_WORDS.table}</summary>
         <div class="scroll" tabindex="0" role="region" aria-label=${title}>${table(of)}</div>
@@ -55,6 +56,8 @@ export interface SmallCharts {
   /** One letter per cell, as in a strip. */
   readonly states?: string
   readonly panels: readonly Panel[]
+  /** The same figures on a dashboard. */
+  readonly grafana?: string | null
   /** The time to highlight. */
   readonly marked?: { readonly fromMs: number; readonly toMs: number; readonly state: StateView }
 }

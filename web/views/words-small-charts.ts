@@ -1,6 +1,7 @@
 /** Labels around small charts and their tables. */
 export const CHART_WORDS = {
   table: 'As a table',
+  inGrafana: 'In Grafana',
   time: 'Time',
   state: 'State',
   unknown: 'no data',

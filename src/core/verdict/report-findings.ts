@@ -1,5 +1,5 @@
 import type { Thresholds } from '../network.ts'
-import type { ConsensusReport, Liveness, NodeReport } from '../poll-result.ts'
+import { CONSENSUS_HEALTH, type ConsensusReport, type Liveness, type NodeReport } from '../poll-result.ts'
 import type { Finding } from './condition.ts'
 
 /** The rules for what a node answers to our questions about its own state. What it does not tell is no finding. */
@@ -20,11 +20,7 @@ export function pushReport(
     ({ error, contiguousFailures }) => error !== null && contiguousFailures >= thresholds.contiguousFailures,
   )
   // The execution node answers: our own network is not why the consensus node stays out of reach.
-  const isUnreached =
-    consensus?.state === null &&
-    consensus.reason !== null &&
-    unanswered.length > 0 &&
-    unanswered.at(-1) === checks.at(-1)
+  const isUnreached = consensus?.state === 'unreached' && unanswered.some(({ name }) => name === CONSENSUS_HEALTH)
   if (isUnreached) pushConsensusDown(findings, consensus.reason)
   else if (consensus !== null) pushConsensus(findings, consensus)
   const few = [
@@ -58,6 +54,7 @@ function pushConsensus(findings: Finding[], { state, reason, remainingSlots }: C
       pushConsensusSyncing(findings, 'the consensus node does not reach its execution node')
       break
     case 'synced':
+    case 'unreached':
     case null:
   }
 }

@@ -12,7 +12,7 @@ import { type AliasRoutes, type RouteTarget, type Surface, UNKNOWN_ROUTE } from 
  * and their replies are checked for signs that the node lost the alias.
  */
 export interface Aliases extends UpstreamHandler, AliasRoutes {
-  /** Loads the records of an earlier run. */
+  /** Loads records that the store has: those of an earlier run, or of another daemon. */
   restore(records: readonly AliasRecord[]): void
   /** Sorted by network and alias; includes stale aliases. */
   list(): readonly AliasRecord[]

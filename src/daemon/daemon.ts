@@ -1,32 +1,26 @@
 import { randomInt } from 'node:crypto'
-import { type Clock, guardedClock, repeat, systemClock } from './clock.ts'
-import type { Config } from './config/resolve.ts'
-import { urlOf } from './config/scalars.ts'
-import { createObserver, type Observer } from './core/observer/observer.ts'
-import { connectionCaps, descriptorLimit } from './descriptors.ts'
-import { createGatewayService, type GatewayService } from './gateway/service.ts'
-import { createHttpServer } from './http/server.ts'
-import { type Logger, stackOf } from './log.ts'
-import { createMetrics, type Metrics } from './metrics/metrics.ts'
-import { createMinuteStats, type MinuteStats } from './metrics/minute-stats.ts'
-import type { ErrorSource } from './metrics/registry.ts'
-import { createProber } from './nodes/probe.ts'
-import { createNotifier, type Notifier } from './notify/notifier.ts'
-import { createSilences, type Silences } from './notify/silences.ts'
-import { createAvailabilityRefresh, createHousekeeping } from './poll/housekeeping.ts'
-import { createIncidentRecorder, earlierIncidents } from './poll/incident-recorder.ts'
-import { createInspector } from './poll/inspector.ts'
-import { createMaintenanceCalendar } from './poll/maintenance-calendar.ts'
-import { endpointsIn, maintainedTimes } from './poll/maintenance-plan.ts'
-import { createPoller, type PollerDeps } from './poll/poller.ts'
-import { createScheduler, type Scheduler } from './poll/scheduler.ts'
-import { watchSelf } from './poll/self-watch.ts'
-import { type Board, createBoard, type WritableBoard } from './state/board.ts'
-import { createIncidentLog, type WritableIncidentLog } from './state/incident-log.ts'
-import { createJournal, type Journal } from './state/journal.ts'
-import { createSightings } from './state/sightings.ts'
-import { openStore } from './store/open-store.ts'
-import type { Store } from './store/store.ts'
+import { type Clock, guardedClock, repeat, systemClock } from '../clock.ts'
+import type { Config } from '../config/resolve.ts'
+import { urlOf } from '../config/scalars.ts'
+import { createObserver, type Observer } from '../core/observer/observer.ts'
+import { connectionCaps, descriptorLimit } from '../descriptors.ts'
+import { createGatewayService, type GatewayService } from '../gateway/service.ts'
+import { createHttpServer } from '../http/server.ts'
+import { type Logger, stackOf } from '../log.ts'
+import { createMetrics, type Metrics } from '../metrics/metrics.ts'
+import { createMinuteStats, type MinuteStats } from '../metrics/minute-stats.ts'
+import type { ErrorSource } from '../metrics/registry.ts'
+import { createNotifier, type Notifier } from '../notify/notifier.ts'
+import { createSilences, type Silences } from '../notify/silences.ts'
+import { createAvailabilityRefresh, createHousekeeping } from '../poll/housekeeping.ts'
+import { createIncidentRecorder, earlierIncidents } from '../poll/incident-recorder.ts'
+import { createInspector } from '../poll/inspector.ts'
+import type { Scheduler } from '../poll/scheduler.ts'
+import { type Board, createBoard, type WritableBoard } from '../state/board.ts'
+import { createIncidentLog, type WritableIncidentLog } from '../state/incident-log.ts'
+import { createJournal, type Journal } from '../state/journal.ts'
+import { openStore } from '../store/open-store.ts'
+import type { Store } from '../store/store.ts'
 import {
   connectionsOf,
   gatewaySetupOf,
@@ -35,8 +29,10 @@ import {
   polledNetworksOf,
   shardsOf,
   targetsOf,
-} from './targets.ts'
-import { version } from './version.ts'
+} from '../targets.ts'
+import { version } from '../version.ts'
+import { createMonitor } from './monitor.ts'
+import { lastingTrouble, ownState } from './own-health.ts'
 
 /** Starts polls, page and gateway. Rejects if the store or a listen address cannot be used. */
 export async function startDaemon({ config, log, clock: realClock = systemClock }: DaemonDeps): Promise<Daemon> {
@@ -74,8 +70,8 @@ export async function startDaemon({ config, log, clock: realClock = systemClock 
   const monitor = createMonitor({
     ...parts,
     concurrency: config.poll.concurrency,
+    recorder: createIncidentRecorder({ incidents, store, log, notify: notifier.changed }),
     onChainEvent: (network, event) => gateway?.chainMoved(network, event),
-    notify: notifier.changed,
   })
   const { prober, selfWatch, poller, scheduler, calendar, sightings } = monitor
   const housekeeping = createHousekeeping(base)
@@ -229,6 +225,11 @@ export interface Daemon {
 const SAMPLE_EVERY_MS = 1000
 const RANDOM_STEPS = 2 ** 32
 
+function sampleSelf({ minutes, journal, observer, store, clock }: Parts): void {
+  minutes.sample()
+  journal.troubles(lastingTrouble(observer, store, clock))
+}
+
 interface Parts extends Required<Pick<DaemonDeps, 'clock' | 'log'>> {
   readonly board: WritableBoard
   readonly incidents: WritableIncidentLog
@@ -240,93 +241,11 @@ interface Parts extends Required<Pick<DaemonDeps, 'clock' | 'log'>> {
   readonly minutes: MinuteStats
 }
 
-interface MonitorDeps extends Parts {
-  readonly concurrency: number
-  readonly onChainEvent: NonNullable<PollerDeps['onChainEvent']>
-  readonly notify: Notifier['changed']
-}
-
-/** Creates everything that polls, and connects its events. */
-function createMonitor({ concurrency, onChainEvent, notify, ...parts }: MonitorDeps) {
-  const { clock, log, board, incidents, observer, journal, store, metrics, minutes } = parts
-  const prober = createProber({ clock })
-  const sightings = createSightings()
-  const selfWatch = watchSelf({
-    clock,
-    onJump(byMs) {
-      const direction = byMs > 0 ? 'forward' : 'backward'
-      // Rounded, because the measurement is slightly off: a step of one hour is measured as 3599.9 s.
-      const seconds = Math.round(byMs / 1000)
-      metrics.clockJumped(direction)
-      log.warn({ direction, seconds: Math.abs(seconds) }, 'wall clock jumped')
-      observer.clockStepped(clock.monotonic(), 1000 * seconds)
-      journal.stepped(1000 * seconds)
-      poller.shift(byMs)
-      sightings.shift(byMs)
-    },
-    onBlocked(from, to) {
-      observer.stalled(from, to)
-      minutes.loopBlocked(to - from)
-      journal.held(to - from)
-    },
-  })
-  const poller = createPoller({
-    ...parts,
-    prober,
-    recorder: createIncidentRecorder({ incidents, store, log, notify }),
-    checkSelf: () => selfWatch.check(),
-    onChainEvent,
-    onJudged: (result) => sightings.take(result),
-    pollSoon: (key) => scheduler.pollSoon(key),
-  })
-  const scheduler = createScheduler({
-    clock,
-    concurrency,
-    run: (key, signal) => poller.poll(key, signal),
-    onLag(ms) {
-      metrics.schedulerLag(ms)
-      minutes.pollLate(ms)
-    },
-    onSkip(_key, reason, count) {
-      metrics.schedulerSkipped(reason, count)
-      minutes.pollsSkipped(count)
-    },
-  })
-  const calendar = createMaintenanceCalendar({
-    clock,
-    log,
-    onChange(periods) {
-      const now = clock.now()
-      // A maintenance window may name endpoints that only some of its networks have.
-      const ours = periods.filter((period) => endpointsIn(period, board).length > 0)
-      board.putMaintenance(ours)
-      store.maintain(maintainedTimes(ours, board, now), now)
-    },
-  })
-  return { prober, sightings, selfWatch, poller, scheduler, calendar }
-}
-
 async function listenGateway(gateway: GatewayService | null, { tls, callers }: Config['gateway'], log: Logger) {
   if (gateway === null) return null
   const url = urlOf(await gateway.listen(), tls !== null)
   log.info({ url, callers: callers.length }, 'gateway listening')
   return url
-}
-
-function sampleSelf({ minutes, journal, observer, store, clock }: Parts): void {
-  minutes.sample()
-  journal.troubles(lastingTrouble(observer, store, clock))
-}
-
-/** Sentences about what keeps Heartline from judging nodes, without what passes at once. */
-function lastingTrouble(observer: Observer, store: Store, clock: Clock): readonly string[] {
-  return [...observer.lastingReasons(clock.monotonic()), ...storeTrouble(store)]
-}
-
-/** Whether Heartline itself is able to judge nodes, and why not. */
-function ownState(observer: Observer, store: Store, clock: Clock) {
-  const reasons = [...observer.reasons(clock.monotonic()), ...storeTrouble(store)]
-  return { impaired: reasons.length > 0, reasons }
 }
 
 function minutesOf({ clock, store }: Pick<Parts, 'clock' | 'store'>, metrics: Metrics): MinuteStats {
@@ -363,11 +282,6 @@ function reportTimerError(error: unknown, log: Logger, metrics: Metrics): void {
 
 function endpointCount(board: Board): number {
   return board.networks().reduce((sum, { endpoints }) => sum + endpoints.length, 0)
-}
-
-function storeTrouble(store: Store): string[] {
-  const { trouble } = store.status()
-  return trouble === null ? [] : [`the history cannot be written (${trouble})`]
 }
 
 type Certificate = { readonly cert: string; readonly key: string }

@@ -1,0 +1,88 @@
+import type { Clock } from '../clock.ts'
+import type { Observer } from '../core/observer/observer.ts'
+import type { Logger } from '../log.ts'
+import type { Metrics } from '../metrics/metrics.ts'
+import type { MinuteStats } from '../metrics/minute-stats.ts'
+import { createProber } from '../nodes/probe.ts'
+import type { IncidentRecorder } from '../poll/incident-recorder.ts'
+import { createMaintenanceCalendar } from '../poll/maintenance-calendar.ts'
+import { endpointsIn, maintainedTimes } from '../poll/maintenance-plan.ts'
+import { createPoller, type PollerDeps } from '../poll/poller.ts'
+import { createScheduler } from '../poll/scheduler.ts'
+import { watchSelf } from '../poll/self-watch.ts'
+import type { WritableBoard } from '../state/board.ts'
+import type { Journal } from '../state/journal.ts'
+import { createSightings } from '../state/sightings.ts'
+import type { Store } from '../store/store.ts'
+
+/** Creates everything that polls, and connects its events. */
+export function createMonitor(deps: MonitorDeps) {
+  const { clock, log, board, observer, journal, store, metrics, minutes } = deps
+  const prober = createProber({ clock })
+  const sightings = createSightings()
+  const selfWatch = watchSelf({
+    clock,
+    onJump(byMs) {
+      const direction = byMs > 0 ? 'forward' : 'backward'
+      // Rounded, because the measurement is slightly off: a step of one hour is measured as 3599.9 s.
+      const seconds = Math.round(byMs / 1000)
+      metrics.clockJumped(direction)
+      log.warn({ direction, seconds: Math.abs(seconds) }, 'wall clock jumped')
+      observer.clockStepped(clock.monotonic(), 1000 * seconds)
+      journal.stepped(1000 * seconds)
+      poller.shift(byMs)
+      sightings.shift(byMs)
+    },
+    onBlocked(from, to) {
+      observer.stalled(from, to)
+      minutes.loopBlocked(to - from)
+      journal.held(to - from)
+    },
+  })
+  const poller = createPoller({
+    ...deps,
+    prober,
+    checkSelf: () => selfWatch.check(),
+    onJudged: (result) => sightings.take(result),
+    pollSoon: (key) => scheduler.pollSoon(key),
+  })
+  const scheduler = createScheduler({
+    clock,
+    concurrency: deps.concurrency,
+    run: (key, signal) => poller.poll(key, signal),
+    onLag(ms) {
+      metrics.schedulerLag(ms)
+      minutes.pollLate(ms)
+    },
+    onSkip(_key, reason, count) {
+      metrics.schedulerSkipped(reason, count)
+      minutes.pollsSkipped(count)
+    },
+  })
+  const calendar = createMaintenanceCalendar({
+    clock,
+    log,
+    onChange(periods) {
+      const now = clock.now()
+      // A maintenance window may name endpoints that only some of its networks have.
+      const ours = periods.filter((period) => endpointsIn(period, board).length > 0)
+      board.putMaintenance(ours)
+      store.maintain(maintainedTimes(ours, board, now), now)
+    },
+  })
+  return { prober, sightings, selfWatch, poller, scheduler, calendar }
+}
+
+export interface MonitorDeps {
+  readonly clock: Clock
+  readonly log: Logger
+  readonly board: WritableBoard
+  readonly observer: Observer
+  readonly journal: Journal
+  readonly store: Store
+  readonly metrics: Metrics
+  readonly minutes: MinuteStats
+  readonly recorder: IncidentRecorder
+  readonly concurrency: number
+  readonly onChainEvent: NonNullable<PollerDeps['onChainEvent']>
+}
