@@ -102,7 +102,6 @@ function showState(view: View, now: Model): void {
 }
 
 function drawCharts(group: ChartGroup): void {
-  const goTo = (path: string) => void navigate(new URL(path, location.href), 'push')
   void import('./charts.ts').then(({ showCharts }) =>
     showCharts({ page, group, goTo, theme: settings.current().theme }),
   )
@@ -166,6 +165,10 @@ async function navigate(url: URL, how: 'start' | 'push' | 'back'): Promise<void>
   if (isSame) return
   if (how === 'push') scrollTo(0, 0)
   ;(page.querySelector('h1') ?? page.querySelector('main'))?.focus({ preventScroll: true })
+}
+
+function goTo(path: string): void {
+  void navigate(new URL(path, location.href), 'push')
 }
 
 async function showAnswer(route: Route, view: View, answer: Answer<unknown>): Promise<Shown> {
@@ -309,7 +312,6 @@ document.addEventListener('input', ({ target }) => {
 
 function openPalette(): void {
   const known = { status: connection?.current().status ?? null, incidents: connection?.current().incidents ?? [] }
-  const goTo = (path: string) => void navigate(new URL(path, location.href), 'push')
   void import('./palette.ts').then(({ showPalette }) => showPalette({ ...known, goTo })).catch(ignored)
 }
 
@@ -353,7 +355,7 @@ function loadCursor(event: Event): void {
   const strips = () => data()?.strips ?? null
   const days = () => data()?.days ?? null
   void import('./readables.ts').then(({ readAll }) =>
-    readAll({ strips, days, zone: () => settings.current().zone }, event),
+    readAll({ strips, days, zone: () => settings.current().zone, goTo }, event),
   )
 }
 document.addEventListener('pointerover', loadCursor)

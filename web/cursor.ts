@@ -1,5 +1,5 @@
 /** Shows the text of the cell under the pointer; sliders also follow the arrow keys, page keys, Home and End. */
-export function moveCursor(readables: readonly Readable[], first: Event): void {
+export function moveCursor(readables: readonly Readable[], first: Event, goTo: (path: string) => void): void {
   const tip = document.createElement('div')
   tip.className = 'tipbox'
   tip.hidden = true
@@ -45,8 +45,14 @@ export function moveCursor(readables: readonly Readable[], first: Event): void {
   function point({ target, clientX }: PointerEvent): void {
     const found = find(target)
     if (found === null) return void (find(document.activeElement) ?? hide())
-    const { left, width } = found.one.getBoundingClientRect()
-    show(found, Math.floor(((clientX - left) / width) * found.cells))
+    show(found, cellAt(found, clientX))
+  }
+
+  function open({ one, by }: Found, at: number): void {
+    const path = by.pathOf?.(one, at) ?? null
+    if (path === null) return
+    hide()
+    goTo(path)
   }
 
   function enter({ target }: Event): void {
@@ -56,6 +62,10 @@ export function moveCursor(readables: readonly Readable[], first: Event): void {
   }
 
   document.addEventListener('pointermove', point)
+  document.addEventListener('click', ({ target, clientX }) => {
+    const found = find(target)
+    if (found !== null) open(found, cellAt(found, clientX))
+  })
   document.addEventListener('focusin', enter)
   document.addEventListener('focusout', hide)
   document.addEventListener('scroll', hide, { passive: true })
@@ -63,6 +73,7 @@ export function moveCursor(readables: readonly Readable[], first: Event): void {
     const found = find(event.target)
     if (found === null || event.ctrlKey || event.altKey || event.metaKey) return
     if (event.key === 'Escape') return hide()
+    if (event.key === 'Enter') return open(found, placeOf(found.one))
     const next = moved(event.key, placeOf(found.one), found)
     if (next === null) return
     event.preventDefault()
@@ -81,12 +92,19 @@ export interface Readable {
   cellsOf(one: HTMLElement): number
   /** Empty if the cell has no data. */
   tell(one: HTMLElement, at: number): string
+  /** What a click or Enter opens. */
+  pathOf?(one: HTMLElement, at: number): string | null
 }
 
 interface Found {
   readonly one: HTMLElement
   readonly by: Readable
   readonly cells: number
+}
+
+function cellAt({ one, cells }: Found, clientX: number): number {
+  const { left, width } = one.getBoundingClientRect()
+  return Math.max(0, Math.min(cells - 1, Math.floor(((clientX - left) / width) * cells)))
 }
 
 function placeOf(one: HTMLElement): number {

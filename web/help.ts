@@ -44,7 +44,8 @@ const KEYS: readonly (readonly [readonly string[], string])[] = [
   [['Ctrl+K'], 'Go to a view, network, endpoint, incident or runbook'],
   [['←', '→'], 'Read a strip or a chart step by step'],
   [['Home', 'End'], 'Its first and last step'],
-  [['Enter', '−'], 'Zoom into a chart of an endpoint, and out'],
+  [['Enter'], 'Open the time of a strip’s step, or zoom into a chart'],
+  [['−'], 'Zoom out of a chart'],
   [['Esc'], 'Close a dialog'],
 ]
 

@@ -1,18 +1,20 @@
 import type { DaysView, StripsView } from '../src/http/wire-history.ts'
 import { moveCursor, type Readable } from './cursor.ts'
 import { daySentence } from './views/day-bars.ts'
+import { zoomPath } from './views/span.ts'
 import { cellSentence } from './views/strip-cell.ts'
 import type { Settings } from './views/view.ts'
 
 /** Adds the cursor to strips and small charts. Loaded on first use. */
 export function readAll(deps: ReadablesDeps, first: Event): void {
-  moveCursor([strips(deps), days(deps), CHART_TABLES, TILES], first)
+  moveCursor([strips(deps), days(deps), CHART_TABLES, TILES], first, deps.goTo)
 }
 
 export interface ReadablesDeps {
   readonly strips: () => StripsView | null
   readonly days: () => DaysView | null
   readonly zone: () => Settings['zone']
+  readonly goTo: (path: string) => void
 }
 
 /** An hour of a whole day. */
@@ -28,6 +30,7 @@ function strips({ strips, zone }: ReadablesDeps): Readable {
       const of = all?.strips.find(({ network, endpoint }) => `${network}/${endpoint}` === strip.dataset.strip)
       return all === null || of === undefined ? '' : cellSentence(of, at, all, zone())
     },
+    pathOf: (strip, at) => pathOf(strip.dataset.strip, strips(), at),
   }
 }
 
@@ -41,7 +44,16 @@ function days({ days }: ReadablesDeps): Readable {
       const of = all?.strips.find(({ network, endpoint }) => `${network}/${endpoint}` === bars.dataset.days)
       return all === null || of === undefined ? '' : daySentence(of, at, all)
     },
+    pathOf: (bars, at) => pathOf(bars.dataset.days, days(), at),
   }
+}
+
+/** The endpoint's page in the time of a cell. */
+function pathOf(key: string | undefined, all: StripsView | DaysView | null, at: number): string | null {
+  const of = all?.strips.find(({ network, endpoint }) => `${network}/${endpoint}` === key)
+  if (all === null || of === undefined) return null
+  const fromMs = Date.parse(all.from) + at * all.step_seconds * 1000
+  return zoomPath(of, fromMs, Math.min(Date.parse(all.to), fromMs + all.step_seconds * 1000))
 }
 
 const TILES: Readable = {

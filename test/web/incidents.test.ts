@@ -64,8 +64,24 @@ describe('the incident list', () => {
       'ONE: Node A is flapping, down now: connection refused unreachable',
       'ONE: Node A was down: connection refused unreachable',
     ])
-    expect(textsOf(of, '.incident .span')).toEqual(['00:08 for 2 min', '23:00:00 – 23:02:03 2 min 3 s'])
+    expect(textsOf(of, '.incident .span')).toEqual(['00:08:00 for 2 min', '23:00:00 – 23:02:03 2 min 3 s'])
     expect(textsOf(of, '.axis')).toEqual(['0 6 12 18 24', '0 6 12 18 24'])
+  })
+
+  test('an incident that has been open since another day says which', () => {
+    const open = anIncident('open', { opened_at: '2026-01-01T22:08:00.000Z' })
+
+    expect(textsOf(drawList([open]), '.incident .span')).toEqual(['1 Jan, 22:08 for 2 h 2 min'])
+  })
+
+  test('of a large fleet lists endpoints once a network is chosen', () => {
+    const many = Array.from({ length: 41 }, (_, at) => anEndpoint(`n${at}`))
+    const status = aStatus([aNetwork('one', many), aNetwork('two')])
+    const menus = (query: Record<string, string>) =>
+      textsOf(drawList([OVER], { status, route: { view: 'incidents', params: {}, query } }), 'summary')
+
+    expect(menus({})).toEqual(['Network: All'])
+    expect(menus({ network: 'one' })).toEqual(['Network: ONE', 'Endpoint: All'])
   })
 
   test('includes incidents from later events if they match the filter', () => {

@@ -192,6 +192,17 @@ describe('the observer page', () => {
     expect(draw(ourselves()).querySelector('[aria-labelledby=cluster]')).toBeNull()
   })
 
+  test('calls it no problem of its own that nodes ask for fewer polls', () => {
+    const { polls } = ourselves()
+    const toneOf = (late: number) => {
+      const of = draw(ourselves({ polls: { ...polls, skips: { ...polls.skips, late, rate_limited: 5 } } }))
+      return [...of.querySelectorAll('.figures > div')].find(({ textContent }) => textContent?.includes('Skipped'))
+        ?.className
+    }
+
+    expect([toneOf(0), toneOf(1)]).toEqual(['', 'degraded'])
+  })
+
   test('lists events, newest first, which explain gaps', () => {
     expect(textsOf(draw(ourselves()), '.own-events li')).toEqual([
       '1 Jan 2026, 00:09:00 UTC problem the history cannot be written (full), ongoing, 60 s',

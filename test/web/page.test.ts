@@ -170,6 +170,12 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
     expect(await page.evaluate(() => document.activeElement?.textContent)).toBe('Own node 2')
     await page.keyboard.press('/')
     expect(await page.evaluate(() => document.activeElement?.id)).toBe('search')
+    await strip.focus()
+    await page.keyboard.press('Home')
+    await page.keyboard.press('Enter')
+    await page.waitForURL(/\/endpoints\/avalanche\/own-1\?from=\d+&to=\d+$/)
+    const { searchParams } = new URL(page.url())
+    expect(Number(searchParams.get('to')) - Number(searchParams.get('from'))).toBe(900)
     expect(complaints).toEqual([])
   })
 

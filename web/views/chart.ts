@@ -36,6 +36,7 @@ export function chartFigure(chart: Chart, { times, zone, grafana }: ChartGroup):
         aria-valuenow=${Math.max(1, times.length)}
         aria-valuetext=${summary(chart)}
       ></div>
+      <p class="still">${summary(chart)}. ${ENDPOINT.still}</p>
       <details>
         <summary>${ENDPOINT.asTable}<span class="hidden">: ${title}</span></summary>
         ${table(chart, times, zone)}

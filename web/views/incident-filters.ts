@@ -30,10 +30,13 @@ export function incidentFilters({ route, status }: Model<IncidentListView>): Tem
         { ...query, network: undefined, endpoint: undefined },
         networks.map(({ name, title }) => ({ title, to: { ...query, network: name, endpoint: undefined } })),
       )}
-      ${menu(INCIDENT_WORDS.endpoint, chosen?.title ?? query.endpoint, { ...query, endpoint: undefined }, endpoints)}
+      ${endpoints.length > MOST_LISTED && query.endpoint === undefined && network === undefined ? nothing : menu(INCIDENT_WORDS.endpoint, chosen?.title ?? query.endpoint, { ...query, endpoint: undefined }, endpoints)}
     </nav>
   `
 }
+
+/** Of a larger fleet, endpoints are listed once a network is chosen. */
+const MOST_LISTED = 40
 
 type Query = Readonly<Record<string, string>>
 

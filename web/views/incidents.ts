@@ -8,7 +8,7 @@ import { mark } from './mark.ts'
 import { concerns } from './model.ts'
 import { incidentPath, type Route } from './route.ts'
 import { type Answer, defineView, type IncidentQuery, type Model, type Sources } from './view.ts'
-import { clockOf, dateOf, sinceMidnight } from './when.ts'
+import { clockOf, dateOf, day, sinceMidnight } from './when.ts'
 import { titleOf } from './words.ts'
 import { INCIDENT_WORDS } from './words-incidents.ts'
 
@@ -113,8 +113,10 @@ function row(incident: IncidentSummaryView, { status, settings, nowMs }: Model<I
   const who = status === null ? network : titleOf(status, network, endpoint === null ? null : [endpoint])
   const codes = [...new Set(incident.conditions.map(({ code }) => code))]
   const endMs = closedAt === null ? nowMs : Date.parse(closedAt)
+  const openedMs = Date.parse(openedAt)
   // Start and end of a short incident would show the same minute.
-  const timeText = endMs - Date.parse(openedAt) < SHORT_MS && closedAt !== null ? clockOf : minute
+  const timeText = endMs - openedMs < SHORT_MS ? clockOf : minute
+  const isOld = closedAt === null && dateOf(openedMs, zone) !== dateOf(nowMs, zone)
   return html`
     <li class="incident ${state} ${closedAt === null ? 'open' : 'over'}">
       ${mark(state)}
@@ -124,9 +126,9 @@ function row(incident: IncidentSummaryView, { status, settings, nowMs }: Model<I
           >${codes.map((code) => html`<span class="code">${code}</span>`)}${scope === 'endpoint' ? nothing : html`<small>${INCIDENT_WORDS.scopes[scope]}</small>`}</span
         >
       </p>
-      ${hours(Date.parse(openedAt), endMs, state, zone)}
+      ${hours(openedMs, endMs, state, zone)}
       <p class="span">
-        <time datetime=${openedAt} title=${moment(openedAt, zone)}>${timeText(Date.parse(openedAt), zone)}</time
+        <time datetime=${openedAt} title=${moment(openedAt, zone)}>${isOld ? `${day(openedMs, zone)}, ` : ''}${timeText(openedMs, zone)}</time
         >${
           closedAt === null
             ? nothing

@@ -92,7 +92,8 @@ function ofPolls({ polls, clock_jumps: jumps }: OwnHealthView, zone: Zone, nowMs
       ...(lastRoundAt === null ? {} : { beside: OBSERVER_WORDS.ago }),
     },
     { name: OBSERVER_WORDS.lag, value: fine(lag.p50_seconds), beside: OBSERVER_WORDS.p99(fine(lag.p99_seconds)) },
-    { name: OBSERVER_WORDS.skips, value: count(skipped), tone: skipped > 0 ? 'degraded' : undefined },
+    // Nodes ask for fewer polls: that is no fault of Heartline's.
+    { name: OBSERVER_WORDS.skips, value: count(skipped), tone: skipped > skips.rate_limited ? 'degraded' : undefined },
     {
       name: OBSERVER_WORDS.jumps,
       value: jumped === 0 ? '0' : OBSERVER_WORDS.jumped(jumps.forward, jumps.backward),

@@ -90,6 +90,7 @@ export const ENDPOINT = {
   },
   chartSummary: (title: string, least: string, most: string) => `${title}: from ${least} to ${most}`,
   chartNone: (title: string) => `${title}: no data`,
+  still: 'The chart needs JavaScript; the table has its values.',
   offChart: '(off the chart)',
   threshold: (what: string, text: string) => `${what} from ${text}`,
   sync: 'Synchronization',
