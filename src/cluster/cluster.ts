@@ -134,7 +134,7 @@ export function createCluster(deps: ClusterDeps): Cluster {
     },
 
     async start() {
-      endHints = tables.onHint((hint) => {
+      endHints = tables.onHint(settings.id, (hint) => {
         if (hint === 'leases') rounds.soon(0)
       })
       exchange.follow()

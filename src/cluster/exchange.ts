@@ -11,6 +11,8 @@ export function createExchange(deps: ExchangeDeps): Exchange {
   const loop = createLoop({ clock, everyMs: EXCHANGE_EVERY_MS, run: exchange })
   let position = 0
   let hasRead = false
+  /** Whether a verdict changed since votes were last written. */
+  let hasNews = false
   let merging: Timer | null = null
   const endings: (() => void)[] = []
 
@@ -29,9 +31,12 @@ export function createExchange(deps: ExchangeDeps): Exchange {
   async function write(): Promise<void> {
     const taken = votes.take(deps.writableToken)
     if (taken.length === 0) return
+    const isUrgent = hasNews
+    hasNews = false
     try {
-      await tables.writeVotes(member, vantage, taken)
+      await tables.writeVotes(member, vantage, taken, isUrgent)
     } catch (error) {
+      hasNews ||= isUrgent
       votes.putBack(taken)
       throw error
     }
@@ -51,9 +56,11 @@ export function createExchange(deps: ExchangeDeps): Exchange {
           const since = deps.polledSince(network)
           if (since === undefined || endpoint === null) return
           votes.polled(network, endpoint, since)
-          if (verdictChanged) loop.soon(TOLD_WITHIN_MS)
+          if (!verdictChanged) return
+          hasNews = true
+          loop.soon(TOLD_WITHIN_MS)
         }),
-        tables.onHint((hint) => {
+        tables.onHint(member, (hint) => {
           if (hint === 'votes') loop.soon(0)
         }),
       )

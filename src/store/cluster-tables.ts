@@ -12,12 +12,12 @@ export interface ClusterTables {
   release(member: string, held: readonly HeldLease[]): Promise<void>
   /** Frees all leases of the member, and forgets it. */
   leave(member: string): Promise<void>
-  /** Replaces votes in one statement. A vote whose token is no longer the current one changes nothing. */
-  writeVotes(member: string, vantage: string, votes: readonly WrittenVote[]): Promise<void>
+  /** Replaces votes. One whose token is no longer the current one changes nothing. `isUrgent`: the others get a hint. */
+  writeVotes(member: string, vantage: string, votes: readonly WrittenVote[], isUrgent: boolean): Promise<void>
   /** Votes of other members since the position, 0 for all of them; one may be returned twice. */
   readVotes(position: number, member: string): Promise<{ readonly votes: readonly StoredVote[]; readonly next: number }>
   /** Calls `listener` soon after another member wrote votes or freed leases; it is a hint, which may be missing. */
-  onHint(listener: (hint: ClusterHint) => void): () => void
+  onHint(member: string, listener: (hint: ClusterHint) => void): () => void
 }
 
 export type ClusterHint = 'votes' | 'leases'

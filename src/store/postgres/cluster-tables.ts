@@ -1,0 +1,173 @@
+import type { ClusterHint, ClusterTables, ClusterView, HeldLease, LeaseKey, StoredVote } from '../cluster-tables.ts'
+import type { Database } from './database.ts'
+
+/** Members, leases and votes in PostgreSQL. Each call is one statement: it happens as a whole, or not at all. */
+export function createClusterTables(database: Database): ClusterTables {
+  const listeners = new Map<(hint: ClusterHint) => void, string>()
+  let isListening = false
+
+  function hear(payload: string): void {
+    const [hint, member] = payload.split(' ')
+    if (hint !== 'votes' && hint !== 'leases') return
+    for (const [listener, of] of listeners) if (member !== of) listener(hint)
+  }
+
+  const query = <Row>(text: string, values: readonly unknown[]) =>
+    database.query<Row>(text, values, { withinMs: ANSWER_WITHIN_MS })
+
+  return {
+    async view() {
+      const [row] = await query<ClusterView>(VIEW, [LISTED_MS])
+      if (row === undefined) throw new Error('no row')
+      return row
+    },
+
+    renew: ({ id, vantage, version, url, networksDigest, impaired }, held, leaseMs) =>
+      query<HeldLease>(RENEW, [
+        id,
+        vantage,
+        version,
+        url,
+        networksDigest,
+        impaired,
+        leaseMs,
+        ...columnsOf(held),
+        held.map(({ token }) => token),
+      ]),
+
+    claim: (member, wanted, leaseMs) => query<HeldLease>(CLAIM, [member, leaseMs, ...columnsOf(wanted)]),
+
+    async release(member, held) {
+      await query(RELEASE, [member, ...columnsOf(held), held.map(({ token }) => token)])
+    },
+
+    async leave(member) {
+      await query(LEAVE, [member])
+    },
+
+    async writeVotes(member, vantage, votes, isUrgent) {
+      await query(WRITE_VOTES, [member, vantage, JSON.stringify(votes), isUrgent])
+    },
+
+    async readVotes(position, member) {
+      const [row] = await query<{ next: number; votes: readonly StoredVote[] }>(READ_VOTES, [
+        position,
+        member,
+        MOST_BYTES,
+      ])
+      return row ?? { next: position, votes: [] }
+    },
+
+    onHint(member, listener) {
+      listeners.set(listener, member)
+      if (!isListening) database.listen(CHANNEL, hear)
+      isListening = true
+      return () => void listeners.delete(listener)
+    },
+  }
+}
+
+function columnsOf(leases: readonly LeaseKey[]): string[][] {
+  return [leases.map(({ kind }) => kind), leases.map(({ vantage }) => vantage), leases.map(({ network }) => network)]
+}
+
+/** Shorter than the shortest sensible lease: who waits longer for an answer must expect to have lost it. */
+const ANSWER_WITHIN_MS = 3000
+const LISTED_MS = 86_400_000
+/** As stored. The largest vote of ours, of a node with hundreds of checks, has half of it. */
+const MOST_BYTES = 65_536
+const CHANNEL = 'heartline_cluster'
+
+const msOf = (time: string) => `floor(extract(epoch FROM ${time}) * 1000)::float8`
+
+const VIEW = `
+  SELECT ${msOf('clock_timestamp()')} AS now,
+    coalesce((SELECT json_agg(json_build_object(
+        'id', id, 'vantage', vantage, 'version', version, 'url', url, 'networksDigest', networks_digest,
+        'impaired', impaired, 'startedAt', ${msOf('started_at')}, 'seenAt', ${msOf('seen_at')}))
+      FROM members WHERE seen_at > clock_timestamp() - $1 * interval '1 millisecond'), '[]') AS members,
+    coalesce((SELECT json_agg(json_build_object(
+        'kind', kind, 'vantage', vantage, 'network', network, 'member', member, 'token', token,
+        'expiresAt', ${msOf('expires_at')}) ORDER BY kind DESC, vantage, network)
+      FROM leases), '[]') AS leases`
+
+const RENEW = `
+  WITH alive AS (
+    INSERT INTO members (id, vantage, version, url, networks_digest, impaired, started_at, seen_at)
+    VALUES ($1, $2, $3, $4, $5, $6, clock_timestamp(), clock_timestamp())
+    ON CONFLICT (id) DO UPDATE SET networks_digest = excluded.networks_digest, impaired = excluded.impaired,
+      url = excluded.url, seen_at = excluded.seen_at
+  )
+  UPDATE leases SET expires_at = clock_timestamp() + $7 * interval '1 millisecond'
+  FROM unnest($8::text[], $9::text[], $10::text[], $11::bigint[]) AS held (kind, vantage, network, token)
+  WHERE leases.kind = held.kind AND leases.vantage = held.vantage AND leases.network = held.network
+    AND leases.token = held.token AND leases.member = $1
+  RETURNING leases.kind, leases.vantage, leases.network, leases.token`
+
+/** A new row of `leases` is made as a claimed one: two members cannot both make it. */
+const CLAIM = `
+  WITH wanted AS (
+    SELECT * FROM unnest($3::text[], $4::text[], $5::text[]) AS wanted (kind, vantage, network)
+  ), free AS (
+    SELECT leases.kind, leases.vantage, leases.network FROM leases JOIN wanted USING (kind, vantage, network)
+    WHERE leases.member IS NULL OR leases.expires_at <= clock_timestamp()
+    FOR UPDATE OF leases SKIP LOCKED
+  ), taken AS (
+    UPDATE leases SET token = leases.token + 1, member = $1,
+      previous_member = coalesce(leases.member, leases.previous_member),
+      expires_at = clock_timestamp() + $2 * interval '1 millisecond'
+    FROM free WHERE leases.kind = free.kind AND leases.vantage = free.vantage AND leases.network = free.network
+    RETURNING leases.kind, leases.vantage, leases.network, leases.token
+  ), made AS (
+    INSERT INTO leases (kind, vantage, network, member, token, expires_at)
+    SELECT kind, vantage, network, $1, 1, clock_timestamp() + $2 * interval '1 millisecond' FROM wanted
+    ON CONFLICT DO NOTHING
+    RETURNING kind, vantage, network, token
+  ), claimed AS (
+    SELECT * FROM taken UNION ALL SELECT * FROM made
+  ), noted AS (
+    INSERT INTO lease_claims (kind, vantage, network, token, member, claimed_at)
+    SELECT kind, vantage, network, token, $1, clock_timestamp() FROM claimed
+  )
+  SELECT kind, vantage, network, token FROM claimed`
+
+const FREED = 'member = NULL, previous_member = leases.member, expires_at = clock_timestamp()'
+const TOLD = `SELECT pg_notify('${CHANNEL}', 'leases ' || $1::text) WHERE EXISTS (SELECT 1 FROM freed)`
+
+const RELEASE = `
+  WITH freed AS (
+    UPDATE leases SET ${FREED}
+    FROM unnest($2::text[], $3::text[], $4::text[], $5::bigint[]) AS held (kind, vantage, network, token)
+    WHERE leases.kind = held.kind AND leases.vantage = held.vantage AND leases.network = held.network
+      AND leases.token = held.token AND leases.member = $1
+    RETURNING 1
+  ) ${TOLD}`
+
+const LEAVE = `
+  WITH gone AS (DELETE FROM members WHERE id = $1),
+  freed AS (UPDATE leases SET ${FREED} WHERE leases.member = $1 RETURNING 1) ${TOLD}`
+
+/** In the order of the key, so that two statements never wait for each other. */
+const WRITE_VOTES = `
+  WITH written AS (
+    INSERT INTO votes AS stored (vantage, network, endpoint, member, token, polled_at, version, value)
+    SELECT leases.vantage, vote.network, vote.endpoint, leases.member, vote.token,
+      to_timestamp(vote."polledAt" / 1000), heartline_version(), vote.value
+    FROM jsonb_to_recordset($3::jsonb)
+      AS vote (network text, endpoint text, token bigint, "polledAt" float8, value jsonb)
+    JOIN leases ON leases.kind = 'poll' AND leases.vantage = $2 AND leases.network = vote.network
+      AND leases.member = $1 AND leases.token = vote.token
+    ORDER BY vote.network, vote.endpoint
+    ON CONFLICT (vantage, network, endpoint) DO UPDATE SET member = excluded.member, token = excluded.token,
+      polled_at = excluded.polled_at, version = excluded.version, value = excluded.value
+    WHERE stored.token < excluded.token
+      OR (stored.token = excluded.token AND stored.polled_at <= excluded.polled_at)
+    RETURNING 1
+  )
+  SELECT pg_notify('${CHANNEL}', 'votes ' || $1::text) WHERE $4::boolean AND EXISTS (SELECT 1 FROM written)`
+
+const READ_VOTES = `
+  SELECT heartline_versions_done() AS next,
+    coalesce((SELECT json_agg(json_build_object('vantage', vantage, 'network', network, 'endpoint', endpoint,
+        'member', member, 'polledAt', ${msOf('polled_at')}, 'value', value))
+      FROM votes WHERE version >= $1 AND member <> $2 AND pg_column_size(value) <= $3), '[]') AS votes`

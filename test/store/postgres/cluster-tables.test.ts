@@ -1,0 +1,230 @@
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { systemClock } from '../../../src/clock.ts'
+import { Secret } from '../../../src/secret.ts'
+import type { HeldLease, LiveMember } from '../../../src/store/cluster-tables.ts'
+import { createClusterTables } from '../../../src/store/postgres/cluster-tables.ts'
+import type { Database } from '../../../src/store/postgres/database.ts'
+import { openDatabase } from '../../../src/store/postgres/migrate.ts'
+import { until } from '../../support/daemon.ts'
+import { hasPostgres, type PostgresServer, startPostgres } from '../../support/postgres.ts'
+
+let server: PostgresServer
+const skip = !hasPostgres()
+
+beforeAll(async () => {
+  if (!skip) server = await startPostgres()
+})
+afterAll(() => server?.remove())
+
+const LEASE_MS = 60_000
+
+async function opened(url: string) {
+  const database = await openDatabase(new Secret(url), systemClock)
+  onTestFinished(() => database.close())
+  return { database, tables: createClusterTables(database) }
+}
+
+const poll = (network: string, vantage = 'fra1') => ({ kind: 'poll' as const, vantage, network })
+const names = (leases: readonly HeldLease[]) => leases.map(({ network }) => network).sort()
+
+function member(id: string, over: Partial<LiveMember> = {}): LiveMember {
+  return { id, vantage: 'fra1', version: '1.0.0', url: null, networksDigest: 'd', impaired: false, ...over }
+}
+
+const expire = (database: Database) => database.query("UPDATE leases SET expires_at = now() - interval '1 ms'")
+
+/** Waits until this many connections hear hints. */
+const hearing = (database: Database, connections: number) =>
+  until(async () => {
+    const rows = await database.query(
+      "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN%'",
+    )
+    return rows.length >= connections
+  }, 'LISTEN')
+
+describe.skipIf(skip)('leases', () => {
+  test('ten members that claim the same networks at once get each of them once', async () => {
+    const { tables, database } = await opened(await server.createDatabase())
+    const wanted = Array.from({ length: 20 }, (_, at) => poll(`n${at}`))
+
+    const claims = await Promise.all(
+      Array.from({ length: 10 }, (_, at) => tables.claim(`m${at}`, at % 2 ? wanted : wanted.toReversed(), LEASE_MS)),
+    )
+
+    const all = claims.flat()
+    expect(names(all)).toEqual(names(wanted.map((key) => ({ ...key, token: 1 }))))
+    expect(all.every(({ token }) => token === 1)).toBe(true)
+    const noted = await database.query('SELECT network, token FROM lease_claims')
+    expect(noted).toHaveLength(20)
+  })
+
+  test('a lease is claimed again once it has expired, with a higher token, and its holder is told at the renewal', async () => {
+    const { tables, database } = await opened(await server.createDatabase())
+    const [first] = await tables.claim('a', [poll('n')], LEASE_MS)
+    expect(await tables.claim('b', [poll('n')], LEASE_MS)).toEqual([])
+
+    await expire(database)
+    const [second] = await tables.claim('b', [poll('n')], LEASE_MS)
+
+    expect([first?.token, second?.token]).toEqual([1, 2])
+    expect(await tables.renew(member('a'), first === undefined ? [] : [first], LEASE_MS)).toEqual([])
+    expect(await tables.renew(member('b'), second === undefined ? [] : [second], LEASE_MS)).toEqual([second])
+    expect(await database.query('SELECT previous_member FROM leases')).toEqual([{ previous_member: 'a' }])
+  })
+
+  test('a lease that expired is still its holder’s if nobody else has claimed it', async () => {
+    const { tables, database } = await opened(await server.createDatabase())
+    const held = await tables.claim('a', [poll('n')], LEASE_MS)
+    await expire(database)
+
+    const renewed = await tables.renew(member('a'), held, LEASE_MS)
+
+    expect(renewed).toEqual(held)
+    expect(await tables.claim('b', [poll('n')], LEASE_MS)).toEqual([])
+  })
+
+  test('a claim does not wait for a lease that another statement has locked', async () => {
+    const { tables, database } = await opened(await server.createDatabase())
+    await tables.claim('a', [poll('n1'), poll('n2')], LEASE_MS)
+    await expire(database)
+
+    const claimed = await database.transaction(async (query) => {
+      await query("SELECT 1 FROM leases WHERE network = 'n1' FOR UPDATE")
+      return tables.claim('b', [poll('n1'), poll('n2')], LEASE_MS)
+    })
+
+    expect(names(claimed)).toEqual(['n2'])
+  })
+
+  test('released leases are free at once, and the others hear of it', async () => {
+    const url = await server.createDatabase()
+    const [one, other] = [await opened(url), await opened(url)]
+    const hints: string[] = []
+    other.tables.onHint('b', (hint) => hints.push(hint))
+    await hearing(one.database, 1)
+    const held = await one.tables.claim('a', [poll('n1'), poll('n2')], LEASE_MS)
+
+    await one.tables.release('a', held.slice(0, 1))
+
+    await until(() => hints.includes('leases'), 'a hint of free leases')
+    expect(names(await other.tables.claim('b', [poll('n1'), poll('n2')], LEASE_MS))).toEqual([held[0]?.network])
+  })
+
+  test('a member that leaves frees all its leases and is no longer listed', async () => {
+    const { tables } = await opened(await server.createDatabase())
+    await tables.renew(member('a'), [], LEASE_MS)
+    await tables.renew(member('b', { vantage: 'nyc1', impaired: true, url: 'https://b.example' }), [], LEASE_MS)
+    await tables.claim('a', [poll('n'), { kind: 'keep', vantage: '', network: 'n' }], LEASE_MS)
+
+    await tables.leave('a')
+
+    const { now, members, leases } = await tables.view()
+    expect(members).toEqual([
+      {
+        ...member('b', { vantage: 'nyc1', impaired: true, url: 'https://b.example' }),
+        startedAt: expect.any(Number),
+        seenAt: expect.any(Number),
+      },
+    ])
+    expect(Math.abs(now - (members[0]?.seenAt ?? 0))).toBeLessThan(60_000)
+    expect(leases.map(({ kind, network, member: holder, token }) => [kind, network, holder, token])).toEqual([
+      ['poll', 'n', null, 1],
+      ['keep', 'n', null, 1],
+    ])
+  })
+})
+
+describe.skipIf(skip)('votes', () => {
+  const vote = (network: string, endpoint: string, token: number, polledAt: number, value: unknown = { polledAt }) => ({
+    network,
+    endpoint,
+    token,
+    polledAt,
+    value,
+  })
+
+  test('are read by the others from where they stopped, and not by their own member', async () => {
+    const { tables } = await opened(await server.createDatabase())
+    await tables.claim('a', [poll('n')], LEASE_MS)
+    await tables.writeVotes('a', 'fra1', [vote('n', 'own-1', 1, 1000), vote('n', '', 1, 1000, { heads: [] })], false)
+
+    const first = await tables.readVotes(0, 'b')
+    await tables.writeVotes('a', 'fra1', [vote('n', 'own-1', 1, 2000)], false)
+    const second = await tables.readVotes(first.next, 'b')
+    const third = await tables.readVotes(second.next, 'b')
+
+    expect(first.votes.map(({ endpoint }) => endpoint).sort()).toEqual(['', 'own-1'])
+    expect(second.votes).toEqual([
+      { vantage: 'fra1', network: 'n', endpoint: 'own-1', member: 'a', polledAt: 2000, value: { polledAt: 2000 } },
+    ])
+    expect(third.votes).toEqual([])
+    expect((await tables.readVotes(0, 'a')).votes).toEqual([])
+  })
+
+  test('of a member whose lease another has claimed change nothing', async () => {
+    const { tables, database } = await opened(await server.createDatabase())
+    await tables.claim('a', [poll('n')], LEASE_MS)
+    await expire(database)
+    await tables.claim('b', [poll('n')], LEASE_MS)
+    await tables.writeVotes('b', 'fra1', [vote('n', 'own-1', 2, 1000)], false)
+
+    await tables.writeVotes('a', 'fra1', [vote('n', 'own-1', 1, 5000), vote('n', 'own-2', 1, 5000)], false)
+    await tables.writeVotes('a', 'fra1', [vote('n', 'own-1', 2, 5000)], false)
+
+    const { votes } = await tables.readVotes(0, 'c')
+    expect(votes.map(({ endpoint, member: of, polledAt }) => [endpoint, of, polledAt])).toEqual([['own-1', 'b', 1000]])
+  })
+
+  test('never go back in time', async () => {
+    const { tables } = await opened(await server.createDatabase())
+    await tables.claim('a', [poll('n')], LEASE_MS)
+
+    await tables.writeVotes('a', 'fra1', [vote('n', 'own-1', 1, 2000)], false)
+    await tables.writeVotes('a', 'fra1', [vote('n', 'own-1', 1, 1000)], false)
+
+    expect((await tables.readVotes(0, 'b')).votes.map(({ polledAt }) => polledAt)).toEqual([2000])
+  })
+
+  test('of a transaction that ends after a later one are not missed', async () => {
+    const { tables, database } = await opened(await server.createDatabase())
+    await tables.claim('a', [poll('n')], LEASE_MS)
+
+    const afterwards = await database.transaction(async (query) => {
+      await query(`INSERT INTO votes VALUES ('nyc1', 'n', 'slow', 'x', 1, now(), heartline_version(), '{}')`)
+      await tables.writeVotes('a', 'fra1', [vote('n', 'fast', 1, 1000)], false)
+      return tables.readVotes(0, 'b')
+    })
+
+    expect(afterwards.votes.map(({ endpoint }) => endpoint)).toEqual(['fast'])
+    const { votes } = await tables.readVotes(afterwards.next, 'b')
+    expect(votes.map(({ endpoint }) => endpoint)).toContain('slow')
+  })
+
+  test('that are larger than any of ours are left out', async () => {
+    const { tables, database } = await opened(await server.createDatabase())
+    await database.query(
+      `INSERT INTO votes SELECT 'nyc1', 'n', 'huge', 'x', 1, now(), heartline_version(),
+        (SELECT jsonb_agg(md5(at::text)) FROM generate_series(1, 10000) AS at)`,
+    )
+
+    expect((await tables.readVotes(0, 'b')).votes).toEqual([])
+  })
+
+  test('urgent ones are announced to the others, and to nobody else', async () => {
+    const url = await server.createDatabase()
+    const [one, other] = [await opened(url), await opened(url)]
+    const hints: string[] = []
+    one.tables.onHint('a', () => hints.push('own'))
+    other.tables.onHint('b', (hint) => hints.push(hint))
+    await hearing(one.database, 2)
+    await one.tables.claim('a', [poll('n')], LEASE_MS)
+
+    await one.tables.writeVotes('a', 'fra1', [vote('n', 'own-1', 1, 1000)], false)
+    await one.tables.writeVotes('a', 'fra1', [vote('n', 'own-1', 1, 2000)], true)
+
+    await until(() => hints.length > 0, 'a hint')
+    await one.tables.release('a', [{ ...poll('n'), token: 1 }])
+    await until(() => hints.includes('leases'), 'a hint of free leases')
+    expect(hints).toEqual(['votes', 'leases'])
+  })
+})
