@@ -83,7 +83,10 @@ test('where Debian packages cannot be installed, each missing command is one lou
   const lines = stderr.trimEnd().split('\n')
   expect(status).toBe(0)
   const needed = readFileSync(join(checkout, 'scripts/system.mjs'), 'utf8').matchAll(/\{ command: '([\w-]+)'/g)
-  expect(lines.map((line) => / !!! (\S+) is missing/.exec(line)?.[1])).toEqual([...needed].map(([, name]) => name))
+  const missing = lines.map((line) => / !!! (\S+) is missing/.exec(line)?.[1])
+  // Those of PostgreSQL are found off the PATH, too.
+  const onPath = (name: string | undefined) => name !== 'initdb'
+  expect(missing.filter(onPath)).toEqual([...needed].map(([, name]) => name).filter(onPath))
   expect(lines[0]).toBe(
     'heartline: !!! promtool is missing: its tests will be SKIPPED. As root: apt-get install prometheus',
   )
