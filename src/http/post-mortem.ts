@@ -73,7 +73,7 @@ function section(title: string, lines: readonly string[]): readonly string[] {
 }
 
 function header({ incident, title, now, audience }: PostMortem): string[] {
-  const { openedAt, confirmedAt, closedAt } = incident
+  const { openedAt, confirmedAt, closedAt, vantages = [] } = incident
   const subject = subjectOf(incident)
   const lasting = span((closedAt ?? now) - openedAt)
   const headline = wrap(`${subject} ${stateFor(incident, now, lasting)}${closedAt === null ? ' so far' : ''}`)
@@ -81,6 +81,7 @@ function header({ incident, title, now, audience }: PostMortem): string[] {
   const facts: [string, string][] = [
     ['What', what(incident)],
     ['Where', title === null ? subject : `${printable(title)} (${subject})`],
+    ...(vantages.length === 0 ? [] : [['Seen from', vantages.join(', ')] as [string, string]]),
     ['Why', main === null ? 'unknown' : `${main.code}: ${printable(sentenceOf(incident, main, audience))}`],
     ['Began', `${stamp(openedAt)}, ${incident.endpoint === null ? 'first detected' : 'the first bad poll'}`],
     ['Confirmed', `${stamp(confirmedAt)}, ${humanDuration(Math.max(0, confirmedAt - openedAt))} later`],

@@ -5,7 +5,7 @@ import { type Board, type BoardNetwork, shownState } from '../state/board.ts'
 
 /** What the other endpoints of the network see: whether the node is at fault, or the chain. */
 export function othersOf(
-  { cause, endpoint, network: name, affected, provider, closedAt }: Incident,
+  { cause, endpoint, network: name, affected, provider, closedAt, conditions }: Incident,
   network: Pick<BoardNetwork, 'standing'> | undefined,
   statesOf: (network: string) => StateCounts,
 ): string {
@@ -16,6 +16,8 @@ export function othersOf(
   if (endpoint === null)
     return `Seen by ${count(affected.length, 'endpoint')} of ${name}: this is the chain, not one node.`
   if (halted || forked) return `The network ${name} is ${halted ? 'halted' : 'forked'}: the chain may be the cause.`
+  if (conditions.some(({ code, until }) => code === 'partial' && until === null))
+    return 'Other places reach it: the path from the places that do not may be the cause.'
   const { counts, states } = statesOf(name)
   const own = states.get(endpoint)
   const others = states.size - (own === undefined ? 0 : 1)

@@ -7,6 +7,13 @@ import { change, condition, incident, START } from '../support/incident.ts'
 
 const MINUTE = 60_000
 
+test('the places of a cluster that saw it are named', () => {
+  const text = write({ incident: incident({ vantages: ['fra1', 'nyc1'] }) })
+
+  expect(text).toContain('\nSeen from  fra1, nyc1\n')
+  expect(write({ incident: incident() })).not.toContain('Seen from')
+})
+
 test('a closed incident has all its facts: what, where, when, how long, why, and what was measured', () => {
   const own = incident({
     closedAt: START + 12.5 * MINUTE,

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
+import type { IncidentCondition } from '../../src/core/incident/incident.ts'
 import { createStateCounter, othersOf } from '../../src/notify/others.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
-import { incident } from '../support/incident.ts'
+import { condition, incident, START } from '../support/incident.ts'
 import { bad, endpoint, network } from '../support/network.ts'
 import { createWorld } from '../support/world.ts'
 
@@ -34,4 +35,25 @@ test('what the others see is counted from the latest polls, and again when time 
     'The other endpoints of ethereum: 1 up, 1 down.',
     'The other endpoints of ethereum: 2 unknown.',
   ])
+})
+
+test('an endpoint that is down from some places only is not blamed, until it is down', () => {
+  const partial = condition({ code: 'partial', state: 'degraded', message: 'down from fra1 only: connection refused' })
+  const of = (...conditions: IncidentCondition[]) =>
+    othersOf(
+      incident({ network: 'ethereum', endpoint: 'a', conditions }),
+      { standing: { network: network(), heads: [], halted: false, forked: false } },
+      () => ({
+        counts: { up: 1, degraded: 0, down: 1, maintenance: 0, unknown: 0 },
+        states: new Map([
+          ['a', 'down'],
+          ['b', 'up'],
+        ]),
+      }),
+    )
+
+  expect(of(partial)).toBe('Other places reach it: the path from the places that do not may be the cause.')
+  expect(of({ ...partial, until: START + 60_000 }, condition())).toBe(
+    "The other endpoint of ethereum is up: the fault is this endpoint's.",
+  )
 })

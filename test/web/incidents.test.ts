@@ -320,6 +320,26 @@ describe('the incident page', () => {
     expect(terms).toContain('Recovered')
   })
 
+  test('names the places that saw it in a cluster, and none for a daemon alone', async () => {
+    const seen = { ...CHANGED, vantages: ['fra1', 'nyc1'] }
+    const status = { ...STATUS, cluster: { vantage: 'fra1', own_view_since: null, networks_differ: false } }
+    const factsOf = async (over: Partial<Model> = {}) =>
+      textsOf(await drawPage(sourcesOf(seen), over), '[aria-labelledby=facts] dl').join()
+
+    expect(await factsOf({ status })).toContain('Seen from fra1, nyc1')
+    expect(await factsOf()).not.toContain('Seen from')
+  })
+
+  test('blames no node that is down from some places only', async () => {
+    const [condition] = OVER.conditions
+    if (condition === undefined) throw new Error('no condition')
+    const partial = { ...condition, code: 'partial' as const, state: 'degraded' as const, until: null }
+
+    const of = await drawPage(sourcesOf({ ...CHANGED, closed_at: null, state: 'degraded', conditions: [partial] }))
+
+    expect(textsOf(of, '.subject small')).toEqual(['Other places reach it.'])
+  })
+
   test('links to the incident that it is part of', async () => {
     const of = await drawPage(sourcesOf({ ...CHANGED, absorbed_by: 'whole' }))
 

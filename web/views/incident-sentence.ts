@@ -92,8 +92,9 @@ function sum(stretches: readonly Stretch[]): number {
 }
 
 /** Whether the node or the chain is at fault, judged by the other endpoints; empty for an incident of the whole network. */
-export function whoseFault({ cause, endpoint }: IncidentSummaryView, of: NetworkView | undefined): string {
+export function whoseFault({ cause, endpoint, conditions }: IncidentSummaryView, of: NetworkView | undefined): string {
   if (cause !== 'endpoint' || of === undefined || of.halted || of.forked) return ''
+  if (conditions.some(({ code, until }) => code === 'partial' && until === null)) return 'Other places reach it.'
   const others = of.endpoints.filter(({ name }) => name !== endpoint)
   if (others.length === 0) return 'There is no other endpoint to compare with.'
   const healthy = atHead(others)

@@ -102,7 +102,10 @@ function draw(model: Model<IncidentData>): TemplateResult {
   `
 }
 
-function facts(incident: IncidentSummaryView, { settings: { zone }, nowMs }: Model<IncidentData>): TemplateResult {
+function facts(
+  incident: IncidentSummaryView,
+  { settings: { zone }, nowMs, status }: Model<IncidentData>,
+): TemplateResult {
   const { id, scope, state, flaps, opened_at: openedAt, confirmed_at: confirmedAt, closed_at: closedAt } = incident
   const kind = scope === 'network' ? 'network' : 'endpoint'
   const openedMs = Date.parse(openedAt)
@@ -121,6 +124,7 @@ function facts(incident: IncidentSummaryView, { settings: { zone }, nowMs }: Mod
       </dd>
       <dt>${INCIDENT_WORDS.worst}</dt>
       <dd>${state}</dd>
+      ${status?.cluster === undefined ? nothing : html`<dt>${INCIDENT_WORDS.seenFrom}</dt><dd>${incident.vantages.join(', ')}</dd>`}
       ${flaps === 0 ? nothing : html`<dt>${INCIDENT_WORDS.flaps}</dt><dd>${INCIDENT_WORDS.times(flaps)}</dd>`}
       <dt>${INCIDENT_WORDS.id}</dt>
       <dd><a class="id" href=${incidentPath(id)}>${id}</a></dd>

@@ -50,6 +50,7 @@ export const INCIDENT_WORDS = {
   changes: 'Timeline',
   moreSamples: (many: number) => `and ${many} more`,
   moreChanges: (many: number) => `${many} more changes`,
+  seenFrom: 'Seen from',
   affected: 'Affected endpoints',
   parts: 'Incidents that are part of it',
   notes: 'Notes',
