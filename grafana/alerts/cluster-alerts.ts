@@ -17,7 +17,7 @@ export const clusterAlerts: Alerts = ({ hold, window }) => [
   of({
     name: 'HeartlineMemberGone',
     severity: 'warning',
-    number: `max_over_time(heartline_cluster_members[${window(HOUR)}]) - heartline_cluster_members`,
+    number: [`max_over_time(heartline_cluster_members[${window(HOUR)}]) - heartline_cluster_members`, AWAY].join('\n'),
     fires: { above: 0 },
     // Longer than a member takes to restart.
     hold: hold(2 * MINUTE),
@@ -28,11 +28,7 @@ export const clusterAlerts: Alerts = ({ hold, window }) => [
   of({
     name: 'HeartlineLeaseNotRenewed',
     severity: 'critical',
-    number: [
-      'time() - heartline_cluster_lease_expiry_timestamp_seconds',
-      // What was read before the database went away says nothing about leases.
-      `unless on (${OF_HEARTLINE}) heartline_store_reachable == 0`,
-    ].join('\n'),
+    number: ['time() - heartline_cluster_lease_expiry_timestamp_seconds', AWAY].join('\n'),
     fires: { above: 0 },
     hold: hold(MINUTE),
     summary: 'No member polls {{ $labels.network }} from {{ $labels.vantage }}',
@@ -64,6 +60,8 @@ export const clusterAlerts: Alerts = ({ hold, window }) => [
   }),
 ]
 
+/** While the database is away, nothing is known of other members. */
+const AWAY = `unless on (${OF_HEARTLINE}) heartline_store_reachable == 0`
 const MINUTE = 60
 const HOUR = 60 * MINUTE
 

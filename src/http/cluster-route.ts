@@ -1,12 +1,13 @@
-import type { ClusterLease, ClusterMember, ClusterReport } from '../core/cluster/report.ts'
+import { type ClusterLease, type ClusterMember, type ClusterReport, currentLeases } from '../core/cluster/report.ts'
 import { seconds } from '../core/time.ts'
+import type { Board } from '../state/board.ts'
 import { time, timeOrNull } from './rfc3339.ts'
 import { type App, json, NoQuery, operation, type RouteDeps } from './route.ts'
 import { ALONE } from './status-views.ts'
 import { type ClusterDetailsView, type ClusterNoticeView, ClusterView } from './wire-cluster.ts'
 import type { Audience } from './wire-status.ts'
 
-interface ClusterDeps extends Pick<RouteDeps, 'cluster' | 'metrics' | 'clock' | 'version'> {
+interface ClusterDeps extends Pick<RouteDeps, 'cluster' | 'metrics' | 'board' | 'clock' | 'version'> {
   readonly publicUrl: string | null
 }
 
@@ -22,13 +23,15 @@ export function registerCluster(app: App, deps: ClusterDeps): void {
   app.get('/api/v1/cluster', route, () => clusterView(deps))
 }
 
-function clusterView({ cluster, metrics, clock, version, publicUrl }: ClusterDeps): ClusterView {
+function clusterView({ cluster, metrics, board, clock, version, publicUrl }: ClusterDeps): ClusterView {
   const report = cluster()
   if (report !== null) {
     const { reachable, since, spoolRows } = report.store
     return {
       members: report.members.map(memberView),
-      leases: report.leases.filter(({ kind }) => kind === 'poll').map(leaseView),
+      leases: leasesOf(report, board)
+        .filter(({ kind }) => kind === 'poll')
+        .map(leaseView),
       store: { reachable, since: time(since), spool_rows: spoolRows },
     }
   }
@@ -42,10 +45,12 @@ function clusterView({ cluster, metrics, clock, version, publicUrl }: ClusterDep
 export function clusterDetails({
   cluster,
   metrics,
-}: Pick<RouteDeps, 'cluster' | 'metrics'>): ClusterDetailsView | null {
+  board,
+}: Pick<RouteDeps, 'cluster' | 'metrics' | 'board'>): ClusterDetailsView | null {
   const report = cluster()
   if (report === null) return null
   const { reachable, since, spoolRows, lagMs } = report.store
+  const leases = leasesOf(report, board)
   return {
     vantage: report.vantage,
     members: report.members.map((member) => ({
@@ -53,8 +58,8 @@ export function clusterDetails({
       live: member.isLive,
       differs: member.differs,
     })),
-    leases: report.leases.filter(({ kind }) => kind === 'poll').map(leaseView),
-    keepers: report.leases.flatMap((lease) => {
+    leases: leases.filter(({ kind }) => kind === 'poll').map(leaseView),
+    keepers: leases.flatMap((lease) => {
       if (lease.kind !== 'keep') return []
       const { vantage: _none, ...keeper } = leaseView(lease)
       return [keeper]
@@ -78,6 +83,10 @@ export function clusterNotice(report: ClusterReport | null, audience: Audience):
     own_view_since: timeOrNull(reachable ? null : since),
     networks_differ: audience === 'private' && report.members.some(({ isLive, differs }) => isLive && differs),
   }
+}
+
+function leasesOf(report: ClusterReport, board: Pick<Board, 'network'>): readonly ClusterLease[] {
+  return currentLeases(report, (network) => board.network(network) !== undefined)
 }
 
 function memberView({ id, vantage, version, url, seenAt, isSelf }: ClusterMember): ClusterView['members'][number] {

@@ -7,7 +7,8 @@ import { type App, json, NoQuery, operation, type RouteDeps } from './route.ts'
 import type { GrafanaLink } from './status-views.ts'
 import { OwnHealthView } from './wire-own-health.ts'
 
-type ObserverDeps = Pick<RouteDeps, 'metrics' | 'observer' | 'journal' | 'recorder' | 'clock' | 'cluster'> & GrafanaLink
+type ObserverDeps = Pick<RouteDeps, 'metrics' | 'observer' | 'journal' | 'recorder' | 'clock' | 'cluster' | 'board'> &
+  GrafanaLink
 
 /** `GET /api/v1/observer`: the health of Heartline itself, and what happened to it. */
 export function registerObserver(app: App, deps: ObserverDeps): void {
@@ -28,6 +29,7 @@ export function ownHealthView({
   recorder,
   clock,
   cluster,
+  board,
   grafanaUrl,
 }: ObserverDeps): OwnHealthView {
   const now = clock.now()
@@ -78,7 +80,7 @@ export function ownHealthView({
       queue_rows: each(({ queueRows }) => queueRows),
       resident_bytes: each(({ residentBytes }) => residentBytes),
     },
-    cluster: clusterDetails({ metrics, cluster }),
+    cluster: clusterDetails({ metrics, cluster, board }),
     events: journal.entries().map(({ kind, from, until, text }) => ({
       kind,
       from: time(from),

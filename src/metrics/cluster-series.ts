@@ -1,4 +1,4 @@
-import type { ClusterReport } from '../core/cluster/report.ts'
+import { type ClusterReport, currentLeases } from '../core/cluster/report.ts'
 import { seconds } from '../core/time.ts'
 import type { RemoteStatus } from '../store/store.ts'
 import { labelValue } from './endpoint-labels.ts'
@@ -6,7 +6,11 @@ import type { Lines } from './endpoint-series.ts'
 import { type MetricName, PREFIX } from './registry.ts'
 
 /** Renders the members and leases of a cluster, and its database; a daemon alone has no such lines. */
-export function clusterLines(report: ClusterReport | null, remote: RemoteStatus | null): Lines {
+export function clusterLines(
+  report: ClusterReport | null,
+  remote: RemoteStatus | null,
+  networks: readonly string[],
+): Lines {
   const lines: Lines = {}
   function add(name: MetricName, value: number, labels = ''): void {
     lines[name] = `${lines[name] ?? ''}${PREFIX}${name}${labels} ${value}\n`
@@ -21,7 +25,7 @@ export function clusterLines(report: ClusterReport | null, remote: RemoteStatus 
   const live = report.members.filter(({ isLive }) => isLive)
   add('cluster_members', live.length)
   add('cluster_networks_differ', live.filter(({ differs }) => differs).length)
-  for (const { kind, vantage, network, expiresAt } of report.leases) {
+  for (const { kind, vantage, network, expiresAt } of currentLeases(report, (name) => networks.includes(name))) {
     if (kind !== 'poll') continue
     const labels = `{vantage="${labelValue(vantage)}",network="${labelValue(network)}"}`
     add('cluster_lease_expiry_timestamp_seconds', expiresAt / 1000, labels)

@@ -462,7 +462,7 @@ export const RULE_CASES: readonly RuleCase[] = [
   },
   {
     alert: 'HeartlineMemberGone',
-    series: { 'heartline_cluster_members{}': turns(3, 2) },
+    series: { 'heartline_cluster_members{}': turns(3, 2), 'heartline_store_reachable{}': always(1) },
     labels: {},
     summary: 'heartline:9780 misses a member of its cluster',
     description: 'heartline:9780 has heard nothing of 1 members that lived within the last hour.',

@@ -6,13 +6,13 @@ import { endpoint, network } from '../support/network.ts'
 import { aClusterReport, DISAGREEING, putPlaces, REMOTE } from '../support/places.ts'
 import { createWorld, QUIET_STORE } from '../support/world.ts'
 
-const own = endpoint('own-1')
+const own = endpoint('own-1', { network: 'avalanche' })
 const OF_SEVERAL = /^heartline_(?:vantage_|cluster_|store_(?:reachable|spool_rows|rows_refused))/
 
 /** The series that only several daemons have. */
 async function linesOf(deps: Partial<MetricsDeps>, isPlaced = false): Promise<readonly string[]> {
   const clock = createFakeClock()
-  const world = createWorld(clock, [{ network: network(), endpoints: [own] }])
+  const world = createWorld(clock, [{ network: network({ name: 'avalanche' }), endpoints: [own] }])
   await world.pollAll()
   if (isPlaced) putPlaces(world.board, own, DISAGREEING, 2)
   const metrics = createMetrics({
@@ -74,7 +74,7 @@ describe('a member of a cluster', () => {
     const lines = await linesOf({}, true)
 
     const ofFra = (state: string, value: number) =>
-      `heartline_vantage_state{network="ethereum",endpoint="own-1",vantage="fra1",state="${state}"} ${value}`
+      `heartline_vantage_state{network="avalanche",endpoint="own-1",vantage="fra1",state="${state}"} ${value}`
     expect(lines).toHaveLength(15)
     expect(lines.slice(0, 5)).toEqual([
       ofFra('up', 0),
@@ -93,7 +93,7 @@ describe('a member of a cluster', () => {
         ['sin1', 'up'],
       ].map(
         ([vantage, state]) =>
-          `heartline_vantage_state{network="ethereum",endpoint="own-1",vantage="${vantage}",state="${state}"} 1`,
+          `heartline_vantage_state{network="avalanche",endpoint="own-1",vantage="${vantage}",state="${state}"} 1`,
       ),
     )
   })

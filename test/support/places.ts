@@ -68,6 +68,8 @@ export function aClusterReport(over: Partial<ClusterReport> = {}): ClusterReport
       { ...lease, kind: 'poll', vantage: 'fra1', member: 'fra-1' },
       { ...lease, kind: 'poll', vantage: 'nyc1', member: null, expiresAt: START - MINUTE },
       { ...lease, kind: 'keep', vantage: '', member: 'nyc-1' },
+      { ...lease, kind: 'poll', vantage: 'fra1', network: 'removed', member: null },
+      { ...lease, kind: 'poll', vantage: 'left', member: null },
     ],
     store: { reachable: true, since: START, spoolRows: 0, lagMs: 4 },
     ...over,

@@ -44,3 +44,12 @@ export interface ClusterLease {
   readonly token: number
   readonly expiresAt: UnixMs
 }
+
+/** The leases to show: without those of networks that are not monitored any more, and of places that have no member. */
+export function currentLeases(
+  { leases, members }: Pick<ClusterReport, 'leases' | 'members'>,
+  isMonitored: (network: string) => boolean,
+): readonly ClusterLease[] {
+  const places = new Set(members.map(({ vantage }) => vantage))
+  return leases.filter(({ kind, vantage, network }) => isMonitored(network) && (kind === 'keep' || places.has(vantage)))
+}
