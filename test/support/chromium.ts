@@ -119,9 +119,9 @@ const COLORS: RunOptions = { runOnly: { type: 'rule', values: ['color-contrast']
 
 async function findings(page: Page, options: RunOptions = {}): Promise<string[]> {
   // By the debugger's way in: the page's own policy lets nothing inline run.
-  await page.evaluate(axe.source)
+  if (!(await page.evaluate(() => 'axe' in globalThis))) await page.evaluate(axe.source)
   const { violations } = await page.evaluate(
-    (options) => (globalThis as unknown as { axe: typeof axe }).axe.run(options),
+    (options) => (globalThis as unknown as { axe: typeof axe }).axe.run({ ...options, resultTypes: ['violations'] }),
     options,
   )
   return violations.flatMap(({ id, nodes }) =>
@@ -129,7 +129,8 @@ async function findings(page: Page, options: RunOptions = {}): Promise<string[]>
   )
 }
 
-async function excessWidth(page: Page): Promise<string[]> {
+/** What sticks out to the right. */
+export async function excessWidth(page: Page): Promise<string[]> {
   const excess = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
   return excess > 0 ? [`sticks out by ${excess} px`] : []
 }

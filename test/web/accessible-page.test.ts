@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import type { HistoryBucket } from '../../src/store/store.ts'
-import { NODE, OTHER, OWN, type Setting, setUp } from '../http/setting.ts'
-import { findingsInAllLooks, hasChromium, openChromium } from '../support/chromium.ts'
+import { NETWORKS, NODE, OTHER, OWN, type Setting, setUp } from '../http/setting.ts'
+import { excessWidth, findingsInAllLooks, hasChromium, type Look, openChromium } from '../support/chromium.ts'
 import { incident } from '../support/incident.ts'
-import { bad, good, head, liveness, nodeCheck } from '../support/network.ts'
+import { bad, endpoint, good, head, liveness, network, nodeCheck } from '../support/network.ts'
 import { aClusterReport, aPlace, DISAGREEING, putPlaces } from '../support/places.ts'
+import type { WorldNetwork } from '../support/world.ts'
 
 /** A member that shows its own view, and knows of others with other networks. */
 const CLUSTER = aClusterReport({
@@ -13,46 +14,136 @@ const CLUSTER = aClusterReport({
   store: { reachable: false, since: systemClock.now() - 60_000, spoolRows: 120, lagMs: null },
 })
 
-/** Over a daemon that has everything to show: each state, open and closed incidents, a history with a gap, several places. */
-describe.runIf(hasChromium)('axe finds no violation', () => {
-  const { show } = openChromium()
+/** Ten minutes have few rows in the tables of an endpoint's charts, each of which axe reads. */
+const UNTIL = Math.floor(systemClock.now() / 1000)
+const TIME = `from=${UNTIL - 600}&to=${UNTIL}`
+
+const VIEWS = [
+  '/',
+  '/networks/avalanche',
+  '/networks/ethereum',
+  `/endpoints/avalanche/own-1?${TIME}`,
+  `/endpoints/ethereum/node?${TIME}`,
+  '/incidents',
+  `/incidents/${incident().id}`,
+  '/gateway',
+  '/notifications',
+  '/observer',
+  '/runbooks/lagging',
+  '/nothing',
+]
+const KEYS = [...Array<string>(20).fill('Tab'), ...Array<string>(3).fill('Shift+Tab')]
+const PATIENCE_MS = 240_000
+
+// One browser for all sizes.
+const browserForAll = hasChromium ? openChromium() : null
+
+/** Over daemons that have everything to show: each state, open and closed incidents, a history with a gap. */
+describe.runIf(hasChromium).each([3, 40, 300])('every view of %i endpoints', (many) => {
+  const blank = (look: Look) => browserForAll?.blank(look) ?? Promise.reject(new Error('no Chromium'))
   let setting: Setting
   let address: string
 
   beforeAll(async () => {
-    setting = setUp({ realClock: systemClock, store: { history }, cluster: () => CLUSTER })
+    setting = setUp({ realClock: systemClock, store: { history }, cluster: () => CLUSTER, networks: fleetOf(many) })
     await fill(setting)
-    const { port } = await setting.server.listen()
-    address = `http://127.0.0.1:${port}`
+    address = `http://127.0.0.1:${(await setting.server.listen()).port}`
   })
   afterAll(() => setting?.server.close())
 
-  test.each([
-    '/',
-    '/networks/avalanche',
-    '/networks/ethereum',
-    '/endpoints/avalanche/own-1',
-    '/endpoints/ethereum/node',
-    '/incidents',
-    `/incidents/${incident().id}`,
-    '/gateway',
-    '/notifications',
-    '/observer',
-    '/nothing',
-  ])(
-    'on %s, light and dark, on a screen and a phone',
-    async (path) => {
-      // A page that says that there is nothing has no events to be live by.
-      const { page } = await show(address + path, {
-        reducedMotion: 'reduce',
-        ...(path === '/nothing' && { until: 'h1' }),
-      })
+  test(
+    'has no violation that axe finds, light and dark, on a screen and a phone',
+    async () => {
+      const page = await blank({ reducedMotion: 'reduce' })
+      const found: Record<string, readonly string[]> = {}
 
-      expect(await findingsInAllLooks(page)).toEqual([])
+      for (const path of VIEWS) {
+        await page.goto(address + path)
+        // A page that says that there is nothing has no events to be live by.
+        await page.waitForSelector(path === '/nothing' ? 'h1' : '.lamp.on')
+        const findings = await findingsInAllLooks(page)
+        if (findings.length > 0) found[path] = findings
+      }
+
+      expect(found).toEqual({})
     },
-    120_000,
+    PATIENCE_MS,
+  )
+
+  test(
+    'is readable without scripts, on a screen and a phone',
+    async () => {
+      const page = await blank({ scripts: false })
+
+      for (const path of VIEWS) {
+        await page.goto(address + path)
+        expect(await page.locator('h1').innerText()).not.toBe('')
+        for (const width of [390, 1280]) {
+          await page.setViewportSize({ width, height: 800 })
+          expect([path, await excessWidth(page)]).toEqual([path, []])
+        }
+      }
+    },
+    PATIENCE_MS,
+  )
+
+  test(
+    'shows which element has the focus, from the first to the last key press',
+    async () => {
+      const page = await blank({ reducedMotion: 'reduce' })
+
+      for (const path of VIEWS) {
+        await page.goto(address + path)
+        await page.waitForSelector(path === '/nothing' ? 'h1' : '.lamp.on')
+        const unseen = []
+        for (const key of KEYS) {
+          await page.keyboard.press(key)
+          const seen = await page.evaluate(focusSeen)
+          if (seen !== null) unseen.push(seen)
+        }
+        expect([path, unseen]).toEqual([path, []])
+      }
+    },
+    PATIENCE_MS,
   )
 })
+
+/** The focused element if a user cannot see that it is focused. */
+function focusSeen(): string | null {
+  const element = document.activeElement
+  if (element === null || element === document.body) return null
+  const { left, right, top, bottom, width, height } = element.getBoundingClientRect()
+  const isInView = width > 0 && height > 0 && right > 0 && left < innerWidth && bottom > 0 && top < innerHeight
+  // The parts of a field for a time have a ring of their own.
+  const hasRing = getComputedStyle(element).outlineStyle !== 'none' || element.matches('[type=datetime-local]')
+  return isInView && hasRing ? null : element.outerHTML.slice(0, 120)
+}
+
+/** The usual three, with as many more as needed, in twelve networks. */
+function fleetOf(many: number): readonly WorldNetwork[] {
+  if (many === NETWORKS.flatMap(({ endpoints }) => endpoints).length) return NETWORKS
+  const [avalanche, ethereum] = NETWORKS as [WorldNetwork, WorldNetwork]
+  const more = Array.from({ length: many - 3 }, (_, at) => at)
+  const others = Array.from({ length: 10 }, (_, place) => {
+    const name = `net-${place}`
+    return {
+      network: network({ name, title: `Network ${place}` }),
+      endpoints: more
+        .filter((at) => at % 12 === place + 2)
+        .map((at) => endpoint(`node-${at}`, { network: name, title: `Archive node ${at}` })),
+    }
+  })
+  const twin = (of: WorldNetwork, of12: number): WorldNetwork => ({
+    ...of,
+    endpoints: [
+      ...of.endpoints,
+      ...more
+        .filter((at) => at % 12 === of12)
+        .map((at) => ({ ...(of.endpoints[0] ?? NODE), name: `more-${at}`, title: `More ${at}` })),
+    ],
+  })
+  return [twin(avalanche, 0), twin(ethereum, 1), ...others]
+}
 
 async function fill({ world, incidents }: Setting): Promise<void> {
   await world.pollAll()

@@ -22,7 +22,7 @@ export function tiles(
         ({ name }) => name,
         (endpoint) => {
           const p95 = strips.get(`${network.name}/${endpoint.name}`)?.recent_latency_p95_seconds ?? null
-          return html`<li><a class="tile" href=${endpointPath(network.name, endpoint.name)} aria-label=${tileText(endpoint, p95)}>${endpoint.name.slice(start)}</a></li>`
+          return html`<li><a class="tile" href=${endpointPath(network.name, endpoint.name)} aria-label=${tileText(endpoint, endpoint.name.slice(start), p95)}>${endpoint.name.slice(start)}</a></li>`
         },
       )}
     </ul>
@@ -37,8 +37,8 @@ function prefixOf(names: readonly string[]): number {
   return first.slice(0, length).search(/[^-_.]*$/)
 }
 
-/** `Own node 1: up, height 1,234, at head, p95 12 ms`. */
-function tileText(endpoint: EndpointView, p95: number | null): string {
+/** `own-1, Own node 1: up, height 1,234, at head, p95 12 ms`; the title alone if it has the shown name. */
+function tileText(endpoint: EndpointView, shown: string, p95: number | null): string {
   const head = worstHead(endpoint)
   const lag = head?.lag_blocks ?? null
   const facts = [
@@ -47,7 +47,8 @@ function tileText(endpoint: EndpointView, p95: number | null): string {
     ...(lag === null ? [] : [lag === 0 ? WORDS.atHead : WORDS.behind(lag)]),
     ...(p95 === null ? [] : [WORDS.strip.latency(latency(p95))]),
   ]
-  return `${endpoint.title}: ${facts.join(', ')}`
+  const named = endpoint.title.includes(shown) ? endpoint.title : `${shown}, ${endpoint.title}`
+  return `${named}: ${facts.join(', ')}`
 }
 
 /** Filters by state, and by each condition that an endpoint has now. */
