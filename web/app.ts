@@ -249,6 +249,10 @@ async function signIn(form: HTMLFormElement): Promise<void> {
   await start()
 }
 
+/** What one tab has written, the others of this browser load at once. */
+const otherTabs = new BroadcastChannel('heartline')
+otherTabs.addEventListener('message', () => void refresh())
+
 /** A file that cannot be loaded: the page says elsewhere that the daemon does not respond. */
 function ignored(): void {}
 
@@ -262,6 +266,7 @@ async function writeForm(form: HTMLFormElement): Promise<void> {
     return
   }
   if (!(await loaded.write(form))) return
+  otherTabs.postMessage('written')
   await refresh()
   drawNow()
   // Its button is gone with what it ended.

@@ -95,6 +95,20 @@ describe.runIf(hasChromium)('silences and notes in Chromium', () => {
     expect(none).toEqual([])
   })
 
+  test('a note is in the other tabs of the browser at once, not only when they load their view again', async () => {
+    const { address } = await start()
+    const { page } = await show(`${address}/incidents/incident-1`)
+    const other = await page.context().newPage()
+    await other.addInitScript(() => Object.assign(window, { setInterval: () => 0 }))
+    await other.goto(page.url())
+    await other.locator('.lamp.on').waitFor()
+
+    await page.getByLabel('New note').fill('it is the disk')
+    await page.getByRole('button', { name: 'Add note' }).click()
+
+    await other.getByText('it is the disk').first().waitFor()
+  })
+
   test('a half-written note does not follow to another incident', async () => {
     const { setting, address } = await start()
     setting.incidents.put(incident({ id: 'incident-2', openedAt: systemClock.now() - 60_000 }))
