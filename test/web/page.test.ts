@@ -7,6 +7,7 @@ import { NODE, OTHER, OWN, type Setting, setUp } from '../http/setting.ts'
 import { findingsInAllLooks, hasChromium, type Look, openChromium, type Seen } from '../support/chromium.ts'
 import { incident } from '../support/incident.ts'
 import { bad, endpoint, good, head, liveness, network, nodeCheck } from '../support/network.ts'
+import { aClusterReport, aPlace, DISAGREEING, PARTIAL, putPlaces } from '../support/places.ts'
 
 describe.runIf(hasChromium)('the page in Chromium', () => {
   const { blank, serve, show: showAt } = openChromium()
@@ -80,6 +81,46 @@ describe.runIf(hasChromium)('the page in Chromium', () => {
     const row = page.locator('tr.maintenance')
     expect(await row.getByRole('img', { name: 'Maintenance' }).count()).toBe(1)
     expect(await row.evaluate((one) => getComputedStyle(one).backgroundColor)).not.toBe('rgba(0, 0, 0, 0)')
+  })
+
+  test('says live on every view that it shows only what one member sees, until the database is back', async () => {
+    let cluster = aClusterReport()
+    const setting = setUp({ realClock: systemClock, cluster: () => cluster })
+    await setting.world.pollAll()
+    const { page, complaints } = await show(setting, { path: '/incidents' })
+    expect(await page.locator('.announcement').count()).toBe(0)
+
+    cluster = aClusterReport({ store: { reachable: false, since: systemClock.now(), spoolRows: 0, lagMs: null } })
+    await page.getByText('This page shows only what fra1 sees.').waitFor()
+    cluster = aClusterReport()
+    await page.locator('.announcement').waitFor({ state: 'detached' })
+
+    expect(complaints).toEqual([])
+  })
+
+  test('shows live what each place sees of an endpoint', async () => {
+    const setting = setUp({ realClock: systemClock, cluster: () => aClusterReport() })
+    await setting.world.pollAll()
+    const places = ['fra1', 'nyc1', 'sin1'].map((vantage) => aPlace(vantage, { since: systemClock.now() }))
+    putPlaces(setting.world.board, NODE, places, 3)
+    const { page, complaints } = await show(setting, { path: '/endpoints/ethereum/node' })
+    await page.getByText('3 of 3 stand behind the state').waitFor()
+    const { board } = setting.world
+    const health = board.entry('ethereum', 'node')?.health
+    if (health === undefined) throw new Error('no health')
+
+    putPlaces(board, NODE, DISAGREEING, 1)
+    board.put({ ...health, verdict: 'degraded', conditions: [{ ...PARTIAL, since: systemClock.now() }] }, true)
+
+    await page.locator('.vantages tr.down').waitFor()
+    expect(await page.locator('.vantages tr.down').innerText()).toMatch(/^fra1\s+Down connection refused/)
+    await page.getByRole('link', { name: 'Overview' }).first().click()
+    await page
+      .getByText(
+        '1 of 3 endpoints is degraded: node (Ethereum), down from fra1 only: connection refused; up from nyc1, sin1.',
+      )
+      .waitFor()
+    expect(complaints).toEqual([])
   })
 
   test('is readable without a script: verdict, endpoints, links and the time of the data', async () => {
