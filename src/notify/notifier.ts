@@ -328,5 +328,6 @@ const NO_CHANNELS: ReadonlySet<string> = new Set()
 
 function recordOf(notification: Notification): NotificationRecord {
   const { id, channel, subject, createdAt, state } = notification
-  return { id, channel, incident: subject, createdAt, waiting: state === 'waiting', value: notification }
+  const network = notification.report?.network
+  return { id, channel, incident: subject, network, createdAt, waiting: state === 'waiting', value: notification }
 }

@@ -56,21 +56,40 @@ export type WriteEvent =
       /** The lower bits of an outcome: see VERDICT_BITS. */
       readonly verdict: number
     }
+  | Merged
   | ({ readonly kind: 'hash-change'; readonly index: number } & Omit<HashChange, 'endpoint'>)
   | { readonly kind: 'save-health'; readonly endpoint: EndpointKey; readonly at: UnixMs; readonly json: string }
   | SaveIncident
-  | { readonly kind: 'save-notification'; readonly notification: NotificationJson }
+  | SaveNotification
   | { readonly kind: 'save-silence'; readonly silence: Silence }
   | { readonly kind: 'save-note'; readonly note: Note }
   | { readonly kind: 'save-alias'; readonly alias: AliasRecord }
   | { readonly kind: 'admin-call'; readonly call: AdminCall }
   | { readonly kind: 'maintain'; readonly at: UnixMs; readonly periods: readonly MaintainedTime[] }
 
+/** What the places of a cluster found together, since when. */
+export interface Merged {
+  readonly kind: 'merged'
+  readonly index: number
+  readonly at: UnixMs
+  readonly since: UnixMs
+  /** The lower bits of an outcome. */
+  readonly verdict: number
+  readonly fence: Fence
+}
+
 /** The incident and the notifications of its changes, which are written in one transaction. */
 interface SaveIncident {
   readonly kind: 'save-incident'
   readonly incident: IncidentJson
   readonly notifications: readonly NotificationJson[]
+  readonly fence?: Fence
+}
+
+interface SaveNotification {
+  readonly kind: 'save-notification'
+  readonly notification: NotificationJson
+  readonly fence?: Fence
 }
 
 /** An endpoint registered by this process; polls refer to it by `index` instead of its name. */
@@ -79,6 +98,17 @@ export interface Registration {
   readonly endpoint: EndpointKey
   readonly holdMs: number
   readonly at: UnixMs
+  /** In a cluster, the token under which polls of this index were made: each token has an index of its own. */
+  readonly token?: number
+}
+
+/** In a cluster, the right by which a daemon writes about a network: another may have claimed it in the meantime. */
+export interface Fence {
+  readonly network: string
+  readonly token: number
+  /** When the write was queued, and whether the database could be reached then. */
+  readonly at: UnixMs
+  readonly isAway: boolean
 }
 
 /** An incident whose value is JSON, as it is stored and sent between threads. */
@@ -170,7 +200,7 @@ export function createBatchQueue({ maxRows }: { readonly maxRows: number }): Bat
   }
 
   /** A notification waits with its incident, because it must not be written before it. */
-  function saveNotification(batch: OpenBatch, event: Extract<WriteEvent, { kind: 'save-notification' }>): void {
+  function saveNotification(batch: OpenBatch, event: SaveNotification): void {
     const waiting = saved.get(`incident ${event.notification.incident}`)
     if (waiting?.event.kind !== 'save-incident') return save({ number: batch.number, after: batch.rows, event })
     const notifications = latestOf([...waiting.event.notifications, event.notification])

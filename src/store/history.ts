@@ -79,13 +79,9 @@ export function createHistoryReader(
     const cursors = tables.cursors()
     const maintenance = maintained.between(endpointId, hourOf(query.from), hourOf(to) + HOUR.widthMs)
     const range = { endpointId, maintenance, steps }
-    const rawFromMs = readableRawFrom(cursors, polls.holds(endpointId).longestMs) * SLOT_MS
-    let at = query.from
-    while (at < to) {
-      const { source, end } = nextSource(at, to, query, cursors, rawFromMs)
-      if (source === 'polls') readPolls(range, at, end)
-      else if (source !== null) readBuckets(source, range, at, end)
-      at = end
+    for (const { source, from, end } of sourcesOf(query, now, cursors, polls.holds(endpointId).longestMs)) {
+      if (source === 'polls') readPolls(range, from, end)
+      else if (source !== null) readBuckets(source, range, from, end)
     }
     // Planned maintenance counts even without polls, and even if nothing else is kept for that time.
     for (const { from, until } of maintenance) {
@@ -136,6 +132,18 @@ interface Source {
   /** `null` if nothing is kept. */
   readonly source: Resolution | 'polls' | null
   readonly end: number
+}
+
+/** What is read for which part of the time, without gaps, in order. */
+export function* sourcesOf(query: HistoryQuery, now: number, cursors: Cursors, longestHoldMs: number) {
+  const to = Math.min(query.to, now)
+  const rawFromMs = readableRawFrom(cursors, longestHoldMs) * SLOT_MS
+  let from = query.from
+  while (from < to) {
+    const { source, end } = nextSource(from, to, query, cursors, rawFromMs)
+    yield { source, from, end }
+    from = end
+  }
 }
 
 function nextSource(at: number, to: number, query: HistoryQuery, cursors: Cursors, rawFromMs: number): Source {

@@ -21,8 +21,10 @@ export type PollRow = Pick<PollRecord, 'at' | 'state' | 'fresh' | 'failure'> & {
   readonly [measured in (typeof MEASURED)[number][0]]: number | null
 }
 
+export const MEASURED_COLUMNS = MEASURED.map(([, column]) => column)
+
 /** The columns in the order of PollCells. */
-export const POLL_COLUMNS = ['slot', 'offset_ms', 'outcome', ...MEASURED.map(([, column]) => column)] as const
+export const POLL_COLUMNS = ['slot', 'offset_ms', 'outcome', ...MEASURED_COLUMNS] as const
 export type PollCells = readonly [slot: number, offsetMs: number, outcome: number, ...measured: (number | null)[]]
 
 export function rowOf(cells: PollCells): PollRow {

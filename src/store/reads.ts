@@ -121,7 +121,7 @@ export interface SavedHealthJson {
 }
 
 /** `null` if the JSON is damaged. */
-function recordOf<T extends { readonly json: string }>({
+export function recordOf<T extends { readonly json: string }>({
   json,
   ...record
 }: T): (Omit<T, 'json'> & { value: unknown }) | null {

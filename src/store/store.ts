@@ -61,6 +61,8 @@ export interface NotificationRecord {
   readonly channel: string
   /** Id of what it is about: usually an incident. */
   readonly incident: string
+  /** Its network, whose keeper alone may write it in a cluster; missing if it is about Heartline itself. */
+  readonly network?: string | undefined
   readonly createdAt: UnixMs
   /** Whether it still has to be sent. */
   readonly waiting: boolean

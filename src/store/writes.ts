@@ -1,17 +1,37 @@
 import type { EndpointKey } from '../core/endpoint.ts'
+import type { UnixMs } from '../core/time.ts'
 import type { Log } from '../log.ts'
-import type { BatchQueue, NotificationJson, Registration, WriteEvent } from './batches.ts'
+import type { BatchQueue, Fence, NotificationJson, Registration, WriteEvent } from './batches.ts'
 import { outcomeOf } from './poll-columns.ts'
-import type { IncidentRecord, NotificationRecord, Store } from './store.ts'
+import type { IncidentRecord, NotificationRecord, PollRecord, Store } from './store.ts'
 
 /** The store's write methods: each queues its write, and none waits, throws or blocks. */
-export function createWrites(queue: BatchQueue, wake: () => void, log: Log) {
+export function createWrites(queue: BatchQueue, wake: () => void, log: Log, fencing: Fencing | null = null) {
   const registered = new Map<EndpointKey, Registration>()
+  let nextIndex = 0
   let dropped = 0
 
   function push(event: WriteEvent): void {
     queue.pushEvent(event)
     wake()
+  }
+
+  /** The index of the endpoint's polls: in a cluster a new one for each token. */
+  function pollIndexOf(endpoint: EndpointKey): number | null {
+    const known = registered.get(endpoint)
+    if (fencing === null || known === undefined) return indexOf(endpoint)
+    const token = fencing.pollToken(networkOf(endpoint)) ?? NO_TOKEN
+    if (known.token === token) return known.index
+    const registration = { ...known, index: nextIndex++, token }
+    registered.set(endpoint, registration)
+    push({ kind: 'register', registrations: [registration] })
+    return registration.index
+  }
+
+  function fenceOf(network: string | undefined): { readonly fence?: Fence } {
+    if (fencing === null || network === undefined) return {}
+    const token = fencing.keeperToken(network) ?? NO_TOKEN
+    return { fence: { network, token, at: Math.floor(fencing.now()), isAway: fencing.isAway() } }
   }
 
   /** `null` if unregistered, since it is then unknown how long the endpoint's results hold. */
@@ -25,8 +45,10 @@ export function createWrites(queue: BatchQueue, wake: () => void, log: Log) {
   const methods = {
     register(endpoints, at) {
       const registrations = endpoints.map(({ endpoint, holdMs }) => {
-        const index = registered.get(endpoint)?.index ?? registered.size
-        const registration = { index, endpoint, holdMs: Math.round(holdMs), at: Math.floor(at) }
+        const known = registered.get(endpoint)
+        const token = known?.token === undefined ? {} : { token: known.token }
+        const index = known?.index ?? nextIndex++
+        const registration = { index, endpoint, holdMs: Math.round(holdMs), at: Math.floor(at), ...token }
         registered.set(endpoint, registration)
         return registration
       })
@@ -34,7 +56,7 @@ export function createWrites(queue: BatchQueue, wake: () => void, log: Log) {
     },
 
     poll(record) {
-      const index = indexOf(record.endpoint)
+      const index = pollIndexOf(record.endpoint)
       if (index === null || !Number.isFinite(record.at)) return
       queue.pushPoll(index, record)
       wake()
@@ -65,10 +87,13 @@ export function createWrites(queue: BatchQueue, wake: () => void, log: Log) {
         kind: 'save-incident',
         incident: { ...incident, ...times, json: JSON.stringify(value) ?? 'null' },
         notifications: notifications.map(asJson),
+        ...fenceOf(incident.network),
       })
     },
 
-    saveNotification: (notification) => push({ kind: 'save-notification', notification: asJson(notification) }),
+    saveNotification({ network, ...notification }) {
+      push({ kind: 'save-notification', notification: asJson(notification), ...fenceOf(network) })
+    },
 
     saveSilence(silence) {
       const times = { from: Math.floor(silence.from), until: Math.floor(silence.until) }
@@ -92,14 +117,56 @@ export function createWrites(queue: BatchQueue, wake: () => void, log: Log) {
     },
   } satisfies Partial<Store>
 
+  /** By index, what was merged last: only a change concerns earlier states. */
+  const mergedLast = new Map<EndpointKey, string>()
+
   return {
     methods,
+    /** Only in a cluster, by whoever keeps the network. */
+    merged({ endpoint, at, since, state, fresh }: MergedRecord): void {
+      const index = indexOf(endpoint)
+      const { fence } = fenceOf(networkOf(endpoint))
+      if (index === null || fence === undefined) return
+      const verdict = outcomeOf(state, fresh, null)
+      const isKnown = mergedLast.get(endpoint) === `${since} ${verdict}`
+      mergedLast.set(endpoint, `${since} ${verdict}`)
+      const from = Math.floor(isKnown ? at : Math.min(at, Math.max(since, at - LONGEST_AMENDED_MS)))
+      push({ kind: 'merged', index, at: Math.floor(at), since: from, verdict, fence })
+    },
     registrations: () => [...registered.values()],
     /** Number of writes for endpoints that were never registered. */
     get dropped() {
       return dropped
     },
   }
+}
+
+/** The rights of a cluster under which rows are written. */
+export interface Fencing {
+  pollToken(network: string): number | null
+  keeperToken(network: string): number | null
+  /** On the database's clock. */
+  now(): UnixMs
+  /** Whether writes wait for the database. */
+  isAway(): boolean
+}
+
+/** What the places of a cluster found together, since when; earlier rows since then get the same state. */
+export interface MergedRecord {
+  readonly endpoint: EndpointKey
+  readonly at: UnixMs
+  readonly since: UnixMs
+  readonly state: PollRecord['state']
+  readonly fresh: boolean
+}
+
+/** Less than every token: such a row is stored only where nobody has ever claimed the network. */
+const NO_TOKEN = 0
+/** A state is confirmed within minutes. */
+const LONGEST_AMENDED_MS = 3_600_000
+
+function networkOf(endpoint: EndpointKey): string {
+  return endpoint.slice(0, endpoint.indexOf('/'))
 }
 
 function asJson({ value, createdAt, ...notification }: NotificationRecord): NotificationJson {

@@ -3,6 +3,7 @@ import Database from 'better-sqlite3'
 import { describe, expect, test } from 'vitest'
 import type { AdminCall, AliasRecord } from '../../src/core/routing/alias.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
+import { everyEngine } from './engines.ts'
 import { BASE, batchOf, benchOn, DAY_MS, finish, opened, RETENTION, temporaryDirectory } from './setting.ts'
 
 const ALIAS: AliasRecord = {
@@ -27,11 +28,12 @@ const CALL: AdminCall = {
   outcome: 'accepted',
 }
 
+const engines = everyEngine()
+
 describe('aliases', () => {
-  for (const where of ['on disk', 'in memory']) {
-    test(`${where} are returned as they were saved last`, async () => {
-      const path = where === 'in memory' ? ':memory:' : join(temporaryDirectory(), 'store.db')
-      const { store } = await opened({ path, clock: createFakeClock({ now: BASE }) })
+  for (const { name, open } of engines) {
+    test(`${name} are returned as they were saved last`, async () => {
+      const { store } = await open({ clock: createFakeClock({ now: BASE }) })
 
       store.saveAlias(ALIAS)
       store.saveAlias({ ...ALIAS, alias: 'other', nodeId: null })

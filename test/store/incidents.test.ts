@@ -5,6 +5,7 @@ import type { WriteEvent } from '../../src/store/batches.ts'
 import { listText } from '../../src/store/sqlite/incidents.ts'
 import type { IncidentQuery, IncidentRecord } from '../../src/store/store.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
+import { everyEngine } from './engines.ts'
 import {
   BASE,
   type Bench,
@@ -43,11 +44,12 @@ function put(bench: Bench, ...incidents: IncidentRecord[]): void {
 
 const idsOf = (bench: Bench, query: IncidentQuery) => bench.reading.incidents(query).map(({ id }) => id)
 
+const engines = everyEngine()
+
 describe('incidents', () => {
-  for (const where of ['on disk', 'in memory']) {
-    test(`${where} are returned as they were saved last, with the polls and the health saved with them`, async () => {
-      const path = where === 'in memory' ? ':memory:' : join(temporaryDirectory(), 'store.db')
-      const { store } = await opened({ path, clock: createFakeClock({ now: BASE + HOUR_MS }) })
+  for (const { name, open } of engines) {
+    test(`${name} are returned as they were saved last, with the polls and the health saved with them`, async () => {
+      const { store } = await open({ clock: createFakeClock({ now: BASE + HOUR_MS }) })
       store.register([{ endpoint: 'ethereum/own-1', holdMs: HOLD_MS }], BASE)
 
       store.poll(pollOf(BASE, { state: 'down' }))

@@ -1,18 +1,19 @@
-import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type { Note } from '../../src/core/incident/note.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
-import { BASE, benchOn, DAY_MS, finish, opened, temporaryDirectory } from './setting.ts'
+import { everyEngine } from './engines.ts'
+import { BASE, benchOn, DAY_MS, finish } from './setting.ts'
 
 function noteOf(id: string, wanted: Partial<Note> = {}): Note {
   return { id, incident: 'a', at: BASE, isPublic: false, text: `note ${id}`, ...wanted }
 }
 
+const engines = everyEngine()
+
 describe('notes', () => {
-  for (const where of ['on disk', 'in memory']) {
-    test(`${where} are returned by incident, oldest first`, async () => {
-      const path = where === 'in memory' ? ':memory:' : join(temporaryDirectory(), 'store.db')
-      const { store } = await opened({ path, clock: createFakeClock({ now: BASE }) })
+  for (const { name, open } of engines) {
+    test(`${name} are returned by incident, oldest first`, async () => {
+      const { store } = await open({ clock: createFakeClock({ now: BASE }) })
       const notes = [noteOf('2', { at: BASE + 1, isPublic: true }), noteOf('1'), noteOf('3', { incident: 'b' })]
 
       for (const note of notes) store.saveNote(note)

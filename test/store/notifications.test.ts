@@ -1,10 +1,10 @@
-import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { BATCH_ROWS, type Batch, createBatchQueue, type WriteEvent } from '../../src/store/batches.ts'
 import type { IncidentRecord, NotificationRecord } from '../../src/store/store.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
-import { BASE, benchOn, DAY_MS, finish, opened, pollOf, RETENTION, temporaryDirectory } from './setting.ts'
+import { everyEngine } from './engines.ts'
+import { BASE, benchOn, DAY_MS, finish, opened, pollOf, RETENTION } from './setting.ts'
 
 function incidentOf(id: string, wanted: Partial<IncidentRecord> = {}): IncidentRecord {
   const rest = { network: 'ethereum', endpoint: 'own-1', openedAt: BASE, closedAt: null, absorbed: false }
@@ -15,11 +15,12 @@ function notificationOf(id: string, wanted: Partial<NotificationRecord> = {}): N
   return { id, channel: 'ops', incident: 'a', createdAt: BASE, waiting: true, value: { said: id }, ...wanted }
 }
 
+const engines = everyEngine()
+
 describe('notifications', () => {
-  for (const where of ['on disk', 'in memory']) {
-    test(`${where} are returned as they were saved last, in the order in which they were added`, async () => {
-      const path = where === 'in memory' ? ':memory:' : join(temporaryDirectory(), 'store.db')
-      const { store } = await opened({ path, clock: createFakeClock({ now: BASE }) })
+  for (const { name, open } of engines) {
+    test(`${name} are returned as they were saved last, in the order in which they were added`, async () => {
+      const { store } = await open({ clock: createFakeClock({ now: BASE }) })
 
       store.saveIncident(incidentOf('a'), [notificationOf('z'), notificationOf('y', { channel: 'pager' })])
       store.saveIncident(incidentOf('b', { closedAt: BASE + 1 }), [notificationOf('x', { incident: 'b' })])

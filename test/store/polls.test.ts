@@ -1,16 +1,17 @@
-import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { FAILURE_KINDS } from '../../src/core/failure.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
-import { BASE, batchOf, benchOn, DAY_MS, finish, HOLD_MS, opened, pollOf, temporaryDirectory } from './setting.ts'
+import { everyEngine } from './engines.ts'
+import { BASE, batchOf, benchOn, DAY_MS, finish, HOLD_MS, pollOf } from './setting.ts'
 
 const ENDPOINT = 'ethereum/own-1'
 
+const engines = everyEngine()
+
 describe('single polls', () => {
-  for (const where of ['on disk', 'in memory']) {
-    test(`are returned ${where} one by one, as stored and amended`, async () => {
-      const path = where === 'in memory' ? ':memory:' : join(temporaryDirectory(), 'store.db')
-      const { store } = await opened({ path, clock: createFakeClock({ now: BASE + 60_000 }) })
+  for (const { name, open } of engines) {
+    test(`are returned ${name} one by one, as stored and amended`, async () => {
+      const { store } = await open({ clock: createFakeClock({ now: BASE + 60_000 }) })
       store.register([{ endpoint: ENDPOINT, holdMs: HOLD_MS }], BASE)
       const failed = pollOf(BASE + 15_000, { state: 'up', failure: 'timeout', latencyMs: null, height: null })
 

@@ -1,4 +1,3 @@
-import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type { Silence } from '../../src/core/incident/silence.ts'
 import type { WriteEvent } from '../../src/store/batches.ts'
@@ -6,28 +5,19 @@ import { slotOf } from '../../src/store/resolution.ts'
 import { setCursor } from '../../src/store/sqlite/cursors.ts'
 import { createRetainer } from '../../src/store/sqlite/retainer.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
-import {
-  BASE,
-  type Bench,
-  batchOf,
-  benchOn,
-  DAY_MS,
-  finish,
-  HOUR_MS,
-  opened,
-  RETENTION,
-  temporaryDirectory,
-} from './setting.ts'
+import { everyEngine } from './engines.ts'
+import { BASE, type Bench, batchOf, benchOn, DAY_MS, finish, HOUR_MS, RETENTION } from './setting.ts'
 
 function silenceOf(id: string, wanted: Partial<Silence> = {}): Silence {
   return { id, network: 'ethereum', endpoint: 'own-1', reason: 'upgrade', from: BASE, until: BASE + 1000, ...wanted }
 }
 
+const engines = everyEngine()
+
 describe('silences', () => {
-  for (const where of ['on disk', 'in memory']) {
-    test(`${where} are returned as they were saved last, by time and network`, async () => {
-      const path = where === 'in memory' ? ':memory:' : join(temporaryDirectory(), 'store.db')
-      const { store } = await opened({ path, clock: createFakeClock({ now: BASE }) })
+  for (const { name, open } of engines) {
+    test(`${name} are returned as they were saved last, by time and network`, async () => {
+      const { store } = await open({ clock: createFakeClock({ now: BASE }) })
       const whole = silenceOf('b', { network: 'avalanche', endpoint: null, from: BASE + 10, until: BASE + 5000 })
 
       for (const silence of [silenceOf('a'), whole]) store.saveSilence(silence)

@@ -5,16 +5,16 @@ import { describe, expect, test } from 'vitest'
 import { FAILURE_KINDS } from '../../src/core/failure.ts'
 import { outcomeOf } from '../../src/store/poll-columns.ts'
 import { createFakeClock } from '../support/fake-clock.ts'
+import { everyEngine } from './engines.ts'
 import { BASE, HOLD_MS, HOUR_MS, opened, pollOf, temporaryDirectory } from './setting.ts'
 
 const ENDPOINT = 'ethereum/own-1'
 
 describe('a store', () => {
-  for (const where of ['on disk', 'in memory']) {
-    test(`${where} returns what it was given: history, availability, saved health, times of jobs`, async () => {
-      const path = where === 'in memory' ? ':memory:' : join(temporaryDirectory(), 'data', 'store.db')
+  for (const { name, open } of everyEngine()) {
+    test(`${name} returns what it was given: history, availability, saved health, times of jobs`, async () => {
       const clock = createFakeClock({ now: BASE + 60_000 })
-      const { store } = await opened({ path, clock })
+      const { store } = await open({ clock })
       store.register([{ endpoint: ENDPOINT, holdMs: HOLD_MS }], BASE)
 
       store.poll(pollOf(BASE, { latencyMs: 10 }))
@@ -49,7 +49,6 @@ describe('a store', () => {
         ]),
       )
       expect(store.status()).toMatchObject({ trouble: null, rowsWritten: 2, rowsDropped: 0, queueRows: 0 })
-      if (where === 'on disk') expect(statSync(join(path, '..')).mode & 0o777).toBe(0o700)
     })
   }
 

@@ -16,6 +16,10 @@ export interface Database {
   ): Promise<readonly Row[]>
   /** All or nothing; rolled back when `work` rejects. */
   transaction<T>(work: (query: Query) => Promise<T>): Promise<T>
+  /** Only reads, all as of one moment. */
+  snapshot<T>(work: (query: Query) => Promise<T>): Promise<T>
+  /** Runs `work` while no other session holds this lock; `null` if one does. */
+  exclusively<T>(lock: number, work: () => Promise<T>): Promise<T | null>
   /** Whether the last statement reached PostgreSQL. While it did not, this is tried again every second. */
   readonly reachable: boolean
   /** Since when, on the local clock. */
@@ -107,6 +111,20 @@ export async function createDatabase({ url, clock }: DatabaseDeps): Promise<Data
       return rows as Row[]
     }
 
+  function inTransaction<T>(begin: string, work: (query: Query) => Promise<T>): Promise<T> {
+    return using(async (client) => {
+      await client.query(begin)
+      try {
+        const value = await work(queryOn(client))
+        await client.query('COMMIT')
+        return value
+      } catch (error) {
+        await client.query('ROLLBACK').catch(() => undefined)
+        throw error
+      }
+    })
+  }
+
   function nameOf(text: string): string {
     const known = names.get(text) ?? `heartline_${names.size}`
     names.set(text, known)
@@ -139,16 +157,18 @@ export async function createDatabase({ url, clock }: DatabaseDeps): Promise<Data
   return {
     query: (text, values, options) => using((client) => queryOn(client)(text, values, options)),
 
-    transaction: (work) =>
+    transaction: (work) => inTransaction('BEGIN', work),
+    snapshot: (work) => inTransaction('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY', work),
+
+    exclusively: (lock, work) =>
       using(async (client) => {
-        await client.query('BEGIN')
+        const query = queryOn(client)
+        const [row] = await query<{ isMine: boolean }>('SELECT pg_try_advisory_lock($1) AS "isMine"', [lock])
+        if (row?.isMine !== true) return null
         try {
-          const value = await work(queryOn(client))
-          await client.query('COMMIT')
-          return value
-        } catch (error) {
-          await client.query('ROLLBACK').catch(() => undefined)
-          throw error
+          return await work()
+        } finally {
+          await query('SELECT pg_advisory_unlock($1)', [lock])
         }
       }),
 

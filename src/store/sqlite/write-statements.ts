@@ -192,6 +192,9 @@ function createEventWriter(db: Database.Database, { endpoints, polls, rollUp }: 
       case 'maintain':
         plan(event)
         return
+      case 'merged':
+        // Only the places of a cluster find anything together, and they share a database.
+        return
     }
   }
 }

@@ -1,0 +1,341 @@
+import type { EndpointKey } from '../../core/endpoint.ts'
+import type { TimeRange } from '../../core/verdict/availability.ts'
+import type { Batch, Fence, Registration, WriteEvent } from '../batches.ts'
+import { POLL_NUMBERS, VERDICT_BITS } from '../poll-columns.ts'
+import { SLOT_MS } from '../resolution.ts'
+import { bigints } from './arrays.ts'
+import type { Database, Query } from './database.ts'
+import { createEndpointIds, type EndpointIds, registerHolds } from './endpoint-ids.ts'
+import { allows, keyOf, type Losses, type Right, readLosses } from './fences.ts'
+import { cursorsOf, lockAlone, lockShared, type Marks, rollingOf } from './marks.ts'
+import type { Partitions } from './partitions.ts'
+import { amendPolls, insertPolls, MERGED } from './polls.ts'
+import { addAdminCall, saveAlias, saveIncident, saveNote, saveNotification, saveSilence } from './records.ts'
+import { recount, replaceMaintenance } from './recount-stored.ts'
+
+/** Writes batches, each in one transaction. Writing one again changes nothing. */
+export interface BatchWriter {
+  /** `registered`: the endpoints that polls refer to by index; the batch may add some. */
+  write(batch: Batch, registered: Map<number, Registration>): Promise<Outcome>
+}
+
+export interface Outcome {
+  readonly rows: number
+  /** Rows about a network that another member of the cluster had claimed before. */
+  readonly refused: number
+}
+
+export interface BatchWriterDeps {
+  readonly database: Pick<Database, 'query' | 'transaction'>
+  readonly partitions: Pick<Partitions, 'ensure'>
+  readonly vantageId: () => Promise<number>
+  /** `null` without a cluster. */
+  readonly cluster: { readonly vantage: string; readonly member: string } | null
+}
+
+export function createBatchWriter({ database, partitions, vantageId, cluster }: BatchWriterDeps): BatchWriter {
+  const ids = createEndpointIds(database.query)
+
+  async function writeIn(query: Query, plan: Plan, marks: Marks): Promise<Outcome> {
+    const ownVantage = await vantageId()
+    if (plan.registrations.length > 0) await registerHolds(query, ids, plan.registrations)
+    const losses = await readLosses(query, cluster === null ? [] : rightsOf(plan, cluster.vantage))
+    for (const { event } of plan.amends) {
+      const registration = plan.registered.get(event.index)
+      if (registration === undefined) continue
+      await amendPolls(query, ownVantage, { ...event, endpointId: ids.idOf(registration.endpoint) })
+    }
+    const kept = keepPolls(plan, losses, ids)
+    await insertPolls(query, ownVantage, kept.polls)
+    const merged = mergedOf(plan, losses, ids)
+    for (const amendment of merged.amendments) await amendPolls(query, MERGED, amendment)
+    await insertPolls(query, MERGED, merged.polls)
+    const refused = kept.refused + merged.refused + (await writeRecords(query, plan, losses, ownVantage))
+    for (const event of plan.plans) await replaceMaintenance(query, marks, ids, event)
+    if (isLate(plan.changed, marks)) await recount(query, marks, changedIds(plan, ids))
+    return { rows: kept.polls.length / POLL_NUMBERS, refused }
+  }
+
+  /** Everything that is not a poll; returns how many were refused. */
+  async function writeRecords(query: Query, plan: Plan, losses: Losses, ownVantage: number): Promise<number> {
+    let refused = 0
+    await saveHealths(query, ids, ownVantage, plan.healths)
+    await addHashChanges(query, plan, ids, ownVantage)
+    for (const event of plan.records) {
+      if ('fence' in event && event.fence !== undefined && !allows(losses, event.fence)) refused++
+      else await writeRecord(query, event, cluster?.member ?? '')
+    }
+    return refused
+  }
+
+  return {
+    async write(batch, registered) {
+      const plan = planOf(batch, registered)
+      await ids.ensure(plan.names)
+      await partitions.ensure(plan.times)
+      const outcome = await database.transaction(async (query) => {
+        const marks = await (plan.plans.length > 0 ? lockAlone(query) : lockShared(query))
+        // Two that hold the lock together would wait for each other to have it alone.
+        return plan.plans.length === 0 && isLate(plan.changed, marks) ? null : writeIn(query, plan, marks)
+      })
+      return outcome ?? database.transaction(async (query) => writeIn(query, plan, await lockAlone(query)))
+    },
+  }
+}
+
+type Placed<K extends WriteEvent['kind']> = { readonly after: number; readonly event: Extract<WriteEvent, { kind: K }> }
+type RecordEvent = Extract<
+  WriteEvent,
+  { kind: 'save-incident' | 'save-notification' | 'save-silence' | 'save-note' | 'save-alias' | 'admin-call' }
+>
+
+/** What a batch writes, by kind. */
+interface Plan {
+  readonly batch: Batch
+  readonly registered: ReadonlyMap<number, Registration>
+  readonly registrations: Registration[]
+  readonly amends: Placed<'amend'>[]
+  readonly merged: Placed<'merged'>['event'][]
+  readonly healths: Map<EndpointKey, Placed<'save-health'>['event']>
+  readonly hashChanges: Placed<'hash-change'>['event'][]
+  readonly plans: Placed<'maintain'>['event'][]
+  readonly records: RecordEvent[]
+  /** Of all endpoints in it. */
+  readonly names: Set<EndpointKey>
+  /** Of all polls in it. */
+  readonly times: number[]
+  /** By index, the time in which polls are added or changed. */
+  readonly changed: Map<number, TimeRange>
+}
+
+function planOf(batch: Batch, registered: Map<number, Registration>): Plan {
+  const plan: Plan = {
+    batch,
+    registered,
+    registrations: [],
+    amends: [],
+    merged: [],
+    healths: new Map(),
+    hashChanges: [],
+    plans: [],
+    records: [],
+    names: new Set(),
+    times: [],
+    changed: new Map(),
+  }
+  for (const placed of batch.events) addEvent(plan, registered, placed)
+  for (let from = 0; from < batch.polls.length; from += POLL_NUMBERS) {
+    const index = batch.polls[from] as number
+    const at = batch.polls[from + 1] as number
+    plan.times.push(at)
+    noteChange(plan, index, at, at + 1)
+  }
+  for (const index of plan.changed.keys()) {
+    const registration = registered.get(index)
+    if (registration !== undefined) plan.names.add(registration.endpoint)
+  }
+  return plan
+}
+
+function addEvent(plan: Plan, registered: Map<number, Registration>, { after, event }: Batch['events'][number]): void {
+  switch (event.kind) {
+    case 'register':
+      for (const registration of event.registrations) {
+        registered.set(registration.index, registration)
+        plan.registrations.push(registration)
+        plan.names.add(registration.endpoint)
+      }
+      return
+    case 'amend':
+      plan.amends.push({ after, event })
+      noteChange(plan, event.index, event.from, event.to)
+      return
+    case 'merged':
+      plan.merged.push(event)
+      plan.times.push(event.at)
+      noteChange(plan, event.index, event.since, event.at + 1)
+      return
+    case 'save-health':
+      plan.healths.set(event.endpoint, event)
+      plan.names.add(event.endpoint)
+      return
+    case 'hash-change':
+      plan.hashChanges.push(event)
+      noteChange(plan, event.index, event.at, event.at)
+      return
+    case 'maintain':
+      plan.plans.push(event)
+      for (const { endpoint } of event.periods) plan.names.add(endpoint)
+      return
+    case 'save-incident':
+    case 'save-notification':
+    case 'save-silence':
+    case 'save-note':
+    case 'save-alias':
+    case 'admin-call':
+      plan.records.push(event)
+      return
+  }
+}
+
+function noteChange({ changed }: Plan, index: number, from: number, until: number): void {
+  const known = changed.get(index)
+  const range = { from: Math.min(from, known?.from ?? from), until: Math.max(until, known?.until ?? until) }
+  changed.set(index, range)
+}
+
+/** Whether buckets that a roll-up has written, or writes now, may miss some of it. */
+function isLate(changed: ReadonlyMap<number, TimeRange>, marks: Marks): boolean {
+  const { rolledTo } = cursorsOf(marks)
+  const doneTo = Math.max(rolledTo, (rollingOf(marks) ?? -1) + 1) * SLOT_MS
+  for (const { from } of changed.values()) if (from < doneTo) return true
+  return false
+}
+
+function changedIds({ changed, registered }: Plan, ids: EndpointIds): Map<number, TimeRange> {
+  const byId = new Map<number, TimeRange>()
+  for (const [index, { from, until }] of changed) {
+    const registration = registered.get(index)
+    if (registration === undefined) continue
+    const id = ids.idOf(registration.endpoint)
+    const known = byId.get(id)
+    byId.set(id, { from: Math.min(from, known?.from ?? from), until: Math.max(until, known?.until ?? until) })
+  }
+  return byId
+}
+
+function networkOf(endpoint: EndpointKey): string {
+  return endpoint.slice(0, endpoint.indexOf('/'))
+}
+
+function* rightsOf({ changed, registered, merged, records }: Plan, vantage: string): Generator<Right> {
+  for (const index of changed.keys()) {
+    const registration = registered.get(index)
+    if (registration?.token === undefined) continue
+    yield { kind: 'poll', vantage, network: networkOf(registration.endpoint), token: registration.token }
+  }
+  const keep = ({ network, token }: Fence): Right => ({ kind: 'keep', vantage: '', network, token })
+  for (const { fence } of merged) yield keep(fence)
+  for (const event of records) if ('fence' in event && event.fence !== undefined) yield keep(event.fence)
+}
+
+/** The polls with endpoint ids instead of indexes: without those that were polled after another's claim, and amended. */
+function keepPolls({ batch, registered, amends }: Plan, losses: Losses, ids: EndpointIds) {
+  const polls = new Float64Array(batch.polls.length)
+  const places = new Map<string, number>()
+  let end = 0
+  let refused = 0
+  for (let from = 0; from < batch.polls.length; from += POLL_NUMBERS) {
+    const registration = registered.get(batch.polls[from] as number)
+    const at = batch.polls[from + 1] as number
+    if (registration === undefined) continue
+    const { endpoint, token } = registration
+    const lostAt =
+      token === undefined ? undefined : losses.get(keyOf({ kind: 'poll', network: networkOf(endpoint), token }))
+    if (lostAt !== undefined && at >= lostAt) {
+      refused++
+      continue
+    }
+    const id = ids.idOf(endpoint)
+    // The latest of two polls of the same millisecond.
+    const place = places.get(`${id} ${at}`) ?? end
+    places.set(`${id} ${at}`, place)
+    if (place === end) end += POLL_NUMBERS
+    polls.set(batch.polls.subarray(from, from + POLL_NUMBERS), place)
+    polls[place] = id
+    const row = from / POLL_NUMBERS
+    for (const { after, event } of amends) {
+      if (row >= after || event.index !== registration.index || at < event.from || at >= event.to) continue
+      polls[place + 2] = amended(polls[place + 2] as number, event.verdict)
+    }
+  }
+  return { polls: polls.subarray(0, end), refused }
+}
+
+function amended(outcome: number, verdict: number): number {
+  return (outcome & ~VERDICT_BITS) | verdict
+}
+
+/** The rows of merged states, and how they change earlier ones. */
+function mergedOf({ merged, registered }: Plan, losses: Losses, ids: EndpointIds) {
+  const rows = new Map<string, { id: number; at: number; verdict: number }>()
+  const amendments: { endpointId: number; from: number; to: number; verdict: number }[] = []
+  let refused = 0
+  for (const { index, at, since, verdict, fence } of merged) {
+    const registration = registered.get(index)
+    if (registration === undefined) continue
+    if (!allows(losses, fence)) {
+      refused++
+      continue
+    }
+    const id = ids.idOf(registration.endpoint)
+    if (since < at) {
+      amendments.push({ endpointId: id, from: since, to: at, verdict })
+      for (const row of rows.values()) if (row.id === id && row.at >= since && row.at < at) row.verdict = verdict
+    }
+    rows.set(`${id} ${at}`, { id, at, verdict })
+  }
+  const polls = new Float64Array(rows.size * POLL_NUMBERS).fill(Number.NaN)
+  let from = 0
+  for (const { id, at, verdict } of rows.values()) {
+    polls.set([id, at, verdict], from)
+    from += POLL_NUMBERS
+  }
+  return { polls, amendments, refused }
+}
+
+async function saveHealths(query: Query, ids: EndpointIds, vantageId: number, healths: Plan['healths']) {
+  if (healths.size === 0) return
+  const rows = [...healths.values()]
+  await query(
+    `INSERT INTO saved_health (vantage_id, endpoint_id, at_ms, value)
+     SELECT $1::smallint, * FROM unnest($2::bigint[], $3::bigint[], $4::text[])
+     ON CONFLICT (vantage_id, endpoint_id) DO UPDATE SET at_ms = excluded.at_ms, value = excluded.value
+     WHERE saved_health.at_ms <= excluded.at_ms`,
+    [
+      vantageId,
+      bigints(rows.map(({ endpoint }) => ids.idOf(endpoint))),
+      bigints(rows.map(({ at }) => at)),
+      rows.map(({ json }) => json),
+    ],
+  )
+}
+
+async function addHashChanges(query: Query, plan: Plan, ids: EndpointIds, vantageId: number) {
+  const rows = plan.hashChanges.filter(({ index }) => plan.registered.has(index))
+  if (rows.length === 0) return
+  const idOf = (index: number) => ids.idOf(plan.registered.get(index)?.endpoint ?? '/')
+  await query(
+    `INSERT INTO hash_changes (vantage_id, at_ms, endpoint_id, shard, height, hash, previous_hash)
+     SELECT $1::smallint, * FROM unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::text[], $7::text[])
+     ON CONFLICT DO NOTHING`,
+    [
+      vantageId,
+      bigints(rows.map(({ at }) => at)),
+      bigints(rows.map(({ index }) => idOf(index))),
+      bigints(rows.map(({ shard }) => shard ?? -1)),
+      bigints(rows.map(({ height }) => height)),
+      rows.map(({ hash }) => hash),
+      rows.map(({ previousHash }) => previousHash),
+    ],
+  )
+}
+
+async function writeRecord(query: Query, event: RecordEvent, member: string): Promise<void> {
+  switch (event.kind) {
+    case 'save-incident':
+      await saveIncident(query, event.incident)
+      for (const notification of event.notifications) await saveNotification(query, notification)
+      return
+    case 'save-notification':
+      return saveNotification(query, event.notification)
+    case 'save-silence':
+      return saveSilence(query, event.silence)
+    case 'save-note':
+      return saveNote(query, event.note)
+    case 'save-alias':
+      return saveAlias(query, event.alias)
+    case 'admin-call':
+      return addAdminCall(query, member, event.call)
+  }
+}

@@ -1,0 +1,44 @@
+import type { Fence } from '../batches.ts'
+import type { LeaseKind } from '../cluster-tables.ts'
+import { bigints } from './arrays.ts'
+import type { Query } from './database.ts'
+
+/** When each of these rights was lost to a later claim: by `keyOf`; missing while it is the latest. */
+export type Losses = ReadonlyMap<string, number>
+
+export interface Right {
+  readonly kind: LeaseKind
+  /** '' for `keep`. */
+  readonly vantage: string
+  readonly network: string
+  readonly token: number
+}
+
+export const keyOf = ({ kind, network, token }: Omit<Right, 'vantage'>): string => `${kind} ${token} ${network}`
+
+/** Reads the claims in the transaction of the writes that depend on them. */
+export async function readLosses(query: Query, rights: Iterable<Right>): Promise<Losses> {
+  const distinct = [...new Map([...rights].map((right) => [keyOf(right), right])).values()]
+  if (distinct.length === 0) return new Map()
+  const rows = await query<{ kind: LeaseKind; network: string; token: number; lost: number }>(
+    `SELECT own.kind, own.network, own.token,
+       floor(extract(epoch FROM min(claim.claimed_at)) * 1000)::float8 AS lost
+     FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[]) AS own (kind, vantage, network, token)
+     JOIN lease_claims AS claim
+       ON claim.kind = own.kind AND claim.vantage = own.vantage AND claim.network = own.network AND claim.token > own.token
+     GROUP BY own.kind, own.network, own.token`,
+    [
+      distinct.map(({ kind }) => kind),
+      distinct.map(({ vantage }) => vantage),
+      distinct.map(({ network }) => network),
+      bigints(distinct.map(({ token }) => token)),
+    ],
+  )
+  return new Map(rows.map((row) => [keyOf(row), row.lost]))
+}
+
+/** Whether the write may still be made. One that waited for the database counts as made when it was queued. */
+export function allows(losses: Losses, { network, token, at, isAway }: Fence): boolean {
+  const lostAt = losses.get(keyOf({ kind: 'keep', network, token }))
+  return lostAt === undefined || (isAway && at < lostAt)
+}

@@ -1,0 +1,59 @@
+import type { Log } from '../../log.ts'
+import type { Failed, Reply } from '../calls.ts'
+import { StoreError } from '../store.ts'
+import type { Database } from './database.ts'
+import { DatabaseError } from './database-error.ts'
+import { migrate, postgresMigrations, refusalOf } from './migrate.ts'
+
+export type Gate = ReturnType<typeof createGate>
+
+/** Lets nothing through to tables that were not brought up to date. */
+export function createGate(database: Database, log: Log) {
+  let isOpen = false
+  let opening: Promise<void> | null = null
+  let refused = ''
+
+  return {
+    isOpen: () => isOpen,
+    open(): Promise<void> {
+      if (isOpen) return Promise.resolve()
+      opening ??= migrate(database, postgresMigrations())
+        .then(() => {
+          isOpen = true
+        })
+        .finally(() => {
+          opening = null
+        })
+      return opening
+    },
+    /** Of an opening in the background, which is tried again. */
+    report(error: unknown): void {
+      const refusal = refusalOf(error)
+      if (refusal === null || refusal.kind === 'unreachable' || refusal.kind === refused) return
+      refused = refusal.kind
+      log.error({ refusal: refusal.kind }, 'the database cannot be used: rows wait until a person corrects this')
+    },
+  }
+}
+
+const AWAY: Failed = { ok: false, trouble: 'unreachable', code: 'away' }
+
+/** Calls the database; while it is away, nobody waits for a connection to fail. */
+export function createCall(database: Database, gate: Gate) {
+  return async <T>(work: () => Promise<T>): Promise<Reply<T>> => {
+    if (!database.reachable) return AWAY
+    try {
+      await gate.open()
+      return { ok: true, value: await work() }
+    } catch (error) {
+      gate.report(error)
+      return failedOf(error)
+    }
+  }
+}
+
+export function failedOf(error: unknown): Failed {
+  if (error instanceof DatabaseError) return { ok: false, trouble: error.trouble, code: error.code }
+  if (error instanceof StoreError) return { ok: false, trouble: 'other', code: error.kind }
+  return { ok: false, trouble: 'other', code: error instanceof Error ? error.name : 'unknown' }
+}

@@ -1,0 +1,138 @@
+import type { EndpointKey } from '../../core/endpoint.ts'
+import { AVAILABILITY_WINDOWS, noTime, type TimeParts, type TimeRange } from '../../core/verdict/availability.ts'
+import { type AvailabilityRow, createAvailabilityReader } from '../availability.ts'
+import { createHistoryReader, sourcesOf, unknownHistory } from '../history.ts'
+import { HOUR, type Resolution, readableRawFrom, SLOT_MS, slotOf } from '../resolution.ts'
+import type { HistoryBucket, HistoryQuery, PollsQuery, StoredPoll } from '../store.ts'
+import type { BucketTable, HistoryTables } from '../tables.ts'
+import { bigints } from './arrays.ts'
+import type { Query } from './database.ts'
+import { loadTables, selectHolds } from './loaded-tables.ts'
+import { cursorsOf, readMarks } from './marks.ts'
+import { MERGED, selectPolls, type VantagePoll } from './polls.ts'
+
+async function idOf(query: Query, endpoint: EndpointKey): Promise<number | undefined> {
+  const [row] = await query<{ id: number }>('SELECT endpoint_id AS id FROM endpoints WHERE name = $1', [endpoint])
+  return row?.id
+}
+
+/** Single polls, of all places. */
+export async function selectStoredPolls(
+  query: Query,
+  { endpoint, from, to, limit }: PollsQuery,
+): Promise<StoredPoll[]> {
+  const endpointId = await idOf(query, endpoint)
+  if (endpointId === undefined) return []
+  // Earlier slots are being deleted: some of their polls may be gone already.
+  const first = Math.max(from, cursorsOf(await readMarks(query)).rawFrom * SLOT_MS)
+  // A merged state, of which there is one in each interval, is no poll.
+  const rows = await selectPolls(query, [endpointId], first, to, 2 * limit)
+  const found = rows.filter(({ vantageId }) => vantageId !== MERGED).slice(0, limit)
+  return found.map(storedOf)
+}
+
+function storedOf({ at, state, fresh, failure, latencyUs, height, lagBlocks, heartbeatLagMs, ...row }: VantagePoll) {
+  const latencyMs = latencyUs === null ? null : latencyUs / 1000
+  const { contiguousFailures } = row
+  return { at, state, fresh, failure, latencyMs, height, lagBlocks, heartbeatLagMs, contiguousFailures }
+}
+
+/** Reads what the shared arithmetic will ask for, in one snapshot, and has it computed. */
+export async function selectHistory(query: Query, wanted: HistoryQuery, now: number): Promise<HistoryBucket[]> {
+  const endpointId = await idOf(query, wanted.endpoint)
+  const marks = await readMarks(query)
+  if (endpointId === undefined) return unknownHistory(wanted)
+  const longestMs = (await selectHolds(query, [endpointId])).get(endpointId)?.longestMs ?? 0
+  const to = Math.min(wanted.to, now)
+  const polls: TimeRange[] = []
+  const buckets: { [table in Resolution['table']]?: [number, number] } = {}
+  for (const { source, from, end } of sourcesOf(wanted, now, cursorsOf(marks), longestMs)) {
+    if (source === null) continue
+    if (source === 'polls') polls.push({ from, until: end })
+    else {
+      const [first, last] = [Math.floor(from / source.widthMs), Math.ceil(end / source.widthMs)]
+      const known = buckets[source.table]
+      buckets[source.table] = [Math.min(first, known?.[0] ?? first), Math.max(last, known?.[1] ?? last)]
+    }
+  }
+  const maintenance = { from: wanted.from - HOUR.widthMs, until: to + 2 * HOUR.widthMs }
+  const tables = await loadTables(query, { endpointIds: [endpointId], marks, polls, maintenance, buckets })
+  return createHistoryReader(tables, () => endpointId)(wanted, now)
+}
+
+export async function selectAvailability(
+  query: Query,
+  endpoints: readonly EndpointKey[],
+  now: number,
+): Promise<readonly AvailabilityRow[]> {
+  const known = await query<{ name: string; id: number }>(
+    'SELECT name, endpoint_id AS id FROM endpoints WHERE name = ANY ($1::text[])',
+    [endpoints],
+  )
+  const endpointIds = known.map(({ id }) => id)
+  if (endpointIds.length === 0) return []
+  const marks = await readMarks(query)
+  const cursors = cursorsOf(marks)
+  const longestMs = Math.max(0, ...[...(await selectHolds(query, endpointIds)).values()].map((one) => one.longestMs))
+  const rolledTo = Math.min(cursors.rolledTo, slotOf(now)) * SLOT_MS
+  const readableFrom = readableRawFrom(cursors, longestMs) * SLOT_MS
+  // The slots in which the windows begin, where their polls are kept.
+  const leads = Object.values(AVAILABILITY_WINDOWS)
+    .map((ms) => slotOf(now - ms) * SLOT_MS)
+    .map((from): TimeRange => ({ from, until: from + SLOT_MS }))
+    .filter(({ until }) => until > readableFrom)
+  const longestWindowMs = Math.max(...Object.values(AVAILABILITY_WINDOWS))
+  const loaded = await loadTables(query, {
+    endpointIds,
+    marks,
+    polls: [...leads, { from: rolledTo, until: now + 1 }],
+    maintenance: { from: now - longestWindowMs - HOUR.widthMs, until: now + 1 },
+  })
+  const read = (sum: Sum) =>
+    createAvailabilityReader(withSums(loaded, sum), () => known.map(({ name, id }) => [name, id] as const))(
+      endpoints,
+      now,
+    )
+  // The first reading only finds out which sums are needed: a few ranges, the same for nearly all endpoints.
+  const ranges = new Map<string, SumRange>()
+  read((range) => {
+    ranges.set(keyOf(range), range)
+    return noTime()
+  })
+  const sums = new Map<string, TimeParts>()
+  for (const range of ranges.values()) await addSums(query, endpointIds, range, sums)
+  return read((range, endpointId) => sums.get(`${keyOf(range)} ${endpointId}`) ?? noTime())
+}
+
+interface SumRange {
+  readonly table: Resolution['table']
+  readonly first: number
+  readonly end: number
+}
+
+type Sum = (range: SumRange, endpointId: number) => TimeParts
+
+const keyOf = ({ table, first, end }: SumRange) => `${table} ${first} ${end}`
+
+function withSums(loaded: HistoryTables, sum: Sum): HistoryTables {
+  const summed = (table: Resolution['table']): BucketTable => ({
+    ...loaded.buckets[table],
+    sum: (endpointId, first, end) => sum({ table, first, end }, endpointId),
+  })
+  const buckets = { five_minutes: summed('five_minutes'), hours: summed('hours'), days: summed('days') }
+  return { ...loaded, buckets }
+}
+
+async function addSums(query: Query, endpointIds: readonly number[], range: SumRange, sums: Map<string, TimeParts>) {
+  const rows = await query<{ id: number; up: number; degraded: number; down: number; stale: number }>(
+    `SELECT endpoint_id AS id, sum(up_ms)::bigint AS up, sum(degraded_ms)::bigint AS degraded,
+       sum(down_ms)::bigint AS down, sum(stale_ms)::bigint AS stale
+     FROM ${range.table} WHERE endpoint_id = ANY ($1::bigint[]) AND bucket >= $2 AND bucket < $3 GROUP BY endpoint_id`,
+    [bigints(endpointIds), range.first, range.end],
+  )
+  for (const { id, up, degraded, down, stale } of rows) {
+    // Maintenance has its own table, and counts in none of the shares.
+    const parts = { upMs: up, degradedMs: degraded, downMs: down, maintenanceMs: 0, freshMs: up + degraded - stale }
+    sums.set(`${keyOf(range)} ${id}`, parts)
+  }
+}

@@ -1,0 +1,232 @@
+import type { TimeRange } from '../../core/verdict/availability.ts'
+import { BUCKET_COLUMNS, type Bucket, type BucketCells, bucketOf, cellsOf, isEmpty } from '../bucket.ts'
+import { DAY, FIVE_MINUTES, HOUR, type Resolution, SLOT_MS, slotOf } from '../resolution.ts'
+import { type BucketTable, type HeldPoll, type HistoryTables, type Holds, hold, holdsOf } from '../tables.ts'
+import { bigints } from './arrays.ts'
+import type { Query } from './database.ts'
+import { groupBy } from './group-by.ts'
+import { cursorsOf, type Marks } from './marks.ts'
+import { MERGED, selectPolls, type VantagePoll } from './polls.ts'
+
+/**
+ * Parts of the history, read at once, with the interface of whole tables: so the arithmetic of both engines is the same.
+ * Nothing outside what was wanted may be asked for. What it changes is written by `flush`.
+ */
+export interface LoadedTables extends HistoryTables {
+  /** The longest time, in slots, that any result holds. */
+  readonly holdSlots: number
+  flush(query: Query): Promise<void>
+}
+
+export interface Wanted {
+  readonly endpointIds: readonly number[]
+  readonly marks: Marks
+  /** Times of polls; those whose results may still hold at the beginning are read too. */
+  readonly polls?: readonly TimeRange[]
+  readonly maintenance?: TimeRange
+  /** Numbers of buckets. */
+  readonly buckets?: Partial<Record<Resolution['table'], readonly [first: number, end: number]>>
+}
+
+export async function loadTables(query: Query, wanted: Wanted): Promise<LoadedTables> {
+  const holds = await selectHolds(query, wanted.endpointIds)
+  const longestMs = Math.max(0, ...[...holds.values()].map((one) => one.longestMs))
+  const ranges = (wanted.polls ?? []).map(({ from, until }) => ({ from: slotOf(from - longestMs) * SLOT_MS, until }))
+  const polls = createLoadedPolls(holds, await selectRanges(query, wanted.endpointIds, ranges))
+  const maintenance = await selectMaintenance(query, wanted)
+  const buckets = {
+    five_minutes: await loadBuckets(query, FIVE_MINUTES, wanted),
+    hours: await loadBuckets(query, HOUR, wanted),
+    days: await loadBuckets(query, DAY, wanted),
+  }
+  return {
+    cursors: () => cursorsOf(wanted.marks),
+    holdSlots: Math.ceil(longestMs / SLOT_MS),
+    polls,
+    maintenance: {
+      between: (endpointId, from, to) =>
+        (maintenance.get(endpointId) ?? []).filter((range) => range.from < to && range.until > from),
+    },
+    buckets,
+    async flush(write) {
+      for (const table of [buckets.five_minutes, buckets.hours, buckets.days]) await table.flush(write)
+    },
+  }
+}
+
+export async function selectHolds(query: Query, endpointIds: readonly number[]): Promise<ReadonlyMap<number, Holds>> {
+  const rows = await query<{ id: number; from: number; hold: number }>(
+    'SELECT endpoint_id AS id, from_ms AS "from", hold_ms AS hold FROM holds WHERE endpoint_id = ANY ($1::bigint[]) ORDER BY 1, 2',
+    [bigints(endpointIds)],
+  )
+  const byEndpoint = groupBy(rows, ({ id }) => id)
+  return new Map([...byEndpoint].map(([id, some]) => [id, holdsOf(some.map((row) => [row.from, row.hold] as const))]))
+}
+
+async function selectRanges(query: Query, endpointIds: readonly number[], ranges: readonly TimeRange[]) {
+  const rows: VantagePoll[] = []
+  let reached = Number.NEGATIVE_INFINITY
+  for (const { from, until } of [...ranges].sort((a, b) => a.from - b.from)) {
+    const start = Math.max(from, reached)
+    if (start < until) rows.push(...(await selectPolls(query, endpointIds, start, until)))
+    reached = Math.max(reached, until)
+  }
+  return rows
+}
+
+function createLoadedPolls(holdsBy: ReadonlyMap<number, Holds>, rows: readonly VantagePoll[]): HistoryTables['polls'] {
+  // Time counts from what a daemon alone found, or from what the places of a cluster found together.
+  const states = groupBy(
+    rows.filter(({ vantageId }) => vantageId <= 0),
+    ({ endpointId }) => endpointId,
+  )
+  const counted = groupBy(
+    rows.filter(({ vantageId }) => vantageId !== MERGED),
+    ({ endpointId }) => endpointId,
+  )
+  const within = (some: readonly VantagePoll[] | undefined, slot: number) => {
+    const all = some ?? []
+    const first = firstAt(all, slot * SLOT_MS)
+    return all.slice(first, firstAt(all, (slot + 1) * SLOT_MS))
+  }
+  return {
+    holds: (endpointId) => holdsBy.get(endpointId) ?? holdsOf([]),
+    carriedInto(slot, endpointId, holds) {
+      const all = states.get(endpointId) ?? []
+      const last = all[firstAt(all, slot * SLOT_MS) - 1]
+      return last === undefined ? null : hold(last, holds)
+    },
+    inSlot: (slot, endpointId, holds): HeldPoll[] =>
+      within(states.get(endpointId), slot).map((row) => hold(row, holds)),
+    countedIn: (slot, endpointId) => within(counted.get(endpointId), slot),
+    bySlot: (slot, firstId, lastId) =>
+      new Map(
+        [...states]
+          .filter(([id]) => id >= firstId && id <= lastId)
+          .map(([id, all]) => [id, within(all, slot)] as const)
+          .filter(([, some]) => some.length > 0),
+      ),
+    nextSlot(slot) {
+      const at = rows[firstAt(rows, slot * SLOT_MS)]?.at
+      return at === undefined ? null : slotOf(at)
+    },
+  }
+}
+
+/** The index of the first row at or after this time. */
+function firstAt(rows: readonly VantagePoll[], at: number): number {
+  let [low, high] = [0, rows.length]
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if ((rows[middle]?.at ?? 0) < at) low = middle + 1
+    else high = middle
+  }
+  return low
+}
+
+async function selectMaintenance(query: Query, { endpointIds, maintenance }: Wanted) {
+  if (maintenance === undefined) return new Map<number, TimeRange[]>()
+  const rows = await query<{ id: number; from: number; until: number }>(
+    `SELECT endpoint_id AS id, from_ms AS "from", until_ms AS until FROM maintenance
+     WHERE endpoint_id = ANY ($1::bigint[]) AND from_ms < $3 AND until_ms > $2 ORDER BY 1, 2`,
+    [bigints(endpointIds), maintenance.from, maintenance.until],
+  )
+  const byEndpoint = groupBy(rows, ({ id }) => id)
+  return new Map([...byEndpoint].map(([id, some]) => [id, some.map(({ from, until }): TimeRange => ({ from, until }))]))
+}
+
+const COLUMNS = BUCKET_COLUMNS.join(', ')
+
+type BucketRow = Readonly<Record<(typeof BUCKET_COLUMNS)[number] | 'endpoint_id' | 'bucket', number>>
+
+async function loadBuckets(query: Query, { table }: Resolution, { endpointIds, buckets }: Wanted) {
+  const range = buckets?.[table]
+  const loaded = new Map<number, Map<number, Bucket>>()
+  const dirty = new Map<string, readonly [endpointId: number, at: number]>()
+  if (range !== undefined && range[0] < range[1]) {
+    const rows = await query<BucketRow>(
+      `SELECT endpoint_id, bucket, ${COLUMNS} FROM ${table}
+       WHERE endpoint_id = ANY ($1::bigint[]) AND bucket >= $2 AND bucket < $3 ORDER BY bucket`,
+      [bigints(endpointIds), ...range],
+    )
+    for (const row of rows) {
+      const cells = BUCKET_COLUMNS.map((column) => row[column]) as unknown as BucketCells
+      ofEndpoint(row.endpoint_id).set(row.bucket, bucketOf(cells))
+    }
+  }
+
+  function ofEndpoint(endpointId: number): Map<number, Bucket> {
+    const known = loaded.get(endpointId) ?? new Map<number, Bucket>()
+    loaded.set(endpointId, known)
+    return known
+  }
+
+  function between(endpointId: number, first: number, end: number): Map<number, Bucket> {
+    const all = [...(loaded.get(endpointId) ?? [])].filter(([at]) => at >= first && at < end)
+    return new Map(all.sort(([a], [b]) => a - b))
+  }
+
+  return {
+    put(endpointId, at, bucket) {
+      dirty.set(`${endpointId} ${at}`, [endpointId, at])
+      if (isEmpty(bucket)) ofEndpoint(endpointId).delete(at)
+      else ofEndpoint(endpointId).set(at, bucket)
+    },
+    blank(endpointId, first, end) {
+      for (const [at, bucket] of between(endpointId, first, end)) {
+        dirty.set(`${endpointId} ${at}`, [endpointId, at])
+        Object.assign(bucket, { upMs: 0, degradedMs: 0, downMs: 0, freshMs: 0 })
+      }
+    },
+    between,
+    sum() {
+      throw new Error('the sums of buckets are not loaded')
+    },
+    async flush(write: Query) {
+      const put: { id: number; at: number; cells: BucketCells }[] = []
+      const removed: (readonly [number, number])[] = []
+      for (const [id, at] of dirty.values()) {
+        const bucket = loaded.get(id)?.get(at)
+        if (bucket === undefined) removed.push([id, at])
+        else put.push({ id, at, cells: cellsOf(bucket) })
+      }
+      dirty.clear()
+      if (removed.length > 0) await deleteBuckets(write, table, removed)
+      for (let from = 0; from < put.length; from += 1000) await putBuckets(write, table, put.slice(from, from + 1000))
+    },
+  } satisfies BucketTable & { flush(write: Query): Promise<void> }
+}
+
+async function deleteBuckets(query: Query, table: string, keys: readonly (readonly [number, number])[]) {
+  await query(
+    `DELETE FROM ${table} USING unnest($1::bigint[], $2::bigint[]) AS gone (id, at)
+     WHERE endpoint_id = gone.id AND bucket = gone.at`,
+    [bigints(keys.map(([id]) => id)), bigints(keys.map(([, at]) => at))],
+  )
+}
+
+const PUT_VALUES = BUCKET_COLUMNS.map(
+  (column, at) => `$${at + 3}::${column === 'latencies' ? 'bytea' : 'bigint'}[]`,
+).join(', ')
+const PUT_UPDATES = BUCKET_COLUMNS.map((column) => `${column} = excluded.${column}`).join(', ')
+
+export async function putBuckets(
+  query: Query,
+  table: string,
+  buckets: readonly { readonly id: number; readonly at: number; readonly cells: BucketCells }[],
+): Promise<void> {
+  await query(
+    `INSERT INTO ${table} (endpoint_id, bucket, ${COLUMNS})
+     SELECT * FROM unnest($1::bigint[], $2::bigint[], ${PUT_VALUES})
+     ON CONFLICT (endpoint_id, bucket) DO UPDATE SET ${PUT_UPDATES}`,
+    [
+      bigints(buckets.map(({ id }) => id)),
+      bigints(buckets.map(({ at }) => at)),
+      ...BUCKET_COLUMNS.map((column, at) =>
+        column === 'latencies'
+          ? buckets.map(({ cells }) => (cells[at] === null ? null : Buffer.from(cells[at] as Uint8Array)))
+          : bigints(buckets.map(({ cells }) => cells[at] as number | null)),
+      ),
+    ],
+  )
+}

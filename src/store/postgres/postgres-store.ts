@@ -1,0 +1,125 @@
+import type { Timer } from '../../clock.ts'
+import { createBatchSender } from '../batch-sender.ts'
+import { createBatchQueue } from '../batches.ts'
+import type { Call, Handlers } from '../calls.ts'
+import { createReads } from '../reads.ts'
+import { openSpool, type Spool, spoolExists } from '../spool.ts'
+import { type Store, StoreError, type StoreJob } from '../store.ts'
+import { createWrites } from '../writes.ts'
+import { createDatabase, type Database } from './database.ts'
+import { createCall, createGate, type Gate } from './gate.ts'
+import { createJobs } from './jobs.ts'
+import type { PostgresOptions } from './options.ts'
+import { createQueries } from './queries.ts'
+import { sizeOf } from './retention.ts'
+import { createDatabaseClock, type SharedStore } from './shared-store.ts'
+import { createSpooledWriter } from './spooled-writer.ts'
+
+/**
+ * The history in PostgreSQL. Rejects with a StoreError if a person has to decide. A server that refuses the connection is
+ * waited for only if there is a spool from an earlier run.
+ */
+export async function openPostgresStore(options: PostgresOptions): Promise<Store & { readonly shared: SharedStore }> {
+  const { url, path, clock, log } = options
+  const database = await createDatabase({ url, clock })
+  const gate = createGate(database, log)
+  let spool: Spool | null = null
+  try {
+    const hasSpool = path !== null && spoolExists(path)
+    await gate.open().catch((error: unknown) => {
+      if (!(hasSpool && error instanceof StoreError && error.kind === 'unreachable')) throw error
+      log.warn({}, 'PostgreSQL cannot be reached: rows wait in the spool until it can')
+    })
+    spool = path === null ? null : openSpool(path)
+  } catch (error) {
+    await database.close()
+    throw error
+  }
+  return assemble(options, database, gate, spool)
+}
+
+const CLOSE_WITHIN_MS = 8000
+const MEASURE_EVERY_MS = 60_000
+
+function assemble(options: PostgresOptions, database: Database, gate: Gate, spool: Spool | null) {
+  const { clock, log, cluster } = options
+  const databaseClock = cluster === null ? clock : createDatabaseClock(clock, database)
+  const closing = new AbortController()
+  const queue = createBatchQueue({ maxRows: options.maxQueueRows })
+  const fencing = cluster === null ? null : { ...cluster, now: databaseClock.now, isAway: () => writer.isAway() }
+  const writes = createWrites(queue, () => sender.wake(), log, fencing)
+  const call = createCall(database, gate)
+  const writer = createSpooledWriter({ ...options, database, gate, spool })
+  const sender = createBatchSender({
+    queue,
+    write: writer.write,
+    probe: () => call(() => database.query('SELECT 1')),
+    clock,
+    log,
+    onCommit: () => undefined,
+  })
+  const queries = createQueries(database, cluster?.vantage ?? null)
+  const read = ((kind: keyof typeof queries, ...asked: never[]) =>
+    call(() => (queries[kind] as (...all: never[]) => Promise<unknown>)(...asked))) as unknown as Call<Handlers>
+  const jobs = createJobs({ ...options, database, signal: closing.signal })
+  let databaseBytes: number | null = null
+  let timer: Timer | null = null
+
+  async function keepMeasuring(): Promise<void> {
+    const reply = await call(() => sizeOf(database.query))
+    if (closing.signal.aborted) return
+    if (reply.ok) databaseBytes = reply.value
+    timer = clock.after(MEASURE_EVERY_MS, () => void keepMeasuring())
+  }
+  void keepMeasuring()
+
+  const store: Store & { readonly shared: SharedStore } = {
+    ...writes.methods,
+    ...createReads({ read: read as never, readState: read as never, clock: databaseClock, log }),
+    flush: sender.flush,
+    shared: {
+      database,
+      clock: databaseClock,
+      merged: writes.merged,
+      changesAfter: (position) => queries.changesAfter(position),
+    },
+
+    async run(job: StoreJob, now, signal) {
+      const reply = await call(() => jobs.run(job, now, signal))
+      if (!reply.ok) log.warn({ job, trouble: reply.trouble, code: reply.code }, 'a job of the store failed')
+      return reply.ok && reply.value
+    },
+
+    backup: () => Promise.reject(new Error('the history is in PostgreSQL: back it up with pg_dump')),
+
+    status() {
+      const sending = sender.status()
+      const { reachable, since } = database
+      return {
+        ...sending,
+        trouble: sending.trouble ?? writer.trouble(),
+        rowsWritten: writer.rowsWritten(),
+        rowsDropped: queue.dropped + writes.dropped,
+        queueRows: queue.rows,
+        databaseBytes,
+        filesystemFreeBytes: null,
+        integrityOk: true,
+        threadRestarts: 0,
+        remote: { reachable, since, spoolRows: spool?.rows ?? 0, rowsRefused: writer.rowsRefused() },
+      }
+    },
+
+    async close() {
+      closing.abort()
+      timer?.cancel()
+      const abort = new AbortController()
+      // A database that hangs must not keep the process from ending.
+      await Promise.race([sender.flush(), clock.sleep(CLOSE_WITHIN_MS, abort.signal)])
+      sender.stop()
+      await Promise.race([writer.stop().then(() => database.close()), clock.sleep(CLOSE_WITHIN_MS, abort.signal)])
+      abort.abort()
+      spool?.close()
+    },
+  }
+  return store
+}

@@ -1,0 +1,100 @@
+import { MOST_NOTES, type Note } from '../../core/incident/note.ts'
+import type { Silence } from '../../core/incident/silence.ts'
+import { type AliasRecord, STALE_REASONS } from '../../core/routing/alias.ts'
+import type { IncidentJson, NotificationJson } from '../batches.ts'
+import type { IncidentQuery, NotificationQuery, SilenceQuery } from '../store.ts'
+import type { Query } from './database.ts'
+
+export const INCIDENT_COLUMNS =
+  'id, network, endpoint, opened_ms AS "openedAt", closed_ms AS "closedAt", absorbed, value AS json'
+
+/** Newest first. */
+export async function selectIncidents(query: Query, wanted: IncidentQuery): Promise<readonly IncidentJson[]> {
+  const { network, networks, endpoint, open, during, after, partOf } = wanted
+  const values: unknown[] = []
+  const value = (one: unknown) => `$${values.push(one)}`
+  // The parts of a network-wide incident have no index: they are read only when a person opens that incident.
+  const all = [partOf === undefined ? 'NOT absorbed' : `absorbed AND value::json ->> 'absorbedBy' = ${value(partOf)}`]
+  if (network !== undefined) all.push(`network = ${value(network)}`)
+  if (networks !== undefined) all.push(`network = ANY (${value(networks)}::text[])`)
+  if (open !== undefined) all.push(`closed_ms IS ${open ? '' : 'NOT '}NULL`)
+  if (during !== undefined) {
+    all.push(`opened_ms < ${value(during.to)} AND (closed_ms IS NULL OR closed_ms > ${value(during.from)})`)
+  }
+  if (after !== undefined) all.push(`(opened_ms, id) < (${value(after.openedAt)}, ${value(after.id)})`)
+  if (endpoint !== undefined) {
+    const name = value(endpoint)
+    all.push(`(endpoint = ${name} OR (endpoint IS NULL AND value::json ->> 'cause' = 'outage' AND EXISTS (
+      SELECT 1 FROM json_array_elements_text(value::json -> 'affected') AS affected (name) WHERE affected.name = ${name})))`)
+  }
+  const limit = value(Math.max(0, Math.floor(wanted.limit)))
+  return query<IncidentJson>(
+    `SELECT ${INCIDENT_COLUMNS} FROM incidents WHERE ${all.join(' AND ')} ORDER BY opened_ms DESC, id DESC LIMIT ${limit}`,
+    values,
+  )
+}
+
+export async function selectIncident(query: Query, id: string): Promise<IncidentJson | null> {
+  const [row] = await query<IncidentJson>(`SELECT ${INCIDENT_COLUMNS} FROM incidents WHERE id = $1`, [id])
+  return row ?? null
+}
+
+export const NOTIFICATION_COLUMNS = 'id, channel, incident, created_ms AS "createdAt", waiting, value AS json'
+const UNFINISHED = `waiting OR nth IN (
+  SELECT max(nth) FROM notifications
+  WHERE incident IN (SELECT id FROM incidents WHERE closed_ms IS NULL AND NOT absorbed)
+    AND value::json ->> 'state' IS DISTINCT FROM 'superseded'
+  GROUP BY incident, channel)`
+
+/** In the order in which they were added; those about incidents are the newest. */
+export async function selectNotifications(query: Query, { about, limit }: NotificationQuery) {
+  const newest = (condition: string, ...values: unknown[]) =>
+    query<NotificationJson>(
+      `SELECT ${NOTIFICATION_COLUMNS} FROM notifications WHERE ${condition} ORDER BY nth DESC LIMIT $1`,
+      [limit, ...values],
+    )
+  if (typeof about !== 'object') return (await newest(about === 'unfinished' ? UNFINISHED : 'true')).toReversed()
+  const found: NotificationJson[] = []
+  for (const incident of about.incidents) found.push(...(await newest('incident = $2', incident)).toReversed())
+  return found
+}
+
+export const SILENCE_COLUMNS = 'id, network, endpoint, reason, from_ms AS "from", until_ms AS until'
+const MOST_SILENCES = 2000
+
+/** Oldest first; of too many the newest. */
+export async function selectSilences(query: Query, { from, to, network }: SilenceQuery) {
+  const rows = await query<Silence>(
+    `SELECT ${SILENCE_COLUMNS} FROM silences
+     WHERE until_ms > $1 AND from_ms < $2 AND ($3::text IS NULL OR network = $3)
+     ORDER BY from_ms DESC, nth DESC LIMIT ${MOST_SILENCES}`,
+    [from, to, network ?? null],
+  )
+  return rows.toReversed()
+}
+
+export const NOTE_COLUMNS = 'id, incident, at_ms AS at, public AS "isPublic", text'
+
+/** Oldest first. */
+export function selectNotes(query: Query, incidents: readonly string[]): Promise<readonly Note[]> {
+  return query<Note>(
+    `SELECT ${NOTE_COLUMNS} FROM notes
+     WHERE incident = ANY ($1::text[]) ORDER BY at_ms, nth LIMIT $2`,
+    [incidents, incidents.length * MOST_NOTES],
+  )
+}
+
+type AliasRow = Omit<AliasRecord, 'stale'> & { readonly staleAt: number | null; readonly staleReason: string | null }
+
+export async function selectAliases(query: Query, condition = 'true', ...values: unknown[]) {
+  const rows = await query<AliasRow>(
+    `SELECT network, alias, target, endpoint, node_id AS "nodeId", caller, at_ms AS at, stale_ms AS "staleAt",
+       stale_reason AS "staleReason" FROM aliases WHERE ${condition} ORDER BY network, alias`,
+    values,
+  )
+  return rows.map(({ staleAt, staleReason, ...alias }): AliasRecord => {
+    // A newer version may have written another reason; it only matters that there is one.
+    const reason = STALE_REASONS.find((known) => known === staleReason) ?? 'lost'
+    return { ...alias, stale: staleAt === null ? null : { at: staleAt, reason } }
+  })
+}

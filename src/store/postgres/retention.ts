@@ -1,0 +1,180 @@
+import type { Log } from '../../log.ts'
+import { type ClockMarks, type ClockVerdict, cursorsSetBack, isTrusted, marksAfter } from '../clock-trust.ts'
+import { DAY, HOUR, HOURS_PER_DAY, SLOT_MS, slotOf } from '../resolution.ts'
+import {
+  allowed,
+  type Cuts,
+  cutsByAge,
+  FULL_SHARE,
+  MOST_ADMIN_CALLS,
+  MOST_HASH_CHANGES,
+  MOST_NOTIFICATIONS,
+  MOST_SILENCES,
+  type Retention,
+  TRIMMED_SHARE,
+} from '../retention.ts'
+import type { Database, Query } from './database.ts'
+import { cursorsOf, lockAlone, type MarkName, readMarks, removeMark, setMark } from './marks.ts'
+import type { Partitions } from './partitions.ts'
+import { firstPollAt } from './polls.ts'
+import { holdSlots } from './roll-up.ts'
+
+/** Rows per transaction. */
+const DELETED_AT_ONCE = 5000
+/** Claims are read for writes that waited; none waits so long. */
+const CLAIMS_KEPT_MS = 7 * DAY.widthMs
+
+export interface RetainerDeps {
+  readonly database: Pick<Database, 'query' | 'transaction'>
+  readonly partitions: Pick<Partitions, 'dropBefore'>
+  readonly retention: Retention
+  readonly maxSizeBytes: number
+  readonly log: Log
+}
+
+/** Deletes what is older than wanted: polls by dropping days, everything else by rows. */
+export function createRetainer({ database, partitions, retention, maxSizeBytes, log }: RetainerDeps) {
+  const { query, transaction } = database
+
+  /** Moves the cursors first, so that no query reads rows that are being deleted. */
+  async function cut(cuts: Cuts, signal: AbortSignal): Promise<void> {
+    await transaction(async (run) => {
+      await lockAlone(run)
+      await setMark(run, 'raw_from', cuts.rawFrom)
+      await setMark(run, 'five_minutes_from', cuts.fiveMinutesFrom)
+      await setMark(run, 'hours_from', cuts.hoursFrom)
+    })
+    await partitions.dropBefore(cuts.rawFrom * SLOT_MS)
+    const hoursFromMs = cuts.hoursFrom * HOUR.widthMs
+    await deleteAll('five_minutes', 'bucket < $1', cuts.fiveMinutesFrom, signal)
+    await deleteAll('hours', 'bucket < $1', cuts.hoursFrom, signal)
+    await deleteAll('days', 'bucket < $1', Math.floor(cuts.hoursFrom / HOURS_PER_DAY), signal)
+    await deleteAll('maintenance', 'until_ms <= $1', hoursFromMs, signal)
+    await deleteRecords(hoursFromMs, signal)
+  }
+
+  async function deleteRecords(before: number, signal: AbortSignal): Promise<void> {
+    await deleteAll('incidents', 'closed_ms < $1', before, signal)
+    await deleteAll('notifications', 'created_ms < $1', before, signal)
+    await deleteAll('notes', 'at_ms < $1', before, signal)
+    await deleteAll('silences', 'until_ms < $1', before, signal)
+  }
+
+  async function cutByAge(now: number, signal: AbortSignal): Promise<void> {
+    const cursors = cursorsOf(await readMarks(query))
+    await cut(cutsByAge(retention, now, cursors, (await holdSlots(query)) * SLOT_MS), signal)
+    await deleteAll('hash_changes', 'at_ms < $1', now - retention.fiveMinutesMs, signal)
+    await deleteAll('saved_health', 'at_ms < $1', now - retention.hourMs, signal)
+    await deleteRecords(now - retention.hourMs, signal)
+    await deleteAll('admin_calls', 'at_ms < $1', now - retention.hourMs, signal)
+    await query(
+      `DELETE FROM lease_claims AS claim USING leases
+       WHERE claim.claimed_at < now() - $1 * interval '1 millisecond' AND leases.kind = claim.kind
+         AND leases.vantage = claim.vantage AND leases.network = claim.network AND claim.token < leases.token`,
+      [CLAIMS_KEPT_MS],
+    )
+    // Of each endpoint's rows before the first remaining poll, only the latest is needed.
+    const { rawFrom } = cursorsOf(await readMarks(query))
+    await query(
+      `DELETE FROM holds WHERE from_ms <
+         (SELECT max(later.from_ms) FROM holds AS later WHERE later.endpoint_id = holds.endpoint_id AND later.from_ms <= $1)`,
+      [rawFrom * SLOT_MS],
+    )
+  }
+
+  async function deleteAll(table: string, condition: string, value: number, signal: AbortSignal): Promise<void> {
+    const text = `WITH gone AS (DELETE FROM ${table} WHERE ctid = ANY (ARRAY(
+        SELECT ctid FROM ${table} WHERE ${condition} LIMIT ${DELETED_AT_ONCE})) RETURNING 1)
+      SELECT count(*) AS count FROM gone`
+    while (!signal.aborted) {
+      const [row] = await query<{ count: number }>(text, [value])
+      if ((row?.count ?? 0) < DELETED_AT_ONCE) return
+    }
+  }
+
+  /** Keeps at most so many of the newest rows. */
+  async function cap(table: string, column: string, most: number, signal: AbortSignal, condition = ''): Promise<void> {
+    const [oldest] = await query<{ value: number }>(
+      `SELECT ${column} AS value FROM ${table} ORDER BY ${column} DESC OFFSET $1 LIMIT 1`,
+      [most],
+    )
+    if (oldest !== undefined) await deleteAll(table, `${column} <= $1 ${condition}`, oldest.value, signal)
+  }
+
+  /** Above the quota, days of polls are dropped, the oldest first: deleted rows alone would free no disk. */
+  async function trim(now: number, signal: AbortSignal): Promise<void> {
+    if ((await sizeOf(query)) <= maxSizeBytes * FULL_SHARE) return
+    log.warn({}, 'the database is larger than store.max_size: the oldest days of polls are dropped')
+    while (!signal.aborted && (await sizeOf(query)) > maxSizeBytes * TRIMMED_SHARE) {
+      const cursors = cursorsOf(await readMarks(query))
+      const oldest = await firstPollAt(query, cursors.rawFrom * SLOT_MS, now)
+      if (oldest === null) return
+      const nextDay = (Math.floor(oldest / DAY.widthMs) + 1) * DAY.widthMs
+      const cuts = allowed({ ...cursors, rawFrom: slotOf(nextDay) }, cursors, await holdSlots(query))
+      if (cuts.rawFrom <= cursors.rawFrom) return
+      await cut(cuts, signal)
+    }
+  }
+
+  return {
+    /** Whether the clock is trusted. If so, cursors that are ahead of it are set back. */
+    async judge(now: number): Promise<ClockVerdict> {
+      const longestHoldMs = (await holdSlots(query)) * SLOT_MS
+      const verdict = await transaction(async (run): Promise<ClockVerdict> => {
+        const marks = await lockAlone(run)
+        const before: ClockMarks = {
+          clockMs: marks.get('clock_ms') ?? null,
+          doubtedFromMs: marks.get('doubted_from_ms') ?? null,
+          doubtedMs: marks.get('doubted_ms') ?? null,
+        }
+        await noteClock(run, marksAfter(before, now))
+        if (!isTrusted(before, now)) return 'doubted'
+        const cursors = cursorsOf(marks)
+        const from = now - 2 * DAY.widthMs
+        const first = cursors.rawFrom > slotOf(now) ? await firstPollAt(run, from, now) : null
+        const fresh = cursorsSetBack(cursors, now, first === null ? null : slotOf(first), longestHoldMs)
+        if (fresh === null) return 'trusted'
+        await setMark(run, 'raw_from', fresh.rawFrom)
+        await setMark(run, 'rolled_to', fresh.rolledTo)
+        await setMark(run, 'five_minutes_from', fresh.fiveMinutesFrom)
+        await setMark(run, 'hours_from', fresh.hoursFrom)
+        await removeMark(run, 'rolling')
+        return 'set-back'
+      })
+      if (verdict === 'set-back')
+        log.warn({}, 'the store was ahead of the clock: its aggregated history is computed again')
+      return verdict
+    },
+
+    async pass(now: number, isClockTrusted: boolean, signal: AbortSignal): Promise<void> {
+      if (isClockTrusted) await cutByAge(now, signal)
+      await cap('hash_changes', 'at_ms', MOST_HASH_CHANGES, signal)
+      await cap('admin_calls', 'at_ms', MOST_ADMIN_CALLS, signal)
+      await cap('silences', 'until_ms', MOST_SILENCES, signal)
+      await cap('notifications', 'created_ms', MOST_NOTIFICATIONS, signal, IS_OVER)
+      await trim(now, signal)
+    },
+  }
+}
+
+/** Not what waits, nor what tells after a restart what a channel has heard of an open incident. */
+const IS_OVER = `AND NOT waiting AND NOT (
+  incident IN (SELECT id FROM incidents WHERE closed_ms IS NULL AND NOT absorbed) AND NOT EXISTS (
+    SELECT 1 FROM notifications AS later WHERE later.incident = notifications.incident
+      AND later.channel = notifications.channel AND later.nth > notifications.nth
+      AND later.value::json ->> 'state' IS DISTINCT FROM 'superseded'))`
+
+async function noteClock(query: Query, { clockMs, doubtedFromMs, doubtedMs }: ClockMarks): Promise<void> {
+  const all: readonly (readonly [MarkName, number | null])[] = [
+    ['clock_ms', clockMs],
+    ['doubted_from_ms', doubtedFromMs],
+    ['doubted_ms', doubtedMs],
+  ]
+  for (const [name, value] of all) await (value === null ? removeMark(query, name) : setMark(query, name, value))
+}
+
+/** Of everything in the database: it belongs to Heartline alone. */
+export async function sizeOf(query: Query): Promise<number> {
+  const [row] = await query<{ bytes: number }>('SELECT pg_database_size(current_database()) AS bytes')
+  return row?.bytes ?? 0
+}

@@ -1,0 +1,135 @@
+import type { Timer } from '../../clock.ts'
+import type { Written } from '../batch-sender.ts'
+import type { Batch, Registration } from '../batches.ts'
+import type { Failed, Reply } from '../calls.ts'
+import { POLL_NUMBERS } from '../poll-columns.ts'
+import type { Spool, Spooled } from '../spool.ts'
+import type { StoreTrouble } from '../store.ts'
+import { createBatchWriter } from './batch-writer.ts'
+import type { Database } from './database.ts'
+import { createCall, failedOf, type Gate } from './gate.ts'
+import type { PostgresOptions } from './options.ts'
+import { createPartitions } from './partitions.ts'
+import { createVantageId } from './vantages.ts'
+
+export interface SpooledWriterDeps extends Pick<PostgresOptions, 'clock' | 'log' | 'onCommit' | 'cluster'> {
+  readonly database: Database
+  readonly gate: Gate
+  /** `null`: batches stay in the queue, in memory. */
+  readonly spool: Spool | null
+}
+
+const RETRY_MS = 1000
+/** After this many attempts the batch itself is at fault, and it must not block all others. */
+const MAX_ATTEMPTS = 20
+
+/** Writes batches to PostgreSQL, and while it is away or behind to the spool: always in order, and each once. */
+export function createSpooledWriter(deps: SpooledWriterDeps) {
+  const { database, gate, spool, clock, log, onCommit, cluster } = deps
+  const writer = createBatchWriter({
+    database,
+    partitions: createPartitions(database),
+    vantageId: createVantageId(database.query, cluster?.vantage ?? null),
+    cluster,
+  })
+  const call = createCall(database, gate)
+  /** Of this process, by the index that polls refer to. */
+  const registered = new Map<number, Registration>()
+  let rowsWritten = 0
+  let rowsRefused = 0
+  let trouble: StoreTrouble | null = null
+  let replaying: Promise<void> | null = null
+  let timer: Timer | null = null
+  const ending = new AbortController()
+
+  async function writeNow(batch: Batch, known: Map<number, Registration>): Promise<Reply<Written>> {
+    const startedAt = clock.monotonic()
+    const reply = await call(() => writer.write(batch, known))
+    if (!reply.ok) return reply
+    const written = { rows: reply.value.rows, durationMs: clock.monotonic() - startedAt }
+    rowsWritten += written.rows
+    rowsRefused += reply.value.refused
+    onCommit(written)
+    return { ok: true, value: written }
+  }
+
+  /** What is in the spool counts as written when it has reached the database. */
+  function putAside(batch: Batch, into: Spool): Reply<Written> {
+    for (const { event } of batch.events) {
+      if (event.kind === 'register') for (const one of event.registrations) registered.set(one.index, one)
+    }
+    const indexes = new Set<number>()
+    for (let from = 0; from < batch.polls.length; from += POLL_NUMBERS) indexes.add(batch.polls[from] as number)
+    for (const { event } of batch.events) if ('index' in event) indexes.add(event.index)
+    try {
+      into.add(
+        batch,
+        [...indexes].flatMap((index) => registered.get(index) ?? []),
+      )
+      replaySoon()
+      return { ok: true, value: { rows: 0, durationMs: 0 } }
+    } catch (error) {
+      return failedOf(error)
+    }
+  }
+
+  function replaySoon(delayMs = RETRY_MS): void {
+    timer?.cancel()
+    timer = ending.signal.aborted ? null : clock.after(delayMs, () => void replay())
+  }
+
+  function replay(): Promise<void> {
+    replaying ??= replayAll().finally(() => {
+      replaying = null
+    })
+    return replaying
+  }
+
+  async function replayAll(): Promise<void> {
+    if (spool === null) return
+    let attempts = 0
+    while (!ending.signal.aborted) {
+      const next = spool.oldest()
+      if (next === null) return
+      const failed = await replayOne(next, spool)
+      trouble = failed?.trouble ?? null
+      if (failed === null) attempts = 0
+      else if (failed.trouble === 'unreachable') return replaySoon()
+      else if (failed.trouble === 'other' && ++attempts >= MAX_ATTEMPTS) {
+        log.error({ code: failed.code }, 'the database rejected a batch repeatedly: the batch is dropped')
+        spool.remove(next)
+      } else await clock.sleep(RETRY_MS, ending.signal)
+    }
+  }
+
+  async function replayOne(next: Spooled, from: Spool): Promise<Failed | null> {
+    const reply = await writeNow(next.batch, new Map(next.registrations.map((one) => [one.index, one])))
+    if (!reply.ok) return reply
+    from.remove(next)
+    return null
+  }
+
+  database.onChange((reachable) => {
+    if (reachable && spool !== null && !spool.isEmpty) replaySoon(0)
+  })
+  if (spool !== null && !spool.isEmpty) replaySoon(0)
+
+  return {
+    async write(batch: Batch): Promise<Reply<Written>> {
+      if (spool !== null && !spool.isEmpty) return putAside(batch, spool)
+      const reply = await writeNow(batch, registered)
+      // Any batch could be at fault for other trouble, and would block the spool.
+      return reply.ok || spool === null || reply.trouble === 'other' ? reply : putAside(batch, spool)
+    },
+    /** Whether writes wait for the database. */
+    isAway: () => !database.reachable || (spool !== null && !spool.isEmpty),
+    trouble: (): StoreTrouble | null => trouble ?? (database.reachable ? null : 'unreachable'),
+    rowsWritten: () => rowsWritten,
+    rowsRefused: () => rowsRefused,
+    async stop(): Promise<void> {
+      ending.abort()
+      timer?.cancel()
+      await replaying
+    },
+  }
+}
