@@ -86,8 +86,11 @@ export function createCluster(deps: ClusterDeps): Cluster {
   }
 
   async function round(): Promise<number | undefined> {
+    let againInMs: number | undefined
     try {
-      view = await leases.round()
+      const result = await leases.round()
+      view = result.view
+      againInMs = result.againInMs
     } catch (error) {
       if (!isAway) log.warn({ error: placeOf(error) }, 'cluster: the database does not answer')
       isAway = true
@@ -97,7 +100,7 @@ export function createCluster(deps: ClusterDeps): Cluster {
     if (isAway) log.info({}, 'cluster: the database answers again')
     isAway = false
     for (const network of polledSince.keys()) if (isPolledElsewhere(network)) void handOver(leaseOf(network))
-    return firstExpiryIn(view, settings.id)
+    return againInMs
   }
 
   const leaseOf = (network: string): HeldLease => ({ kind: 'poll', vantage, network, token: 0 })
@@ -217,17 +220,6 @@ export interface ClusterHooks {
 
 /** How often members look whether a lease is free, and whether others need a share. */
 const ROUND_EVERY_MS = 1000
-/** After a lease has expired by the clock of the database, it is claimed this soon. */
-const AFTER_EXPIRY_MS = 20
-
-/** Time until the next lease of another member expires, unless it is renewed. */
-function firstExpiryIn({ now, leases }: ClusterView, self: string): number | undefined {
-  const left = leases.flatMap(({ member, expiresAt }) =>
-    member === null || member === self || expiresAt <= now ? [] : [expiresAt - now],
-  )
-  return left.length === 0 ? undefined : Math.min(...left) + AFTER_EXPIRY_MS
-}
-
 /** Polls per second. */
 function weightOf(endpoints: ClusterNetwork['endpoints']): number {
   return endpoints.reduce((sum, { intervalMs }) => sum + 1000 / intervalMs, 0)

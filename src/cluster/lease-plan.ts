@@ -15,16 +15,18 @@ export function planLeases(situation: Situation): LeasePlan {
   }
   const free = networks.filter(({ name }) => !holders.has(name)).sort(heaviestFirst)
   const claim: string[] = []
+  let left = 0
   for (const { name, weight } of free) {
     const taker = leastLoaded(loads)
     if (taker !== null) loads.set(taker, (loads.get(taker) ?? 0) + weight)
     const isForeign = situation.leases.some(({ network, member }) => network === name && member !== null)
     if (isForeign && !mayTakeOver) continue
     if (taker === self || isOverdue(name)) claim.push(name)
+    else left++
   }
   const own = networks.filter(({ name }) => holders.get(name) === self)
   // While a network waits for its next member, nothing more is given back.
-  return { claim, release: free.length > 0 ? [] : surplusOf(self, own, loads) }
+  return { claim, left, release: free.length > 0 ? [] : surplusOf(self, own, loads) }
 }
 
 export interface Situation {
@@ -49,10 +51,12 @@ export interface SharedNetwork {
   readonly weight: number
 }
 
-/** Names of networks. */
 export interface LeasePlan {
+  /** Names of networks. */
   readonly claim: readonly string[]
   readonly release: readonly string[]
+  /** How many free networks are left to other members. */
+  readonly left: number
 }
 
 /** The members that share leases of a kind: live ones with the same networks, without impaired ones unless all are. */

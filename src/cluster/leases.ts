@@ -16,8 +16,11 @@ export function createLeases({ clock, tables, leaseMs, self, networks, hooks }: 
   const held = new Map<string, Held>()
   /** Leases that the database counts as ours although we do not: the answer to a claim was lost. */
   let forgotten: readonly HeldLease[] = []
+  /** Leases that were given back, as long as the database has not confirmed it. They are never taken up again. */
+  const releasing = new Map<string, HeldLease>()
   /** Since when a lease is seen without a holder (monotonic). */
   const freeSince = new Map<string, number>()
+  let isLeftFree = false
   let renewedAt = Number.NEGATIVE_INFINITY
   let renewedAs: LiveMember | null = null
   let reachedAt = clock.monotonic()
@@ -60,7 +63,9 @@ export function createLeases({ clock, tables, leaseMs, self, networks, hooks }: 
       const row = rows.get(key)
       if (row?.member !== me.id || row.token !== lease.token) drop(lease)
     }
-    forgotten = leases.filter((row) => row.member === me.id && !held.has(keyOf(row)))
+    const orphans = leases.filter((row) => row.member === me.id && !held.has(keyOf(row)))
+    for (const id of releasing.keys()) if (!orphans.some((row) => idOf(row) === id)) releasing.delete(id)
+    forgotten = orphans.filter((row) => !releasing.has(idOf(row)))
   }
 
   async function share(kind: LeaseKind, view: ClusterView, me: LiveMember): Promise<void> {
@@ -90,6 +95,7 @@ export function createLeases({ clock, tables, leaseMs, self, networks, hooks }: 
     await release([...gone, ...given].map(({ lease }) => lease))
     const wanted = plan.claim.map((network) => ({ kind, vantage, network }))
     if (wanted.length > 0) await claim(wanted, me)
+    isLeftFree ||= plan.left > 0
   }
 
   function noteFree(kind: LeaseKind, vantage: string, rows: readonly LeaseRow[], now: number): void {
@@ -109,8 +115,17 @@ export function createLeases({ clock, tables, leaseMs, self, networks, hooks }: 
   async function release(leases: readonly HeldLease[]): Promise<void> {
     if (leases.length === 0) return
     await hooks.beforeRelease(leases)
-    for (const lease of leases) held.delete(keyOf(lease))
-    await tables.release(self().id, leases)
+    for (const lease of leases) {
+      held.delete(keyOf(lease))
+      releasing.set(idOf(lease), lease)
+    }
+    await confirmReleases()
+  }
+
+  async function confirmReleases(): Promise<void> {
+    if (releasing.size === 0) return
+    await tables.release(self().id, [...releasing.values()])
+    releasing.clear()
   }
 
   return {
@@ -123,8 +138,10 @@ export function createLeases({ clock, tables, leaseMs, self, networks, hooks }: 
       if (now - reachedAt > leaseMs / 2) returnedAt = now
       reachedAt = now
       reconcile(view, me)
+      await confirmReleases()
+      isLeftFree = false
       for (const kind of LEASE_KINDS) await share(kind, view, me)
-      return view
+      return { view, againInMs: isLeftFree ? CLAIMED_BY_ANYONE_AFTER_MS : firstExpiryIn(view, me.id) }
     },
 
     held: () => [...held.values()].map(({ lease }) => lease),
@@ -143,7 +160,7 @@ export function createLeases({ clock, tables, leaseMs, self, networks, hooks }: 
 
 export interface Leases {
   /** Renews, claims and gives back. Call it every second at least; rejects while the database is away. */
-  round(): Promise<ClusterView>
+  round(): Promise<Round>
   held(): readonly HeldLease[]
   /** `null` without the lease. It may have expired: the database decides what it is good for. */
   token(kind: LeaseKind, vantage: string, network: string): number | null
@@ -151,6 +168,12 @@ export interface Leases {
   mayWrite(kind: LeaseKind, vantage: string, network: string): boolean
   /** Frees everything; call it once no round runs. */
   leave(): Promise<void>
+}
+
+export interface Round {
+  readonly view: ClusterView
+  /** When a lease of another member will be free unless it acts; `undefined` if none is to be expected. */
+  readonly againInMs: number | undefined
 }
 
 export interface LeasesDeps {
@@ -178,7 +201,18 @@ interface Held {
 /** The part of a lease for which its holder no longer writes, as two monotonic clocks may differ. */
 const MARGIN = 0.1
 /** The member whose share it is claims a free network at its next round; if it does not, anyone may. */
-const CLAIMED_BY_ANYONE_AFTER_MS = 1000
+const CLAIMED_BY_ANYONE_AFTER_MS = 500
+
+/** After a lease has expired by the clock of the database, it is claimed this soon. */
+const AFTER_EXPIRY_MS = 20
+
+/** Time until the next lease of another member expires, unless it is renewed. */
+function firstExpiryIn({ now, leases }: ClusterView, self: string): number | undefined {
+  const left = leases.flatMap(({ member, expiresAt }) =>
+    member === null || member === self || expiresAt <= now ? [] : [expiresAt - now],
+  )
+  return left.length === 0 ? undefined : Math.min(...left) + AFTER_EXPIRY_MS
+}
 
 function keyOf({ kind, vantage, network }: LeaseKey): string {
   return `${kind} ${vantage} ${network}`

@@ -193,14 +193,14 @@ const AnyVote: fc.Arbitrary<Vote> = fc
     isDiscarded: fc.boolean(),
     isImpaired: fc.boolean(),
     latencyMs: fc.option(fc.integer({ min: 1, max: 9999 })),
-    conditions: fc.array(
+    conditions: fc.uniqueArray(
       fc.record({
         code: fc.constantFrom(...CONDITION_CODES.filter((code) => code !== 'partial')),
         verdict: fc.constantFrom(...VERDICTS),
         message: fc.constantFrom('a', 'b'),
         since: fc.integer({ min: 0, max: NOW }),
       }),
-      { maxLength: 3 },
+      { maxLength: 3, selector: ({ code }) => code },
     ),
   })
   .map(({ vantage, verdict, since, polledMsAgo, isDiscarded, isImpaired, latencyMs, conditions }) => {
@@ -221,6 +221,14 @@ const countedOf = (votes: readonly Vote[]) => {
 }
 
 describe('any votes', () => {
+  test('each condition is named once, also one that places judge differently', () => {
+    const of = (verdict: Verdict) => ({ health: { conditions: [condition('slow', verdict, 1)] } })
+
+    const { health } = merge([said('fra1', 'degraded', 1, of('degraded')), said('nyc1', 'up', 1, of('up'))], 1)
+
+    expect(health.conditions).toEqual([condition('slow', 'degraded', 1, 'slow (from fra1)')])
+  })
+
   test('their order does not matter', () => {
     const shuffled = Votes.chain((votes) =>
       fc.tuple(fc.constant(votes), fc.shuffledSubarray(votes, { minLength: votes.length })),
@@ -300,7 +308,13 @@ describe('any votes', () => {
         const whole = votes.map((vote) => {
           const { verdict, since, conditions } = vote.health
           if (verdict === null || verdict === 'up') return vote
-          return { ...vote, health: { ...vote.health, conditions: [...conditions, condition('slow', verdict, since)] } }
+          return {
+            ...vote,
+            health: {
+              ...vote.health,
+              conditions: [...conditions.filter(({ code }) => code !== 'slow'), condition('slow', verdict, since)],
+            },
+          }
         })
 
         const { verdict, conditions } = merge(whole, quorum).health

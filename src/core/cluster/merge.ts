@@ -152,17 +152,19 @@ function conditionsOf(counted: readonly Vote[], needed: number, state: Verdict, 
     }
   }
   const isPartial = state === 'degraded' && counted.some(({ health }) => health.verdict === 'down')
-  const merged = isPartial ? [partialOf(counted, since)] : []
-  for (const said of byCode.values()) if (said.length >= needed) merged.push(mergedCondition(said, needed, state))
-  if (state !== 'up' && !merged.some(({ verdict }) => verdict === state)) {
-    for (const all of byCode.values()) {
+  const known = new Map<ConditionCode, Condition>()
+  for (const [code, said] of byCode) if (said.length >= needed) known.set(code, mergedCondition(said, needed, state))
+  if (state !== 'up' && !isPartial && ![...known.values()].some(({ verdict }) => verdict === state)) {
+    for (const [code, all] of byCode) {
       const said = all.filter(({ condition }) => isAtLeast(condition, state))
-      if (said.length > 0) merged.push(mergedCondition(said, 1, state))
+      if (said.length > 0) known.set(code, mergedCondition(said, 1, state))
     }
   }
-  return merged.sort(
+  const merged = [...known.values()].sort(
     (a, b) => severity(b.verdict) - severity(a.verdict) || a.since - b.since || (a.code < b.code ? -1 : 1),
   )
+  // What the places disagree on is said first.
+  return isPartial ? [partialOf(counted, since), ...merged] : merged
 }
 
 function mergedCondition(said: readonly Said[], needed: number, state: Verdict): Condition {

@@ -1,0 +1,178 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { createFakeClock } from '../support/fake-clock.ts'
+import {
+  advance,
+  createSimulatedDatabase,
+  createSimulatedMember,
+  type SimulatedMember,
+  type Travel,
+} from '../support/simulated-cluster.ts'
+
+const LEASE_MS = 4000
+const INTERVAL_MS = 1000
+const STEP_MS = 50
+
+/** A deterministic source of numbers in [0, 1). */
+function numbers(seed: number): () => number {
+  let state = seed
+  return () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
+    return state / 2 ** 32
+  }
+}
+
+const Fault = fc.record({
+  at: fc.integer({ min: 0, max: 25_000 }),
+  kind: fc.constantFrom('kill', 'join', 'leave', 'pause', 'cut', 'lossy', 'outage'),
+  member: fc.nat(9),
+  forMs: fc.integer({ min: 100, max: 4 * LEASE_MS }),
+})
+type FaultKind = 'kill' | 'join' | 'leave' | 'pause' | 'cut' | 'lossy' | 'outage'
+
+const Scenario = fc.record({
+  vantages: fc.integer({ min: 1, max: 2 }),
+  members: fc.integer({ min: 1, max: 4 }),
+  networks: fc.integer({ min: 1, max: 5 }),
+  seed: fc.integer({ min: 1, max: 2 ** 31 }),
+  faults: fc.array(Fault, { maxLength: 12 }),
+})
+
+type Given = typeof Scenario extends fc.Arbitrary<infer Value> ? Value : never
+
+interface Trouble {
+  isDatabaseAway: boolean
+  /** By member: nothing arrives, or some is lost or late. */
+  readonly links: Map<string, 'cut' | 'lossy'>
+}
+
+function createScenario({ vantages, members: count, networks: networkCount, seed, faults }: Given) {
+  const world = createFakeClock()
+  const database = createSimulatedDatabase(() => world.now())
+  const random = numbers(seed)
+  const trouble: Trouble = { isDatabaseAway: false, links: new Map() }
+  const networks = Array.from({ length: networkCount }, (_, at) => `n${at}`)
+  const members: SimulatedMember[] = []
+  let lastFaultAt = world.monotonic()
+
+  function travelOf(id: string): Travel {
+    const link = trouble.links.get(id)
+    if (trouble.isDatabaseAway || link === 'cut') return { thereMs: 0, backMs: 0, lost: 'statement' }
+    const [thereMs, backMs] = [random() * 20, random() * 20]
+    if (link !== 'lossy') return { thereMs, backMs, lost: 'no' }
+    const fate = random()
+    // Also later than the member waits: it happens when nobody expects it any more.
+    const late = fate > 0.7 ? random() * 6000 : 0
+    return { thereMs: thereMs + late, backMs, lost: fate < 0.2 ? 'statement' : fate < 0.4 ? 'answer' : 'no' }
+  }
+
+  function join(): void {
+    const at = members.length
+    const id = `m${at}`
+    const member = createSimulatedMember({
+      id,
+      vantage: `v${at % vantages}`,
+      world,
+      database,
+      leaseMs: LEASE_MS,
+      // Up to two hours wrong, in either direction.
+      wallOffsetMs: Math.round((random() - 0.5) * 4 * 3_600_000),
+      travel: () => travelOf(id),
+      networks,
+    })
+    members.push(member)
+    member.start()
+  }
+
+  function happen(kind: FaultKind, which: number, forMs: number): void {
+    const alive = members.filter((member) => !member.isDead())
+    const member = alive[which % Math.max(1, alive.length)]
+    const until = (end: () => void) => {
+      world.after(forMs, () => {
+        lastFaultAt = world.monotonic()
+        end()
+      })
+    }
+    lastFaultAt = world.monotonic()
+    switch (kind) {
+      case 'join':
+        return members.length < 12 ? join() : undefined
+      case 'kill':
+        return member?.kill()
+      case 'leave':
+        return void member?.leave()
+      case 'pause':
+        member?.pause()
+        return until(() => member?.resume())
+      case 'cut':
+      case 'lossy':
+        if (member === undefined) return
+        trouble.links.set(member.id, kind)
+        return until(() => trouble.links.delete(member.id))
+      case 'outage':
+        trouble.isDatabaseAway = true
+        return until(() => {
+          trouble.isDatabaseAway = false
+        })
+    }
+  }
+
+  for (let at = 0; at < count; at++) join()
+  for (const { at, kind, member, forMs } of faults) world.after(at, () => happen(kind, member, forMs))
+
+  const isWell = (member: SimulatedMember) =>
+    member.isRunning() && !trouble.isDatabaseAway && trouble.links.get(member.id) === undefined
+  return { world, database, members, networks, isWell, lastFaultAt: () => lastFaultAt }
+}
+
+test('members that die, pause and lose statements never write with one token, and leave no network unpolled', async () => {
+  await fc.assert(
+    fc.asyncProperty(Scenario, async (given) => {
+      const { world, database, members, networks, isWell, lastFaultAt } = createScenario(given)
+      const lastPolled = new Map<string, number>()
+      const gaps: string[] = []
+
+      function look(): void {
+        const now = world.monotonic()
+        for (const vantage of new Set(members.map((member) => member.vantage))) {
+          const here = members.filter((member) => member.vantage === vantage)
+          for (const network of networks) {
+            const key = `${vantage} ${network}`
+            if (here.some((member) => member.polls(network)) || !here.some(isWell)) lastPolled.set(key, now)
+            const since = Math.max(lastFaultAt(), lastPolled.get(key) ?? now)
+            if (now - since > LEASE_MS + INTERVAL_MS && gaps.length === 0) gaps.push(`${key} unpolled at ${now}`)
+          }
+        }
+      }
+
+      await advance(world, 70_000, STEP_MS, look)
+
+      expect(gaps).toEqual([])
+      // By its own monotonic clock, each member stopped writing before another could claim.
+      expect(members.flatMap(({ staleSends }) => staleSends)).toEqual([])
+      // Tokens only grow, and each has one writer.
+      const writers = new Map<string, string>()
+      const newest = new Map<string, number>()
+      for (const { member, vantage, network, token } of database.accepted) {
+        const key = `${vantage} ${network}`
+        expect(writers.get(`${key} ${token}`) ?? member).toBe(member)
+        writers.set(`${key} ${token}`, member)
+        expect(token).toBeGreaterThanOrEqual(newest.get(key) ?? 0)
+        newest.set(key, token)
+      }
+      // In the end each network has one member per vantage, by fair shares, and one keeper.
+      for (const vantage of new Set(members.map((member) => member.vantage))) {
+        const here = members.filter((member) => member.vantage === vantage && !member.isDead())
+        if (here.length === 0) continue
+        const pollers = networks.map((network) => here.filter((member) => member.polls(network)).length)
+        expect(pollers).toEqual(networks.map(() => 1))
+        const shares = here.map((member) => networks.filter((network) => member.polls(network)).length)
+        expect(Math.max(...shares) - Math.min(...shares)).toBeLessThanOrEqual(1)
+      }
+      const alive = members.filter((member) => !member.isDead())
+      const keepers = networks.map((network) => alive.filter((member) => member.keeps(network)).length)
+      expect(keepers).toEqual(networks.map(() => (alive.length === 0 ? 0 : 1)))
+    }),
+    { numRuns: Number(process.env['HEARTLINE_TEST_RUNS'] ?? 25) },
+  )
+})
