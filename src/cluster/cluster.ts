@@ -19,7 +19,7 @@ import { type ClusterNetwork, createVotes } from './votes.ts'
 export function createCluster(deps: ClusterDeps): Cluster {
   const { clock, log, settings, local, hooks } = deps
   const { vantage, leaseMs } = settings
-  const tables = { ...deps.tables, view: timedView }
+  const tables = timed(deps.tables, clock)
   const votes = createVotes({
     self: { vantage, member: settings.id },
     local,
@@ -60,13 +60,6 @@ export function createCluster(deps: ClusterDeps): Cluster {
     return { id, vantage, version, url, networksDigest: digest, impaired: deps.isImpaired() }
   }
 
-  async function timedView(): Promise<ClusterView> {
-    const sentAt = clock.monotonic()
-    const fresh = await deps.tables.view()
-    clock.synchronize(fresh.now, sentAt, clock.monotonic())
-    return fresh
-  }
-
   function onClaimed({ kind, network, token }: HeldLease): void {
     if (kind === 'keep') return hooks.onKept(network, token)
     // A network that was polled without a lease goes on.
@@ -82,7 +75,8 @@ export function createCluster(deps: ClusterDeps): Cluster {
 
   async function beforeRelease(given: readonly HeldLease[]): Promise<void> {
     await Promise.all(given.map(handOver))
-    await exchange.write()
+    // What is not written now is polled by the next holder at once.
+    await exchange.write().catch(() => undefined)
   }
 
   async function round(): Promise<number | undefined> {
@@ -100,6 +94,8 @@ export function createCluster(deps: ClusterDeps): Cluster {
     if (isAway) log.info({}, 'cluster: the database answers again')
     isAway = false
     for (const network of polledSince.keys()) if (isPolledElsewhere(network)) void handOver(leaseOf(network))
+    // Expired leases are left to their holders for a while, who may be gone.
+    if (!leases.mayTakeOver()) pollWithoutLease()
     return againInMs
   }
 
@@ -116,10 +112,14 @@ export function createCluster(deps: ClusterDeps): Cluster {
     return leases.mayWrite('poll', vantage, network) ? leases.token('poll', vantage, network) : null
   }
 
-  /** While the database is away, networks whose last votes have expired are polled by each member for itself. */
+  /**
+   * While the database is away, and until leases can be taken over, networks whose last votes have expired are polled
+   * by each member for itself.
+   */
   function pollWithoutLease(): void {
     for (const { name } of shared) {
       if (polledSince.has(name) || !votes.isStale(name, clock.now())) continue
+      if (!isAway && isPolledElsewhere(name)) continue
       polledSince.set(name, clock.now())
       hooks.onOwned(name, null)
     }
@@ -220,6 +220,19 @@ export interface ClusterHooks {
 
 /** How often members look whether a lease is free, and whether others need a share. */
 const ROUND_EVERY_MS = 1000
+/** Sets the clock with each view. */
+function timed(tables: ClusterTables, clock: DatabaseClock): ClusterTables {
+  return {
+    ...tables,
+    async view() {
+      const sentAt = clock.monotonic()
+      const view = await tables.view()
+      clock.synchronize(view.now, sentAt, clock.monotonic())
+      return view
+    },
+  }
+}
+
 /** Polls per second. */
 function weightOf(endpoints: ClusterNetwork['endpoints']): number {
   return endpoints.reduce((sum, { intervalMs }) => sum + 1000 / intervalMs, 0)

@@ -18,8 +18,7 @@ export function createLeases({ clock, tables, leaseMs, self, networks, hooks }: 
   let forgotten: readonly HeldLease[] = []
   /** Leases that were given back, as long as the database has not confirmed it. They are never taken up again. */
   const releasing = new Map<string, HeldLease>()
-  /** Since when a lease is seen without a holder (monotonic). */
-  const freeSince = new Map<string, number>()
+  const freeLeases = createFreeLeases()
   let isLeftFree = false
   let renewedAt = Number.NEGATIVE_INFINITY
   let renewedAs: LiveMember | null = null
@@ -30,7 +29,7 @@ export function createLeases({ clock, tables, leaseMs, self, networks, hooks }: 
     const key = keyOf(lease)
     const until = sentAt + leaseMs * (1 - MARGIN)
     const before = held.get(key)
-    freeSince.delete(key)
+    freeLeases.taken(key)
     if (before?.lease.token === lease.token) {
       before.until = until
       return
@@ -73,19 +72,19 @@ export function createLeases({ clock, tables, leaseMs, self, networks, hooks }: 
     const leases = view.leases.filter((row) => row.kind === kind && row.vantage === vantage)
     const known = networks()
     const now = clock.monotonic()
-    const mayTakeOver = now - returnedAt >= leaseMs
-    const isTaken = ({ member, expiresAt }: LeaseRow) => member !== null && (expiresAt > view.now || !mayTakeOver)
-    noteFree(kind, vantage, leases.filter(isTaken), now)
+    const takesOver = mayTakeOver()
+    const isTaken = ({ member, expiresAt }: LeaseRow) => member !== null && (expiresAt > view.now || !takesOver)
+    const keys = known.map(({ name: network }) => keyOf({ kind, vantage, network }))
+    freeLeases.note(keys, new Set(leases.filter(isTaken).map(keyOf)), now)
     const alive = { ...me, startedAt: view.now, seenAt: view.now }
-    const isOverdue = (network: string) =>
-      now - (freeSince.get(keyOf({ kind, vantage, network })) ?? now) >= CLAIMED_BY_ANYONE_AFTER_MS
+    const isOverdue = (network: string) => freeLeases.isOverdue(keyOf({ kind, vantage, network }), now)
     const plan = planLeases({
       self: me.id,
       now: view.now,
       candidates: candidatesFor(kind, alive, view.members, view.now - leaseMs),
       networks: kind === 'keep' ? known.map(({ name }) => ({ name, weight: 1 })) : known,
       leases,
-      mayTakeOver,
+      mayTakeOver: takesOver,
       isOverdue,
     })
     const gone = [...held.values()].filter(
@@ -98,13 +97,8 @@ export function createLeases({ clock, tables, leaseMs, self, networks, hooks }: 
     isLeftFree ||= plan.left > 0
   }
 
-  function noteFree(kind: LeaseKind, vantage: string, rows: readonly LeaseRow[], now: number): void {
-    const taken = new Set(rows.map(keyOf))
-    for (const { name: network } of networks()) {
-      const key = keyOf({ kind, vantage, network })
-      if (taken.has(key)) freeSince.delete(key)
-      else if (!freeSince.has(key)) freeSince.set(key, now)
-    }
+  function mayTakeOver(): boolean {
+    return clock.monotonic() - returnedAt >= leaseMs
   }
 
   async function claim(wanted: readonly LeaseKey[], me: LiveMember): Promise<void> {
@@ -144,7 +138,7 @@ export function createLeases({ clock, tables, leaseMs, self, networks, hooks }: 
       return { view, againInMs: isLeftFree ? CLAIMED_BY_ANYONE_AFTER_MS : firstExpiryIn(view, me.id) }
     },
 
-    held: () => [...held.values()].map(({ lease }) => lease),
+    mayTakeOver,
     token: (kind, vantage, network) => held.get(keyOf({ kind, vantage, network }))?.lease.token ?? null,
     mayWrite(kind, vantage, network) {
       const until = held.get(keyOf({ kind, vantage, network }))?.until
@@ -161,7 +155,8 @@ export function createLeases({ clock, tables, leaseMs, self, networks, hooks }: 
 export interface Leases {
   /** Renews, claims and gives back. Call it every second at least; rejects while the database is away. */
   round(): Promise<Round>
-  held(): readonly HeldLease[]
+  /** `false` for one lease after the database was away: expired leases are left to their holders. */
+  mayTakeOver(): boolean
   /** `null` without the lease. It may have expired: the database decides what it is good for. */
   token(kind: LeaseKind, vantage: string, network: string): number | null
   /** Whether nobody else can have claimed the lease yet, by the monotonic clock. */
@@ -202,6 +197,22 @@ interface Held {
 const MARGIN = 0.1
 /** The member whose share it is claims a free network at its next round; if it does not, anyone may. */
 const CLAIMED_BY_ANYONE_AFTER_MS = 500
+
+/** Remembers since when a lease is seen without a holder. Times are monotonic. */
+function createFreeLeases() {
+  const since = new Map<string, number>()
+  return {
+    taken: (key: string) => void since.delete(key),
+    isOverdue: (key: string, now: number) => now - (since.get(key) ?? now) >= CLAIMED_BY_ANYONE_AFTER_MS,
+
+    note(keys: readonly string[], taken: ReadonlySet<string>, now: number): void {
+      for (const key of keys) {
+        if (taken.has(key)) since.delete(key)
+        else if (!since.has(key)) since.set(key, now)
+      }
+    },
+  }
+}
 
 /** After a lease has expired by the clock of the database, it is claimed this soon. */
 const AFTER_EXPIRY_MS = 20

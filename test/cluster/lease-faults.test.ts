@@ -125,6 +125,44 @@ function createScenario({ vantages, members: count, networks: networkCount, seed
   return { world, database, members, networks, isWell, lastFaultAt: () => lastFaultAt }
 }
 
+/** What no scenario may end with: a network without or with two pollers in a place, unfair shares, or no keeper. */
+function expectSettled(members: readonly SimulatedMember[], networks: readonly string[]): void {
+  const alive = members.filter((member) => !member.isDead())
+  for (const vantage of new Set(alive.map((member) => member.vantage))) {
+    const here = alive.filter((member) => member.vantage === vantage)
+    const pollers = networks.map((network) => here.filter((member) => member.polls(network)).length)
+    expect(pollers).toEqual(networks.map(() => 1))
+    const shares = here.map((member) => networks.filter((network) => member.polls(network)).length)
+    expect(Math.max(...shares) - Math.min(...shares)).toBeLessThanOrEqual(1)
+  }
+  const keepers = networks.map((network) => alive.filter((member) => member.keeps(network)).length)
+  expect(keepers).toEqual(networks.map(() => (alive.length === 0 ? 0 : 1)))
+}
+
+test('ten members that join and leave within a minute leave no network unpolled for longer than a moment', async () => {
+  const faults = Array.from({ length: 20 }, (_, at) => ({
+    at: at * 2900,
+    kind: at % 2 === 0 ? ('join' as const) : ('leave' as const),
+    member: at * 7,
+    forMs: 0,
+  }))
+  const given = { vantages: 1, members: 2, networks: 12, seed: 1, faults }
+  const { world, members, networks } = createScenario(given)
+  let longest = 0
+  const lastPolled = new Map(networks.map((network) => [network, Number.POSITIVE_INFINITY]))
+
+  await advance(world, 80_000, STEP_MS, () => {
+    for (const network of networks) {
+      if (members.some((member) => member.polls(network))) lastPolled.set(network, world.monotonic())
+      longest = Math.max(longest, world.monotonic() - (lastPolled.get(network) ?? 0))
+    }
+  })
+
+  expect(members).toHaveLength(12)
+  expect(longest).toBeLessThan(INTERVAL_MS)
+  expectSettled(members, networks)
+})
+
 test('members that die, pause and lose statements never write with one token, and leave no network unpolled', async () => {
   await fc.assert(
     fc.asyncProperty(Scenario, async (given) => {
@@ -160,18 +198,7 @@ test('members that die, pause and lose statements never write with one token, an
         expect(token).toBeGreaterThanOrEqual(newest.get(key) ?? 0)
         newest.set(key, token)
       }
-      // In the end each network has one member per vantage, by fair shares, and one keeper.
-      for (const vantage of new Set(members.map((member) => member.vantage))) {
-        const here = members.filter((member) => member.vantage === vantage && !member.isDead())
-        if (here.length === 0) continue
-        const pollers = networks.map((network) => here.filter((member) => member.polls(network)).length)
-        expect(pollers).toEqual(networks.map(() => 1))
-        const shares = here.map((member) => networks.filter((network) => member.polls(network)).length)
-        expect(Math.max(...shares) - Math.min(...shares)).toBeLessThanOrEqual(1)
-      }
-      const alive = members.filter((member) => !member.isDead())
-      const keepers = networks.map((network) => alive.filter((member) => member.keeps(network)).length)
-      expect(keepers).toEqual(networks.map(() => (alive.length === 0 ? 0 : 1)))
+      expectSettled(members, networks)
     }),
     { numRuns: Number(process.env['HEARTLINE_TEST_RUNS'] ?? 25) },
   )

@@ -1,7 +1,7 @@
 import type { Clock, Timer } from '../../src/clock.ts'
 import { createCluster } from '../../src/cluster/cluster.ts'
 import { createDatabaseClock } from '../../src/cluster/database-clock.ts'
-import { unpolled } from '../../src/core/verdict/health.ts'
+import { type Health, unpolled, verdictDiffers } from '../../src/core/verdict/health.ts'
 import { createBoard } from '../../src/state/board.ts'
 import type {
   ClusterHint,
@@ -224,7 +224,7 @@ export function createSimulatedMember(options: SimulatedMemberOptions) {
     local,
     shown,
     standingOf: () => ({ heads: [], halts: [], fork: null }),
-    isImpaired: () => false,
+    isImpaired: options.isImpaired ?? (() => false),
     storeStatus: () => ({ reachable: true, since: 0, spoolRows: 0, lagMs: null }),
     hooks: {
       onOwned: (name) => void polled.add(name),
@@ -236,17 +236,31 @@ export function createSimulatedMember(options: SimulatedMemberOptions) {
   })
   cluster.configure(configured, 'majority')
 
-  function poll(): void {
-    clock.after(1000, poll)
+  /** What its polls say, by network; else up since long. */
+  const said = new Map<string, Partial<Health>>()
+
+  function pollNow(): void {
+    if (clock.monotonic() < (options.pollsFrom ?? Number.NEGATIVE_INFINITY)) return
     const now = databaseClock.now()
     for (const { endpoints } of configured) {
       for (const of of endpoints) {
         if (!polled.has(of.network)) continue
-        const since = now - 60_000
-        const result = { verdict: 'up', lastPolledAt: now, validUntil: now + 2000 } as const
-        local.put({ ...unpolled(of, since), ...result }, false)
+        const before = local.entry(of.network, of.name)?.health
+        const up = {
+          verdict: 'up',
+          since: now - 60_000,
+          lastPolledAt: now,
+          validUntil: now + 2 * of.intervalMs,
+        } as const
+        const health = { ...unpolled(of, now), ...up, ...said.get(of.network) }
+        local.put(health, before === undefined || verdictDiffers(before, health))
       }
     }
+  }
+
+  function poll(): void {
+    clock.after(1000, poll)
+    pollNow()
   }
 
   return {
@@ -254,6 +268,10 @@ export function createSimulatedMember(options: SimulatedMemberOptions) {
     vantage,
     networks,
     cluster,
+    local,
+    shown,
+    pollNow,
+    says: (name: string, health: Partial<Health>) => void said.set(name, health),
     staleSends: staleSends as readonly AcceptedWrite[],
     isRunning: () => !isDead && !isPaused,
     isDead: () => isDead,
@@ -297,6 +315,9 @@ export interface SimulatedMemberOptions {
   readonly wallOffsetMs: number
   readonly travel: () => Travel
   readonly networks: readonly string[]
+  readonly isImpaired?: () => boolean
+  /** When it begins to poll what it owns, on its monotonic clock; at once by default. */
+  readonly pollsFrom?: number
 }
 
 export type SimulatedMember = ReturnType<typeof createSimulatedMember>

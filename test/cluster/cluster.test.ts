@@ -1,0 +1,231 @@
+import { describe, expect, test } from 'vitest'
+import type { Verdict } from '../../src/core/verdict/condition.ts'
+import { stateAt } from '../../src/core/verdict/health.ts'
+import { createFakeClock } from '../support/fake-clock.ts'
+import {
+  advance,
+  createSimulatedDatabase,
+  createSimulatedMember,
+  type SimulatedMember,
+  type SimulatedMemberOptions,
+} from '../support/simulated-cluster.ts'
+import { condition } from '../support/votes.ts'
+
+const LEASE_MS = 4000
+
+function createWorld() {
+  const world = createFakeClock()
+  const database = createSimulatedDatabase(() => world.now())
+  let isAway = false
+  const pass = (ms: number) => advance(world, ms, 20, () => undefined)
+
+  function member(id: string, vantage: string, over: Partial<SimulatedMemberOptions> = {}): SimulatedMember {
+    const created = createSimulatedMember({
+      id,
+      vantage,
+      world,
+      database,
+      leaseMs: LEASE_MS,
+      wallOffsetMs: 0,
+      travel: () => ({ thereMs: 2, backMs: 2, lost: isAway ? 'statement' : 'no' }),
+      networks: ['n'],
+      ...over,
+    })
+    created.start()
+    return created
+  }
+
+  return {
+    world,
+    database,
+    pass,
+    member,
+    setAway(is: boolean) {
+      isAway = is
+    },
+    /** What a member shows of the only endpoint. */
+    shows(of: SimulatedMember, name = 'n') {
+      const entry = of.shown.entry(name, 'own-1')
+      if (entry === undefined) throw new Error('no endpoint')
+      return { ...entry, state: stateAt(entry.health, world.now()) }
+    },
+  }
+}
+
+const down = (since: number) => ({
+  verdict: 'down' as Verdict,
+  since,
+  conditions: [condition('unreachable', 'down', since, 'connection refused')],
+})
+
+describe('what members show', () => {
+  test('an endpoint that one place of three does not reach is degraded on the page of each member, and says from where', async () => {
+    const { pass, member, shows, world } = createWorld()
+    const members = [member('a', 'fra1'), member('b', 'nyc1'), member('c', 'sin1')]
+    await pass(4000)
+    members[0]?.says('n', down(world.now()))
+    await pass(3000)
+
+    for (const one of members) {
+      const { state, health, confirmedBy, places } = shows(one)
+      expect(state).toBe('degraded')
+      expect(health.conditions[0]).toMatchObject({
+        code: 'partial',
+        message: 'down from fra1 only: connection refused; up from nyc1, sin1',
+      })
+      expect([confirmedBy, places.map((place) => place.state)]).toEqual([1, ['down', 'up', 'up']])
+    }
+
+    members[1]?.says('n', down(world.now()))
+    await pass(3000)
+
+    for (const one of members) expect(shows(one)).toMatchObject({ state: 'down', confirmedBy: 2 })
+    members[0]?.says('n', { verdict: 'up', since: world.now(), conditions: [] })
+    members[1]?.says('n', { verdict: 'up', since: world.now(), conditions: [] })
+    await pass(3000)
+    for (const one of members) expect(shows(one)).toMatchObject({ state: 'up', confirmedBy: 3 })
+  })
+
+  test('a changed verdict reaches the others long before the next second', async () => {
+    const { pass, member, shows, world } = createWorld()
+    const [a, b] = [member('a', 'fra1'), member('b', 'nyc1')]
+    await pass(4000)
+    // Right after an exchange, so that the next regular one is almost a second away.
+    await pass(20)
+    a.says('n', down(world.now()))
+    a.pollNow()
+
+    await pass(200)
+
+    expect(shows(b).health.conditions[0]?.code).toBe('partial')
+  })
+
+  test('members of one place share its networks, and each sees the polls of the other', async () => {
+    const { pass, member, shows } = createWorld()
+    const [a, b] = [member('a', 'fra1', { networks: ['n', 'o'] }), member('b', 'fra1', { networks: ['n', 'o'] })]
+
+    await pass(6000)
+
+    expect([a, b].map((one) => ['n', 'o'].filter((name) => one.polls(name)).length)).toEqual([1, 1])
+    for (const one of [a, b])
+      for (const name of ['n', 'o']) {
+        expect(shows(one, name)).toMatchObject({ state: 'up', confirmedBy: 1 })
+        expect(one.local.entry(name, 'own-1')?.health.verdict).toBe('up')
+      }
+  })
+
+  test('a wall clock that is an hour off changes neither leases nor votes', async () => {
+    const { pass, member, shows } = createWorld()
+    const [a, b] = [member('a', 'fra1', { wallOffsetMs: 3_600_000 }), member('b', 'nyc1', { wallOffsetMs: -3_600_000 })]
+
+    await pass(5000)
+
+    for (const one of [a, b]) expect(shows(one)).toMatchObject({ state: 'up', confirmedBy: 2 })
+  })
+
+  test('votes of an impaired member do not count: a place without network makes nothing down', async () => {
+    const { pass, member, shows, world } = createWorld()
+    let isImpaired = false
+    const [a, b] = [member('a', 'fra1', { isImpaired: () => isImpaired }), member('b', 'nyc1')]
+    await pass(4000)
+    isImpaired = true
+    a.says('n', down(world.now()))
+
+    await pass(3000)
+
+    for (const one of [a, b]) {
+      expect(shows(one)).toMatchObject({ state: 'up', confirmedBy: 1 })
+      expect(shows(one).places.map(({ counted }) => counted)).toEqual([false, true])
+    }
+  })
+
+  test('a vote that another version wrote and nobody can read changes nothing', async () => {
+    const { pass, member, shows, database } = createWorld()
+    const a = member('a', 'fra1')
+    await pass(3000)
+    const foreign = { kind: 'poll', vantage: 'nyc1', network: 'n' } as const
+    const [lease] = database.tables.claim('x', [foreign], 60_000)
+
+    for (const value of [null, 'text', [], { verdict: 'sideways' }, { verdict: 'down', since: 'yesterday' }]) {
+      for (const endpoint of ['own-1', '', 'unknown', '__proto__'])
+        database.tables.writeVotes('x', 'nyc1', [
+          { network: 'n', endpoint, token: lease?.token ?? 0, polledAt: 1e15, value },
+        ])
+      await pass(1000)
+    }
+
+    expect(shows(a)).toMatchObject({ state: 'up', confirmedBy: 1 })
+    expect(shows(a).places).toHaveLength(1)
+  })
+
+  test('a network that only some members monitor is polled by those, and each sees that the others differ', async () => {
+    const { pass, member } = createWorld()
+    const [a, b] = [member('a', 'fra1', { networks: ['n', 'o'] }), member('b', 'fra1', { networks: ['n', 'p'] })]
+
+    await pass(6000)
+
+    expect([a.polls('o'), b.polls('p'), a.polls('n') !== b.polls('n')]).toEqual([true, true, true])
+    for (const one of [a, b])
+      expect(one.cluster.report().members.map(({ isSelf, differs }) => differs !== isSelf)).toEqual([true, true])
+  })
+})
+
+describe('a change of the owner', () => {
+  test('the new one shows the last vote, and writes none before its first poll', async () => {
+    const { pass, member, shows, world, database } = createWorld()
+    const a = member('a', 'fra1')
+    await pass(3000)
+    a.says('n', down(world.now()))
+    await pass(2000)
+    const since = shows(a).health.since
+    const b = member('b', 'fra1', { pollsFrom: Number.POSITIVE_INFINITY })
+    await pass(1000)
+    a.kill()
+
+    await pass(LEASE_MS + 1500)
+
+    expect(b.cluster.pollToken('n')).toBe(2)
+    expect(database.accepted.filter((write) => write.member === 'b')).toEqual([])
+    expect(shows(b).health).toMatchObject({ verdict: 'down', since })
+  })
+
+  test('a member that stops frees its leases, and another polls within a second', async () => {
+    const { pass, member } = createWorld()
+    const a = member('a', 'fra1')
+    await pass(2000)
+    const b = member('b', 'fra1')
+    await pass(2000)
+    expect([a.polls('n'), b.polls('n')]).toEqual([true, false])
+
+    void a.leave()
+    await pass(300)
+
+    expect([b.polls('n'), b.keeps('n')]).toEqual([true, true])
+    expect(b.cluster.report().members.map(({ id }) => id)).toEqual(['b'])
+  })
+})
+
+describe('while the database is away', () => {
+  test('owned networks go on, those of others are polled without a lease once their votes have expired', async () => {
+    const { pass, member, setAway, shows } = createWorld()
+    const both = { networks: ['n', 'o'] }
+    const [a, b] = [member('a', 'fra1', both), member('b', 'fra1', both)]
+    await pass(5000)
+    const owned = ['n', 'o'].filter((name) => a.polls(name))
+
+    setAway(true)
+    await pass(2000)
+    expect(['n', 'o'].filter((name) => a.polls(name))).toEqual(owned)
+    await pass(8000)
+
+    for (const one of [a, b]) for (const name of ['n', 'o']) expect([name, one.polls(name)]).toEqual([name, true])
+    expect(['n', 'o'].map((name) => a.cluster.pollToken(name) !== null)).toEqual(
+      ['n', 'o'].map((name) => owned.includes(name)),
+    )
+    setAway(false)
+    await pass(LEASE_MS + 4000)
+    for (const name of ['n', 'o']) expect(Number(a.polls(name)) + Number(b.polls(name))).toBe(1)
+    expect(['n', 'o'].filter((name) => a.polls(name))).toEqual(owned)
+    expect(shows(a)).toMatchObject({ state: 'up' })
+  })
+})

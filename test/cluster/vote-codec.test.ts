@@ -1,0 +1,114 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { readHealth, readNetworkWord, writeHealth } from '../../src/cluster/vote-codec.ts'
+import type { Health } from '../../src/core/verdict/health.ts'
+import { nodeCheck } from '../support/network.ts'
+import { aVote, condition, VOTED } from '../support/votes.ts'
+
+const NOW = 1_000_000
+
+const { health: plain, turns } = aVote('fra1', 'degraded', 5, NOW)
+
+/** With everything that a health can have. */
+const full: Health = {
+  ...plain,
+  conditions: [{ ...condition('lagging', 'degraded', 5), isAlone: true }, condition('clock-skewed', 'up', 6)],
+  heads: [null, 0, 4_294_967_295].map((shard) => ({
+    shard,
+    height: 7,
+    hash: '0x7',
+    parentHash: '0x6',
+    timestamp: 1,
+    lagBlocks: shard === null ? null : 2,
+    lagMs: shard === null ? null : 24_000.5,
+    advancedAt: 2,
+    readAt: 3,
+  })),
+  liveness: {
+    healthy: false,
+    checks: [nodeCheck('network', { error: 'down', failingSince: 3, offered: false }), nodeCheck('bootstrapped')],
+    heartbeatAt: 99.5,
+    report: {
+      sync: { isSyncing: true, remainingBlocks: null },
+      peers: 0,
+      client: { name: 'Geth', version: null },
+      consensus: { state: 'optimistic', reason: null, remainingSlots: 3, peers: null },
+    },
+  },
+  clockSkewMs: -12.5,
+  tlsNotAfter: 77,
+  laggingShards: [null, 0],
+}
+
+const overTheWire = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
+
+test.each([
+  ['plain', plain],
+  ['full', full],
+])('a %s health is read as it was written, for the endpoint of the reader', (_name, health) => {
+  const read = readHealth(overTheWire(writeHealth(health, turns)), { ...VOTED, title: 'ours' })
+
+  const { confirmation: _ours, ...said } = health
+  expect(read?.turns).toEqual(turns)
+  expect(read?.health).toEqual({
+    ...said,
+    endpoint: { ...VOTED, title: 'ours' },
+    confirmation: { verdict: 'degraded', since: 5, recent: [], traces: [] },
+  })
+})
+
+test('neither the endpoint, with its settings, nor what confirmation remembers is written', () => {
+  const written = JSON.stringify(writeHealth(full, turns))
+
+  expect(written).not.toContain(VOTED.name)
+  expect(written).not.toContain('confirmation')
+})
+
+test('a vote of an older version without turns is read, and what a newer one added is left out', () => {
+  const { turns: _unknown, ...old } = overTheWire(writeHealth(full, turns)) as Record<string, unknown>
+
+  expect(readHealth(old, VOTED)?.turns).toEqual({ down: 5, up: 5 })
+  expect(readHealth({ ...old, future: true }, VOTED)?.health).not.toHaveProperty('future')
+})
+
+test('what is no vote, or larger than any of ours, is not read', () => {
+  const written = overTheWire(writeHealth(full, turns)) as Record<string, unknown>
+  const wrong = [
+    { verdict: 'maintenance' },
+    { since: null },
+    { conditions: [condition('partial', 'degraded', 1)] },
+    { conditions: [{ ...condition('slow', 'up', 1), code: 'unheard-of' }] },
+    { heads: Array(65).fill(full.heads[0]) },
+    { heads: [{ ...full.heads[0], height: -1 }] },
+    { latencyMs: '12' },
+    { liveness: { ...full.liveness, checks: Array(300).fill(nodeCheck('c')) } },
+    { liveness: { ...full.liveness, checks: [nodeCheck('c', { error: 'x'.repeat(10_000) })] } },
+  ]
+  for (const over of wrong) expect([over, readHealth({ ...written, ...over }, VOTED)]).toEqual([over, null])
+
+  fc.assert(
+    fc.property(fc.jsonValue(), (value) => {
+      expect(readHealth(value, VOTED)).toBeNull()
+      expect(readNetworkWord(value)).toBeNull()
+    }),
+  )
+})
+
+test('the word on a network is read as it was written', () => {
+  const head = {
+    shard: null,
+    height: 7,
+    confirmedHeight: 6,
+    hash: null,
+    timestamp: null,
+    branches: 2,
+    blockTimeMs: 12.5,
+  }
+  const fork = { shard: null, height: 7, since: 5, branches: [{ hash: '0x7', endpoints: ['own-1'] }] }
+
+  for (const word of [
+    { heads: [head], halts: [{ shard: 0, since: 5 }], fork },
+    { heads: [], halts: [], fork: null },
+  ])
+    expect(readNetworkWord(overTheWire(word))).toEqual(word)
+})
