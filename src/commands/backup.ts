@@ -11,7 +11,11 @@ export async function backup(
 ): Promise<number> {
   const loaded = readConfig(file, io, env)
   if (loaded === null) return EXIT.badConfig
-  const { path } = loaded.config.store
+  const { path, url } = loaded.config.store
+  if (url !== null) {
+    io.err('heartline: store.url: back up a PostgreSQL database with its own tools, such as pg_dump')
+    return EXIT.badConfig
+  }
   if (path === ':memory:') {
     io.err('heartline: store.path: a store in memory cannot be backed up')
     return EXIT.badConfig

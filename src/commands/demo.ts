@@ -62,7 +62,7 @@ export async function demo(
         return null
       }
       const log = await createLogger({ ...loaded.config.log, format: 'pretty' })
-      if (!existsSync(loaded.config.store.path)) await writeDemoPast(loaded.config, log, io.signal)
+      if (!existsSync(loaded.config.store.path ?? '')) await writeDemoPast(loaded.config, log, io.signal)
       if (io.signal.aborted) return null
       try {
         return await startDaemon({ config: loaded.config, log })

@@ -74,7 +74,7 @@ export async function serve(
     log.info({}, 'stopped')
     return EXIT.ok
   } catch (error) {
-    if (daemon === null) return refused(error, io)
+    if (daemon === null) return refused(error, config.store.url !== null, io)
     throw error
   } finally {
     process.off('SIGHUP', reload)
@@ -83,15 +83,19 @@ export async function serve(
 }
 
 /** Prints one sentence for an error that an operator can fix; throws any other error, because it is a bug. */
-function refused(error: unknown, io: Pick<CommandIo, 'err'>): number {
+function refused(error: unknown, hasUrl: boolean, io: Pick<CommandIo, 'err'>): number {
   if (error instanceof StoreError) {
-    io.err(`heartline: store.path: ${error.message}`)
+    const key = hasUrl && !OF_FILES.has(error.kind) ? 'store.url' : 'store.path'
+    io.err(`heartline: ${key}: ${error.message}`)
     return statusOf(error.kind)
   }
   if (!(error instanceof ListenError)) throw error
   io.err(`heartline: ${error.message}`)
   return EXIT.badConfig
 }
+
+/** With a database, the file is where rows wait. */
+const OF_FILES: ReadonlySet<StoreRefusal> = new Set(['store-in-use', 'network-disk', 'sqlite-too-old'])
 
 /** 75 if retrying later may help, 78 if something must be changed first. */
 function statusOf(kind: StoreRefusal): number {

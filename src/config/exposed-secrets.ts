@@ -25,10 +25,11 @@ function secretsIn(value: unknown): readonly string[] {
   return typeof value === 'object' && value !== null ? Object.values(value).flatMap(secretsIn) : []
 }
 
-/** The parts of a URL that may be a key; its host, the user of a mail server and a short path such as `/rpc` are not. */
+/** The parts of a URL that may be a key; its host, the user of a mail server or a database and a short path such as `/rpc` are not. */
 export function secretPartsOf(secret: string): readonly string[] {
-  if (!/^(https?|smtps?):\/\//.test(secret)) return [secret]
+  if (!/^(https?|smtps?|postgres(ql)?):\/\//.test(secret)) return [secret]
   const { protocol, username: user, password, pathname, search } = new URL(secret)
+  if (protocol.startsWith('postgres')) return [password].filter(Boolean)
   const username = protocol.startsWith('http') ? user : ''
   return [username, password, search.slice(1), ...pathname.split('/').filter(isKeyLike)].filter(Boolean)
 }

@@ -37,6 +37,7 @@ const RESTART_KEYS: readonly (readonly [path: string, valueOf: (config: Config) 
   ['server.grafana_url', ({ server }) => server.grafanaUrl],
   ['server.public_page', ({ server }) => server.publicPage],
   ['store.path', ({ store }) => store.path],
+  ['store.url', ({ store }) => store.url],
   ['store.retention', ({ store }) => store.retention],
   ['store.max_size', ({ store }) => store.maxSizeBytes],
   ['gateway.enabled', ({ gateway }) => gateway.enabled],

@@ -38,8 +38,7 @@ export function resolve(file: ConfigFile, source: Source) {
       },
     },
     store: {
-      /** Absolute, or `:memory:`. */
-      path: file.store.path === ':memory:' ? file.store.path : resolvePath(source.baseDir, file.store.path),
+      ...storePlace(file.store, source.baseDir),
       retention: {
         rawMs: file.store.retention.raw,
         fiveMinutesMs: file.store.retention.five_minutes,
@@ -60,8 +59,19 @@ export function resolve(file: ConfigFile, source: Source) {
 
 /** A valid configuration: every default filled in, every path absolute, every file read. Frozen. */
 export type Config = ReturnType<typeof resolve>
-export type ConfiguredNetwork = Config['networks'][number]
+export type ConfiguredNetwork = ReturnType<typeof configuredNetwork>
 export type ConfiguredEndpoint = ConfiguredNetwork['endpoints'][number]
+
+function storePlace({ url, path }: ConfigFile['store'], baseDir: string): StorePlace {
+  const absolute = (given: string) => (given === IN_MEMORY ? given : resolvePath(baseDir, given))
+  if (url === undefined) return { url: null, path: absolute(path ?? DERIVED_DEFAULTS.storePath) }
+  return { url, path: path === undefined ? null : absolute(path) }
+}
+
+const IN_MEMORY = ':memory:'
+
+/** A file, absolute or `:memory:`; or a database on a server, with a file for the rows that wait while it is away. */
+type StorePlace = { readonly url: null; readonly path: string } | { readonly url: Secret; readonly path: string | null }
 
 /**
  * Shortens a default timeout, or one set for a longer interval, to leave room before the next poll, so that a hanging

@@ -22,6 +22,7 @@ export function checkRules(
   const { networks = [], maintenance = [], announcements = [] } = draft
   serverRules(draft, report)
   retentionRules(draft, report)
+  spoolRules(draft, report)
   pollRules(draft.poll, draft.poll, ['poll'], report)
   uniqueBy('name', networks, ['networks'], report)
   uniqueBy('host', networks, ['networks'], report)
@@ -91,6 +92,16 @@ function retentionRules({ store }: Draft<ConfigFile>, { complain }: Report): voi
   }
   if (fiveMinutes !== undefined && hour !== undefined && fiveMinutes > hour) {
     complain(['store', 'retention', 'hour'], 'expected to be at least as long as store.retention.five_minutes')
+  }
+}
+
+function spoolRules({ store }: Draft<ConfigFile>, { complain, isWrong }: Report): void {
+  const hasUrl = store?.url !== undefined || isWrong(['store', 'url'])
+  if (hasUrl && store?.path === ':memory:') {
+    complain(
+      ['store', 'path'],
+      'with store.url, expected a file for the rows that wait while the database is away, or nothing',
+    )
   }
 }
 

@@ -213,6 +213,17 @@ export const nodeUrl = textual(NODE_URL_EXPECTED, 'url (secret)', URL_PATTERN, (
   return url === undefined ? undefined : new Secret(url)
 })
 
+/** Parameters such as `sslmode` are allowed; whether they are right is known when the database is opened. */
+export const databaseUrl = textual(
+  'a URL such as postgres://USER:PASSWORD@HOST:5432/DATABASE',
+  'url (secret)',
+  '^postgres(ql)?://',
+  (text) => {
+    if (!/^postgres(?:ql)?:\/\/[^\s#\\]{1,2000}$/.test(text) || !URL.canParse(text)) return undefined
+    return new URL(text).hostname === '' ? undefined : new Secret(text)
+  },
+)
+
 export const publicUrl = textual(URL_EXPECTED, 'url', URL_PATTERN, parseBaseUrl)
 
 /** A web origin (RFC 6454): scheme, host and port; or `*`. */

@@ -35,6 +35,7 @@ export const DERIVED_DEFAULTS = {
   /** Share of `interval`: a suspect is polled three more times before its next regular poll. */
   retryShare: 0.25,
   concurrencyPerHost: 8,
+  storePath: 'heartline.db',
   lagBlocks: 3,
   lagRecoverBlocks: 1,
   lagBlocksDown: 100,
@@ -366,8 +367,18 @@ export const ConfigFile = z.strictObject(
     }),
     store: section('The history.', {
       path: s
-        .file({ description: 'The SQLite file; `":memory:"` keeps the history only while the daemon runs.' })
-        .prefault('heartline.db'),
+        .file({
+          description:
+            'The SQLite file; `":memory:"` keeps the history only while the daemon runs. With `url`: where rows wait while the database is away.',
+          defaultText: '`heartline.db`; with `url` none: they wait in memory',
+        })
+        .optional(),
+      url: s
+        .databaseUrl({
+          description: 'A PostgreSQL database, version 15 or later, that holds the history instead of a file.',
+          defaultText: 'none',
+        })
+        .optional(),
       retention: section('How long each resolution is kept.', {
         raw: s.duration({ description: 'Every poll.' }).prefault('48h'),
         five_minutes: s.duration({ description: 'Five-minute buckets.' }).prefault('30d'),

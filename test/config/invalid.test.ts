@@ -13,6 +13,10 @@ const EXPECTED: Readonly<Record<string, readonly string[]>> = {
   'not-a-mapping': ['expected a mapping with at least networks'],
   'section-not-a-mapping': ['store: expected a mapping'],
   'networks-not-a-list': ['networks: expected a list'],
+  'store-url-not-postgres': ['store.url: expected a URL such as postgres://USER:PASSWORD@HOST:5432/DATABASE'],
+  'store-url-memory-spool': [
+    'store.path: with store.url, expected a file for the rows that wait while the database is away, or nothing',
+  ],
   'no-endpoints': ['networks[0].endpoints: required'],
   'empty-endpoints': ['networks[0].endpoints: expected at least one endpoint'],
   'unknown-key': ['networks[0].interval: unknown key'],

@@ -173,6 +173,16 @@ describe('defaults', () => {
     expect(config.networks[0]?.poll.timeoutMs).toBe(1000)
   })
 
+  test('with a database, the file is where rows wait, and there is none by default', () => {
+    const url = 'postgres://heartline:secret-1@db.example.org/heartline?sslmode=verify-full'
+    const of = (path?: string) => accepted(minimal({ rest: { store: { url, path } } }), { baseDir: '/etc/heartline' })
+
+    expect(of().store.path).toBeNull()
+    expect(of('spool.db').store.path).toBe('/etc/heartline/spool.db')
+    expect(of().store.url?.reveal()).toBe(url)
+    expect(accepted(minimal()).store.url).toBeNull()
+  })
+
   test('a folder cannot be the store', () => {
     const folder = folderWith({})
 
@@ -574,6 +584,9 @@ describe('a file with secrets that every user can read', () => {
     const mailing = (smtp: string) => minimal({ rest: { notify: { channels: [{ ...mail, smtp }] } } })
     expect(warningsOf(mailing('smtp://mail.example.org:587'), 0o644)).toEqual([])
     expect(warningsOf(mailing('smtp://heartline:abc@mail.example.org:587'), 0o644)).toEqual([WARNING])
+    const stored = (url: string) => minimal({ rest: { store: { url } } })
+    expect(warningsOf(stored('postgres://heartline@db.example.org/heartline?sslrootcert=ca.pem'), 0o644)).toEqual([])
+    expect(warningsOf(stored('postgres://heartline:abc@db.example.org/heartline'), 0o644)).toEqual([WARNING])
   })
 
   test('is none where a short secret is part of a longer word', () => {

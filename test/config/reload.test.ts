@@ -55,6 +55,14 @@ describe('what a new configuration changes', () => {
     })
   })
 
+  test('a database is for the next start', () => {
+    const of = (password: string) =>
+      accepted(minimal({ rest: { store: { url: `postgres://heartline:${password}@127.0.0.1/heartline` } } }))
+
+    expect(compareConfigs(of('abc'), of('abc')).needsRestart).toEqual([])
+    expect(compareConfigs(of('abc'), of('abd')).needsRestart).toEqual(['store.url'])
+  })
+
   test('what is opened at start waits for a restart', () => {
     const after = accepted(
       minimal({

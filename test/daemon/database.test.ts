@@ -1,0 +1,115 @@
+import { spawnSync } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { systemClock } from '../../src/clock.ts'
+import { createChain } from '../../src/simulator/chain.ts'
+import { type SimulatedNode, startSimulatedNode } from '../../src/simulator/node.ts'
+import { removeFolder, startDaemon, temporaryFolder, until } from '../support/daemon.ts'
+import { freePort } from '../support/free-port.ts'
+import { hasPostgres, type PostgresServer, startPostgres } from '../support/postgres.ts'
+import { checkout } from '../support/project.ts'
+
+const LONG = 120_000
+
+describe.skipIf(!hasPostgres())('a daemon whose history is in PostgreSQL', () => {
+  let postgres: PostgresServer
+  let node: SimulatedNode
+
+  beforeAll(async () => {
+    postgres = await startPostgres()
+    const chain = createChain({ clock: systemClock, seed: 'database', blockTimeMs: 1000 })
+    node = await startSimulatedNode({ clock: systemClock, chain, kind: { family: 'ethereum' }, name: 'own-1' })
+  }, LONG)
+  afterAll(async () => {
+    await node?.stop()
+    await postgres?.remove()
+  })
+
+  const configOf = (url: string) => ({
+    store: { url, path: 'spool.db' },
+    poll: { interval: '1s', timeout: '1s' },
+    networks: [{ name: 'ethereum', family: 'ethereum', endpoints: [{ name: 'own-1', url: node.url }] }],
+  })
+
+  async function start(url: string, folder = temporaryFolder()) {
+    const daemon = await startDaemon(configOf(url), { folder })
+    onTestFinished(async () => {
+      await daemon.stop('SIGKILL')
+      removeFolder(folder)
+    })
+    const polls = async () => {
+      const { text } = await daemon.get('/api/v1/endpoints/ethereum/own-1/polls')
+      return (JSON.parse(text) as { polls: { at: string }[] }).polls
+    }
+    const metric = async (name: string) =>
+      Number(new RegExp(`^heartline_${name} (.*)$`, 'm').exec((await daemon.get('/metrics')).text)?.[1])
+    return { daemon, folder, polls, metric }
+  }
+
+  test(
+    'keeps its polls over a restart, and none twice over an outage of the database, while polling goes on',
+    async () => {
+      const url = await postgres.createDatabase()
+      const first = await start(url)
+      await until(async () => (await first.polls()).length >= 3, 'three polls are stored')
+      expect(await first.metric('store_reachable')).toBe(1)
+
+      await postgres.stop()
+      await until(async () => (await first.metric('store_reachable')) === 0, 'the outage is noticed')
+      const { last_polled_at: before } = await first.daemon.endpoint('ethereum', 'own-1')
+      await until(async () => {
+        const { last_polled_at: now, state } = await first.daemon.endpoint('ethereum', 'own-1')
+        return state === 'up' && Date.parse(now ?? '') > Date.parse(before ?? '') + 2000
+      }, 'polling goes on')
+      await until(async () => (await first.metric('store_spool_rows')) > 0, 'rows wait in the spool')
+      await postgres.start()
+      await until(async () => (await first.metric('store_spool_rows')) === 0, 'the spool is empty')
+      await first.daemon.stop()
+      const second = await start(url, first.folder)
+
+      const stored = (await second.polls()).map(({ at }) => Date.parse(at))
+      expect(new Set(stored).size).toBe(stored.length)
+      const gaps = stored.slice(1).map((at, place) => at - (stored[place] ?? 0))
+      // The restart is the longest gap: every other poll is there.
+      expect(gaps.toSorted((a, b) => b - a)[1]).toBeLessThan(2500)
+      expect(await second.metric('store_rows_refused_total')).toBe(0)
+    },
+    LONG,
+  )
+
+  test(
+    'exits with 78 and one sentence without the password if the database cannot be used',
+    async () => {
+      const good = await postgres.createDatabase()
+      const foreign = await postgres.createDatabase('foreign_one')
+      await postgres.run('CREATE TABLE bookings (id int)', foreign)
+      const wrong: readonly (readonly [url: string, sentence: RegExp])[] = [
+        [good.replace('secret-of-postgres', 'not-the-password'), /password|refused/i],
+        [good.replace(/\/[a-z_0-9]+$/, '/missing'), /does not exist|missing|no database/i],
+        [good.replace(/127\.0\.0\.1:\d+/, `127.0.0.1:${await freePort()}`), /./],
+        [good.replace('127.0.0.1', 'no-such-host.invalid'), /./],
+        [`${good}?sslmode=sometimes`, /sslmode/],
+        [foreign, /./],
+      ]
+      const folder = temporaryFolder()
+      onTestFinished(() => removeFolder(folder))
+
+      for (const [url, sentence] of wrong) {
+        writeFileSync(join(folder, 'heartline.yaml'), JSON.stringify(configOf(url)))
+        const { status, stderr } = spawnSync(
+          process.execPath,
+          [join(checkout, 'dist/src/main.js'), 'serve', '-c', 'heartline.yaml'],
+          { cwd: folder, encoding: 'utf8', timeout: 60_000 },
+        )
+
+        const said = stderr.split('\n').filter((line) => line.startsWith('heartline: '))
+        expect([status, said.length], `${url}: ${stderr}`).toEqual([78, 1])
+        expect(said[0]).toMatch(/^heartline: store\.url: /)
+        expect(said[0]).toMatch(sentence)
+        expect(stderr).not.toMatch(/secret-of-postgres|not-the-password/)
+      }
+    },
+    LONG,
+  )
+})
