@@ -62,6 +62,12 @@ function openFile(path: string): Database.Database {
   }
 }
 
+/** What is here waited for the database, also if it was queued just before that was known to be away. */
+function waited({ after, event }: Batch['events'][number]): Batch['events'][number] {
+  if (!('fence' in event) || event.fence === undefined) return { after, event }
+  return { after, event: { ...event, fence: { ...event.fence, isAway: true } } }
+}
+
 function createSpool(db: Database.Database, onClose: () => void): Spool {
   const insert = db.prepare('INSERT INTO batches (rows, polls, others) VALUES (?, ?, ?)')
   const first = db.prepare('SELECT nth, polls, others FROM batches ORDER BY nth LIMIT 1')
@@ -87,7 +93,7 @@ function createSpool(db: Database.Database, onClose: () => void): Spool {
       if (row === undefined) return null
       const { events, registrations } = JSON.parse(row.others) as Pick<Batch, 'events'> & Omit<Spooled, 'nth' | 'batch'>
       const polls = new Float64Array(Uint8Array.from(row.polls).buffer)
-      return { nth: row.nth, batch: { polls, events }, registrations }
+      return { nth: row.nth, batch: { polls, events: events.map(waited) }, registrations }
     },
     remove({ nth }) {
       const gone = remove.get(nth)

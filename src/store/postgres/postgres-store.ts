@@ -12,7 +12,7 @@ import { createJobs } from './jobs.ts'
 import type { PostgresOptions } from './options.ts'
 import { createQueries } from './queries.ts'
 import { sizeOf } from './retention.ts'
-import { createDatabaseClock, type SharedStore } from './shared-store.ts'
+import type { SharedStore } from './shared-store.ts'
 import { createSpooledWriter } from './spooled-writer.ts'
 
 /**
@@ -43,10 +43,9 @@ const MEASURE_EVERY_MS = 60_000
 
 function assemble(options: PostgresOptions, database: Database, gate: Gate, spool: Spool | null) {
   const { clock, log, cluster } = options
-  const databaseClock = cluster === null ? clock : createDatabaseClock(clock, database)
   const closing = new AbortController()
   const queue = createBatchQueue({ maxRows: options.maxQueueRows })
-  const fencing = cluster === null ? null : { ...cluster, now: databaseClock.now, isAway: () => writer.isAway() }
+  const fencing = cluster === null ? null : { ...cluster, now: clock.now, isAway: () => writer.isAway() }
   const writes = createWrites(queue, () => sender.wake(), log, fencing)
   const call = createCall(database, gate)
   const writer = createSpooledWriter({ ...options, database, gate, spool })
@@ -75,13 +74,12 @@ function assemble(options: PostgresOptions, database: Database, gate: Gate, spoo
 
   const store: Store & { readonly shared: SharedStore } = {
     ...writes.methods,
-    ...createReads({ read: read as never, readState: read as never, clock: databaseClock, log }),
+    ...createReads({ read: read as never, readState: read as never, clock, log }),
     flush: sender.flush,
     shared: {
       database,
-      clock: databaseClock,
       merged: writes.merged,
-      changesAfter: (position) => queries.changesAfter(position),
+      changesAfter: queries.changesAfter,
     },
 
     async run(job: StoreJob, now, signal) {

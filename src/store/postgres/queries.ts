@@ -46,9 +46,10 @@ export function createQueries({ query, snapshot }: Database, vantage: string | n
     },
 
     /** Everything that was written at this position or later. */
-    changesAfter: (position: number): Promise<Changes> =>
+    changesAfter: (wanted: number | null): Promise<Changes> =>
       snapshot(async (run) => {
         const [done] = await run<{ position: number }>('SELECT heartline_versions_done() AS position')
+        const position = wanted ?? Number.MAX_SAFE_INTEGER
         const since = <Row>(columns: string, table: string, order: string) =>
           run<Row>(`SELECT ${columns} FROM ${table} WHERE version >= $1 ORDER BY ${order}`, [position])
         const incidents = await since<IncidentJson>(INCIDENT_COLUMNS, 'incidents', 'opened_ms, id')
@@ -62,7 +63,7 @@ export function createQueries({ query, snapshot }: Database, vantage: string | n
           aliases: await selectAliases(run, 'version >= $1', position),
         }
       }),
-  } satisfies AsyncCalls<QueryCalls & StateCalls> & { changesAfter(position: number): Promise<Changes> }
+  } satisfies AsyncCalls<QueryCalls & StateCalls> & { changesAfter(position: number | null): Promise<Changes> }
 }
 
 type AsyncCalls<H> = {

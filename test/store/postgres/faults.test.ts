@@ -1,0 +1,193 @@
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { systemClock } from '../../../src/clock.ts'
+import { Secret } from '../../../src/secret.ts'
+import { openStore } from '../../../src/store/open-store.ts'
+import { type Store, StoreError } from '../../../src/store/store.ts'
+import { until } from '../../support/daemon.ts'
+import { hasPostgres, type PostgresServer, startPostgres } from '../../support/postgres.ts'
+import { openPostgres } from '../engines.ts'
+import { BASE, HOLD_MS, lines, pollOf, RETENTION, temporaryDirectory } from '../setting.ts'
+
+const skip = !hasPostgres()
+const ENDPOINT = 'ethereum/own-1'
+let server: PostgresServer
+
+beforeAll(async () => {
+  if (!skip) server = await startPostgres()
+})
+afterAll(() => server?.remove())
+
+const spoolFile = () => join(temporaryDirectory(), 'spool.db')
+
+/** Polls one after the other, each with its number as its height. */
+function poller(store: Store) {
+  let polled = 0
+  store.register([{ endpoint: ENDPOINT, holdMs: HOLD_MS }], BASE)
+  return {
+    poll(count: number): number {
+      for (let nth = 0; nth < count; nth++, polled++) store.poll(pollOf(BASE + polled * 1000, { height: polled }))
+      return polled
+    },
+  }
+}
+
+async function heightsIn(url: string): Promise<number[]> {
+  const rows = await server.run('SELECT height FROM polls ORDER BY height', url)
+  return rows.map(({ height }) => Number(height))
+}
+
+const upTo = (count: number) => Array.from({ length: count }, (_, at) => at)
+
+const isWritten = (store: Store) => {
+  const { queueRows, remote } = store.status()
+  return queueRows === 0 && remote?.spoolRows === 0 && remote.reachable
+}
+
+describe.skipIf(skip)('a store in PostgreSQL', () => {
+  test.each([
+    ['a file', true],
+    ['memory', false],
+  ])('keeps polls in %s while the server is stopped, and writes each once when it is back', async (_, inFile) => {
+    const url = await server.createDatabase()
+    const { store, log } = await openPostgres(url, { path: inFile ? spoolFile() : null })
+    const { poll } = poller(store)
+    poll(700)
+    await store.flush()
+
+    await server.stop()
+    poll(1200)
+    await store.flush()
+    const { remote, trouble, queueRows } = store.status()
+    expect(remote).toMatchObject({ reachable: false, spoolRows: inFile ? 1200 : 0 })
+    expect([trouble, queueRows]).toEqual(['unreachable', inFile ? 0 : 1200])
+    expect(await store.history({ endpoint: ENDPOINT, from: BASE, to: BASE + 60_000, stepMs: 60_000 })).toMatchObject([
+      { unknownMs: 60_000, polls: 0 },
+    ])
+
+    await server.start()
+    const total = poll(300)
+    await until(() => isWritten(store), 'everything is written')
+
+    expect(await heightsIn(url)).toEqual(upTo(total))
+    expect(store.status()).toMatchObject({ trouble: null, rowsDropped: 0, rowsWritten: total })
+    expect(log.lines.join('\n')).not.toContain('secret-of-postgres')
+  })
+
+  test('loses no poll and doubles none, however often the server is killed between and during writes', async () => {
+    const url = await server.createDatabase()
+    const { store } = await openPostgres(url, { path: spoolFile() })
+    const { poll } = poller(store)
+    let total = 0
+
+    for (let round = 0; round < 10; round++) {
+      total = poll(600)
+      const writing = store.flush()
+      if (round % 2 === 0) await writing
+      await server.kill()
+      total = poll(400)
+      await writing
+      await store.flush()
+      await server.start()
+    }
+    await until(() => isWritten(store), 'everything is written')
+
+    expect(await heightsIn(url)).toEqual(upTo(total))
+    expect(store.status()).toMatchObject({ rowsDropped: 0, remote: { rowsRefused: 0 } })
+  })
+
+  test('finds the rows that an earlier run left in the file, also while the server is still away', async () => {
+    const [url, path] = [await server.createDatabase(), spoolFile()]
+    const first = await openPostgres(url, { path })
+    const { poll } = poller(first.store)
+    poll(10)
+    await first.store.flush()
+    await server.stop()
+    poll(500)
+    await first.store.close()
+
+    const second = await openPostgres(url, { path })
+    expect(second.store.status().remote).toMatchObject({ reachable: false, spoolRows: 500 })
+    second.store.register([{ endpoint: ENDPOINT, holdMs: HOLD_MS }], BASE + 600_000)
+    second.store.poll(pollOf(BASE + 600_000, { height: 510 }))
+    await server.start()
+    await until(() => isWritten(second.store), 'everything is written')
+
+    expect(await heightsIn(url)).toEqual(upTo(511))
+  })
+
+  test('is refused at a first start while the server is away', async () => {
+    const url = await server.createDatabase()
+    await server.stop()
+    onTestFinished(() => server.start())
+
+    const opening = openStore({
+      url: new Secret(url),
+      path: spoolFile(),
+      retention: RETENTION,
+      maxSizeBytes: 1e9,
+      clock: systemClock,
+      log: lines(),
+    })
+
+    await expect(opening).rejects.toThrow(StoreError)
+    await expect(opening).rejects.toMatchObject({ kind: 'unreachable' })
+  })
+
+  test('does not wait for a server that hangs: polls wait, and are written when it goes on', async () => {
+    const url = await server.createDatabase()
+    const { store } = await openPostgres(url, { path: spoolFile() })
+    const { poll } = poller(store)
+    poll(100)
+    await store.flush()
+
+    server.pause()
+    onTestFinished(() => server.resume())
+    const total = poll(600)
+    await until(() => store.status().remote?.reachable === false, 'the server is known to hang')
+    server.resume()
+    await until(() => isWritten(store), 'everything is written')
+
+    expect(await heightsIn(url)).toEqual(upTo(total))
+  })
+
+  test('writes incidents, notifications and notes of the outage once, in their last state', async () => {
+    const url = await server.createDatabase()
+    const { store } = await openPostgres(url, { path: spoolFile() })
+    const incident = { id: 'i-1', network: 'ethereum', endpoint: 'own-1', openedAt: BASE, absorbed: false }
+    const notification = { id: 'n-1', channel: 'ops', incident: 'i-1', createdAt: BASE, value: {} }
+
+    store.saveIncident({ ...incident, closedAt: null, value: { nth: 1 } }, [{ ...notification, waiting: true }])
+    await store.flush()
+    await server.kill()
+    store.saveNote({ id: 'x', incident: 'i-1', at: BASE, isPublic: true, text: 'a cable' })
+    store.saveIncident({ ...incident, closedAt: BASE + 1, value: { nth: 2 } })
+    await store.flush()
+    store.saveNotification({ ...notification, waiting: false })
+    store.saveIncident({ ...incident, closedAt: BASE + 2, value: { nth: 3 } })
+    await store.flush()
+    await server.start()
+    await until(() => isWritten(store), 'everything is written')
+    await until(async () => (await store.incident('i-1'))?.closedAt === BASE + 2, 'the incident is closed')
+
+    expect(await store.incidents({ limit: 9 })).toEqual([{ ...incident, closedAt: BASE + 2, value: { nth: 3 } }])
+    expect(await store.notifications({ about: 'latest', limit: 9 })).toEqual([{ ...notification, waiting: false }])
+    expect(await store.notes(['i-1'])).toHaveLength(1)
+  })
+
+  test('refuses a spool that is a history in SQLite', async () => {
+    const path = spoolFile()
+    const sqlite = await openStore({
+      path,
+      retention: RETENTION,
+      maxSizeBytes: 1e9,
+      clock: systemClock,
+      log: lines(),
+    })
+    await sqlite.close()
+
+    await expect(openPostgres(await server.createDatabase(), { path })).rejects.toMatchObject({
+      kind: 'foreign-database',
+    })
+  })
+})

@@ -1,0 +1,175 @@
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { systemClock } from '../../../src/clock.ts'
+import type { ClusterRights } from '../../../src/store/postgres/options.ts'
+import { until } from '../../support/daemon.ts'
+import { hasPostgres, type PostgresServer, startPostgres } from '../../support/postgres.ts'
+import { openPostgres } from '../engines.ts'
+import { BASE, HOLD_MS, pollOf, temporaryDirectory } from '../setting.ts'
+
+const skip = !hasPostgres()
+const ENDPOINT = 'ethereum/own-1'
+const MINUTE_MS = 60_000
+let server: PostgresServer
+
+beforeAll(async () => {
+  if (!skip) server = await startPostgres()
+})
+afterAll(() => server?.remove())
+
+/** A member whose rights the test sets. */
+async function member(url: string, vantage: string, path: string | null = null) {
+  const now = BASE + 5 * MINUTE_MS
+  const tokens = { poll: 1, keep: 1 }
+  const rights: ClusterRights = {
+    member: `${vantage}-1`,
+    vantage,
+    pollToken: () => tokens.poll,
+    keeperToken: () => tokens.keep,
+  }
+  const { store } = await openPostgres(url, { cluster: rights, clock: { ...systemClock, now: () => now }, path })
+  store.register([{ endpoint: ENDPOINT, holdMs: HOLD_MS }], BASE)
+  return { store, tokens, shared: store.shared ?? expect.fail('it is shared') }
+}
+
+async function claimed(url: string, kind: 'poll' | 'keep', vantage: string, token: number, at: number): Promise<void> {
+  await server.run(
+    `INSERT INTO lease_claims VALUES ('${kind}', '${vantage}', 'ethereum', ${token}, 'x', to_timestamp(${at / 1000}))`,
+    url,
+  )
+}
+
+const QUERY = { endpoint: ENDPOINT, from: BASE, to: BASE + MINUTE_MS, stepMs: MINUTE_MS }
+const incidentOf = (id: string) => ({
+  id,
+  network: 'ethereum',
+  endpoint: 'own-1',
+  openedAt: BASE,
+  closedAt: null,
+  absorbed: false,
+  value: {},
+})
+
+describe.skipIf(skip)('a store that several daemons share', () => {
+  test('counts time from what the places found together, and polls from all of them', async () => {
+    const url = await server.createDatabase()
+    const [fra, nyc] = [await member(url, 'fra1'), await member(url, 'nyc1')]
+
+    for (let at = BASE; at < BASE + MINUTE_MS; at += 15_000) {
+      fra.store.poll(pollOf(at, { state: 'down', fresh: false, failure: 'timeout', latencyMs: null, height: null }))
+      nyc.store.poll(pollOf(at + 1000, { latencyMs: 20 }))
+      fra.shared.merged({ endpoint: ENDPOINT, at: at + 2000, since: BASE, state: 'degraded', fresh: true })
+    }
+    await Promise.all([fra.store.flush(), nyc.store.flush()])
+
+    const expected = {
+      upMs: 0,
+      degradedMs: MINUTE_MS - 2000,
+      downMs: 0,
+      polls: 8,
+      latencyMaxMs: 20,
+      height: 24_000_000,
+    }
+    expect(await nyc.store.history(QUERY)).toMatchObject([expected])
+    expect(await nyc.store.run('roll-up', BASE + 2 * 3_600_000)).toBe(true)
+    expect(await fra.store.history(QUERY)).toMatchObject([expected])
+    expect(await fra.store.polls({ ...QUERY, limit: 5 })).toHaveLength(5)
+    expect((await fra.store.availability([ENDPOINT], BASE + MINUTE_MS)).get(ENDPOINT)?.['24h'].ratio).toBe(1)
+  })
+
+  test('gives the time before a confirmed state to that state', async () => {
+    const { store, shared } = await member(await server.createDatabase(), 'fra1')
+
+    for (const second of [0, 10, 20, 30]) {
+      shared.merged({ endpoint: ENDPOINT, at: BASE + second * 1000, since: BASE, state: 'up', fresh: true })
+    }
+    await store.flush()
+    shared.merged({ endpoint: ENDPOINT, at: BASE + 40_000, since: BASE + 20_000, state: 'down', fresh: false })
+    await store.flush()
+
+    expect(await store.history(QUERY)).toMatchObject([{ upMs: 20_000, downMs: 40_000, polls: 0 }])
+  })
+
+  test('refuses polls that were made after another member had claimed the network, and keeps earlier ones', async () => {
+    const url = await server.createDatabase()
+    const { store, tokens } = await member(url, 'fra1')
+    await claimed(url, 'poll', 'fra1', 1, BASE - 1000)
+    await claimed(url, 'poll', 'fra1', 2, BASE + 20_000)
+    await claimed(url, 'poll', 'nyc1', 9, BASE - 1000)
+
+    for (const second of [0, 10, 30, 40]) store.poll(pollOf(BASE + second * 1000, { height: second }))
+    tokens.poll = 2
+    store.poll(pollOf(BASE + 50_000, { height: 50 }))
+    await store.flush()
+
+    const polls = await store.polls({ ...QUERY, limit: 9 })
+    expect(polls.map(({ height }) => height)).toEqual([0, 10, 50])
+    expect(store.status()).toMatchObject({ rowsWritten: 3, remote: { rowsRefused: 2 } })
+  })
+
+  test('refuses incidents, notifications and merged states of a member that keeps the network no more', async () => {
+    const url = await server.createDatabase()
+    const { store, shared } = await member(url, 'fra1')
+    const notification = { channel: 'ops', incident: 'mine', createdAt: BASE, waiting: true, value: {} }
+    store.saveIncident(incidentOf('mine'), [{ ...notification, id: 'n-1' }])
+    await store.flush()
+
+    await claimed(url, 'keep', '', 2, BASE + 3_600_000)
+    store.saveIncident(incidentOf('stale'), [{ ...notification, id: 'n-2', incident: 'stale' }])
+    store.saveNotification({ ...notification, id: 'n-1', network: 'ethereum', waiting: false })
+    store.saveNotification({ ...notification, id: 'n-3', incident: 'own trouble' })
+    shared.merged({ endpoint: ENDPOINT, at: BASE, since: BASE, state: 'down', fresh: false })
+    await store.flush()
+
+    expect((await store.incidents({ limit: 9 })).map(({ id }) => id)).toEqual(['mine'])
+    const notifications = await store.notifications({ about: 'latest', limit: 9 })
+    expect(notifications.map(({ id, waiting }) => [id, waiting])).toEqual([
+      ['n-1', true],
+      ['n-3', true],
+    ])
+    expect(await store.history(QUERY)).toMatchObject([{ downMs: 0 }])
+    expect(store.status().remote?.rowsRefused).toBe(3)
+  })
+
+  test('accepts what waited for the database if nobody had claimed the network when it was written', async () => {
+    const url = await server.createDatabase()
+    const { store } = await member(url, 'fra1', join(temporaryDirectory(), 'spool.db'))
+    await server.stop()
+    store.saveIncident(incidentOf('first'))
+    await store.flush()
+    store.saveIncident(incidentOf('second'))
+    await store.flush()
+    await server.start()
+    await claimed(url, 'keep', '', 2, BASE + 6 * MINUTE_MS)
+
+    await until(async () => (await store.incidents({ limit: 9 })).length === 2, 'both are written')
+    expect(store.status().remote?.rowsRefused).toBe(0)
+  })
+
+  test('tells each member what the others wrote', async () => {
+    const url = await server.createDatabase()
+    const [fra, nyc] = [await member(url, 'fra1'), await member(url, 'nyc1')]
+    const { position } = await nyc.shared.changesAfter(null)
+    const silence = { id: 's', network: 'ethereum', endpoint: null, reason: 'a test', from: BASE, until: BASE + 1 }
+
+    fra.store.saveIncident(incidentOf('a'))
+    fra.store.saveSilence(silence)
+    await fra.store.flush()
+
+    const changes = await nyc.shared.changesAfter(position)
+    expect(changes).toMatchObject({ incidents: [incidentOf('a')], silences: [silence], notes: [], aliases: [] })
+    expect(await nyc.shared.changesAfter(changes.position)).toMatchObject({ incidents: [], silences: [] })
+  })
+
+  test('gives the saved health of a place to its next owner alone', async () => {
+    const url = await server.createDatabase()
+    const fra = await member(url, 'fra1')
+    fra.store.saveHealth({ endpoint: ENDPOINT, at: BASE, value: 'from fra1' })
+    await fra.store.flush()
+
+    const [next, nyc] = [await member(url, 'fra1'), await member(url, 'nyc1')]
+
+    expect(await next.store.savedHealth()).toMatchObject([{ value: 'from fra1' }])
+    expect(await nyc.store.savedHealth()).toEqual([])
+  })
+})
