@@ -1,12 +1,13 @@
 import { readFileSync, statSync } from 'node:fs'
 import { dirname, resolve as resolvePath } from 'node:path'
 import type { z } from 'zod'
+import { humanDuration } from '../core/time.ts'
 import { exposedSecrets } from './exposed-secrets.ts'
 import { type Environment, interpolate } from './interpolate.ts'
 import { parseYaml } from './parse-yaml.ts'
 import { formatPath, isMapping, type Problem } from './problem.ts'
 import type { Config } from './resolve.ts'
-import { resolve } from './resolve.ts'
+import { leastLeaseMs, resolve } from './resolve.ts'
 import { checkRules } from './rules.ts'
 import { salvage } from './salvage.ts'
 import { ConfigFile } from './schema.ts'
@@ -58,7 +59,18 @@ export function configFromObject(
     [...tls.problems, ...storeProblems(draft.store?.path, baseDir)],
   ])
   if (!parsed.success || problems.length > 0) return { ok: false, problems }
-  return { ok: true, config: freeze(resolve(parsed.data, { baseDir, files: tls.files })), warnings: rules.warnings }
+  const config = resolve(parsed.data, { baseDir, files: tls.files })
+  const late = leaseProblems(config)
+  if (late.length > 0) return { ok: false, problems: late }
+  return { ok: true, config: freeze(config), warnings: rules.warnings }
+}
+
+/** The intervals of endpoints are known only once the file is valid. */
+function leaseProblems({ cluster, networks }: Config): readonly Problem[] {
+  const leastMs = leastLeaseMs(networks)
+  if (cluster === null || cluster.leaseMs >= leastMs) return []
+  const message = `expected at least ${humanDuration(leastMs)}, three intervals of the slowest endpoint`
+  return [{ path: 'cluster.lease', message }]
 }
 
 /** Rejects a folder: it can never become the store, unlike a path that cannot be written yet. */

@@ -40,6 +40,7 @@ const RESTART_KEYS: readonly (readonly [path: string, valueOf: (config: Config) 
   ['store.url', ({ store }) => store.url],
   ['store.retention', ({ store }) => store.retention],
   ['store.max_size', ({ store }) => store.maxSizeBytes],
+  ['cluster', ({ cluster }) => cluster],
   ['gateway.enabled', ({ gateway }) => gateway.enabled],
   ['gateway.listen', ({ gateway }) => gateway.listen],
   ['gateway.tls', ({ gateway }) => gateway.tls !== null],

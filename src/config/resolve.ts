@@ -19,6 +19,7 @@ interface Source {
 export function resolve(file: ConfigFile, source: Source) {
   const poll = pollSettings(file.poll, file.poll.timeout !== undefined)
   const names = file.networks.map((network) => network.name)
+  const networks = file.networks.map((network) => configuredNetwork(network, file, source))
   return {
     server: {
       listen: file.server.listen,
@@ -47,7 +48,9 @@ export function resolve(file: ConfigFile, source: Source) {
       maxSizeBytes: file.store.max_size,
     },
     poll,
-    networks: file.networks.map((network) => configuredNetwork(network, file, source)),
+    networks,
+    /** `null` for a daemon alone. */
+    cluster: file.cluster === undefined ? null : clusterSettings(file.cluster, leastLeaseMs(networks)),
     gateway: gatewaySettings(file.gateway, names, source),
     notify: notifySettings(file.notify, (path) => textOf(path, source)),
     metrics: { sparse: file.metrics.sparse },
@@ -72,6 +75,16 @@ const IN_MEMORY = ':memory:'
 
 /** A file, absolute or `:memory:`; or a database on a server, with a file for the rows that wait while it is away. */
 type StorePlace = { readonly url: null; readonly path: string } | { readonly url: Secret; readonly path: string | null }
+
+function clusterSettings({ vantage, quorum, lease }: NonNullable<ConfigFile['cluster']>, leastMs: number) {
+  return { vantage, quorum, leaseMs: lease ?? Math.max(ms(DERIVED_DEFAULTS.lease), leastMs) }
+}
+
+/** A shorter lease could end between two polls of the slowest endpoint. */
+export function leastLeaseMs(networks: readonly ConfiguredNetwork[]): number {
+  const intervals = networks.flatMap(({ endpoints }) => endpoints.map(({ endpoint }) => endpoint.intervalMs))
+  return DERIVED_DEFAULTS.leaseIntervals * Math.max(0, ...intervals)
+}
 
 /**
  * Shortens a default timeout, or one set for a longer interval, to leave room before the next poll, so that a hanging

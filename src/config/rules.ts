@@ -22,7 +22,7 @@ export function checkRules(
   const { networks = [], maintenance = [], announcements = [] } = draft
   serverRules(draft, report)
   retentionRules(draft, report)
-  spoolRules(draft, report)
+  clusterRules(draft, report)
   pollRules(draft.poll, draft.poll, ['poll'], report)
   uniqueBy('name', networks, ['networks'], report)
   uniqueBy('host', networks, ['networks'], report)
@@ -95,8 +95,11 @@ function retentionRules({ store }: Draft<ConfigFile>, { complain }: Report): voi
   }
 }
 
-function spoolRules({ store }: Draft<ConfigFile>, { complain, isWrong }: Report): void {
+function clusterRules({ store, cluster }: Draft<ConfigFile>, { complain, isWrong }: Report): void {
   const hasUrl = store?.url !== undefined || isWrong(['store', 'url'])
+  if (cluster !== undefined && !hasUrl) {
+    complain(['cluster'], 'needs store.url: the members of a cluster share a PostgreSQL database')
+  }
   if (hasUrl && store?.path === ':memory:') {
     complain(
       ['store', 'path'],

@@ -224,6 +224,17 @@ export const databaseUrl = textual(
   },
 )
 
+export const quorum = scalar(
+  'majority, or a whole number of places from 1 to 100',
+  'majority | number',
+  { anyOf: [{ enum: ['majority'] }, { type: 'integer', minimum: 1, maximum: 100 }, INTERPOLATED] },
+  (value): 'majority' | number | undefined => {
+    if (value === 'majority') return value
+    const number = typeof value === 'string' && /^\d{1,3}$/.test(value) ? Number(value) : value
+    return typeof number === 'number' && Number.isInteger(number) && number >= 1 && number <= 100 ? number : undefined
+  },
+)
+
 export const publicUrl = textual(URL_EXPECTED, 'url', URL_PATTERN, parseBaseUrl)
 
 /** A web origin (RFC 6454): scheme, host and port; or `*`. */

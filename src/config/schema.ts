@@ -36,6 +36,9 @@ export const DERIVED_DEFAULTS = {
   retryShare: 0.25,
   concurrencyPerHost: 8,
   storePath: 'heartline.db',
+  lease: '15s',
+  /** A result holds for two intervals: what a lost daemon said is over before another one takes over. */
+  leaseIntervals: 3,
   lagBlocks: 3,
   lagRecoverBlocks: 1,
   lagBlocksDown: 100,
@@ -388,6 +391,26 @@ export const ConfigFile = z.strictObject(
         .size({ description: 'The oldest rows are deleted early if the file would grow beyond this size.' })
         .prefault('10GiB'),
     }),
+    cluster: mapping('Several daemons that share the database of `store.url` and its networks.', {
+      vantage: s
+        .name({ description: 'The place that this daemon polls from. Daemons of one place share its work.' })
+        .prefault('default'),
+      quorum: s
+        .quorum({
+          description:
+            'How many places must see an endpoint down before it counts as down; `majority` is at least two of several.',
+        })
+        .prefault('majority'),
+      lease: s
+        .duration(
+          {
+            description: 'After this time without a sign of life, another daemon polls the networks of this one.',
+            defaultText: '`15s`, at least three intervals of the slowest endpoint',
+          },
+          { min: '2s', max: '1d' },
+        )
+        .optional(),
+    }).optional(),
     poll: section('Polling.', {
       interval: pollKeys.interval.prefault('15s'),
       retry_interval: pollKeys.retry_interval.optional(),

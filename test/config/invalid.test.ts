@@ -13,6 +13,16 @@ const EXPECTED: Readonly<Record<string, readonly string[]>> = {
   'not-a-mapping': ['expected a mapping with at least networks'],
   'section-not-a-mapping': ['store: expected a mapping'],
   'networks-not-a-list': ['networks: expected a list'],
+  'cluster-without-url': ['cluster: needs store.url: the members of a cluster share a PostgreSQL database'],
+  'cluster-quorum-zero': ['cluster.quorum: expected majority, or a whole number of places from 1 to 100'],
+  'cluster-quorum-word': ['cluster.quorum: expected majority, or a whole number of places from 1 to 100'],
+  'cluster-lease-too-short': [
+    'cluster.lease: expected a duration such as 500ms, 15s, 2m, 48h or 90d, at least 2s and at most 1d',
+  ],
+  'cluster-lease-below-three-intervals': [
+    'cluster.lease: expected at least 45 s, three intervals of the slowest endpoint',
+  ],
+  'cluster-vantage-name': ['cluster.vantage: expected 1 to 64 characters of a-z, 0-9 and -'],
   'store-url-not-postgres': ['store.url: expected a URL such as postgres://USER:PASSWORD@HOST:5432/DATABASE'],
   'store-url-memory-spool': [
     'store.path: with store.url, expected a file for the rows that wait while the database is away, or nothing',

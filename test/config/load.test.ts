@@ -183,6 +183,43 @@ describe('defaults', () => {
     expect(accepted(minimal()).store.url).toBeNull()
   })
 
+  test.each([
+    ['no `cluster` is a daemon alone', undefined, '15s', null],
+    ['all keys of `cluster` have defaults', {}, '5s', { vantage: 'default', quorum: 'majority', leaseMs: 15_000 }],
+    ['the lease is three intervals if those are longer', {}, '20s', { leaseMs: 60_000 }],
+    ['a number of places may come from the environment', { quorum: '${QUORUM}' }, '5s', { quorum: 2 }],
+    [
+      'a lease is kept if it is long enough',
+      { lease: '15s', vantage: 'fra1' },
+      '5s',
+      { leaseMs: 15_000, vantage: 'fra1' },
+    ],
+  ])('%s', (_what, cluster, interval, expected) => {
+    const rest = { store: { url: 'postgres://127.0.0.1/heartline' }, poll: { interval }, ...(cluster && { cluster }) }
+
+    const config = accepted(minimal({ rest }), { env: { QUORUM: '2' } })
+
+    if (expected === null) expect(config.cluster).toBeNull()
+    else expect(config.cluster).toMatchObject(expected)
+  })
+
+  test('the slowest endpoint counts for the lease: one without a head is polled once a minute', () => {
+    const rest = {
+      store: { url: 'postgres://127.0.0.1/heartline' },
+      poll: { interval: '5s' },
+      cluster: { lease: '15s' },
+    }
+
+    const result = configFromObject(minimal({ own: { checks: ['liveness'] }, rest }), '/', {})
+
+    expect(result).toEqual({
+      ok: false,
+      problems: [
+        { path: 'cluster.lease', message: 'expected at least 3 min, three intervals of the slowest endpoint' },
+      ],
+    })
+  })
+
   test('a folder cannot be the store', () => {
     const folder = folderWith({})
 

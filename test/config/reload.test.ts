@@ -55,12 +55,20 @@ describe('what a new configuration changes', () => {
     })
   })
 
-  test('a database is for the next start', () => {
-    const of = (password: string) =>
-      accepted(minimal({ rest: { store: { url: `postgres://heartline:${password}@127.0.0.1/heartline` } } }))
+  test('a database and a cluster are for the next start', () => {
+    const of = (password: string, vantage: string) =>
+      accepted(
+        minimal({
+          rest: {
+            store: { url: `postgres://heartline:${password}@127.0.0.1/heartline` },
+            poll: { interval: '5s' },
+            cluster: { vantage },
+          },
+        }),
+      )
 
-    expect(compareConfigs(of('abc'), of('abc')).needsRestart).toEqual([])
-    expect(compareConfigs(of('abc'), of('abd')).needsRestart).toEqual(['store.url'])
+    expect(compareConfigs(of('abc', 'fra1'), of('abc', 'fra1')).needsRestart).toEqual([])
+    expect(compareConfigs(of('abc', 'fra1'), of('abd', 'nyc1')).needsRestart).toEqual(['store.url', 'cluster'])
   })
 
   test('what is opened at start waits for a restart', () => {
