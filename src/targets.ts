@@ -18,13 +18,17 @@ export function connectionsOf({ networks }: Config): number {
   return concurrentRequests.reduce((most, count) => Math.max(most, count), 1)
 }
 
-/** Items for the scheduler. Endpoints with the same host and port share one limit, those of a network another. */
-export function itemsOf({ networks }: Config) {
+/**
+ * Items for the scheduler. Endpoints with the same host and port share one limit, those of a network another. `polls`:
+ * whether this daemon polls the network, and not only on demand.
+ */
+export function itemsOf({ networks }: Config, polls: (network: string) => boolean = () => true) {
   return networks.flatMap(({ network, poll, endpoints }) =>
     endpoints.map(({ endpoint, connection }) => ({
       key: endpointKey(endpoint),
       intervalMs: endpoint.intervalMs,
       retryMs: poll.retryMs,
+      onDemandOnly: !polls(network.name),
       limits: [
         { name: `host ${new URL(connection.url.reveal()).host}`, concurrency: poll.concurrencyPerHost },
         { name: `network ${network.name}`, concurrency: poll.concurrency },
@@ -34,7 +38,7 @@ export function itemsOf({ networks }: Config) {
 }
 
 /** Networks and endpoints for the poller. */
-export function polledNetworksOf({ networks }: Config) {
+export function polledNetworksOf({ networks }: Pick<Config, 'networks'>) {
   return networks.map(({ network, endpoints }) => ({
     network,
     endpoints: endpoints.map(({ endpoint, connection }) => {

@@ -13,14 +13,12 @@ import type { ErrorSource } from '../metrics/registry.ts'
 import { createNotifier, type Notifier } from '../notify/notifier.ts'
 import { createSilences, type Silences } from '../notify/silences.ts'
 import { createAvailabilityRefresh, createHousekeeping } from '../poll/housekeeping.ts'
-import { createIncidentRecorder, earlierIncidents } from '../poll/incident-recorder.ts'
 import { createInspector } from '../poll/inspector.ts'
 import type { Scheduler } from '../poll/scheduler.ts'
-import { type Board, createBoard, type WritableBoard } from '../state/board.ts'
+import type { Board, WritableBoard } from '../state/board.ts'
 import { createIncidentLog, type WritableIncidentLog } from '../state/incident-log.ts'
 import { createJournal, type Journal } from '../state/journal.ts'
-import { openStore } from '../store/open-store.ts'
-import type { Store } from '../store/store.ts'
+import { type OpenedStore, openStore } from '../store/open-store.ts'
 import {
   connectionsOf,
   gatewaySetupOf,
@@ -33,18 +31,21 @@ import {
 import { version } from '../version.ts'
 import { createMonitor } from './monitor.ts'
 import { lastingTrouble, ownState } from './own-health.ts'
+import { createAlone, type Role } from './role.ts'
 
 /** Starts polls, page and gateway. Rejects if the store or a listen address cannot be used. */
 export async function startDaemon({ config, log, clock: realClock = systemClock }: DaemonDeps): Promise<Daemon> {
-  const clock = guardedClock(realClock, (error) => reportTimerError(error, log, metrics))
+  const guarded = guardedClock(realClock, (error) => reportTimerError(error, log, metrics))
+  const role = await roleOf(config, guarded)
+  const { clock, local, shown: board } = role
   const caps = connectionCaps(descriptorLimit())
   let isStopping = false
-  const board = createBoard()
   const incidents = createIncidentLog()
   const observer = createObserver()
   const journal = createJournal({ clock })
   const store = await openStore({
     ...config.store,
+    cluster: role.rights,
     clock,
     log,
     onCommit({ durationMs }) {
@@ -53,7 +54,7 @@ export async function startDaemon({ config, log, clock: realClock = systemClock 
     },
   })
   const silences = createSilences({ clock, store, log })
-  const base = { clock, log, board, incidents, observer, journal, store, silences, cluster: () => null }
+  const base = { clock, log, board, incidents, observer, journal, store, silences, cluster: role.report }
   const reports = { observer: () => ownState(observer, store, clock), gateway: () => gateway?.report() ?? null }
   const metrics = createMetrics({
     ...base,
@@ -65,61 +66,61 @@ export async function startDaemon({ config, log, clock: realClock = systemClock 
     notifier: () => notifier.status(),
   })
   const minutes = minutesOf(base, metrics)
-  const notifier = notifierOf(base, () => monitor.scheduler)
+  const notifier = notifierOf(base, role, () => monitor.scheduler)
   const parts = { ...base, metrics, minutes }
   const monitor = createMonitor({
     ...parts,
+    role,
     concurrency: config.poll.concurrency,
-    recorder: createIncidentRecorder({ incidents, store, log, notify: notifier.changed }),
+    notify: notifier.changed,
     onChainEvent: (network, event) => gateway?.chainMoved(network, event),
   })
-  const { prober, selfWatch, poller, scheduler, calendar, sightings } = monitor
-  const housekeeping = createHousekeeping(base)
-  const availability = createAvailabilityRefresh(base)
+  const { prober, poller, scheduler, calendar, sightings } = monitor
   const http = createHttpServer({
     ...parts,
     version,
     sightings,
     options: { ...config.server, ...listenerOf(config.server, caps.page) },
-    ready: () => scheduler.firstRoundDone && !isStopping,
+    ready: () => scheduler.firstRoundDone && role.isReady && !isStopping,
     stopping: () => isStopping,
     ...reports,
     recorder: minutes,
-    inspect: createInspector({ board, scheduler, prober, clock }),
+    inspect: createInspector({ board: local, scheduler, prober, clock }),
     notifier,
   })
   let gateway: GatewayService | null = null
+  let current = config
+  const reschedule = () => scheduler.configure(itemsOf(current, role.polls), current.poll.concurrency)
 
   function apply(next: Config, kept: ReadonlySet<string>): void {
     board.putAnnouncements(next.announcements)
     notifier.configure(next.notify, next.server.publicUrl)
     prober.retarget(targetsOf(next.networks), connectionsOf(next))
     poller.configure(polledNetworksOf(next), kept)
+    role.configure(next)
     sightings.retain(shardsOf(next))
     store.register(holdTimesOf(next), clock.now())
     calendar.configure(next.maintenance)
-    scheduler.configure(itemsOf(next), next.poll.concurrency)
+    current = next
+    reschedule()
     gateway?.reconfigure(gatewaySetupOf(next))
     metrics.configReloaded(true, clock.now())
   }
 
   /** Closes everything that a failed start has opened. */
   async function abandon(key: ListenError['key'], cause: unknown): Promise<never> {
-    selfWatch.stop()
-    calendar.stop()
-    await Promise.all([prober.close(), http.close(), gateway?.close(), notifier.stop()])
+    await Promise.all([monitor.stop(), prober.close(), http.close(), gateway?.close(), notifier.stop()])
     await store.close()
     throw new ListenError(key, cause)
   }
 
   apply(config, new Set())
   await Promise.all([notifier.restore(), silences.restore()])
-  const saved = await store.savedHealth()
-  poller.restore(saved, await earlierIncidents(store))
-  journal.started(saved.reduce((last, { at }) => Math.max(last, at), 0))
+  await role.restore({ ...parts, notifier, poller, reschedule, gateway: () => gateway })
   if (config.gateway.enabled) {
     gateway = createGatewayService({
       ...parts,
+      board: local,
       metrics: metrics.gateway,
       listen: listenerOf(config.gateway, caps.gateway),
       setup: gatewaySetupOf(config),
@@ -136,9 +137,7 @@ export async function startDaemon({ config, log, clock: realClock = systemClock 
   scheduler.start()
   notifier.start()
   const samples = repeat(clock, SAMPLE_EVERY_MS, () => sampleSelf(parts))
-  // Not awaited: calendar jobs and availability must not delay the first polls.
-  const failed = (error: unknown) => log.warn({ error: String(error) }, 'calendar jobs could not be started')
-  const housekept = housekeeping.start().catch(failed).then(availability.start)
+  const jobs = startJobs(base, role)
 
   return {
     url,
@@ -167,17 +166,15 @@ export async function startDaemon({ config, log, clock: realClock = systemClock 
       // 2. The gateway accepts no new requests and finishes those in flight, while polls keep verdicts current.
       await gateway?.close()
       // 3. No new poll starts; running polls are aborted.
-      selfWatch.stop()
-      calendar.stop()
-      await scheduler.stop()
+      await Promise.all([monitor.stop(), role.stop()])
       // 4. Connections to nodes are closed, and calendar jobs are aborted.
       samples.cancel()
-      availability.stop()
-      await Promise.all([prober.close(), housekeeping.stop(), housekept])
+      await Promise.all([prober.close(), jobs.stop()])
       // 5. Messages in flight are finished; those that wait stay in the store.
       await notifier.stop()
-      // 6. The state that a restart needs is queued for the store.
+      // 6. The state that a restart needs is queued for the store; then, other members of a cluster take over.
       poller.save()
+      await role.leave()
       // 7. The page, the API and the metrics finish requests in flight and close.
       await http.close()
       // 8. The store writes its queue and closes.
@@ -235,10 +232,31 @@ interface Parts extends Required<Pick<DaemonDeps, 'clock' | 'log'>> {
   readonly incidents: WritableIncidentLog
   readonly observer: Observer
   readonly journal: Journal
-  readonly store: Store
+  readonly store: OpenedStore
   readonly silences: Silences
   readonly metrics: Metrics
   readonly minutes: MinuteStats
+}
+
+/** What only a cluster needs is loaded only for one. */
+async function roleOf(config: Config, clock: Clock): Promise<Role> {
+  if (config.cluster === null) return createAlone(clock)
+  const { createMember } = await import('./member.ts')
+  return createMember({ config, settings: config.cluster, clock })
+}
+
+/** Joins the other daemons, then runs calendar jobs and computes availability: none of it delays the first polls. */
+function startJobs(base: Pick<Parts, 'clock' | 'log' | 'board' | 'store'>, role: Role) {
+  const housekeeping = createHousekeeping({ ...base, isOurs: () => role.runsJobs })
+  const availability = createAvailabilityRefresh(base)
+  const failed = (error: unknown) => base.log.warn({ error: String(error) }, 'calendar jobs could not be started')
+  const started = role.start().then(housekeeping.start).catch(failed).then(availability.start)
+  return {
+    async stop(): Promise<void> {
+      availability.stop()
+      await Promise.all([housekeeping.stop(), started])
+    },
+  }
 }
 
 async function listenGateway(gateway: GatewayService | null, { tls, callers }: Config['gateway'], log: Logger) {
@@ -255,10 +273,11 @@ function minutesOf({ clock, store }: Pick<Parts, 'clock' | 'store'>, metrics: Me
 
 function notifierOf(
   base: Pick<Parts, 'clock' | 'log' | 'board' | 'incidents' | 'observer' | 'store' | 'silences'>,
+  { tells, name }: Role,
   scheduler: () => Pick<Scheduler, 'firstRoundDone' | 'lateMs'>,
 ): Notifier {
   const trouble = () => lastingTrouble(base.observer, base.store, base.clock)
-  return createNotifier({ ...base, random, trouble, polls: scheduler })
+  return createNotifier({ ...base, tells, member: name, random, trouble, polls: scheduler })
 }
 
 /** From 0 to 1. */

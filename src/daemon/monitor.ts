@@ -4,20 +4,22 @@ import type { Logger } from '../log.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import type { MinuteStats } from '../metrics/minute-stats.ts'
 import { createProber } from '../nodes/probe.ts'
-import type { IncidentRecorder } from '../poll/incident-recorder.ts'
+import type { IncidentRecorderDeps } from '../poll/incident-recorder.ts'
 import { createMaintenanceCalendar } from '../poll/maintenance-calendar.ts'
 import { endpointsIn, maintainedTimes } from '../poll/maintenance-plan.ts'
 import { createPoller, type PollerDeps } from '../poll/poller.ts'
 import { createScheduler } from '../poll/scheduler.ts'
 import { watchSelf } from '../poll/self-watch.ts'
-import type { WritableBoard } from '../state/board.ts'
+import type { WritableIncidentLog } from '../state/incident-log.ts'
 import type { Journal } from '../state/journal.ts'
 import { createSightings } from '../state/sightings.ts'
 import type { Store } from '../store/store.ts'
+import type { Role } from './role.ts'
 
 /** Creates everything that polls, and connects its events. */
 export function createMonitor(deps: MonitorDeps) {
-  const { clock, log, board, observer, journal, store, metrics, minutes } = deps
+  const { clock, log, incidents, observer, journal, store, metrics, minutes, notify, role } = deps
+  const { local: board, shown } = role
   const prober = createProber({ clock })
   const sightings = createSightings()
   const selfWatch = watchSelf({
@@ -41,6 +43,9 @@ export function createMonitor(deps: MonitorDeps) {
   })
   const poller = createPoller({
     ...deps,
+    board,
+    recorder: role.recorder({ incidents, store, log, notify }),
+    owns: role.polls,
     prober,
     checkSelf: () => selfWatch.check(),
     onJudged: (result) => sightings.take(result),
@@ -67,22 +72,37 @@ export function createMonitor(deps: MonitorDeps) {
       // A maintenance window may name endpoints that only some of its networks have.
       const ours = periods.filter((period) => endpointsIn(period, board).length > 0)
       board.putMaintenance(ours)
+      if (shown !== board) shown.putMaintenance(ours)
       store.maintain(maintainedTimes(ours, board, now), now)
     },
   })
-  return { prober, sightings, selfWatch, poller, scheduler, calendar }
+  return {
+    prober,
+    sightings,
+    poller,
+    scheduler,
+    calendar,
+
+    /** No new poll starts; resolves when the running ones are aborted. */
+    async stop(): Promise<void> {
+      selfWatch.stop()
+      calendar.stop()
+      await scheduler.stop()
+    },
+  }
 }
 
 export interface MonitorDeps {
   readonly clock: Clock
   readonly log: Logger
-  readonly board: WritableBoard
+  readonly role: Role
+  readonly incidents: WritableIncidentLog
   readonly observer: Observer
   readonly journal: Journal
   readonly store: Store
   readonly metrics: Metrics
   readonly minutes: MinuteStats
-  readonly recorder: IncidentRecorder
+  readonly notify: IncidentRecorderDeps['notify']
   readonly concurrency: number
   readonly onChainEvent: NonNullable<PollerDeps['onChainEvent']>
 }

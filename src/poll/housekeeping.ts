@@ -8,7 +8,7 @@ import type { Store, StoreJob } from '../store/store.ts'
  * Runs the store's calendar jobs with node-cron, in UTC, and never the same job twice at once. node-cron follows the
  * wall clock and would delay jobs after that is set back, so overdue jobs are also found by the monotonic clock.
  */
-export function createHousekeeping({ store, clock, log }: HousekeepingDeps) {
+export function createHousekeeping({ store, clock, log, isOurs = () => true }: HousekeepingDeps) {
   const tasks: ScheduledTask[] = []
   const running = new Map<StoreJob, Promise<void>>()
   /** On the monotonic clock. */
@@ -22,7 +22,7 @@ export function createHousekeeping({ store, clock, log }: HousekeepingDeps) {
 
   function run(job: StoreJob): Promise<void> {
     const going = running.get(job)
-    if (stopping.signal.aborted) return Promise.resolve()
+    if (stopping.signal.aborted || !isOurs()) return Promise.resolve()
     if (going !== undefined) return going
     ranAt.set(job, clock.monotonic())
     const started = clock.monotonic()
@@ -106,6 +106,8 @@ const GRACE_MS = 2000
 
 export interface HousekeepingDeps {
   readonly store: Pick<Store, 'run' | 'lastRuns'>
+  /** Whether this daemon runs the jobs, among several with one store. */
+  readonly isOurs?: () => boolean
   readonly clock: Clock
   readonly log: Log
 }

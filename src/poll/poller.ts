@@ -186,7 +186,7 @@ export interface PollerDeps {
   readonly onJudged?: (result: PollResult) => void
   readonly pollSoon: (key: EndpointKey) => void
   /** Whether this daemon polls the network; by default it polls all of them. */
-  readonly owns?: (network: string) => boolean
+  readonly owns?: ((network: string) => boolean) | undefined
   readonly clock: Clock
   readonly log: Log
 }

@@ -1,0 +1,178 @@
+import { randomBytes } from 'node:crypto'
+import { hostname } from 'node:os'
+import type { Clock } from '../clock.ts'
+import { type Cluster, createCluster } from '../cluster/cluster.ts'
+import { createDatabaseClock } from '../cluster/database-clock.ts'
+import type { Config } from '../config/resolve.ts'
+import { unpolled } from '../core/verdict/health.ts'
+import type { IncidentRecorder } from '../poll/incident-recorder.ts'
+import { createKeeper, type Keeper } from '../poll/keeper.ts'
+import { createBoard, type WritableBoard } from '../state/board.ts'
+import { createClusterTables } from '../store/postgres/cluster-tables.ts'
+import type { RemoteStatus, Store } from '../store/store.ts'
+import { polledNetworksOf } from '../targets.ts'
+import { version } from '../version.ts'
+import { followOtherMembers } from './other-members.ts'
+import { createOwnedNetworks, type OwnedNetworks } from './owned-networks.ts'
+import type { Role, RoleParts } from './role.ts'
+
+/** A daemon as a member of a cluster: polls and keeps the networks whose leases it holds, and shows what all say. */
+export function createMember({ config, settings, clock: ownClock }: MemberDeps): Role {
+  const clock = createDatabaseClock(ownClock)
+  const local = createBoard({ countsChanges: false })
+  const shown = createBoard()
+  const host = hostname()
+  const id = `${host}-${randomBytes(4).toString('hex')}`
+  let networks = config.networks
+  let joined: Joined | null = null
+
+  function join(parts: RoleParts): Joined {
+    const { log, incidents, observer, store, silences, notifier, poller, gateway } = parts
+    const { shared } = store
+    if (shared === null) throw new Error('a cluster needs PostgreSQL')
+    const owned = createOwnedNetworks({ ...parts, clock })
+    const keeper = createKeeper({
+      board: shown,
+      incidents,
+      store,
+      saveMerged: shared.merged,
+      notify: notifier.changed,
+      notifier,
+      clock,
+      log,
+    })
+    const others = followOtherMembers({
+      store,
+      shared,
+      incidents,
+      keeps: keeper.keeps,
+      onSilence: silences.learn,
+      onAliases: (aliases) => gateway()?.learnAliases(aliases),
+      clock,
+      log,
+    })
+    const cluster = createCluster({
+      clock,
+      log,
+      tables: createClusterTables(shared.database),
+      settings: {
+        id,
+        version,
+        url: config.server.publicUrl,
+        ...settings,
+      },
+      local,
+      shown,
+      standingOf: poller.standing,
+      isImpaired: () => observer.lastingReasons(clock.monotonic()).length > 0,
+      storeStatus: () => ({ ...(store.status().remote ?? NOT_REMOTE), lagMs: shared.database.lagMs }),
+      hooks: {
+        onOwned: owned.take,
+        onReleased: owned.release,
+        onKept: keeper.keep,
+        onDropped(network) {
+          keeper.drop(network)
+          others.readAnew(network)
+        },
+        onMerged: keeper.merged,
+      },
+    })
+    return { cluster, keeper, others, owned, store }
+  }
+
+  function configure({ cluster, keeper }: Joined): void {
+    keeper.configure(polledNetworksOf({ networks }))
+    const ours = networks.map(({ network, endpoints }) => {
+      return { network, endpoints: endpoints.map(({ endpoint }) => endpoint) }
+    })
+    cluster.configure(ours, settings.quorum)
+  }
+
+  return {
+    clock,
+    local,
+    shown,
+    rights: {
+      member: id,
+      vantage: settings.vantage,
+      pollToken: (network) => joined?.cluster.pollToken(network) ?? null,
+      keeperToken: (network) => joined?.cluster.keeperToken(network) ?? null,
+    },
+    polls: (network) => joined?.owned.has(network) === true,
+    tells: (network) => joined?.keeper.keeps(network) === true,
+    // The same after a restart, so that an end of our own trouble is told.
+    name: `${settings.vantage}.${host}.${config.server.listen.port}`,
+    // Incidents follow from the merged verdicts, which the keeper records.
+    recorder: () => RECORDS_NOTHING,
+
+    async restore(parts) {
+      joined = join(parts)
+      configure(joined)
+      parts.journal.started(0)
+    },
+
+    configure(next) {
+      networks = next.networks
+      mirror(local, shown, clock)
+      if (joined !== null) configure(joined)
+    },
+
+    async start() {
+      if (joined === null) return
+      joined.others.start()
+      await joined.cluster.start()
+    },
+
+    get isReady() {
+      return joined?.cluster.hasRead === true
+    },
+
+    get runsJobs() {
+      const live = joined?.cluster.report().members.filter(({ isLive }) => isLive) ?? []
+      return live.map(({ id }) => id).toSorted()[0] === joined?.cluster.report().self
+    },
+
+    report: () => joined?.cluster.report() ?? null,
+
+    async stop() {
+      await Promise.all([joined?.cluster.stop(), joined?.others.stop()])
+    },
+
+    async leave() {
+      joined?.keeper.stop()
+      await joined?.store.flush()
+      await joined?.cluster.releaseAll()
+    },
+  }
+}
+
+export interface MemberDeps {
+  readonly config: Config
+  readonly settings: NonNullable<Config['cluster']>
+  readonly clock: Clock
+}
+
+interface Joined {
+  readonly cluster: Cluster
+  readonly keeper: Keeper
+  readonly others: ReturnType<typeof followOtherMembers>
+  readonly owned: OwnedNetworks
+  readonly store: Store
+}
+
+const NOT_REMOTE: RemoteStatus = { reachable: true, since: 0, spoolRows: 0, rowsRefused: 0 }
+const RECORDS_NOTHING: IncidentRecorder = { configure() {}, restore() {}, judged() {}, standing() {}, retain() {} }
+
+/** Gives the merged board the networks and counters of the local one; known endpoints keep what is shown of them. */
+function mirror(local: WritableBoard, shown: WritableBoard, clock: Clock): void {
+  const now = clock.now()
+  shown.configure(
+    local.networks().map(({ standing: { network }, endpoints }) => ({
+      network,
+      fresh: endpoints.map(({ health: { endpoint }, tally }) => {
+        const before = shown.entry(network.name, endpoint.name)?.health
+        return { health: before === undefined ? unpolled(endpoint, now) : { ...before, endpoint }, tally }
+      }),
+    })),
+  )
+}

@@ -1,0 +1,96 @@
+import type { Clock } from '../clock.ts'
+import type { Silence } from '../core/incident/silence.ts'
+import type { AliasRecord } from '../core/routing/alias.ts'
+import type { Log } from '../log.ts'
+import { earlierIncidents } from '../poll/incident-recorder.ts'
+import { readIncident, type WritableIncidentLog } from '../state/incident-log.ts'
+import type { SharedStore } from '../store/postgres/shared-store.ts'
+import type { IncidentRecord, Store } from '../store/store.ts'
+
+/**
+ * Follows what the other members of a cluster write: the incidents of networks that they keep, silences, and aliases of
+ * the gateway. Notifications and notes are read from the store when they are shown.
+ */
+export function followOtherMembers(deps: OtherMembersDeps) {
+  const { store, shared, incidents, keeps, clock, log } = deps
+  const stopping = new AbortController()
+  let position: number | null = null
+  /** Networks whose incidents must be read anew. */
+  let unread: readonly string[] = []
+  let isFailing = false
+  let running: Promise<void> | null = null
+
+  function learn(records: readonly IncidentRecord[]): void {
+    for (const { id, network, value } of records) {
+      if (keeps(network)) continue
+      const incident = readIncident(value)
+      if (incident?.id !== id) continue
+      const known = incidents.recent().find((one) => one.id === id)
+      // A row may be read twice, and readers are told of changes alone.
+      if (JSON.stringify(known) !== JSON.stringify(incident)) incidents.put(incident)
+    }
+  }
+
+  async function read(): Promise<void> {
+    if (position === null) {
+      const [done] = await shared.database.query<{ position: number }>('SELECT heartline_versions_done() AS position')
+      learn(await earlierIncidents(store))
+      position = done?.position ?? 0
+    }
+    const changes = await shared.changesAfter(position)
+    learn(changes.incidents)
+    for (const silence of changes.silences) deps.onSilence(silence)
+    if (changes.aliases.length > 0) deps.onAliases(changes.aliases)
+    position = changes.position
+    for (const network of unread) {
+      const records = await earlierIncidents(store, network)
+      unread = unread.filter((name) => name !== network)
+      if (keeps(network)) continue
+      incidents.forget(network)
+      learn(records)
+    }
+  }
+
+  async function follow(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      try {
+        await read()
+        isFailing = false
+      } catch (error) {
+        if (!isFailing) log.warn({ error: String(error) }, 'changes of other members cannot be read')
+        isFailing = true
+      }
+      await clock.sleep(READ_EVERY_MS, stopping.signal)
+    }
+  }
+
+  return {
+    start(): void {
+      running = follow()
+    },
+
+    /** Reads the incidents of a network anew, which this member no longer keeps: some of ours may have been refused. */
+    readAnew(network: string): void {
+      unread = [...new Set([...unread, network])]
+    },
+
+    async stop(): Promise<void> {
+      stopping.abort()
+      await running
+    },
+  }
+}
+
+export interface OtherMembersDeps {
+  readonly store: Pick<Store, 'incidents'>
+  readonly shared: Pick<SharedStore, 'changesAfter' | 'database'>
+  readonly incidents: WritableIncidentLog
+  /** Whether this member writes the incidents of the network itself. */
+  readonly keeps: (network: string) => boolean
+  readonly onSilence: (silence: Silence) => void
+  readonly onAliases: (aliases: readonly AliasRecord[]) => void
+  readonly clock: Pick<Clock, 'sleep'>
+  readonly log: Log
+}
+
+const READ_EVERY_MS = 1000

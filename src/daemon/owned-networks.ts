@@ -1,0 +1,71 @@
+import type { Clock } from '../clock.ts'
+import type { Poller } from '../poll/poller.ts'
+import type { SavedHealth, Store } from '../store/store.ts'
+
+/** The networks that a member polls. Each continues where its previous owner was, and is handed over like that. */
+export function createOwnedNetworks({ store, poller, reschedule, clock }: OwnedNetworksDeps) {
+  const owned = new Set<string>()
+  const gained = new Set<string>()
+  let takingUp: Promise<void> | null = null
+
+  async function savedHealth(): Promise<readonly SavedHealth[]> {
+    const read = new AbortController()
+    const late = clock.sleep(WITHIN_MS, read.signal).then(() => [])
+    const saved = await Promise.race([store.savedHealth().catch(() => []), late])
+    read.abort()
+    return saved
+  }
+
+  async function takeUp(): Promise<void> {
+    // Leases are claimed many at a time, and read once.
+    await Promise.resolve()
+    while (gained.size > 0) {
+      const names = [...gained]
+      const saved = await savedHealth()
+      for (const name of names) {
+        // It may have been lost again.
+        if (!gained.delete(name)) continue
+        owned.add(name)
+        poller.adopt(name, saved)
+      }
+      reschedule()
+    }
+  }
+
+  return {
+    has: (network: string): boolean => owned.has(network),
+
+    take(network: string): void {
+      if (owned.has(network)) return
+      gained.add(network)
+      takingUp ??= takeUp().finally(() => {
+        takingUp = null
+      })
+    },
+
+    /** Stops polling at once; resolves when the next owner can continue. */
+    async release(network: string): Promise<void> {
+      gained.delete(network)
+      if (!owned.delete(network)) return
+      reschedule()
+      poller.save(network)
+      poller.leave(network)
+      const written = new AbortController()
+      await Promise.race([store.flush(), clock.sleep(WITHIN_MS, written.signal)])
+      written.abort()
+    },
+  }
+}
+
+export interface OwnedNetworksDeps {
+  readonly store: Pick<Store, 'savedHealth' | 'flush'>
+  readonly poller: Pick<Poller, 'adopt' | 'leave' | 'save'>
+  /** Call it when the networks that are polled have changed. */
+  readonly reschedule: () => void
+  readonly clock: Pick<Clock, 'sleep'>
+}
+
+export type OwnedNetworks = ReturnType<typeof createOwnedNetworks>
+
+/** Polling goes on from nothing rather than late, if the database is slow. */
+const WITHIN_MS = 1000

@@ -1,0 +1,98 @@
+import type { Clock } from '../clock.ts'
+import type { Config } from '../config/resolve.ts'
+import type { ClusterReport } from '../core/cluster/report.ts'
+import type { Observer } from '../core/observer/observer.ts'
+import type { GatewayService } from '../gateway/service.ts'
+import type { Logger } from '../log.ts'
+import type { Notifier } from '../notify/notifier.ts'
+import type { Silences } from '../notify/silences.ts'
+import {
+  createIncidentRecorder,
+  earlierIncidents,
+  type IncidentRecorder,
+  type IncidentRecorderDeps,
+} from '../poll/incident-recorder.ts'
+import type { Poller } from '../poll/poller.ts'
+import { createBoard, type WritableBoard } from '../state/board.ts'
+import type { WritableIncidentLog } from '../state/incident-log.ts'
+import type { Journal } from '../state/journal.ts'
+import type { OpenedStore } from '../store/open-store.ts'
+import type { ClusterRights } from '../store/postgres/options.ts'
+
+/** What differs between a daemon alone and a member of a cluster; the rest of a daemon is the same in both. */
+export interface Role {
+  readonly clock: Clock
+  /** What this daemon's place sees: read by the gateway and on-demand polls. Alone, it is the same as `shown`. */
+  readonly local: WritableBoard
+  /** What page, API, metrics and notifications show. */
+  readonly shown: WritableBoard
+  /** By which the store accepts what a member writes. */
+  readonly rights: ClusterRights | null
+  /** Whether this daemon polls the network; `undefined` if it polls all. */
+  readonly polls: ((network: string) => boolean) | undefined
+  /** Whether this daemon sends the network's notifications; `undefined` if it sends all. */
+  readonly tells: ((network: string) => boolean) | undefined
+  /** Identifies this daemon in the store; `undefined` alone. */
+  readonly name: string | undefined
+  /** Records the incidents that follow from this daemon's polls. */
+  recorder(deps: IncidentRecorderDeps): IncidentRecorder
+  /** Continues where an earlier run, or other daemons, are. Call it after `configure`. */
+  restore(parts: RoleParts): Promise<void>
+  /** Call it after the local board was configured. */
+  configure(config: Config): void
+  /** Resolves when this daemon does its part; never rejects. */
+  start(): Promise<void>
+  /** Whether everything on `shown` that others know is there. */
+  readonly isReady: boolean
+  /** Whether this daemon runs the jobs of the store. */
+  readonly runsJobs: boolean
+  report(): ClusterReport | null
+  /** Takes up nothing more. Call it when no poll runs. */
+  stop(): Promise<void>
+  /** Lets others take over. Call it after the last write. */
+  leave(): Promise<void>
+}
+
+export interface RoleParts {
+  readonly log: Logger
+  readonly incidents: WritableIncidentLog
+  readonly observer: Observer
+  readonly journal: Journal
+  readonly store: OpenedStore
+  readonly silences: Silences
+  readonly notifier: Notifier
+  readonly poller: Poller
+  /** Call it when the networks that this daemon polls have changed. */
+  readonly reschedule: () => void
+  readonly gateway: () => GatewayService | null
+}
+
+/** A daemon without others. */
+export function createAlone(clock: Clock): Role {
+  const board = createBoard()
+  const nothing = () => Promise.resolve()
+  return {
+    clock,
+    local: board,
+    shown: board,
+    rights: null,
+    polls: undefined,
+    tells: undefined,
+    name: undefined,
+    isReady: true,
+    runsJobs: true,
+    recorder: createIncidentRecorder,
+
+    async restore({ store, poller, journal }) {
+      const saved = await store.savedHealth()
+      poller.restore(saved, await earlierIncidents(store))
+      journal.started(saved.reduce((last, { at }) => Math.max(last, at), 0))
+    },
+
+    configure() {},
+    report: () => null,
+    start: nothing,
+    stop: nothing,
+    leave: nothing,
+  }
+}

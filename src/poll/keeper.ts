@@ -1,0 +1,183 @@
+import type { Clock } from '../clock.ts'
+import type { EndpointKey } from '../core/endpoint.ts'
+import type { Incident } from '../core/incident/incident.ts'
+import type { UnixMs } from '../core/time.ts'
+import { isFresh, severity, type Verdict } from '../core/verdict/condition.ts'
+import { type Health, stateAt } from '../core/verdict/health.ts'
+import type { Log } from '../log.ts'
+import type { Board, BoardEntry } from '../state/board.ts'
+import type { WritableIncidentLog } from '../state/incident-log.ts'
+import type { Store } from '../store/store.ts'
+import type { MergedRecord } from '../store/writes.ts'
+import {
+  createIncidentRecorder,
+  earlierIncidents,
+  type IncidentRecorder,
+  type IncidentRecorderDeps,
+} from './incident-recorder.ts'
+import { maintainedIn } from './poll-history.ts'
+import { groupMembersOf, type PolledNetwork } from './polled-endpoints.ts'
+import type { JudgedStanding } from './poller.ts'
+
+/**
+ * Keeps the incidents of those networks that this member of a cluster may write: records them from the merged verdicts,
+ * stores the merged states, and has notifications sent. Of each network, one member at a time is the keeper.
+ */
+export function createKeeper(deps: KeeperDeps) {
+  const { board, incidents, store, notifier, clock, log } = deps
+  const kept = new Map<string, KeptNetwork>()
+  const stopping = new AbortController()
+  let configured: ReadonlyMap<string, PolledNetwork> = new Map()
+
+  function placesOf({ network, endpoint, affected }: Incident): readonly string[] {
+    const names = endpoint === null ? affected : [endpoint]
+    return [...new Set(names.flatMap((name) => faultSeenFrom(board.entry(network, name))))]
+  }
+
+  function configureRecorder({ name, recorder }: KeptNetwork): void {
+    const network = configured.get(name)
+    recorder.configure(network === undefined ? [] : groupMembersOf(network))
+  }
+
+  /** Closes the incidents of endpoints that are no longer configured. */
+  function retain({ name, recorder }: KeptNetwork): void {
+    const keys = new Set(board.network(name)?.endpoints.map(({ key }) => key))
+    recorder.retain(keys, new Set([name]), clock.now())
+  }
+
+  /** Continues the incidents that the store has: what is known of them here may be older, or was refused. */
+  async function load(one: KeptNetwork): Promise<void> {
+    const { name, recorder } = one
+    const [records, saved] = await Promise.all([earlierIncidents(store, name), store.savedHealth()])
+    if (kept.get(name) !== one) return
+    incidents.forget(name)
+    configureRecorder(one)
+    recorder.restore(records, maintainedIn(saved))
+    retain(one)
+    await notifier.adopt(name)
+    one.isReady = kept.get(name) === one
+  }
+
+  async function loadUntilReady(one: KeptNetwork): Promise<void> {
+    while (!one.isReady && kept.get(one.name) === one && !stopping.signal.aborted) {
+      try {
+        await load(one)
+      } catch (error) {
+        log.debug({ network: one.name, error: String(error) }, 'incidents cannot be read: trying again')
+        await clock.sleep(READ_AGAIN_MS, stopping.signal)
+      }
+    }
+  }
+
+  /** Stores the merged state at each change, and once per interval, so that it holds until the next one. */
+  function save({ saved }: KeptNetwork, { key, health }: BoardEntry, verdict: Verdict, now: UnixMs): void {
+    const fresh = isFresh(verdict, health.conditions)
+    const last = saved.get(key)
+    const isSame = last?.verdict === verdict && last.fresh === fresh
+    if (isSame && now - last.at < health.endpoint.intervalMs) return
+    saved.set(key, { verdict, fresh, at: now })
+    deps.saveMerged({
+      endpoint: key,
+      at: now,
+      since: isSame ? now : Math.min(health.since, now),
+      state: verdict,
+      fresh,
+    })
+  }
+
+  return {
+    /** Whether it keeps the network: its incidents are then written by no other member. */
+    keeps: (network: string): boolean => kept.has(network),
+
+    configure(networks: readonly PolledNetwork[]): void {
+      configured = new Map(networks.map((one) => [one.network.name, one]))
+      for (const one of kept.values()) {
+        if (!one.isReady) continue
+        configureRecorder(one)
+        retain(one)
+      }
+    },
+
+    /** Begins to keep a network. Its incidents are continued once the database was read. */
+    keep(name: string): void {
+      if (kept.has(name)) return
+      const recorder = createIncidentRecorder({ ...deps, placesOf })
+      const one = { name, recorder, isReady: false, judged: new Map(), saved: new Map() }
+      kept.set(name, one)
+      void loadUntilReady(one)
+    },
+
+    /** Another member keeps the network from now on: what is known here of its incidents must be read anew. */
+    drop(name: string): void {
+      if (!kept.delete(name)) return
+      notifier.leave(name)
+    },
+
+    /** Call it after the votes of a network were merged, at least once a second. */
+    merged(name: string, { halts, fork }: Pick<JudgedStanding, 'halts' | 'fork'>): void {
+      const one = kept.get(name)
+      const onBoard = board.network(name)
+      if (onBoard === undefined || one?.isReady !== true) return
+      const now = clock.now()
+      const judged = { network: onBoard.standing.network, isForked: () => fork !== null, fork: () => fork }
+      one.recorder.standing(judged, halts, () => onBoard.endpoints, now)
+      for (const entry of onBoard.endpoints) {
+        const { key, health } = entry
+        const { verdict } = health
+        if (verdict === null || one.judged.get(key) === health || stateAt(health, now) === 'unknown') continue
+        one.judged.set(key, health)
+        one.recorder.judged(judged, entry, health.lastPolledAt ?? now, now)
+        save(one, entry, verdict, now)
+      }
+    },
+
+    stop(): void {
+      stopping.abort()
+    },
+  }
+}
+
+export interface KeeperDeps extends Pick<IncidentRecorderDeps, 'notify'> {
+  /** With the merged verdicts. */
+  readonly board: Pick<Board, 'network' | 'entry'>
+  readonly incidents: WritableIncidentLog
+  readonly store: Pick<Store, 'incidents' | 'savedHealth' | 'saveIncident'>
+  /** Queues the merged state of an endpoint for the store. */
+  readonly saveMerged: (state: MergedRecord) => void
+  readonly notifier: {
+    /** Loads what has not been sent about the network's incidents. */
+    adopt(network: string): Promise<void>
+    leave(network: string): void
+  }
+  readonly clock: Clock
+  readonly log: Log
+}
+
+export type Keeper = ReturnType<typeof createKeeper>
+
+interface KeptNetwork {
+  readonly name: string
+  readonly recorder: IncidentRecorder
+  /** Whether the incidents of earlier keepers were read. */
+  isReady: boolean
+  /** The merged health of each endpoint that was recorded last. */
+  readonly judged: Map<EndpointKey, Health>
+  /** The merged state of each endpoint that was stored last. */
+  readonly saved: Map<EndpointKey, { readonly verdict: Verdict; readonly fresh: boolean; readonly at: UnixMs }>
+}
+
+const READ_AGAIN_MS = 1000
+
+/** The places that see the endpoint in its merged state, or in a worse one. */
+function faultSeenFrom(entry: BoardEntry | undefined): readonly string[] {
+  if (entry === undefined) return []
+  const worst = entry.health.verdict ?? 'up'
+  const limit = severity(worst === 'up' ? 'degraded' : worst)
+  return entry.places
+    .filter(({ state, counted }) => counted && isVerdict(state) && severity(state) >= limit)
+    .map(({ vantage }) => vantage)
+}
+
+function isVerdict(state: BoardEntry['places'][number]['state']): state is Verdict {
+  return state === 'up' || state === 'degraded' || state === 'down'
+}

@@ -1,0 +1,157 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { until } from '../support/daemon.ts'
+import { hasPostgres, type PostgresServer, startPostgres } from '../support/postgres.ts'
+import {
+  clusterOf,
+  everyoneShows,
+  INTERVAL_MS,
+  incidentsOf,
+  LEASE_MS,
+  longestGap,
+  type Nodes,
+  ownerOf,
+  startMember,
+  startNodes,
+  stateOf,
+  stopMembers,
+} from './members.ts'
+
+const VANTAGES = ['fra1', 'nyc1', 'sin1'] as const
+/** What a busy machine adds to a takeover. */
+const SLACK_MS = 4000
+
+let server: PostgresServer
+let nodes: Nodes
+
+beforeAll(async () => {
+  if (!hasPostgres()) return
+  server = await startPostgres()
+  nodes = await startNodes(VANTAGES)
+})
+afterEach(async () => {
+  await stopMembers()
+  for (const vantage of VANTAGES) nodes?.of(vantage, 'a').heal()
+})
+afterAll(async () => {
+  await nodes?.stop()
+  await server?.remove()
+})
+
+test.skipIf(!hasPostgres())(
+  'an endpoint unreachable from one of three places is partly down, and from two it is down: one incident names them',
+  async () => {
+    const url = await server.createDatabase()
+    const members = await Promise.all(VANTAGES.map((vantage) => startMember({ url, vantage, nodes })))
+    await until(async () => (await clusterOf(members[0]!)).leases.length === 3, 'each place has an owner')
+    await everyoneShows(members, 'up')
+
+    nodes.of('fra1', 'a').inject({ kind: 'refuse' })
+    await everyoneShows(members, 'degraded')
+    await until(async () => (await incidentsOf(members[1]!)).length === 1, 'the incident is opened')
+    const [partial] = await incidentsOf(members[1]!)
+    nodes.of('nyc1', 'a').inject({ kind: 'refuse' })
+    await everyoneShows(members, 'down')
+    await until(async () => (await incidentsOf(members[2]!))[0]?.state === 'down', 'the incident got worse')
+    const during = await incidentsOf(members[2]!)
+    nodes.of('fra1', 'a').heal()
+    nodes.of('nyc1', 'a').heal()
+    await everyoneShows(members, 'up')
+    for (const member of members) {
+      await until(async () => (await incidentsOf(member)).every(({ closed_at: at }) => at !== null), 'it is closed')
+    }
+
+    expect(partial).toMatchObject({ endpoint: 'a', state: 'degraded', vantages: ['fra1'] })
+    expect(partial?.conditions[0]).toMatchObject({ code: 'partial' })
+    expect(partial?.conditions[0]?.message).toMatch(/^down from fra1 only: .*; up from nyc1, sin1$/)
+    expect(during).toMatchObject([{ id: partial?.id, state: 'down', vantages: ['fra1', 'nyc1'] }])
+    for (const member of members) expect(await incidentsOf(member)).toMatchObject([{ id: partial?.id }])
+  },
+)
+
+test.skipIf(!hasPostgres())(
+  'after kill -9 of the owner another member polls within the lease and an interval, and the incident goes on',
+  async () => {
+    const url = await server.createDatabase()
+    const members = await Promise.all([0, 1].map(() => startMember({ url, vantage: 'fra1', nodes })))
+    await everyoneShows(members, 'up')
+    nodes.of('fra1', 'a').inject({ kind: 'http', status: 503 })
+    await everyoneShows(members, 'down')
+    for (const member of members)
+      await until(async () => (await incidentsOf(member)).length === 1, 'it has an incident')
+    const [before] = await incidentsOf(members[0]!)
+    const owner = (await ownerOf(members, 'fra1'))!
+    const other = members.find((one) => one !== owner)!
+
+    const killedAt = performance.now()
+    await owner.stop('SIGKILL')
+    await until(() => (nodes.requests.get('a')?.at(-1) ?? 0) > killedAt + INTERVAL_MS, 'it is polled again')
+    const gap = longestGap(nodes.requests.get('a') ?? [], killedAt)
+    await until(async () => (await stateOf(other)) === 'down', 'the state is known again')
+    nodes.of('fra1', 'a').heal()
+    await everyoneShows([other], 'up')
+    await until(async () => (await incidentsOf(other))[0]?.closed_at !== null, 'the incident is closed')
+
+    expect(gap).toBeLessThan(LEASE_MS + 1000 + INTERVAL_MS + SLACK_MS)
+    expect(await incidentsOf(other)).toMatchObject([{ id: before?.id }])
+  },
+)
+
+test.skipIf(!hasPostgres())('a rolling restart makes no incident and no gap of more than two intervals', async () => {
+  const url = await server.createDatabase()
+  const members = await Promise.all(
+    [0, 1, 2].map(() => startMember({ url, vantage: 'fra1', nodes, networks: ['net', 'two'] })),
+  )
+  await everyoneShows(members, 'up')
+
+  const from = performance.now()
+  for (const [at, member] of members.entries()) {
+    expect(await member.stop()).toBe(0)
+    members[at] = await startMember({ url, vantage: 'fra1', nodes, networks: ['net', 'two'] })
+  }
+  const last = performance.now()
+  await until(() => (nodes.requests.get('b')?.at(-1) ?? 0) > last + INTERVAL_MS, 'polls go on')
+
+  expect(longestGap(nodes.requests.get('a') ?? [], from)).toBeLessThan(2 * INTERVAL_MS + SLACK_MS)
+  for (const member of members) expect(await incidentsOf(member)).toEqual([])
+})
+
+test.skipIf(!hasPostgres())(
+  'while PostgreSQL is away polls go on, and their rows are stored when it is back',
+  async () => {
+    const url = await server.createDatabase()
+    const [first, second] = await Promise.all([
+      startMember({ url, vantage: 'fra1', nodes, spool: true }),
+      startMember({ url, vantage: 'nyc1', nodes, spool: true }),
+    ])
+    const members = [first!, second!]
+    await everyoneShows(members, 'up')
+
+    await server.stop()
+    const from = performance.now()
+    for (const member of members) {
+      await until(async () => !(await clusterOf(member)).store.reachable, 'they notice')
+    }
+    nodes.of('fra1', 'a').inject({ kind: 'refuse' })
+    await until(async () => (await stateOf(first!)) === 'down', 'the own view is shown')
+    expect(await stateOf(second!)).toBe('up')
+    await until(async () => (await clusterOf(first!)).store.spool_rows > 0, 'rows wait')
+    await server.start()
+    for (const member of members) {
+      await until(async () => (await clusterOf(member)).store.reachable, 'it is back')
+      await until(async () => (await clusterOf(member)).store.spool_rows === 0, 'the rows are replayed')
+    }
+    await everyoneShows(members, 'degraded')
+    const gap = longestGap(nodes.requests.get('b') ?? [], from)
+
+    expect(gap).toBeLessThan(2 * INTERVAL_MS + SLACK_MS)
+    const rows = await server.run(
+      `SELECT vantage_id, max(at_ms - before)::int AS gap FROM (
+       SELECT vantage_id, at_ms, lag(at_ms) OVER (PARTITION BY vantage_id ORDER BY at_ms) AS before
+       FROM polls JOIN endpoints USING (endpoint_id) WHERE endpoints.name = 'net/b' AND vantage_id > 0
+     ) AS times GROUP BY 1`,
+      url.replace(/heartline:[^@]+@/, 'postgres@'),
+    )
+    // Every poll of both places is there, also those from the time without the database.
+    expect(rows.map(({ gap: missing }) => Number(missing) < gap + 500)).toEqual([true, true])
+  },
+)

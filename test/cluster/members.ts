@@ -1,0 +1,140 @@
+import { systemClock } from '../../src/clock.ts'
+import { createChain, type SimulatedChain } from '../../src/simulator/chain.ts'
+import { type SimulatedNode, startSimulatedNode } from '../../src/simulator/node.ts'
+import { type RunningDaemon, removeFolder, startDaemon, temporaryFolder, until } from '../support/daemon.ts'
+
+/** Each address is a host of its own, so that one that fails is not Heartline's own network. */
+const HOSTS = ['127.0.0.2', '127.0.0.3', '127.0.0.4'] as const
+export const NAMES = ['a', 'b', 'c'] as const
+export const INTERVAL_MS = 1000
+export const LEASE_MS = 3000
+
+/** The nodes of one network, as they are reached from each place: a fault holds for one place. */
+export interface Nodes {
+  of(vantage: string, name: (typeof NAMES)[number]): SimulatedNode
+  /** When each request to an endpoint came, from any place (`performance.now`). */
+  readonly requests: ReadonlyMap<string, number[]>
+  stop(): Promise<void>
+}
+
+export async function startNodes(vantages: readonly string[]): Promise<Nodes> {
+  const chain: SimulatedChain = createChain({ clock: systemClock, seed: 'cluster', blockTimeMs: 1000 })
+  const nodes = new Map<string, SimulatedNode>()
+  const requests = new Map<string, number[]>(NAMES.map((name) => [name, []]))
+  for (const vantage of vantages) {
+    for (const [at, name] of NAMES.entries()) {
+      const node = await startSimulatedNode({
+        clock: systemClock,
+        chain,
+        kind: { family: 'ethereum' },
+        name,
+        host: HOSTS[at] ?? '127.0.0.1',
+        port: 0,
+        onRequest: () => requests.get(name)?.push(performance.now()),
+      })
+      nodes.set(`${vantage} ${name}`, node)
+    }
+  }
+  return {
+    of(vantage, name) {
+      const node = nodes.get(`${vantage} ${name}`)
+      if (node === undefined) throw new Error(`no node ${name} at ${vantage}`)
+      return node
+    },
+    requests,
+    stop: async () => void (await Promise.all([...nodes.values()].map((node) => node.stop()))),
+  }
+}
+
+export interface MemberOptions {
+  readonly url: string
+  readonly vantage: string
+  readonly nodes: Nodes
+  readonly spool?: boolean
+  readonly notify?: object
+  /** Each has the three endpoints. */
+  readonly networks?: readonly string[]
+}
+
+export function configOf({ url, vantage, nodes, spool = false, notify, networks = ['net'] }: MemberOptions): object {
+  const endpoints = NAMES.map((name) => ({ name, url: nodes.of(vantage, name).url }))
+  return {
+    poll: { interval: `${INTERVAL_MS}ms`, timeout: '1s' },
+    store: { url, ...(spool && { path: 'spool.db' }) },
+    cluster: { vantage, lease: `${LEASE_MS}ms` },
+    networks: networks.map((name) => ({ name, family: 'ethereum', block_time: '1s', endpoints })),
+    ...(notify !== undefined && { notify }),
+  }
+}
+
+const folders: string[] = []
+const running = new Set<RunningDaemon>()
+
+export async function startMember(options: MemberOptions): Promise<RunningDaemon> {
+  const folder = temporaryFolder()
+  folders.push(folder)
+  const daemon = await startDaemon(configOf(options), { folder })
+  running.add(daemon)
+  return daemon
+}
+
+export async function stopMembers(): Promise<void> {
+  await Promise.all([...running].map((daemon) => daemon.stop('SIGKILL')))
+  running.clear()
+  for (const folder of folders.splice(0)) removeFolder(folder)
+}
+
+export interface ClusterView {
+  readonly members: readonly { readonly id: string; readonly vantage: string; readonly self: boolean }[]
+  readonly leases: readonly { readonly vantage: string; readonly network: string; readonly member: string | null }[]
+  readonly store: { readonly reachable: boolean; readonly since: string; readonly spool_rows: number }
+}
+
+export interface IncidentView {
+  readonly id: string
+  readonly network: string
+  readonly endpoint: string | null
+  readonly state: string
+  readonly vantages: readonly string[]
+  readonly conditions: readonly { readonly code: string; readonly message: string }[]
+  readonly closed_at: string | null
+}
+
+export const clusterOf = async (daemon: RunningDaemon): Promise<ClusterView> =>
+  JSON.parse((await daemon.get('/api/v1/cluster')).text) as ClusterView
+
+export async function incidentsOf(daemon: RunningDaemon): Promise<readonly IncidentView[]> {
+  const { text } = await daemon.get('/api/v1/incidents')
+  return (JSON.parse(text) as { incidents: IncidentView[] }).incidents
+}
+
+export async function stateOf(daemon: RunningDaemon, name = 'a', network = 'net'): Promise<string> {
+  return (await daemon.endpoint(network, name)).state
+}
+
+/** The member that polls the network for the vantage. */
+export async function ownerOf(
+  daemons: readonly RunningDaemon[],
+  vantage: string,
+  network = 'net',
+): Promise<RunningDaemon | undefined> {
+  for (const daemon of daemons) {
+    const { members, leases } = await clusterOf(daemon)
+    const self = members.find((one) => one.self)
+    const lease = leases.find((one) => one.vantage === vantage && one.network === network)
+    if (self !== undefined && lease?.member === self.id) return daemon
+  }
+  return undefined
+}
+
+export async function everyoneShows(daemons: readonly RunningDaemon[], state: string, name = 'a'): Promise<void> {
+  for (const daemon of daemons) {
+    await until(async () => (await stateOf(daemon, name)) === state, `${name} is ${state}`)
+  }
+}
+
+/** The longest time between two requests to an endpoint, until now. */
+export function longestGap(times: readonly number[], from: number): number {
+  const after = [...times.filter((at) => at >= from), performance.now()]
+  return after.reduce((longest, at, index) => Math.max(longest, at - (after[index - 1] ?? from)), 0)
+}

@@ -1,0 +1,180 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { mergeVotes } from '../../src/core/cluster/merge.ts'
+import type { Vote } from '../../src/core/cluster/vote.ts'
+import type { Incident } from '../../src/core/incident/incident.ts'
+import { locationOf } from '../../src/core/observer/own-network.ts'
+import type { Verdict } from '../../src/core/verdict/condition.ts'
+import { unpolled } from '../../src/core/verdict/health.ts'
+import { createKeeper } from '../../src/poll/keeper.ts'
+import { createBoard, newTally } from '../../src/state/board.ts'
+import { createIncidentLog } from '../../src/state/incident-log.ts'
+import type { Store } from '../../src/store/store.ts'
+import type { MergedRecord } from '../../src/store/writes.ts'
+import { opened } from '../store/setting.ts'
+import { until } from '../support/daemon.ts'
+import { createFakeClock, type FakeClock } from '../support/fake-clock.ts'
+import { incident, incidentRecord } from '../support/incident.ts'
+import { recordingLog } from '../support/log.ts'
+import { endpoint, network } from '../support/network.ts'
+
+const OWN = endpoint('own')
+const UNSEEN = { halts: [], fork: null }
+const INTERVAL = 10_000
+
+/** A member that shows merged verdicts, and may keep the network. */
+async function house({ clock = createFakeClock(), store }: { clock?: FakeClock; store?: Store } = {}) {
+  const kept = store ?? (await opened({ path: ':memory:', clock })).store
+  const board = createBoard()
+  const incidents = createIncidentLog()
+  const states: MergedRecord[] = []
+  const told: string[] = []
+  const keeper = createKeeper({
+    board,
+    incidents,
+    store: kept,
+    saveMerged: (state) => states.push(state),
+    notify: (one) => {
+      told.push(`${one.state}${one.closedAt === null ? '' : ' closed'}`)
+      return []
+    },
+    notifier: { adopt: async (name) => void told.push(`adopts ${name}`), leave: (name) => told.push(`leaves ${name}`) },
+    clock,
+    log: recordingLog(),
+  })
+  onTestFinished(() => keeper.stop())
+  const since = new Map<string, { verdict: Verdict; at: number }>()
+  board.configure([
+    { network: network(), fresh: [{ health: unpolled(OWN, clock.now()), tally: newTally(OWN.checks, OWN.shards) }] },
+  ])
+  keeper.configure([{ network: network(), endpoints: [{ endpoint: OWN, at: locationOf('127.0.0.1') }] }])
+
+  function voteOf(vantage: string, verdict: Verdict): Vote {
+    const now = clock.now()
+    const before = since.get(vantage)
+    const at = before?.verdict === verdict ? before.at : now
+    since.set(vantage, { verdict, at })
+    const conditions =
+      verdict === 'up' ? [] : [{ code: 'unreachable', verdict, message: 'connection refused', since: at } as const]
+    const health = {
+      ...unpolled(OWN, now),
+      verdict,
+      since: at,
+      conditions,
+      lastPolledAt: now,
+      validUntil: now + 2 * INTERVAL,
+    }
+    return { vantage, member: vantage, health, turns: { down: at, up: at }, isImpaired: false }
+  }
+
+  /** An interval passes, and every place polls. */
+  async function say(verdicts: Record<string, Verdict>): Promise<void> {
+    await clock.advance(INTERVAL)
+    const votes = Object.entries(verdicts).map(([vantage, verdict]) => voteOf(vantage, verdict))
+    const { health, places, confirmedBy } = mergeVotes(OWN, votes, 'majority', clock.now())
+    board.put(health, true, { places, confirmedBy })
+    keeper.merged('ethereum', UNSEEN)
+  }
+
+  async function keep(): Promise<void> {
+    keeper.keep('ethereum')
+    await until(() => told.includes('adopts ethereum'), 'it keeps the network')
+  }
+
+  const stored = async (): Promise<Incident[]> => {
+    await kept.flush()
+    return (await kept.incidents({ limit: 10 })).map(({ value }) => value as Incident)
+  }
+  return { clock, store: kept, incidents, states, told, keeper, say, keep, stored }
+}
+
+test('an endpoint down from one of three places is degraded, and from two the same incident is down and names them', async () => {
+  const { keep, say, stored, incidents, told } = await house()
+  await keep()
+  await say({ fra1: 'up', nyc1: 'up', sin1: 'up' })
+
+  await say({ fra1: 'down', nyc1: 'up', sin1: 'up' })
+  const [partial] = incidents.open()
+  await say({ fra1: 'down', nyc1: 'down', sin1: 'up' })
+  const [whole] = await stored()
+  await say({ fra1: 'up', nyc1: 'up', sin1: 'up' })
+
+  expect(partial).toMatchObject({ state: 'degraded', vantages: ['fra1'] })
+  expect(partial?.conditions[0]?.message).toBe('down from fra1 only: connection refused; up from nyc1, sin1')
+  expect(whole).toMatchObject({ id: partial?.id, state: 'down', vantages: ['fra1', 'nyc1'] })
+  expect(await stored()).toMatchObject([{ id: partial?.id, state: 'down', closedAt: expect.any(Number) }])
+  expect(told).toEqual(['adopts ethereum', 'degraded', 'down', 'down closed'])
+})
+
+test('who does not keep the network writes nothing', async () => {
+  const { say, stored, states, told } = await house()
+
+  await say({ fra1: 'down', nyc1: 'down' })
+
+  expect([await stored(), states, told]).toEqual([[], [], []])
+})
+
+test('the next keeper continues the open incident under its id', async () => {
+  const first = await house()
+  await first.keep()
+  await first.say({ fra1: 'down', nyc1: 'down' })
+  const [opened] = await first.stored()
+  first.keeper.drop('ethereum')
+
+  const second = await house({ clock: first.clock, store: first.store })
+  await second.keep()
+  await second.say({ fra1: 'down', nyc1: 'down' })
+  await first.say({ fra1: 'up', nyc1: 'up' })
+  expect(await second.stored()).toEqual([opened])
+  await second.say({ fra1: 'up', nyc1: 'up' })
+
+  expect(await second.stored()).toMatchObject([{ id: opened?.id, closedAt: second.clock.now() }])
+  expect(first.told).toEqual(['adopts ethereum', 'down', 'leaves ethereum'])
+})
+
+test('what is known of its incidents is replaced by what the database has', async () => {
+  const { keep, incidents, store } = await house()
+  incidents.put(incident({ id: 'refused', network: 'ethereum', endpoint: 'own' }))
+  const written = incident({ id: 'written', network: 'ethereum', endpoint: 'own' })
+  store.saveIncident(incidentRecord(written))
+  await store.flush()
+
+  await keep()
+
+  expect(incidents.open()).toEqual([written])
+})
+
+test('incidents that cannot be read at first are read again', async () => {
+  const { clock, store, keeper, told, say, incidents } = await house()
+  const { incidents: read } = store
+  let isAway = true
+  store.incidents = async (query) => (isAway ? Promise.reject(new Error('away')) : read(query))
+
+  keeper.keep('ethereum')
+  await say({ fra1: 'down' })
+  expect([told, incidents.open()]).toEqual([[], []])
+  isAway = false
+  await clock.advance(1000)
+  await until(() => told.includes('adopts ethereum'), 'they were read')
+  await say({ fra1: 'down' })
+
+  expect(incidents.open()).toMatchObject([{ endpoint: 'own', state: 'down' }])
+})
+
+test('a merged state is stored at each change, dated back, and once per interval', async () => {
+  const { keep, say, states, clock, keeper } = await house()
+  await keep()
+  await say({ fra1: 'up', nyc1: 'up' })
+  const upAt = clock.now()
+  keeper.merged('ethereum', UNSEEN)
+  await say({ fra1: 'up', nyc1: 'up' })
+  await say({ fra1: 'down', nyc1: 'up' })
+  const downAt = clock.now()
+  await say({ fra1: 'down', nyc1: 'down' })
+
+  expect(states).toEqual([
+    { endpoint: 'ethereum/own', at: upAt, since: upAt, state: 'up', fresh: true },
+    { endpoint: 'ethereum/own', at: upAt + INTERVAL, since: upAt + INTERVAL, state: 'up', fresh: true },
+    { endpoint: 'ethereum/own', at: downAt, since: downAt, state: 'degraded', fresh: true },
+    { endpoint: 'ethereum/own', at: downAt + INTERVAL, since: downAt + INTERVAL, state: 'down', fresh: false },
+  ])
+})
