@@ -28,6 +28,12 @@ export async function ensurePackages(root, { forTests, installDebianPackages }) 
     if (installDebianPackages(missingCompiler())) outcome = await install(root, forTests)
   }
   if (outcome.status !== 0) giveUp(...explain(outcome))
+  if (existsSync(join(root, 'node_modules/better-sqlite3')) && !nativeModuleLoads(root)) {
+    giveUp(
+      `better-sqlite3 was compiled for another Node than this one (${process.version}).`,
+      'npm compiles with the headers that `nodedir` of its configuration names: see `npm config get nodedir`.',
+    )
+  }
   writeStamp(root, wanted)
   say(`packages installed in ${Math.round(outcome.durationMs / 1000)} s.`)
 }
@@ -75,6 +81,10 @@ function looksInstalled(root, forTests) {
   } catch {
     return false
   }
+  return nativeModuleLoads(root)
+}
+
+function nativeModuleLoads(root) {
   const script = "new (require('better-sqlite3'))(':memory:').close()"
   return spawnSync(process.execPath, ['-e', script], { cwd: root, stdio: 'ignore' }).status === 0
 }
