@@ -2,18 +2,23 @@ import type { Clock } from '../clock.ts'
 import type { Observer } from '../core/observer/observer.ts'
 import type { Store } from '../store/store.ts'
 
-/** Whether Heartline itself is able to judge nodes, and why not. */
+/** Whether Heartline itself is able to judge nodes, and why not; the reasons also name what does not keep it from that. */
 export function ownState(observer: Observer, store: Store, clock: Clock) {
-  const reasons = [...observer.reasons(clock.monotonic()), ...storeTrouble(store)]
-  return { impaired: reasons.length > 0, reasons }
+  const reasons = observer.reasons(clock.monotonic())
+  const { trouble } = store.status()
+  // While a database server is away, polls are judged as ever, and their rows wait.
+  const impaired = reasons.length > 0 || (trouble !== null && trouble !== 'unreachable')
+  return { impaired, reasons: [...reasons, ...storeTrouble(store)] }
 }
 
-/** Sentences about what keeps Heartline from judging nodes, without what passes at once. */
+/** Sentences about what keeps Heartline from judging nodes or storing polls, without what passes at once. */
 export function lastingTrouble(observer: Observer, store: Store, clock: Clock): readonly string[] {
   return [...observer.lastingReasons(clock.monotonic()), ...storeTrouble(store)]
 }
 
 function storeTrouble(store: Store): string[] {
   const { trouble } = store.status()
-  return trouble === null ? [] : [`the history cannot be written (${trouble})`]
+  if (trouble === null) return []
+  if (trouble === 'unreachable') return ['the database cannot be reached, so rows of the history wait for it']
+  return [`the history cannot be written (${trouble})`]
 }

@@ -106,7 +106,7 @@ export function createDaemonSeries() {
       add('store_rows_dropped_total', store.rowsDropped)
       add('store_queue_rows', store.queueRows)
       lines.store_commit_duration_seconds = commits.render(`${PREFIX}store_commit_duration_seconds`, '')
-      add('store_degraded', store.trouble === null ? 0 : 1)
+      add('store_degraded', store.trouble === null || store.trouble === 'unreachable' ? 0 : 1)
       add('store_integrity_ok', store.integrityOk ? 1 : 0)
       add('store_thread_restarts_total', store.threadRestarts)
       add('store_database_bytes', store.databaseBytes)

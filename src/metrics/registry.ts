@@ -207,7 +207,10 @@ export const METRICS = {
   store_rows_dropped_total: counter([], 'Rows of history dropped because they could not be written.'),
   store_queue_rows: gauge([], 'Rows of history waiting to be written.'),
   store_commit_duration_seconds: histogram([], 'Duration of transactions of the store.'),
-  store_degraded: gauge([], '1 while history cannot be written.'),
+  store_degraded: gauge(
+    [],
+    '1 while history cannot be written; 0 while a database server is away, because rows wait for it.',
+  ),
   store_integrity_ok: gauge([], '0 when the latest integrity check of the store found damage.'),
   store_thread_restarts_total: counter([], 'Threads of the store that died and were restarted.'),
   store_database_bytes: gauge([], 'Size of the store; absent for a store in memory.'),

@@ -336,7 +336,7 @@ test('counters of the daemon start at 0 for every value of their labels', async 
 
   expect(series(text, 'scheduler_skips_total')).toHaveLength(4)
   expect(series(text, 'clock_jumps_total')).toHaveLength(2)
-  expect(series(text, 'store_write_failures_total')).toHaveLength(6)
+  expect(series(text, 'store_write_failures_total')).toHaveLength(7)
   expect(text).toContain('heartline_store_rows_dropped_total 0\n')
 })
 
@@ -389,6 +389,16 @@ test('a rejected configuration is reported, and the time of the last good one st
 
   expect(text).toContain('heartline_config_last_reload_successful 0\n')
   expect(text).toContain('heartline_config_last_reload_success_timestamp_seconds 5\n')
+})
+
+test('a database that is away is no store in trouble: rows wait for it', async () => {
+  const remote = { ...REMOTE, reachable: false, spoolRows: 7 }
+  const { metrics } = setUp([], { storeStatus: () => ({ ...QUIET_STORE, trouble: 'unreachable', remote }) })
+
+  const text = await metrics.render()
+
+  expect(text).toContain('heartline_store_degraded 0\n')
+  expect(text).toContain('heartline_store_reachable 0\n')
 })
 
 test('a store in trouble is degraded, with the failures by reason', async () => {

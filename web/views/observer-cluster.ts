@@ -7,14 +7,17 @@ import { OBSERVER_WORDS } from './words-observer.ts'
 
 const { cluster: WORDS } = OBSERVER_WORDS
 
-/** The members of the cluster, who polls what and keeps which incidents, and the database. */
-export function clusterSection(of: ClusterDetailsView, zone: Zone, nowMs: number): TemplateResult {
+/**
+ * The members of the cluster, who polls what and keeps which incidents, and the database. `toldMs`: when the daemon
+ * wrote it, since when leases were renewed.
+ */
+export function clusterSection(of: ClusterDetailsView, toldMs: number, zone: Zone, nowMs: number): TemplateResult {
   return html`
     <section class="card wide" aria-labelledby="cluster">
       <h2 id="cluster">${WORDS.title} <small>${WORDS.here(of.vantage)}</small></h2>
       ${database(of.store, zone, nowMs)}
       ${members(of.members, zone, nowMs)}
-      ${leases(of, nowMs)}
+      ${leases(of, toldMs)}
     </section>
   `
 }
@@ -66,7 +69,7 @@ function members(list: ClusterDetailsView['members'], zone: Zone, nowMs: number)
   `
 }
 
-function leases({ leases: polls, keepers }: ClusterDetailsView, nowMs: number): TemplateResult {
+function leases({ leases: polls, keepers }: ClusterDetailsView, toldMs: number): TemplateResult {
   return html`
     <div class="scroll" tabindex="0" role="region" aria-label=${WORDS.leases}>
       <table class="data">
@@ -80,8 +83,8 @@ function leases({ leases: polls, keepers }: ClusterDetailsView, nowMs: number): 
           </tr>
         </thead>
         <tbody>
-          ${polls.map((lease) => leaseRow(lease, WORDS.polls(lease.vantage), nowMs))}
-          ${keepers.map((lease) => leaseRow(lease, WORDS.keeps, nowMs))}
+          ${polls.map((lease) => leaseRow(lease, WORDS.polls(lease.vantage), toldMs))}
+          ${keepers.map((lease) => leaseRow(lease, WORDS.keeps, toldMs))}
         </tbody>
       </table>
     </div>
@@ -90,8 +93,8 @@ function leases({ leases: polls, keepers }: ClusterDetailsView, nowMs: number): 
 
 type Lease = ClusterDetailsView['keepers'][number]
 
-function leaseRow({ network, member, token, expires_at: until }: Lease, task: string, nowMs: number): TemplateResult {
-  const left = (Date.parse(until) - nowMs) / 1000
+function leaseRow({ network, member, token, expires_at: until }: Lease, task: string, toldMs: number): TemplateResult {
+  const left = (Date.parse(until) - toldMs) / 1000
   return html`<tr>
     <th scope="row">${network}</th>
     <td>${task}</td>

@@ -51,7 +51,7 @@ function figuresOf(data: OwnHealthView, { settings: { zone }, nowMs }: Model<Dat
   const { course: of, events, cluster } = data
   return html`
     <div class="sheet">
-      ${observerFigures(data, zone, nowMs)} ${cluster === null ? nothing : clusterSection(cluster, zone, nowMs)}
+      ${observerFigures(data, zone, nowMs)} ${cluster === null ? nothing : clusterSection(cluster, Date.parse(data.generated_at), zone, nowMs)}
       <section class="card wide" aria-labelledby="charts">
         <h2 id="charts">${OBSERVER_WORDS.charts}</h2>
         ${guard([data, zone], () =>
