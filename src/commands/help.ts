@@ -148,6 +148,24 @@ stop the daemon, move heartline.db, -wal and -shm away, copy FILE to its place.`
     ],
     environment: ENVIRONMENT,
   },
+  'migrate-store': {
+    about: `Copies the history to a PostgreSQL database without one, for store.url. Stop the
+daemon first. Stopped or failed, it goes on where it was when it is run again.
+Without --to, the address is DATABASE_URL, which no list of processes shows.`,
+    examples: [
+      ['heartline migrate-store --from heartline.db', 'to DATABASE_URL'],
+      ['heartline migrate-store --from heartline.db --to postgres://localhost/heartline', 'without a password'],
+    ],
+    exit: [
+      ['0', 'copied; counts and sums agree'],
+      ['64', 'no such file, or invalid command line'],
+      ['70', 'the copy failed or was stopped'],
+      ['75', 'a daemon uses the file'],
+      ['78', 'the file or the database cannot be used'],
+    ],
+    environment: [['DATABASE_URL', 'the address of the database, if --to is not given']],
+    signals: [['SIGTERM, SIGINT', 'stops; what is copied stays']],
+  },
   caller: {
     about: 'A caller may use the gateway: it has a name and an endpoint_id.',
     examples: [['heartline caller new wallet', 'a new endpoint_id and the YAML for it']],

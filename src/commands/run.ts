@@ -153,6 +153,16 @@ export async function run(argv: readonly string[], env: NodeJS.ProcessEnv = proc
         return backup({ file, to }, io, env)
       }),
     )
+  program
+    .command('migrate-store')
+    .description('copy a history from SQLite to PostgreSQL')
+    .addHelpText('after', helpText(HELP['migrate-store']))
+    .requiredOption('--from <file>', 'the history in SQLite (store.path)')
+    .option('--to <url>', 'postgres://user:password@host:5432/database, an empty one')
+    .action(async ({ from, to = env.DATABASE_URL }: { from: string; to?: string }) => {
+      const { migrateStore } = await import('./migrate-store.ts')
+      status = await migrateStore({ from, to }, io)
+    })
   addDaemonCommands(program, { io, env, configured })
   addToolCommands(program, { io, overrides, end: (given) => void (status = given) })
   program.action(() => (overrides().config === undefined ? runDemo() : runServe()))

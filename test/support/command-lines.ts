@@ -24,6 +24,7 @@ export const COMMANDS: ReadonlySet<string> = new Set([
   'check-config',
   'simulate',
   'backup',
+  'migrate-store',
   'caller',
   'notify',
   'silence',

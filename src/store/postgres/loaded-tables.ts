@@ -210,7 +210,7 @@ const PUT_VALUES = BUCKET_COLUMNS.map(
 ).join(', ')
 const PUT_UPDATES = BUCKET_COLUMNS.map((column) => `${column} = excluded.${column}`).join(', ')
 
-export async function putBuckets(
+async function putBuckets(
   query: Query,
   table: string,
   buckets: readonly { readonly id: number; readonly at: number; readonly cells: BucketCells }[],
