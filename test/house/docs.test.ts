@@ -19,7 +19,7 @@ const PAGES = [
     .filter((file) => file.endsWith('.md'))
     .map((file) => `docs/${file}`),
 ]
-const OUR_KEYS = ['server', 'store', 'poll', 'networks', 'gateway', 'notify', 'maintenance', 'log']
+const OUR_KEYS = ['server', 'store', 'cluster', 'poll', 'networks', 'gateway', 'notify', 'maintenance', 'log']
 /** Files of other programs that a reader of ours needs too, by their keys. */
 const FOREIGN_KEYS = ['apiVersion', 'inhibit_rules', 'receivers', 'route', 'services']
 const hasPromtool = requirePackage('promtool', 'prometheus')
