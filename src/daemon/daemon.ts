@@ -53,6 +53,7 @@ export async function startDaemon({ config, log, clock: realClock = systemClock 
       minutes.committed(durationMs)
     },
   })
+  await role.synchronize(store)
   const silences = createSilences({ clock, store, log })
   const base = { clock, log, board, incidents, observer, journal, store, silences, cluster: role.report }
   const reports = { observer: () => ownState(observer, store, clock), gateway: () => gateway?.report() ?? null }

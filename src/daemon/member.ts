@@ -105,6 +105,13 @@ export function createMember({ config, settings, clock: ownClock }: MemberDeps):
     // Incidents follow from the merged verdicts, which the keeper records.
     recorder: () => RECORDS_NOTHING,
 
+    async synchronize({ shared }) {
+      const sentAt = clock.monotonic()
+      // Without the database, the clock of this machine is all there is.
+      const [row] = (await shared?.database.query<{ now: number }>(DATABASE_NOW).catch(() => [])) ?? []
+      if (row !== undefined) clock.synchronize(row.now, sentAt, clock.monotonic())
+    },
+
     async restore(parts) {
       joined = join(parts)
       configure(joined)
@@ -160,6 +167,7 @@ interface Joined {
   readonly store: Store
 }
 
+const DATABASE_NOW = 'SELECT extract(epoch FROM clock_timestamp())::float8 * 1000 AS now'
 const NOT_REMOTE: RemoteStatus = { reachable: true, since: 0, spoolRows: 0, rowsRefused: 0 }
 const RECORDS_NOTHING: IncidentRecorder = { configure() {}, restore() {}, judged() {}, standing() {}, retain() {} }
 

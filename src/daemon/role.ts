@@ -36,6 +36,8 @@ export interface Role {
   readonly name: string | undefined
   /** Records the incidents that follow from this daemon's polls. */
   recorder(deps: IncidentRecorderDeps): IncidentRecorder
+  /** Call it before the first use of the clock that must be right. */
+  synchronize(store: OpenedStore): Promise<void>
   /** Continues where an earlier run, or other daemons, are. Call it after `configure`. */
   restore(parts: RoleParts): Promise<void>
   /** Call it after the local board was configured. */
@@ -82,6 +84,7 @@ export function createAlone(clock: Clock): Role {
     isReady: true,
     runsJobs: true,
     recorder: createIncidentRecorder,
+    synchronize: nothing,
 
     async restore({ store, poller, journal }) {
       const saved = await store.savedHealth()

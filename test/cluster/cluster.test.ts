@@ -1,4 +1,6 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterAll, afterEach, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { until } from '../support/daemon.ts'
 import { hasPostgres, type PostgresServer, startPostgres } from '../support/postgres.ts'
 import {
@@ -19,6 +21,34 @@ import {
 const VANTAGES = ['fra1', 'nyc1', 'sin1'] as const
 /** What a busy machine adds to a takeover. */
 const SLACK_MS = 4000
+
+interface Sink {
+  readonly url: string
+  /** The type of each message, by its id. */
+  readonly types: Map<string, string>
+  count: number
+}
+
+async function startSink(): Promise<Sink> {
+  const receiver = createServer((request, response) => {
+    let body = ''
+    request.on('data', (chunk: Buffer) => {
+      body += chunk.toString()
+    })
+    request.on('end', () => {
+      sink.types.set(String(request.headers['webhook-id']), (JSON.parse(body) as { type: string }).type)
+      sink.count++
+      response.end()
+    })
+  })
+  await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => {
+    receiver.closeAllConnections()
+    receiver.close()
+  })
+  const sink: Sink = { url: `http://127.0.0.1:${(receiver.address() as AddressInfo).port}`, types: new Map(), count: 0 }
+  return sink
+}
 
 let server: PostgresServer
 let nodes: Nodes
@@ -93,6 +123,35 @@ test.skipIf(!hasPostgres())(
 
     expect(gap).toBeLessThan(LEASE_MS + 1000 + INTERVAL_MS + SLACK_MS)
     expect(await incidentsOf(other)).toMatchObject([{ id: before?.id }])
+  },
+)
+
+test.skipIf(!hasPostgres())(
+  'a keeper that is killed leaves one message about the beginning, and one about the end',
+  async () => {
+    const url = await server.createDatabase()
+    const rows = (text: string) => server.run(text, url)
+    const sink = await startSink()
+    const notify = { channels: [{ name: 'hook', type: 'webhook', url: sink.url }] }
+    const members = await Promise.all([0, 1, 2].map(() => startMember({ url, vantage: 'fra1', nodes, notify })))
+    await everyoneShows(members, 'up')
+
+    nodes.of('fra1', 'a').inject({ kind: 'http', status: 503 })
+    await until(
+      async () => (await rows('SELECT 1 FROM notifications WHERE NOT waiting')).length === 1,
+      'its beginning is sent',
+    )
+    const keeper = members.find((member) => member.log().includes('incident opened'))!
+    await keeper.stop('SIGKILL')
+    const others = members.filter((member) => member !== keeper)
+    await until(async () => (await clusterOf(others[0]!)).leases[0]?.member !== undefined, 'a network has an owner')
+    await everyoneShows(others, 'down')
+    nodes.of('fra1', 'a').heal()
+    await until(() => sink.types.size === 2, 'its end is sent')
+    await everyoneShows(others, 'up')
+
+    expect([...sink.types.values()]).toEqual(['incident.opened', 'incident.closed'])
+    expect(sink.count).toBe(2)
   },
 )
 

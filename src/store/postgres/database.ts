@@ -59,7 +59,8 @@ export async function createDatabase({ url, clock }: DatabaseDeps): Promise<Data
   const connections = await createConnections(url)
   let reachable = true
   let since = clock.now()
-  let offsetMs = 0
+  /** The server's time at 0 of the monotonic clock: the wall clock here may be set. */
+  let originMs: number | null = null
   let lagMs: number | null = null
   let timer: Timer | null = null
   let closed = false
@@ -132,13 +133,12 @@ export async function createDatabase({ url, clock }: DatabaseDeps): Promise<Data
   }
 
   async function measure(): Promise<void> {
-    const asked = clock.now()
     const from = clock.monotonic()
     const [row] = await using((client) =>
       queryOn(client)<{ now: number }>(SERVER_NOW, [], { withinMs: PROBE_WITHIN_MS }),
     )
     lagMs = clock.monotonic() - from
-    if (row !== undefined) offsetMs = Math.round(row.now - (asked + lagMs / 2))
+    if (row !== undefined) originMs = row.now - (from + lagMs / 2)
     await listener.keep()
   }
 
@@ -186,7 +186,7 @@ export async function createDatabase({ url, clock }: DatabaseDeps): Promise<Data
       listener.listen(channel, hears)
       schedule(0)
     },
-    serverNow: () => clock.now() + offsetMs,
+    serverNow: () => (originMs === null ? clock.now() : Math.round(originMs + clock.monotonic())),
 
     async close() {
       closed = true
