@@ -6,7 +6,7 @@ export default {
   entry: [
     'src/**/*-worker.ts',
     'web/app.ts',
-    'web/views/{wall,events}.ts',
+    'web/views/{endpoint-query,wall,events}.ts',
     'bench/*.ts',
     'scripts/{start,check,prepare,build,counts,sbom}.mjs',
   ],

@@ -18,6 +18,8 @@ import { aborted, type CommandIo, EXIT } from './io.ts'
 export interface DemoOptions extends Overrides {
   /** Port of the page; by default 9780 if it is free, else any free port. */
   readonly port?: number
+  /** Several daemons on a temporary PostgreSQL. */
+  readonly cluster?: boolean
 }
 
 const USUAL_PORT = 9780
@@ -28,10 +30,14 @@ const USUAL_GATEWAY_PORT = 9781
  * behind; the callers' ids are valid for this run only.
  */
 export async function demo(
-  { port, ...overrides }: DemoOptions,
+  { port, cluster = false, ...overrides }: DemoOptions,
   io: CommandIo,
   env: NodeJS.ProcessEnv,
 ): Promise<number> {
+  if (cluster) {
+    const { demoCluster } = await import('./demo-cluster.ts')
+    return demoCluster(port, io, env)
+  }
   const folder = mkdtempSync(join(tmpdir(), 'heartline-demo-'))
   const nodes = await startDemoNodes({ clock: systemClock })
   const receiver = await startReceiver()

@@ -69,10 +69,12 @@ enabled. Logs to stderr, one JSON object per line; writes only its store.`,
   demo: {
     about: `Nine nodes on loopback ports; their faults repeat every three minutes. It begins
 with 90 days of simulated history. The last line printed is the page's address.
-Leaves no files behind.`,
+Leaves no files behind. With --cluster: three daemons as processes, without a past
+and without a gateway; PostgreSQL must be installed, but no server need run.`,
     examples: [
       ['heartline demo', 'page at 127.0.0.1:9780, or at any free port'],
       ['heartline demo --port 8080', 'page at 127.0.0.1:8080'],
+      ['heartline demo --cluster', 'prints the page and the process of each member'],
     ],
     exit: [['0', 'stopped by a signal'], USAGE, ['70', 'the start failed']],
     environment: [['TMPDIR', 'folder of its store while it runs']],

@@ -69,8 +69,7 @@ export async function run(argv: readonly string[], env: NodeJS.ProcessEnv = proc
 
   const overrides = (): GlobalOptions => {
     const { config, ...others } = program.opts<GlobalOptions>()
-    // An empty HEARTLINE_CONFIG counts as not set.
-    return config ? { ...others, config } : others
+    return config ? { ...others, config } : others // An empty HEARTLINE_CONFIG counts as not set.
   }
   /** Runs a command that needs a configuration file. */
   const configured = async (command: (file: string) => Promise<number>) => {
@@ -84,7 +83,7 @@ export async function run(argv: readonly string[], env: NodeJS.ProcessEnv = proc
       const { serve } = await import('./serve.ts')
       return serve({ file, ...serveOverrides(overrides()) }, io, env)
     })
-  const runDemo = async (options: { port?: number } = {}) => {
+  const runDemo = async (options: { port?: number; cluster?: boolean } = {}) => {
     const { demo } = await import('./demo.ts')
     status = await demo({ ...options, ...serveOverrides(overrides()) }, io, env)
   }
@@ -99,6 +98,7 @@ export async function run(argv: readonly string[], env: NodeJS.ProcessEnv = proc
     .description('run simulated nodes of all three families with recurring faults, and the daemon')
     .addHelpText('after', helpText(HELP.demo))
     .option('--port <port>', 'port of the page (default: 9780 if it is free)', whole(0, 65_535))
+    .option('--cluster', 'three daemons in two places, on a temporary PostgreSQL')
     .action(runDemo)
   const probed = program
     .command('probe')

@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
+import { DASHBOARDS } from '../../grafana/uids.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { checkout } from '../support/project.ts'
 import { requirePackage } from '../support/system-package.ts'
@@ -115,6 +116,7 @@ describe('the rules for Grafana', () => {
 describe.skipIf(!hasPromtool)('the Prometheus configurations', () => {
   test.each([
     ['prometheus.yml', []],
+    ['cluster.yml', []],
     ['http-sd.yml', []],
     ['agent.yml', ['--agent']],
   ])('%s is accepted', (name, flags) => {
@@ -131,18 +133,27 @@ describe.skipIf(!hasPromtool)('the Prometheus configurations', () => {
   })
 })
 
-describe('compose.yaml', () => {
+/** The environment that compose.cluster.yaml gives its members. */
+const MEMBERS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  'fra-1': { PLACE: 'fra1', PORT: '9780', OWN_3: '18503' },
+  'fra-2': { PLACE: 'fra1', PORT: '9782', OWN_3: '18503' },
+  'nyc-1': { PLACE: 'nyc1', PORT: '9784', OWN_3: '18513' },
+}
+
+describe.each([
+  { file: 'compose.yaml', config: 'grafana/compose/heartline.yaml', members: { heartline: {} } },
+  { file: 'compose.cluster.yaml', config: 'grafana/compose/cluster.yaml', members: MEMBERS },
+])('$file', ({ file, config, members }) => {
   interface Service {
     readonly image?: string
     readonly build?: string
     readonly command?: readonly string[]
     readonly entrypoint?: readonly string[]
     readonly volumes?: readonly string[]
-    readonly depends_on?: readonly string[]
+    readonly environment?: Readonly<Record<string, string>>
     readonly ports?: readonly string[]
   }
-  const { services, volumes }: { services: Record<string, Service>; volumes: Record<string, null> } =
-    readYaml('compose.yaml')
+  const { services, volumes }: { services: Record<string, Service>; volumes: Record<string, null> } = readYaml(file)
 
   test('mounts existing files', () => {
     const mounted = Object.values(services).flatMap((service) => service.volumes ?? [])
@@ -167,7 +178,7 @@ describe('compose.yaml', () => {
     const { providers } = readYaml('grafana/provisioning/dashboards/heartline.yaml')
 
     expect(services['grafana']?.volumes).toContain(`./grafana/dashboards:${providers[0].options.path}:ro`)
-    expect(keptDashboards()).toHaveLength(5)
+    expect(keptDashboards()).toHaveLength(Object.keys(DASHBOARDS).length)
   })
 
   test('uses the image as the Dockerfile builds it', () => {
@@ -176,22 +187,51 @@ describe('compose.yaml', () => {
     const [, data = '?'] = /^VOLUME (\S+)$/m.exec(dockerfile) ?? []
 
     expect(services['trouble']?.entrypoint?.[0]).toBe(node)
-    expect(services['heartline']?.volumes).toContain(`heartline:${data}`)
-    expect(readYaml('grafana/compose/heartline.yaml').store.path).toBe(`${data}/heartline.db`)
+    for (const member of Object.keys(members)) {
+      expect(services[member]?.volumes).toContain(`${member}:${data}`)
+      expect(services[member]?.volumes).toContain(`./${config}:/etc/heartline/heartline.yaml:ro`)
+    }
+    expect(readYaml(config).store.path).toMatch(new RegExp(`^${data}/\\w+\\.db$`))
   })
 
-  test('has a simulated node for every endpoint, and a valid configuration', () => {
-    const loaded = loadConfig(join(checkout, 'grafana/compose/heartline.yaml'), {})
+  test('has a simulated node for every endpoint of each member, and a valid configuration', () => {
     const nodes = Object.values(services).flatMap(({ command = [] }) =>
       command[0] === 'simulate' ? [`${command[2]}/${command[6]} http://127.0.0.1:${command[4]}`] : [],
     )
-
-    expect(loaded.ok).toBe(true)
-    const file = readYaml('grafana/compose/heartline.yaml') as {
+    const { networks } = readYaml(config) as {
       networks: readonly { name: string; endpoints: readonly { name: string; url: string }[] }[]
     }
-    expect(nodes).toEqual(
-      file.networks.flatMap(({ name, endpoints }) => endpoints.map((one) => `${name}/${one.name} ${one.url}`)),
-    )
+    const polled = new Set<string>()
+
+    for (const [member, expected] of Object.entries(members)) {
+      const { environment = {} } = services[member] ?? {}
+      expect(environment).toMatchObject(expected)
+      expect(loadConfig(join(checkout, config), environment).ok).toBe(true)
+      for (const { name, endpoints } of networks) {
+        for (const one of endpoints) {
+          polled.add(`${name}/${one.name} ${one.url.replace(/\$\{(\w+)\}/g, (_, key) => environment[key] ?? '?')}`)
+        }
+      }
+    }
+
+    expect([...polled].sort()).toEqual(nodes.sort())
   })
+})
+
+test('the members of compose.cluster.yaml are scraped, and the database is the one that they use', () => {
+  const { services } = readYaml('compose.cluster.yaml') as {
+    services: Record<string, { environment?: Record<string, string>; ports?: readonly string[] }>
+  }
+  const scraped = readYaml('grafana/prometheus/cluster.yml').scrape_configs[0].static_configs[0].targets
+  const members = Object.keys(MEMBERS).map((name) => services[name]?.environment ?? {})
+  const { POSTGRES_USER, POSTGRES_DB } = services['postgres']?.environment ?? {}
+
+  expect(scraped).toEqual(members.map(({ PORT }) => `machine:${PORT}`))
+  expect(services['machine']?.ports).toEqual(members.map(({ PORT }) => `127.0.0.1:${PORT}:${PORT}`))
+  expect(new Set(members.map(({ DB_PASSWORD }) => DB_PASSWORD))).toEqual(
+    new Set([services['postgres']?.environment?.['POSTGRES_PASSWORD']]),
+  )
+  expect(readYaml('grafana/compose/cluster.yaml').store.url).toBe(
+    `postgres://${POSTGRES_USER}:\${DB_PASSWORD}@postgres:5432/${POSTGRES_DB}`,
+  )
 })

@@ -122,13 +122,18 @@ describe('the health check of the container', () => {
   })
 })
 
-test('Heartline starts no program except itself and systemd-notify', () => {
+test('Heartline starts no program except itself, systemd-notify, and PostgreSQL for the demo of a cluster', () => {
   const files = readdirSync(join(checkout, 'src'), { recursive: true, encoding: 'utf8' }).filter((file) =>
     file.endsWith('.ts'),
   )
   const starting = files.filter((file) => /node:(?:child_process|cluster)/.test(read(join('src', file))))
 
-  expect(starting.toSorted()).toEqual(['commands/service-manager.ts', 'store/sqlite/integrity.ts'])
+  expect(starting.toSorted()).toEqual([
+    'commands/demo-cluster.ts',
+    'commands/service-manager.ts',
+    'commands/temporary-postgres.ts',
+    'store/sqlite/integrity.ts',
+  ])
   expect(read('src/store/sqlite/integrity.ts')).toMatch(/\bspawn\(process\.execPath,/)
   expect(read('src/commands/service-manager.ts')).toMatch(/\bspawn\(TOOL,/)
   expect(read('src/commands/service-manager.ts')).toContain("const TOOL = 'systemd-notify'")
