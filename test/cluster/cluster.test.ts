@@ -132,7 +132,7 @@ test.skipIf(!hasPostgres())(
     const url = await server.createDatabase()
     const rows = (text: string) => server.run(text, url)
     const sink = await startSink()
-    const notify = { channels: [{ name: 'hook', type: 'webhook', url: sink.url, group_wait: '0s' }] }
+    const notify = { channels: [{ name: 'hook', type: 'webhook', url: sink.url, group_wait: '100ms' }] }
     const members = await Promise.all([0, 1, 2].map(() => startMember({ url, vantage: 'fra1', nodes, notify })))
     await everyoneShows(members, 'up')
 
